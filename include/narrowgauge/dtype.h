@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The number formats of tensors, and the 16- and 8-bit floating-point values themselves.
+// tf32 is a rounding of f32 and a math mode, not a dtype.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "narrowgauge/export.h"
+
+namespace narrowgauge {
+
+enum class DType : std::uint8_t {
+  f64, f32, f16, bf16, f8e4m3fn, f8e5m2, i64, i32, i16, i8, u8, i4, u4, b1, boolean
+};
+inline constexpr int dtype_count = 15;
+
+NG_API std::string_view name(DType dtype);                       // "f32", "bf16", ..., "bool"
+NG_API std::optional<DType> parse_dtype(std::string_view name);  // the inverse; empty if unknown
+NG_API int bits(DType dtype);                                    // of one element: 1, 4, 8, ... 64
+NG_API bool is_floating(DType dtype);
+NG_API bool is_integer(DType dtype);  // i64 ... u4; not b1, not bool
+NG_API double largest_finite(DType dtype);
+NG_API double smallest_normal(DType dtype);     // floating dtypes only
+NG_API double smallest_subnormal(DType dtype);  // floating dtypes only
+inline void append_text(std::string& out, DType dtype) { out += name(dtype); }
+
+// Bytes of `elements` packed values: i4 and u4 take two to a byte, b1 eight, low bits first.
+constexpr std::int64_t bytes_for(std::int64_t elements, int bits_each) {
+  return (elements * bits_each + 7) / 8;
+}
+inline std::int64_t bytes_for(std::int64_t elements, DType dtype) {
+  return bytes_for(elements, bits(dtype));
+}
+
+// Storage types: only bits; arithmetic is done in float. Conversions round to nearest even.
+struct f16 {
+  std::uint16_t bits = 0;
+  bool operator==(const f16&) const = default;
+};
+struct bf16 {
+  std::uint16_t bits = 0;
+  bool operator==(const bf16&) const = default;
+};
+struct f8e4m3fn {
+  std::uint8_t bits = 0;
+  bool operator==(const f8e4m3fn&) const = default;
+};
+struct f8e5m2 {
+  std::uint8_t bits = 0;
+  bool operator==(const f8e5m2&) const = default;
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks what the shared library exports; everything else is hidden.
+#pragma once
+
+#define NG_API __attribute__((visibility("default")))

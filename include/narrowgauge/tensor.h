@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dimensions (numbers or expressions of symbols), shapes, tensor types, and the host tensor.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/dtype.h"
+#include "narrowgauge/error.h"
+#include "narrowgauge/export.h"
+
+namespace narrowgauge {
+
+struct DimExpression;  // tensor/dim.cpp
+using Binding = std::map<std::string, std::int64_t>;  // symbol -> size
+
+// A dimension: a number, or an expression of symbols such as "N" or "(T+3)/2" (floor division).
+// Expressions are kept in a canonical form, so that equal ones compare equal.
+class NG_API Dim {
+ public:
+  Dim(std::int64_t value = 0) : value_(value) {}  // NOLINT: a number is a dimension
+  static Dim symbol(std::string name);            // letters, digits and '_', not starting with a digit
+  static Dim parse(std::string_view text);        // throws UsageError
+
+  bool is_known() const { return !expression_; }
+  std::int64_t value() const;  // throws UsageError while symbols are unbound
+  Dim bind(const Binding& binding) const;
+  std::string text() const;
+  bool operator==(const Dim& other) const;
+
+  friend NG_API Dim operator+(const Dim& a, const Dim& b);
+  friend NG_API Dim operator-(const Dim& a, const Dim& b);
+  friend NG_API Dim operator*(const Dim& a, const Dim& b);
+  friend NG_API Dim operator/(const Dim& a, const Dim& b);  // floor
+
+ private:
+  std::int64_t value_ = 0;
+  std::shared_ptr<const DimExpression> expression_;
+};
+
+using Shape = std::vector<Dim>;
+using Dims = std::vector<std::int64_t>;
+
+NG_API void append_text(std::string& out, const Dim& dim);
+NG_API void append_text(std::string& out, const Shape& shape);  // "[N,3,32,32]"
+NG_API void append_text(std::string& out, const Dims& dims);
+NG_API bool is_known(const Shape& shape);
+NG_API Dims known_dims(const Shape& shape);  // throws UsageError while symbols are unbound
+NG_API Shape bind(const Shape& shape, const Binding& binding);
+NG_API Dim element_count(const Shape& shape);
+NG_API std::int64_t element_count(std::span<const std::int64_t> dims);
+NG_API Dims dense_strides(std::span<const std::int64_t> dims);  // row-major, in elements
+
+// Logical shape in ONNX's order, and number format.
+struct NG_API TensorType {
+  DType dtype = DType::f32;
+  Shape shape;
+  bool operator==(const TensorType&) const = default;
+  static TensorType parse(std::string_view text);  // "f32[N,3,32,32]"; throws UsageError
+};
+NG_API void append_text(std::string& out, const TensorType& type);
+using TensorTypes = std::vector<TensorType>;
+
+template <class T>
+struct dtype_of;  // dtype_of<float>::value == DType::f32
+#define NG_DTYPE_OF(type, name)                  \
+  template <>                                    \
+  struct dtype_of<type> {                        \
+    static constexpr DType value = DType::name;  \
+  };
+NG_DTYPE_OF(double, f64)
+NG_DTYPE_OF(float, f32)
+NG_DTYPE_OF(f16, f16)
+NG_DTYPE_OF(bf16, bf16)
+NG_DTYPE_OF(f8e4m3fn, f8e4m3fn)
+NG_DTYPE_OF(f8e5m2, f8e5m2)
+NG_DTYPE_OF(std::int64_t, i64)
+NG_DTYPE_OF(std::int32_t, i32)
+NG_DTYPE_OF(std::int16_t, i16)
+NG_DTYPE_OF(std::int8_t, i8)
+NG_DTYPE_OF(std::uint8_t, u8)
+NG_DTYPE_OF(bool, boolean)
+#undef NG_DTYPE_OF
+
+// A dense row-major array in host memory, 64-byte aligned. Copies share the memory; clone() does not.
+class NG_API Tensor {
+ public:
+  Tensor() = default;  // f32[0]
+  Tensor(DType dtype, Dims dims);  // zero-filled; throws UsageError for a negative dimension
+  static Tensor full(DType dtype, Dims dims, double value);
+  static Tensor scalar(DType dtype, double value) { return full(dtype, {}, value); }
+  template <class T>
+  static Tensor from(Dims dims, std::span<const T> values) {
+    return from_bytes(dtype_of<T>::value, std::move(dims), values.data(), values.size());
+  }
+  template <class T>
+  static Tensor from(Dims dims, const std::vector<T>& values) {
+    return from(std::move(dims), std::span<const T>(values));
+  }
+
+  DType dtype() const { return dtype_; }
+  const Dims& dims() const { return dims_; }
+  std::int64_t size() const { return element_count(dims_); }
+  std::int64_t bytes() const { return bytes_for(size(), dtype_); }
+  TensorType type() const;
+
+  template <class T>
+  std::span<const T> values() const {
+    check(dtype_of<T>::value);
+    return {reinterpret_cast<const T*>(data()), static_cast<std::size_t>(size())};
+  }
+  template <class T>
+  std::span<T> values() {
+    check(dtype_of<T>::value);
+    return {reinterpret_cast<T*>(data()), static_cast<std::size_t>(size())};
+  }
+  const std::byte* data() const { return data_.get(); }
+  std::byte* data() { return data_.get(); }
+
+  double at(std::int64_t index) const;         // any dtype, flat index; exact but for large i64
+  void set(std::int64_t index, double value);  // rounds to nearest even, saturates integers
+  Tensor clone() const;
+  Tensor cast(DType dtype) const;         // nearest even
+  Tensor reshaped(Dims dims) const;       // shares the memory; throws UsageError if sizes differ
+  bool same_bits(const Tensor&) const;    // dtype, dims and every bit
+
+ private:
+  static Tensor from_bytes(DType, Dims, const void* values, std::size_t count);
+  void check(DType wanted) const;
+
+  DType dtype_ = DType::f32;
+  Dims dims_{0};
+  std::shared_ptr<std::byte[]> data_;
+};
+
+}  // namespace narrowgauge

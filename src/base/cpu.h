@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU has, capped by NARROWGAUGE_ISA=avx2|avx512|vnni|amx.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace narrowgauge {
+
+// Tiers, each including those before it. avx2 is the least that is supported.
+enum class Isa : std::uint8_t { avx2, avx512, vnni, amx };
+
+std::string_view name(Isa isa);
+Isa detected_isa();  // what the CPU and the kernel offer; AMX only if permission was granted
+Isa isa();           // detected_isa() under the cap; throws UsageError for an unknown cap
+std::string cpu_name();
+std::int64_t memory_bytes();  // RAM of the machine
+
+}  // namespace narrowgauge

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads: one pool for each host thread that runs a plan, shared with oneDNN (OpenMP), or plain
+// std::threads in the tsan build. Work is handed out in small pieces, so that a busy neighbour
+// costs its share and not a stall.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace narrowgauge {
+
+// A reference to a callable; valid only during the call it is passed to.
+template <class Signature>
+class FunctionRef;
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
+  FunctionRef(F&& f)  // NOLINT: converts like std::function_ref
+      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(args...);
+        }) {}
+  R operator()(Args... args) const { return call_(object_, args...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, Args...);
+};
+
+int hardware_threads();  // cores this process may use
+int thread_count();      // threads the calling host thread works with
+
+// Sets the number of threads for the calling host thread, and puts the old one back.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int threads);
+  ~ThreadScope();
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int previous_;
+};
+
+// Sets flush-to-zero and denormals-are-zero in the calling thread and in its pool (the threads of
+// OpenMP are the host program's too), and puts each thread's own setting back.
+class FlushDenormalsScope {
+ public:
+  FlushDenormalsScope();
+  ~FlushDenormalsScope();
+  FlushDenormalsScope(const FlushDenormalsScope&) = delete;
+  FlushDenormalsScope& operator=(const FlushDenormalsScope&) = delete;
+
+ private:
+  struct Saved;
+  Saved* saved_;
+};
+
+// body(begin, end) over [0, count) in pieces of at most `grain`, the last one shorter. Pieces do
+// not depend on the number of threads; which thread takes which does. An exception of the body is
+// rethrown in the caller. Runs in place when nested, when one piece is enough or with one thread.
+void parallel_for(std::int64_t count, std::int64_t grain,
+                  FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
+
+}  // namespace narrowgauge
