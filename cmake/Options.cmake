@@ -1,0 +1,46 @@
+# Language, warnings and the project's switches.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+option(NARROWGAUGE_TESTS "build the tests" ON)
+option(NARROWGAUGE_PLAIN_THREADS "std::thread instead of OpenMP, for the thread sanitizer" OFF)
+set(NARROWGAUGE_SANITIZE "" CACHE STRING "sanitizer: address, undefined or thread")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+
+# AVX2 is the least CPU that is supported. Contraction of a*b+c is off, so that a formula gives the
+# same bits on every CPU; kernels that want FMA say so.
+add_library(ng_options INTERFACE)
+target_compile_options(
+  ng_options
+  INTERFACE -march=x86-64-v3 -fno-math-errno -fno-trapping-math -ffp-contract=off -Wall -Wextra
+            -Wpedantic -Wconversion -Wshadow -Werror)
+target_include_directories(ng_options INTERFACE ${PROJECT_SOURCE_DIR}/include
+                                                ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(ng_options INTERFACE Threads::Threads OpenMP::OpenMP_CXX)
+if(NARROWGAUGE_PLAIN_THREADS)
+  target_compile_definitions(ng_options INTERFACE NARROWGAUGE_PLAIN_THREADS)
+endif()
+if(NARROWGAUGE_SANITIZE)
+  target_compile_options(ng_options INTERFACE -fsanitize=${NARROWGAUGE_SANITIZE}
+                                              -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(ng_options INTERFACE -fsanitize=${NARROWGAUGE_SANITIZE})
+endif()

@@ -1,0 +1,1 @@
+// The shared library is made of the layers; this file only gives CMake a source.
