@@ -13,7 +13,21 @@
 namespace narrowgauge {
 
 enum class DType : std::uint8_t {
-  f64, f32, f16, bf16, f8e4m3fn, f8e5m2, i64, i32, i16, i8, u8, i4, u4, b1, boolean
+  f64,
+  f32,
+  f16,
+  bf16,
+  f8e4m3fn,
+  f8e5m2,
+  i64,
+  i32,
+  i16,
+  i8,
+  u8,
+  i4,
+  u4,
+  b1,
+  boolean
 };
 inline constexpr int dtype_count = 15;
 

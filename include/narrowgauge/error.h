@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "narrowgauge/export.h"
 
@@ -51,6 +52,18 @@ void append_text(std::string& out, T value) {
   out += std::to_string(value);
 }
 
+// "[1,2,3]"
+template <class T>
+void append_text(std::string& out, const std::vector<T>& values) {
+  out += '[';
+  for (bool first = true; const T& value : values) {
+    if (!first) out += ',';
+    first = false;
+    append_text(out, value);
+  }
+  out += ']';
+}
+
 // Joins its arguments as text. A type takes part by an append_text(std::string&, const T&) found
 // by argument-dependent lookup.
 template <class... Parts>
@@ -68,9 +81,9 @@ void require(bool condition, const Parts&... message) {
 
 }  // namespace narrowgauge
 
-#define NG_INVARIANT(condition)                                                                \
-  do {                                                                                         \
-    if (!(condition)) [[unlikely]]                                                             \
-      throw ::narrowgauge::InternalError(                                                      \
-          ::narrowgauge::concat(__FILE__, ":", __LINE__, ": invariant broken: " #condition));  \
+#define NG_INVARIANT(condition)                                                               \
+  do {                                                                                        \
+    if (!(condition)) [[unlikely]]                                                            \
+      throw ::narrowgauge::InternalError(                                                     \
+          ::narrowgauge::concat(__FILE__, ":", __LINE__, ": invariant broken: " #condition)); \
   } while (false)

@@ -18,7 +18,7 @@
 
 namespace narrowgauge {
 
-struct DimExpression;  // tensor/dim.cpp
+struct DimExpression;                                 // tensor/dim.cpp
 using Binding = std::map<std::string, std::int64_t>;  // symbol -> size
 
 // A dimension: a number, or an expression of symbols such as "N" or "(T+3)/2" (floor division).
@@ -26,8 +26,8 @@ using Binding = std::map<std::string, std::int64_t>;  // symbol -> size
 class NG_API Dim {
  public:
   Dim(std::int64_t value = 0) : value_(value) {}  // NOLINT: a number is a dimension
-  static Dim symbol(std::string name);            // letters, digits and '_', not starting with a digit
-  static Dim parse(std::string_view text);        // throws UsageError
+  static Dim symbol(std::string name);      // letters, digits and '_', not starting with a digit
+  static Dim parse(std::string_view text);  // throws UsageError
 
   bool is_known() const { return !expression_; }
   std::int64_t value() const;  // throws UsageError while symbols are unbound
@@ -49,8 +49,6 @@ using Shape = std::vector<Dim>;
 using Dims = std::vector<std::int64_t>;
 
 NG_API void append_text(std::string& out, const Dim& dim);
-NG_API void append_text(std::string& out, const Shape& shape);  // "[N,3,32,32]"
-NG_API void append_text(std::string& out, const Dims& dims);
 NG_API bool is_known(const Shape& shape);
 NG_API Dims known_dims(const Shape& shape);  // throws UsageError while symbols are unbound
 NG_API Shape bind(const Shape& shape, const Binding& binding);
@@ -70,10 +68,10 @@ using TensorTypes = std::vector<TensorType>;
 
 template <class T>
 struct dtype_of;  // dtype_of<float>::value == DType::f32
-#define NG_DTYPE_OF(type, name)                  \
-  template <>                                    \
-  struct dtype_of<type> {                        \
-    static constexpr DType value = DType::name;  \
+#define NG_DTYPE_OF(type, name)                 \
+  template <>                                   \
+  struct dtype_of<type> {                       \
+    static constexpr DType value = DType::name; \
   };
 NG_DTYPE_OF(double, f64)
 NG_DTYPE_OF(float, f32)
@@ -89,10 +87,11 @@ NG_DTYPE_OF(std::uint8_t, u8)
 NG_DTYPE_OF(bool, boolean)
 #undef NG_DTYPE_OF
 
-// A dense row-major array in host memory, 64-byte aligned. Copies share the memory; clone() does not.
+// A dense row-major array in host memory, 64-byte aligned. Copies share the memory; clone() does
+// not.
 class NG_API Tensor {
  public:
-  Tensor() = default;  // f32[0]
+  Tensor() = default;              // f32[0]
   Tensor(DType dtype, Dims dims);  // zero-filled; throws UsageError for a negative dimension
   static Tensor full(DType dtype, Dims dims, double value);
   static Tensor scalar(DType dtype, double value) { return full(dtype, {}, value); }
@@ -127,9 +126,9 @@ class NG_API Tensor {
   double at(std::int64_t index) const;         // any dtype, flat index; exact but for large i64
   void set(std::int64_t index, double value);  // rounds to nearest even, saturates integers
   Tensor clone() const;
-  Tensor cast(DType dtype) const;         // nearest even
-  Tensor reshaped(Dims dims) const;       // shares the memory; throws UsageError if sizes differ
-  bool same_bits(const Tensor&) const;    // dtype, dims and every bit
+  Tensor cast(DType dtype) const;       // nearest even
+  Tensor reshaped(Dims dims) const;     // shares the memory; throws UsageError if sizes differ
+  bool same_bits(const Tensor&) const;  // dtype, dims and every bit
 
  private:
   static Tensor from_bytes(DType, Dims, const void* values, std::size_t count);

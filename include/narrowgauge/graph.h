@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph: nodes in topological order, immutable once added, with inputs, states and outputs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+struct ValueInfo {
+  TensorType type;
+  Storage storage;
+};
+
+struct Node {
+  const OpRecord* op = nullptr;
+  Attributes attributes;
+  Values inputs;
+  std::vector<ValueInfo> outputs;
+  std::string name;    // unique together with `instance`
+  int instance = 0;    // > 0: a recomputation of the node of this name; random numbers are the same
+  std::string origin;  // the node this one was made for, kept by every pass; "" for itself
+  Math math = Math::none;
+
+  std::string full_name() const;  // "conv1", "conv1#1"
+  template <class T>
+  bool is() const {
+    return op == &record_of<T>() ||
+           (op && op->info.name == T::info.name && op->info.domain == T::info.domain);
+  }
+  template <class T>
+  const T& as() const {
+    return attributes.as<T>();
+  }
+};
+
+// How a state begins.
+struct NG_API Initial {
+  enum class Kind : std::uint8_t { constant, uniform, normal, data };
+  Kind kind = Kind::constant;
+  double a = 0, b = 0;  // constant: a; uniform: [a, b); normal: mean a, deviation b
+  Tensor data;
+  static Initial constant(double value) { return {Kind::constant, value, 0, {}}; }
+  static Initial uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }
+  static Initial normal(double mean, double deviation) {
+    return {Kind::normal, mean, deviation, {}};
+  }
+  static Initial of(Tensor tensor) { return {Kind::data, 0, 0, std::move(tensor)}; }
+};
+
+// parameter: trained.  statistic: running averages.  moment: of the optimizer.  control: loss
+// scale, counters.  derived: a function of other states (narrow copies), not saved.
+enum class Role : std::uint8_t { parameter, statistic, moment, control, derived };
+NG_API std::string_view name(Role role);
+NG_API Role parse_role(std::string_view text);  // throws UsageError
+
+struct State {
+  std::string name;
+  Role role = Role::parameter;
+  TensorType type;
+  Initial initial;
+  Value current;        // the output of its State node
+  Value next;           // what it holds after the step; `current` when it does not change
+  Region derivation{};  // role derived: one output, computed from ...
+  std::vector<std::string> derived_from{};  // ... these states, in the order of its inputs
+};
+
+struct GraphOutput {
+  std::string name;
+  Value value;
+};
+
+// The two ops that stand for what comes from outside, and the constant.
+struct NG_API Input {
+  static constexpr OpInfo info{.name = "Input", .domain = "ng", .inputs = "", .outputs = "x:any"};
+  TensorType type;
+  static void attributes(auto& self, auto&& visit) { visit("type", self.type); }
+  TensorTypes infer(const Inference&) const { return {type}; }
+  static std::span<const Kernel> kernels() { return {}; }
+  static std::vector<Sample<Input>> samples() { return {}; }
+};
+struct NG_API StateValue {
+  static constexpr OpInfo info{.name = "State", .domain = "ng", .inputs = "", .outputs = "x:any"};
+  TensorType type;
+  static void attributes(auto& self, auto&& visit) { visit("type", self.type); }
+  TensorTypes infer(const Inference&) const { return {type}; }
+  static std::span<const Kernel> kernels() { return {}; }
+  static std::vector<Sample<StateValue>> samples() { return {}; }
+};
+struct NG_API Constant {
+  static constexpr OpInfo info{.name = "Constant", .inputs = "", .outputs = "x:any"};
+  Tensor value;
+  static void attributes(auto& self, auto&& visit) { visit("value", self.value); }
+  TensorTypes infer(const Inference&) const { return {value.type()}; }
+  static std::span<const Kernel> kernels() { return {}; }
+  static std::vector<Sample<Constant>> samples() { return {}; }
+};
+
+struct NodeOptions {
+  std::string name = "";  // "" makes one from the op
+  std::string origin = "";
+  int instance = 0;
+  Math math = Math::none;
+  std::vector<Storage> storages = {};  // of the outputs; empty: plain
+};
+
+class NG_API Graph {
+ public:
+  explicit Graph(std::string name = "graph") : name_(std::move(name)) {}
+
+  Value input(std::string name, TensorType type);
+  // Its current value. `next` starts as the current value; see set_next().
+  Value state(State state);
+  Value constant(Tensor value, std::string name = "");
+  void set_next(std::string_view state, Value next);
+  void output(std::string name, Value value);
+
+  // Checks ports and types, infers the outputs. Throws UsageError naming the node. Returns the
+  // first output; the others are Value{result.node, i}.
+  template <Op T>
+  Value add(T op, Values inputs, NodeOptions options = {}) {
+    return add(record_of<T>(), Attributes::of(std::move(op)), std::move(inputs),
+               std::move(options));
+  }
+  Value add(const OpRecord& op, Attributes attributes, Values inputs, NodeOptions options = {});
+
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+  std::span<const Node> nodes() const { return nodes_; }
+  const Node& node(int index) const { return nodes_.at(static_cast<std::size_t>(index)); }
+  const Node& producer(Value value) const { return node(value.node); }
+  const ValueInfo& info(Value value) const;
+  const TensorType& type(Value value) const { return info(value).type; }
+  const Tensor* constant_value(Value value) const;  // nullptr unless produced by a Constant
+  const Values& inputs() const { return inputs_; }
+  const std::vector<State>& states() const { return states_; }
+  const State* find_state(std::string_view name) const;  // nullptr: none
+  const std::vector<GraphOutput>& outputs() const { return outputs_; }
+  int find_node(std::string_view full_name) const;  // -1: none
+  Value find_output(std::string_view name) const;   // absent: none
+  std::string value_name(Value value) const;        // "conv1", "bn1@2"
+
+  // Names of nodes added from now on start with `prefix`; `origin` is noted on them.
+  void set_scope(std::string prefix, std::string origin);
+  // A name that is not taken: `base`, `base_2`, ...
+  std::string unique_name(const std::string& base) const;
+
+ private:
+  friend struct GraphBuilder;
+  std::string name_;
+  std::vector<Node> nodes_;
+  Values inputs_;
+  std::vector<State> states_;
+  std::vector<GraphOutput> outputs_;
+  std::unordered_map<std::string, int> by_name_;
+  mutable std::unordered_map<std::string, int> name_counters_;
+  std::string prefix_, scope_origin_;
+};
+
+// Throws InternalError naming node and rule when the graph is not legal after `stage`.
+NG_API void verify(const Graph& graph, Stage stage);
+
+// Finds ops by their full name when a graph is read.
+class NG_API OpTable {
+ public:
+  void add(const OpRecord& op);  // throws UsageError when the name is taken by another op
+  const OpRecord* find(std::string_view full_name) const;
+  std::span<const OpRecord* const> all() const { return ops_; }
+
+ private:
+  std::vector<const OpRecord*> ops_;
+};
+
+// Text form; print and parse are inverse. parse throws ModelError naming line and column.
+NG_API std::string print(const Graph& graph);
+NG_API Graph parse(std::string_view text, const OpTable& ops);
+NG_API std::string print_attributes(const OpRecord& op, const Attributes& attributes);
+NG_API bool equal(const OpRecord& op, const Attributes& a, const Attributes& b);
+
+template <class T>
+Value Rewriting::add(T op, Values inputs) {
+  return graph_.add(std::move(op), std::move(inputs));
+}
+
+}  // namespace narrowgauge

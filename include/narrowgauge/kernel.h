@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a kernel is asked and called: a Request describes one node of a plan, an Offer is the
+// kernel's answer (a prepared function, or the reason why it declines), a KernelCall runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+struct OpRecord;
+class Attributes;
+
+// What the products and sums of a contraction must be worth. `none` on everything else.
+//   ieee  f32 products and sums          f32   f32 in and out, TF32's accuracy or better
+//   f16   f16 operands, products exact, f32 accumulation       bf16  the same of bf16
+// The others name one way of keeping a contract; each machine resolves a contract to one of them.
+enum class Math : std::uint8_t { none, ieee, f32, f16, bf16, tf32, tf32x3, bf16x3, dfp16, f8 };
+NG_API std::string_view name(Math math);
+NG_API Math parse_math(std::string_view text);  // throws UsageError
+inline void append_text(std::string& out, Math math) { out += name(math); }
+
+// How a value lies in memory; its logical shape stays ONNX's. Empty: dense, row-major.
+struct NG_API Storage {
+  struct Block {
+    std::int64_t axis, size;
+    bool operator==(const Block&) const = default;
+  };
+  std::vector<std::int64_t> order;  // logical axes from outermost to innermost; empty: 0,1,2,...
+  std::vector<Block> blocks;        // innermost blocks, e.g. {1,16}: channels in sixteens
+  std::string encoding;             // "": plain elements; else a packed form that kernels know
+
+  bool is_plain() const { return order.empty() && blocks.empty() && encoding.empty(); }
+  bool operator==(const Storage&) const = default;
+  static Storage channels_last(std::int64_t rank);                         // N,...,C
+  static Storage channels_blocked(std::int64_t rank, std::int64_t block);  // nChw16c and its kin
+  static Storage parse(std::string_view text);                             // throws UsageError
+};
+NG_API void append_text(std::string& out, const Storage& storage);  // "plain", "0231", "0123|1:16"
+
+// Elements in memory, blocks padded; and strides per logical axis, in elements (no blocks).
+NG_API std::int64_t stored_elements(const Dims& dims, const Storage& storage);
+NG_API Dims strides_of(const Dims& dims, const Storage& storage);
+
+// One input or output of a node, as known when the plan is made.
+struct Operand {
+  DType dtype = DType::f32;
+  Dims dims;
+  Dims strides;  // in elements, per logical axis; a slice of a wider buffer has wider ones
+  Storage storage;
+  bool present = true;               // optional inputs; outputs that nobody reads
+  const Tensor* constant = nullptr;  // the value, where it is known now
+};
+
+struct NG_API Request {
+  const OpRecord& op;
+  const Attributes& attributes;
+  std::span<const Operand> inputs;
+  std::span<const Operand> outputs;
+  Math math = Math::none;
+  std::string_view name;       // of the node: random numbers depend on it
+  bool deterministic = false;  // the same bits for any number of threads
+  template <class T>
+  const T& as() const;  // the op itself; see op.h
+};
+
+// Pointers of one run. An absent operand has data == nullptr.
+struct View {
+  void* data = nullptr;
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+
+struct RunContext {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+};
+
+struct KernelCall {
+  std::span<const View> inputs;
+  std::span<const View> outputs;
+  std::byte* workspace = nullptr;   // 64-byte aligned
+  std::span<std::int64_t> flushed;  // per output, or empty: += non-zero values stored as zero
+  RunContext context;
+  std::int64_t* flushed_at(std::size_t output) const {
+    return output < flushed.size() ? &flushed[output] : nullptr;
+  }
+};
+
+struct InPlace {
+  int input, output;
+};
+
+struct NG_API Offer {
+  std::string reason;             // why the kernel declines; empty: it accepts
+  std::string implementation;     // what will run, for plan and profile
+  std::int64_t workspace = 0;     // bytes
+  std::vector<InPlace> in_place;  // outputs that may take the memory of an input that dies here
+  std::vector<InPlace> aliases;   // outputs that are the input's memory: nothing is run for them
+  std::function<void(const KernelCall&)> run;
+
+  static Offer decline(std::string reason) {
+    Offer offer;
+    offer.reason = std::move(reason);
+    return offer;
+  }
+  explicit operator bool() const { return reason.empty(); }
+};
+
+// Kernels of an op stand fastest first; the reference comes last and accepts everything.
+struct Kernel {
+  std::string_view name;  // "cpu:avx512", "onednn", "reference"
+  Offer (*offer)(const Request&);
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an op is: a struct whose members are its attributes and whose functions are its behaviour.
+// The concept Op says what is missing; record_of<T>() is the type-erased form that passes see.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/kernel.h"
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+class Graph;
+using Region = std::shared_ptr<const Graph>;  // a closed graph inside an op
+
+// An output of a node. node == -1 stands for an absent optional input.
+struct Value {
+  int node = -1;
+  int output = 0;
+  bool is_absent() const { return node < 0; }
+  auto operator<=>(const Value&) const = default;
+};
+using Values = std::vector<Value>;
+inline constexpr Value absent{};
+
+// How automatic mixed precision treats an op, as TensorFlow's pass defines it. `unlisted` stays in
+// f32 and stops colours from passing through.
+enum class PrecisionClass : std::uint8_t { unlisted, allow, infer, clear, deny };
+NG_API std::string_view name(PrecisionClass precision);
+
+// Class of the type variable T for each narrow format.
+struct Precision {
+  PrecisionClass f16 = PrecisionClass::unlisted;
+  PrecisionClass bf16 = PrecisionClass::unlisted;
+};
+inline constexpr Precision allow{PrecisionClass::allow, PrecisionClass::allow};
+inline constexpr Precision infer{PrecisionClass::infer, PrecisionClass::infer};
+inline constexpr Precision clear{PrecisionClass::clear, PrecisionClass::clear};
+inline constexpr Precision deny{PrecisionClass::deny, PrecisionClass::deny};
+inline constexpr Precision deny_f16{PrecisionClass::deny, PrecisionClass::infer};
+
+enum class Fusion : std::uint8_t { opaque, elementwise, reduction, contraction, view };
+
+// The first stage of compilation at which an op is legal; see verify() in graph.h.
+enum class Stage : std::uint8_t { built, trained, precise, fused, laid_out };
+
+struct OpInfo {
+  std::string_view name;
+  std::string_view domain = "";  // "" is ONNX's own, "ng" is ours
+  // Ports: "x:T, scale:f32, bias?:f32, rest*:T". `?` optional, `*` variadic (last), `!` after the
+  // type: no gradient flows. A type is a variable (T, U, ...) or a dtype, or `any`.
+  std::string_view inputs;
+  std::string_view outputs;
+  std::string_view types = "";  // what variables may be: "T:float, I:integer"; else any dtype
+  Precision precision{};        // of the variable T
+  Fusion fusion = Fusion::opaque;
+  bool commutative = false;
+  bool random = false;  // depends on (seed, step, node name) as well as on its inputs
+  Stage stage = Stage::built;
+};
+
+struct Port {
+  std::string name, type;
+  bool optional = false, variadic = false, differentiable = true;
+};
+
+// Walks over the attributes of an op, by name: printing, parsing, hashing, comparing, ONNX.
+class NG_API AttributeVisitor {
+ public:
+  virtual ~AttributeVisitor() = default;
+  virtual void operator()(std::string_view name, bool& value) = 0;
+  virtual void operator()(std::string_view name, std::int64_t& value) = 0;
+  virtual void operator()(std::string_view name, double& value) = 0;
+  virtual void operator()(std::string_view name, std::string& value) = 0;
+  virtual void operator()(std::string_view name, DType& value) = 0;
+  virtual void operator()(std::string_view name, Dims& value) = 0;
+  virtual void operator()(std::string_view name, Shape& value) = 0;
+  virtual void operator()(std::string_view name, TensorType& value) = 0;
+  virtual void operator()(std::string_view name, Tensor& value) = 0;
+  virtual void operator()(std::string_view name, Region& value) = 0;
+};
+
+// The attributes of one node: an immutable, shared op struct.
+class NG_API Attributes {
+ public:
+  Attributes() = default;
+  template <class T>
+  static Attributes of(T op) {
+    Attributes result;
+    result.object_ = std::make_shared<T>(std::move(op));
+    return result;
+  }
+  template <class T>
+  const T& as() const {
+    return *static_cast<const T*>(object_.get());
+  }
+  const void* get() const { return object_.get(); }
+  void* mutate() { return object_.get(); }  // only on a fresh clone
+
+ private:
+  std::shared_ptr<void> object_;
+};
+
+template <class T>
+const T& Request::as() const {
+  return attributes.as<T>();
+}
+
+// What infer() sees: types of the inputs, and values of those that are constant.
+class NG_API Inference {
+ public:
+  Inference(const OpRecord& op, std::vector<std::optional<TensorType>> types,
+            std::vector<const Tensor*> constants);
+  int count() const { return static_cast<int>(types_.size()); }
+  bool has(int input) const;
+  const TensorType& type(int input) const;  // throws UsageError when absent
+  const Shape& shape(int input) const { return type(input).shape; }
+  DType dtype(int input) const { return type(input).dtype; }
+  int rank(int input) const { return static_cast<int>(shape(input).size()); }
+  const Tensor* constant(int input) const;  // nullptr when not known
+  std::string_view op_name() const;
+
+ private:
+  const OpRecord& op_;
+  std::vector<std::optional<TensorType>> types_;
+  std::vector<const Tensor*> constants_;
+};
+
+// Builds nodes on behalf of one node: its inputs, its outputs, and add().
+class NG_API Rewriting {
+ public:
+  Rewriting(Graph& graph, Values inputs, Values outputs)
+      : graph_(graph), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
+  Graph& graph() { return graph_; }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  bool has_input(int i) const {
+    return i < input_count() && !inputs_[static_cast<std::size_t>(i)].is_absent();
+  }
+  Value input(int i) const { return has_input(i) ? inputs_[static_cast<std::size_t>(i)] : absent; }
+  Value output(int i = 0) const { return outputs_.at(static_cast<std::size_t>(i)); }
+  const TensorType& type(Value value) const;
+  const Shape& shape(Value value) const { return type(value).shape; }
+  template <class T>
+  Value add(T op, Values inputs);  // the first output; the others are Value{result.node, i}
+  Value scalar(double value, DType dtype);
+  Value constant(Tensor tensor);
+
+ private:
+  Graph& graph_;
+  Values inputs_, outputs_;
+};
+
+// What gradient() sees. It returns one value per input, absent where there is none or where none
+// was asked for.
+class NG_API Gradient : public Rewriting {
+ public:
+  using RegionGradient = Region (*)(const Region& body, std::span<const int> outputs,
+                                    std::span<const int> inputs);
+  Gradient(Graph& graph, Values inputs, Values outputs, Values output_gradients,
+           std::vector<bool> wanted, RegionGradient region_gradient)
+      : Rewriting(graph, std::move(inputs), std::move(outputs)),
+        output_gradients_(std::move(output_gradients)),
+        wanted_(std::move(wanted)),
+        region_gradient_(region_gradient) {}
+  bool wants(int input) const {
+    return static_cast<std::size_t>(input) < wanted_.size() &&
+           wanted_[static_cast<std::size_t>(input)];
+  }
+  bool has_output_gradient(int i = 0) const { return !output_gradient(i).is_absent(); }
+  // Absent where nothing flows back; gradient() is called only when some output has one.
+  Value output_gradient(int i = 0) const {
+    return output_gradients_.at(static_cast<std::size_t>(i));
+  }
+  // The body's backward graph: inputs are the body's own inputs followed by gradients of
+  // `outputs`; outputs are gradients of `inputs`. For If, Loop and Scan.
+  Region differentiate(const Region& body, std::span<const int> outputs,
+                       std::span<const int> inputs) const {
+    return region_gradient_(body, outputs, inputs);
+  }
+
+ private:
+  Values output_gradients_;
+  std::vector<bool> wanted_;
+  RegionGradient region_gradient_;
+};
+
+// One call to try an op with: the tests, the fuzzer and the benchmarks all start from these.
+struct SampleInput {
+  TensorType type;
+  double low = -2, high = 2;  // values are uniform in between; whole numbers for integer dtypes
+  std::optional<Tensor> constant{};  // a value instead (Reshape's shape, labels, ...)
+  bool present = true;
+};
+// "f32[2,3]": the dtype f32 stands for every float format that the op takes.
+NG_API SampleInput sample(std::string_view type, double low = -2, double high = 2);
+NG_API SampleInput sample(Tensor constant);
+NG_API SampleInput no_sample();
+
+template <class T>
+struct Sample {
+  T op;
+  std::vector<SampleInput> inputs;
+};
+struct ErasedSample {
+  Attributes attributes;
+  std::vector<SampleInput> inputs;
+};
+
+// Strip functions of an elementwise op: out[i] = formula(in[0][i], ...), count a multiple of 16.
+struct Elementwise {
+  int arity = 0;
+  std::string_view text;            // the formula, for fusion reports and code generators
+  std::string_view arguments;       // its argument list
+  std::vector<double> when_absent;  // values of optional inputs that are not given
+  void (*f32)(const void* op, const float* const* in, float* out, std::int64_t count) = nullptr;
+  void (*f32_avx512)(const void* op, const float* const* in, float* out,
+                     std::int64_t count) = nullptr;
+  void (*f64)(const void* op, const double* const* in, double* out, std::int64_t count) = nullptr;
+  void (*i64)(const void* op, const std::int64_t* const* in, std::int64_t* out,
+              std::int64_t count) = nullptr;  // nullptr: not defined on integers
+};
+
+template <class T>
+concept Op = requires(const T op, const Inference& in, AttributeVisitor& visitor, T& self) {
+  { T::info } -> std::convertible_to<OpInfo>;
+  { op.infer(in) } -> std::same_as<TensorTypes>;
+  { T::kernels() } -> std::same_as<std::span<const Kernel>>;
+  T::attributes(self, visitor);
+  { T::samples() } -> std::same_as<std::vector<Sample<T>>>;
+};
+template <class T>
+concept DifferentiableOp = requires(const T op, Gradient& g) {
+  { op.gradient(g) } -> std::same_as<Values>;
+};
+template <class T>
+concept CompositeOp = requires(const T op, Rewriting& r) {
+  { op.decompose(r) } -> std::same_as<Values>;
+};
+template <class T>
+concept CountedOp = requires(const T op, std::span<const TensorType> t) {
+  { op.flops(t, t) } -> std::same_as<double>;
+};
+template <class T>
+concept ElementwiseOp = requires {
+  { T::elementwise() } -> std::same_as<Elementwise>;
+};
+
+// The type-erased op.
+struct NG_API OpRecord {
+  OpInfo info;
+  std::vector<Port> inputs, outputs;
+  std::span<const Kernel> (*kernels)() = nullptr;
+  Attributes (*make_default)() = nullptr;
+  Attributes (*clone)(const Attributes&) = nullptr;
+  void (*visit)(void* attributes, AttributeVisitor& visitor) = nullptr;
+  TensorTypes (*infer)(const void* attributes, const Inference&) = nullptr;
+  Values (*gradient)(const void* attributes, Gradient&) = nullptr;    // nullptr: none
+  Values (*decompose)(const void* attributes, Rewriting&) = nullptr;  // nullptr: none
+  double (*flops)(const void* attributes, std::span<const TensorType> inputs,
+                  std::span<const TensorType> outputs) = nullptr;  // nullptr: none
+  std::vector<ErasedSample> (*samples)() = nullptr;
+  std::optional<Elementwise> elementwise;
+
+  std::string full_name() const;            // "Conv", "ng.Fused"
+  const Port& input_port(int index) const;  // the last variadic port serves all after it
+  const Port& output_port(int index) const;
+};
+
+// "x:T, b?:f32" as ports; throws InternalError when malformed.
+NG_API std::vector<Port> parse_ports(std::string_view text);
+
+template <Op T>
+OpRecord make_record() {
+  OpRecord r;
+  r.info = T::info;
+  r.inputs = parse_ports(T::info.inputs);
+  r.outputs = parse_ports(T::info.outputs);
+  r.kernels = &T::kernels;
+  r.make_default = [] { return Attributes::of(T{}); };
+  r.clone = [](const Attributes& a) { return Attributes::of(T(a.as<T>())); };
+  r.visit = [](void* a, AttributeVisitor& v) { T::attributes(*static_cast<T*>(a), v); };
+  r.infer = [](const void* a, const Inference& in) { return static_cast<const T*>(a)->infer(in); };
+  if constexpr (DifferentiableOp<T>)
+    r.gradient = [](const void* a, Gradient& g) { return static_cast<const T*>(a)->gradient(g); };
+  if constexpr (CompositeOp<T>)
+    r.decompose = [](const void* a, Rewriting& w) {
+      return static_cast<const T*>(a)->decompose(w);
+    };
+  if constexpr (CountedOp<T>)
+    r.flops = [](const void* a, std::span<const TensorType> in, std::span<const TensorType> out) {
+      return static_cast<const T*>(a)->flops(in, out);
+    };
+  r.samples = [] {
+    std::vector<ErasedSample> erased;
+    for (auto& s : T::samples()) erased.push_back({Attributes::of(T(s.op)), std::move(s.inputs)});
+    return erased;
+  };
+  if constexpr (ElementwiseOp<T>) r.elementwise = T::elementwise();
+  return r;
+}
+
+template <Op T>
+const OpRecord& record_of() {
+  static const OpRecord record = make_record<T>();
+  return record;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/attributes.h"
+
+namespace narrowgauge {
+
+namespace {
+
+class RegionCollector : public IgnoringVisitor {
+ public:
+  using IgnoringVisitor::operator();
+  void operator()(std::string_view, Region& region) override { regions.push_back(region); }
+  std::vector<Region> regions;
+};
+
+class RegionMapper : public IgnoringVisitor {
+ public:
+  explicit RegionMapper(const RegionChange& change) : change_(change) {}
+  using IgnoringVisitor::operator();
+  void operator()(std::string_view, Region& region) override {
+    if (region) region = change_(region);
+  }
+
+ private:
+  const RegionChange& change_;
+};
+
+class Binder : public IgnoringVisitor {
+ public:
+  Binder(const Binding& binding, const RegionChange& bind_region)
+      : binding_(binding), bind_region_(bind_region) {}
+  using IgnoringVisitor::operator();
+  void operator()(std::string_view, Shape& shape) override {
+    shape = narrowgauge::bind(shape, binding_);
+  }
+  void operator()(std::string_view, TensorType& type) override {
+    type.shape = narrowgauge::bind(type.shape, binding_);
+  }
+  void operator()(std::string_view, Region& region) override {
+    if (region) region = bind_region_(region);
+  }
+
+ private:
+  const Binding& binding_;
+  const RegionChange& bind_region_;
+};
+
+Attributes changed(const OpRecord& op, const Attributes& attributes, AttributeVisitor& visitor) {
+  Attributes copy = op.clone(attributes);
+  op.visit(copy.mutate(), visitor);
+  return copy;
+}
+
+}  // namespace
+
+std::vector<Region> regions_of(const Node& node) {
+  RegionCollector collector;
+  Attributes shared = node.attributes;  // the collector only reads
+  node.op->visit(shared.mutate(), collector);
+  return std::move(collector.regions);
+}
+
+Attributes map_regions(const OpRecord& op, const Attributes& attributes,
+                       const RegionChange& change) {
+  RegionMapper mapper(change);
+  return changed(op, attributes, mapper);
+}
+
+Attributes bind_attributes(const OpRecord& op, const Attributes& attributes, const Binding& binding,
+                           const RegionChange& bind_region) {
+  Binder binder(binding, bind_region);
+  return changed(op, attributes, binder);
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/graph.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/ports.h"
+
+namespace narrowgauge {
+
+namespace {
+constexpr std::array<std::string_view, 5> role_names{"parameter", "statistic", "moment", "control",
+                                                     "derived"};
+}
+
+std::string_view name(Role role) { return role_names.at(static_cast<std::size_t>(role)); }
+
+Role parse_role(std::string_view text) {
+  const auto found = std::find(role_names.begin(), role_names.end(), text);
+  require(found != role_names.end(), "state: unknown role '", text, "'");
+  return static_cast<Role>(found - role_names.begin());
+}
+
+std::string Node::full_name() const { return instance == 0 ? name : concat(name, '#', instance); }
+
+Value Graph::input(std::string input_name, TensorType type) {
+  const Value value = add(Input{std::move(type)}, {}, {.name = std::move(input_name)});
+  inputs_.push_back(value);
+  return value;
+}
+
+Value Graph::state(State state) {
+  require(!find_state(state.name), "graph ", name_, ": state '", state.name, "' exists already");
+  const Value value = add(StateValue{state.type}, {}, {.name = state.name});
+  state.current = value;
+  state.next = value;
+  states_.push_back(std::move(state));
+  return value;
+}
+
+Value Graph::constant(Tensor value, std::string constant_name) {
+  return add(Constant{std::move(value)}, {}, {.name = std::move(constant_name)});
+}
+
+void Graph::set_next(std::string_view state_name, Value next) {
+  const auto found = std::find_if(states_.begin(), states_.end(),
+                                  [&](const State& s) { return s.name == state_name; });
+  require(found != states_.end(), "graph ", name_, ": no state '", state_name, "'");
+  require(type(next) == found->type, "state '", state_name, "': holds ", found->type, ", next is ",
+          type(next));
+  found->next = next;
+}
+
+void Graph::output(std::string output_name, Value value) {
+  info(value);  // throws for a value that is not of this graph
+  require(find_output(output_name).is_absent(), "graph ", name_, ": output '", output_name,
+          "' exists already");
+  outputs_.push_back({std::move(output_name), value});
+}
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+TensorTypes infer_outputs(const Graph& graph, const OpRecord& op, const Attributes& attributes,
+                          const Values& inputs) {
+  std::vector<std::optional<TensorType>> types;
+  std::vector<const Tensor*> constants;
+  for (const Value& value : inputs) {
+    types.push_back(value.is_absent() ? std::nullopt : std::optional(graph.type(value)));
+    constants.push_back(value.is_absent() ? nullptr : graph.constant_value(value));
+  }
+  const Inference inference(op, std::move(types), std::move(constants));
+  check_inputs(op, inference);
+  return op.infer(attributes.get(), inference);
+}
+
+}  // namespace
+
+std::string Graph::unique_name(const std::string& base) const {
+  if (!by_name_.contains(base)) return base;
+  int& counter = name_counters_[base];
+  std::string candidate;
+  do candidate = concat(base, '_', counter++ + 2);
+  while (by_name_.contains(candidate));
+  return candidate;
+}
+
+void Graph::set_scope(std::string prefix, std::string origin) {
+  prefix_ = std::move(prefix);
+  scope_origin_ = std::move(origin);
+}
+
+Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeOptions options) {
+  while (!inputs.empty() && inputs.back().is_absent()) inputs.pop_back();
+  Node node;
+  node.instance = options.instance;
+  node.origin = options.origin.empty() ? scope_origin_ : std::move(options.origin);
+  node.math = options.math;
+  node.name =
+      options.name.empty() ? unique_name(prefix_ + lower(op.info.name)) : std::move(options.name);
+  TensorTypes outputs;
+  try {
+    outputs = infer_outputs(*this, op, attributes, inputs);
+  } catch (const UsageError& error) {
+    throw UsageError(concat("node '", node.full_name(), "': ", error.what()));
+  }
+  NG_INVARIANT(options.storages.empty() || options.storages.size() == outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    node.outputs.push_back({std::move(outputs[i]),
+                            options.storages.empty() ? Storage{} : std::move(options.storages[i])});
+  const int index = static_cast<int>(nodes_.size());
+  require(by_name_.emplace(node.full_name(), index).second, "graph ", name_, ": node '",
+          node.full_name(), "' exists already");
+  node.op = &op;
+  node.attributes = std::move(attributes);
+  node.inputs = std::move(inputs);
+  nodes_.push_back(std::move(node));
+  return {index, 0};
+}
+
+const ValueInfo& Graph::info(Value value) const {
+  require<InternalError>(value.node >= 0 && value.node < static_cast<int>(nodes_.size()) &&
+                             value.output >= 0 &&
+                             value.output < static_cast<int>(node(value.node).outputs.size()),
+                         "graph ", name_, ": no value ", value.node, '@', value.output);
+  return node(value.node).outputs[static_cast<std::size_t>(value.output)];
+}
+
+const Tensor* Graph::constant_value(Value value) const {
+  const Node& made_by = producer(value);
+  return made_by.is<Constant>() ? &made_by.as<Constant>().value : nullptr;
+}
+
+const State* Graph::find_state(std::string_view state_name) const {
+  for (const State& state : states_)
+    if (state.name == state_name) return &state;
+  return nullptr;
+}
+
+int Graph::find_node(std::string_view full_name) const {
+  const auto found = by_name_.find(std::string(full_name));
+  return found == by_name_.end() ? -1 : found->second;
+}
+
+Value Graph::find_output(std::string_view output_name) const {
+  for (const GraphOutput& output : outputs_)
+    if (output.name == output_name) return output.value;
+  return absent;
+}
+
+std::string Graph::value_name(Value value) const {
+  const std::string base = node(value.node).full_name();
+  return value.output == 0 ? base : concat(base, '@', value.output);
+}
+
+void OpTable::add(const OpRecord& op) {
+  if (const OpRecord* known = find(op.full_name())) {
+    require(known == &op, "op ", op.full_name(), " is registered already");
+    return;
+  }
+  ops_.push_back(&op);
+}
+
+const OpRecord* OpTable::find(std::string_view full_name) const {
+  for (const OpRecord* op : ops_)
+    if (op->full_name() == full_name) return op;
+  return nullptr;
+}
+
+}  // namespace narrowgauge

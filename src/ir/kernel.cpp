@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace narrowgauge {
+
+namespace {
+constexpr std::array<std::string_view, 10> math_names{"none", "ieee",   "f32",    "f16",   "bf16",
+                                                      "tf32", "tf32x3", "bf16x3", "dfp16", "f8"};
+}
+
+std::string_view name(Math math) { return math_names.at(static_cast<std::size_t>(math)); }
+
+Math parse_math(std::string_view text) {
+  const auto found = std::find(math_names.begin(), math_names.end(), text);
+  require(found != math_names.end(), "math: unknown mode '", text, "'");
+  return static_cast<Math>(found - math_names.begin());
+}
+
+Storage Storage::channels_last(std::int64_t rank) {
+  Storage storage;
+  storage.order.push_back(0);
+  for (std::int64_t axis = 2; axis < rank; ++axis) storage.order.push_back(axis);
+  storage.order.push_back(1);
+  return storage;
+}
+
+Storage Storage::channels_blocked(std::int64_t rank, std::int64_t block) {
+  Storage storage;
+  storage.order.resize(static_cast<std::size_t>(rank));
+  std::iota(storage.order.begin(), storage.order.end(), 0);
+  storage.blocks = {{1, block}};
+  return storage;
+}
+
+void append_text(std::string& out, const Storage& storage) {
+  if (storage.is_plain()) {
+    out += "plain";
+    return;
+  }
+  for (const std::int64_t axis : storage.order) out += static_cast<char>('0' + axis);
+  for (const auto& block : storage.blocks) {
+    out += '|';
+    append_text(out, block.axis);
+    out += ':';
+    append_text(out, block.size);
+  }
+  if (!storage.encoding.empty()) out += '!' + storage.encoding;
+}
+
+namespace {
+
+std::int64_t parse_digits(std::string_view& text, std::string_view whole) {
+  std::int64_t value = 0;
+  std::size_t used = 0;
+  while (used < text.size() && used < 9 && text[used] >= '0' && text[used] <= '9')
+    value = value * 10 + (text[used++] - '0');
+  require(used > 0, "storage: expected a number in '", whole, "'");
+  text.remove_prefix(used);
+  return value;
+}
+
+}  // namespace
+
+Storage Storage::parse(std::string_view whole) {
+  Storage storage;
+  std::string_view text = whole;
+  if (text == "plain") return storage;
+  while (!text.empty() && text[0] >= '0' && text[0] <= '9') {
+    storage.order.push_back(text[0] - '0');
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && text[0] == '|') {
+    text.remove_prefix(1);
+    const std::int64_t axis = parse_digits(text, whole);
+    require(!text.empty() && text[0] == ':', "storage: expected ':' in '", whole, "'");
+    text.remove_prefix(1);
+    storage.blocks.push_back({axis, parse_digits(text, whole)});
+  }
+  if (!text.empty() && text[0] == '!') {
+    storage.encoding = text.substr(1);
+    text = {};
+  }
+  std::vector<std::int64_t> sorted = storage.order;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    require(sorted[i] == static_cast<std::int64_t>(i), "storage: '", whole,
+            "' does not name every axis once");
+  require(text.empty(), "storage: cannot read '", whole, "'");
+  return storage;
+}
+
+std::int64_t stored_elements(const Dims& dims, const Storage& storage) {
+  Dims padded = dims;
+  for (const auto& [axis, size] : storage.blocks) {
+    auto& dim = padded.at(static_cast<std::size_t>(axis));
+    dim = (dim + size - 1) / size * size;
+  }
+  return element_count(padded);
+}
+
+Dims strides_of(const Dims& dims, const Storage& storage) {
+  NG_INVARIANT(storage.blocks.empty() && storage.encoding.empty());
+  if (storage.order.empty()) return dense_strides(dims);
+  NG_INVARIANT(storage.order.size() == dims.size());
+  Dims strides(dims.size());
+  std::int64_t stride = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    const auto axis = static_cast<std::size_t>(storage.order[i]);
+    strides[axis] = stride;
+    stride *= dims[axis];
+  }
+  return strides;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+
+#include "ir/text.h"
+
+namespace narrowgauge {
+
+void Lexer::skip_space() {
+  while (position_ < text_.size()) {
+    const char c = text_[position_];
+    if (c == ';') {  // a comment up to the end of the line
+      position_ = std::min(text_.find('\n', position_), text_.size());
+    } else if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
+      ++position_;
+    } else {
+      return;
+    }
+  }
+}
+
+bool Lexer::at_end() {
+  skip_space();
+  return position_ >= text_.size();
+}
+
+char Lexer::peek() { return at_end() ? '\0' : text_[position_]; }
+
+bool Lexer::accept(std::string_view token) {
+  skip_space();
+  if (!text_.substr(position_).starts_with(token)) return false;
+  position_ += token.size();
+  return true;
+}
+
+void Lexer::expect(std::string_view token) {
+  if (accept(token)) return;
+  skip_space();
+  const std::string_view rest = text_.substr(position_, 12);
+  fail(concat("expected '", token, "', got ",
+              rest.empty() ? "the end" : concat('\'', rest.substr(0, rest.find('\n')), '\'')));
+}
+
+std::string Lexer::word(std::string_view stops, std::string_view what) {
+  skip_space();
+  const std::size_t begin = position_;
+  while (position_ < text_.size() && stops.find(text_[position_]) == std::string_view::npos &&
+         std::string_view(" \n\t\r").find(text_[position_]) == std::string_view::npos)
+    ++position_;
+  if (position_ == begin) fail(concat("expected ", what));
+  return std::string(text_.substr(begin, position_ - begin));
+}
+
+std::string Lexer::balanced(std::string_view stops, std::string_view what) {
+  skip_space();
+  const std::size_t begin = position_;
+  int depth = 0;
+  for (; position_ < text_.size(); ++position_) {
+    const char c = text_[position_];
+    if (depth == 0 && (stops.find(c) != std::string_view::npos || c == ' ' || c == '\n')) break;
+    if (c == '[' || c == '(') ++depth;
+    if (c == ']' || c == ')') --depth;
+    if (depth < 0) break;
+  }
+  if (position_ == begin) fail(concat("expected ", what));
+  return std::string(text_.substr(begin, position_ - begin));
+}
+
+std::string Lexer::string() {
+  expect("\"");
+  std::string out;
+  while (position_ < text_.size() && text_[position_] != '"') {
+    char c = text_[position_++];
+    if (c == '\\' && position_ < text_.size()) {
+      c = text_[position_++];
+      if (c == 'n') c = '\n';
+    }
+    out += c;
+  }
+  if (position_ >= text_.size()) fail("a string is not closed");
+  ++position_;
+  return out;
+}
+
+double Lexer::number() {
+  const std::string text = word(",)}]", "a number");
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    fail(concat("expected a number, got '", text, "'"));
+  return value;
+}
+
+std::int64_t Lexer::integer() {
+  const std::string text = word(",)}]", "a whole number");
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    fail(concat("expected a whole number, got '", text, "'"));
+  return value;
+}
+
+Tensor Lexer::tensor() {
+  const TensorType type = TensorType::parse(balanced("{,", "a tensor type"));
+  Tensor result(type.dtype, known_dims(type.shape));
+  expect("{");
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    if (i > 0) expect(",");
+    if (type.dtype == DType::i64)
+      result.values<std::int64_t>()[static_cast<std::size_t>(i)] = integer();
+    else
+      result.set(i, number());
+  }
+  expect("}");
+  return result;
+}
+
+void Lexer::fail(std::string_view message) {
+  const std::string_view before = text_.substr(0, position_);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t start =
+      before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  throw ModelError(concat("line ", line, ", column ", position_ - start + 1, ": ", message));
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+
+#include "ir/attributes.h"
+#include "ir/text.h"
+#include "narrowgauge/graph.h"
+#include "tensor/values.h"
+
+namespace narrowgauge {
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+namespace {
+
+void append_element(std::string& out, const Tensor& tensor, std::int64_t i) {
+  const double value = tensor.at(i);
+  if (tensor.dtype() == DType::f64) {
+    append_text(out, value);
+  } else if (is_floating(tensor.dtype())) {
+    char buffer[32];
+    out.append(buffer,
+               std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value)).ptr);
+  } else if (tensor.dtype() == DType::i64) {
+    append_text(out, tensor.values<std::int64_t>()[static_cast<std::size_t>(i)]);
+  } else {
+    append_text(out, static_cast<std::int64_t>(value));
+  }
+}
+
+}  // namespace
+
+void append_tensor(std::string& out, const Tensor& tensor) {
+  append_text(out, tensor.type());
+  out += '{';
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (i > 0) out += ',';
+    append_element(out, tensor, i);
+  }
+  out += '}';
+}
+
+namespace {
+
+void append_graph(std::string& out, const Graph& graph, int depth);
+
+// Collects "name=value" texts in declaration order.
+class AttributePrinter : public AttributeVisitor {
+ public:
+  explicit AttributePrinter(int depth) : depth_(depth) {}
+  void operator()(std::string_view key, bool& v) override { add(key, concat(v)); }
+  void operator()(std::string_view key, std::int64_t& v) override { add(key, concat(v)); }
+  void operator()(std::string_view key, double& v) override { add(key, concat(v)); }
+  void operator()(std::string_view key, std::string& v) override { add(key, quoted(v)); }
+  void operator()(std::string_view key, DType& v) override { add(key, concat(v)); }
+  void operator()(std::string_view key, Dims& v) override { add(key, concat(v)); }
+  void operator()(std::string_view key, Shape& v) override { add(key, concat(v)); }
+  void operator()(std::string_view key, TensorType& v) override { add(key, concat(v)); }
+  void operator()(std::string_view key, Tensor& v) override {
+    std::string text;
+    append_tensor(text, v);
+    add(key, std::move(text));
+  }
+  void operator()(std::string_view key, Region& v) override {
+    std::string text;
+    if (v) append_graph(text, *v, depth_ + 1);
+    add(key, std::move(text));
+  }
+  std::vector<std::pair<std::string, std::string>> texts;
+
+ private:
+  void add(std::string_view key, std::string text) { texts.emplace_back(key, std::move(text)); }
+  int depth_;
+};
+
+std::vector<std::pair<std::string, std::string>> attribute_texts(const OpRecord& op,
+                                                                 Attributes attributes, int depth) {
+  AttributePrinter printer(depth);
+  op.visit(attributes.mutate(), printer);
+  return std::move(printer.texts);
+}
+
+std::string attributes_text(const OpRecord& op, const Attributes& attributes, int depth) {
+  const auto texts = attribute_texts(op, attributes, depth);
+  const auto defaults = attribute_texts(op, op.make_default(), depth);
+  std::string out;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (texts[i].second != defaults[i].second)
+      out += concat(out.empty() ? "" : ", ", texts[i].first, '=', texts[i].second);
+  return out;
+}
+
+void append_inputs(std::string& out, const Graph& graph, const Node& node) {
+  if (node.inputs.empty()) return;
+  out += '(';
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (i > 0) out += ", ";
+    out += node.inputs[i].is_absent() ? "_" : '%' + graph.value_name(node.inputs[i]);
+  }
+  out += ')';
+}
+
+void append_notes(std::string& out, const Node& node) {
+  if (node.math != Math::none) out += concat(" @math=", node.math);
+  if (!node.origin.empty()) out += concat(" @origin=", quoted(node.origin));
+  bool plain = true;
+  for (const ValueInfo& output : node.outputs) plain = plain && output.storage.is_plain();
+  if (plain) return;
+  out += " @storage=";
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    out += concat(i == 0 ? "" : ",", node.outputs[i].storage);
+}
+
+void append_node(std::string& out, const Graph& graph, const Node& node, int depth) {
+  out += concat('%', node.full_name(), " = ", node.op->full_name());
+  append_inputs(out, graph, node);
+  const std::string attributes = attributes_text(*node.op, node.attributes, depth);
+  if (!attributes.empty()) out += concat(" {", attributes, '}');
+  out += " : ";
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    out += concat(i == 0 ? "" : ", ", node.outputs[i].type);
+  append_notes(out, node);
+  out += '\n';
+}
+
+std::string initial_text(const Initial& initial) {
+  std::string out;
+  switch (initial.kind) {
+    case Initial::Kind::constant:
+      return concat("constant(", initial.a, ')');
+    case Initial::Kind::uniform:
+      return concat("uniform(", initial.a, ',', initial.b, ')');
+    case Initial::Kind::normal:
+      return concat("normal(", initial.a, ',', initial.b, ')');
+    case Initial::Kind::data:
+      append_tensor(out, initial.data);
+  }
+  return out;
+}
+
+void append_state(std::string& out, const Graph& graph, const State& state, int depth) {
+  out += concat("state %", state.name, " role=", name(state.role),
+                " initial=", initial_text(state.initial), " next=%", graph.value_name(state.next));
+  if (state.derivation) {
+    out += " from=[";
+    for (std::size_t i = 0; i < state.derived_from.size(); ++i)
+      out += concat(i == 0 ? "" : ",", quoted(state.derived_from[i]));
+    out += "] derivation=";
+    append_graph(out, *state.derivation, depth + 1);
+  }
+  out += '\n';
+}
+
+void append_graph(std::string& out, const Graph& graph, int depth) {
+  const std::string indent(static_cast<std::size_t>(2 * depth + 2), ' ');
+  out += concat("graph ", quoted(graph.name()), " {\n");
+  for (const Node& node : graph.nodes()) {
+    out += indent;
+    append_node(out, graph, node, depth);
+  }
+  for (const State& state : graph.states()) {
+    out += indent;
+    append_state(out, graph, state, depth);
+  }
+  for (const GraphOutput& output : graph.outputs())
+    out += concat(indent, "output ", quoted(output.name), " = %", graph.value_name(output.value),
+                  '\n');
+  out += std::string(static_cast<std::size_t>(2 * depth), ' ') + '}';
+}
+
+}  // namespace
+
+std::string print(const Graph& graph) {
+  std::string out;
+  append_graph(out, graph, 0);
+  return out + '\n';
+}
+
+std::string print_attributes(const OpRecord& op, const Attributes& attributes) {
+  return attributes_text(op, attributes, 0);
+}
+
+bool equal(const OpRecord& op, const Attributes& a, const Attributes& b) {
+  return a.get() == b.get() || attribute_texts(op, a, 0) == attribute_texts(op, b, 0);
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "ir/attributes.h"
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+namespace {
+
+template <class... Parts>
+void rule(bool holds, const Graph& graph, const Node& node, const Parts&... message) {
+  require<InternalError>(holds, "graph ", graph.name(), ", node '", node.full_name(),
+                         "': ", message...);
+}
+
+void verify_types(const Graph& graph, const Node& node) {
+  std::vector<std::optional<TensorType>> types;
+  std::vector<const Tensor*> constants;
+  for (const Value& value : node.inputs) {
+    types.push_back(value.is_absent() ? std::nullopt : std::optional(graph.type(value)));
+    constants.push_back(value.is_absent() ? nullptr : graph.constant_value(value));
+  }
+  const Inference inference(*node.op, std::move(types), std::move(constants));
+  const TensorTypes inferred = node.op->infer(node.attributes.get(), inference);
+  rule(inferred.size() == node.outputs.size(), graph, node, "has ", node.outputs.size(),
+       " outputs, its op makes ", inferred.size());
+  for (std::size_t i = 0; i < inferred.size(); ++i)
+    rule(inferred[i] == node.outputs[i].type, graph, node, "output ", i, " is ",
+         node.outputs[i].type, ", its op makes ", inferred[i]);
+}
+
+void verify_node(const Graph& graph, int index, Stage stage) {
+  const Node& node = graph.node(index);
+  rule(node.op != nullptr, graph, node, "has no op");
+  rule(node.op->info.stage <= stage, graph, node, "op ", node.op->full_name(),
+       " is not legal at this stage");
+  for (const Value& value : node.inputs)
+    rule(value.is_absent() || value.node < index, graph, node, "an input is not an earlier value");
+  verify_types(graph, node);
+  for (const ValueInfo& output : node.outputs) {
+    rule(output.storage.is_plain() || stage >= Stage::laid_out, graph, node, "storage ",
+         output.storage, " before layout");
+    rule(output.storage.order.empty() || output.storage.order.size() == output.type.shape.size(),
+         graph, node, "storage ", output.storage, " does not fit ", output.type);
+  }
+  rule(node.math == Math::none || stage >= Stage::precise, graph, node,
+       "math is set before precision");
+  for (const Region& region : regions_of(node)) {
+    rule(region != nullptr, graph, node, "an empty region");
+    rule(region->states().empty(), graph, node, "a state inside a region");
+    verify(*region, stage);
+  }
+}
+
+}  // namespace
+
+void verify(const Graph& graph, Stage stage) {
+  std::set<std::string> names;
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    verify_node(graph, i, stage);
+    rule(names.insert(graph.node(i).full_name()).second, graph, graph.node(i), "name is taken");
+  }
+  for (const Value& input : graph.inputs())
+    rule(graph.producer(input).is<Input>(), graph, graph.producer(input), "is not an input");
+  for (const State& state : graph.states()) {
+    const Node& node = graph.producer(state.current);
+    rule(node.is<StateValue>(), graph, node, "is not a state");
+    rule(graph.type(state.next) == state.type, graph, node, "state holds ", state.type,
+         ", next is ", graph.type(state.next));
+    rule((state.role == Role::derived) == (state.derivation != nullptr), graph, node,
+         "derived states, and only they, have a derivation");
+  }
+  for (const GraphOutput& output : graph.outputs()) graph.info(output.value);
+}
+
+}  // namespace narrowgauge
