@@ -1,7 +1,8 @@
-# ng_layer(name [libraries...]): a static library of src/<name>, linked to the layer before it, so
-# that a call against the order of layers does not link. The folder is the list of sources.
-set(NG_PREVIOUS_LAYER ng_options)
+# ng_layer(name [libraries...]): a static library of src/<name>, linked to the layer before it. The
+# folder is the list of sources. Between ng_fork() and ng_join() layers stand side by side.
+include(Isa)
 set(NG_LAYERS "")
+set(NG_PREVIOUS_LAYER ng_options)  # what a layer to the right links: several after ng_join()
 function(ng_layer name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   if(NOT sources)
@@ -13,20 +14,26 @@ function(ng_layer name)
   endif()
   add_library(ng_${name} STATIC ${sources})
   target_link_libraries(ng_${name} PUBLIC ${NG_PREVIOUS_LAYER} PRIVATE ${ARGN})
-  foreach(source IN LISTS sources)
-    if(source MATCHES "\\.avx512\\.cpp$")
-      set_source_files_properties(
-        ${source} PROPERTIES COMPILE_OPTIONS
-                             "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
-    elseif(source MATCHES "\\.amx\\.cpp$")
-      set_source_files_properties(
-        ${source}
-        PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512bw;-mavx512vl;-mamx-tile;-mamx-bf16;-mamx-int8")
-    endif()
-  endforeach()
-  set(NG_PREVIOUS_LAYER ng_${name} PARENT_SCOPE)
+  ng_isa_flags(${sources})
   set(NG_LAYERS ${NG_LAYERS} ng_${name} PARENT_SCOPE)
+  if(NG_FORKED)
+    set(NG_SIDE_BY_SIDE ${NG_SIDE_BY_SIDE} ng_${name} PARENT_SCOPE)
+  else()
+    set(NG_PREVIOUS_LAYER ng_${name} PARENT_SCOPE)
+  endif()
 endfunction()
+
+macro(ng_fork)
+  set(NG_FORKED ON)
+  set(NG_SIDE_BY_SIDE "")
+endmacro()
+
+macro(ng_join)
+  set(NG_FORKED OFF)
+  if(NG_SIDE_BY_SIDE)
+    set(NG_PREVIOUS_LAYER ${NG_SIDE_BY_SIDE})
+  endif()
+endmacro()
 
 # Every src/ops/*.cpp that says NG_OPS(stem, ...) enters the table of built-in ops.
 function(ng_op_table)

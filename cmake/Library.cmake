@@ -1,9 +1,54 @@
-# libnarrowgauge.so: all layers, with only NG_API visible.
+# libnarrowgauge.so: all layers, with only what is marked NG_API visible, and how it is installed.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
 add_library(narrowgauge SHARED ${PROJECT_SOURCE_DIR}/cmake/library.cpp)
-list(JOIN NG_LAYERS "," layer_list)
+add_library(narrowgauge::narrowgauge ALIAS narrowgauge)
+set_property(TARGET narrowgauge PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${NG_LAYERS}")
 foreach(layer IN LISTS NG_LAYERS)
-  target_link_libraries(narrowgauge PRIVATE -Wl,--whole-archive ${layer} -Wl,--no-whole-archive)
+  target_link_libraries(narrowgauge PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${layer}>)
 endforeach()
-target_include_directories(narrowgauge PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-                                              $<INSTALL_INTERFACE:include>)
+target_link_libraries(narrowgauge PRIVATE ng_options)
+target_include_directories(
+  narrowgauge
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
+         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(narrowgauge PUBLIC cxx_std_20)
+
+# Instances of std templates are visible whatever the compiler was told; the map hides them.
+set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+target_link_options(narrowgauge PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections)
+if(NOT NARROWGAUGE_SANITIZE)
+  target_link_options(narrowgauge PRIVATE -Wl,--no-undefined)
+endif()
+# Until 1.0 a minor version may change the binary interface.
+set_target_properties(
+  narrowgauge
+  PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+             LINK_DEPENDS ${exports})
+
+# The bundled oneDNN has a folder of its own beside the library: in lib/ itself it would stand before
+# the system's for every program.
+set(NG_PRIVATE_LIBRARIES ${CMAKE_INSTALL_LIBDIR}/narrowgauge)
+if(NG_ONEDNN_BUNDLED)
+  set_target_properties(narrowgauge PROPERTIES INSTALL_RPATH "$ORIGIN/narrowgauge")
+  install(PROGRAMS ${NG_ONEDNN_BUNDLED} DESTINATION ${NG_PRIVATE_LIBRARIES} RENAME libdnnl.so.3)
+  install(DIRECTORY ${NARROWGAUGE_ONEDNN_ROOT}/licenses/
+          DESTINATION ${CMAKE_INSTALL_DOCDIR}/oneDNN OPTIONAL)
+endif()
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/narrowgauge)
+install(TARGETS narrowgauge EXPORT narrowgauge_targets)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${CMAKE_BINARY_DIR}/include/
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT narrowgauge_targets NAMESPACE narrowgauge:: FILE narrowgauge-config.cmake
+        DESTINATION ${package_folder})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/narrowgauge-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/narrowgauge-config-version.cmake DESTINATION ${package_folder})
+
+file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/narrowgauge.pc.in ${CMAKE_BINARY_DIR}/narrowgauge.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/narrowgauge.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -11,7 +11,15 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  message(FATAL_ERROR "narrowgauge runs on x86-64; this is ${CMAKE_SYSTEM_PROCESSOR}")
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  message(FATAL_ERROR "g++ 12 or later is needed; this is ${CMAKE_CXX_COMPILER_VERSION}")
+endif()
+
 option(NARROWGAUGE_TESTS "build the tests" ON)
+option(NARROWGAUGE_BENCH "build the benchmarks where Google Benchmark is installed" ON)
 option(NARROWGAUGE_PLAIN_THREADS "std::thread instead of OpenMP, for the thread sanitizer" OFF)
 set(NARROWGAUGE_SANITIZE "" CACHE STRING "sanitizer: address, undefined or thread")
 
@@ -34,8 +42,11 @@ target_compile_options(
   ng_options
   INTERFACE -march=x86-64-v3 -fno-math-errno -fno-trapping-math -ffp-contract=off -Wall -Wextra
             -Wpedantic -Wconversion -Wshadow -Werror)
-target_include_directories(ng_options INTERFACE ${PROJECT_SOURCE_DIR}/include
-                                                ${PROJECT_SOURCE_DIR}/src)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in
+               ${CMAKE_BINARY_DIR}/include/narrowgauge/version.h @ONLY)
+target_include_directories(
+  ng_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include
+                       ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(ng_options INTERFACE Threads::Threads OpenMP::OpenMP_CXX)
 if(NARROWGAUGE_PLAIN_THREADS)
   target_compile_definitions(ng_options INTERFACE NARROWGAUGE_PLAIN_THREADS)

@@ -1,0 +1,14 @@
+# ng_isa_flags(sources...): files named *.avx512.* and *.amx.* may use those instructions; everything
+# else keeps to the baseline, so that the program starts on every supported CPU.
+function(ng_isa_flags)
+  set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "\\.avx512\\.(h|cpp)")
+      set_source_files_properties(
+        ${source} PROPERTIES COMPILE_OPTIONS "${avx512};-mprefer-vector-width=512")
+    elseif(source MATCHES "\\.amx\\.(h|cpp)")
+      set_source_files_properties(
+        ${source} PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-bf16;-mamx-int8")
+    endif()
+  endforeach()
+endfunction()

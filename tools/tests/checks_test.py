@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each check passes a small sound project and fails the same one with a single thing broken."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parent.parent
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+
+SOUND = {
+    "tools/layers.txt": "base: src/base\ntrain: src/train\nio: src/io\napi: src/api include\n"
+    "cli: src/cli\napart: train io\n",
+    "CMakeLists.txt": "ng_layer(base)\nng_layer(train)\nng_layer(io)\nng_layer(api)\n",
+    "ARCHITECTURE.md": "| `base` | one |\n| `train` | two |\n| `io` | three |\n| `api` | four |\n"
+    "| `cli` | five |\n",
+    "include/narrowgauge/net.h": SPDX + "int net();\n",
+    "src/base/a.h": SPDX + "#include <vector>\n",
+    "src/train/b.h": SPDX + '#include "base/a.h"\n',
+    "src/io/c.cpp": SPDX + '#include "base/a.h"\n\nint three() { return 3; }\n',
+    "src/api/d.cpp": SPDX + '#include "io/c.h"\n#include "narrowgauge/net.h"\n',
+    "src/cli/e.cpp": SPDX + '#include "narrowgauge/net.h"\n',
+    ".clang-format": "BasedOnStyle: Google\nColumnLimit: 100\n",
+    "README.md": "text\n\n<!-- run -->\n```sh\necho one two three\n```\n"
+    "<!-- output -->\n```\none ... three\n```\n"
+    "<!-- compile -->\n```cpp\nint main() { return 1; }\n```\n",
+}
+
+
+class Checks(unittest.TestCase):
+    def run_check(self, name, changes, *options):
+        """(exit code, output) of a check over SOUND with some files replaced."""
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in {**SOUND, **changes}.items():
+                file = pathlib.Path(folder) / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            command = [sys.executable, str(TOOLS / f"check_{name}.py"), "--root", folder, *options]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            return result.returncode, result.stdout + result.stderr
+
+    def passes(self, name, changes, *options):
+        code, output = self.run_check(name, changes, *options)
+        self.assertEqual(code, 0, output)
+        return output
+
+    def fails(self, name, changes, message, *options):
+        code, output = self.run_check(name, changes, *options)
+        self.assertEqual(code, 1, output)
+        self.assertIn(message, output)
+
+
+class Layers(Checks):
+    def test_sound(self):
+        self.passes("layers", {})
+
+    def test_include_to_the_right(self):
+        self.fails("layers", {"src/base/a.h": '#include "io/c.h"\n'}, "a.h:1: layer base includes")
+
+    def test_include_of_a_layer_at_the_side(self):
+        self.fails("layers", {"src/io/c.cpp": '#include "train/b.h"\n'}, "stand side by side")
+
+    def test_lower_layer_includes_public_header_of_a_higher_one(self):
+        changes = {"src/base/a.h": '#  include "narrowgauge/net.h"\n'}
+        self.fails("layers", changes, "layer base includes narrowgauge/net.h of layer api")
+
+    def test_public_header_includes_private_one(self):
+        changes = {"include/narrowgauge/net.h": '#include "base/a.h"\n'}
+        self.fails("layers", changes, "is not installed")
+
+    def test_unknown_folder(self):
+        message = "src/other/x.h: belongs to no layer"
+        self.fails("layers", {"src/other/x.h": "int x;\n"}, message)
+
+    def test_heavy_header_in_a_header(self):
+        self.fails("layers", {"src/io/c.h": "#include <fmt/core.h>\n"}, "heavy header")
+        self.passes("layers", {"src/io/c.cpp": "#include <fmt/core.h>\n"})
+
+    def test_path_beside_the_file(self):
+        self.fails("layers", {"src/base/b.h": '#include "a.h"\n'}, "is not a header of this project")
+
+    def test_table_lacks_a_layer(self):
+        table = SOUND["ARCHITECTURE.md"].replace("| `io` | three |\n", "")
+        self.fails("layers", {"ARCHITECTURE.md": table}, "src/io is not in its table")
+
+    def test_table_names_a_missing_folder(self):
+        changes = {
+            "ARCHITECTURE.md": SOUND["ARCHITECTURE.md"] + "| `gone` | six |\n",
+            "tools/layers.txt": SOUND["tools/layers.txt"] + "gone: src/gone\n",
+        }
+        self.fails("layers", changes, "there is no src/gone")
+
+    def test_cmake_in_another_order(self):
+        changes = {"CMakeLists.txt": "ng_layer(base)\nng_layer(io)\nng_layer(train)\nng_layer(api)\n"}
+        self.fails("layers", changes, "ng_layer lists")
+
+
+class Lengths(Checks):
+    LONG_FUNCTION = SPDX + "int f(int a) {\n" + "  a = a + 1;\n" * 60 + "  return a;\n}\n"
+
+    def test_sound(self):
+        self.passes("lengths", {})
+
+    def test_long_file(self):
+        changes = {"src/base/long.cpp": SPDX + "int a;\n" * 500}
+        self.fails("lengths", changes, "long.cpp: 501 lines, at most 500")
+
+    def test_long_function(self):
+        self.fails("lengths", {"src/base/f.cpp": self.LONG_FUNCTION}, "f.cpp:2: f: 63 lines")
+
+    def test_long_python_function(self):
+        changes = {"tools/f.py": "def f(a):\n" + "    a += 1\n" * 60}
+        self.fails("lengths", changes, "f.py:1: f: 61 lines")
+
+    def test_long_constructor_behind_its_initializers(self):
+        text = "X::X(int a) : a_{a}, b_(a) {\n" + "  ++a_;\n" * 60 + "}\n"
+        self.fails("lengths", {"src/base/f.cpp": text}, "f.cpp:1: X::X: 62 lines")
+
+    def test_exception_with_a_reason(self):
+        exception = "src/base/f.cpp:f 70 the switch has one line an opcode\n"
+        changes = {"src/base/f.cpp": self.LONG_FUNCTION, "tools/length_exceptions.txt": exception}
+        self.passes("lengths", changes)
+
+    def test_exception_without_a_reason(self):
+        changes = {"src/base/f.cpp": self.LONG_FUNCTION}
+        changes["tools/length_exceptions.txt"] = "src/base/f.cpp:f 70\n"
+        self.fails("lengths", changes, "is not `path lines reason`")
+
+    def test_exception_that_is_not_needed(self):
+        changes = {"tools/length_exceptions.txt": "src/base/a.h 600 for no reason\n"}
+        self.fails("lengths", changes, "needs no exception")
+
+    def test_many_parameters_are_a_warning(self):
+        text = "int f(int a, int b, map<int, int> c, int d, int e, int g) { return a; }\n"
+        output = self.passes("lengths", {"src/base/f.cpp": text})
+        self.assertIn("f.cpp:1: f: 6 parameters", output)
+
+
+class Text(Checks):
+    def test_sound(self):
+        self.passes("text", {})
+
+    def test_no_licence_line(self):
+        self.fails("text", {"src/base/a.h": "int a;\n"}, "SPDX")
+
+    def test_note_to_self(self):
+        self.fails("text", {"src/base/a.h": SPDX + "// TO" + "DO later\n"}, "write an issue")
+
+    def test_path_of_a_machine(self):
+        self.fails("text", {"README.md": "see /ho" + "me/ann/x\n"}, "holds on one machine only")
+
+    def test_blanks_and_line_ends(self):
+        self.fails("text", {"src/base/a.h": SPDX + "int a; \n"}, "spaces at the end")
+        self.fails("text", {"src/base/a.h": SPDX + "\tint a;\n"}, "a tab")
+        self.fails("text", {"src/base/a.h": SPDX + "int a;"}, "no line end")
+
+
+class Format(Checks):
+    def test_unformatted_file(self):
+        code, output = self.run_check("format", {})
+        if code == 77:
+            self.skipTest(output)
+        self.assertEqual(code, 0, output)
+        self.fails("format", {"src/base/a.h": "int   a ;\n"}, "src/base/a.h: not formatted")
+
+
+class Snippets(Checks):
+    BUILD = ("--build", str(TOOLS))
+
+    def test_sound(self):
+        self.passes("snippets", {}, *self.BUILD)
+
+    def test_code_that_does_not_compile(self):
+        readme = "<!-- compile -->\n```cpp\nint main( { }\n```\n"
+        self.fails("snippets", {"README.md": readme}, "README.md:1: compile", *self.BUILD)
+
+    def test_command_that_fails(self):
+        readme = "<!-- run -->\n```sh\nfalse\necho no\n```\n"
+        self.fails("snippets", {"docs/a.md": readme}, "docs/a.md:1: run: exit code 1", *self.BUILD)
+
+    def test_other_output(self):
+        readme = SOUND["README.md"].replace("one ... three", "one ... four")
+        self.fails("snippets", {"README.md": readme}, "printed something else", *self.BUILD)
+
+    def test_mark_without_a_block(self):
+        readme = "<!-- run -->\n\n\ntext\n```sh\nfalse\n```\n"
+        self.fails("snippets", {"README.md": readme}, "not followed by", *self.BUILD)
+
+
+class Instructions(Checks):
+    def object_of(self, folder, text):
+        source = pathlib.Path(folder) / "kernel.avx512.cpp"
+        source.write_text(text)
+        command = ["c++", "-std=c++20", "-c", "-o", f"{source}.o", str(source)]
+        subprocess.run(command, check=True)
+
+    def test_function_that_may_be_merged(self):
+        own = "namespace narrowgauge::avx512 { inline int f() { return 1; } int g() { return f(); } }\n"
+        shared = own.replace("narrowgauge::avx512", "narrowgauge")
+        with tempfile.TemporaryDirectory() as folder:
+            self.object_of(folder, own)
+            self.passes("instructions", {}, folder)
+            self.object_of(folder, shared)
+            self.fails("instructions", {}, "narrowgauge::f() may be taken", folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
