@@ -2,13 +2,14 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-add_library(narrowgauge SHARED ${PROJECT_SOURCE_DIR}/cmake/library.cpp)
-add_library(narrowgauge::narrowgauge ALIAS narrowgauge)
-set_property(TARGET narrowgauge PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${NG_LAYERS}")
+# The objects themselves: out of archives the linker would take only what something asks for.
+set(objects "")
 foreach(layer IN LISTS NG_LAYERS)
-  target_link_libraries(narrowgauge PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,${layer}>)
+  list(APPEND objects $<TARGET_OBJECTS:${layer}>)
 endforeach()
-target_link_libraries(narrowgauge PRIVATE ng_options)
+add_library(narrowgauge SHARED ${objects})
+add_library(narrowgauge::narrowgauge ALIAS narrowgauge)
+target_link_libraries(narrowgauge PRIVATE ${NG_PREVIOUS_LAYER})
 target_include_directories(
   narrowgauge
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
@@ -18,14 +19,13 @@ target_compile_features(narrowgauge PUBLIC cxx_std_20)
 # Instances of std templates are visible whatever the compiler was told; the map hides them.
 set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
 target_link_options(narrowgauge PRIVATE -Wl,--version-script=${exports} -Wl,--gc-sections)
-if(NOT NARROWGAUGE_SANITIZE)
-  target_link_options(narrowgauge PRIVATE -Wl,--no-undefined)
-endif()
 # Until 1.0 a minor version may change the binary interface.
 set_target_properties(
   narrowgauge
-  PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-             LINK_DEPENDS ${exports})
+  PROPERTIES LINKER_LANGUAGE CXX
+             LINK_DEPENDS ${exports}
+             VERSION ${PROJECT_VERSION}
+             SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 # The bundled oneDNN has a folder of its own beside the library: in lib/ itself it would stand before
 # the system's for every program.
