@@ -19,6 +19,7 @@
 namespace narrowgauge {
 
 struct DimExpression;                                 // tensor/dim.cpp
+struct DimAccess;                                     // tensor/dim.cpp
 using Binding = std::map<std::string, std::int64_t>;  // symbol -> size
 
 // A dimension: a number, or an expression of symbols such as "N" or "(T+3)/2" (floor division).
@@ -38,9 +39,10 @@ class NG_API Dim {
   friend NG_API Dim operator+(const Dim& a, const Dim& b);
   friend NG_API Dim operator-(const Dim& a, const Dim& b);
   friend NG_API Dim operator*(const Dim& a, const Dim& b);
-  friend NG_API Dim operator/(const Dim& a, const Dim& b);  // floor
+  friend NG_API Dim operator/(const Dim& a, const Dim& b);  // floor; UsageError for b = 0
 
  private:
+  friend struct DimAccess;
   std::int64_t value_ = 0;
   std::shared_ptr<const DimExpression> expression_;
 };
@@ -133,6 +135,7 @@ class NG_API Tensor {
  private:
   static Tensor from_bytes(DType, Dims, const void* values, std::size_t count);
   void check(DType wanted) const;
+  void check(std::int64_t index) const;
 
   DType dtype_ = DType::f32;
   Dims dims_{0};

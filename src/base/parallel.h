@@ -16,9 +16,10 @@ template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-  FunctionRef(F&& f)  // NOLINT: converts like std::function_ref
-      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, Args... args) -> R {
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
+      FunctionRef(F&& f)  // NOLINT: converts like std::function_ref
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* object, Args... args) -> R {
           return (*static_cast<std::remove_reference_t<F>*>(object))(args...);
         }) {}
   R operator()(Args... args) const { return call_(object_, args...); }
@@ -29,9 +30,13 @@ class FunctionRef<R(Args...)> {
 };
 
 int hardware_threads();  // cores this process may use
-int thread_count();      // threads the calling host thread works with
 
-// Sets the number of threads for the calling host thread, and puts the old one back.
+// Threads the calling host thread works with: NARROWGAUGE_THREADS, else what OpenMP and the cores
+// allow; 1 inside a body. Throws UsageError if NARROWGAUGE_THREADS is not a number of threads.
+int thread_count();
+
+// Sets the number of threads for the calling host thread, of oneDNN too, and puts the old ones
+// back. Throws UsageError unless it is 1 to 4096.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);
@@ -40,7 +45,7 @@ class ThreadScope {
   ThreadScope& operator=(const ThreadScope&) = delete;
 
  private:
-  int previous_;
+  int previous_, previous_library_;
 };
 
 // Sets flush-to-zero and denormals-are-zero in the calling thread and in its pool (the threads of
@@ -59,7 +64,8 @@ class FlushDenormalsScope {
 
 // body(begin, end) over [0, count) in pieces of at most `grain`, the last one shorter. Pieces do
 // not depend on the number of threads; which thread takes which does. An exception of the body is
-// rethrown in the caller. Runs in place when nested, when one piece is enough or with one thread.
+// rethrown in the caller. Runs in place, piece after piece, when nested, when one piece is enough
+// or with one thread. The body sees the caller's rounding and flushing modes in every thread.
 void parallel_for(std::int64_t count, std::int64_t grain,
                   FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
 

@@ -20,6 +20,7 @@ std::uint64_t stable_hash(std::string_view text, std::uint64_t seed = 0xcbf29ce4
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::string_view name, std::uint64_t step = 0);
+  RandomBlock block(std::uint64_t index) const;  // the bits of elements 4 * index and on
   std::uint32_t bits(std::uint64_t element) const;
   float uniform(std::uint64_t element) const;  // [0, 1), 24 bits
   float normal(std::uint64_t element) const;   // mean 0, variance 1 (Box-Muller)

@@ -26,12 +26,16 @@ Narrow narrow(double value);
 template <class Narrow>
 Narrow narrow_stochastic(float value, std::uint32_t random);
 
-float round_to_tf32(float value);           // nearest even to 10 mantissa bits
-float round_to_tf32_away(float value);      // nearest, ties away: cvt.rna.tf32
-float truncate_to_tf32(float value);        // what a tensor core does to raw f32
+float round_to_tf32(float value);       // nearest even to 10 mantissa bits
+float round_to_tf32_away(float value);  // nearest, ties away: cvt.rna.tf32
+float truncate_to_tf32(float value);    // what a tensor core does to raw f32
 
 // Any dtype as double, at a flat element index (i4, u4 and b1 are packed, low bits first).
 double load_element(DType dtype, const void* data, std::int64_t index);
-void store_element(DType dtype, void* data, std::int64_t index, double value);  // saturates integers
+// Nearest even; integers saturate, NaN gives 0; bool and b1 are value != 0.
+void store_element(DType dtype, void* data, std::int64_t index, double value);
+
+// `count` elements from one dtype to another, as store_element rounds, and once only: i64 too.
+void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count);
 
 }  // namespace narrowgauge

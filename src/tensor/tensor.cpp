@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/tensor.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "tensor/values.h"
+
+namespace narrowgauge {
+namespace {
+
+constexpr std::size_t alignment = 64;                          // bytes: a cache line, a zmm
+constexpr std::int64_t most_elements = std::int64_t{1} << 56;  // their bits fit 64 bits
+
+std::shared_ptr<std::byte[]> allocate(std::int64_t bytes) {
+  const std::size_t whole_lines = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment;
+  void* memory = std::aligned_alloc(alignment, std::max<std::size_t>(whole_lines, 1) * alignment);
+  if (!memory) throw std::bad_alloc();
+  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+}
+
+void check_dims(const Dims& dims) {
+  for (const std::int64_t dim : dims)
+    require(dim >= 0, "tensor: expected dimensions that are not negative, got ", dims);
+  require(element_count(dims) <= most_elements, "tensor: ", dims, " is too large");
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
+  check_dims(dims_);
+  data_ = allocate(bytes());
+  std::memset(data(), 0, static_cast<std::size_t>(bytes()));
+}
+
+Tensor Tensor::full(DType dtype, Dims dims, double value) {
+  Tensor result(dtype, std::move(dims));
+  for (std::int64_t i = 0, count = result.size(); i < count; ++i)
+    store_element(dtype, result.data(), i, value);
+  return result;
+}
+
+Tensor Tensor::from_bytes(DType dtype, Dims dims, const void* values, std::size_t count) {
+  check_dims(dims);
+  require(static_cast<std::int64_t>(count) == element_count(dims), "tensor: expected ",
+          element_count(dims), " values for ", dims, ", got ", count);
+  Tensor result(dtype, std::move(dims));
+  if (count > 0) std::memcpy(result.data(), values, static_cast<std::size_t>(result.bytes()));
+  return result;
+}
+
+TensorType Tensor::type() const { return {dtype_, Shape(dims_.begin(), dims_.end())}; }
+
+void Tensor::check(DType wanted) const {
+  require(dtype_ == wanted, "tensor: its values are ", dtype_, ", not ", wanted);
+}
+
+void Tensor::check(std::int64_t index) const {
+  if (index < 0 || index >= size())
+    throw UsageError(concat("tensor: index ", index, " is outside ", type()));
+}
+
+double Tensor::at(std::int64_t index) const {
+  check(index);
+  return load_element(dtype_, data(), index);
+}
+
+void Tensor::set(std::int64_t index, double value) {
+  check(index);
+  store_element(dtype_, data(), index, value);
+}
+
+Tensor Tensor::clone() const {
+  Tensor result(dtype_, dims_);
+  if (bytes() > 0) std::memcpy(result.data(), data(), static_cast<std::size_t>(bytes()));
+  return result;
+}
+
+Tensor Tensor::cast(DType dtype) const {
+  Tensor result(dtype, dims_);
+  convert_elements(dtype_, data(), dtype, result.data(), size());
+  return result;
+}
+
+Tensor Tensor::reshaped(Dims dims) const {
+  check_dims(dims);
+  if (element_count(dims) != size())
+    throw UsageError(concat("tensor: ", type(), " cannot be reshaped to ", dims));
+  Tensor result = *this;
+  result.dims_ = std::move(dims);
+  return result;
+}
+
+// The bits that pad the last byte of packed elements do not count.
+bool Tensor::same_bits(const Tensor& other) const {
+  if (dtype_ != other.dtype_ || dims_ != other.dims_) return false;
+  const std::int64_t used_bits = size() * bits(dtype_);
+  const auto whole = static_cast<std::size_t>(used_bits / 8);
+  if (whole > 0 && std::memcmp(data(), other.data(), whole) != 0) return false;
+  if (used_bits % 8 == 0) return true;
+  const std::byte used{static_cast<unsigned char>((1 << used_bits % 8) - 1)};
+  return ((data()[whole] ^ other.data()[whole]) & used) == std::byte{0};
+}
+
+}  // namespace narrowgauge
