@@ -26,6 +26,8 @@ def parse_layers(text):
         if name == "apart":
             apart = set(paths.split())
             continue
+        if name in order:
+            raise SystemExit(f"error: tools/layers.txt: layer {name} has two lines")
         order.append(name)
         for path in paths.split():
             owner_of_path[path] = name
