@@ -53,9 +53,9 @@ NG_API Dims strides_of(const Dims& dims, const Storage& storage);
 // One input or output of a node, as known when the plan is made.
 struct Operand {
   DType dtype = DType::f32;
-  Dims dims;
-  Dims strides;  // in elements, per logical axis; a slice of a wider buffer has wider ones
-  Storage storage;
+  Dims dims{};
+  Dims strides{};  // in elements, per logical axis; a slice of a wider buffer has wider ones
+  Storage storage{};
   bool present = true;               // optional inputs; outputs that nobody reads
   const Tensor* constant = nullptr;  // the value, where it is known now
 };

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reference.h"
+
+#include <memory>
+
+namespace narrowgauge {
+
+namespace {
+
+// Blocked storage: outer part in `order`, blocked axes divided, then the blocks inside.
+std::int64_t blocked_offset(const Operand& operand, const Dims& index) {
+  const Storage& storage = operand.storage;
+  Dims outer_dims = operand.dims, outer_index = index;
+  std::int64_t inner = 0, block_elements = 1;
+  for (const auto& [axis, size] : storage.blocks) {
+    const auto a = static_cast<std::size_t>(axis);
+    inner = inner * size + index[a] % size;
+    block_elements *= size;
+    outer_dims[a] = (outer_dims[a] + size - 1) / size;
+    outer_index[a] = index[a] / size;
+  }
+  std::int64_t outer = 0;
+  for (std::size_t i = 0; i < outer_dims.size(); ++i) {
+    const auto axis = storage.order.empty() ? i : static_cast<std::size_t>(storage.order[i]);
+    outer = outer * outer_dims[axis] + outer_index[axis];
+  }
+  return outer * block_elements + inner;
+}
+
+}  // namespace
+
+std::int64_t offset_of(const Operand& operand, std::int64_t index) {
+  Dims position(operand.dims.size());
+  for (std::size_t i = position.size(); i-- > 0;) {
+    position[i] = index % operand.dims[i];
+    index /= operand.dims[i];
+  }
+  if (!operand.storage.blocks.empty()) return blocked_offset(operand, position);
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < position.size(); ++i) offset += position[i] * operand.strides[i];
+  return offset;
+}
+
+std::int64_t ReferenceView::offset(std::int64_t index) const { return offset_of(operand_, index); }
+
+std::int64_t ReferenceView::integer(std::int64_t index) const {
+  if (operand_.dtype == DType::i64) return static_cast<const std::int64_t*>(data_)[offset(index)];
+  return static_cast<std::int64_t>((*this)[index]);
+}
+
+void ReferenceView::set_integer(std::int64_t index, std::int64_t value) const {
+  if (operand_.dtype == DType::i64)
+    static_cast<std::int64_t*>(data_)[offset(index)] = value;
+  else
+    set(index, static_cast<double>(value));
+}
+
+Offer reference_offer(const Request& request, ReferenceFunction function) {
+  for (const auto operands : {request.inputs, request.outputs})
+    for (const Operand& operand : operands)
+      if (!operand.storage.encoding.empty())
+        return Offer::decline(concat("storage ", operand.storage));
+  struct Prepared {
+    std::vector<Operand> inputs, outputs;
+    ReferenceFunction function;
+  };
+  auto prepared = std::make_shared<Prepared>();
+  prepared->inputs.assign(request.inputs.begin(), request.inputs.end());
+  prepared->outputs.assign(request.outputs.begin(), request.outputs.end());
+  prepared->function = std::move(function);
+  Offer offer;
+  offer.implementation = "reference";
+  offer.run = [prepared](const KernelCall& call) {
+    std::vector<ReferenceView> inputs, outputs;
+    std::vector<Tensor> scratch;
+    for (std::size_t i = 0; i < prepared->inputs.size(); ++i)
+      inputs.emplace_back(prepared->inputs[i], call.inputs[i]);
+    for (std::size_t i = 0; i < prepared->outputs.size(); ++i) {
+      View view = call.outputs[i];
+      if (!view.data) {
+        Operand& operand = prepared->outputs[i];
+        scratch.emplace_back(operand.dtype, Dims{stored_elements(operand.dims, operand.storage)});
+        view.data = scratch.back().data();
+      }
+      outputs.emplace_back(prepared->outputs[i], view);
+    }
+    prepared->function(inputs, outputs, call);
+  };
+  return offer;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of reference kernels: any dtype read and written as double, any strides.
+#pragma once
+
+#include <functional>
+
+#include "narrowgauge/kernel.h"
+#include "tensor/values.h"
+
+namespace narrowgauge {
+
+// An operand as doubles, addressed by its logical row-major index. integer() and
+// set_integer() are exact for i64, where doubles lose bits beyond 2^53.
+class ReferenceView {
+ public:
+  ReferenceView(const Operand& operand, const View& view) : operand_(operand), data_(view.data) {}
+  bool present() const { return data_ != nullptr; }
+  const Dims& dims() const { return operand_.dims; }
+  std::int64_t size() const { return element_count(operand_.dims); }
+  // Where element `index` (row-major over the logical shape) lies, blocks included.
+  std::int64_t offset(std::int64_t index) const;
+  double operator[](std::int64_t index) const {
+    return load_element(operand_.dtype, data_, offset(index));
+  }
+  void set(std::int64_t index, double value) const {
+    store_element(operand_.dtype, data_, offset(index), value);
+  }
+  std::int64_t integer(std::int64_t index) const;  // exact for i64
+  void set_integer(std::int64_t index, std::int64_t value) const;
+  DType dtype() const { return operand_.dtype; }
+
+ private:
+  const Operand& operand_;
+  void* data_;
+};
+
+// Offset in elements of a logical index, under strides or blocked storage.
+std::int64_t offset_of(const Operand& operand, std::int64_t index);
+
+// A reference kernel from a function of views; outputs that nobody reads are still computed into
+// scratch memory, so that the function need not look.
+using ReferenceFunction =
+    std::function<void(const std::vector<ReferenceView>& inputs,
+                       const std::vector<ReferenceView>& outputs, const KernelCall& call)>;
+Offer reference_offer(const Request& request, ReferenceFunction function);
+
+}  // namespace narrowgauge

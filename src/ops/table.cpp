@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/table.h"
+
+#include <mutex>
+
+namespace narrowgauge {
+
+namespace {
+
+struct SharedTable {
+  SharedTable() {
+    table.add(record_of<Input>());
+    table.add(record_of<StateValue>());
+    table.add(record_of<Constant>());
+    for (const OpRecord* op : built_in_ops()) table.add(*op);
+  }
+  OpTable table;
+  std::mutex mutex;
+};
+
+SharedTable& shared_table() {
+  static SharedTable table;
+  return table;
+}
+
+}  // namespace
+
+const OpTable& op_table() { return shared_table().table; }
+
+void register_op(const OpRecord& op) {
+  SharedTable& shared = shared_table();
+  const std::lock_guard lock(shared.mutex);
+  shared.table.add(op);
+}
+
+}  // namespace narrowgauge

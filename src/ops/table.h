@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of ops: NG_OPS names the ops of a source file, the build collects these files.
+#pragma once
+
+#include <tuple>
+#include <vector>
+
+#include "narrowgauge/graph.h"
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+std::vector<const OpRecord*> built_in_ops();
+
+// Built-in ops, those of the graph itself, and those registered by the program.
+const OpTable& op_table();
+// Makes an op of the program known to the parser; throws UsageError when its name is taken.
+NG_API void register_op(const OpRecord& op);
+
+}  // namespace narrowgauge
+
+// NG_OPS(stem, Op, ...): one a file, at its end, at the start of a line.
+#define NG_OPS(stem, ...)                                      \
+  namespace narrowgauge::ops_table {                           \
+  std::vector<const OpRecord*> stem();                         \
+  std::vector<const OpRecord*> stem() {                        \
+    return []<class... T>(std::tuple<T...>*) {                 \
+      return std::vector<const OpRecord*>{&record_of<T>()...}; \
+    }(static_cast<std::tuple<__VA_ARGS__>*>(nullptr));         \
+  }                                                            \
+  }
