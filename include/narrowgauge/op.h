@@ -53,8 +53,9 @@ enum class Stage : std::uint8_t { built, trained, precise, fused, laid_out };
 struct OpInfo {
   std::string_view name;
   std::string_view domain = "";  // "" is ONNX's own, "ng" is ours
-  // Ports: "x:T, scale:f32, bias?:f32, rest*:T". `?` optional, `*` variadic (last), `!` after the
-  // type: no gradient flows. A type is a variable (T, U, ...) or a dtype, or `any`.
+  // Ports: "x:T, w:T~, bias?:f32, rest*:T". `?` optional, `*` variadic (last). After the type: `!`
+  // no gradient flows, `~` always lies plain (weights: not an activation whose layout may change).
+  // A type is a variable (T, U, ...) or a dtype, or `any`.
   std::string_view inputs;
   std::string_view outputs;
   std::string_view types = "";  // what variables may be: "T:float, I:integer"; else any dtype
@@ -67,7 +68,7 @@ struct OpInfo {
 
 struct Port {
   std::string name, type;
-  bool optional = false, variadic = false, differentiable = true;
+  bool optional = false, variadic = false, differentiable = true, plain = false;
 };
 
 // Walks over the attributes of an op, by name: printing, parsing, hashing, comparing, ONNX.

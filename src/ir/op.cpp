@@ -42,9 +42,9 @@ Port parse_port(std::string_view text) {
   if (port_name.ends_with('?')) port.optional = true;
   if (port_name.ends_with('*')) port.variadic = true;
   if (port.optional || port.variadic) port_name.remove_suffix(1);
-  if (type.ends_with('!')) {
-    port.differentiable = false;
-    type.remove_suffix(1);
+  for (; type.ends_with('!') || type.ends_with('~'); type.remove_suffix(1)) {
+    if (type.back() == '!') port.differentiable = false;
+    if (type.back() == '~') port.plain = true;
   }
   port.name = port_name;
   port.type = type;

@@ -39,15 +39,15 @@ void load_run(const StripOperand& operand, const std::byte* source, std::int64_t
               float* out) {
   const std::int64_t stride = operand.strides.back();
   if (stride == 1) {
-    widen_row(operand.dtype, source, out, length);
+    cpu::widen_row(operand.dtype, source, out, length);
   } else if (stride == 0) {
     float value;
-    widen_row(operand.dtype, source, &value, 1);
+    cpu::widen_row(operand.dtype, source, &value, 1);
     std::fill_n(out, length, value);
   } else {
     const std::int64_t step = stride * bits(operand.dtype) / 8;
     for (std::int64_t i = 0; i < length; ++i)
-      widen_row(operand.dtype, source + i * step, out + i, 1);
+      cpu::widen_row(operand.dtype, source + i * step, out + i, 1);
   }
 }
 
@@ -59,7 +59,7 @@ const float* StripOperand::load(const void* data, std::int64_t begin, std::int64
   const std::int64_t size = bits(dtype) / 8;
   if (contiguous) {
     if (dtype == DType::f32 && count % 16 == 0) return static_cast<const float*>(data) + begin;
-    widen_row(dtype, bytes + begin * size, buffer, count);
+    cpu::widen_row(dtype, bytes + begin * size, buffer, count);
     return buffer;
   }
   for_each_run(*this, begin, count, [&](std::int64_t offset, std::int64_t at, std::int64_t length) {
@@ -79,17 +79,17 @@ void StripOperand::store(const float* values, void* data, std::int64_t begin, st
   const std::int64_t size = bits(dtype) / 8;
   if (contiguous) {
     if (values != direct(data, begin, count))
-      narrow_row(values, dtype, bytes + begin * size, count, flushed);
+      cpu::narrow_row(values, dtype, bytes + begin * size, count, flushed);
     return;
   }
   for_each_run(*this, begin, count, [&](std::int64_t offset, std::int64_t at, std::int64_t length) {
     const std::int64_t stride = strides.back();
     if (stride == 1) {
-      narrow_row(values + at, dtype, bytes + offset * size, length, flushed);
+      cpu::narrow_row(values + at, dtype, bytes + offset * size, length, flushed);
       return;
     }
     for (std::int64_t i = 0; i < length; ++i)
-      narrow_row(values + at + i, dtype, bytes + (offset + i * stride) * size, 1, flushed);
+      cpu::narrow_row(values + at + i, dtype, bytes + (offset + i * stride) * size, 1, flushed);
   });
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Print and parse are inverse; bad text is refused with a place.
+#include <gtest/gtest.h>
+
+#include "narrowgauge/graph.h"
+#include "ops/relu.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+namespace {
+
+Graph small_graph() {
+  Graph graph("small");
+  const Value x = graph.input("x", TensorType::parse("f32[N,3]"));
+  const Value w = graph.state({"w", Role::parameter, TensorType::parse("f32[N,3]"),
+                               Initial::normal(0, 0.5), {}, {}});
+  const Value y = graph.add(Relu{}, {x}, {.name = "y"});
+  const Value z = graph.add(ReluGradient{}, {y, w}, {.origin = "y", .instance = 2});
+  graph.constant(Tensor::from<float>({2}, {0.1F, -3e30F}), "k");
+  graph.set_next("w", z);
+  graph.output("out", z);
+  return graph;
+}
+
+TEST(text, a_printed_graph_parses_to_the_same_text) {
+  const std::string text = print(small_graph());
+  EXPECT_EQ(print(parse(text, op_table())), text) << text;
+}
+
+TEST(text, errors_name_line_and_column) {
+  const auto message = [](std::string_view text) {
+    try {
+      parse(text, op_table());
+      return std::string("accepted");
+    } catch (const ModelError& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(message("graph \"g\" {\n  %x = Nothing : f32[]\n}"),
+            "line 2, column 15: unknown op 'Nothing'");
+  EXPECT_EQ(message("graph \"g\" {\n  %y = Relu(%x)\n}"), "line 2, column 15: unknown value %x");
+  EXPECT_NE(message("graph \"g\" {").find("expected 'output'"), std::string::npos);
+  EXPECT_NE(message("graph \"g\" {}x").find("expected the end"), std::string::npos);
+}
+
+TEST(text, every_truncation_of_a_graph_is_refused_without_a_crash) {
+  const std::string text = print(small_graph());
+  for (std::size_t length = 0; length + 2 < text.size(); ++length)
+    EXPECT_THROW(parse(std::string_view(text).substr(0, length), op_table()), ModelError) << length;
+}
+
+TEST(graph, refuses_wrong_inputs_by_name) {
+  Graph graph;
+  const Value x = graph.input("x", TensorType::parse("f32[2]"));
+  EXPECT_THROW(graph.add(Relu{}, {x, x}), UsageError);
+  EXPECT_THROW(graph.add(Relu{}, {}), UsageError);
+  EXPECT_THROW(graph.input("x", TensorType::parse("f32[2]")), UsageError);
+  const Value b = graph.input("b", TensorType::parse("bool[2]"));
+  EXPECT_THROW(graph.add(Relu{}, {b}), UsageError);
+}
+
+}  // namespace
+}  // namespace narrowgauge
