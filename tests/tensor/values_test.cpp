@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every narrow format against a table of its values that is made from the format's definition.
+#include "tensor/values.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/parallel.h"
+
+namespace narrowgauge {
+namespace {
+
+template <class T>
+struct Definition;
+template <>
+struct Definition<f16> {
+  static constexpr int exponent_bits = 5, mantissa_bits = 10, total = 16;
+};
+template <>
+struct Definition<bf16> {
+  static constexpr int exponent_bits = 8, mantissa_bits = 7, total = 16;
+};
+template <>
+struct Definition<f8e4m3fn> {
+  static constexpr int exponent_bits = 4, mantissa_bits = 3, total = 8;
+};
+template <>
+struct Definition<f8e5m2> {
+  static constexpr int exponent_bits = 5, mantissa_bits = 2, total = 8;
+};
+
+template <class T>
+T from_pattern(unsigned pattern) {
+  return T{static_cast<decltype(T::bits)>(pattern)};
+}
+
+// The value of a pattern without its sign, as the formats are defined: IEEE 754 3.4, and OCP 8-bit
+// floating point 1.0, where E4M3 gives up infinities and all NaNs but one for larger numbers.
+template <class T>
+double defined_value(unsigned pattern) {
+  using D = Definition<T>;
+  constexpr bool extended = std::is_same_v<T, f8e4m3fn>;
+  const int field = static_cast<int>(pattern >> D::mantissa_bits);
+  const int mantissa = static_cast<int>(pattern & ((1U << D::mantissa_bits) - 1));
+  const int bias = (1 << (D::exponent_bits - 1)) - 1;
+  const bool special = field == (1 << D::exponent_bits) - 1;
+  if (extended && pattern == 0x7f) return NAN;
+  if (!extended && special) return mantissa ? NAN : INFINITY;
+  if (field == 0) return std::ldexp(mantissa, 1 - bias - D::mantissa_bits);
+  return std::ldexp(mantissa + (1 << D::mantissa_bits), field - bias - D::mantissa_bits);
+}
+
+template <class T>
+class NarrowFormat : public testing::Test {
+ protected:
+  static constexpr unsigned sign = 1U << (Definition<T>::total - 1);
+
+  // Patterns of the positive finite values, 0 first; one more is what overflow gives.
+  static unsigned finite_count() {
+    unsigned count = 0;
+    while (std::isfinite(defined_value<T>(count))) ++count;
+    return count;
+  }
+
+  template <class Wide>
+  static void expect_rounds_to(Wide value, unsigned pattern) {
+    ASSERT_EQ(narrow<T>(value).bits, pattern) << value;
+    ASSERT_EQ(narrow<T>(-value).bits, pattern | sign) << -value;
+  }
+
+  // Between two neighbours: the middle goes to the even one, all else to the nearer one.
+  template <class Wide>
+  static void check_gap(unsigned lower, double low, double high) {
+    const double middle = low + (high - low) / 2;
+    const auto tie = static_cast<Wide>(middle);
+    if (static_cast<double>(tie) != middle) return;  // bf16's middle of the first gap, in f32
+    const Wide infinity = std::numeric_limits<Wide>::infinity();
+    expect_rounds_to(tie, lower + lower % 2);
+    expect_rounds_to(std::nextafter(tie, Wide{0}), lower);
+    expect_rounds_to(std::nextafter(tie, infinity), lower + 1);
+    expect_rounds_to(std::nextafter(static_cast<Wide>(low), infinity), lower);
+    const bool one_step_apart = std::nextafter(static_cast<Wide>(low), infinity) == tie;
+    if (!one_step_apart)
+      expect_rounds_to(std::nextafter(static_cast<Wide>(high), Wide{0}), lower + 1);
+  }
+};
+
+using Formats = testing::Types<f16, bf16, f8e4m3fn, f8e5m2>;
+TYPED_TEST_SUITE(NarrowFormat, Formats);
+
+TYPED_TEST(NarrowFormat, WidensEveryPatternToItsDefinition) {
+  using T = TypeParam;
+  for (unsigned pattern = 0; pattern < this->sign; ++pattern) {
+    const double expected = defined_value<T>(pattern);
+    const float positive = widen(from_pattern<T>(pattern));
+    const float negative = widen(from_pattern<T>(pattern | this->sign));
+    ASSERT_EQ(std::signbit(positive), false);
+    ASSERT_EQ(std::signbit(negative), true);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(positive) && std::isnan(negative)) << pattern;
+    } else {
+      ASSERT_EQ(static_cast<double>(positive), expected) << pattern;
+      ASSERT_EQ(static_cast<double>(negative), -expected) << pattern;
+    }
+  }
+}
+
+TYPED_TEST(NarrowFormat, GivesEveryPatternBackAfterARoundTrip) {
+  using T = TypeParam;
+  const unsigned quiet = std::is_same_v<T, f8e4m3fn> ? 0 : 1U << (Definition<T>::mantissa_bits - 1);
+  for (unsigned pattern = 0; pattern < 2 * this->sign; ++pattern) {
+    const float wide = widen(from_pattern<T>(pattern));
+    const unsigned expected = std::isnan(wide) ? pattern | quiet : pattern;
+    ASSERT_EQ(narrow<T>(wide).bits, expected);
+    ASSERT_EQ(narrow<T>(static_cast<double>(wide)).bits, expected);
+    ASSERT_EQ(narrow_stochastic<T>(wide, 0xffffffff).bits, expected);
+    ASSERT_EQ(narrow_stochastic<T>(wide, 0).bits, expected);
+  }
+}
+
+TYPED_TEST(NarrowFormat, RoundsToNearestEvenInEveryGap) {
+  using T = TypeParam;
+  const unsigned count = this->finite_count();
+  for (unsigned lower = 0; lower + 1 < count; ++lower) {
+    const double low = defined_value<T>(lower), high = defined_value<T>(lower + 1);
+    this->template check_gap<float>(lower, low, high);
+    this->template check_gap<double>(lower, low, high);
+  }
+}
+
+TYPED_TEST(NarrowFormat, OverflowsFromHalfAStepAboveTheLargest) {
+  using T = TypeParam;
+  const unsigned largest = this->finite_count() - 1;
+  const double high = defined_value<T>(largest);
+  const double step = high - defined_value<T>(largest - 1);
+  this->template check_gap<float>(largest, high, high + step);
+  this->template check_gap<double>(largest, high, high + step);
+  const unsigned overflow = largest + 1;  // infinity; in E4M3 the NaN
+  for (const double beyond : {high + step, 2 * high, 1e300, HUGE_VAL}) {
+    this->expect_rounds_to(beyond, overflow);
+    this->expect_rounds_to(static_cast<float>(beyond), overflow);
+  }
+}
+
+TYPED_TEST(NarrowFormat, KeepsSignAndLeadingPayloadOfNans) {
+  using T = TypeParam;
+  using D = Definition<T>;
+  const unsigned quiet = std::is_same_v<T, f8e4m3fn>
+                             ? 0x7f
+                             : ((1U << (D::exponent_bits + 1)) - 1) << (D::mantissa_bits - 1);
+  for (const std::uint32_t bits : {0x7fc00000U, 0x7f800001U, 0xffc00000U, 0xff800001U}) {
+    const unsigned expected = quiet | (bits >> 31 ? this->sign : 0);
+    EXPECT_EQ(narrow<T>(std::bit_cast<float>(bits)).bits, expected) << std::hex << bits;
+    const std::uint64_t wide = std::uint64_t{bits & 0x7fffffff} << 29 |
+                               (bits >> 31 ? std::uint64_t{0xc} << 60 : std::uint64_t{0x4} << 60);
+    EXPECT_EQ(narrow<T>(std::bit_cast<double>(wide | 0x7ff0'0000'0000'0000)).bits, expected)
+        << std::hex << bits;
+  }
+  if constexpr (D::mantissa_bits > 3) {
+    const unsigned second_bit = 1U << (D::mantissa_bits - 2);
+    EXPECT_EQ(narrow<T>(std::bit_cast<float>(0x7fe00000U)).bits, quiet | second_bit);
+  }
+}
+
+// A double just beside a tie of the narrow format is that tie in f32: rounding twice would go
+// wrong.
+TYPED_TEST(NarrowFormat, RoundsDoublesOnlyOnce) {
+  using T = TypeParam;
+  const double middle = (defined_value<T>(0x40) + defined_value<T>(0x41)) / 2;
+  const double beside = std::nextafter(middle, HUGE_VAL);
+  ASSERT_EQ(static_cast<double>(static_cast<float>(beside)), middle);
+  EXPECT_EQ(narrow<T>(beside).bits, 0x41);
+  EXPECT_EQ(narrow<T>(static_cast<float>(beside)).bits, 0x40);
+}
+
+TYPED_TEST(NarrowFormat, TakesTheSmallestSourcesToZero) {
+  using T = TypeParam;
+  EXPECT_EQ(narrow<T>(std::numeric_limits<double>::denorm_min()).bits, 0);
+  EXPECT_EQ(narrow<T>(-std::numeric_limits<double>::denorm_min()).bits, this->sign);
+  EXPECT_EQ(narrow<T>(std::numeric_limits<float>::denorm_min()).bits, 0);
+  EXPECT_EQ(narrow<T>(std::numeric_limits<double>::min()).bits, 0);
+}
+
+TYPED_TEST(NarrowFormat, ConvertsAlikeWhileDenormalsAreFlushed) {
+  using T = TypeParam;
+  const FlushDenormalsScope flush;
+  for (unsigned pattern = 0; pattern < 2 * this->sign; ++pattern) {
+    const float wide = widen(from_pattern<T>(pattern));
+    if ((std::bit_cast<std::uint32_t>(wide) & 0x7fffffff) > 0x7f800000) continue;
+    ASSERT_EQ(narrow<T>(wide).bits, pattern);
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge
