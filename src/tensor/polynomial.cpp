@@ -191,6 +191,8 @@ Polynomial multiply(const Polynomial& a, const Polynomial& b) {
 
 Polynomial floor_divide(const Polynomial& a, const Polynomial& b) {
   if (b.empty()) throw UsageError(concat("dimension: ", text(a), " is divided by 0"));
+  if (is_constant(a) && is_constant(b))
+    return constant(floor_quotient(constant_value(a), constant_value(b)));
   if (b.front().coefficient < 0) return floor_divide(negate(a), negate(b));
   auto [quotient, rest] = divide_with_rest(a, b);
   if (rest.empty()) return quotient;

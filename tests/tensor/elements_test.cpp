@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single elements of any dtype, through double.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "tensor/values.h"
+
+namespace narrowgauge {
+namespace {
+
+double stored(DType dtype, double value) {
+  std::array<std::byte, 16> bytes{};
+  store_element(dtype, bytes.data(), 1, value);
+  return load_element(dtype, bytes.data(), 1);
+}
+
+TEST(Elements, SaturateIntegersAndRoundTheirHalvesToEven) {
+  struct Case {
+    DType dtype;
+    double low, high;
+  };
+  for (const auto& [dtype, low, high] :
+       {Case{DType::i32, -2147483648.0, 2147483647.0}, Case{DType::i16, -32768, 32767},
+        Case{DType::i8, -128, 127}, Case{DType::u8, 0, 255}, Case{DType::i4, -8, 7},
+        Case{DType::u4, 0, 15}, Case{DType::i64, -0x1p63, 0x1p63}}) {
+    SCOPED_TRACE(name(dtype));
+    for (const double huge : {high + 1, 2 * high, 1e300, HUGE_VAL}) {
+      EXPECT_EQ(stored(dtype, huge), high);
+      EXPECT_EQ(stored(dtype, -huge), low);
+    }
+    for (const double value : {low, high, 0.0, 1.0}) EXPECT_EQ(stored(dtype, value), value);
+    EXPECT_EQ(stored(dtype, NAN), 0);
+    EXPECT_EQ(stored(dtype, 2.5), 2);
+    EXPECT_EQ(stored(dtype, 3.5), 4);
+    EXPECT_EQ(stored(dtype, 0.49999999999999994), 0);  // adding 0.5 would give 1
+    EXPECT_EQ(stored(dtype, -2.5), low < 0 ? -2 : 0);
+    EXPECT_EQ(stored(dtype, -3.5), low < 0 ? -4 : 0);
+    EXPECT_EQ(stored(dtype, -0.5), 0);
+  }
+}
+
+TEST(Elements, ReachBothEndsOfInt64) {
+  std::int64_t value = 0;
+  store_element(DType::i64, &value, 0, 1e30);
+  EXPECT_EQ(value, std::numeric_limits<std::int64_t>::max());
+  store_element(DType::i64, &value, 0, -1e30);
+  EXPECT_EQ(value, std::numeric_limits<std::int64_t>::min());
+  store_element(DType::i64, &value, 0, 0x1p62);
+  EXPECT_EQ(value, std::int64_t{1} << 62);
+}
+
+TEST(Elements, TakeTruthFromAnythingButZero) {
+  for (const DType dtype : {DType::boolean, DType::b1}) {
+    for (const double value : {1.0, -3.0, 1e-300, HUGE_VAL, double{NAN}})
+      EXPECT_EQ(stored(dtype, value), 1);
+    EXPECT_EQ(stored(dtype, 0.0), 0);
+    EXPECT_EQ(stored(dtype, -0.0), 0);
+  }
+}
+
+TEST(Elements, KeepEveryFloatingValueOfTheirFormat) {
+  for (const DType dtype :
+       {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2}) {
+    SCOPED_TRACE(name(dtype));
+    for (const double value : {largest_finite(dtype), smallest_normal(dtype),
+                               smallest_subnormal(dtype), 1.0, -0.75, 0.0}) {
+      EXPECT_EQ(stored(dtype, value), value);
+      EXPECT_EQ(stored(dtype, -value), -value);
+    }
+    EXPECT_TRUE(std::signbit(stored(dtype, -0.0)));
+    EXPECT_TRUE(std::isnan(stored(dtype, NAN)));
+    const double infinite = stored(dtype, HUGE_VAL);
+    EXPECT_TRUE(dtype == DType::f8e4m3fn ? std::isnan(infinite) : std::isinf(infinite));
+  }
+}
+
+TEST(Elements, PackSmallOnesLowBitsFirst) {
+  std::array<std::uint8_t, 2> bytes{};
+  const std::array<double, 4> four{-8, 7, -1, 3};
+  for (std::int64_t i = 0; i < 4; ++i)
+    store_element(DType::i4, bytes.data(), i, four[static_cast<std::size_t>(i)]);
+  EXPECT_EQ(bytes, (std::array<std::uint8_t, 2>{0x78, 0x3f}));
+  for (std::int64_t i = 0; i < 4; ++i)
+    EXPECT_EQ(load_element(DType::i4, bytes.data(), i), four[static_cast<std::size_t>(i)]);
+  EXPECT_EQ(load_element(DType::u4, bytes.data(), 0), 8);
+
+  bytes = {0xff, 0xff};
+  store_element(DType::b1, bytes.data(), 3, 0);
+  store_element(DType::b1, bytes.data(), 8, 0);
+  EXPECT_EQ(bytes, (std::array<std::uint8_t, 2>{0xf7, 0xfe}));
+  EXPECT_EQ(load_element(DType::b1, bytes.data(), 3), 0);
+  EXPECT_EQ(load_element(DType::b1, bytes.data(), 9), 1);
+}
+
+// The CPU rounds an integer to f32 once; through double it would be twice.
+TEST(ConvertElements, RoundsInt64ToFloatsOnce) {
+  std::uint64_t state = 7;
+  int differs_through_double = 0;
+  for (int i = 0; i < 1'000'000; ++i) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    // Ties of f32's 24 bits, and their neighbours.
+    const std::uint64_t tie = (state >> 40 | 0x800000) << 39 | std::uint64_t{1} << 38;
+    const auto value = static_cast<std::int64_t>(tie + state % 3 - 1) * (state & 4 ? 1 : -1);
+    float converted = 0;
+    convert_elements(DType::i64, &value, DType::f32, &converted, 1);
+    ASSERT_EQ(converted, static_cast<float>(value)) << value;
+    differs_through_double += converted != static_cast<float>(static_cast<double>(value));
+  }
+  EXPECT_GT(differs_through_double, 1000);
+  bf16 narrow_value;
+  const std::int64_t beside = (std::int64_t{1} << 62) + (std::int64_t{1} << 54) + 1;
+  convert_elements(DType::i64, &beside, DType::bf16, &narrow_value, 1);
+  EXPECT_EQ(widen(narrow_value), 0x1.02p62F);
+  for (const std::int64_t value :
+       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(),
+        std::int64_t{0}, std::int64_t{-1}}) {
+    float converted = 0;
+    convert_elements(DType::i64, &value, DType::f32, &converted, 1);
+    EXPECT_EQ(converted, static_cast<float>(value));
+  }
+}
+
+TEST(ConvertElements, AgreesWithStoringWhatWasLoaded) {
+  const std::vector<double> numbers{0, 1, -1, 2.5, 3.7, -7.2, 300, 1e-6, 70000, 1e20};
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  for (int from = 0; from < dtype_count; ++from)
+    for (int to = 0; to < dtype_count; ++to) {
+      const auto source_type = static_cast<DType>(from), target_type = static_cast<DType>(to);
+      std::vector<std::byte> source(100), target(100), expected(100);
+      for (std::int64_t i = 0; i < count; ++i) {
+        store_element(source_type, source.data(), i, numbers[static_cast<std::size_t>(i)]);
+        store_element(target_type, expected.data(), i, load_element(source_type, source.data(), i));
+      }
+      if (source_type == DType::i64) continue;  // large ones differ: see above
+      convert_elements(source_type, source.data(), target_type, target.data(), count);
+      EXPECT_EQ(target, expected) << name(source_type) << " to " << name(target_type);
+    }
+}
+
+}  // namespace
+}  // namespace narrowgauge

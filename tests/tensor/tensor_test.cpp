@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace narrowgauge {
+namespace {
+
+TEST(Tensor, StartsWithZerosInAlignedMemory) {
+  for (int i = 0; i < dtype_count; ++i) {
+    const Tensor tensor(static_cast<DType>(i), {3, 7});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0U);
+    EXPECT_EQ(tensor.size(), 21);
+    for (std::int64_t index = 0; index < 21; ++index) EXPECT_EQ(tensor.at(index), 0);
+  }
+  EXPECT_EQ(Tensor(DType::i4, {3}).bytes(), 2);
+}
+
+TEST(Tensor, MayBeEmptyOrScalar) {
+  EXPECT_EQ(Tensor().size(), 0);
+  EXPECT_EQ(Tensor().bytes(), 0);
+  EXPECT_TRUE(Tensor().same_bits(Tensor(DType::f32, {0})));
+  EXPECT_EQ(Tensor().clone().size(), 0);
+  EXPECT_TRUE(Tensor().values<float>().empty());
+  EXPECT_EQ(Tensor::scalar(DType::bf16, 1.5).at(0), 1.5);
+  EXPECT_EQ(concat(Tensor::scalar(DType::bf16, 1.5).type()), "bf16[]");
+}
+
+TEST(Tensor, HoldsGivenValues) {
+  const Tensor tensor = Tensor::from({2, 2}, std::vector<float>{1, 2, 3, 4});
+  EXPECT_EQ(concat(tensor.type()), "f32[2,2]");
+  EXPECT_EQ(tensor.values<float>()[3], 4);
+  EXPECT_EQ(tensor.at(2), 3);
+  EXPECT_THROW(Tensor::from({3}, std::vector<float>{1, 2}), UsageError);
+  EXPECT_THROW(Tensor::from({-2, -1}, std::vector<float>{1, 2}), UsageError);
+}
+
+TEST(Tensor, RefusesWrongTypesIndicesAndSizes) {
+  Tensor tensor(DType::f16, {4});
+  EXPECT_THROW(tensor.values<float>(), UsageError);
+  EXPECT_THROW(tensor.at(4), UsageError);
+  EXPECT_THROW(tensor.at(-1), UsageError);
+  EXPECT_THROW(tensor.set(4, 1), UsageError);
+  EXPECT_THROW(tensor.reshaped({3}), UsageError);
+  EXPECT_THROW(tensor.reshaped({-2, -2}), UsageError);
+  EXPECT_THROW(Tensor(DType::f32, {-1}), UsageError);
+  EXPECT_THROW(Tensor(DType::f32, {-1, 0}), UsageError);
+  EXPECT_THROW(Tensor(DType::f64, {std::int64_t{1} << 60}), UsageError);
+  EXPECT_THROW(Tensor(DType::u8, {std::int64_t{1} << 40, std::int64_t{1} << 40}), UsageError);
+}
+
+TEST(Tensor, SharesMemoryInCopiesAndReshapedButNotInClones) {
+  Tensor tensor = Tensor::full(DType::f32, {2, 3}, 1);
+  const Tensor copy = tensor, reshaped = tensor.reshaped({3, 2}), clone = tensor.clone();
+  tensor.set(5, 9);
+  EXPECT_EQ(copy.at(5), 9);
+  EXPECT_EQ(reshaped.at(5), 9);
+  EXPECT_EQ(reshaped.dims(), (Dims{3, 2}));
+  EXPECT_EQ(clone.at(5), 1);
+}
+
+TEST(Tensor, CastsToNearestEven) {
+  const Tensor tensor = Tensor::from({3}, std::vector<float>{1.0F + 0x1p-8F, 1e9F, -2.5F});
+  const Tensor narrow = tensor.cast(DType::bf16);
+  EXPECT_EQ(narrow.dtype(), DType::bf16);
+  EXPECT_EQ(narrow.at(0), 1);
+  EXPECT_EQ(tensor.cast(DType::i8).at(1), 127);
+  EXPECT_EQ(tensor.cast(DType::i8).at(2), -2);
+  EXPECT_TRUE(tensor.cast(DType::f32).same_bits(tensor));
+}
+
+TEST(Tensor, ComparesDtypeDimsAndEveryBit) {
+  const Tensor zero = Tensor::full(DType::f32, {2}, 0.0);
+  EXPECT_TRUE(zero.same_bits(zero.clone()));
+  EXPECT_FALSE(zero.same_bits(Tensor::full(DType::f32, {2}, -0.0)));
+  EXPECT_FALSE(zero.same_bits(Tensor(DType::i32, {2})));
+  EXPECT_FALSE(zero.same_bits(Tensor(DType::f32, {1, 2})));
+  Tensor a(DType::b1, {11}), b(DType::b1, {11});
+  b.data()[1] = std::byte{0xf8};  // only the padding of the last byte
+  EXPECT_TRUE(a.same_bits(b));
+  b.set(10, 1);
+  EXPECT_FALSE(a.same_bits(b));
+}
+
+}  // namespace
+}  // namespace narrowgauge
