@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/batch_norm.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/parallel.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr int batch = 8;
+using Strip = std::array<float, strip_length>;
+using Strips = std::array<float, batch * strip_length>;
+
+template <class Body>
+void for_chunks(const ChannelGrid& grid, const Body& body) {
+  parallel_for(grid.chunk_count(), grid.grain(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t number = begin; number < end; ++number) body(number, grid.chunk(number));
+  });
+}
+
+// ReLU as ONNX defines it; NaN stays NaN.
+float relu(float value) { return value < 0.0F ? 0.0F : value; }
+
+struct ApplyColumns {
+  const float *mean, *factor, *constant;
+};
+
+// y may lie on x or on the addend.
+template <bool Add, bool Relu>
+void apply_row(const float* x, const float* addend, const ApplyColumns& columns, std::int64_t count,
+               float* y) {
+  const auto [mean, factor, constant] = columns;
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < count; ++j) {
+    float value = std::fma(x[j] - mean[j], factor[j], constant[j]);
+    if constexpr (Add) value += addend[j];
+    y[j] = Relu ? relu(value) : value;
+  }
+}
+
+auto choose_apply_row(bool add, bool relu) {
+  if (add) return relu ? apply_row<true, true> : apply_row<true, false>;
+  return relu ? apply_row<false, true> : apply_row<false, false>;
+}
+
+void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
+                 const ChannelGrid::Chunk& chunk, const ApplyColumns& channels) {
+  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer, addend_buffer;
+  grid.expand(chunk.panel, channels.mean, mean.data());
+  grid.expand(chunk.panel, channels.factor, factor.data());
+  grid.expand(chunk.panel, channels.constant, constant.data());
+  const ApplyColumns columns{mean.data(), factor.data(), constant.data()};
+  const auto apply = choose_apply_row(bool(norm.addend), norm.relu);
+  for (std::int64_t row = chunk.begin; row < chunk.end; ++row) {
+    const auto [from, count] = grid.strip(chunk, row, norm.x.pitch);
+    const std::int64_t to = grid.strip(chunk, row, norm.y.pitch).offset;
+    const float* x = load_strip(norm.x, from, count, x_buffer.data());
+    const float* addend = nullptr;
+    if (norm.addend)
+      addend = load_strip(norm.addend, grid.strip(chunk, row, norm.addend.pitch).offset, count,
+                          addend_buffer.data());
+    float* y = result_strip(norm.y, to, y_buffer.data());
+    apply(x, addend, columns, count, y);
+    store_strip(norm.y, to, count, y);
+  }
+}
+
+// Adds dy and dy * (x - mean) of `Rows` rows to the sums of columns [begin, end).
+struct GradientColumns {
+  const float* mean;
+  float *dy_sum, *product_sum;
+};
+struct GradientRows {
+  std::array<const float*, batch> dy, x;
+};
+template <int Rows>
+void add_gradient_rows(const GradientRows& rows, const GradientColumns& columns, std::int64_t begin,
+                       std::int64_t end) {
+  const auto [dy, x] = rows;
+  const auto [mean, dy_sum, product_sum] = columns;
+#pragma GCC ivdep
+  for (std::int64_t j = begin; j < end; ++j) {
+    float sum = dy[0][j], product = dy[0][j] * (x[0][j] - mean[j]);
+    for (std::size_t i = 1; i < Rows; ++i) {
+      sum += dy[i][j];
+      product = std::fma(dy[i][j], x[i][j] - mean[j], product);
+    }
+    dy_sum[j] += sum;
+    product_sum[j] += product;
+  }
+}
+
+void mask_row(const float* y, const float* dy, std::int64_t count, float* masked) {
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < count; ++j) masked[j] = y[j] <= 0.0F ? 0.0F : dy[j];
+}
+
+// dy of a row, masked by y where relu was fused.
+const float* load_gradient(const BatchNormBackward& norm, const ChannelGrid& grid,
+                           const ChannelGrid::Chunk& chunk, std::int64_t row, float* buffer) {
+  const auto [offset, count] = grid.strip(chunk, row, norm.dy.pitch);
+  const float* dy = load_strip(norm.dy, offset, count, buffer);
+  if (!norm.y) return dy;
+  alignas(64) Strip y_buffer;
+  const std::int64_t y_offset = grid.strip(chunk, row, norm.y.pitch).offset;
+  mask_row(load_strip(norm.y, y_offset, count, y_buffer.data()), dy, count, buffer);
+  return buffer;
+}
+
+struct GradientPartials {
+  float *dy_sum, *product_sum;
+};
+
+void store_addend_gradient(const BatchNormBackward& norm, const ChannelGrid& grid,
+                           const ChannelGrid::Chunk& chunk, std::int64_t row, const float* masked) {
+  if (!norm.addend_gradient) return;
+  const auto [offset, count] = grid.strip(chunk, row, norm.addend_gradient.pitch);
+  store_strip(norm.addend_gradient, offset, count, masked);
+}
+
+void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t number,
+                   const GradientPartials& out) {
+  alignas(64) Strips dy_buffer, x_buffer;
+  alignas(64) Strip mean, dy_sum{}, product_sum{};
+  const ChannelGrid::Chunk chunk = grid.chunk(number);
+  grid.expand(chunk.panel, norm.mean, mean.data());
+  const GradientColumns columns{mean.data(), dy_sum.data(), product_sum.data()};
+  for (std::int64_t row = chunk.begin; row < chunk.end;) {
+    GradientRows rows;
+    std::array<std::int64_t, batch> width;
+    std::size_t count = 0;
+    for (; count < batch && row < chunk.end; ++row, ++count) {
+      const auto [offset, length] = grid.strip(chunk, row, norm.x.pitch);
+      rows.x[count] = load_strip(norm.x, offset, length, &x_buffer[count * strip_length]);
+      rows.dy[count] = load_gradient(norm, grid, chunk, row, &dy_buffer[count * strip_length]);
+      store_addend_gradient(norm, grid, chunk, row, rows.dy[count]);
+      width[count] = length;
+    }
+    const std::int64_t together = count == batch ? chunk.least : 0;
+    if (count == batch) add_gradient_rows<batch>(rows, columns, 0, together);
+    for (std::size_t i = 0; i < count; ++i)
+      add_gradient_rows<1>({{rows.dy[i]}, {rows.x[i]}}, columns, together, width[i]);
+  }
+  const std::int64_t at = number * grid.panel_channels();
+  grid.fold_sums(chunk, dy_sum.data(), out.dy_sum + at);
+  grid.fold_sums(chunk, product_sum.data(), out.product_sum + at);
+}
+
+// dx = factor * ((dy - dy_mean) - (x - mean) * slope)
+struct BackwardColumns {
+  const float *mean, *factor, *dy_mean, *slope;
+};
+
+void backward_row(const float* dy, const float* x, const BackwardColumns& columns,
+                  std::int64_t count, float* dx) {
+  const auto [mean, factor, dy_mean, slope] = columns;
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < count; ++j)
+    dx[j] = factor[j] * std::fma(mean[j] - x[j], slope[j], dy[j] - dy_mean[j]);
+}
+
+void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
+                    const ChannelGrid::Chunk& chunk, const BackwardColumns& channels) {
+  alignas(64) Strip mean, factor, dy_mean, slope, x_buffer, dy_buffer, dx_buffer;
+  grid.expand(chunk.panel, channels.mean, mean.data());
+  grid.expand(chunk.panel, channels.factor, factor.data());
+  grid.expand(chunk.panel, channels.dy_mean, dy_mean.data());
+  grid.expand(chunk.panel, channels.slope, slope.data());
+  const BackwardColumns columns{mean.data(), factor.data(), dy_mean.data(), slope.data()};
+  for (std::int64_t row = chunk.begin; row < chunk.end; ++row) {
+    const auto [offset, count] = grid.strip(chunk, row, norm.x.pitch);
+    const float* x = load_strip(norm.x, offset, count, x_buffer.data());
+    const float* dy = load_gradient(norm, grid, chunk, row, dy_buffer.data());
+    const std::int64_t to = grid.strip(chunk, row, norm.dx.pitch).offset;
+    float* dx = result_strip(norm.dx, to, dx_buffer.data());
+    backward_row(dy, x, columns, count, dx);
+    store_strip(norm.dx, to, count, dx);
+  }
+}
+
+// The chunks of a panel, added in their order.
+void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t panel,
+                const GradientPartials& partials, const GradientPartials& coefficients) {
+  const double count = double(norm.layout.per_channel());
+  std::array<double, strip_length> dy_sum{}, product_sum{};
+  const std::int64_t channels = grid.channel_count(panel);
+  for (std::int64_t index = 0; index < grid.chunks_per_panel(); ++index) {
+    const std::int64_t at = (panel * grid.chunks_per_panel() + index) * grid.panel_channels();
+    for (std::int64_t c = 0; c < channels; ++c) {
+      dy_sum[std::size_t(c)] += double(partials.dy_sum[at + c]);
+      product_sum[std::size_t(c)] += double(partials.product_sum[at + c]);
+    }
+  }
+  for (std::int64_t i = 0; i < channels; ++i) {
+    const std::int64_t c = grid.first_channel(panel) + i;
+    const double inverse = double(norm.inverse_std[c]);
+    const double scale_gradient = product_sum[std::size_t(i)] * inverse;
+    if (norm.scale_gradient) norm.scale_gradient[c] = float(scale_gradient);
+    if (norm.bias_gradient) norm.bias_gradient[c] = float(dy_sum[std::size_t(i)]);
+    coefficients.dy_sum[c] = float(dy_sum[std::size_t(i)] / count);
+    coefficients.product_sum[c] = float(scale_gradient * inverse / count);
+  }
+}
+
+bool all_dense(const ChannelLayout& layout, std::initializer_list<ConstArray> arrays) {
+  return std::all_of(arrays.begin(), arrays.end(), [&](const ConstArray& array) {
+    return !array || layout.is_dense(array.pitch);
+  });
+}
+
+}  // namespace
+
+std::int64_t batch_norm_workspace(const ChannelLayout& layout) {
+  std::int64_t partials = 0;
+  for (const bool dense : {false, true}) {
+    const ChannelGrid grid(layout, dense);
+    partials = std::max(partials, grid.chunk_count() * grid.panel_channels());
+  }
+  return (3 * layout.channels + 2 * partials) * std::int64_t(sizeof(float));
+}
+
+void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
+  const ChannelLayout& layout = norm.layout;
+  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y, norm.addend}));
+  float* factor = static_cast<float*>(workspace);
+  float* constant = factor + layout.channels;
+  for (std::int64_t c = 0; c < layout.channels; ++c) {
+    factor[c] = norm.scale[c] * norm.inverse_std[c];
+    constant[c] = norm.bias[c] - (norm.mean_low ? norm.mean_low[c] * factor[c] : 0.0F);
+  }
+  for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
+    apply_chunk(norm, grid, chunk, {norm.mean, factor, constant});
+  });
+}
+
+void batch_norm_train(BatchNormApply norm, float epsilon, BatchStatistics statistics,
+                      void* workspace) {
+  NG_INVARIANT(statistics.mean && statistics.inverse_std);
+  float* floats = static_cast<float*>(workspace);
+  const std::int64_t channels = norm.layout.channels;
+  if (!statistics.mean_low) {
+    statistics.mean_low = floats;
+    floats += channels;
+  }
+  batch_statistics(norm.layout, norm.x, epsilon, statistics, floats);
+  norm.mean = statistics.mean;
+  norm.mean_low = statistics.mean_low;
+  norm.inverse_std = statistics.inverse_std;
+  batch_norm_apply(norm, floats);
+}
+
+void batch_norm_infer(BatchNormApply norm, const float* variance, float epsilon, void* workspace) {
+  float* inverse_std = static_cast<float*>(workspace);
+  for (std::int64_t c = 0; c < norm.layout.channels; ++c)
+    inverse_std[c] = float(1.0 / std::sqrt(double(variance[c]) + double(epsilon)));
+  norm.inverse_std = inverse_std;
+  batch_norm_apply(norm, inverse_std + norm.layout.channels);
+}
+
+void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
+  const ChannelLayout& layout = norm.layout;
+  const ChannelGrid grid(
+      layout, all_dense(layout, {norm.x, norm.dy, norm.y, norm.dx, norm.addend_gradient}));
+  float* floats = static_cast<float*>(workspace);
+  const GradientPartials coefficients{floats, floats + layout.channels};
+  float* factor = floats + 2 * layout.channels;
+  const GradientPartials partials{
+      factor + layout.channels,
+      factor + layout.channels + grid.chunk_count() * grid.panel_channels()};
+  for_chunks(grid, [&](std::int64_t number, const ChannelGrid::Chunk&) {
+    gradient_sums(norm, grid, number, partials);
+  });
+  const std::int64_t panel_grain = std::max<std::int64_t>(1, 64 / grid.chunks_per_panel());
+  parallel_for(grid.panels(), panel_grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t panel = begin; panel < end; ++panel)
+      join_panel(norm, grid, panel, partials, coefficients);
+  });
+  if (!norm.dx) return;
+  for (std::int64_t c = 0; c < layout.channels; ++c)
+    factor[c] = norm.scale[c] * norm.inverse_std[c];
+  BatchNormBackward second = norm;  // the mask is applied already where masked dy was stored
+  if (norm.y && norm.addend_gradient && norm.addend_gradient.dtype == norm.dy.dtype) {
+    second.dy = norm.addend_gradient;
+    second.y = {};
+  }
+  for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
+    backward_chunk(second, grid, chunk,
+                   {norm.mean, factor, coefficients.dy_sum, coefficients.product_sum});
+  });
+}
+
+}  // namespace narrowgauge::cpu

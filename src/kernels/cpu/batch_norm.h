@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch normalization over any channel layout: Ioffe, Szegedy, "Batch normalization", 2015, with
+// ONNX's running statistics. Means and deviations are combined as in Chan, Golub, LeVeque 1979, on
+// values shifted by one of the channel's own, so that a mean far larger than the spread costs no
+// accuracy. Bits do not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/channel_grid.h"
+
+namespace narrowgauge::cpu {
+
+// Bytes that `workspace` of the functions below must have, aligned to 8.
+std::int64_t batch_norm_workspace(const ChannelLayout& layout);
+
+// Per channel, f32; what is null is not written.
+struct BatchStatistics {
+  float* mean = nullptr;
+  float* variance = nullptr;  // biased: divided by the number of elements
+  float* inverse_std = nullptr;
+  // Added to the rounded mean this is the mean to twice the digits.
+  float* mean_low = nullptr;
+};
+void batch_statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
+                      const BatchStatistics& statistics, void* workspace);
+
+// next = current * momentum + batch * (1 - momentum), as in ONNX; in place is allowed.
+struct RunningStatistics {
+  std::int64_t channels = 0;
+  float momentum = 0.9F;
+  const float *batch_mean = nullptr, *batch_variance = nullptr;
+  const float *mean = nullptr, *variance = nullptr;
+  float *next_mean = nullptr, *next_variance = nullptr;
+};
+void update_running_statistics(const RunningStatistics& running);
+
+// y = relu((x - mean) * inverse_std * scale + bias + addend); relu and addend are optional.
+struct BatchNormApply {
+  ChannelLayout layout;
+  ConstArray x;
+  Array y;
+  const float *scale = nullptr, *bias = nullptr;
+  const float *mean = nullptr, *inverse_std = nullptr;
+  const float* mean_low = nullptr;  // may be null
+  ConstArray addend{};
+  bool relu = false;
+};
+void batch_norm_apply(const BatchNormApply& norm, void* workspace);
+
+// Statistics, then y. `statistics` must have room for mean and inverse_std.
+void batch_norm_train(BatchNormApply norm, float epsilon, BatchStatistics statistics,
+                      void* workspace);
+// y from given mean and variance (norm.mean is the mean, norm.inverse_std is not read).
+void batch_norm_infer(BatchNormApply norm, const float* variance, float epsilon, void* workspace);
+
+// Gradients of batch_norm_train. With `y`, dy is first masked where a fused relu gave 0; the
+// masked dy is the gradient of the addend. Outputs that are null are not computed.
+struct BatchNormBackward {
+  ChannelLayout layout;
+  ConstArray dy, x;
+  ConstArray y{};  // present: relu was fused
+  const float *scale = nullptr, *mean = nullptr, *inverse_std = nullptr;
+  Array dx{};
+  Array addend_gradient{};
+  float *scale_gradient = nullptr, *bias_gradient = nullptr;
+};
+void batch_norm_backward(const BatchNormBackward& norm, void* workspace);
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays of f32, f16 or bf16 and the strips in which kernels read and write them: a strip is
+// widened into a buffer that stays in L1, computed in f32 and narrowed back. f32 needs no buffer.
+#pragma once
+
+#include <cstdint>
+
+#include "narrowgauge/dtype.h"
+
+namespace narrowgauge::cpu {
+
+inline constexpr std::int64_t strip_length = 512;  // elements: 2 KB in f32
+
+// Elements in memory. `pitch`: elements between slices of the outermost axis, for the kernels that
+// take a ChannelLayout (0: dense); the others read dense arrays.
+struct ConstArray {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t pitch = 0;
+  explicit operator bool() const { return data != nullptr; }
+};
+// `flushed`, where it is asked for, grows by the number of non-zero results that became zero.
+struct Array {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t pitch = 0;
+  std::int64_t* flushed = nullptr;
+  explicit operator bool() const { return data != nullptr; }
+  operator ConstArray() const { return {data, dtype, pitch}; }  // NOLINT: reading is always allowed
+};
+
+// `count` elements from `offset` as f32: where they lie if they are f32, else in `buffer`.
+const float* load_strip(ConstArray source, std::int64_t offset, std::int64_t count, float* buffer);
+// Where to compute results that belong to `offset`: in place if f32, else `buffer`.
+float* result_strip(const Array& target, std::int64_t offset, float* buffer);
+// Puts a strip of results where it belongs; nothing to do if it was computed in place.
+void store_strip(const Array& target, std::int64_t offset, std::int64_t count, const float* strip);
+
+constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/batch_norm.h"
+
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/values_for_tests.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr float epsilon = 1e-5F;
+
+std::size_t place(const ChannelLayout& layout, std::int64_t o, std::int64_t c, std::int64_t i) {
+  const std::int64_t block = c / layout.block;
+  return std::size_t(o * layout.slice() + (block * layout.inner + i) * layout.block +
+                     c % layout.block);
+}
+
+template <class Body>
+void for_channel(const ChannelLayout& layout, std::int64_t c, const Body& body) {
+  for (std::int64_t o = 0; o < layout.outer; ++o)
+    for (std::int64_t i = 0; i < layout.inner; ++i) body(place(layout, o, c, i));
+}
+
+std::string describe(const ChannelLayout& l, DType dtype) {
+  return concat(dtype, " ", l.outer, "x", l.channels, "x", l.inner, " block ", l.block);
+}
+
+std::vector<ChannelLayout> layouts() {
+  return {{1, 1, 1},      {4, 1, 1},        {1000, 1, 1},   {2, 3, 7},    {3, 5, 49},
+          {2, 3, 1000},   {1, 2, 1},        {17, 7, 16},    {2, 4, 784},  {9, 600, 1},
+          {1000, 17, 1},  {300, 256, 1},    {40, 1040, 1},  {5, 70, 17},  {2, 32, 49, 16},
+          {3, 16, 7, 16}, {2, 16, 100, 16}, {64, 16, 1024}, {2, 1, 70000}};
+}
+
+struct Problem {
+  ChannelLayout layout;
+  DType dtype;
+  Tensor x, y, scale, bias, mean, variance, inverse_std, addend;
+  std::vector<std::uint64_t> space;
+
+  Problem(const ChannelLayout& l, DType d, double center = 0.5, double deviation = 2)
+      : layout(l),
+        dtype(d),
+        x(random_tensor(d, l.size(), 1, center, deviation)),
+        y(d, {l.size()}),
+        scale(random_tensor(DType::f32, l.channels, 2, 1, 0.2)),
+        bias(random_tensor(DType::f32, l.channels, 3)),
+        mean(DType::f32, {l.channels}),
+        variance(DType::f32, {l.channels}),
+        inverse_std(DType::f32, {l.channels}),
+        addend(random_tensor(d, l.size(), 4)),
+        space(workspace(batch_norm_workspace(l))) {}
+
+  BatchStatistics statistics() {
+    return {floats(mean), floats(variance), floats(inverse_std), nullptr};
+  }
+  BatchNormApply norm() {
+    return {.layout = layout,
+            .x = view(std::as_const(x)),
+            .y = view(y),
+            .scale = floats(scale),
+            .bias = floats(bias)};
+  }
+  void train(bool relu = false, bool add = false) {
+    BatchNormApply apply = norm();
+    apply.relu = relu;
+    if (add) apply.addend = view(std::as_const(addend));
+    batch_norm_train(apply, epsilon, statistics(), space.data());
+  }
+};
+
+struct Reference {
+  std::vector<double> mean, variance, inverse_std, y;
+};
+
+Reference reference(const Problem& p, bool relu, bool add) {
+  const std::vector<double> x = doubles(p.x), addend = doubles(p.addend);
+  Reference r{{}, {}, {}, std::vector<double>(x.size())};
+  for (std::int64_t c = 0; c < p.layout.channels; ++c) {
+    double mean = 0, variance = 0;
+    const auto count = double(p.layout.per_channel());
+    for_channel(p.layout, c, [&](std::size_t at) { mean += x[at] / count; });
+    for_channel(p.layout, c,
+                [&](std::size_t at) { variance += (x[at] - mean) * (x[at] - mean) / count; });
+    r.mean.push_back(mean);
+    r.variance.push_back(variance);
+    r.inverse_std.push_back(1 / std::sqrt(variance + double(epsilon)));
+    for_channel(p.layout, c, [&](std::size_t at) {
+      double value = (x[at] - mean) * r.inverse_std.back() * p.scale.at(c) + p.bias.at(c);
+      if (add) value += addend[at];
+      r.y[at] = relu ? std::max(0.0, value) : value;
+    });
+  }
+  return r;
+}
+
+TEST(BatchNorm, TrainingForwardAgreesWithDoubleLoops) {
+  for (const ChannelLayout& layout : layouts())
+    for (const DType dtype : storage_dtypes)
+      for (const bool fused : {false, true}) {
+        Problem p(layout, dtype);
+        p.train(fused, fused);
+        const Reference r = reference(p, fused, fused);
+        const std::string what = describe(layout, dtype);
+        expect_close(p.mean, r.mean, 1e-6, 1e-6, what + " mean");
+        expect_close(p.variance, r.variance, 2e-6, 0, what + " variance");
+        expect_close(p.inverse_std, r.inverse_std, 2e-6, 0, what + " inverse std");
+        expect_close(p.y, r.y, 2e-6, 4e-6, what + " y");
+      }
+}
+
+TEST(BatchNorm, KeepsDigitsWhereTheMeanIsAMillionDeviations) {
+  for (const ChannelLayout& layout :
+       {ChannelLayout{8, 3, 1000}, ChannelLayout{3000, 20, 1}, ChannelLayout{4, 32, 50, 16}}) {
+    Problem p(layout, DType::f32, 1e4, 1e-2);
+    p.train();
+    const Reference r = reference(p, false, false);
+    expect_close(p.mean, r.mean, 1e-7, 0, "mean");
+    expect_close(p.variance, r.variance, 1e-5, 0, "variance");
+    expect_close(p.y, r.y, 1e-5, 1e-5, "y");
+  }
+}
+
+TEST(BatchNorm, ReadsAndWritesChannelSlicesOfWiderBuffers) {
+  const ChannelLayout layout{100, 24, 1};
+  const std::int64_t wide = 40, first = 8;
+  Problem p(layout, DType::bf16);
+  p.train();
+  Tensor wide_x = Tensor::full(DType::bf16, {100 * wide}, 77), wide_y = wide_x.clone();
+  for (std::int64_t o = 0; o < 100; ++o)
+    for (std::int64_t c = 0; c < 24; ++c) wide_x.set(o * wide + first + c, p.x.at(o * 24 + c));
+  BatchNormApply norm = p.norm();
+  norm.x = {wide_x.data() + 2 * first, DType::bf16, wide};
+  norm.y = {wide_y.data() + 2 * first, DType::bf16, wide};
+  batch_norm_train(norm, epsilon, p.statistics(), p.space.data());
+  for (std::int64_t o = 0; o < 100; ++o)
+    for (std::int64_t c = 0; c < wide; ++c) {
+      const bool inside = c >= first && c < first + 24;
+      const double expected = inside ? p.y.at(o * 24 + c - first) : 77;
+      ASSERT_NEAR(wide_y.at(o * wide + c), expected, std::abs(expected) * 0x1p-7);
+    }
+}
+
+TEST(BatchNorm, InferenceUsesTheGivenStatistics) {
+  for (const ChannelLayout& layout : layouts()) {
+    Problem p(layout, DType::f32);
+    const Tensor mean = random_tensor(DType::f32, layout.channels, 8);
+    Tensor variance = random_tensor(DType::f32, layout.channels, 9);
+    for (float& v : variance.values<float>()) v *= v;
+    BatchNormApply norm = p.norm();
+    norm.mean = floats(mean);
+    batch_norm_infer(norm, floats(variance), epsilon, p.space.data());
+    std::vector<double> expected(std::size_t(layout.size()));
+    for (std::int64_t c = 0; c < layout.channels; ++c)
+      for_channel(layout, c, [&](std::size_t at) {
+        expected[at] = (p.x.at(std::int64_t(at)) - mean.at(c)) /
+                           std::sqrt(variance.at(c) + double(epsilon)) * p.scale.at(c) +
+                       p.bias.at(c);
+      });
+    expect_close(p.y, expected, 1e-6, 1e-5, describe(layout, DType::f32));
+  }
+}
+
+TEST(BatchNorm, RunningStatisticsFollowOnnx) {
+  const Tensor batch_mean = random_tensor(DType::f32, 5, 1), batch_variance = batch_mean;
+  Tensor mean = random_tensor(DType::f32, 5, 2), variance = random_tensor(DType::f32, 5, 3);
+  const std::vector<double> before = doubles(mean);
+  update_running_statistics({5, 0.9F, floats(batch_mean), floats(batch_variance), floats(mean),
+                             floats(variance), floats(mean), floats(variance)});
+  std::vector<double> expected;
+  for (std::size_t c = 0; c < 5; ++c)
+    expected.push_back(0.9 * before[c] + 0.1 * batch_mean.at(std::int64_t(c)));
+  expect_close(mean, expected, 1e-6, 1e-7);
+}
+
+struct Gradients {
+  Tensor dy, dx, addend_gradient, scale_gradient, bias_gradient;
+  explicit Gradients(const Problem& p)
+      : dy(random_tensor(p.dtype, p.layout.size(), 11, 0.1)),
+        dx(p.dtype, {p.layout.size()}),
+        addend_gradient(p.dtype, {p.layout.size()}),
+        scale_gradient(DType::f32, {p.layout.channels}),
+        bias_gradient(DType::f32, {p.layout.channels}) {}
+
+  BatchNormBackward backward(Problem& p, bool relu, bool add) {
+    BatchNormBackward norm{.layout = p.layout,
+                           .dy = view(std::as_const(dy)),
+                           .x = view(std::as_const(p.x)),
+                           .scale = floats(p.scale),
+                           .mean = floats(p.mean),
+                           .inverse_std = floats(p.inverse_std),
+                           .dx = view(dx),
+                           .scale_gradient = floats(scale_gradient),
+                           .bias_gradient = floats(bias_gradient)};
+    if (relu) norm.y = view(std::as_const(p.y));
+    if (add) norm.addend_gradient = view(addend_gradient);
+    return norm;
+  }
+};
+
+void check_gradients(const Problem& p, const Gradients& g, bool relu, bool add) {
+  const std::string what = describe(p.layout, p.dtype);
+  std::vector<double> dy = doubles(g.dy), dx(dy.size()), scale_gradient, bias_gradient;
+  const std::vector<double> x = doubles(p.x), y = doubles(p.y);
+  if (relu)
+    for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
+  const double count = double(p.layout.per_channel());
+  for (std::int64_t c = 0; c < p.layout.channels; ++c) {
+    const double mean = p.mean.at(c), inverse = p.inverse_std.at(c), scale = p.scale.at(c);
+    double dy_sum = 0, product_sum = 0;
+    for_channel(p.layout, c, [&](std::size_t at) {
+      dy_sum += dy[at];
+      product_sum += dy[at] * (x[at] - mean) * inverse;
+    });
+    for_channel(p.layout, c, [&](std::size_t at) {
+      const double normal = (x[at] - mean) * inverse;
+      dx[at] = scale * inverse * (dy[at] - dy_sum / count - normal * product_sum / count);
+    });
+    bias_gradient.push_back(dy_sum);
+    scale_gradient.push_back(product_sum);
+  }
+  const double slack = 1e-6 * std::sqrt(count);
+  expect_close(g.bias_gradient, bias_gradient, 1e-6, slack, what + " bias gradient");
+  expect_close(g.scale_gradient, scale_gradient, 1e-6, slack, what + " scale gradient");
+  // inverse std reaches 1 / sqrt(epsilon) where a channel has one element
+  expect_close(g.dx, dx, 3e-6, count < 8 ? 1e-3 : 3e-6, what + " dx");
+  if (add) expect_close(g.addend_gradient, dy, 0, 0, what + " addend gradient");
+}
+
+TEST(BatchNorm, BackwardAgreesWithDoubleLoops) {
+  for (const ChannelLayout& layout : layouts())
+    for (const DType dtype : storage_dtypes)
+      for (const int variant : {0, 1, 2}) {
+        const bool relu = variant > 0, add = variant == 2;
+        Problem p(layout, dtype);
+        p.train(relu, add);
+        Gradients g(p);
+        batch_norm_backward(g.backward(p, relu, add), p.space.data());
+        check_gradients(p, g, relu, add);
+      }
+}
+
+TEST(BatchNorm, ANanStaysInItsChannel) {
+  for (const bool relu : {false, true}) {
+    const ChannelLayout layout{40, 6, 30};
+    Problem p(layout, DType::f16);
+    p.x.set(std::int64_t(place(layout, 3, 2, 5)), std::numeric_limits<double>::quiet_NaN());
+    p.train(relu);
+    for (std::int64_t c = 0; c < 6; ++c) {
+      EXPECT_EQ(std::isnan(p.mean.at(c)), c == 2);
+      for_channel(layout, c, [&](std::size_t at) {
+        ASSERT_EQ(std::isnan(p.y.at(std::int64_t(at))), c == 2) << c;
+      });
+    }
+  }
+}
+
+TEST(BatchNorm, BitsDoNotDependOnTheNumberOfThreads) {
+  for (const ChannelLayout& layout :
+       {ChannelLayout{32, 7, 1024}, ChannelLayout{20000, 40, 1}, ChannelLayout{6, 64, 300, 16}}) {
+    std::vector<Tensor> first;
+    for (const int threads : {1, 2, 4}) {
+      const ThreadScope scope(threads);
+      Problem p(layout, DType::bf16);
+      p.train(true, true);
+      Gradients g(p);
+      batch_norm_backward(g.backward(p, true, true), p.space.data());
+      const std::vector<Tensor> all{p.mean, p.variance,       p.y,
+                                    g.dx,   g.scale_gradient, g.bias_gradient};
+      if (first.empty()) first = all;
+      for (std::size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(first[i].same_bits(all[i])) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge::cpu
