@@ -16,7 +16,7 @@ endfunction()
 ng_execute(${CMAKE_COMMAND} --install ${BUILD} --prefix ${folder}/first)
 file(RENAME ${folder}/first ${folder}/prefix)
 
-ng_execute(${CMAKE_COMMAND} -S ${SOURCE}/tests/package -B ${folder}/host
+ng_execute(${CMAKE_COMMAND} -S ${SOURCE}/tests/package -B ${folder}/host -G Ninja
            -DCMAKE_PREFIX_PATH=${folder}/prefix -DCMAKE_CXX_COMPILER=${COMPILER})
 ng_execute(${CMAKE_COMMAND} --build ${folder}/host)
 ng_execute(${folder}/host/host)
