@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data: labelled image sets, where samples come from (also a source of one's own), and the loader
+// that shuffles them into batches in a thread of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/export.h"
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+struct NG_API DataSet {
+  std::string name;
+  Tensor images;  // u8 or f32 [N, channels, height, width]
+  Tensor labels;  // i64 [N], each in [0, classes)
+  std::int64_t classes = 0;
+};
+
+struct NG_API DataSplit {
+  DataSet train, test;
+};
+
+// The set that the program draws itself: ten classes of strokes (line, cross, circle, arc, corner,
+// tee, parallel lines, triangle, zigzag, arrow), u8 [N,1,28,28]. An image is a function of the
+// seed, its part (train or test) and its index. Throws UsageError for a negative count.
+NG_API DataSplit draw_glyphs(std::uint64_t seed = 1, std::int64_t train_count = 20000,
+                             std::int64_t test_count = 4000);
+
+// A folder of IDX files (the format of MNIST), plain or gzipped: {train,t10k}-images-idx3-ubyte and
+// {train,t10k}-labels-idx1-ubyte. Throws DataError naming the file, what was expected and found.
+NG_API DataSplit read_idx_folder(const std::string& folder);
+
+// "glyphs", or the path of a folder of IDX files. Throws DataError.
+NG_API DataSplit load_data(const std::string& name_or_folder);
+
+// Where samples come from. Implement it to train on data of one's own.
+class NG_API DataSource {
+ public:
+  virtual ~DataSource();
+  virtual std::int64_t size() const = 0;  // number of samples
+  // Types of the tensors of one sample, without the batch dimension: {f32[3,32,32], i64[]}.
+  virtual TensorTypes sample_types() const = 0;
+  // Fills batch[k], zero-filled and of shape [indices.size(), dims of sample_types()[k]...], with
+  // the samples at `indices`. A BatchLoader calls this from one thread of its own; an exception
+  // reaches whoever asks it for the batch.
+  virtual void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) = 0;
+};
+
+// What becomes of images on their way into a batch, in this order.
+struct NG_API ImageTransform {
+  // Black pixels (0) around the image up to this size; 0 keeps the size.
+  std::int64_t height = 0, width = 0;
+  // The only channel is repeated this often; 0 keeps the channels.
+  std::int64_t channels = 0;
+  // f32 (x - mean) / deviation, where x of u8 images is pixel / 255; one number for all channels
+  // of the result or one for each.
+  std::vector<float> mean{0.0f}, deviation{1.0f};
+};
+
+struct NG_API ChannelStatistics {
+  std::vector<float> mean, deviation;  // of the values that ImageTransform normalizes
+};
+// Over all images [N,C,H,W], u8 (divided by 255) or f32. Throws UsageError for other types.
+NG_API ChannelStatistics channel_statistics(const Tensor& images);
+
+// Samples held in memory: sample i is row i of each column.
+class NG_API TensorSource : public DataSource {
+ public:
+  // Columns [N, ...] of any dtype of whole bytes. Throws UsageError if their N differ.
+  explicit TensorSource(std::vector<Tensor> columns);
+  // Images (f32 after the transform) and labels. Throws UsageError if the transform does not fit.
+  TensorSource(const DataSet& set, const ImageTransform& transform);
+  ~TensorSource() override;
+
+  std::int64_t size() const override;
+  TensorTypes sample_types() const override;
+  void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) override;
+
+ private:
+  struct Images;
+  std::vector<Tensor> columns_;
+  std::unique_ptr<const Images> images_;  // how column 0 is transformed, if it is
+};
+
+struct NG_API BatchOptions {
+  std::int64_t batch = 128;  // samples
+  bool shuffle = true;       // a new order every epoch, a function of (seed, epoch)
+  bool keep_last = false;    // the last, smaller batch: dropped in training, kept in evaluation
+  std::uint64_t seed = 1;
+  std::int64_t epochs = 0;  // the stream ends after so many; 0: never
+};
+
+// A place in the stream of batches; saved and given back to resume.
+struct NG_API BatchPosition {
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;  // within the epoch
+  bool operator==(const BatchPosition&) const = default;
+};
+
+struct NG_API Batch {
+  BatchPosition position;
+  std::vector<Tensor> tensors;  // one for each of the source's sample_types()
+};
+
+// Batches of a source, read up to three ahead of the consumer. One consumer at a time.
+class NG_API BatchLoader {
+ public:
+  // Throws UsageError for a batch larger than the data (unless the last one is kept), an empty
+  // source, or a start that is no position of this stream.
+  BatchLoader(std::shared_ptr<DataSource> source, const BatchOptions& options,
+              BatchPosition start = {});
+  ~BatchLoader();  // at any time; waits only for a read() under way
+  BatchLoader(const BatchLoader&) = delete;
+  BatchLoader& operator=(const BatchLoader&) = delete;
+
+  std::int64_t batches_per_epoch() const;
+  // The next batch, or nothing at the end of the stream. Rethrows what the source threw, at the
+  // batch where it did and again at every call after that.
+  std::optional<Batch> next();
+  BatchPosition position() const;  // of the batch that next() will give
+
+ private:
+  class Worker;
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/idx.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "io/input_file.h"
+#include "narrowgauge/data.h"
+
+namespace narrowgauge {
+namespace {
+
+std::string hex(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte b : bytes) {
+    if (!text.empty()) text += ' ';
+    text += digits[std::to_integer<std::size_t>(b >> 4)];
+    text += digits[std::to_integer<std::size_t>(b & std::byte{15})];
+  }
+  return text;
+}
+
+void read_magic(InputFile& file, int rank) {
+  std::array<std::byte, 4> magic{};
+  const std::size_t got = file.read(magic);
+  require<DataError>(got == magic.size(), file.path(), ": expected a header of ", 4 + 4 * rank,
+                     " bytes, found ", got);
+  const std::array<std::byte, 4> expected{std::byte{0}, std::byte{0}, std::byte{8},
+                                          static_cast<std::byte>(rank)};
+  require<DataError>(magic == expected, file.path(), ": expected the idx magic ", hex(expected),
+                     " (bytes of rank ", rank, "), found ", hex(magic));
+}
+
+Dims read_sizes(InputFile& file, int rank) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(rank) * 4);
+  const std::size_t got = file.read(bytes);
+  require<DataError>(got == bytes.size(), file.path(), ": expected a header of ", 4 + 4 * rank,
+                     " bytes, found ", 4 + got);
+  Dims sizes;
+  for (std::size_t i = 0; i < bytes.size(); i += 4) {
+    std::int64_t size = 0;
+    for (std::size_t k = 0; k < 4; ++k)
+      size = size << 8 | std::to_integer<std::int64_t>(bytes[i + k]);
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+// The number of bytes that the header promises, unless no file could hold them.
+std::optional<std::int64_t> payload_size(const Dims& sizes) {
+  std::int64_t product = 1;
+  for (const std::int64_t size : sizes)
+    if (__builtin_mul_overflow(product, std::max<std::int64_t>(size, 1), &product))
+      return std::nullopt;
+  return std::ranges::find(sizes, 0) == sizes.end() ? product : 0;
+}
+
+std::string describe(const Dims& sizes) {
+  std::string text;
+  for (const std::int64_t size : sizes) text += concat(text.empty() ? "" : "x", size);
+  return text;
+}
+
+// The file of this name in the folder, or the gzipped one.
+std::string find_file(const std::filesystem::path& folder, const std::string& name) {
+  std::error_code ignored;
+  for (const char* ending : {"", ".gz"}) {
+    const std::filesystem::path path = folder / (name + ending);
+    if (std::filesystem::exists(path, ignored)) return path.string();
+  }
+  throw DataError(concat(folder.string(), ": expected ", name, " or ", name,
+                         ".gz in this folder, found neither"));
+}
+
+struct Part {
+  DataSet set;
+  std::string image_path, label_path;
+};
+
+Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
+  Part part;
+  part.image_path = find_file(folder, prefix + "-images-idx3-ubyte");
+  part.label_path = find_file(folder, prefix + "-labels-idx1-ubyte");
+  const Tensor images = read_idx(part.image_path, 3);
+  const Tensor bytes = read_idx(part.label_path, 1);
+  const Dims& sizes = images.dims();
+  require<DataError>(images.size() > 0, part.image_path, ": expected at least one image, found ",
+                     describe(sizes));
+  require<DataError>(bytes.size() == sizes[0], part.label_path, ": expected ", sizes[0],
+                     " labels, as many as there are images in ", part.image_path, ", found ",
+                     bytes.size());
+  part.set.images = images.reshaped({sizes[0], 1, sizes[1], sizes[2]});
+  part.set.labels = bytes.cast(DType::i64);
+  return part;
+}
+
+// One more than the largest label. A byte far beyond the others is damage and not a class: at most
+// half of the labels below the largest may be without a sample.
+std::int64_t count_classes(const Part& train) {
+  std::array<bool, 256> used{};
+  const auto labels = train.set.labels.values<std::int64_t>();
+  for (const std::int64_t label : labels) used[static_cast<std::size_t>(label)] = true;
+  const std::int64_t largest = *std::ranges::max_element(labels);
+  const std::int64_t known = std::count(used.begin(), used.begin() + largest, true);
+  if (2 * known < largest) {
+    const auto sample = std::ranges::find(labels, largest) - labels.begin();
+    throw DataError(concat(train.label_path, ": label ", largest, " of sample ", sample,
+                           " is out of range: only ", known, " of the ", largest,
+                           " labels below it have samples"));
+  }
+  return largest + 1;
+}
+
+void check_test(const Part& train, const Part& test) {
+  const Dims &a = train.set.images.dims(), &b = test.set.images.dims();
+  require<DataError>(a[2] == b[2] && a[3] == b[3], test.image_path, ": expected images of ", a[2],
+                     "x", a[3], " as in the training set, found ", b[2], "x", b[3]);
+  const auto labels = test.set.labels.values<std::int64_t>();
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    require<DataError>(labels[i] < train.set.classes, test.label_path, ": label ", labels[i],
+                       " of sample ", i, " is out of range: the training set has ",
+                       train.set.classes, " classes");
+}
+
+}  // namespace
+
+Tensor read_idx(const std::string& path, int rank) {
+  const std::unique_ptr<InputFile> file = open_maybe_gzip(path);
+  read_magic(*file, rank);
+  const Dims sizes = read_sizes(*file, rank);
+  const std::optional<std::int64_t> wanted = payload_size(sizes);
+  const std::string expected =
+      concat(path, ": expected ", wanted ? std::to_string(*wanted) : "more", " bytes for ",
+             describe(sizes), ", found ");
+  const std::int64_t room = file->largest_size() - 4 - 4 * rank;
+  require<DataError>(wanted && *wanted <= room, expected, file->is_packed() ? "at most " : "",
+                     room);
+  Tensor result(DType::u8, sizes);
+  const std::size_t got = file->read({result.data(), static_cast<std::size_t>(*wanted)});
+  require<DataError>(static_cast<std::int64_t>(got) == *wanted, expected, got);
+  std::byte more{};
+  require<DataError>(file->read({&more, 1}) == 0, expected, "more");
+  return result;
+}
+
+DataSplit read_idx_folder(const std::string& folder) {
+  std::error_code ignored;
+  require<DataError>(std::filesystem::exists(folder, ignored), folder, ": no such folder");
+  require<DataError>(std::filesystem::is_directory(folder, ignored), folder,
+                     ": expected a folder of idx files, found a file");
+  Part train = read_part(folder, "train"), test = read_part(folder, "t10k");
+  train.set.classes = test.set.classes = count_classes(train);
+  check_test(train, test);
+  const std::string name = std::filesystem::canonical(folder).filename().string();
+  train.set.name = name + "/train";
+  test.set.name = name + "/test";
+  return {std::move(train.set), std::move(test.set)};
+}
+
+DataSplit load_data(const std::string& name_or_folder) {
+  if (name_or_folder == "glyphs") return draw_glyphs();
+  std::error_code ignored;
+  require<DataError>(std::filesystem::exists(name_or_folder, ignored), "data ", name_or_folder,
+                     ": expected glyphs or a folder of idx files, found neither");
+  return read_idx_folder(name_or_folder);
+}
+
+}  // namespace narrowgauge

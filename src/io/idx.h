@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// IDX files, the format of MNIST: magic 00 00 type rank, sizes as big-endian u32, then the bytes.
+// The files of a set are found in one folder, each plain or gzipped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+// A file of unsigned bytes (type 08) of this rank, as a u8 tensor; gzip is told by its first bytes.
+// Throws DataError for every file that is not exactly that; sizes are checked before memory is
+// taken.
+Tensor read_idx(const std::string& path, int rank);
+
+}  // namespace narrowgauge

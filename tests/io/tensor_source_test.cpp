@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "narrowgauge/data.h"
+
+namespace narrowgauge {
+namespace {
+
+DataSet small_set(std::int64_t channels) {
+  DataSet set{.name = "small",
+              .images = Tensor(DType::u8, {3, channels, 2, 3}),
+              .labels = Tensor::from<std::int64_t>({3}, {2, 0, 1}),
+              .classes = 3};
+  std::int64_t value = 0;
+  for (std::uint8_t& pixel : set.images.values<std::uint8_t>())
+    pixel = static_cast<std::uint8_t>(value = (value * 7 + 31) % 256);
+  return set;
+}
+
+std::vector<Tensor> read(DataSource& source, const std::vector<std::int64_t>& indices) {
+  std::vector<Tensor> batch;
+  for (const TensorType& type : source.sample_types()) {
+    Dims dims = known_dims(type.shape);
+    dims.insert(dims.begin(), static_cast<std::int64_t>(indices.size()));
+    batch.emplace_back(type.dtype, dims);
+  }
+  source.read(indices, batch);
+  return batch;
+}
+
+TEST(TensorSource, RowsOfEveryColumnAreCopied) {
+  const auto bytes = Tensor::from<std::uint8_t>({3, 2}, {1, 2, 3, 4, 5, 6});
+  const auto numbers = Tensor::from<double>({3}, {0.5, 1.5, 2.5});
+  TensorSource source({bytes, numbers});
+  EXPECT_EQ(source.size(), 3);
+  EXPECT_EQ(source.sample_types(), (TensorTypes{{DType::u8, {2}}, {DType::f64, {}}}));
+  const std::vector<Tensor> batch = read(source, {2, 0, 2, 1});
+  EXPECT_TRUE(batch[0].same_bits(Tensor::from<std::uint8_t>({4, 2}, {5, 6, 1, 2, 5, 6, 3, 4})));
+  EXPECT_TRUE(batch[1].same_bits(Tensor::from<double>({4}, {2.5, 0.5, 2.5, 1.5})));
+}
+
+TEST(TensorSource, BytesAreScaledNormalizedAndPaddedWithBlack) {
+  const DataSet set = small_set(2);
+  TensorSource source(set,
+                      {.height = 5, .width = 4, .mean = {0.25f, 0.5f}, .deviation = {0.5f, 2.0f}});
+  EXPECT_EQ(source.sample_types(), (TensorTypes{{DType::f32, {2, 5, 4}}, {DType::i64, {}}}));
+  const std::vector<Tensor> batch = read(source, {1, 2});
+  EXPECT_EQ(batch[1].at(0), 0);
+  EXPECT_EQ(batch[1].at(1), 1);
+  for (std::int64_t n = 0; n < 2; ++n)
+    for (std::int64_t c = 0; c < 2; ++c)
+      for (std::int64_t y = 0; y < 5; ++y)
+        for (std::int64_t x = 0; x < 4; ++x) {
+          const bool inside = y >= 1 && y < 3 && x < 3;  // 5 - 2 rows: one above, two below
+          const double pixel =
+              inside ? set.images.at((((n + 1) * 2 + c) * 2 + (y - 1)) * 3 + x) : 0.0;
+          const double expected = (pixel / 255 - (c ? 0.5 : 0.25)) / (c ? 2.0 : 0.5);
+          EXPECT_NEAR(batch[0].at(((n * 2 + c) * 5 + y) * 4 + x), expected, 1e-6);
+        }
+}
+
+TEST(TensorSource, AnOnlyChannelIsRepeated) {
+  const DataSet set = small_set(1);
+  TensorSource source(set, {.channels = 3});
+  const std::vector<Tensor> batch = read(source, {0});
+  EXPECT_EQ(batch[0].type(), TensorType::parse("f32[1,3,2,3]"));
+  for (std::int64_t i = 0; i < 18; ++i)
+    EXPECT_FLOAT_EQ(static_cast<float>(batch[0].at(i)),
+                    static_cast<float>(set.images.at(i % 6)) / 255.0f);
+}
+
+TEST(TensorSource, FloatImagesAreNormalizedWithoutScaling) {
+  DataSet set = small_set(1);
+  set.images = set.images.cast(DType::f32);
+  TensorSource source(set, {.mean = {10.0f}, .deviation = {4.0f}});
+  const std::vector<Tensor> batch = read(source, {2});
+  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(batch[0].at(i), (set.images.at(12 + i) - 10) / 4);
+}
+
+TEST(TensorSource, MisfitsAreUsageErrors) {
+  const DataSet set = small_set(2);
+  EXPECT_THROW(TensorSource(set, {.height = 1}), UsageError);
+  EXPECT_THROW(TensorSource(set, {.channels = 3}), UsageError);
+  EXPECT_THROW(TensorSource(set, {.mean = {0, 0, 0}}), UsageError);
+  EXPECT_THROW(TensorSource(set, {.deviation = {0.0f}}), UsageError);
+  EXPECT_THROW(TensorSource({Tensor(DType::u8, {2}), Tensor(DType::u8, {3})}), UsageError);
+  EXPECT_THROW(TensorSource(std::vector<Tensor>{}), UsageError);
+  TensorSource source(set, {});
+  EXPECT_THROW(read(source, {3}), UsageError);
+  EXPECT_THROW(read(source, {-1}), UsageError);
+}
+
+TEST(ChannelStatistics, AreThoseOfTheNormalizedValues) {
+  const DataSet set = small_set(2);
+  const ChannelStatistics statistics = channel_statistics(set.images);
+  ASSERT_EQ(statistics.mean.size(), 2u);
+  TensorSource source(set, {.mean = statistics.mean, .deviation = statistics.deviation});
+  const Tensor images = read(source, {0, 1, 2})[0];
+  for (std::int64_t c = 0; c < 2; ++c) {
+    double sum = 0, squares = 0;
+    for (std::int64_t i = 0; i < 18; ++i) {
+      const double x = images.at((i / 6 * 2 + c) * 6 + i % 6);
+      sum += x, squares += x * x;
+    }
+    EXPECT_NEAR(sum / 18, 0, 1e-6);
+    EXPECT_NEAR(squares / 18, 1, 1e-5);
+  }
+  EXPECT_THROW(channel_statistics(Tensor(DType::f64, {1, 1, 1, 1})), UsageError);
+}
+
+}  // namespace
+}  // namespace narrowgauge
