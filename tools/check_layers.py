@@ -103,8 +103,8 @@ def check_table(root, layers):
     errors = []
     if names != layers.order:
         errors.append(f"ARCHITECTURE.md: its table lists {names}, tools/layers.txt {layers.order}")
-    source = root / "src"
-    folders = {entry.name for entry in source.iterdir() if entry.is_dir()}
+    sources = [path.parts for path in project.files(root) if path.parts[0] == "src"]
+    folders = {parts[1] for parts in sources if len(parts) > 2}
     for folder in sorted(folders - set(names)):
         errors.append(f"ARCHITECTURE.md: src/{folder} is not in its table")
     for name in names:
