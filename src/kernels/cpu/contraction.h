@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and matrix products, prepared once for fixed shapes. f32 runs in oneDNN; bf16 in its
+// AMX kernels where it has one, f16 and other bf16 widened into the f32 kernels: products exact,
+// accumulation in f32, one rounding to nearest even on store. f64, for checks, in plain loops.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/cpu/view.h"
+
+namespace narrowgauge::cpu {
+
+struct ContractionOptions {
+  bool deterministic = false;  // the same bits for any number of threads
+  bool native_bf16 = true;     // false: bf16 is widened on AMX too
+  int threads = 0;             // 0: thread_count() of the caller of prepare_*
+};
+
+struct ConvolutionWindow {  // one entry for each spatial axis
+  Dims strides, dilations, pads_begin, pads_end;
+  std::int64_t groups = 1;
+};
+
+enum class ConvolutionPass { forward, data_gradient, weight_gradient };
+
+// x [N, C, spatial...], w [M, C / groups, kernel...], y [N, M, spatial...], one to three spatial
+// axes; in a gradient pass x, w and y stand for the gradients of these. The one that is written is
+// y, x or w in turn; the others are Call::inputs in the order x, w, bias, y. `bias` [M] only
+// forward.
+struct ConvolutionViews {
+  View x, w, y;
+  std::optional<View> bias;
+};
+
+// Throws UsageError for shapes that do not fit and dtypes that are not supported together,
+// DeviceError when oneDNN fails.
+Prepared prepare_convolution(ConvolutionPass pass, const ConvolutionViews& views,
+                             const ConvolutionWindow& window, const ContractionOptions& options);
+
+// y [..., M, N] = a [..., M, K] b [..., K, N] + bias; leading axes broadcast, transposition is a
+// matter of strides; `bias` [N]. Call::inputs: a, b, bias.
+struct MatMulViews {
+  View a, b, y;
+  std::optional<View> bias;
+};
+
+// Throws as prepare_convolution does.
+Prepared prepare_matmul(const MatMulViews& views, const ContractionOptions& options);
+
+}  // namespace narrowgauge::cpu

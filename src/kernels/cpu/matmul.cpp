@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/cpu/contraction.h"
+#include "kernels/cpu/contraction_parts.h"
+#include "kernels/cpu/sharded_primitive.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+void check_shapes(const MatMulViews& views) {
+  const Dims &a = views.a.dims, &b = views.b.dims, &y = views.y.dims;
+  const auto fit = [&] {
+    if (a.size() < 2 || b.size() < 2 || y.size() != std::max(a.size(), b.size())) return false;
+    if (a.back() != b[b.size() - 2] || a[a.size() - 2] != y[y.size() - 2] || b.back() != y.back())
+      return false;
+    for (std::size_t axis = 0; axis + 2 < y.size(); ++axis) {
+      const std::size_t before_a = y.size() - a.size(), before_b = y.size() - b.size();
+      const std::int64_t in_a = axis < before_a ? 1 : a[axis - before_a];
+      const std::int64_t in_b = axis < before_b ? 1 : b[axis - before_b];
+      if ((in_a != y[axis] && in_a != 1) || (in_b != y[axis] && in_b != 1)) return false;
+      if (in_a != y[axis] && in_b != y[axis]) return false;
+    }
+    return true;
+  };
+  require(fit(), "matmul: a ", a, " and b ", b, " do not give y ", y);
+  if (views.bias)
+    require(views.bias->dims == Dims{y.back()}, "matmul: expected a bias of ", y.back(),
+            " values, got ", views.bias->dims);
+}
+
+// a, b and y with the same number of batch axes, as few as can be; broadcast axes have size 1.
+struct Operands {
+  View a, b, y;
+
+  explicit Operands(const MatMulViews& views) : a(views.a), b(views.b), y(views.y) {
+    for (View* view : {&a, &b}) {
+      const std::size_t missing = y.dims.size() - view->dims.size();
+      view->dims.insert(view->dims.begin(), missing, 1);
+      view->strides.insert(view->strides.begin(), missing, 0);
+    }
+    drop_single_axes();
+    for (std::size_t axis = batch_rank(); axis-- > 1;)
+      if (merges(a, axis - 1) && merges(b, axis - 1) && merges(y, axis - 1) &&
+          (a.dims[axis] == 1) == (a.dims[axis - 1] == 1) &&
+          (b.dims[axis] == 1) == (b.dims[axis - 1] == 1))
+        for (View* view : {&a, &b, &y}) merge(*view, axis - 1);
+    // Where b is the same for every matrix of a, the rows of all of these are rows of one matrix.
+    while (batch_rank() > 0 && b.dims[batch_rank() - 1] == 1 && merges(a, batch_rank() - 1) &&
+           merges(y, batch_rank() - 1)) {
+      const std::size_t axis = batch_rank() - 1;
+      merge(a, axis);
+      merge(y, axis);
+      erase(b, axis);
+    }
+  }
+
+  std::size_t batch_rank() const { return y.dims.size() - 2; }
+
+ private:
+  static void erase(View& view, std::size_t axis) {
+    view.dims.erase(view.dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  void drop_single_axes() {
+    for (std::size_t axis = batch_rank(); axis-- > 0;)
+      if (y.dims[axis] == 1)
+        for (View* view : {&a, &b, &y}) erase(*view, axis);
+  }
+  static bool merges(const View& view, std::size_t axis) {
+    return (view.dims[axis] == 1 && view.dims[axis + 1] == 1) ||
+           view.strides[axis] == view.dims[axis + 1] * view.strides[axis + 1];
+  }
+  static void merge(View& view, std::size_t axis) {
+    view.dims[axis + 1] *= view.dims[axis];
+    erase(view, axis);
+  }
+};
+
+// What oneDNN's kernels read in place: one of the matrix axes dense, the other at least as wide.
+bool is_matrix(const View& view) {
+  const std::size_t last = view.dims.size() - 1;
+  const std::int64_t rows = view.dims[last - 1], columns = view.dims[last];
+  return (view.strides[last] == 1 && view.strides[last - 1] >= columns) ||
+         (view.strides[last - 1] == 1 && view.strides[last] >= rows);
+}
+
+class MatMul {
+ public:
+  MatMul(const MatMulViews& views, const ContractionOptions& options)
+      : operands_(views), bias_(views.bias), options_(options), shards_(choose_shards()) {}
+
+  Prepared prepare() const {
+    Computing computing = *computing_for("matmul", {&operands_.a, &operands_.b, &operands_.y});
+    if (may_be_native({&operands_.a, &operands_.b}, operands_.y, options_))
+      if (implementation(ports(DType::bf16, false)).find("amx") != std::string::npos)
+        return prepared(ports(DType::bf16, false), "");
+    for (const bool dense : {false, true})
+      if (implementation(ports(DType::f32, dense)).find("ref") == std::string::npos || dense)
+        return prepared(ports(DType::f32, dense), computing.note);
+    NG_INVARIANT(false);
+    return {};
+  }
+
+ private:
+  // Whole matrices of a batch, else rows or columns of the one product.
+  int cut_axis() const {
+    if (operands_.batch_rank() > 0) return 0;
+    return operands_.y.dims[0] >= operands_.y.dims[1] ? 0 : 1;
+  }
+
+  Shards choose_shards() const {
+    const int axis = cut_axis();
+    const double operations = 2.0 * static_cast<double>(element_count(operands_.y.dims)) *
+                              static_cast<double>(operands_.a.dims.back());
+    const std::int64_t granule = operands_.batch_rank() > 0 ? 1 : axis == 0 ? 32 : 64;
+    return cut({operands_.y.dims[static_cast<std::size_t>(axis)], granule, 32, operations,
+                options_.deterministic, options_.threads});
+  }
+
+  // In place where oneDNN can, else a dense copy.
+  static Port port(int number, int index, const View& view, bool dense, DType dtype) {
+    View wanted = dense_view(dtype, view.dims);
+    if (view.dtype == dtype && !dense) {
+      for (std::size_t axis = 0; axis < view.dims.size(); ++axis)
+        if (view.dims[axis] > 1) wanted.strides[axis] = view.strides[axis];
+      if (!is_matrix(wanted)) wanted.strides = dense_strides(view.dims);
+    }
+    return {number, index, false, whole, view, wanted, false};
+  }
+
+  std::vector<Port> ports(DType dtype, bool dense) const {
+    const View &a = operands_.a, &b = operands_.b, &y = operands_.y;
+    const DType result = y.dtype == DType::bf16 ? dtype : DType::f32;
+    const bool rows_dense = y.strides.back() == 1 || y.dims.back() == 1;
+    std::vector<Port> ports{port(DNNL_ARG_SRC, 0, a, dense, dtype),
+                            port(DNNL_ARG_WEIGHTS, 1, b, dense, dtype),
+                            port(DNNL_ARG_DST, 0, y, dense || !rows_dense, result)};
+    ports[2].output = true;
+    const int axis = cut_axis();
+    ports[2].axis = axis;
+    const bool batch = operands_.batch_rank() > 0;
+    if (batch ? a.dims[0] > 1 : axis == 0) ports[0].axis = axis;
+    if (batch ? b.dims[0] > 1 : axis == 1) ports[1].axis = axis;
+    if (bias_) ports.push_back(bias_port());
+    return ports;
+  }
+
+  Port bias_port() const {
+    View row{bias_->dtype, Dims(operands_.y.dims.size(), 1), Dims(operands_.y.dims.size(), 0)};
+    row.dims.back() = bias_->dims[0];
+    row.strides.back() = bias_->strides[0];
+    const bool cut = operands_.batch_rank() == 0 && cut_axis() == 1;
+    return {DNNL_ARG_BIAS, 2, false, cut ? 1 : whole, row, dense_view(DType::f32, row.dims), false};
+  }
+
+  static onednn::PrimitiveDescription describe(const std::vector<Port>& ports, std::int64_t size) {
+    const onednn::Format a = shard_format(ports[0], size), b = shard_format(ports[1], size),
+                         y = shard_format(ports[2], size);
+    const onednn::Format bias = ports.size() > 3 ? shard_format(ports[3], size) : nullptr;
+    dnnl_primitive_desc_t created = nullptr;
+    onednn::check(dnnl_matmul_primitive_desc_create(&created, onednn::engine(), a.get(), b.get(),
+                                                    bias.get(), y.get(), onednn::user_scratchpad()),
+                  "dnnl_matmul_primitive_desc_create");
+    return onednn::PrimitiveDescription(created);
+  }
+
+  std::string implementation(const std::vector<Port>& ports) const {
+    const ThreadScope scope(shards_.threads_each);
+    return implementation_of(describe(ports, shards_.each));
+  }
+
+  Prepared prepared(const std::vector<Port>& ports, const std::string& note) const {
+    return prepare_sharded(
+        ports, shards_, [&](std::int64_t size) { return describe(ports, size); }, note);
+  }
+
+  Operands operands_;
+  std::optional<View> bias_;
+  ContractionOptions options_;
+  Shards shards_;
+};
+
+std::optional<View> broadcast_bias(const MatMulViews& views) {
+  if (!views.bias) return std::nullopt;
+  View view{views.bias->dtype, views.y.dims, Dims(views.y.dims.size(), 0)};
+  view.strides.back() = views.bias->strides[0];
+  return view;
+}
+
+}  // namespace
+
+Prepared prepare_matmul(const MatMulViews& views, const ContractionOptions& options) {
+  check_shapes(views);
+  const View& bias = views.bias ? *views.bias : views.a;
+  const bool f64 = !computing_for("matmul", {&views.a, &views.b, &views.y, &bias});
+  if (element_count(views.y.dims) == 0 || views.a.dims.back() == 0)
+    return prepare_fill(views.y, broadcast_bias(views), 2);
+  if (f64) return prepare_matmul_f64(views);
+  ContractionOptions settled = options;
+  if (settled.threads == 0) settled.threads = thread_count();
+  return MatMul(views, settled).prepare();
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/shards.h"
+
+#include <algorithm>
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr double operations_each = 1e7;      // of a shard: about 0.1 ms of one core in f32
+constexpr double operations_to_share = 2e6;  // of a thread: less is not worth a barrier
+
+// A divisor of the extent is worth up to twice the size: no second primitive for a shorter end.
+std::int64_t even_size(std::int64_t extent, std::int64_t least) {
+  for (std::int64_t each = least; each < 2 * least; ++each)
+    if (extent % each == 0) return each;
+  return least;
+}
+
+}  // namespace
+
+Shards cut(const ShardRequest& request) {
+  const std::int64_t granules = (request.extent + request.granule - 1) / request.granule;
+  const auto wanted = static_cast<std::int64_t>(
+      std::clamp(request.operations / operations_each, 1.0, static_cast<double>(request.most)));
+  const std::int64_t count = std::min(wanted, granules);
+  const std::int64_t each = even_size(granules, (granules + count - 1) / count) * request.granule;
+  Shards shards{request.extent, std::min(each, request.extent), 1, 1, 1};
+  shards.count = (request.extent + shards.each - 1) / shards.each;
+  if (!request.deterministic && shards.count < request.threads) {
+    const double worth = std::clamp(request.operations / operations_to_share, 1.0, 1e6);
+    const int threads = std::min(request.threads, static_cast<int>(worth));
+    return {request.extent, request.extent, 1, threads, 1};
+  }
+  shards.at_once =
+      static_cast<int>(std::min<std::int64_t>(shards.count, std::max(1, request.threads)));
+  return shards;
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/view.h"
+
+namespace narrowgauge::cpu {
+
+View dense_view(DType dtype, const Dims& dims) { return {dtype, dims, dense_strides(dims)}; }
+
+View channels_last_view(DType dtype, const Dims& dims) {
+  NG_INVARIANT(dims.size() >= 2);
+  View view{dtype, dims, Dims(dims.size(), 1)};
+  std::int64_t stride = dims[1];
+  for (std::size_t axis = dims.size(); axis-- > 2;) {
+    view.strides[axis] = stride;
+    stride *= dims[axis];
+  }
+  view.strides[0] = stride;
+  return view;
+}
+
+View slice(const View& view, int axis, std::int64_t size) {
+  View part = view;
+  part.dims[static_cast<std::size_t>(axis)] = size;
+  return part;
+}
+
+bool same_layout(const View& a, const View& b) {
+  if (a.dims != b.dims) return false;
+  for (std::size_t axis = 0; axis < a.dims.size(); ++axis)
+    if (a.dims[axis] > 1 && a.strides[axis] != b.strides[axis]) return false;
+  return true;
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strided views of raw memory, and what a kernel hands out when it is prepared: run many times, it
+// allocates nothing large and takes its workspace from the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge::cpu {
+
+// `dims` in logical order (NCHW, OIHW, [.., M, K]); `strides` in elements, in the same order.
+// A stride is 0 where a value is repeated; a view that is written names every element once.
+struct View {
+  DType dtype = DType::f32;
+  Dims dims;
+  Dims strides;
+};
+
+View dense_view(DType dtype, const Dims& dims);          // row-major
+View channels_last_view(DType dtype, const Dims& dims);  // [N, C, spatial...] kept as N spatial C
+View slice(const View& view, int axis, std::int64_t size);  // the first `size` along an axis
+bool same_layout(const View& a, const View& b);  // equal dims, and strides where they matter
+
+inline const void* at_offset(const void* data, DType dtype, std::int64_t elements) {
+  return static_cast<const std::byte*>(data) + bytes_for(elements, dtype);
+}
+inline void* at_offset(void* data, DType dtype, std::int64_t elements) {
+  return static_cast<std::byte*>(data) + bytes_for(elements, dtype);
+}
+
+struct Call {
+  const void* const* inputs = nullptr;
+  void* const* outputs = nullptr;
+  void* workspace = nullptr;        // Prepared::workspace bytes, 64-byte aligned
+  std::int64_t* flushed = nullptr;  // may be null; see Prepared
+};
+
+struct Prepared {
+  std::string implementation;  // whose kernel, and how narrow formats are handled
+  std::int64_t workspace = 0;  // bytes
+  // Safe to call from several host threads, each with its own workspace. Adds to *flushed, in one
+  // atomic step, how many results were not zero in f32 and became zero in f16.
+  std::function<void(const Call&)> run;
+};
+
+}  // namespace narrowgauge::cpu

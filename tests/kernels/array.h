@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A strided array for kernel tests: any layout, random values, reading and writing as double, and
+// guards that show writes beside it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/view.h"
+#include "tensor/values.h"
+
+namespace narrowgauge::cpu {
+
+enum class Layout { row_major, channels_last, channel_slice, channel_slice_row_major };
+
+class Array {
+ public:
+  Array(DType dtype, const Dims& dims, Layout layout = Layout::row_major)
+      : view_(dense_view(dtype, dims)) {
+    const bool slice = layout == Layout::channel_slice || layout == Layout::channel_slice_row_major;
+    Dims buffer = dims;
+    if (slice) buffer[1] += 5;
+    const bool last = layout == Layout::channels_last || layout == Layout::channel_slice;
+    view_.strides = (last ? channels_last_view(dtype, buffer) : dense_view(dtype, buffer)).strides;
+    if (slice) offset_ = 3 * view_.strides[1];
+    place(element_count(buffer));
+  }
+  explicit Array(const View& view, std::int64_t elements) : view_(view) { place(elements); }
+
+  const View& view() const { return view_; }
+  std::int64_t size() const { return element_count(view_.dims); }
+  void* data() { return at_offset(bytes_.data(), view_.dtype, offset_); }
+  const void* data() const { return at_offset(bytes_.data(), view_.dtype, offset_); }
+
+  double at(std::int64_t flat) const {
+    return load_element(view_.dtype, bytes_.data(), offset_ + element(flat));
+  }
+  void set(std::int64_t flat, double value) {
+    store_element(view_.dtype, bytes_.data(), offset_ + element(flat), value);
+  }
+  void randomize(unsigned seed, double scale = 1) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal(0, scale);
+    for (std::int64_t i = 0; i < size(); ++i) set(i, normal(random));
+  }
+  std::vector<double> values() const {
+    std::vector<double> result(static_cast<std::size_t>(size()));
+    for (std::int64_t i = 0; i < size(); ++i) result[static_cast<std::size_t>(i)] = at(i);
+    return result;
+  }
+  // Everything that is not an element of the view is as it was made.
+  bool guards_intact() const {
+    std::vector<bool> inside(bytes_.size());
+    const auto width = static_cast<std::size_t>(bits(view_.dtype) / 8);
+    for (std::int64_t i = 0; i < size(); ++i)
+      for (std::size_t b = 0; b < width; ++b)
+        inside[static_cast<std::size_t>(offset_ + element(i)) * width + b] = true;
+    for (std::size_t i = 0; i < bytes_.size(); ++i)
+      if (!inside[i] && bytes_[i] != guard) return false;
+    return true;
+  }
+  bool same_bytes(const Array& other) const { return bytes_ == other.bytes_; }
+
+ private:
+  static constexpr std::uint8_t guard = 0xff;  // NaN in every floating format
+
+  void place(std::int64_t elements) {
+    bytes_.assign(static_cast<std::size_t>(bytes_for(elements, view_.dtype)) + 64, guard);
+  }
+  std::int64_t element(std::int64_t flat) const {
+    std::int64_t result = 0;
+    for (std::size_t axis = view_.dims.size(); axis-- > 0; flat /= view_.dims[axis])
+      result += flat % view_.dims[axis] * view_.strides[axis];
+    return result;
+  }
+
+  View view_;
+  std::int64_t offset_ = 0;
+  std::vector<std::uint8_t> bytes_;
+};
+
+// Runs with a workspace filled with NaN.
+inline std::int64_t run(const Prepared& prepared, const std::vector<const Array*>& inputs,
+                        const std::vector<Array*>& outputs) {
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (const Array* array : inputs) in.push_back(array->data());
+  for (Array* array : outputs) out.push_back(array->data());
+  const auto bytes = static_cast<std::size_t>(prepared.workspace);
+  std::vector<std::uint8_t> memory(bytes + 128, 0xff);
+  auto address = reinterpret_cast<std::uintptr_t>(memory.data());
+  auto* workspace = memory.data() + (64 - address % 64) % 64;
+  std::int64_t flushed = 0;
+  prepared.run({in.data(), out.data(), workspace, &flushed});
+  for (std::size_t i = 0; i < 64; ++i)
+    EXPECT_EQ(workspace[bytes + i], 0xff) << "the workspace is longer than promised";
+  return flushed;
+}
+
+inline double relative_error(const std::vector<double>& got, const std::vector<double>& expected) {
+  double error = 0, norm = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    error += (got[i] - expected[i]) * (got[i] - expected[i]);
+    norm += expected[i] * expected[i];
+  }
+  return std::sqrt(error / norm);
+}
+
+// The tensor-core contract: exact products, f32 accumulation, one rounding on store.
+inline void expect_within_format(const Array& got, const std::vector<double>& expected,
+                                 const std::string& what) {
+  std::vector<double> stored = expected;
+  const DType dtype = got.view().dtype;
+  for (double& value : stored) {
+    double bytes = 0;
+    store_element(dtype, &bytes, 0, value);
+    value = load_element(dtype, &bytes, 0);
+  }
+  const double accumulation = dtype == DType::f64 ? 1e-14 : 1e-6;
+  const double bound = 1.1 * relative_error(stored, expected) + accumulation;
+  const double error = relative_error(got.values(), expected);
+  EXPECT_LE(error, bound) << what;
+  EXPECT_TRUE(got.guards_intact()) << what;
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/array.h"
+#include "kernels/convolution_case.h"
+#include "kernels/cpu/contraction.h"
+#include "kernels/each_isa.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr ConvolutionPass passes[] = {ConvolutionPass::forward, ConvolutionPass::data_gradient,
+                                      ConvolutionPass::weight_gradient};
+
+struct Setup {
+  Layout x = Layout::channels_last, y = Layout::channels_last;
+  DType dtype = DType::f32;
+  ContractionOptions options = {};
+};
+
+class Fixture {
+ public:
+  Fixture(const ConvolutionCase& shape, const Setup& setup)
+      : shape_(shape),
+        setup_(setup),
+        x_(setup.dtype, shape.x_dims(), setup.x),
+        w_(setup.dtype, shape.w_dims()),
+        y_(setup.dtype, shape.y_dims(), setup.y),
+        bias_(setup.dtype == DType::f64 ? DType::f64 : DType::f32, {shape.outputs}) {
+    x_.randomize(1);
+    w_.randomize(2, 0.5);
+    y_.randomize(3);
+    bias_.randomize(4);
+  }
+
+  Array& output(ConvolutionPass pass) {
+    return pass == ConvolutionPass::forward ? y_ : pass == ConvolutionPass::data_gradient ? x_ : w_;
+  }
+
+  Prepared prepare(ConvolutionPass pass) {
+    ConvolutionViews views{x_.view(), w_.view(), y_.view(), {}};
+    if (shape_.bias && pass == ConvolutionPass::forward) views.bias = bias_.view();
+    return prepare_convolution(pass, views, shape_.window(), setup_.options);
+  }
+
+  // The result, and how many values became zero.
+  std::pair<Array, std::int64_t> result(ConvolutionPass pass, const Prepared& prepared) {
+    Array out = output(pass);
+    std::vector<const Array*> inputs;
+    if (pass != ConvolutionPass::data_gradient) inputs.push_back(&x_);
+    if (pass != ConvolutionPass::weight_gradient) inputs.push_back(&w_);
+    if (pass == ConvolutionPass::forward && shape_.bias) inputs.push_back(&bias_);
+    if (pass != ConvolutionPass::forward) inputs.push_back(&y_);
+    const std::int64_t flushed = run(prepared, inputs, {&out});
+    return {out, flushed};
+  }
+  Array result(ConvolutionPass pass) { return result(pass, prepare(pass)).first; }
+
+  std::vector<double> reference(ConvolutionPass pass) {
+    const ConvolutionReference reference(shape_, x_, w_, y_);
+    if (pass == ConvolutionPass::forward) return reference.forward(shape_.bias ? &bias_ : nullptr);
+    return pass == ConvolutionPass::data_gradient ? reference.data_gradient()
+                                                  : reference.weight_gradient();
+  }
+
+  std::string text(ConvolutionPass pass) {
+    return concat(shape_.name, ", pass ", static_cast<int>(pass), ", ", setup_.dtype, ", layouts ",
+                  static_cast<int>(setup_.x), " ", static_cast<int>(setup_.y), ", ",
+                  prepare(pass).implementation);
+  }
+
+  void expect_passes_match() {
+    for (const ConvolutionPass pass : passes)
+      expect_within_format(result(pass), reference(pass), text(pass));
+  }
+
+  Array& x() { return x_; }
+  Array& w() { return w_; }
+  Array& y() { return y_; }
+
+ private:
+  const ConvolutionCase& shape_;
+  Setup setup_;
+  Array x_, w_, y_, bias_;
+};
+
+const ConvolutionCase& named(const std::string& name) {
+  for (const ConvolutionCase& shape : convolution_cases())
+    if (name == shape.name) return shape;
+  throw UsageError("no case " + name);
+}
+
+TEST(Convolution, EveryShapeAndPassMatchesTheReferenceInEveryFormat) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64})
+    for (const ConvolutionCase& shape : convolution_cases())
+      Fixture(shape, {.dtype = dtype}).expect_passes_match();
+}
+
+TEST(Convolution, EveryLayoutMatchesTheReference) {
+  const Layout layouts[] = {Layout::row_major, Layout::channels_last, Layout::channel_slice,
+                            Layout::channel_slice_row_major};
+  for (const char* name : {"resnet", "odd channels", "3-D", "first layer"})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const Layout x : layouts)
+        for (const Layout y : layouts)
+          Fixture(named(name), {.x = x, .y = y, .dtype = dtype}).expect_passes_match();
+}
+
+TEST(Convolution, WidenedBf16MatchesTheReference) {
+  for (const char* name : {"resnet", "3 odd groups", "1x1 stride 2"})
+    Fixture(named(name), {.dtype = DType::bf16, .options = {.native_bf16 = false}})
+        .expect_passes_match();
+}
+
+TEST(Convolution, GivesTheSameBitsForAnyNumberOfThreadsWhenDeterministic) {
+  for (const char* name : {"many images, some shards", "resnet", "batch of 1", "depthwise"})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const ConvolutionPass pass : passes) {
+        std::vector<Array> results;
+        for (const int threads : {1, 2, 3}) {
+          Fixture fixture(named(name),
+                          {.dtype = dtype, .options = {.deterministic = true, .threads = threads}});
+          results.push_back(fixture.result(pass));
+        }
+        EXPECT_TRUE(results[0].same_bytes(results[1]) && results[0].same_bytes(results[2]))
+            << name << ' ' << narrowgauge::name(dtype) << ' ' << static_cast<int>(pass);
+      }
+}
+
+TEST(Convolution, GivesTheSameBitsWithFlushToZeroOnOrdinaryValues) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const ConvolutionPass pass : passes) {
+      Fixture fixture(named("many images, some shards"),
+                      {.dtype = dtype, .options = {.deterministic = true}});
+      const Array plain = fixture.result(pass);
+      const FlushDenormalsScope flush;
+      EXPECT_TRUE(fixture.result(pass).same_bytes(plain));
+    }
+}
+
+TEST(Convolution, NarrowsSubnormalsRightlyUnderFlushToZeroAndCountsWhatBecomesZero) {
+  const ConvolutionCase& shape = named("1x1 odd channels");
+  Fixture fixture(shape, {.dtype = DType::f16});
+  for (std::int64_t i = 0; i < fixture.x().size(); ++i)
+    fixture.x().set(i, i % 36 < 12 ? 0x1p-24 : i % 36 < 24 ? 0x3p-18 : 1);
+  for (std::int64_t i = 0; i < fixture.w().size(); ++i) fixture.w().set(i, i % 2 ? 0x1p-4 : 0);
+  const std::vector<double> expected = fixture.reference(ConvolutionPass::forward);
+  const FlushDenormalsScope flush;
+  const auto [got, flushed] =
+      fixture.result(ConvolutionPass::forward, fixture.prepare(ConvolutionPass::forward));
+  std::int64_t lost = 0, subnormal = 0;
+  for (std::int64_t i = 0; i < got.size(); ++i) {
+    const double exact = expected[static_cast<std::size_t>(i)];
+    ASSERT_EQ(got.at(i), widen(narrow<f16>(exact))) << i;
+    lost += exact != 0 && got.at(i) == 0;
+    subnormal += got.at(i) != 0 && got.at(i) < 0x1p-14;
+  }
+  EXPECT_EQ(flushed, lost);
+  EXPECT_GT(lost, 0);
+  EXPECT_GT(subnormal, 0);
+}
+
+// The outputs that a value takes part in are not finite, all others stay right.
+TEST(Convolution, NonFiniteInputReachesItsOutputsAndNoOther) {
+  for (const char* name : {"resnet", "odd channels", "1x1 odd channels", "stride 2", "depthwise",
+                           "first layer", "1x1 with pads"})
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const double bad :
+           {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+        for (const ConvolutionPass pass : passes) {
+          Fixture fixture(named(name), {.dtype = dtype});
+          Array& in = pass == ConvolutionPass::data_gradient ? fixture.y() : fixture.x();
+          const Dims& dims = in.view().dims;
+          in.set(in.size() / 2 + in.size() / (dims[0] * dims[1]) / 2, bad);
+          const std::vector<double> expected = fixture.reference(pass);
+          const Array got = fixture.result(pass);
+          std::int64_t reached = 0;
+          for (std::int64_t i = 0; i < got.size(); ++i) {
+            const bool finite = std::isfinite(expected[static_cast<std::size_t>(i)]);
+            reached += !finite;
+            ASSERT_EQ(std::isfinite(got.at(i)), finite) << fixture.text(pass) << " element " << i;
+          }
+          EXPECT_GT(reached, 0) << fixture.text(pass);
+        }
+}
+
+TEST(Convolution, MixedFormatsComputeFromWhatIsStored) {
+  const ConvolutionCase& shape = named("resnet");
+  for (const DType inputs : {DType::f16, DType::bf16})
+    for (const DType result : {DType::f32, DType::f16, DType::bf16}) {
+      Array x(inputs, shape.x_dims()), w(inputs, shape.w_dims()), y(result, shape.y_dims());
+      x.randomize(1), w.randomize(2), y.randomize(3);
+      const ConvolutionReference reference(shape, x, w, y);
+      const Prepared forward = prepare_convolution(
+          ConvolutionPass::forward, {x.view(), w.view(), y.view(), {}}, shape.window(), {});
+      run(forward, {&x, &w}, {&y});
+      expect_within_format(y, reference.forward(nullptr), forward.implementation);
+      Array dw(DType::f32, shape.w_dims()), dy(inputs, shape.y_dims());
+      dy.randomize(5);
+      const Prepared gradient =
+          prepare_convolution(ConvolutionPass::weight_gradient,
+                              {x.view(), dw.view(), dy.view(), {}}, shape.window(), {});
+      run(gradient, {&x, &dy}, {&dw});
+      expect_within_format(dw, ConvolutionReference(shape, x, dw, dy).weight_gradient(),
+                           gradient.implementation);
+    }
+}
+
+TEST(Convolution, Bf16UsesAmxWhereThereIsAmx) {
+  if (isa() < Isa::amx) GTEST_SKIP() << "no AMX here";
+  for (const ConvolutionPass pass : passes) {
+    Fixture fixture(named("resnet"), {.dtype = DType::bf16});
+    EXPECT_NE(fixture.prepare(pass).implementation.find("amx"), std::string::npos);
+  }
+}
+
+TEST(Convolution, NoShapeFallsToTheReferenceKernel) {
+  for (const ConvolutionCase& shape : convolution_cases())
+    for (const ConvolutionPass pass : passes)
+      for (const DType dtype : {DType::f32, DType::f16}) {
+        Fixture fixture(shape, {.dtype = dtype});
+        EXPECT_EQ(fixture.prepare(pass).implementation.find("ref"), std::string::npos)
+            << fixture.text(pass);
+      }
+}
+
+TEST(Convolution, EmptyBatchGivesZeroWeightGradientAndBiasForNoChannels) {
+  Array x(DType::f32, {0, 4, 5, 5}), y(DType::f32, {0, 4, 5, 5}), dw(DType::f16, {4, 4, 1, 1});
+  const ConvolutionWindow window{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
+  run(prepare_convolution(ConvolutionPass::weight_gradient, {x.view(), dw.view(), y.view(), {}},
+                          window, {}),
+      {&x, &y}, {&dw});
+  for (std::int64_t i = 0; i < dw.size(); ++i) EXPECT_EQ(dw.at(i), 0);
+  Array none(DType::f32, {2, 0, 5, 5}), w(DType::f32, {4, 0, 1, 1}), out(DType::f32, {2, 4, 5, 5});
+  Array bias(DType::f32, {4});
+  bias.randomize(1);
+  run(prepare_convolution(ConvolutionPass::forward,
+                          {none.view(), w.view(), out.view(), bias.view()}, window, {}),
+      {&none, &w, &bias}, {&out});
+  for (std::int64_t i = 0; i < out.size(); ++i) EXPECT_EQ(out.at(i), bias.at(i / 25 % 4));
+}
+
+TEST(Convolution, RefusesShapesAndFormatsThatDoNotFit) {
+  const ConvolutionWindow window{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
+  const View x = dense_view(DType::f32, {2, 4, 5, 5}), w = dense_view(DType::f32, {8, 4, 3, 3});
+  const auto attempt = [&](const View& y, const ConvolutionWindow& how) {
+    return prepare_convolution(ConvolutionPass::forward, {x, w, y, {}}, how, {});
+  };
+  EXPECT_NO_THROW(attempt(dense_view(DType::f32, {2, 8, 3, 3}), window));
+  EXPECT_THROW(attempt(dense_view(DType::f32, {2, 8, 4, 3}), window), UsageError);
+  EXPECT_THROW(attempt(dense_view(DType::f32, {2, 7, 3, 3}), window), UsageError);
+  EXPECT_THROW(attempt(dense_view(DType::f64, {2, 8, 3, 3}), window), UsageError);
+  EXPECT_THROW(attempt(dense_view(DType::i32, {2, 8, 3, 3}), window), UsageError);
+  ConvolutionWindow grouped = window;
+  grouped.groups = 2;
+  EXPECT_THROW(attempt(dense_view(DType::f32, {2, 8, 3, 3}), grouped), UsageError);
+}
+
+TEST(Convolution, TestsPassUnderEachCapOfTheInstructionSet) {
+  expect_tests_pass_under_each_isa("Convolution.*-*UnderEachCap*:*EveryLayout*");
+}
+
+}  // namespace
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a test program's other tests again under each cap of the instruction set: the cap is read
+// once in a process.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/cpu.h"
+
+namespace narrowgauge {
+
+inline void expect_tests_pass_under_each_isa(const std::string& filter) {
+  for (const Isa tier : {Isa::avx2, Isa::avx512, Isa::vnni}) {
+    if (tier >= isa()) continue;
+    const std::string command = "NARROWGAUGE_ISA=" + std::string(name(tier)) +
+                                " \"$(readlink /proc/" + std::to_string(::getpid()) +
+                                "/exe)\" --gtest_brief=1 --gtest_filter='" + filter + "' 1>&2";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  }
+}
+
+}  // namespace narrowgauge
