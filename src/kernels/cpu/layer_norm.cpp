@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/layer_norm.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/parallel.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::size_t lanes = 16;
+using Strip = std::array<float, strip_length>;
+using Lanes = std::array<float, lanes>;
+
+float total(Lanes sum) {
+  for (std::size_t half = lanes / 2; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) sum[l] += sum[l + half];
+  return sum[0];
+}
+
+// Adds term(i) to lane i % 16.
+template <class Term>
+float lane_sum(std::int64_t count, const Term& term) {
+  Lanes sum{};
+  std::int64_t i = 0;
+  for (; i + std::int64_t(lanes) <= count; i += std::int64_t(lanes))
+    for (std::size_t l = 0; l < lanes; ++l) sum[l] += term(i + std::int64_t(l));
+  for (std::size_t l = 0; i < count; ++i, ++l) sum[l] += term(i);
+  return total(sum);
+}
+
+std::int64_t row_grain(const RowLayout& layout) {
+  return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, layout.columns));
+}
+
+// Rows whose gradients are summed in f32: few enough for the error to stay small, enough for the
+// sums to be little against x.
+constexpr std::int64_t chunk_rows = 64;
+std::int64_t chunk_count(const RowLayout& layout) { return ceil_divide(layout.rows, chunk_rows); }
+
+// body(column, count) for the strips of a row.
+template <class Body>
+void for_strips(std::int64_t columns, const Body& body) {
+  for (std::int64_t at = 0; at < columns; at += strip_length)
+    body(at, std::min(strip_length, columns - at));
+}
+
+// [columns] as f32: where they lie, or in `room`; `otherwise` where absent.
+const float* per_column(ConstArray values, std::int64_t columns, float otherwise, float* room) {
+  if (values) return load_strip(values, 0, columns, room);
+  std::fill_n(room, columns, otherwise);
+  return room;
+}
+
+struct Moments {
+  double count = 0, mean = 0, m2 = 0;
+};
+
+// Moments of a row minus its first value. Chan, Golub, LeVeque 1979.
+Moments row_moments(ConstArray x, std::int64_t offset, std::int64_t columns, float shift) {
+  alignas(64) Strip buffer;
+  Moments row;
+  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+    const float* value = load_strip(x, offset + at, count, buffer.data());
+    const float sum = lane_sum(count, [=](std::int64_t i) { return value[i] - shift; });
+    const float center = sum / float(count);
+    const float squares = lane_sum(count, [=](std::int64_t i) {
+      const float d = value[i] - shift - center;
+      return d * d;
+    });
+    const double weight = double(count) / (row.count + double(count));
+    const double delta = double(center) - row.mean;
+    row.m2 += double(squares) + delta * delta * row.count * weight;
+    row.mean += delta * weight;
+    row.count += double(count);
+  });
+  return row;
+}
+
+void forward_row(const LayerNormForward& norm, std::int64_t row, const float* scale,
+                 const float* bias) {
+  alignas(64) Strip x_buffer, y_buffer;
+  const std::int64_t columns = norm.layout.columns, offset = row * columns;
+  float shift = 0;
+  shift = *load_strip(norm.x, offset, 1, &shift);
+  if (!std::isfinite(shift)) shift = 0;
+  const Moments moments = row_moments(norm.x, offset, columns, shift);
+  const double variance = moments.m2 / double(columns);
+  const auto inverse = float(1 / std::sqrt(variance + double(norm.epsilon)));
+  const auto mean = float(moments.mean);  // of x - shift
+  if (norm.mean) norm.mean[row] = float(double(shift) + moments.mean);
+  if (norm.inverse_std) norm.inverse_std[row] = inverse;
+  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+    const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
+    float* y = result_strip(norm.y, offset + at, y_buffer.data());
+    const float *scales = scale + at, *biases = bias + at;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < count; ++j)
+      y[j] = std::fma((x[j] - shift - mean) * inverse, scales[j], biases[j]);
+    store_strip(norm.y, offset + at, count, y);
+  });
+}
+
+struct RowSums {
+  float gradient, product;  // means of g = dy * scale and of g * normal
+};
+
+// Also adds dy and dy * normal to the column sums of the chunk.
+RowSums gradient_sums(const LayerNormBackward& norm, std::int64_t row, const float* scale,
+                      float* scale_sum, float* bias_sum) {
+  alignas(64) Strip dy_buffer, x_buffer;
+  const std::int64_t columns = norm.layout.columns, offset = row * columns;
+  const float mean = norm.mean[row], inverse = norm.inverse_std[row];
+  double gradient = 0, product = 0;
+  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+    const float* dy = load_strip(norm.dy, offset + at, count, dy_buffer.data());
+    const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
+    const float* scales = scale + at;
+    gradient += double(lane_sum(count, [=](std::int64_t i) { return dy[i] * scales[i]; }));
+    product += double(lane_sum(
+        count, [=](std::int64_t i) { return dy[i] * scales[i] * ((x[i] - mean) * inverse); }));
+    float *scale_sums = scale_sum + at, *bias_sums = bias_sum + at;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < count; ++j) {
+      scale_sums[j] = std::fma(dy[j], (x[j] - mean) * inverse, scale_sums[j]);
+      bias_sums[j] += dy[j];
+    }
+  });
+  return {float(gradient / double(columns)), float(product / double(columns))};
+}
+
+void backward_row(const LayerNormBackward& norm, std::int64_t row, const float* scale,
+                  const RowSums& sums) {
+  alignas(64) Strip dy_buffer, x_buffer, dx_buffer;
+  const std::int64_t columns = norm.layout.columns, offset = row * columns;
+  const float mean = norm.mean[row], inverse = norm.inverse_std[row];
+  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+    const float* dy = load_strip(norm.dy, offset + at, count, dy_buffer.data());
+    const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
+    float* dx = result_strip(norm.dx, offset + at, dx_buffer.data());
+    const float* scales = scale + at;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < count; ++j) {
+      const float normal = (x[j] - mean) * inverse;
+      dx[j] = inverse * (std::fma(dy[j], scales[j], -sums.gradient) - normal * sums.product);
+    }
+    store_strip(norm.dx, offset + at, count, dx);
+  });
+}
+
+// Column sums of all chunks, added in their order.
+void join_chunks(const Array& result, const float* partial, std::int64_t stride,
+                 const RowLayout& layout) {
+  if (!result) return;
+  const std::int64_t chunks = chunk_count(layout);
+  parallel_for(layout.columns, strip_length, [&](std::int64_t begin, std::int64_t end) {
+    std::array<double, strip_length> sum{};
+    alignas(64) Strip strip;
+    const std::int64_t count = end - begin;
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+      for (std::int64_t j = 0; j < count; ++j)
+        sum[std::size_t(j)] += double(partial[chunk * stride + begin + j]);
+    std::transform(sum.begin(), sum.begin() + count, strip.begin(),
+                   [](double value) { return float(value); });
+    store_strip(result, begin, count, strip.data());
+  });
+}
+
+}  // namespace
+
+std::int64_t layer_norm_workspace(const RowLayout& layout) {
+  return 2 * layout.columns * std::int64_t(sizeof(float));
+}
+
+void layer_norm_forward(const LayerNormForward& norm, void* workspace) {
+  const std::int64_t columns = norm.layout.columns;
+  if (norm.layout.rows == 0 || columns == 0) return;
+  float* room = static_cast<float*>(workspace);
+  const float* scale = per_column(norm.scale, columns, 1, room);
+  const float* bias = per_column(norm.bias, columns, 0, room + columns);
+  parallel_for(norm.layout.rows, row_grain(norm.layout), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) forward_row(norm, row, scale, bias);
+  });
+}
+
+std::int64_t layer_norm_backward_workspace(const RowLayout& layout) {
+  return (1 + 2 * chunk_count(layout)) * layout.columns * std::int64_t(sizeof(float));
+}
+
+void layer_norm_backward(const LayerNormBackward& norm, void* workspace) {
+  const RowLayout& layout = norm.layout;
+  const std::int64_t columns = layout.columns;
+  float* room = static_cast<float*>(workspace);
+  const float* scale = per_column(norm.scale, columns, 1, room);
+  float* partial = room + columns;
+  const std::int64_t grain = ceil_divide(row_grain(layout), chunk_rows);
+  parallel_for(chunk_count(layout), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+      float* scale_sum = partial + chunk * 2 * columns;
+      float* bias_sum = scale_sum + columns;
+      std::fill_n(scale_sum, 2 * columns, 0.0F);
+      const std::int64_t last = std::min((chunk + 1) * chunk_rows, layout.rows);
+      for (std::int64_t row = chunk * chunk_rows; row < last; ++row) {
+        const RowSums sums = gradient_sums(norm, row, scale, scale_sum, bias_sum);
+        if (norm.dx) backward_row(norm, row, scale, sums);
+      }
+    }
+  });
+  join_chunks(norm.scale_gradient, partial, 2 * columns, layout);
+  join_chunks(norm.bias_gradient, partial + columns, 2 * columns, layout);
+}
+
+}  // namespace narrowgauge::cpu
