@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -54,6 +55,10 @@ inline void expect_close(const Tensor& result, const std::vector<double>& expect
   absolute += result.dtype() == DType::f16 ? 0x1p-25 : 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double got = result.at(std::int64_t(i));
+    if (std::abs(expected[i]) > largest_finite(result.dtype())) {
+      ASSERT_EQ(got, std::copysign(std::numeric_limits<double>::infinity(), expected[i])) << what;
+      continue;
+    }
     if (std::isnan(expected[i]) ? std::isnan(got) : got == expected[i]) continue;
     ASSERT_LE(std::abs(got - expected[i]), relative * std::abs(expected[i]) + absolute)
         << what << ", element " << i << ": got " << got << ", expected " << expected[i];
