@@ -24,6 +24,9 @@ class RandomStream {
   std::uint32_t bits(std::uint64_t element) const;
   float uniform(std::uint64_t element) const;  // [0, 1), 24 bits
   float normal(std::uint64_t element) const;   // mean 0, variance 1 (Box-Muller)
+  // block(index) is philox(key(), step(), index).
+  std::uint64_t key() const { return key_; }
+  std::uint64_t step() const { return step_; }
 
  private:
   std::uint64_t key_, step_;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/random_fill.h"
+
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/values_for_tests.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+TEST(RandomFill, BitsAreThoseOfTheStream) {
+  const RandomStream stream(7, "layer", std::uint64_t{5} << 33 | 9);
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1} << 34})
+    for (const std::int64_t count : {1, 7, 17, 1000}) {
+      std::vector<std::uint32_t> bits(static_cast<std::size_t>(count));
+      random_bits(stream, first, count, bits.data());
+      for (std::size_t i = 0; i < bits.size(); ++i) ASSERT_EQ(bits[i], stream.bits(first + i));
+    }
+}
+
+TEST(RandomFill, UniformAndNormalFollowTheStream) {
+  const RandomStream stream(1, "weights");
+  for (const DType dtype : storage_dtypes) {
+    Tensor uniform(dtype, {10001}), normal(dtype, {10001});
+    fill_uniform(stream, view(uniform), 10001, -2, 3);
+    fill_normal(stream, view(normal), 10001, 1, 0.5);
+    std::vector<double> uniform_values, normal_values;
+    for (std::uint64_t i = 0; i < 10001; ++i) {
+      uniform_values.push_back(-2 + 5 * double(stream.uniform(i)));
+      normal_values.push_back(1 + 0.5 * double(stream.normal(i)));
+    }
+    expect_close(uniform, uniform_values, 1e-6, 1e-6);
+    expect_close(normal, normal_values, 1e-6, 1e-6);
+  }
+}
+
+TEST(Dropout, KeepsAndScalesWhatTheStreamSays) {
+  for (const DType dtype : storage_dtypes)
+    for (const std::int64_t count : {1, 7, 17, 1000, 100001})
+      for (const float keep : {0.0F, 0.3F, 0.9F, 1.0F}) {
+        const RandomStream stream(3, "dropout", 12);
+        const Tensor x = random_tensor(dtype, count, 1);
+        Tensor y(dtype, {count}), mask(DType::boolean, {count});
+        dropout({count, view(x), view(y), keep, mask.values<bool>().data()}, stream);
+        std::vector<double> expected;
+        std::int64_t kept = 0;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const bool is_kept = stream.uniform(std::uint64_t(i)) < keep;
+          kept += is_kept;
+          ASSERT_EQ(mask.values<bool>()[std::size_t(i)], is_kept);
+          expected.push_back(is_kept ? x.at(i) / double(keep) : 0);
+        }
+        expect_close(y, expected, 1e-6, 0);
+        const double slack = 3 / std::sqrt(double(count));
+        EXPECT_NEAR(double(kept) / double(count), double(keep), slack);
+      }
+}
+
+TEST(Dropout, DropsNanAndWorksInPlaceWithAnyNumberOfThreads) {
+  const RandomStream stream(3, "dropout", 1);
+  std::vector<Tensor> results;
+  for (const int threads : {1, 2}) {
+    const ThreadScope scope(threads);
+    Tensor x = random_tensor(DType::f32, 50000, 1);
+    for (std::int64_t i = 0; i < 50000; ++i)
+      if (stream.uniform(std::uint64_t(i)) >= 0.5F)
+        x.set(i, std::numeric_limits<double>::quiet_NaN());
+    dropout({50000, view(std::as_const(x)), view(x), 0.5F}, stream);
+    results.push_back(x);
+    for (std::int64_t i = 0; i < 50000; ++i) ASSERT_FALSE(std::isnan(x.at(i)));
+  }
+  EXPECT_TRUE(results[0].same_bits(results[1]));
+}
+
+}  // namespace
+}  // namespace narrowgauge::cpu
