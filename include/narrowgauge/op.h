@@ -213,6 +213,14 @@ struct ErasedSample {
   std::vector<SampleInput> inputs;
 };
 
+// How the ends of one region meet the ports of its node: what passes need to see through If, Loop
+// and Scan. Values that meet have one dtype; their shapes may differ (Scan's slices).
+struct RegionPorts {
+  std::vector<int> inputs;   // of the node, one for each input of the body; -1: the op makes it
+  std::vector<int> outputs;  // of the node, one for each output of the body; -1: none
+  std::vector<int> next;  // of the body: the input that each output is in the next round; -1: none
+};
+
 // Strip functions of an elementwise op: out[i] = formula(in[0][i], ...), count a multiple of 16.
 struct Elementwise {
   int arity = 0;
@@ -248,6 +256,10 @@ concept CountedOp = requires(const T op, std::span<const TensorType> t) {
   { op.flops(t, t) } -> std::same_as<double>;
 };
 template <class T>
+concept RegionOp = requires(const T op, int inputs) {
+  { op.region_ports(inputs) } -> std::same_as<std::vector<RegionPorts>>;  // one for each region
+};
+template <class T>
 concept ElementwiseOp = requires {
   { T::elementwise() } -> std::same_as<Elementwise>;
 };
@@ -266,6 +278,8 @@ struct NG_API OpRecord {
   double (*flops)(const void* attributes, std::span<const TensorType> inputs,
                   std::span<const TensorType> outputs) = nullptr;  // nullptr: none
   std::vector<ErasedSample> (*samples)() = nullptr;
+  // For a node with so many inputs; nullptr: its regions, if any, are closed to passes.
+  std::vector<RegionPorts> (*region_ports)(const void* attributes, int inputs) = nullptr;
   std::optional<Elementwise> elementwise;
 
   std::string full_name() const;            // "Conv", "ng.Fused"
@@ -302,6 +316,10 @@ OpRecord make_record() {
     for (auto& s : T::samples()) erased.push_back({Attributes::of(T(s.op)), std::move(s.inputs)});
     return erased;
   };
+  if constexpr (RegionOp<T>)
+    r.region_ports = [](const void* a, int inputs) {
+      return static_cast<const T*>(a)->region_ports(inputs);
+    };
   if constexpr (ElementwiseOp<T>) r.elementwise = T::elementwise();
   return r;
 }
