@@ -70,13 +70,16 @@ Isa detected_isa() {
   return detected;
 }
 
-Isa isa() {
-  const std::string cap = environment("ISA");
-  if (cap.empty()) return detected_isa();
+Isa capped(Isa detected, std::string_view cap) {
   const auto found = std::find(isa_names.begin(), isa_names.end(), cap);
   require(found != isa_names.end(), "NARROWGAUGE_ISA: expected avx2, avx512, vnni or amx, got \"",
           cap, '"');
-  return std::min(detected_isa(), static_cast<Isa>(found - isa_names.begin()));
+  return std::min(detected, static_cast<Isa>(found - isa_names.begin()));
+}
+
+Isa isa() {
+  const std::string cap = environment("ISA");
+  return cap.empty() ? detected_isa() : capped(detected_isa(), cap);
 }
 
 std::string cpu_name() {

@@ -13,7 +13,8 @@ enum class Isa : std::uint8_t { avx2, avx512, vnni, amx };
 
 std::string_view name(Isa isa);
 Isa detected_isa();  // what the CPU and the kernel offer; AMX only if permission was granted
-Isa isa();           // detected_isa() under the cap; throws UsageError for an unknown cap
+Isa capped(Isa detected, std::string_view cap);  // the lesser; UsageError for an unknown cap
+Isa isa();  // detected_isa() under NARROWGAUGE_ISA, where that is set; UsageError as above
 std::string cpu_name();
 std::int64_t memory_bytes();  // RAM of the machine
 

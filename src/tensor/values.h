@@ -31,6 +31,8 @@ float round_to_tf32_away(float value);  // nearest, ties away: cvt.rna.tf32
 float truncate_to_tf32(float value);    // what a tensor core does to raw f32
 
 // Any dtype as double, at a flat element index (i4, u4 and b1 are packed, low bits first).
+// While denormals-are-zero is set, the CPU reads subnormal f32 and bf16 as 0 on their way to
+// double.
 double load_element(DType dtype, const void* data, std::int64_t index);
 // Nearest even; integers saturate, NaN gives 0; bool and b1 are value != 0.
 void store_element(DType dtype, void* data, std::int64_t index, double value);

@@ -25,6 +25,12 @@ TEST(Isa, IsCappedByTheEnvironmentAndNeverRaised) {
   EXPECT_EQ(isa(), detected_isa());
 }
 
+TEST(Isa, IsTheLesserOfDetectedAndCap) {
+  EXPECT_EQ(capped(Isa::avx2, "amx"), Isa::avx2);
+  EXPECT_EQ(capped(Isa::amx, "avx2"), Isa::avx2);
+  EXPECT_EQ(capped(Isa::vnni, "avx512"), Isa::avx512);
+}
+
 TEST(Isa, RefusesAnUnknownCap) {
   const IsaCap scope("sse9");
   EXPECT_THROW(isa(), UsageError);

@@ -5,7 +5,9 @@
 #include <omp.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/parallel.h"
@@ -107,9 +109,9 @@ TEST(FlushDenormalsScope, ReachesOpenMpThreadsAndGivesEachItsOwnSettingBack) {
 }
 
 TEST(FlushDenormalsScope, LeavesNothingBehindWhenThePoolGrowsOrShrinksMeanwhile) {
-  for (const int during : {1, 2, 5}) {
+  for (const auto& [first, during] : {std::pair{2, 1}, {2, 2}, {2, 5}, {1, 5}}) {
     {
-      const ThreadScope before(2);
+      const ThreadScope before(first);
       const FlushDenormalsScope scope;
       const ThreadScope changed(during);
       EXPECT_EQ(settings_in_openmp(during),
@@ -119,13 +121,19 @@ TEST(FlushDenormalsScope, LeavesNothingBehindWhenThePoolGrowsOrShrinksMeanwhile)
   }
 }
 
-TEST(FlushDenormalsScope, ServesOpenMpOfTheHostWithoutAThreadScope) {
-  omp_set_num_threads(4);
-  {
-    const FlushDenormalsScope scope;
-    EXPECT_EQ(settings_in_openmp(4), std::vector<unsigned>(4, flush_bits));
-  }
-  EXPECT_EQ(settings_in_openmp(4), std::vector<unsigned>(4, 0));
+// A library under us uses as many threads as OpenMP gives it, if we use fewer too.
+TEST(FlushDenormalsScope, ReachesOpenMpThreadsThatWeDoNotUse) {
+  setenv("NARROWGAUGE_THREADS", "1", 1);
+  std::thread([] {
+    omp_set_num_threads(4);
+    EXPECT_EQ(settings_in_openmp(4), std::vector<unsigned>(4, 0));
+    {
+      const FlushDenormalsScope scope;
+      EXPECT_EQ(settings_in_openmp(4), std::vector<unsigned>(4, flush_bits));
+    }
+    EXPECT_EQ(settings_in_openmp(4), std::vector<unsigned>(4, 0));
+  }).join();
+  unsetenv("NARROWGAUGE_THREADS");
 }
 #endif
 

@@ -140,6 +140,8 @@ TEST(ParallelFor, ServesSeveralHostThreadsAtOnce) {
 #ifndef NARROWGAUGE_PLAIN_THREADS
 TEST(ParallelFor, RunsInPlaceInAParallelRegionOfTheHost) {
   std::atomic<int> elsewhere = 0;
+  const int levels = omp_get_max_active_levels();
+  omp_set_max_active_levels(2);
 #pragma omp parallel num_threads(2)
   {
     const auto host = std::this_thread::get_id();
@@ -147,6 +149,7 @@ TEST(ParallelFor, RunsInPlaceInAParallelRegionOfTheHost) {
       if (std::this_thread::get_id() != host) ++elsewhere;
     });
   }
+  omp_set_max_active_levels(levels);
   EXPECT_EQ(elsewhere, 0);
 }
 

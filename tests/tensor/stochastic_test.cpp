@@ -56,6 +56,7 @@ TEST(StochasticRounding, KeepsTheMean) {
       expect_mean<f16>(sign * value);
     for (const float value : {1.2345F, 1.5e-3F, 0.001F, 447.0F, 0.0171F})
       expect_mean<f8e4m3fn>(sign * value);
+    for (const float value : {0x1.8p-21F, 0x1p-26F}) expect_mean<f8e4m3fn>(sign * value);
     for (const float value : {1.2345F, 1e-5F, 4e-6F, 50000.0F}) expect_mean<f8e5m2>(sign * value);
     for (const float value : {1.2345F, 1e-39F, 3e38F}) expect_mean<bf16>(sign * value);
   }
