@@ -133,8 +133,8 @@ ThreadScope::ThreadScope(int threads)
   require(threads >= 1 && threads <= most_threads, "threads: expected 1 to ", most_threads,
           ", got ", threads);
   HostThread& host = host_thread();
+  NG_INVARIANT(host.flushing == 0 || threads <= host.flushing);
   host.threads = threads;
-  host.largest_team = std::max(host.largest_team, threads);
   set_library_threads(threads);
 }
 
@@ -145,16 +145,15 @@ ThreadScope::~ThreadScope() {
 
 struct FlushDenormalsScope::Saved {
   std::vector<unsigned> flush;  // of each thread of the pool, the caller's first
-  int outer_largest_team;
-  bool nested;
+  int outer_flushing;
 };
 
 FlushDenormalsScope::FlushDenormalsScope() {
   HostThread& host = host_thread();
   const int threads = is_nested() ? 1 : std::max(thread_count(), library_threads());
   saved_ = new Saved{.flush = std::vector<unsigned>(static_cast<std::size_t>(threads)),
-                     .outer_largest_team = std::exchange(host.largest_team, threads),
-                     .nested = is_nested()};
+                     .outer_flushing = host.flushing};
+  if (host.flushing == 0) host.flushing = threads;
   const auto flush = [&](int thread) {
     const unsigned own = _mm_getcsr();
     saved_->flush[static_cast<std::size_t>(thread)] = own & flush_bits;
@@ -163,20 +162,15 @@ FlushDenormalsScope::FlushDenormalsScope() {
   threads > 1 ? run_team(threads, flush) : flush(0);
 }
 
-// A thread that joined the pool since then took over the caller's setting, and gets the one that
-// the caller had before. Threads that left the pool are gone: libgomp ends those of a larger team.
+// Threads that a smaller team ended meanwhile are started anew here: they take over the caller's
+// flushing, and then get what their predecessors had.
 FlushDenormalsScope::~FlushDenormalsScope() {
-  HostThread& host = host_thread();
-  const std::vector<unsigned>& flush = saved_->flush;
   const auto put_back = [&](int thread) {
-    const auto index = static_cast<std::size_t>(thread);
-    const unsigned own = flush[index < flush.size() ? index : 0];
-    _mm_setcsr((_mm_getcsr() & ~flush_bits) | own);
+    _mm_setcsr((_mm_getcsr() & ~flush_bits) | saved_->flush[static_cast<std::size_t>(thread)]);
   };
-  const int threads =
-      saved_->nested ? 1 : std::max(static_cast<int>(flush.size()), host.largest_team);
+  const int threads = static_cast<int>(saved_->flush.size());
   threads > 1 ? run_team(threads, put_back) : put_back(0);
-  host.largest_team = std::max(host.largest_team, saved_->outer_largest_team);
+  host_thread().flushing = saved_->outer_flushing;
   delete saved_;
 }
 

@@ -49,7 +49,8 @@ class ThreadScope {
 };
 
 // Sets flush-to-zero and denormals-are-zero in the calling thread and in its pool (the threads of
-// OpenMP are the host program's too), and puts each thread's own setting back.
+// OpenMP are the host program's too), and puts each thread's own setting back. A ThreadScope inside
+// may only lower the number of threads.
 class FlushDenormalsScope {
  public:
   FlushDenormalsScope();

@@ -25,11 +25,6 @@ class InTeam {
   bool previous_;
 };
 
-void note_team(int threads) {
-  HostThread& host = host_thread();
-  host.largest_team = std::max(host.largest_team, threads);
-}
-
 }  // namespace
 
 HostThread& host_thread() {
@@ -117,7 +112,6 @@ int library_threads() { return 1; }
 void set_library_threads(int) { omp_set_num_threads(1); }
 
 void run_team(int threads, TeamFunction function) {
-  note_team(threads);
   thread_local Pool pool;
   pool.run(threads, function);
 }
@@ -129,7 +123,6 @@ int library_threads() { return omp_get_max_threads(); }
 void set_library_threads(int threads) { omp_set_num_threads(threads); }
 
 void run_team(int threads, FunctionRef<void(int)> function) {
-  note_team(threads);
 #pragma omp parallel num_threads(threads)
   {
     const InTeam mark;

@@ -10,7 +10,7 @@ namespace narrowgauge {
 // The calling host thread's part in threading.
 struct HostThread {
   int threads = 0;       // wanted; 0 until it is known
-  int largest_team = 1;  // started since a FlushDenormalsScope began
+  int flushing = 0;      // threads under the outermost FlushDenormalsScope; 0 outside one
   bool in_team = false;  // inside a body of run_team
 };
 HostThread& host_thread();
