@@ -224,9 +224,10 @@ struct RegionPorts {
 // Strip functions of an elementwise op: out[i] = formula(in[0][i], ...), count a multiple of 16.
 struct Elementwise {
   int arity = 0;
+  bool folds = false;               // variadic: formula(formula(in[0], in[1]), in[2]), ...
   std::string_view text;            // the formula, for fusion reports and code generators
   std::string_view arguments;       // its argument list
-  std::vector<double> when_absent;  // values of optional inputs that are not given
+  std::vector<double> when_absent;  // values of inputs that are not given
   void (*f32)(const void* op, const float* const* in, float* out, std::int64_t count) = nullptr;
   void (*f32_avx512)(const void* op, const float* const* in, float* out,
                      std::int64_t count) = nullptr;

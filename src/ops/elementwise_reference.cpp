@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/elementwise_reference.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
+#include <vector>
 
 #include "narrowgauge/op.h"
 #include "ops/reference.h"
@@ -9,8 +12,6 @@
 namespace narrowgauge {
 
 namespace {
-
-constexpr std::size_t most_inputs = 8;
 
 // Index of the element of a broadcast operand that meets `index` of the result.
 std::int64_t broadcast_index(const Dims& result, const Dims& operand, std::int64_t index) {
@@ -26,6 +27,16 @@ std::int64_t broadcast_index(const Dims& result, const Dims& operand, std::int64
   return source;
 }
 
+// Infinities stand for "no limit", which the integers next to them are.
+template <class T>
+T saturated(double value) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (value >= 0x1p63) return std::numeric_limits<T>::max();
+    if (value < -0x1p63) return std::numeric_limits<T>::min();
+  }
+  return static_cast<T>(value);
+}
+
 // One element at a time through the op's own function for T.
 template <class T, class Load, class Store>
 void for_each_element(const Elementwise& elementwise, const Attributes& attributes,
@@ -37,18 +48,21 @@ void for_each_element(const Elementwise& elementwise, const Attributes& attribut
     else
       return elementwise.i64;
   }();
+  const auto arity = static_cast<std::size_t>(elementwise.arity);
+  std::vector<T> values(std::max(in.size(), arity));
+  std::vector<const T*> pointers;
+  for (const T& value : values) pointers.push_back(&value);
   for (std::int64_t i = 0; i < out.size(); ++i) {
-    std::array<T, most_inputs> values{};
-    std::array<const T*, most_inputs> pointers{};
-    for (std::size_t k = 0; k < static_cast<std::size_t>(elementwise.arity); ++k) {
-      if (k < in.size() && in[k].present())
-        values[k] = load(k, broadcast_index(out.dims(), in[k].dims(), i));
-      else
-        values[k] = static_cast<T>(elementwise.when_absent.at(k));
-      pointers[k] = &values[k];
-    }
+    for (std::size_t k = 0; k < values.size(); ++k)
+      values[k] = k < in.size() && in[k].present()
+                      ? load(k, broadcast_index(out.dims(), in[k].dims(), i))
+                      : saturated<T>(elementwise.when_absent.at(k));
     T result{};
     function(attributes.get(), pointers.data(), &result, 1);
+    for (std::size_t k = arity; k < values.size(); ++k) {
+      const std::array<const T*, 2> pair{&result, &values[k]};
+      function(attributes.get(), pair.data(), &result, 1);
+    }
     store(i, result);
   }
 }
@@ -63,7 +77,6 @@ bool has_floating(std::span<const Operand> operands) {
 
 Offer offer_elementwise_reference(const Request& request) {
   const Elementwise& elementwise = *request.op.elementwise;
-  NG_INVARIANT(static_cast<std::size_t>(elementwise.arity) <= most_inputs);
   const bool floating = has_floating(request.inputs) || has_floating(request.outputs);
   if (!floating && !elementwise.i64)
     return Offer::decline(concat(request.op.full_name(), " is not defined on integers"));

@@ -11,23 +11,31 @@
 
 namespace narrowgauge {
 
+int StripProgram::append(const Elementwise& op, const Attributes& attributes,
+                         std::vector<int> registers, int& next) {
+  const auto arity = static_cast<std::size_t>(op.arity);
+  instructions.push_back(
+      {&op, attributes, {registers.begin(), registers.begin() + op.arity}, next});
+  for (std::size_t i = arity; i < registers.size(); ++i, ++next)
+    instructions.push_back({&op, attributes, {next, registers[i]}, next + 1});
+  return next++;
+}
+
 StripProgram StripProgram::of_single(const Request& request) {
   const Elementwise& elementwise = *request.op.elementwise;
   StripProgram program;
   program.input_count = static_cast<int>(request.inputs.size());
-  Instruction instruction{&elementwise, request.attributes, {}, 0};
+  std::vector<int> registers;
   int next = program.input_count;
-  for (int i = 0; i < elementwise.arity; ++i) {
+  for (int i = 0; i < std::max(elementwise.arity, program.input_count); ++i) {
     const bool given =
         i < program.input_count && request.inputs[static_cast<std::size_t>(i)].present;
-    instruction.inputs.push_back(given ? i : next);
+    registers.push_back(given ? i : next);
     if (given) continue;
     program.constants.push_back(elementwise.when_absent.at(static_cast<std::size_t>(i)));
     ++next;
   }
-  instruction.output = next;
-  program.outputs = {next};
-  program.instructions.push_back(std::move(instruction));
+  program.outputs = {program.append(elementwise, request.attributes, std::move(registers), next)};
   return program;
 }
 
@@ -53,7 +61,7 @@ class BodyTranslator {
       if (!place_constants(node)) return std::move(program_);
     int next = program_.input_count + static_cast<int>(program_.constants.size());
     for (int i = 0; i < static_cast<int>(body_.nodes().size()); ++i)
-      if (body_.node(i).op->elementwise) translate_node(i, next++);
+      if (body_.node(i).op->elementwise) translate_node(i, next);
     for (const GraphOutput& output : body_.outputs())
       program_.outputs.push_back(registers_.at(output.value));
     return std::move(program_);
@@ -78,17 +86,18 @@ class BodyTranslator {
     return true;
   }
 
-  void translate_node(int index, int result) {
+  void translate_node(int index, int& next) {
     const Node& node = body_.node(index);
-    StripProgram::Instruction instruction{&*node.op->elementwise, node.attributes, {}, result};
-    for (int i = 0; i < node.op->elementwise->arity; ++i) {
+    std::vector<int> registers;
+    for (int i = 0; i < std::max(node.op->elementwise->arity, static_cast<int>(node.inputs.size()));
+         ++i) {
       const auto missing = absent_.find({index, i});
-      instruction.inputs.push_back(missing != absent_.end()
-                                       ? missing->second
-                                       : registers_.at(node.inputs[static_cast<std::size_t>(i)]));
+      registers.push_back(missing != absent_.end()
+                              ? missing->second
+                              : registers_.at(node.inputs[static_cast<std::size_t>(i)]));
     }
-    registers_[{index, 0}] = result;
-    program_.instructions.push_back(std::move(instruction));
+    registers_[{index, 0}] =
+        program_.append(*node.op->elementwise, node.attributes, std::move(registers), next);
   }
 
   bool fail(const Node& node, std::string_view why) {

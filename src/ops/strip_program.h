@@ -24,6 +24,10 @@ struct StripProgram {
   std::vector<int> outputs;  // registers, one per output
   std::string reason;        // why there is no program; "" when there is one
 
+  // Computes one op from these registers, one per input or missing one; returns the register of the
+  // result. Registers of results count on from `next`.
+  int append(const Elementwise& op, const Attributes& attributes, std::vector<int> registers,
+             int& next);
   static StripProgram of_single(const Request& request);
   // The body of a fused group: elementwise ops and scalar constants only.
   static StripProgram of_body(const Graph& body);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/broadcast_gradient.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/elementwise.h"
+#include "ops/reference.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+TensorTypes BroadcastGradient::infer(const Inference& in) const {
+  require(broadcast_shapes("BroadcastGradient", shape, in.shape(0)) == in.shape(0),
+          "BroadcastGradient: ", shape, " does not broadcast to ", in.type(0));
+  return {{in.dtype(0), shape}};
+}
+
+std::vector<Sample<BroadcastGradient>> BroadcastGradient::samples() {
+  const auto to = [](Shape shape) { return BroadcastGradient{std::move(shape)}; };
+  return {{to({3, 1, 1}), {sample("f32[2,3,4,5]")}},
+          {to({}), {sample("f32[7]")}},
+          {to({2, 1, 3}), {sample("f32[2,4,3]")}},
+          {to({5}), {sample("f32[17,5]")}},
+          {to({1, 3}), {sample("f32[0,3]")}}};
+}
+
+namespace {
+
+// How far one step along each axis of the input moves in the row-major result; 0 where summed.
+Dims target_strides(const Dims& from, const Dims& to) {
+  const Dims dense = dense_strides(to);
+  Dims strides(from.size());
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (to[i] != 1) strides[from.size() - to.size() + i] = dense[i];
+  return strides;
+}
+
+Offer offer_reference(const Request& request) {
+  const Dims strides = target_strides(request.inputs[0].dims, request.outputs[0].dims);
+  return reference_offer(request, [strides](const auto& in, const auto& out, const KernelCall&) {
+    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    const Dims& dims = in[0].dims();
+    for (std::int64_t i = 0; i < in[0].size(); ++i) {
+      std::int64_t rest = i, target = 0;
+      for (std::size_t axis = dims.size(); axis-- > 0; rest /= dims[axis])
+        target += rest % dims[axis] * strides[axis];
+      sums[static_cast<std::size_t>(target)] += in[0][i];
+    }
+    for (std::int64_t i = 0; i < out[0].size(); ++i)
+      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+  });
+}
+
+constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+
+}  // namespace
+
+std::span<const Kernel> BroadcastGradient::kernels() { return kernel_list; }
+
+Value reduce_to(Rewriting& r, Value gradient, Value like) {
+  if (r.shape(gradient) == r.shape(like)) return gradient;
+  return r.add(BroadcastGradient{r.shape(like)}, {gradient});
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(broadcast_gradient, narrowgauge::BroadcastGradient)

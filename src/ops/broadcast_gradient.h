@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inverse of broadcasting, which gradients of broadcasting ops end with.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// The sum over the axes along which a tensor of `shape` was broadcast to the input's shape. Sums
+// are made in f32 (f64 for f64) whatever T is.
+struct BroadcastGradient {
+  static constexpr OpInfo info{.name = "BroadcastGradient",
+                               .domain = "ng",
+                               .inputs = "dy:T",
+                               .outputs = "dx:T",
+                               .types = "T:float",
+                               .precision = narrowgauge::infer,
+                               .fusion = Fusion::reduction};
+  Shape shape;
+  static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<BroadcastGradient>> samples();
+};
+
+// `gradient` summed to the shape of `like`; itself where nothing was broadcast.
+Value reduce_to(Rewriting& r, Value gradient, Value like);
+
+}  // namespace narrowgauge
