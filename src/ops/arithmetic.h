@@ -31,7 +31,7 @@ struct Mul {
   static constexpr bool on_integers = true;
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
-  NG_FORMULA(Mul, (T a, T b), a* b)
+  NG_FORMULA(Mul, (T a, T b), (a * b))
   Values gradient(Gradient& g) const;
   static std::vector<Sample<Mul>> samples();
 };

@@ -33,6 +33,13 @@ TensorTypes elementwise_types(const Inference& in, std::optional<DType> result) 
   return {{result.value_or(dtype), std::move(shape)}};
 }
 
+TensorTypes same_shape_types(const Inference& in) {
+  for (int i = 1; i < in.count(); ++i)
+    require(in.shape(i) == in.shape(0), in.op_name(), ": inputs must have one shape, got ",
+            in.type(0), " and ", in.type(i));
+  return {in.type(0)};
+}
+
 namespace {
 
 Offer offer_strips(const Request& request) {

@@ -73,7 +73,7 @@ constexpr OpInfo commutative(OpInfo info) {
   info.commutative = true;
   return info;
 }
-// Odd sizes, one element, and broadcasting both ways.
+// Odd sizes, one element; and broadcasting both ways.
 template <class Op>
 std::vector<Sample<Op>> unary_samples(double low = -2, double high = 2, Op op = {}) {
   return {{op, {sample("f32[2,3,5]", low, high)}},
@@ -88,8 +88,18 @@ std::vector<Sample<Op>> binary_samples(double low = -2, double high = 2, Op op =
           {op, {sample("f32[2,3,2,5]", low, high), sample("f32[3,1,1]", low, high)}}};
 }
 
+// Of the gradient of an activation: x or y, and dy.
+template <class Op>
+std::vector<Sample<Op>> gradient_samples(double low = -2, double high = 2, Op op = {}) {
+  return {{op, {sample("f32[2,3,5]", low, high), sample("f32[2,3,5]")}},
+          {op, {sample("f32[1]", low, high), sample("f32[1]")}},
+          {op, {sample("f32[2,3,4,5]", low, high), sample("f32[2,3,4,5]")}}};
+}
+
 // "strips", then "reference".
 std::span<const Kernel> elementwise_kernels();
+// The same for ops whose inputs are not broadcast: the gradients of activations.
+TensorTypes same_shape_types(const Inference& in);
 // Shape of ONNX's multidirectional broadcasting; throws UsageError naming the op and both shapes.
 Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
 
@@ -188,6 +198,8 @@ Elementwise make_elementwise(std::string_view arguments, std::string_view text) 
   static std::span<const Kernel> kernels() { return elementwise_kernels(); }
 #define NG_SAME_TYPE \
   TensorTypes infer(const Inference& in) const { return elementwise_types(in); }
+#define NG_SAME_SHAPE \
+  TensorTypes infer(const Inference& in) const { return same_shape_types(in); }
 #define NG_BOOL_RESULT \
   TensorTypes infer(const Inference& in) const { return elementwise_types(in, DType::boolean); }
 #define NG_NO_ATTRIBUTES \

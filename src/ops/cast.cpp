@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cast.h"
+
+#include <limits>
+
+#include "base/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "narrowgauge/graph.h"
+#include "ops/reference.h"
+#include "ops/strip_program.h"
+#include "ops/table.h"
+#include "tensor/values.h"
+
+namespace narrowgauge {
+
+namespace {
+
+bool same_dense_layout(const Operand& a, const Operand& b) {
+  if (!(a.dims == b.dims && a.storage == b.storage && a.strides == b.strides)) return false;
+  return !a.storage.blocks.empty() || a.strides == strides_of(a.dims, a.storage);
+}
+
+Offer offer_view(const Request& request) {
+  const Operand& x = request.inputs[0];
+  if (!same_dense_layout(x, request.outputs[0]))
+    return Offer::decline("input and output lie differently in memory");
+  Offer offer;
+  offer.implementation = "view";
+  offer.aliases = {{0, 0}};
+  offer.run = [](const KernelCall&) {};
+  return offer;
+}
+
+Offer offer_copy_reference(const Request& request) {
+  return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
+    const bool exact = in[0].dtype() == DType::i64;
+    for (std::int64_t i = 0; i < out[0].size(); ++i)
+      exact ? out[0].set_integer(i, in[0].integer(i)) : out[0].set(i, in[0][i]);
+  });
+}
+
+Offer offer_copy_strips(const Request& request) {
+  StripProgram program;
+  program.input_count = 1;
+  program.outputs = {0};
+  return offer_strip_program(request, std::move(program));
+}
+
+constexpr Kernel identity_list[] = {
+    {"view", offer_view}, {"strips", offer_copy_strips}, {"reference", offer_copy_reference}};
+
+// Whole tensors from and to the formats that strips do not compute in.
+Offer offer_conversion(const Request& request) {
+  const Operand& x = request.inputs[0];
+  const Operand& y = request.outputs[0];
+  if (!x.storage.encoding.empty()) return Offer::decline(concat("storage ", x.storage));
+  if (!same_dense_layout(x, y)) return Offer::decline("input and output lie differently in memory");
+  const bool keeps = is_integer(x.dtype) || !is_integer(y.dtype);
+  if (!keeps || bits(y.dtype) == 8) return Offer::decline("not a plain change of format");
+  Offer offer;
+  offer.run = [from = x.dtype, to = y.dtype,
+               count = stored_elements(x.dims, x.storage)](const KernelCall& call) {
+    constexpr std::int64_t piece = 8192;  // a whole number of bytes in every dtype
+    parallel_for(count, piece, [&](std::int64_t begin, std::int64_t end) {
+      const auto* source = call.inputs[0].as<std::byte>() + bytes_for(begin, from);
+      auto* target = call.outputs[0].as<std::byte>() + bytes_for(begin, to);
+      if (to == DType::f32)
+        cpu::widen_row(from, source, reinterpret_cast<float*>(target), end - begin);
+      else
+        convert_elements(from, source, to, target, end - begin);
+    });
+  };
+  return offer;
+}
+
+Offer offer_cast_strips(const Request& request) { return elementwise_kernels()[0].offer(request); }
+Offer offer_cast_reference(const Request& request) {
+  return elementwise_kernels()[1].offer(request);
+}
+
+constexpr Kernel cast_list[] = {{"strips", offer_cast_strips},
+                                {"convert", offer_conversion},
+                                {"reference", offer_cast_reference}};
+
+}  // namespace
+
+std::span<const Kernel> Identity::kernels() { return identity_list; }
+
+std::vector<Sample<Identity>> Identity::samples() {
+  return {
+      {{}, {sample("f32[2,3]")}}, {{}, {sample("f32[2,3,4,5]")}}, {{}, {sample("i64[3]", -9, 9)}}};
+}
+
+std::span<const Kernel> Cast::kernels() { return cast_list; }
+
+Elementwise Cast::elementwise() { return make_elementwise<Cast, 1>("(T x)", "x"); }
+
+// Rounding counts as the identity.
+Values Cast::gradient(Gradient& g) const {
+  if (!is_floating(to)) return {absent};
+  return {g.add(Cast{.to = g.type(g.input(0)).dtype}, {g.output_gradient()})};
+}
+
+std::vector<Sample<Cast>> Cast::samples() {
+  std::vector<Sample<Cast>> all;
+  for (const DType to : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
+                         DType::i8, DType::u8, DType::i4, DType::boolean})
+    all.push_back({{.to = to}, {sample("f32[2,3,4,5]", -6, 6)}});
+  for (const DType to : {DType::f8e4m3fn, DType::f8e5m2})
+    for (const int saturate : {0, 1})
+      all.push_back({{.to = to, .saturate = saturate}, {sample("f32[37]", -1e3, 1e3)}});
+  for (const char* from : {"i64[19]", "i32[19]", "u8[19]", "bool[19]"})
+    for (const DType to : {DType::f32, DType::bf16, DType::i32, DType::boolean})
+      all.push_back({{.to = to}, {sample(from, 0, 3)}});
+  return all;
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(cast, narrowgauge::Identity, narrowgauge::Cast)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes of number format, and the op that changes nothing.
+#pragma once
+
+#include "ops/elementwise.h"
+
+namespace narrowgauge {
+
+struct Identity {
+  static constexpr OpInfo info{.name = "Identity",
+                               .inputs = "x:T",
+                               .outputs = "y:T",
+                               .precision = clear,
+                               .fusion = Fusion::view};
+  NG_NO_ATTRIBUTES
+  TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
+  Values gradient(Gradient& g) const { return {g.output_gradient()}; }
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Identity>> samples();
+};
+
+namespace detail {
+
+// What Cast computes before the value is stored in `to`: nearest even, integers saturated.
+struct KeepingCast {
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return x;
+  }
+};
+struct TruncatingCast {
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return std::trunc(x);
+  }
+};
+struct SaturatingCast {
+  double limit;
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return select(x > T(limit), T(limit), select(x < T(-limit), T(-limit), x));
+  }
+};
+
+}  // namespace detail
+
+// Floating results are rounded to nearest even. Floating values going to an integer dtype are
+// truncated; integers saturate, NaN becomes 0. With `saturate` (8-bit floats only, as in ONNX)
+// values too large become the largest finite one; without it infinity or NaN.
+struct Cast {
+  static constexpr OpInfo info{
+      .name = "Cast", .inputs = "x:S", .outputs = "y:any", .fusion = Fusion::elementwise};
+  DType to = DType::f32;
+  std::int64_t saturate = 1;
+  static void attributes(auto& self, auto&& visit) {
+    visit("to", self.to);
+    visit("saturate", self.saturate);
+  }
+  TensorTypes infer(const Inference& in) const { return {{to, in.shape(0)}}; }
+  Values gradient(Gradient& g) const;
+  static Elementwise elementwise();
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Cast>> samples();
+
+  void choose(auto use) const {
+    if (is_integer(to))
+      use(detail::TruncatingCast{});
+    else if (saturate != 0 && (to == DType::f8e4m3fn || to == DType::f8e5m2))
+      use(detail::SaturatingCast{largest_finite(to)});
+    else
+      use(detail::KeepingCast{});
+  }
+  static constexpr bool on_integers = true;
+  template <class T>
+  T formula(T x) const {  // of integers
+    return x;
+  }
+};
+
+}  // namespace narrowgauge
