@@ -62,7 +62,7 @@ struct Cast {
   static std::span<const Kernel> kernels();
   static std::vector<Sample<Cast>> samples();
 
-  void choose(auto use) const {
+  NG_INLINE void choose(auto use) const {
     if (is_integer(to))
       use(detail::TruncatingCast{});
     else if (saturate != 0 && (to == DType::f8e4m3fn || to == DType::f8e5m2))

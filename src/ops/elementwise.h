@@ -184,7 +184,7 @@ Elementwise make_elementwise(std::string_view arguments, std::string_view text) 
 // `static constexpr bool on_integers = true;`, one with optional inputs
 // `static constexpr double when_absent[] = {0, -inf, inf};`, a variadic one, whose formula has two
 // arguments, `static constexpr bool folds = true;`. One whose formula depends on a string or a
-// dtype has `void choose(auto use) const`, which calls use(formula object) once.
+// dtype has `NG_INLINE void choose(auto use) const`, which calls use(formula object) once.
 #define NG_FORMULA(Self, ARGUMENTS, ...)                                                        \
   template <class T>                                                                            \
   NG_INLINE T formula ARGUMENTS const {                                                         \
