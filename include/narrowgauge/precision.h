@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixed precision as users see it: what to ask for, and the plan that answers: one line of text
+// for each node, saying in which format it computes and why.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// What to ask for.
+struct MixedPrecision {
+  DType narrow = DType::bf16;  // or f16
+  Math f32_math = Math::f32;   // contract of contractions that stay in f32; or ieee
+  // "Sum=deny" changes the class of an op (allow, infer, clear, deny, unlisted), "conv1=f32" the
+  // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with
+  // * and ?. The last that fits counts.
+  std::vector<std::string> overrides;
+};
+
+// Which rule of the colouring decided on a node. The list is closed: explain() answers from it.
+enum class PrecisionRule : std::uint8_t {
+  seed_allow,
+  between_allows,
+  infer_extension,
+  clear_neighbour,
+  cast_consumers,
+  deny_list,
+  deny_propagated,
+  unlisted,
+  infer_without_allow_producer,
+  clear_not_reached,
+  preserved_output,
+  dtype_not_supported,
+  no_narrow_kernel,
+  not_f32,
+  pinned_type,
+  source,
+  region,
+  override_by_name,
+  edited,
+  not_requested
+};
+inline constexpr int precision_rule_count = 20;
+NG_API std::string_view name(PrecisionRule rule);  // "seed-allow", ...
+NG_API std::string_view text(PrecisionRule rule);  // one sentence
+NG_API std::optional<PrecisionRule> parse_precision_rule(std::string_view name);
+
+// One node of the graph, or one value that passes in or out of the regions of If, Loop or Scan.
+struct PlanEntry {
+  std::string name;            // "conv1"; inside a region "scan1:body:mul"; a value "scan1:in0"
+  std::string op;              // "Conv", "ng.ReluGradient"
+  PrecisionClass precision{};  // of its op for the narrow format, overrides included
+  std::optional<DType> dtype;  // f32, f16 or bf16; empty where there is nothing to choose
+  Math math = Math::none;      // the contract of a contraction: ieee, f32, f16 or bf16
+  PrecisionRule rule{};
+  std::string cause;  // name of the neighbour that made the rule fire; "" for none
+  std::string note;   // what else there is to say
+
+  bool operator==(const PlanEntry&) const = default;
+};
+
+struct NG_API PrecisionPlan {
+  std::string model;  // fingerprint of the f32 graph it was made for
+  std::string model_name;
+  DType narrow = DType::bf16;  // f32: none was asked for
+  std::string policy = "lists";
+  Math f32_math = Math::f32;
+  std::vector<PlanEntry> entries;  // in the order of the graph
+
+  const PlanEntry* find(std::string_view name) const;  // nullptr: none
+  bool operator==(const PrecisionPlan&) const = default;
+};
+
+// The text form; read_plan and load_plan are its inverse. A line whose dtype or math was changed
+// by hand comes back with the rule `edited`. A plan states contracts, not how a machine keeps
+// them, so it reads the same on every machine.
+NG_API std::string print(const PrecisionPlan& plan);
+// Throws ModelError naming the line: damaged text, a plan of another model, unknown, missing or
+// repeated nodes, formats that a node cannot have.
+NG_API PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph);
+NG_API void save_plan(const PrecisionPlan& plan, const std::string& path);  // throws DataError
+NG_API PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph);
+
+struct PlanChange {
+  std::string name;           // of the node, or of the header's line
+  std::string before, after;  // "f16 math=f16 seed-allow"; "" where one plan has no such node
+  bool operator==(const PlanChange&) const = default;
+};
+NG_API std::vector<PlanChange> diff(const PrecisionPlan& before, const PrecisionPlan& after);
+
+}  // namespace narrowgauge

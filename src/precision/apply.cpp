@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/apply.h"
+
+#include <map>
+
+#include "ir/attributes.h"
+#include "ir/ports.h"
+#include "ops/cast.h"
+#include "precision/casting.h"
+#include "precision/plan_reader.h"
+#include "precision/region_links.h"
+
+namespace narrowgauge {
+
+namespace {
+
+using Entries = std::map<std::string_view, const PlanEntry*>;
+using Formats = std::map<int, DType>;  // of some inputs or outputs, by index
+
+// Rewrites one graph; makes another of itself for each region.
+class Applier {
+ public:
+  Applier(const Graph& from, const Entries& entries, std::string prefix)
+      : from_(from),
+        entries_(entries),
+        prefix_(std::move(prefix)),
+        to_(from.name()),
+        casting_(to_, from) {}
+
+  // Formats of inputs and outputs that differ from the graph's own.
+  Graph run(const Formats& inputs, const Formats& outputs) {
+    for (int i = 0; i < static_cast<int>(from_.inputs().size()); ++i)
+      if (const auto found = inputs.find(i); found != inputs.end())
+        input_formats_[from_.inputs()[static_cast<std::size_t>(i)].node] = found->second;
+    for (int i = 0; i < static_cast<int>(from_.nodes().size()); ++i) rewrite(i);
+    for (const State& state : from_.states())
+      to_.set_next(state.name, casting_.as(mapped(state.next), state.type.dtype));
+    for (int o = 0; o < static_cast<int>(from_.outputs().size()); ++o) {
+      const GraphOutput& output = from_.outputs()[static_cast<std::size_t>(o)];
+      const auto found = outputs.find(o);
+      const DType dtype = found == outputs.end() ? from_.type(output.value).dtype : found->second;
+      to_.output(output.name, casting_.as(mapped(output.value), dtype));
+    }
+    return std::move(to_);
+  }
+
+ private:
+  Value mapped(Value value) const {
+    return {map_.at(static_cast<std::size_t>(value.node)), value.output};
+  }
+
+  const PlanEntry& entry(const std::string& name) const {
+    const auto found = entries_.find(name);
+    require<ModelError>(found != entries_.end(), "precision: the plan has no line for '", name,
+                        "'");
+    return *found->second;
+  }
+
+  void rewrite(int index) {
+    const Node& node = from_.node(index);
+    if (node.is<Input>())
+      map_.push_back(rewrite_input(index).node);
+    else if (node.is<StateValue>())
+      map_.push_back(rewrite_state(node).node);
+    else if (node.op->region_ports)
+      map_.push_back(rewrite_region_op(node).node);
+    else
+      map_.push_back(rewrite_node(node).node);
+  }
+
+  Value rewrite_input(int index) {
+    TensorType type = from_.node(index).outputs[0].type;
+    if (const auto found = input_formats_.find(index); found != input_formats_.end())
+      type.dtype = found->second;
+    return to_.input(from_.node(index).name, type);
+  }
+
+  Value rewrite_state(const Node& node) {
+    State state = *from_.find_state(node.name);
+    return to_.state(std::move(state));
+  }
+
+  static NodeOptions options_of(const Node& node) {
+    NodeOptions options{node.name, node.origin, node.instance, node.math, {}};
+    for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);
+    return options;
+  }
+
+  Value rewrite_node(const Node& node) {
+    const PlanEntry& plan = entry(prefix_ + node.full_name());
+    NodeOptions options = options_of(node);
+    if (plan.math != Math::none) options.math = plan.math;
+    Attributes attributes = node.attributes;
+    if (node.is<Cast>() && plan.dtype) {
+      Cast cast = node.as<Cast>();
+      cast.to = *plan.dtype;
+      attributes = Attributes::of(std::move(cast));
+    }
+    Values inputs = as_planned(node, plan, true);
+    if (!keeps_outputs(node, attributes, inputs)) inputs = as_planned(node, plan, false);
+    const Value made = to_.add(*node.op, std::move(attributes), std::move(inputs), options);
+    check_outputs(node, plan, made);
+    return made;
+  }
+
+  // T in the planned format, all else in the format it had; but with `as_it_comes`, ports that take
+  // any format get the value as it is.
+  Values as_planned(const Node& node, const PlanEntry& plan, bool as_it_comes) {
+    Values inputs;
+    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
+      const Value value = node.inputs[static_cast<std::size_t>(i)];
+      const std::string& type = node.op->input_port(i).type;
+      const bool chosen = plan.dtype && type == "T";
+      if (value.is_absent())
+        inputs.push_back(value);
+      else if (as_it_comes && (type == "G" || type == "any" || node.is<Cast>()))
+        inputs.push_back(mapped(value));
+      else
+        inputs.push_back(
+            casting_.as(mapped(value), chosen ? *plan.dtype : from_.type(value).dtype));
+    }
+    return inputs;
+  }
+
+  std::optional<TensorTypes> infer(const Node& node, const Attributes& attributes,
+                                   const Graph& graph, const Values& inputs) const {
+    std::vector<std::optional<TensorType>> types;
+    std::vector<const Tensor*> constants;
+    for (const Value& value : inputs) {
+      types.push_back(value.is_absent() ? std::nullopt : std::optional(graph.type(value)));
+      constants.push_back(value.is_absent() ? nullptr : graph.constant_value(value));
+    }
+    const Inference inference(*node.op, std::move(types), std::move(constants));
+    try {
+      check_inputs(*node.op, inference);
+      return node.op->infer(attributes.get(), inference);
+    } catch (const UsageError&) {
+      return {};
+    }
+  }
+
+  // Whether outputs that are not T stay what they were.
+  bool keeps_outputs(const Node& node, const Attributes& attributes, const Values& inputs) const {
+    const auto made = infer(node, attributes, to_, inputs);
+    if (!made || made->size() != node.outputs.size()) return false;
+    for (int o = 0; o < static_cast<int>(made->size()); ++o) {
+      const auto at = static_cast<std::size_t>(o);
+      const bool free = node.op->output_port(o).type == "T" || node.is<Cast>();
+      if (!free && (*made)[at] != node.outputs[at].type) return false;
+    }
+    return true;
+  }
+
+  void check_outputs(const Node& node, const PlanEntry& plan, Value made) const {
+    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
+      const DType before = node.outputs[static_cast<std::size_t>(o)].type.dtype;
+      const bool chosen = plan.dtype && (node.is<Cast>() || node.op->output_port(o).type == "T");
+      const DType expected = chosen ? *plan.dtype : before;
+      const DType got = to_.type({made.node, o}).dtype;
+      require(got == expected, "precision: node '", node.full_name(), "': output ", o, " of ",
+              node.op->full_name(), " is ", got, ", its plan says ", expected);
+    }
+  }
+
+  struct RegionFormats {
+    Formats inputs;
+    std::vector<Formats> body_inputs, body_outputs;
+  };
+
+  RegionFormats region_formats(const Node& node, std::size_t regions) const {
+    RegionFormats result{{}, std::vector<Formats>(regions), std::vector<Formats>(regions)};
+    for (const RegionLink& link : links_of(node)) {
+      const auto dtype = entry(link_name(prefix_, node, link)).dtype;
+      if (!dtype) continue;
+      for (const int i : link.inputs) result.inputs[i] = *dtype;
+      for (const auto& [region, i] : link.body_inputs)
+        result.body_inputs[static_cast<std::size_t>(region)][i] = *dtype;
+      for (const auto& [region, o] : link.body_outputs)
+        result.body_outputs[static_cast<std::size_t>(region)][o] = *dtype;
+    }
+    return result;
+  }
+
+  Value rewrite_region_op(const Node& node) {
+    const auto names = region_names(node);
+    const RegionFormats formats = region_formats(node, names.size());
+    Values inputs;
+    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
+      const Value value = node.inputs[static_cast<std::size_t>(i)];
+      const auto found = formats.inputs.find(i);
+      const bool chosen = found != formats.inputs.end();
+      inputs.push_back(
+          value.is_absent()
+              ? value
+              : casting_.as(mapped(value), chosen ? found->second : from_.type(value).dtype));
+    }
+    std::size_t r = 0;
+    Attributes attributes = map_regions(*node.op, node.attributes, [&](const Region& body) {
+      Applier inside(*body, entries_, region_prefix(prefix_, node, names[r]));
+      Graph changed = inside.run(formats.body_inputs[r], formats.body_outputs[r]);
+      ++r;
+      return std::make_shared<const Graph>(std::move(changed));
+    });
+    return to_.add(*node.op, std::move(attributes), std::move(inputs), options_of(node));
+  }
+
+  const Graph& from_;
+  const Entries& entries_;
+  std::string prefix_;
+  Graph to_;
+  Casting casting_;
+  std::vector<int> map_;  // from_'s nodes to to_'s
+  std::map<int, DType> input_formats_;
+};
+
+}  // namespace
+
+Graph apply(const Graph& f32_graph, const PrecisionPlan& plan) {
+  require_same_model(plan, f32_graph);
+  Entries entries;
+  for (const PlanEntry& entry : plan.entries) entries.emplace(entry.name, &entry);
+  return Applier(f32_graph, entries, "").run({}, {});
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy `lists`: the precision class of each op, overrides by name, and the colouring make a
+// plan.
+#pragma once
+
+#include <functional>
+
+#include "narrowgauge/precision.h"
+
+namespace narrowgauge {
+
+// Whether some kernel computes this node (of the f32 graph) with T in the narrow format.
+using HasKernel = std::function<bool(const Node&, DType narrow)>;
+
+struct ListOptions {
+  MixedPrecision request{};
+  bool infer_extension = true;  // step 4 of the colouring
+  HasKernel has_kernel{};       // empty: every op that takes the format has one
+};
+
+// Throws UsageError for a bad override, and when nothing would become narrow: it says why.
+PrecisionPlan plan_by_lists(const Graph& f32_graph, const ListOptions& options);
+// The same; a plan in which all stay f32 is an answer like others.
+PrecisionPlan colour_by_lists(const Graph& f32_graph, const ListOptions& options);
+
+// The plan in which nothing is narrow: policy `f32`.
+PrecisionPlan f32_plan(const Graph& f32_graph, Math f32_math = Math::f32);
+
+}  // namespace narrowgauge

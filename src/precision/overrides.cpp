@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/overrides.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "ops/table.h"
+#include "precision/plan_text.h"
+
+namespace narrowgauge {
+
+Override parse_override(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  require(equals != std::string_view::npos && equals > 0, "precision: override '", text,
+          "' is not of the form name=class or name=dtype");
+  Override result{std::string(text), std::string(text.substr(0, equals)), {}, {}};
+  const std::string_view value = text.substr(equals + 1);
+  result.precision = parse_class(value);
+  if (const auto dtype = parse_dtype(value); dtype && is_plan_dtype(*dtype)) result.dtype = dtype;
+  require(result.precision || result.dtype, "precision: override '", text, "': expected allow, ",
+          "infer, clear, deny, unlisted, f32, f16 or bf16, got '", value, "'");
+  return result;
+}
+
+std::vector<std::string> read_override_list(const std::string& path) {
+  std::ifstream file(path);
+  require<DataError>(file.good(), "precision: cannot read the list ", path);
+  std::vector<std::string> result;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    std::string entry;
+    for (const std::string& token : plan_tokens(line, number)) entry += token;
+    if (entry.empty()) continue;
+    try {
+      parse_override(entry);
+    } catch (const UsageError& error) {
+      throw ModelError(concat(path, ", line ", number, ": ", error.what()));
+    }
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+bool matches_pattern(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0;
+  std::size_t star = std::string_view::npos, resume = 0;  // where to go on after a mismatch
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+namespace {
+
+bool fits(const Override& rule, const PrecisionVertex& vertex) {
+  if (vertex.kind != PrecisionVertex::Kind::link) {
+    const OpRecord& op = *vertex.node->op;
+    if (rule.pattern == op.info.name || rule.pattern == op.full_name()) return true;
+  }
+  return matches_pattern(rule.pattern, vertex.name);
+}
+
+bool is_op_name(const std::string& name) {
+  const auto ops = op_table().all();
+  return std::any_of(ops.begin(), ops.end(), [&](const OpRecord* op) {
+    return name == op->info.name || name == op->full_name();
+  });
+}
+
+}  // namespace
+
+std::vector<const Override*> match_overrides(std::span<const Override> overrides,
+                                             std::span<const PrecisionVertex> vertices) {
+  std::vector<const Override*> result(vertices.size(), nullptr);
+  for (const Override& rule : overrides) {
+    bool found = false;
+    for (std::size_t v = 0; v < vertices.size(); ++v) {
+      if (!fits(rule, vertices[v])) continue;
+      result[v] = &rule;
+      found = true;
+    }
+    require(found || is_op_name(rule.pattern), "precision: override '", rule.text,
+            "': the model has no node of this name, and there is no such op");
+  }
+  return result;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overrides of classes and formats: "Sum=deny", "conv1=f32", "head/*=bf16", one an option or one a
+// line of a list file.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/precision.h"
+#include "precision/vertices.h"
+
+namespace narrowgauge {
+
+struct Override {
+  std::string text;     // as it was written
+  std::string pattern;  // full name or name of an op, name of an entry, or a pattern of entries
+  std::optional<PrecisionClass> precision;
+  std::optional<DType> dtype;  // f32, f16 or bf16; one of the two is set
+};
+
+Override parse_override(std::string_view text);  // throws UsageError
+// The overrides of a list file: `#` starts a comment. Throws ModelError naming `path` and line.
+std::vector<std::string> read_override_list(const std::string& path);
+
+// * stands for any characters, ? for one.
+bool matches_pattern(std::string_view pattern, std::string_view name);
+
+// The last override that fits each vertex, or nullptr. Throws UsageError for one that fits no
+// vertex of the graph and is not the name of an op.
+std::vector<const Override*> match_overrides(std::span<const Override> overrides,
+                                             std::span<const PrecisionVertex> vertices);
+
+}  // namespace narrowgauge

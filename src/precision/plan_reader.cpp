@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/plan_reader.h"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "precision/fingerprint.h"
+#include "precision/plan_text.h"
+#include "precision/vertices.h"
+
+namespace narrowgauge {
+
+namespace {
+
+class PlanReader {
+ public:
+  PlanReader(std::string_view text, const Graph& graph, const HasKernel& has_kernel)
+      : text_(text), graph_(graph), has_kernel_(has_kernel), vertices_(precision_vertices(graph)) {
+    for (const PrecisionVertex& vertex : vertices_) by_name_.emplace(vertex.name, &vertex);
+  }
+
+  PrecisionPlan read() {
+    read_header();
+    for (Tokens tokens = next_line(); !tokens.empty(); tokens = next_line()) read_entry(tokens);
+    for (const PrecisionVertex& vertex : vertices_)
+      check(lines_.contains(vertex.name), "the plan ends without node '", vertex.name, "'");
+    return put_in_order();
+  }
+
+ private:
+  using Tokens = std::vector<std::string>;
+
+  template <class... Parts>
+  void check(bool holds, const Parts&... message) const {
+    require<ModelError>(holds, "line ", number_, ": ", message...);
+  }
+
+  // Words of the next line that has any; none at the end.
+  Tokens next_line() {
+    while (!text_.empty()) {
+      const std::size_t end = text_.find('\n');
+      const std::string_view line = text_.substr(0, end);
+      text_ = end == std::string_view::npos ? std::string_view{} : text_.substr(end + 1);
+      ++number_;
+      Tokens tokens = plan_tokens(line, number_);
+      if (!tokens.empty()) return tokens;
+    }
+    return {};
+  }
+
+  Tokens header_line(std::string_view key, std::size_t words) {
+    Tokens tokens = next_line();
+    check(!tokens.empty() && tokens[0] == key, "expected '", key, "', got ",
+          tokens.empty() ? "the end" : concat('\'', tokens[0], '\''));
+    check(tokens.size() == words, "'", key, "' takes ", words - 1, " words, got ",
+          tokens.size() - 1);
+    return tokens;
+  }
+
+  void read_header() {
+    const std::string version = header_line("version", 2)[1];
+    check(version == concat(plan_version), "version ", version, " is not known, only ",
+          plan_version);
+    const Tokens model = header_line("model", 3);
+    plan_.model = model[1];
+    plan_.model_name = model[2];
+    check(plan_.model == fingerprint(graph_), "the plan belongs to another model: '",
+          plan_.model_name, "' (", plan_.model, "), not to '", graph_.name(), "' (",
+          fingerprint(graph_), ")");
+    plan_.narrow = read_dtype(header_line("narrow", 2)[1]);
+    plan_.policy = header_line("policy", 2)[1];
+    check(plan_.policy == "lists" || plan_.policy == "f32", "unknown policy '", plan_.policy, "'");
+    plan_.f32_math = read_math(header_line("f32-math", 2)[1]);
+    check(plan_.f32_math == Math::ieee || plan_.f32_math == Math::f32,
+          "f32-math is ieee or f32, got ", plan_.f32_math);
+  }
+
+  DType read_dtype(const std::string& word) const {
+    const auto dtype = parse_dtype(word);
+    check(dtype && is_plan_dtype(*dtype), "unknown dtype '", word, "', expected f32, f16 or bf16");
+    return *dtype;
+  }
+
+  Math read_math(const std::string& word) const {
+    for (const Math math : {Math::ieee, Math::f32, Math::f16, Math::bf16})
+      if (name(math) == word) return math;
+    check(false, "unknown math '", word, "', expected ieee, f32, f16 or bf16");
+    return Math::none;
+  }
+
+  void read_entry(const Tokens& tokens) {
+    check(tokens.size() >= 4, "expected name, op, class and dtype, got ", tokens.size(), " words");
+    PlanEntry entry;
+    entry.name = tokens[0];
+    entry.op = tokens[1];
+    const auto found = by_name_.find(entry.name);
+    check(found != by_name_.end(), "unknown node '", entry.name, "'");
+    const auto [known, fresh] = lines_.emplace(entry.name, number_);
+    check(fresh, "node '", entry.name, "' was on line ", known->second, " already");
+    const PrecisionVertex& vertex = *found->second;
+    check(entry.op == vertex.node->op->full_name(), "node '", entry.name, "' is ",
+          vertex.node->op->full_name(), " in the model, not ", entry.op);
+    const auto precision = parse_class(tokens[2]);
+    check(precision.has_value(), "unknown class '", tokens[2], "'");
+    entry.precision = *precision;
+    if (tokens[3] != "-") entry.dtype = read_dtype(tokens[3]);
+    read_settings(tokens, entry);
+    check_dtype(vertex, entry);
+    settle_math(vertex, entry);
+    entries_.emplace(entry.name, std::move(entry));
+  }
+
+  // math=, rule=, cause= and note=, each at most once, rule always.
+  void read_settings(const Tokens& tokens, PlanEntry& entry) {
+    std::map<std::string, std::string> settings;
+    for (std::size_t i = 4; i < tokens.size(); ++i) {
+      const std::size_t equals = tokens[i].find('=');
+      const std::string key = tokens[i].substr(0, equals);
+      const bool known = key == "math" || key == "rule" || key == "cause" || key == "note";
+      check(equals != std::string::npos && known, "unknown setting '", tokens[i], "'");
+      check(settings.emplace(key, tokens[i].substr(equals + 1)).second, "two settings '", key, "'");
+    }
+    const auto rule = parse_precision_rule(settings["rule"]);
+    check(rule.has_value(), "unknown rule '", settings["rule"], "'");
+    entry.rule = *rule;
+    entry.cause = settings["cause"];
+    check(entry.cause.empty() || by_name_.contains(entry.cause), "unknown cause '", entry.cause,
+          "'");
+    entry.note = settings["note"];
+    if (settings.contains("math")) entry.math = read_math(settings["math"]);
+  }
+
+  void check_dtype(const PrecisionVertex& vertex, PlanEntry& entry) const {
+    const auto nothing = nothing_to_choose(vertex);
+    check(!nothing || !entry.dtype, "node '", entry.name,
+          "' takes '-': ", text(nothing.value_or(PrecisionRule::source)));
+    check(nothing || entry.dtype, "node '", entry.name, "' needs a format: f32, f16 or bf16");
+    if (nothing) {
+      check(entry.rule == *nothing, "rule ", name(entry.rule), " does not fit node '", entry.name,
+            "', expected ", name(*nothing));
+      return;
+    }
+    if (const auto narrow = makes_narrow(entry.rule)) {
+      const DType expected = *narrow ? plan_.narrow : DType::f32;
+      if (*entry.dtype != expected) mark_edited(entry);
+    }
+    if (*entry.dtype == DType::f32) return;
+    check(vertex.takes(*entry.dtype), entry.op, " of node '", entry.name, "' does not take ",
+          *entry.dtype);
+    check(!has_kernel_ || vertex.kind != PrecisionVertex::Kind::node ||
+              has_kernel_(*vertex.node, *entry.dtype),
+          "no kernel here computes node '", entry.name, "' in ", *entry.dtype);
+  }
+
+  static void mark_edited(PlanEntry& entry) {
+    if (entry.rule == PrecisionRule::edited) return;
+    entry.note = concat("was ", name(entry.rule));
+    entry.rule = PrecisionRule::edited;
+    entry.cause.clear();
+  }
+
+  // An edited format takes its contract along; a contract that was edited itself must fit.
+  void settle_math(const PrecisionVertex& vertex, PlanEntry& entry) const {
+    const Math usual = math_contract(vertex, entry.dtype, plan_.f32_math);
+    if (entry.math == usual) return;
+    if (usual == Math::none) {
+      check(false, "node '", entry.name, "' is no contraction, it takes no math");
+    }
+    const bool f32_contract = entry.math == Math::ieee || entry.math == Math::f32;
+    if (entry.dtype == DType::f32 && f32_contract) {
+      mark_edited(entry);
+      return;
+    }
+    const bool written = !makes_narrow(entry.rule) || entry.math == Math::none;
+    check(written, "math ", entry.math, " does not fit ",
+          entry.dtype ? concat(*entry.dtype) : concat(*vertex.dtype));
+    entry.math = usual;
+  }
+
+  PrecisionPlan put_in_order() {
+    for (const PrecisionVertex& vertex : vertices_)
+      plan_.entries.push_back(std::move(entries_.at(vertex.name)));
+    return std::move(plan_);
+  }
+
+  std::string_view text_;
+  const Graph& graph_;
+  const HasKernel& has_kernel_;
+  std::vector<PrecisionVertex> vertices_;
+  std::map<std::string, const PrecisionVertex*> by_name_;
+  std::map<std::string, int> lines_;
+  std::map<std::string, PlanEntry> entries_;
+  PrecisionPlan plan_;
+  int number_ = 0;
+};
+
+}  // namespace
+
+PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph,
+                        const HasKernel& has_kernel) {
+  return PlanReader(text, f32_graph, has_kernel).read();
+}
+
+PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph) {
+  return read_plan(text, f32_graph, HasKernel{});
+}
+
+PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph,
+                        const HasKernel& has_kernel) {
+  std::ifstream file(path, std::ios::binary);
+  require<DataError>(file.good(), "precision: cannot read the plan ", path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  require<DataError>(!file.bad(), "precision: cannot read the plan ", path);
+  try {
+    return read_plan(text, f32_graph, has_kernel);
+  } catch (const ModelError& error) {
+    throw ModelError(concat(path, ", ", error.what()));
+  }
+}
+
+PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph) {
+  return load_plan(path, f32_graph, HasKernel{});
+}
+
+void require_same_model(const PrecisionPlan& plan, const Graph& f32_graph) {
+  require<ModelError>(plan.model == fingerprint(f32_graph), "precision: the plan belongs to ",
+                      "another model: '", plan.model_name, "' (", plan.model, "), not to '",
+                      f32_graph.name(), "' (", fingerprint(f32_graph), ")");
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of the plan's text form, shared by its writer, its reader, and list files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/precision.h"
+
+namespace narrowgauge {
+
+inline constexpr int plan_version = 1;
+
+std::optional<PrecisionClass> parse_class(std::string_view text);
+bool is_plan_dtype(DType dtype);  // f32, f16 or bf16
+
+// Words of a line; `#` where a word would begin starts a comment. A part in quotes may hold spaces
+// and escapes: note="between a and b". Throws ModelError naming the line.
+std::vector<std::string> plan_tokens(std::string_view line, int number);
+// `text` in quotes where it has to be, so that plan_tokens gives it back.
+std::string plan_word(std::string_view text);
+
+// Whether the rule says that the node is narrow; empty: it may be either.
+std::optional<bool> makes_narrow(PrecisionRule rule);
+
+}  // namespace narrowgauge

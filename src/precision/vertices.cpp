@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/vertices.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "ir/attributes.h"
+#include "ir/ports.h"
+#include "ops/cast.h"
+#include "precision/region_links.h"
+
+namespace narrowgauge {
+
+bool PrecisionVertex::takes(DType other) const {
+  if (kind != Kind::node) return true;
+  std::vector<std::optional<TensorType>> types;
+  std::vector<const Tensor*> constants;
+  for (int i = 0; i < static_cast<int>(node->inputs.size()); ++i) {
+    const Value value = node->inputs[static_cast<std::size_t>(i)];
+    types.push_back(value.is_absent() ? std::nullopt : std::optional(graph->type(value)));
+    constants.push_back(value.is_absent() ? nullptr : graph->constant_value(value));
+    if (types.back() && node->op->input_port(i).type == "T") types.back()->dtype = other;
+  }
+  const Inference inference(*node->op, std::move(types), std::move(constants));
+  try {
+    check_inputs(*node->op, inference);
+    const TensorTypes made = node->op->infer(node->attributes.get(), inference);
+    for (int o = 0; o < static_cast<int>(made.size()); ++o) {
+      TensorType expected = node->outputs.at(static_cast<std::size_t>(o)).type;
+      if (node->op->output_port(o).type == "T") expected.dtype = other;
+      if (made[static_cast<std::size_t>(o)] != expected) return false;
+    }
+    return made.size() == node->outputs.size();
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+std::optional<PrecisionRule> nothing_to_choose(const PrecisionVertex& vertex) {
+  using Kind = PrecisionVertex::Kind;
+  if (vertex.kind == Kind::source) return PrecisionRule::source;
+  if (vertex.kind == Kind::region) return PrecisionRule::region;
+  if (!vertex.dtype) return PrecisionRule::pinned_type;
+  if (*vertex.dtype != DType::f32) return PrecisionRule::not_f32;
+  return {};
+}
+
+Math math_contract(const PrecisionVertex& vertex, std::optional<DType> dtype, Math f32_math) {
+  if (vertex.kind != PrecisionVertex::Kind::node) return Math::none;
+  if (vertex.node->op->info.fusion != Fusion::contraction) return Math::none;
+  if (!dtype) dtype = vertex.dtype;
+  if (dtype == DType::f32) return f32_math;
+  if (dtype == DType::f16) return Math::f16;
+  if (dtype == DType::bf16) return Math::bf16;
+  return dtype == DType::f64 ? Math::ieee : Math::none;
+}
+
+namespace {
+
+class VertexBuilder {
+ public:
+  using Makers = std::map<Value, int>;  // the vertex behind a value; no entry: none
+
+  std::vector<PrecisionVertex> build(const Graph& graph) {
+    const Makers makers = add_graph(graph, "", {});
+    const auto preserve = [&](Value value) {
+      if (const auto maker = makers.find(value); maker != makers.end())
+        at(maker->second).preserved = true;
+    };
+    for (const GraphOutput& output : graph.outputs()) preserve(output.value);
+    for (const State& state : graph.states()) preserve(state.next);
+    check_names();
+    return std::move(vertices_);
+  }
+
+ private:
+  PrecisionVertex& at(int vertex) { return vertices_[static_cast<std::size_t>(vertex)]; }
+
+  int add_vertex(std::string name, PrecisionVertex::Kind kind, const Graph& graph,
+                 const Node& node) {
+    PrecisionVertex vertex;
+    vertex.graph = &graph;
+    vertex.name = std::move(name);
+    vertex.kind = kind;
+    vertex.node = &node;
+    vertices_.push_back(std::move(vertex));
+    return static_cast<int>(vertices_.size()) - 1;
+  }
+
+  void connect(const Makers& makers, Value value, int consumer) {
+    const auto maker = makers.find(value);
+    if (maker == makers.end() || maker->second == consumer) return;
+    at(maker->second).consumers.push_back(consumer);
+    at(consumer).producers.push_back(maker->second);
+  }
+
+  void use(const Makers& makers, Value value) {
+    if (const auto maker = makers.find(value); maker != makers.end())
+      at(maker->second).used_otherwise = true;
+  }
+
+  // `makers` comes with the links behind the graph's inputs and returns with all values.
+  Makers add_graph(const Graph& graph, const std::string& prefix, Makers makers) {
+    for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+      const Node& node = graph.node(i);
+      if (node.op->region_ports)
+        add_region_op(graph, i, prefix, makers);
+      else
+        add_node(graph, i, prefix, makers);
+    }
+    return makers;
+  }
+
+  static PrecisionVertex::Kind kind_of(const Node& node) {
+    using Kind = PrecisionVertex::Kind;
+    if (node.is<Cast>()) return Kind::cast;
+    const bool source = node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
+    return source ? Kind::source : Kind::node;
+  }
+
+  void add_node(const Graph& graph, int index, const std::string& prefix, Makers& makers) {
+    const Node& node = graph.node(index);
+    const int self = add_vertex(prefix + node.full_name(), kind_of(node), graph, node);
+    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
+      const Value value = node.inputs[static_cast<std::size_t>(i)];
+      if (value.is_absent()) continue;
+      if (at(self).kind == PrecisionVertex::Kind::node && node.op->input_port(i).type == "T") {
+        at(self).dtype = graph.type(value).dtype;
+        connect(makers, value, self);
+      } else {
+        use(makers, value);
+      }
+    }
+    if (at(self).kind == PrecisionVertex::Kind::cast) {
+      at(self).dtype = node.outputs[0].type.dtype;
+      makers[{index, 0}] = self;
+    }
+    if (at(self).kind != PrecisionVertex::Kind::node || !at(self).dtype) return;
+    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
+      if (node.op->output_port(o).type == "T") makers[{index, o}] = self;
+  }
+
+  void add_region_op(const Graph& graph, int index, const std::string& prefix, Makers& makers) {
+    const Node& node = graph.node(index);
+    add_vertex(prefix + node.full_name(), PrecisionVertex::Kind::region, graph, node);
+    const auto links = links_of(node);
+    const auto regions = regions_of(node);
+    std::vector<Makers> inside(regions.size());
+    std::vector<int> vertices;
+    std::set<int> linked;
+    for (const RegionLink& link : links) {
+      const int self =
+          add_vertex(link_name(prefix, node, link), PrecisionVertex::Kind::link, graph, node);
+      vertices.push_back(self);
+      at(self).dtype = link_dtype(graph, node, link);
+      linked.insert(link.inputs.begin(), link.inputs.end());
+      for (const int i : link.inputs)
+        connect(makers, node.inputs[static_cast<std::size_t>(i)], self);
+      for (const auto& [region, input] : link.body_inputs) {
+        const auto r = static_cast<std::size_t>(region);
+        inside[r][regions[r]->inputs()[static_cast<std::size_t>(input)]] = self;
+      }
+      for (const int o : link.outputs) makers[{index, o}] = self;
+    }
+    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
+      if (!linked.contains(i)) use(makers, node.inputs[static_cast<std::size_t>(i)]);
+    const auto names = region_names(node);
+    for (std::size_t r = 0; r < regions.size(); ++r)
+      inside[r] =
+          add_graph(*regions[r], region_prefix(prefix, node, names[r]), std::move(inside[r]));
+    for (std::size_t l = 0; l < links.size(); ++l)
+      for (const auto& [region, output] : links[l].body_outputs) {
+        const auto r = static_cast<std::size_t>(region);
+        connect(inside[r], regions[r]->outputs()[static_cast<std::size_t>(output)].value,
+                vertices[l]);
+      }
+  }
+
+  static std::optional<DType> link_dtype(const Graph& graph, const Node& node,
+                                         const RegionLink& link) {
+    if (!link.inputs.empty()) {
+      const Value value = node.inputs[static_cast<std::size_t>(link.inputs.front())];
+      return value.is_absent() ? std::nullopt : std::optional(graph.type(value).dtype);
+    }
+    return node.outputs[static_cast<std::size_t>(link.outputs.front())].type.dtype;
+  }
+
+  void check_names() const {
+    std::set<std::string_view> names;
+    for (const PrecisionVertex& vertex : vertices_)
+      require<ModelError>(names.insert(vertex.name).second, "precision: two places of the model ",
+                          "are called '", vertex.name, "'");
+  }
+
+  std::vector<PrecisionVertex> vertices_;
+};
+
+}  // namespace
+
+std::vector<PrecisionVertex> precision_vertices(const Graph& graph) {
+  return VertexBuilder().build(graph);
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policy `lists` against the colouring done by hand and by brute force.
+#include "precision/lists.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "ops/cast.h"
+#include "precision/apply.h"
+#include "small_ops.h"
+
+namespace narrowgauge {
+namespace {
+
+using namespace small;
+
+ListOptions options(DType narrow, std::vector<std::string> overrides = {}) {
+  ListOptions result;
+  result.request.narrow = narrow;
+  result.request.overrides = std::move(overrides);
+  return result;
+}
+
+// "N" narrow, "D" denied, "." otherwise, for n0, n1, ...
+std::string colours(const PrecisionPlan& plan) {
+  std::string out;
+  for (const PlanEntry& entry : plan.entries) {
+    if (entry.name[0] != 'n') continue;
+    if (entry.dtype != DType::f32)
+      out += 'N';
+    else
+      out += entry.rule == PrecisionRule::deny_list || entry.rule == PrecisionRule::deny_propagated
+                 ? 'D'
+                 : '.';
+  }
+  return out;
+}
+
+PrecisionRule rule_of(const PrecisionPlan& plan, std::string_view name) {
+  return plan.find(name)->rule;
+}
+
+// The example of TensorFlow's own comments: the clear node ahead of the allow node is free, and the
+// clear step takes it.
+TEST(Lists, ChainWithADenyAtItsHead) {
+  ListOptions without = options(DType::f16);
+  without.infer_extension = false;
+  EXPECT_EQ(colours(colour_by_lists(chain("DICICAI"), without)), "DDDDNN.");
+  const PrecisionPlan plan = colour_by_lists(chain("DICICAI"), options(DType::f16));
+  EXPECT_EQ(colours(plan), "DDDDNNN");
+  EXPECT_EQ(rule_of(plan, "n4"), PrecisionRule::clear_neighbour);
+  EXPECT_EQ(rule_of(plan, "n6"), PrecisionRule::infer_extension);
+  EXPECT_EQ(plan.find("n3")->cause, "n2");
+  EXPECT_EQ(plan.find("n1")->cause, "n0");
+  EXPECT_EQ(rule_of(plan, "n2"), PrecisionRule::deny_propagated);
+}
+
+TEST(Lists, WhatLiesBetweenAllowOpsIsNarrow) {
+  const PrecisionPlan plan = colour_by_lists(chain("AICIA"), options(DType::bf16));
+  EXPECT_EQ(colours(plan), "NNNNN");
+  EXPECT_EQ(rule_of(plan, "n2"), PrecisionRule::between_allows);
+  EXPECT_EQ(plan.find("n2")->note, "between n0 and n4");
+  EXPECT_EQ(plan.find("n2")->cause, "n1");
+  EXPECT_EQ(plan.find("n4")->math, Math::bf16);
+}
+
+TEST(Lists, InferOpsAfterNarrowOnesFollowThroughAnyLength) {
+  EXPECT_EQ(colours(colour_by_lists(chain("AIIII"), options(DType::f16))), "NNNNN");
+  // A clear op between them stops the extension: it turns narrow in the step after.
+  EXPECT_EQ(colours(colour_by_lists(chain("ACI"), options(DType::f16))), "NN.");
+}
+
+TEST(Lists, UnlistedOpsStopTheColours) {
+  const PrecisionPlan plan = colour_by_lists(chain("AUCUA"), options(DType::f16));
+  EXPECT_EQ(colours(plan), "N...N");
+  EXPECT_EQ(rule_of(plan, "n1"), PrecisionRule::unlisted);
+  EXPECT_EQ(rule_of(plan, "n2"), PrecisionRule::clear_not_reached);
+  EXPECT_EQ(colours(colour_by_lists(chain("DUI"), options(DType::f16))), "D..");
+}
+
+TEST(Lists, AnOpMayBeDeniedInOneFormatOnly) {
+  Graph graph;
+  const Value x = graph.input("x", TensorType::parse("f32[4]"));
+  const Value a = graph.add(Allow{}, {x}, {.name = "a"});
+  const Value s = graph.add(DenyF16{}, {a}, {.name = "s"});
+  graph.output("y", graph.add(Allow{}, {s}, {.name = "b"}));
+  const PrecisionPlan in_f16 = colour_by_lists(graph, options(DType::f16));
+  EXPECT_EQ(rule_of(in_f16, "s"), PrecisionRule::deny_list);
+  const PrecisionPlan in_bf16 = colour_by_lists(graph, options(DType::bf16));
+  EXPECT_EQ(rule_of(in_bf16, "s"), PrecisionRule::infer_extension);
+  EXPECT_EQ(in_bf16.find("s")->precision, PrecisionClass::infer);
+}
+
+// Colours by their definitions, with reachability as a matrix.
+class BruteForce {
+ public:
+  BruteForce(const std::vector<Step>& steps, const std::set<std::string>& preserved)
+      : steps_(steps), preserved_(preserved) {}
+
+  std::map<std::string, char> run() {
+    const auto is = [&](int i, const char* kinds) {
+      return std::string(kinds).find(steps_[index(i)].kind) != std::string::npos;
+    };
+    const auto open = [&](int i) { return !preserved_.contains(steps_[index(i)].name); };
+    const int n = static_cast<int>(steps_.size());
+    std::vector<bool> narrow(steps_.size()), denied(steps_.size()), near(steps_.size());
+    for (int i = 0; i < n; ++i) narrow[index(i)] = is(i, "A") && open(i);
+    for (int i = 0; i < n; ++i)
+      near[index(i)] = is(i, "DI") || (is(i, "C") && reaches(
+                                                         i, [&](int k) { return is(k, "C"); },
+                                                         [&](int k) { return is(k, "DI"); }));
+    for (int i = 0; i < n; ++i)
+      denied[index(i)] = is(i, "D") || (near[index(i)] &&
+                                        reached_from(i, near, [&](int k) { return is(k, "D"); }));
+    const std::vector<bool> seeds = narrow;
+    const auto between = [&](int i) { return is(i, "IC") && open(i) && !denied[index(i)]; };
+    const auto is_seed = [&](int i) { return bool(seeds[index(i)]); };
+    std::vector<bool> passes(steps_.size());
+    for (int i = 0; i < n; ++i) passes[index(i)] = between(i);
+    for (int i = 0; i < n; ++i)
+      if (between(i) && reaches(i, between, is_seed) && reached_from(i, passes, is_seed))
+        narrow[index(i)] = true;
+    for (int round = 0; round < n; ++round)
+      for (int i = 0; i < n; ++i) {
+        bool has = false;
+        for (const int p : producers(i)) has = has || narrow[index(p)];
+        if (is(i, "I") && open(i) && !denied[index(i)] && has) narrow[index(i)] = true;
+      }
+    for (int round = 0; round < n; ++round)
+      for (int i = 0; i < n; ++i) {
+        bool beside = false;
+        for (int k = 0; k < n; ++k)
+          beside = beside || (narrow[index(k)] && (feeds(k, i) || feeds(i, k)));
+        if (is(i, "C") && open(i) && !denied[index(i)] && beside) narrow[index(i)] = true;
+      }
+    std::map<std::string, char> result;
+    for (int i = 0; i < n; ++i)
+      if (steps_[index(i)].kind != 'x')
+        result[steps_[index(i)].name] = narrow[index(i)] ? 'N' : 'F';
+    return result;
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  bool feeds(int from, int to) const {
+    const auto& inputs = steps_[index(to)].inputs;
+    return steps_[index(from)].kind != 'x' &&
+           std::count(inputs.begin(), inputs.end(), steps_[index(from)].name) > 0;
+  }
+  std::vector<int> producers(int i) const {
+    std::vector<int> result;
+    for (int k = 0; k < i; ++k)
+      if (feeds(k, i)) result.push_back(k);
+    return result;
+  }
+  // Whether a path leads from i over `passes` to an `end`.
+  bool reaches(int i, const std::function<bool(int)>& passes,
+               const std::function<bool(int)>& end) const {
+    for (int k = i + 1; k < static_cast<int>(steps_.size()); ++k)
+      if (feeds(i, k) && (end(k) || (passes(k) && reaches(k, passes, end)))) return true;
+    return false;
+  }
+  bool reached_from(int i, const std::vector<bool>& passes,
+                    const std::function<bool(int)>& start) const {
+    for (const int p : producers(i))
+      if (start(p) || (passes[index(p)] && reached_from(p, passes, start))) return true;
+    return false;
+  }
+  const std::vector<Step>& steps_;
+  const std::set<std::string>& preserved_;
+};
+
+TEST(Lists, RandomGraphsAreColouredAsTheDefinitionsSay) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto steps = random_steps(random, 4 + static_cast<int>(random() % 14));
+    const std::string last = steps.back().name;
+    const PrecisionPlan plan = colour_by_lists(build(steps, {last}), options(DType::f16));
+    const std::set<std::string> preserved{last};
+    for (const auto& [name, colour] : BruteForce(steps, preserved).run())
+      EXPECT_EQ(plan.find(name)->dtype == DType::f16, colour == 'N') << seed << ' ' << name;
+  }
+}
+
+TEST(Lists, ThePlanDoesNotDependOnTheOrderOfNodes) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    std::mt19937 random(seed);
+    const auto steps = random_steps(random, 24);
+    const std::vector<std::string> outputs{steps.back().name, steps[steps.size() / 2].name};
+    const PrecisionPlan plan = colour_by_lists(build(steps, outputs), options(DType::f16));
+    for (int turn = 0; turn < 4; ++turn) {
+      const Graph other = build(permuted(steps, random), outputs);
+      const PrecisionPlan again = colour_by_lists(other, options(DType::f16));
+      EXPECT_EQ(plan.model, again.model);
+      ASSERT_EQ(plan.entries.size(), again.entries.size());
+      for (const PlanEntry& entry : plan.entries) EXPECT_EQ(entry, *again.find(entry.name)) << seed;
+    }
+  }
+}
+
+TEST(Lists, ColouringTheResultAgainChangesNothing) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    const auto steps = random_steps(random, 20);
+    const Graph graph = build(steps, {steps.back().name});
+    const Graph once = apply(graph, colour_by_lists(graph, options(DType::bf16)));
+    const PrecisionPlan again = colour_by_lists(once, options(DType::bf16));
+    for (const PlanEntry& entry : again.entries)
+      EXPECT_TRUE(!entry.dtype || entry.dtype == DType::f32) << seed << ' ' << entry.name;
+    EXPECT_EQ(print(apply(once, again)), print(once));
+  }
+}
+
+TEST(Lists, NodesWithoutANarrowKernelStayF32) {
+  ListOptions asked = options(DType::f16);
+  asked.has_kernel = [](const Node& node, DType) { return node.name != "n1"; };
+  const PrecisionPlan plan = colour_by_lists(chain("AIAA"), asked);
+  EXPECT_EQ(colours(plan), "N.NN");
+  EXPECT_EQ(rule_of(plan, "n1"), PrecisionRule::no_narrow_kernel);
+}
+
+TEST(Lists, OpsThatRefuseTheFormatStayF32) {
+  Graph graph;
+  const Value x = graph.input("x", TensorType::parse("f32[4]"));
+  const Value a = graph.add(Stubborn{}, {x}, {.name = "a"});
+  const Value b = graph.add(Allow{}, {a}, {.name = "b"});
+  graph.output("y", graph.add(Unlisted{}, {b}));
+  const PrecisionPlan plan = plan_by_lists(graph, options(DType::f16));
+  EXPECT_EQ(rule_of(plan, "a"), PrecisionRule::dtype_not_supported);
+  EXPECT_EQ(plan.find("b")->dtype, DType::f16);
+}
+
+TEST(Lists, OutputsAndNextValuesOfStatesArePreserved) {
+  Graph graph;
+  const Value w = graph.state(parameter("w", "f32[4]"));
+  const Value a = graph.add(Allow{}, {w}, {.name = "a"});
+  const Value next = graph.add(Infer{}, {a}, {.name = "next"});
+  graph.set_next("w", next);
+  graph.output("y", graph.add(Infer{}, {a}, {.name = "y"}));
+  const PrecisionPlan plan = colour_by_lists(graph, options(DType::bf16));
+  EXPECT_EQ(rule_of(plan, "next"), PrecisionRule::preserved_output);
+  EXPECT_EQ(rule_of(plan, "y"), PrecisionRule::preserved_output);
+  EXPECT_EQ(rule_of(plan, "w"), PrecisionRule::source);
+  EXPECT_EQ(plan.find("a")->dtype, DType::bf16);
+}
+
+TEST(Lists, ACastThatOnlyNarrowNodesReadMakesTheNarrowFormat) {
+  Graph graph;
+  const Value x = graph.input("x", TensorType::parse("i64[4]"));
+  const Value shared = graph.add(Cast{.to = DType::f32}, {x}, {.name = "shared"});
+  const Value only = graph.add(Cast{.to = DType::f32}, {x}, {.name = "only"});
+  const Value a = graph.add(Allow{}, {shared, only}, {.name = "a"});
+  graph.output("y", graph.add(Unlisted{}, {a, shared}, {.name = "y"}));
+  const PrecisionPlan plan = colour_by_lists(graph, options(DType::bf16));
+  EXPECT_EQ(rule_of(plan, "only"), PrecisionRule::cast_consumers);
+  EXPECT_EQ(rule_of(plan, "shared"), PrecisionRule::pinned_type);
+  const Graph applied = apply(graph, plan);
+  EXPECT_EQ(applied.node(applied.find_node("only")).outputs[0].type.dtype, DType::bf16);
+  EXPECT_EQ(applied.find_node("only.to_bf16"), -1);
+}
+
+std::string message(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Lists, ARequestThatChangesNothingSaysWhy) {
+  const std::string none = message([] { plan_by_lists(chain("ICD"), options(DType::f16)); });
+  EXPECT_NE(none.find("no op of the class allow; there are 1 small.Clear (clear)"),
+            std::string::npos)
+      << none;
+  ListOptions asked = options(DType::bf16);
+  asked.has_kernel = [](const Node&, DType) { return false; };
+  const std::string kernels = message([&] { plan_by_lists(chain("AA"), asked); });
+  EXPECT_NE(kernels.find("n0 (small.Allow): no kernel here"), std::string::npos) << kernels;
+  EXPECT_EQ(message([] { plan_by_lists(chain("A"), options(DType::bf16)); }), "");
+}
+
+// A graph in which every rule of the colouring fires somewhere; `edited` is the reader's.
+TEST(Lists, EveryRuleCanBeReached) {
+  Graph graph = chain("DICICAIUCIA");
+  const Value x = graph.inputs()[0];
+  graph.output("stubborn", graph.add(Unlisted{}, {graph.add(Stubborn{}, {x}, {.name = "s"})}));
+  const Value i = graph.input("i", TensorType::parse("i64[2,3]"));
+  const Value cast = graph.add(Cast{.to = DType::f32}, {i}, {.name = "cast"});
+  const Value a = graph.add(Allow{}, {cast}, {.name = "a"});
+  const Value b = graph.add(Infer{}, {a}, {.name = "b"});
+  const Value c = graph.add(Allow{}, {b}, {.name = "c"});
+  const Value k = graph.add(Infer{}, {c}, {.name = "kernel"});
+  graph.output("k", graph.add(Pinned{}, {k}));
+  graph.output("n", graph.add(Infer{}, {i}, {.name = "not"}));
+  Graph body("body");
+  body.output("y", body.add(Infer{}, {body.input("x", TensorType::parse("f32[2,3]"))}));
+  graph.output("r", graph.add(Repeat{std::make_shared<const Graph>(body)}, {x}, {.name = "r"}));
+  graph.output("o", graph.add(Clear{}, {c}, {.name = "forced"}));
+  ListOptions asked = options(DType::f16, {"forced=f32"});
+  asked.has_kernel = [](const Node& node, DType) { return node.name != "kernel"; };
+  std::set<PrecisionRule> seen{PrecisionRule::edited};
+  for (const PlanEntry& entry : colour_by_lists(graph, asked).entries) seen.insert(entry.rule);
+  for (const PlanEntry& entry : f32_plan(graph).entries) seen.insert(entry.rule);
+  for (int rule = 0; rule < precision_rule_count; ++rule)
+    EXPECT_TRUE(seen.contains(static_cast<PrecisionRule>(rule)))
+        << name(static_cast<PrecisionRule>(rule));
+}
+
+TEST(Lists, RuleNamesAreTheInverseOfTheirParser) {
+  for (int i = 0; i < precision_rule_count; ++i) {
+    const auto rule = static_cast<PrecisionRule>(i);
+    EXPECT_EQ(parse_precision_rule(name(rule)), rule);
+    EXPECT_FALSE(text(rule).empty());
+  }
+  EXPECT_FALSE(parse_precision_rule("because"));
+}
+
+}  // namespace
+}  // namespace narrowgauge

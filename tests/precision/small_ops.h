@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops of each precision class without kernels, ops with regions, and graphs of them.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge::small {
+
+#define NG_SMALL_OP_REST(Self)                            \
+  static void attributes(auto&, auto&&) {}                \
+  static std::span<const Kernel> kernels() { return {}; } \
+  static std::vector<Sample<Self>> samples() { return {}; }
+
+// Takes any number of inputs of type T; the output is like the first.
+#define NG_SMALL_OP(Self, CLASS, FUSION)                                  \
+  struct Self {                                                           \
+    static constexpr OpInfo info{.name = #Self,                           \
+                                 .domain = "small",                       \
+                                 .inputs = "x*:T",                        \
+                                 .outputs = "y:T",                        \
+                                 .precision = CLASS,                      \
+                                 .fusion = Fusion::FUSION};               \
+    TensorTypes infer(const Inference& in) const { return {in.type(0)}; } \
+    NG_SMALL_OP_REST(Self)                                                \
+  };
+
+inline constexpr Precision no_class{};
+NG_SMALL_OP(Allow, narrowgauge::allow, contraction)
+NG_SMALL_OP(Infer, narrowgauge::infer, opaque)
+NG_SMALL_OP(Clear, narrowgauge::clear, opaque)
+NG_SMALL_OP(Deny, narrowgauge::deny, opaque)
+NG_SMALL_OP(DenyF16, narrowgauge::deny_f16, opaque)
+NG_SMALL_OP(Unlisted, no_class, opaque)
+
+// On the allow list, but its inference takes f32 only.
+struct Stubborn {
+  static constexpr OpInfo info{.name = "Stubborn",
+                               .domain = "small",
+                               .inputs = "x:T",
+                               .outputs = "y:T",
+                               .precision = allow,
+                               .fusion = Fusion::contraction};
+  TensorTypes infer(const Inference& in) const {
+    require(in.dtype(0) == DType::f32, "Stubborn: takes f32, got ", in.dtype(0));
+    return {in.type(0)};
+  }
+  NG_SMALL_OP_REST(Stubborn)
+};
+
+struct Pinned {
+  static constexpr OpInfo info{
+      .name = "Pinned", .domain = "small", .inputs = "x:f32", .outputs = "y:f32"};
+  TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
+  NG_SMALL_OP_REST(Pinned)
+};
+
+// Statistics beside T: a second variable.
+struct Norm {
+  static constexpr OpInfo info{.name = "Norm",
+                               .domain = "small",
+                               .inputs = "x:T, scale:U",
+                               .outputs = "y:T, mean:U",
+                               .types = "T:float, U:float",
+                               .precision = narrowgauge::infer};
+  TensorTypes infer(const Inference& in) const { return {in.type(0), in.type(1)}; }
+  NG_SMALL_OP_REST(Norm)
+};
+
+// An update: the gradient comes in any format.
+struct Update {
+  static constexpr OpInfo info{.name = "Update",
+                               .domain = "small",
+                               .inputs = "p:f32, g:G",
+                               .outputs = "q:f32",
+                               .types = "G:float"};
+  TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
+  NG_SMALL_OP_REST(Update)
+};
+
+struct IsPositive {  // takes `any`, and the output does not depend on it
+  static constexpr OpInfo info{
+      .name = "IsPositive", .domain = "small", .inputs = "x:any", .outputs = "y:bool"};
+  TensorTypes infer(const Inference& in) const { return {{DType::boolean, in.shape(0)}}; }
+  NG_SMALL_OP_REST(IsPositive)
+};
+
+struct PassAny {  // takes `any`, and the output is like it
+  static constexpr OpInfo info{
+      .name = "PassAny", .domain = "small", .inputs = "x:any", .outputs = "y:any"};
+  TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
+  NG_SMALL_OP_REST(PassAny)
+};
+
+inline void require_ends(const char* op, const Inference& in, int first, const Graph& body) {
+  for (int i = 0; i < static_cast<int>(body.inputs().size()); ++i) {
+    const TensorType& wanted = body.type(body.inputs()[static_cast<std::size_t>(i)]);
+    require(in.type(first + i) == wanted, op, ": input ", first + i, " is ", in.type(first + i),
+            ", its region takes ", wanted);
+  }
+}
+inline TensorTypes output_types(const Graph& body) {
+  TensorTypes types;
+  for (const GraphOutput& output : body.outputs()) types.push_back(body.type(output.value));
+  return types;
+}
+
+// Runs its body a number of times: the first inputs are carried, the others captured.
+struct Repeat {
+  static constexpr OpInfo info{
+      .name = "Repeat", .domain = "small", .inputs = "x*:any", .outputs = "y*:any"};
+  Region body;
+  static void attributes(auto& self, auto&& visit) { visit("body", self.body); }
+  TensorTypes infer(const Inference& in) const {
+    require_ends("Repeat", in, 0, *body);
+    const TensorTypes types = output_types(*body);
+    for (int o = 0; o < static_cast<int>(types.size()); ++o)
+      require(types[static_cast<std::size_t>(o)] == in.type(o), "Repeat: carried value ", o,
+              " changes its type");
+    return types;
+  }
+  std::vector<RegionPorts> region_ports(int inputs) const {
+    RegionPorts ports;
+    for (int i = 0; i < inputs; ++i) ports.inputs.push_back(i);
+    for (int o = 0; o < static_cast<int>(body->outputs().size()); ++o) {
+      ports.outputs.push_back(o);
+      ports.next.push_back(o);
+    }
+    return {ports};
+  }
+  static std::span<const Kernel> kernels() { return {}; }
+  static std::vector<Sample<Repeat>> samples() { return {}; }
+};
+
+// Both branches take all that follows the condition.
+struct Either {
+  static constexpr OpInfo info{
+      .name = "Either", .domain = "small", .inputs = "condition:bool, x*:any", .outputs = "y*:any"};
+  Region yes, no;
+  static void attributes(auto& self, auto&& visit) {
+    visit("yes", self.yes);
+    visit("no", self.no);
+  }
+  TensorTypes infer(const Inference& in) const {
+    require_ends("Either", in, 1, *yes);
+    require_ends("Either", in, 1, *no);
+    require(output_types(*yes) == output_types(*no), "Either: branches differ");
+    return output_types(*yes);
+  }
+  std::vector<RegionPorts> region_ports(int inputs) const {
+    RegionPorts ports;
+    for (int i = 1; i < inputs; ++i) ports.inputs.push_back(i);
+    for (int o = 0; o < static_cast<int>(yes->outputs().size()); ++o) {
+      ports.outputs.push_back(o);
+      ports.next.push_back(-1);
+    }
+    return {ports, ports};
+  }
+  static std::span<const Kernel> kernels() { return {}; }
+  static std::vector<Sample<Either>> samples() { return {}; }
+};
+
+inline State parameter(std::string name, std::string_view type) {
+  State state;
+  state.name = std::move(name);
+  state.type = TensorType::parse(type);
+  return state;
+}
+
+// What a graph is made of, in an order of one's choice.
+struct Step {
+  std::string name;
+  char kind;  // A I C D U as the classes, x an input
+  std::vector<std::string> inputs;
+};
+
+inline Value add_step(Graph& graph, const Step& step, const std::map<std::string, Value>& values) {
+  Values inputs;
+  for (const std::string& input : step.inputs) inputs.push_back(values.at(input));
+  const NodeOptions options{.name = step.name};
+  switch (step.kind) {
+    case 'x':
+      return graph.input(step.name, TensorType::parse("f32[2,3]"));
+    case 'A':
+      return graph.add(Allow{}, inputs, options);
+    case 'I':
+      return graph.add(Infer{}, inputs, options);
+    case 'C':
+      return graph.add(Clear{}, inputs, options);
+    case 'D':
+      return graph.add(Deny{}, inputs, options);
+    default:
+      return graph.add(Unlisted{}, inputs, options);
+  }
+}
+
+inline Graph build(const std::vector<Step>& steps, const std::vector<std::string>& outputs,
+                   std::string name = "small") {
+  Graph graph(std::move(name));
+  std::map<std::string, Value> values;
+  for (const Step& step : steps) values[step.name] = add_step(graph, step, values);
+  for (const std::string& output : outputs) graph.output(concat("out_", output), values.at(output));
+  return graph;
+}
+
+// x - first - second - ... of kinds such as "DICICAI"; nodes are n0, n1, ...; the end is read by an
+// unlisted node, so that no node of the chain is an output.
+inline Graph chain(const std::string& kinds) {
+  std::vector<Step> steps{{"x", 'x', {}}};
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    steps.push_back({concat("n", i), kinds[i], {steps.back().name}});
+  steps.push_back({"end", 'U', {steps.back().name}});
+  return build(steps, {"end"}, "chain");
+}
+
+// Nodes with inputs among earlier ones; as many of each kind as chance gives.
+inline std::vector<Step> random_steps(std::mt19937& random, int count) {
+  std::vector<Step> steps{{"x0", 'x', {}}, {"x1", 'x', {}}};
+  const std::string kinds = "AAIIIICCCCDU";
+  for (int i = 0; i < count; ++i) {
+    Step step{concat("n", i), kinds[random() % kinds.size()], {}};
+    const std::size_t inputs = 1 + random() % 2;
+    for (std::size_t k = 0; k < inputs; ++k) {
+      const std::size_t window = std::min<std::size_t>(steps.size(), 6);
+      step.inputs.push_back(steps[steps.size() - 1 - random() % window].name);
+    }
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+// The same steps in another topological order.
+inline std::vector<Step> permuted(std::vector<Step> steps, std::mt19937& random) {
+  std::vector<Step> result;
+  std::map<std::string, bool> placed;
+  while (!steps.empty()) {
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      if (std::all_of(steps[i].inputs.begin(), steps[i].inputs.end(),
+                      [&](const std::string& input) { return placed[input]; }))
+        ready.push_back(i);
+    const std::size_t chosen = ready[random() % ready.size()];
+    placed[steps[chosen].name] = true;
+    result.push_back(steps[chosen]);
+    steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(chosen));
+  }
+  return result;
+}
+
+}  // namespace narrowgauge::small
