@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers why each node computes in its format: the rule, the chain of causes, the casts around it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/precision.h"
+
+namespace narrowgauge {
+
+// "deny ReduceSum 'loss/sum' reaches it through 'add_3'".
+std::string reason(const PrecisionPlan& plan, const PlanEntry& entry);
+// One line for the entry and for each cause behind it, up to the first.
+std::vector<std::string> reason_chain(const PrecisionPlan& plan, const PlanEntry& entry);
+
+// A Cast that the plan puts in.
+struct CastNote {
+  std::string name, value;  // of the cast, and of the value that it reads
+  DType from = DType::f32, to = DType::f32;
+  std::optional<std::int64_t> bytes;  // read and written; empty while symbols are unbound
+};
+
+struct NodeExplanation {
+  PlanEntry entry;
+  TensorTypes inputs, outputs;          // as the plan makes them; none for values of regions
+  std::vector<CastNote> before, after;  // casts that it reads, casts that read it
+  std::string reason;
+  std::vector<std::string> chain;
+};
+
+struct PrecisionSummary {
+  std::vector<std::pair<DType, int>> nodes;  // with a choice, by the format they got
+  int without_choice = 0;                    // nodes where there was nothing to choose
+  int casts = 0;                             // each counted once, regions included
+  std::optional<std::int64_t> cast_bytes;    // of one pass over the graph and its regions
+  int unlisted = 0;                          // nodes that stay f32 since no list names their op
+  std::vector<std::string> unlisted_ops;
+};
+
+struct Explanation {
+  std::string model_name, policy;
+  DType narrow = DType::f32;
+  std::vector<NodeExplanation> nodes;  // in the plan's order
+  PrecisionSummary summary;
+
+  const NodeExplanation& node(std::string_view name) const;  // throws UsageError: no such node
+};
+
+// `binding` gives symbolic dimensions their sizes, for the bytes. Throws as apply() does.
+Explanation explain(const Graph& f32_graph, const PrecisionPlan& plan, const Binding& binding = {});
+
+// Lines of at most `width` characters (60 or more) but for names that are longer than fits.
+std::string explanation_table(const Explanation& explanation, int width = 100);
+// One node in full.
+std::string explanation_text(const NodeExplanation& node);
+std::string summary_text(const Explanation& explanation);
+// One object: model, policy, narrow, nodes, summary. And one node of it.
+std::string explanation_json(const Explanation& explanation);
+std::string explanation_json(const NodeExplanation& node);
+
+}  // namespace narrowgauge

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "precision/explain.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// The entry and the causes behind it; a plan edited by hand may lead in a circle, which ends it.
+std::vector<const PlanEntry*> causes(const PrecisionPlan& plan, const PlanEntry& entry) {
+  std::vector<const PlanEntry*> result{&entry};
+  std::set<std::string_view> seen{entry.name};
+  while (!result.back()->cause.empty()) {
+    const PlanEntry* next = plan.find(result.back()->cause);
+    if (!next || !seen.insert(next->name).second) break;
+    result.push_back(next);
+  }
+  return result;
+}
+
+// "deny ReduceSum 'loss/sum'"
+std::string titled(const PlanEntry& entry) {
+  return concat(name(entry.precision), ' ', entry.op, " '", entry.name, '\'');
+}
+
+// " through 'a', 'b'": what lies between the first cause and the entry, at most four.
+std::string through(const std::vector<const PlanEntry*>& chain) {
+  const std::size_t between = chain.size() - 2;
+  std::string out;
+  for (std::size_t i = 0; i < between; ++i) {
+    if (i == 3 && between > 4) return out + concat(" and ", between - i, " more");
+    out += concat(i == 0 ? " through '" : ", '", chain[chain.size() - 2 - i]->name, '\'');
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string reason(const PrecisionPlan& plan, const PlanEntry& entry) {
+  using enum PrecisionRule;
+  const auto chain = causes(plan, entry);
+  std::string out(text(entry.rule));
+  if (chain.size() > 1) {
+    const PlanEntry& first = *chain.back();
+    if (entry.rule == deny_propagated) return titled(first) + " reaches it" + through(chain);
+    if (entry.rule == clear_neighbour || entry.rule == infer_extension ||
+        entry.rule == cast_consumers)
+      out += concat(": ", titled(*chain[1]));
+  }
+  if (!entry.note.empty()) out += concat(" (", entry.note, ')');
+  return out;
+}
+
+std::vector<std::string> reason_chain(const PrecisionPlan& plan, const PlanEntry& entry) {
+  std::vector<std::string> lines;
+  for (const PlanEntry* link : causes(plan, entry)) {
+    std::string line = concat(link->name, " (", link->op, ", ", name(link->precision), "): ");
+    line += link->dtype ? concat(*link->dtype, ", ") : std::string();
+    line += concat(name(link->rule), ": ", text(link->rule));
+    if (!link->note.empty()) line += concat(" (", link->note, ')');
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reasons, casts and their bytes, as text and as JSON.
+#include "precision/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "precision/lists.h"
+#include "precision/plan_reader.h"
+#include "small_ops.h"
+
+namespace narrowgauge {
+namespace {
+
+using namespace small;
+
+PrecisionPlan plan_of(const Graph& graph, std::vector<std::string> overrides = {}) {
+  ListOptions options;
+  options.request.narrow = DType::f16;
+  options.request.overrides = std::move(overrides);
+  return colour_by_lists(graph, options);
+}
+
+TEST(Explain, FollowsTheCausesBack) {
+  const Graph graph = chain("DICIU");
+  const PrecisionPlan plan = plan_of(graph);
+  EXPECT_EQ(reason(plan, *plan.find("n3")), "deny small.Deny 'n0' reaches it through 'n1', 'n2'");
+  EXPECT_EQ(reason(plan, *plan.find("n1")), "deny small.Deny 'n0' reaches it");
+  EXPECT_EQ(reason_chain(plan, *plan.find("n1")),
+            (std::vector<std::string>{
+                "n1 (small.Infer, infer): f32, deny-propagated: a deny op reaches it through infer "
+                "and clear ops",
+                "n0 (small.Deny, deny): f32, deny-list: its op is on the deny list"}));
+  const PrecisionPlan long_plan = plan_of(chain("DIIIIIII"));
+  EXPECT_EQ(reason(long_plan, *long_plan.find("n7")),
+            "deny small.Deny 'n0' reaches it through 'n1', 'n2', 'n3' and 3 more");
+}
+
+TEST(Explain, SaysWhatIsNarrowBesideIt) {
+  const PrecisionPlan plan = plan_of(chain("AC"));
+  EXPECT_EQ(reason(plan, *plan.find("n1")),
+            "it keeps values as they are and is beside a narrow one: allow small.Allow 'n0'");
+  const PrecisionPlan over = plan_of(chain("AI"), {"n1=deny"});
+  EXPECT_EQ(reason(over, *over.find("n1")), "its op is on the deny list (n1=deny)");
+}
+
+TEST(Explain, CausesInACircleEnd) {
+  PrecisionPlan plan = plan_of(chain("DII"));
+  for (PlanEntry& entry : plan.entries)
+    if (entry.name == "n1") entry.cause = "n2";
+  EXPECT_EQ(reason_chain(plan, *plan.find("n2")).size(), 2u);
+  EXPECT_FALSE(reason(plan, *plan.find("n2")).empty());
+}
+
+Graph with_symbols() {
+  Graph graph("symbols");
+  const Value x = graph.input("x", TensorType::parse("f32[N,8]"));
+  const Value a = graph.add(Allow{}, {x}, {.name = "a"});
+  graph.output("y", graph.add(Unlisted{}, {a, a, x}, {.name = "u"}));
+  return graph;
+}
+
+TEST(Explain, CountsCastsAndTheirBytes) {
+  const Graph graph = with_symbols();
+  const Explanation unbound = explain(graph, plan_of(graph));
+  EXPECT_EQ(unbound.summary.casts, 2);
+  EXPECT_FALSE(unbound.summary.cast_bytes.has_value());
+  const Explanation bound = explain(graph, plan_of(graph), {{"N", 10}});
+  EXPECT_EQ(bound.summary.cast_bytes, 2 * 80 * (4 + 2));
+  const NodeExplanation& a = bound.node("a");
+  ASSERT_EQ(a.before.size(), 1u);
+  EXPECT_EQ(a.before[0].name, "x.to_f16");
+  EXPECT_EQ(a.before[0].value, "x");
+  EXPECT_EQ(a.before[0].bytes, 80 * 6);
+  ASSERT_EQ(a.after.size(), 1u);
+  EXPECT_EQ(a.after[0].to, DType::f32);
+  EXPECT_EQ(a.outputs[0].dtype, DType::f16);
+  EXPECT_EQ(bound.node("u").before.size(), 1u);  // one cast, though it is read twice
+  EXPECT_EQ(bound.summary.unlisted, 1);
+  EXPECT_EQ(bound.summary.unlisted_ops, std::vector<std::string>{"small.Unlisted"});
+  EXPECT_EQ(bound.summary.without_choice, 1);
+  EXPECT_THROW(bound.node("b"), UsageError);
+}
+
+TEST(Explain, TheTableFitsItsWidth) {
+  Graph graph("wide");
+  const Value x = graph.input("x", TensorType::parse("f32[4]"));
+  Value last = x;
+  for (int i = 0; i < 5; ++i)
+    last = graph.add(Allow{}, {last},
+                     {.name = concat("a/very/long/path/of/layers/with/many/parts/number_", i)});
+  graph.output("y", graph.add(Infer{}, {last}, {.name = "y"}));
+  const Explanation explanation = explain(graph, plan_of(graph));
+  for (const int width : {80, 100, 120}) {
+    std::istringstream table(explanation_table(explanation, width));
+    int rows = 0;
+    for (std::string line; std::getline(table, line); ++rows)
+      EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << line;
+    EXPECT_EQ(rows, 1 + 7 + 3);
+  }
+  EXPECT_NE(explanation_table(explanation, 80).find("number_4"), std::string::npos);
+}
+
+TEST(Explain, TheTableAndTheNodeReadWell) {
+  const Graph graph = with_symbols();
+  const Explanation explanation = explain(graph, plan_of(graph), {{"N", 10}});
+  EXPECT_EQ(explanation_table(explanation),
+            "node  op              class     in   out       rule        casts\n"
+            "x     ng.Input        unlisted  -    f32       source      1 out\n"
+            "a     small.Allow     allow     f16  f16 @f16  seed-allow  1 in, 1 out\n"
+            "u     small.Unlisted  unlisted  f32  f32       unlisted    1 in\n"
+            "nodes: 1 in f32, 1 in f16; 1 without a choice\n"
+            "casts: 2, 960 B read and written\n"
+            "unlisted: 1 (small.Unlisted)\n");
+  EXPECT_EQ(explanation_text(explanation.node("a")),
+            "node    a\n"
+            "op      small.Allow\n"
+            "class   allow\n"
+            "format  f16\n"
+            "math    f16\n"
+            "rule    seed-allow: its op is on the allow list\n"
+            "in      f16[N,8]\n"
+            "out     f16[N,8]\n"
+            "cast    before: x from f32 to f16, 480 B\n"
+            "cast    after: a from f16 to f32, 480 B\n"
+            "because a (small.Allow, allow): f16, seed-allow: its op is on the allow list\n");
+}
+
+TEST(Explain, TheJsonSaysTheSame) {
+  const Graph graph = with_symbols();
+  const auto json =
+      nlohmann::json::parse(explanation_json(explain(graph, plan_of(graph), {{"N", 10}})));
+  EXPECT_EQ(json["model"], "symbols");
+  EXPECT_EQ(json["narrow"], "f16");
+  ASSERT_EQ(json["nodes"].size(), 3u);
+  const auto& a = json["nodes"][1];
+  EXPECT_EQ(a["name"], "a");
+  EXPECT_EQ(a["class"], "allow");
+  EXPECT_EQ(a["dtype"], "f16");
+  EXPECT_EQ(a["rule"], "seed-allow");
+  EXPECT_EQ(a["inputs"][0], "f16[N,8]");
+  EXPECT_EQ(a["casts"].size(), 2u);
+  EXPECT_EQ(a["casts"][0]["bytes"], 480);
+  EXPECT_EQ(a["chain"].size(), 1u);
+  EXPECT_TRUE(json["nodes"][0]["dtype"].is_null());
+  EXPECT_EQ(json["summary"]["nodes"]["f16"], 1);
+  EXPECT_EQ(json["summary"]["cast_bytes"], 960);
+  const auto open = nlohmann::json::parse(explanation_json(explain(graph, plan_of(graph))));
+  EXPECT_TRUE(open["summary"]["cast_bytes"].is_null());
+}
+
+TEST(Explain, EveryNodeHasAReason) {
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    std::mt19937 random(seed);
+    const auto steps = random_steps(random, 20);
+    const Graph graph = build(steps, {steps.back().name});
+    for (const PrecisionPlan& plan : {plan_of(graph), f32_plan(graph)})
+      for (const NodeExplanation& node : explain(graph, plan).nodes) {
+        EXPECT_FALSE(node.reason.empty()) << node.entry.name;
+        EXPECT_GE(node.chain.size(), 1u);
+        EXPECT_EQ(node.outputs.size(), 1u);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge
