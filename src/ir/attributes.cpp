@@ -44,6 +44,22 @@ class Binder : public IgnoringVisitor {
   const RegionChange& bind_region_;
 };
 
+class DTypeSetter : public IgnoringVisitor {
+ public:
+  DTypeSetter(std::string_view wanted, DType dtype) : wanted_(wanted), dtype_(dtype) {}
+  using IgnoringVisitor::operator();
+  void operator()(std::string_view key, DType& value) override {
+    if (key != wanted_) return;
+    value = dtype_;
+    found = true;
+  }
+  bool found = false;
+
+ private:
+  std::string_view wanted_;
+  DType dtype_;
+};
+
 Attributes changed(const OpRecord& op, const Attributes& attributes, AttributeVisitor& visitor) {
   Attributes copy = op.clone(attributes);
   op.visit(copy.mutate(), visitor);
@@ -69,6 +85,14 @@ Attributes bind_attributes(const OpRecord& op, const Attributes& attributes, con
                            const RegionChange& bind_region) {
   Binder binder(binding, bind_region);
   return changed(op, attributes, binder);
+}
+
+Attributes with_dtype(const OpRecord& op, const Attributes& attributes, std::string_view name,
+                      DType dtype) {
+  DTypeSetter setter(name, dtype);
+  Attributes copy = changed(op, attributes, setter);
+  NG_INVARIANT(setter.found);
+  return copy;
 }
 
 }  // namespace narrowgauge

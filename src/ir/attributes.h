@@ -35,4 +35,8 @@ Attributes map_regions(const OpRecord& op, const Attributes& attributes,
 Attributes bind_attributes(const OpRecord& op, const Attributes& attributes, const Binding& binding,
                            const RegionChange& bind_region);
 
+// The same attributes with the DType attribute of this name set; throws InternalError without one.
+Attributes with_dtype(const OpRecord& op, const Attributes& attributes, std::string_view name,
+                      DType dtype);
+
 }  // namespace narrowgauge

@@ -27,6 +27,13 @@ class ReferenceView {
   }
   std::int64_t integer(std::int64_t index) const;  // exact for i64
   void set_integer(std::int64_t index, std::int64_t value) const;
+  // Copies one element of the same dtype, exactly.
+  void copy(std::int64_t index, const ReferenceView& from, std::int64_t from_index) const {
+    if (operand_.dtype == DType::i64)
+      set_integer(index, from.integer(from_index));
+    else
+      set(index, from[from_index]);
+  }
   DType dtype() const { return operand_.dtype; }
 
  private:

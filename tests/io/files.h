@@ -35,6 +35,7 @@ class TemporaryFolder {
 };
 
 inline void write_file(const std::string& path, const std::string& content) {
+  std::filesystem::remove(path);  // ext4 brings a file that is overwritten to disk at once
   std::ofstream file(path, std::ios::binary);
   file << content;
   if (!file.flush()) throw std::runtime_error("cannot write " + path);

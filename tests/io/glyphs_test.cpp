@@ -125,8 +125,8 @@ TEST(Glyphs, ALinearModelStaysUnder90Percent) {
   const ChannelStatistics statistics = channel_statistics(split.train.images);
   LinearModel model(statistics.mean[0], statistics.deviation[0]);
   const auto pixels = split.train.images.values<std::uint8_t>();
-  for (int epoch = 0; epoch < 8; ++epoch) {
-    const float rate = 2e-4f / static_cast<float>(1 << epoch / 2);
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    const float rate = 2e-4f / static_cast<float>(1 << epoch);
     for (const std::int64_t i : permutation(20000, 1, epoch))
       model.learn(&pixels[static_cast<std::size_t>(i) * area],
                   static_cast<std::size_t>(glyph_label(i)), rate);

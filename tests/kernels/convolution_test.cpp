@@ -116,6 +116,16 @@ TEST(Convolution, WidenedBf16MatchesTheReference) {
         .expect_passes_match();
 }
 
+TEST(Convolution, IsCutIntoShardsWithAShorterLastOne) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    for (const ConvolutionPass pass : passes) {
+      Fixture fixture(named("many images, some shards"),
+                      {.dtype = dtype, .options = {.deterministic = true}});
+      EXPECT_NE(fixture.prepare(pass).implementation.find("2 shards"), std::string::npos);
+      expect_within_format(fixture.result(pass), fixture.reference(pass), fixture.text(pass));
+    }
+}
+
 TEST(Convolution, GivesTheSameBitsForAnyNumberOfThreadsWhenDeterministic) {
   for (const char* name : {"many images, some shards", "resnet", "batch of 1", "depthwise"})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
@@ -216,6 +226,16 @@ TEST(Convolution, Bf16UsesAmxWhereThereIsAmx) {
     Fixture fixture(named("resnet"), {.dtype = DType::bf16});
     EXPECT_NE(fixture.prepare(pass).implementation.find("amx"), std::string::npos);
   }
+}
+
+TEST(Convolution, ObeysTheCapOfTheInstructionSet) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const ConvolutionPass pass : passes) {
+      Fixture fixture(named("resnet"), {.dtype = dtype});
+      const std::string text = fixture.prepare(pass).implementation;
+      EXPECT_TRUE(isa() >= Isa::avx512 || text.find("avx512") == std::string::npos) << text;
+      EXPECT_TRUE(isa() >= Isa::amx || text.find("amx") == std::string::npos) << text;
+    }
 }
 
 TEST(Convolution, NoShapeFallsToTheReferenceKernel) {

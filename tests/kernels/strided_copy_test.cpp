@@ -52,7 +52,8 @@ TEST(StridedCopy, CountsWhatBecomesZeroOnceWithAnyNumberOfThreads) {
   for (const int threads : {1, 3}) {
     const ThreadScope scope(threads);
     Array from(DType::f32, {64, 64, 30}, Layout::channels_last), to(DType::f16, {64, 64, 30});
-    for (std::int64_t i = 0; i < from.size(); ++i) from.set(i, i % 3 == 0 ? 1e-30 : i % 3 == 1 ? 0 : 1);
+    for (std::int64_t i = 0; i < from.size(); ++i)
+      from.set(i, i % 3 == 0 ? 1e-30 : i % 3 == 1 ? 0 : 1);
     std::int64_t flushed = 7;
     copy_strided(from.view(), from.data(), to.view(), to.data(), &flushed);
     EXPECT_EQ(flushed, 7 + from.size() / 3);

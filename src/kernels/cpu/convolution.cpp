@@ -106,8 +106,13 @@ class Convolution {
     double operations = 2.0 * static_cast<double>(element_count(views_.y.dims));
     for (std::size_t axis = window_.groups == 1 ? 1 : 2; axis < w.size(); ++axis)
       operations *= static_cast<double>(w[axis]);
-    ShardRequest request{views_.x.dims[0], 1, 32, operations, options_.deterministic,
-                         options_.threads};
+    const double elements =
+        static_cast<double>(element_count(views_.x.dims) + element_count(views_.y.dims));
+    ShardRequest request{.extent = views_.x.dims[0],
+                         .operations = operations,
+                         .elements = elements,
+                         .deterministic = options_.deterministic,
+                         .threads = options_.threads};
     if (pass_ == ConvolutionPass::weight_gradient)
       request.most = std::clamp<std::int64_t>(most_partial_bytes / (4 * element_count(w)), 2, 16);
     return cut(request);

@@ -119,8 +119,12 @@ class MatMul {
     const double operations = 2.0 * static_cast<double>(element_count(operands_.y.dims)) *
                               static_cast<double>(operands_.a.dims.back());
     const std::int64_t granule = operands_.batch_rank() > 0 ? 1 : axis == 0 ? 32 : 64;
-    return cut({operands_.y.dims[static_cast<std::size_t>(axis)], granule, 32, operations,
-                options_.deterministic, options_.threads});
+    return cut({.extent = operands_.y.dims[static_cast<std::size_t>(axis)],
+                .granule = granule,
+                .operations = operations,
+                .elements = static_cast<double>(element_count(operands_.y.dims)),
+                .deterministic = options_.deterministic,
+                .threads = options_.threads});
   }
 
   // In place where oneDNN can, else a dense copy.

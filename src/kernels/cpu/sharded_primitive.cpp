@@ -16,6 +16,8 @@ namespace {
 
 using onednn::Primitive;
 
+constexpr std::int64_t bytes_to_share = 256 * 1024;  // a reorder of less is not worth a barrier
+
 // Places in the workspace, each on a cache line of its own.
 class Layout {
  public:
@@ -56,6 +58,7 @@ struct Place : Port {
 struct Variant {
   struct Conversion {  // between `wanted` and oneDNN's own format
     std::unique_ptr<Primitive> reorder;
+    int threads = 1;
     std::int64_t offset = 0;  // of the data in oneDNN's format
   };
   std::unique_ptr<Primitive> primitive;
@@ -109,7 +112,9 @@ class ShardedPrimitive {
     for (const Place& place : places_) {
       Variant::Conversion conversion;
       const onednn::Format& inner = variant.primitive->format(place.number);
-      const ThreadScope scope(place.output ? shards_.threads_each : threads_);
+      const int threads = place.output ? shards_.threads_each : threads_;
+      if (onednn::format_bytes(inner) >= bytes_to_share) conversion.threads = threads;
+      const ThreadScope scope(conversion.threads);
       if (place.free) conversion.reorder = conversion_for(place, inner);
       variant.conversions.push_back(std::move(conversion));
     }
@@ -164,10 +169,16 @@ class ShardedPrimitive {
         data = shared(call, place.staged);
       }
       for (const Variant& variant : variants_)
-        if (const Variant::Conversion& conversion = variant.conversions[i]; conversion.reorder)
-          onednn::execute_reorder(*conversion.reorder, data, shared(call, conversion.offset),
-                                  slot(call, 0, scratchpad_));
+        convert(variant.conversions[i], data, shared(call, variant.conversions[i].offset),
+                slot(call, 0, scratchpad_));
     }
+  }
+
+  static void convert(const Variant::Conversion& conversion, const void* from, void* to,
+                      void* scratchpad) {
+    if (!conversion.reorder) return;
+    const ThreadScope scope(conversion.threads);
+    onednn::execute_reorder(*conversion.reorder, from, to, scratchpad);
   }
 
   struct Shard {
@@ -214,9 +225,8 @@ class ShardedPrimitive {
   std::int64_t store(const Shard& shard, std::size_t i, const void* data) const {
     const Place& place = places_[i];
     if (place.partial()) {
-      if (const auto& reorder = shard.variant.conversions[i].reorder)
-        onednn::execute_reorder(*reorder, data, partial_sum(shard, place),
-                                slot(shard.call, shard.slot, scratchpad_));
+      convert(shard.variant.conversions[i], data, partial_sum(shard, place),
+              slot(shard.call, shard.slot, scratchpad_));
       return 0;
     }
     if (place.direct) return 0;

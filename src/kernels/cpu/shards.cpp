@@ -6,12 +6,13 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr double operations_each = 1e7;      // of a shard: about 0.1 ms of one core in f32
-constexpr double operations_to_share = 2e6;  // of a thread: less is not worth a barrier
+constexpr double operations_each = 1e7;       // of a shard: about 0.1 ms of one core in f32
+constexpr double operations_an_element = 40;  // bringing it in and out; a shard stays in the L2
+constexpr double operations_to_share = 2e6;   // of a thread: less is not worth a barrier
 
-// A divisor of the extent is worth up to twice the size: no second primitive for a shorter end.
+// A divisor of the extent is worth half more: no second primitive for a shorter end.
 std::int64_t even_size(std::int64_t extent, std::int64_t least) {
-  for (std::int64_t each = least; each < 2 * least; ++each)
+  for (std::int64_t each = least; 2 * each < 3 * least; ++each)
     if (extent % each == 0) return each;
   return least;
 }
@@ -20,14 +21,15 @@ std::int64_t even_size(std::int64_t extent, std::int64_t least) {
 
 Shards cut(const ShardRequest& request) {
   const std::int64_t granules = (request.extent + request.granule - 1) / request.granule;
+  const double operations = request.operations + operations_an_element * request.elements;
   const auto wanted = static_cast<std::int64_t>(
-      std::clamp(request.operations / operations_each, 1.0, static_cast<double>(request.most)));
+      std::clamp(operations / operations_each, 1.0, static_cast<double>(request.most)));
   const std::int64_t count = std::min(wanted, granules);
   const std::int64_t each = even_size(granules, (granules + count - 1) / count) * request.granule;
   Shards shards{request.extent, std::min(each, request.extent), 1, 1, 1};
   shards.count = (request.extent + shards.each - 1) / shards.each;
   if (!request.deterministic && shards.count < request.threads) {
-    const double worth = std::clamp(request.operations / operations_to_share, 1.0, 1e6);
+    const double worth = std::clamp(operations / operations_to_share, 1.0, 1e6);
     const int threads = std::min(request.threads, static_cast<int>(worth));
     return {request.extent, request.extent, 1, threads, 1};
   }

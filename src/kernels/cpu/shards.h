@@ -12,6 +12,7 @@ struct ShardRequest {
   std::int64_t granule = 1;  // shards are multiples of it
   std::int64_t most = 32;    // shards
   double operations = 0;     // of the whole contraction, 2 for each multiply and add
+  double elements = 0;       // of the operands that are cut: each counts for some operations
   bool deterministic = false;
   int threads = 1;
 };

@@ -41,25 +41,35 @@ std::vector<Loop> loops_over(const View& from, const View& to) {
   return merged;
 }
 
-// One copy, cut into work items: the index of an item runs over the outer loops and over blocks of
-// the inner one.
+template <class T>
+void turn(const void* in, const Loop& inner, void* out, const Loop& across) {
+  for (std::int64_t j = 0; j < across.size; ++j)
+    for (std::int64_t i = 0; i < inner.size; ++i)
+      static_cast<T*>(out)[j * across.out_stride + i * inner.out_stride] =
+          static_cast<const T*>(in)[j * across.in_stride + i * inner.in_stride];
+}
+
+// One copy, cut into work items: blocks of two loops, the inner one and one across it, and the
+// index over the others.
 class Copy {
  public:
   Copy(const View& from, const void* in, const View& to, void* out)
       : from_(from.dtype), to_(to.dtype), in_(in), out_(out), loops_(loops_over(from, to)) {
     inner_ = loops_.back();
     loops_.pop_back();
-    if (inner_.in_stride > 1) take_across();
-    block_ = across_.size > 1 ? tile : elements_each;
-    blocks_ = (inner_.size + block_ - 1) / block_;
-    items_ = blocks_;
+    choose_across();
+    inner_block_ = std::min(turned_ ? tile : elements_each, inner_.size);
+    across_block_ = std::clamp<std::int64_t>(elements_each / inner_block_, 1, across_.size);
+    inner_blocks_ = (inner_.size + inner_block_ - 1) / inner_block_;
+    across_blocks_ = (across_.size + across_block_ - 1) / across_block_;
+    items_ = inner_blocks_ * across_blocks_;
     for (const Loop& loop : loops_) items_ *= loop.size;
   }
 
   std::int64_t run() const {
     std::atomic<std::int64_t> flushed = 0;
-    const std::int64_t each = std::min(block_, inner_.size) * across_.size;
-    parallel_for(items_, std::max<std::int64_t>(1, elements_each / each),
+    const std::int64_t grain = elements_each / (inner_block_ * across_block_);
+    parallel_for(items_, std::max<std::int64_t>(1, grain),
                  [&](std::int64_t begin, std::int64_t end) {
                    std::int64_t lost = 0;
                    for (std::int64_t item = begin; item < end; ++item) lost += run_item(item);
@@ -69,47 +79,57 @@ class Copy {
   }
 
  private:
-  // The loop along which the input is densest is walked together with the inner one, in tiles.
-  void take_across() {
-    auto densest = loops_.end();
+  // Walked with the inner loop: the one along which the input is densest, if that is denser than
+  // along the inner one (the copy turns tiles), else the next.
+  void choose_across() {
+    auto chosen = loops_.end();
     for (auto loop = loops_.begin(); loop != loops_.end(); ++loop)
       if (loop->in_stride > 0 && loop->in_stride < inner_.in_stride &&
-          (densest == loops_.end() || loop->in_stride < densest->in_stride))
-        densest = loop;
-    if (densest == loops_.end()) return;
-    across_ = *densest;
-    loops_.erase(densest);
+          (chosen == loops_.end() || loop->in_stride < chosen->in_stride))
+        chosen = loop;
+    turned_ = chosen != loops_.end();
+    if (!turned_ && !loops_.empty()) chosen = loops_.end() - 1;
+    if (chosen == loops_.end()) return;
+    across_ = *chosen;
+    loops_.erase(chosen);
   }
 
   std::int64_t run_item(std::int64_t item) const {
-    const std::int64_t begin = item % blocks_ * block_;
-    std::int64_t rest = item / blocks_;
-    std::int64_t in = begin * inner_.in_stride, out = begin * inner_.out_stride;
-    for (std::size_t i = loops_.size(); i-- > 0; rest /= loops_[i].size) {
-      in += rest % loops_[i].size * loops_[i].in_stride;
-      out += rest % loops_[i].size * loops_[i].out_stride;
+    const std::int64_t i = item % inner_blocks_ * inner_block_;
+    const std::int64_t j = item / inner_blocks_ % across_blocks_ * across_block_;
+    std::int64_t rest = item / inner_blocks_ / across_blocks_;
+    std::int64_t in = i * inner_.in_stride + j * across_.in_stride;
+    std::int64_t out = i * inner_.out_stride + j * across_.out_stride;
+    for (std::size_t k = loops_.size(); k-- > 0; rest /= loops_[k].size) {
+      in += rest % loops_[k].size * loops_[k].in_stride;
+      out += rest % loops_[k].size * loops_[k].out_stride;
     }
-    const std::int64_t count = std::min(block_, inner_.size - begin);
-    return across_.size > 1 ? copy_tiles(in, out, count) : copy_run(in, out, count);
+    const std::int64_t count = std::min(inner_block_, inner_.size - i);
+    const std::int64_t width = std::min(across_block_, across_.size - j);
+    return turned_ ? copy_tiles(in, out, count, width) : copy_runs(in, out, count, width);
   }
 
   const void* input(std::int64_t element) const { return at_offset(in_, from_, element); }
   void* output(std::int64_t element) const { return at_offset(out_, to_, element); }
 
-  std::int64_t copy_run(std::int64_t in, std::int64_t out, std::int64_t count) const {
+  std::int64_t copy_runs(std::int64_t in, std::int64_t out, std::int64_t count,
+                         std::int64_t width) const {
     std::int64_t lost = 0;
-    if (inner_.in_stride == 1 && inner_.out_stride == 1) {
-      if (from_ == to_) {
+    const bool dense = inner_.in_stride == 1 && inner_.out_stride == 1;
+    for (std::int64_t j = 0; j < width; ++j, in += across_.in_stride, out += across_.out_stride) {
+      if (dense && from_ == to_)
         std::memcpy(output(out), input(in), static_cast<std::size_t>(bytes_for(count, to_)));
-        return 0;
-      }
-      if (to_ == DType::f32)
-        return widen_row(from_, input(in), static_cast<float*>(output(out)), count), 0;
-      if (from_ == DType::f32) {
+      else if (dense && to_ == DType::f32)
+        widen_row(from_, input(in), static_cast<float*>(output(out)), count);
+      else if (dense && from_ == DType::f32)
         narrow_row(static_cast<const float*>(input(in)), to_, output(out), count, &lost);
-        return lost;
-      }
+      else
+        copy_run(in, out, count, lost);
     }
+    return lost;
+  }
+
+  void copy_run(std::int64_t in, std::int64_t out, std::int64_t count, std::int64_t& lost) const {
     alignas(64) std::array<float, run_length> buffer;
     for (std::int64_t i = 0; i < count; i += run_length) {
       const std::int64_t now = std::min(run_length, count - i);
@@ -117,27 +137,41 @@ class Copy {
       narrow_run(buffer.data(), to_, output(out + i * inner_.out_stride), inner_.out_stride, now,
                  &lost);
     }
+  }
+
+  std::int64_t copy_tiles(std::int64_t in, std::int64_t out, std::int64_t count,
+                          std::int64_t width) const {
+    std::int64_t lost = 0;
+    for (std::int64_t j = 0; j < width; j += tile) {
+      Loop inner = inner_, across = across_;
+      inner.size = count;
+      across.size = std::min(tile, width - j);
+      const std::int64_t tile_in = in + j * across.in_stride,
+                         tile_out = out + j * across.out_stride;
+      if (from_ == to_ && bits(to_) == 32)
+        turn<std::uint32_t>(input(tile_in), inner, output(tile_out), across);
+      else if (from_ == to_ && bits(to_) == 16)
+        turn<std::uint16_t>(input(tile_in), inner, output(tile_out), across);
+      else
+        lost += convert_tile(tile_in, tile_out, inner, across);
+    }
     return lost;
   }
 
-  // Reads runs along `across_`, turns the tile, writes runs along the inner loop.
-  std::int64_t copy_tiles(std::int64_t in, std::int64_t out, std::int64_t count) const {
+  // Reads runs along `across`, turns the tile, writes runs along `inner`.
+  std::int64_t convert_tile(std::int64_t in, std::int64_t out, const Loop& inner,
+                            const Loop& across) const {
     std::int64_t lost = 0;
     alignas(64) std::array<float, tile * tile> rows;
     alignas(64) std::array<float, tile> column;
-    for (std::int64_t begin = 0; begin < across_.size; begin += tile) {
-      const std::int64_t width = std::min(tile, across_.size - begin);
-      const std::int64_t first_in = in + begin * across_.in_stride;
-      const std::int64_t first_out = out + begin * across_.out_stride;
-      for (std::int64_t i = 0; i < count; ++i)
-        widen_run(from_, input(first_in + i * inner_.in_stride), across_.in_stride,
-                  rows.data() + i * tile, width);
-      for (std::int64_t j = 0; j < width; ++j) {
-        for (std::int64_t i = 0; i < count; ++i)
-          column[static_cast<std::size_t>(i)] = rows[static_cast<std::size_t>(i * tile + j)];
-        narrow_run(column.data(), to_, output(first_out + j * across_.out_stride),
-                   inner_.out_stride, count, &lost);
-      }
+    for (std::int64_t i = 0; i < inner.size; ++i)
+      widen_run(from_, input(in + i * inner.in_stride), across.in_stride, rows.data() + i * tile,
+                across.size);
+    for (std::int64_t j = 0; j < across.size; ++j) {
+      for (std::int64_t i = 0; i < inner.size; ++i)
+        column[static_cast<std::size_t>(i)] = rows[static_cast<std::size_t>(i * tile + j)];
+      narrow_run(column.data(), to_, output(out + j * across.out_stride), inner.out_stride,
+                 inner.size, &lost);
     }
     return lost;
   }
@@ -145,9 +179,11 @@ class Copy {
   DType from_, to_;
   const void* in_;
   void* out_;
-  std::vector<Loop> loops_;
+  std::vector<Loop> loops_;  // the others
   Loop inner_{}, across_{1, 0, 0};
-  std::int64_t block_ = 0, blocks_ = 0, items_ = 0;
+  bool turned_ = false;
+  std::int64_t inner_block_ = 0, across_block_ = 0, inner_blocks_ = 0, across_blocks_ = 0;
+  std::int64_t items_ = 0;
 };
 
 }  // namespace

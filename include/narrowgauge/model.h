@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network with its weights: trained, evaluated, saved, loaded, asked for predictions.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/data.h"
+#include "narrowgauge/network.h"
+#include "narrowgauge/optimizer.h"
+
+namespace narrowgauge {
+
+// Makes the network's inputs and layers, and returns the prediction.
+using BuildNetwork = std::function<Value(Network&)>;
+
+// Adds up over a Model and its Trainer; not for use from two threads at once. Two models may be
+// used in two threads.
+class NG_API Model {
+ public:
+  explicit Model(std::string name, BuildNetwork build, std::uint64_t seed = 1);
+  ~Model();
+  Model(Model&&) noexcept;
+
+  const std::string& name() const;
+  Graph graph(Mode mode) const;  // f32, with the symbol N for the batch
+
+  // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
+  Tensor predict(const Tensor& input);
+  // From now on predict() and Trainer::evaluate() compute in `narrow` where the ops allow it.
+  void set_precision(std::optional<MixedPrecision> precision);
+
+  // Parameters and running statistics as safetensors. Throws DataError for a file that is damaged
+  // or does not fit: nothing is changed then.
+  void save(const std::string& path) const;
+  void load(const std::string& path);
+  std::vector<std::string> state_names() const;
+  Tensor state(std::string_view name) const;  // a copy
+  void set_state(std::string_view name, const Tensor& value);
+  std::string sha256() const;  // of all parameters and running statistics
+
+  struct Implementation;
+  Implementation& implementation() { return *implementation_; }
+  const Implementation& implementation() const { return *implementation_; }
+
+ private:
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// Built-in networks: "mlp", "lenet", "resnet20". Throws ModelError for other names.
+struct NG_API ImageShape {
+  std::int64_t channels = 1, height = 28, width = 28;
+};
+NG_API std::vector<std::string> model_names();
+NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes);
+
+enum class StepReason : std::uint8_t {
+  applied,
+  overflow,        // a scaled gradient was not finite: skipped, the scale goes down
+  loss_not_finite  // NaN or infinity before any scaling: skipped, the scale stays
+};
+
+struct NG_API StepResult {
+  StepReason reason = StepReason::applied;
+  double loss = 0, scale = 1, norm = 0, learning_rate = 0;
+  bool applied() const { return reason == StepReason::applied; }
+};
+
+struct NG_API Evaluation {
+  double loss = 0, accuracy = 0;  // accuracy: share of right classes; 0 where labels are no classes
+  std::int64_t samples = 0;
+};
+
+struct NG_API TrainerOptions {
+  std::uint64_t seed = 1;
+  bool deterministic = false;                       // the same bits for any number of threads
+  int threads = 0;                                  // 0: all
+  std::optional<std::string> plan_file{};           // a precision plan instead of the policy's
+  std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
+};
+
+// What fit() tells while it runs. Return false to stop after this step.
+struct NG_API Progress {
+  std::int64_t epoch = 0, epochs = 0;
+  std::int64_t batch = 0, batches = 0;  // within the epoch, after this step
+  double samples_per_second = 0;
+  double mean_loss = 0;  // over the epoch so far
+  std::int64_t skipped_steps = 0;
+  StepResult last;
+  bool epoch_done = false;
+  std::optional<Evaluation> evaluation;  // at the end of an epoch, where a test source was given
+};
+using ProgressCallback = std::function<bool(const Progress&)>;
+
+struct NG_API FitOptions {
+  std::int64_t epochs = 1, batch = 128;
+  bool evaluate_each_epoch = true;
+};
+
+struct NG_API FitResult {
+  double first_loss = 0, final_loss = 0;  // of the first step; mean over the last epoch
+  double samples_per_second = 0;          // training only
+  std::int64_t steps = 0, skipped_steps = 0;
+  Evaluation test;
+  bool stopped = false;  // by the callback
+};
+
+struct NG_API FlushReport {
+  std::int64_t flushed = 0, elements = 0;  // of f16 gradients: made zero by rounding, and all
+  std::string first;                       // the first value, in backward order, that lost some
+  std::int64_t first_flushed = 0, first_elements = 0;
+};
+
+class NG_API Trainer {
+ public:
+  // Compiles on the first step, when the batch size is known. Throws UsageError when mixed
+  // precision was asked for and nothing would become narrow.
+  Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options = {});
+  ~Trainer();
+  Trainer(Trainer&&) noexcept;
+
+  // One step on the tensors of a batch: the network's inputs, then the loss's.
+  StepResult step(std::span<const Tensor> batch);
+  Evaluation evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch = 256);
+  // Throws DivergedError when the loss is not finite for several steps in a row.
+  FitResult fit(const std::shared_ptr<DataSource>& training,
+                const std::shared_ptr<DataSource>& test, const FitOptions& options,
+                const ProgressCallback& progress = {});
+
+  const PrecisionPlan& plan() const;
+  Graph graph() const;  // the training graph in f32, before precision
+  std::int64_t applied_steps() const;
+  std::int64_t skipped_steps() const;
+  std::int64_t activation_bytes() const;  // most bytes of values alive at once; 0 before a step
+  FlushReport flushed() const;
+  struct KernelChoice {
+    std::string node, op, implementation;
+    double milliseconds = 0, flops = 0;
+    std::int64_t bytes = 0;
+  };
+  void enable_profile();
+  std::vector<KernelChoice> kernels() const;
+
+  // model.safetensors and state.safetensors in the folder, each whole or not at all. resume()
+  // goes on as if never stopped; throws DataError for a checkpoint of another model, optimizer or
+  // precision.
+  void save(const std::string& folder) const;
+  void resume(const std::string& folder);
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole public interface.
+#pragma once
+
+#include "narrowgauge/data.h"
+#include "narrowgauge/log.h"
+#include "narrowgauge/model.h"
+#include "narrowgauge/network.h"
+#include "narrowgauge/optimizer.h"
+#include "narrowgauge/precision.h"

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a network is trained: update rule, learning rate, clipping, precision and loss scale.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "narrowgauge/export.h"
+#include "narrowgauge/precision.h"
+
+namespace narrowgauge {
+
+// The learning rate as a function of the steps that were applied; skipped steps do not count.
+struct NG_API Schedule {
+  enum class Kind : std::uint8_t { constant, step, cosine };
+  Kind kind = Kind::constant;
+  std::int64_t warmup_steps = 0;  // linear from 0
+  std::int64_t total_steps = 0;   // cosine: reaches `minimum` here
+  std::int64_t step_every = 0;    // step: times `factor` every so many steps
+  double factor = 0.1;
+  double minimum = 0;  // as a share of the base rate
+};
+NG_API Schedule::Kind parse_schedule(std::string_view name);  // throws UsageError
+
+// f16 gradients are scaled so that small ones do not vanish; bf16 has f32's range and needs none.
+struct NG_API LossScale {
+  // automatic: dynamic for f16, off otherwise.
+  enum class Kind : std::uint8_t { automatic, dynamic, fixed, off };
+  Kind kind = Kind::automatic;
+  double initial = 65536;  // also the value of a fixed scale
+  double growth = 2, backoff = 0.5;
+  std::int64_t growth_interval = 2000;
+  double minimum = 1, maximum = 16777216;
+};
+// "dynamic", "off", or the number of a fixed scale; throws UsageError.
+NG_API LossScale parse_loss_scale(std::string_view text);
+
+struct NG_API Optimizer {
+  enum class Kind : std::uint8_t { sgd, adam, adamw };
+  Kind kind = Kind::sgd;
+  double learning_rate = 0.01;
+  double momentum = 0;
+  bool nesterov = false;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;  // adamw: decoupled; others: added to the gradient
+  double clip_norm = 0;     // > 0: gradients are scaled down to this norm
+  Schedule schedule{};
+  std::optional<MixedPrecision> mixed_precision{};
+  LossScale loss_scale{};
+};
+
+NG_API Optimizer sgd(double learning_rate, double momentum = 0.9, bool nesterov = false);
+NG_API Optimizer adam(double learning_rate = 1e-3);
+NG_API Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01);
+// "sgd", "adam" or "adamw" with its usual numbers; throws UsageError.
+NG_API Optimizer parse_optimizer(std::string_view name);
+
+// From now on the network trains in `narrow` where its ops allow it: f32 master weights, and for
+// f16 a dynamic loss scale. Throws UsageError for other formats than f16 and bf16.
+NG_API void enable_mixed_precision(Optimizer& optimizer, DType narrow = DType::f16);
+
+// NARROWGAUGE_AUTO_MIXED_PRECISION=1|f16|bf16 switches it on where the program did not: 1 is f16.
+NG_API void enable_mixed_precision_from_environment(Optimizer& optimizer);
+
+}  // namespace narrowgauge

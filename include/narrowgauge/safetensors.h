@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of named tensors in the safetensors format, which other frameworks read and write too.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/export.h"
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+struct NG_API NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+struct NG_API TensorFile {
+  std::vector<NamedTensor> tensors;
+  std::map<std::string, std::string> metadata;  // the format's "__metadata__"
+
+  const Tensor* find(std::string_view name) const;  // nullptr if there is none
+};
+
+// The tensors in the order of their bytes. Every rule of the format is checked; throws DataError
+// naming the file, what was expected and found. U16, U32, U64 and formats of less than a byte have
+// no counterpart here and are refused.
+NG_API TensorFile read_safetensors(const std::string& path);
+
+// Replaces the file as a whole: at every moment the path holds the old content or the new. Equal
+// content gives equal bytes, whatever the order of the tensors. Throws UsageError for a name that
+// is empty, double or reserved, or is not UTF-8, and for i4, u4 and b1; DataError if it cannot be
+// written.
+NG_API void write_safetensors(const std::string& path, const TensorFile& content);
+
+}  // namespace narrowgauge

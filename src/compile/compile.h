@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a graph to a plan.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "compile/plan.h"
+#include "passes/assign_layout.h"
+
+namespace narrowgauge {
+
+struct CompileOptions {
+  Binding binding{};
+  bool deterministic = false;
+  bool fuse = true;
+  bool keep_names = false;  // no merging or folding: every node of the graph stays visible
+  Layout layout = Layout::channels_last;
+  // Called with the text of each pass's effect: "== name (ms)" and a diff, or "(unchanged)".
+  std::function<void(const std::string&)> trace{};
+};
+
+// Runs the passes in the order of pipeline.cpp, verifying after each.
+Graph run_pipeline(const Graph& graph, const CompileOptions& options);
+
+// The whole way. Throws UsageError where shapes are not bound or no kernel takes a node.
+Plan compile(const Graph& graph, const CompileOptions& options);
+
+// Kernels and memory for a graph that has been through the pipeline.
+Plan make_plan(Graph graph, const CompileOptions& options);
+
+}  // namespace narrowgauge

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The story of compilation, in order.
+#include <chrono>
+#include <set>
+#include <sstream>
+
+#include "compile/compile.h"
+#include "passes/bind_shapes.h"
+#include "passes/fold_constants.h"
+#include "passes/fuse_elementwise.h"
+#include "passes/hoist_derived_state.h"
+#include "passes/merge_duplicates.h"
+#include "passes/remove_dead_code.h"
+
+namespace narrowgauge {
+
+namespace {
+
+struct Pass {
+  std::string_view name;
+  Stage stage;  // the graph is legal for it afterwards
+  std::function<Graph(const Graph&)> run;
+};
+
+std::vector<Pass> pipeline(const CompileOptions& options) {
+  std::vector<Pass> passes{{"bind_shapes", Stage::precise, [&](const Graph& graph) {
+                              return bind_shapes(graph, options.binding);
+                            }}};
+  if (!options.keep_names) {
+    passes.push_back({"fold_constants", Stage::precise, fold_constants});
+    passes.push_back({"merge_duplicates", Stage::precise, merge_duplicates});
+  }
+  passes.push_back({"hoist_derived_state", Stage::precise, hoist_derived_state});
+  passes.push_back({"remove_dead_code", Stage::precise, remove_dead_code});
+  passes.push_back({"assign_layout", Stage::laid_out,
+                    [&](const Graph& graph) { return assign_layout(graph, options.layout); }});
+  if (options.fuse) passes.push_back({"fuse_elementwise", Stage::laid_out, fuse_elementwise});
+  return passes;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+// Lines that went and lines that came, in order; a node is one line, so this reads as a diff.
+std::string difference(const std::string& before, const std::string& after) {
+  const auto old_lines = lines_of(before), new_lines = lines_of(after);
+  const std::set<std::string> old_set(old_lines.begin(), old_lines.end());
+  const std::set<std::string> new_set(new_lines.begin(), new_lines.end());
+  std::string out;
+  for (const std::string& line : old_lines)
+    if (!new_set.contains(line)) out += "-" + line + '\n';
+  for (const std::string& line : new_lines)
+    if (!old_set.contains(line)) out += "+" + line + '\n';
+  return out;
+}
+
+}  // namespace
+
+Graph run_pipeline(const Graph& graph, const CompileOptions& options) {
+  Graph current = graph;
+  for (const Pass& pass : pipeline(options)) {
+    const auto start = std::chrono::steady_clock::now();
+    Graph next = pass.run(current);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    verify(next, pass.stage);
+    if (options.trace) {
+      const std::string diff = difference(print(current), print(next));
+      options.trace(concat("== ", pass.name, " (", static_cast<std::int64_t>(time.count()),
+                           " ms)\n", diff.empty() ? "(unchanged)\n" : diff));
+    }
+    current = std::move(next);
+  }
+  return current;
+}
+
+Plan compile(const Graph& graph, const CompileOptions& options) {
+  return make_plan(run_pipeline(graph, options), options);
+}
+
+}  // namespace narrowgauge

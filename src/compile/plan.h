@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left of a graph when everything is decided: kernels in order, each with the places of its
+// operands. A plan is for bound shapes, one machine and one number of threads or any.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// Where a value lies. `index` counts inputs, states or constants of the plan; an arena offset is in
+// bytes.
+struct Location {
+  enum class Kind : std::uint8_t { none, arena, input, state, constant };
+  Kind kind = Kind::none;
+  std::int64_t index = 0;
+  bool operator==(const Location&) const = default;
+};
+
+struct PlanOutput {
+  Location location;
+  std::string value;  // name of the value of the graph
+  TensorType type;
+  bool counts_flushed = false;  // an f16 gradient
+};
+
+struct PlanStep {
+  std::string node, op, implementation;
+  std::vector<Location> inputs;
+  std::vector<PlanOutput> outputs;
+  std::int64_t workspace = 0;  // arena offset
+  std::int64_t workspace_bytes = 0;
+  std::function<void(const KernelCall&)> run;
+  double flops = 0;
+  std::int64_t bytes = 0;  // of operands read and written
+};
+
+struct PlanState {
+  State state;
+  std::int64_t bytes = 0;
+  Location next;     // copied to the state after the last step; none: in place or unchanged
+  Location staging;  // first copied here, when `next` is another state's memory
+  bool changes = false;
+};
+
+struct Plan {
+  Graph graph;
+  std::vector<PlanStep> steps;
+  std::vector<TensorType> inputs;
+  std::vector<std::string> input_names;
+  std::vector<PlanState> states;
+  std::vector<Tensor> constants;
+  std::vector<PlanOutput> outputs;  // of the graph; `value` is the output's name
+  std::int64_t arena_bytes = 0;     // values, workspaces and alignment, as planned
+  std::int64_t value_bytes = 0;     // most bytes of values alive at once, without workspaces
+  std::vector<std::string> notes;   // how this machine keeps contracts, and what it declined
+};
+
+}  // namespace narrowgauge

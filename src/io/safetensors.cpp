@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout: header length (u64, little-endian), the header as JSON, then the tensors' bytes.
+#include "narrowgauge/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "io/atomic_file.h"
+#include "io/input_file.h"
+#include "io/safetensors_header.h"
+
+namespace narrowgauge {
+
+static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+constexpr std::int64_t length_bytes = 8;
+
+SafetensorsHeader read_header(InputFile& file) {
+  const std::int64_t size = file.largest_size();
+  std::array<std::byte, length_bytes> raw{};
+  const std::size_t got = file.read(raw);
+  require<DataError>(got == raw.size(), file.path(), ": expected at least ", length_bytes,
+                     " bytes, found ", got);
+  const auto length = std::bit_cast<std::uint64_t>(raw);
+  require<DataError>(length <= largest_safetensors_header, file.path(),
+                     ": expected a header of at most ", largest_safetensors_header,
+                     " bytes, found ", length);
+  const std::int64_t data_bytes = size - length_bytes - static_cast<std::int64_t>(length);
+  require<DataError>(data_bytes >= 0, file.path(), ": expected a header of ", length,
+                     " bytes, found ", size - length_bytes);
+  std::string json(length, '\0');
+  const std::size_t header_got = file.read(std::as_writable_bytes(std::span(json)));
+  require<DataError>(header_got == length, file.path(), ": expected a header of ", length,
+                     " bytes, found ", header_got);
+  return parse_safetensors_header(file.path(), json, data_bytes);
+}
+
+Tensor read_tensor(InputFile& file, const SafetensorsEntry& entry) {
+  Tensor tensor(entry.dtype, entry.dims);
+  const std::span<std::byte> bytes(tensor.data(), static_cast<std::size_t>(tensor.bytes()));
+  const std::size_t got = file.read(bytes);
+  require<DataError>(got == bytes.size(), file.path(), ": tensor ", entry.name, ": expected ",
+                     bytes.size(), " bytes, found ", got);
+  if (entry.dtype == DType::boolean)  // any other byte read as bool is undefined behaviour
+    for (const std::byte b : bytes)
+      require<DataError>(b <= std::byte{1}, file.path(), ": tensor ", entry.name,
+                         ": expected 0 or 1 as bool, found ", std::to_integer<int>(b));
+  return tensor;
+}
+
+// By dtype and name, as the reference does.
+std::vector<const NamedTensor*> in_file_order(const std::vector<NamedTensor>& tensors) {
+  std::vector<const NamedTensor*> order;
+  std::set<std::string_view> names;
+  for (const NamedTensor& tensor : tensors) {
+    require(!tensor.name.empty() && tensor.name != safetensors_metadata_key, "safetensors: \"",
+            tensor.name, "\" cannot be a tensor's name");
+    require(names.insert(tensor.name).second, "safetensors: expected different names, got ",
+            tensor.name, " twice");
+    order.push_back(&tensor);
+  }
+  std::ranges::sort(order, {}, [](const NamedTensor* tensor) {
+    return std::pair(safetensors_place(tensor->tensor.dtype()), std::string_view(tensor->name));
+  });
+  return order;
+}
+
+}  // namespace
+
+const Tensor* TensorFile::find(std::string_view name) const {
+  const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+  return found == tensors.end() ? nullptr : &found->tensor;
+}
+
+TensorFile read_safetensors(const std::string& path) {
+  const std::unique_ptr<InputFile> file = open_file(path);
+  SafetensorsHeader header = read_header(*file);
+  TensorFile content;
+  content.metadata = std::move(header.metadata);
+  for (const SafetensorsEntry& entry : header.entries)
+    content.tensors.push_back({entry.name, read_tensor(*file, entry)});
+  return content;
+}
+
+void write_safetensors(const std::string& path, const TensorFile& content) {
+  const std::vector<const NamedTensor*> order = in_file_order(content.tensors);
+  SafetensorsHeader header{.entries = {}, .metadata = content.metadata};
+  std::int64_t end = 0;
+  for (const NamedTensor* tensor : order) {
+    const std::int64_t begin = end;
+    end += tensor->tensor.bytes();
+    header.entries.push_back(
+        {tensor->name, tensor->tensor.dtype(), tensor->tensor.dims(), begin, end});
+  }
+  const std::string json = format_safetensors_header(header);
+  require(static_cast<std::int64_t>(json.size()) <= largest_safetensors_header, path,
+          ": the header would be ", json.size(), " bytes, more than ", largest_safetensors_header);
+  AtomicFile file(path);
+  const auto length =
+      std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{json.size()});
+  file.write(length);
+  file.write(json);
+  for (const NamedTensor* tensor : order)
+    file.write({tensor->tensor.data(), static_cast<std::size_t>(tensor->tensor.bytes())});
+  file.commit();
+}
+
+}  // namespace narrowgauge

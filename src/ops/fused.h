@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of ops run as one kernel. The body is a closed graph of f32 values (f64 in f64 graphs);
+// narrow inputs are widened when read, outputs rounded once when stored.
+#pragma once
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+struct Fused {
+  static constexpr OpInfo info{.name = "Fused",
+                               .domain = "ng",
+                               .inputs = "x*:any",
+                               .outputs = "y*:any",
+                               .stage = Stage::fused};
+  Region body;
+  std::string dtypes;  // of the outputs as stored: "f16,f32"
+  static void attributes(auto& self, auto&& visit) {
+    visit("dtypes", self.dtypes);
+    visit("body", self.body);
+  }
+  TensorTypes infer(const Inference& in) const;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Fused>> samples();
+};
+
+// The dtype of values inside a body that stand for values of this dtype outside.
+DType inside_dtype(DType outside);
+
+}  // namespace narrowgauge

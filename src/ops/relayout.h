@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same logical value in another storage. Only the layout pass makes it.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// The storage it makes is that of its output.
+struct Relayout {
+  static constexpr OpInfo info{.name = "Relayout",
+                               .domain = "ng",
+                               .inputs = "x:T",
+                               .outputs = "y:T",
+                               .precision = clear,
+                               .stage = Stage::laid_out};
+  static void attributes(auto&, auto&&) {}
+  TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Relayout>> samples() { return {{{}, {sample("f32[2,3,4,5]")}}}; }
+};
+
+}  // namespace narrowgauge

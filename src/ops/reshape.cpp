@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reshape.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/broadcast_gradient.h"
+#include "ops/elementwise.h"
+#include "ops/reference.h"
+#include "ops/strip_program.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+TensorTypes ReshapeTo::infer(const Inference& in) const {
+  require(element_count(in.shape(0)) == element_count(shape), "ReshapeTo: ", in.type(0), " has ",
+          element_count(in.shape(0)), " elements, ", shape, " has ", element_count(shape));
+  return {{in.dtype(0), shape}};
+}
+
+Values ReshapeTo::gradient(Gradient& g) const {
+  return {g.add(ReshapeTo{g.shape(g.input(0))}, {g.output_gradient()})};
+}
+
+TensorTypes ExpandTo::infer(const Inference& in) const {
+  require(broadcast_shapes("ExpandTo", in.shape(0), shape) == shape, "ExpandTo: ", in.type(0),
+          " does not broadcast to ", shape);
+  return {{in.dtype(0), shape}};
+}
+
+Values ExpandTo::gradient(Gradient& g) const {
+  return {reduce_to(g, g.output_gradient(), g.input(0))};
+}
+
+namespace {
+
+Offer offer_view(const Request& request) {
+  const Operand& x = request.inputs[0];
+  const Operand& y = request.outputs[0];
+  if (!x.storage.is_plain() || !y.storage.is_plain())
+    return Offer::decline("only plain storage can be seen with another shape");
+  if (x.strides != dense_strides(x.dims) || y.strides != dense_strides(y.dims))
+    return Offer::decline("a slice cannot be seen with another shape");
+  Offer offer;
+  offer.implementation = "view";
+  offer.aliases = {{0, 0}};
+  offer.run = [](const KernelCall&) {};
+  return offer;
+}
+
+Offer offer_copy_in_order(const Request& request) {
+  return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
+    for (std::int64_t i = 0; i < out[0].size(); ++i) out[0].copy(i, in[0], i);
+  });
+}
+
+constexpr Kernel view_list[] = {{"view", offer_view}, {"reference", offer_copy_in_order}};
+
+Offer offer_expand_strips(const Request& request) {
+  StripProgram program;
+  program.input_count = 1;
+  program.outputs = {0};
+  return offer_strip_program(request, std::move(program));
+}
+
+std::int64_t source_index(const Dims& to, const Dims& from, std::int64_t index) {
+  std::int64_t source = 0, stride = 1;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const std::int64_t position = index % to[to.size() - 1 - i];
+    index /= to[to.size() - 1 - i];
+    if (i >= from.size()) break;
+    const std::int64_t dim = from[from.size() - 1 - i];
+    if (dim != 1) source += position * stride;
+    stride *= dim;
+  }
+  return source;
+}
+
+Offer offer_expand_reference(const Request& request) {
+  return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
+    for (std::int64_t i = 0; i < out[0].size(); ++i)
+      out[0].copy(i, in[0], source_index(out[0].dims(), in[0].dims(), i));
+  });
+}
+
+constexpr Kernel expand_list[] = {{"strips", offer_expand_strips},
+                                  {"reference", offer_expand_reference}};
+
+}  // namespace
+
+std::vector<Sample<ReshapeTo>> ReshapeTo::samples() {
+  return {Sample<ReshapeTo>{{{3, 4}}, {sample("f32[2,6]")}},
+          Sample<ReshapeTo>{{}, {sample("f32[1,1]")}}};
+}
+
+std::vector<Sample<ExpandTo>> ExpandTo::samples() {
+  return {Sample<ExpandTo>{{{3, 4}}, {sample("f32[3,1]")}},
+          Sample<ExpandTo>{{{2, 3, 5}}, {sample("f32[]")}}};
+}
+
+std::span<const Kernel> view_kernels() { return view_list; }
+std::span<const Kernel> ReshapeTo::kernels() { return view_list; }
+std::span<const Kernel> ExpandTo::kernels() { return expand_list; }
+
+}  // namespace narrowgauge
+
+NG_OPS(reshape, narrowgauge::ReshapeTo, narrowgauge::ExpandTo)

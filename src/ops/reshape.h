@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reshape and broadcast to a shape that stands in the op: its dimensions may be symbols.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// x with another shape of as many elements.
+struct ReshapeTo {
+  static constexpr OpInfo info{.name = "ReshapeTo",
+                               .domain = "ng",
+                               .inputs = "x:T~",
+                               .outputs = "y:T~",
+                               .precision = clear,
+                               .fusion = Fusion::view};
+  Shape shape;
+  static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<ReshapeTo>> samples();
+};
+
+// x repeated along axes of size 1 and along new leading axes.
+struct ExpandTo {
+  static constexpr OpInfo info{
+      .name = "ExpandTo", .domain = "ng", .inputs = "x:T~", .outputs = "y:T~", .precision = clear};
+  Shape shape;
+  static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<ExpandTo>> samples();
+};
+
+// Kernels that pass their only input on as it lies in memory: for views of plain operands.
+std::span<const Kernel> view_kernels();
+
+}  // namespace narrowgauge

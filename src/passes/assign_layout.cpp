@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/assign_layout.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ops/relayout.h"
+#include "passes/operands.h"
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+namespace {
+
+class LayoutAssigner {
+ public:
+  LayoutAssigner(const Graph& graph, Layout layout, bool everywhere)
+      : graph_(graph), layout_(layout), everywhere_(everywhere), rebuild_(graph) {}
+
+  Graph run() {
+    choose_nodes();
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) place(i);
+    // What leaves the graph, and what states hold, lies plain.
+    for (const State& state : graph_.states()) restore(state.next);
+    for (const GraphOutput& output : graph_.outputs()) restore(output.value);
+    return rebuild_.finish();
+  }
+
+ private:
+  static bool is_source(const Node& node) {
+    return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
+  }
+
+  // Operands whose rank is that of the node's first activation take the layout; others lie plain.
+  bool takes_layout(const Port& port, const TensorType& type, std::size_t rank) const {
+    return !port.plain && type.shape.size() == rank && rank >= 3 && rank <= 5 &&
+           is_floating(type.dtype);
+  }
+
+  std::size_t activation_rank(const Node& node) const {
+    for (std::size_t o = 0; o < node.outputs.size(); ++o)
+      if (!node.op->output_port(static_cast<int>(o)).plain &&
+          node.outputs[o].type.shape.size() >= 3)
+        return node.outputs[o].type.shape.size();
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (!node.inputs[k].is_absent() && !node.op->input_port(static_cast<int>(k)).plain &&
+          graph_.type(node.inputs[k]).shape.size() >= 3)
+        return graph_.type(node.inputs[k]).shape.size();
+    return 0;
+  }
+
+  Storage storage_for(std::size_t rank) const {
+    const auto axes = static_cast<std::int64_t>(rank);
+    return layout_ == Layout::channels_last ? Storage::channels_last(axes)
+                                            : Storage::channels_blocked(axes, 16);
+  }
+
+  void set_storage(Operand& operand, const Storage& storage) const {
+    operand.storage = storage;
+    operand.strides.clear();
+    if (storage.blocks.empty()) operand.strides = strides_of(operand.dims, storage);
+  }
+
+  bool is_accepted(int index, std::size_t rank) const {
+    const Node& node = graph_.node(index);
+    std::vector<Operand> inputs = input_operands(graph_, node);
+    std::vector<Operand> outputs = output_operands(graph_, index);
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k].present &&
+          takes_layout(node.op->input_port(static_cast<int>(k)), graph_.type(node.inputs[k]), rank))
+        set_storage(inputs[k], storage_for(rank));
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      if (takes_layout(node.op->output_port(static_cast<int>(o)), node.outputs[o].type, rank))
+        set_storage(outputs[o], storage_for(rank));
+    const Request request{*node.op, node.attributes, inputs, outputs, node.math, node.name};
+    const auto kernels = node.op->kernels();
+    const std::size_t asked = everywhere_ ? kernels.size() : kernels.size() - 1;
+    return std::any_of(
+        kernels.begin(), kernels.begin() + static_cast<std::ptrdiff_t>(asked),
+        [&](const Kernel& kernel) { return static_cast<bool>(kernel.offer(request)); });
+  }
+
+  // Contractions that take the layout, and what is connected to them through nodes that do.
+  void choose_nodes() {
+    const std::size_t count = graph_.nodes().size();
+    rank_.resize(count);
+    chosen_.resize(count);
+    std::vector<int> open;
+    std::vector<bool> capable(count);
+    for (int i = 0; i < static_cast<int>(count); ++i) {
+      const Node& node = graph_.node(i);
+      const auto at = static_cast<std::size_t>(i);
+      rank_[at] = is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
+      capable[at] = rank_[at] > 0 && is_accepted(i, rank_[at]);
+      const bool seed = everywhere_ || node.op->info.fusion == Fusion::contraction;
+      if (capable[at] && seed) open.push_back(i);
+    }
+    const auto readers = readers_of(graph_);
+    while (!open.empty()) {
+      const int i = open.back();
+      open.pop_back();
+      if (chosen_[static_cast<std::size_t>(i)]) continue;
+      chosen_[static_cast<std::size_t>(i)] = true;
+      for (const int next : neighbours(i, readers))
+        if (capable[static_cast<std::size_t>(next)] && !chosen_[static_cast<std::size_t>(next)])
+          open.push_back(next);
+    }
+  }
+
+  std::vector<int> neighbours(int index,
+                              const std::vector<std::vector<std::vector<int>>>& readers) const {
+    std::vector<int> found;
+    const std::size_t rank = rank_[static_cast<std::size_t>(index)];
+    for (const Value& value : graph_.node(index).inputs)
+      if (!value.is_absent() && graph_.type(value).shape.size() == rank)
+        found.push_back(value.node);
+    for (std::size_t o = 0; o < readers[static_cast<std::size_t>(index)].size(); ++o)
+      if (graph_.node(index).outputs[o].type.shape.size() == rank)
+        for (const int reader : readers[static_cast<std::size_t>(index)][o])
+          found.push_back(reader);
+    return found;
+  }
+
+  // The value in the wanted storage, through one Relayout shared by all who want it so.
+  Value in_storage(Value old, const Storage& wanted) {
+    const Value now = rebuild_.mapped(old);
+    if (rebuild_.graph().info(now).storage == wanted) return now;
+    auto& made = relayouts_[{now, concat(wanted)}];
+    if (made.is_absent()) {
+      const std::string name = graph_.value_name(old) + ".relayout";
+      made = rebuild_.graph().add(Relayout{}, {now},
+                                  {.name = rebuild_.graph().unique_name(name),
+                                   .origin = graph_.producer(old).full_name(),
+                                   .storages = {wanted}});
+    }
+    return made;
+  }
+
+  void place(int index) {
+    const Node& node = graph_.node(index);
+    const std::size_t rank =
+        chosen_[static_cast<std::size_t>(index)] ? rank_[static_cast<std::size_t>(index)] : 0;
+    Values inputs;
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      const Value value = node.inputs[k];
+      const bool moved =
+          rank > 0 && !value.is_absent() &&
+          takes_layout(node.op->input_port(static_cast<int>(k)), graph_.type(value), rank);
+      inputs.push_back(
+          value.is_absent() ? absent : in_storage(value, moved ? storage_for(rank) : Storage{}));
+    }
+    if (rank == 0) {
+      rebuild_.copy(index, node.attributes, inputs);
+      return;
+    }
+    NodeOptions options = rebuild_.options_of(index);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o)
+      if (takes_layout(node.op->output_port(static_cast<int>(o)), node.outputs[o].type, rank))
+        options.storages[o] = storage_for(rank);
+    const Value made = rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options));
+    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
+      rebuild_.map({index, o}, {made.node, o});
+  }
+
+  void restore(Value old) {
+    const Value plain = in_storage(old, Storage{});
+    rebuild_.map(old, plain);
+  }
+
+  const Graph& graph_;
+  Layout layout_;
+  bool everywhere_;
+  Rebuild rebuild_;
+  std::vector<std::size_t> rank_;
+  std::vector<bool> chosen_;
+  std::map<std::pair<Value, std::string>, Value> relayouts_;
+};
+
+}  // namespace
+
+Graph assign_layout(const Graph& graph, Layout layout, bool everywhere) {
+  if (layout == Layout::plain) return graph;
+  return LayoutAssigner(graph, layout, everywhere).run();
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/bind_shapes.h"
+
+#include "ir/attributes.h"
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+Graph bind_shapes(const Graph& graph, const Binding& binding) {
+  Rebuild rebuild(graph);
+  const RegionChange bind_region = [&](const Region& region) {
+    return std::make_shared<const Graph>(bind_shapes(*region, binding));
+  };
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const Node& node = graph.node(i);
+    rebuild.copy(i, bind_attributes(*node.op, node.attributes, binding, bind_region),
+                 rebuild.mapped(node.inputs));
+    const int made = rebuild.mapped(Value{i, 0}).node;
+    for (const ValueInfo& output : rebuild.graph().node(made).outputs)
+      require(is_known(output.type.shape), "graph ", graph.name(), ": node '", node.full_name(),
+              "' has the shape ", output.type.shape, ", whose symbols are not all bound");
+  }
+  return rebuild.finish();
+}
+
+}  // namespace narrowgauge

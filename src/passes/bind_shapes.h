@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replaces the symbols of all shapes by numbers: a plan is for bound shapes.
+#pragma once
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// Throws UsageError naming a symbol that is left unbound.
+Graph bind_shapes(const Graph& graph, const Binding& binding);
+
+}  // namespace narrowgauge

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/differentiate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ops/arithmetic.h"
+#include "ops/reshape.h"
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+namespace {
+
+class Differentiator {
+ public:
+  Differentiator(Graph& graph, std::span<const Value> with_respect_to)
+      : graph_(graph), forward_nodes_(static_cast<int>(graph.nodes().size())) {
+    mark_dependents(with_respect_to);
+  }
+
+  void seed(Value output, Value gradient) {
+    require(graph_.type(output) == graph_.type(gradient), "gradient: the seed of '",
+            graph_.value_name(output), "' must be ", graph_.type(output), ", got ",
+            graph_.type(gradient));
+    if (depends(output)) contribute(output, gradient);
+  }
+
+  void run() {
+    for (int i = forward_nodes_ - 1; i >= 0; --i) visit(i);
+    graph_.set_scope("", "");
+  }
+
+  // The sum of what has flowed to a value; absent when nothing has.
+  Value total(Value value) {
+    const auto found = contributions_.find(value);
+    if (found == contributions_.end()) return absent;
+    Values& parts = found->second;
+    while (parts.size() > 1) {
+      graph_.set_scope(graph_.producer(value).name + ".gradient/",
+                       graph_.producer(value).full_name());
+      parts[0] = graph_.add(Add{}, {parts[0], parts[1]});
+      parts.erase(parts.begin() + 1);
+    }
+    return parts[0];
+  }
+
+ private:
+  // Which values change when the wanted ones do.
+  void mark_dependents(std::span<const Value> with_respect_to) {
+    depends_.resize(static_cast<std::size_t>(forward_nodes_));
+    wanted_.assign(with_respect_to.begin(), with_respect_to.end());
+    for (int i = 0; i < forward_nodes_; ++i) {
+      const Node& node = graph_.node(i);
+      for (int k = 0; k < static_cast<int>(node.inputs.size()); ++k)
+        if (flows(node, k)) depends_[static_cast<std::size_t>(i)] = true;
+    }
+  }
+
+  bool depends(Value value) const {
+    if (value.node >= forward_nodes_) return false;
+    return depends_[static_cast<std::size_t>(value.node)] ||
+           std::find(wanted_.begin(), wanted_.end(), value) != wanted_.end();
+  }
+
+  bool flows(const Node& node, int input) const {
+    const Value value = node.inputs[static_cast<std::size_t>(input)];
+    return !value.is_absent() && node.op->input_port(input).differentiable &&
+           is_floating(graph_.type(value).dtype) && depends(value);
+  }
+
+  void contribute(Value value, Value gradient) { contributions_[value].push_back(gradient); }
+
+  void visit(int index) {
+    if (!depends_[static_cast<std::size_t>(index)]) return;
+    Values output_gradients;
+    bool any = false;
+    for (int o = 0; o < static_cast<int>(graph_.node(index).outputs.size()); ++o) {
+      output_gradients.push_back(total({index, o}));
+      any = any || !output_gradients.back().is_absent();
+    }
+    if (any) backward(index, std::move(output_gradients));
+  }
+
+  void backward(int index, Values output_gradients) {
+    const Node node = graph_.node(index);  // a copy: the graph grows
+    require<ModelError>(node.op->gradient || node.op->decompose, "node '", node.full_name(),
+                        "': op ", node.op->full_name(), " has no gradient");
+    std::vector<bool> wanted;
+    for (int k = 0; k < static_cast<int>(node.inputs.size()); ++k) wanted.push_back(flows(node, k));
+    Values outputs;
+    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) outputs.push_back({index, o});
+    graph_.set_scope(node.name + ".gradient/", node.full_name());
+    if (!node.op->gradient) {
+      through_decomposition(node, output_gradients, wanted);
+      return;
+    }
+    Gradient context(graph_, node.inputs, outputs, output_gradients, wanted, differentiate_region);
+    accept(node, node.op->gradient(node.attributes.get(), context), wanted);
+  }
+
+  // An op without a gradient of its own: that of its primitives.
+  void through_decomposition(const Node& node, const Values& output_gradients,
+                             const std::vector<bool>& wanted) {
+    Values sources;
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      if (wanted[k]) sources.push_back(node.inputs[k]);
+    Rewriting rewriting(graph_, node.inputs, {});
+    const Values primitives = node.op->decompose(node.attributes.get(), rewriting);
+    Values reached, seeds;
+    for (std::size_t o = 0; o < output_gradients.size(); ++o)
+      if (!output_gradients[o].is_absent()) {
+        reached.push_back(primitives.at(o));
+        seeds.push_back(output_gradients[o]);
+      }
+    const Values found = append_gradients(graph_, reached, seeds, sources);
+    Values all(node.inputs.size());
+    for (std::size_t k = 0, next = 0; k < wanted.size(); ++k)
+      if (wanted[k]) all[k] = found[next++];
+    accept(node, all, wanted);
+  }
+
+  void accept(const Node& node, const Values& gradients, const std::vector<bool>& wanted) {
+    require<InternalError>(gradients.size() >= node.inputs.size(), "node '", node.full_name(),
+                           "': its gradient returns ", gradients.size(), " values for ",
+                           node.inputs.size(), " inputs");
+    for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!wanted[k] || gradients[k].is_absent()) continue;
+      require<InternalError>(graph_.type(gradients[k]) == graph_.type(node.inputs[k]), "node '",
+                             node.full_name(), "': the gradient of input ", k, " is ",
+                             graph_.type(gradients[k]), ", the input is ",
+                             graph_.type(node.inputs[k]));
+      contribute(node.inputs[k], gradients[k]);
+    }
+  }
+
+  Graph& graph_;
+  int forward_nodes_;
+  std::vector<bool> depends_;
+  Values wanted_;
+  std::map<Value, Values> contributions_;
+};
+
+// Zeros of a type whose shape may hold symbols.
+Value zeros(Graph& graph, const TensorType& type) {
+  return graph.add(ExpandTo{type.shape}, {graph.constant(Tensor::scalar(type.dtype, 0))});
+}
+
+}  // namespace
+
+Values append_gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
+                        std::span<const Value> with_respect_to) {
+  NG_INVARIANT(outputs.size() == seeds.size());
+  Differentiator differentiator(graph, with_respect_to);
+  for (std::size_t i = 0; i < outputs.size(); ++i) differentiator.seed(outputs[i], seeds[i]);
+  differentiator.run();
+  Values gradients;
+  for (const Value& value : with_respect_to) gradients.push_back(differentiator.total(value));
+  graph.set_scope("", "");
+  return gradients;
+}
+
+Graph differentiate(const Graph& source) {
+  Graph graph = source;
+  const Value output = graph.outputs().at(0).value;
+  Values wanted;
+  for (const Value& input : graph.inputs())
+    if (is_floating(graph.type(input).dtype)) wanted.push_back(input);
+  const Value seed = graph.input("gradient", graph.type(output));
+  const Value outputs[] = {output}, seeds[] = {seed};
+  const Values gradients = append_gradients(graph, outputs, seeds, wanted);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    graph.output("gradient/" + graph.value_name(wanted[i]),
+                 gradients[i].is_absent() ? zeros(graph, graph.type(wanted[i])) : gradients[i]);
+  return graph;
+}
+
+Region differentiate_region(const Region& body, std::span<const int> outputs,
+                            std::span<const int> inputs) {
+  Rebuild rebuild(*body);
+  for (int i = 0; i < static_cast<int>(body->nodes().size()); ++i) rebuild.copy(i);
+  Graph& graph = rebuild.graph();
+  Values of, seeds, wanted;
+  for (const int o : outputs) {
+    of.push_back(rebuild.mapped(body->outputs().at(static_cast<std::size_t>(o)).value));
+    seeds.push_back(graph.input(graph.unique_name(concat("gradient.", o)), graph.type(of.back())));
+  }
+  for (const int i : inputs)
+    wanted.push_back(rebuild.mapped(body->inputs().at(static_cast<std::size_t>(i))));
+  const Values gradients = append_gradients(graph, of, seeds, wanted);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    graph.output(concat("gradient.", inputs[i]),
+                 gradients[i].is_absent() ? zeros(graph, graph.type(wanted[i])) : gradients[i]);
+  graph.set_name(body->name() + ".gradient");
+  return std::make_shared<const Graph>(std::move(graph));
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fold_constants.h"
+
+#include <algorithm>
+
+#include "ops/interpret.h"
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr std::int64_t most_elements = 65536;
+
+bool is_foldable(const Graph& graph, const Node& node) {
+  if (node.inputs.empty() || node.op->info.random || node.op->kernels().empty()) return false;
+  if (node.op->info.stage > Stage::trained || node.math != Math::none) return false;
+  for (const ValueInfo& output : node.outputs)
+    if (!is_known(output.type.shape) ||
+        element_count(known_dims(output.type.shape)) > most_elements)
+      return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](Value value) { return value.is_absent() || graph.constant_value(value); });
+}
+
+// A graph of this one node over constants.
+std::vector<Tensor> evaluate(const Graph& graph, const Node& node) {
+  Graph single("constant");
+  Values inputs;
+  for (const Value& value : node.inputs)
+    inputs.push_back(value.is_absent() ? absent : single.constant(*graph.constant_value(value)));
+  const Value made = single.add(*node.op, node.attributes, inputs);
+  for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
+    single.output(concat(o), {made.node, o});
+  return interpret(single, {});
+}
+
+}  // namespace
+
+Graph fold_constants(const Graph& graph) {
+  Rebuild rebuild(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const Node& node = graph.node(i);
+    // Constants made on the way count: look at the new graph's inputs.
+    const Values inputs = rebuild.mapped(node.inputs);
+    Node seen = node;
+    seen.inputs = inputs;
+    if (!is_foldable(rebuild.graph(), seen)) {
+      rebuild.copy(i, with_regions(node, fold_constants), inputs);
+      continue;
+    }
+    const std::vector<Tensor> results = evaluate(rebuild.graph(), seen);
+    for (int o = 0; o < static_cast<int>(results.size()); ++o) {
+      const std::string name = o == 0 ? node.full_name() : concat(node.full_name(), '.', o);
+      rebuild.map({i, o}, rebuild.graph().constant(results[static_cast<std::size_t>(o)], name));
+    }
+  }
+  return rebuild.finish();
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of nodes that can become one node: a group is convex, no path leaves it and comes back.
+#pragma once
+
+#include <vector>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+class Groups {
+ public:
+  explicit Groups(const Graph& graph);
+
+  int group_of(int node) const { return group_[static_cast<std::size_t>(node)]; }  // -1: none
+  const std::vector<int>& members(int group) const {
+    return members_[static_cast<std::size_t>(group)];
+  }
+  int count() const { return static_cast<int>(members_.size()); }
+  int start(int node);  // a new group of one
+  // Whether the group stays convex when `node`, which comes after all its members, joins.
+  bool can_join(int node, int group) const;
+  void join(int node, int group);
+  void dissolve(int group);
+  // Nodes and groups in an order in which each comes after what it reads; a group stands as its
+  // last member. Close to the graph's own order.
+  std::vector<int> order() const;
+
+ private:
+  bool reaches(int from_node, int group, std::vector<bool>& seen) const;
+
+  const Graph& graph_;
+  std::vector<int> group_;
+  std::vector<std::vector<int>> members_;
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/merge_duplicates.h"
+
+#include <map>
+
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+namespace {
+
+std::string key_of(const Node& node, const Attributes& attributes, const Values& inputs) {
+  std::string key = concat(node.op->full_name(), '{', print_attributes(*node.op, attributes), '}',
+                           node.math, '#', node.instance);
+  for (const Value& value : inputs) key += concat(' ', value.node, '@', value.output);
+  for (const ValueInfo& output : node.outputs) key += concat(' ', output.storage);
+  return key;
+}
+
+}  // namespace
+
+Graph merge_duplicates(const Graph& graph) {
+  Rebuild rebuild(graph);
+  std::map<std::string, int> first;  // key -> node of the old graph
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const Node& node = graph.node(i);
+    const Attributes attributes = with_regions(node, merge_duplicates);
+    const Values inputs = rebuild.mapped(node.inputs);
+    const bool unique = node.is<Input>() || node.is<StateValue>() || node.op->info.random;
+    if (!unique) {
+      const auto [same, is_new] = first.try_emplace(key_of(node, attributes, inputs), i);
+      if (!is_new) {
+        for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
+          rebuild.map({i, o}, rebuild.mapped({same->second, o}));
+        continue;
+      }
+    }
+    rebuild.copy(i, attributes, inputs);
+  }
+  return rebuild.finish();
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a bound graph as kernels are asked about it.
+#pragma once
+
+#include <vector>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+Operand operand_of(const Graph& graph, Value value);
+// Absent inputs are operands that are not present.
+std::vector<Operand> input_operands(const Graph& graph, const Node& node);
+std::vector<Operand> output_operands(const Graph& graph, int node);
+
+}  // namespace narrowgauge

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/rebuild.h"
+
+#include "ir/attributes.h"
+
+namespace narrowgauge {
+
+Rebuild::Rebuild(const Graph& source)
+    : source_(source), graph_(source.name()), map_(source.nodes().size()) {
+  for (std::size_t i = 0; i < map_.size(); ++i)
+    map_[i].resize(source.nodes()[i].outputs.size(), absent);
+}
+
+Value Rebuild::mapped(Value old) const {
+  if (old.is_absent()) return absent;
+  const Value now = map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)];
+  require<InternalError>(!now.is_absent(), "graph ", source_.name(), ": value '",
+                         source_.value_name(old), "' was dropped but is read");
+  return now;
+}
+
+Values Rebuild::mapped(const Values& old) const {
+  Values now;
+  now.reserve(old.size());
+  for (const Value& value : old) now.push_back(mapped(value));
+  return now;
+}
+
+bool Rebuild::has(Value old) const {
+  return !map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)]
+              .is_absent();
+}
+
+void Rebuild::map(Value old, Value now) {
+  map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)] = now;
+}
+
+NodeOptions Rebuild::options_of(int index) const {
+  const Node& node = source_.node(index);
+  NodeOptions options{node.name, node.origin, node.instance, node.math, {}};
+  for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);
+  return options;
+}
+
+void Rebuild::copy(int index) {
+  copy(index, source_.node(index).attributes, mapped(source_.node(index).inputs));
+}
+
+void Rebuild::copy(int index, Attributes attributes, Values inputs) {
+  const Node& node = source_.node(index);
+  Value made;
+  if (node.is<Input>()) {
+    made = graph_.input(node.name, attributes.as<Input>().type);
+  } else if (node.is<StateValue>()) {
+    State state = *source_.find_state(node.name);
+    state.type = attributes.as<StateValue>().type;
+    made = graph_.state(std::move(state));
+  } else {
+    made = graph_.add(*node.op, std::move(attributes), std::move(inputs), options_of(index));
+  }
+  for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) map({index, o}, {made.node, o});
+}
+
+Graph Rebuild::finish() {
+  for (const State& state : source_.states())
+    if (has(state.current)) graph_.set_next(state.name, mapped(state.next));
+  for (const GraphOutput& output : source_.outputs())
+    graph_.output(output.name, mapped(output.value));
+  return std::move(graph_);
+}
+
+Attributes with_regions(const Node& node, Graph (*pass)(const Graph&)) {
+  if (regions_of(node).empty()) return node.attributes;
+  return map_regions(*node.op, node.attributes, [pass](const Region& region) {
+    return std::make_shared<const Graph>(pass(*region));
+  });
+}
+
+std::vector<std::vector<std::vector<int>>> readers_of(const Graph& graph) {
+  std::vector<std::vector<std::vector<int>>> readers(graph.nodes().size());
+  for (std::size_t i = 0; i < readers.size(); ++i)
+    readers[i].resize(graph.nodes()[i].outputs.size());
+  for (int i = 0; i < static_cast<int>(readers.size()); ++i)
+    for (const Value& value : graph.node(i).inputs)
+      if (!value.is_absent())
+        readers[static_cast<std::size_t>(value.node)][static_cast<std::size_t>(value.output)]
+            .push_back(i);
+  return readers;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/recompute.h"
+
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+namespace {
+
+bool is_backward(const Node& node) { return !node.origin.empty(); }
+
+class Recomputer {
+ public:
+  Recomputer(const Graph& graph, const std::function<bool(const Node&)>& chosen)
+      : graph_(graph), rebuild_(graph), clone_(graph.nodes().size(), -1) {
+    for (const Node& node : graph.nodes())
+      chosen_.push_back(!is_backward(node) && !node.inputs.empty() && chosen(node));
+  }
+
+  Graph run() {
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
+      const Node& node = graph_.node(i);
+      if (!is_backward(node)) {
+        rebuild_.copy(i);
+        continue;
+      }
+      Values inputs;
+      for (const Value& value : node.inputs) inputs.push_back(for_backward(value));
+      rebuild_.copy(i, node.attributes, inputs);
+    }
+    return rebuild_.finish();
+  }
+
+ private:
+  // Chains of chosen nodes are cloned as a whole, from the last value that is kept.
+  Value for_backward(Value value) {
+    if (value.is_absent()) return absent;
+    const auto at = static_cast<std::size_t>(value.node);
+    if (!chosen_[at]) return rebuild_.mapped(value);
+    if (clone_[at] < 0) {
+      const Node& node = graph_.node(value.node);
+      Values inputs;
+      for (const Value& input : node.inputs) inputs.push_back(for_backward(input));
+      NodeOptions options = rebuild_.options_of(value.node);
+      ++options.instance;
+      options.origin = node.full_name();
+      clone_[at] = rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options)).node;
+    }
+    return {clone_[at], value.output};
+  }
+
+  const Graph& graph_;
+  Rebuild rebuild_;
+  std::vector<int> clone_;
+  std::vector<bool> chosen_;
+};
+
+}  // namespace
+
+Graph recompute(const Graph& graph, const std::function<bool(const Node&)>& chosen) {
+  return Recomputer(graph, chosen).run();
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/parallel.h"
+
+namespace narrowgauge {
+
+// A step with its pointers; those to inputs are set anew in each run.
+struct Executor::Bound {
+  std::vector<View> inputs, outputs;
+  std::vector<std::int64_t> flushed;
+  std::vector<std::size_t> feeds;  // operands that lie in the caller's inputs
+  double milliseconds = 0;
+};
+
+Executor::Executor(Plan plan, StateStore& store, std::uint64_t seed)
+    : plan_(std::move(plan)), store_(store), seed_(seed) {
+  store_.add(plan_.graph, seed);
+  const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(plan_.arena_bytes, 64));
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require<DeviceError>(memory != MAP_FAILED, "memory: ", bytes, " bytes for the plan of '",
+                       plan_.graph.name(), "' are not to be had");
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  arena_ = static_cast<std::byte*>(memory);
+  for (const PlanState& state : plan_.states) {
+    own_.insert(state.state.name);
+    if (state.changes) changed_.insert(state.state.name);
+  }
+  bind();
+}
+
+Executor::~Executor() {
+  munmap(arena_, static_cast<std::size_t>(std::max<std::int64_t>(plan_.arena_bytes, 64)));
+}
+
+void* Executor::pointer(const Location& location) const {
+  const auto index = static_cast<std::size_t>(location.index);
+  switch (location.kind) {
+    case Location::Kind::none:
+      return nullptr;
+    case Location::Kind::arena:
+      return arena_ + location.index;
+    case Location::Kind::input:
+      return inputs_.empty() ? nullptr : const_cast<std::byte*>(inputs_[index].data());
+    case Location::Kind::state:
+      return store_.at(plan_.states[index].state.name).data();
+    case Location::Kind::constant:
+      return const_cast<std::byte*>(plan_.constants[index].data());
+  }
+  return nullptr;
+}
+
+void Executor::bind() {
+  for (const PlanStep& step : plan_.steps) {
+    Bound bound;
+    bool counts = false;
+    for (std::size_t k = 0; k < step.inputs.size(); ++k) {
+      bound.inputs.push_back({pointer(step.inputs[k])});
+      if (step.inputs[k].kind == Location::Kind::input) bound.feeds.push_back(k);
+    }
+    for (const PlanOutput& output : step.outputs) {
+      bound.outputs.push_back({pointer(output.location)});
+      counts = counts || output.counts_flushed;
+    }
+    if (counts) bound.flushed.resize(step.outputs.size());
+    bound_.push_back(std::move(bound));
+  }
+}
+
+void Executor::run_step(std::size_t index, const RunContext& context) {
+  const PlanStep& step = plan_.steps[index];
+  Bound& bound = bound_[index];
+  for (const std::size_t k : bound.feeds) bound.inputs[k].data = pointer(step.inputs[k]);
+  if (!step.run) return;
+  const KernelCall call{bound.inputs, bound.outputs, arena_ + step.workspace, bound.flushed,
+                        context};
+  if (!profiling_) {
+    step.run(call);
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  step.run(call);
+  bound.milliseconds +=
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+void Executor::commit() {
+  const auto copy = [](void* to, const void* from, std::int64_t bytes) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  };
+  for (const PlanState& state : plan_.states)
+    if (state.staging.kind != Location::Kind::none)
+      copy(pointer(state.staging), pointer(state.next), state.bytes);
+  for (const PlanState& state : plan_.states) {
+    const bool staged = state.staging.kind != Location::Kind::none;
+    if (state.next.kind != Location::Kind::none)
+      copy(store_.at(state.state.name).data(), pointer(staged ? state.staging : state.next),
+           state.bytes);
+  }
+  store_.touch(changed_, own_);
+}
+
+std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
+  require(inputs.size() == plan_.inputs.size(), "graph '", plan_.graph.name(), "': takes ",
+          plan_.inputs.size(), " inputs, got ", inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    require(inputs[i].type() == plan_.inputs[i], "graph '", plan_.graph.name(), "': input '",
+            plan_.input_names[i], "' is ", plan_.inputs[i], ", got ", inputs[i].type());
+  inputs_ = inputs;
+  store_.refresh_derived();
+  {
+    const FlushDenormalsScope flush;
+    for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
+  }
+  std::vector<Tensor> results;
+  for (const PlanOutput& output : plan_.outputs) {
+    Tensor result(output.type.dtype, known_dims(output.type.shape));
+    std::memcpy(result.data(), pointer(output.location), static_cast<std::size_t>(result.bytes()));
+    results.push_back(std::move(result));
+  }
+  commit();
+  ++runs_;
+  inputs_ = {};
+  return results;
+}
+
+std::vector<StepProfile> Executor::profile() const {
+  std::vector<StepProfile> rows;
+  for (std::size_t s = 0; s < bound_.size(); ++s) {
+    const PlanStep& step = plan_.steps[s];
+    rows.push_back(
+        {step.node, step.op, step.implementation, bound_[s].milliseconds, step.flops, step.bytes});
+  }
+  return rows;
+}
+
+std::vector<FlushedValue> Executor::flushed() const {
+  std::vector<FlushedValue> found;
+  for (std::size_t s = 0; s < bound_.size(); ++s)
+    for (std::size_t o = 0; o < bound_[s].flushed.size(); ++o) {
+      const PlanOutput& output = plan_.steps[s].outputs[o];
+      if (output.counts_flushed && bound_[s].flushed[o] > 0)
+        found.push_back({output.value, bound_[s].flushed[o],
+                         runs_ * element_count(known_dims(output.type.shape))});
+    }
+  return found;
+}
+
+std::int64_t Executor::gradient_elements() const {
+  std::int64_t total = 0;
+  for (const PlanStep& step : plan_.steps)
+    for (const PlanOutput& output : step.outputs)
+      if (output.counts_flushed && output.location.kind != Location::Kind::none)
+        total += element_count(known_dims(output.type.shape));
+  return total * runs_;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a plan over a store of states.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compile/plan.h"
+#include "runtime/state_store.h"
+
+namespace narrowgauge {
+
+struct StepProfile {
+  std::string node, op, implementation;
+  double milliseconds = 0;  // summed over the runs
+  double flops = 0;         // of one run
+  std::int64_t bytes = 0;
+};
+
+// Non-zero values of a gradient that became zero in f16, summed over runs.
+struct FlushedValue {
+  std::string value;
+  std::int64_t flushed = 0, elements = 0;
+};
+
+class Executor {
+ public:
+  // States the store lacks are added; both must outlive the executor.
+  Executor(Plan plan, StateStore& store, std::uint64_t seed);
+  ~Executor();
+  Executor(Executor&&) = delete;
+
+  // Inputs in the plan's order, checked against its types; returns the outputs in the plan's
+  // order. Nothing is read back before the last kernel is done; no memory is allocated but for the
+  // outputs.
+  std::vector<Tensor> run(std::span<const Tensor> inputs, std::uint64_t step = 0);
+
+  const Plan& plan() const { return plan_; }
+  void enable_profile(bool on) { profiling_ = on; }
+  std::vector<StepProfile> profile() const;
+  // In the order in which they are computed, those with at least one flushed value.
+  std::vector<FlushedValue> flushed() const;
+  std::int64_t gradient_elements() const;  // f16 gradient values stored so far
+
+ private:
+  struct Bound;
+  void* pointer(const Location& location) const;
+  void bind();
+  void run_step(std::size_t index, const RunContext& context);
+  void commit();
+
+  Plan plan_;
+  StateStore& store_;
+  std::uint64_t seed_;
+  std::byte* arena_ = nullptr;
+  std::span<const Tensor> inputs_;
+  std::vector<Bound> bound_;
+  std::set<std::string> changed_, own_;
+  bool profiling_ = false;
+  std::int64_t runs_ = 0;
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/state_store.h"
+
+#include <algorithm>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "ops/interpret.h"
+
+namespace narrowgauge {
+
+Tensor initial_value(const State& state, std::uint64_t seed) {
+  const Initial& initial = state.initial;
+  const Dims dims = known_dims(state.type.shape);
+  if (initial.kind == Initial::Kind::data) {
+    require(initial.data.type() == state.type, "state '", state.name, "': holds ", state.type,
+            ", its initial value is ", initial.data.type());
+    return initial.data.clone();
+  }
+  if (initial.kind == Initial::Kind::constant)
+    return Tensor::full(state.type.dtype, dims, initial.a);
+  Tensor result(state.type.dtype, dims);
+  const RandomStream stream(seed, state.name);
+  const bool normal = initial.kind == Initial::Kind::normal;
+  parallel_for(result.size(), 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto element = static_cast<std::uint64_t>(i);
+      const double value = normal ? initial.a + initial.b * stream.normal(element)
+                                  : initial.a + (initial.b - initial.a) * stream.uniform(element);
+      result.set(i, value);
+    }
+  });
+  return result;
+}
+
+void StateStore::add(const Graph& graph, std::uint64_t seed) {
+  for (const State& state : graph.states()) {
+    const auto known = entries_.find(state.name);
+    if (known != entries_.end()) {
+      require(known->second.value.type() == state.type && known->second.role == state.role,
+              "state '", state.name, "': is ", name(known->second.role), ' ',
+              known->second.value.type(), ", graph ", graph.name(), " wants ", name(state.role),
+              ' ', state.type);
+      continue;
+    }
+    if (state.role == Role::derived) {
+      derivations_[state.name] = {state.derivation, state.derived_from, true};
+      entries_[state.name] = {state.role, Tensor(state.type.dtype, known_dims(state.type.shape))};
+    } else {
+      entries_[state.name] = {state.role, initial_value(state, seed)};
+    }
+  }
+  refresh_derived();
+}
+
+bool StateStore::has(std::string_view state) const {
+  return entries_.find(state) != entries_.end();
+}
+
+Tensor& StateStore::at(std::string_view state) {
+  const auto found = entries_.find(state);
+  require(found != entries_.end(), "no state '", state, "'");
+  return found->second.value;
+}
+
+const Tensor& StateStore::at(std::string_view state) const {
+  return const_cast<StateStore*>(this)->at(state);
+}
+
+void StateStore::set(std::string_view state, const Tensor& value) {
+  Tensor& own = at(state);
+  require(own.type() == value.type(), "state '", state, "': holds ", own.type(), ", got ",
+          value.type());
+  std::copy_n(value.data(), value.bytes(), own.data());
+  touch({std::string(state)}, {});
+}
+
+void StateStore::touch(const std::set<std::string>& changed, const std::set<std::string>& kept) {
+  for (auto& [state, derivation] : derivations_) {
+    if (kept.contains(state)) continue;
+    for (const std::string& source : derivation.sources)
+      derivation.stale = derivation.stale || changed.contains(source);
+  }
+}
+
+void StateStore::refresh_derived() {
+  for (auto& [state, derivation] : derivations_) {
+    if (!derivation.stale) continue;
+    std::vector<Tensor> sources;
+    for (const std::string& source : derivation.sources) sources.push_back(at(source));
+    InterpretOptions options;
+    options.reference = false;
+    const Tensor made = interpret(*derivation.region, sources, options).at(0);
+    std::copy_n(made.data(), made.bytes(), at(state).data());
+    derivation.stale = false;
+  }
+}
+
+}  // namespace narrowgauge

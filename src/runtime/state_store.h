@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The states that the graphs of a program share: parameters, statistics, moments, counters.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// The value a state begins with: a function of (seed, name) and nothing else.
+Tensor initial_value(const State& state, std::uint64_t seed);
+
+class StateStore {
+ public:
+  struct Entry {
+    Role role = Role::parameter;
+    Tensor value;
+  };
+
+  // Adds the graph's states that are not there yet. Throws UsageError when one is there with
+  // another type or role. Derived states are computed.
+  void add(const Graph& graph, std::uint64_t seed);
+
+  bool has(std::string_view name) const;
+  Tensor& at(std::string_view name);  // throws UsageError
+  const Tensor& at(std::string_view name) const;
+  // Takes the bits of a tensor of the same type; derived states are computed anew before use.
+  void set(std::string_view name, const Tensor& value);
+  const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+
+  // Derived states of these sources no longer hold, but for those listed in `kept`.
+  void touch(const std::set<std::string>& changed, const std::set<std::string>& kept);
+  void refresh_derived();
+
+ private:
+  struct Derivation {
+    Region region;
+    std::vector<std::string> sources;
+    bool stale = true;
+  };
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, Derivation, std::less<>> derivations_;
+};
+
+}  // namespace narrowgauge

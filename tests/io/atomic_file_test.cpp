@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+#include "io/files.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+namespace {
+
+using namespace testing_files;
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::ptrdiff_t files_in(const std::string& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+// Files of this process can be no larger; what goes beyond fails, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit lower{.rlim_cur = bytes, .rlim_max = old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &lower);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  void (*signal_)(int);
+  rlimit old_{};
+};
+
+TEST(AtomicFile, ReplacesTheFileAtCommit) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  write_file(path, "old");
+  {
+    AtomicFile file(path);
+    file.write("new ");
+    file.write("content");
+    EXPECT_EQ(read_file(path), "old");
+    file.commit();
+    EXPECT_EQ(read_file(path), "new content");
+  }
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+TEST(AtomicFile, WithoutCommitNothingRemains) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  { AtomicFile(path).write("new"); }
+  EXPECT_EQ(files_in(folder.path()), 0);
+  write_file(path, "old");
+  { AtomicFile(path).write("new"); }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+TEST(AtomicFile, AFailedWriteLeavesTheOldFileAndNoTemporary) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  write_file(path, "old");
+  {
+    const FileSizeLimit limit(1000);
+    EXPECT_EQ(error_of([&] { write_file_atomically(path, std::string(5000, 'x')); }),
+              path + ": cannot be written (File too large)");
+  }
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+TEST(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
+  const TemporaryFolder folder;
+  if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0)
+    GTEST_SKIP() << "a small file system can be mounted by root only";
+  const std::string path = folder / "x";
+  write_file(path, "old");
+  EXPECT_EQ(error_of([&] { write_file_atomically(path, std::string(200'000, 'x')); }),
+            path + ": cannot be written (No space left on device)");
+  EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(files_in(folder.path()), 1);
+  write_file_atomically(path, "new");
+  EXPECT_EQ(read_file(path), "new");
+  EXPECT_EQ(umount(folder.path().c_str()), 0);
+}
+
+TEST(AtomicFile, PlacesThatCannotBeWrittenAreNamed) {
+  const TemporaryFolder folder;
+  const std::string missing = folder / "nowhere/x";
+  EXPECT_EQ(error_of([&] { write_file_atomically(missing, "x"); }),
+            missing + ": cannot be written (No such file or directory)");
+  std::filesystem::create_directory(folder / "taken");
+  EXPECT_EQ(error_of([&] { write_file_atomically(folder / "taken", "x"); }),
+            folder / "taken" + ": cannot be replaced (Is a directory)");
+  EXPECT_EQ(files_in(folder.path()), 1);
+  EXPECT_EQ(error_of([&] { write_file_atomically("/proc/x", "x"); }),
+            "/proc/x: cannot be written (No such file or directory)");
+  EXPECT_EQ(error_of([&] { write_file_atomically("", "x"); }),
+            "\"\": expected the name of a file to write");
+}
+
+TEST(AtomicFile, AFolderWithoutPermissionIsNamed) {
+  constexpr uid_t nobody = 65534;
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  write_file(path, "old");
+  chmod(folder.path().c_str(), 0555);
+  const uid_t user = geteuid();
+  EXPECT_EQ(seteuid(user == 0 ? nobody : user), 0);  // root may write everywhere
+  const std::string error = error_of([&] { write_file_atomically(path, "x"); });
+  EXPECT_EQ(seteuid(user), 0);
+  chmod(folder.path().c_str(), 0700);
+  EXPECT_EQ(error, path + ": cannot be written (Permission denied)");
+  EXPECT_EQ(read_file(path), "old");
+}
+
+TEST(AtomicFile, PermissionsAndLinksStay) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  write_file(path, "old");
+  chmod(path.c_str(), 0640);
+  std::filesystem::create_symlink("x", folder / "link");
+  write_file_atomically(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(read_file(path), "new");
+  struct stat status {};
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0640u);
+  std::filesystem::create_symlink("not yet there", folder / "dangling");
+  write_file_atomically(folder / "dangling", "made");
+  EXPECT_EQ(read_file(folder / "not yet there"), "made");
+}
+
+TEST(AtomicFile, ANameWithoutAFolderLiesInTheCurrentOne) {
+  const TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  write_file_atomically("x", "here");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(read_file(folder / "x"), "here");
+}
+
+}  // namespace
+}  // namespace narrowgauge
