@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/broadcast_gradient.h"
 
+#include <memory>
+
+#include "kernels/cpu/reduce.h"
 #include "narrowgauge/graph.h"
 #include "ops/elementwise.h"
 #include "ops/reference.h"
+#include "ops/reshape.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -21,6 +25,10 @@ std::vector<Sample<BroadcastGradient>> BroadcastGradient::samples() {
           {to({2, 1, 3}), {sample("f32[2,4,3]")}},
           {to({5}), {sample("f32[17,5]")}},
           {to({1, 3}), {sample("f32[0,3]")}}};
+}
+
+Values BroadcastGradient::gradient(Gradient& g) const {
+  return {g.add(ExpandTo{g.shape(g.input(0))}, {g.output_gradient()})};
 }
 
 namespace {
@@ -50,7 +58,37 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+std::vector<cpu::ReduceAxis> axes_between(const Operand& from, const Operand& to) {
+  std::vector<cpu::ReduceAxis> axes;
+  const std::size_t added = from.dims.size() - to.dims.size();
+  for (std::size_t i = 0; i < from.dims.size(); ++i) {
+    const bool kept = i >= added && to.dims[i - added] == from.dims[i];
+    axes.push_back({from.dims[i], from.strides[i], kept ? to.strides[i - added] : 0, !kept});
+  }
+  return axes;
+}
+
+Offer offer_sums(const Request& request) {
+  const Operand& dy = request.inputs[0];
+  const Operand& dx = request.outputs[0];
+  for (const Operand* operand : {&dy, &dx}) {
+    const DType dtype = operand->dtype;
+    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
+      return Offer::decline(concat("sums are made in f32, not from ", dtype));
+    if (!operand->storage.blocks.empty() || !operand->storage.encoding.empty())
+      return Offer::decline(concat("storage ", operand->storage));
+  }
+  const auto sum = std::make_shared<const cpu::Reduce>(cpu::Reduction::sum, axes_between(dy, dx));
+  Offer offer;
+  offer.workspace = sum->workspace();
+  offer.run = [sum, from = dy.dtype, to = dx.dtype](const KernelCall& call) {
+    sum->run({call.inputs[0].data, from}, {call.outputs[0].data, to, 0, call.flushed_at(0)},
+             call.workspace);
+  };
+  return offer;
+}
+
+constexpr Kernel kernel_list[] = {{"sums", offer_sums}, {"reference", offer_reference}};
 
 }  // namespace
 

@@ -19,6 +19,7 @@ struct BroadcastGradient {
   Shape shape;
   static void attributes(auto& self, auto&& visit) { visit("shape", self.shape); }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<BroadcastGradient>> samples();
 };
