@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduce.h"
+
+#include <cmath>
+#include <limits>
+
+#include "support/run_op.h"
+
+namespace narrowgauge {
+namespace {
+
+using testing::to_doubles;
+using Doubles = std::vector<double>;
+
+Tensor floats(Dims dims, const std::vector<float>& values) {
+  return Tensor::from<float>(std::move(dims), values);
+}
+Tensor integers(const std::vector<std::int64_t>& values) {
+  return Tensor::from<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+// Reductions want their axes as a constant.
+template <Op T>
+Tensor reduce(T op, const Tensor& x, const std::optional<Dims>& axes, bool reference) {
+  Graph graph;
+  Values inputs{graph.input("x", x.type())};
+  if (axes) inputs.push_back(graph.constant(integers(*axes)));
+  graph.output("y", graph.add(op, inputs));
+  return interpret(graph, std::vector<Tensor>{x}, {.reference = reference})[0];
+}
+
+const Tensor six = floats({2, 3}, {1, 2, 3, 4, 5, 7});
+
+TEST(Reduce, SumAndMeanOverAnyAxes) {
+  for (const bool reference : {false, true}) {
+    EXPECT_EQ(to_doubles(reduce(ReduceSum{}, six, {}, reference)), (Doubles{22}));
+    EXPECT_EQ(to_doubles(reduce(ReduceSum{}, six, Dims{0}, reference)), (Doubles{5, 7, 10}));
+    EXPECT_EQ(to_doubles(reduce(ReduceSum{}, six, Dims{-1}, reference)), (Doubles{6, 16}));
+    EXPECT_EQ(to_doubles(reduce(ReduceMean{}, six, Dims{0}, reference)), (Doubles{2.5, 3.5, 5}));
+  }
+}
+
+TEST(Reduce, KeepsOrDropsReducedAxes) {
+  EXPECT_EQ(reduce(ReduceSum{}, six, Dims{1}, false).dims(), (Dims{2, 1}));
+  EXPECT_EQ(reduce(ReduceSum{.keepdims = 0}, six, Dims{1}, false).dims(), (Dims{2}));
+  EXPECT_EQ(reduce(ReduceSum{.keepdims = 0}, six, {}, false).dims(), (Dims{}));
+  EXPECT_EQ(reduce(ReduceSum{}, six, Dims{}, false).dims(), (Dims{1, 1}));
+  const ReduceSum noop{.noop_with_empty_axes = 1};
+  EXPECT_TRUE(reduce(noop, six, Dims{}, false).same_bits(six));
+}
+
+TEST(Reduce, IntegersAreExactAndSaturate) {
+  constexpr std::int64_t large = (std::int64_t{1} << 62) + 1;
+  const auto sum = [](const std::vector<std::int64_t>& values) {
+    return reduce(ReduceSum{}, integers(values), {}, false).values<std::int64_t>()[0];
+  };
+  EXPECT_EQ(sum({large, -1, 3}), large + 2);
+  EXPECT_EQ(sum({large, large, large}), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(sum({large, large, -large, 5}), large + 5);
+}
+
+TEST(Reduce, PropagatesNanAndKnowsEmptyAxes) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool reference : {false, true}) {
+    EXPECT_TRUE(std::isnan(reduce(ReduceSum{}, floats({2}, {nan, 1}), {}, reference).at(0)));
+    EXPECT_EQ(to_doubles(reduce(ReduceSum{}, Tensor(DType::f32, {2, 0}), Dims{1}, reference)),
+              (Doubles{0, 0}));
+    EXPECT_TRUE(
+        std::isnan(reduce(ReduceMean{}, Tensor(DType::f32, {1, 0}), Dims{1}, reference).at(0)));
+  }
+}
+
+TEST(Reduce, RefusesWrongAxes) {
+  EXPECT_THROW(reduce(ReduceSum{}, six, Dims{2}, false), UsageError);
+  EXPECT_THROW(reduce(ReduceSum{}, six, Dims{-3}, false), UsageError);
+  EXPECT_THROW(reduce(ReduceSum{}, six, Dims{1, -1}, false), UsageError);
+  Graph graph;
+  const Value x = graph.input("x", six.type());
+  const Value axes = graph.input("axes", TensorType{DType::i64, {1}});
+  EXPECT_THROW(graph.add(ReduceSum{}, {x, axes}), UsageError);
+}
+
+TEST(Reduce, TakesSymbolicShapes) {
+  Graph graph;
+  const Value x = graph.input("x", TensorType::parse("f32[N,3,H]"));
+  const Value axes = graph.constant(integers({1}));
+  EXPECT_EQ(graph.type(graph.add(ReduceMean{.keepdims = 0}, {x, axes})),
+            TensorType::parse("f32[N,H]"));
+}
+
+TEST(Reduce, SumGradientRepeatsAndMeanGradientDivides) {
+  const Tensor dy = floats({2}, {6, 9});
+  for (const bool reference : {false, true}) {
+    EXPECT_EQ(to_doubles(testing::run_op(ReduceSumGradient{{2, 3}, {1}}, {dy}, reference)[0]),
+              (Doubles{6, 6, 6, 9, 9, 9}));
+    EXPECT_EQ(to_doubles(testing::run_op(ReduceMeanGradient{{2, 3}, {1}}, {dy}, reference)[0]),
+              (Doubles{2, 2, 2, 3, 3, 3}));
+  }
+  EXPECT_THROW(testing::run_op(ReduceSumGradient{{3, 2}, {1}}, {dy}), UsageError);
+}
+
+}  // namespace
+}  // namespace narrowgauge
