@@ -82,12 +82,17 @@ struct Operands {
   }
 };
 
-// What oneDNN's kernels read in place: one of the matrix axes dense, the other at least as wide.
-bool is_matrix(const View& view) {
-  const std::size_t last = view.dims.size() - 1;
-  const std::int64_t rows = view.dims[last - 1], columns = view.dims[last];
-  return (view.strides[last] == 1 && view.strides[last - 1] >= columns) ||
-         (view.strides[last - 1] == 1 && view.strides[last] >= rows);
+// oneDNN's fast kernels take dense matrices only, of rows or of columns: the view's order of these.
+View dense_matrices(const View& view, DType dtype) {
+  const std::size_t rows = view.dims.size() - 2, columns = rows + 1;
+  View dense = dense_view(dtype, view.dims);
+  const bool by_columns = view.dims[rows] > 1 && view.strides[rows] == 1 &&
+                          (view.strides[columns] > 1 || view.dims[columns] == 1);
+  if (by_columns) {
+    dense.strides[rows] = 1;
+    dense.strides[columns] = view.dims[rows];
+  }
+  return dense;
 }
 
 class MatMul {
@@ -96,15 +101,11 @@ class MatMul {
       : operands_(views), bias_(views.bias), options_(options), shards_(choose_shards()) {}
 
   Prepared prepare() const {
-    Computing computing = *computing_for("matmul", {&operands_.a, &operands_.b, &operands_.y});
-    if (may_be_native({&operands_.a, &operands_.b}, operands_.y, options_))
-      if (implementation(ports(DType::bf16, false)).find("amx") != std::string::npos)
-        return prepared(ports(DType::bf16, false), "");
-    for (const bool dense : {false, true})
-      if (implementation(ports(DType::f32, dense)).find("ref") == std::string::npos || dense)
-        return prepared(ports(DType::f32, dense), computing.note);
-    NG_INVARIANT(false);
-    return {};
+    const Computing computing =
+        *computing_for("matmul", {&operands_.a, &operands_.b, &operands_.y});
+    if (may_be_native({&operands_.a, &operands_.b}, operands_.y, options_) && is_amx())
+      return prepared({DType::bf16, ""});
+    return prepared(computing);
   }
 
  private:
@@ -118,39 +119,36 @@ class MatMul {
     const int axis = cut_axis();
     const double operations = 2.0 * static_cast<double>(element_count(operands_.y.dims)) *
                               static_cast<double>(operands_.a.dims.back());
-    const std::int64_t granule = operands_.batch_rank() > 0 ? 1 : axis == 0 ? 32 : 64;
-    return cut({.extent = operands_.y.dims[static_cast<std::size_t>(axis)],
-                .granule = granule,
-                .operations = operations,
-                .elements = static_cast<double>(element_count(operands_.y.dims)),
-                .deterministic = options_.deterministic,
-                .threads = options_.threads});
+    ShardRequest request{.extent = operands_.y.dims[static_cast<std::size_t>(axis)],
+                         .operations = operations,
+                         .elements = static_cast<double>(element_count(operands_.y.dims)),
+                         .deterministic = options_.deterministic,
+                         .threads = options_.threads};
+    if (operands_.batch_rank() == 0) request.granule = axis == 0 ? 32 : 64;
+    // Columns of b are copied out of it: not worth it for few rows.
+    const bool few_rows = operands_.batch_rank() == 0 && operands_.y.dims[0] < 32;
+    if (few_rows && !options_.deterministic) request.granule = request.extent;
+    return cut(request);
   }
 
-  // In place where oneDNN can, else a dense copy.
-  static Port port(int number, int index, const View& view, bool dense, DType dtype) {
-    View wanted = dense_view(dtype, view.dims);
-    if (view.dtype == dtype && !dense) {
-      for (std::size_t axis = 0; axis < view.dims.size(); ++axis)
-        if (view.dims[axis] > 1) wanted.strides[axis] = view.strides[axis];
-      if (!is_matrix(wanted)) wanted.strides = dense_strides(view.dims);
-    }
-    return {number, index, false, whole, view, wanted, false};
+  static Port port(int number, int index, const View& view, DType dtype) {
+    return {number, index, false, whole, view, dense_matrices(view, dtype), false};
   }
 
-  std::vector<Port> ports(DType dtype, bool dense) const {
+  std::vector<Port> ports(DType dtype) const {
     const View &a = operands_.a, &b = operands_.b, &y = operands_.y;
     const DType result = y.dtype == DType::bf16 ? dtype : DType::f32;
-    const bool rows_dense = y.strides.back() == 1 || y.dims.back() == 1;
-    std::vector<Port> ports{port(DNNL_ARG_SRC, 0, a, dense, dtype),
-                            port(DNNL_ARG_WEIGHTS, 1, b, dense, dtype),
-                            port(DNNL_ARG_DST, 0, y, dense || !rows_dense, result)};
+    std::vector<Port> ports{port(DNNL_ARG_SRC, 0, a, dtype), port(DNNL_ARG_WEIGHTS, 1, b, dtype),
+                            port(DNNL_ARG_DST, 0, y, result)};
     ports[2].output = true;
+    ports[2].wanted = dense_view(result, y.dims);
     const int axis = cut_axis();
     ports[2].axis = axis;
     const bool batch = operands_.batch_rank() > 0;
     if (batch ? a.dims[0] > 1 : axis == 0) ports[0].axis = axis;
     if (batch ? b.dims[0] > 1 : axis == 1) ports[1].axis = axis;
+    // Packed once for all shards, not in each of them.
+    ports[1].free = !batch && axis == 0 && shards_.count > 1;
     if (bias_) ports.push_back(bias_port());
     return ports;
   }
@@ -174,14 +172,16 @@ class MatMul {
     return onednn::PrimitiveDescription(created);
   }
 
-  std::string implementation(const std::vector<Port>& ports) const {
+  bool is_amx() const {
     const ThreadScope scope(shards_.threads_each);
-    return implementation_of(describe(ports, shards_.each));
+    return implementation_of(describe(ports(DType::bf16), shards_.each)).find("amx") !=
+           std::string::npos;
   }
 
-  Prepared prepared(const std::vector<Port>& ports, const std::string& note) const {
+  Prepared prepared(const Computing& computing) const {
+    const std::vector<Port> ports = this->ports(computing.inputs);
     return prepare_sharded(
-        ports, shards_, [&](std::int64_t size) { return describe(ports, size); }, note);
+        ports, shards_, [&](std::int64_t size) { return describe(ports, size); }, computing.note);
   }
 
   Operands operands_;

@@ -39,12 +39,17 @@ std::int64_t bytes_spanned(const View& view) {
   return bytes_for(last + 1, view.dtype);
 }
 
-View part_of(const View& view, int axis, std::int64_t size) {
-  return axis == whole ? view : slice(view, axis, size);
+View user_view(const Port& port, std::int64_t size) {
+  return port.axis == whole ? port.view : slice(port.view, port.axis, size);
 }
 
-bool is_direct(const Port& port) {
-  return port.view.dtype == port.wanted.dtype && same_layout(port.view, port.wanted);
+View wanted_view(const Port& port, std::int64_t size) {
+  return port.axis == whole ? port.wanted : dense_slice(port.wanted, port.axis, size);
+}
+
+bool is_direct(const Port& port, std::int64_t size) {
+  return port.view.dtype == port.wanted.dtype &&
+         same_layout(user_view(port, size), wanted_view(port, size));
 }
 
 // A port with its place in the workspace.
@@ -72,11 +77,11 @@ class ShardedPrimitive {
     for (Port& port : ports) {
       NG_INVARIANT(port.axis == whole || !port.free);
       Place place{std::move(port)};
-      place.direct = is_direct(place);
+      place.direct = is_direct(place, shards.each) && is_direct(place, shards.last());
       places_.push_back(std::move(place));
     }
     add_variant(shards.each, describe);
-    if (shards.extent % shards.each != 0) add_variant(shards.extent % shards.each, describe);
+    if (shards.last() != shards.each) add_variant(shards.last(), describe);
     lay_out();
   }
 
@@ -84,10 +89,10 @@ class ShardedPrimitive {
   std::int64_t workspace() const { return shared_.size() + slot_.size() * shards_.at_once; }
 
   void run(const Call& call) const {
-    const ThreadScope all_threads(threads_);
     stage_shared(call);
     std::atomic<std::int64_t> next = 0, flushed = 0;
     if (shards_.threads_each > 1) {
+      const ThreadScope all_threads(shards_.threads_each);
       flushed = run_shard(call, 0, 0);
     } else {
       parallel_for(shards_.at_once, 1, [&](std::int64_t slot, std::int64_t) {
@@ -132,8 +137,7 @@ class ShardedPrimitive {
     for (Place& place : places_) {
       const std::int64_t parts = place.partial() && shards_.count > 1 ? shards_.count : 1;
       if (place.direct && parts == 1) continue;
-      const std::int64_t bytes =
-          bytes_spanned(part_of(place.wanted, place.axis, shards_.each)) * parts;
+      const std::int64_t bytes = bytes_spanned(wanted_view(place, shards_.each)) * parts;
       place.staged = (place.axis == whole ? shared_ : slot_).add(bytes);
     }
     std::int64_t scratchpad = 0;
@@ -217,8 +221,8 @@ class ShardedPrimitive {
     if (place.axis == whole) return shared(shard.call, place.staged);
     void* staged = slot(shard.call, shard.slot, place.staged);
     if (!place.output)
-      copy_strided(slice(place.view, place.axis, shard.size), user_part(shard, place),
-                   slice(place.wanted, place.axis, shard.size), staged);
+      copy_strided(user_view(place, shard.size), user_part(shard, place),
+                   wanted_view(place, shard.size), staged);
     return staged;
   }
 
@@ -231,8 +235,8 @@ class ShardedPrimitive {
     }
     if (place.direct) return 0;
     std::int64_t flushed = 0;
-    copy_strided(slice(place.wanted, place.axis, shard.size), data,
-                 slice(place.view, place.axis, shard.size), user_part(shard, place), &flushed);
+    copy_strided(wanted_view(place, shard.size), data, user_view(place, shard.size),
+                 user_part(shard, place), &flushed);
     return place.view.dtype == DType::f16 ? flushed : 0;
   }
 
@@ -266,7 +270,7 @@ class ShardedPrimitive {
   }
 
   Shards shards_;
-  int threads_;  // that run() works with
+  int threads_;  // that work at once
   std::vector<Place> places_;
   std::vector<Variant> variants_;  // for shards of the full size, and for a shorter last one
   Layout shared_, slot_;
@@ -276,7 +280,7 @@ class ShardedPrimitive {
 }  // namespace
 
 onednn::Format shard_format(const Port& port, std::int64_t size) {
-  const View part = part_of(port.wanted, port.axis, size);
+  const View part = wanted_view(port, size);
   return port.free ? onednn::free_format(part.dtype, part.dims) : onednn::strided_format(part);
 }
 

@@ -23,7 +23,7 @@ struct Port {
   bool output = false;
   int axis = whole;   // cut along it; an uncut output is the sum over the shards
   View view;          // the caller's memory
-  View wanted;        // what the primitive works on; row-major f32 for an uncut output
+  View wanted;        // what the primitive works on: dense where cut; row-major f32 for a sum
   bool free = false;  // uncut only: oneDNN chooses the format, converted from or to `wanted`
 };
 

@@ -21,6 +21,7 @@ struct Shards {
   std::int64_t extent = 1, each = 1, count = 1;  // the last one may be shorter than `each`
   int threads_each = 1;                          // threads that work on one shard
   int at_once = 1;                               // shards that are worked on together
+  std::int64_t last() const { return extent - (count - 1) * each; }
 };
 
 // One shard on all threads where the work is too little to hand out in pieces, unless

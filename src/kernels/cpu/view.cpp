@@ -23,6 +23,16 @@ View slice(const View& view, int axis, std::int64_t size) {
   return part;
 }
 
+View dense_slice(const View& view, int axis, std::int64_t size) {
+  View part = slice(view, axis, size);
+  const auto cut = static_cast<std::size_t>(axis);
+  const std::int64_t whole = view.dims[cut], outside = view.strides[cut] * whole;
+  for (std::size_t other = 0; other < view.dims.size(); ++other)
+    if (other != cut && view.strides[other] >= outside)
+      part.strides[other] = view.strides[other] / whole * size;
+  return part;
+}
+
 bool same_layout(const View& a, const View& b) {
   if (a.dims != b.dims) return false;
   for (std::size_t axis = 0; axis < a.dims.size(); ++axis)

@@ -23,6 +23,8 @@ struct View {
 View dense_view(DType dtype, const Dims& dims);          // row-major
 View channels_last_view(DType dtype, const Dims& dims);  // [N, C, spatial...] kept as N spatial C
 View slice(const View& view, int axis, std::int64_t size);  // the first `size` along an axis
+// The first `size` along an axis of a dense view, stored densely in the same order of axes.
+View dense_slice(const View& view, int axis, std::int64_t size);
 bool same_layout(const View& a, const View& b);  // equal dims, and strides where they matter
 
 inline const void* at_offset(const void* data, DType dtype, std::int64_t elements) {
