@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/contraction.h"
+
+#include <algorithm>
+#include <array>
+
+namespace narrowgauge {
+
+namespace {
+
+// Narrow operands are multiplied exactly and added up in f32, which keeps ieee and f32 too.
+bool keeps(Math math, DType dtype) {
+  if (math == Math::f16) return dtype == DType::f16;
+  if (math == Math::bf16) return dtype == DType::bf16;
+  return math == Math::none || math == Math::ieee || math == Math::f32;
+}
+
+bool has_kernel(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
+}
+
+}  // namespace
+
+cpu::View kernel_view(const Operand& operand) {
+  return {operand.dtype, operand.dims, operand.strides};
+}
+
+std::string contraction_reason(const Request& request) {
+  const DType dtype = request.inputs[0].dtype;
+  if (!has_kernel(dtype)) return concat("dtype ", dtype);
+  if (!keeps(request.math, dtype)) return concat("math ", request.math, " of ", dtype);
+  for (const auto operands : {request.inputs, request.outputs})
+    for (const Operand& operand : operands)
+      if (operand.present && !(operand.storage.blocks.empty() && operand.storage.encoding.empty()))
+        return concat("storage ", operand.storage);
+  if (!request.outputs[0].present) return "nobody reads the result";
+  return {};
+}
+
+// oneDNN's own bf16 kernels flush subnormals; IEEE's products and sums do not.
+cpu::ContractionOptions contraction_options(const Request& request) {
+  return {.deterministic = request.deterministic, .native_bf16 = request.math != Math::ieee};
+}
+
+Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs) {
+  constexpr std::size_t most_inputs = 4;
+  NG_INVARIANT(inputs.size() <= most_inputs);
+  Offer offer;
+  offer.implementation = prepared.implementation;
+  offer.workspace = prepared.workspace;
+  offer.run = [run = std::move(prepared.run), inputs = std::move(inputs)](const KernelCall& call) {
+    std::array<const void*, most_inputs> sources{};
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      sources[i] = call.inputs[static_cast<std::size_t>(inputs[i])].data;
+    void* const result = call.outputs[0].data;
+    run({sources.data(), &result, call.workspace, call.flushed_at(0)});
+  };
+  return offer;
+}
+
+Offer offer_contraction(const Request& request, std::vector<int> inputs,
+                        const std::function<cpu::Prepared()>& prepare) {
+  std::string reason = contraction_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare(), std::move(inputs));
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a request to the contraction kernels: views of operands, what is declined, the offer.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/contraction.h"
+#include "narrowgauge/kernel.h"
+
+namespace narrowgauge {
+
+cpu::View kernel_view(const Operand& operand);
+
+// Why the contraction kernels cannot take a request; "" when they can. A math that names a way
+// (dfp16, bf16x3, ...) is declined: the kernels keep the contracts ieee, f32, f16 and bf16.
+std::string contraction_reason(const Request& request);
+cpu::ContractionOptions contraction_options(const Request& request);
+
+// Runs what was prepared: its input i is the node's input inputs[i], its output the first output.
+Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs);
+
+// Declines with contraction_reason, else offers what `prepare` returns.
+Offer offer_contraction(const Request& request, std::vector<int> inputs,
+                        const std::function<cpu::Prepared()>& prepare);
+
+}  // namespace narrowgauge

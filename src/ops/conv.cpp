@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/broadcast_gradient.h"
+#include "ops/contraction.h"
+#include "ops/conv_reference.h"
+#include "ops/reshape.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+template <class Op>
+WindowAttributes window_of(const Op& op, const Dims& kernel) {
+  return {Op::info.name, op.auto_pad, kernel, op.strides, op.dilations, op.pads, false};
+}
+
+// Copies the attributes that the three ops share.
+template <class To, class From>
+To like(const From& from) {
+  To to;
+  to.auto_pad = from.auto_pad;
+  to.dilations = from.dilations;
+  to.group = from.group;
+  to.kernel_shape = from.kernel_shape;
+  to.pads = from.pads;
+  to.strides = from.strides;
+  return to;
+}
+
+// The shape of y, for x and w; checks that they fit.
+template <class Op>
+Shape output_shape(const Op& op, const Shape& x, const Shape& w) {
+  constexpr std::string_view name = Op::info.name;
+  require(x.size() >= 3 && x.size() <= 5, name, ": expected x with one to three spatial axes, got ",
+          x);
+  require(w.size() == x.size(), name, ": expected w of rank ", x.size(), " like x, got ", w);
+  require(op.group >= 1, name, ": group must be at least 1, got ", op.group);
+  require(w[1] * op.group == x[1], name, ": w ", w, " over ", op.group, " groups needs ",
+          w[1] * op.group, " channels, x is ", x);
+  require(!w[0].is_known() || w[0].value() % op.group == 0, name, ": ", w[0],
+          " output channels are not a multiple of ", op.group, " groups");
+  const Dims kernel = known_dims(spatial_part(w));
+  require(op.kernel_shape.empty() || op.kernel_shape == kernel, name, ": kernel_shape ",
+          op.kernel_shape, " differs from w ", w);
+  Shape y = window_output(window_of(op, kernel), spatial_part(x));
+  y.insert(y.begin(), {x[0], w[0]});
+  return y;
+}
+
+template <class Op>
+void require_output(const Op& op, const Shape& x, const Shape& w, const Shape& dy) {
+  const Shape y = output_shape(op, x, w);
+  require(y == dy, Op::info.name, ": x ", x, " and w ", w, " give ", y, ", dy is ", dy);
+}
+
+}  // namespace
+
+TensorTypes Conv::infer(const Inference& in) const {
+  const Shape& w = in.shape(1);
+  Shape y = output_shape(*this, in.shape(0), w);
+  if (in.has(2))
+    require(in.shape(2) == Shape{w[0]}, "Conv: expected b of ", w[0], " values, got ", in.shape(2));
+  return {{in.dtype(0), std::move(y)}};
+}
+
+TensorTypes ConvDataGradient::infer(const Inference& in) const {
+  require_output(*this, shape, in.shape(1), in.shape(0));
+  return {{in.dtype(0), shape}};
+}
+
+TensorTypes ConvWeightGradient::infer(const Inference& in) const {
+  require_output(*this, in.shape(0), shape, in.shape(1));
+  return {{in.dtype(0), shape}};
+}
+
+namespace {
+
+Value data_gradient(Gradient& g, ConvDataGradient op, Value dy, Value w, Value like_x) {
+  op.shape = g.shape(like_x);
+  return g.add(std::move(op), {dy, w});
+}
+
+Value weight_gradient(Gradient& g, ConvWeightGradient op, Value x, Value dy, Value like_w) {
+  op.shape = g.shape(like_w);
+  return g.add(std::move(op), {x, dy});
+}
+
+// dy summed over all axes but the channels.
+Value bias_gradient(Gradient& g, Value dy) {
+  const Dim channels = g.shape(dy)[1];
+  Shape kept(g.shape(dy).size() - 1, 1);
+  kept[0] = channels;
+  const Value sums = g.add(BroadcastGradient{std::move(kept)}, {dy});
+  return g.add(ReshapeTo{Shape{channels}}, {sums});
+}
+
+}  // namespace
+
+Values Conv::gradient(Gradient& g) const {
+  const Value x = g.input(0), w = g.input(1), dy = g.output_gradient();
+  Values gradients(3);
+  if (g.wants(0)) gradients[0] = data_gradient(g, like<ConvDataGradient>(*this), dy, w, x);
+  if (g.wants(1)) gradients[1] = weight_gradient(g, like<ConvWeightGradient>(*this), x, dy, w);
+  if (g.wants(2)) gradients[2] = bias_gradient(g, dy);
+  return gradients;
+}
+
+Values ConvDataGradient::gradient(Gradient& g) const {
+  const Value dy = g.input(0), w = g.input(1), ddx = g.output_gradient();
+  Values gradients(2);
+  if (g.wants(0)) gradients[0] = g.add(like<Conv>(*this), {ddx, w});
+  if (g.wants(1)) gradients[1] = weight_gradient(g, like<ConvWeightGradient>(*this), ddx, dy, w);
+  return gradients;
+}
+
+Values ConvWeightGradient::gradient(Gradient& g) const {
+  const Value x = g.input(0), dy = g.input(1), ddw = g.output_gradient();
+  Values gradients(2);
+  if (g.wants(0)) gradients[0] = data_gradient(g, like<ConvDataGradient>(*this), dy, ddw, x);
+  if (g.wants(1)) gradients[1] = g.add(like<Conv>(*this), {x, ddw});
+  return gradients;
+}
+
+namespace {
+
+// A multiplication and an addition for each tap of each element of y.
+double operations(const TensorType& w, const TensorType& y) {
+  const Dims kernel = known_dims(w.shape);
+  const std::int64_t taps = element_count(std::span(kernel).subspan(1));
+  return 2.0 * static_cast<double>(taps) *
+         static_cast<double>(element_count(known_dims(y.shape)));
+}
+
+}  // namespace
+
+double Conv::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
+  return operations(in[1], out[0]);
+}
+double ConvDataGradient::flops(std::span<const TensorType> in, std::span<const TensorType>) const {
+  return operations(in[1], in[0]);
+}
+double ConvWeightGradient::flops(std::span<const TensorType> in,
+                                 std::span<const TensorType> out) const {
+  return operations(out[0], in[1]);
+}
+
+namespace {
+
+using cpu::ConvolutionPass;
+
+template <class Op>
+ConvolutionCase case_of(const Request& request, const Operand& x, const Operand& w) {
+  const Op& op = request.as<Op>();
+  return {resolve_window(window_of(op, spatial_part(w.dims)), spatial_part(x.dims)), op.group};
+}
+
+cpu::ConvolutionWindow kernel_window(const ConvolutionCase& c) {
+  const Window& window = c.window;
+  return {window.strides, window.dilations, window.pads_begin, window.pads_end, c.group};
+}
+
+Offer offer_conv(const Request& request) {
+  const Operand &x = request.inputs[0], &w = request.inputs[1], &y = request.outputs[0];
+  const bool bias = request.inputs.size() > 2 && request.inputs[2].present;
+  std::vector<int> inputs{0, 1};
+  if (bias) inputs.push_back(2);
+  return offer_contraction(request, inputs, [&] {
+    cpu::ConvolutionViews views{kernel_view(x), kernel_view(w), kernel_view(y), {}};
+    if (bias) views.bias = kernel_view(request.inputs[2]);
+    return prepare_convolution(ConvolutionPass::forward, views,
+                               kernel_window(case_of<Conv>(request, x, w)),
+                               contraction_options(request));
+  });
+}
+
+Offer offer_data_gradient(const Request& request) {
+  const Operand &dy = request.inputs[0], &w = request.inputs[1], &dx = request.outputs[0];
+  return offer_contraction(request, {1, 0}, [&] {
+    return prepare_convolution(
+        ConvolutionPass::data_gradient, {kernel_view(dx), kernel_view(w), kernel_view(dy), {}},
+        kernel_window(case_of<ConvDataGradient>(request, dx, w)), contraction_options(request));
+  });
+}
+
+Offer offer_weight_gradient(const Request& request) {
+  const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
+  return offer_contraction(request, {0, 1}, [&] {
+    return prepare_convolution(
+        ConvolutionPass::weight_gradient, {kernel_view(x), kernel_view(dw), kernel_view(dy), {}},
+        kernel_window(case_of<ConvWeightGradient>(request, x, dw)), contraction_options(request));
+  });
+}
+
+Offer reference_conv(const Request& request) {
+  const auto c = case_of<Conv>(request, request.inputs[0], request.inputs[1]);
+  return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
+    convolve(c, in[0], in[1], in.size() > 2 ? &in[2] : nullptr, out[0]);
+  });
+}
+
+Offer reference_data_gradient(const Request& request) {
+  const auto c = case_of<ConvDataGradient>(request, request.outputs[0], request.inputs[1]);
+  return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
+    convolve_data_gradient(c, in[0], in[1], out[0]);
+  });
+}
+
+Offer reference_weight_gradient(const Request& request) {
+  const auto c = case_of<ConvWeightGradient>(request, request.inputs[0], request.outputs[0]);
+  return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
+    convolve_weight_gradient(c, in[0], in[1], out[0]);
+  });
+}
+
+constexpr Kernel conv_kernels[] = {{"onednn", offer_conv}, {"reference", reference_conv}};
+constexpr Kernel data_gradient_kernels[] = {{"onednn", offer_data_gradient},
+                                            {"reference", reference_data_gradient}};
+constexpr Kernel weight_gradient_kernels[] = {{"onednn", offer_weight_gradient},
+                                              {"reference", reference_weight_gradient}};
+
+}  // namespace
+
+std::span<const Kernel> Conv::kernels() { return conv_kernels; }
+std::span<const Kernel> ConvDataGradient::kernels() { return data_gradient_kernels; }
+std::span<const Kernel> ConvWeightGradient::kernels() { return weight_gradient_kernels; }
+
+std::vector<Sample<Conv>> Conv::samples() {
+  return {
+      {{}, {sample("f32[2,3,5,6]"), sample("f32[4,3,3,2]"), sample("f32[4]")}},
+      {{.pads = {1, 1, 1, 1}}, {sample("f32[2,3,4,4]"), sample("f32[5,3,3,3]")}},
+      {{.pads = {0, 1, 2, 1}, .strides = {2, 1}},
+       {sample("f32[1,2,5,4]"), sample("f32[3,2,3,3]"), sample("f32[3]")}},
+      {{.dilations = {2, 1}, .group = 2}, {sample("f32[2,4,6,3]"), sample("f32[6,2,3,2]")}},
+      {{.group = 3, .pads = {1, 1, 1, 1}, .strides = {2, 2}},
+       {sample("f32[1,3,5,5]"), sample("f32[3,1,3,3]")}},
+      {{.auto_pad = "SAME_UPPER", .strides = {2, 2}},
+       {sample("f32[1,2,5,6]"), sample("f32[3,2,3,2]")}},
+      {{.auto_pad = "SAME_LOWER", .kernel_shape = {2}}, {sample("f32[2,2,5]"), sample("f32[2,2,2]")}},
+      {{.auto_pad = "VALID", .strides = {1, 2, 1}},
+       {sample("f32[1,2,3,4,3]"), sample("f32[2,2,2,2,2]"), sample("f32[2]")}},
+      {{}, {sample("f32[3,17,1,1]"), sample("f32[9,17,1,1]"), sample("f32[9]")}},
+      {{}, {sample("f32[0,2,3,3]"), sample("f32[2,2,2,2]"), sample("f32[2]")}},
+  };
+}
+
+std::vector<Sample<ConvDataGradient>> ConvDataGradient::samples() {
+  return {
+      {{.pads = {1, 1, 1, 1}, .shape = {2, 3, 4, 5}},
+       {sample("f32[2,4,4,5]"), sample("f32[4,3,3,3]")}},
+      // The last column of x is in no window.
+      {{.strides = {2, 2}, .shape = {1, 2, 5, 6}}, {sample("f32[1,3,2,2]"), sample("f32[3,2,3,3]")}},
+      {{.dilations = {2}, .group = 2, .shape = {2, 4, 7}},
+       {sample("f32[2,2,3]"), sample("f32[2,2,3]")}},
+      {{.auto_pad = "SAME_UPPER", .strides = {1, 2, 1}, .shape = {1, 2, 3, 3, 2}},
+       {sample("f32[1,2,3,2,2]"), sample("f32[2,2,2,2,2]")}},
+  };
+}
+
+std::vector<Sample<ConvWeightGradient>> ConvWeightGradient::samples() {
+  return {
+      {{.pads = {1, 1, 1, 1}, .shape = {4, 3, 3, 3}},
+       {sample("f32[2,3,4,5]"), sample("f32[2,4,4,5]")}},
+      {{.strides = {2, 2}, .shape = {3, 2, 3, 3}}, {sample("f32[1,2,5,6]"), sample("f32[1,3,2,2]")}},
+      {{.dilations = {2}, .group = 2, .shape = {2, 2, 3}},
+       {sample("f32[2,4,7]"), sample("f32[2,2,3]")}},
+      {{.auto_pad = "SAME_UPPER", .strides = {1, 2, 1}, .shape = {2, 2, 2, 2, 2}},
+       {sample("f32[1,2,3,3,2]"), sample("f32[1,2,3,2,2]")}},
+  };
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(conv, narrowgauge::Conv, narrowgauge::ConvDataGradient, narrowgauge::ConvWeightGradient)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices and of batches of them.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// numpy.matmul: a [..., M, K], b [..., K, N] -> y [..., M, N], leading axes broadcast; a vector on
+// the left is a row, one on the right a column, and that axis is missing in y.
+struct MatMul {
+  static constexpr OpInfo info{.name = "MatMul",
+                               .inputs = "a:T~, b:T~",
+                               .outputs = "y:T~",
+                               .types = "T:float",
+                               .precision = allow,
+                               .fusion = Fusion::contraction};
+  static void attributes(auto&, auto&&) {}
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<MatMul>> samples();
+};
+
+// The same for ranks from 2, with either operand's last two axes exchanged before.
+struct FusedMatMul {
+  static constexpr OpInfo info{.name = "FusedMatMul",
+                               .domain = "ng",
+                               .inputs = "a:T~, b:T~",
+                               .outputs = "y:T~",
+                               .types = "T:float",
+                               .precision = allow,
+                               .fusion = Fusion::contraction};
+  bool transA = false, transB = false;
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("transA", self.transA);
+    visit("transB", self.transB);
+  }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<FusedMatMul>> samples();
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sliding window of Conv and of pools: ONNX's attributes, checked, and made definite for given
+// sizes (auto_pad and defaults resolved).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+// As ONNX has them; an empty list stands for its default. `kernel` is kernel_shape, or the spatial
+// shape of w.
+struct WindowAttributes {
+  std::string_view op;
+  std::string_view auto_pad = "NOTSET";  // NOTSET, VALID, SAME_UPPER or SAME_LOWER
+  Dims kernel{}, strides{}, dilations{}, pads{};
+  bool ceil_mode = false;
+};
+
+// One entry for each spatial axis. Under ceil_mode the last window may reach beyond pads_end.
+struct Window {
+  Dims kernel, strides, dilations, pads_begin, pads_end;
+};
+
+// Throws UsageError naming the op unless every list fits `axes` spatial axes and its values are
+// legal.
+void check_window(const WindowAttributes& attributes, std::size_t axes);
+
+// Spatial shape of the output. Throws UsageError as check_window does, and for an input that is
+// smaller than the window.
+Shape window_output(const WindowAttributes& attributes, const Shape& input);
+
+// The window over an input of spatial size `input`; the attributes have been checked.
+Window resolve_window(const WindowAttributes& attributes, const Dims& input);
+
+// The dimensions after batch and channel.
+template <class Sizes>
+Sizes spatial_part(const Sizes& dims) {
+  return Sizes(dims.begin() + 2, dims.end());
+}
+
+// Visits the attributes that Conv and its gradients share.
+void visit_convolution(auto& self, auto&& visit) {
+  visit("auto_pad", self.auto_pad);
+  visit("dilations", self.dilations);
+  visit("group", self.group);
+  visit("kernel_shape", self.kernel_shape);
+  visit("pads", self.pads);
+  visit("strides", self.strides);
+}
+
+}  // namespace narrowgauge

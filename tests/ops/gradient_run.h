@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradient of one op, as it builds it, on given tensors; and sums that stand for whole tensors
+// in comparisons with numbers computed elsewhere.
+#pragma once
+
+#include "ops/kernel_run.h"
+
+namespace narrowgauge {
+
+// The op's first output (or `output`), then the gradients of its floating inputs for the seed `dy`;
+// an empty tensor where there is none.
+template <class T>
+std::vector<Tensor> run_gradient(T op, const std::vector<std::optional<Tensor>>& inputs,
+                                 const std::function<Tensor(const Dims&)>& dy, int output = 0,
+                                 bool reference = false) {
+  Graph graph;
+  Values values;
+  std::vector<Tensor> given;
+  std::vector<bool> wanted;
+  for (const auto& input : inputs) {
+    const bool labels = input && !is_floating(input->dtype());
+    wanted.push_back(input && !labels &&
+                     record_of<T>().input_port(static_cast<int>(values.size())).differentiable);
+    values.push_back(!input ? absent : labels ? graph.constant(*input) : absent);
+    if (!input || labels) continue;
+    values.back() = graph.input(concat("x", values.size()), input->type());
+    given.push_back(*input);
+  }
+  const Value y = graph.add(op, values);
+  Values outputs, seeds;
+  for (int o = 0; o < static_cast<int>(graph.node(y.node).outputs.size()); ++o)
+    outputs.push_back({y.node, o});
+  seeds.resize(outputs.size());
+  const TensorType type = graph.type(outputs.at(static_cast<std::size_t>(output)));
+  seeds[static_cast<std::size_t>(output)] = graph.input("dy", type);
+  given.push_back(dy(known_dims(type.shape)).cast(type.dtype));
+
+  Gradient gradient(graph, values, outputs, seeds, wanted, nullptr);
+  const Values found = op.gradient(gradient);
+  graph.output("y", outputs[static_cast<std::size_t>(output)]);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (wanted[i] && !found[i].is_absent()) {
+      EXPECT_EQ(graph.type(found[i]), graph.type(values[i])) << "gradient of input " << i;
+      graph.output(concat("dx", i), found[i]);
+    }
+  const std::vector<Tensor> results = interpret(graph, given, {.reference = reference});
+  std::vector<Tensor> all{results[0]};
+  std::size_t next = 1;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    all.push_back(wanted[i] && !found[i].is_absent() ? results[next++] : Tensor());
+  return all;
+}
+
+// The sum over i of tensor[i] * pattern[i]: one number in which every element has its own weight.
+inline double fingerprint(const Tensor& tensor) {
+  const Tensor weights = pattern(DType::f64, {tensor.size()}, 9);
+  double sum = 0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) sum += tensor.at(i) * weights.at(i);
+  return sum;
+}
+
+// Fingerprints of what run_gradient returns, against expected ones.
+inline void expect_fingerprints(const std::vector<Tensor>& tensors,
+                                const std::vector<double>& expected, double bound,
+                                const std::string& what) {
+  ASSERT_GE(tensors.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(fingerprint(tensors[i]), expected[i], bound * std::max(1.0, std::abs(expected[i])))
+        << what << " tensor " << i;
+}
+
+}  // namespace narrowgauge
