@@ -103,4 +103,21 @@ Window resolve_window(const WindowAttributes& a, const Dims& input) {
   return window;
 }
 
+void each_tap(const Window& window, const Dims& input, const Dims& place,
+              const std::function<void(std::int64_t, std::int64_t)>& visit) {
+  const std::int64_t taps = element_count(window.kernel);
+  for (std::int64_t tap = 0; tap < taps; ++tap) {
+    std::int64_t rest = tap, step = 1, element = 0;
+    for (std::size_t axis = input.size(); axis-- > 0; rest /= window.kernel[axis]) {
+      const std::int64_t at = place[axis] * window.strides[axis] +
+                              rest % window.kernel[axis] * window.dilations[axis] -
+                              window.pads_begin[axis];
+      const bool inside = at >= 0 && at < input[axis];
+      element = inside && element >= 0 ? element + at * step : -1;
+      step *= input[axis];
+    }
+    visit(element, tap);
+  }
+}
+
 }  // namespace narrowgauge

@@ -3,6 +3,7 @@
 // sizes (auto_pad and defaults resolved).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -50,5 +51,37 @@ void visit_convolution(auto& self, auto&& visit) {
   visit("pads", self.pads);
   visit("strides", self.strides);
 }
+
+// Visits the attributes that pools and their gradients share.
+void visit_pool(auto& self, auto&& visit) {
+  visit("auto_pad", self.auto_pad);
+  visit("ceil_mode", self.ceil_mode);
+  visit("dilations", self.dilations);
+  visit("kernel_shape", self.kernel_shape);
+  visit("pads", self.pads);
+  visit("strides", self.strides);
+}
+
+// The same attributes for check_window and resolve_window.
+template <class Pool>
+WindowAttributes pool_window(const Pool& pool) {
+  return {Pool::info.name, pool.auto_pad, pool.kernel_shape, pool.strides,
+          pool.dilations,  pool.pads,     pool.ceil_mode != 0};
+}
+
+// [N, C, spatial...] after a pool; throws UsageError for a rank that no pool has.
+template <class Pool>
+Shape pool_shape(const Pool& pool, const Shape& x) {
+  require(x.size() >= 3 && x.size() <= 5, Pool::info.name,
+          ": expected x with one to three spatial axes, got ", x);
+  Shape y = window_output(pool_window(pool), spatial_part(x));
+  y.insert(y.begin(), {x[0], x[1]});
+  return y;
+}
+
+// Calls visit(element of x, or -1 in the padding or behind it, tap) for each tap of the window at
+// an output place, last axis fastest; elements are row-major in the spatial part.
+void each_tap(const Window& window, const Dims& input, const Dims& place,
+              const std::function<void(std::int64_t, std::int64_t)>& visit);
 
 }  // namespace narrowgauge

@@ -3,7 +3,7 @@
 // in comparisons with numbers computed elsewhere.
 #pragma once
 
-#include "ops/kernel_run.h"
+#include "ops/sample_run.h"
 
 namespace narrowgauge {
 
@@ -49,6 +49,38 @@ std::vector<Tensor> run_gradient(T op, const std::vector<std::optional<Tensor>>&
   for (std::size_t i = 0; i < inputs.size(); ++i)
     all.push_back(wanted[i] && !found[i].is_absent() ? results[next++] : Tensor());
   return all;
+}
+
+// What the op's primitives make of the inputs, by their reference kernels.
+template <class T>
+std::vector<Tensor> run_decomposition(const T& op,
+                                      const std::vector<std::optional<Tensor>>& inputs) {
+  Graph graph;
+  Values values;
+  std::vector<Tensor> given;
+  for (const auto& input : inputs) {
+    values.push_back(input ? graph.input(concat("x", values.size()), input->type()) : absent);
+    if (input) given.push_back(*input);
+  }
+  Rewriting rewriting(graph, values, {});
+  for (const Value& value : op.decompose(rewriting))
+    graph.output(concat("y", graph.outputs().size()), value);
+  return interpret(graph, given);
+}
+
+// Every sample: the primitives agree with the op's reference kernel, in f64.
+template <class T>
+void expect_decomposition_matches_reference() {
+  for (const Sample<T>& sample : T::samples()) {
+    const auto inputs = draw({Attributes::of(T(sample.op)), sample.inputs}, DType::f64);
+    const KernelResult expected = run_kernel(T(sample.op), inputs, {.reference = true});
+    const std::vector<Tensor> got = run_decomposition(sample.op, inputs);
+    ASSERT_EQ(got.size(), expected.outputs.size());
+    for (std::size_t o = 0; o < got.size(); ++o) {
+      EXPECT_EQ(got[o].type(), expected.outputs[o].type());
+      expect_near(got[o], values_of(expected.outputs[o]), 1e-12, concat("output ", o));
+    }
+  }
 }
 
 // The sum over i of tensor[i] * pattern[i]: one number in which every element has its own weight.

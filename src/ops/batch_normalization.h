@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch normalization as ONNX 15 has it, and its gradient: Ioffe, Szegedy, "Batch normalization",
+// 2015. Statistics are made in f32 (f64 of f64) whatever T is.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// y = (x - mean) / sqrt(variance + epsilon) * scale + b over x [N, C, ...], vectors [C].
+// training_mode: mean and variance (biased) are x's own; running_mean and running_var are
+// input_* * momentum + batch's * (1 - momentum). The last two outputs, ours, are what the gradient
+// reads: the batch's mean and 1 / sqrt(variance + epsilon). Else mean and variance are input_*, and
+// y is the only output. No gradient flows to input_mean and input_var.
+struct BatchNormalization {
+  static constexpr OpInfo info{
+      .name = "BatchNormalization",
+      .inputs = "x:T, scale:S~, b:S~, input_mean:U~!, input_var:U~!",
+      .outputs = "y:T, running_mean?:U~, running_var?:U~, batch_mean?:V~, batch_inverse_std?:V~",
+      .types = "T:float, S:float, U:float, V:float",
+      .precision = narrowgauge::infer,
+      .fusion = Fusion::reduction};
+  double epsilon = 1e-5, momentum = 0.9;
+  std::int64_t training_mode = 0;
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("epsilon", self.epsilon);
+    visit("momentum", self.momentum);
+    visit("training_mode", self.training_mode);
+  }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  Values decompose(Rewriting& r) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<BatchNormalization>> samples();
+};
+
+// With n = (x - mean) * inverse_std: dbias = sum(dy), dscale = sum(dy * n), and
+// dx = scale * inverse_std * (dy - mean(dy) - n * mean(dy * n)) where the statistics are x's own,
+// scale * inverse_std * dy where they are given (training = false).
+struct BatchNormalizationGradient {
+  static constexpr OpInfo info{.name = "BatchNormalizationGradient",
+                               .domain = "ng",
+                               .inputs = "dy:T, x:T, scale:S~, mean:V~, inverse_std:V~",
+                               .outputs = "dx:T, dscale?:S~, dbias?:S~",
+                               .types = "T:float, S:float, V:float",
+                               .precision = narrowgauge::infer,
+                               .fusion = Fusion::reduction};
+  bool training = true;
+
+  static void attributes(auto& self, auto&& visit) { visit("training", self.training); }
+  TensorTypes infer(const Inference& in) const;
+  Values decompose(Rewriting& r) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<BatchNormalizationGradient>> samples();
+};
+
+}  // namespace narrowgauge
