@@ -5,7 +5,6 @@
 #include "ops/broadcast_gradient.h"
 #include "ops/cast.h"
 #include "ops/expression.h"
-#include "ops/reduce.h"
 #include "ops/reshape.h"
 #include "ops/table.h"
 
@@ -50,13 +49,9 @@ namespace {
 // Formulas over values [N, C, ...] and vectors [C] in the dtype of the statistics.
 class Channels {
  public:
-  Channels(Rewriting& r, Value like, DType statistics) : r_(r), dtype_(statistics) {
-    const Shape& shape = r.shape(like);
-    column_.assign(shape.size() - 1, 1);
-    column_[0] = shape[1];
-    axes_.push_back(0);
-    for (std::size_t axis = 2; axis < shape.size(); ++axis)
-      axes_.push_back(static_cast<std::int64_t>(axis));
+  Channels(Rewriting& r, Value like, DType statistics)
+      : r_(r), dtype_(statistics), shape_(r.shape(like)), column_(shape_.size() - 1, 1) {
+    column_[0] = shape_[1];
   }
 
   Expression wide(Value value) const { return cast(value, dtype_); }
@@ -67,17 +62,19 @@ class Channels {
   // [C] as [C, 1, ...], which broadcasts.
   Expression column(Value vector) const { return reshaped(wide(vector), column_); }
   // Over all axes but the channels, as a vector.
-  Expression mean(Value value) const {
-    const Value axes = r_.constant(
-        Tensor::from(Dims{static_cast<std::int64_t>(axes_.size())}, axes_));
-    return reshaped(r_.add(ReduceMean{.keepdims = 1}, {value, axes}), {column_[0]});
-  }
   Expression sum(Value value) const { return reshaped(column_sum(value), {column_[0]}); }
-  // How many elements of `like` belong to a channel, as a column: the batch may be a symbol.
-  Expression count(Value like) const { return column_sum(r_.add(ExpandTo{r_.shape(like)}, {one()})); }
+  Expression mean(Value value) const {
+    return reshaped(over_count(column_sum(value)), {column_[0]});
+  }
+  // A column divided by the number of elements of a channel.
+  Expression over_count(Expression column) const {
+    const Dim count = element_count(shape_) / element_count({shape_[1]});
+    if (count.is_known()) return column / static_cast<double>(count.value());
+    const Value one = r_.scalar(1, dtype_);
+    return column / column_sum(r_.add(ExpandTo{shape_}, {one}));
+  }
 
  private:
-  Value one() const { return r_.scalar(1, dtype_); }
   Expression column_sum(Value value) const {
     return {r_, r_.add(BroadcastGradient{column_}, {value})};
   }
@@ -86,8 +83,7 @@ class Channels {
   }
   Rewriting& r_;
   DType dtype_;
-  Shape column_;
-  std::vector<std::int64_t> axes_;
+  Shape shape_, column_;
 };
 
 }  // namespace
@@ -149,7 +145,7 @@ Value through_statistics(Gradient& g, const BatchNormalization& op) {
   if (const auto d = gradient(3)) sum = sum + *d;
   if (const auto d = gradient(4))
     sum = sum - centred * *d * (inverse_std * inverse_std * inverse_std);
-  return channels.cast(sum / channels.count(x), dtype);
+  return channels.cast(channels.over_count(sum), dtype);
 }
 
 // y with given statistics: one factor and one addend for each channel.

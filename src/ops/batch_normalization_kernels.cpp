@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "kernels/cpu/batch_norm.h"
+#include "ops/axis.h"
 #include "ops/batch_normalization.h"
 #include "ops/channels.h"
 #include "ops/reference.h"
@@ -19,7 +20,7 @@ std::vector<Operand> operands_of(const Request& request) {
 // Why a vector of channels cannot be read or written; "" when all can.
 std::string vector_reason(std::span<const Operand> vectors) {
   for (const Operand& vector : vectors)
-    if (vector.present && (vector.dtype == DType::f64 || vector.strides != Dims{1}))
+    if (vector.present && (vector.dtype == DType::f64 || !is_dense(vector)))
       return concat("a vector of ", vector.dtype, " with strides ", vector.strides);
   return {};
 }

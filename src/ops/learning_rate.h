@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The learning rate as a function of the steps that have been applied, computed in the graph.
+#pragma once
+
+#include <string>
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// While fewer than warmup_steps have been applied: base * (applied_steps + 1) / warmup_steps. Then,
+// with t = applied_steps - warmup_steps:
+//   constant  base
+//   step      base * step_factor^(t / step_every), not less than minimum
+//   cosine    from base at t = 0 down to minimum at t = total_steps - warmup_steps, half a cosine
+//             (Loshchilov, Hutter, "SGDR", 2017, without restarts); minimum from there on
+struct LearningRate {
+  static constexpr OpInfo info{.name = "LearningRate",
+                               .domain = "ng",
+                               .inputs = "applied_steps:i64",
+                               .outputs = "learning_rate:f32",
+                               .stage = Stage::trained};
+  std::string schedule = "constant";
+  double base = 0.1;
+  std::int64_t warmup_steps = 0, total_steps = 0, step_every = 0;
+  double step_factor = 0.1, minimum = 0;
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("schedule", self.schedule);
+    visit("base", self.base);
+    visit("warmup_steps", self.warmup_steps);
+    visit("total_steps", self.total_steps);
+    visit("step_every", self.step_every);
+    visit("step_factor", self.step_factor);
+    visit("minimum", self.minimum);
+  }
+  double at(std::int64_t applied_steps) const;
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<LearningRate>> samples();
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight updates, fused into one pass over memory: they read the gradient as it comes (scaled, in
+// any float format), the f32 master weight and its moments, and write the new ones where the old
+// ones lie, and a narrow copy of the weight beside them.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// `multiplier` takes the gradient to its true size: 1 / loss scale, times the clipping factor. While
+// `applied` is false weight and moments stay what they were. `narrow_weight` is next_weight in the
+// dtype `narrow`.
+
+// g = gradient * multiplier + weight_decay * weight
+// v = momentum * velocity + (1 - dampening) * g; weight -= learning_rate * (nesterov ? g +
+// momentum * v : v). PyTorch's SGD, whose first step takes v = g: the same while dampening is 0.
+// Without a velocity v is g, and next_velocity means nothing.
+struct SgdUpdate {
+  static constexpr OpInfo info{
+      .name = "SgdUpdate",
+      .domain = "ng",
+      .inputs = "weight:W~, gradient:G~, velocity?:W~, learning_rate:f32, multiplier:f32, "
+                "applied:bool",
+      .outputs = "next_weight:W~, next_velocity?:W~, narrow_weight?:any~",
+      .types = "W:float, G:float",
+      .stage = Stage::trained};
+  double momentum = 0, dampening = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  DType narrow = DType::f32;
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("momentum", self.momentum);
+    visit("dampening", self.dampening);
+    visit("nesterov", self.nesterov);
+    visit("weight_decay", self.weight_decay);
+    visit("narrow", self.narrow);
+  }
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<SgdUpdate>> samples();
+};
+
+// Kingma, Ba, "Adam", 2015; with `decoupled` Loshchilov, Hutter, "Decoupled weight decay
+// regularization", 2019 (AdamW). Epsilon is added after bias correction, as PyTorch does.
+// applied_steps: how many steps have been applied before this one.
+struct AdamUpdate {
+  static constexpr OpInfo info{
+      .name = "AdamUpdate",
+      .domain = "ng",
+      .inputs = "weight:W~, gradient:G~, first_moment:W~, second_moment:W~, learning_rate:f32, "
+                "multiplier:f32, applied:bool, applied_steps:i64",
+      .outputs = "next_weight:W~, next_first_moment:W~, next_second_moment:W~, narrow_weight?:any~",
+      .types = "W:float, G:float",
+      .stage = Stage::trained};
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
+  bool decoupled = false;
+  DType narrow = DType::f32;
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("beta1", self.beta1);
+    visit("beta2", self.beta2);
+    visit("epsilon", self.epsilon);
+    visit("weight_decay", self.weight_decay);
+    visit("decoupled", self.decoupled);
+    visit("narrow", self.narrow);
+  }
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<AdamUpdate>> samples();
+};
+
+}  // namespace narrowgauge
