@@ -60,16 +60,17 @@ struct NG_API ImageShape {
 NG_API std::vector<std::string> model_names();
 NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes);
 
-enum class StepReason : std::uint8_t {
+enum class StepOutcome : std::uint8_t {
   applied,
-  overflow,        // a scaled gradient was not finite: skipped, the scale goes down
-  loss_not_finite  // NaN or infinity before any scaling: skipped, the scale stays
+  gradient_overflow,   // a scaled gradient was not finite: skipped, the scale goes down
+  loss_not_finite,     // NaN or infinity before any scaling: skipped, the scale stays
+  gradient_not_finite  // at the smallest scale: skipped, nothing is left to lower
 };
 
 struct NG_API StepResult {
-  StepReason reason = StepReason::applied;
+  StepOutcome outcome = StepOutcome::applied;
   double loss = 0, scale = 1, norm = 0, learning_rate = 0;
-  bool applied() const { return reason == StepReason::applied; }
+  bool applied() const { return outcome == StepOutcome::applied; }
 };
 
 struct NG_API Evaluation {

@@ -15,7 +15,7 @@ namespace {
 // Output of a node that can hold a rounded copy of its output 0; -1 when the op has none.
 int narrow_port(const OpRecord& op) {
   for (std::size_t i = 0; i < op.outputs.size(); ++i)
-    if (op.outputs[i].name == "narrow") return static_cast<int>(i);
+    if (op.outputs[i].name == "narrow_weight") return static_cast<int>(i);
   return -1;
 }
 

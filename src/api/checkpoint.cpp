@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint is a folder: model.safetensors holds parameters and statistics, state.safetensors
+// the rest of the state table, with the place in the data and the digest of the model file that it
+// belongs to.
+#include <charconv>
+#include <filesystem>
+
+#include "api/trainer_implementation.h"
+#include "base/sha256.h"
+#include "narrowgauge/safetensors.h"
+
+namespace narrowgauge {
+
+namespace {
+
+std::string path_in(const std::string& folder, const char* file) {
+  return (std::filesystem::path(folder) / file).string();
+}
+
+std::int64_t number_in(const TensorFile& file, const std::string& path, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  require<DataError>(found != file.metadata.end(), path, ": has no '", key,
+                     "': not a checkpoint of narrowgauge");
+  std::int64_t value = 0;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require<DataError>(error == std::errc{} && end == text.data() + text.size() && value >= 0, path,
+                     ": '", key, "' is '", text, "', expected a number");
+  return value;
+}
+
+void require_same(const TensorFile& file, const std::string& path, const std::string& key,
+                  const std::string& wanted) {
+  const auto found = file.metadata.find(key);
+  require<DataError>(found != file.metadata.end() && found->second == wanted, path, ": is of ", key,
+                     " '", found == file.metadata.end() ? "" : found->second, "', expected '",
+                     wanted, "'");
+}
+
+std::string digest_of(const TensorFile& file) {
+  Sha256 hash;
+  for (const NamedTensor& entry : file.tensors) {
+    hash.update(std::as_bytes(std::span(entry.name)));
+    hash.update(std::span(entry.tensor.data(), static_cast<std::size_t>(entry.tensor.bytes())));
+  }
+  return hash.hex();
+}
+
+bool is_trainers(Role role) { return role == Role::moment || role == Role::control; }
+
+}  // namespace
+
+void Trainer::save(const std::string& folder) const {
+  const Implementation& self = *implementation_;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  require<DataError>(!error, folder, ": cannot be made: ", error.message());
+  TensorFile model, state;
+  const auto& entries = self.model->store.entries();
+  for (const auto& [name, entry] : entries) {
+    if (entry.role == Role::parameter || entry.role == Role::statistic)
+      model.tensors.push_back({name, entry.value});
+    else if (is_trainers(entry.role))
+      state.tensors.push_back({name, entry.value});
+  }
+  model.metadata = {{"format", "narrowgauge"}, {"model", self.model->name}};
+  state.metadata = {{"format", "narrowgauge"},
+                    {"model", self.model->name},
+                    {"graph", self.plan.model},
+                    {"precision", concat(self.plan.narrow)},
+                    {"steps", concat(self.steps)},
+                    {"epoch", concat(self.position.epoch)},
+                    {"batch", concat(self.position.batch)},
+                    {"seed", concat(self.options.seed)},
+                    {"weights", digest_of(model)}};
+  write_safetensors(path_in(folder, "model.safetensors"), model);
+  write_safetensors(path_in(folder, "state.safetensors"), state);
+}
+
+void Trainer::resume(const std::string& folder) {
+  Implementation& self = *implementation_;
+  const std::string path = path_in(folder, "state.safetensors");
+  const TensorFile file = read_safetensors(path);
+  require_same(file, path, "model", self.model->name);
+  require_same(file, path, "graph", self.plan.model);
+  require_same(file, path, "precision", concat(self.plan.narrow));
+  require_same(file, path, "seed", concat(self.options.seed));
+  const std::string weights = path_in(folder, "model.safetensors");
+  require_same(file, path, "weights", digest_of(read_safetensors(weights)));
+  StateStore& store = self.model->store;
+  std::size_t wanted = 0;
+  for (const auto& [name, entry] : store.entries()) {
+    if (!is_trainers(entry.role)) continue;
+    ++wanted;
+    const Tensor* value = file.find(name);
+    require<DataError>(value && value->type() == entry.value.type(), path, ": has no '", name,
+                       "' of type ", entry.value.type());
+  }
+  require<DataError>(wanted == file.tensors.size(), path, ": holds ", file.tensors.size(),
+                     " tensors, this trainer has ", wanted);
+  const std::int64_t steps = number_in(file, path, "steps");
+  const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
+  load_weights(*self.model, weights);
+  for (const NamedTensor& tensor : file.tensors) store.set(tensor.name, tensor.tensor);
+  self.steps = static_cast<std::uint64_t>(steps);
+  self.position = position;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training loop over a source of data.
+#include <chrono>
+#include <cmath>
+
+#include "api/trainer_implementation.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr int most_bad_losses = 5;  // in a row, before a run counts as diverged
+
+// Keeps the sums of a run, and tells the callback.
+class Fitting {
+ public:
+  Fitting(const FitOptions& options, std::int64_t batches, const ProgressCallback& callback)
+      : options_(options), callback_(callback) {
+    progress_.epochs = options.epochs;
+    progress_.batches = batches;
+  }
+
+  void begin_epoch(std::int64_t epoch) {
+    progress_.epoch = epoch;
+    progress_.epoch_done = false;
+    progress_.evaluation.reset();
+    loss_sum_ = 0;
+    loss_count_ = 0;
+  }
+
+  bool after_step(const StepResult& result, std::int64_t batch, double seconds) {
+    if (progress_steps_++ == 0)
+      result_.first_loss = result.loss;
+    else
+      seconds_ += seconds;  // the first step compiles
+    result_.skipped_steps += !result.applied();
+    ++result_.steps;
+    if (std::isfinite(result.loss)) loss_sum_ += result.loss, ++loss_count_;
+    progress_.batch = batch;
+    progress_.last = result;
+    progress_.skipped_steps = result_.skipped_steps;
+    progress_.mean_loss = loss_count_ > 0 ? loss_sum_ / static_cast<double>(loss_count_) : NAN;
+    progress_.samples_per_second = rate();
+    return tell();
+  }
+
+  bool after_epoch(std::optional<Evaluation> evaluation) {
+    progress_.epoch_done = true;
+    progress_.evaluation = std::move(evaluation);
+    result_.final_loss = progress_.mean_loss;
+    if (progress_.evaluation) result_.test = *progress_.evaluation;
+    return tell();
+  }
+
+  FitResult finish(bool stopped) {
+    result_.samples_per_second = rate();
+    result_.stopped = stopped;
+    if (stopped) result_.final_loss = progress_.mean_loss;
+    return result_;
+  }
+
+ private:
+  bool tell() { return !callback_ || callback_(progress_); }
+  double rate() const {
+    return seconds_ > 0 ? static_cast<double>((progress_steps_ - 1) * options_.batch) / seconds_
+                        : 0;
+  }
+
+  const FitOptions& options_;
+  const ProgressCallback& callback_;
+  Progress progress_;
+  FitResult result_;
+  double loss_sum_ = 0, seconds_ = 0;
+  std::int64_t loss_count_ = 0, progress_steps_ = 0;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
+                       const std::shared_ptr<DataSource>& test, const FitOptions& options,
+                       const ProgressCallback& callback) {
+  Implementation& self = *implementation_;
+  require(options.epochs >= 1 && options.batch >= 1,
+          "fit: epochs and batch must be at least 1, got ", options.epochs, " and ", options.batch);
+  BatchLoader loader(training,
+                     {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
+                     self.position);
+  Fitting fitting(options, loader.batches_per_epoch(), callback);
+  std::int64_t epoch = -1;
+  while (const std::optional<Batch> batch = loader.next()) {
+    if (batch->position.epoch != epoch) fitting.begin_epoch(epoch = batch->position.epoch);
+    const auto start = std::chrono::steady_clock::now();
+    const StepResult result = step(batch->tensors);
+    const double seconds = seconds_since(start);
+    self.position = loader.position();
+    self.bad_losses = std::isfinite(result.loss) ? 0 : self.bad_losses + 1;
+    require<DivergedError>(self.bad_losses < most_bad_losses, "the loss is ", result.loss, " for ",
+                           most_bad_losses, " steps in a row, at step ", self.steps,
+                           "; try a smaller learning rate");
+    const std::int64_t done = batch->position.batch + 1;
+    if (!fitting.after_step(result, done, seconds)) return fitting.finish(true);
+    if (done < loader.batches_per_epoch()) continue;
+    const bool evaluates = test && (options.evaluate_each_epoch || epoch + 1 == options.epochs);
+    const bool goes_on =
+        fitting.after_epoch(evaluates ? std::optional(evaluate(test)) : std::nullopt);
+    if (!goes_on) return fitting.finish(true);
+  }
+  FitResult result = fitting.finish(false);
+  if (result.steps == 0 && test) result.test = evaluate(test);  // resumed after its last epoch
+  return result;
+}
+
+}  // namespace narrowgauge

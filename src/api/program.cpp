@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/program.h"
+
+namespace narrowgauge {
+
+Program::Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed)
+    : graph_(std::move(graph)), options_(std::move(options)), store_(store), seed_(seed) {}
+
+Binding Program::binding_for(std::span<const Tensor> inputs) const {
+  require(inputs.size() == graph_.inputs().size(), "graph '", graph_.name(), "': takes ",
+          graph_.inputs().size(), " inputs, got ", inputs.size());
+  Binding binding;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Value value = graph_.inputs()[i];
+    const TensorType& type = graph_.type(value);
+    const Dims& dims = inputs[i].dims();
+    require(dims.size() == type.shape.size() && inputs[i].dtype() == type.dtype, "input '",
+            graph_.value_name(value), "': expected ", type, ", got ", inputs[i].type());
+    for (std::size_t axis = 0; axis < dims.size(); ++axis)
+      if (!type.shape[axis].is_known()) binding.try_emplace(type.shape[axis].text(), dims[axis]);
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& type = graph_.type(graph_.inputs()[i]);
+    require(known_dims(narrowgauge::bind(type.shape, binding)) == inputs[i].dims(), "input '",
+            graph_.value_name(graph_.inputs()[i]), "': expected ", type, ", got ",
+            inputs[i].type());
+  }
+  return binding;
+}
+
+Executor& Program::executor_for(std::span<const Tensor> inputs) {
+  const Binding binding = binding_for(inputs);
+  auto& executor = executors_[binding];
+  if (!executor) {
+    CompileOptions options = options_;
+    options.binding = binding;
+    executor = std::make_unique<Executor>(compile(graph_, options), store_, seed_);
+  }
+  latest_ = executor.get();
+  return *executor;
+}
+
+}  // namespace narrowgauge

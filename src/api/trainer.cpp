@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "api/trainer_implementation.h"
+#include "base/parallel.h"
+#include "train/training_graph.h"
+
+namespace narrowgauge {
+
+namespace {
+
+Graph forward_graph(const Model::Implementation& model, const Loss& loss, Mode mode) {
+  Network network(model.name, mode);
+  const Value prediction = model.build(network);
+  const Value value = loss(network, prediction);
+  if (mode == Mode::evaluate) network.graph().output("prediction", prediction);
+  network.graph().output("loss", value);
+  return std::move(network.graph());
+}
+
+PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
+                            const TrainerOptions& options) {
+  if (options.plan_file) return load_plan(*options.plan_file, graph);
+  if (!optimizer.mixed_precision) return f32_plan(graph);
+  return plan_by_lists(graph, {.request = *optimizer.mixed_precision});
+}
+
+// Wishes for the evaluation graph that follow from a plan: the same policy, and what was edited.
+std::optional<MixedPrecision> wishes_of(const PrecisionPlan& plan, const Optimizer& optimizer) {
+  if (plan.narrow == DType::f32) return std::nullopt;
+  MixedPrecision wishes = optimizer.mixed_precision.value_or(MixedPrecision{});
+  wishes.narrow = plan.narrow;
+  for (const PlanEntry& entry : plan.entries)
+    if (entry.rule == PrecisionRule::edited && entry.dtype)
+      wishes.overrides.push_back(concat(entry.name, '=', *entry.dtype));
+  return wishes;
+}
+
+StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
+  const auto value = [&](std::string_view name) {
+    for (std::size_t i = 0; i < results.size(); ++i)
+      if (plan.outputs[i].value == name) return results[i].at(0);
+    throw InternalError(concat("a training graph without the output '", name, "'"));
+  };
+  StepResult result;
+  result.outcome = static_cast<StepOutcome>(static_cast<int>(value("reason")));
+  result.loss = value("loss");
+  result.scale = value("scale");
+  result.norm = value("norm");
+  result.learning_rate = value("learning_rate");
+  return result;
+}
+
+}  // namespace
+
+Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options)
+    : implementation_(std::make_unique<Implementation>()) {
+  Implementation& self = *implementation_;
+  enable_mixed_precision_from_environment(optimizer);
+  self.model = &model.implementation();
+  self.loss = std::move(loss);
+  self.optimizer = std::move(optimizer);
+  self.options = std::move(options);
+  const Graph forward = forward_graph(*self.model, self.loss, Mode::train);
+  self.training_graph = make_training_graph(forward, self.optimizer);
+  self.plan = make_plan_for(self.training_graph, self.optimizer, self.options);
+  CompileOptions compile_options;
+  compile_options.deterministic = self.options.deterministic;
+  compile_options.trace = self.options.trace;
+  self.training = std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
+                                            self.model->store, self.options.seed);
+  self.model->store.add(self.training_graph, self.model->seed);
+  self.model->precision = wishes_of(self.plan, self.optimizer);
+  self.model->prediction.reset();
+}
+
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+
+StepResult Trainer::step(std::span<const Tensor> batch) {
+  Implementation& self = *implementation_;
+  const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
+  Executor& executor = self.training->executor_for(batch);
+  executor.enable_profile(self.profile);
+  return read_result(executor.plan(), executor.run(batch, self.steps++));
+}
+
+Program& Trainer::Implementation::evaluation_program() {
+  if (!evaluation) {
+    CompileOptions compile_options;
+    compile_options.deterministic = options.deterministic;
+    evaluation = std::make_unique<Program>(
+        with_precision(forward_graph(*model, loss, Mode::evaluate), model->precision),
+        compile_options, model->store, options.seed);
+  }
+  return *evaluation;
+}
+
+namespace {
+
+std::int64_t count_right(const Tensor& prediction, const Tensor& labels) {
+  const bool classes = labels.dtype() == DType::i64 && prediction.dims().size() == 2;
+  if (!classes) return 0;
+  const auto scores = prediction.values<float>();
+  const auto wanted = labels.values<std::int64_t>();
+  const auto width = static_cast<std::size_t>(prediction.dims()[1]);
+  std::int64_t right = 0;
+  for (std::size_t row = 0; row < wanted.size(); ++row) {
+    const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * width);
+    const auto best = std::max_element(first, first + static_cast<std::ptrdiff_t>(width));
+    right += best - first == wanted[row];
+  }
+  return right;
+}
+
+}  // namespace
+
+Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch) {
+  Implementation& self = *implementation_;
+  const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
+  BatchLoader loader(source, {.batch = batch, .shuffle = false, .keep_last = true, .epochs = 1});
+  Evaluation evaluation;
+  double loss = 0;
+  std::int64_t right = 0;
+  while (const std::optional<Batch> next = loader.next()) {
+    const std::int64_t count = next->tensors.at(0).dims().at(0);
+    const std::vector<Tensor> results =
+        self.evaluation_program().executor_for(next->tensors).run(next->tensors);
+    right += count_right(results.at(0), next->tensors.back());
+    loss += results.at(1).at(0) * static_cast<double>(count);
+    evaluation.samples += count;
+  }
+  evaluation.loss = loss / static_cast<double>(std::max<std::int64_t>(evaluation.samples, 1));
+  evaluation.accuracy = static_cast<double>(right) /
+                        static_cast<double>(std::max<std::int64_t>(evaluation.samples, 1));
+  return evaluation;
+}
+
+const PrecisionPlan& Trainer::plan() const { return implementation_->plan; }
+Graph Trainer::graph() const { return implementation_->training_graph; }
+
+std::int64_t Trainer::applied_steps() const {
+  return static_cast<std::int64_t>(implementation_->model->store.at(applied_steps_name).at(0));
+}
+
+std::int64_t Trainer::skipped_steps() const {
+  return static_cast<std::int64_t>(implementation_->steps) - applied_steps();
+}
+
+std::int64_t Trainer::activation_bytes() const {
+  const Executor* executor = implementation_->executor();
+  return executor ? executor->plan().value_bytes : 0;
+}
+
+FlushReport Trainer::flushed() const {
+  FlushReport report;
+  const Executor* executor = implementation_->executor();
+  if (!executor) return report;
+  report.elements = executor->gradient_elements();
+  for (const FlushedValue& value : executor->flushed()) {
+    if (report.first.empty()) {
+      report.first = value.value;
+      report.first_flushed = value.flushed;
+      report.first_elements = value.elements;
+    }
+    report.flushed += value.flushed;
+  }
+  return report;
+}
+
+void Trainer::enable_profile() { implementation_->profile = true; }
+
+std::vector<Trainer::KernelChoice> Trainer::kernels() const {
+  std::vector<KernelChoice> choices;
+  if (const Executor* executor = implementation_->executor())
+    for (StepProfile& row : executor->profile())
+      choices.push_back({std::move(row.node), std::move(row.op), std::move(row.implementation),
+                         row.milliseconds, row.flops, row.bytes});
+  return choices;
+}
+
+}  // namespace narrowgauge

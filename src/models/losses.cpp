@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/network.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+#include "ops/softmax_cross_entropy.h"
+
+namespace narrowgauge {
+
+namespace {
+
+Value mean_of_all(Network& network, Value x, const char* name) {
+  ReduceMean op;
+  op.keepdims = 0;
+  return network.apply(op, {x}, name);
+}
+
+}  // namespace
+
+Loss softmax_cross_entropy() {
+  return [](Network& network, Value logits) {
+    require(network.shape(logits).size() == 2, "softmax cross entropy: expected [N,classes], got ",
+            network.shape(logits));
+    const Value labels = network.input("labels", {network.shape(logits)[0]}, DType::i64);
+    return network.apply(SoftmaxCrossEntropyLoss{}, {logits, labels}, "loss");
+  };
+}
+
+Loss mean_squared_error() {
+  return [](Network& network, Value prediction) {
+    const Value labels = network.input("labels", network.shape(prediction));
+    const Value difference = network.apply(Sub{}, {prediction, labels}, "difference");
+    const Value square = network.apply(Mul{}, {difference, difference}, "square");
+    return mean_of_all(network, square, "loss");
+  };
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/network.h"
+
+#include <cmath>
+
+#include "ops/arithmetic.h"
+#include "ops/average_pool.h"
+#include "ops/batch_normalization.h"
+#include "ops/conv.h"
+#include "ops/gelu.h"
+#include "ops/gemm.h"
+#include "ops/max_pool.h"
+#include "ops/relu.h"
+#include "ops/reshape.h"
+#include "ops/sigmoid.h"
+
+namespace narrowgauge {
+
+std::string Network::layer_name(const std::string& given, const char* kind) {
+  return graph_.unique_name(prefix_ + (given.empty() ? kind : given));
+}
+
+Value Network::input(const std::string& name, Shape input_shape, DType dtype) {
+  return graph_.input(name, {dtype, std::move(input_shape)});
+}
+
+Value Network::parameter(const std::string& name, Dims dims, Initial initial) {
+  State state;
+  state.name = name;
+  state.role = Role::parameter;
+  state.type = {DType::f32, Shape(dims.begin(), dims.end())};
+  state.initial = std::move(initial);
+  return graph_.state(std::move(state));
+}
+
+Value Network::statistic(const std::string& name, Dims dims, double initial) {
+  State state;
+  state.name = name;
+  state.role = Role::statistic;
+  state.type = {DType::f32, Shape(dims.begin(), dims.end())};
+  state.initial = Initial::constant(initial);
+  return graph_.state(std::move(state));
+}
+
+Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::string given) {
+  require(shape(x).size() == 4, "conv: expected images [N,C,H,W], got ", graph_.type(x));
+  const std::string name = layer_name(given, "conv");
+  const std::int64_t inputs = shape(x)[1].value() / options.groups;
+  const std::int64_t k = options.kernel;
+  const std::int64_t pad = options.padding >= 0 ? options.padding : options.dilation * (k - 1) / 2;
+  const double deviation = std::sqrt(2.0 / static_cast<double>(inputs * k * k));
+  const Value weight =
+      parameter(name + ".weight", {channels, inputs, k, k}, Initial::normal(0, deviation));
+  Values operands{x, weight};
+  if (options.bias) operands.push_back(parameter(name + ".bias", {channels}, Initial::constant(0)));
+  Conv op;
+  op.kernel_shape = {k, k};
+  op.strides = {options.stride, options.stride};
+  op.dilations = {options.dilation, options.dilation};
+  op.pads = {pad, pad, pad, pad};
+  op.group = options.groups;
+  return graph_.add(std::move(op), std::move(operands), {.name = name});
+}
+
+Value Network::linear(Value x, std::int64_t units, std::string given) {
+  require(shape(x).size() == 2, "linear: expected [N,features], got ", graph_.type(x),
+          "; flatten() it first");
+  const std::string name = layer_name(given, "linear");
+  const std::int64_t features = shape(x)[1].value();
+  const double bound = 1 / std::sqrt(static_cast<double>(features));
+  const Value weight =
+      parameter(name + ".weight", {units, features}, Initial::uniform(-bound, bound));
+  const Value bias = parameter(name + ".bias", {units}, Initial::uniform(-bound, bound));
+  Gemm op;
+  op.transB = 1;
+  return graph_.add(std::move(op), {x, weight, bias}, {.name = name});
+}
+
+Value Network::batch_norm(Value x, std::string given) {
+  require(shape(x).size() >= 2, "batch_norm: expected [N,C,...], got ", graph_.type(x));
+  const std::string name = layer_name(given, "batchnorm");
+  const std::int64_t channels = shape(x)[1].value();
+  const Value scale = parameter(name + ".weight", {channels}, Initial::constant(1));
+  const Value bias = parameter(name + ".bias", {channels}, Initial::constant(0));
+  const Value mean = statistic(name + ".running_mean", {channels}, 0);
+  const Value variance = statistic(name + ".running_var", {channels}, 1);
+  BatchNormalization op;
+  op.training_mode = mode_ == Mode::train ? 1 : 0;
+  const Value y = graph_.add(op, {x, scale, bias, mean, variance}, {.name = name});
+  if (mode_ == Mode::train) {
+    graph_.set_next(name + ".running_mean", {y.node, 1});
+    graph_.set_next(name + ".running_var", {y.node, 2});
+  }
+  return y;
+}
+
+Value Network::relu(Value x) { return graph_.add(Relu{}, {x}, {.name = layer_name("", "relu")}); }
+Value Network::gelu(Value x) { return graph_.add(Gelu{}, {x}, {.name = layer_name("", "gelu")}); }
+Value Network::sigmoid(Value x) {
+  return graph_.add(Sigmoid{}, {x}, {.name = layer_name("", "sigmoid")});
+}
+Value Network::tanh(Value x) { return graph_.add(Tanh{}, {x}, {.name = layer_name("", "tanh")}); }
+Value Network::add(Value a, Value b) {
+  return graph_.add(Add{}, {a, b}, {.name = layer_name("", "add")});
+}
+
+namespace {
+
+template <class Pool>
+Pool pool_of(const PoolOptions& options) {
+  Pool op;
+  const std::int64_t stride = options.stride > 0 ? options.stride : options.kernel;
+  op.kernel_shape = {options.kernel, options.kernel};
+  op.strides = {stride, stride};
+  op.pads = Dims(4, options.padding);
+  return op;
+}
+
+}  // namespace
+
+Value Network::max_pool(Value x, PoolOptions options) {
+  return graph_.add(pool_of<MaxPool>(options), {x}, {.name = layer_name("", "maxpool")});
+}
+
+Value Network::average_pool(Value x, PoolOptions options) {
+  return graph_.add(pool_of<AveragePool>(options), {x}, {.name = layer_name("", "averagepool")});
+}
+
+Value Network::global_average_pool(Value x) {
+  return flatten(graph_.add(GlobalAveragePool{}, {x}, {.name = layer_name("", "globalaverage")}));
+}
+
+Value Network::flatten(Value x) {
+  const Shape& from = shape(x);
+  const Dim rest = element_count(Shape(from.begin() + 1, from.end()));
+  return graph_.add(ReshapeTo{{from.front(), rest}}, {x}, {.name = layer_name("", "flatten")});
+}
+
+Value Network::scope(const std::string& name, const std::function<Value()>& body) {
+  const std::string outer = prefix_;
+  prefix_ += name + ".";
+  const Value result = body();
+  prefix_ = outer;
+  return result;
+}
+
+}  // namespace narrowgauge

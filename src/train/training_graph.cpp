@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_graph.h"
+
+#include "ops/learning_rate.h"
+#include "ops/loss_scale.h"
+#include "ops/weight_update.h"
+#include "passes/differentiate.h"
+
+namespace narrowgauge {
+
+namespace {
+
+struct Parameter {
+  std::string name;
+  TensorType type;
+  Value current, gradient;
+};
+
+class TrainingGraphBuilder {
+ public:
+  TrainingGraphBuilder(const Graph& forward, const Optimizer& optimizer)
+      : graph_(forward), optimizer_(optimizer) {}
+
+  Graph build() {
+    loss_ = graph_.find_output("loss");
+    require(!loss_.is_absent() && graph_.type(loss_) == TensorType{DType::f32, {}}, "graph '",
+            graph_.name(), "': training needs a scalar f32 output 'loss'");
+    add_scale();
+    find_gradients();
+    add_outcome();
+    add_rates();
+    for (const Parameter& parameter : parameters_) update(parameter);
+    add_outputs();
+    return std::move(graph_);
+  }
+
+ private:
+  Value control(std::string_view name, DType dtype, double initial) {
+    State state;
+    state.name = name;
+    state.role = Role::control;
+    state.type = {dtype, {}};
+    state.initial = Initial::constant(initial);
+    return graph_.state(std::move(state));
+  }
+
+  Value moment(const Parameter& parameter, const char* kind) {
+    State state;
+    state.name = concat(parameter.name, '.', kind);
+    state.role = Role::moment;
+    state.type = parameter.type;
+    state.initial = Initial::constant(0);
+    return graph_.state(std::move(state));
+  }
+
+  bool is_dynamic() const {
+    const bool f16 = optimizer_.mixed_precision && optimizer_.mixed_precision->narrow == DType::f16;
+    return optimizer_.loss_scale.kind == LossScale::Kind::dynamic ||
+           (optimizer_.loss_scale.kind == LossScale::Kind::automatic && f16);
+  }
+
+  void add_scale() {
+    const bool scaled = is_dynamic() || optimizer_.loss_scale.kind == LossScale::Kind::fixed;
+    scale_ = control(loss_scale_name, DType::f32, scaled ? optimizer_.loss_scale.initial : 1);
+    good_steps_ = control(good_steps_name, DType::i64, 0);
+    applied_steps_ = control(applied_steps_name, DType::i64, 0);
+    skipped_steps_ = control(skipped_steps_name, DType::i64, 0);
+  }
+
+  void find_gradients() {
+    Values wanted;
+    for (const State& state : graph_.states())
+      if (state.role == Role::parameter) {
+        wanted.push_back(state.current);
+        parameters_.push_back({state.name, state.type, state.current, absent});
+      }
+    require(!wanted.empty(), "graph '", graph_.name(), "': has no parameters to train");
+    const Value outputs[] = {loss_}, seeds[] = {scale_};
+    const Values found = append_gradients(graph_, outputs, seeds, wanted);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      require<ModelError>(!found[i].is_absent(), "parameter '", parameters_[i].name,
+                          "': the loss does not depend on it");
+      parameters_[i].gradient = found[i];
+    }
+  }
+
+  // Nodes of training have an origin, as those of the backward pass have.
+  template <Op T>
+  Value add(T op, Values inputs, std::string name) {
+    return graph_.add(std::move(op), std::move(inputs),
+                      {.name = std::move(name), .origin = "training"});
+  }
+
+  void add_outcome() {
+    Values checked{scale_};
+    for (const Parameter& parameter : parameters_) checked.push_back(parameter.gradient);
+    const Value health = add(GradientHealth{}, checked, "training/gradient_health");
+    norm_ = {health.node, 1};
+    const Value loss_health = add(GradientHealth{}, {scale_, loss_}, "training/loss_health");
+    LossScaleUpdate op;
+    const LossScale& s = optimizer_.loss_scale;
+    op.dynamic = is_dynamic();
+    op.growth_interval = s.growth_interval;
+    op.growth = s.growth;
+    op.backoff = s.backoff;
+    op.minimum = s.minimum;
+    op.maximum = s.maximum;
+    const int outcome =
+        add(op, {scale_, good_steps_, applied_steps_, skipped_steps_, health, loss_health},
+            "training/outcome")
+            .node;
+    graph_.set_next(loss_scale_name, {outcome, 0});
+    graph_.set_next(good_steps_name, {outcome, 1});
+    graph_.set_next(applied_steps_name, {outcome, 2});
+    graph_.set_next(skipped_steps_name, {outcome, 3});
+    applied_ = {outcome, 4};
+    reason_ = {outcome, 5};
+  }
+
+  void add_rates() {
+    LearningRate op;
+    const Schedule& s = optimizer_.schedule;
+    op.schedule = s.kind == Schedule::Kind::cosine ? "cosine"
+                  : s.kind == Schedule::Kind::step ? "step"
+                                                   : "constant";
+    op.base = optimizer_.learning_rate;
+    op.warmup_steps = s.warmup_steps;
+    op.total_steps = s.total_steps;
+    op.step_every = s.step_every;
+    op.step_factor = s.factor;
+    op.minimum = s.minimum * optimizer_.learning_rate;
+    learning_rate_ = add(op, {applied_steps_}, "training/learning_rate");
+    ClipMultiplier clip;
+    clip.limit = optimizer_.clip_norm;
+    multiplier_ = add(clip, {norm_, scale_}, "training/multiplier");
+  }
+
+  void update(const Parameter& parameter) {
+    if (optimizer_.kind == Optimizer::Kind::sgd)
+      update_by_sgd(parameter);
+    else
+      update_by_adam(parameter);
+  }
+
+  void update_by_sgd(const Parameter& parameter) {
+    SgdUpdate op;
+    op.momentum = optimizer_.momentum;
+    op.nesterov = optimizer_.nesterov;
+    op.weight_decay = optimizer_.weight_decay;
+    const Value velocity = op.momentum != 0 ? moment(parameter, "velocity") : absent;
+    const int made = add(op,
+                         {parameter.current, parameter.gradient, velocity, learning_rate_,
+                          multiplier_, applied_},
+                         parameter.name + ".update")
+                         .node;
+    graph_.set_next(parameter.name, {made, 0});
+    if (op.momentum != 0) graph_.set_next(parameter.name + ".velocity", {made, 1});
+  }
+
+  void update_by_adam(const Parameter& parameter) {
+    AdamUpdate op;
+    op.beta1 = optimizer_.beta1;
+    op.beta2 = optimizer_.beta2;
+    op.epsilon = optimizer_.epsilon;
+    op.weight_decay = optimizer_.weight_decay;
+    op.decoupled = optimizer_.kind == Optimizer::Kind::adamw;
+    const Value first = moment(parameter, "first_moment");
+    const Value second = moment(parameter, "second_moment");
+    const int made = add(op,
+                         {parameter.current, parameter.gradient, first, second, learning_rate_,
+                          multiplier_, applied_, applied_steps_},
+                         parameter.name + ".update")
+                         .node;
+    graph_.set_next(parameter.name, {made, 0});
+    graph_.set_next(parameter.name + ".first_moment", {made, 1});
+    graph_.set_next(parameter.name + ".second_moment", {made, 2});
+  }
+
+  void add_outputs() {
+    graph_.output("reason", reason_);
+    graph_.output("scale", scale_);
+    graph_.output("norm", norm_);
+    graph_.output("learning_rate", learning_rate_);
+  }
+
+  Graph graph_;
+  const Optimizer& optimizer_;
+  Value loss_, scale_, good_steps_, applied_steps_, skipped_steps_;
+  Value norm_, applied_, reason_, learning_rate_, multiplier_;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace
+
+Graph make_training_graph(const Graph& forward, const Optimizer& optimizer) {
+  Graph graph = TrainingGraphBuilder(forward, optimizer).build();
+  verify(graph, Stage::trained);
+  return graph;
+}
+
+}  // namespace narrowgauge

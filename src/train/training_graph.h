@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds to a network's graph what training needs: gradients of the scaled loss, their check, the
+// update of every parameter under `applied`, loss scale, learning rate and counters. The host reads
+// nothing before the step is over.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "narrowgauge/optimizer.h"
+
+namespace narrowgauge {
+
+inline constexpr std::string_view loss_scale_name = "training/loss_scale";
+inline constexpr std::string_view good_steps_name = "training/good_steps";
+inline constexpr std::string_view applied_steps_name = "training/applied_steps";
+inline constexpr std::string_view skipped_steps_name = "training/skipped_steps";
+
+// `forward` has the scalar f32 output "loss" and at least one parameter. The outputs of the result
+// are loss, reason (i64), scale, norm (of the true gradients) and learning_rate.
+Graph make_training_graph(const Graph& forward, const Optimizer& optimizer);
+
+}  // namespace narrowgauge

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks train on the glyphs in every precision.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "narrowgauge/narrowgauge.h"
+
+namespace narrowgauge {
+namespace {
+
+std::shared_ptr<DataSource> source_of(const DataSet& set) {
+  return std::make_shared<TensorSource>(set, ImageTransform{.mean = {0.13F}, .deviation = {0.3F}});
+}
+
+FitResult train(const char* network, std::optional<DType> narrow, std::int64_t count) {
+  const DataSplit data = draw_glyphs(1, count, 500);
+  Model model(network, find_model(network, {}, 10));
+  Optimizer optimizer = sgd(0.05);
+  if (narrow) enable_mixed_precision(optimizer, *narrow);
+  Trainer trainer(model, softmax_cross_entropy(), optimizer);
+  return trainer.fit(source_of(data.train), source_of(data.test), {.epochs = 1, .batch = 64});
+}
+
+class Training : public testing::TestWithParam<std::tuple<const char*, std::optional<DType>>> {};
+
+TEST_P(Training, lowers_the_loss) {
+  const auto [network, narrow] = GetParam();
+  const FitResult result = train(network, narrow, 3000);
+  EXPECT_NEAR(result.first_loss, std::log(10.0), 0.7);
+  EXPECT_GT(result.test.accuracy, 0.6) << result.test.loss;
+  EXPECT_EQ(result.steps, 46);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    each, Training,
+    testing::Combine(testing::Values("mlp", "lenet"),
+                     testing::Values(std::nullopt, std::optional(DType::f16),
+                                     std::optional(DType::bf16))));
+
+}  // namespace
+}  // namespace narrowgauge
