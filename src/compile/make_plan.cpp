@@ -33,6 +33,7 @@ class Planner {
   }
 
   Plan run() {
+    read_ = values_read(graph());
     add_sources();
     for (int i = 0; i < node_count(); ++i)
       if (!is_source(graph().node(i))) add_step(i);
@@ -80,24 +81,10 @@ class Planner {
       }
   }
 
-  bool is_read(Value value) const { return read_.contains(value); }
-
-  void find_reads() {
-    for (const Node& node : graph().nodes())
-      for (const Value& value : node.inputs)
-        if (!value.is_absent()) read_.insert(value);
-    for (const State& state : graph().states()) read_.insert(state.next);
-    for (const GraphOutput& output : graph().outputs()) read_.insert(output.value);
-  }
-
   void add_step(int index) {
-    if (read_.empty()) find_reads();
     const Node& node = graph().node(index);
     const std::vector<Operand> inputs = input_operands(graph(), node);
-    std::vector<Operand> outputs = output_operands(graph(), index);
-    for (int o = 0; o < static_cast<int>(outputs.size()); ++o)
-      outputs[static_cast<std::size_t>(o)].present =
-          is_read({index, o}) || !node.op->output_port(o).optional;
+    const std::vector<Operand> outputs = output_operands(graph(), index, read_);
     const Request request{*node.op,  node.attributes,       inputs, outputs, node.math,
                           node.name, options_.deterministic};
     Offer offer = choose_kernel(request, false);

@@ -15,7 +15,11 @@ namespace {
 class LayoutAssigner {
  public:
   LayoutAssigner(const Graph& graph, Layout layout, bool everywhere)
-      : graph_(graph), layout_(layout), everywhere_(everywhere), rebuild_(graph) {}
+      : graph_(graph),
+        layout_(layout),
+        everywhere_(everywhere),
+        rebuild_(graph),
+        read_(values_read(graph)) {}
 
   Graph run() {
     choose_nodes();
@@ -31,22 +35,24 @@ class LayoutAssigner {
     return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
   }
 
-  // Operands whose rank is that of the node's first activation take the layout; others lie plain.
+  // Operands of the node's highest rank take the layout; others lie plain.
   bool takes_layout(const Port& port, const TensorType& type, std::size_t rank) const {
-    return !port.plain && type.shape.size() == rank && rank >= 3 && rank <= 5 &&
-           is_floating(type.dtype);
+    return !port.plain && type.shape.size() == rank;
   }
 
+  // The highest rank among the operands that may move.
   std::size_t activation_rank(const Node& node) const {
+    std::size_t rank = 0;
+    const auto see = [&](const Port& port, const TensorType& type) {
+      if (!port.plain && type.shape.size() >= 3 && type.shape.size() <= 5)
+        rank = std::max(rank, type.shape.size());
+    };
     for (std::size_t o = 0; o < node.outputs.size(); ++o)
-      if (!node.op->output_port(static_cast<int>(o)).plain &&
-          node.outputs[o].type.shape.size() >= 3)
-        return node.outputs[o].type.shape.size();
+      see(node.op->output_port(static_cast<int>(o)), node.outputs[o].type);
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      if (!node.inputs[k].is_absent() && !node.op->input_port(static_cast<int>(k)).plain &&
-          graph_.type(node.inputs[k]).shape.size() >= 3)
-        return graph_.type(node.inputs[k]).shape.size();
-    return 0;
+      if (!node.inputs[k].is_absent())
+        see(node.op->input_port(static_cast<int>(k)), graph_.type(node.inputs[k]));
+    return rank;
   }
 
   Storage storage_for(std::size_t rank) const {
@@ -64,7 +70,7 @@ class LayoutAssigner {
   bool is_accepted(int index, std::size_t rank) const {
     const Node& node = graph_.node(index);
     std::vector<Operand> inputs = input_operands(graph_, node);
-    std::vector<Operand> outputs = output_operands(graph_, index);
+    std::vector<Operand> outputs = output_operands(graph_, index, read_);
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (inputs[k].present &&
           takes_layout(node.op->input_port(static_cast<int>(k)), graph_.type(node.inputs[k]), rank))
@@ -171,6 +177,7 @@ class LayoutAssigner {
   Layout layout_;
   bool everywhere_;
   Rebuild rebuild_;
+  std::set<Value> read_;
   std::vector<std::size_t> rank_;
   std::vector<bool> chosen_;
   std::map<std::pair<Value, std::string>, Value> relayouts_;

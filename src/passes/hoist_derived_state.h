@@ -7,8 +7,8 @@
 namespace narrowgauge {
 
 // A Cast of a parameter to a narrow format becomes the derived state "<parameter>.<dtype>". Where
-// the parameter is updated by an op that has an output port `narrow_weight`, that op writes the copy in
-// the same pass over memory; elsewhere a Cast of the new value does.
+// the parameter is updated by an op that has an output port `narrow_weight`, that op writes the
+// copy in the same pass over memory; elsewhere a Cast of the new value does.
 Graph hoist_derived_state(const Graph& graph);
 
 }  // namespace narrowgauge

@@ -22,11 +22,24 @@ std::vector<Operand> input_operands(const Graph& graph, const Node& node) {
   return operands;
 }
 
-std::vector<Operand> output_operands(const Graph& graph, int node) {
+std::vector<Operand> output_operands(const Graph& graph, int node, const std::set<Value>& read) {
   std::vector<Operand> operands;
-  for (int o = 0; o < static_cast<int>(graph.node(node).outputs.size()); ++o)
+  for (int o = 0; o < static_cast<int>(graph.node(node).outputs.size()); ++o) {
     operands.push_back(operand_of(graph, {node, o}));
+    operands.back().present =
+        read.contains({node, o}) || !graph.node(node).op->output_port(o).optional;
+  }
   return operands;
+}
+
+std::set<Value> values_read(const Graph& graph) {
+  std::set<Value> read;
+  for (const Node& node : graph.nodes())
+    for (const Value& value : node.inputs)
+      if (!value.is_absent()) read.insert(value);
+  for (const State& state : graph.states()) read.insert(state.next);
+  for (const GraphOutput& output : graph.outputs()) read.insert(output.value);
+  return read;
 }
 
 }  // namespace narrowgauge
