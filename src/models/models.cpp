@@ -35,8 +35,8 @@ BuildNetwork mlp(ImageShape image, std::int64_t classes) {
 BuildNetwork lenet(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
     Value x = images(net, image);
-    x = net.max_pool(net.relu(net.conv(x, 32, {.kernel = 5}, "conv1")));
-    x = net.max_pool(net.relu(net.conv(x, 64, {.kernel = 5}, "conv2")));
+    x = net.max_pool(net.relu(net.conv(x, 16, {.kernel = 5}, "conv1")));
+    x = net.max_pool(net.relu(net.conv(x, 32, {.kernel = 5}, "conv2")));
     x = net.relu(net.linear(net.flatten(x), 128, "hidden"));
     return net.linear(x, classes, "logits");
   };
