@@ -7,6 +7,7 @@
 #include "ops/average_pool.h"
 #include "ops/batch_normalization.h"
 #include "ops/conv.h"
+#include "ops/dropout.h"
 #include "ops/gelu.h"
 #include "ops/gemm.h"
 #include "ops/max_pool.h"
@@ -92,6 +93,14 @@ Value Network::batch_norm(Value x, std::string given) {
     graph_.set_next(name + ".running_var", {y.node, 2});
   }
   return y;
+}
+
+Value Network::dropout(Value x, double ratio, std::string given) {
+  if (mode_ != Mode::train || ratio == 0) return x;
+  const std::string name = layer_name(given, "dropout");
+  const Value rate = graph_.constant(Tensor::scalar(DType::f32, ratio));
+  const Value training = graph_.constant(Tensor::scalar(DType::boolean, 1));
+  return graph_.add(Dropout{}, {x, rate, training}, {.name = name});
 }
 
 Value Network::relu(Value x) { return graph_.add(Relu{}, {x}, {.name = layer_name("", "relu")}); }

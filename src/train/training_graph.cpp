@@ -4,6 +4,7 @@
 #include "ops/learning_rate.h"
 #include "ops/loss_scale.h"
 #include "ops/weight_update.h"
+#include "ops/where.h"
 #include "passes/differentiate.h"
 
 namespace narrowgauge {
@@ -28,6 +29,7 @@ class TrainingGraphBuilder {
     add_scale();
     find_gradients();
     add_outcome();
+    protect_statistics();
     add_rates();
     for (const Parameter& parameter : parameters_) update(parameter);
     add_outputs();
@@ -96,7 +98,7 @@ class TrainingGraphBuilder {
     for (const Parameter& parameter : parameters_) checked.push_back(parameter.gradient);
     const Value health = add(GradientHealth{}, checked, "training/gradient_health");
     norm_ = {health.node, 1};
-    const Value loss_health = add(GradientHealth{}, {scale_, loss_}, "training/loss_health");
+    loss_finite_ = add(GradientHealth{}, {scale_, loss_}, "training/loss_health");
     LossScaleUpdate op;
     const LossScale& s = optimizer_.loss_scale;
     op.dynamic = is_dynamic();
@@ -106,7 +108,7 @@ class TrainingGraphBuilder {
     op.minimum = s.minimum;
     op.maximum = s.maximum;
     const int outcome =
-        add(op, {scale_, good_steps_, applied_steps_, skipped_steps_, health, loss_health},
+        add(op, {scale_, good_steps_, applied_steps_, skipped_steps_, health, loss_finite_},
             "training/outcome")
             .node;
     graph_.set_next(loss_scale_name, {outcome, 0});
@@ -115,6 +117,16 @@ class TrainingGraphBuilder {
     graph_.set_next(skipped_steps_name, {outcome, 3});
     applied_ = {outcome, 4};
     reason_ = {outcome, 5};
+  }
+
+  // Running statistics advance also when gradients overflow, but not on a batch whose forward pass
+  // was not finite: an infinity would stay in them.
+  void protect_statistics() {
+    const std::vector<State> states = graph_.states();
+    for (const State& state : states)
+      if (state.role == Role::statistic && state.next != state.current)
+        graph_.set_next(state.name, add(Where{}, {loss_finite_, state.next, state.current},
+                                        state.name + ".advance"));
   }
 
   void add_rates() {
@@ -186,7 +198,7 @@ class TrainingGraphBuilder {
   Graph graph_;
   const Optimizer& optimizer_;
   Value loss_, scale_, good_steps_, applied_steps_, skipped_steps_;
-  Value norm_, applied_, reason_, learning_rate_, multiplier_;
+  Value loss_finite_, norm_, applied_, reason_, learning_rate_, multiplier_;
   std::vector<Parameter> parameters_;
 };
 

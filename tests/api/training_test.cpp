@@ -32,11 +32,10 @@ TEST_P(Training, lowers_the_loss) {
   EXPECT_EQ(result.steps, 46);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    each, Training,
-    testing::Combine(testing::Values("mlp", "lenet"),
-                     testing::Values(std::nullopt, std::optional(DType::f16),
-                                     std::optional(DType::bf16))));
+INSTANTIATE_TEST_SUITE_P(each, Training,
+                         testing::Combine(testing::Values("mlp", "lenet"),
+                                          testing::Values(std::nullopt, std::optional(DType::f16),
+                                                          std::optional(DType::bf16))));
 
 }  // namespace
 }  // namespace narrowgauge

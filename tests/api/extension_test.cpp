@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program can add from outside: an op, a loss, a data source, a log sink; and two programs
+// in two threads.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "api/small_training.h"
+#include "ops/arithmetic.h"
+#include "ops/reduce.h"
+
+namespace narrowgauge {
+namespace {
+
+// y = x * factor on f32, written as a program outside the library would: one struct.
+struct Scaled {
+  static constexpr OpInfo info{.name = "Scaled",
+                               .domain = "mine",
+                               .inputs = "x:T",
+                               .outputs = "y:T",
+                               .types = "T:float",
+                               .precision = narrowgauge::infer};
+  double factor = 1;
+  static void attributes(auto& self, auto&& visit) { visit("factor", self.factor); }
+  TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
+  Values gradient(Gradient& g) const { return {g.add(Scaled{factor}, {g.output_gradient()})}; }
+  static std::span<const Kernel> kernels() {
+    static constexpr Kernel list[] = {{"mine", offer}};
+    return list;
+  }
+  static Offer offer(const Request& request) {
+    if (request.inputs[0].dtype != DType::f32) return Offer::decline("only f32");
+    Offer made;
+    made.run = [factor = request.as<Scaled>().factor,
+                count = element_count(request.inputs[0].dims)](const KernelCall& call) {
+      for (std::int64_t i = 0; i < count; ++i)
+        call.outputs[0].as<float>()[i] = call.inputs[0].as<float>()[i] * static_cast<float>(factor);
+    };
+    return made;
+  }
+  static std::vector<Sample<Scaled>> samples() { return {{{2}, {sample("f32[3]")}}}; }
+};
+
+TEST(extension, an_op_of_the_program_is_trained_through) {
+  Model model("mine", [](Network& net) {
+    const Value x = net.flatten(net.input("images", {net.batch(), 1, 12, 12}));
+    return net.apply(Scaled{0.5}, {net.linear(x, 4)}, "scaled");
+  });
+  Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
+  const double first = trainer.step(small_batch(0)).loss;
+  for (std::uint64_t step = 1; step < 60; ++step) trainer.step(small_batch(step));
+  EXPECT_LT(trainer.step(small_batch(60)).loss, 0.7 * first);
+}
+
+TEST(extension, a_loss_is_a_function) {
+  const Loss absolute = [](Network& net, Value prediction) {
+    const Value labels = net.input("labels", net.shape(prediction));
+    const Value difference = net.apply(Sub{}, {prediction, labels});
+    ReduceMean mean;
+    mean.keepdims = 0;
+    return net.apply(mean, {net.apply(Mul{}, {difference, difference})}, "loss");
+  };
+  Model model("line", [](Network& net) { return net.linear(net.input("x", {net.batch(), 3}), 1); });
+  Trainer trainer(model, absolute, adam(0.05));
+  const RandomStream random(3, "line");
+  double loss = 0;
+  for (std::uint64_t step = 0; step < 300; ++step) {
+    Tensor x(DType::f32, {16, 3}), y(DType::f32, {16, 1});
+    for (std::int64_t i = 0; i < 48; ++i)
+      x.set(i, random.normal(step * 48 + static_cast<std::uint64_t>(i)));
+    for (std::int64_t i = 0; i < 16; ++i)
+      y.set(i, 2 * x.at(3 * i) - x.at(3 * i + 1) + 0.5 * x.at(3 * i + 2) + 1);
+    const Tensor batch[] = {x, y};
+    loss = trainer.step(batch).loss;
+  }
+  EXPECT_LT(loss, 1e-2);
+}
+
+class CountingSource : public DataSource {
+ public:
+  std::int64_t size() const override { return 100; }
+  TensorTypes sample_types() const override {
+    return {TensorType::parse("f32[1,12,12]"), TensorType::parse("i64[]")};
+  }
+  void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) override {
+    for (std::size_t k = 0; k < indices.size(); ++k)
+      batch[1].values<std::int64_t>()[k] = indices[k] % 4;
+  }
+};
+
+TEST(extension, a_data_source_of_the_program_feeds_fit) {
+  Model model("small", small_network());
+  Trainer trainer(model, softmax_cross_entropy(), sgd(0.01));
+  const auto source = std::make_shared<CountingSource>();
+  const FitResult result = trainer.fit(source, source, {.epochs = 2, .batch = 32});
+  EXPECT_EQ(result.steps, 6);           // the last, smaller batch is dropped
+  EXPECT_EQ(result.test.samples, 100);  // but not in evaluation
+}
+
+TEST(extension, two_programs_run_in_two_threads) {
+  const auto train = [](std::string* weights) {
+    Model model("small", small_network());
+    Optimizer optimizer = sgd(0.05);
+    enable_mixed_precision(optimizer);
+    Trainer trainer(model, softmax_cross_entropy(), optimizer, {.deterministic = true});
+    for (std::uint64_t step = 0; step < 10; ++step) trainer.step(small_batch(step));
+    *weights = model.sha256();
+  };
+  std::string first, second, alone;
+  std::thread a(train, &first), b(train, &second);
+  a.join();
+  b.join();
+  train(&alone);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(first, alone);
+}
+
+TEST(trainer, training_and_evaluation_of_two_batch_sizes_share_their_states) {
+  Model model("small", small_network());
+  Optimizer optimizer = sgd(0.05);
+  enable_mixed_precision(optimizer, DType::bf16);
+  Trainer trainer(model, softmax_cross_entropy(), optimizer);
+  trainer.step(small_batch(0, 32));
+  trainer.step(small_batch(1, 8));
+  const double five = trainer.evaluate(small_source(40), 5).loss;
+  const double eight = trainer.evaluate(small_source(40), 8).loss;
+  EXPECT_NEAR(five, eight, 1e-5);
+  trainer.step(small_batch(2, 32));
+  EXPECT_NE(trainer.evaluate(small_source(40), 8).loss, eight);
+  EXPECT_EQ(model.predict(small_batch(0, 3)[0]).dims(), (Dims{3, 4}));
+}
+
+}  // namespace
+}  // namespace narrowgauge
