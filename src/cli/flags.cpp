@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "cli/text.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+// The flag's first name, for messages.
+std::string first_name(const Flag& flag) { return flag.names.substr(0, flag.names.find(',')); }
+
+template <class Read>
+CLI::Option* add(CLI::App& app, const Flag& flag, Read read) {
+  const auto take = [read](const CLI::results_t& words) {
+    read(words.back());
+    return true;
+  };
+  return app.add_option(flag.names, take, flag.text)
+      ->type_name(flag.value)
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+template <class T>
+std::optional<T> number(const std::string& text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+void check_word(const std::string& name, const std::string& word,
+                const std::vector<std::string>& words) {
+  require(std::find(words.begin(), words.end(), word) != words.end(), name, ": expected ",
+          choices(words), ", got \"", word, '"', suggestion(word, words));
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts{""};
+  for (const char c : text) {
+    if (c == ',')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+}  // namespace
+
+CLI::Option* add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
+  return add(app, flag, [&target, name = first_name(flag)](const std::string& text) {
+    require(!text.empty(), name, ": expected a value, got nothing");
+    target = text;
+  });
+}
+
+CLI::Option* add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
+                      std::vector<std::string> words) {
+  return add(app, flag,
+             [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
+               check_word(name, text, words);
+               target = text;
+             });
+}
+
+CLI::Option* add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
+                       std::int64_t least) {
+  return add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
+    target = number<std::int64_t>(text);
+    require(target && *target >= least, name, ": expected a whole number from ", least,
+            " on, got \"", text, '"');
+  });
+}
+
+CLI::Option* add_real(CLI::App& app, const Flag& flag, std::optional<double>& target,
+                      double least) {
+  return add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
+    target = number<double>(text);
+    require(target && std::isfinite(*target) && *target >= least, name,
+            ": expected a number from ", least, " on, got \"", text, '"');
+  });
+}
+
+CLI::Option* add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+  const auto take = [&target](const CLI::results_t& words) {
+    target = words;
+    return true;
+  };
+  return app.add_option(flag.names, take, flag.text)
+      ->type_name(flag.value)
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+CLI::Option* add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
+                           std::vector<std::string> words) {
+  return add(app, flag,
+             [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
+               target = split(text);
+               for (const std::string& word : target) {
+                 check_word(name, word, words);
+                 require(std::count(target.begin(), target.end(), word) == 1, name, ": ", word,
+                         " is named twice");
+               }
+             });
+}
+
+void add_switch(CLI::App& app, const Flag& flag, bool& target) {
+  app.add_flag(flag.names, target, flag.text);
+}
+
+}  // namespace narrowgauge::cli

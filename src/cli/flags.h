@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags of a command, each with its check: a value that does not fit is refused in our own words,
+// "--epochs: expected a whole number from 1 on, got "abc"".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace narrowgauge::cli {
+
+// What a flag is called, what its value is called in the help, and what it does.
+struct Flag {
+  std::string names;  // "--epochs", "RUN" for a positional argument
+  std::string value;  // "N"
+  std::string text;
+};
+
+CLI::Option* add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
+CLI::Option* add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
+                      std::vector<std::string> words);
+CLI::Option* add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
+                       std::int64_t least);
+CLI::Option* add_real(CLI::App& app, const Flag& flag, std::optional<double>& target,
+                      double least = 0);
+// May be given several times.
+CLI::Option* add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
+// "a,b,c", each one of the words and none twice.
+CLI::Option* add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
+                           std::vector<std::string> words);
+void add_switch(CLI::App& app, const Flag& flag, bool& target);
+
+// What a command does once its flags are read; returns the exit code.
+using Action = std::function<int()>;
+
+void add_train(CLI::App& program, Action& action);
+void add_evaluate(CLI::App& program, Action& action);
+void add_info(CLI::App& program, Action& action);
+void add_explain(CLI::App& program, Action& action);
+void add_doctor(CLI::App& program, Action& action);
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/image_data.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+DataSplit load(const std::string& data) {
+  std::error_code ignored;
+  if (data != "glyphs" && !std::filesystem::is_directory(data, ignored)) {
+    const std::vector<std::string> known{"glyphs"};
+    throw DataError(concat("data: expected glyphs or a folder of IDX files, there is no folder ",
+                           data, suggestion(data, known)));
+  }
+  show_status(data == "glyphs" ? "drawing glyphs" : concat("reading ", data));
+  DataSplit split = load_data(data);
+  show_status("");
+  return split;
+}
+
+ImageShape shape_of(const Tensor& images) {
+  return {images.dims().at(1), images.dims().at(2), images.dims().at(3)};
+}
+
+ImageData sources(DataSplit split, ImageData data) {
+  data.training_size = split.train.images.dims().at(0);
+  data.test_size = split.test.images.dims().at(0);
+  data.training = std::make_shared<TensorSource>(split.train, data.transform);
+  data.test = std::make_shared<TensorSource>(split.test, data.transform);
+  return data;
+}
+
+}  // namespace
+
+ImageShape network_image(const std::string& model, ImageShape drawn) {
+  if (model != "resnet20") return drawn;
+  constexpr std::int64_t side = 32;
+  return {drawn.channels, std::max(drawn.height, side), std::max(drawn.width, side)};
+}
+
+ImageData prepare_data(const std::string& data, const std::string& model) {
+  DataSplit split = load(data);
+  ImageData result;
+  result.name = data;
+  result.drawn = shape_of(split.train.images);
+  result.image = network_image(model, result.drawn);
+  result.classes = split.train.classes;
+  if (result.image.height != result.drawn.height || result.image.width != result.drawn.width) {
+    result.transform.height = result.image.height;
+    result.transform.width = result.image.width;
+  }
+  ChannelStatistics statistics = channel_statistics(split.train.images);
+  for (float& deviation : statistics.deviation)
+    if (deviation <= 0) deviation = 1;  // images of one grey
+  result.transform.mean = std::move(statistics.mean);
+  result.transform.deviation = std::move(statistics.deviation);
+  return sources(std::move(split), std::move(result));
+}
+
+ImageData prepare_data(const std::string& data, const ImageData& trained) {
+  DataSplit split = load(data);
+  ImageData result = trained;
+  result.name = data;
+  const std::string found = image_text(shape_of(split.train.images));
+  require<DataError>(found == image_text(trained.drawn), data, ": expected images of ",
+                     image_text(trained.drawn), " as the run was trained on, found ", found);
+  require<DataError>(split.test.classes <= trained.classes, data, ": has ", split.test.classes,
+                     " classes, the run was trained on ", trained.classes);
+  return sources(std::move(split), std::move(result));
+}
+
+ImageShape parse_image(const std::string& text) {
+  std::vector<std::int64_t> sizes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    std::int64_t size = 0;
+    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, size);
+    const bool whole = error == std::errc{} && stop == text.data() + end;
+    sizes.push_back(whole ? size : 0);
+    begin = end + 1;
+  }
+  require(sizes.size() == 3 && *std::min_element(sizes.begin(), sizes.end()) > 0,
+          "--image: expected channels, height and width such as 3x32x32, got \"", text, '"');
+  return {sizes[0], sizes[1], sizes[2]};
+}
+
+std::string image_text(const ImageShape& image) {
+  return concat(image.channels, 'x', image.height, 'x', image.width);
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that decides how a run goes: from flags, from a run that is resumed, and from what
+// suits a network. Kept in run.json.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "narrowgauge/optimizer.h"
+
+namespace narrowgauge::cli {
+
+// As typed; empty where a flag was not given.
+struct TrainFlags {
+  std::optional<std::string> model, data, amp, optimizer, schedule, loss_scale;
+  std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
+  std::optional<double> learning_rate, momentum, weight_decay, clip;
+  std::vector<std::string> overrides, compare;
+  std::optional<std::string> plan, save_plan, output, resume, weights, device, trace;
+  std::optional<double> tolerance;
+  bool nesterov = false, deterministic = false, json = false, quiet = false;
+};
+
+struct Settings {
+  std::string model, data = "glyphs";
+  std::string amp = "off";             // off, f16 or bf16
+  std::vector<std::string> overrides;  // of the precision policy
+  std::int64_t epochs = 3, batch = 128;
+  std::string optimizer = "sgd";
+  double learning_rate = 0.05, momentum = 0.9, weight_decay = 0, clip = 0;
+  bool nesterov = false;
+  std::string schedule = "cosine";
+  std::int64_t warmup = 0;  // steps
+  std::string loss_scale;   // "": dynamic for f16, off otherwise
+  std::int64_t seed = 1;
+  int threads = 0;  // 0: all
+  bool deterministic = false;
+
+  bool operator==(const Settings&) const = default;
+};
+
+// What suits a network and an optimizer.
+Settings usual_settings(const std::string& model, const std::string& optimizer);
+
+// Flags first, then `base` (a run that is resumed, or what is usual), then the environment. Throws
+// UsageError and ModelError for names that are not known.
+Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed);
+
+// Throws ModelError naming the networks there are.
+void require_model(const std::string& name);
+// Throws DeviceError: only the CPU is there.
+void require_device(const std::optional<std::string>& name);
+
+// The format asked for by --amp, or else by NARROWGAUGE_AUTO_MIXED_PRECISION, which is then taken
+// out of the environment: it must not change a run that was told "off". Else `otherwise`.
+std::string settle_amp(const std::optional<std::string>& flag, const std::string& otherwise);
+
+Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch);
+void set_amp(Optimizer& optimizer, const std::string& amp,
+             const std::vector<std::string>& overrides);
+
+inline const std::vector<std::string> amp_words{"off", "f16", "bf16"};
+
+}  // namespace narrowgauge::cli

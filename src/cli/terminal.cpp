@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+int output_error = 0;
+bool status_shown = false;
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+void write_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+bool stderr_is_terminal() {
+  static const bool result = isatty(STDERR_FILENO) == 1 && variable("TERM") != "dumb";
+  return result;
+}
+
+bool colours_wanted() { return stderr_is_terminal() && variable("NO_COLOR").empty(); }
+
+int terminal_width(int file) {
+  winsize size{};
+  if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const int columns = std::atoi(std::string(variable("COLUMNS")).c_str());
+  return columns > 0 ? columns : 80;
+}
+
+void print(std::string_view text) {
+  errno = 0;
+  const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if ((!whole || std::fflush(stdout) != 0) && output_error == 0) output_error = errno ? errno : EIO;
+}
+
+void finish_output() {
+  require<DataError>(output_error == 0,
+                     "standard output: cannot write: ", std::strerror(output_error));
+}
+
+void say(std::string_view kind, std::string_view text) {
+  std::string line = concat("narrowgauge: ", kind, kind.empty() ? "" : ": ", text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  show_status("");
+  write_error(line + '\n');
+}
+
+void show_status(const std::string& line) {
+  if (!stderr_is_terminal() || (line.empty() && !status_shown)) return;
+  write_error("\r" + line + "\033[K");
+  status_shown = !line.empty();
+}
+
+}  // namespace narrowgauge::cli
