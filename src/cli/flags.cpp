@@ -28,6 +28,13 @@ CLI::Option* add(CLI::App& app, const Flag& flag, Read read) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+auto text_reader(const Flag& flag, std::optional<std::string>& target) {
+  return [&target, name = first_name(flag)](const std::string& text) {
+    require(!text.empty(), name, ": expected a value, got nothing");
+    target = text;
+  };
+}
+
 template <class T>
 std::optional<T> number(const std::string& text) {
   T value{};
@@ -56,63 +63,73 @@ std::vector<std::string> split(const std::string& text) {
 
 }  // namespace
 
-CLI::Option* add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
-  return add(app, flag, [&target, name = first_name(flag)](const std::string& text) {
-    require(!text.empty(), name, ": expected a value, got nothing");
-    target = text;
-  });
+CLI::App& add_command(CLI::App& program, const char* name, const char* text, const char* examples) {
+  CLI::App* command = program.add_subcommand(name, text);
+  command->footer(examples);
+  return *command;
 }
 
-CLI::Option* add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
-                      std::vector<std::string> words) {
-  return add(app, flag,
-             [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
-               check_word(name, text, words);
-               target = text;
-             });
+void when_chosen(CLI::App& command, std::function<void()> then) {
+  command.final_callback(std::move(then));
 }
 
-CLI::Option* add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
-                       std::int64_t least) {
-  return add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
+void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
+  add(app, flag, text_reader(flag, target));
+}
+
+void add_required(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
+  add(app, flag, text_reader(flag, target))->required();
+}
+
+void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
+              std::vector<std::string> words) {
+  add(app, flag,
+      [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
+        check_word(name, text, words);
+        target = text;
+      });
+}
+
+void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
+               std::int64_t least) {
+  add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
     target = number<std::int64_t>(text);
     require(target && *target >= least, name, ": expected a whole number from ", least,
             " on, got \"", text, '"');
   });
 }
 
-CLI::Option* add_real(CLI::App& app, const Flag& flag, std::optional<double>& target,
-                      double least) {
-  return add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
+void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least) {
+  add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
     target = number<double>(text);
-    require(target && std::isfinite(*target) && *target >= least, name,
-            ": expected a number from ", least, " on, got \"", text, '"');
+    require(target && std::isfinite(*target) && *target >= least, name, ": expected a number from ",
+            least, " on, got \"", text, '"');
   });
 }
 
-CLI::Option* add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
   const auto take = [&target](const CLI::results_t& words) {
     target = words;
     return true;
   };
-  return app.add_option(flag.names, take, flag.text)
+  app.add_option(flag.names, take, flag.text)
       ->type_name(flag.value)
       ->type_size(1)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-CLI::Option* add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
-                           std::vector<std::string> words) {
-  return add(app, flag,
-             [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
-               target = split(text);
-               for (const std::string& word : target) {
-                 check_word(name, word, words);
-                 require(std::count(target.begin(), target.end(), word) == 1, name, ": ", word,
-                         " is named twice");
-               }
-             });
+void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
+                   std::vector<std::string> words) {
+  add(app, flag,
+      [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
+        target = split(text);
+        for (const std::string& word : target) {
+          check_word(name, word, words);
+          require(std::count(target.begin(), target.end(), word) == 1, name, ": ", word,
+                  " is named twice");
+        }
+      });
 }
 
 void add_switch(CLI::App& app, const Flag& flag, bool& target) {

@@ -11,7 +11,6 @@
 
 namespace CLI {
 class App;
-class Option;
 }  // namespace CLI
 
 namespace narrowgauge::cli {
@@ -23,18 +22,21 @@ struct Flag {
   std::string text;
 };
 
-CLI::Option* add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
-CLI::Option* add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
-                      std::vector<std::string> words);
-CLI::Option* add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
-                       std::int64_t least);
-CLI::Option* add_real(CLI::App& app, const Flag& flag, std::optional<double>& target,
-                      double least = 0);
+CLI::App& add_command(CLI::App& program, const char* name, const char* text, const char* examples);
+void when_chosen(CLI::App& command, std::function<void()> then);
+
+void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
+void add_required(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
+void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
+              std::vector<std::string> words);
+void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
+               std::int64_t least);
+void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least = 0);
 // May be given several times.
-CLI::Option* add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
+void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
 // "a,b,c", each one of the words and none twice.
-CLI::Option* add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
-                           std::vector<std::string> words);
+void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
+                   std::vector<std::string> words);
 void add_switch(CLI::App& app, const Flag& flag, bool& target);
 
 // What a command does once its flags are read; returns the exit code.

@@ -49,9 +49,8 @@ void check(const Settings& settings, const TrainFlags& flags) {
 
 void require_model(const std::string& name) {
   const std::vector<std::string> names = model_names();
-  require<ModelError>(std::find(names.begin(), names.end(), name) != names.end(),
-                      "unknown model ", name, ": expected ", choices(names),
-                      suggestion(name, names));
+  require<ModelError>(std::find(names.begin(), names.end(), name) != names.end(), "unknown model ",
+                      name, ": expected ", choices(names), suggestion(name, names));
 }
 
 void require_device(const std::optional<std::string>& name) {

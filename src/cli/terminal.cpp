@@ -64,8 +64,9 @@ void say(std::string_view kind, std::string_view text) {
 
 void show_status(const std::string& line) {
   if (!stderr_is_terminal() || (line.empty() && !status_shown)) return;
-  write_error("\r" + line + "\033[K");
-  status_shown = !line.empty();
+  const bool stays = line.ends_with('\n');
+  write_error("\r\033[K" + line);
+  status_shown = !line.empty() && !stays;
 }
 
 }  // namespace narrowgauge::cli

@@ -14,8 +14,9 @@ namespace {
 
 // Characters on the screen: bytes of UTF-8 but for those that continue one.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -85,8 +86,7 @@ std::string TextTable::text() const {
   std::vector<std::size_t> widths(rows_.front().size());
   for (const auto& row : rows_)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
-  const std::size_t total =
-      std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
+  const std::size_t total = std::accumulate(widths.begin(), widths.end(), 2 * (widths.size() - 1));
   std::string out;
   for (const auto& row : rows_) {
     std::string line = row.empty() ? std::string(total, '-') : "";

@@ -10,13 +10,13 @@
 
 namespace narrowgauge::cli {
 
-std::string grouped(std::int64_t value);        // "1,234,567"
-std::string bytes_text(std::int64_t bytes);     // "12.3 MiB"
-std::string rate_text(double per_second);       // "12,345", "9.87"
-std::string seconds_text(double seconds);       // "4.2 s", "1:05", "2:03:04"
-std::string percent_text(double share);         // "99.35 %" of 0.9935
-std::string points_text(double share);          // "+0.05" percentage points of 0.0005
-std::string number_text(double value);          // six significant digits at most
+std::string grouped(std::int64_t value);     // "1,234,567"
+std::string bytes_text(std::int64_t bytes);  // "12.3 MiB"
+std::string rate_text(double per_second);    // "12,345", "9.87"
+std::string seconds_text(double seconds);    // "4.2 s", "1:05", "2:03:04"
+std::string percent_text(double share);      // "99.35 %" of 0.9935
+std::string points_text(double share);       // "+0.05" percentage points of 0.0005
+std::string number_text(double value);       // six significant digits at most
 
 // The first column and those in `left` stand to the left, the others to the right.
 class TextTable {

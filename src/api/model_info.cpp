@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/model_info.h"
+
+#include "compile/compile.h"
+#include "precision/apply.h"
+
+namespace narrowgauge {
+namespace {
+
+bool is_source(const Node& node) {
+  return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
+}
+
+std::int64_t values_in(const State& state) { return element_count(known_dims(state.type.shape)); }
+
+// Trained values that the node reads directly.
+std::int64_t parameters_of(const Graph& graph, const Node& node) {
+  std::int64_t count = 0;
+  for (const State& state : graph.states())
+    for (const Value input : node.inputs)
+      if (state.role == Role::parameter && input == state.current) count += values_in(state);
+  return count;
+}
+
+double macs_of(const Graph& graph, const Node& node) {
+  if (!node.op->flops) return 0;
+  const Binding one{{"N", 1}};
+  TensorTypes inputs, outputs;
+  for (const Value value : node.inputs) {
+    if (value.is_absent()) continue;
+    const TensorType& type = graph.type(value);
+    inputs.push_back({type.dtype, bind(type.shape, one)});
+  }
+  for (const ValueInfo& output : node.outputs)
+    outputs.push_back({output.type.dtype, bind(output.type.shape, one)});
+  return node.op->flops(node.attributes.get(), inputs, outputs) / 2;
+}
+
+}  // namespace
+
+ModelInfo model_info(const Graph& graph) {
+  ModelInfo info;
+  for (const State& state : graph.states()) {
+    if (state.role == Role::parameter) info.parameters += values_in(state);
+    if (state.role == Role::statistic) info.statistics += values_in(state);
+  }
+  for (const Node& node : graph.nodes()) {
+    if (is_source(node)) continue;
+    LayerInfo layer;
+    layer.name = node.full_name();
+    layer.op = node.op->full_name();
+    if (!node.outputs.empty()) layer.output = concat(node.outputs.front().type);
+    layer.parameters = parameters_of(graph, node);
+    layer.macs = macs_of(graph, node);
+    info.macs += layer.macs;
+    info.layers.push_back(std::move(layer));
+  }
+  return info;
+}
+
+TrainingMemory training_memory(const Trainer& trainer, std::int64_t batch) {
+  CompileOptions options;
+  options.binding = {{"N", batch}};
+  const Plan plan = compile(apply(trainer.graph(), trainer.plan()), options);
+  TrainingMemory memory;
+  for (const PlanState& state : plan.states) memory.states += state.bytes;
+  memory.activations = plan.value_bytes;
+  memory.arena = plan.arena_bytes;
+  return memory;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a network costs, known before anything runs: parameters and multiply-adds of each layer, and
+// the memory of training it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "narrowgauge/model.h"
+
+namespace narrowgauge {
+
+struct LayerInfo {
+  std::string name, op, output;  // output: type of the first output, "f32[N,16,32,32]"
+  std::int64_t parameters = 0;   // trained values that it reads itself
+  double macs = 0;               // multiply-adds for one sample; contractions only
+};
+
+struct ModelInfo {
+  std::vector<LayerInfo> layers;                // in order; without inputs, states and constants
+  std::int64_t parameters = 0, statistics = 0;  // values
+  double macs = 0;
+};
+ModelInfo model_info(const Graph& graph);
+
+struct TrainingMemory {
+  std::int64_t states = 0;       // bytes of weights, moments and the like, narrow copies too
+  std::int64_t activations = 0;  // most bytes of values alive at once
+  std::int64_t arena = 0;        // with workspaces and alignment
+  std::int64_t total() const { return states + arena; }
+};
+// Of a training step with this batch, by compiling it. Throws as Trainer does.
+TrainingMemory training_memory(const Trainer& trainer, std::int64_t batch);
+
+}  // namespace narrowgauge

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/doctor.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.h"
+#include "cli/flags.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "narrowgauge/error.h"
+#include "narrowgauge/version.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr const char* examples = R"(examples:
+  narrowgauge doctor
+      what this machine is, how fast each format is on it, and what each --amp would use
+  NARROWGAUGE_ISA=avx2 narrowgauge doctor
+      the same as if the CPU had no more than AVX2)";
+
+constexpr double seconds_each = 0.25;
+
+struct Facts {
+  Machine machine;
+  std::vector<MathRate> rates;
+  double copy = 0;  // bytes a second
+};
+
+// What --amp off, f16 and bf16 come to here.
+std::string use_of(const MathRate& rate, const MathRate& f32) {
+  if (rate.format == DType::f32) return concat("f32 values, f32 arithmetic by ", rate.product);
+  const double times = rate.product_gflops / f32.product_gflops;
+  if (rate.widened())
+    return fmt::format(
+        "{} values (half the memory), widened to f32 for arithmetic: no {} unit that is used here",
+        name(rate.format), name(rate.format));
+  return fmt::format("{} values, arithmetic by {}, {:.1f} times f32's rate", name(rate.format),
+                     rate.product, times);
+}
+
+std::string amp_of(const MathRate& rate) {
+  return rate.format == DType::f32 ? "off" : std::string(name(rate.format));
+}
+
+std::string isa_text(const Machine& machine) {
+  if (machine.used_isa == machine.detected_isa) return machine.used_isa;
+  return fmt::format("{} (NARROWGAUGE_ISA holds it there; the CPU has {})", machine.used_isa,
+                     machine.detected_isa);
+}
+
+void print_facts(const Facts& facts) {
+  const Machine& machine = facts.machine;
+  print(fmt::format("narrowgauge {}\n", NARROWGAUGE_VERSION));
+  print(fmt::format("cpu       {}\n", machine.cpu));
+  print(fmt::format("isa       {}\n", isa_text(machine)));
+  print(fmt::format("cores     {}, {} threads in a step\n", machine.cores, machine.threads));
+  print(fmt::format("memory    {}, {} free; copies at {:.1f} GB/s\n", bytes_text(machine.memory),
+                    bytes_text(machine.free_memory), facts.copy / 1e9));
+  print(fmt::format("gpu       {}\n\n", machine.gpu));
+  TextTable table({"math", "matrix product", "convolution 3x3", "kernels"}, {3});
+  for (const MathRate& rate : facts.rates)
+    table.add({std::string(name(rate.format)), fmt::format("{:.1f} GFLOP/s", rate.product_gflops),
+               fmt::format("{:.1f} GFLOP/s", rate.convolution_gflops),
+               rate.product == rate.convolution
+                   ? rate.product
+                   : fmt::format("{}; {}", rate.product, rate.convolution)});
+  print(table.text() + '\n');
+  for (const MathRate& rate : facts.rates)
+    print(fmt::format("--amp {:<5} {}\n", amp_of(rate), use_of(rate, facts.rates.front())));
+}
+
+std::string facts_json(const Facts& facts) {
+  using Json = nlohmann::ordered_json;
+  const Machine& machine = facts.machine;
+  Json math = Json::object(), amp = Json::object();
+  for (const MathRate& rate : facts.rates) {
+    math[std::string(name(rate.format))] = {{"product_gflops", rate.product_gflops},
+                                            {"convolution_gflops", rate.convolution_gflops},
+                                            {"product_kernel", rate.product},
+                                            {"convolution_kernel", rate.convolution},
+                                            {"widened", rate.widened()}};
+    amp[amp_of(rate)] = use_of(rate, facts.rates.front());
+  }
+  const Json json{{"version", NARROWGAUGE_VERSION},
+                  {"cpu", machine.cpu},
+                  {"isa", machine.used_isa},
+                  {"detected_isa", machine.detected_isa},
+                  {"cores", machine.cores},
+                  {"threads", machine.threads},
+                  {"memory_bytes", machine.memory},
+                  {"free_memory_bytes", machine.free_memory},
+                  {"copy_bytes_per_second", facts.copy},
+                  {"gpu", machine.gpu},
+                  {"math", std::move(math)},
+                  {"amp", std::move(amp)}};
+  return json.dump() + '\n';
+}
+
+int run_doctor(bool json) {
+  Facts facts;
+  facts.machine = examine_machine();
+  show_status("measuring");
+  facts.rates = measure_math(seconds_each);
+  facts.copy = measure_copy(seconds_each);
+  show_status("");
+  if (json)
+    print(facts_json(facts));
+  else
+    print_facts(facts);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& program, Action& action) {
+  CLI::App& app =
+      add_command(program, "doctor", "what this machine can do in each format", examples);
+  const auto json = std::make_shared<bool>(false);
+  add_switch(app, {"--json", "", "one JSON object"}, *json);
+  when_chosen(app, [json, &action] { action = [json] { return run_doctor(*json); }; });
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.h"
+#include "cli/flags.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/training.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr const char* examples = R"(examples:
+  narrowgauge evaluate runs/lenet
+      on the test set of the data that it was trained on
+  narrowgauge evaluate runs/lenet --data other_digits --amp off
+      on other data, in f32 whatever it was trained in)";
+
+struct Flags {
+  std::optional<std::string> run, data, amp, device;
+  std::optional<std::int64_t> batch, threads;
+  bool json = false;
+};
+
+void print_evaluation(const Flags& flags, const Settings& settings, const Evaluation& result) {
+  if (flags.json) {
+    const nlohmann::ordered_json json{
+        {"event", "done"},          {"run", *flags.run},
+        {"model", settings.model},  {"data", settings.data},
+        {"amp", settings.amp},      {"test_accuracy", result.accuracy},
+        {"test_loss", result.loss}, {"test_samples", result.samples}};
+    print(json.dump() + '\n');
+    return;
+  }
+  const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
+  print(fmt::format("{} of {} on {} in {}\n", settings.model, *flags.run, settings.data,
+                    settings.amp == "off" ? "f32" : settings.amp));
+  print(fmt::format("test accuracy   {}  ({} of {} images)\n", percent_text(result.accuracy),
+                    grouped(right), grouped(result.samples)));
+  print(fmt::format("test loss       {}\n", number_text(result.loss)));
+}
+
+int run_evaluate(const Flags& flags) {
+  require_device(flags.device);
+  RunRecord record = read_run(*flags.run);
+  Settings& settings = record.settings;
+  require_model(settings.model);
+  const std::string amp = settle_amp(flags.amp, settings.amp);
+  const bool as_trained = amp == settings.amp && amp != "off";
+  settings.amp = amp;
+  if (flags.data) settings.data = *flags.data;
+  if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
+  const ImageData data = prepare_data(settings.data, record.data);
+  // The trainer is here for its evaluation alone; no batch of training is made.
+  settings.batch = 1;
+  Session session(settings, data,
+                  {.plan_file = as_trained ? std::optional(plan_path(*flags.run)) : std::nullopt});
+  session.model().load(model_path(*flags.run));
+  const Evaluation result = session.trainer().evaluate(data.test, flags.batch.value_or(256));
+  print_evaluation(flags, settings, result);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& program, Action& action) {
+  CLI::App& app =
+      add_command(program, "evaluate", "measure a trained network on a test set", examples);
+  const auto flags = std::make_shared<Flags>();
+  add_required(app, {"RUN", "", "folder that `train --output` made"}, flags->run);
+  add_text(app, {"--data,-d", "D", "glyphs or a folder of IDX files (that of the training)"},
+           flags->data);
+  add_word(app, {"--amp", "A", "compute in off, f16 or bf16 (as it was trained)"}, flags->amp,
+           amp_words);
+  add_whole(app, {"--batch,-b", "N", "samples at once (256)"}, flags->batch, 1);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
+  add_text(app, {"--device", "DEV", "where to run: cpu"}, flags->device);
+  add_switch(app, {"--json", "", "one JSON object"}, flags->json);
+  when_chosen(app, [flags, &action] { action = [flags] { return run_evaluate(*flags); }; });
+}
+
+}  // namespace narrowgauge::cli

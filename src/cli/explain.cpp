@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/explain.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/flags.h"
+#include "cli/image_data.h"
+#include "cli/plan_file.h"
+#include "cli/settings.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr const char* examples = R"(examples:
+  narrowgauge explain --model resnet20 --amp f16
+      one line for each node of the training graph
+  narrowgauge explain --model lenet --amp bf16 --node conv1
+      one node, with the chain of reasons
+  narrowgauge explain --model lenet --amp f16 --save-plan plan.txt
+      the same as a plan that can be edited, and then given to --plan)";
+
+struct Flags {
+  std::optional<std::string> model, amp, plan, save_plan, node, image, optimizer;
+  std::optional<std::int64_t> batch, classes;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+void require_node(const Explanation& explanation, const std::string& node) {
+  std::vector<std::string> names;
+  for (const NodeExplanation& entry : explanation.nodes) names.push_back(entry.entry.name);
+  require(std::find(names.begin(), names.end(), node) != names.end(),
+          "--node: ", explanation.model_name, " has no node ", node, suggestion(node, names));
+}
+
+Explanation explanation_for(const Flags& flags) {
+  require_model(*flags.model);
+  const bool plan_decides = flags.plan && !flags.amp;
+  const std::string amp = plan_decides ? format_of_plan(*flags.plan) : settle_amp(flags.amp, "f16");
+  const Settings settings = usual_settings(*flags.model, flags.optimizer.value_or("sgd"));
+  Optimizer optimizer = make_optimizer(settings, 100);
+  set_amp(optimizer, amp, flags.overrides);
+  const ImageShape image =
+      flags.image ? parse_image(*flags.image) : network_image(*flags.model, ImageShape{});
+  Model model(*flags.model, find_model(*flags.model, image, flags.classes.value_or(10)));
+  const Trainer trainer(model, softmax_cross_entropy(), optimizer, {.plan_file = flags.plan});
+  if (flags.save_plan) save_plan(trainer.plan(), *flags.save_plan);
+  return explain(trainer.graph(), trainer.plan(), {{"N", flags.batch.value_or(settings.batch)}});
+}
+
+int run_explain(const Flags& flags) {
+  const Explanation explanation = explanation_for(flags);
+  if (flags.node) {
+    require_node(explanation, *flags.node);
+    const NodeExplanation& node = explanation.node(*flags.node);
+    print(flags.json ? explanation_json(node) + '\n' : explanation_text(node));
+  } else if (flags.json) {
+    print(explanation_json(explanation) + '\n');
+  } else {
+    const bool terminal = isatty(STDOUT_FILENO) == 1;
+    print(explanation_table(explanation, terminal ? terminal_width(STDOUT_FILENO) : 160));
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& program, Action& action) {
+  CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
+  const auto flags = std::make_shared<Flags>();
+  add_required(app, {"--model,-m", "M", "network: mlp, lenet or resnet20"}, flags->model);
+  add_word(app, {"--amp", "A", "off, f16 (default) or bf16"}, flags->amp, amp_words);
+  add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
+  add_text(app, {"--plan", "FILE", "explain this plan"}, flags->plan);
+  add_text(app, {"--save-plan", "FILE", "write the plan"}, flags->save_plan);
+  add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
+            flags->overrides);
+  add_text(app, {"--image,--data-shape", "CxHxW", "images (1x28x28; resnet20: 1x32x32)"},
+           flags->image);
+  add_whole(app, {"--classes", "N", "(10)"}, flags->classes, 1);
+  add_whole(app, {"--batch,-b", "N", "for the bytes of casts (128)"}, flags->batch, 1);
+  add_word(app, {"--optimizer,-o", "O", "of the training graph: sgd (default), adam or adamw"},
+           flags->optimizer, {"sgd", "adam", "adamw"});
+  add_switch(app, {"--json", "", "one JSON object"}, flags->json);
+  when_chosen(app, [flags, &action] { action = [flags] { return run_explain(*flags); }; });
+}
+
+}  // namespace narrowgauge::cli

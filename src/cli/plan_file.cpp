@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan_file.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cli {
+
+std::string format_of_plan(const std::string& path) {
+  std::error_code ignored;
+  std::ifstream file(path);
+  require<DataError>(file.good() && !std::filesystem::is_directory(path, ignored), path,
+                     ": there is no such plan, or it cannot be read");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("narrow ")) continue;
+    const std::string format = line.substr(7, line.find_last_not_of(" \r\t") - 6);
+    if (format == "f32") return "off";
+    require<ModelError>(format == "f16" || format == "bf16", path,
+                        ": expected \"narrow f16\" or \"narrow bf16\", found \"", line, '"');
+    return format;
+  }
+  throw ModelError(concat(path, ": has no line \"narrow f16\" or \"narrow bf16\": not a plan"));
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Says when something that is shown now and then is due.
+class Pace {
+ public:
+  explicit Pace(double seconds) : interval_(seconds) {}
+  bool due() {
+    const auto now = Clock::now();
+    if (now - last_ < interval_) return false;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  std::chrono::duration<double> interval_;
+  Clock::time_point last_ = Clock::now();
+};
+
+// Without the evaluations that are still to come.
+double seconds_left(const Progress& progress, std::int64_t batch) {
+  const std::int64_t done = progress.epoch * progress.batches + progress.batch;
+  const std::int64_t steps = progress.epochs * progress.batches - done;
+  if (progress.samples_per_second <= 0) return NAN;
+  return static_cast<double>(steps * batch) / progress.samples_per_second;
+}
+
+std::string epoch_text(const Progress& progress) {
+  return fmt::format("epoch {}/{}", progress.epoch + 1, progress.epochs);
+}
+
+// What is told of a run under way, most wanted first.
+std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
+  std::vector<std::string> result{
+      fmt::format("loss {:.4f}", progress.mean_loss),
+      fmt::format("{} samples/s", rate_text(progress.samples_per_second)),
+      fmt::format("ETA {}", seconds_text(seconds_left(progress, batch)))};
+  if (progress.last.scale != 1 || progress.skipped_steps > 0) {
+    result.push_back(fmt::format("scale {}", number_text(progress.last.scale)));
+    result.push_back(fmt::format("skipped {}", progress.skipped_steps));
+  }
+  return result;
+}
+
+// The end of an epoch, for people.
+std::string epoch_line(const Progress& progress, const std::string& label, double seconds) {
+  std::string line =
+      fmt::format("{}  {}  loss {:.4f}", label, epoch_text(progress), progress.mean_loss);
+  if (progress.evaluation)
+    line += fmt::format("  test accuracy {}", percent_text(progress.evaluation->accuracy));
+  line += fmt::format("  {} samples/s", rate_text(progress.samples_per_second));
+  if (progress.last.scale != 1) line += fmt::format("  scale {}", number_text(progress.last.scale));
+  if (progress.skipped_steps > 0) line += fmt::format("  skipped {}", progress.skipped_steps);
+  return line + fmt::format("  {}", seconds_text(seconds));
+}
+
+class EpochClock {
+ public:
+  double lap() {
+    const auto now = Clock::now();
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    start_ = now;
+    return seconds;
+  }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+};
+
+class BarReporter : public Reporter {
+ public:
+  BarReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
+  ~BarReporter() override { show_status(""); }
+
+  void update(const Progress& progress) override {
+    if (progress.epoch_done) {
+      show_status(epoch_line(progress, label_, clock_.lap()) + '\n');
+    } else if (pace_.due() || progress.batch == progress.batches) {
+      show_status(line(progress, terminal_width(STDERR_FILENO) - 1));
+    }
+  }
+
+ private:
+  // Facts are left out from the end where the terminal is narrow.
+  std::string line(const Progress& progress, int width) const {
+    const std::string head = fmt::format("{}  {} ", label_, epoch_text(progress));
+    const double share =
+        static_cast<double>(progress.batch) / static_cast<double>(progress.batches);
+    std::string tail = fmt::format(" {:3.0f} %", 100 * share);
+    const int fixed = static_cast<int>(head.size()) + 2;
+    for (const std::string& fact : facts(progress, batch_)) {
+      if (fixed + least_cells + static_cast<int>(tail.size() + fact.size()) + 2 > width) break;
+      tail += "  " + fact;
+    }
+    const int cells = std::min(width - fixed - static_cast<int>(tail.size()), most_cells);
+    if (cells < 1) return (head + tail).substr(0, static_cast<std::size_t>(std::max(width, 0)));
+    return head + bar(share, cells) + tail;
+  }
+
+  std::string bar(double share, int cells) const {
+    const auto full = static_cast<std::size_t>(std::lround(share * cells));
+    const std::size_t rest = static_cast<std::size_t>(cells) - full;
+    if (!colours_) return fmt::format("[{}{}]", std::string(full, '='), std::string(rest, ' '));
+    return fmt::format("[\033[32m{}\033[0m\033[2m{}\033[0m]", std::string(full, '='),
+                       std::string(rest, '-'));
+  }
+
+  static constexpr int least_cells = 10, most_cells = 30;
+  std::string label_;
+  std::int64_t batch_;
+  bool colours_ = colours_wanted();
+  Pace pace_{0.1};
+  EpochClock clock_;
+};
+
+class PlainReporter : public Reporter {
+ public:
+  PlainReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
+
+  void update(const Progress& progress) override {
+    if (progress.epoch_done) {
+      write(epoch_line(progress, label_, clock_.lap()));
+    } else if (pace_.due()) {
+      std::string line = fmt::format("{}  {}  batch {}/{}", label_, epoch_text(progress),
+                                     progress.batch, progress.batches);
+      for (const std::string& fact : facts(progress, batch_)) line += "  " + fact;
+      write(line);
+    }
+  }
+
+ private:
+  static void write(const std::string& line) {
+    fmt::print(stderr, "{}\n", line);
+    std::fflush(stderr);
+  }
+
+  std::string label_;
+  std::int64_t batch_;
+  Pace pace_{5};
+  EpochClock clock_;
+};
+
+class JsonReporter : public Reporter {
+ public:
+  JsonReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
+
+  void update(const Progress& progress) override {
+    if (!progress.epoch_done && !pace_.due()) return;
+    nlohmann::ordered_json json{{"event", progress.epoch_done ? "epoch" : "progress"},
+                                {"amp", label_},
+                                {"epoch", progress.epoch + 1},
+                                {"epochs", progress.epochs},
+                                {"batch", progress.batch},
+                                {"batches", progress.batches},
+                                {"loss", progress.mean_loss},
+                                {"samples_per_second", progress.samples_per_second},
+                                {"learning_rate", progress.last.learning_rate},
+                                {"loss_scale", progress.last.scale},
+                                {"skipped_steps", progress.skipped_steps},
+                                {"seconds_left", seconds_left(progress, batch_)}};
+    if (progress.evaluation) {
+      json["test_accuracy"] = progress.evaluation->accuracy;
+      json["test_loss"] = progress.evaluation->loss;
+    }
+    print(json.dump() + '\n');
+  }
+
+ private:
+  std::string label_;
+  std::int64_t batch_;
+  Pace pace_{5};
+};
+
+class SilentReporter : public Reporter {
+ public:
+  void update(const Progress&) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> make_reporter(ReportStyle style, const std::string& label,
+                                        std::int64_t batch) {
+  if (style == ReportStyle::json) return std::make_unique<JsonReporter>(label, batch);
+  if (style == ReportStyle::quiet) return std::make_unique<SilentReporter>();
+  if (stderr_is_terminal()) return std::make_unique<BarReporter>(label, batch);
+  return std::make_unique<PlainReporter>(label, batch);
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/compare.h"
+#include "cli/exit_code.h"
+#include "cli/flags.h"
+#include "cli/plan_file.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/training.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr const char* examples = R"(examples:
+  narrowgauge train --model lenet --data glyphs
+      trains in f32 with settings that suit the network
+  narrowgauge train --model lenet --data glyphs --amp f16 --output runs/lenet
+      in mixed precision, and keeps the result; see also `narrowgauge evaluate runs/lenet`
+  narrowgauge train --resume runs/lenet --epochs 5
+      goes on from there
+  narrowgauge train --model resnet20 --data fashion_mnist --compare off,bf16
+      trains once in each format from the same seed and prints one table
+  narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
+      with a precision plan that was saved by --save-plan and edited)";
+
+void add_run_flags(CLI::App& app, TrainFlags& flags) {
+  add_text(app, {"--model,-m", "M", "network: mlp, lenet or resnet20"}, flags.model);
+  add_text(app,
+           {"--data,-d", "D",
+            "glyphs (drawn by the program; the default), or a folder of "
+            "IDX files such as Fashion-MNIST's, plain or gzipped"},
+           flags.data);
+  add_word(app,
+           {"--amp", "A",
+            "mixed precision: off, f16 or bf16; else "
+            "NARROWGAUGE_AUTO_MIXED_PRECISION decides"},
+           flags.amp, amp_words);
+  add_texts(app,
+            {"--override", "X",
+             "a format by name, \"conv1=f32\", or a class, \"Gemm=deny\"; "
+             "may be repeated"},
+            flags.overrides);
+  add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.plan);
+  add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
+           flags.save_plan);
+  add_word_list(app, {"--compare", "A,B,..", "train in each of these formats and compare"},
+                flags.compare, amp_words);
+  add_real(app,
+           {"--tolerance", "POINTS",
+            "with --compare: fail with exit code 7 if accuracies "
+            "differ by more"},
+           flags.tolerance);
+  add_text(app, {"--device", "DEV", "where to run: cpu"}, flags.device);
+}
+
+void add_training_flags(CLI::App& app, TrainFlags& flags) {
+  add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12)"}, flags.epochs, 1);
+  add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
+  add_word(app, {"--optimizer,-o", "O", "sgd (default), adam or adamw"}, flags.optimizer,
+           {"sgd", "adam", "adamw"});
+  add_real(app, {"--lr", "X", "learning rate (sgd: 0.05, resnet20: 0.1; adam: 0.001)"},
+           flags.learning_rate);
+  add_word(app, {"--schedule", "S", "of the learning rate: constant, step or cosine (default)"},
+           flags.schedule, {"constant", "step", "cosine"});
+  add_whole(app, {"--warmup", "N", "steps in which the rate grows from 0 (0; resnet20: 200)"},
+            flags.warmup, 0);
+  add_real(app, {"--momentum", "X", "of sgd (0.9)"}, flags.momentum);
+  add_switch(app, {"--nesterov", "", "Nesterov's momentum"}, flags.nesterov);
+  add_real(app, {"--weight-decay", "X", "(0; resnet20: 1e-4; adamw: 0.01)"}, flags.weight_decay);
+  add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
+  add_text(app,
+           {"--loss-scale", "S",
+            "dynamic (default with f16), off (default otherwise), or "
+            "a number that stays"},
+           flags.loss_scale);
+  add_whole(app, {"--seed", "N", "of weights and order of samples (1)"}, flags.seed, 0);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags.threads, 0);
+  add_switch(app, {"--deterministic", "", "the same bits for any number of threads"},
+             flags.deterministic);
+}
+
+void add_file_flags(CLI::App& app, TrainFlags& flags) {
+  add_text(app, {"--output", "DIR", "folder for weights, state, plan and settings"}, flags.output);
+  add_text(app,
+           {"--resume", "DIR",
+            "go on with the run in this folder, and save there unless "
+            "--output names another"},
+           flags.resume);
+  add_text(app, {"--weights", "FILE", "start from these weights (safetensors)"}, flags.weights);
+  add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
+             flags.json);
+  add_switch(app, {"--quiet,-q", "", "no progress"}, flags.quiet);
+  add_word(app, {"--trace", "WHAT", "passes: what each pass of compilation does, on stderr"},
+           flags.trace, {"passes"});
+}
+
+void check_combinations(const TrainFlags& flags) {
+  const bool compare = !flags.compare.empty();
+  require(compare || !flags.tolerance, "--tolerance: needs --compare");
+  require(!compare || !flags.amp, "--compare: names the formats itself, --amp cannot be added");
+  require(!compare || !flags.plan, "--compare: --plan holds one format, train without --compare");
+  require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");
+  require(!compare || !flags.resume, "--compare: starts anew, --resume cannot be added");
+  require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
+}
+
+ReportStyle style_of(const TrainFlags& flags) {
+  if (flags.json) return ReportStyle::json;
+  return flags.quiet ? ReportStyle::quiet : ReportStyle::automatic;
+}
+
+// The plan that a run follows: the one given, or that of the run that goes on.
+std::optional<std::string> plan_for(const TrainFlags& flags, const Settings& settings,
+                                    const std::optional<RunRecord>& resumed) {
+  if (flags.plan) return flags.plan;
+  const bool same = resumed && resumed->settings.amp == settings.amp && flags.overrides.empty();
+  if (!same || settings.amp == "off") return std::nullopt;
+  return plan_path(*flags.resume);
+}
+
+void take_format_of_plan(const TrainFlags& flags, Settings& settings) {
+  if (!flags.plan) return;
+  const std::string format = format_of_plan(*flags.plan);
+  require(!flags.amp || *flags.amp == format, "--plan: ", *flags.plan, " is for --amp ", format,
+          ", not ", flags.amp.value_or(""));
+  settings.amp = format;
+}
+
+void print_result(const Outcome& outcome, const std::optional<std::string>& folder) {
+  const FitResult& fit = outcome.fit;
+  print(fmt::format(
+      "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
+      grouped(std::llround(fit.test.accuracy * static_cast<double>(fit.test.samples))),
+      grouped(fit.test.samples), fit.test.loss));
+  print(fmt::format("loss            {} at first, {} at last\n", number_text(fit.first_loss),
+                    number_text(fit.final_loss)));
+  print(fmt::format("samples/s       {}\n", rate_text(fit.samples_per_second)));
+  print(fmt::format("activations     {}\n", bytes_text(outcome.activation_bytes)));
+  print(fmt::format("steps           {}, {} skipped\n", grouped(fit.steps), fit.skipped_steps));
+  const std::string flush = flush_text(outcome);
+  if (!flush.empty()) print(fmt::format("gradients       {}\n", flush));
+  print(fmt::format("weights         sha256 {}\n", outcome.sha256));
+  if (folder) print(fmt::format("saved           {}\n", *folder));
+}
+
+int finish(const TrainFlags& flags, const Outcome& outcome,
+           const std::optional<std::string>& folder) {
+  const bool stopped = outcome.fit.stopped;
+  if (flags.json) {
+    nlohmann::ordered_json json{{"event", stopped ? "interrupted" : "done"}};
+    json.update(nlohmann::ordered_json::parse(outcome_json(outcome)));
+    if (folder) json["output"] = *folder;
+    print(json.dump() + '\n');
+  } else if (!stopped) {
+    print_result(outcome, folder);
+  }
+  if (!stopped) return ExitCode::ok;
+  const std::string steps = fmt::format("stopped after {} steps", grouped(outcome.fit.steps));
+  say("interrupted",
+      folder ? fmt::format("{}; `narrowgauge train --resume {}` goes on", steps, *folder)
+             : steps + "; nothing is saved without --output");
+  return ExitCode::interrupted;
+}
+
+int run_train(const TrainFlags& flags) {
+  check_combinations(flags);
+  std::optional<RunRecord> resumed;
+  if (flags.resume) resumed = read_run(*flags.resume);
+  Settings settings = settle(flags, resumed ? std::optional(resumed->settings) : std::nullopt);
+  if (!flags.compare.empty()) return run_compare(flags, settings, style_of(flags));
+  take_format_of_plan(flags, settings);
+  if (resumed) {
+    const std::int64_t done = epochs_done(*flags.resume);
+    require(done < settings.epochs, "--resume: ", *flags.resume, " has done its ", done,
+            " epochs; --epochs can ask for more");
+  }
+  const std::optional<std::string> folder = flags.output ? flags.output : flags.resume;
+  if (folder) require_writable(*folder);
+
+  const ImageData data = prepare_data(settings.data, settings.model);
+  Session session(
+      settings, data,
+      {.plan_file = plan_for(flags, settings, resumed), .trace = flags.trace.has_value()});
+  if (flags.weights) session.model().load(*flags.weights);
+  if (flags.resume) session.trainer().resume(*flags.resume);
+  if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
+  const Outcome outcome = train(session, data, style_of(flags));
+  if (folder) save(session, session.trainer(), data, *folder);
+  return finish(flags, outcome, folder);
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Action& action) {
+  CLI::App& app =
+      add_command(program, "train", "train a network, in f32 or in mixed precision", examples);
+  const auto flags = std::make_shared<TrainFlags>();
+  add_run_flags(app, *flags);
+  add_training_flags(app, *flags);
+  add_file_flags(app, *flags);
+  when_chosen(app, [flags, &action] { action = [flags] { return run_train(*flags); }; });
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options) {
+  TrainerOptions result;
+  result.seed = static_cast<std::uint64_t>(settings.seed);
+  result.deterministic = settings.deterministic;
+  result.threads = settings.threads;
+  result.plan_file = options.plan_file;
+  if (options.trace)
+    result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+  return result;
+}
+
+void check_batch(const Settings& settings, const ImageData& data) {
+  require(settings.batch <= data.training_size, "--batch: ", settings.batch, " is larger than the ",
+          data.training_size, " images of ", data.name);
+}
+
+}  // namespace
+
+Session::Session(const Settings& settings, const ImageData& data, const SessionOptions& options)
+    : settings_(settings) {
+  check_batch(settings, data);
+  model_ =
+      std::make_unique<Model>(settings.model, find_model(settings.model, data.image, data.classes),
+                              static_cast<std::uint64_t>(settings.seed));
+  trainer_ =
+      std::make_unique<Trainer>(*model_, softmax_cross_entropy(),
+                                make_optimizer(settings, data.training_size / settings.batch),
+                                trainer_options(settings, options));
+  if (options.profile) trainer_->enable_profile();
+}
+
+Outcome train(Session& session, const ImageData& data, ReportStyle style) {
+  const Settings& settings = session.settings();
+  Outcome outcome;
+  outcome.amp = settings.amp;
+  const auto reporter =
+      make_reporter(style, settings.amp == "off" ? "f32" : settings.amp, settings.batch);
+  const InterruptScope interrupts;
+  outcome.fit = session.trainer().fit(data.training, data.test,
+                                      {.epochs = settings.epochs, .batch = settings.batch},
+                                      [&](const Progress& progress) {
+                                        reporter->update(progress);
+                                        outcome.loss_scale = progress.last.scale;
+                                        return !interrupted();
+                                      });
+  const Trainer& trainer = session.trainer();
+  outcome.activation_bytes = trainer.activation_bytes();
+  outcome.sha256 = session.model().sha256();
+  outcome.flushed = trainer.flushed();
+  outcome.scaled = settings.loss_scale != "off";
+  outcome.kernels = trainer.kernels();
+  return outcome;
+}
+
+void save(const Session& session, Trainer& trainer, const ImageData& data,
+          const std::string& folder) {
+  RunRecord record{session.settings(), data};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(data.name, ignored))
+    record.settings.data = std::filesystem::absolute(data.name).string();
+  write_run(folder, record, trainer.plan());
+  trainer.save(folder);
+}
+
+std::string flush_text(const Outcome& outcome) {
+  const FlushReport& flushed = outcome.flushed;
+  if (outcome.amp != "f16" || outcome.scaled) return "";
+  const auto share = [](std::int64_t part, std::int64_t all) {
+    return percent_text(static_cast<double>(part) /
+                        static_cast<double>(std::max<std::int64_t>(all, 1)));
+  };
+  if (flushed.flushed == 0) return "no gradient was flushed to zero by f16";
+  return fmt::format(
+      "{} of {} gradient values ({}) were flushed to zero by f16, first in {} ({} of {}, {}); "
+      "--loss-scale dynamic keeps them",
+      grouped(flushed.flushed), grouped(flushed.elements), share(flushed.flushed, flushed.elements),
+      flushed.first, grouped(flushed.first_flushed), grouped(flushed.first_elements),
+      share(flushed.first_flushed, flushed.first_elements));
+}
+
+std::string outcome_json(const Outcome& outcome) {
+  const FitResult& fit = outcome.fit;
+  nlohmann::ordered_json json{{"amp", outcome.amp},
+                              {"test_accuracy", fit.test.accuracy},
+                              {"test_loss", fit.test.loss},
+                              {"test_samples", fit.test.samples},
+                              {"samples_per_second", fit.samples_per_second},
+                              {"first_loss", fit.first_loss},
+                              {"final_loss", fit.final_loss},
+                              {"steps", fit.steps},
+                              {"skipped_steps", fit.skipped_steps},
+                              {"loss_scale", outcome.loss_scale},
+                              {"activation_bytes", outcome.activation_bytes},
+                              {"weights_sha256", outcome.sha256}};
+  if (fit.test.samples == 0) json["test_accuracy"] = json["test_loss"] = nullptr;
+  if (outcome.amp == "f16")
+    json["flushed"] = {{"values", outcome.flushed.flushed},
+                       {"of", outcome.flushed.elements},
+                       {"first", outcome.flushed.first},
+                       {"first_values", outcome.flushed.first_flushed},
+                       {"first_of", outcome.flushed.first_elements}};
+  return json.dump();
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One training run of the program, and what it came to.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/progress.h"
+#include "cli/run_folder.h"
+#include "narrowgauge/model.h"
+
+namespace narrowgauge::cli {
+
+struct SessionOptions {
+  std::optional<std::string> plan_file{};
+  bool trace = false;    // tells on stderr what each pass of compilation did
+  bool profile = false;  // measures each kernel
+};
+
+// A network and its trainer, made from settings and data.
+class Session {
+ public:
+  Session(const Settings& settings, const ImageData& data, const SessionOptions& options);
+
+  Model& model() { return *model_; }
+  Trainer& trainer() { return *trainer_; }
+  const Settings& settings() const { return settings_; }
+
+ private:
+  Settings settings_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+struct Outcome {
+  std::string amp;
+  FitResult fit;
+  double loss_scale = 1;  // after the last step
+  std::int64_t activation_bytes = 0;
+  std::string sha256;
+  FlushReport flushed;
+  bool scaled = true;  // whether a loss scale was in use
+  std::vector<Trainer::KernelChoice> kernels;
+};
+
+// Trains to settings.epochs; stops after the step in which Ctrl-C is pressed.
+Outcome train(Session& session, const ImageData& data, ReportStyle style);
+void save(const Session& session, Trainer& trainer, const ImageData& data,
+          const std::string& folder);
+
+// What is said of gradients that f16 could not hold; "" when there is nothing to say.
+std::string flush_text(const Outcome& outcome);
+
+// The fields of an outcome as a JSON object: {"amp":..., "test_accuracy":..., ...}.
+std::string outcome_json(const Outcome& outcome);
+
+}  // namespace narrowgauge::cli
