@@ -35,6 +35,10 @@ Dims integers_of(const Tensor& tensor) {
   return values;
 }
 
+Tensor list_of(std::span<const std::int64_t> values) {
+  return Tensor::from<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
 Dims constant_integers(const Inference& in, int input, std::string_view port) {
   if (!in.has(input)) return {};
   const Tensor* value = in.constant(input);

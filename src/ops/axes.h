@@ -22,5 +22,7 @@ std::vector<bool> axis_mask(const Dims& axes, std::size_t rank);
 // Throws UsageError naming op and port. Empty where the input is absent.
 Dims constant_integers(const Inference& in, int input, std::string_view port);
 Dims integers_of(const Tensor& tensor);
+// The values as a tensor i64[n], for inputs of that kind.
+Tensor list_of(std::span<const std::int64_t> values);
 
 }  // namespace narrowgauge

@@ -6,6 +6,7 @@
 #include "narrowgauge/graph.h"
 #include "ops/axes.h"
 #include "ops/reduce_axes.h"
+#include "ops/reduce_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -38,29 +39,12 @@ TensorTypes ReduceOp<kind>::infer(const Inference& in) const {
   return {{in.dtype(0), keepdims != 0 ? std::move(shapes.kept) : std::move(shapes.dropped)}};
 }
 
-namespace {
-
-Tensor axes_tensor(const Dims& axes) {
-  return Tensor::from<std::int64_t>({static_cast<std::int64_t>(axes.size())}, axes);
-}
-
-template <class Op>
-Dims axes_of(Gradient& g, const Op& op) {
-  const Tensor* given = g.has_input(1) ? g.graph().constant_value(g.input(1)) : nullptr;
-  return reduced_axes(Op::info.name, given, g.shape(g.input(0)).size(),
-                      op.noop_with_empty_axes != 0);
-}
-
-}  // namespace
-
 template <Reduction kind>
 Values ReduceOp<kind>::gradient(Gradient& g) const {
-  const Value x = g.input(0), dy = g.output_gradient();
-  const Dims axes = axes_of(g, *this);
-  if constexpr (kind == Reduction::sum)
-    return {g.add(ReduceSumGradient{g.shape(x), axes}, {dy}), absent};
-  else
-    return {g.add(ReduceMeanGradient{g.shape(x), axes}, {dy}), absent};
+  const Tensor* given = g.has_input(1) ? g.graph().constant_value(g.input(1)) : nullptr;
+  const Dims axes =
+      reduced_axes(info.name, given, g.shape(g.input(0)).size(), noop_with_empty_axes != 0);
+  return {reduction_gradient(kind, g, axes), absent};
 }
 
 template <Reduction kind>
@@ -70,14 +54,15 @@ std::vector<Sample<ReduceOp<kind>>> ReduceOp<kind>::samples() {
   const auto x = [](std::string_view type) {
     return positive ? sample(type, 0.5, 1.5) : sample(type);
   };
-  const auto axes = [](const Dims& values) { return sample(axes_tensor(values)); };
+  const auto axes = [](const Dims& values) { return sample(list_of(values)); };
   return {{{}, {x("f32[2,3,5]")}},
           {{.keepdims = 0}, {x("f32[2,3,5]"), axes({1})}},
           {{}, {x("f32[2,3,4,5]"), axes({2, -1})}},
           {{.keepdims = 0}, {x("f32[3,4,2,3]"), axes({-2, 0})}},
           {{}, {x("f32[4,1,3]"), axes({})}},
           {{.noop_with_empty_axes = 1}, {x("f32[2,5]"), axes({})}},
-          {{.keepdims = 0}, {x("f32[]")}}};
+          {{.keepdims = 0}, {x("f32[]")}},
+          {{}, {sample("i64[3,4]", 1, 9), axes({0})}}};
 }
 
 namespace {
@@ -96,7 +81,7 @@ Values reduce_again(Gradient& g, const Dims& axes) {
   const Value dy = g.output_gradient();
   if (axes.empty()) return {dy};
   const bool keeps = g.shape(g.input(0)).size() == g.shape(dy).size();
-  return {g.add(Reducing{.keepdims = keeps}, {dy, g.constant(axes_tensor(axes))})};
+  return {g.add(Reducing{.keepdims = keeps}, {dy, g.constant(list_of(axes))})};
 }
 
 template <class Op>
@@ -127,8 +112,19 @@ std::vector<Sample<ReduceMeanGradient>> ReduceMeanGradient::samples() {
 
 template struct ReduceOp<Reduction::sum>;
 template struct ReduceOp<Reduction::mean>;
+template struct ReduceOp<Reduction::maximum>;
+template struct ReduceOp<Reduction::minimum>;
+template struct ReduceOp<Reduction::product>;
+template struct ReduceOp<Reduction::l1>;
+template struct ReduceOp<Reduction::l2>;
+template struct ReduceOp<Reduction::sum_square>;
+template struct ReduceOp<Reduction::log_sum>;
+template struct ReduceOp<Reduction::log_sum_exp>;
 
 }  // namespace narrowgauge
 
-NG_OPS(reduce, narrowgauge::ReduceSum, narrowgauge::ReduceMean, narrowgauge::ReduceSumGradient,
+NG_OPS(reduce, narrowgauge::ReduceSum, narrowgauge::ReduceMean, narrowgauge::ReduceMax,
+       narrowgauge::ReduceMin, narrowgauge::ReduceProd, narrowgauge::ReduceL1,
+       narrowgauge::ReduceL2, narrowgauge::ReduceSumSquare, narrowgauge::ReduceLogSum,
+       narrowgauge::ReduceLogSumExp, narrowgauge::ReduceSumGradient,
        narrowgauge::ReduceMeanGradient)

@@ -287,5 +287,13 @@ std::span<const Kernel> ReduceMeanGradient::kernels() { return spread_list<Reduc
 
 template std::span<const Kernel> ReduceSum::kernels();
 template std::span<const Kernel> ReduceMean::kernels();
+template std::span<const Kernel> ReduceMax::kernels();
+template std::span<const Kernel> ReduceMin::kernels();
+template std::span<const Kernel> ReduceProd::kernels();
+template std::span<const Kernel> ReduceL1::kernels();
+template std::span<const Kernel> ReduceL2::kernels();
+template std::span<const Kernel> ReduceSumSquare::kernels();
+template std::span<const Kernel> ReduceLogSum::kernels();
+template std::span<const Kernel> ReduceLogSumExp::kernels();
 
 }  // namespace narrowgauge

@@ -4,8 +4,8 @@
 #include "narrowgauge/graph.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/elementwise.h"
+#include "ops/move.h"
 #include "ops/reference.h"
-#include "ops/strip_program.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -54,11 +54,18 @@ Offer offer_copy_in_order(const Request& request) {
 
 constexpr Kernel view_list[] = {{"view", offer_view}, {"reference", offer_copy_in_order}};
 
-Offer offer_expand_strips(const Request& request) {
-  StripProgram program;
-  program.input_count = 1;
-  program.outputs = {0};
-  return offer_strip_program(request, std::move(program));
+Offer offer_expand_copy(const Request& request) {
+  if (std::string reason = check_movable(request); !reason.empty())
+    return Offer::decline(std::move(reason));
+  const Operand& x = request.inputs[0];
+  const Operand& y = request.outputs[0];
+  const std::size_t missing = y.dims.size() - x.dims.size();
+  Move move;
+  for (std::size_t i = 0; i < y.dims.size(); ++i) {
+    const bool repeated = i < missing || x.dims[i - missing] == 1;
+    move.axes.push_back({y.dims[i], repeated ? 0 : x.strides[i - missing], y.strides[i]});
+  }
+  return offer_moves(request, {move});
 }
 
 std::int64_t source_index(const Dims& to, const Dims& from, std::int64_t index) {
@@ -81,7 +88,7 @@ Offer offer_expand_reference(const Request& request) {
   });
 }
 
-constexpr Kernel expand_list[] = {{"strips", offer_expand_strips},
+constexpr Kernel expand_list[] = {{"copy", offer_expand_copy},
                                   {"reference", offer_expand_reference}};
 
 }  // namespace

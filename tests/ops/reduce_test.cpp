@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "passes/differentiate.h"
 #include "support/run_op.h"
 
 namespace narrowgauge {
@@ -47,6 +48,54 @@ TEST(Reduce, KeepsOrDropsReducedAxes) {
   EXPECT_EQ(reduce(ReduceSum{}, six, Dims{}, false).dims(), (Dims{1, 1}));
   const ReduceSum noop{.noop_with_empty_axes = 1};
   EXPECT_TRUE(reduce(noop, six, Dims{}, false).same_bits(six));
+}
+
+TEST(Reduce, OtherReductionsFollowTheirFormulas) {
+  const Tensor x = floats({1, 3}, {-1, 2, 3});
+  const auto value = [&](auto op, bool reference) {
+    return reduce(op, x, Dims{1}, reference).at(0);
+  };
+  for (const bool reference : {false, true}) {
+    EXPECT_EQ(value(ReduceMax{}, reference), 3);
+    EXPECT_EQ(value(ReduceMin{}, reference), -1);
+    EXPECT_EQ(value(ReduceProd{}, reference), -6);
+    EXPECT_EQ(value(ReduceL1{}, reference), 6);
+    EXPECT_EQ(value(ReduceSumSquare{}, reference), 14);
+    EXPECT_NEAR(value(ReduceL2{}, reference), std::sqrt(14.0), 1e-6);
+    EXPECT_NEAR(value(ReduceLogSum{}, reference), std::log(4.0), 1e-6);
+    const double sum = std::exp(-1.0) + std::exp(2.0) + std::exp(3.0);
+    EXPECT_NEAR(value(ReduceLogSumExp{}, reference), std::log(sum), 1e-6);
+  }
+}
+
+// Gradients of `op` over axis 1 of x for a seed of ones.
+template <Op T>
+Doubles gradient_of(T op, const Tensor& x) {
+  Graph graph;
+  const Value in = graph.input("x", x.type());
+  const Value y = graph.add(op, {in, graph.constant(integers({1}))});
+  const Value seed = graph.constant(Tensor::full(x.dtype(), known_dims(graph.type(y).shape), 1));
+  const Value wanted[] = {in}, outputs[] = {y}, seeds[] = {seed};
+  graph.output("dx", append_gradients(graph, outputs, seeds, wanted)[0]);
+  return to_doubles(interpret(graph, std::vector<Tensor>{x}, {.reference = false})[0]);
+}
+
+TEST(Reduce, ProductGradientIsRightBesideZeros) {
+  EXPECT_EQ(gradient_of(ReduceProd{}, floats({1, 3}, {2, 3, 4})), (Doubles{12, 8, 6}));
+  EXPECT_EQ(gradient_of(ReduceProd{}, floats({1, 3}, {2, 0, 4})), (Doubles{0, 8, 0}));
+  EXPECT_EQ(gradient_of(ReduceProd{}, floats({1, 3}, {0, 0, 4})), (Doubles{0, 0, 0}));
+}
+
+TEST(Reduce, EqualExtremesShareTheGradient) {
+  const Tensor x = floats({2, 3}, {1, 5, 5, 2, 0, 1});
+  EXPECT_EQ(gradient_of(ReduceMax{.keepdims = 0}, x), (Doubles{0, 0.5, 0.5, 1, 0, 0}));
+  EXPECT_EQ(gradient_of(ReduceMin{}, x), (Doubles{1, 0, 0, 0, 1, 0}));
+}
+
+TEST(Reduce, GradientsStayFiniteAtTheEdges) {
+  const float low = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(gradient_of(ReduceL2{}, floats({1, 2}, {0, 0})), (Doubles{0, 0}));
+  EXPECT_EQ(gradient_of(ReduceLogSumExp{}, floats({1, 2}, {low, low})), (Doubles{0, 0}));
 }
 
 TEST(Reduce, IntegersAreExactAndSaturate) {

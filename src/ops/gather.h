@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing slices by their number: embeddings.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// y[i..., j..., k...] = data[i..., indices[j...], k...], the index taken along `axis`. Negative
+// indices count from the end. Throws DataError at run time for one outside the axis.
+struct Gather {
+  static constexpr OpInfo info{.name = "Gather",
+                               .inputs = "data:T~, indices:I!",
+                               .outputs = "y:T~",
+                               .types = "I:index",
+                               .precision = clear};
+  std::int64_t axis = 0;
+  static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Gather>> samples();
+};
+
+// The sum of all slices of dy that were taken from each slice of a tensor of `shape`; zeros where
+// none was. Sums are made in f32 in the order of the indices.
+struct GatherGradient {
+  static constexpr OpInfo info{.name = "GatherGradient",
+                               .domain = "ng",
+                               .inputs = "dy:T~, indices:I!",
+                               .outputs = "dx:T~",
+                               .types = "T:float, I:index",
+                               .precision = narrowgauge::infer};
+  std::int64_t axis = 0;
+  Shape shape;
+  static void attributes(auto& self, auto&& visit) {
+    visit("axis", self.axis);
+    visit("shape", self.shape);
+  }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<GatherGradient>> samples();
+};
+
+}  // namespace narrowgauge

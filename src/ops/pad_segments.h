@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the elements of a padded axis come from.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+// Elements [to, to + size) of the padded axis are those at from, from + step, ... of the axis; with
+// `outside` they come from no element.
+struct PadSegment {
+  std::int64_t to, size, from, step;
+  bool outside;
+};
+
+struct PadAmount {
+  std::int64_t before, after;
+};
+
+// Segments in order, none empty, covering size + before + after elements.
+std::vector<PadSegment> pad_segments(std::string_view mode, std::int64_t size, PadAmount pad);
+// The same, one entry for each element of the padded axis; -1: none.
+std::vector<std::int64_t> pad_sources(std::string_view mode, std::int64_t size, PadAmount pad);
+
+// The shape after padding; `pads` are those of all axes. Throws UsageError naming the op when the
+// mode is unknown or the pads do not fit.
+Shape padded_shape(std::string_view op, std::string_view mode, const Shape& shape,
+                   const Dims& pads);
+inline PadAmount pad_along(const Dims& pads, std::size_t axis) {
+  return {pads[axis], pads[pads.size() / 2 + axis]};
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same elements under another shape: nothing is moved where the operand lies plain.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+constexpr OpInfo view_info(std::string_view name, std::string_view inputs) {
+  return {.name = name,
+          .inputs = inputs,
+          .outputs = "y:T~",
+          .precision = clear,
+          .fusion = Fusion::view};
+}
+
+// The constant `shape` may hold one -1 (what is left) and zeros (the same as in x; with allowzero
+// just zeros).
+struct Reshape {
+  static constexpr OpInfo info = view_info("Reshape", "x:T~, shape:i64!");
+  std::int64_t allowzero = 0;
+  static void attributes(auto& self, auto&& visit) { visit("allowzero", self.allowzero); }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Reshape>> samples();
+};
+
+// A matrix: axes before `axis` are its rows, the others its columns.
+struct Flatten {
+  static constexpr OpInfo info = view_info("Flatten", "x:T~");
+  std::int64_t axis = 1;
+  static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Flatten>> samples();
+};
+
+// Without the axes of size 1 that the constant `axes` names; without axes all of size 1.
+struct Squeeze {
+  static constexpr OpInfo info = view_info("Squeeze", "x:T~, axes?:i64!");
+  static void attributes(auto&, auto&&) {}
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Squeeze>> samples();
+};
+
+// With new axes of size 1 at the places that the constant `axes` names in the result.
+struct Unsqueeze {
+  static constexpr OpInfo info = view_info("Unsqueeze", "x:T~, axes:i64!");
+  static void attributes(auto&, auto&&) {}
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Unsqueeze>> samples();
+};
+
+}  // namespace narrowgauge
