@@ -181,6 +181,8 @@ class NG_API OpTable {
 // Text form; print and parse are inverse. parse throws ModelError naming line and column.
 NG_API std::string print(const Graph& graph);
 NG_API Graph parse(std::string_view text, const OpTable& ops);
+// "keepdims=0, axis=1" as attributes; throws ModelError.
+NG_API Attributes parse_attributes(std::string_view text, const OpRecord& op, const OpTable& ops);
 NG_API std::string print_attributes(const OpRecord& op, const Attributes& attributes);
 NG_API bool equal(const OpRecord& op, const Attributes& a, const Attributes& b);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "narrowgauge/graph.h"
 
@@ -58,7 +59,11 @@ class NG_API Network {
   Value global_average_pool(Value x);  // [N, C, H, W] -> [N, C]
   Value flatten(Value x);              // [N, ...] -> [N, rest]
 
-  // Any op, built in or of one's own.
+  // A built-in op by its name, attributes as text: op("ReduceMean", {x}, "keepdims=0"). Names and
+  // attributes are ONNX's. Throws ModelError for an unknown op or attribute.
+  Value op(std::string_view op_name, Values inputs, std::string_view attributes = "");
+
+  // Any op as a struct, also one of the program's own.
   template <Op T>
   Value apply(T op, Values inputs, std::string name = "") {
     return graph_.add(std::move(op), std::move(inputs), {.name = scoped(std::move(name))});

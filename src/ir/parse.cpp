@@ -219,6 +219,14 @@ Graph parse_graph(Lexer& lexer, const OpTable& ops) {
 
 }  // namespace
 
+Attributes parse_attributes(std::string_view text, const OpRecord& op, const OpTable& ops) {
+  const std::string braced = text.empty() ? "" : concat('{', text, '}');
+  Lexer lexer(braced);
+  Attributes attributes = parse_attributes(lexer, ops, op);
+  if (!lexer.at_end()) lexer.fail("expected the end");
+  return attributes;
+}
+
 Graph parse(std::string_view text, const OpTable& ops) {
   Lexer lexer(text);
   try {

@@ -14,6 +14,7 @@
 #include "ops/relu.h"
 #include "ops/reshape.h"
 #include "ops/sigmoid.h"
+#include "ops/table.h"
 
 namespace narrowgauge {
 
@@ -143,6 +144,13 @@ Value Network::flatten(Value x) {
   const Shape& from = shape(x);
   const Dim rest = element_count(Shape(from.begin() + 1, from.end()));
   return graph_.add(ReshapeTo{{from.front(), rest}}, {x}, {.name = layer_name("", "flatten")});
+}
+
+Value Network::op(std::string_view op_name, Values inputs, std::string_view attributes) {
+  const OpRecord* record = op_table().find(op_name);
+  require<ModelError>(record, "network: unknown op '", op_name, "'");
+  return graph_.add(*record, parse_attributes(attributes, *record, op_table()), std::move(inputs),
+                    {.name = graph_.unique_name(prefix_ + std::string(op_name))});
 }
 
 Value Network::scope(const std::string& name, const std::function<Value()>& body) {

@@ -6,8 +6,6 @@
 #include <thread>
 
 #include "api/small_training.h"
-#include "ops/arithmetic.h"
-#include "ops/reduce.h"
 
 namespace narrowgauge {
 namespace {
@@ -53,15 +51,13 @@ TEST(extension, an_op_of_the_program_is_trained_through) {
 }
 
 TEST(extension, a_loss_is_a_function) {
-  const Loss absolute = [](Network& net, Value prediction) {
+  const Loss squared = [](Network& net, Value prediction) {
     const Value labels = net.input("labels", net.shape(prediction));
-    const Value difference = net.apply(Sub{}, {prediction, labels});
-    ReduceMean mean;
-    mean.keepdims = 0;
-    return net.apply(mean, {net.apply(Mul{}, {difference, difference})}, "loss");
+    const Value difference = net.op("Sub", {prediction, labels});
+    return net.op("ReduceMean", {net.op("Mul", {difference, difference})}, "keepdims=0");
   };
   Model model("line", [](Network& net) { return net.linear(net.input("x", {net.batch(), 3}), 1); });
-  Trainer trainer(model, absolute, adam(0.05));
+  Trainer trainer(model, squared, adam(0.05));
   const RandomStream random(3, "line");
   double loss = 0;
   for (std::uint64_t step = 0; step < 300; ++step) {
@@ -74,6 +70,14 @@ TEST(extension, a_loss_is_a_function) {
     loss = trainer.step(batch).loss;
   }
   EXPECT_LT(loss, 1e-2);
+}
+
+TEST(extension, an_unknown_op_or_attribute_is_refused_by_name) {
+  Network net("n", Mode::train);
+  const Value x = net.input("x", {3});
+  EXPECT_THROW(net.op("Nothing", {x}), ModelError);
+  EXPECT_THROW(net.op("ReduceMean", {x}, "keep=0"), ModelError);
+  EXPECT_THROW(net.op("ReduceMean", {x}, "keepdims=0 1"), ModelError);
 }
 
 class CountingSource : public DataSource {
