@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/sample_run.h"
+#include "passes/differentiate.h"
 
 namespace narrowgauge {
 
@@ -48,6 +49,35 @@ std::vector<Tensor> run_gradient(T op, const std::vector<std::optional<Tensor>>&
   std::size_t next = 1;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     all.push_back(wanted[i] && !found[i].is_absent() ? results[next++] : Tensor());
+  return all;
+}
+
+// Gradients of sum(dx * q), dx the gradient of the op's first output for the seed dy with respect
+// to the input `wanted`, with respect to every input and to dy: second derivatives.
+template <class T>
+std::vector<Tensor> run_second_gradient(T op, const std::vector<Tensor>& inputs, std::size_t wanted,
+                                        const std::function<Tensor(const Dims&, int)>& seed) {
+  Graph graph;
+  Values values;
+  std::vector<Tensor> given = inputs;
+  for (const Tensor& input : inputs)
+    values.push_back(graph.input(concat("x", values.size()), input.type()));
+  const Value y = graph.add(std::move(op), values);
+  const Value dy = graph.input("dy", graph.type(y));
+  given.push_back(seed(known_dims(graph.type(y).shape), 6));
+  const Value first = append_gradients(graph, std::span(&y, 1), std::span(&dy, 1),
+                                       std::span(&values[wanted], 1))[0];
+  const Value q = graph.input("q", graph.type(first));
+  given.push_back(seed(inputs[wanted].dims(), 7));
+  values.push_back(dy);
+  const Values second =
+      append_gradients(graph, std::span(&first, 1), std::span(&q, 1), values);
+  for (std::size_t i = 0; i < second.size(); ++i)
+    if (!second[i].is_absent()) graph.output(concat("d", i), second[i]);
+  const std::vector<Tensor> results = interpret(graph, given, {.reference = true});
+  std::vector<Tensor> all;
+  std::size_t next = 0;
+  for (const Value& value : second) all.push_back(value.is_absent() ? Tensor() : results[next++]);
   return all;
 }
 
