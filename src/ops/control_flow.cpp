@@ -89,7 +89,8 @@ TensorTypes Loop::infer(const Inference& in) const {
   }
   for (std::size_t o = kept + 1; o < body->outputs().size(); ++o) {
     const Tensor* trips = in.constant(0);
-    require(trips != nullptr, "Loop: with scan outputs, M must be a constant");
+    require(trips != nullptr && trips->size() == 1 && trips->at(0) >= 0,
+            "Loop: with scan outputs, M must be a constant, 0 or more");
     TensorType stacked = output_type(body, o);
     stacked.shape.insert(stacked.shape.begin(), Dim(static_cast<std::int64_t>(trips->at(0))));
     types.push_back(std::move(stacked));

@@ -67,6 +67,9 @@ Offer reference_offer(const Request& request, ReferenceFunction function) {
   auto prepared = std::make_shared<Prepared>();
   prepared->inputs.assign(request.inputs.begin(), request.inputs.end());
   prepared->outputs.assign(request.outputs.begin(), request.outputs.end());
+  for (Operand& output : prepared->outputs)  // scratch is dense, whatever a plan says of its place
+    if (!output.present && output.storage.blocks.empty())
+      output.strides = strides_of(output.dims, output.storage);
   prepared->function = std::move(function);
   Offer offer;
   offer.implementation = "reference";

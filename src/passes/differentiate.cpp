@@ -14,8 +14,11 @@ namespace {
 
 class Differentiator {
  public:
-  Differentiator(Graph& graph, std::span<const Value> with_respect_to)
-      : graph_(graph), forward_nodes_(static_cast<int>(graph.nodes().size())) {
+  // Nodes before `first_node` are not looked into: their values count as independent.
+  Differentiator(Graph& graph, std::span<const Value> with_respect_to, int first_node = 0)
+      : graph_(graph),
+        first_node_(first_node),
+        forward_nodes_(static_cast<int>(graph.nodes().size())) {
     mark_dependents(with_respect_to);
   }
 
@@ -27,7 +30,7 @@ class Differentiator {
   }
 
   void run() {
-    for (int i = forward_nodes_ - 1; i >= 0; --i) visit(i);
+    for (int i = forward_nodes_ - 1; i >= first_node_; --i) visit(i);
     graph_.set_scope("", "");
   }
 
@@ -50,7 +53,7 @@ class Differentiator {
   void mark_dependents(std::span<const Value> with_respect_to) {
     depends_.resize(static_cast<std::size_t>(forward_nodes_));
     wanted_.assign(with_respect_to.begin(), with_respect_to.end());
-    for (int i = 0; i < forward_nodes_; ++i) {
+    for (int i = first_node_; i < forward_nodes_; ++i) {
       const Node& node = graph_.node(i);
       for (int k = 0; k < static_cast<int>(node.inputs.size()); ++k)
         if (flows(node, k)) depends_[static_cast<std::size_t>(i)] = true;
@@ -99,24 +102,26 @@ class Differentiator {
     accept(node, node.op->gradient(node.attributes.get(), context), wanted);
   }
 
-  // An op without a gradient of its own: that of its primitives.
+  // An op without a gradient of its own: that of its primitives. Its inputs are independent here,
+  // whatever made them; one that is given twice gets the whole gradient once.
   void through_decomposition(const Node& node, const Values& output_gradients,
                              const std::vector<bool>& wanted) {
     Values sources;
     for (std::size_t k = 0; k < wanted.size(); ++k)
       if (wanted[k]) sources.push_back(node.inputs[k]);
+    const int first_primitive = static_cast<int>(graph_.nodes().size());
     Rewriting rewriting(graph_, node.inputs, {});
     const Values primitives = node.op->decompose(node.attributes.get(), rewriting);
-    Values reached, seeds;
+    Differentiator inner(graph_, sources, first_primitive);
     for (std::size_t o = 0; o < output_gradients.size(); ++o)
-      if (!output_gradients[o].is_absent()) {
-        reached.push_back(primitives.at(o));
-        seeds.push_back(output_gradients[o]);
-      }
-    const Values found = append_gradients(graph_, reached, seeds, sources);
+      if (!output_gradients[o].is_absent()) inner.seed(primitives.at(o), output_gradients[o]);
+    inner.run();
     Values all(node.inputs.size());
-    for (std::size_t k = 0, next = 0; k < wanted.size(); ++k)
-      if (wanted[k]) all[k] = found[next++];
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      const auto before = node.inputs.begin() + static_cast<std::ptrdiff_t>(k);
+      const bool again = std::find(node.inputs.begin(), before, *before) != before;
+      if (wanted[k] && !again) all[k] = inner.total(*before);
+    }
     accept(node, all, wanted);
   }
 
@@ -135,7 +140,7 @@ class Differentiator {
   }
 
   Graph& graph_;
-  int forward_nodes_;
+  int first_node_, forward_nodes_;
   std::vector<bool> depends_;
   Values wanted_;
   std::map<Value, Values> contributions_;
