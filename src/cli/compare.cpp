@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
@@ -84,20 +83,16 @@ std::vector<std::string> remarks(const std::vector<Outcome>& outcomes) {
 }
 
 std::string compare_json(const std::vector<Outcome>& outcomes, bool stopped) {
-  using Json = nlohmann::ordered_json;
   const Outcome& base = base_of(outcomes);
-  Json runs = Json::array();
+  std::vector<JsonObject> runs;
   for (const Outcome& outcome : outcomes) {
-    Json run = Json::parse(outcome_json(outcome));
-    run["speed_up"] = speed_up(outcome, base);
-    runs.push_back(std::move(run));
+    runs.push_back(outcome_json(outcome));
+    runs.back().add("speed_up", speed_up(outcome, base));
   }
-  const Json json{{"event", stopped ? "interrupted" : "done"},
-                  {"runs", std::move(runs)},
-                  {"base", base.amp},
-                  {"largest_difference_points", 100 * largest_difference(outcomes)},
-                  {"remarks", remarks(outcomes)}};
-  return json.dump() + '\n';
+  JsonObject json;
+  json.add("event", stopped ? "interrupted" : "done").add("runs", runs).add("base", base.amp);
+  json.add("largest_difference_points", 100 * largest_difference(outcomes));
+  return json.add("remarks", remarks(outcomes)).line();
 }
 
 void print_comparison(const std::vector<Outcome>& outcomes) {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
@@ -73,31 +73,28 @@ void print_facts(const Facts& facts) {
     print(fmt::format("--amp {:<5} {}\n", amp_of(rate), use_of(rate, facts.rates.front())));
 }
 
+JsonObject rate_json(const MathRate& rate) {
+  JsonObject json;
+  json.add("product_gflops", rate.product_gflops);
+  json.add("convolution_gflops", rate.convolution_gflops);
+  json.add("product_kernel", rate.product).add("convolution_kernel", rate.convolution);
+  json.add("widened", rate.widened());
+  return json;
+}
+
 std::string facts_json(const Facts& facts) {
-  using Json = nlohmann::ordered_json;
   const Machine& machine = facts.machine;
-  Json math = Json::object(), amp = Json::object();
+  JsonObject math, amp;
   for (const MathRate& rate : facts.rates) {
-    math[std::string(name(rate.format))] = {{"product_gflops", rate.product_gflops},
-                                            {"convolution_gflops", rate.convolution_gflops},
-                                            {"product_kernel", rate.product},
-                                            {"convolution_kernel", rate.convolution},
-                                            {"widened", rate.widened()}};
-    amp[amp_of(rate)] = use_of(rate, facts.rates.front());
+    math.add(name(rate.format), rate_json(rate));
+    amp.add(amp_of(rate), use_of(rate, facts.rates.front()));
   }
-  const Json json{{"version", NARROWGAUGE_VERSION},
-                  {"cpu", machine.cpu},
-                  {"isa", machine.used_isa},
-                  {"detected_isa", machine.detected_isa},
-                  {"cores", machine.cores},
-                  {"threads", machine.threads},
-                  {"memory_bytes", machine.memory},
-                  {"free_memory_bytes", machine.free_memory},
-                  {"copy_bytes_per_second", facts.copy},
-                  {"gpu", machine.gpu},
-                  {"math", std::move(math)},
-                  {"amp", std::move(amp)}};
-  return json.dump() + '\n';
+  JsonObject json;
+  json.add("version", NARROWGAUGE_VERSION).add("cpu", machine.cpu).add("isa", machine.used_isa);
+  json.add("detected_isa", machine.detected_isa).add("cores", machine.cores);
+  json.add("threads", machine.threads).add("memory_bytes", machine.memory);
+  json.add("free_memory_bytes", machine.free_memory).add("copy_bytes_per_second", facts.copy);
+  return json.add("gpu", machine.gpu).add("math", math).add("amp", amp).line();
 }
 
 int run_doctor(bool json) {

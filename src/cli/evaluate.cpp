@@ -3,10 +3,10 @@
 
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/training.h"
@@ -28,12 +28,11 @@ struct Flags {
 
 void print_evaluation(const Flags& flags, const Settings& settings, const Evaluation& result) {
   if (flags.json) {
-    const nlohmann::ordered_json json{
-        {"event", "done"},          {"run", *flags.run},
-        {"model", settings.model},  {"data", settings.data},
-        {"amp", settings.amp},      {"test_accuracy", result.accuracy},
-        {"test_loss", result.loss}, {"test_samples", result.samples}};
-    print(json.dump() + '\n');
+    JsonObject json;
+    json.add("event", "done").add("run", *flags.run).add("model", settings.model);
+    json.add("data", settings.data).add("amp", settings.amp);
+    json.add("test_accuracy", result.accuracy).add("test_loss", result.loss);
+    print(json.add("test_samples", result.samples).line());
     return;
   }
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));

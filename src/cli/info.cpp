@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "api/model_info.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/image_data.h"
+#include "cli/json.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -58,30 +59,31 @@ Facts gather(const Flags& flags) {
   return facts;
 }
 
+JsonObject layer_json(const LayerInfo& layer) {
+  JsonObject json;
+  json.add("name", layer.name).add("op", layer.op).add("output", layer.output);
+  json.add("parameters", layer.parameters).add("macs", layer.macs);
+  return json;
+}
+
+JsonObject memory_json(const TrainingMemory& memory) {
+  JsonObject json;
+  json.add("state_bytes", memory.states).add("activation_bytes", memory.activations);
+  json.add("arena_bytes", memory.arena).add("total_bytes", memory.total());
+  return json;
+}
+
 std::string facts_json(const Flags& flags, const Facts& facts) {
-  using Json = nlohmann::ordered_json;
-  Json layers = Json::array(), memory = Json::object();
-  for (const LayerInfo& layer : facts.model.layers)
-    layers.push_back({{"name", layer.name},
-                      {"op", layer.op},
-                      {"output", layer.output},
-                      {"parameters", layer.parameters},
-                      {"macs", layer.macs}});
-  for (const FormatMemory& row : facts.memory)
-    memory[row.amp] = {{"state_bytes", row.memory.states},
-                       {"activation_bytes", row.memory.activations},
-                       {"arena_bytes", row.memory.arena},
-                       {"total_bytes", row.memory.total()}};
-  const Json json{{"model", *flags.model},
-                  {"image", image_text(facts.image)},
-                  {"classes", facts.classes},
-                  {"batch", facts.batch},
-                  {"parameters", facts.model.parameters},
-                  {"statistics", facts.model.statistics},
-                  {"macs", facts.model.macs},
-                  {"layers", std::move(layers)},
-                  {"training_memory", std::move(memory)}};
-  return json.dump() + '\n';
+  std::vector<JsonObject> layers;
+  for (const LayerInfo& layer : facts.model.layers) layers.push_back(layer_json(layer));
+  JsonObject memory;
+  for (const FormatMemory& row : facts.memory) memory.add(row.amp, memory_json(row.memory));
+  JsonObject json;
+  json.add("model", *flags.model).add("image", image_text(facts.image));
+  json.add("classes", facts.classes).add("batch", facts.batch);
+  json.add("parameters", facts.model.parameters).add("statistics", facts.model.statistics);
+  json.add("macs", facts.model.macs).add("layers", layers);
+  return json.add("training_memory", memory).line();
 }
 
 std::string count_or_nothing(double value) { return value > 0 ? grouped(std::llround(value)) : ""; }

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 
@@ -163,23 +163,20 @@ class JsonReporter : public Reporter {
 
   void update(const Progress& progress) override {
     if (!progress.epoch_done && !pace_.due()) return;
-    nlohmann::ordered_json json{{"event", progress.epoch_done ? "epoch" : "progress"},
-                                {"amp", label_},
-                                {"epoch", progress.epoch + 1},
-                                {"epochs", progress.epochs},
-                                {"batch", progress.batch},
-                                {"batches", progress.batches},
-                                {"loss", progress.mean_loss},
-                                {"samples_per_second", progress.samples_per_second},
-                                {"learning_rate", progress.last.learning_rate},
-                                {"loss_scale", progress.last.scale},
-                                {"skipped_steps", progress.skipped_steps},
-                                {"seconds_left", seconds_left(progress, batch_)}};
+    JsonObject json;
+    json.add("event", progress.epoch_done ? "epoch" : "progress").add("amp", label_);
+    json.add("epoch", progress.epoch + 1).add("epochs", progress.epochs);
+    json.add("batch", progress.batch).add("batches", progress.batches);
+    json.add("loss", progress.mean_loss);
+    json.add("samples_per_second", progress.samples_per_second);
+    json.add("learning_rate", progress.last.learning_rate);
+    json.add("loss_scale", progress.last.scale).add("skipped_steps", progress.skipped_steps);
+    json.add("seconds_left", seconds_left(progress, batch_));
     if (progress.evaluation) {
-      json["test_accuracy"] = progress.evaluation->accuracy;
-      json["test_loss"] = progress.evaluation->loss;
+      json.add("test_accuracy", progress.evaluation->accuracy);
+      json.add("test_loss", progress.evaluation->loss);
     }
-    print(json.dump() + '\n');
+    print(json.line());
   }
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/compare.h"
 #include "cli/exit_code.h"
@@ -137,6 +137,10 @@ void print_result(const Outcome& outcome, const std::optional<std::string>& fold
       "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
       grouped(std::llround(fit.test.accuracy * static_cast<double>(fit.test.samples))),
       grouped(fit.test.samples), fit.test.loss));
+  if (fit.steps == 0) {
+    print("steps           none were left to do; --epochs can ask for more\n");
+    return;
+  }
   print(fmt::format("loss            {} at first, {} at last\n", number_text(fit.first_loss),
                     number_text(fit.final_loss)));
   print(fmt::format("samples/s       {}\n", rate_text(fit.samples_per_second)));
@@ -152,10 +156,10 @@ int finish(const TrainFlags& flags, const Outcome& outcome,
            const std::optional<std::string>& folder) {
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
-    nlohmann::ordered_json json{{"event", stopped ? "interrupted" : "done"}};
-    json.update(nlohmann::ordered_json::parse(outcome_json(outcome)));
-    if (folder) json["output"] = *folder;
-    print(json.dump() + '\n');
+    JsonObject json;
+    json.add("event", stopped ? "interrupted" : "done").add_all(outcome_json(outcome));
+    if (folder) json.add("output", *folder);
+    print(json.line());
   } else if (!stopped) {
     print_result(outcome, folder);
   }
@@ -176,8 +180,8 @@ int run_train(const TrainFlags& flags) {
   take_format_of_plan(flags, settings);
   if (resumed) {
     const std::int64_t done = epochs_done(*flags.resume);
-    require(done < settings.epochs, "--resume: ", *flags.resume, " has done its ", done,
-            " epochs; --epochs can ask for more");
+    require(done <= settings.epochs, "--resume: ", *flags.resume, " has done ", done,
+            " epochs already, more than the ", settings.epochs, " of --epochs");
   }
   const std::optional<std::string> folder = flags.output ? flags.output : flags.resume;
   if (folder) require_writable(*folder);

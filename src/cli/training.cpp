@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -94,28 +94,25 @@ std::string flush_text(const Outcome& outcome) {
       share(flushed.first_flushed, flushed.first_elements));
 }
 
-std::string outcome_json(const Outcome& outcome) {
+JsonObject outcome_json(const Outcome& outcome) {
   const FitResult& fit = outcome.fit;
-  nlohmann::ordered_json json{{"amp", outcome.amp},
-                              {"test_accuracy", fit.test.accuracy},
-                              {"test_loss", fit.test.loss},
-                              {"test_samples", fit.test.samples},
-                              {"samples_per_second", fit.samples_per_second},
-                              {"first_loss", fit.first_loss},
-                              {"final_loss", fit.final_loss},
-                              {"steps", fit.steps},
-                              {"skipped_steps", fit.skipped_steps},
-                              {"loss_scale", outcome.loss_scale},
-                              {"activation_bytes", outcome.activation_bytes},
-                              {"weights_sha256", outcome.sha256}};
-  if (fit.test.samples == 0) json["test_accuracy"] = json["test_loss"] = nullptr;
-  if (outcome.amp == "f16")
-    json["flushed"] = {{"values", outcome.flushed.flushed},
-                       {"of", outcome.flushed.elements},
-                       {"first", outcome.flushed.first},
-                       {"first_values", outcome.flushed.first_flushed},
-                       {"first_of", outcome.flushed.first_elements}};
-  return json.dump();
+  JsonObject json;
+  json.add("amp", outcome.amp);
+  json.add("test_accuracy", fit.test.accuracy).add("test_loss", fit.test.loss);
+  json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
+  json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
+  json.add("steps", fit.steps).add("skipped_steps", fit.skipped_steps);
+  json.add("loss_scale", outcome.loss_scale).add("activation_bytes", outcome.activation_bytes);
+  json.add("weights_sha256", outcome.sha256);
+  if (fit.test.samples == 0) json.add_null("test_accuracy").add_null("test_loss");
+  if (fit.steps == 0) json.add_null("first_loss").add_null("final_loss");
+  if (outcome.amp != "f16") return json;
+  const FlushReport& report = outcome.flushed;
+  JsonObject flushed;
+  flushed.add("values", report.flushed).add("of", report.elements).add("first", report.first);
+  flushed.add("first_values", report.first_flushed).add("first_of", report.first_elements);
+  json.add("flushed", flushed);
+  return json;
 }
 
 }  // namespace narrowgauge::cli

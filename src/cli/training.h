@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "narrowgauge/model.h"
@@ -53,7 +54,7 @@ void save(const Session& session, Trainer& trainer, const ImageData& data,
 // What is said of gradients that f16 could not hold; "" when there is nothing to say.
 std::string flush_text(const Outcome& outcome);
 
-// The fields of an outcome as a JSON object: {"amp":..., "test_accuracy":..., ...}.
-std::string outcome_json(const Outcome& outcome);
+// {"amp":..., "test_accuracy":..., ...}
+JsonObject outcome_json(const Outcome& outcome);
 
 }  // namespace narrowgauge::cli

@@ -2,6 +2,7 @@
 #include "narrowgauge/network.h"
 #include "ops/arithmetic.h"
 #include "ops/reduce.h"
+#include "ops/sigmoid_cross_entropy.h"
 #include "ops/softmax_cross_entropy.h"
 
 namespace narrowgauge {
@@ -31,6 +32,14 @@ Loss mean_squared_error() {
     const Value difference = network.apply(Sub{}, {prediction, labels}, "difference");
     const Value square = network.apply(Mul{}, {difference, difference}, "square");
     return mean_of_all(network, square, "loss");
+  };
+}
+
+Loss binary_cross_entropy() {
+  return [](Network& network, Value logits) {
+    const Value labels = network.input("labels", network.shape(logits));
+    const Value each = network.apply(SigmoidCrossEntropy{}, {logits, labels}, "cross_entropy");
+    return mean_of_all(network, each, "loss");
   };
 }
 

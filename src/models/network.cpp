@@ -10,6 +10,7 @@
 #include "ops/dropout.h"
 #include "ops/gelu.h"
 #include "ops/gemm.h"
+#include "ops/layer_normalization.h"
 #include "ops/max_pool.h"
 #include "ops/relu.h"
 #include "ops/reshape.h"
@@ -94,6 +95,14 @@ Value Network::batch_norm(Value x, std::string given) {
     graph_.set_next(name + ".running_var", {y.node, 2});
   }
   return y;
+}
+
+Value Network::layer_norm(Value x, std::string given) {
+  const std::string name = layer_name(given, "layernorm");
+  const std::int64_t features = shape(x).back().value();
+  const Value scale = parameter(name + ".weight", {features}, Initial::constant(1));
+  const Value bias = parameter(name + ".bias", {features}, Initial::constant(0));
+  return graph_.add(LayerNormalization{}, {x, scale, bias}, {.name = name});
 }
 
 Value Network::dropout(Value x, double ratio, std::string given) {

@@ -25,10 +25,19 @@ std::string vector_reason(std::span<const Operand> vectors) {
   return {};
 }
 
+// x and y; `all` as operands_of returns it.
+cpu::BatchNormApply apply_of(const SharedChannels& shared, const std::vector<Operand>& all,
+                             const KernelCall& call) {
+  cpu::BatchNormApply norm;
+  norm.layout = shared.layout;
+  norm.x = array_of(call.inputs[0], all[0], shared.pitches[0]);
+  norm.y = array_of(call.outputs[0], all[5], shared.pitches[1], call.flushed_at(0));
+  return norm;
+}
+
 Offer offer_training(const Request& request, const SharedChannels& shared) {
   const auto op = request.as<BatchNormalization>();
-  const std::int64_t channels = shared.layout.channels;
-  const std::int64_t vectors = FloatVectors::bytes(channels, 9);
+  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 9);
   Offer offer;
   offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
   offer.run = [op, shared, vectors, all = operands_of(request)](const KernelCall& call) {
@@ -40,10 +49,7 @@ Offer offer_training(const Request& request, const SharedChannels& shared) {
     const auto out_or_scratch = [&](std::size_t o) {
       return call.outputs[o].data ? out(o) : floats.scratch();
     };
-    cpu::BatchNormApply norm;
-    norm.layout = shared.layout;
-    norm.x = array_of(call.inputs[0], all[0], shared.pitches[0]);
-    norm.y = array_of(call.outputs[0], all[5], shared.pitches[1], call.flushed_at(0));
+    cpu::BatchNormApply norm = apply_of(shared, all, call);
     norm.scale = in(1);
     norm.bias = in(2);
     cpu::BatchStatistics statistics;
@@ -75,16 +81,12 @@ Offer offer_inference(const Request& request, const SharedChannels& shared) {
   const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 4);
   Offer offer;
   // One vector more than the statistics need: 1 / sqrt(variance + epsilon).
-  offer.workspace =
-      vectors + cpu::batch_norm_workspace(shared.layout) + shared.layout.channels * 4;
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout) + shared.layout.channels * 4;
   offer.in_place = {{0, 0}};
   offer.run = [epsilon, shared, vectors, all = operands_of(request)](const KernelCall& call) {
     FloatVectors floats(shared.layout.channels, call.workspace);
     const auto in = [&](std::size_t i) { return floats.input(call.inputs[i], all[i].dtype); };
-    cpu::BatchNormApply norm;
-    norm.layout = shared.layout;
-    norm.x = array_of(call.inputs[0], all[0], shared.pitches[0]);
-    norm.y = array_of(call.outputs[0], all[5], shared.pitches[1], call.flushed_at(0));
+    cpu::BatchNormApply norm = apply_of(shared, all, call);
     norm.scale = in(1);
     norm.bias = in(2);
     norm.mean = in(3);
@@ -162,9 +164,7 @@ Offer offer_gradient(const Request& request) {
 struct Sizes {
   std::int64_t batch, channels, inner;
   explicit Sizes(const Dims& dims)
-      : batch(dims[0]),
-        channels(dims[1]),
-        inner(element_count(std::span(dims).subspan(2))) {}
+      : batch(dims[0]), channels(dims[1]), inner(element_count(std::span(dims).subspan(2))) {}
   double count() const { return static_cast<double>(batch * inner); }
   template <class Visit>
   void each(std::int64_t channel, const Visit& visit) const {

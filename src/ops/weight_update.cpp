@@ -96,7 +96,8 @@ Offer offer_sgd(const Request& request) {
   const auto op = request.as<SgdUpdate>();
   std::string reason = update_reason(request, 2);
   if (op.dampening != 0) reason = concat("dampening ", op.dampening);
-  if (op.momentum > 0 && !request.outputs[1].present) reason = "nobody reads the velocity";
+  if (request.outputs[1].present != (op.momentum > 0))
+    reason = op.momentum > 0 ? "nobody reads the velocity" : "a velocity without momentum";
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const std::int64_t count = element_count(request.inputs[0].dims);
   const DType gradient = request.inputs[1].dtype;
@@ -120,8 +121,7 @@ Offer offer_sgd(const Request& request) {
 
 Offer offer_adam(const Request& request) {
   std::string reason = update_reason(request, 3);
-  if (!request.outputs[1].present || !request.outputs[2].present)
-    reason = "nobody reads a moment";
+  if (!request.outputs[1].present || !request.outputs[2].present) reason = "nobody reads a moment";
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto op = request.as<AdamUpdate>();
   const std::int64_t count = element_count(request.inputs[0].dims);
@@ -232,7 +232,9 @@ std::vector<Sample<AdamUpdate>> AdamUpdate::samples() {
   const SampleInput steps = sample(Tensor::scalar(DType::i64, 4));
   for (const bool applied : {true, false})
     for (const bool decoupled_decay : {true, false})
-      all.push_back({{.epsilon = 1e-3, .weight_decay = 0.1, .decoupled = decoupled_decay,
+      all.push_back({{.epsilon = 1e-3,
+                      .weight_decay = 0.1,
+                      .decoupled = decoupled_decay,
                       .narrow = DType::f16},
                      {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
                       sample("f32[3,7]", 0, 1), number(0.01), number(0.01), flag(applied), steps}});

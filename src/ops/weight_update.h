@@ -8,20 +8,21 @@
 
 namespace narrowgauge {
 
-// `multiplier` takes the gradient to its true size: 1 / loss scale, times the clipping factor. While
-// `applied` is false weight and moments stay what they were. `narrow_weight` is next_weight in the
-// dtype `narrow`.
+// `multiplier` takes the gradient to its true size: 1 / loss scale, times the clipping factor.
+// While `applied` is false weight and moments stay what they were. `narrow_weight` is next_weight
+// in the dtype `narrow`.
 
 // g = gradient * multiplier + weight_decay * weight
 // v = momentum * velocity + (1 - dampening) * g; weight -= learning_rate * (nesterov ? g +
 // momentum * v : v). PyTorch's SGD, whose first step takes v = g: the same while dampening is 0.
-// Without a velocity v is g, and next_velocity means nothing.
+// Without a velocity v is g, and next_velocity is 0.
 struct SgdUpdate {
   static constexpr OpInfo info{
       .name = "SgdUpdate",
       .domain = "ng",
-      .inputs = "weight:W~, gradient:G~, velocity?:W~, learning_rate:f32, multiplier:f32, "
-                "applied:bool",
+      .inputs =
+          "weight:W~, gradient:G~, velocity?:W~, learning_rate:f32, multiplier:f32, "
+          "applied:bool",
       .outputs = "next_weight:W~, next_velocity?:W~, narrow_weight?:any~",
       .types = "W:float, G:float",
       .stage = Stage::trained};
@@ -49,8 +50,9 @@ struct AdamUpdate {
   static constexpr OpInfo info{
       .name = "AdamUpdate",
       .domain = "ng",
-      .inputs = "weight:W~, gradient:G~, first_moment:W~, second_moment:W~, learning_rate:f32, "
-                "multiplier:f32, applied:bool, applied_steps:i64",
+      .inputs =
+          "weight:W~, gradient:G~, first_moment:W~, second_moment:W~, learning_rate:f32, "
+          "multiplier:f32, applied:bool, applied_steps:i64",
       .outputs = "next_weight:W~, next_first_moment:W~, next_second_moment:W~, narrow_weight?:any~",
       .types = "W:float, G:float",
       .stage = Stage::trained};

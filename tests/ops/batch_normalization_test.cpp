@@ -57,9 +57,8 @@ TEST(batch_normalization, results_and_gradients_are_those_of_pytorch) {
       for (const Case& c : cases) {
         const auto seed = [&](const Dims& dims) { return pattern(dtype, dims, 6); };
         const double bound = dtype == DType::f64 ? 1e-12 : 2e-5;
-        expect_fingerprints(
-            run_gradient(op_of(c), inputs_of(c, dtype, dtype), seed, 0, reference), c.expected,
-            bound, concat(c.x));
+        expect_fingerprints(run_gradient(op_of(c), inputs_of(c, dtype, dtype), seed, 0, reference),
+                            c.expected, bound, concat(c.x));
         if (!c.training) continue;
         const KernelResult result =
             run_kernel(op_of(c), inputs_of(c, dtype, dtype), {.reference = reference});
@@ -123,8 +122,8 @@ TEST(batch_normalization, gradients_of_the_statistics_flow_to_x) {
       auto moved = inputs;
       moved[0] = inputs[0]->clone();
       moved[0]->set(element, inputs[0]->at(element) + change);
-      const Tensor got =
-          run_kernel(op_of(c), moved, {.reference = true}).outputs[static_cast<std::size_t>(output)];
+      const Tensor got = run_kernel(op_of(c), moved, {.reference = true})
+                             .outputs[static_cast<std::size_t>(output)];
       double sum = 0;
       for (std::int64_t i = 0; i < 3; ++i) sum += got.at(i) * weights.at(i);
       return sum;
@@ -140,8 +139,9 @@ TEST(batch_normalization, wrong_inputs_are_refused) {
     Graph graph;
     const Value vector = graph.input("v", TensorType::parse("f32[3]"));
     try {
-      graph.add(op, {graph.input("x", TensorType::parse(x)),
-                     graph.input("s", TensorType::parse(scale)), vector, vector, vector},
+      graph.add(op,
+                {graph.input("x", TensorType::parse(x)), graph.input("s", TensorType::parse(scale)),
+                 vector, vector, vector},
                 {.name = "b"});
       return std::string("accepted");
     } catch (const UsageError& error) {

@@ -17,74 +17,71 @@ struct Case {
   std::vector<double> expected;  // fingerprints of y, dx, dw and db: torch 2, f64
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
-      {"grouped",
-       {.dilations = {1, 2}, .group = 2, .pads = {1, 0, 2, 1}, .strides = {2, 1}},
-       {2, 4, 5, 4},
-       {4, 2, 3, 2},
-       {4},
-       {2, 4, 3, 3},
-       {-70.658935546875, -47.6337890625, -42.34326171875, 0.23046875}},
-      {"same upper",
-       {.auto_pad = "SAME_UPPER", .strides = {2, 2}},
-       {2, 3, 5, 6},
-       {4, 3, 3, 2},
-       {4},
-       {2, 4, 3, 3},
-       {66.489990234375, 84.677978515625, 37.518798828125, 0.23046875}},
-      {"same upper, odd padding",
-       {.auto_pad = "SAME_UPPER"},
-       {1, 2, 4, 5},
-       {3, 2, 2, 2},
-       {},
-       {1, 3, 4, 5},
-       {51.46826171875, -62.259033203125, -84.064697265625}},
-      {"same lower, odd padding",
-       {.auto_pad = "SAME_LOWER"},
-       {1, 2, 4, 5},
-       {3, 2, 2, 2},
-       {},
-       {1, 3, 4, 5},
-       {-6.46435546875, 74.972900390625, 73.30419921875}},
-      {"one axis",
-       {.pads = {2, 1}, .strides = {2}},
-       {2, 3, 9},
-       {5, 3, 4},
-       {5},
-       {2, 5, 5},
-       {22.9560546875, 6.178955078125, 38.97998046875, -2.01953125}},
-      {"three axes",
-       {.pads = {1, 0, 1, 0, 1, 1}, .strides = {1, 2, 1}},
-       {1, 2, 4, 3, 5},
-       {3, 2, 2, 2, 3},
-       {3},
-       {1, 3, 4, 2, 5},
-       {127.2314453125, 221.21044921875, 43.28173828125, -1.1015625}},
-      {"depthwise",
-       {.group = 3, .pads = {1, 1, 1, 1}},
-       {2, 3, 6, 6},
-       {6, 1, 3, 3},
-       {6},
-       {2, 6, 6, 6},
-       {-32.4716796875, 70.302001953125, -0.970703125, 6.5546875}},
-      {"pointwise",
-       {},
-       {3, 17, 4, 4},
-       {9, 17, 1, 1},
-       {9},
-       {3, 9, 4, 4},
-       {-137.05419921875, -134.764404296875, -137.364501953125, -12.7734375}},
-      {"as in a residual network",
-       {.pads = {1, 1, 1, 1}, .strides = {2, 2}},
-       {2, 16, 8, 8},
-       {16, 16, 3, 3},
-       {},
-       {2, 16, 4, 4},
-       {-222.391357421875, 260.76171875, 1.125732421875}},
-  };
-  return all;
-}
+const Case cases[] = {
+    {"grouped",
+     {.dilations = {1, 2}, .group = 2, .pads = {1, 0, 2, 1}, .strides = {2, 1}},
+     {2, 4, 5, 4},
+     {4, 2, 3, 2},
+     {4},
+     {2, 4, 3, 3},
+     {-70.658935546875, -47.6337890625, -42.34326171875, 0.23046875}},
+    {"same upper",
+     {.auto_pad = "SAME_UPPER", .strides = {2, 2}},
+     {2, 3, 5, 6},
+     {4, 3, 3, 2},
+     {4},
+     {2, 4, 3, 3},
+     {66.489990234375, 84.677978515625, 37.518798828125, 0.23046875}},
+    {"same upper, odd padding",
+     {.auto_pad = "SAME_UPPER"},
+     {1, 2, 4, 5},
+     {3, 2, 2, 2},
+     {},
+     {1, 3, 4, 5},
+     {51.46826171875, -62.259033203125, -84.064697265625}},
+    {"same lower, odd padding",
+     {.auto_pad = "SAME_LOWER"},
+     {1, 2, 4, 5},
+     {3, 2, 2, 2},
+     {},
+     {1, 3, 4, 5},
+     {-6.46435546875, 74.972900390625, 73.30419921875}},
+    {"one axis",
+     {.pads = {2, 1}, .strides = {2}},
+     {2, 3, 9},
+     {5, 3, 4},
+     {5},
+     {2, 5, 5},
+     {22.9560546875, 6.178955078125, 38.97998046875, -2.01953125}},
+    {"three axes",
+     {.pads = {1, 0, 1, 0, 1, 1}, .strides = {1, 2, 1}},
+     {1, 2, 4, 3, 5},
+     {3, 2, 2, 2, 3},
+     {3},
+     {1, 3, 4, 2, 5},
+     {127.2314453125, 221.21044921875, 43.28173828125, -1.1015625}},
+    {"depthwise",
+     {.group = 3, .pads = {1, 1, 1, 1}},
+     {2, 3, 6, 6},
+     {6, 1, 3, 3},
+     {6},
+     {2, 6, 6, 6},
+     {-32.4716796875, 70.302001953125, -0.970703125, 6.5546875}},
+    {"pointwise",
+     {},
+     {3, 17, 4, 4},
+     {9, 17, 1, 1},
+     {9},
+     {3, 9, 4, 4},
+     {-137.05419921875, -134.764404296875, -137.364501953125, -12.7734375}},
+    {"as in a residual network",
+     {.pads = {1, 1, 1, 1}, .strides = {2, 2}},
+     {2, 16, 8, 8},
+     {16, 16, 3, 3},
+     {},
+     {2, 16, 4, 4},
+     {-222.391357421875, 260.76171875, 1.125732421875}},
+};
 
 std::vector<std::optional<Tensor>> inputs_of(const Case& c, DType dtype) {
   std::vector<std::optional<Tensor>> inputs(c.b.empty() ? 2 : 3);
@@ -97,7 +94,7 @@ std::vector<std::optional<Tensor>> inputs_of(const Case& c, DType dtype) {
 TEST(conv, results_and_gradients_are_those_of_pytorch) {
   for (const DType dtype : {DType::f64, DType::f32})
     for (const bool reference : {true, false})
-      for (const Case& c : cases()) {
+      for (const Case& c : cases) {
         const auto seed = [&](const Dims& dims) {
           EXPECT_EQ(dims, c.y) << c.name;
           return pattern(dtype, dims, 4);
@@ -130,7 +127,8 @@ TEST(conv, a_math_that_names_a_way_is_declined_with_it) {
     return run_kernel(Conv{}, {pattern(dtype, {1, 1, 3, 3}), pattern(dtype, {1, 1, 2, 2})},
                       {.kernel = "onednn", .math = math});
   };
-  for (const Math math : {Math::none, Math::ieee, Math::f32}) EXPECT_NO_THROW(run(math, DType::f32));
+  for (const Math math : {Math::none, Math::ieee, Math::f32})
+    EXPECT_NO_THROW(run(math, DType::f32));
   EXPECT_NO_THROW(run(Math::f16, DType::f16));
   EXPECT_NO_THROW(run(Math::bf16, DType::bf16));
   EXPECT_THROW(run(Math::dfp16, DType::f32), UsageError);

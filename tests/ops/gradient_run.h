@@ -8,6 +8,23 @@
 
 namespace narrowgauge {
 
+// Floating inputs become the graph's, labels its constants; `wanted`: which have gradients.
+inline Values add_inputs(Graph& graph, const OpRecord& op,
+                         const std::vector<std::optional<Tensor>>& inputs,
+                         std::vector<Tensor>& given, std::vector<bool>& wanted) {
+  Values values;
+  for (const auto& input : inputs) {
+    const bool floating = input && is_floating(input->dtype());
+    const auto& port = op.input_port(static_cast<int>(values.size()));
+    wanted.push_back(floating && port.differentiable);
+    values.push_back(!input || floating ? absent : graph.constant(*input));
+    if (!floating) continue;
+    values.back() = graph.input(concat("x", values.size()), input->type());
+    given.push_back(*input);
+  }
+  return values;
+}
+
 // The op's first output (or `output`), then the gradients of its floating inputs for the seed `dy`;
 // an empty tensor where there is none.
 template <class T>
@@ -15,18 +32,9 @@ std::vector<Tensor> run_gradient(T op, const std::vector<std::optional<Tensor>>&
                                  const std::function<Tensor(const Dims&)>& dy, int output = 0,
                                  bool reference = false) {
   Graph graph;
-  Values values;
   std::vector<Tensor> given;
   std::vector<bool> wanted;
-  for (const auto& input : inputs) {
-    const bool labels = input && !is_floating(input->dtype());
-    wanted.push_back(input && !labels &&
-                     record_of<T>().input_port(static_cast<int>(values.size())).differentiable);
-    values.push_back(!input ? absent : labels ? graph.constant(*input) : absent);
-    if (!input || labels) continue;
-    values.back() = graph.input(concat("x", values.size()), input->type());
-    given.push_back(*input);
-  }
+  const Values values = add_inputs(graph, record_of<T>(), inputs, given, wanted);
   const Value y = graph.add(op, values);
   Values outputs, seeds;
   for (int o = 0; o < static_cast<int>(graph.node(y.node).outputs.size()); ++o)
@@ -70,8 +78,7 @@ std::vector<Tensor> run_second_gradient(T op, const std::vector<Tensor>& inputs,
   const Value q = graph.input("q", graph.type(first));
   given.push_back(seed(inputs[wanted].dims(), 7));
   values.push_back(dy);
-  const Values second =
-      append_gradients(graph, std::span(&first, 1), std::span(&q, 1), values);
+  const Values second = append_gradients(graph, std::span(&first, 1), std::span(&q, 1), values);
   for (std::size_t i = 0; i < second.size(); ++i)
     if (!second[i].is_absent()) graph.output(concat("d", i), second[i]);
   const std::vector<Tensor> results = interpret(graph, given, {.reference = true});

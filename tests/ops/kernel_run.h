@@ -65,57 +65,80 @@ inline void poison(Tensor& memory) {
   for (std::int64_t i = 0; i < memory.size(); ++i) memory.set(i, value);
 }
 
+// Operands and views of all inputs, or of all outputs.
+struct Side {
+  std::vector<Placed> placed;
+  std::vector<Operand> operands;
+  std::vector<View> views;
+
+  void finish() {
+    for (Placed& one : placed) {
+      operands.push_back(one.operand);
+      views.push_back(one.view());
+    }
+  }
+};
+
+inline Side place_inputs(const OpRecord& op, const std::vector<std::optional<Tensor>>& inputs,
+                         const KernelRun& how) {
+  Side side;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) {
+      side.placed.push_back({Operand{.present = false}, {}});
+      continue;
+    }
+    side.placed.push_back(place(inputs[i]->type(), op.input_port(static_cast<int>(i)), how));
+    Placed& placed = side.placed.back();
+    for (std::int64_t e = 0; e < inputs[i]->size(); ++e)
+      placed.memory.set(offset_of(placed.operand, e), inputs[i]->at(e));
+  }
+  side.finish();
+  return side;
+}
+
+inline Side place_outputs(const OpRecord& op, const TensorTypes& types, const KernelRun& how) {
+  Side side;
+  for (std::size_t o = 0; o < types.size(); ++o) {
+    side.placed.push_back(place(types[o], op.output_port(static_cast<int>(o)), how));
+    Placed& placed = side.placed.back();
+    placed.operand.present = std::count(how.unread.begin(), how.unread.end(), int(o)) == 0;
+    poison(placed.memory);
+  }
+  side.finish();
+  return side;
+}
+
 }  // namespace kernel_run
+
+inline TensorTypes types_of_results(const OpRecord& op, const Attributes& attributes,
+                                    const std::vector<std::optional<Tensor>>& inputs) {
+  std::vector<std::optional<TensorType>> types;
+  for (const auto& input : inputs)
+    types.push_back(input ? std::optional(input->type()) : std::nullopt);
+  const std::vector<const Tensor*> constants(inputs.size());
+  return op.infer(attributes.get(), Inference(op, types, constants));
+}
 
 inline KernelResult run_kernel(const OpRecord& op, const Attributes& attributes,
                                const std::vector<std::optional<Tensor>>& inputs,
                                const KernelRun& how = {}) {
-  using kernel_run::Placed;
-  std::vector<std::optional<TensorType>> types;
-  std::vector<const Tensor*> constants(inputs.size());
-  for (const auto& input : inputs)
-    types.push_back(input ? std::optional(input->type()) : std::nullopt);
-  const TensorTypes results = op.infer(attributes.get(), Inference(op, types, constants));
-
-  std::vector<Placed> in, out;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i]) {
-      in.push_back({Operand{.present = false}, {}});
-      continue;
-    }
-    in.push_back(kernel_run::place(*types[i], op.input_port(static_cast<int>(i)), how));
-    for (std::int64_t e = 0; e < inputs[i]->size(); ++e)
-      in.back().memory.set(offset_of(in.back().operand, e), inputs[i]->at(e));
-  }
-  for (std::size_t o = 0; o < results.size(); ++o) {
-    out.push_back(kernel_run::place(results[o], op.output_port(static_cast<int>(o)), how));
-    out.back().operand.present = std::count(how.unread.begin(), how.unread.end(), int(o)) == 0;
-    kernel_run::poison(out.back().memory);
-  }
-
-  std::vector<Operand> in_operands, out_operands;
-  std::vector<View> in_views, out_views;
-  for (Placed& placed : in) {
-    in_operands.push_back(placed.operand);
-    in_views.push_back(placed.view());
-  }
-  for (Placed& placed : out) {
-    out_operands.push_back(placed.operand);
-    out_views.push_back(placed.view());
-  }
-  const Request request{op, attributes, in_operands, out_operands, how.math, "test",
-                        how.deterministic};
+  const TensorTypes types = types_of_results(op, attributes, inputs);
+  const kernel_run::Side in = kernel_run::place_inputs(op, inputs, how),
+                         out = kernel_run::place_outputs(op, types, how);
+  const Request request{op,       attributes, in.operands,      out.operands,
+                        how.math, "test",     how.deterministic};
   const Offer offer = choose_kernel(request, how.reference, how.kernel);
   KernelResult result;
   result.implementation = offer.implementation;
-  result.flushed.assign(results.size(), 0);
+  result.flushed.assign(types.size(), 0);
   Tensor workspace(DType::u8, {offer.workspace});
   std::fill_n(workspace.data(), offer.workspace, std::byte{0xff});
-  offer.run({in_views, out_views, workspace.data(), result.flushed, how.context});
-  for (std::size_t o = 0; o < out.size(); ++o) {
-    result.outputs.emplace_back(results[o].dtype, known_dims(results[o].shape));
+  offer.run({in.views, out.views, workspace.data(), result.flushed, how.context});
+  for (std::size_t o = 0; o < types.size(); ++o) {
+    result.outputs.emplace_back(types[o].dtype, known_dims(types[o].shape));
+    const kernel_run::Placed& placed = out.placed[o];
     for (std::int64_t e = 0; e < result.outputs[o].size(); ++e)
-      result.outputs[o].set(e, out[o].memory.at(offset_of(out[o].operand, e)));
+      result.outputs[o].set(e, placed.memory.at(offset_of(placed.operand, e)));
   }
   return result;
 }

@@ -32,7 +32,8 @@ const Case cases[] = {
 };
 
 std::vector<std::optional<Tensor>> inputs_of(const Case& c, DType dtype) {
-  const std::size_t first = static_cast<std::size_t>(c.axis < 0 ? c.axis + std::ssize(c.x) : c.axis);
+  const std::size_t first =
+      static_cast<std::size_t>(c.axis < 0 ? c.axis + std::ssize(c.x) : c.axis);
   const Dims normalized(c.x.begin() + static_cast<std::ptrdiff_t>(first), c.x.end());
   const bool bias = c.expected.size() > 3;
   std::vector<std::optional<Tensor>> inputs(bias ? 3 : 2);
@@ -51,8 +52,7 @@ TEST(layer_normalization, results_and_gradients_are_those_of_pytorch) {
         const double bound = dtype == DType::f64 ? 1e-12 : 2e-5;
         expect_fingerprints(run_gradient(op, inputs_of(c, dtype), seed, 0, reference), c.expected,
                             bound, concat(c.x));
-        const KernelResult result =
-            run_kernel(op, inputs_of(c, dtype), {.reference = reference});
+        const KernelResult result = run_kernel(op, inputs_of(c, dtype), {.reference = reference});
         expect_fingerprints({result.outputs.begin() + 1, result.outputs.end()}, c.statistics, bound,
                             concat("statistics of ", c.x));
       }

@@ -124,8 +124,7 @@ TEST(max_pool, indices_are_places_in_all_of_x) {
   for (const bool reference : {true, false})
     for (const Case<MaxPool>& c : max_cases) {
       const Tensor x = pattern(DType::f32, c.x, 1);
-      const KernelResult result =
-          run_kernel(c.op, {x}, {.reference = reference, .unread = {2}});
+      const KernelResult result = run_kernel(c.op, {x}, {.reference = reference, .unread = {2}});
       const Tensor& indices = result.outputs[1];
       Tensor in_plane(DType::f64, c.y);
       for (std::int64_t i = 0; i < indices.size(); ++i) {
@@ -182,11 +181,14 @@ TEST(pools, a_global_average_is_the_average_of_one_window_over_all) {
   const Tensor all = run_kernel(GlobalAveragePool{}, {x}).outputs[0];
   const Tensor one = run_kernel(AveragePool{.kernel_shape = {5, 4}}, {x}).outputs[0];
   EXPECT_TRUE(all.same_bits(one));
-  EXPECT_NEAR(all.at(0), [&] {
-    double sum = 0;
-    for (std::int64_t i = 0; i < 20; ++i) sum += x.at(i);
-    return sum / 20;
-  }(), 1e-6);
+  EXPECT_NEAR(
+      all.at(0),
+      [&] {
+        double sum = 0;
+        for (std::int64_t i = 0; i < 20; ++i) sum += x.at(i);
+        return sum / 20;
+      }(),
+      1e-6);
 }
 
 template <class T>

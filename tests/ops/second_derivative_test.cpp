@@ -28,8 +28,10 @@ TEST(second_derivative, of_convolution_by_each_of_its_operands) {
   op.pads = {1, 0, 2, 1};
   op.strides = {2, 1};
   const std::vector<Tensor> inputs{numbers({2, 4, 5, 4}, 1), numbers({4, 2, 3, 2}, 2)};
-  expect_sums(run_second_gradient(op, inputs, 0, numbers), {1, 2}, {9.01123046875, -52.152099609375}, "dx");
-  expect_sums(run_second_gradient(op, inputs, 1, numbers), {0, 2}, {-18.8994140625, -56.699462890625}, "dw");
+  expect_sums(run_second_gradient(op, inputs, 0, numbers), {1, 2},
+              {9.01123046875, -52.152099609375}, "dx");
+  expect_sums(run_second_gradient(op, inputs, 1, numbers), {0, 2},
+              {-18.8994140625, -56.699462890625}, "dw");
 }
 
 TEST(second_derivative, of_batch_normalization_in_training) {

@@ -169,8 +169,8 @@ TEST(softmax_cross_entropy, a_label_that_is_no_class_is_a_data_error) {
   for (const bool reference : {true, false})
     for (const std::int64_t label : {std::int64_t{3}, std::int64_t{-1}}) {
       const Tensor wrong = Tensor::from<std::int64_t>({2}, std::vector<std::int64_t>{0, label});
-      EXPECT_THROW(
-          run_kernel(SoftmaxCrossEntropyLoss{}, {x, wrong}, {.reference = reference}), DataError);
+      EXPECT_THROW(run_kernel(SoftmaxCrossEntropyLoss{}, {x, wrong}, {.reference = reference}),
+                   DataError);
       EXPECT_THROW(run_kernel(SoftmaxCrossEntropyLossGradient{},
                               {Tensor::scalar(DType::f32, 1), x, wrong}, {.reference = reference}),
                    DataError);
@@ -190,16 +190,18 @@ TEST(softmax_cross_entropy, wrong_inputs_are_refused) {
     SoftmaxCrossEntropyLoss op;
     op.reduction = reduction;
     try {
-      graph.add(op, {graph.input("x", TensorType::parse(scores)),
-                     graph.input("l", TensorType::parse(label))},
-                {.name = "e"});
+      graph.add(
+          op,
+          {graph.input("x", TensorType::parse(scores)), graph.input("l", TensorType::parse(label))},
+          {.name = "e"});
       return std::string("accepted");
     } catch (const UsageError& error) {
       return std::string(error.what());
     }
   };
-  EXPECT_EQ(refusal("f32[4,5]", "i64[3]", "mean"),
-            "node 'e': SoftmaxCrossEntropyLoss: expected labels of [4] for scores [4,5], got i64[3]");
+  EXPECT_EQ(
+      refusal("f32[4,5]", "i64[3]", "mean"),
+      "node 'e': SoftmaxCrossEntropyLoss: expected labels of [4] for scores [4,5], got i64[3]");
   EXPECT_EQ(refusal("f32[4]", "i64[4]", "mean"),
             "node 'e': SoftmaxCrossEntropyLoss: expected scores [N, C, ...], got f32[4]");
   EXPECT_EQ(refusal("f32[4,5]", "i64[4]", "median"),

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever is wrong with what the program is given, it says so in one line and by its exit code.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/program.h"
+#include "cli/tiny_data.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+using testing_files::read_file;
+using testing_files::TemporaryFolder;
+using testing_files::write_file;
+
+struct BadFlag {
+  const char* name;
+  Words words;
+  int code;
+  const char* message;
+};
+
+void expect_failure(const Result& result, int code, const std::string& message) {
+  EXPECT_EQ(result.code, code) << result.err;
+  EXPECT_EQ(line_count(result.err), 1) << result.err;
+  EXPECT_TRUE(result.err.starts_with("narrowgauge: error: ")) << result.err;
+  EXPECT_TRUE(contains(result.err, message)) << result.err << "lacks: " << message;
+}
+
+class BadFlags : public testing::TestWithParam<BadFlag> {};
+
+TEST_P(BadFlags, EndInOneLineAndTheRightCode) {
+  const Result result = run(GetParam().words);
+  expect_failure(result, GetParam().code, GetParam().message);
+  EXPECT_EQ(result.out, "");
+}
+
+const Words on_lenet{"train", "--model", "lenet"};
+Words lenet_with(const Words& more) {
+  Words words = on_lenet;
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadFlags,
+    testing::Values(
+        BadFlag{"NoCommand", {}, 2, "expected a command: train, evaluate"},
+        BadFlag{"UnknownCommand", {"trian"}, 2, "unknown command trian"},
+        BadFlag{"CommandSuggested", {"trian"}, 2, "did you mean train?"},
+        BadFlag{"UnknownFlag", lenet_with({"--epoch", "3"}), 2, "unknown flag --epoch"},
+        BadFlag{"FlagSuggested", lenet_with({"--epoch", "3"}), 2, "did you mean --epochs?"},
+        BadFlag{"UnknownFlagBeforeCommand", {"--bogus", "train"}, 2, "unknown flag --bogus"},
+        BadFlag{"ExtraArgument", lenet_with({"extra"}), 2, "unexpected argument \"extra\""},
+        BadFlag{"NoModel", {"train"}, 2, "--model is required"},
+        BadFlag{"FlagWithoutValue", {"train", "--model"}, 2, "--model"},
+        BadFlag{"NoRun", {"evaluate"}, 2, "RUN is required"},
+        BadFlag{"UnknownModel", {"train", "--model", "lennet"}, 3, "unknown model lennet"},
+        BadFlag{"ModelSuggested", {"info", "--model", "resnet2"}, 3, "did you mean resnet20?"},
+        BadFlag{"UnknownModelExplained", {"explain", "--model", "vgg"}, 3, "unknown model vgg"},
+        BadFlag{"UnknownDevice", lenet_with({"--device", "cuda"}), 6, "unknown device cuda"},
+        BadFlag{"UnknownAmp", lenet_with({"--amp", "fp16"}), 2,
+                "--amp: expected off, f16 or bf16, got \"fp16\"; did you mean f16?"},
+        BadFlag{"UnknownOptimizer", lenet_with({"--optimizer", "adamax"}), 2, "sgd, adam or adamw"},
+        BadFlag{"UnknownSchedule", lenet_with({"--schedule", "cos"}), 2, "did you mean cosine?"},
+        BadFlag{"EpochsAreWords", lenet_with({"--epochs", "many"}), 2,
+                "--epochs: expected a whole number from 1 on, got \"many\""},
+        BadFlag{"EpochsAreZero", lenet_with({"--epochs", "0"}), 2, "--epochs"},
+        BadFlag{"EpochsTooLarge", lenet_with({"--epochs", "99999999999999999999"}), 2, "--epochs"},
+        BadFlag{"BatchIsNegative", lenet_with({"--batch", "-4"}), 2, "got \"-4\""},
+        BadFlag{"RateIsNegative", lenet_with({"--lr", "-0.1"}), 2, "got \"-0.1\""},
+        BadFlag{"RateIsNaN", lenet_with({"--lr", "nan"}), 2, "--lr: expected a number"},
+        BadFlag{"RateWithTail", lenet_with({"--lr", "0.1x"}), 2, "got \"0.1x\""},
+        BadFlag{"LossScaleIsAWord", lenet_with({"--loss-scale", "auto"}), 2, "auto"},
+        BadFlag{"MomentumIsOne", lenet_with({"--momentum", "1"}), 2, "--momentum"},
+        BadFlag{"MomentumOfAdam", lenet_with({"--optimizer", "adam", "--momentum", "0.9"}), 2,
+                "only sgd does"},
+        BadFlag{"TooManyThreads", lenet_with({"--threads", "5000"}), 2, "at most 4096"},
+        BadFlag{"CompareUnknown", lenet_with({"--compare", "off,f8"}), 2, "got \"f8\""},
+        BadFlag{"CompareTwice", lenet_with({"--compare", "off,off"}), 2, "named twice"},
+        BadFlag{"CompareAndAmp", lenet_with({"--compare", "off,f16", "--amp", "f16"}), 2, "--amp"},
+        BadFlag{"ToleranceAlone", lenet_with({"--tolerance", "1"}), 2, "needs --compare"},
+        BadFlag{"OverrideWithoutAmp", lenet_with({"--override", "conv1=f32"}), 2, "needs --amp"},
+        BadFlag{"TraceUnknown", lenet_with({"--trace", "kernels"}), 2, "passes"},
+        BadFlag{"MissingFolder", lenet_with({"--data", "/no/such/folder"}), 4, "/no/such/folder"},
+        BadFlag{"MisspeltGlyphs", lenet_with({"--data", "glyph"}), 4, "did you mean glyphs?"},
+        BadFlag{"MissingRun", {"evaluate", "/no/such/run"}, 4, "there is no such folder"},
+        BadFlag{"MissingResume", {"train", "--resume", "/no/such/run"}, 4, "/no/such/run"},
+        BadFlag{"MissingPlan", lenet_with({"--plan", "/no/plan.txt"}), 4, "/no/plan.txt"},
+        BadFlag{"OutputUnderAFile", lenet_with({"--output", "/dev/null/run"}), 4, "/dev/null/run"},
+        BadFlag{"ImageIsNoShape", {"info", "--model", "lenet", "--image", "28x28"}, 2, "3x32x32"},
+        BadFlag{"ImageTooSmall", {"info", "--model", "lenet", "--image", "1x2x2"}, 3, "2x2"},
+        BadFlag{"UnknownNode", {"explain", "--model", "lenet", "--node", "conv9"}, 2, "conv9"},
+        BadFlag{"NodeSuggested",
+                {"explain", "--model", "lenet", "--node", "hiden"},
+                2,
+                "did you mean hidden?"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(BadEnvironment, IsAUsageError) {
+  const Words words{"explain", "--model", "lenet"};
+  expect_failure(run(words, {.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", "f17"}}}), 2,
+                 "AUTO_MIXED_PRECISION");
+  expect_failure(run({"doctor"}, {.variables = {{"NARROWGAUGE_ISA", "sse"}}}), 2,
+                 "NARROWGAUGE_ISA");
+}
+
+// A folder of data, a trained run, and one thing that is wrong.
+class BadFiles : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    write_tiny_data(*folder_ / "data");
+    const Result result = run(train({"--output", *folder_ / "run"}));
+    ASSERT_EQ(result.code, 0) << result.err;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static Words train(const Words& more) {
+    Words words{"train",    "--model", "mlp",     "--data", *folder_ / "data",
+                "--epochs", "1",       "--batch", "32",     "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // A copy of the run or the data that a test may spoil.
+  static std::string copy(const std::string& of) {
+    static int count = 0;
+    const std::string path = *folder_ / (of + std::to_string(++count));
+    std::filesystem::copy(*folder_ / of, path, std::filesystem::copy_options::recursive);
+    return path;
+  }
+  static void spoil(const std::string& path, const std::function<void(std::string&)>& change) {
+    std::string content = read_file(path);
+    change(content);
+    write_file(path, content);
+  }
+  static Words train_on(const std::string& data) {
+    return {"train", "--model", "mlp", "--data", data, "--epochs", "1", "--batch", "32"};
+  }
+
+  static TemporaryFolder* folder_;
+};
+TemporaryFolder* BadFiles::folder_ = nullptr;
+
+TEST_F(BadFiles, BatchLargerThanTheData) {
+  expect_failure(run(train({"--batch", "257"})), 2, "--batch: 257 is larger than the 256 images");
+}
+
+TEST_F(BadFiles, TruncatedIdx) {
+  const std::string data = copy("data");
+  spoil(data + "/train-images-idx3-ubyte", [](std::string& s) { s.resize(s.size() - 1); });
+  expect_failure(run(train_on(data)), 4, "train-images-idx3-ubyte");
+}
+
+TEST_F(BadFiles, TruncatedGzip) {
+  const std::string data = copy("data");
+  const std::string file = data + "/t10k-images-idx3-ubyte";
+  const std::string packed = testing_files::gzip(read_file(file));
+  std::filesystem::remove(file);
+  write_file(file + ".gz", packed.substr(0, packed.size() / 2));
+  expect_failure(run(train_on(data)), 4, "t10k-images-idx3-ubyte.gz");
+}
+
+TEST_F(BadFiles, LabelCountDiffers) {
+  const std::string data = copy("data");
+  write_file(data + "/train-labels-idx1-ubyte", tiny_labels(tiny_train - 1));
+  expect_failure(run(train_on(data)), 4, "expected 256 labels");
+}
+
+TEST_F(BadFiles, EmptyFolder) {
+  TemporaryFolder empty;
+  expect_failure(run(train_on(empty.path())), 4, "train-images-idx3-ubyte");
+}
+
+TEST_F(BadFiles, CorruptCheckpoint) {
+  for (const char* file : {"/model.safetensors", "/state.safetensors"}) {
+    const std::string broken = copy("run");
+    spoil(broken + file, [](std::string& s) { s.resize(s.size() / 2); });
+    expect_failure(run({"train", "--resume", broken, "--epochs", "2"}), 4, file);
+  }
+  const std::string broken = copy("run");
+  spoil(broken + "/model.safetensors", [](std::string& s) { s = "not a checkpoint"; });
+  expect_failure(run({"evaluate", broken}), 4, "model.safetensors");
+}
+
+TEST_F(BadFiles, CheckpointWithoutItsOtherHalf) {
+  const std::string broken = copy("run");
+  std::filesystem::remove(broken + "/state.safetensors");
+  expect_failure(run({"train", "--resume", broken, "--epochs", "2"}), 4, "state.safetensors");
+}
+
+TEST_F(BadFiles, ForeignCheckpoint) {
+  expect_failure(run({"train", "--resume", *folder_ / "run", "--epochs", "2", "--model", "lenet"}),
+                 4, "mlp");
+  expect_failure(run({"train", "--resume", *folder_ / "run", "--epochs", "2", "--amp", "f16"}), 4,
+                 "state.safetensors");
+  expect_failure(
+      run({"train", "--resume", *folder_ / "run", "--epochs", "2", "--optimizer", "adam"}), 4,
+      "state.safetensors");
+}
+
+TEST_F(BadFiles, ForeignWeights) {
+  Words words = train({"--weights", *folder_ / "run/model.safetensors"});
+  words[2] = "lenet";
+  expect_failure(run(words), 4, "model.safetensors");
+  expect_failure(run(train({"--weights", *folder_ / "run/run.json"})), 4, "run.json");
+}
+
+TEST_F(BadFiles, DamagedRunRecord) {
+  const std::string broken = copy("run");
+  spoil(broken + "/run.json", [](std::string& s) { s.resize(s.size() / 2); });
+  expect_failure(run({"evaluate", broken}), 4, "run.json: is damaged");
+  write_file(broken + "/run.json", "{\"version\": 1}");
+  expect_failure(run({"evaluate", broken}), 4, "run.json: is damaged");
+  write_file(broken + "/run.json", "{\"version\": 99}");
+  expect_failure(run({"evaluate", broken}), 4, "version 99");
+  std::filesystem::remove(broken + "/run.json");
+  expect_failure(run({"evaluate", broken}), 4, "run.json");
+}
+
+TEST_F(BadFiles, EvaluationOnOtherImages) {
+  const std::string other = write_tiny_data(*folder_ / "other", 10);
+  expect_failure(run({"evaluate", *folder_ / "run", "--data", other}), 4, "1x10x10");
+}
+
+TEST_F(BadFiles, PlansThatDoNotFit) {
+  const std::string plan = *folder_ / "plan.txt";
+  ASSERT_EQ(run(train({"--amp", "f16", "--save-plan", plan})).code, 0);
+  const std::string good = read_file(plan);
+  const std::string bad = *folder_ / "bad.txt";
+  const auto refused = [&](std::string text, const std::string& message) {
+    write_file(bad, text);
+    expect_failure(run(train({"--plan", bad})), 3, message);
+  };
+  refused("nonsense\n", "not a plan");
+  refused(good + "conv9 Conv allow f16 math=f16 rule=seed-allow\n", "conv9");
+  Words other = train({"--plan", plan});
+  other[2] = "lenet";
+  expect_failure(run(other), 3, "plan.txt");
+  expect_failure(run(train({"--plan", plan, "--amp", "bf16"})), 2, "is for --amp f16");
+}
+
+TEST_F(BadFiles, FullDiskWhileSaving) {
+  const std::string output = *folder_ / "full";
+  const Result result = run(train({"--output", output}), {.file_limit = 16384});
+  expect_failure(result, 4, output);
+  EXPECT_FALSE(std::filesystem::exists(output + "/model.safetensors"));
+  for (const auto& entry : std::filesystem::directory_iterator(output))
+    EXPECT_LT(entry.file_size(), 16384u) << entry.path();
+}
+
+TEST_F(BadFiles, FullDiskUnderStandardOutput) {
+  const Result result = run(train({}), {.stdout_to = "/dev/full"});
+  expect_failure(result, 4, "standard output");
+}
+
+TEST_F(BadFiles, LossThatIsNotANumber) {
+  expect_failure(run(train({"--lr", "1e30", "--epochs", "20"})), 5, "loss");
+}
+
+TEST_F(BadFiles, AccuraciesFurtherApartThanAllowed) {
+  // One step of training leaves an accuracy that depends on the format's rounding; a tolerance
+  // below zero cannot be given, so the runs must differ for this.
+  Words words = train({"--compare", "off,bf16", "--tolerance", "0", "--lr", "0.3"});
+  const Result result = run(words);
+  if (result.code == 0) GTEST_SKIP() << "the formats agree to the last image here";
+  expect_failure(result, 7, "--tolerance");
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli

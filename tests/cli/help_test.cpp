@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "cli/program.h"
+#include "narrowgauge/version.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+TEST(Help, OfTheProgramListsItsCommandsExamplesAndExitCodes) {
+  for (const char* flag : {"--help", "-h"}) {
+    const Result result = run({flag});
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.err, "");
+    for (const char* part : {"train", "evaluate", "info", "explain", "doctor",
+                             "examples:", "exit codes:", "--version"})
+      EXPECT_TRUE(contains(result.out, part)) << part;
+  }
+}
+
+class CommandHelp : public testing::TestWithParam<const char*> {};
+
+TEST_P(CommandHelp, HasExamplesAndFlags) {
+  const std::string command = GetParam();
+  const Result result = run({command, "--help"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_TRUE(contains(result.out, "examples:")) << result.out;
+  EXPECT_TRUE(contains(result.out, "narrowgauge " + command)) << result.out;
+  EXPECT_TRUE(contains(result.out, "--json")) << result.out;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
+                         testing::Values("train", "evaluate", "info", "explain", "doctor"));
+
+TEST(Help, OfTrainNamesEveryFlag) {
+  const std::string out = run({"train", "--help"}).out;
+  for (const char* flag :
+       {"--model",         "--data",         "--amp",       "--plan",   "--save-plan",
+        "--epochs",        "--batch",        "--optimizer", "--lr",     "--schedule",
+        "--momentum",      "--weight-decay", "--warmup",    "--clip",   "--seed",
+        "--threads",       "--loss-scale",   "--output",    "--resume", "--weights",
+        "--deterministic", "--json",         "--quiet",     "--trace",  "--device",
+        "--compare",       "--tolerance",    "--override"})
+    EXPECT_TRUE(contains(out, flag)) << flag;
+}
+
+TEST(Help, LinesAreNoWiderThanATerminal) {
+  for (const char* command : {"train", "explain"}) {
+    const std::string out = run({command, "--help"}).out;
+    std::size_t longest = 0;
+    for (std::size_t begin = 0; begin < out.size();) {
+      const std::size_t end = out.find('\n', begin);
+      longest = std::max(longest, end - begin);
+      begin = end + 1;
+    }
+    EXPECT_LE(longest, 130u) << out;
+  }
+}
+
+TEST(Version, IsThatOfTheLibrary) {
+  const Result result = run({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out, std::string("narrowgauge ") + NARROWGAUGE_VERSION + "\n");
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the built program as a user would: in a pipe or on a terminal, with what it printed and how
+// it ended.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/files.h"
+
+namespace narrowgauge::testing_cli {
+
+using Words = std::vector<std::string>;
+
+struct Result {
+  int code = -1;  // 128 + the signal where one ended it
+  std::string out, err;
+};
+
+// What differs in the program's surroundings.
+struct Surroundings {
+  std::vector<std::pair<std::string, std::string>> variables{};  // "" takes one away
+  long file_limit = 0;      // bytes that a file may have; 0: any
+  int columns = 0;          // > 0: stderr and stdout are a terminal of this width
+  std::string stdout_to{};  // instead of being read
+  int interrupt_at = 0;     // SIGINT as soon as so many lines are on stderr
+};
+
+inline std::string program_path() {
+  const char* path = std::getenv("NARROWGAUGE_PROGRAM");
+  return path ? path : "build/release/narrowgauge";
+}
+
+namespace detail {
+
+inline void become_program(const Words& words, const Surroundings& surroundings) {
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  unsetenv("NO_COLOR");
+  unsetenv("COLUMNS");
+  setenv("TERM", "xterm", 1);
+  for (const auto& [name, value] : surroundings.variables) {
+    if (value.empty())
+      unsetenv(name.c_str());
+    else
+      setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (surroundings.file_limit > 0) {
+    const auto bytes = static_cast<rlim_t>(surroundings.file_limit);
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  std::string path = program_path();
+  std::vector<char*> arguments{path.data()};
+  Words copy = words;
+  for (std::string& word : copy) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execv(path.c_str(), arguments.data());
+  _exit(127);
+}
+
+inline int wait_for(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+inline std::string read_all(int file, const std::function<void(const std::string&)>& seen = {}) {
+  std::string text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = read(file, buffer, sizeof buffer);
+    if (count <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(count));
+    if (seen) seen(text);
+  }
+  close(file);
+  return text;
+}
+
+inline Result run_on_terminal(const Words& words, const Surroundings& surroundings) {
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = static_cast<unsigned short>(surroundings.columns);
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) become_program(words, surroundings);
+  Result result;
+  result.out = read_all(terminal);
+  result.code = wait_for(child);
+  return result;
+}
+
+}  // namespace detail
+
+// On a terminal all that is printed is in `out`.
+inline Result run(const Words& words, const Surroundings& surroundings = {}) {
+  if (surroundings.columns > 0) return detail::run_on_terminal(words, surroundings);
+  testing_files::TemporaryFolder folder;
+  const std::string out = surroundings.stdout_to.empty() ? folder / "out" : surroundings.stdout_to;
+  int errors[2];
+  if (pipe(errors) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    const int file = open(out.c_str(), O_WRONLY | O_CREAT, 0600);
+    dup2(file, STDOUT_FILENO);
+    dup2(errors[1], STDERR_FILENO);
+    close(errors[0]);
+    detail::become_program(words, surroundings);
+  }
+  close(errors[1]);
+  Result result;
+  int lines_wanted = surroundings.interrupt_at;
+  result.err = detail::read_all(errors[0], [&](const std::string& text) {
+    if (lines_wanted == 0 || std::count(text.begin(), text.end(), '\n') < lines_wanted) return;
+    lines_wanted = 0;
+    kill(child, SIGINT);
+  });
+  result.code = detail::wait_for(child);
+  if (surroundings.stdout_to.empty()) result.out = testing_files::read_file(out);
+  return result;
+}
+
+inline int line_count(const std::string& text) {
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+inline std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('\n');
+  if (end == std::string::npos) return "";
+  const std::size_t begin = text.rfind('\n', end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin + 1) + 1);
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace narrowgauge::testing_cli

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cli/program.h"
+#include "cli/tiny_data.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+class Shown : public testing::Test {
+ protected:
+  void SetUp() override { write_tiny_data(folder_ / "data"); }
+  Words train(const Words& more) const {
+    Words words{"train",    "--model", "mlp",     "--data", folder_ / "data",
+                "--epochs", "3",       "--batch", "4"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  testing_files::TemporaryFolder folder_;
+};
+
+// What stays visible between one redrawing and the next, colours taken out.
+std::vector<std::string> drawn_lines(const std::string& out) {
+  std::vector<std::string> lines{""};
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == '\033') {
+      i = out.find_first_of("mK", i);
+    } else if (out[i] == '\r' || out[i] == '\n') {
+      lines.emplace_back();
+    } else {
+      lines.back() += out[i];
+    }
+  }
+  return lines;
+}
+
+TEST_F(Shown, OnATerminalABarIsRedrawn) {
+  const Result result = run(train({}), {.columns = 100});
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_TRUE(contains(result.out, "\r\033[K"));
+  EXPECT_TRUE(contains(result.out, "\033[32m=")) << result.out;
+  for (const char* part : {"epoch 1/3", "samples/s", "ETA", "loss", "100 %"})
+    EXPECT_TRUE(contains(result.out, part)) << part;
+}
+
+TEST_F(Shown, BarFitsTheTerminal) {
+  for (const int columns : {30, 60, 120}) {
+    const Result result = run(train({"--amp", "f16"}), {.columns = columns});
+    EXPECT_EQ(result.code, 0) << result.out;
+    int bars = 0;
+    for (const std::string& line : drawn_lines(result.out)) {
+      if (!contains(line, " % ") && !line.ends_with(" %")) continue;
+      if (!contains(line, "[")) continue;
+      ++bars;
+      EXPECT_LT(static_cast<int>(line.size()), columns) << line;
+    }
+    EXPECT_GT(bars, 0) << columns << ": " << result.out;
+  }
+}
+
+TEST_F(Shown, LossScaleAndSkippedStepsAreInTheBar) {
+  const Result result = run(train({"--amp", "f16"}), {.columns = 120});
+  EXPECT_TRUE(contains(result.out, "scale ")) << result.out;
+  EXPECT_TRUE(contains(result.out, "skipped ")) << result.out;
+}
+
+TEST_F(Shown, WithoutColoursWhereTheyAreNotWanted) {
+  const Result result = run(train({}), {.variables = {{"NO_COLOR", "1"}}, .columns = 100});
+  EXPECT_TRUE(contains(result.out, "\r\033[K"));
+  EXPECT_TRUE(contains(result.out, "[==")) << result.out;
+  for (const char* colour : {"\033[3", "\033[2m", "\033[0m"})
+    EXPECT_FALSE(contains(result.out, colour)) << result.out;
+}
+
+TEST_F(Shown, OnADumbTerminalAndInAPipeLinesArePlain) {
+  const Result dumb = run(train({}), {.variables = {{"TERM", "dumb"}}, .columns = 100});
+  const Result piped = run(train({}));
+  for (const std::string& text : {dumb.out, piped.err}) {
+    EXPECT_FALSE(contains(text, "\033"));
+    EXPECT_TRUE(contains(text, "epoch 3/3")) << text;
+  }
+  EXPECT_FALSE(contains(piped.err, "\r"));
+  EXPECT_GE(line_count(piped.err), 3);
+  EXPECT_LE(line_count(piped.err), 12) << piped.err;
+}
+
+TEST_F(Shown, QuietRunPrintsTheResultAlone) {
+  const Result result = run(train({"--quiet"}));
+  EXPECT_EQ(result.err, "");
+  EXPECT_TRUE(contains(result.out, "test accuracy")) << result.out;
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// info, explain and doctor: what they answer about networks and machines.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/program.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+using nlohmann::json;
+
+json answer(const Words& words, const Surroundings& surroundings = {}) {
+  const Result result = run(words, surroundings);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(line_count(result.out), 1);
+  return result.code == 0 ? json::parse(result.out) : json{};
+}
+
+TEST(Info, CountsTheParametersOfLenet) {
+  // conv 5*5*1*32+32, conv 5*5*32*64+64, linear 7*7*64*128+128, linear 128*10+10.
+  constexpr std::int64_t expected = 832 + 51264 + 401536 + 1290;
+  const json info = answer({"info", "--model", "lenet", "--json"});
+  EXPECT_EQ(info.at("parameters"), expected);
+  std::int64_t sum = 0;
+  for (const json& layer : info.at("layers")) sum += layer.at("parameters").get<std::int64_t>();
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(Info, CountsTheMultiplyAddsOfLenet) {
+  constexpr double expected =
+      28. * 28 * 32 * 25 + 14. * 14 * 64 * 32 * 25 + 3136. * 128 + 128. * 10;
+  EXPECT_NEAR(answer({"info", "--model", "lenet", "--json"}).at("macs").get<double>(), expected,
+              0.01 * expected);
+}
+
+TEST(Info, MemoryGrowsWithTheBatchAndShrinksInNarrowFormats) {
+  const auto bytes = [](const char* batch, const char* amp) {
+    const json info = answer({"info", "--model", "resnet20", "--batch", batch, "--json"});
+    return info.at("training_memory").at(amp).at("activation_bytes").get<double>();
+  };
+  EXPECT_NEAR(bytes("64", "off") / bytes("32", "off"), 2, 0.1);
+  EXPECT_LT(bytes("64", "bf16"), 0.75 * bytes("64", "off"));
+  EXPECT_LT(bytes("64", "f16"), 0.75 * bytes("64", "off"));
+}
+
+TEST(Info, MemoryIsThatOfTheRun) {
+  const json info = answer({"info", "--model", "mlp", "--batch", "100", "--json"});
+  const Result trained = run({"train", "--model", "mlp", "--data", "glyphs", "--batch", "100",
+                              "--epochs", "1", "--json", "--quiet"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(info.at("training_memory").at("off").at("activation_bytes"),
+            json::parse(last_line(trained.out)).at("activation_bytes"));
+}
+
+TEST(Info, PrintsATable) {
+  const Result result = run({"info", "--model", "resnet20", "--image", "3x32x32"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (const char* part :
+       {"parameters", "multiply-adds", "stage3.block3.conv2", "training", "bf16"})
+    EXPECT_TRUE(contains(result.out, part)) << part;
+}
+
+TEST(Explain, GivesEveryNodeOfResnetAReasonFromAClosedList) {
+  const std::set<std::string> rules{"seed-allow",
+                                    "between-allows",
+                                    "infer-extension",
+                                    "clear-neighbour",
+                                    "cast-consumers",
+                                    "deny-list",
+                                    "deny-propagated",
+                                    "unlisted",
+                                    "infer-without-allow-producer",
+                                    "clear-not-reached",
+                                    "preserved-output",
+                                    "dtype-not-supported",
+                                    "no-narrow-kernel",
+                                    "not-f32",
+                                    "pinned-type",
+                                    "source",
+                                    "region"};
+  for (const char* amp : {"f16", "bf16"}) {
+    const json all = answer({"explain", "--model", "resnet20", "--amp", amp, "--json"});
+    ASSERT_GT(all.at("nodes").size(), 100u);
+    for (const json& node : all.at("nodes")) {
+      EXPECT_TRUE(rules.count(node.at("rule"))) << node.at("rule");
+      EXPECT_NE(node.at("reason"), "") << node.at("name");
+      EXPECT_GE(node.at("chain").size(), 1u) << node.at("name");
+    }
+    EXPECT_GT(all.at("summary").at("casts"), 0);
+    EXPECT_GT(all.at("summary").at("cast_bytes"), 0);
+  }
+}
+
+TEST(Explain, PrintsOneNodeInFull) {
+  const Result result =
+      run({"explain", "--model", "resnet20", "--amp", "f16", "--node", "stage1.block1.conv1"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (const char* part : {"Conv", "allow", "f16", "rule", "because"})
+    EXPECT_TRUE(contains(result.out, part)) << result.out;
+}
+
+TEST(Explain, SavedPlanExplainsTheSame) {
+  testing_files::TemporaryFolder folder;
+  const std::string plan = folder / "plan.txt";
+  const Words words{"explain", "--model", "lenet", "--amp", "bf16", "--json"};
+  Words saving = words, reading{"explain", "--model", "lenet", "--plan", plan, "--json"};
+  saving.insert(saving.end(), {"--save-plan", plan});
+  EXPECT_EQ(answer(saving), answer(reading));
+}
+
+TEST(Explain, OverrideByNameIsSaid) {
+  const json node = answer({"explain", "--model", "lenet", "--amp", "f16", "--override",
+                            "conv1=f32", "--node", "conv1", "--json"});
+  EXPECT_EQ(node.at("dtype"), "f32");
+  EXPECT_EQ(node.at("rule"), "override-by-name");
+}
+
+TEST(Explain, PlanOfAStrongCpuIsReadOnAWeakOne) {
+  testing_files::TemporaryFolder folder;
+  const std::string plan = folder / "plan.txt";
+  const Words saving{"explain", "--model", "lenet", "--amp", "bf16", "--json", "--save-plan", plan};
+  const Words reading{"explain", "--model", "lenet", "--plan", plan, "--json"};
+  EXPECT_EQ(answer(saving, {.variables = {{"NARROWGAUGE_ISA", "amx"}}}),
+            answer(reading, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}}));
+}
+
+TEST(Doctor, MeasuresEachMathMode) {
+  const json doctor = answer({"doctor", "--json"});
+  for (const char* format : {"f32", "f16", "bf16"}) {
+    const json& math = doctor.at("math").at(format);
+    EXPECT_GT(math.at("product_gflops").get<double>(), 0.1) << format;
+    EXPECT_GT(math.at("convolution_gflops").get<double>(), 0.1) << format;
+    EXPECT_NE(math.at("product_kernel"), "") << format;
+  }
+  for (const char* amp : {"off", "f16", "bf16"}) EXPECT_NE(doctor.at("amp").at(amp), "");
+  EXPECT_GT(doctor.at("memory_bytes").get<double>(), 1e8);
+  EXPECT_GE(doctor.at("cores").get<int>(), 1);
+  EXPECT_NE(doctor.at("gpu"), "");
+}
+
+TEST(Doctor, ObeysTheCapOnInstructions) {
+  const Result result = run({"doctor"}, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "isa       avx2")) << result.out;
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+#include "cli/tiny_data.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+using nlohmann::json;
+using testing_files::read_file;
+using testing_files::TemporaryFolder;
+using testing_files::write_file;
+
+class Training : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    write_tiny_data(data());
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static std::string data() { return *folder_ / "data"; }
+
+  static Words train(const Words& more) {
+    Words words{"train", "--model", "mlp", "--data", data(), "--epochs", "2", "--batch", "32"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  static Words quiet_json(const Words& more) {
+    Words words = train(more);
+    words.insert(words.end(), {"--json", "--quiet"});
+    return words;
+  }
+  // The last line of a run that must succeed.
+  static json done(const Words& words, const Surroundings& surroundings = {}) {
+    const Result result = run(words, surroundings);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.code == 0 ? json::parse(last_line(result.out)) : json{};
+  }
+
+  static TemporaryFolder* folder_;
+};
+TemporaryFolder* Training::folder_ = nullptr;
+
+TEST_F(Training, LearnsInEveryFormatAndSaysSoOnStandardOutput) {
+  for (const char* amp : {"off", "f16", "bf16"}) {
+    const Result result = run(train({"--amp", amp, "--epochs", "3"}));
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_TRUE(contains(result.out, "test accuracy   100.00 %  (64 of 64 images")) << result.out;
+    EXPECT_TRUE(contains(result.err, "epoch 3/3")) << result.err;
+    EXPECT_FALSE(contains(result.out, "epoch")) << result.out;
+  }
+}
+
+TEST_F(Training, JsonIsOneObjectALineAndTheLastIsDone) {
+  const Result result = run(train({"--amp", "f16", "--json"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  int epochs = 0;
+  for (std::size_t begin = 0; begin < result.out.size();) {
+    const std::size_t end = result.out.find('\n', begin);
+    const json line = json::parse(result.out.substr(begin, end - begin));
+    epochs += line.at("event") == "epoch";
+    begin = end + 1;
+  }
+  EXPECT_EQ(epochs, 2);
+  const json last = json::parse(last_line(result.out));
+  EXPECT_EQ(last.at("event"), "done");
+  EXPECT_GT(last.at("test_accuracy").get<double>(), 0.9);
+  EXPECT_GT(last.at("samples_per_second").get<double>(), 0);
+  EXPECT_GT(last.at("activation_bytes").get<std::int64_t>(), 0);
+  EXPECT_GE(last.at("skipped_steps").get<int>(), 0);
+  EXPECT_EQ(last.at("steps"), 2 * tiny_train / 32);
+  EXPECT_EQ(last.at("test_samples"), tiny_test);
+  EXPECT_EQ(last.at("weights_sha256").get<std::string>().size(), 64u);
+}
+
+TEST_F(Training, EnvironmentDecidesWhereTheFlagIsNotGiven) {
+  const auto amp_of = [](const Words& words, const char* value) {
+    return done(words, {.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", value}}}).at("amp");
+  };
+  EXPECT_EQ(amp_of(quiet_json({}), "1"), "f16");
+  EXPECT_EQ(amp_of(quiet_json({}), "bf16"), "bf16");
+  EXPECT_EQ(amp_of(quiet_json({}), "0"), "off");
+  EXPECT_EQ(amp_of(quiet_json({"--amp", "off"}), "1"), "off");
+  // What is said must also be what is done.
+  const json off = done(quiet_json({"--deterministic"}));
+  const json told = done(quiet_json({"--deterministic", "--amp", "off"}),
+                         {.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", "1"}}});
+  EXPECT_EQ(off.at("weights_sha256"), told.at("weights_sha256"));
+}
+
+TEST_F(Training, SavedRunIsEvaluatedToTheSameAccuracy) {
+  const std::string folder = *folder_ / "saved";
+  const json trained = done(quiet_json({"--amp", "bf16", "--epochs", "1", "--output", folder}));
+  for (const char* file : {"model.safetensors", "state.safetensors", "run.json", "plan.txt"})
+    EXPECT_TRUE(std::filesystem::exists(folder + "/" + file)) << file;
+  const json again = done({"evaluate", folder, "--json"});
+  EXPECT_EQ(again.at("amp"), "bf16");
+  EXPECT_EQ(again.at("test_accuracy"), trained.at("test_accuracy"));
+  EXPECT_NEAR(again.at("test_loss").get<double>(), trained.at("test_loss").get<double>(), 1e-6);
+  const json elsewhere = done({"evaluate", folder, "--data", data(), "--amp", "off", "--json"});
+  EXPECT_EQ(elsewhere.at("amp"), "off");
+  EXPECT_NEAR(elsewhere.at("test_loss").get<double>(), trained.at("test_loss").get<double>(), 0.02);
+}
+
+TEST_F(Training, StartsFromGivenWeights) {
+  const std::string folder = *folder_ / "start";
+  const json first = done(quiet_json({"--output", folder}));
+  const json second =
+      done(quiet_json({"--weights", folder + "/model.safetensors", "--epochs", "1"}));
+  EXPECT_LT(second.at("first_loss").get<double>(), 0.5 * first.at("first_loss").get<double>());
+}
+
+TEST_F(Training, SameSeedGivesTheSameBitsForAnyNumberOfThreads) {
+  const auto sha = [](const Words& words) { return done(words).at("weights_sha256"); };
+  const json one = sha(quiet_json({"--deterministic", "--threads", "1"}));
+  EXPECT_EQ(one, sha(quiet_json({"--deterministic", "--threads", "2"})));
+  EXPECT_NE(one, sha(quiet_json({"--deterministic", "--seed", "2"})));
+}
+
+TEST_F(Training, InterruptedRunIsSavedAndGoesOnToTheSameBits) {
+  const Words words = train({"--deterministic", "--epochs", "40", "--amp", "f16"});
+  Words whole = words;
+  whole.insert(whole.end(), {"--json", "--quiet"});
+  const json never_stopped = done(whole);
+  const std::string folder = *folder_ / "interrupted";
+  Words stopped = words;
+  stopped.insert(stopped.end(), {"--output", folder});
+  const Result result = run(stopped, {.interrupt_at = 1});
+  ASSERT_EQ(result.code, 130) << result.err;
+  EXPECT_TRUE(contains(result.err, "train --resume " + folder)) << result.err;
+  const json resumed = done({"train", "--resume", folder, "--json", "--quiet"});
+  EXPECT_EQ(resumed.at("weights_sha256"), never_stopped.at("weights_sha256"));
+  EXPECT_LT(resumed.at("steps"), never_stopped.at("steps"));
+}
+
+TEST_F(Training, ResumedRunGoesOnToMoreEpochs) {
+  const auto sha = [](const Words& words) { return done(words).at("weights_sha256"); };
+  const Words constant{"--deterministic", "--schedule", "constant"};
+  Words whole = quiet_json(constant), half = quiet_json(constant);
+  whole.insert(whole.end(), {"--epochs", "4"});
+  const std::string folder = *folder_ / "half";
+  half.insert(half.end(), {"--output", folder});
+  sha(half);
+  EXPECT_EQ(sha({"train", "--resume", folder, "--epochs", "4", "--json", "--quiet"}), sha(whole));
+}
+
+TEST_F(Training, InterruptWithoutOutputSavesNothing) {
+  const Result result = run(train({"--epochs", "1000"}), {.interrupt_at = 1});
+  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_TRUE(contains(result.err, "nothing is saved")) << result.err;
+}
+
+TEST_F(Training, EditedLineOfAPlanChangesThatNodeOnly) {
+  const std::string plan = *folder_ / "plan.txt", edited = *folder_ / "edited.txt";
+  done(quiet_json({"--amp", "f16", "--save-plan", plan}));
+  std::string text = read_file(plan);
+  const std::size_t line = text.find("\nhidden1 ");
+  ASSERT_NE(line, std::string::npos) << text;
+  const std::size_t format = text.find(" f16", line);
+  ASSERT_LT(format, text.find('\n', line + 1)) << text;
+  text.replace(format, 4, " f32");
+  write_file(plan, text);
+  done(quiet_json({"--plan", plan, "--save-plan", edited}));
+  const std::string result = read_file(edited);
+  EXPECT_TRUE(contains(result, "rule=edited"));
+  EXPECT_EQ(result.find("rule=edited"), result.rfind("rule=edited"));
+  const json explained = done({"explain", "--model", "mlp", "--image", "1x8x8", "--classes", "4",
+                               "--plan", plan, "--node", "hidden1", "--json"});
+  EXPECT_EQ(explained.at("dtype"), "f32");
+  EXPECT_EQ(explained.at("rule"), "edited");
+}
+
+TEST_F(Training, CompareShowsOneRowForEachFormat) {
+  const Result result = run(train({"--compare", "off,f16,bf16", "--tolerance", "100"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(result.out.starts_with("precision")) << result.out;
+  for (const char* row : {"\nf32 ", "\nf16 ", "\nbf16 "})
+    EXPECT_TRUE(contains(result.out, row)) << result.out;
+  EXPECT_TRUE(contains(result.out, "two standard errors")) << result.out;
+}
+
+TEST_F(Training, ComparedRunsStartFromTheSameWeights) {
+  const json last = done(quiet_json({"--compare", "off,f16,bf16"}));
+  EXPECT_EQ(last.at("event"), "done");
+  ASSERT_EQ(last.at("runs").size(), 3u);
+  const double f32 = last["runs"][0]["first_loss"];
+  EXPECT_NEAR(last["runs"][1]["first_loss"].get<double>(), f32, 0.01 * f32);
+  EXPECT_NEAR(last["runs"][2]["first_loss"].get<double>(), f32, 0.05 * f32);
+  EXPECT_EQ(last["runs"][0]["speed_up"], 1.0);
+  EXPECT_LT(last["runs"][1]["activation_bytes"], last["runs"][0]["activation_bytes"]);
+}
+
+TEST_F(Training, CompareSaysWhyANarrowFormatIsNotFaster) {
+  const json last = done(quiet_json({"--compare", "off,f16"}));
+  const double speed_up = last["runs"][1]["speed_up"];
+  if (speed_up >= 1.05) GTEST_SKIP() << "f16 is faster here: " << speed_up;
+  EXPECT_TRUE(contains(last.at("remarks").dump(), "widened to f32")) << last.at("remarks");
+}
+
+TEST_F(Training, GradientsFlushedWithoutALossScaleAreCounted) {
+  const Words words = train({"--amp", "f16", "--loss-scale", "off", "--epochs", "20"});
+  const Result result = run(words);
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "were flushed to zero by f16, first in ")) << result.out;
+  EXPECT_TRUE(contains(result.out, "--loss-scale dynamic")) << result.out;
+  const json last = done(quiet_json({"--amp", "f16", "--loss-scale", "off", "--epochs", "20"}));
+  EXPECT_GT(last.at("flushed").at("values"), 0);
+  EXPECT_LE(last.at("flushed").at("values"), last.at("flushed").at("of"));
+  EXPECT_NE(last.at("flushed").at("first"), "");
+}
+
+TEST_F(Training, TraceShowsThePasses) {
+  const Result result = run(train({"--trace", "passes", "--quiet"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.err, "== ")) << result.err.substr(0, 500);
+}
+
+TEST_F(Training, SmallImagesArePaddedForResnet) {
+  const json last = done({"train", "--model", "resnet20", "--data", data(), "--epochs", "1",
+                          "--batch", "64", "--json", "--output", *folder_ / "resnet"});
+  EXPECT_EQ(last.at("steps"), 4);
+  const json record = json::parse(read_file(*folder_ / "resnet/run.json"));
+  EXPECT_EQ(record.at("images").at("padded_height"), 32);
+  EXPECT_EQ(record.at("images").at("mean").size(), 1u);
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli
