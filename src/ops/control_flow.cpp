@@ -48,6 +48,43 @@ TensorTypes If::infer(const Inference& in) const {
   return types;
 }
 
+namespace {
+
+int output_count(const Region& body) { return static_cast<int>(body->outputs().size()); }
+
+}  // namespace
+
+std::vector<RegionPorts> If::region_ports(int inputs) const {
+  RegionPorts ports;
+  for (int i = 1; i < inputs; ++i) ports.inputs.push_back(i);
+  for (int o = 0; o < output_count(then_branch); ++o) {
+    ports.outputs.push_back(o);
+    ports.next.push_back(-1);
+  }
+  return {ports, ports};
+}
+
+std::vector<RegionPorts> Loop::region_ports(int inputs) const {
+  RegionPorts ports{{-1, -1}, {-1}, {1}};  // iteration and condition; the next condition
+  for (int i = 2; i < inputs; ++i) ports.inputs.push_back(i);
+  for (int o = 1; o < output_count(body); ++o) {
+    ports.outputs.push_back(o - 1);
+    ports.next.push_back(o <= carried ? o + 1 : -1);
+  }
+  return {ports};
+}
+
+std::vector<RegionPorts> Scan::region_ports(int inputs) const {
+  RegionPorts ports;
+  const int states = static_cast<int>(state_count(static_cast<std::size_t>(inputs)));
+  for (int i = 0; i < inputs; ++i) ports.inputs.push_back(i);
+  for (int o = 0; o < output_count(body); ++o) {
+    ports.outputs.push_back(o);
+    ports.next.push_back(o < states ? o : -1);
+  }
+  return {ports};
+}
+
 Values If::gradient(Gradient& g) const {
   std::vector<int> outputs, inputs;
   Values operands{g.input(0)};

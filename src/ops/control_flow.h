@@ -19,6 +19,7 @@ struct If {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
+  std::vector<RegionPorts> region_ports(int inputs) const;
   static std::vector<Sample<If>> samples();
 };
 
@@ -36,6 +37,7 @@ struct Loop {
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
+  std::vector<RegionPorts> region_ports(int inputs) const;
   static std::vector<Sample<Loop>> samples();
 };
 
@@ -58,6 +60,7 @@ struct Scan {
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
+  std::vector<RegionPorts> region_ports(int inputs) const;
   static std::vector<Sample<Scan>> samples();
 
   std::size_t state_count(std::size_t inputs) const {
