@@ -11,7 +11,8 @@ namespace {
 
 TEST(RandomFill, BitsAreThoseOfTheStream) {
   const RandomStream stream(7, "layer", std::uint64_t{5} << 33 | 9);
-  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1} << 34})
+  for (const std::uint64_t first :
+       {std::uint64_t{0}, std::uint64_t{3}, (std::uint64_t{1} << 34) - 40, std::uint64_t{1} << 34})
     for (const std::int64_t count : {1, 7, 17, 1000}) {
       std::vector<std::uint32_t> bits(static_cast<std::size_t>(count));
       random_bits(stream, first, count, bits.data());

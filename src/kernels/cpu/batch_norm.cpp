@@ -13,7 +13,7 @@ namespace {
 
 constexpr int batch = 8;
 using Strip = std::array<float, strip_length>;
-using Strips = std::array<float, batch * strip_length>;
+using Strips = std::array<float, batch * row_distance>;
 
 template <class Body>
 void for_chunks(const ChannelGrid& grid, const Body& body) {
@@ -135,8 +135,8 @@ void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::
     std::size_t count = 0;
     for (; count < batch && row < chunk.end; ++row, ++count) {
       const auto [offset, length] = grid.strip(chunk, row, norm.x.pitch);
-      rows.x[count] = load_strip(norm.x, offset, length, &x_buffer[count * strip_length]);
-      rows.dy[count] = load_gradient(norm, grid, chunk, row, &dy_buffer[count * strip_length]);
+      rows.x[count] = load_strip(norm.x, offset, length, &x_buffer[count * row_distance]);
+      rows.dy[count] = load_gradient(norm, grid, chunk, row, &dy_buffer[count * row_distance]);
       store_addend_gradient(norm, grid, chunk, row, rows.dy[count]);
       width[count] = length;
     }

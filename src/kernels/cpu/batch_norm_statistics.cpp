@@ -5,56 +5,25 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/batch_norm.h"
+#include "kernels/cpu/row_math.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr int batch = 8;  // rows that are summed in registers before they meet the running moments
-
-// Moments of the columns so far, of values minus `shift`.
-struct Columns {
-  const float* shift;
-  float *mean, *m2;
-};
-
-// Joins `Rows` more rows to columns [begin, end), which had `before` rows.
-template <int Rows>
-void add_rows(const float* const* rows, const Columns& columns, std::int64_t begin,
-              std::int64_t end, std::int64_t before) {
-  const float weight = float(Rows) / float(before + Rows);
-  const float spread = float(before) * weight;
-  std::array<const float*, Rows> row;
-  std::copy_n(rows, Rows, row.begin());
-  const auto [shift, mean, m2] = columns;
-#pragma GCC ivdep
-  for (std::int64_t j = begin; j < end; ++j) {
-    std::array<float, Rows> value;
-    for (std::size_t i = 0; i < Rows; ++i) value[i] = row[i][j] - shift[j];
-    std::array<float, Rows> sum = value;
-    for (std::size_t half = Rows / 2; half > 0; half /= 2)
-      for (std::size_t i = 0; i < half; ++i) sum[i] += sum[i + half];
-    const float center = sum[0] * (1.0F / float(Rows));
-    float squares = 0;
-    for (std::size_t i = 0; i < Rows; ++i)
-      squares = std::fma(value[i] - center, value[i] - center, squares);
-    const float delta = center - mean[j];
-    mean[j] = std::fma(delta, weight, mean[j]);
-    m2[j] += std::fma(delta * delta, spread, Rows == 1 ? 0.0F : squares);
+// Joins rows to columns [begin, end), which had `before` rows.
+void join_rows(const float* const* rows, std::int64_t count, const MomentColumns& columns,
+               std::array<std::int64_t, 2> range, std::int64_t before) {
+  const auto [begin, end] = range;
+  if (begin >= end) return;
+  const MomentColumns from{columns.shift + begin, columns.mean + begin, columns.squares + begin};
+  if (count == row_batch) {
+    RowBatch batch;
+    std::transform(rows, rows + count, batch.begin(),
+                   [&](const float* row) { return row + begin; });
+    return row_math().join_eight(batch, from, end - begin, before);
   }
-}
-
-// Rows of any number, in powers of two.
-void add_all(const float* const* rows, std::int64_t count, const Columns& columns,
-             std::array<std::int64_t, 2> range, std::int64_t before) {
-  const auto take = [&]<int Rows>() {
-    for (; count >= Rows; count -= Rows, rows += Rows, before += Rows)
-      add_rows<Rows>(rows, columns, range[0], range[1], before);
-  };
-  if (range[0] >= range[1]) return;
-  take.operator()<8>();
-  take.operator()<4>();
-  take.operator()<2>();
-  take.operator()<1>();
+  for (std::int64_t i = 0; i < count; ++i)
+    row_math().join_one(rows[i] + begin, from, end - begin, before + i);
 }
 
 struct Partials {
@@ -63,24 +32,24 @@ struct Partials {
 
 void chunk_moments(const ChannelGrid& grid, ConstArray x, std::int64_t number,
                    const Partials& out) {
-  alignas(64) std::array<float, batch * strip_length> buffer;
+  alignas(64) std::array<float, row_batch * row_distance> buffer;
   alignas(64) std::array<float, strip_length> shift, mean{}, m2{};
   const ChannelGrid::Chunk chunk = grid.chunk(number);
-  const Columns columns{shift.data(), mean.data(), m2.data()};
+  const MomentColumns columns{shift.data(), mean.data(), m2.data()};
   grid.expand(chunk.panel, out.shift, shift.data());
   std::int64_t all = 0, full = 0;
   for (std::int64_t row = chunk.begin; row < chunk.end;) {
-    std::array<const float*, batch> rows, full_rows;
+    RowBatch rows, full_rows;
     std::int64_t count = 0, full_count = 0;
-    for (; count < batch && row < chunk.end; ++row, ++count) {
+    for (; count < row_batch && row < chunk.end; ++row, ++count) {
       const ChannelGrid::Strip strip = grid.strip(chunk, row, x.pitch);
       const float* values =
-          load_strip(x, strip.offset, strip.count, &buffer[std::size_t(count * strip_length)]);
+          load_strip(x, strip.offset, strip.count, &buffer[std::size_t(count * row_distance)]);
       rows[std::size_t(count)] = values;
       if (strip.count == chunk.width) full_rows[std::size_t(full_count++)] = values;
     }
-    add_all(rows.data(), count, columns, {0, chunk.least}, all);
-    add_all(full_rows.data(), full_count, columns, {chunk.least, chunk.width}, full);
+    join_rows(rows.data(), count, columns, {0, chunk.least}, all);
+    join_rows(full_rows.data(), full_count, columns, {chunk.least, chunk.width}, full);
     all += count;
     full += full_count;
   }

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::int64_t chunk_elements = 32768;  // 128 KB of f32: small pieces, large against setup
 constexpr std::int64_t most_chunks = 64;        // of a panel: bounds the partial sums
+// Columns of a strip where the next strip follows in memory: eight of them stay in L1. Where it
+// lies elsewhere, strips are up to strip_length long, so that prefetching pays.
+constexpr std::int64_t usual_width = 512;
 constexpr int lanes = 16;
 
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t to) { return ceil_divide(a, to) * to; }
@@ -93,23 +96,23 @@ ChannelGrid::ChannelGrid(const ChannelLayout& layout, bool dense)
     slice_ = inner;
   }
   if (layout.block > 1) {
-    NG_INVARIANT(layout.block <= strip_length && channels_ % layout.block == 0);
+    NG_INVARIANT(layout.block <= usual_width && channels_ % layout.block == 0);
     panel_channels_ = period_ = layout.block;
     repeat_ = 1;
     run_ = panel_step_ = inner * layout.block;
-    width_ = round_up(ceil_divide(run_, ceil_divide(run_, strip_length)), layout.block);
-    if (width_ > strip_length) width_ -= layout.block;
-  } else if (inner > strip_length) {
+    width_ = round_up(ceil_divide(run_, ceil_divide(run_, usual_width)), layout.block);
+    if (width_ > usual_width) width_ -= layout.block;
+  } else if (inner > usual_width) {
     panel_channels_ = 1;
     run_ = panel_step_ = inner;
-    width_ = round_up(ceil_divide(inner, ceil_divide(inner, strip_length)), lanes);
+    width_ = round_up(ceil_divide(inner, ceil_divide(inner, usual_width)), lanes);
     period_ = repeat_ = width_;
-  } else if (dense && 2 * slice_ <= strip_length) {
+  } else if (dense && 2 * slice_ <= usual_width) {
     panel_channels_ = channels_;
     period_ = slice_;
     repeat_ = inner;
     run_ = panel_step_ = outer_ * slice_;
-    width_ = std::min(run_, strip_length / slice_ * slice_);
+    width_ = std::min(run_, usual_width / slice_ * slice_);
     outer_ = 1;
   } else {
     panel_channels_ = std::min(channels_, strip_length / inner);

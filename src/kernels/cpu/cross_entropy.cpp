@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/softmax.h"
 #include "kernels/cpu/softmax_rows.h"
-#include "kernels/cpu/vector_math.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu {
@@ -81,9 +80,7 @@ void backward_tile(const CrossEntropyBackward& backward, const AxisTile& tile) {
   for_pieces(common.layout, tile, [&](const AxisPiece& piece) {
     const float* value = load_strip(backward.source, piece.offset, piece.count(), x_buffer.data());
     float* result = result_strip(backward.logits_gradient, piece.offset, dx_buffer.data());
-    for_elements(piece, [=](std::int64_t e, std::int64_t j) {
-      result[e] = exp_f32(value[e] - largest[j]) * reciprocal[j];
-    });
+    exponentials(piece, value, largest, reciprocal, result);
     for (std::int64_t j = 0; j < piece.width; ++j) {
       const std::int64_t row = labels[j] - piece.position;
       if (row >= 0 && row < piece.rows) result[row * piece.width + j] -= 1.0F;

@@ -6,30 +6,12 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/row_math.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::size_t lanes = 16;
 using Strip = std::array<float, strip_length>;
-using Lanes = std::array<float, lanes>;
-
-float total(Lanes sum) {
-  for (std::size_t half = lanes / 2; half > 0; half /= 2)
-    for (std::size_t l = 0; l < half; ++l) sum[l] += sum[l + half];
-  return sum[0];
-}
-
-// Adds term(i) to lane i % 16.
-template <class Term>
-float lane_sum(std::int64_t count, const Term& term) {
-  Lanes sum{};
-  std::int64_t i = 0;
-  for (; i + std::int64_t(lanes) <= count; i += std::int64_t(lanes))
-    for (std::size_t l = 0; l < lanes; ++l) sum[l] += term(i + std::int64_t(l));
-  for (std::size_t l = 0; i < count; ++i, ++l) sum[l] += term(i);
-  return total(sum);
-}
 
 std::int64_t row_grain(const RowLayout& layout) {
   return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, layout.columns));
@@ -64,14 +46,9 @@ Moments row_moments(ConstArray x, std::int64_t offset, std::int64_t columns, flo
   Moments row;
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
     const float* value = load_strip(x, offset + at, count, buffer.data());
-    const float sum = lane_sum(count, [=](std::int64_t i) { return value[i] - shift; });
-    const float center = sum / float(count);
-    const float squares = lane_sum(count, [=](std::int64_t i) {
-      const float d = value[i] - shift - center;
-      return d * d;
-    });
+    const auto [mean, squares] = row_math().moments(value, shift, count);
     const double weight = double(count) / (row.count + double(count));
-    const double delta = double(center) - row.mean;
+    const double delta = double(mean) - row.mean;
     row.m2 += double(squares) + delta * delta * row.count * weight;
     row.mean += delta * weight;
     row.count += double(count);
@@ -92,7 +69,7 @@ void forward_row(const LayerNormForward& norm, std::int64_t row, const float* sc
   const auto mean = float(moments.mean);  // of x - shift
   if (norm.mean) norm.mean[row] = float(double(shift) + moments.mean);
   if (norm.inverse_std) norm.inverse_std[row] = inverse;
-  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+  for_strips(columns, [&, shift, mean, inverse](std::int64_t at, std::int64_t count) {
     const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
     float* y = result_strip(norm.y, offset + at, y_buffer.data());
     const float *scales = scale + at, *biases = bias + at;
@@ -117,26 +94,20 @@ RowSums gradient_sums(const LayerNormBackward& norm, std::int64_t row, const flo
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
     const float* dy = load_strip(norm.dy, offset + at, count, dy_buffer.data());
     const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
-    const float* scales = scale + at;
-    gradient += double(lane_sum(count, [=](std::int64_t i) { return dy[i] * scales[i]; }));
-    product += double(lane_sum(
-        count, [=](std::int64_t i) { return dy[i] * scales[i] * ((x[i] - mean) * inverse); }));
-    float *scale_sums = scale_sum + at, *bias_sums = bias_sum + at;
-#pragma GCC ivdep
-    for (std::int64_t j = 0; j < count; ++j) {
-      scale_sums[j] = std::fma(dy[j], (x[j] - mean) * inverse, scale_sums[j]);
-      bias_sums[j] += dy[j];
-    }
+    const NormalStrip strip{dy, x, scale + at, mean, inverse, scale_sum + at, bias_sum + at};
+    const NormalSums sums = row_math().normal_gradient(strip, count);
+    gradient += double(sums.gradient);
+    product += double(sums.product);
   });
   return {float(gradient / double(columns)), float(product / double(columns))};
 }
 
 void backward_row(const LayerNormBackward& norm, std::int64_t row, const float* scale,
-                  const RowSums& sums) {
+                  RowSums sums) {
   alignas(64) Strip dy_buffer, x_buffer, dx_buffer;
   const std::int64_t columns = norm.layout.columns, offset = row * columns;
   const float mean = norm.mean[row], inverse = norm.inverse_std[row];
-  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+  for_strips(columns, [&, mean, inverse, sums](std::int64_t at, std::int64_t count) {
     const float* dy = load_strip(norm.dy, offset + at, count, dy_buffer.data());
     const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
     float* dx = result_strip(norm.dx, offset + at, dx_buffer.data());

@@ -5,10 +5,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "base/parallel.h"
-#include "kernels/cpu/vector_math.h"
+#include "kernels/cpu/row_math.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/tensor.h"
 
@@ -17,36 +18,33 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// take() joins an element to an accumulator, join() two accumulators. `shift` belongs to the
-// element's output and is used by ExponentialSum alone.
+// take() joins an element to an accumulator, join() two accumulators.
 struct Sum {
   static constexpr double start = 0;
-  static double take(double a, float x, float) { return a + double(x); }
+  static double take(double a, float x) { return a + double(x); }
   static double join(double a, double b) { return a + b; }
 };
 struct AbsoluteSum : Sum {
-  static double take(double a, float x, float) { return a + double(std::fabs(x)); }
+  static double take(double a, float x) { return a + double(std::fabs(x)); }
 };
 struct SquareSum : Sum {
-  static double take(double a, float x, float) { return std::fma(double(x), double(x), a); }
+  static double take(double a, float x) { return std::fma(double(x), double(x), a); }
 };
-struct ExponentialSum : Sum {
-  static double take(double a, float x, float shift) { return a + double(exp_f32(x - shift)); }
-};
+struct ExponentialSum : Sum {};  // of exp(x - shift); has loops of its own
 struct Product {
   static constexpr double start = 1;
-  static double take(double a, float x, float) { return a * double(x); }
+  static double take(double a, float x) { return a * double(x); }
   static double join(double a, double b) { return a * b; }
 };
 struct Maximum {
   static constexpr double start = -infinity;
   static double join(double a, double b) { return (b > a) | (b != b) ? b : a; }
-  static double take(double a, float x, float) { return join(a, double(x)); }
+  static double take(double a, float x) { return join(a, double(x)); }
 };
 struct Minimum {
   static constexpr double start = infinity;
   static double join(double a, double b) { return (b < a) | (b != b) ? b : a; }
-  static double take(double a, float x, float) { return join(a, double(x)); }
+  static double take(double a, float x) { return join(a, double(x)); }
 };
 
 using Columns = std::array<double, strip_length>;
@@ -55,21 +53,26 @@ using Shifts = std::array<float, strip_length>;
 constexpr std::size_t lanes = 16;
 
 template <class Op>
-void take_row(const float* x, std::int64_t count, float shift, double* column) {
+void take_row(const float* x, std::int64_t count, const float* shift, double* column) {
+  if constexpr (std::is_same_v<Op, ExponentialSum>) {
+    column[0] += double(row_math().exponential_sum(x, *shift, count));
+    return;
+  }
   std::array<double, lanes> sum;
   std::copy_n(column, lanes, sum.begin());
   std::int64_t i = 0;
   for (; i + std::int64_t(lanes) <= count; i += std::int64_t(lanes))
-    for (std::size_t l = 0; l < lanes; ++l)
-      sum[l] = Op::take(sum[l], x[i + std::int64_t(l)], shift);
-  for (std::size_t l = 0; i < count; ++i, ++l) sum[l] = Op::take(sum[l], x[i], shift);
+    for (std::size_t l = 0; l < lanes; ++l) sum[l] = Op::take(sum[l], x[i + std::int64_t(l)]);
+  for (std::size_t l = 0; i < count; ++i, ++l) sum[l] = Op::take(sum[l], x[i]);
   std::copy_n(sum.begin(), lanes, column);
 }
 
 template <class Op>
 void take_columns(const float* x, std::int64_t count, const float* shift, double* column) {
+  if constexpr (std::is_same_v<Op, ExponentialSum>)
+    return row_math().add_exponentials(x, shift, count, column);
 #pragma GCC ivdep
-  for (std::int64_t j = 0; j < count; ++j) column[j] = Op::take(column[j], x[j], shift[j]);
+  for (std::int64_t j = 0; j < count; ++j) column[j] = Op::take(column[j], x[j]);
 }
 
 struct Job {
@@ -85,24 +88,28 @@ void reduce_chunk(const Job& job, const ReduceGrid::Tile& tile, std::int64_t chu
   alignas(64) Shifts shift, buffer;
   const std::int64_t columns =
       grid.is_row_wise() ? grid.columns() : std::min(grid.columns(), tile.run);
-  for (std::int64_t j = 0; j < columns; ++j) {
-    column[std::size_t(j)] = Op::start;
-    shift[std::size_t(j)] =
-        job.shifts ? float(job.shifts[tile.index + grid.output_of(j, tile)]) : 0.0F;
-  }
+  std::fill_n(column.data(), columns, Op::start);
+  for (std::int64_t j = 0; job.shifts && j < columns; ++j)
+    shift[std::size_t(j)] = float(job.shifts[tile.index + grid.output_of(j, tile)]);
   const std::int64_t begin = chunk * grid.rows_per_chunk();
   const std::int64_t end = std::min(begin + grid.rows_per_chunk(), grid.rows());
   for (std::int64_t row = begin; row < end; ++row) {
     const auto [offset, count] = grid.strip(tile, row);
     const float* x = load_strip(job.x, offset, count, buffer.data());
     if (grid.is_row_wise())
-      take_row<Op>(x, count, shift[0], column.data());
+      take_row<Op>(x, count, shift.data(), column.data());
     else
       take_columns<Op>(x, count, shift.data(), column.data());
   }
+  if (grid.is_row_wise()) {
+    for (std::size_t half = lanes / 2; half > 0; half /= 2)
+      for (std::size_t l = 0; l < half; ++l) column[l] = Op::join(column[l], column[l + half]);
+    *out = column[0];
+    return;
+  }
   std::fill_n(out, tile.outputs, Op::start);
   for (std::int64_t j = 0; j < columns; ++j) {
-    double& output = out[grid.output_of(j, tile)];
+    double& output = out[tile.outputs == 1 ? 0 : grid.output_of(j, tile)];
     output = Op::join(output, column[std::size_t(j)]);
   }
 }

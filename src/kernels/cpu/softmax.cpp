@@ -2,7 +2,6 @@
 #include "kernels/cpu/softmax.h"
 
 #include "kernels/cpu/softmax_rows.h"
-#include "kernels/cpu/vector_math.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -60,16 +59,15 @@ void softmax_tile(SoftmaxKind kind, const AxisLayout& layout, const AxisTile& ti
         result[e] = value[e] - largest[j] - log_sum[j];
       });
     else
-      for_elements(piece, [=](std::int64_t e, std::int64_t j) {
-        result[e] = exp_f32(value[e] - largest[j]) * reciprocal[j];
-      });
+      exponentials(piece, value, largest, reciprocal, result);
     store_strip(y, piece.offset, piece.count(), result);
   });
 }
 
 void backward_tile(SoftmaxKind kind, const Backward& backward, const AxisTile& tile) {
   const auto& [layout, y, dy, dx] = backward;
-  alignas(64) Strip sums, y_buffer, dy_buffer, dx_buffer;
+  alignas(64) Strip sums, share, y_buffer, dy_buffer, dx_buffer;
+  alignas(64) constexpr static Strip zeros{};
   const bool is_log = kind == SoftmaxKind::log_softmax;
   if (is_log)
     column_sums(backward, tile, sums.data(), [](float, float gradient) { return gradient; });
@@ -81,14 +79,16 @@ void backward_tile(SoftmaxKind kind, const Backward& backward, const AxisTile& t
     const float* y_value = load_strip(y, piece.offset, piece.count(), y_buffer.data());
     const float* dy_value = load_strip(dy, piece.offset, piece.count(), dy_buffer.data());
     float* result = result_strip(dx, piece.offset, dx_buffer.data());
-    if (is_log)
-      for_elements(piece, [=](std::int64_t e, std::int64_t j) {
-        result[e] = dy_value[e] - exp_f32(y_value[e]) * sum[j];
+    if (is_log) {
+      exponentials(piece, y_value, zeros.data(), sum, share.data());
+      for_elements(piece, [=, part = share.data()](std::int64_t e, std::int64_t) {
+        result[e] = dy_value[e] - part[e];
       });
-    else
+    } else {
       for_elements(piece, [=](std::int64_t e, std::int64_t j) {
         result[e] = y_value[e] * (dy_value[e] - sum[j]);
       });
+    }
     store_strip(dx, piece.offset, piece.count(), result);
   });
 }

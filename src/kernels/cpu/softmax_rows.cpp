@@ -4,39 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/vector_math.h"
+#include "kernels/cpu/row_math.h"
 
 namespace narrowgauge::cpu {
-namespace {
-
-constexpr std::size_t lanes = 16;
-
-// Joins the values of one column to its largest; NaN is left to the sum.
-void join_largest(const float* x, std::int64_t count, float& largest) {
-  std::array<float, lanes> most;
-  most.fill(largest);
-  std::int64_t i = 0;
-  for (; i + std::int64_t(lanes) <= count; i += std::int64_t(lanes))
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const float value = x[i + std::int64_t(l)];
-      most[l] = value > most[l] ? value : most[l];
-    }
-  for (std::size_t l = 0; i < count; ++i, ++l) most[l] = x[i] > most[l] ? x[i] : most[l];
-  for (const float value : most) largest = value > largest ? value : largest;
-}
-
-double exponential_sum(const float* x, std::int64_t count, float largest) {
-  std::array<float, lanes> sum{};
-  std::int64_t i = 0;
-  for (; i + std::int64_t(lanes) <= count; i += std::int64_t(lanes))
-    for (std::size_t l = 0; l < lanes; ++l) sum[l] += exp_f32(x[i + std::int64_t(l)] - largest);
-  for (std::size_t l = 0; i < count; ++i, ++l) sum[l] += exp_f32(x[i] - largest);
-  double total = 0;
-  for (const float part : sum) total += double(part);
-  return total;
-}
-
-}  // namespace
 
 void find_normalizers(const AxisLayout& layout, const AxisTile& tile, ConstArray x, Wanted wanted,
                       Normalizers& normalizers) {
@@ -47,20 +17,21 @@ void find_normalizers(const AxisLayout& layout, const AxisTile& tile, ConstArray
   std::fill_n(sum.data(), tile.width, 0.0);
   for_pieces(layout, tile, [&](const AxisPiece& piece) {
     const float* value = load_strip(x, piece.offset, piece.count(), buffer.data());
-    if (piece.width == 1) return join_largest(value, piece.rows, *largest);
-    for_elements(piece, [&](std::int64_t e, std::int64_t j) {
-      largest[j] = value[e] > largest[j] ? value[e] : largest[j];
-    });
+    if (piece.width == 1)
+      *largest = row_math().largest(value, piece.rows, *largest);
+    else
+      for_elements(piece, [=](std::int64_t e, std::int64_t j) {
+        largest[j] = value[e] > largest[j] ? value[e] : largest[j];
+      });
   });
   for_pieces(layout, tile, [&](const AxisPiece& piece) {
     const float* value = load_strip(x, piece.offset, piece.count(), buffer.data());
-    if (piece.width == 1) {
-      sum[0] += exponential_sum(value, piece.rows, *largest);
-      return;
-    }
-    for_elements(piece, [value, largest, total = sum.data()](std::int64_t e, std::int64_t j) {
-      total[j] += double(exp_f32(value[e] - largest[j]));
-    });
+    if (piece.width == 1)
+      sum[0] += double(row_math().exponential_sum(value, *largest, piece.rows));
+    else
+      for_rows(piece, [&](std::int64_t first) {
+        row_math().add_exponentials(value + first, largest, piece.width, sum.data());
+      });
   });
   for (std::size_t j = 0; j < std::size_t(tile.width); ++j) {
     if (wanted == Wanted::reciprocal)
@@ -68,6 +39,14 @@ void find_normalizers(const AxisLayout& layout, const AxisTile& tile, ConstArray
     else
       normalizers.log_sum[j] = float(std::log(sum[j]));
   }
+}
+
+void exponentials(const AxisPiece& piece, const float* x, const float* shift, const float* factor,
+                  float* y) {
+  if (piece.width == 1) return row_math().exponentials(x, *shift, *factor, piece.rows, y);
+  for_rows(piece, [&](std::int64_t first) {
+    row_math().column_exponentials(x + first, shift, factor, piece.width, y + first);
+  });
 }
 
 }  // namespace narrowgauge::cpu

@@ -49,6 +49,12 @@ void for_pieces(const AxisLayout& layout, const AxisTile& tile, const Body& body
                    tile.width});
 }
 
+// function(first) for the rows of a piece.
+template <class Function>
+void for_rows(const AxisPiece& piece, const Function& function) {
+  for (std::int64_t first = 0; first < piece.count(); first += piece.width) function(first);
+}
+
 // function(element, column) for the elements of a piece, in loops that become vector code.
 template <class Function>
 void for_elements(const AxisPiece& piece, const Function& function) {
@@ -57,9 +63,10 @@ void for_elements(const AxisPiece& piece, const Function& function) {
     for (std::int64_t e = 0; e < piece.rows; ++e) function(e, 0);
     return;
   }
-  for (std::int64_t first = 0; first < piece.count(); first += piece.width)
+  for_rows(piece, [&](std::int64_t first) {
 #pragma GCC ivdep
     for (std::int64_t j = 0; j < piece.width; ++j) function(first + j, j);
+  });
 }
 
 // softmax = exp(x - largest) / sum and log_softmax = x - largest - log_sum, per column of a tile.
@@ -69,5 +76,9 @@ struct Normalizers {
 enum class Wanted : std::uint8_t { reciprocal, log_sum };
 void find_normalizers(const AxisLayout& layout, const AxisTile& tile, ConstArray x, Wanted wanted,
                       Normalizers& normalizers);
+
+// y = exp(x - shift) * factor, with a shift and a factor for each column.
+void exponentials(const AxisPiece& piece, const float* x, const float* shift, const float* factor,
+                  float* y);
 
 }  // namespace narrowgauge::cpu

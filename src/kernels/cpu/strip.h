@@ -9,7 +9,10 @@
 
 namespace narrowgauge::cpu {
 
-inline constexpr std::int64_t strip_length = 512;  // elements: 2 KB in f32
+inline constexpr std::int64_t strip_length = 1024;  // elements: 4 KB in f32
+
+// Between strips that lie in L1 together: not a power of two, so that they fall on different sets.
+inline constexpr std::int64_t row_distance = strip_length + 16;
 
 // Elements in memory. `pitch`: elements between slices of the outermost axis, for the kernels that
 // take a ChannelLayout (0: dense); the others read dense arrays.

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops over one strip that have a version for each instruction set: moments, gradient sums and
+// exponentials. All versions give the same bits: sums over a strip go to 16 lanes, whatever the
+// width of a vector.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace narrowgauge::cpu {
+
+inline constexpr std::int64_t row_batch = 8;
+using RowBatch = std::array<const float*, 8>;
+
+struct StripMoments {
+  float mean, squares;  // squares: of the deviations from the mean, summed
+};
+
+// Running moments of columns, of values minus `shift`.
+struct MomentColumns {
+  const float* shift;
+  float *mean, *squares;
+};
+
+// Gradient of layer normalization; normal = (x - mean) * inverse_std.
+struct NormalStrip {
+  const float *dy, *x, *scale;
+  float mean, inverse_std;
+  float *scale_sum, *bias_sum;  // += dy * normal, += dy
+};
+struct NormalSums {
+  float gradient, product;  // of dy * scale, and of dy * scale * normal
+};
+
+struct RowMath {
+  // Joins rows to the moments of `count` columns, which had `before` rows.
+  void (*join_eight)(const RowBatch& rows, const MomentColumns& columns, std::int64_t count,
+                     std::int64_t before);
+  void (*join_one)(const float* row, const MomentColumns& columns, std::int64_t count,
+                   std::int64_t before);
+  StripMoments (*moments)(const float* x, float shift, std::int64_t count);  // of x - shift
+  NormalSums (*normal_gradient)(const NormalStrip& strip, std::int64_t count);
+  // Largest of `start` and the values; NaN may be passed over.
+  float (*largest)(const float* x, std::int64_t count, float start);
+  float (*exponential_sum)(const float* x, float shift, std::int64_t count);  // of exp(x - shift)
+  // sum[i] += exp(x[i] - shift[i])
+  void (*add_exponentials)(const float* x, const float* shift, std::int64_t count, double* sum);
+  // y[i] = exp(x[i] - shift) * factor, and the same with a shift and factor for each element.
+  void (*exponentials)(const float* x, float shift, float factor, std::int64_t count, float* y);
+  void (*column_exponentials)(const float* x, const float* shift, const float* factor,
+                              std::int64_t count, float* y);
+};
+
+const RowMath& row_math();  // the fastest that this CPU has, under the cap of isa()
+extern const RowMath baseline_row_math;
+namespace avx512 {
+extern const RowMath row_math;
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of floats for loops that the compiler does not turn into vector code by itself. Float8 is
+// AVX2; simd_avx512.h has a Float16 with the same members.
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace narrowgauge::cpu {
+
+struct Float8 {
+  static constexpr std::int64_t lanes = 8;
+  __m256 value;
+
+  static Float8 set(float x) { return {_mm256_set1_ps(x)}; }
+  static Float8 load(const float* from) { return {_mm256_loadu_ps(from)}; }
+  void store(float* to) const { _mm256_storeu_ps(to, value); }
+  // The first `count` lanes, the others 0.
+  Float8 keep_first(std::int64_t count) const {
+    return {_mm256_and_ps(value, _mm256_castsi256_ps(first(count)))};
+  }
+  // The first `count` lanes from memory, the others `fill`; count may be outside [0, lanes].
+  static Float8 load_first(const float* from, std::int64_t count, float fill) {
+    const __m256i mask = first(count);
+    return {_mm256_blendv_ps(_mm256_set1_ps(fill), _mm256_maskload_ps(from, mask),
+                             _mm256_castsi256_ps(mask))};
+  }
+  void store_first(float* to, std::int64_t count) const {
+    _mm256_maskstore_ps(to, first(count), value);
+  }
+
+  friend Float8 operator+(Float8 a, Float8 b) { return {_mm256_add_ps(a.value, b.value)}; }
+  friend Float8 operator-(Float8 a, Float8 b) { return {_mm256_sub_ps(a.value, b.value)}; }
+  friend Float8 operator*(Float8 a, Float8 b) { return {_mm256_mul_ps(a.value, b.value)}; }
+  friend Float8 fma(Float8 a, Float8 b, Float8 c) {
+    return {_mm256_fmadd_ps(a.value, b.value, c.value)};
+  }
+  // b where either is NaN, as the instruction has it.
+  friend Float8 max(Float8 a, Float8 b) { return {_mm256_max_ps(a.value, b.value)}; }
+  friend Float8 min(Float8 a, Float8 b) { return {_mm256_min_ps(a.value, b.value)}; }
+
+  // x * 2^n, where the low bits of `shifted` hold n as those of 1.5 * 2^23 + n do. In two factors,
+  // since n reaches from -150 to 128.
+  static Float8 scale(Float8 x, Float8 shifted) {
+    const __m256i n =
+        _mm256_sub_epi32(_mm256_castps_si256(shifted.value), _mm256_set1_epi32(0x4B400000));
+    const __m256i half = _mm256_srai_epi32(n, 1);
+    return x * power(half) * power(_mm256_sub_epi32(n, half));
+  }
+  static void add_to(double* sum, Float8 x) {
+    _mm256_storeu_pd(
+        sum, _mm256_add_pd(_mm256_loadu_pd(sum), _mm256_cvtps_pd(_mm256_castps256_ps128(x.value))));
+    _mm256_storeu_pd(sum + 4, _mm256_add_pd(_mm256_loadu_pd(sum + 4),
+                                            _mm256_cvtps_pd(_mm256_extractf128_ps(x.value, 1))));
+  }
+
+ private:
+  static __m256i first(std::int64_t count) {
+    const auto most = static_cast<int>(std::clamp<std::int64_t>(count, 0, lanes));
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(most), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  static Float8 power(__m256i exponent) {
+    return {_mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_add_epi32(exponent, _mm256_set1_epi32(127)), 23))};
+  }
+};
+
+}  // namespace narrowgauge::cpu

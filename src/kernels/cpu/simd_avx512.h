@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Float16: the vector of simd.h in AVX-512. Only for *.avx512.cpp.
+#pragma once
+
+#ifdef __AVX512F__
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace narrowgauge::cpu::avx512 {
+
+struct Float16 {
+  static constexpr std::int64_t lanes = 16;
+  __m512 value;
+
+  static Float16 set(float x) { return {_mm512_set1_ps(x)}; }
+  static Float16 load(const float* from) { return {_mm512_loadu_ps(from)}; }
+  void store(float* to) const { _mm512_storeu_ps(to, value); }
+  Float16 keep_first(std::int64_t count) const {
+    return {_mm512_maskz_mov_ps(first(count), value)};
+  }
+  static Float16 load_first(const float* from, std::int64_t count, float fill) {
+    return {_mm512_mask_loadu_ps(_mm512_set1_ps(fill), first(count), from)};
+  }
+  void store_first(float* to, std::int64_t count) const {
+    _mm512_mask_storeu_ps(to, first(count), value);
+  }
+
+  friend Float16 operator+(Float16 a, Float16 b) { return {_mm512_add_ps(a.value, b.value)}; }
+  friend Float16 operator-(Float16 a, Float16 b) { return {_mm512_sub_ps(a.value, b.value)}; }
+  friend Float16 operator*(Float16 a, Float16 b) { return {_mm512_mul_ps(a.value, b.value)}; }
+  friend Float16 fma(Float16 a, Float16 b, Float16 c) {
+    return {_mm512_fmadd_ps(a.value, b.value, c.value)};
+  }
+  friend Float16 max(Float16 a, Float16 b) { return {_mm512_maskz_max_ps(all, a.value, b.value)}; }
+  friend Float16 min(Float16 a, Float16 b) { return {_mm512_maskz_min_ps(all, a.value, b.value)}; }
+
+  static Float16 scale(Float16 x, Float16 shifted) {
+    const __m512i n =
+        _mm512_sub_epi32(_mm512_castps_si512(shifted.value), _mm512_set1_epi32(0x4B400000));
+    const __m512i half = _mm512_maskz_srai_epi32(all, n, 1);
+    return x * power(half) * power(_mm512_sub_epi32(n, half));
+  }
+  static void add_to(double* sum, Float16 x) {
+    const __m256 low = _mm512_castps512_ps256(x.value);
+    const __m256 high = _mm512_maskz_extractf32x8_ps(0xff, x.value, 1);
+    _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_loadu_pd(sum), _mm512_maskz_cvtps_pd(0xff, low)));
+    _mm512_storeu_pd(sum + 8,
+                     _mm512_add_pd(_mm512_loadu_pd(sum + 8), _mm512_maskz_cvtps_pd(0xff, high)));
+  }
+
+ private:
+  // GCC 12 takes the unmasked forms for reads of an uninitialized value.
+  static constexpr __mmask16 all = 0xffff;
+  static __mmask16 first(std::int64_t count) {
+    if (count <= 0) return 0;
+    return count >= lanes ? all : static_cast<__mmask16>((1U << count) - 1);
+  }
+  static Float16 power(__m512i exponent) {
+    return {_mm512_castsi512_ps(
+        _mm512_maskz_slli_epi32(all, _mm512_add_epi32(exponent, _mm512_set1_epi32(127)), 23))};
+  }
+};
+
+}  // namespace narrowgauge::cpu::avx512
+
+#endif
