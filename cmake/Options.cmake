@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 
 option(NARROWGAUGE_TESTS "build the tests" ON)
-option(NARROWGAUGE_BENCH "build the benchmarks where Google Benchmark is installed" ON)
+option(NARROWGAUGE_BENCH "target benchmarks" ON)
 option(NARROWGAUGE_PLAIN_THREADS "std::thread instead of OpenMP, for the thread sanitizer" OFF)
 set(NARROWGAUGE_SANITIZE "" CACHE STRING "sanitizer: address, undefined or thread")
 

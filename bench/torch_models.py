@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The networks of src/models/models.cpp in PyTorch, their parts under the same names, and a trainer
+with the update rule of bench/train_step.cpp. Sizes come from the weights."""
+
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+def conv(weights, name, stride=1):
+    out_channels, in_channels, kernel, _ = weights[f"{name}.weight"].shape
+    return nn.Conv2d(
+        in_channels,
+        out_channels,
+        kernel,
+        stride,
+        padding=(kernel - 1) // 2,
+        bias=f"{name}.bias" in weights,
+    )
+
+
+def linear(weights, name):
+    units, features = weights[f"{name}.weight"].shape
+    return nn.Linear(features, units)
+
+
+def norm(weights, name):
+    return nn.BatchNorm2d(weights[f"{name}.weight"].shape[0], eps=1e-5)
+
+
+class ResidualBlock(nn.Module):
+    def __init__(self, weights, name):
+        super().__init__()
+        strided = f"{name}.shortcut.weight" in weights
+        self.conv1 = conv(weights, f"{name}.conv1", stride=2 if strided else 1)
+        self.bn1 = norm(weights, f"{name}.bn1")
+        self.conv2 = conv(weights, f"{name}.conv2")
+        self.bn2 = norm(weights, f"{name}.bn2")
+        if strided:
+            self.shortcut = conv(weights, f"{name}.shortcut", stride=2)
+            self.shortcut_bn = norm(weights, f"{name}.shortcut_bn")
+
+    def forward(self, x):
+        y = functional.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = self.bn2(self.conv2(y))
+        if hasattr(self, "shortcut"):
+            x = self.shortcut_bn(self.shortcut(x))
+        y += x
+        return functional.relu(y, inplace=True)
+
+
+class ResNet20(nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        self.conv = conv(weights, "conv")
+        self.bn = norm(weights, "bn")
+        for stage in ("stage1", "stage2", "stage3"):
+            blocks = nn.Sequential()
+            for block in ("block1", "block2", "block3"):
+                blocks.add_module(block, ResidualBlock(weights, f"{stage}.{block}"))
+            self.add_module(stage, blocks)
+        self.logits = linear(weights, "logits")
+
+    def forward(self, x):
+        x = functional.relu(self.bn(self.conv(x)), inplace=True)
+        x = self.stage3(self.stage2(self.stage1(x)))
+        return self.logits(x.mean((2, 3)))
+
+
+class LeNet(nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        self.conv1 = conv(weights, "conv1")
+        self.conv2 = conv(weights, "conv2")
+        self.hidden = linear(weights, "hidden")
+        self.logits = linear(weights, "logits")
+
+    def forward(self, x):
+        x = functional.max_pool2d(functional.relu(self.conv1(x), inplace=True), 2)
+        x = functional.max_pool2d(functional.relu(self.conv2(x), inplace=True), 2)
+        x = functional.relu(self.hidden(x.flatten(1)), inplace=True)
+        return self.logits(x)
+
+
+class Mlp(nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        self.hidden1 = linear(weights, "hidden1")
+        self.hidden2 = linear(weights, "hidden2")
+        self.logits = linear(weights, "logits")
+
+    def forward(self, x):
+        x = functional.relu(self.hidden1(x.flatten(1)), inplace=True)
+        x = functional.relu(self.hidden2(x), inplace=True)
+        return self.logits(x)
+
+
+MODELS = {"resnet20": ResNet20, "lenet": LeNet, "mlp": Mlp}
+
+
+def load(model, weights):
+    """All of the weights and nothing else; torch's own counters of batches may be missing."""
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    missing = [name for name in missing if not name.endswith("num_batches_tracked")]
+    if missing or unexpected:
+        raise SystemExit(f"against_torch: networks differ: no {missing}, not used {unexpected}")
+
+
+class TorchTrainer:
+    """Steps as torch's users write them, with its fused update, in one memory layout."""
+
+    def __init__(self, options, weights, batch, layout):
+        memory_format = {
+            "contiguous": torch.contiguous_format,
+            "channels_last": torch.channels_last,
+        }[layout]
+        self.model = MODELS[options.model](weights)
+        load(self.model, weights)
+        self.model.train().to(memory_format=memory_format)
+        self.images = batch["images"].contiguous(memory_format=memory_format)
+        self.labels = batch["labels"]
+        self.optimizer = torch.optim.SGD(
+            self.model.parameters(), lr=0.1, momentum=0.9, fused=True
+        )
+        self.narrow = options.amp == "bf16"
+
+    def one_step(self):
+        self.optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.narrow):
+            loss = functional.cross_entropy(self.model(self.images), self.labels)
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def step(self, count):
+        milliseconds, losses = [], []
+        for _ in range(count):
+            start = time.perf_counter()
+            losses.append(self.one_step())
+            milliseconds.append((time.perf_counter() - start) * 1e3)
+        return milliseconds, losses
