@@ -17,11 +17,7 @@
 
 namespace narrowgauge {
 
-// Makes the network's inputs and layers, and returns the prediction.
-using BuildNetwork = std::function<Value(Network&)>;
-
-// Adds up over a Model and its Trainer; not for use from two threads at once. Two models may be
-// used in two threads.
+// A Model and its Trainers belong to one thread at a time; two models may be used in two threads.
 class NG_API Model {
  public:
   explicit Model(std::string name, BuildNetwork build, std::uint64_t seed = 1);
@@ -52,13 +48,6 @@ class NG_API Model {
  private:
   std::unique_ptr<Implementation> implementation_;
 };
-
-// Built-in networks: "mlp", "lenet", "resnet20". Throws ModelError for other names.
-struct NG_API ImageShape {
-  std::int64_t channels = 1, height = 28, width = 28;
-};
-NG_API std::vector<std::string> model_names();
-NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes);
 
 enum class StepOutcome : std::uint8_t {
   applied,

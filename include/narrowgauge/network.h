@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "narrowgauge/graph.h"
 
@@ -81,6 +82,17 @@ class NG_API Network {
   Mode mode_;
   std::string prefix_;
 };
+
+// Makes the network's inputs and layers, and returns the prediction.
+using BuildNetwork = std::function<Value(Network&)>;
+
+struct NG_API ImageShape {
+  std::int64_t channels = 1, height = 28, width = 28;
+};
+// Built-in networks for images. Throws ModelError for a name that model_names() does not have and
+// for images smaller than 8x8.
+NG_API std::vector<std::string> model_names();
+NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes);
 
 // A loss takes the prediction, makes the input "labels" it needs, and returns a scalar f32.
 using Loss = std::function<Value(Network& network, Value prediction)>;

@@ -48,8 +48,10 @@ std::string unknown_text(const CLI::App& app, const std::string& word) {
   return concat("unknown flag ", flag, suggestion(flag, flag_names(app)));
 }
 
+// "Sentence" becomes "sentence"; --flags and names in capitals stay.
 std::string lower_first(std::string text) {
-  if (!text.empty() && !text.starts_with("--")) text[0] = static_cast<char>(std::tolower(text[0]));
+  const bool sentence = text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]));
+  if (sentence) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text.substr(0, text.find('\n'));
 }
 

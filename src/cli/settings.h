@@ -33,8 +33,8 @@ struct Settings {
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 0, clip = 0;
   bool nesterov = false;
   std::string schedule = "cosine";
-  std::int64_t warmup = 0;  // steps
-  std::string loss_scale;   // "": dynamic for f16, off otherwise
+  std::int64_t warmup = -1;  // steps; -1: what suits network and length
+  std::string loss_scale;    // "": dynamic for f16, off otherwise
   std::int64_t seed = 1;
   int threads = 0;  // 0: all
   bool deterministic = false;

@@ -30,20 +30,11 @@ constexpr const char* examples = R"(examples:
 
 void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--model,-m", "M", "network: mlp, lenet or resnet20"}, flags.model);
-  add_text(app,
-           {"--data,-d", "D",
-            "glyphs (drawn by the program; the default), or a folder of "
-            "IDX files such as Fashion-MNIST's, plain or gzipped"},
+  add_text(app, {"--data,-d", "D", "glyphs (default; drawn here), or a folder of IDX files"},
            flags.data);
-  add_word(app,
-           {"--amp", "A",
-            "mixed precision: off, f16 or bf16; else "
-            "NARROWGAUGE_AUTO_MIXED_PRECISION decides"},
-           flags.amp, amp_words);
-  add_texts(app,
-            {"--override", "X",
-             "a format by name, \"conv1=f32\", or a class, \"Gemm=deny\"; "
-             "may be repeated"},
+  add_word(app, {"--amp", "A", "off, f16 or bf16 ($NARROWGAUGE_AUTO_MIXED_PRECISION)"}, flags.amp,
+           amp_words);
+  add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags.overrides);
   add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.plan);
   add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
@@ -51,9 +42,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_word_list(app, {"--compare", "A,B,..", "train in each of these formats and compare"},
                 flags.compare, amp_words);
   add_real(app,
-           {"--tolerance", "POINTS",
-            "with --compare: fail with exit code 7 if accuracies "
-            "differ by more"},
+           {"--tolerance", "POINTS", "with --compare: exit code 7 if accuracies differ by more"},
            flags.tolerance);
   add_text(app, {"--device", "DEV", "where to run: cpu"}, flags.device);
 }
@@ -67,16 +56,13 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
            flags.learning_rate);
   add_word(app, {"--schedule", "S", "of the learning rate: constant, step or cosine (default)"},
            flags.schedule, {"constant", "step", "cosine"});
-  add_whole(app, {"--warmup", "N", "steps in which the rate grows from 0 (0; resnet20: 200)"},
+  add_whole(app, {"--warmup", "N", "steps of growing from 0 (0; resnet20: 200 or a tenth)"},
             flags.warmup, 0);
   add_real(app, {"--momentum", "X", "of sgd (0.9)"}, flags.momentum);
   add_switch(app, {"--nesterov", "", "Nesterov's momentum"}, flags.nesterov);
   add_real(app, {"--weight-decay", "X", "(0; resnet20: 1e-4; adamw: 0.01)"}, flags.weight_decay);
   add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
-  add_text(app,
-           {"--loss-scale", "S",
-            "dynamic (default with f16), off (default otherwise), or "
-            "a number that stays"},
+  add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);
   add_whole(app, {"--seed", "N", "of weights and order of samples (1)"}, flags.seed, 0);
   add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags.threads, 0);
@@ -86,10 +72,7 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
 
 void add_file_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--output", "DIR", "folder for weights, state, plan and settings"}, flags.output);
-  add_text(app,
-           {"--resume", "DIR",
-            "go on with the run in this folder, and save there unless "
-            "--output names another"},
+  add_text(app, {"--resume", "DIR", "go on with this run, and save there or in --output"},
            flags.resume);
   add_text(app, {"--weights", "FILE", "start from these weights (safetensors)"}, flags.weights);
   add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/models.h"
+#include "narrowgauge/network.h"
 
 namespace narrowgauge {
 
@@ -21,8 +21,6 @@ Value residual_block(Network& net, Value x, std::int64_t channels, std::int64_t 
   return net.relu(net.add(y, x));
 }
 
-}  // namespace
-
 BuildNetwork mlp(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
     Value x = net.flatten(images(net, image));
@@ -32,6 +30,7 @@ BuildNetwork mlp(ImageShape image, std::int64_t classes) {
   };
 }
 
+// LeCun, Bottou, Bengio, Haffner 1998, with max pooling and Relu as is usual today.
 BuildNetwork lenet(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
     Value x = images(net, image);
@@ -42,6 +41,7 @@ BuildNetwork lenet(ImageShape image, std::int64_t classes) {
   };
 }
 
+// He, Zhang, Ren, Sun 2016, section 4.2: three stages of three blocks, 16 to 64 channels.
 BuildNetwork resnet20(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
     Value x = net.conv(images(net, image), 16, {.bias = false}, "conv");
@@ -56,15 +56,29 @@ BuildNetwork resnet20(ImageShape image, std::int64_t classes) {
   };
 }
 
-std::vector<std::string> model_names() { return {"mlp", "lenet", "resnet20"}; }
+struct BuiltIn {
+  std::string_view name;
+  BuildNetwork (*build)(ImageShape, std::int64_t classes);
+};
+constexpr BuiltIn built_in[] = {{"mlp", mlp}, {"lenet", lenet}, {"resnet20", resnet20}};
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const BuiltIn& model : built_in) names.emplace_back(model.name);
+  return names;
+}
 
 BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes) {
   require<ModelError>(image.height >= 8 && image.width >= 8, "model: images of ", image.height, 'x',
                       image.width, " are too small, 8x8 is the least");
-  if (name == "mlp") return mlp(image, classes);
-  if (name == "lenet") return lenet(image, classes);
-  if (name == "resnet20") return resnet20(image, classes);
-  throw ModelError(concat("model: unknown name '", name, "', expected mlp, lenet or resnet20"));
+  std::string names;
+  for (const BuiltIn& model : built_in) {
+    if (model.name == name) return model.build(image, classes);
+    names += concat(names.empty() ? "" : ", ", model.name);
+  }
+  throw ModelError(concat("model: unknown name '", name, "', expected one of ", names));
 }
 
 }  // namespace narrowgauge

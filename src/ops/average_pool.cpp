@@ -29,16 +29,16 @@ Values AveragePool::gradient(Gradient& g) const {
 }
 
 Values AveragePoolGradient::gradient(Gradient& g) const {
-  const AveragePool op{auto_pad,  ceil_mode,    count_include_pad,
-                       dilations, kernel_shape, pads, strides};
+  const AveragePool op{auto_pad, ceil_mode, count_include_pad, dilations, kernel_shape,
+                       pads,     strides};
   return {g.add(op, {g.output_gradient()})};
 }
 
 namespace {
 
 Shape global_shape(std::string_view op, const Shape& x) {
-  require(x.size() >= 3 && x.size() <= 5, op,
-          ": expected x with one to three spatial axes, got ", x);
+  require(x.size() >= 3 && x.size() <= 5, op, ": expected x with one to three spatial axes, got ",
+          x);
   Shape y(x.size(), 1);
   y[0] = x[0];
   y[1] = x[1];
@@ -101,8 +101,7 @@ Offer offer_pool(const Request& request) {
   std::string reason = pool_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand &in = request.inputs[0], &out = request.outputs[0];
-  const Averaging how =
-      averaging(request.as<Op>(), spatial_part(backward ? out.dims : in.dims));
+  const Averaging how = averaging(request.as<Op>(), spatial_part(backward ? out.dims : in.dims));
   const Window& w = how.window;
   const cpu::PoolWindow window{w.kernel, w.strides, w.dilations, w.pads_begin, w.pads_end};
   const auto count = how.with_pads ? cpu::PoolCount::with_pads : cpu::PoolCount::without_pads;
@@ -183,10 +182,14 @@ std::span<const Kernel> GlobalAveragePoolGradient::kernels() {
 std::vector<Sample<AveragePool>> AveragePool::samples() {
   return {
       {{.kernel_shape = {2, 2}, .strides = {2, 2}}, {sample("f32[2,3,4,6]")}},
-      {{.kernel_shape = {3, 2}, .pads = {1, 0, 1, 1}, .strides = {2, 1}}, {sample("f32[2,17,5,4]")}},
+      {{.kernel_shape = {3, 2}, .pads = {1, 0, 1, 1}, .strides = {2, 1}},
+       {sample("f32[2,17,5,4]")}},
       {{.count_include_pad = 1, .kernel_shape = {3, 2}, .pads = {1, 0, 1, 1}, .strides = {2, 1}},
        {sample("f32[2,5,5,4]")}},
-      {{.ceil_mode = 1, .count_include_pad = 1, .kernel_shape = {3, 3}, .pads = {1, 1, 1, 1},
+      {{.ceil_mode = 1,
+        .count_include_pad = 1,
+        .kernel_shape = {3, 3},
+        .pads = {1, 1, 1, 1},
         .strides = {2, 2}},
        {sample("f32[1,2,6,4]")}},
       {{.ceil_mode = 1, .kernel_shape = {3, 3}, .strides = {2, 2}}, {sample("f32[1,2,6,4]")}},
@@ -199,7 +202,10 @@ std::vector<Sample<AveragePoolGradient>> AveragePoolGradient::samples() {
   return {
       {{.kernel_shape = {2, 2}, .strides = {2, 2}, .shape = {2, 3, 5, 6}},
        {sample("f32[2,3,2,3]")}},
-      {{.count_include_pad = 1, .kernel_shape = {3, 2}, .pads = {1, 0, 1, 1}, .strides = {2, 1},
+      {{.count_include_pad = 1,
+        .kernel_shape = {3, 2},
+        .pads = {1, 0, 1, 1},
+        .strides = {2, 1},
         .shape = {2, 17, 5, 4}},
        {sample("f32[2,17,3,4]")}},
       {{.ceil_mode = 1, .kernel_shape = {3, 3}, .strides = {2, 2}, .shape = {1, 2, 6, 4}},
@@ -208,12 +214,14 @@ std::vector<Sample<AveragePoolGradient>> AveragePoolGradient::samples() {
 }
 
 std::vector<Sample<GlobalAveragePool>> GlobalAveragePool::samples() {
-  return {{{}, {sample("f32[2,17,3,4]")}}, {{}, {sample("f32[2,3,9]")}},
+  return {{{}, {sample("f32[2,17,3,4]")}},
+          {{}, {sample("f32[2,3,9]")}},
           {{}, {sample("f32[1,2,2,3,2]")}}};
 }
 
 std::vector<Sample<GlobalAveragePoolGradient>> GlobalAveragePoolGradient::samples() {
-  return {{{Shape{2, 17, 3, 4}}, {sample("f32[2,17,1,1]")}}, {{Shape{2, 3, 9}}, {sample("f32[2,3,1]")}}};
+  return {{{Shape{2, 17, 3, 4}}, {sample("f32[2,17,1,1]")}},
+          {{Shape{2, 3, 9}}, {sample("f32[2,3,1]")}}};
 }
 
 }  // namespace narrowgauge

@@ -17,8 +17,8 @@ DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : 
 void require_vectors(const Inference& in, int first, int last) {
   const Shape expected{in.shape(0)[1]};
   for (int i = first; i <= last; ++i)
-    require(in.shape(i) == expected, in.op_name(), ": expected one value for each of ",
-            expected[0], " channels as input ", i, ", got ", in.type(i));
+    require(in.shape(i) == expected, in.op_name(), ": expected one value for each of ", expected[0],
+            " channels as input ", i, ", got ", in.type(i));
 }
 
 }  // namespace
@@ -92,7 +92,8 @@ Values BatchNormalization::decompose(Rewriting& r) const {
   const DType dtype = r.type(r.input(0)).dtype, running = r.type(r.input(3)).dtype;
   const Channels channels(r, r.input(0), statistics_dtype(dtype));
   const Expression x = channels.wide(r.input(0));
-  const Expression given_mean = channels.wide(r.input(3)), given_variance = channels.wide(r.input(4));
+  const Expression given_mean = channels.wide(r.input(3)),
+                   given_variance = channels.wide(r.input(4));
   const Expression mean = training_mode ? channels.mean(x) : given_mean;
   const Expression centred = x - channels.column(mean);
   const Expression variance = training_mode ? channels.mean(centred * centred) : given_variance;
@@ -115,10 +116,9 @@ Values BatchNormalizationGradient::decompose(Rewriting& r) const {
   const Expression normal = (x - channels.column(r.input(3))) * inverse_std;
   const Expression product = dy * normal;
   const Expression factor = channels.column(r.input(2)) * inverse_std;
-  const Expression through =
-      training ? dy - channels.column(channels.mean(dy)) -
-                     normal * channels.column(channels.mean(product))
-               : dy;
+  const Expression through = training ? dy - channels.column(channels.mean(dy)) -
+                                            normal * channels.column(channels.mean(product))
+                                      : dy;
   return {channels.cast(factor * through, dtype), channels.cast(channels.sum(product), vectors),
           channels.cast(channels.sum(dy), vectors)};
 }
@@ -153,9 +153,9 @@ Values gradient_of_inference(Gradient& g, const BatchNormalization& op) {
   const DType dtype = statistics_dtype(g.type(g.input(0)).dtype);
   const Channels channels(g, g.input(0), dtype);
   const Expression inverse_std = 1 / sqrt(channels.wide(g.input(4)) + op.epsilon);
-  const Value first = g.add(BatchNormalizationGradient{.training = false},
-                            {g.output_gradient(), g.input(0), g.input(1),
-                             channels.wide(g.input(3)), inverse_std});
+  const Value first =
+      g.add(BatchNormalizationGradient{.training = false},
+            {g.output_gradient(), g.input(0), g.input(1), channels.wide(g.input(3)), inverse_std});
   return {first, {first.node, 1}, {first.node, 2}, absent, absent};
 }
 
@@ -182,11 +182,10 @@ std::vector<Sample<BatchNormalization>> BatchNormalization::samples() {
   std::vector<Sample<BatchNormalization>> all;
   for (const std::int64_t training : {0, 1})
     for (const std::string_view x : {"f32[4,3,2,5]", "f32[7,2]", "f32[2,17,3]", "f32[2,3,2,2,2]"}) {
-      const std::string vector =
-          concat("f32[", TensorType::parse(x).shape[1], ']');
-      all.push_back({{.epsilon = 1e-3, .momentum = 0.75, .training_mode = training},
-                     {sample(x), sample(vector), sample(vector), sample(vector),
-                      sample(vector, 0.5, 2)}});
+      const std::string vector = concat("f32[", TensorType::parse(x).shape[1], ']');
+      all.push_back(
+          {{.epsilon = 1e-3, .momentum = 0.75, .training_mode = training},
+           {sample(x), sample(vector), sample(vector), sample(vector), sample(vector, 0.5, 2)}});
     }
   all.push_back({{.training_mode = 1},
                  {sample("f32[3,16,4,4]", 5, 6), sample("f32[16]"), sample("f32[16]"),

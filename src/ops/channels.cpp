@@ -97,8 +97,9 @@ SharedChannels shared_channels(const std::vector<const Operand*>& operands) {
   const bool found = blocked ? place_all(operands, channels_blocked, shared)
                              : place_all(operands, channels_first, shared) ||
                                    place_all(operands, channels_last, shared);
-  if (!found) shared.reason = concat("operands lie differently, the first as ",
-                                     operands[0]->storage, " with strides ", operands[0]->strides);
+  if (!found)
+    shared.reason = concat("operands lie differently, the first as ", operands[0]->storage,
+                           " with strides ", operands[0]->strides);
   return shared;
 }
 

@@ -130,8 +130,7 @@ namespace {
 double operations(const TensorType& w, const TensorType& y) {
   const Dims kernel = known_dims(w.shape);
   const std::int64_t taps = element_count(std::span(kernel).subspan(1));
-  return 2.0 * static_cast<double>(taps) *
-         static_cast<double>(element_count(known_dims(y.shape)));
+  return 2.0 * static_cast<double>(taps) * static_cast<double>(element_count(known_dims(y.shape)));
 }
 
 }  // namespace
@@ -238,7 +237,8 @@ std::vector<Sample<Conv>> Conv::samples() {
        {sample("f32[1,3,5,5]"), sample("f32[3,1,3,3]")}},
       {{.auto_pad = "SAME_UPPER", .strides = {2, 2}},
        {sample("f32[1,2,5,6]"), sample("f32[3,2,3,2]")}},
-      {{.auto_pad = "SAME_LOWER", .kernel_shape = {2}}, {sample("f32[2,2,5]"), sample("f32[2,2,2]")}},
+      {{.auto_pad = "SAME_LOWER", .kernel_shape = {2}},
+       {sample("f32[2,2,5]"), sample("f32[2,2,2]")}},
       {{.auto_pad = "VALID", .strides = {1, 2, 1}},
        {sample("f32[1,2,3,4,3]"), sample("f32[2,2,2,2,2]"), sample("f32[2]")}},
       {{}, {sample("f32[3,17,1,1]"), sample("f32[9,17,1,1]"), sample("f32[9]")}},
@@ -251,7 +251,8 @@ std::vector<Sample<ConvDataGradient>> ConvDataGradient::samples() {
       {{.pads = {1, 1, 1, 1}, .shape = {2, 3, 4, 5}},
        {sample("f32[2,4,4,5]"), sample("f32[4,3,3,3]")}},
       // The last column of x is in no window.
-      {{.strides = {2, 2}, .shape = {1, 2, 5, 6}}, {sample("f32[1,3,2,2]"), sample("f32[3,2,3,3]")}},
+      {{.strides = {2, 2}, .shape = {1, 2, 5, 6}},
+       {sample("f32[1,3,2,2]"), sample("f32[3,2,3,3]")}},
       {{.dilations = {2}, .group = 2, .shape = {2, 4, 7}},
        {sample("f32[2,2,3]"), sample("f32[2,2,3]")}},
       {{.auto_pad = "SAME_UPPER", .strides = {1, 2, 1}, .shape = {1, 2, 3, 3, 2}},
@@ -263,7 +264,8 @@ std::vector<Sample<ConvWeightGradient>> ConvWeightGradient::samples() {
   return {
       {{.pads = {1, 1, 1, 1}, .shape = {4, 3, 3, 3}},
        {sample("f32[2,3,4,5]"), sample("f32[2,4,4,5]")}},
-      {{.strides = {2, 2}, .shape = {3, 2, 3, 3}}, {sample("f32[1,2,5,6]"), sample("f32[1,3,2,2]")}},
+      {{.strides = {2, 2}, .shape = {3, 2, 3, 3}},
+       {sample("f32[1,2,5,6]"), sample("f32[1,3,2,2]")}},
       {{.dilations = {2}, .group = 2, .shape = {2, 2, 3}},
        {sample("f32[2,4,7]"), sample("f32[2,2,3]")}},
       {{.auto_pad = "SAME_UPPER", .strides = {1, 2, 1}, .shape = {2, 2, 2, 2, 2}},

@@ -41,8 +41,8 @@ using Visit = FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)>;
 std::int64_t input_index(const Window& window, const Sizes& sizes, const Dims& y, const Dims& w) {
   std::int64_t index = 0;
   for (std::size_t axis = 0; axis < y.size(); ++axis) {
-    const std::int64_t place = y[axis] * window.strides[axis] +
-                               w[axis] * window.dilations[axis] - window.pads_begin[axis];
+    const std::int64_t place =
+        y[axis] * window.strides[axis] + w[axis] * window.dilations[axis] - window.pads_begin[axis];
     if (place < 0 || place >= sizes.x[axis]) return -1;
     index = index * sizes.x[axis] + place;
   }

@@ -66,8 +66,10 @@ cpu::View exchanged(cpu::View view) {
 cpu::MatMulViews views_of(const Request& request) {
   const Gemm& op = request.as<Gemm>();
   const cpu::View a = kernel_view(request.inputs[0]), b = kernel_view(request.inputs[1]);
-  return {op.transA ? exchanged(a) : a, op.transB ? exchanged(b) : b,
-          kernel_view(request.outputs[0]), {}};
+  return {op.transA ? exchanged(a) : a,
+          op.transB ? exchanged(b) : b,
+          kernel_view(request.outputs[0]),
+          {}};
 }
 
 // c as the kernel's bias of one value per column.
@@ -110,8 +112,7 @@ Offer offer_scaled(const Request& request) {
   const Gemm& op = request.as<Gemm>();
   cpu::MatMulViews views = views_of(request);
   cpu::GemmEpilogue epilogue{op.alpha, op.beta, {}, views.y};
-  if (has_c(request) && op.beta != 0)
-    epilogue.c = broadcast(request.inputs[2], views.y.dims);
+  if (has_c(request) && op.beta != 0) epilogue.c = broadcast(request.inputs[2], views.y.dims);
   views.y = cpu::dense_view(views.y.dtype == DType::f64 ? DType::f64 : DType::f32, views.y.dims);
   const std::int64_t product_bytes = (views.y.dims[0] * views.y.dims[1] * 8 + 63) / 64 * 64;
   const cpu::Prepared product = prepare_matmul(views, contraction_options(request));
@@ -167,8 +168,8 @@ std::vector<Sample<Gemm>> Gemm::samples() {
                      {sample(transpose_a ? "f32[4,3]" : "f32[3,4]"),
                       sample(transpose_b ? "f32[5,4]" : "f32[4,5]"), sample("f32[5]")}});
   for (const std::string_view c : {"f32[3,5]", "f32[3,1]", "f32[1,5]", "f32[1]", "f32[]"})
-    all.push_back({{.alpha = 0.5, .beta = -1.5},
-                   {sample("f32[3,4]"), sample("f32[4,5]"), sample(c)}});
+    all.push_back(
+        {{.alpha = 0.5, .beta = -1.5}, {sample("f32[3,4]"), sample("f32[4,5]"), sample(c)}});
   all.push_back({{}, {sample("f32[3,4]"), sample("f32[4,5]"), sample("f32[3,1]")}});
   all.push_back({{.alpha = -2}, {sample("f32[3,4]"), sample("f32[4,5]")}});
   all.push_back({{.beta = 0}, {sample("f32[3,4]"), sample("f32[4,5]"), sample("f32[5]")}});

@@ -126,8 +126,8 @@ Value through_statistics(Gradient& g, std::int64_t axis) {
   Expression sum = centred * 0.0;
   if (g.has_output_gradient(1)) sum = sum + Expression{g, g.output_gradient(1)};
   if (g.has_output_gradient(2))
-    sum = sum - centred * (Expression{g, g.output_gradient(2)} * inverse_std * inverse_std *
-                           inverse_std);
+    sum = sum -
+          centred * (Expression{g, g.output_gradient(2)} * inverse_std * inverse_std * inverse_std);
   return rows.cast(rows.over_count(sum), g.type(g.input(0)).dtype);
 }
 
@@ -136,9 +136,9 @@ Value through_statistics(Gradient& g, std::int64_t axis) {
 Values LayerNormalization::gradient(Gradient& g) const {
   Values gradients(3);
   if (g.has_output_gradient(0)) {
-    const Value first = g.add(LayerNormalizationGradient{axis}, {g.output_gradient(0), g.input(0),
-                                                                 g.input(1), g.output(1),
-                                                                 g.output(2)});
+    const Value first =
+        g.add(LayerNormalizationGradient{axis},
+              {g.output_gradient(0), g.input(0), g.input(1), g.output(1), g.output(2)});
     gradients = {first, {first.node, 1}, {first.node, 2}};
   }
   const bool statistics = g.has_output_gradient(1) || g.has_output_gradient(2);

@@ -7,8 +7,9 @@
 
 namespace narrowgauge {
 
-// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance (biased) over the axes
-// from `axis` on, scale and bias of their shape. mean and inverse_std keep these axes, with size 1.
+// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance (biased) over the
+// axes from `axis` on, scale and bias of their shape. mean and inverse_std keep these axes, with
+// size 1.
 struct LayerNormalization {
   static constexpr OpInfo info{.name = "LayerNormalization",
                                .inputs = "x:T~, scale:S~, bias?:S~",

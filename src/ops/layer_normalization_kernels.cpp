@@ -79,9 +79,8 @@ Offer offer_forward(const Request& request) {
 Offer offer_backward(const Request& request) {
   std::string reason = rows_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const cpu::RowLayout layout =
-      rows_of("LayerNormalizationGradient", request.inputs[0].dims,
-              request.as<LayerNormalizationGradient>().axis);
+  const cpu::RowLayout layout = rows_of("LayerNormalizationGradient", request.inputs[0].dims,
+                                        request.as<LayerNormalizationGradient>().axis);
   const std::int64_t vectors = FloatVectors::bytes(layout.rows, 2);
   Offer offer;
   offer.implementation = "rows, f32 statistics";
@@ -130,9 +129,8 @@ Offer reference_forward(const Request& request) {
 }
 
 Offer reference_backward(const Request& request) {
-  const cpu::RowLayout layout =
-      rows_of("LayerNormalizationGradient", request.inputs[0].dims,
-              request.as<LayerNormalizationGradient>().axis);
+  const cpu::RowLayout layout = rows_of("LayerNormalizationGradient", request.inputs[0].dims,
+                                        request.as<LayerNormalizationGradient>().axis);
   return reference_offer(request, [layout](const auto& in, const auto& out, const KernelCall&) {
     const auto count = static_cast<double>(layout.columns);
     std::vector<double> dscale(static_cast<std::size_t>(layout.columns)), dbias = dscale;

@@ -40,8 +40,10 @@ TensorTypes LossScaleUpdate::infer(const Inference& in) const {
   require_scalars(in, in.count());
   require(growth_interval >= 1, "LossScaleUpdate: growth_interval must be at least 1, got ",
           growth_interval);
-  require(growth > 1 && backoff > 0 && backoff < 1, "LossScaleUpdate: growth must be above 1 and "
-          "backoff between 0 and 1, got ", growth, " and ", backoff);
+  require(growth > 1 && backoff > 0 && backoff < 1,
+          "LossScaleUpdate: growth must be above 1 and "
+          "backoff between 0 and 1, got ",
+          growth, " and ", backoff);
   require(minimum > 0 && minimum <= maximum,
           "LossScaleUpdate: expected 0 < minimum <= maximum, got ", minimum, " and ", maximum);
   const TensorType scale{DType::f32, {}}, count{DType::i64, {}}, flag{DType::boolean, {}};
@@ -102,7 +104,6 @@ Offer offer_multiplier(const Request& request) {
     out[0].set(0, (clips ? limit / norm : 1.0) / scale);
   });
 }
-
 
 void store_health(const cpu::GradientHealth& health, std::span<const View> outputs) {
   if (outputs[0].data) *outputs[0].as<bool>() = health.finite;
@@ -176,8 +177,9 @@ std::vector<Sample<LossScaleUpdate>> LossScaleUpdate::samples() {
   std::vector<Sample<LossScaleUpdate>> all;
   for (const bool finite : {true, false})
     for (const bool loss_finite : {true, false})
-      all.push_back({{}, {number(1024), whole(1999), whole(5000), whole(3), flag(finite),
-                          flag(loss_finite)}});
+      all.push_back(
+          {{},
+           {number(1024), whole(1999), whole(5000), whole(3), flag(finite), flag(loss_finite)}});
   return all;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training step does between its gradients and its weight updates, all in the graph: are the
-// gradients finite and how large are they; is the step applied; the next loss scale; the number that
-// unscales and clips gradients. No host read inside a step.
+// gradients finite and how large are they; is the step applied; the next loss scale; the number
+// that unscales and clips gradients. No host read inside a step.
 #pragma once
 
 #include "narrowgauge/op.h"
@@ -40,10 +40,12 @@ struct LossScaleUpdate {
   static constexpr OpInfo info{
       .name = "LossScaleUpdate",
       .domain = "ng",
-      .inputs = "scale:f32, good_steps:i64, applied_steps:i64, skipped_steps:i64, finite:bool, "
-                "loss_finite:bool",
-      .outputs = "next_scale:f32, next_good_steps:i64, next_applied_steps:i64, "
-                 "next_skipped_steps:i64, applied:bool, reason:i64",
+      .inputs =
+          "scale:f32, good_steps:i64, applied_steps:i64, skipped_steps:i64, finite:bool, "
+          "loss_finite:bool",
+      .outputs =
+          "next_scale:f32, next_good_steps:i64, next_applied_steps:i64, "
+          "next_skipped_steps:i64, applied:bool, reason:i64",
       .stage = Stage::trained};
   bool dynamic = true;
   std::int64_t growth_interval = 2000;

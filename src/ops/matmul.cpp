@@ -15,7 +15,9 @@ namespace narrowgauge {
 
 namespace {
 
-void exchange_last(auto& values) { std::swap(values[values.size() - 1], values[values.size() - 2]); }
+void exchange_last(auto& values) {
+  std::swap(values[values.size() - 1], values[values.size() - 2]);
+}
 
 // A vector as a matrix: a row on the left, a column on the right.
 Shape as_matrix(Shape shape, bool left) {
@@ -81,8 +83,8 @@ Value as_rows(Gradient& g, Value x) {
 Values product_gradient(Gradient& g, const FusedMatMul& op, Value a, Value b, Value dy) {
   Values gradients(2);
   if (g.wants(0)) {
-    const Value da = op.transA ? matmul(g, b, op.transB, dy, true)
-                               : matmul(g, dy, false, b, !op.transB);
+    const Value da =
+        op.transA ? matmul(g, b, op.transB, dy, true) : matmul(g, dy, false, b, !op.transB);
     gradients[0] = reduce_to(g, da, a);
   }
   if (!g.wants(1)) return gradients;
@@ -136,8 +138,10 @@ void insert_axis(cpu::View& view, std::size_t from_end) {
 }
 
 cpu::MatMulViews views_of(const Request& request, bool transpose_a, bool transpose_b) {
-  cpu::MatMulViews views{kernel_view(request.inputs[0]), kernel_view(request.inputs[1]),
-                         kernel_view(request.outputs[0]), {}};
+  cpu::MatMulViews views{kernel_view(request.inputs[0]),
+                         kernel_view(request.inputs[1]),
+                         kernel_view(request.outputs[0]),
+                         {}};
   const bool b_is_vector = views.b.dims.size() == 1;
   if (b_is_vector) {
     insert_axis(views.b, 0);

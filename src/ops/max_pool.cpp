@@ -34,7 +34,7 @@ TensorTypes MaxPool::infer(const Inference& in) const {
 
 Values MaxPool::gradient(Gradient& g) const {
   if (!g.has_output_gradient(0)) return {absent};
-  const MaxPoolGradient op{auto_pad, ceil_mode, dilations,  kernel_shape,
+  const MaxPoolGradient op{auto_pad, ceil_mode, dilations,          kernel_shape,
                            pads,     strides,   g.shape(g.input(0))};
   return {g.add(op, {g.output_gradient(), g.output(2)})};
 }
@@ -42,8 +42,8 @@ Values MaxPool::gradient(Gradient& g) const {
 TensorTypes MaxPoolGradient::infer(const Inference& in) const {
   const Shape y = pool_shape(*this, shape);
   const TensorType taps{tap_dtype(kernel_shape), y};
-  require(in.shape(0) == y && in.type(1) == taps, "MaxPoolGradient: windows over ", shape,
-          " give ", y, ", got dy ", in.type(0), " and taps ", in.type(1));
+  require(in.shape(0) == y && in.type(1) == taps, "MaxPoolGradient: windows over ", shape, " give ",
+          y, ", got dy ", in.type(0), " and taps ", in.type(1));
   return {{in.dtype(0), shape}};
 }
 
@@ -75,8 +75,8 @@ Offer offer_max_pool(const Request& request) {
   const std::size_t place = taps ? 2 : 1;
   std::optional<cpu::View> view;
   if (indices || taps) view = kernel_view(request.outputs[place]);
-  const cpu::Prepared prepared = prepare_max_pool(kernel_view(x), kernel_view(y), view,
-                                                  kernel_window(window_of(request, x)));
+  const cpu::Prepared prepared =
+      prepare_max_pool(kernel_view(x), kernel_view(y), view, kernel_window(window_of(request, x)));
   Offer offer;
   offer.implementation = prepared.implementation;
   offer.workspace = prepared.workspace;
@@ -94,10 +94,9 @@ Offer offer_gradient(const Request& request) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto& op = request.as<MaxPoolGradient>();
   const Window window = resolve_window(pool_window(op), spatial_part(dx.dims));
-  return offer_prepared(
-      prepare_max_pool_gradient(kernel_view(dy), kernel_view(request.inputs[1]), kernel_view(dx),
-                                kernel_window(window)),
-      {0, 1});
+  return offer_prepared(prepare_max_pool_gradient(kernel_view(dy), kernel_view(request.inputs[1]),
+                                                  kernel_view(dx), kernel_window(window)),
+                        {0, 1});
 }
 
 // Row-major sizes of a pool.
@@ -175,8 +174,7 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel max_pool_kernels[] = {{"rows", offer_max_pool},
-                                       {"reference", reference_max_pool}};
+constexpr Kernel max_pool_kernels[] = {{"rows", offer_max_pool}, {"reference", reference_max_pool}};
 constexpr Kernel gradient_kernels[] = {{"rows", offer_gradient}, {"reference", reference_gradient}};
 
 }  // namespace
@@ -191,8 +189,7 @@ SampleInput distinct(std::string_view type) {
   const Dims dims = known_dims(TensorType::parse(type).shape);
   Tensor tensor(DType::f32, dims);
   const std::int64_t size = tensor.size();
-  for (std::int64_t i = 0; i < size; ++i)
-    tensor.set(i, static_cast<double>(i * 89 % 997) / 64 - 7);
+  for (std::int64_t i = 0; i < size; ++i) tensor.set(i, static_cast<double>(i * 89 % 997) / 64 - 7);
   return sample(std::move(tensor));
 }
 

@@ -72,8 +72,8 @@ SharedAxis layout_of(const Request& request) {
   std::vector<const Operand*> operands;
   for (const auto all : {request.inputs, request.outputs})
     for (const Operand& operand : all) operands.push_back(&operand);
-  return shared_axis(operands, settled_axis(Op::info.name, request.as<Op>().axis,
-                                            request.inputs[0].dims.size()));
+  return shared_axis(
+      operands, settled_axis(Op::info.name, request.as<Op>().axis, request.inputs[0].dims.size()));
 }
 
 template <class Op, SoftmaxKind kind>
@@ -112,8 +112,8 @@ struct Rows {
   template <class Op>
   static Rows of(const Request& request) {
     const Dims& dims = request.inputs[0].dims;
-    const auto split = static_cast<std::size_t>(
-        settled_axis(Op::info.name, request.as<Op>().axis, dims.size()));
+    const auto split =
+        static_cast<std::size_t>(settled_axis(Op::info.name, request.as<Op>().axis, dims.size()));
     const std::int64_t inner = element_count(std::span(dims).subspan(split + 1));
     return {dims[split], inner, element_count(std::span(dims).first(split)) * inner};
   }

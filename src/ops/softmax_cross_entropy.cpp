@@ -72,8 +72,8 @@ std::vector<Sample<SoftmaxCrossEntropyLoss>> SoftmaxCrossEntropyLoss::samples() 
     weighted.ignore_index = 2;
     ignoring.ignore_index = -1;
     all.push_back({plain, {sample("f32[6,10]"), labels({6}, 10)}});
-    all.push_back({weighted, {sample("f32[4,5]"), labels({4}, 5, DType::i32),
-                              sample("f32[5]", 0.25, 2)}});
+    all.push_back(
+        {weighted, {sample("f32[4,5]"), labels({4}, 5, DType::i32), sample("f32[5]", 0.25, 2)}});
     all.push_back({ignoring, {sample("f32[2,3,2,4]", -6, 6), labels({2, 2, 4}, 3)}});
   }
   return all;

@@ -119,7 +119,8 @@ Offer offer_loss(const Request& request) {
     cross_entropy_forward(forward);
     if (!call.outputs[0].data) return;
     if (!prepared.reduced) {
-      cpu::narrow_row(forward.loss, prepared.scores, call.outputs[0].data, rows, call.flushed_at(0));
+      cpu::narrow_row(forward.loss, prepared.scores, call.outputs[0].data, rows,
+                      call.flushed_at(0));
       return;
     }
     const double divisor = prepared.mean ? sum(forward.row_weights, rows) : 1.0;
@@ -182,9 +183,7 @@ struct Rows {
     return (row / inner * classes + c) * inner + row % inner;
   }
   explicit Rows(const Dims& dims)
-      : batch(dims[0]),
-        classes(dims[1]),
-        inner(element_count(std::span(dims).subspan(2))) {}
+      : batch(dims[0]), classes(dims[1]), inner(element_count(std::span(dims).subspan(2))) {}
 };
 
 double log_sum(const ReferenceView& scores, const Rows& rows, std::int64_t row) {
@@ -234,8 +233,8 @@ Offer reference_gradient(const Request& request) {
     std::vector<double> weights;
     double divisor = 0;
     for (std::int64_t row = 0; row < rows.count(); ++row) {
-      weights.push_back(weight_of(in[2].integer(row), op.ignore_index, rows,
-                                  in.size() > 3 ? &in[3] : nullptr));
+      weights.push_back(
+          weight_of(in[2].integer(row), op.ignore_index, rows, in.size() > 3 ? &in[3] : nullptr));
       divisor += weights.back();
     }
     if (op.reduction != "mean") divisor = 1;

@@ -19,8 +19,10 @@ void check_list(const WindowAttributes& a, std::string_view list, const Dims& va
                 std::size_t count, std::int64_t least) {
   require(values.empty() || values.size() == count, a.op, ": expected ", count, " values in ", list,
           ", got ", values);
-  require(std::all_of(values.begin(), values.end(), [&](std::int64_t v) { return v >= least; }),
-          a.op, ": ", list, " must be at least ", least, ", got ", values);
+  // Below 2^31, so that products and sums of two cannot overflow.
+  const auto legal = [&](std::int64_t v) { return v >= least && v <= INT32_MAX; };
+  require(std::all_of(values.begin(), values.end(), legal), a.op, ": ", list, " must be at least ",
+          least, " and below 2^31, got ", values);
 }
 
 // What the taps of a window span.
@@ -82,6 +84,13 @@ Shape window_output(const WindowAttributes& a, const Shape& input) {
   return output;
 }
 
+void check_pool_pads(const WindowAttributes& a) {
+  for (std::size_t i = 0; i < a.pads.size(); ++i) {
+    const std::int64_t taps = extent(a, i % a.kernel.size());
+    require(a.pads[i] < taps, a.op, ": pads ", a.pads, " would make windows of padding alone");
+  }
+}
+
 Window resolve_window(const WindowAttributes& a, const Dims& input) {
   Window window{a.kernel, {}, {}, {}, {}};
   for (std::size_t axis = 0; axis < input.size(); ++axis) {
@@ -92,8 +101,7 @@ Window resolve_window(const WindowAttributes& a, const Dims& input) {
                  end = a.pads.empty() ? 0 : a.pads[axis + input.size()];
     if (is_same(a)) {
       const std::int64_t last = (ceil_divide(input[axis], stride) - 1) * stride;
-      const std::int64_t total =
-          std::max<std::int64_t>(0, last + extent(a, axis) - input[axis]);
+      const std::int64_t total = std::max<std::int64_t>(0, last + extent(a, axis) - input[axis]);
       begin = a.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
       end = total - begin;
     }

@@ -33,6 +33,9 @@ void check_window(const WindowAttributes& attributes, std::size_t axes);
 // smaller than the window.
 Shape window_output(const WindowAttributes& attributes, const Shape& input);
 
+// Throws UsageError for pads as long as the window; the other attributes have been checked.
+void check_pool_pads(const WindowAttributes& attributes);
+
 // The window over an input of spatial size `input`; the attributes have been checked.
 Window resolve_window(const WindowAttributes& attributes, const Dims& input);
 
@@ -65,7 +68,7 @@ void visit_pool(auto& self, auto&& visit) {
 // The same attributes for check_window and resolve_window.
 template <class Pool>
 WindowAttributes pool_window(const Pool& pool) {
-  return {Pool::info.name, pool.auto_pad, pool.kernel_shape, pool.strides,
+  return {Pool::info.name, pool.auto_pad, pool.kernel_shape,  pool.strides,
           pool.dilations,  pool.pads,     pool.ceil_mode != 0};
 }
 
@@ -75,6 +78,7 @@ Shape pool_shape(const Pool& pool, const Shape& x) {
   require(x.size() >= 3 && x.size() <= 5, Pool::info.name,
           ": expected x with one to three spatial axes, got ", x);
   Shape y = window_output(pool_window(pool), spatial_part(x));
+  check_pool_pads(pool_window(pool));
   y.insert(y.begin(), {x[0], x[1]});
   return y;
 }

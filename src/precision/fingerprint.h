@@ -10,8 +10,9 @@ namespace narrowgauge {
 
 // 16 hexadecimal digits over the nodes' names, ops, inputs, attributes and types, regions included,
 // and over states and outputs. Left out is what changes between runs of one model: the order of
-// nodes, values of constants, attributes that are real numbers (rates, epsilons), and sizes of
-// activations (the batch; ranks count). Sizes of states count.
+// nodes, values of constants, attributes that are real numbers (rates, epsilons), all attributes of
+// what updates weights (steps of a schedule), and sizes of activations (the batch; ranks count).
+// Sizes of states count.
 std::string fingerprint(const Graph& graph);
 
 }  // namespace narrowgauge

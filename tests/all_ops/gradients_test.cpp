@@ -151,9 +151,7 @@ bool has_rounded_output(const Graph& graph, const Values& outputs) {
 
 bool can_differentiate(const OpRecord& op) { return op.gradient || op.decompose; }
 // The others are made after differentiation.
-bool is_early(const OpRecord& op) {
-  return op.info.stage == Stage::built && !op.kernels().empty();
-}
+bool is_early(const OpRecord& op) { return op.info.stage == Stage::built && !op.kernels().empty(); }
 
 class Gradients : public OpTest {
  protected:

@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"explain", "--model", "lenet", "--node", "hiden"},
                 2,
                 "did you mean hidden?"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& each) { return each.param.name; });
 
 TEST(BadEnvironment, IsAUsageError) {
   const Words words{"explain", "--model", "lenet"};

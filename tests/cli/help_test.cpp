@@ -54,7 +54,7 @@ TEST(Help, LinesAreNoWiderThanATerminal) {
       longest = std::max(longest, end - begin);
       begin = end + 1;
     }
-    EXPECT_LE(longest, 130u) << out;
+    EXPECT_LE(longest, 100u) << out;
   }
 }
 

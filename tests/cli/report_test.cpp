@@ -21,8 +21,8 @@ json answer(const Words& words, const Surroundings& surroundings = {}) {
 }
 
 TEST(Info, CountsTheParametersOfLenet) {
-  // conv 5*5*1*32+32, conv 5*5*32*64+64, linear 7*7*64*128+128, linear 128*10+10.
-  constexpr std::int64_t expected = 832 + 51264 + 401536 + 1290;
+  // conv 5*5*1*16+16, conv 5*5*16*32+32, linear 7*7*32*128+128, linear 128*10+10.
+  constexpr std::int64_t expected = 416 + 12832 + 200832 + 1290;
   const json info = answer({"info", "--model", "lenet", "--json"});
   EXPECT_EQ(info.at("parameters"), expected);
   std::int64_t sum = 0;
@@ -32,7 +32,7 @@ TEST(Info, CountsTheParametersOfLenet) {
 
 TEST(Info, CountsTheMultiplyAddsOfLenet) {
   constexpr double expected =
-      28. * 28 * 32 * 25 + 14. * 14 * 64 * 32 * 25 + 3136. * 128 + 128. * 10;
+      28. * 28 * 16 * 25 + 14. * 14 * 32 * 16 * 25 + 1568. * 128 + 128. * 10;
   EXPECT_NEAR(answer({"info", "--model", "lenet", "--json"}).at("macs").get<double>(), expected,
               0.01 * expected);
 }
@@ -109,14 +109,15 @@ TEST(Explain, SavedPlanExplainsTheSame) {
   const Words words{"explain", "--model", "lenet", "--amp", "bf16", "--json"};
   Words saving = words, reading{"explain", "--model", "lenet", "--plan", plan, "--json"};
   saving.insert(saving.end(), {"--save-plan", plan});
-  EXPECT_EQ(answer(saving), answer(reading));
+  const json saved = answer(saving);
+  EXPECT_EQ(answer(reading), saved);
 }
 
 TEST(Explain, OverrideByNameIsSaid) {
   const json node = answer({"explain", "--model", "lenet", "--amp", "f16", "--override",
                             "conv1=f32", "--node", "conv1", "--json"});
   EXPECT_EQ(node.at("dtype"), "f32");
-  EXPECT_EQ(node.at("rule"), "override-by-name");
+  EXPECT_EQ(node.at("rule"), "override");
 }
 
 TEST(Explain, PlanOfAStrongCpuIsReadOnAWeakOne) {
@@ -124,8 +125,8 @@ TEST(Explain, PlanOfAStrongCpuIsReadOnAWeakOne) {
   const std::string plan = folder / "plan.txt";
   const Words saving{"explain", "--model", "lenet", "--amp", "bf16", "--json", "--save-plan", plan};
   const Words reading{"explain", "--model", "lenet", "--plan", plan, "--json"};
-  EXPECT_EQ(answer(saving, {.variables = {{"NARROWGAUGE_ISA", "amx"}}}),
-            answer(reading, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}}));
+  const json saved = answer(saving, {.variables = {{"NARROWGAUGE_ISA", "amx"}}});
+  EXPECT_EQ(answer(reading, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}}), saved);
 }
 
 TEST(Doctor, MeasuresEachMathMode) {

@@ -168,8 +168,11 @@ TEST_F(Training, EditedLineOfAPlanChangesThatNodeOnly) {
   write_file(plan, text);
   done(quiet_json({"--plan", plan, "--save-plan", edited}));
   const std::string result = read_file(edited);
-  EXPECT_TRUE(contains(result, "rule=edited"));
-  EXPECT_EQ(result.find("rule=edited"), result.rfind("rule=edited"));
+  const std::size_t after_comments = result.find("\nversion ");
+  ASSERT_NE(after_comments, std::string::npos) << result;
+  const std::size_t first = result.find("rule=edited", after_comments);
+  EXPECT_NE(first, std::string::npos) << result;
+  EXPECT_EQ(first, result.rfind("rule=edited")) << result;
   const json explained = done({"explain", "--model", "mlp", "--image", "1x8x8", "--classes", "4",
                                "--plan", plan, "--node", "hidden1", "--json"});
   EXPECT_EQ(explained.at("dtype"), "f32");

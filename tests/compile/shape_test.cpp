@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "compile/compile.h"
-#include "models/models.h"
+#include "narrowgauge/network.h"
 #include "ops/arithmetic.h"
 #include "ops/batch_normalization.h"
 #include "ops/control_flow.h"
@@ -267,7 +267,7 @@ TEST(shape, if_with_captured_values_is_differentiated) {
 
 TEST(shape, the_plan_of_a_network_runs_in_place_and_reads_inputs_where_they_are) {
   Network network("lenet", Mode::evaluate);
-  network.graph().output("logits", lenet({1, 28, 28}, 10)(network));
+  network.graph().output("logits", find_model("lenet", {}, 10)(network));
   const Plan plan = compile(network.graph(), {.binding = {{"N", 8}}});
   for (const PlanStep& step : plan.steps) EXPECT_NE(step.implementation, "reference") << step.node;
   EXPECT_LE(plan.value_bytes, plan.arena_bytes);

@@ -55,7 +55,9 @@ Real density_of(Real x) {
 Real distribution_of(Real x) { return std::erfc(-x * inv_sqrt_2) / 2; }
 Real tanh_softplus_of(Real x) { return std::tanh(std::log1p(std::exp(x))); }
 
-// Errors are relative to the result or, where it passes through zero, to `scale`.
+// The functions of glibc's vector library, which promises 4 units in the last place: 8 of ours.
+// What is composed of several gets the sum. Errors are relative to the result or, where it passes
+// through zero, to `scale`.
 struct Accuracy {
   const char* name;
   Strips strips;
@@ -66,44 +68,44 @@ struct Accuracy {
 };
 
 const Accuracy table[] = {
-    {"Exp", forward<[] { return Exp{}; }>, [](Real x) { return std::exp(x); }, -80, 80, 3},
-    {"Log", forward<[] { return Log{}; }>, [](Real x) { return std::log(x); }, 1e-30, 1e30, 3},
-    {"Sin", forward<[] { return Sin{}; }>, [](Real x) { return std::sin(x); }, -100, 100, 3, 1},
-    {"Cos", forward<[] { return Cos{}; }>, [](Real x) { return std::cos(x); }, -100, 100, 3, 1},
-    {"Sigmoid", forward<[] { return Sigmoid{}; }>, sigmoid_of, -80, 80, 5},
-    {"Tanh", forward<[] { return Tanh{}; }>, [](Real x) { return std::tanh(x); }, -20, 20, 3},
+    {"Exp", forward<[] { return Exp{}; }>, [](Real x) { return std::exp(x); }, -80, 80, 8},
+    {"Log", forward<[] { return Log{}; }>, [](Real x) { return std::log(x); }, 1e-30, 1e30, 8},
+    {"Sin", forward<[] { return Sin{}; }>, [](Real x) { return std::sin(x); }, -100, 100, 8, 1},
+    {"Cos", forward<[] { return Cos{}; }>, [](Real x) { return std::cos(x); }, -100, 100, 8, 1},
+    {"Sigmoid", forward<[] { return Sigmoid{}; }>, sigmoid_of, -80, 80, 10},
+    {"Tanh", forward<[] { return Tanh{}; }>, [](Real x) { return std::tanh(x); }, -20, 20, 8},
     {"Softplus", forward<[] { return Softplus{}; }>, [](Real x) { return std::log1p(std::exp(x)); },
-     -80, 80, 5},
-    {"SoftplusGradient", slope<[] { return SoftplusGradient{}; }>, sigmoid_of, -80, 80, 5},
+     -80, 80, 10},
+    {"SoftplusGradient", slope<[] { return SoftplusGradient{}; }>, sigmoid_of, -80, 80, 10},
     {"Elu", forward<[] { return Elu{}; }>, [](Real x) { return x < 0 ? std::expm1(x) : x; }, -80,
-     80, 3},
+     80, 10},
     {"EluGradient", slope<[] { return EluGradient{}; }>,
-     [](Real x) { return x < 0 ? std::exp(x) : 1; }, -80, 80, 3},
+     [](Real x) { return x < 0 ? std::exp(x) : 1; }, -80, 80, 8},
     {"Swish", forward<[] { return Swish{}; }>, [](Real x) { return x * sigmoid_of(x); }, -80, 80,
-     6},
+     10},
     {"SwishGradient", slope<[] { return SwishGradient{}; }>,
      [](Real x) { return sigmoid_of(x) * (1 + x * (1 - sigmoid_of(x))); }, -80, 80, 8, 0.1},
     {"Mish", forward<[] { return Mish{}; }>, [](Real x) { return x * tanh_softplus_of(x); }, -80,
-     80, 8},
+     80, 10},
     {"MishGradient", slope<[] { return MishGradient{}; }>,
      [](Real x) {
        const Real t = tanh_softplus_of(x);
        return t + x * sigmoid_of(x) * (1 - t * t);
      },
-     -80, 80, 10, 0.1},
+     -80, 80, 16, 0.1},
     {"Gelu", forward<[] { return Gelu{}; }>, [](Real x) { return x * distribution_of(x); }, -5, 80,
      64},
     {"Gelu, left tail", forward<[] { return Gelu{}; }>,
      [](Real x) { return x * distribution_of(x); }, -13, -5, 400},
     {"GeluGradient", slope<[] { return GeluGradient{}; }>,
-     [](Real x) { return distribution_of(x) + x * density_of(x); }, -80, 80, 10, 0.1},
+     [](Real x) { return distribution_of(x) + x * density_of(x); }, -80, 80, 16, 0.1},
     {"Gelu tanh", forward<[] { return Gelu{"tanh"}; }>,
      [](Real x) {
        return x * sigmoid_of(2 * std::sqrt(2 * std::numbers::inv_pi_v<Real>) *
                              (x + Real(0.044715) * x * x * x));
      },
      -5, 80, 100},
-    {"Erf", forward<[] { return Erf{}; }>, [](Real x) { return std::erf(x); }, -6, 6, 3},
+    {"Erf", forward<[] { return Erf{}; }>, [](Real x) { return std::erf(x); }, -6, 6, 8},
     {"ErfGradient", slope<[] { return ErfGradient{}; }>,
      [](Real x) { return 2 * std::numbers::inv_sqrtpi_v<Real> * std::exp(-x * x); }, -5, 5, 64},
 };
@@ -129,21 +131,23 @@ TEST_P(StripAccuracy, StaysWithinItsBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Functions, StripAccuracy, ::testing::ValuesIn(table),
-                         [](const auto& info) {
+                         [](const auto& each) {
                            std::string text;
-                           for (const char* c = info.param.name; *c; ++c)
+                           for (const char* c = each.param.name; *c; ++c)
                              if (std::isalnum(*c)) text += *c;
                            return text;
                          });
 
 template <class Op>
 float at(Op op, float x) {
-  return run_op(op, {Tensor::from<float>({1}, std::vector<float>{x})})[0].values<float>()[0];
+  const std::vector<Tensor> results = run_op(op, {Tensor::from<float>({1}, std::vector{x})});
+  return static_cast<float>(results[0].at(0));
 }
 template <class Op>
 float slope_at(Op op, float x) {
   const Tensor one = Tensor::from<float>({1}, std::vector<float>{1});
-  return run_op(op, {Tensor::from<float>({1}, std::vector<float>{x}), one})[0].values<float>()[0];
+  const std::vector<Tensor> results = run_op(op, {Tensor::from<float>({1}, std::vector{x}), one});
+  return static_cast<float>(results[0].at(0));
 }
 
 TEST(Activations, ReachTheirLimitsWithoutOverflow) {

@@ -169,7 +169,7 @@ TEST(conv, wrong_inputs_are_refused_with_what_was_expected) {
   EXPECT_EQ(refusal({.pads = {1, 1}}, "f32[1,3,8,8]", "f32[4,3,3,3]"),
             "node 'c': Conv: expected 4 values in pads, got [1,1]");
   EXPECT_EQ(refusal({.strides = {0, 1}}, "f32[1,3,8,8]", "f32[4,3,3,3]"),
-            "node 'c': Conv: strides must be at least 1, got [0,1]");
+            "node 'c': Conv: strides must be at least 1 and below 2^31, got [0,1]");
   EXPECT_EQ(refusal({.auto_pad = "SAME"}, "f32[1,3,8,8]", "f32[4,3,3,3]"),
             "node 'c': Conv: auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got 'SAME'");
   EXPECT_EQ(refusal({}, "f32[1,3,8,8]", "f32[4,3,3,3]", "f32[3]"),

@@ -209,8 +209,10 @@ TEST(pools, wrong_inputs_are_refused) {
             "node 'p': MaxPool: a window of 5 does not fit into 4 with pads of 0");
   EXPECT_EQ(refusal(AveragePool{.kernel_shape = {2}}, "f32[1,2]"),
             "node 'p': AveragePool: expected x with one to three spatial axes, got [1,2]");
+  EXPECT_EQ(refusal(AveragePool{.kernel_shape = {2}, .pads = {2, 0}}, "f32[1,2,4]"),
+            "node 'p': AveragePool: pads [2,0] would make windows of padding alone");
   EXPECT_EQ(refusal(AveragePool{.kernel_shape = {2}, .pads = {0, -1}}, "f32[1,2,4]"),
-            "node 'p': AveragePool: pads must be at least 0, got [0,-1]");
+            "node 'p': AveragePool: pads must be at least 0 and below 2^31, got [0,-1]");
   EXPECT_EQ(refusal(GlobalAveragePool{}, "f32[1,2]"),
             "node 'p': GlobalAveragePool: expected x with one to three spatial axes, got [1,2]");
   EXPECT_EQ(refusal(MaxPool{.kernel_shape = {2}, .storage_order = 2}, "f32[1,2,4]"),

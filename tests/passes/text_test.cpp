@@ -29,7 +29,10 @@ using Pass = std::function<Graph(const Graph&)>;
 const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> all{
       {"assign_layout", [](const Graph& g) { return assign_layout(g, Layout::channels_last); }},
-      {"bind_shapes", [](const Graph& g) { return bind_shapes(g, {{"N", 4}}); }},
+      {"bind_shapes",
+       [](const Graph& g) {
+         return bind_shapes(g, {{"N", 4}});
+       }},
       {"differentiate", differentiate},
       {"fold_constants", fold_constants},
       {"fuse_elementwise", fuse_elementwise},

@@ -20,8 +20,7 @@ template <class T>
 void load(const View& from, const void* data, std::int64_t offset, std::int64_t count, T* out) {
   const std::int64_t stride = from.strides[1];
   if constexpr (std::is_same_v<T, float>) {
-    if (stride == 1)
-      return widen_row(from.dtype, at_offset(data, from.dtype, offset), out, count);
+    if (stride == 1) return widen_row(from.dtype, at_offset(data, from.dtype, offset), out, count);
   }
   for (std::int64_t i = 0; i < count; ++i)
     out[i] = static_cast<T>(load_element(from.dtype, data, offset + i * stride));
