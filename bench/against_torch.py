@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times training steps of Narrowgauge and of PyTorch in one run, taking turns on the same cores,
-for the same network, weights and batch. Ends with 7 if the losses of the first step differ."""
+for the same network, weights and batch. Ends with 7 if the losses of the first steps differ."""
 
 import argparse
 import collections
@@ -21,9 +21,10 @@ import torch  # noqa: E402
 from torch_models import MODELS, TorchTrainer  # noqa: E402
 
 CHECK_FAILED = 7
-# Between first losses, relative. In bf16 the two engines round in different places. There is no f16:
-# with it torch 2.15 did not end its first steps of resnet20 on a CPU in five minutes.
-TOLERANCE = {"off": 1e-5, "bf16": 1e-2}
+# Between losses, relative: of the first step, and of the third, to which two updates have led. In
+# bf16 the engines round in different places. There is no f16: with it torch 2.15 did not end its
+# first steps of resnet20 on a CPU in five minutes.
+TOLERANCE = {"off": (1e-5, 1e-3), "bf16": (1e-2, 5e-2)}
 
 
 def read_safetensors(path):
@@ -131,17 +132,21 @@ def report_times(times):
     )
 
 
-def report_losses(losses, tolerance):
-    """Prints the first losses; true if they agree."""
-    ours = losses["narrowgauge"]
+def report_losses(losses, tolerances):
+    """Prints losses of the first and the third step; true if they agree."""
     agree = True
-    for name, loss in losses.items():
-        difference = abs(loss - ours) / abs(ours)
-        # Written so that NaN disagrees.
-        agree = agree and difference <= tolerance
-        print(f"  {name:<20} first loss {loss:.9f}, relative difference {difference:.1e}")
+    for place, step, tolerance in zip(("first", "third"), (0, 2), tolerances):
+        ours = losses["narrowgauge"][step]
+        for name, values in losses.items():
+            difference = abs(values[step] - ours) / abs(ours)
+            # Written so that NaN disagrees.
+            agree = agree and difference <= tolerance
+            print(
+                f"  {name:<20} {place} loss {values[step]:.9f},"
+                f" relative difference {difference:.1e}"
+            )
     if not agree:
-        print(f"against_torch: first losses differ by more than {tolerance:g}", file=sys.stderr)
+        print(f"against_torch: losses differ by more than {tolerances}", file=sys.stderr)
     return agree
 
 
@@ -183,7 +188,7 @@ def main():
         f" {options.threads} threads; torch {torch.__version__}"
     )
     # Compiles, allocates, and is timed by nobody.
-    losses = {name: engine.step(3)[1][0] for name, engine in engines.items()}
+    losses = {name: engine.step(3)[1] for name, engine in engines.items()}
     agree = report_losses(losses, TOLERANCE[options.amp])
     report_times(take_turns(engines, options.rounds, options.steps))
     if options.profile:
