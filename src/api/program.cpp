@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/program.h"
 
+#include <algorithm>
+
 namespace narrowgauge {
 
 Program::Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed)
@@ -30,14 +32,22 @@ Binding Program::binding_for(std::span<const Tensor> inputs) const {
 
 Executor& Program::executor_for(std::span<const Tensor> inputs) {
   const Binding binding = binding_for(inputs);
-  auto& executor = executors_[binding];
-  if (!executor) {
-    CompileOptions options = options_;
-    options.binding = binding;
-    executor = std::make_unique<Executor>(compile(graph_, options), store_, seed_);
+  const auto known = std::find_if(executors_.begin(), executors_.end(),
+                                  [&](const auto& entry) { return entry.first == binding; });
+  if (known != executors_.end()) {
+    executors_.splice(executors_.begin(), executors_, known);
+    return *known->second;
   }
-  latest_ = executor.get();
-  return *executor;
+  CompileOptions options = options_;
+  options.binding = binding;
+  auto executor = std::make_unique<Executor>(compile(graph_, options), store_, seed_);
+  executors_.emplace_front(binding, std::move(executor));
+  if (executors_.size() > most_executors) executors_.pop_back();
+  return *executors_.front().second;
+}
+
+Executor* Program::latest() {
+  return executors_.empty() ? nullptr : executors_.front().second.get();
 }
 
 }  // namespace narrowgauge

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph with symbols in its shapes, compiled for each batch size it is run with.
+// A graph with symbols in its shapes, compiled for each batch size it is run with. The sizes used
+// last are kept: each has memory of its own.
 #pragma once
 
-#include <map>
+#include <list>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "compile/compile.h"
 #include "runtime/executor.h"
@@ -15,9 +17,12 @@ class Program {
  public:
   Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed);
 
-  // The executor for inputs of these shapes. Throws UsageError when they do not fit the graph.
+  static constexpr std::size_t most_executors = 4;
+
+  // The executor for inputs of these shapes, valid until the next call. Throws UsageError when they
+  // do not fit the graph.
   Executor& executor_for(std::span<const Tensor> inputs);
-  Executor* latest() { return latest_; }  // nullptr before the first
+  Executor* latest();  // nullptr before the first
   const Graph& graph() const { return graph_; }
 
  private:
@@ -27,8 +32,7 @@ class Program {
   CompileOptions options_;
   StateStore& store_;
   std::uint64_t seed_;
-  std::map<Binding, std::unique_ptr<Executor>> executors_;
-  Executor* latest_ = nullptr;
+  std::list<std::pair<Binding, std::unique_ptr<Executor>>> executors_;  // the latest first
 };
 
 }  // namespace narrowgauge

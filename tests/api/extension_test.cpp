@@ -134,5 +134,20 @@ TEST(trainer, training_and_evaluation_of_two_batch_sizes_share_their_states) {
   EXPECT_EQ(model.predict(small_batch(0, 3)[0]).dims(), (Dims{3, 4}));
 }
 
+// More sizes than a program keeps compiled: those that were dropped are compiled again.
+TEST(trainer, many_batch_sizes_take_turns) {
+  Model model("small", small_network());
+  Trainer trainer(model, softmax_cross_entropy(), sgd(0.05));
+  for (int round = 0; round < 2; ++round)
+    for (std::int64_t batch = 4; batch < 10; ++batch) trainer.step(small_batch(0, batch));
+  EXPECT_EQ(trainer.applied_steps(), 12);
+  const Tensor images = small_batch(0, 9)[0];
+  const Tensor all = model.predict(images);
+  for (std::int64_t batch = 1; batch < 9; ++batch) {
+    const Tensor some = model.predict(small_batch(0, batch)[0]);
+    EXPECT_NEAR(some.at(0), all.at(0), 1e-5) << batch;
+  }
+}
+
 }  // namespace
 }  // namespace narrowgauge
