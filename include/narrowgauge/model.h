@@ -137,11 +137,12 @@ class NG_API Trainer {
   void enable_profile();
   std::vector<KernelChoice> kernels() const;
 
-  // model.safetensors and state.safetensors in the folder, each whole or not at all. resume()
-  // goes on as if never stopped; throws DataError for a checkpoint of another model, optimizer or
-  // precision.
+  // model.safetensors and state.safetensors in the folder: the old checkpoint or the new one is
+  // whole, whenever the program ends. resume() goes on as if never stopped; throws DataError for a
+  // checkpoint of another model, optimizer or precision.
   void save(const std::string& folder) const;
   void resume(const std::string& folder);
+  std::int64_t epochs_done() const;  // by fit(), also before it was saved and resumed
 
  private:
   struct Implementation;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint is a folder: model.safetensors holds parameters and statistics, state.safetensors
 // the rest of the state table, with the place in the data and the digest of the model file that it
-// belongs to.
+// belongs to. The new state waits as state.safetensors.next while the model file is replaced, so
+// that at every moment one of the two states belongs to the model file that is there.
 #include <charconv>
 #include <filesystem>
 
@@ -12,6 +13,10 @@
 namespace narrowgauge {
 
 namespace {
+
+constexpr const char* model_file = "model.safetensors";
+constexpr const char* state_file = "state.safetensors";
+constexpr const char* next_state_file = "state.safetensors.next";
 
 std::string path_in(const std::string& folder, const char* file) {
   return (std::filesystem::path(folder) / file).string();
@@ -46,6 +51,19 @@ std::string digest_of(const TensorFile& file) {
   return hash.hex();
 }
 
+// The state that belongs to the model file.
+TensorFile read_state(const std::string& folder) {
+  const std::string path = path_in(folder, state_file), next = path_in(folder, next_state_file);
+  const std::string digest = digest_of(read_safetensors(path_in(folder, model_file)));
+  if (std::filesystem::exists(next)) {
+    TensorFile file = read_safetensors(next);
+    if (file.metadata["weights"] == digest) return file;
+  }
+  TensorFile file = read_safetensors(path);
+  require_same(file, path, "weights", digest);
+  return file;
+}
+
 bool is_trainers(Role role) { return role == Role::moment || role == Role::control; }
 
 }  // namespace
@@ -73,20 +91,26 @@ void Trainer::save(const std::string& folder) const {
                     {"batch", concat(self.position.batch)},
                     {"seed", concat(self.options.seed)},
                     {"weights", digest_of(model)}};
-  write_safetensors(path_in(folder, "model.safetensors"), model);
-  write_safetensors(path_in(folder, "state.safetensors"), state);
+  const std::string next = path_in(folder, next_state_file);
+  write_safetensors(next, state);
+  try {
+    write_safetensors(path_in(folder, model_file), model);
+  } catch (...) {
+    std::filesystem::remove(next, error);
+    throw;
+  }
+  std::filesystem::rename(next, path_in(folder, state_file), error);
+  require<DataError>(!error, next, ": cannot be renamed: ", error.message());
 }
 
 void Trainer::resume(const std::string& folder) {
   Implementation& self = *implementation_;
-  const std::string path = path_in(folder, "state.safetensors");
-  const TensorFile file = read_safetensors(path);
+  const std::string path = path_in(folder, state_file);
+  const TensorFile file = read_state(folder);
   require_same(file, path, "model", self.model->name);
   require_same(file, path, "graph", self.plan.model);
   require_same(file, path, "precision", concat(self.plan.narrow));
   require_same(file, path, "seed", concat(self.options.seed));
-  const std::string weights = path_in(folder, "model.safetensors");
-  require_same(file, path, "weights", digest_of(read_safetensors(weights)));
   StateStore& store = self.model->store;
   std::size_t wanted = 0;
   for (const auto& [name, entry] : store.entries()) {
@@ -100,10 +124,12 @@ void Trainer::resume(const std::string& folder) {
                      " tensors, this trainer has ", wanted);
   const std::int64_t steps = number_in(file, path, "steps");
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
-  load_weights(*self.model, weights);
+  load_weights(*self.model, path_in(folder, model_file));
   for (const NamedTensor& tensor : file.tensors) store.set(tensor.name, tensor.tensor);
   self.steps = static_cast<std::uint64_t>(steps);
   self.position = position;
 }
+
+std::int64_t Trainer::epochs_done() const { return implementation_->position.epoch; }
 
 }  // namespace narrowgauge

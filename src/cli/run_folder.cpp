@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_folder.h"
 
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "io/atomic_file.h"
-#include "narrowgauge/safetensors.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -128,17 +126,6 @@ void require_writable(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   require<DataError>(!error, folder, ": cannot be made: ", error.message());
   const AtomicFile probe(path_in(folder, "run.json"));
-}
-
-std::int64_t epochs_done(const std::string& folder) {
-  const std::string path = path_in(folder, "state.safetensors");
-  const TensorFile file = read_safetensors(path);
-  const auto found = file.metadata.find("epoch");
-  std::int64_t epoch = -1;
-  if (found != file.metadata.end())
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), epoch);
-  require<DataError>(epoch >= 0, path, ": does not say how far it is: not a checkpoint");
-  return epoch;
 }
 
 }  // namespace narrowgauge::cli

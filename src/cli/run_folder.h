@@ -25,7 +25,5 @@ void require_writable(const std::string& folder);
 
 std::string model_path(const std::string& folder);
 std::string plan_path(const std::string& folder);
-// Epochs that the checkpoint has behind it.
-std::int64_t epochs_done(const std::string& folder);
 
 }  // namespace narrowgauge::cli

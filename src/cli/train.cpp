@@ -154,6 +154,12 @@ int finish(const TrainFlags& flags, const Outcome& outcome,
   return ExitCode::interrupted;
 }
 
+void resume(Trainer& trainer, const std::string& folder, std::int64_t epochs) {
+  trainer.resume(folder);
+  require(trainer.epochs_done() <= epochs, "--resume: ", folder, " has done ",
+          trainer.epochs_done(), " epochs already, more than the ", epochs, " of --epochs");
+}
+
 int run_train(const TrainFlags& flags) {
   check_combinations(flags);
   std::optional<RunRecord> resumed;
@@ -161,11 +167,6 @@ int run_train(const TrainFlags& flags) {
   Settings settings = settle(flags, resumed ? std::optional(resumed->settings) : std::nullopt);
   if (!flags.compare.empty()) return run_compare(flags, settings, style_of(flags));
   take_format_of_plan(flags, settings);
-  if (resumed) {
-    const std::int64_t done = epochs_done(*flags.resume);
-    require(done <= settings.epochs, "--resume: ", *flags.resume, " has done ", done,
-            " epochs already, more than the ", settings.epochs, " of --epochs");
-  }
   const std::optional<std::string> folder = flags.output ? flags.output : flags.resume;
   if (folder) require_writable(*folder);
 
@@ -174,7 +175,7 @@ int run_train(const TrainFlags& flags) {
       settings, data,
       {.plan_file = plan_for(flags, settings, resumed), .trace = flags.trace.has_value()});
   if (flags.weights) session.model().load(*flags.weights);
-  if (flags.resume) session.trainer().resume(*flags.resume);
+  if (flags.resume) resume(session.trainer(), *flags.resume, settings.epochs);
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
   const Outcome outcome = train(session, data, style_of(flags));
   if (folder) save(session, session.trainer(), data, *folder);

@@ -78,5 +78,37 @@ TEST(checkpoint, refuses_what_does_not_belong_to_it) {
   std::filesystem::remove_all(folder);
 }
 
+// What a save that was killed leaves behind: the old state or the new one, but never none, belongs
+// to the weights that are there.
+TEST(checkpoint, survives_a_kill_between_its_two_files) {
+  namespace fs = std::filesystem;
+  const fs::path base = fs::temp_directory_path() / ("ng_killed_" + std::to_string(getpid()));
+  const fs::path early = base / "early", late = base / "late", killed = base / "killed";
+  Model model("small", small_network());
+  Trainer trainer(model, softmax_cross_entropy(), sgd(0.05));
+  trainer.step(small_batch(0));
+  trainer.save(early);
+  trainer.step(small_batch(1));
+  trainer.save(late);
+  EXPECT_FALSE(fs::exists(late / "state.safetensors.next"));
+
+  const auto steps_of = [&](const fs::path& weights, bool has_next) {
+    fs::remove_all(killed);
+    fs::create_directories(killed);
+    fs::copy_file(weights / "model.safetensors", killed / "model.safetensors");
+    fs::copy_file(early / "state.safetensors", killed / "state.safetensors");
+    if (has_next) fs::copy_file(late / "state.safetensors", killed / "state.safetensors.next");
+    trainer.resume(killed);
+    return trainer.applied_steps();
+  };
+  EXPECT_EQ(steps_of(early, false), 1);
+  EXPECT_EQ(steps_of(early, true), 1);
+  EXPECT_EQ(steps_of(late, true), 2);
+  EXPECT_THROW(steps_of(late, false), DataError);
+  trainer.save(killed);
+  EXPECT_FALSE(fs::exists(killed / "state.safetensors.next"));
+  fs::remove_all(base);
+}
+
 }  // namespace
 }  // namespace narrowgauge
