@@ -126,8 +126,8 @@ TensorTypes Loop::infer(const Inference& in) const {
   }
   for (std::size_t o = kept + 1; o < body->outputs().size(); ++o) {
     const Tensor* trips = in.constant(0);
-    require(trips != nullptr && trips->size() == 1 && trips->at(0) >= 0,
-            "Loop: with scan outputs, M must be a constant, 0 or more");
+    require(trips != nullptr && trips->size() == 1 && trips->at(0) >= 0 && trips->at(0) < 0x1p31,
+            "Loop: with scan outputs, M must be a constant from 0 on, below 2^31");
     TensorType stacked = output_type(body, o);
     stacked.shape.insert(stacked.shape.begin(), Dim(static_cast<std::int64_t>(trips->at(0))));
     types.push_back(std::move(stacked));
@@ -138,7 +138,8 @@ TensorTypes Loop::infer(const Inference& in) const {
 TensorTypes Scan::infer(const Inference& in) const {
   const auto inputs = static_cast<std::size_t>(in.count());
   require_body("Scan", body, inputs);
-  require(num_scan_inputs >= 1 && captured >= 0 && num_scan_inputs + captured <= in.count(),
+  require(num_scan_inputs >= 1 && captured >= 0 && captured < in.count() &&
+              num_scan_inputs <= in.count() - captured,
           "Scan: ", num_scan_inputs, " scan inputs and ", captured, " captured of ", inputs,
           " inputs");
   const std::size_t states = state_count(inputs);

@@ -56,6 +56,10 @@ Shape padded_shape(std::string_view op, std::string_view mode, const Shape& shap
           ": mode must be constant, edge, reflect or wrap, got '", mode, "'");
   require(pads.size() == 2 * shape.size(), op, ": ", shape, " needs ", 2 * shape.size(),
           " pads, got ", pads);
+  // So that sums of a size and two pads cannot overflow.
+  const auto legal = [](std::int64_t pad) { return pad >= INT32_MIN && pad <= INT32_MAX; };
+  require(std::all_of(pads.begin(), pads.end(), legal), op,
+          ": pads must be of less than 2^31 elements, got ", pads);
   Shape result;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const auto [before, after] = pad_along(pads, i);

@@ -42,9 +42,11 @@ Dim clamped(std::int64_t bound, const Dim& dim, const Dim& low, const Dim& high)
 }
 
 Range range_along(std::string_view op, const Bounds& bounds, std::size_t entry, const Dim& dim) {
-  const std::int64_t step = bounds.steps[entry];
-  require(step != 0, op, ": a step of 0 was given");
-  if (dim == Dim(0)) return {0, 0, step};
+  require(bounds.steps[entry] != 0, op, ": a step of 0 was given");
+  if (dim == Dim(0)) return {0, 0, 1};
+  // A step over the whole axis gives one element, however long it is.
+  const std::int64_t longest = dim.is_known() ? dim.value() : beyond;
+  const std::int64_t step = std::clamp(bounds.steps[entry], -longest, longest);
   const Dim highest = step > 0 ? dim : dim - 1;
   const Dim start = clamped(bounds.starts[entry], dim, 0, highest);
   const Dim end = clamped(bounds.ends[entry], dim, step > 0 ? 0 : -1, highest);
