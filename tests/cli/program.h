@@ -104,6 +104,15 @@ inline Result run_on_terminal(const Words& words, const Surroundings& surroundin
 
 }  // namespace detail
 
+inline bool has_terminals() {
+  int terminal = -1;
+  int program_side = -1;
+  if (openpty(&terminal, &program_side, nullptr, nullptr, nullptr) != 0) return false;
+  close(terminal);
+  close(program_side);
+  return true;
+}
+
 // On a terminal all that is printed is in `out`.
 inline Result run(const Words& words, const Surroundings& surroundings = {}) {
   if (surroundings.columns > 0) return detail::run_on_terminal(words, surroundings);
