@@ -32,14 +32,13 @@ struct Facts {
 
 // What --amp off, f16 and bf16 come to here.
 std::string use_of(const MathRate& rate, const MathRate& f32) {
-  if (rate.format == DType::f32) return concat("f32 values, f32 arithmetic by ", rate.product);
-  const double times = rate.product_gflops / f32.product_gflops;
+  if (rate.format == DType::f32) return "f32 values, f32 arithmetic";
+  const std::string_view format = name(rate.format);
   if (rate.widened())
-    return fmt::format(
-        "{} values (half the memory), widened to f32 for arithmetic: no {} unit that is used here",
-        name(rate.format), name(rate.format));
-  return fmt::format("{} values, arithmetic by {}, {:.1f} times f32's rate", name(rate.format),
-                     rate.product, times);
+    return fmt::format("{} values (half the memory), widened to f32: no {} unit is used", format,
+                       format);
+  return fmt::format("{} values (half the memory), {:.1f} times f32's rate of arithmetic", format,
+                     rate.product_gflops / f32.product_gflops);
 }
 
 std::string amp_of(const MathRate& rate) {
@@ -61,13 +60,12 @@ void print_facts(const Facts& facts) {
   print(fmt::format("memory    {}, {} free; copies at {:.1f} GB/s\n", bytes_text(machine.memory),
                     bytes_text(machine.free_memory), facts.copy / 1e9));
   print(fmt::format("gpu       {}\n\n", machine.gpu));
-  TextTable table({"math", "matrix product", "convolution 3x3", "kernels"}, {3});
-  for (const MathRate& rate : facts.rates)
-    table.add({std::string(name(rate.format)), fmt::format("{:.1f} GFLOP/s", rate.product_gflops),
-               fmt::format("{:.1f} GFLOP/s", rate.convolution_gflops),
-               rate.product == rate.convolution
-                   ? rate.product
-                   : fmt::format("{}; {}", rate.product, rate.convolution)});
+  TextTable table({"math", "work", "GFLOP/s", "kernel"}, {0, 1, 3});
+  for (const MathRate& rate : facts.rates) {
+    const std::string format(name(rate.format));
+    table.add({format, "matmul", fmt::format("{:.0f}", rate.product_gflops), rate.product});
+    table.add({"", "conv", fmt::format("{:.0f}", rate.convolution_gflops), rate.convolution});
+  }
   print(table.text() + '\n');
   for (const MathRate& rate : facts.rates)
     print(fmt::format("--amp {:<5} {}\n", amp_of(rate), use_of(rate, facts.rates.front())));
