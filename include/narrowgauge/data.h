@@ -48,8 +48,9 @@ class NG_API DataSource {
   // Types of the tensors of one sample, without the batch dimension: {f32[3,32,32], i64[]}.
   virtual TensorTypes sample_types() const = 0;
   // Fills batch[k], zero-filled and of shape [indices.size(), dims of sample_types()[k]...], with
-  // the samples at `indices`. A BatchLoader calls this from one thread of its own; an exception
-  // reaches whoever asks it for the batch.
+  // the samples at `indices`. A BatchLoader calls this from one thread of its own, so a source that
+  // is given to two of them, as training and as test data, is read by two threads at once. An
+  // exception reaches whoever asks the loader for the batch.
   virtual void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) = 0;
 };
 

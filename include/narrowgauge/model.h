@@ -29,7 +29,8 @@ class NG_API Model {
 
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
-  // From now on predict() and Trainer::evaluate() compute in `narrow` where the ops allow it.
+  // From now on predict() and Trainer::evaluate() compute in `narrow` where the ops allow it; until
+  // a Trainer is made: then they compute as that trains.
   void set_precision(std::optional<MixedPrecision> precision);
 
   // Parameters and running statistics as safetensors. Throws DataError for a file that is damaged
@@ -58,7 +59,10 @@ enum class StepOutcome : std::uint8_t {
 
 struct NG_API StepResult {
   StepOutcome outcome = StepOutcome::applied;
-  double loss = 0, scale = 1, norm = 0, learning_rate = 0;
+  double loss = 0;   // unscaled
+  double scale = 1;  // of the loss in this step
+  double norm = 0;   // of all gradients, unscaled and before clipping
+  double learning_rate = 0;
   bool applied() const { return outcome == StepOutcome::applied; }
 };
 
@@ -89,7 +93,8 @@ struct NG_API Progress {
 using ProgressCallback = std::function<bool(const Progress&)>;
 
 struct NG_API FitOptions {
-  std::int64_t epochs = 1, batch = 128;
+  std::int64_t epochs = 1;  // in all: fit() does what is left of them after a resume() or a fit()
+  std::int64_t batch = 128;
   bool evaluate_each_epoch = true;
 };
 
@@ -107,18 +112,23 @@ struct NG_API FlushReport {
   std::int64_t first_flushed = 0, first_elements = 0;
 };
 
+// Holds a reference to its Model, which must live longer. A new Trainer takes the model over with
+// fresh moments, counters and loss scale: an earlier one then throws UsageError when it is to
+// train.
 class NG_API Trainer {
  public:
   // Compiles on the first step, when the batch size is known. Throws UsageError when mixed
-  // precision was asked for and nothing would become narrow.
+  // precision was asked for and nothing would become narrow, or a plan is in another format.
   Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;
 
-  // One step on the tensors of a batch: the network's inputs, then the loss's.
+  // One step on the tensors of a batch: the network's inputs, then the loss's. One that throws does
+  // not count.
   StepResult step(std::span<const Tensor> batch);
   Evaluation evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch = 256);
-  // Throws DivergedError when the loss is not finite for several steps in a row.
+  // Throws DivergedError when the loss is not finite for several steps in a row, the test loss is
+  // not after an epoch, or no step could be applied.
   FitResult fit(const std::shared_ptr<DataSource>& training,
                 const std::shared_ptr<DataSource>& test, const FitOptions& options,
                 const ProgressCallback& progress = {});

@@ -86,6 +86,9 @@ NG_API std::string print(const PrecisionPlan& plan);
 NG_API PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph);
 NG_API void save_plan(const PrecisionPlan& plan, const std::string& path);  // throws DataError
 NG_API PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph);
+// What a plan's header says before there is a graph to read the rest with: f32, f16 or bf16.
+// Throws DataError when the file cannot be read, ModelError when it is no plan.
+NG_API DType narrow_of_plan(const std::string& path);
 
 struct PlanChange {
   std::string name;           // of the node, or of the header's line

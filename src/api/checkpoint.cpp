@@ -51,17 +51,33 @@ std::string digest_of(const TensorFile& file) {
   return hash.hex();
 }
 
+// The state at `path` if it is whole and belongs to weights of this digest.
+std::optional<TensorFile> matching_state(const std::string& path, const std::string& digest) try {
+  TensorFile file = read_safetensors(path);
+  if (file.metadata["weights"] != digest) return std::nullopt;
+  return file;
+} catch (const DataError&) {
+  return std::nullopt;
+}
+
+std::string digest_of_weights(const std::string& folder) {
+  return digest_of(read_safetensors(path_in(folder, model_file)));
+}
+
 // The state that belongs to the model file.
 TensorFile read_state(const std::string& folder) {
-  const std::string path = path_in(folder, state_file), next = path_in(folder, next_state_file);
-  const std::string digest = digest_of(read_safetensors(path_in(folder, model_file)));
-  if (std::filesystem::exists(next)) {
-    TensorFile file = read_safetensors(next);
-    if (file.metadata["weights"] == digest) return file;
-  }
+  const std::string path = path_in(folder, state_file);
+  const std::string digest = digest_of_weights(folder);
+  if (auto next = matching_state(path_in(folder, next_state_file), digest)) return *next;
   TensorFile file = read_safetensors(path);
   require_same(file, path, "weights", digest);
   return file;
+}
+
+bool is_in_place(const std::string& folder, const std::string& digest) try {
+  return digest_of_weights(folder) == digest;
+} catch (const DataError&) {
+  return false;
 }
 
 bool is_trainers(Role role) { return role == Role::moment || role == Role::control; }
@@ -70,6 +86,7 @@ bool is_trainers(Role role) { return role == Role::moment || role == Role::contr
 
 void Trainer::save(const std::string& folder) const {
   const Implementation& self = *implementation_;
+  self.require_latest();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   require<DataError>(!error, folder, ": cannot be made: ", error.message());
@@ -89,6 +106,7 @@ void Trainer::save(const std::string& folder) const {
                     {"steps", concat(self.steps)},
                     {"epoch", concat(self.position.epoch)},
                     {"batch", concat(self.position.batch)},
+                    {"batch_size", concat(self.fit_batch)},
                     {"seed", concat(self.options.seed)},
                     {"weights", digest_of(model)}};
   const std::string next = path_in(folder, next_state_file);
@@ -96,7 +114,8 @@ void Trainer::save(const std::string& folder) const {
   try {
     write_safetensors(path_in(folder, model_file), model);
   } catch (...) {
-    std::filesystem::remove(next, error);
+    // The new weights may be there all the same, if only the folder could not be brought to disk.
+    if (!is_in_place(folder, state.metadata["weights"])) std::filesystem::remove(next, error);
     throw;
   }
   std::filesystem::rename(next, path_in(folder, state_file), error);
@@ -105,6 +124,7 @@ void Trainer::save(const std::string& folder) const {
 
 void Trainer::resume(const std::string& folder) {
   Implementation& self = *implementation_;
+  self.require_latest();
   const std::string path = path_in(folder, state_file);
   const TensorFile file = read_state(folder);
   require_same(file, path, "model", self.model->name);
@@ -124,10 +144,12 @@ void Trainer::resume(const std::string& folder) {
                      " tensors, this trainer has ", wanted);
   const std::int64_t steps = number_in(file, path, "steps");
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
+  const std::int64_t fit_batch = number_in(file, path, "batch_size");
   load_weights(*self.model, path_in(folder, model_file));
   for (const NamedTensor& tensor : file.tensors) store.set(tensor.name, tensor.tensor);
   self.steps = static_cast<std::uint64_t>(steps);
   self.position = position;
+  self.fit_batch = fit_batch;
 }
 
 std::int64_t Trainer::epochs_done() const { return implementation_->position.epoch; }

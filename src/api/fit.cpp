@@ -45,11 +45,20 @@ class Fitting {
   }
 
   bool after_epoch(std::optional<Evaluation> evaluation) {
+    require<DivergedError>(!evaluation || std::isfinite(evaluation->loss), "the test loss is ",
+                           evaluation ? evaluation->loss : 0, " after epoch ", progress_.epoch + 1,
+                           "; try a smaller learning rate");
     progress_.epoch_done = true;
     progress_.evaluation = std::move(evaluation);
     result_.final_loss = progress_.mean_loss;
     if (progress_.evaluation) result_.test = *progress_.evaluation;
     return tell();
+  }
+
+  void require_progress() const {
+    require<DivergedError>(result_.steps < most_bad_losses || result_.skipped_steps < result_.steps,
+                           "none of ", result_.steps, " steps could be applied, their gradients ",
+                           "are not finite; the last loss scale was ", progress_.last.scale);
   }
 
   FitResult finish(bool stopped) {
@@ -86,6 +95,10 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
   Implementation& self = *implementation_;
   require(options.epochs >= 1 && options.batch >= 1,
           "fit: epochs and batch must be at least 1, got ", options.epochs, " and ", options.batch);
+  require(self.position.batch == 0 || options.batch == self.fit_batch,
+          "fit: goes on within an epoch of batches of ", self.fit_batch, ", got a batch of ",
+          options.batch);
+  self.fit_batch = options.batch;
   BatchLoader loader(training,
                      {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
                      self.position);
@@ -109,6 +122,7 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
         fitting.after_epoch(evaluates ? std::optional(evaluate(test)) : std::nullopt);
     if (!goes_on) return fitting.finish(true);
   }
+  fitting.require_progress();
   FitResult result = fitting.finish(false);
   if (result.steps == 0 && test) result.test = evaluate(test);  // resumed after its last epoch
   return result;

@@ -4,6 +4,7 @@
 #include "api/model_implementation.h"
 #include "base/sha256.h"
 #include "narrowgauge/safetensors.h"
+#include "precision/follow.h"
 
 namespace narrowgauge {
 
@@ -13,15 +14,27 @@ Graph Model::Implementation::graph(Mode mode) const {
   return std::move(network.graph());
 }
 
-Graph with_precision(const Graph& graph, const std::optional<MixedPrecision>& precision) {
-  if (!precision) return apply(graph, f32_plan(graph));
-  return apply(graph, colour_by_lists(graph, {.request = *precision}));
+Graph Model::Implementation::with_precision(const Graph& evaluation_graph) const {
+  PrecisionPlan plan;
+  if (const auto* trained = std::get_if<PrecisionPlan>(&precision))
+    plan = follow(*trained, evaluation_graph);
+  else if (const auto* request = std::get_if<MixedPrecision>(&precision))
+    plan = colour_by_lists(evaluation_graph, {.request = *request});
+  else
+    plan = f32_plan(evaluation_graph);
+  return apply(evaluation_graph, plan);
+}
+
+void Model::Implementation::set_precision(decltype(precision) wanted) {
+  precision = std::move(wanted);
+  ++precisions;
+  prediction.reset();
 }
 
 Program& Model::Implementation::prediction_program() {
   if (!prediction)
-    prediction = std::make_unique<Program>(with_precision(graph(Mode::evaluate), precision),
-                                           CompileOptions{}, store, seed);
+    prediction = std::make_unique<Program>(with_precision(graph(Mode::evaluate)), CompileOptions{},
+                                           store, seed);
   return *prediction;
 }
 
@@ -45,8 +58,10 @@ Tensor Model::predict(const Tensor& input) {
 }
 
 void Model::set_precision(std::optional<MixedPrecision> precision) {
-  implementation_->precision = std::move(precision);
-  implementation_->prediction.reset();
+  if (precision)
+    implementation_->set_precision(*std::move(precision));
+  else
+    implementation_->set_precision(std::monostate{});
 }
 
 namespace {

@@ -26,15 +26,16 @@ PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
   return plan_by_lists(graph, {.request = *optimizer.mixed_precision});
 }
 
-// Wishes for the evaluation graph that follow from a plan: the same policy, and what was edited.
-std::optional<MixedPrecision> wishes_of(const PrecisionPlan& plan, const Optimizer& optimizer) {
-  if (plan.narrow == DType::f32) return std::nullopt;
-  MixedPrecision wishes = optimizer.mixed_precision.value_or(MixedPrecision{});
-  wishes.narrow = plan.narrow;
-  for (const PlanEntry& entry : plan.entries)
-    if (entry.rule == PrecisionRule::edited && entry.dtype)
-      wishes.overrides.push_back(concat(entry.name, '=', *entry.dtype));
-  return wishes;
+// A plan in f16 needs the loss scale that the optimizer brings for it.
+void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
+  if (!options.plan_file) return;
+  const DType narrow = narrow_of_plan(*options.plan_file);
+  if (!optimizer.mixed_precision) {
+    if (narrow != DType::f32) enable_mixed_precision(optimizer, narrow);
+    return;
+  }
+  require(optimizer.mixed_precision->narrow == narrow, *options.plan_file, ": is a plan in ",
+          narrow, ", the optimizer asks for ", optimizer.mixed_precision->narrow);
 }
 
 StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
@@ -59,6 +60,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   Implementation& self = *implementation_;
   enable_mixed_precision_from_environment(optimizer);
   self.model = &model.implementation();
+  take_format_of_plan(optimizer, options);
   self.loss = std::move(loss);
   self.optimizer = std::move(optimizer);
   self.options = std::move(options);
@@ -70,29 +72,40 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.trace = self.options.trace;
   self.training = std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
                                             self.model->store, self.options.seed);
+  // Those of an earlier Trainer, which may have computed in another format.
+  self.model->store.remove({Role::moment, Role::control, Role::derived});
   self.model->store.add(self.training_graph, self.model->seed);
-  self.model->precision = wishes_of(self.plan, self.optimizer);
-  self.model->prediction.reset();
+  self.model->set_precision(self.plan);
+  self.number = ++self.model->trainers;
 }
 
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 
+void Trainer::Implementation::require_latest() const {
+  require(number == model->trainers, "model '", model->name,
+          "': a newer Trainer has taken it over, this one can train it no more");
+}
+
 StepResult Trainer::step(std::span<const Tensor> batch) {
   Implementation& self = *implementation_;
+  self.require_latest();
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
   Executor& executor = self.training->executor_for(batch);
   executor.enable_profile(self.profile);
-  return read_result(executor.plan(), executor.run(batch, self.steps++));
+  const std::vector<Tensor> results = executor.run(batch, self.steps);
+  ++self.steps;
+  return read_result(executor.plan(), results);
 }
 
 Program& Trainer::Implementation::evaluation_program() {
-  if (!evaluation) {
+  if (!evaluation || evaluation_precision != model->precisions) {
     CompileOptions compile_options;
     compile_options.deterministic = options.deterministic;
     evaluation = std::make_unique<Program>(
-        with_precision(forward_graph(*model, loss, Mode::evaluate), model->precision),
-        compile_options, model->store, options.seed);
+        model->with_precision(forward_graph(*model, loss, Mode::evaluate)), compile_options,
+        model->store, options.seed);
+    evaluation_precision = model->precisions;
   }
   return *evaluation;
 }
@@ -100,8 +113,9 @@ Program& Trainer::Implementation::evaluation_program() {
 namespace {
 
 std::int64_t count_right(const Tensor& prediction, const Tensor& labels) {
-  const bool classes = labels.dtype() == DType::i64 && prediction.dims().size() == 2;
-  if (!classes) return 0;
+  const bool scored = prediction.dims().size() == 2 && prediction.dims()[1] > 0;
+  const bool classes = labels.dtype() == DType::i64 && labels.dims().size() == 1;
+  if (!scored || !classes || labels.dims()[0] != prediction.dims()[0]) return 0;
   const auto scores = prediction.values<float>();
   const auto wanted = labels.values<std::int64_t>();
   const auto width = static_cast<std::size_t>(prediction.dims()[1]);
@@ -141,6 +155,7 @@ const PrecisionPlan& Trainer::plan() const { return implementation_->plan; }
 Graph Trainer::graph() const { return implementation_->training_graph; }
 
 std::int64_t Trainer::applied_steps() const {
+  implementation_->require_latest();
   return static_cast<std::int64_t>(implementation_->model->store.at(applied_steps_name).at(0));
 }
 

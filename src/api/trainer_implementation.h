@@ -16,12 +16,16 @@ struct Trainer::Implementation {
   Graph training_graph;  // f32
   PrecisionPlan plan;
   std::unique_ptr<Program> training, evaluation;
-  std::uint64_t steps = 0;  // run so far, skipped ones included
-  BatchPosition position;   // of the next batch of fit()
-  int bad_losses = 0;       // in a row
+  int number = 0;                // among the Trainers of the model
+  int evaluation_precision = 0;  // model->precisions when `evaluation` was made
+  std::uint64_t steps = 0;       // run so far, skipped ones included
+  BatchPosition position;        // of the next batch of fit()
+  std::int64_t fit_batch = 0;    // samples in a batch of fit(); 0: it never ran
+  int bad_losses = 0;            // in a row
   bool profile = false;
 
   Program& evaluation_program();
+  void require_latest() const;  // throws UsageError: a newer Trainer has the model's state
   Executor* executor() const { return training ? training->latest() : nullptr; }
 };
 

@@ -45,14 +45,18 @@ double largest_difference(const std::vector<Outcome>& outcomes) {
   return largest;
 }
 
+// A run of one step has no rate: its only step compiled.
+std::string speed_text(double times) {
+  return std::isfinite(times) ? fmt::format("{:.2f}x", times) : "-";
+}
+
 std::string table(const std::vector<Outcome>& outcomes) {
   const Outcome& base = base_of(outcomes);
   TextTable table({"precision", "samples/s", "speed-up", "first loss", "final loss",
                    "test accuracy", "activations", "skipped"});
   for (const Outcome& outcome : outcomes)
     table.add({label(outcome.amp), rate_text(outcome.fit.samples_per_second),
-               fmt::format("{:.2f}x", speed_up(outcome, base)),
-               fmt::format("{:.6f}", outcome.fit.first_loss),
+               speed_text(speed_up(outcome, base)), fmt::format("{:.6f}", outcome.fit.first_loss),
                fmt::format("{:.4f}", outcome.fit.final_loss),
                percent_text(outcome.fit.test.accuracy), bytes_text(outcome.activation_bytes),
                std::to_string(outcome.fit.skipped_steps)});
@@ -82,7 +86,7 @@ std::vector<std::string> remarks(const std::vector<Outcome>& outcomes) {
   return lines;
 }
 
-std::string compare_json(const std::vector<Outcome>& outcomes, bool stopped) {
+std::string compare_json(const std::vector<Outcome>& outcomes, std::string_view event) {
   const Outcome& base = base_of(outcomes);
   std::vector<JsonObject> runs;
   for (const Outcome& outcome : outcomes) {
@@ -90,7 +94,7 @@ std::string compare_json(const std::vector<Outcome>& outcomes, bool stopped) {
     runs.back().add("speed_up", speed_up(outcome, base));
   }
   JsonObject json;
-  json.add("event", stopped ? "interrupted" : "done").add("runs", runs).add("base", base.amp);
+  json.add("event", event).add("runs", runs).add("base", base.amp);
   json.add("largest_difference_points", 100 * largest_difference(outcomes));
   return json.add("remarks", remarks(outcomes)).line();
 }
@@ -117,9 +121,24 @@ Outcome train_one(const TrainFlags& flags, Settings settings, const ImageData& d
   if (settings.amp == "off") settings.overrides.clear();
   Session session(settings, data, {.trace = flags.trace.has_value(), .profile = true});
   if (flags.weights) session.model().load(*flags.weights);
-  Outcome outcome = train(session, data, style);
-  if (flags.output) save(session, session.trainer(), data, folder_of(flags, settings.amp));
-  return outcome;
+  std::optional<std::string> folder;
+  if (flags.output) folder = folder_of(flags, settings.amp);
+  try {
+    return train(session, data, style, folder);
+  } catch (const DivergedError& error) {
+    throw DivergedError(concat(label(settings.amp), ": ", error.what()));
+  }
+}
+
+// What `compare` ends with: results of the formats that were trained, and how it came to an end.
+int finish(const TrainFlags& flags, const std::vector<Outcome>& outcomes, std::string_view event) {
+  const bool done = event == "done";
+  if (flags.json)
+    print(compare_json(outcomes, event));
+  else if (event != "interrupted")
+    print_comparison(outcomes);
+  if (done) check_tolerance(flags, outcomes);
+  return ExitCode::ok;
 }
 
 }  // namespace
@@ -147,26 +166,24 @@ std::string why_not_faster(const Outcome& narrow) {
 
 int run_compare(const TrainFlags& flags, const Settings& settings, ReportStyle style) {
   if (flags.output)
-    for (const std::string& amp : flags.compare) require_writable(folder_of(flags, amp));
+    for (const std::string& amp : flags.compare) require_writable(folder_of(flags, amp), settings);
   const ImageData data = prepare_data(settings.data, settings.model);
   std::vector<Outcome> outcomes;
   for (const std::string& amp : flags.compare) {
     Settings one = settings;
     one.amp = amp;
-    outcomes.push_back(train_one(flags, one, data, style));
-    if (outcomes.back().fit.stopped) break;
-  }
-  const bool stopped = outcomes.back().fit.stopped;
-  if (flags.json)
-    print(compare_json(outcomes, stopped));
-  else if (!stopped)
-    print_comparison(outcomes);
-  if (stopped) {
-    say("interrupted", fmt::format("stopped in {}", label(outcomes.back().amp)));
+    try {
+      outcomes.push_back(train_one(flags, one, data, style));
+    } catch (const DivergedError&) {
+      if (!outcomes.empty()) finish(flags, outcomes, "diverged");
+      throw;
+    }
+    if (!outcomes.back().fit.stopped) continue;
+    say("interrupted", fmt::format("stopped in {}", label(amp)));
+    finish(flags, outcomes, "interrupted");
     return ExitCode::interrupted;
   }
-  check_tolerance(flags, outcomes);
-  return ExitCode::ok;
+  return finish(flags, outcomes, "done");
 }
 
 }  // namespace narrowgauge::cli

@@ -56,6 +56,8 @@ int run_evaluate(const Flags& flags) {
   const ImageData data = prepare_data(settings.data, record.data);
   // The trainer is here for its evaluation alone; no batch of training is made.
   settings.batch = 1;
+  settings.schedule = "constant";
+  settings.warmup = 0;
   Session session(settings, data,
                   {.plan_file = as_trained ? std::optional(plan_path(*flags.run)) : std::nullopt});
   session.model().load(model_path(*flags.run));

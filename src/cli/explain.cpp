@@ -10,7 +10,6 @@
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/image_data.h"
-#include "cli/plan_file.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -42,8 +41,8 @@ void require_node(const Explanation& explanation, const std::string& node) {
 
 Explanation explanation_for(const Flags& flags) {
   require_model(*flags.model);
-  const bool plan_decides = flags.plan && !flags.amp;
-  const std::string amp = plan_decides ? format_of_plan(*flags.plan) : settle_amp(flags.amp, "f16");
+  const std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
+                                     : settle_amp(flags.amp, std::nullopt, "f16");
   const Settings settings = usual_settings(*flags.model, flags.optimizer.value_or("sgd"));
   Optimizer optimizer = make_optimizer(settings, 100);
   set_amp(optimizer, amp, flags.overrides);
@@ -87,7 +86,7 @@ void add_explain(CLI::App& program, Action& action) {
   add_whole(app, {"--classes", "N", "(10)"}, flags->classes, 1);
   add_whole(app, {"--batch,-b", "N", "for the bytes of casts (128)"}, flags->batch, 1);
   add_word(app, {"--optimizer,-o", "O", "of the training graph: sgd (default), adam or adamw"},
-           flags->optimizer, {"sgd", "adam", "adamw"});
+           flags->optimizer, optimizer_words);
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_explain(*flags); }; });
 }

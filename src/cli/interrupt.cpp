@@ -17,7 +17,7 @@ void set_handlers(void (*handler)(int)) {
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART | SA_RESETHAND;
   sigemptyset(&action.sa_mask);
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};
     sigaction(number, nullptr, &now);
     if (now.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);

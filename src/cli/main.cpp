@@ -120,7 +120,9 @@ int guarded_run(int argc, char** argv) {
 }  // namespace narrowgauge::cli
 
 int main(int argc, char** argv) {
-  // A file that grows too large is then an error that can be told, and not the end.
+  // A file that grows too large is then an error that can be told, and not the end; nor does
+  // training end because nobody reads what it prints.
   signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
   return narrowgauge::cli::guarded_run(argc, argv);
 }

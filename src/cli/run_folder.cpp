@@ -101,6 +101,11 @@ RunRecord read_run(const std::string& folder) {
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
   }
+  try {
+    check_settings(record.settings);
+  } catch (const UsageError& error) {
+    throw DataError(concat(path, ": is damaged: ", error.what()));
+  }
   ImageData& data = record.data;
   check_data(data, path);
   data.name = record.settings.data;
@@ -110,18 +115,32 @@ RunRecord read_run(const std::string& folder) {
   return record;
 }
 
-void write_run(const std::string& folder, const RunRecord& record, const PrecisionPlan& plan) {
+namespace {
+
+std::string text_of(const RunRecord& record) {
   Json settings, images;
   visit_settings(record.settings, Writer{settings});
   visit_data(record.data, Writer{images});
   const Json json{{"version", format_version},
                   {"settings", std::move(settings)},
                   {"images", std::move(images)}};
-  save_plan(plan, plan_path(folder));
-  write_file_atomically(path_in(folder, "run.json"), json.dump(2) + '\n');
+  try {
+    return json.dump(2) + '\n';
+  } catch (const Json::exception&) {
+    throw DataError(concat("the settings of this run cannot be kept: \"", record.settings.data,
+                           "\" is not UTF-8"));
+  }
 }
 
-void require_writable(const std::string& folder) {
+}  // namespace
+
+void write_run(const std::string& folder, const RunRecord& record, const PrecisionPlan& plan) {
+  save_plan(plan, plan_path(folder));
+  write_file_atomically(path_in(folder, "run.json"), text_of(record));
+}
+
+void require_writable(const std::string& folder, const Settings& settings) {
+  text_of({settings, {}});
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   require<DataError>(!error, folder, ": cannot be made: ", error.message());

@@ -20,8 +20,8 @@ struct RunRecord {
 RunRecord read_run(const std::string& folder);
 void write_run(const std::string& folder, const RunRecord& record, const PrecisionPlan& plan);
 
-// Makes the folder, and tries to write there: better to know before training.
-void require_writable(const std::string& folder);
+// Makes the folder, and tries to write there: better to know before training than after.
+void require_writable(const std::string& folder, const Settings& settings);
 
 std::string model_path(const std::string& folder);
 std::string plan_path(const std::string& folder);

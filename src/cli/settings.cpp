@@ -33,19 +33,47 @@ void take_training(Settings& settings, const TrainFlags& flags) {
 }
 
 void check(const Settings& settings, const TrainFlags& flags) {
-  parse_schedule(settings.schedule);
-  if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
+  check_settings(settings);
   const bool sgd = settings.optimizer == "sgd";
   require(sgd || !flags.momentum, "--momentum: ", settings.optimizer, " has none, only sgd does");
   require(sgd || !flags.nesterov, "--nesterov: ", settings.optimizer, " has none, only sgd does");
   require(!settings.nesterov || settings.momentum > 0, "--nesterov: needs --momentum above 0");
-  require(settings.momentum < 1, "--momentum: expected a number below 1, got ", settings.momentum);
-  require(settings.threads <= 4096, "--threads: expected at most 4096, got ", settings.threads);
   const bool narrow = settings.amp != "off" || !flags.compare.empty() || flags.plan;
   require(narrow || settings.overrides.empty(), "--override: needs --amp f16 or bf16");
 }
 
+template <class T>
+void require_between(const char* flag, T value, T least, T most) {
+  require(value >= least && value <= most, flag, ": expected ", least, " to ", most, ", got ",
+          value);
+}
+
+void require_word(const char* flag, const std::string& word,
+                  const std::vector<std::string>& words) {
+  require(std::find(words.begin(), words.end(), word) != words.end(), flag, ": expected ",
+          choices(words), ", got \"", word, '"');
+}
+
 }  // namespace
+
+void check_settings(const Settings& settings) {
+  constexpr std::int64_t most = 1'000'000'000;
+  constexpr double largest = 1e30;
+  require_word("--amp", settings.amp, amp_words);
+  require_word("--optimizer", settings.optimizer, optimizer_words);
+  parse_schedule(settings.schedule);
+  if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
+  require_between<std::int64_t>("--epochs", settings.epochs, 1, most);
+  require_between<std::int64_t>("--batch", settings.batch, 1, most);
+  require_between<std::int64_t>("--warmup", settings.warmup, -1, most);
+  require(settings.seed >= 0, "--seed: expected at least 0, got ", settings.seed);
+  require_between("--threads", settings.threads, 0, 4096);
+  require_between("--lr", settings.learning_rate, 0.0, largest);
+  require_between("--weight-decay", settings.weight_decay, 0.0, largest);
+  require_between("--clip", settings.clip, 0.0, largest);
+  require(settings.momentum >= 0 && settings.momentum < 1,
+          "--momentum: expected a number from 0 to below 1, got ", settings.momentum);
+}
 
 void require_model(const std::string& name) {
   const std::vector<std::string> names = model_names();
@@ -58,13 +86,24 @@ void require_device(const std::optional<std::string>& name) {
                        ": this program was built for cpu alone");
 }
 
-std::string settle_amp(const std::optional<std::string>& flag, const std::string& otherwise) {
+std::string settle_amp(const std::optional<std::string>& flag,
+                       const std::optional<std::string>& of_run, const std::string& usual) {
   Optimizer probe;
   enable_mixed_precision_from_environment(probe);
   unsetenv("NARROWGAUGE_AUTO_MIXED_PRECISION");
   if (flag) return *flag;
-  if (probe.mixed_precision) return std::string(name(probe.mixed_precision->narrow));
-  return otherwise;
+  if (of_run) return *of_run;
+  return probe.mixed_precision ? std::string(name(probe.mixed_precision->narrow)) : usual;
+}
+
+std::string amp_of_plan(const std::string& plan, const std::optional<std::string>& amp,
+                        const std::vector<std::string>& overrides) {
+  require(overrides.empty(), "--plan: decides on every node, --override cannot be added");
+  const DType narrow = narrow_of_plan(plan);
+  std::string format = narrow == DType::f32 ? "off" : std::string(name(narrow));
+  require(!amp || *amp == format, "--plan: ", plan, " is for --amp ", format, ", not ",
+          amp.value_or(""));
+  return format;
 }
 
 Settings usual_settings(const std::string& model, const std::string& optimizer) {
@@ -86,18 +125,38 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   return settings;
 }
 
+namespace {
+
+void take_optimizer(Settings& settings, const Settings& usual) {
+  settings.learning_rate = usual.learning_rate;
+  settings.momentum = usual.momentum;
+  settings.nesterov = usual.nesterov;
+  settings.weight_decay = usual.weight_decay;
+}
+
+// Its place in the data and in the schedule is counted in batches.
+void check_resumed(const TrainFlags& flags, const std::optional<Settings>& resumed) {
+  require(!resumed || !flags.batch || *flags.batch == resumed->batch,
+          "--batch: a run that goes on keeps its batch of ", resumed ? resumed->batch : 0,
+          "; --weights starts anew from its weights");
+}
+
+}  // namespace
+
 Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed) {
   require_device(flags.device);
   require(flags.model || resumed, "train: --model is required");
+  check_resumed(flags, resumed);
   const std::string model = flags.model.value_or(resumed ? resumed->model : "");
   require_model(model);
   const std::string optimizer = flags.optimizer.value_or(resumed ? resumed->optimizer : "sgd");
-  Settings settings = resumed.value_or(usual_settings(model, optimizer));
-  if (resumed && optimizer != resumed->optimizer) settings = usual_settings(model, optimizer);
+  const Settings usual = usual_settings(model, optimizer);
+  Settings settings = resumed.value_or(usual);
+  if (resumed && optimizer != resumed->optimizer) take_optimizer(settings, usual);
   settings.model = model;
   settings.optimizer = optimizer;
   take(settings.data, flags.data);
-  settings.amp = settle_amp(flags.amp, settings.amp);
+  settings.amp = settle_amp(flags.amp, resumed ? std::optional(resumed->amp) : std::nullopt);
   if (!flags.overrides.empty()) settings.overrides = flags.overrides;
   take_training(settings, flags);
   check(settings, flags);

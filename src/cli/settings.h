@@ -45,7 +45,7 @@ struct Settings {
 // What suits a network and an optimizer.
 Settings usual_settings(const std::string& model, const std::string& optimizer);
 
-// Flags first, then `base` (a run that is resumed, or what is usual), then the environment. Throws
+// Flags first, then the run that is resumed, or else the environment and what is usual. Throws
 // UsageError and ModelError for names that are not known.
 Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed);
 
@@ -54,14 +54,25 @@ void require_model(const std::string& name);
 // Throws DeviceError: only the CPU is there.
 void require_device(const std::optional<std::string>& name);
 
-// The format asked for by --amp, or else by NARROWGAUGE_AUTO_MIXED_PRECISION, which is then taken
-// out of the environment: it must not change a run that was told "off". Else `otherwise`.
-std::string settle_amp(const std::optional<std::string>& flag, const std::string& otherwise);
+// The format asked for by --amp, or else that of the run at hand, or else that of
+// NARROWGAUGE_AUTO_MIXED_PRECISION, or else `usual`. The variable is taken out of the environment:
+// it must not change a run that was told "off".
+std::string settle_amp(const std::optional<std::string>& flag,
+                       const std::optional<std::string>& of_run, const std::string& usual = "off");
+
+// What --amp comes to with --plan: the plan's format. Throws UsageError for another --amp, or for
+// overrides, which a plan that is given has no use for.
+std::string amp_of_plan(const std::string& plan, const std::optional<std::string>& amp,
+                        const std::vector<std::string>& overrides);
 
 Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch);
 void set_amp(Optimizer& optimizer, const std::string& amp,
              const std::vector<std::string>& overrides);
 
+// Throws UsageError naming the first setting that makes no sense.
+void check_settings(const Settings& settings);
+
 inline const std::vector<std::string> amp_words{"off", "f16", "bf16"};
+inline const std::vector<std::string> optimizer_words{"sgd", "adam", "adamw"};
 
 }  // namespace narrowgauge::cli

@@ -8,7 +8,6 @@
 #include "cli/compare.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
-#include "cli/plan_file.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/training.h"
@@ -51,7 +50,7 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12)"}, flags.epochs, 1);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
   add_word(app, {"--optimizer,-o", "O", "sgd (default), adam or adamw"}, flags.optimizer,
-           {"sgd", "adam", "adamw"});
+           optimizer_words);
   add_real(app, {"--lr", "X", "learning rate (sgd: 0.05, resnet20: 0.1; adam: 0.001)"},
            flags.learning_rate);
   add_word(app, {"--schedule", "S", "of the learning rate: constant, step or cosine (default)"},
@@ -71,7 +70,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
 }
 
 void add_file_flags(CLI::App& app, TrainFlags& flags) {
-  add_text(app, {"--output", "DIR", "folder for weights, state, plan and settings"}, flags.output);
+  add_text(app, {"--output", "DIR", "folder for weights, state, plan, settings; after each epoch"},
+           flags.output);
   add_text(app, {"--resume", "DIR", "go on with this run, and save there or in --output"},
            flags.resume);
   add_text(app, {"--weights", "FILE", "start from these weights (safetensors)"}, flags.weights);
@@ -93,8 +93,8 @@ void check_combinations(const TrainFlags& flags) {
 }
 
 ReportStyle style_of(const TrainFlags& flags) {
-  if (flags.json) return ReportStyle::json;
-  return flags.quiet ? ReportStyle::quiet : ReportStyle::automatic;
+  if (flags.quiet) return ReportStyle::quiet;
+  return flags.json ? ReportStyle::json : ReportStyle::automatic;
 }
 
 // The plan that a run follows: the one given, or that of the run that goes on.
@@ -104,14 +104,6 @@ std::optional<std::string> plan_for(const TrainFlags& flags, const Settings& set
   const bool same = resumed && resumed->settings.amp == settings.amp && flags.overrides.empty();
   if (!same || settings.amp == "off") return std::nullopt;
   return plan_path(*flags.resume);
-}
-
-void take_format_of_plan(const TrainFlags& flags, Settings& settings) {
-  if (!flags.plan) return;
-  const std::string format = format_of_plan(*flags.plan);
-  require(!flags.amp || *flags.amp == format, "--plan: ", *flags.plan, " is for --amp ", format,
-          ", not ", flags.amp.value_or(""));
-  settings.amp = format;
 }
 
 void print_result(const Outcome& outcome, const std::optional<std::string>& folder) {
@@ -166,9 +158,9 @@ int run_train(const TrainFlags& flags) {
   if (flags.resume) resumed = read_run(*flags.resume);
   Settings settings = settle(flags, resumed ? std::optional(resumed->settings) : std::nullopt);
   if (!flags.compare.empty()) return run_compare(flags, settings, style_of(flags));
-  take_format_of_plan(flags, settings);
+  if (flags.plan) settings.amp = amp_of_plan(*flags.plan, flags.amp, flags.overrides);
   const std::optional<std::string> folder = flags.output ? flags.output : flags.resume;
-  if (folder) require_writable(*folder);
+  if (folder) require_writable(*folder, settings);
 
   const ImageData data = prepare_data(settings.data, settings.model);
   Session session(
@@ -177,8 +169,7 @@ int run_train(const TrainFlags& flags) {
   if (flags.weights) session.model().load(*flags.weights);
   if (flags.resume) resume(session.trainer(), *flags.resume, settings.epochs);
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
-  const Outcome outcome = train(session, data, style_of(flags));
-  if (folder) save(session, session.trainer(), data, *folder);
+  const Outcome outcome = train(session, data, style_of(flags), folder);
   return finish(flags, outcome, folder);
 }
 

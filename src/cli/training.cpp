@@ -45,7 +45,26 @@ Session::Session(const Settings& settings, const ImageData& data, const SessionO
   if (options.profile) trainer_->enable_profile();
 }
 
-Outcome train(Session& session, const ImageData& data, ReportStyle style) {
+namespace {
+
+void save(Session& session, const ImageData& data, const std::string& folder) {
+  RunRecord record{session.settings(), data};
+  std::error_code ignored;
+  if (data.name != "glyphs" && std::filesystem::is_directory(data.name, ignored))
+    record.settings.data = std::filesystem::absolute(data.name).string();
+  write_run(folder, record, session.trainer().plan());
+  session.trainer().save(folder);
+}
+
+// Not before some step has changed the weights: a run that never gets there keeps what was saved.
+bool is_worth_saving(const Progress& progress, const Trainer& trainer) {
+  return progress.epoch_done && trainer.applied_steps() > 0;
+}
+
+}  // namespace
+
+Outcome train(Session& session, const ImageData& data, ReportStyle style,
+              const std::optional<std::string>& folder) {
   const Settings& settings = session.settings();
   Outcome outcome;
   outcome.amp = settings.amp;
@@ -57,8 +76,12 @@ Outcome train(Session& session, const ImageData& data, ReportStyle style) {
                                       [&](const Progress& progress) {
                                         reporter->update(progress);
                                         outcome.loss_scale = progress.last.scale;
+                                        if (is_worth_saving(progress, session.trainer()) && folder)
+                                          save(session, data, *folder);
                                         return !interrupted();
                                       });
+  const bool in_an_epoch = outcome.fit.stopped || outcome.fit.steps == 0;
+  if (folder && in_an_epoch) save(session, data, *folder);
   const Trainer& trainer = session.trainer();
   outcome.activation_bytes = trainer.activation_bytes();
   outcome.sha256 = session.model().sha256();
@@ -66,16 +89,6 @@ Outcome train(Session& session, const ImageData& data, ReportStyle style) {
   outcome.scaled = settings.loss_scale != "off";
   outcome.kernels = trainer.kernels();
   return outcome;
-}
-
-void save(const Session& session, Trainer& trainer, const ImageData& data,
-          const std::string& folder) {
-  RunRecord record{session.settings(), data};
-  std::error_code ignored;
-  if (std::filesystem::is_directory(data.name, ignored))
-    record.settings.data = std::filesystem::absolute(data.name).string();
-  write_run(folder, record, trainer.plan());
-  trainer.save(folder);
 }
 
 std::string flush_text(const Outcome& outcome) {

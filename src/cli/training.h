@@ -38,7 +38,7 @@ class Session {
 struct Outcome {
   std::string amp;
   FitResult fit;
-  double loss_scale = 1;  // after the last step
+  double loss_scale = 1;  // of the last step
   std::int64_t activation_bytes = 0;
   std::string sha256;
   FlushReport flushed;
@@ -46,10 +46,10 @@ struct Outcome {
   std::vector<Trainer::KernelChoice> kernels;
 };
 
-// Trains to settings.epochs; stops after the step in which Ctrl-C is pressed.
-Outcome train(Session& session, const ImageData& data, ReportStyle style);
-void save(const Session& session, Trainer& trainer, const ImageData& data,
-          const std::string& folder);
+// Trains to settings.epochs; stops after the step in which Ctrl-C is pressed. Saves into the folder
+// after each epoch and at the end.
+Outcome train(Session& session, const ImageData& data, ReportStyle style,
+              const std::optional<std::string>& folder);
 
 // What is said of gradients that f16 could not hold; "" when there is nothing to say.
 std::string flush_text(const Outcome& outcome);

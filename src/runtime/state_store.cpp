@@ -53,6 +53,11 @@ void StateStore::add(const Graph& graph, std::uint64_t seed) {
   refresh_derived();
 }
 
+void StateStore::remove(const std::set<Role>& roles) {
+  std::erase_if(entries_, [&](const auto& entry) { return roles.contains(entry.second.role); });
+  std::erase_if(derivations_, [&](const auto& entry) { return !has(entry.first); });
+}
+
 bool StateStore::has(std::string_view state) const {
   return entries_.find(state) != entries_.end();
 }

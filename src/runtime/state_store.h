@@ -26,6 +26,8 @@ class StateStore {
   // another type or role. Derived states are computed.
   void add(const Graph& graph, std::uint64_t seed);
 
+  void remove(const std::set<Role>& roles);
+
   bool has(std::string_view name) const;
   Tensor& at(std::string_view name);  // throws UsageError
   const Tensor& at(std::string_view name) const;

@@ -66,7 +66,8 @@ TEST(checkpoint, refuses_what_does_not_belong_to_it) {
   Model other("other", small_network());
   Trainer other_trainer(other, softmax_cross_entropy(), sgd(0.05));
   EXPECT_THROW(other_trainer.resume(folder), DataError);
-  Trainer adam_trainer(model, softmax_cross_entropy(), adam());
+  Model third("small", small_network());
+  Trainer adam_trainer(third, softmax_cross_entropy(), adam());
   EXPECT_THROW(adam_trainer.resume(folder), DataError);
   EXPECT_THROW(other.load(folder + "/state.safetensors"), DataError);
   EXPECT_THROW(trainer.resume(folder + "/nowhere"), DataError);
@@ -92,18 +93,24 @@ TEST(checkpoint, survives_a_kill_between_its_two_files) {
   trainer.save(late);
   EXPECT_FALSE(fs::exists(late / "state.safetensors.next"));
 
-  const auto steps_of = [&](const fs::path& weights, bool has_next) {
+  const auto steps_of = [&](const fs::path& weights, bool has_next,
+                            const std::function<void(const fs::path&)>& spoil = {}) {
     fs::remove_all(killed);
     fs::create_directories(killed);
     fs::copy_file(weights / "model.safetensors", killed / "model.safetensors");
     fs::copy_file(early / "state.safetensors", killed / "state.safetensors");
     if (has_next) fs::copy_file(late / "state.safetensors", killed / "state.safetensors.next");
+    if (spoil) spoil(killed / "state.safetensors.next");
     trainer.resume(killed);
     return trainer.applied_steps();
   };
   EXPECT_EQ(steps_of(early, false), 1);
   EXPECT_EQ(steps_of(early, true), 1);
   EXPECT_EQ(steps_of(late, true), 2);
+  const auto truncate = [](const fs::path& file) {
+    fs::resize_file(file, fs::file_size(file) / 2);
+  };
+  EXPECT_EQ(steps_of(early, true, truncate), 1);
   EXPECT_THROW(steps_of(late, false), DataError);
   trainer.save(killed);
   EXPECT_FALSE(fs::exists(killed / "state.safetensors.next"));

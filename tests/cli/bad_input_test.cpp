@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"MomentumIsOne", lenet_with({"--momentum", "1"}), 2, "--momentum"},
         BadFlag{"MomentumOfAdam", lenet_with({"--optimizer", "adam", "--momentum", "0.9"}), 2,
                 "only sgd does"},
-        BadFlag{"TooManyThreads", lenet_with({"--threads", "5000"}), 2, "at most 4096"},
+        BadFlag{"TooManyThreads", lenet_with({"--threads", "5000"}), 2, "0 to 4096"},
         BadFlag{"CompareUnknown", lenet_with({"--compare", "off,f8"}), 2, "got \"f8\""},
         BadFlag{"CompareTwice", lenet_with({"--compare", "off,off"}), 2, "named twice"},
         BadFlag{"CompareAndAmp", lenet_with({"--compare", "off,f16", "--amp", "f16"}), 2, "--amp"},
@@ -216,6 +216,17 @@ TEST_F(BadFiles, DamagedRunRecord) {
   expect_failure(run({"evaluate", broken}), 4, "run.json: is damaged");
   write_file(broken + "/run.json", "{\"version\": 99}");
   expect_failure(run({"evaluate", broken}), 4, "version 99");
+  const std::string good = read_file(*folder_ / "run/run.json");
+  for (const auto& [was, is] : {std::pair{"\"batch\": 32", "\"batch\": 0"},
+                                {"\"amp\": \"off\"", "\"amp\": \"x\""},
+                                {"\"epochs\": 1", "\"epochs\": -5"},
+                                {"\"optimizer\": \"sgd\"", "\"optimizer\": \"x\""},
+                                {"\"schedule\": \"cosine\"", "\"schedule\": \"x\""}}) {
+    std::string text = good;
+    ASSERT_NE(text.find(was), std::string::npos) << was << " in " << text;
+    write_file(broken + "/run.json", text.replace(text.find(was), std::string(was).size(), is));
+    expect_failure(run({"train", "--resume", broken, "--epochs", "2"}), 4, "run.json: is damaged");
+  }
   std::filesystem::remove(broken + "/run.json");
   expect_failure(run({"evaluate", broken}), 4, "run.json");
 }
@@ -239,7 +250,13 @@ TEST_F(BadFiles, PlansThatDoNotFit) {
   Words other = train({"--plan", plan});
   other[2] = "lenet";
   expect_failure(run(other), 3, "plan.txt");
-  expect_failure(run(train({"--plan", plan, "--amp", "bf16"})), 2, "is for --amp f16");
+  for (const Words& words : {train({"--plan", plan, "--amp", "bf16"}),
+                             Words{"explain", "--model", "mlp", "--plan", plan, "--amp", "bf16"}})
+    expect_failure(run(words), 2, "is for --amp f16");
+  for (const Words& words :
+       {train({"--plan", plan, "--override", "hidden1=f32"}),
+        Words{"explain", "--model", "mlp", "--plan", plan, "--override", "hidden1=f32"}})
+    expect_failure(run(words), 2, "--override cannot be added");
 }
 
 TEST_F(BadFiles, FullDiskWhileSaving) {
@@ -261,6 +278,23 @@ TEST_F(BadFiles, FullDiskUnderStandardOutput) {
 
 TEST_F(BadFiles, LossThatIsNotANumber) {
   expect_failure(run(train({"--lr", "1e30", "--epochs", "20"})), 5, "loss");
+  // Too short a run for several bad steps in a row: the test set tells.
+  expect_failure(run(train({"--lr", "1e30", "--batch", "128"})), 5, "test loss");
+  expect_failure(run(train({"--compare", "off,bf16", "--lr", "1e30", "--epochs", "20"})), 5,
+                 "f32: ");
+}
+
+TEST_F(BadFiles, LossScaleThatLetsNoStepThrough) {
+  const std::string output = copy("run");
+  const std::string before = read_file(output + "/model.safetensors");
+  expect_failure(run(train({"--amp", "f16", "--loss-scale", "16777216", "--output", output})), 5,
+                 "none of 8 steps");
+  EXPECT_TRUE(read_file(output + "/model.safetensors") == before);
+}
+
+TEST_F(BadFiles, PathThatIsNotUtf8) {
+  const std::string data = write_tiny_data(*folder_ / "data\xff");
+  expect_failure(run(train({"--data", data, "--output", *folder_ / "kept"})), 4, "UTF-8");
 }
 
 TEST_F(BadFiles, AccuraciesFurtherApartThanAllowed) {

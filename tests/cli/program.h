@@ -35,7 +35,8 @@ struct Surroundings {
   long file_limit = 0;      // bytes that a file may have; 0: any
   int columns = 0;          // > 0: stderr and stdout are a terminal of this width
   std::string stdout_to{};  // instead of being read
-  int interrupt_at = 0;     // SIGINT as soon as so many lines are on stderr
+  int interrupt_at = 0;     // as soon as so many lines are on stderr, comes
+  int interrupt_by = SIGINT;
 };
 
 inline std::string program_path() {
@@ -134,7 +135,7 @@ inline Result run(const Words& words, const Surroundings& surroundings = {}) {
   result.err = detail::read_all(errors[0], [&](const std::string& text) {
     if (lines_wanted == 0 || std::count(text.begin(), text.end(), '\n') < lines_wanted) return;
     lines_wanted = 0;
-    kill(child, SIGINT);
+    kill(child, surroundings.interrupt_by);
   });
   result.code = detail::wait_for(child);
   if (surroundings.stdout_to.empty()) result.out = testing_files::read_file(out);

@@ -139,6 +139,59 @@ TEST_F(Training, InterruptedRunIsSavedAndGoesOnToTheSameBits) {
   EXPECT_LT(resumed.at("steps"), never_stopped.at("steps"));
 }
 
+TEST_F(Training, KilledRunGoesOnFromItsLastEpoch) {
+  const std::string folder = *folder_ / "killed";
+  const Result result = run(train({"--epochs", "1000", "--output", folder}),
+                            {.interrupt_at = 3, .interrupt_by = SIGKILL});
+  ASSERT_EQ(result.code, 128 + SIGKILL) << result.err;
+  const json resumed = done({"train", "--resume", folder, "--epochs", "60", "--json", "--quiet"});
+  EXPECT_LE(resumed.at("steps"), 58 * 8);
+}
+
+TEST_F(Training, ResumedRunKeepsWhatItWasToldBefore) {
+  const std::string folder = *folder_ / "told";
+  done(quiet_json({"--optimizer", "adam", "--amp", "bf16", "--output", folder}));
+  const Result batch = run({"train", "--resume", folder, "--epochs", "4", "--batch", "64"});
+  EXPECT_EQ(batch.code, 2);
+  EXPECT_TRUE(contains(batch.err, "keeps its batch of 32")) << batch.err;
+  // adam and adamw have the same moments, so one can go on as the other.
+  const Surroundings f16{.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", "f16"}}};
+  const json other = done(
+      {"train", "--resume", folder, "--epochs", "3", "--optimizer", "adamw", "--json", "--quiet"},
+      f16);
+  EXPECT_EQ(other.at("test_samples"), tiny_test);
+  EXPECT_EQ(other.at("amp"), "bf16");
+  const json record = json::parse(read_file(folder + "/run.json")).at("settings");
+  EXPECT_EQ(record.at("data"), data());
+  EXPECT_EQ(record.at("batch"), 32);
+  EXPECT_EQ(record.at("weight_decay"), 0.01);
+  EXPECT_EQ(done({"evaluate", folder, "--json"}, f16).at("amp"), "bf16");
+}
+
+TEST_F(Training, EvaluationNeedsNoScheduleOfTraining) {
+  const std::string folder = *folder_ / "warm";
+  done(quiet_json({"--warmup", "15", "--output", folder}));
+  const std::string path = folder + "/run.json";
+  std::string text = read_file(path);
+  const std::string was = "\"warmup\": 15";
+  ASSERT_NE(text.find(was), std::string::npos) << text;
+  write_file(path, text.replace(text.find(was), was.size(), "\"warmup\": 3000"));
+  EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_samples"), tiny_test);
+}
+
+TEST_F(Training, NodesOfTheBackwardPassCanBeChanged) {
+  const json by_pattern = done(quiet_json({"--amp", "f16", "--override", "*gradient*=f32"}));
+  EXPECT_EQ(by_pattern.at("test_samples"), tiny_test);
+  const std::string plan = *folder_ / "backward.txt";
+  done(quiet_json({"--amp", "f16", "--save-plan", plan}));
+  std::string text = read_file(plan);
+  const std::size_t line = text.find("\nlogits.gradient/");
+  ASSERT_NE(line, std::string::npos) << text;
+  text.replace(text.find(" f16", line), 4, " f32");
+  write_file(plan, text);
+  EXPECT_EQ(done(quiet_json({"--plan", plan})).at("test_samples"), tiny_test);
+}
+
 TEST_F(Training, ResumedRunGoesOnToMoreEpochs) {
   const auto sha = [](const Words& words) { return done(words).at("weights_sha256"); };
   const Words constant{"--deterministic", "--schedule", "constant"};

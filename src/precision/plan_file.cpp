@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/plan_file.h"
-
 #include <filesystem>
 #include <fstream>
 
-#include "narrowgauge/error.h"
+#include "narrowgauge/precision.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge {
 
-std::string format_of_plan(const std::string& path) {
+DType narrow_of_plan(const std::string& path) {
   std::error_code ignored;
   std::ifstream file(path);
   require<DataError>(file.good() && !std::filesystem::is_directory(path, ignored), path,
@@ -16,12 +14,12 @@ std::string format_of_plan(const std::string& path) {
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("narrow ")) continue;
     const std::string format = line.substr(7, line.find_last_not_of(" \r\t") - 6);
-    if (format == "f32") return "off";
-    require<ModelError>(format == "f16" || format == "bf16", path,
-                        ": expected \"narrow f16\" or \"narrow bf16\", found \"", line, '"');
-    return format;
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      if (format == name(dtype)) return dtype;
+    throw ModelError(
+        concat(path, ": expected \"narrow f16\" or \"narrow bf16\", found \"", line, '"'));
   }
   throw ModelError(concat(path, ": has no line \"narrow f16\" or \"narrow bf16\": not a plan"));
 }
 
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge
