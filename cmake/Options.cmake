@@ -41,7 +41,7 @@ add_library(ng_options INTERFACE)
 target_compile_options(
   ng_options
   INTERFACE -march=x86-64-v3 -fno-math-errno -fno-trapping-math -ffp-contract=off -Wall -Wextra
-            -Wpedantic -Wconversion -Wshadow -Werror)
+            -Wpedantic -Wconversion -Wshadow)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in
                ${CMAKE_BINARY_DIR}/include/narrowgauge/version.h @ONLY)
 target_include_directories(

@@ -27,7 +27,7 @@ Executor::Executor(Plan plan, StateStore& store, std::uint64_t seed)
   require<DeviceError>(memory != MAP_FAILED, "memory: ", bytes, " bytes for the plan of '",
                        plan_.graph.name(), "' are not to be had");
   madvise(memory, bytes, MADV_HUGEPAGE);
-  arena_ = static_cast<std::byte*>(memory);
+  arena_ = {static_cast<std::byte*>(memory), {bytes}};
   for (const PlanState& state : plan_.states) {
     own_.insert(state.state.name);
     if (state.changes) changed_.insert(state.state.name);
@@ -35,9 +35,9 @@ Executor::Executor(Plan plan, StateStore& store, std::uint64_t seed)
   bind();
 }
 
-Executor::~Executor() {
-  munmap(arena_, static_cast<std::size_t>(std::max<std::int64_t>(plan_.arena_bytes, 64)));
-}
+Executor::~Executor() = default;
+
+void Executor::Unmap::operator()(std::byte* memory) const { munmap(memory, bytes); }
 
 void* Executor::pointer(const Location& location) const {
   const auto index = static_cast<std::size_t>(location.index);
@@ -45,7 +45,7 @@ void* Executor::pointer(const Location& location) const {
     case Location::Kind::none:
       return nullptr;
     case Location::Kind::arena:
-      return arena_ + location.index;
+      return arena_.get() + location.index;
     case Location::Kind::input:
       return inputs_.empty() ? nullptr : const_cast<std::byte*>(inputs_[index].data());
     case Location::Kind::state:
@@ -78,7 +78,7 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   Bound& bound = bound_[index];
   for (const std::size_t k : bound.feeds) bound.inputs[k].data = pointer(step.inputs[k]);
   if (!step.run) return;
-  const KernelCall call{bound.inputs, bound.outputs, arena_ + step.workspace, bound.flushed,
+  const KernelCall call{bound.inputs, bound.outputs, arena_.get() + step.workspace, bound.flushed,
                         context};
   if (!profiling_) {
     step.run(call);

@@ -47,6 +47,10 @@ class Executor {
 
  private:
   struct Bound;
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(std::byte* memory) const;
+  };
   void* pointer(const Location& location) const;
   void bind();
   void run_step(std::size_t index, const RunContext& context);
@@ -55,7 +59,7 @@ class Executor {
   Plan plan_;
   StateStore& store_;
   std::uint64_t seed_;
-  std::byte* arena_ = nullptr;
+  std::unique_ptr<std::byte, Unmap> arena_;
   std::span<const Tensor> inputs_;
   std::vector<Bound> bound_;
   std::set<std::string> changed_, own_;
