@@ -260,6 +260,20 @@ TEST(Pooling, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_TRUE(results[0].same_bytes(results[1]) && results[0].same_bytes(results[2]));
 }
 
+TEST(Pooling, TakesImagesWithoutChannels) {
+  const Dims x_dims = {2, 0, 4, 4}, y_dims = {2, 0, 2, 2};
+  const PoolWindow window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+  for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
+    Array x(DType::f32, x_dims, layout), y(DType::f32, y_dims, layout);
+    Array indices(DType::u8, y_dims, layout);
+    run(prepare_max_pool(x.view(), y.view(), indices.view(), window), {&x}, {&y, &indices});
+    run(prepare_max_pool_gradient(y.view(), indices.view(), x.view(), window), {&y, &indices},
+        {&x});
+    run(prepare_average_pool(x.view(), y.view(), window, PoolCount::with_pads), {&x}, {&y});
+    EXPECT_TRUE(x.guards_intact() && y.guards_intact() && indices.guards_intact());
+  }
+}
+
 TEST(Pooling, RefusesWhatDoesNotFit) {
   const PoolWindow window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
   const View x = dense_view(DType::f32, {2, 3, 4, 4}), y = dense_view(DType::f32, {2, 3, 2, 2});
