@@ -22,49 +22,30 @@ void for_chunks(const ChannelGrid& grid, const Body& body) {
   });
 }
 
-// ReLU as ONNX defines it; NaN stays NaN.
-float relu(float value) { return value < 0.0F ? 0.0F : value; }
-
 struct ApplyColumns {
   const float *mean, *factor, *constant;
 };
 
-// y may lie on x or on the addend.
-template <bool Add, bool Relu>
-void apply_row(const float* x, const float* addend, const ApplyColumns& columns, std::int64_t count,
-               float* y) {
+// y may lie on x.
+void apply_row(const float* x, const ApplyColumns& columns, std::int64_t count, float* y) {
   const auto [mean, factor, constant] = columns;
 #pragma GCC ivdep
-  for (std::int64_t j = 0; j < count; ++j) {
-    float value = std::fma(x[j] - mean[j], factor[j], constant[j]);
-    if constexpr (Add) value += addend[j];
-    y[j] = Relu ? relu(value) : value;
-  }
-}
-
-auto choose_apply_row(bool add, bool relu) {
-  if (add) return relu ? apply_row<true, true> : apply_row<true, false>;
-  return relu ? apply_row<false, true> : apply_row<false, false>;
+  for (std::int64_t j = 0; j < count; ++j) y[j] = std::fma(x[j] - mean[j], factor[j], constant[j]);
 }
 
 void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
                  const ChannelGrid::Chunk& chunk, const ApplyColumns& channels) {
-  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer, addend_buffer;
+  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer;
   grid.expand(chunk.panel, channels.mean, mean.data());
   grid.expand(chunk.panel, channels.factor, factor.data());
   grid.expand(chunk.panel, channels.constant, constant.data());
   const ApplyColumns columns{mean.data(), factor.data(), constant.data()};
-  const auto apply = choose_apply_row(bool(norm.addend), norm.relu);
   for (std::int64_t row = chunk.begin; row < chunk.end; ++row) {
     const auto [from, count] = grid.strip(chunk, row, norm.x.pitch);
     const std::int64_t to = grid.strip(chunk, row, norm.y.pitch).offset;
     const float* x = load_strip(norm.x, from, count, x_buffer.data());
-    const float* addend = nullptr;
-    if (norm.addend)
-      addend = load_strip(norm.addend, grid.strip(chunk, row, norm.addend.pitch).offset, count,
-                          addend_buffer.data());
     float* y = result_strip(norm.y, to, y_buffer.data());
-    apply(x, addend, columns, count, y);
+    apply_row(x, columns, count, y);
     store_strip(norm.y, to, count, y);
   }
 }
@@ -94,33 +75,9 @@ void add_gradient_rows(const GradientRows& rows, const GradientColumns& columns,
   }
 }
 
-void mask_row(const float* y, const float* dy, std::int64_t count, float* masked) {
-#pragma GCC ivdep
-  for (std::int64_t j = 0; j < count; ++j) masked[j] = y[j] <= 0.0F ? 0.0F : dy[j];
-}
-
-// dy of a row, masked by y where relu was fused.
-const float* load_gradient(const BatchNormBackward& norm, const ChannelGrid& grid,
-                           const ChannelGrid::Chunk& chunk, std::int64_t row, float* buffer) {
-  const auto [offset, count] = grid.strip(chunk, row, norm.dy.pitch);
-  const float* dy = load_strip(norm.dy, offset, count, buffer);
-  if (!norm.y) return dy;
-  alignas(64) Strip y_buffer;
-  const std::int64_t y_offset = grid.strip(chunk, row, norm.y.pitch).offset;
-  mask_row(load_strip(norm.y, y_offset, count, y_buffer.data()), dy, count, buffer);
-  return buffer;
-}
-
 struct GradientPartials {
   float *dy_sum, *product_sum;
 };
-
-void store_addend_gradient(const BatchNormBackward& norm, const ChannelGrid& grid,
-                           const ChannelGrid::Chunk& chunk, std::int64_t row, const float* masked) {
-  if (!norm.addend_gradient) return;
-  const auto [offset, count] = grid.strip(chunk, row, norm.addend_gradient.pitch);
-  store_strip(norm.addend_gradient, offset, count, masked);
-}
 
 void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t number,
                    const GradientPartials& out) {
@@ -135,9 +92,9 @@ void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::
     std::size_t count = 0;
     for (; count < batch && row < chunk.end; ++row, ++count) {
       const auto [offset, length] = grid.strip(chunk, row, norm.x.pitch);
+      const std::int64_t dy_offset = grid.strip(chunk, row, norm.dy.pitch).offset;
       rows.x[count] = load_strip(norm.x, offset, length, &x_buffer[count * row_distance]);
-      rows.dy[count] = load_gradient(norm, grid, chunk, row, &dy_buffer[count * row_distance]);
-      store_addend_gradient(norm, grid, chunk, row, rows.dy[count]);
+      rows.dy[count] = load_strip(norm.dy, dy_offset, length, &dy_buffer[count * row_distance]);
       width[count] = length;
     }
     const std::int64_t together = count == batch ? chunk.least : 0;
@@ -174,7 +131,8 @@ void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
   for (std::int64_t row = chunk.begin; row < chunk.end; ++row) {
     const auto [offset, count] = grid.strip(chunk, row, norm.x.pitch);
     const float* x = load_strip(norm.x, offset, count, x_buffer.data());
-    const float* dy = load_gradient(norm, grid, chunk, row, dy_buffer.data());
+    const std::int64_t dy_offset = grid.strip(chunk, row, norm.dy.pitch).offset;
+    const float* dy = load_strip(norm.dy, dy_offset, count, dy_buffer.data());
     const std::int64_t to = grid.strip(chunk, row, norm.dx.pitch).offset;
     float* dx = result_strip(norm.dx, to, dx_buffer.data());
     backward_row(dy, x, columns, count, dx);
@@ -225,7 +183,7 @@ std::int64_t batch_norm_workspace(const ChannelLayout& layout) {
 
 void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
-  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y, norm.addend}));
+  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y}));
   float* factor = static_cast<float*>(workspace);
   float* constant = factor + layout.channels;
   for (std::int64_t c = 0; c < layout.channels; ++c) {
@@ -263,8 +221,7 @@ void batch_norm_infer(BatchNormApply norm, const float* variance, float epsilon,
 
 void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
-  const ChannelGrid grid(
-      layout, all_dense(layout, {norm.x, norm.dy, norm.y, norm.dx, norm.addend_gradient}));
+  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.dy, norm.dx}));
   float* floats = static_cast<float*>(workspace);
   const GradientPartials coefficients{floats, floats + layout.channels};
   float* factor = floats + 2 * layout.channels;
@@ -282,13 +239,8 @@ void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   if (!norm.dx) return;
   for (std::int64_t c = 0; c < layout.channels; ++c)
     factor[c] = norm.scale[c] * norm.inverse_std[c];
-  BatchNormBackward second = norm;  // the mask is applied already where masked dy was stored
-  if (norm.y && norm.addend_gradient && norm.addend_gradient.dtype == norm.dy.dtype) {
-    second.dy = norm.addend_gradient;
-    second.y = {};
-  }
   for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
-    backward_chunk(second, grid, chunk,
+    backward_chunk(norm, grid, chunk,
                    {norm.mean, factor, coefficients.dy_sum, coefficients.product_sum});
   });
 }
