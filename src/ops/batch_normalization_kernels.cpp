@@ -147,6 +147,7 @@ Offer offer_gradient(const Request& request) {
     norm.scale = in(2);
     norm.mean = in(3);
     norm.inverse_std = in(4);
+    norm.is_batch_mean = training;
     norm.scale_gradient = out(1);
     norm.bias_gradient = out(2);
     norm.dx = array_of(call.outputs[0], all[5], shared.pitches[2], call.flushed_at(0));

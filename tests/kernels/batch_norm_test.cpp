@@ -187,13 +187,20 @@ struct Gradients {
   }
 };
 
+// The mean of a channel of x: p.mean rounds it.
+double exact_mean(const Problem& p, const std::vector<double>& x, std::int64_t c) {
+  double sum = 0;
+  for_channel(p.layout, c, [&](std::size_t at) { sum += x[at]; });
+  return sum / double(p.layout.per_channel());
+}
+
 void check_gradients(const Problem& p, const Gradients& g) {
   const std::string what = describe(p.layout, p.dtype);
   std::vector<double> dy = doubles(g.dy), dx(dy.size()), scale_gradient, bias_gradient;
   const std::vector<double> x = doubles(p.x);
   const double count = double(p.layout.per_channel());
   for (std::int64_t c = 0; c < p.layout.channels; ++c) {
-    const double mean = p.mean.at(c), inverse = p.inverse_std.at(c), scale = p.scale.at(c);
+    const double mean = exact_mean(p, x, c), inverse = p.inverse_std.at(c), scale = p.scale.at(c);
     double dy_sum = 0, product_sum = 0;
     for_channel(p.layout, c, [&](std::size_t at) {
       dy_sum += dy[at];
@@ -222,6 +229,36 @@ TEST(BatchNorm, BackwardAgreesWithDoubleLoops) {
       batch_norm_backward(g.backward(p), p.space.data());
       check_gradients(p, g);
     }
+}
+
+TEST(BatchNorm, BackwardKeepsDigitsWhereTheMeanIsFarLargerThanTheSpread) {
+  for (const ChannelLayout& layout :
+       {ChannelLayout{100, 1, 1000}, ChannelLayout{3000, 20, 1}, ChannelLayout{4, 32, 50, 16}}) {
+    Problem p(layout, DType::f32, 1e4, 0.1);
+    p.train();
+    Gradients g(p);
+    for (std::int64_t i = 0; i < g.dy.size(); ++i) g.dy.set(i, g.dy.at(i) + 1);
+    batch_norm_backward(g.backward(p), p.space.data());
+    check_gradients(p, g);
+  }
+}
+
+TEST(BatchNorm, BackwardTakesAGivenMeanAsItStands) {
+  const ChannelLayout layout{30, 4, 20};
+  Problem p(layout, DType::f32);
+  p.train();
+  for (float& mean : p.mean.values<float>()) mean += 1;
+  Gradients g(p);
+  BatchNormBackward norm = g.backward(p);
+  norm.is_batch_mean = false;
+  batch_norm_backward(norm, p.space.data());
+  std::vector<double> expected(4);
+  for (std::int64_t c = 0; c < 4; ++c)
+    for_channel(layout, c, [&](std::size_t at) {
+      const auto i = std::int64_t(at);
+      expected[std::size_t(c)] += g.dy.at(i) * (p.x.at(i) - p.mean.at(c)) * p.inverse_std.at(c);
+    });
+  expect_close(g.scale_gradient, expected, 1e-5, 1e-5);
 }
 
 TEST(BatchNorm, ANanStaysInItsChannel) {

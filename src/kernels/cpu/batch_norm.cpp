@@ -50,10 +50,10 @@ void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
   }
 }
 
-// Adds dy and dy * (x - mean) of `Rows` rows to the sums of columns [begin, end).
+// Adds dy, dy * (x - mean) and x - mean of `Rows` rows to the sums of columns [begin, end).
 struct GradientColumns {
   const float* mean;
-  float *dy_sum, *product_sum;
+  float *dy_sum, *product_sum, *deviation_sum;
 };
 struct GradientRows {
   std::array<const float*, batch> dy, x;
@@ -62,30 +62,36 @@ template <int Rows>
 void add_gradient_rows(const GradientRows& rows, const GradientColumns& columns, std::int64_t begin,
                        std::int64_t end) {
   const auto [dy, x] = rows;
-  const auto [mean, dy_sum, product_sum] = columns;
+  const auto [mean, dy_sum, product_sum, deviation_sum] = columns;
 #pragma GCC ivdep
   for (std::int64_t j = begin; j < end; ++j) {
-    float sum = dy[0][j], product = dy[0][j] * (x[0][j] - mean[j]);
+    float deviations = x[0][j] - mean[j];
+    float sum = dy[0][j], product = dy[0][j] * deviations;
     for (std::size_t i = 1; i < Rows; ++i) {
+      const float deviation = x[i][j] - mean[j];
       sum += dy[i][j];
-      product = std::fma(dy[i][j], x[i][j] - mean[j], product);
+      product = std::fma(dy[i][j], deviation, product);
+      deviations += deviation;
     }
     dy_sum[j] += sum;
     product_sum[j] += product;
+    deviation_sum[j] += deviations;
   }
 }
 
+// Of every chunk, a number per channel of its panel.
 struct GradientPartials {
-  float *dy_sum, *product_sum;
+  float *dy_sum, *product_sum, *deviation_sum;
 };
 
 void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t number,
                    const GradientPartials& out) {
   alignas(64) Strips dy_buffer, x_buffer;
-  alignas(64) Strip mean, dy_sum{}, product_sum{};
+  alignas(64) Strip mean, dy_sum{}, product_sum{}, deviation_sum{};
   const ChannelGrid::Chunk chunk = grid.chunk(number);
   grid.expand(chunk.panel, norm.mean, mean.data());
-  const GradientColumns columns{mean.data(), dy_sum.data(), product_sum.data()};
+  const GradientColumns columns{mean.data(), dy_sum.data(), product_sum.data(),
+                                deviation_sum.data()};
   for (std::int64_t row = chunk.begin; row < chunk.end;) {
     GradientRows rows;
     std::array<std::int64_t, batch> width;
@@ -105,9 +111,10 @@ void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::
   const std::int64_t at = number * grid.panel_channels();
   grid.fold_sums(chunk, dy_sum.data(), out.dy_sum + at);
   grid.fold_sums(chunk, product_sum.data(), out.product_sum + at);
+  grid.fold_sums(chunk, deviation_sum.data(), out.deviation_sum + at);
 }
 
-// dx = factor * ((dy - dy_mean) - (x - mean) * slope)
+// dx = factor * ((dy - dy_mean) - (x - mean) * slope), where dy_mean also holds -mean_low * slope
 struct BackwardColumns {
   const float *mean, *factor, *dy_mean, *slope;
 };
@@ -140,27 +147,46 @@ void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
   }
 }
 
+// Per channel: what backward_row takes.
+struct Coefficients {
+  float *dy_mean, *slope;
+};
+
+// What the mean of x lost when it was made in f32, from the mean of x - mean. No more than f32 can
+// lose: a mean that is not that of x stays as it was given.
+double mean_low(float mean, double inverse_std, double deviation) {
+  const double most = (std::abs(double(mean)) + 1 / inverse_std) * 0x1p-23;
+  return std::clamp(deviation, -most, most);
+}
+
 // The chunks of a panel, added in their order.
 void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t panel,
-                const GradientPartials& partials, const GradientPartials& coefficients) {
+                const GradientPartials& partials, const Coefficients& coefficients) {
   const double count = double(norm.layout.per_channel());
-  std::array<double, strip_length> dy_sum{}, product_sum{};
+  std::array<double, strip_length> dy_sum{}, product_sum{}, deviation_sum{};
   const std::int64_t channels = grid.channel_count(panel);
   for (std::int64_t index = 0; index < grid.chunks_per_panel(); ++index) {
     const std::int64_t at = (panel * grid.chunks_per_panel() + index) * grid.panel_channels();
     for (std::int64_t c = 0; c < channels; ++c) {
       dy_sum[std::size_t(c)] += double(partials.dy_sum[at + c]);
       product_sum[std::size_t(c)] += double(partials.product_sum[at + c]);
+      deviation_sum[std::size_t(c)] += double(partials.deviation_sum[at + c]);
     }
   }
   for (std::int64_t i = 0; i < channels; ++i) {
     const std::int64_t c = grid.first_channel(panel) + i;
     const double inverse = double(norm.inverse_std[c]);
-    const double scale_gradient = product_sum[std::size_t(i)] * inverse;
+    const double dy_mean = dy_sum[std::size_t(i)] / count;
+    const double low = norm.is_batch_mean
+                           ? mean_low(norm.mean[c], inverse, deviation_sum[std::size_t(i)] / count)
+                           : 0.0;
+    const double scale_gradient =
+        (product_sum[std::size_t(i)] - low * dy_sum[std::size_t(i)]) * inverse;
+    const double slope = scale_gradient * inverse / count;
     if (norm.scale_gradient) norm.scale_gradient[c] = float(scale_gradient);
     if (norm.bias_gradient) norm.bias_gradient[c] = float(dy_sum[std::size_t(i)]);
-    coefficients.dy_sum[c] = float(dy_sum[std::size_t(i)] / count);
-    coefficients.product_sum[c] = float(scale_gradient * inverse / count);
+    coefficients.dy_mean[c] = float(dy_mean - low * slope);
+    coefficients.slope[c] = float(slope);
   }
 }
 
@@ -178,7 +204,7 @@ std::int64_t batch_norm_workspace(const ChannelLayout& layout) {
     const ChannelGrid grid(layout, dense);
     partials = std::max(partials, grid.chunk_count() * grid.panel_channels());
   }
-  return (3 * layout.channels + 2 * partials) * std::int64_t(sizeof(float));
+  return 3 * (layout.channels + partials) * std::int64_t(sizeof(float));
 }
 
 void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
@@ -223,11 +249,11 @@ void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
   const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.dy, norm.dx}));
   float* floats = static_cast<float*>(workspace);
-  const GradientPartials coefficients{floats, floats + layout.channels};
+  const Coefficients coefficients{floats, floats + layout.channels};
   float* factor = floats + 2 * layout.channels;
-  const GradientPartials partials{
-      factor + layout.channels,
-      factor + layout.channels + grid.chunk_count() * grid.panel_channels()};
+  float* sums = factor + layout.channels;
+  const std::int64_t sum_count = grid.chunk_count() * grid.panel_channels();
+  const GradientPartials partials{sums, sums + sum_count, sums + 2 * sum_count};
   for_chunks(grid, [&](std::int64_t number, const ChannelGrid::Chunk&) {
     gradient_sums(norm, grid, number, partials);
   });
@@ -241,7 +267,7 @@ void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
     factor[c] = norm.scale[c] * norm.inverse_std[c];
   for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
     backward_chunk(norm, grid, chunk,
-                   {norm.mean, factor, coefficients.dy_sum, coefficients.product_sum});
+                   {norm.mean, factor, coefficients.dy_mean, coefficients.slope});
   });
 }
 

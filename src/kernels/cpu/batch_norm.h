@@ -57,6 +57,7 @@ struct BatchNormBackward {
   ChannelLayout layout;
   ConstArray dy, x;
   const float *scale = nullptr, *mean = nullptr, *inverse_std = nullptr;
+  bool is_batch_mean = true;  // mean is that of x, but for its rounding
   Array dx{};
   float *scale_gradient = nullptr, *bias_gradient = nullptr;
 };
