@@ -80,8 +80,7 @@ Offer offer_inference(const Request& request, const SharedChannels& shared) {
   const auto epsilon = static_cast<float>(request.as<BatchNormalization>().epsilon);
   const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 4);
   Offer offer;
-  // One vector more than the statistics need: 1 / sqrt(variance + epsilon).
-  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout) + shared.layout.channels * 4;
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
   offer.in_place = {{0, 0}};
   offer.run = [epsilon, shared, vectors, all = operands_of(request)](const KernelCall& call) {
     FloatVectors floats(shared.layout.channels, call.workspace);
