@@ -80,13 +80,9 @@ class Convolution {
   }
 
   Prepared prepare() {
-    Computing computing = *computing_for("convolution", {&views_.x, &views_.w, &views_.y});
-    if (may_be_native({&input(0), &input(1)}, output(), options_)) {
-      computing.inputs = DType::bf16;
-      if (is_amx()) return prepared({DType::bf16, ""});
-    }
-    computing.inputs = DType::f32;
-    return prepared(computing);
+    if (may_be_native({&input(0), &input(1)}, output(), options_) && is_amx())
+      return prepared({DType::bf16, ""});
+    return prepared(*computing_for("convolution", {&views_.x, &views_.w, &views_.y}));
   }
 
  private:
