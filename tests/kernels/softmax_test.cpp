@@ -203,6 +203,24 @@ TEST(CrossEntropy, BackwardAgreesWithDoubleLoops) {
       }
 }
 
+TEST(CrossEntropy, AnyNumberMayBeTheIgnoredLabel) {
+  const AxisLayout layout{2, 5000, 1};
+  for (const std::int64_t ignored :
+       {std::numeric_limits<std::int64_t>::min() + 1, std::numeric_limits<std::int64_t>::max()}) {
+    EntropyProblem p(layout, DType::f32);
+    p.labels = {ignored, ignored};
+    CrossEntropy common = p.common(false);
+    common.ignored = ignored;
+    const Tensor gradient = random_tensor(DType::f32, 2, 5);
+    Tensor dx(DType::f32, {layout.size()});
+    cross_entropy_backward({.common = common,
+                            .logits = view(std::as_const(p.logits)),
+                            .loss_gradient = floats(gradient),
+                            .logits_gradient = view(dx)});
+    for (const double value : doubles(dx)) ASSERT_EQ(value, 0);
+  }
+}
+
 TEST(CrossEntropy, ALabelOutsideTheClassesIsADataError) {
   EntropyProblem p({4, 10, 1}, DType::f32);
   Tensor loss(DType::f32, {4});

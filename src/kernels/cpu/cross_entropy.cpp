@@ -72,8 +72,9 @@ void backward_tile(const CrossEntropyBackward& backward, const AxisTile& tile) {
     float* result = result_strip(backward.logits_gradient, piece.offset, dx_buffer.data());
     exponentials(piece, value, largest, reciprocal, result);
     for (std::int64_t j = 0; j < piece.width; ++j) {
+      if (labels[j] < piece.position) continue;  // an ignored label may be any number
       const std::int64_t row = labels[j] - piece.position;
-      if (row >= 0 && row < piece.rows) result[row * piece.width + j] -= 1.0F;
+      if (row < piece.rows) result[row * piece.width + j] -= 1.0F;
     }
     for_elements(piece, [=](std::int64_t e, std::int64_t j) { result[e] *= gradient[j]; });
     store_strip(backward.logits_gradient, piece.offset, piece.count(), result);
