@@ -45,7 +45,7 @@ struct Node {
 struct NG_API Initial {
   enum class Kind : std::uint8_t { constant, uniform, normal, data };
   Kind kind = Kind::constant;
-  double a = 0, b = 0;  // constant: a; uniform: [a, b); normal: mean a, deviation b
+  double a = 0, b = 0;  // constant: a; uniform: a to b; normal: mean a, deviation b
   Tensor data;
   static Initial constant(double value) { return {Kind::constant, value, 0, {}}; }
   static Initial uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }

@@ -2,6 +2,9 @@
 #include "api/program.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/parallel.h"
 
 namespace narrowgauge {
 
@@ -32,22 +35,24 @@ Binding Program::binding_for(std::span<const Tensor> inputs) const {
 
 Executor& Program::executor_for(std::span<const Tensor> inputs) {
   const Binding binding = binding_for(inputs);
-  const auto known = std::find_if(executors_.begin(), executors_.end(),
-                                  [&](const auto& entry) { return entry.first == binding; });
+  const int threads = thread_count();
+  const auto known = std::find_if(executors_.begin(), executors_.end(), [&](const Entry& entry) {
+    return entry.threads == threads && entry.binding == binding;
+  });
   if (known != executors_.end()) {
     executors_.splice(executors_.begin(), executors_, known);
-    return *known->second;
+    return *known->executor;
   }
   CompileOptions options = options_;
   options.binding = binding;
   auto executor = std::make_unique<Executor>(compile(graph_, options), store_, seed_);
-  executors_.emplace_front(binding, std::move(executor));
+  executors_.push_front({binding, threads, std::move(executor)});
   if (executors_.size() > most_executors) executors_.pop_back();
-  return *executors_.front().second;
+  return *executors_.front().executor;
 }
 
 Executor* Program::latest() {
-  return executors_.empty() ? nullptr : executors_.front().second.get();
+  return executors_.empty() ? nullptr : executors_.front().executor.get();
 }
 
 }  // namespace narrowgauge

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph with symbols in its shapes, compiled for each batch size it is run with. The sizes used
-// last are kept: each has memory of its own.
+// A graph with symbols in its shapes, compiled for each batch size and number of threads it is run
+// with. Those used last are kept: each has memory of its own.
 #pragma once
 
 #include <list>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "compile/compile.h"
 #include "runtime/executor.h"
@@ -26,13 +25,18 @@ class Program {
   const Graph& graph() const { return graph_; }
 
  private:
+  struct Entry {
+    Binding binding;
+    int threads;  // that its plan works with: no more may run than the caller has
+    std::unique_ptr<Executor> executor;
+  };
   Binding binding_for(std::span<const Tensor> inputs) const;
 
   Graph graph_;
   CompileOptions options_;
   StateStore& store_;
   std::uint64_t seed_;
-  std::list<std::pair<Binding, std::unique_ptr<Executor>>> executors_;  // the latest first
+  std::list<Entry> executors_;  // the latest first
 };
 
 }  // namespace narrowgauge

@@ -12,14 +12,4 @@ std::string environment(std::string_view name) {
   return value ? value : "";
 }
 
-bool environment_switch(std::string_view name, bool otherwise) {
-  const std::string value = environment(name);
-  if (value.empty()) return otherwise;
-  for (const char* yes : {"1", "on", "true", "yes"})
-    if (value == yes) return true;
-  for (const char* no : {"0", "off", "false", "no"})
-    if (value == no) return false;
-  throw UsageError(concat("NARROWGAUGE_", name, ": expected on or off, got \"", value, '"'));
-}
-
 }  // namespace narrowgauge

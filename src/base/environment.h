@@ -9,7 +9,5 @@ namespace narrowgauge {
 
 // The value of NARROWGAUGE_<name>, or "" when it is not set.
 std::string environment(std::string_view name);
-// "1", "on", "true", "yes" or their opposites; throws UsageError for anything else.
-bool environment_switch(std::string_view name, bool otherwise);
 
 }  // namespace narrowgauge

@@ -80,8 +80,7 @@ Offer offer_inference(const Request& request, const SharedChannels& shared) {
   const auto epsilon = static_cast<float>(request.as<BatchNormalization>().epsilon);
   const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 4);
   Offer offer;
-  // One vector more than the statistics need: 1 / sqrt(variance + epsilon).
-  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout) + shared.layout.channels * 4;
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
   offer.in_place = {{0, 0}};
   offer.run = [epsilon, shared, vectors, all = operands_of(request)](const KernelCall& call) {
     FloatVectors floats(shared.layout.channels, call.workspace);
@@ -147,6 +146,7 @@ Offer offer_gradient(const Request& request) {
     norm.scale = in(2);
     norm.mean = in(3);
     norm.inverse_std = in(4);
+    norm.is_batch_mean = training;
     norm.scale_gradient = out(1);
     norm.bias_gradient = out(2);
     norm.dx = array_of(call.outputs[0], all[5], shared.pitches[2], call.flushed_at(0));

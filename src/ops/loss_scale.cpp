@@ -106,9 +106,9 @@ Offer offer_multiplier(const Request& request) {
 }
 
 void store_health(const cpu::GradientHealth& health, std::span<const View> outputs) {
-  if (outputs[0].data) *outputs[0].as<bool>() = health.finite;
-  if (outputs[1].data)
-    *outputs[1].as<float>() = static_cast<float>(std::sqrt(health.sum_of_squares));
+  const auto norm = static_cast<float>(std::sqrt(health.sum_of_squares));
+  if (outputs[0].data) *outputs[0].as<bool>() = health.finite && std::isfinite(norm);
+  if (outputs[1].data) *outputs[1].as<float>() = norm;
   if (outputs[2].data) *outputs[2].as<std::int64_t>() = health.first_not_finite;
 }
 
@@ -144,8 +144,9 @@ Offer reference_health(const Request& request) {
         sum += value * value;
         if (first < 0 && !std::isfinite(value)) first = static_cast<std::int64_t>(g) - 1;
       }
-    out[0].set(0, first < 0 ? 1 : 0);
-    out[1].set(0, std::sqrt(sum) / in[0][0]);
+    const double norm = std::sqrt(sum) / in[0][0];
+    out[0].set(0, first < 0 && std::isfinite(static_cast<float>(norm)) ? 1 : 0);
+    out[1].set(0, norm);
     out[2].set_integer(0, first);
   });
 }

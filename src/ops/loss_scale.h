@@ -9,8 +9,9 @@
 namespace narrowgauge {
 
 // One pass over all gradients, which carry the loss scale. `norm` is that of the true gradients,
-// sqrt(sum(g * g)) / scale, and not finite when they are not. `first_not_finite`: the index of the
-// first gradient that holds an infinity or NaN; -1.
+// sqrt(sum(g * g)) / scale, and not finite when they are not; beyond f32, where nothing could clip
+// it, it counts as not finite itself. `first_not_finite`: the index of the first gradient that
+// holds an infinity or NaN; -1.
 struct GradientHealth {
   static constexpr OpInfo info{.name = "GradientHealth",
                                .domain = "ng",

@@ -159,8 +159,7 @@ Offer offer_gradient(const Request& request) {
     const std::int64_t rows = prepared.rows();
     cpu::CrossEntropyBackward backward;
     backward.common = inputs.common();
-    backward.source = {call.inputs[1].data, prepared.scores};
-    backward.source_is_logits = true;
+    backward.logits = {call.inputs[1].data, prepared.scores};
     backward.one_loss_gradient = prepared.reduced;
     float* const gradients = inputs.take<float>(rows);
     cpu::widen_row(prepared.scores, call.inputs[0].data, gradients, prepared.reduced ? 1 : rows);

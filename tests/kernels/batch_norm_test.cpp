@@ -37,7 +37,7 @@ std::vector<ChannelLayout> layouts() {
 struct Problem {
   ChannelLayout layout;
   DType dtype;
-  Tensor x, y, scale, bias, mean, variance, inverse_std, addend;
+  Tensor x, y, scale, bias, mean, variance, inverse_std;
   std::vector<std::uint64_t> space;
 
   Problem(const ChannelLayout& l, DType d, double center = 0.5, double deviation = 2)
@@ -50,7 +50,6 @@ struct Problem {
         mean(DType::f32, {l.channels}),
         variance(DType::f32, {l.channels}),
         inverse_std(DType::f32, {l.channels}),
-        addend(random_tensor(d, l.size(), 4)),
         space(workspace(batch_norm_workspace(l))) {}
 
   BatchStatistics statistics() {
@@ -63,20 +62,15 @@ struct Problem {
             .scale = floats(scale),
             .bias = floats(bias)};
   }
-  void train(bool relu = false, bool add = false) {
-    BatchNormApply apply = norm();
-    apply.relu = relu;
-    if (add) apply.addend = view(std::as_const(addend));
-    batch_norm_train(apply, epsilon, statistics(), space.data());
-  }
+  void train() { batch_norm_train(norm(), epsilon, statistics(), space.data()); }
 };
 
 struct Reference {
   std::vector<double> mean, variance, inverse_std, y;
 };
 
-Reference reference(const Problem& p, bool relu, bool add) {
-  const std::vector<double> x = doubles(p.x), addend = doubles(p.addend);
+Reference reference(const Problem& p) {
+  const std::vector<double> x = doubles(p.x);
   Reference r{{}, {}, {}, std::vector<double>(x.size())};
   for (std::int64_t c = 0; c < p.layout.channels; ++c) {
     double mean = 0, variance = 0;
@@ -88,9 +82,7 @@ Reference reference(const Problem& p, bool relu, bool add) {
     r.variance.push_back(variance);
     r.inverse_std.push_back(1 / std::sqrt(variance + double(epsilon)));
     for_channel(p.layout, c, [&](std::size_t at) {
-      double value = (x[at] - mean) * r.inverse_std.back() * p.scale.at(c) + p.bias.at(c);
-      if (add) value += addend[at];
-      r.y[at] = relu ? std::max(0.0, value) : value;
+      r.y[at] = (x[at] - mean) * r.inverse_std.back() * p.scale.at(c) + p.bias.at(c);
     });
   }
   return r;
@@ -98,17 +90,16 @@ Reference reference(const Problem& p, bool relu, bool add) {
 
 TEST(BatchNorm, TrainingForwardAgreesWithDoubleLoops) {
   for (const ChannelLayout& layout : layouts())
-    for (const DType dtype : storage_dtypes)
-      for (const bool fused : {false, true}) {
-        Problem p(layout, dtype);
-        p.train(fused, fused);
-        const Reference r = reference(p, fused, fused);
-        const std::string what = describe(layout, dtype);
-        expect_close(p.mean, r.mean, 1e-6, 1e-6, what + " mean");
-        expect_close(p.variance, r.variance, 2e-6, 0, what + " variance");
-        expect_close(p.inverse_std, r.inverse_std, 2e-6, 0, what + " inverse std");
-        expect_close(p.y, r.y, 2e-6, 4e-6, what + " y");
-      }
+    for (const DType dtype : storage_dtypes) {
+      Problem p(layout, dtype);
+      p.train();
+      const Reference r = reference(p);
+      const std::string what = describe(layout, dtype);
+      expect_close(p.mean, r.mean, 1e-6, 1e-6, what + " mean");
+      expect_close(p.variance, r.variance, 2e-6, 0, what + " variance");
+      expect_close(p.inverse_std, r.inverse_std, 2e-6, 0, what + " inverse std");
+      expect_close(p.y, r.y, 2e-6, 4e-6, what + " y");
+    }
 }
 
 TEST(BatchNorm, KeepsDigitsWhereTheMeanIsAMillionDeviations) {
@@ -116,7 +107,7 @@ TEST(BatchNorm, KeepsDigitsWhereTheMeanIsAMillionDeviations) {
        {ChannelLayout{8, 3, 1000}, ChannelLayout{3000, 20, 1}, ChannelLayout{4, 32, 50, 16}}) {
     Problem p(layout, DType::f32, 1e4, 1e-2);
     p.train();
-    const Reference r = reference(p, false, false);
+    const Reference r = reference(p);
     expect_close(p.mean, r.mean, 1e-7, 0, "mean");
     expect_close(p.variance, r.variance, 1e-5, 0, "variance");
     expect_close(p.y, r.y, 1e-5, 1e-5, "y");
@@ -176,39 +167,40 @@ TEST(BatchNorm, RunningStatisticsFollowOnnx) {
 }
 
 struct Gradients {
-  Tensor dy, dx, addend_gradient, scale_gradient, bias_gradient;
+  Tensor dy, dx, scale_gradient, bias_gradient;
   explicit Gradients(const Problem& p)
       : dy(random_tensor(p.dtype, p.layout.size(), 11, 0.1)),
         dx(p.dtype, {p.layout.size()}),
-        addend_gradient(p.dtype, {p.layout.size()}),
         scale_gradient(DType::f32, {p.layout.channels}),
         bias_gradient(DType::f32, {p.layout.channels}) {}
 
-  BatchNormBackward backward(Problem& p, bool relu, bool add) {
-    BatchNormBackward norm{.layout = p.layout,
-                           .dy = view(std::as_const(dy)),
-                           .x = view(std::as_const(p.x)),
-                           .scale = floats(p.scale),
-                           .mean = floats(p.mean),
-                           .inverse_std = floats(p.inverse_std),
-                           .dx = view(dx),
-                           .scale_gradient = floats(scale_gradient),
-                           .bias_gradient = floats(bias_gradient)};
-    if (relu) norm.y = view(std::as_const(p.y));
-    if (add) norm.addend_gradient = view(addend_gradient);
-    return norm;
+  BatchNormBackward backward(Problem& p) {
+    return {.layout = p.layout,
+            .dy = view(std::as_const(dy)),
+            .x = view(std::as_const(p.x)),
+            .scale = floats(p.scale),
+            .mean = floats(p.mean),
+            .inverse_std = floats(p.inverse_std),
+            .dx = view(dx),
+            .scale_gradient = floats(scale_gradient),
+            .bias_gradient = floats(bias_gradient)};
   }
 };
 
-void check_gradients(const Problem& p, const Gradients& g, bool relu, bool add) {
+// The mean of a channel of x: p.mean rounds it.
+double exact_mean(const Problem& p, const std::vector<double>& x, std::int64_t c) {
+  double sum = 0;
+  for_channel(p.layout, c, [&](std::size_t at) { sum += x[at]; });
+  return sum / double(p.layout.per_channel());
+}
+
+void check_gradients(const Problem& p, const Gradients& g) {
   const std::string what = describe(p.layout, p.dtype);
   std::vector<double> dy = doubles(g.dy), dx(dy.size()), scale_gradient, bias_gradient;
-  const std::vector<double> x = doubles(p.x), y = doubles(p.y);
-  if (relu)
-    for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
+  const std::vector<double> x = doubles(p.x);
   const double count = double(p.layout.per_channel());
   for (std::int64_t c = 0; c < p.layout.channels; ++c) {
-    const double mean = p.mean.at(c), inverse = p.inverse_std.at(c), scale = p.scale.at(c);
+    const double mean = exact_mean(p, x, c), inverse = p.inverse_std.at(c), scale = p.scale.at(c);
     double dy_sum = 0, product_sum = 0;
     for_channel(p.layout, c, [&](std::size_t at) {
       dy_sum += dy[at];
@@ -226,34 +218,59 @@ void check_gradients(const Problem& p, const Gradients& g, bool relu, bool add) 
   expect_close(g.scale_gradient, scale_gradient, 1e-6, slack, what + " scale gradient");
   // inverse std reaches 1 / sqrt(epsilon) where a channel has one element
   expect_close(g.dx, dx, 3e-6, count < 8 ? 1e-3 : 3e-6, what + " dx");
-  if (add) expect_close(g.addend_gradient, dy, 0, 0, what + " addend gradient");
 }
 
 TEST(BatchNorm, BackwardAgreesWithDoubleLoops) {
   for (const ChannelLayout& layout : layouts())
-    for (const DType dtype : storage_dtypes)
-      for (const int variant : {0, 1, 2}) {
-        const bool relu = variant > 0, add = variant == 2;
-        Problem p(layout, dtype);
-        p.train(relu, add);
-        Gradients g(p);
-        batch_norm_backward(g.backward(p, relu, add), p.space.data());
-        check_gradients(p, g, relu, add);
-      }
+    for (const DType dtype : storage_dtypes) {
+      Problem p(layout, dtype);
+      p.train();
+      Gradients g(p);
+      batch_norm_backward(g.backward(p), p.space.data());
+      check_gradients(p, g);
+    }
+}
+
+TEST(BatchNorm, BackwardKeepsDigitsWhereTheMeanIsFarLargerThanTheSpread) {
+  for (const ChannelLayout& layout :
+       {ChannelLayout{100, 1, 1000}, ChannelLayout{3000, 20, 1}, ChannelLayout{4, 32, 50, 16}}) {
+    Problem p(layout, DType::f32, 1e4, 0.1);
+    p.train();
+    Gradients g(p);
+    for (std::int64_t i = 0; i < g.dy.size(); ++i) g.dy.set(i, g.dy.at(i) + 1);
+    batch_norm_backward(g.backward(p), p.space.data());
+    check_gradients(p, g);
+  }
+}
+
+TEST(BatchNorm, BackwardTakesAGivenMeanAsItStands) {
+  const ChannelLayout layout{30, 4, 20};
+  Problem p(layout, DType::f32);
+  p.train();
+  for (float& mean : p.mean.values<float>()) mean += 1;
+  Gradients g(p);
+  BatchNormBackward norm = g.backward(p);
+  norm.is_batch_mean = false;
+  batch_norm_backward(norm, p.space.data());
+  std::vector<double> expected(4);
+  for (std::int64_t c = 0; c < 4; ++c)
+    for_channel(layout, c, [&](std::size_t at) {
+      const auto i = std::int64_t(at);
+      expected[std::size_t(c)] += g.dy.at(i) * (p.x.at(i) - p.mean.at(c)) * p.inverse_std.at(c);
+    });
+  expect_close(g.scale_gradient, expected, 1e-5, 1e-5);
 }
 
 TEST(BatchNorm, ANanStaysInItsChannel) {
-  for (const bool relu : {false, true}) {
-    const ChannelLayout layout{40, 6, 30};
-    Problem p(layout, DType::f16);
-    p.x.set(std::int64_t(place(layout, 3, 2, 5)), std::numeric_limits<double>::quiet_NaN());
-    p.train(relu);
-    for (std::int64_t c = 0; c < 6; ++c) {
-      EXPECT_EQ(std::isnan(p.mean.at(c)), c == 2);
-      for_channel(layout, c, [&](std::size_t at) {
-        ASSERT_EQ(std::isnan(p.y.at(std::int64_t(at))), c == 2) << c;
-      });
-    }
+  const ChannelLayout layout{40, 6, 30};
+  Problem p(layout, DType::f16);
+  p.x.set(std::int64_t(place(layout, 3, 2, 5)), std::numeric_limits<double>::quiet_NaN());
+  p.train();
+  for (std::int64_t c = 0; c < 6; ++c) {
+    EXPECT_EQ(std::isnan(p.mean.at(c)), c == 2);
+    for_channel(layout, c, [&](std::size_t at) {
+      ASSERT_EQ(std::isnan(p.y.at(std::int64_t(at))), c == 2) << c;
+    });
   }
 }
 
@@ -264,9 +281,9 @@ TEST(BatchNorm, BitsDoNotDependOnTheNumberOfThreads) {
     for (const int threads : {1, 2, 4}) {
       const ThreadScope scope(threads);
       Problem p(layout, DType::bf16);
-      p.train(true, true);
+      p.train();
       Gradients g(p);
-      batch_norm_backward(g.backward(p, true, true), p.space.data());
+      batch_norm_backward(g.backward(p), p.space.data());
       const std::vector<Tensor> all{p.mean, p.variance,       p.y,
                                     g.dx,   g.scale_gradient, g.bias_gradient};
       if (first.empty()) first = all;

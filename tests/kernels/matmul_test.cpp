@@ -229,6 +229,20 @@ TEST(MatMul, TwoHostThreadsPrepareAndRunAtTheSameTime) {
   EXPECT_TRUE(equal[0] && equal[1]);
 }
 
+// 1729 rows are cut into shards of 96 and one of 1, for which oneDNN has no AMX kernel.
+TEST(MatMul, Bf16IsWidenedWhereTheShorterLastShardWouldNotUseAmx) {
+  const auto uses_amx = [](std::int64_t rows) {
+    const MatMulViews views{dense_view(DType::bf16, {rows, 130}),
+                            dense_view(DType::bf16, {130, 512}),
+                            dense_view(DType::bf16, {rows, 512}),
+                            {}};
+    const Prepared prepared = prepare_matmul(views, {.deterministic = true});
+    return prepared.implementation.find("amx") != std::string::npos;
+  };
+  if (!uses_amx(1728) || uses_amx(1)) GTEST_SKIP() << "one kernel for all sizes here";
+  EXPECT_FALSE(uses_amx(1729));
+}
+
 TEST(MatMul, TestsPassUnderEachCapOfTheInstructionSet) {
   expect_tests_pass_under_each_isa("MatMul.*-*UnderEachCap*");
 }

@@ -214,6 +214,27 @@ TEST(AveragePool, EveryShapeLayoutAndFormatMatchesTheReference) {
         }
 }
 
+TEST(AveragePool, MeanOfALargeImageIsRightToTheLastDigits) {
+  const PoolWindow window{{512, 512}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
+  for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
+    Array x(DType::f32, {1, 3, 512, 512}, layout), y(DType::f32, {1, 3, 1, 1}, layout);
+    for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, 0.1f);
+    run(prepare_average_pool(x.view(), y.view(), window, PoolCount::without_pads), {&x}, {&y});
+    for (const double mean : y.values()) EXPECT_FLOAT_EQ(static_cast<float>(mean), 0.1f);
+  }
+}
+
+TEST(AveragePool, GradientOfManyWindowsIsRightToTheLastDigits) {
+  const Dims dims = {1, 1, 64, 64};
+  const PoolWindow window{{127, 127}, {1, 1}, {1, 1}, {63, 63}, {63, 63}};
+  Array dy(DType::f32, dims), dx(DType::f32, dims);
+  for (std::int64_t i = 0; i < dy.size(); ++i) dy.set(i, 0.1f);
+  run(prepare_average_pool_gradient(dy.view(), dx.view(), window, PoolCount::without_pads), {&dy},
+      {&dx});
+  // Every window sees the whole image.
+  for (const double value : dx.values()) ASSERT_FLOAT_EQ(static_cast<float>(value), 0.1f);
+}
+
 TEST(AveragePool, CountsWhatBecomesZeroInF16UnderFlushToZero) {
   const Case& shape = named("2x2");
   Array x(DType::f16, shape.x), y(DType::f16, shape.y);
@@ -237,6 +258,20 @@ TEST(Pooling, GivesTheSameBitsForAnyNumberOfThreads) {
     results.push_back(dx);
   }
   EXPECT_TRUE(results[0].same_bytes(results[1]) && results[0].same_bytes(results[2]));
+}
+
+TEST(Pooling, TakesImagesWithoutChannels) {
+  const Dims x_dims = {2, 0, 4, 4}, y_dims = {2, 0, 2, 2};
+  const PoolWindow window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+  for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
+    Array x(DType::f32, x_dims, layout), y(DType::f32, y_dims, layout);
+    Array indices(DType::u8, y_dims, layout);
+    run(prepare_max_pool(x.view(), y.view(), indices.view(), window), {&x}, {&y, &indices});
+    run(prepare_max_pool_gradient(y.view(), indices.view(), x.view(), window), {&y, &indices},
+        {&x});
+    run(prepare_average_pool(x.view(), y.view(), window, PoolCount::with_pads), {&x}, {&y});
+    EXPECT_TRUE(x.guards_intact() && y.guards_intact() && indices.guards_intact());
+  }
 }
 
 TEST(Pooling, RefusesWhatDoesNotFit) {

@@ -20,22 +20,6 @@ TEST(RandomFill, BitsAreThoseOfTheStream) {
     }
 }
 
-TEST(RandomFill, UniformAndNormalFollowTheStream) {
-  const RandomStream stream(1, "weights");
-  for (const DType dtype : storage_dtypes) {
-    Tensor uniform(dtype, {10001}), normal(dtype, {10001});
-    fill_uniform(stream, view(uniform), 10001, -2, 3);
-    fill_normal(stream, view(normal), 10001, 1, 0.5);
-    std::vector<double> uniform_values, normal_values;
-    for (std::uint64_t i = 0; i < 10001; ++i) {
-      uniform_values.push_back(-2 + 5 * double(stream.uniform(i)));
-      normal_values.push_back(1 + 0.5 * double(stream.normal(i)));
-    }
-    expect_close(uniform, uniform_values, 1e-6, 1e-6);
-    expect_close(normal, normal_values, 1e-6, 1e-6);
-  }
-}
-
 TEST(Dropout, KeepsAndScalesWhatTheStreamSays) {
   for (const DType dtype : storage_dtypes)
     for (const std::int64_t count : {1, 7, 17, 1000, 100001})

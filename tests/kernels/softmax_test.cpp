@@ -180,33 +180,45 @@ TEST(CrossEntropy, ForwardAgreesWithDoubleLoops) {
 TEST(CrossEntropy, BackwardAgreesWithDoubleLoops) {
   for (const AxisLayout& layout : layouts())
     for (const DType dtype : storage_dtypes)
-      for (const bool from_logits : {false, true}) {
+      for (const bool one_gradient : {false, true}) {
         EntropyProblem p(layout, dtype);
         const std::int64_t rows = layout.outer * layout.inner;
         const Tensor gradient = random_tensor(DType::f32, rows, 5);
-        Tensor loss(DType::f32, {rows}), dx(dtype, {layout.size()});
-        Tensor log(DType::f32, {layout.size()});
-        cross_entropy_forward(
-            {p.common(true), view(std::as_const(p.logits)), floats(loss), nullptr, view(log)});
-        CrossEntropyBackward backward{.common = p.common(true),
-                                      .source = view(std::as_const(log)),
-                                      .loss_gradient = floats(gradient),
-                                      .factor = 0.25F,
-                                      .logits_gradient = view(dx)};
-        if (from_logits) backward.source = view(std::as_const(p.logits));
-        backward.source_is_logits = from_logits;
-        backward.one_loss_gradient = from_logits;
-        cross_entropy_backward(backward);
+        Tensor dx(dtype, {layout.size()});
+        cross_entropy_backward({.common = p.common(true),
+                                .logits = view(std::as_const(p.logits)),
+                                .loss_gradient = floats(gradient),
+                                .one_loss_gradient = one_gradient,
+                                .factor = 0.25F,
+                                .logits_gradient = view(dx)});
         std::vector<double> expected = softmax(layout, doubles(p.logits));
         for_columns(layout, [&](std::size_t at, std::size_t row) {
           const double factor =
-              0.25 * p.weight(row, true) * gradient.at(from_logits ? 0 : std::int64_t(row));
+              0.25 * p.weight(row, true) * gradient.at(one_gradient ? 0 : std::int64_t(row));
           if (p.labels[row] >= 0) expected[at + std::size_t(p.labels[row] * layout.inner)] -= 1;
           for (std::int64_t a = 0; a < layout.axis; ++a)
             expected[at + std::size_t(a * layout.inner)] *= factor;
         });
         expect_close(dx, expected, 1e-5, 1e-6, describe(layout, dtype));
       }
+}
+
+TEST(CrossEntropy, AnyNumberMayBeTheIgnoredLabel) {
+  const AxisLayout layout{2, 5000, 1};
+  for (const std::int64_t ignored :
+       {std::numeric_limits<std::int64_t>::min() + 1, std::numeric_limits<std::int64_t>::max()}) {
+    EntropyProblem p(layout, DType::f32);
+    p.labels = {ignored, ignored};
+    CrossEntropy common = p.common(false);
+    common.ignored = ignored;
+    const Tensor gradient = random_tensor(DType::f32, 2, 5);
+    Tensor dx(DType::f32, {layout.size()});
+    cross_entropy_backward({.common = common,
+                            .logits = view(std::as_const(p.logits)),
+                            .loss_gradient = floats(gradient),
+                            .logits_gradient = view(dx)});
+    for (const double value : doubles(dx)) ASSERT_EQ(value, 0);
+  }
 }
 
 TEST(CrossEntropy, ALabelOutsideTheClassesIsADataError) {

@@ -136,6 +136,20 @@ TEST(gradient_health, squares_beyond_f32_are_no_overflow) {
   EXPECT_NEAR(out[1].at(0), 2e10, 1e4);
 }
 
+TEST(gradient_health, a_norm_beyond_f32_is_an_overflow) {
+  for (const char* kernel : {"rows", "reference"}) {
+    const auto health = [&](double value) {
+      const Tensor gradient = Tensor::full(DType::f32, {16}, value);
+      return run_kernel(GradientHealth{}, {number(1), gradient}, {.kernel = kernel}).outputs;
+    };
+    EXPECT_EQ(health(8e37)[0].at(0), 1);
+    const auto beyond = health(1e38);
+    EXPECT_EQ(beyond[0].at(0), 0);
+    EXPECT_EQ(beyond[1].at(0), infinity);
+    EXPECT_EQ(beyond[2].at(0), -1);
+  }
+}
+
 TEST(clip_multiplier, unscales_and_limits_the_norm) {
   const auto multiplier = [](double limit, double norm, double scale) {
     return run_kernel(ClipMultiplier{limit}, {number(norm), number(scale)}).outputs[0].at(0);

@@ -6,7 +6,8 @@
 namespace narrowgauge::cpu {
 namespace {
 
-template <class Real>
+// Rows are held as `Real`, and added up as `Sum`.
+template <class Real, class Sum>
 class AveragePool {
  public:
   AveragePool(const PoolGrid& grid, PoolCount count)
@@ -22,7 +23,7 @@ class AveragePool {
         rows_, grid_.y(), [&] { return Scratch(grid_, rows_); },
         [&](Scratch& scratch, std::int64_t plane, std::int64_t i, std::int64_t j) {
           sum(call.inputs[0], plane, i, j, scratch);
-          divide(scratch.y.data(), i, j, scratch.y.data());
+          divide(scratch.sums.data(), i, j, scratch.y.data());
           flushed += store_row(scratch.y.data(), grid_.y(), call.outputs[0],
                                rows_.offset(grid_.y(), plane, i, j), rows_.lanes);
         });
@@ -35,7 +36,7 @@ class AveragePool {
         rows_, grid_.x(), [&] { return Scratch(grid_, rows_); },
         [&](Scratch& scratch, std::int64_t plane, std::int64_t i, std::int64_t j) {
           gather(call.inputs[0], plane, i, j, scratch);
-          flushed += store_row(scratch.x.data(), grid_.x(), call.outputs[0],
+          flushed += store_row(rounded(scratch), grid_.x(), call.outputs[0],
                                rows_.offset(grid_.x(), plane, i, j), rows_.lanes);
         });
     add_flushed(call, flushed);
@@ -44,14 +45,16 @@ class AveragePool {
  private:
   struct Scratch {
     std::vector<Real> x, y;
+    std::vector<Sum> sums;
     Scratch(const PoolGrid& grid, const PoolRows& rows)
         : x(static_cast<std::size_t>(grid.x().dims[4] * rows.lanes)),
-          y(static_cast<std::size_t>(grid.y().dims[4] * rows.lanes)) {}
+          y(static_cast<std::size_t>(grid.y().dims[4] * rows.lanes)),
+          sums(std::max(x.size(), y.size())) {}
   };
 
   void sum(const void* x, std::int64_t plane, std::int64_t i, std::int64_t j,
            Scratch& scratch) const {
-    std::fill(scratch.y.begin(), scratch.y.end(), Real{0});
+    std::fill_n(scratch.sums.begin(), scratch.y.size(), Sum{0});
     for (std::int64_t a = 0; a < grid_.kernel()[0]; ++a)
       for (std::int64_t b = 0; b < grid_.kernel()[1]; ++b) {
         std::int64_t from_i, from_j;
@@ -60,14 +63,14 @@ class AveragePool {
                                    rows_.lanes, scratch.x.data());
         each_pair([&](std::int64_t in_x, std::int64_t in_y) {
           for (std::int64_t l = 0; l < rows_.lanes; ++l)
-            scratch.y[static_cast<std::size_t>(in_y + l)] += row[in_x + l];
+            scratch.sums[static_cast<std::size_t>(in_y + l)] += static_cast<Sum>(row[in_x + l]);
         });
       }
   }
 
   void gather(const void* dy, std::int64_t plane, std::int64_t i, std::int64_t j,
               Scratch& scratch) const {
-    std::fill(scratch.x.begin(), scratch.x.end(), Real{0});
+    std::fill_n(scratch.sums.begin(), scratch.x.size(), Sum{0});
     for (std::int64_t a = 0; a < grid_.kernel()[0]; ++a)
       for (std::int64_t b = 0; b < grid_.kernel()[1]; ++b) {
         std::int64_t to_i, to_j;
@@ -77,8 +80,8 @@ class AveragePool {
         divide(row, to_i, to_j, scratch.y.data());
         each_pair([&](std::int64_t in_x, std::int64_t in_y) {
           for (std::int64_t l = 0; l < rows_.lanes; ++l)
-            scratch.x[static_cast<std::size_t>(in_x + l)] +=
-                scratch.y[static_cast<std::size_t>(in_y + l)];
+            scratch.sums[static_cast<std::size_t>(in_x + l)] +=
+                static_cast<Sum>(scratch.y[static_cast<std::size_t>(in_y + l)]);
         });
       }
   }
@@ -97,15 +100,24 @@ class AveragePool {
   }
 
   // A window that sees nothing has the sum 0 and stays so.
-  void divide(const Real* in, std::int64_t i, std::int64_t j, Real* out) const {
+  template <class Number>
+  void divide(const Number* in, std::int64_t i, std::int64_t j, Real* out) const {
     const std::int64_t outer =
         counts_[0][static_cast<std::size_t>(i)] * counts_[1][static_cast<std::size_t>(j)];
     for (std::int64_t k = 0; k < grid_.y().dims[4]; ++k) {
       const std::int64_t count = outer * counts_[2][static_cast<std::size_t>(k)];
-      const Real divisor = static_cast<Real>(std::max<std::int64_t>(1, count));
+      const auto divisor = static_cast<Number>(std::max<std::int64_t>(1, count));
       for (std::int64_t l = k * rows_.lanes; l < (k + 1) * rows_.lanes; ++l)
-        out[l] = in[l] / divisor;
+        out[l] = static_cast<Real>(in[l] / divisor);
     }
+  }
+
+  // The sums of a row of x.
+  static const Real* rounded(Scratch& scratch) {
+    if constexpr (std::same_as<Real, Sum>) return scratch.sums.data();
+    std::transform(scratch.sums.begin(), scratch.sums.begin() + std::ssize(scratch.x),
+                   scratch.x.begin(), [](Sum sum) { return static_cast<Real>(sum); });
+    return scratch.x.data();
   }
 
   PoolGrid grid_;
@@ -113,13 +125,29 @@ class AveragePool {
   std::array<std::vector<std::int64_t>, 3> counts_;  // elements of the windows along each axis
 };
 
+// Beyond this sums are f64: an f32 sum of so many numbers is not right to its last digits.
+constexpr std::int64_t most_f32_terms = 64;
+
+// use(pool) with the pool in the arithmetic that fits; `summed` is the view that is added up.
+template <class Use>
+Prepared with_pool(const char* who, const PoolGrid& grid, const View5& summed, PoolCount count,
+                   const Use& use) {
+  std::int64_t terms = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    terms *= std::min(grid.kernel()[axis], summed.dims[axis + 2]);
+  return for_arithmetic(who, grid.x().dtype, grid.y().dtype, [&]<class Real>(Real) -> Prepared {
+    if (terms > most_f32_terms)
+      return use(std::make_shared<const AveragePool<Real, double>>(grid, count));
+    return use(std::make_shared<const AveragePool<Real, Real>>(grid, count));
+  });
+}
+
 }  // namespace
 
 Prepared prepare_average_pool(const View& x, const View& y, const PoolWindow& window,
                               PoolCount count) {
   const PoolGrid grid("average pool", x, y, window);
-  return for_arithmetic("average pool", x.dtype, y.dtype, [&]<class Real>(Real) -> Prepared {
-    auto pool = std::make_shared<const AveragePool<Real>>(grid, count);
+  return with_pool("average pool", grid, grid.x(), count, [](auto pool) -> Prepared {
     return {"own average pool", 0, [pool](const Call& call) { pool->run(call); }};
   });
 }
@@ -127,12 +155,9 @@ Prepared prepare_average_pool(const View& x, const View& y, const PoolWindow& wi
 Prepared prepare_average_pool_gradient(const View& dy, const View& dx, const PoolWindow& window,
                                        PoolCount count) {
   const PoolGrid grid("average pool gradient", dx, dy, window);
-  return for_arithmetic("average pool gradient", dx.dtype, dy.dtype,
-                        [&]<class Real>(Real) -> Prepared {
-                          auto pool = std::make_shared<const AveragePool<Real>>(grid, count);
-                          return {"own average pool gradient", 0,
-                                  [pool](const Call& call) { pool->run_gradient(call); }};
-                        });
+  return with_pool("average pool gradient", grid, grid.y(), count, [](auto pool) -> Prepared {
+    return {"own average pool gradient", 0, [pool](const Call& call) { pool->run_gradient(call); }};
+  });
 }
 
 }  // namespace narrowgauge::cpu

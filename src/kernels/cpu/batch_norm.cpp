@@ -22,57 +22,38 @@ void for_chunks(const ChannelGrid& grid, const Body& body) {
   });
 }
 
-// ReLU as ONNX defines it; NaN stays NaN.
-float relu(float value) { return value < 0.0F ? 0.0F : value; }
-
 struct ApplyColumns {
   const float *mean, *factor, *constant;
 };
 
-// y may lie on x or on the addend.
-template <bool Add, bool Relu>
-void apply_row(const float* x, const float* addend, const ApplyColumns& columns, std::int64_t count,
-               float* y) {
+// y may lie on x.
+void apply_row(const float* x, const ApplyColumns& columns, std::int64_t count, float* y) {
   const auto [mean, factor, constant] = columns;
 #pragma GCC ivdep
-  for (std::int64_t j = 0; j < count; ++j) {
-    float value = std::fma(x[j] - mean[j], factor[j], constant[j]);
-    if constexpr (Add) value += addend[j];
-    y[j] = Relu ? relu(value) : value;
-  }
-}
-
-auto choose_apply_row(bool add, bool relu) {
-  if (add) return relu ? apply_row<true, true> : apply_row<true, false>;
-  return relu ? apply_row<false, true> : apply_row<false, false>;
+  for (std::int64_t j = 0; j < count; ++j) y[j] = std::fma(x[j] - mean[j], factor[j], constant[j]);
 }
 
 void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
                  const ChannelGrid::Chunk& chunk, const ApplyColumns& channels) {
-  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer, addend_buffer;
+  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer;
   grid.expand(chunk.panel, channels.mean, mean.data());
   grid.expand(chunk.panel, channels.factor, factor.data());
   grid.expand(chunk.panel, channels.constant, constant.data());
   const ApplyColumns columns{mean.data(), factor.data(), constant.data()};
-  const auto apply = choose_apply_row(bool(norm.addend), norm.relu);
   for (std::int64_t row = chunk.begin; row < chunk.end; ++row) {
     const auto [from, count] = grid.strip(chunk, row, norm.x.pitch);
     const std::int64_t to = grid.strip(chunk, row, norm.y.pitch).offset;
     const float* x = load_strip(norm.x, from, count, x_buffer.data());
-    const float* addend = nullptr;
-    if (norm.addend)
-      addend = load_strip(norm.addend, grid.strip(chunk, row, norm.addend.pitch).offset, count,
-                          addend_buffer.data());
     float* y = result_strip(norm.y, to, y_buffer.data());
-    apply(x, addend, columns, count, y);
+    apply_row(x, columns, count, y);
     store_strip(norm.y, to, count, y);
   }
 }
 
-// Adds dy and dy * (x - mean) of `Rows` rows to the sums of columns [begin, end).
+// Adds dy, dy * (x - mean) and x - mean of `Rows` rows to the sums of columns [begin, end).
 struct GradientColumns {
   const float* mean;
-  float *dy_sum, *product_sum;
+  float *dy_sum, *product_sum, *deviation_sum;
 };
 struct GradientRows {
   std::array<const float*, batch> dy, x;
@@ -81,63 +62,45 @@ template <int Rows>
 void add_gradient_rows(const GradientRows& rows, const GradientColumns& columns, std::int64_t begin,
                        std::int64_t end) {
   const auto [dy, x] = rows;
-  const auto [mean, dy_sum, product_sum] = columns;
+  const auto [mean, dy_sum, product_sum, deviation_sum] = columns;
 #pragma GCC ivdep
   for (std::int64_t j = begin; j < end; ++j) {
-    float sum = dy[0][j], product = dy[0][j] * (x[0][j] - mean[j]);
+    float deviations = x[0][j] - mean[j];
+    float sum = dy[0][j], product = dy[0][j] * deviations;
     for (std::size_t i = 1; i < Rows; ++i) {
+      const float deviation = x[i][j] - mean[j];
       sum += dy[i][j];
-      product = std::fma(dy[i][j], x[i][j] - mean[j], product);
+      product = std::fma(dy[i][j], deviation, product);
+      deviations += deviation;
     }
     dy_sum[j] += sum;
     product_sum[j] += product;
+    deviation_sum[j] += deviations;
   }
 }
 
-void mask_row(const float* y, const float* dy, std::int64_t count, float* masked) {
-#pragma GCC ivdep
-  for (std::int64_t j = 0; j < count; ++j) masked[j] = y[j] <= 0.0F ? 0.0F : dy[j];
-}
-
-// dy of a row, masked by y where relu was fused.
-const float* load_gradient(const BatchNormBackward& norm, const ChannelGrid& grid,
-                           const ChannelGrid::Chunk& chunk, std::int64_t row, float* buffer) {
-  const auto [offset, count] = grid.strip(chunk, row, norm.dy.pitch);
-  const float* dy = load_strip(norm.dy, offset, count, buffer);
-  if (!norm.y) return dy;
-  alignas(64) Strip y_buffer;
-  const std::int64_t y_offset = grid.strip(chunk, row, norm.y.pitch).offset;
-  mask_row(load_strip(norm.y, y_offset, count, y_buffer.data()), dy, count, buffer);
-  return buffer;
-}
-
+// Of every chunk, a number per channel of its panel.
 struct GradientPartials {
-  float *dy_sum, *product_sum;
+  float *dy_sum, *product_sum, *deviation_sum;
 };
-
-void store_addend_gradient(const BatchNormBackward& norm, const ChannelGrid& grid,
-                           const ChannelGrid::Chunk& chunk, std::int64_t row, const float* masked) {
-  if (!norm.addend_gradient) return;
-  const auto [offset, count] = grid.strip(chunk, row, norm.addend_gradient.pitch);
-  store_strip(norm.addend_gradient, offset, count, masked);
-}
 
 void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t number,
                    const GradientPartials& out) {
   alignas(64) Strips dy_buffer, x_buffer;
-  alignas(64) Strip mean, dy_sum{}, product_sum{};
+  alignas(64) Strip mean, dy_sum{}, product_sum{}, deviation_sum{};
   const ChannelGrid::Chunk chunk = grid.chunk(number);
   grid.expand(chunk.panel, norm.mean, mean.data());
-  const GradientColumns columns{mean.data(), dy_sum.data(), product_sum.data()};
+  const GradientColumns columns{mean.data(), dy_sum.data(), product_sum.data(),
+                                deviation_sum.data()};
   for (std::int64_t row = chunk.begin; row < chunk.end;) {
     GradientRows rows;
     std::array<std::int64_t, batch> width;
     std::size_t count = 0;
     for (; count < batch && row < chunk.end; ++row, ++count) {
       const auto [offset, length] = grid.strip(chunk, row, norm.x.pitch);
+      const std::int64_t dy_offset = grid.strip(chunk, row, norm.dy.pitch).offset;
       rows.x[count] = load_strip(norm.x, offset, length, &x_buffer[count * row_distance]);
-      rows.dy[count] = load_gradient(norm, grid, chunk, row, &dy_buffer[count * row_distance]);
-      store_addend_gradient(norm, grid, chunk, row, rows.dy[count]);
+      rows.dy[count] = load_strip(norm.dy, dy_offset, length, &dy_buffer[count * row_distance]);
       width[count] = length;
     }
     const std::int64_t together = count == batch ? chunk.least : 0;
@@ -148,9 +111,10 @@ void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::
   const std::int64_t at = number * grid.panel_channels();
   grid.fold_sums(chunk, dy_sum.data(), out.dy_sum + at);
   grid.fold_sums(chunk, product_sum.data(), out.product_sum + at);
+  grid.fold_sums(chunk, deviation_sum.data(), out.deviation_sum + at);
 }
 
-// dx = factor * ((dy - dy_mean) - (x - mean) * slope)
+// dx = factor * ((dy - dy_mean) - (x - mean) * slope), where dy_mean also holds -mean_low * slope
 struct BackwardColumns {
   const float *mean, *factor, *dy_mean, *slope;
 };
@@ -174,7 +138,8 @@ void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
   for (std::int64_t row = chunk.begin; row < chunk.end; ++row) {
     const auto [offset, count] = grid.strip(chunk, row, norm.x.pitch);
     const float* x = load_strip(norm.x, offset, count, x_buffer.data());
-    const float* dy = load_gradient(norm, grid, chunk, row, dy_buffer.data());
+    const std::int64_t dy_offset = grid.strip(chunk, row, norm.dy.pitch).offset;
+    const float* dy = load_strip(norm.dy, dy_offset, count, dy_buffer.data());
     const std::int64_t to = grid.strip(chunk, row, norm.dx.pitch).offset;
     float* dx = result_strip(norm.dx, to, dx_buffer.data());
     backward_row(dy, x, columns, count, dx);
@@ -182,27 +147,46 @@ void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
   }
 }
 
+// Per channel: what backward_row takes.
+struct Coefficients {
+  float *dy_mean, *slope;
+};
+
+// What the mean of x lost when it was made in f32, from the mean of x - mean. No more than f32 can
+// lose: a mean that is not that of x stays as it was given.
+double mean_low(float mean, double inverse_std, double deviation) {
+  const double most = (std::abs(double(mean)) + 1 / inverse_std) * 0x1p-23;
+  return std::clamp(deviation, -most, most);
+}
+
 // The chunks of a panel, added in their order.
 void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t panel,
-                const GradientPartials& partials, const GradientPartials& coefficients) {
+                const GradientPartials& partials, const Coefficients& coefficients) {
   const double count = double(norm.layout.per_channel());
-  std::array<double, strip_length> dy_sum{}, product_sum{};
+  std::array<double, strip_length> dy_sum{}, product_sum{}, deviation_sum{};
   const std::int64_t channels = grid.channel_count(panel);
   for (std::int64_t index = 0; index < grid.chunks_per_panel(); ++index) {
     const std::int64_t at = (panel * grid.chunks_per_panel() + index) * grid.panel_channels();
     for (std::int64_t c = 0; c < channels; ++c) {
       dy_sum[std::size_t(c)] += double(partials.dy_sum[at + c]);
       product_sum[std::size_t(c)] += double(partials.product_sum[at + c]);
+      deviation_sum[std::size_t(c)] += double(partials.deviation_sum[at + c]);
     }
   }
   for (std::int64_t i = 0; i < channels; ++i) {
     const std::int64_t c = grid.first_channel(panel) + i;
     const double inverse = double(norm.inverse_std[c]);
-    const double scale_gradient = product_sum[std::size_t(i)] * inverse;
+    const double dy_mean = dy_sum[std::size_t(i)] / count;
+    const double low = norm.is_batch_mean
+                           ? mean_low(norm.mean[c], inverse, deviation_sum[std::size_t(i)] / count)
+                           : 0.0;
+    const double scale_gradient =
+        (product_sum[std::size_t(i)] - low * dy_sum[std::size_t(i)]) * inverse;
+    const double slope = scale_gradient * inverse / count;
     if (norm.scale_gradient) norm.scale_gradient[c] = float(scale_gradient);
     if (norm.bias_gradient) norm.bias_gradient[c] = float(dy_sum[std::size_t(i)]);
-    coefficients.dy_sum[c] = float(dy_sum[std::size_t(i)] / count);
-    coefficients.product_sum[c] = float(scale_gradient * inverse / count);
+    coefficients.dy_mean[c] = float(dy_mean - low * slope);
+    coefficients.slope[c] = float(slope);
   }
 }
 
@@ -220,12 +204,12 @@ std::int64_t batch_norm_workspace(const ChannelLayout& layout) {
     const ChannelGrid grid(layout, dense);
     partials = std::max(partials, grid.chunk_count() * grid.panel_channels());
   }
-  return (3 * layout.channels + 2 * partials) * std::int64_t(sizeof(float));
+  return 3 * (layout.channels + partials) * std::int64_t(sizeof(float));
 }
 
 void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
-  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y, norm.addend}));
+  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y}));
   float* factor = static_cast<float*>(workspace);
   float* constant = factor + layout.channels;
   for (std::int64_t c = 0; c < layout.channels; ++c) {
@@ -263,14 +247,13 @@ void batch_norm_infer(BatchNormApply norm, const float* variance, float epsilon,
 
 void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
-  const ChannelGrid grid(
-      layout, all_dense(layout, {norm.x, norm.dy, norm.y, norm.dx, norm.addend_gradient}));
+  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.dy, norm.dx}));
   float* floats = static_cast<float*>(workspace);
-  const GradientPartials coefficients{floats, floats + layout.channels};
+  const Coefficients coefficients{floats, floats + layout.channels};
   float* factor = floats + 2 * layout.channels;
-  const GradientPartials partials{
-      factor + layout.channels,
-      factor + layout.channels + grid.chunk_count() * grid.panel_channels()};
+  float* sums = factor + layout.channels;
+  const std::int64_t sum_count = grid.chunk_count() * grid.panel_channels();
+  const GradientPartials partials{sums, sums + sum_count, sums + 2 * sum_count};
   for_chunks(grid, [&](std::int64_t number, const ChannelGrid::Chunk&) {
     gradient_sums(norm, grid, number, partials);
   });
@@ -282,14 +265,9 @@ void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   if (!norm.dx) return;
   for (std::int64_t c = 0; c < layout.channels; ++c)
     factor[c] = norm.scale[c] * norm.inverse_std[c];
-  BatchNormBackward second = norm;  // the mask is applied already where masked dy was stored
-  if (norm.y && norm.addend_gradient && norm.addend_gradient.dtype == norm.dy.dtype) {
-    second.dy = norm.addend_gradient;
-    second.y = {};
-  }
   for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
-    backward_chunk(second, grid, chunk,
-                   {norm.mean, factor, coefficients.dy_sum, coefficients.product_sum});
+    backward_chunk(norm, grid, chunk,
+                   {norm.mean, factor, coefficients.dy_mean, coefficients.slope});
   });
 }
 

@@ -35,7 +35,7 @@ struct RunningStatistics {
 };
 void update_running_statistics(const RunningStatistics& running);
 
-// y = relu((x - mean) * inverse_std * scale + bias + addend); relu and addend are optional.
+// y = (x - mean) * inverse_std * scale + bias.
 struct BatchNormApply {
   ChannelLayout layout;
   ConstArray x;
@@ -43,8 +43,6 @@ struct BatchNormApply {
   const float *scale = nullptr, *bias = nullptr;
   const float *mean = nullptr, *inverse_std = nullptr;
   const float* mean_low = nullptr;  // may be null
-  ConstArray addend{};
-  bool relu = false;
 };
 void batch_norm_apply(const BatchNormApply& norm, void* workspace);
 
@@ -54,15 +52,13 @@ void batch_norm_train(BatchNormApply norm, float epsilon, BatchStatistics statis
 // y from given mean and variance (norm.mean is the mean, norm.inverse_std is not read).
 void batch_norm_infer(BatchNormApply norm, const float* variance, float epsilon, void* workspace);
 
-// Gradients of batch_norm_train. With `y`, dy is first masked where a fused relu gave 0; the
-// masked dy is the gradient of the addend. Outputs that are null are not computed.
+// Gradients of batch_norm_train. Outputs that are null are not computed.
 struct BatchNormBackward {
   ChannelLayout layout;
   ConstArray dy, x;
-  ConstArray y{};  // present: relu was fused
   const float *scale = nullptr, *mean = nullptr, *inverse_std = nullptr;
+  bool is_batch_mean = true;  // mean is that of x, but for its rounding
   Array dx{};
-  Array addend_gradient{};
   float *scale_gradient = nullptr, *bias_gradient = nullptr;
 };
 void batch_norm_backward(const BatchNormBackward& norm, void* workspace);

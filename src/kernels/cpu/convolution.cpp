@@ -80,13 +80,9 @@ class Convolution {
   }
 
   Prepared prepare() {
-    Computing computing = *computing_for("convolution", {&views_.x, &views_.w, &views_.y});
-    if (may_be_native({&input(0), &input(1)}, output(), options_)) {
-      computing.inputs = DType::bf16;
-      if (is_amx()) return prepared({DType::bf16, ""});
-    }
-    computing.inputs = DType::f32;
-    return prepared(computing);
+    if (may_be_native({&input(0), &input(1)}, output(), options_) && native_is_amx())
+      return prepared({DType::bf16, ""});
+    return prepared(*computing_for("convolution", {&views_.x, &views_.w, &views_.y}));
   }
 
  private:
@@ -172,11 +168,9 @@ class Convolution {
     return PrimitiveDescription(created);
   }
 
-  bool is_amx() const {
-    const Shards shards = this->shards();
-    const ThreadScope scope(shards.threads_each);
-    return implementation_of(describe(ports(DType::bf16), shards.each)).find("amx") !=
-           std::string::npos;
+  bool native_is_amx() const {
+    const std::vector<Port> ports = this->ports(DType::bf16);
+    return is_amx(shards(), [&](std::int64_t size) { return describe(ports, size); });
   }
 
   Prepared prepared(const Computing& computing) const {

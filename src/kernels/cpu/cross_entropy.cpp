@@ -53,21 +53,11 @@ void forward_tile(const CrossEntropyForward& forward, const AxisTile& tile) {
   if (forward.log_probabilities) write_log_probabilities(forward, tile, normalizers);
 }
 
-// Probabilities are exp(value - shift) * factor: of logits or of log-probabilities.
-void probability_terms(const CrossEntropyBackward& backward, const AxisTile& tile,
-                       Normalizers& normalizers) {
-  if (backward.source_is_logits)
-    return find_normalizers(backward.common.layout, tile, backward.source, Wanted::reciprocal,
-                            normalizers);
-  std::fill_n(normalizers.largest.data(), tile.width, 0.0F);
-  std::fill_n(normalizers.reciprocal.data(), tile.width, 1.0F);
-}
-
 void backward_tile(const CrossEntropyBackward& backward, const AxisTile& tile) {
   alignas(64) Strip gradients, x_buffer, dx_buffer;
   const CrossEntropy& common = backward.common;
   Normalizers normalizers;
-  probability_terms(backward, tile, normalizers);
+  find_normalizers(common.layout, tile, backward.logits, Wanted::reciprocal, normalizers);
   for (std::int64_t j = 0; j < tile.width; ++j) {
     const std::int64_t row = tile.first + j;
     const float loss_gradient = backward.loss_gradient[backward.one_loss_gradient ? 0 : row];
@@ -78,12 +68,13 @@ void backward_tile(const CrossEntropyBackward& backward, const AxisTile& tile) {
   const float* gradient = gradients.data();
   const std::int64_t* labels = common.labels + tile.first;
   for_pieces(common.layout, tile, [&](const AxisPiece& piece) {
-    const float* value = load_strip(backward.source, piece.offset, piece.count(), x_buffer.data());
+    const float* value = load_strip(backward.logits, piece.offset, piece.count(), x_buffer.data());
     float* result = result_strip(backward.logits_gradient, piece.offset, dx_buffer.data());
     exponentials(piece, value, largest, reciprocal, result);
     for (std::int64_t j = 0; j < piece.width; ++j) {
+      if (labels[j] < piece.position) continue;  // an ignored label may be any number
       const std::int64_t row = labels[j] - piece.position;
-      if (row >= 0 && row < piece.rows) result[row * piece.width + j] -= 1.0F;
+      if (row < piece.rows) result[row * piece.width + j] -= 1.0F;
     }
     for_elements(piece, [=](std::int64_t e, std::int64_t j) { result[e] *= gradient[j]; });
     store_strip(backward.logits_gradient, piece.offset, piece.count(), result);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer normalization of rows: Ba, Kiros, Hinton, "Layer normalization", 2016. Moments are combined
-// as in batch_norm.h; bits do not depend on the number of threads.
+// as in batch_norm.h; the gradients are about the mean as it was rounded to f32. Bits do not depend
+// on the number of threads.
 #pragma once
 
 #include <cstdint>

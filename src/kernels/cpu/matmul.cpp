@@ -103,7 +103,7 @@ class MatMul {
   Prepared prepare() const {
     const Computing computing =
         *computing_for("matmul", {&operands_.a, &operands_.b, &operands_.y});
-    if (may_be_native({&operands_.a, &operands_.b}, operands_.y, options_) && is_amx())
+    if (may_be_native({&operands_.a, &operands_.b}, operands_.y, options_) && native_is_amx())
       return prepared({DType::bf16, ""});
     return prepared(computing);
   }
@@ -172,10 +172,9 @@ class MatMul {
     return onednn::PrimitiveDescription(created);
   }
 
-  bool is_amx() const {
-    const ThreadScope scope(shards_.threads_each);
-    return implementation_of(describe(ports(DType::bf16), shards_.each)).find("amx") !=
-           std::string::npos;
+  bool native_is_amx() const {
+    const std::vector<Port> ports = this->ports(DType::bf16);
+    return is_amx(shards_, [&](std::int64_t size) { return describe(ports, size); });
   }
 
   Prepared prepared(const Computing& computing) const {

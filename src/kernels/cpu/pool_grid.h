@@ -64,6 +64,7 @@ struct PoolRows {
   // All of the views must have the same N and C.
   static PoolRows of(std::initializer_list<const View5*> views) {
     const View5& first = **views.begin();
+    if (first.dims[1] == 0) return {1, 0};
     const bool dense = std::all_of(views.begin(), views.end(),
                                    [](const View5* view) { return view->strides[1] == 1; });
     if (dense) return {first.dims[1], first.dims[0]};

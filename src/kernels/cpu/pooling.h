@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max and average pooling over one to three spatial axes, and their gradients: own kernels over
 // rows, in any strides (fastest where the channels lie densely), f32 arithmetic on f32, f16 and
-// bf16, f64 for checks. The same bits for any number of threads.
+// bf16 (f64 in the sums of large windows), f64 for checks. The same bits for any number of threads.
 #pragma once
 
 #include <optional>

@@ -77,20 +77,6 @@ float uniform_of(std::uint32_t bits) {
   return static_cast<float>(static_cast<std::int32_t>(bits >> 8)) * 0x1p-24F;
 }
 
-// fill(at, count, strip) makes the values of every strip.
-template <class Fill>
-void fill_strips(const Array& y, std::int64_t count, const Fill& fill) {
-  parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
-    alignas(64) Strip buffer;
-    for (std::int64_t at = begin; at < end; at += strip_length) {
-      const std::int64_t length = std::min(strip_length, end - at);
-      float* strip = result_strip(y, at, buffer.data());
-      fill(at, length, strip);
-      store_strip(y, at, length, strip);
-    }
-  });
-}
-
 }  // namespace
 
 void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t count,
@@ -104,41 +90,28 @@ void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t c
   for (; i < count; ++i) out[i] = stream.bits(first + std::uint64_t(i));
 }
 
-void fill_uniform(const RandomStream& stream, const Array& y, std::int64_t count, float low,
-                  float high) {
-  fill_strips(y, count, [&, low, high](std::int64_t at, std::int64_t length, float* strip) {
-    alignas(64) Bits bits;
-    random_bits(stream, std::uint64_t(at), length, bits.data());
-    for (std::int64_t i = 0; i < length; ++i)
-      strip[i] = low + (high - low) * uniform_of(bits[std::size_t(i)]);
-  });
-}
-
-void fill_normal(const RandomStream& stream, const Array& y, std::int64_t count, float mean,
-                 float deviation) {
-  fill_strips(y, count, [&](std::int64_t at, std::int64_t length, float* strip) {
-    for (std::int64_t i = 0; i < length; ++i)
-      strip[i] = mean + deviation * stream.normal(std::uint64_t(at + i));
-  });
-}
-
 void dropout(const Dropout& dropout, const RandomStream& stream) {
   const float keep = dropout.keep, scale = 1.0F / dropout.keep;
-  const auto drop = [&, keep, scale](std::int64_t at, std::int64_t length, float* strip) {
+  const auto drop = [&, keep, scale](std::int64_t at, std::int64_t length) {
     alignas(64) Bits bits;
-    alignas(64) Strip buffer;
+    alignas(64) Strip x_buffer, y_buffer;
     random_bits(stream, std::uint64_t(at), length, bits.data());
-    const float* x = load_strip(dropout.x, at, length, buffer.data());
+    const float* x = load_strip(dropout.x, at, length, x_buffer.data());
+    float* y = result_strip(dropout.y, at, y_buffer.data());
 #pragma GCC ivdep
     for (std::int64_t i = 0; i < length; ++i) {
       const float kept = x[i] * scale;
-      strip[i] = uniform_of(bits[std::size_t(i)]) < keep ? kept : 0.0F;
+      y[i] = uniform_of(bits[std::size_t(i)]) < keep ? kept : 0.0F;
     }
+    store_strip(dropout.y, at, length, y);
     if (!dropout.mask) return;
     for (std::int64_t i = 0; i < length; ++i)
       dropout.mask[at + i] = uniform_of(bits[std::size_t(i)]) < keep;
   };
-  fill_strips(dropout.y, dropout.count, drop);
+  parallel_for(dropout.count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; at += strip_length)
+      drop(at, std::min(strip_length, end - at));
+  });
 }
 
 }  // namespace narrowgauge::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random fills and dropout. An element's number is a function of the stream and its index, whatever
+// Random bits and dropout. An element's number is a function of the stream and its index, whatever
 // thread asks, so that a recomputed mask is the same mask.
 #pragma once
 
@@ -13,13 +13,6 @@ namespace narrowgauge::cpu {
 // out[i] = stream.bits(first + i), many at a time.
 void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t count,
                  std::uint32_t* out);
-
-// y[i] = low + (high - low) * stream.uniform(i)
-void fill_uniform(const RandomStream& stream, const Array& y, std::int64_t count, float low,
-                  float high);
-// y[i] = mean + deviation * stream.normal(i)
-void fill_normal(const RandomStream& stream, const Array& y, std::int64_t count, float mean,
-                 float deviation);
 
 // y[i] = x[i] / keep where stream.uniform(i) < keep, else 0; the gradient is the same function of
 // dy. In place is allowed.

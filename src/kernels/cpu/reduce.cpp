@@ -10,8 +10,6 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/row_math.h"
-#include "narrowgauge/error.h"
-#include "narrowgauge/tensor.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -182,41 +180,6 @@ void write(const ReduceGrid& grid, const double* results, const Array& y) {
 }
 
 }  // namespace
-
-std::vector<ReduceAxis> dense_axes(std::span<const std::int64_t> dims,
-                                   const std::vector<bool>& reduced) {
-  NG_INVARIANT(dims.size() == reduced.size());
-  std::vector<ReduceAxis> axes(dims.size());
-  std::int64_t x_stride = 1, y_stride = 1;
-  for (std::size_t i = dims.size(); i-- > 0;) {
-    axes[i] = {dims[i], x_stride, reduced[i] ? 0 : y_stride, reduced[i]};
-    x_stride *= dims[i];
-    if (!reduced[i]) y_stride *= dims[i];
-  }
-  return axes;
-}
-
-std::vector<ReduceAxis> broadcast_axes(std::span<const std::int64_t> dims,
-                                       std::span<const std::int64_t> target) {
-  std::vector<bool> reduced(dims.size(), true);
-  bool fits = target.size() <= dims.size();
-  for (std::size_t i = 0; fits && i < target.size(); ++i) {
-    const std::size_t axis = dims.size() - target.size() + i;
-    reduced[axis] = target[i] != dims[axis];
-    fits = !reduced[axis] || target[i] == 1;
-  }
-  require(fits, "sum: ", Dims(dims.begin(), dims.end()), " is not a broadcast of ",
-          Dims(target.begin(), target.end()));
-  return dense_axes(dims, reduced);
-}
-
-std::vector<ReduceAxis> channel_axes(const ChannelLayout& layout, std::int64_t pitch) {
-  const std::int64_t block = layout.block;
-  return {{layout.outer, pitch == 0 ? layout.slice() : pitch, 0, true},
-          {layout.channels / block, layout.inner * block, block, false},
-          {layout.inner, block, 0, true},
-          {block, 1, 1, false}};
-}
 
 Reduce::Reduce(Reduction reduction, std::vector<ReduceAxis> axes)
     : reduction_(reduction), grid_(std::move(axes)) {}

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "kernels/cpu/channel_grid.h"
 #include "kernels/cpu/reduce_grid.h"
 
 namespace narrowgauge::cpu {
@@ -26,17 +24,6 @@ enum class Reduction : std::uint8_t {
   log_sum,
   log_sum_exp
 };
-
-// Row-major x and y; reduced[i] says whether axis i vanishes.
-std::vector<ReduceAxis> dense_axes(std::span<const std::int64_t> dims,
-                                   const std::vector<bool>& reduced);
-// For the gradient of a broadcast: x[dims] is summed down to y[target], which was broadcast to it:
-// aligned at the right, with 1 or nothing where it was repeated. Throws UsageError if it does not
-// fit.
-std::vector<ReduceAxis> broadcast_axes(std::span<const std::int64_t> dims,
-                                       std::span<const std::int64_t> target);
-// All but the channels: the gradient of a bias. `pitch` is that of x.
-std::vector<ReduceAxis> channel_axes(const ChannelLayout& layout, std::int64_t pitch = 0);
 
 // A reduction prepared for given axes; run() may be called often, and from several threads.
 class Reduce {

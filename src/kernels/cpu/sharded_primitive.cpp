@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "base/parallel.h"
@@ -284,12 +285,17 @@ onednn::Format shard_format(const Port& port, std::int64_t size) {
   return port.free ? onednn::free_format(part.dtype, part.dims) : onednn::strided_format(part);
 }
 
-std::string implementation_of(const onednn::PrimitiveDescription& description) {
-  const char* text = nullptr;
-  onednn::check(dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0,
-                                          static_cast<void*>(&text)),
-                "dnnl_primitive_desc_query");
-  return text;
+bool is_amx(const Shards& shards, const Describe& describe) {
+  const ThreadScope scope(shards.threads_each);
+  const auto uses_amx = [&](std::int64_t size) {
+    const onednn::PrimitiveDescription description = describe(size);
+    const char* text = nullptr;
+    onednn::check(dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0,
+                                            static_cast<void*>(&text)),
+                  "dnnl_primitive_desc_query");
+    return std::string_view(text).find("amx") != std::string_view::npos;
+  };
+  return uses_amx(shards.each) && (shards.last() == shards.each || uses_amx(shards.last()));
 }
 
 Prepared prepare_sharded(std::vector<Port> ports, const Shards& shards, const Describe& describe,

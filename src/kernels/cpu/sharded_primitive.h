@@ -31,7 +31,8 @@ struct Port {
 using Describe = std::function<onednn::PrimitiveDescription(std::int64_t size)>;
 
 onednn::Format shard_format(const Port& port, std::int64_t size);
-std::string implementation_of(const onednn::PrimitiveDescription& description);
+// Whether the shards, the shorter last one too, are computed by AMX kernels.
+bool is_amx(const Shards& shards, const Describe& describe);
 
 // `note` is appended to the implementation's name. Throws DeviceError.
 Prepared prepare_sharded(std::vector<Port> ports, const Shards& shards, const Describe& describe,

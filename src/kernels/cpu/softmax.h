@@ -47,8 +47,7 @@ void cross_entropy_forward(const CrossEntropyForward& forward);  // DataError: l
 // dlogits = (softmax - one_hot(label)) * weight[label] * loss_gradient * factor.
 struct CrossEntropyBackward {
   CrossEntropy common;
-  ConstArray source;  // log-probabilities, or logits
-  bool source_is_logits = false;
+  ConstArray logits;
   const float* loss_gradient = nullptr;  // [outer, inner], or one number for all
   bool one_loss_gradient = false;
   float factor = 1.0F;
