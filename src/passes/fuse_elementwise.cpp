@@ -22,8 +22,17 @@ bool is_strip_dtype(DType dtype) {
   return dtype == DType::boolean || (is_floating(dtype) && dtype != DType::f64);
 }
 
+// RoundTo, which stands for a Cast inside a group, has infinities where these have the largest
+// value.
+bool is_saturating_cast(const Node& node) {
+  if (!node.is<Cast>()) return false;
+  const Cast& cast = node.as<Cast>();
+  return cast.saturate != 0 && is_floating(cast.to) && bits(cast.to) == 8;
+}
+
 bool is_candidate(const Graph& graph, const Node& node) {
   if (!node.op->elementwise || node.op->info.random || node.outputs.size() != 1) return false;
+  if (is_saturating_cast(node)) return false;
   if (!is_strip_dtype(node.outputs[0].type.dtype)) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value value) {
     return value.is_absent() || is_strip_dtype(graph.type(value).dtype);
