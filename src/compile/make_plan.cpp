@@ -52,7 +52,10 @@ class Planner {
 
   std::int64_t bytes_of(Value value) const {
     const ValueInfo& info = graph().info(value);
-    return bytes_for(stored_elements(known_dims(info.type.shape), info.storage), info.type.dtype);
+    const std::int64_t count = stored_elements(known_dims(info.type.shape), info.storage);
+    require(count <= Tensor::most_elements, "node '", graph().producer(value).full_name(),
+            "': ", info.type, " is too large");
+    return bytes_for(count, info.type.dtype);
   }
 
   int new_root(Location location, std::int64_t bytes, int first) {
