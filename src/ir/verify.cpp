@@ -31,6 +31,19 @@ void verify_types(const Graph& graph, const Node& node) {
          node.outputs[i].type, ", its op makes ", inferred[i]);
 }
 
+// The graph's lists and its nodes name each other.
+void verify_source(const Graph& graph, int index) {
+  const Node& node = graph.node(index);
+  const Value value{index, 0};
+  if (node.is<Input>())
+    rule(std::count(graph.inputs().begin(), graph.inputs().end(), value) == 1, graph, node,
+         "is not among the graph's inputs");
+  if (node.is<StateValue>())
+    rule(std::count_if(graph.states().begin(), graph.states().end(),
+                       [&](const State& state) { return state.current == value; }) == 1,
+         graph, node, "belongs to no state, or to several");
+}
+
 void verify_node(const Graph& graph, int index, Stage stage) {
   const Node& node = graph.node(index);
   rule(node.op != nullptr, graph, node, "has no op");
@@ -38,6 +51,7 @@ void verify_node(const Graph& graph, int index, Stage stage) {
        " is not legal at this stage");
   for (const Value& value : node.inputs)
     rule(value.is_absent() || value.node < index, graph, node, "an input is not an earlier value");
+  verify_source(graph, index);
   verify_types(graph, node);
   for (const ValueInfo& output : node.outputs) {
     rule(output.storage.is_plain() || stage >= Stage::laid_out, graph, node, "storage ",

@@ -83,5 +83,16 @@ TEST(verify, states_keep_their_type) {
   });
 }
 
+TEST(verify, inputs_and_states_belong_to_their_graph) {
+  Graph of_state;
+  of_state.output("y", of_state.add(StateValue{matrix}, {}, {.name = "w"}));
+  EXPECT_NE(broken_rule(of_state, Stage::built).find("node 'w': belongs to no state"),
+            std::string::npos);
+  Graph of_input;
+  of_input.output("y", of_input.add(Input{matrix}, {}, {.name = "x"}));
+  EXPECT_NE(broken_rule(of_input, Stage::built).find("is not among the graph's inputs"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace narrowgauge
