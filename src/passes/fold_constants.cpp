@@ -42,6 +42,15 @@ std::optional<std::vector<Tensor>> evaluate(const Graph& graph, const Node& node
   }
 }
 
+// Of the constant that takes an output's place: taken neither in the new graph nor by a node of the
+// old one that is still to come.
+std::string name_of(Rebuild& rebuild, int node, int output) {
+  const std::string name = rebuild.source().node(node).full_name();
+  if (output == 0) return name;
+  const std::string further = rebuild.source().unique_name(concat(name, '.', output));
+  return rebuild.graph().unique_name(further);
+}
+
 }  // namespace
 
 Graph fold_constants(const Graph& graph) {
@@ -59,8 +68,8 @@ Graph fold_constants(const Graph& graph) {
       continue;
     }
     for (int o = 0; o < static_cast<int>(results->size()); ++o) {
-      const std::string name = o == 0 ? node.full_name() : concat(node.full_name(), '.', o);
-      rebuild.map({i, o}, rebuild.graph().constant((*results)[static_cast<std::size_t>(o)], name));
+      rebuild.map({i, o}, rebuild.graph().constant((*results)[static_cast<std::size_t>(o)],
+                                                   name_of(rebuild, i, o)));
     }
   }
   return rebuild.finish();
