@@ -91,8 +91,8 @@ double Lexer::number() {
   return value;
 }
 
-std::int64_t Lexer::integer() {
-  const std::string text = word(",)}]", "a whole number");
+std::int64_t Lexer::integer(std::string_view further_stops) {
+  const std::string text = word(concat(",)}]", further_stops), "a whole number");
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())

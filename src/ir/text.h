@@ -27,7 +27,7 @@ class Lexer {
   std::string balanced(std::string_view stops, std::string_view what);
   std::string string();  // a quoted string
   double number();
-  std::int64_t integer();
+  std::int64_t integer(std::string_view further_stops = "");
   Tensor tensor();
   [[noreturn]] void fail(std::string_view message);
 

@@ -99,7 +99,7 @@ class GroupBuilder {
     Values inputs;
     for (const Value& value : node.inputs)
       inputs.push_back(value.is_absent() ? absent : inside(value));
-    const NodeOptions options{node.full_name(), node.origin, 0, Math::none, {}};
+    const NodeOptions options{node.name, node.origin, node.instance, Math::none, {}};
     if (node.is<Cast>())
       inside_[{index, 0}] = cast_inside(node, inputs[0], options);
     else

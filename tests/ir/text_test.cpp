@@ -27,6 +27,25 @@ TEST(text, a_printed_graph_parses_to_the_same_text) {
   EXPECT_EQ(print(parse(text, op_table())), text) << text;
 }
 
+TEST(text, any_name_survives) {
+  Graph graph("my \"graph\"");
+  const TensorType type = TensorType::parse("f32[2]");
+  Value last = graph.input("#x", type);
+  last = graph.state({"a b", Role::parameter, type, Initial::constant(0), {}, {}});
+  for (const char* name : {"s@1", "a;b", "line\nbreak", "q\"\\", "f(x,{y})", "a=b", "c#1", "c#d"})
+    last = graph.add(Relu{}, {last}, {.name = name});
+  last = graph.add(Relu{}, {last}, {.name = "once more", .instance = 2});
+  graph.set_next("a b", last);
+  graph.output("out \"1\"", last);
+  const std::string text = print(graph);
+  const Graph again = parse(text, op_table());
+  EXPECT_EQ(print(again), text);
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    EXPECT_EQ(again.nodes()[i].name, graph.nodes()[i].name);
+    EXPECT_EQ(again.nodes()[i].instance, graph.nodes()[i].instance);
+  }
+}
+
 TEST(text, errors_name_line_and_column) {
   const auto message = [](std::string_view text) {
     try {
