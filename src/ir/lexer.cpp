@@ -6,6 +6,11 @@
 
 namespace narrowgauge {
 
+Lexer::Nesting::Nesting(Lexer& lexer) : lexer_(lexer) {
+  if (lexer.depth_ == 100) lexer.fail("graphs are nested deeper than 100");
+  ++lexer.depth_;
+}
+
 void Lexer::skip_space() {
   while (position_ < text_.size()) {
     const char c = text_[position_];

@@ -206,6 +206,7 @@ void parse_state(Lexer& lexer, const OpTable& ops, Graph& graph) {
 }
 
 Graph parse_graph(Lexer& lexer, const OpTable& ops) {
+  const Lexer::Nesting level(lexer);
   lexer.expect("graph");
   Graph graph(lexer.string());
   lexer.expect("{");

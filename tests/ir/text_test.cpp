@@ -46,6 +46,17 @@ TEST(text, any_name_survives) {
   }
 }
 
+TEST(text, graphs_nested_without_end_are_refused) {
+  std::string text = "graph \"g\" {";
+  for (int i = 0; i < 100000; ++i) text += " %n = ng.Fused {body=graph \"g\" {";
+  try {
+    parse(text, op_table());
+    FAIL() << "accepted";
+  } catch (const ModelError& error) {
+    EXPECT_NE(std::string(error.what()).find("nested deeper than 100"), std::string::npos);
+  }
+}
+
 TEST(text, errors_name_line_and_column) {
   const auto message = [](std::string_view text) {
     try {
