@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "narrowgauge/graph.h"
+#include "ops/min_max.h"
 #include "ops/relu.h"
 #include "ops/table.h"
 
@@ -87,6 +88,7 @@ TEST(graph, refuses_wrong_inputs_by_name) {
   EXPECT_THROW(graph.input("x", TensorType::parse("f32[2]")), UsageError);
   const Value b = graph.input("b", TensorType::parse("bool[2]"));
   EXPECT_THROW(graph.add(Relu{}, {b}), UsageError);
+  EXPECT_THROW(graph.add(Max{}, {x, x, absent, x}), UsageError);
 }
 
 }  // namespace
