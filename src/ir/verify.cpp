@@ -31,6 +31,14 @@ void verify_types(const Graph& graph, const Node& node) {
          node.outputs[i].type, ", its op makes ", inferred[i]);
 }
 
+bool fits(const Storage& storage, const TensorType& type) {
+  const std::size_t rank = type.shape.size();
+  return (storage.order.empty() || storage.order.size() == rank) &&
+         std::all_of(storage.blocks.begin(), storage.blocks.end(), [rank](const auto& block) {
+           return block.axis >= 0 && static_cast<std::size_t>(block.axis) < rank && block.size >= 1;
+         });
+}
+
 // The graph's lists and its nodes name each other.
 void verify_source(const Graph& graph, int index) {
   const Node& node = graph.node(index);
@@ -56,8 +64,8 @@ void verify_node(const Graph& graph, int index, Stage stage) {
   for (const ValueInfo& output : node.outputs) {
     rule(output.storage.is_plain() || stage >= Stage::laid_out, graph, node, "storage ",
          output.storage, " before layout");
-    rule(output.storage.order.empty() || output.storage.order.size() == output.type.shape.size(),
-         graph, node, "storage ", output.storage, " does not fit ", output.type);
+    rule(fits(output.storage, output.type), graph, node, "storage ", output.storage,
+         " does not fit ", output.type);
   }
   rule(node.math == Math::none || stage >= Stage::precise, graph, node,
        "math is set before precision");

@@ -71,6 +71,13 @@ TEST(verify, storages_fit_their_types) {
   graph.output("y", graph.add(Relu{}, {x}, {.storages = {of_rank_3}}));
   EXPECT_NE(broken_rule(graph, Stage::laid_out).find("does not fit f32[4,4]"), std::string::npos)
       << broken_rule(graph, Stage::laid_out);
+  for (const char* text : {"01|2:4", "01|1:0"}) {
+    Graph blocked;
+    const Value b = blocked.input("x", matrix);
+    blocked.output("y", blocked.add(Relu{}, {b}, {.storages = {Storage::parse(text)}}));
+    EXPECT_NE(broken_rule(blocked, Stage::laid_out).find("does not fit"), std::string::npos)
+        << text;
+  }
 }
 
 TEST(verify, states_keep_their_type) {
