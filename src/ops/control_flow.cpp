@@ -107,9 +107,9 @@ Values If::gradient(Gradient& g) const {
 }
 
 TensorTypes Loop::infer(const Inference& in) const {
-  require_body("Loop", body, static_cast<std::size_t>(std::max(in.count(), 2)));
-  require(carried >= 0 && carried <= in.count() - 2, "Loop: carried ", carried, " of ",
-          in.count() - 2, " values");
+  const int given = std::max(in.count(), 2) - 2;  // trailing absent inputs are not counted
+  require_body("Loop", body, static_cast<std::size_t>(given + 2));
+  require(carried >= 0 && carried <= given, "Loop: carried ", carried, " of ", given, " values");
   const auto kept = static_cast<std::size_t>(carried);
   require(body->outputs().size() >= kept + 1, "Loop: its region has ", body->outputs().size(),
           " outputs, needs ", kept + 1);
