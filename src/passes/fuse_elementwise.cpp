@@ -70,7 +70,7 @@ struct Group {
 class GroupBuilder {
  public:
   GroupBuilder(const Graph& graph, const std::vector<int>& members, const std::set<Value>& read)
-      : graph_(graph), body_("body"), members_(members.begin(), members.end()) {
+      : graph_(graph), body_("body") {
     for (const int member : members) add_member(member);
     for (const int member : members)
       if (read.contains({member, 0})) add_output({member, 0});
@@ -123,7 +123,6 @@ class GroupBuilder {
 
   const Graph& graph_;
   Graph body_;
-  std::set<int> members_;
   std::map<Value, Value> inside_;
   Group group_;
 };
