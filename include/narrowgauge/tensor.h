@@ -93,6 +93,8 @@ NG_DTYPE_OF(bool, boolean)
 // not.
 class NG_API Tensor {
  public:
+  static constexpr std::int64_t most_elements = std::int64_t{1} << 56;  // their bits fit 64 bits
+
   Tensor() = default;              // f32[0]
   Tensor(DType dtype, Dims dims);  // zero-filled; throws UsageError for a negative dimension
   static Tensor full(DType dtype, Dims dims, double value);

@@ -19,7 +19,6 @@ struct Root {
   Location location;  // none: to be placed in the arena
   std::int64_t bytes = 0;
   int first = 0, last = 0;
-  bool shared = false;  // views of it exist
 };
 
 bool is_source(const Node& node) {
@@ -52,11 +51,14 @@ class Planner {
 
   std::int64_t bytes_of(Value value) const {
     const ValueInfo& info = graph().info(value);
-    return bytes_for(stored_elements(known_dims(info.type.shape), info.storage), info.type.dtype);
+    const std::int64_t count = stored_elements(known_dims(info.type.shape), info.storage);
+    require(count <= Tensor::most_elements, "node '", graph().producer(value).full_name(),
+            "': ", info.type, " is too large");
+    return bytes_for(count, info.type.dtype);
   }
 
   int new_root(Location location, std::int64_t bytes, int first) {
-    roots_.push_back({location, bytes, first, first, false});
+    roots_.push_back({location, bytes, first, first});
     return static_cast<int>(roots_.size()) - 1;
   }
 
@@ -132,9 +134,7 @@ class Planner {
   }
 
   void alias(const Node& node, int index, int input, int output) {
-    const int root = root_of_.at(node.inputs[static_cast<std::size_t>(input)]);
-    root_of_[{index, output}] = root;
-    roots_[static_cast<std::size_t>(root)].shared = true;
+    root_of_[{index, output}] = root_of_.at(node.inputs[static_cast<std::size_t>(input)]);
   }
 
   void use(Value value, int step) {

@@ -56,7 +56,6 @@ struct Plan {
   std::vector<PlanOutput> outputs;  // of the graph; `value` is the output's name
   std::int64_t arena_bytes = 0;     // values, workspaces and alignment, as planned
   std::int64_t value_bytes = 0;     // most bytes of values alive at once, without workspaces
-  std::vector<std::string> notes;   // how this machine keeps contracts, and what it declined
 };
 
 }  // namespace narrowgauge

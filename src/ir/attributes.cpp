@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/attributes.h"
 
+#include <algorithm>
+
 namespace narrowgauge {
 
 namespace {
@@ -73,6 +75,14 @@ std::vector<Region> regions_of(const Node& node) {
   Attributes shared = node.attributes;  // the collector only reads
   node.op->visit(shared.mutate(), collector);
   return std::move(collector.regions);
+}
+
+bool is_random(const Node& node) {
+  if (node.op->info.random) return true;
+  const std::vector<Region> regions = regions_of(node);
+  return std::any_of(regions.begin(), regions.end(), [](const Region& region) {
+    return region && std::any_of(region->nodes().begin(), region->nodes().end(), is_random);
+  });
 }
 
 Attributes map_regions(const OpRecord& op, const Attributes& attributes,

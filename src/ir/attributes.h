@@ -28,6 +28,8 @@ class IgnoringVisitor : public AttributeVisitor {
 using RegionChange = std::function<Region(const Region&)>;
 
 std::vector<Region> regions_of(const Node& node);
+// Whether it, or a node of its regions, draws random numbers.
+bool is_random(const Node& node);
 // The same attributes with every region replaced by change(region).
 Attributes map_regions(const OpRecord& op, const Attributes& attributes,
                        const RegionChange& change);

@@ -111,7 +111,7 @@ Dims strides_of(const Dims& dims, const Storage& storage) {
   for (std::size_t i = dims.size(); i-- > 0;) {
     const auto axis = static_cast<std::size_t>(storage.order[i]);
     strides[axis] = stride;
-    stride *= dims[axis];
+    (void)__builtin_mul_overflow(stride, dims[axis], &stride);  // as in dense_strides()
   }
   return strides;
 }

@@ -6,6 +6,11 @@
 
 namespace narrowgauge {
 
+Lexer::Nesting::Nesting(Lexer& lexer) : lexer_(lexer) {
+  if (lexer.depth_ == 100) lexer.fail("graphs are nested deeper than 100");
+  ++lexer.depth_;
+}
+
 void Lexer::skip_space() {
   while (position_ < text_.size()) {
     const char c = text_[position_];
@@ -91,8 +96,8 @@ double Lexer::number() {
   return value;
 }
 
-std::int64_t Lexer::integer() {
-  const std::string text = word(",)}]", "a whole number");
+std::int64_t Lexer::integer(std::string_view further_stops) {
+  const std::string text = word(concat(",)}]", further_stops), "a whole number");
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())

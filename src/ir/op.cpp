@@ -132,7 +132,8 @@ void check_inputs(const OpRecord& op, const Inference& in) {
     if (in.has(i)) {
       check_dtype(op, port, in.dtype(i), variables);
     } else {
-      require(port.optional || port.variadic, op.full_name(), ": input '", port.name,
+      const bool ended = port.variadic && i >= in.count();
+      require(port.optional || ended, op.full_name(), ": input ", i, " '", port.name,
               "' is missing");
     }
   }

@@ -70,18 +70,31 @@ class AttributeReader : public AttributeVisitor {
   std::string key_;
 };
 
+// What follows a "%" of a node: its name, quoted or not, and its instance.
+struct NodeName {
+  std::string name;
+  int instance = 0;
+};
+
+NodeName parse_node_name(Lexer& lexer, std::string_view stops, std::string_view what) {
+  NodeName result;
+  result.name = lexer.peek() == '"' ? lexer.string() : lexer.word(stops, what);
+  if (lexer.accept("#")) result.instance = static_cast<int>(lexer.integer("@"));
+  return result;
+}
+
 Value parse_value(Lexer& lexer, const Graph& graph) {
   if (lexer.accept("_")) return absent;
   lexer.expect("%");
-  const std::string text = lexer.word(",){}", "a value");
-  const std::size_t at = text.find('@');
-  const int node = graph.find_node(text.substr(0, at));
-  if (node < 0) lexer.fail(concat("unknown value %", text));
-  int output = 0;
-  if (at != std::string::npos)
-    output = static_cast<int>(Lexer(std::string_view(text).substr(at + 1)).integer());
+  const NodeName wanted = parse_node_name(lexer, ",){}@#", "a value");
+  const std::string full_name =
+      wanted.instance == 0 ? wanted.name : concat(wanted.name, '#', wanted.instance);
+  const int node = graph.find_node(full_name);
+  if (node < 0) lexer.fail(concat("unknown value %", full_name));
+  const int output = lexer.accept("@") ? static_cast<int>(lexer.integer()) : 0;
   if (output < 0 || output >= static_cast<int>(graph.node(node).outputs.size()))
-    lexer.fail(concat("%", text, ": its node has ", graph.node(node).outputs.size(), " outputs"));
+    lexer.fail(concat("%", full_name, '@', output, ": its node has ",
+                      graph.node(node).outputs.size(), " outputs"));
   return {node, output};
 }
 
@@ -113,17 +126,11 @@ void parse_notes(Lexer& lexer, NodeOptions& options) {
   }
 }
 
-void split_instance(const std::string& full_name, NodeOptions& options) {
-  const std::size_t hash = full_name.rfind('#');
-  options.name = full_name.substr(0, hash);
-  if (hash != std::string::npos)
-    options.instance =
-        static_cast<int>(Lexer(std::string_view(full_name).substr(hash + 1)).integer());
-}
-
 void parse_node(Lexer& lexer, const OpTable& ops, Graph& graph) {
   NodeOptions options;
-  split_instance(lexer.word("=", "a node's name"), options);
+  NodeName made_name = parse_node_name(lexer, "=#", "a node's name");
+  options.name = std::move(made_name.name);
+  options.instance = made_name.instance;
   lexer.expect("=");
   const std::string op_name = lexer.word("({:", "an op");
   const OpRecord* op = ops.find(op_name);
@@ -199,6 +206,7 @@ void parse_state(Lexer& lexer, const OpTable& ops, Graph& graph) {
 }
 
 Graph parse_graph(Lexer& lexer, const OpTable& ops) {
+  const Lexer::Nesting level(lexer);
   lexer.expect("graph");
   Graph graph(lexer.string());
   lexer.expect("{");

@@ -22,6 +22,22 @@ std::string quoted(std::string_view text) {
 
 namespace {
 
+// Quoted where it has characters that would end it.
+std::string name_text(std::string_view name) {
+  const bool plain = name.find_first_of(" \t\n\r\"\\=,;@#(){}") == std::string_view::npos;
+  return plain ? std::string(name) : quoted(name);
+}
+
+std::string full_name_text(const Node& node) {
+  const std::string text = name_text(node.name);
+  return node.instance == 0 ? text : concat(text, '#', node.instance);
+}
+
+std::string value_text(const Graph& graph, Value value) {
+  const std::string text = '%' + full_name_text(graph.producer(value));
+  return value.output == 0 ? text : concat(text, '@', value.output);
+}
+
 void append_element(std::string& out, const Tensor& tensor, std::int64_t i) {
   const double value = tensor.at(i);
   if (tensor.dtype() == DType::f64) {
@@ -104,7 +120,7 @@ void append_inputs(std::string& out, const Graph& graph, const Node& node) {
   out += '(';
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (i > 0) out += ", ";
-    out += node.inputs[i].is_absent() ? "_" : '%' + graph.value_name(node.inputs[i]);
+    out += node.inputs[i].is_absent() ? "_" : value_text(graph, node.inputs[i]);
   }
   out += ')';
 }
@@ -121,7 +137,7 @@ void append_notes(std::string& out, const Node& node) {
 }
 
 void append_node(std::string& out, const Graph& graph, const Node& node, int depth) {
-  out += concat('%', node.full_name(), " = ", node.op->full_name());
+  out += concat('%', full_name_text(node), " = ", node.op->full_name());
   append_inputs(out, graph, node);
   const std::string attributes = attributes_text(*node.op, node.attributes, depth);
   if (!attributes.empty()) out += concat(" {", attributes, '}');
@@ -148,8 +164,8 @@ std::string initial_text(const Initial& initial) {
 }
 
 void append_state(std::string& out, const Graph& graph, const State& state, int depth) {
-  out += concat("state %", state.name, " role=", name(state.role),
-                " initial=", initial_text(state.initial), " next=%", graph.value_name(state.next));
+  out += concat("state %", name_text(state.name), " role=", name(state.role),
+                " initial=", initial_text(state.initial), " next=", value_text(graph, state.next));
   if (state.derivation) {
     out += " from=[";
     for (std::size_t i = 0; i < state.derived_from.size(); ++i)
@@ -172,7 +188,7 @@ void append_graph(std::string& out, const Graph& graph, int depth) {
     append_state(out, graph, state, depth);
   }
   for (const GraphOutput& output : graph.outputs())
-    out += concat(indent, "output ", quoted(output.name), " = %", graph.value_name(output.value),
+    out += concat(indent, "output ", quoted(output.name), " = ", value_text(graph, output.value),
                   '\n');
   out += std::string(static_cast<std::size_t>(2 * depth), ' ') + '}';
 }

@@ -27,14 +27,27 @@ class Lexer {
   std::string balanced(std::string_view stops, std::string_view what);
   std::string string();  // a quoted string
   double number();
-  std::int64_t integer();
+  std::int64_t integer(std::string_view further_stops = "");
   Tensor tensor();
   [[noreturn]] void fail(std::string_view message);
+
+  // Stands while a graph is read; fails where graphs are nested deeper than 100.
+  class Nesting {
+   public:
+    explicit Nesting(Lexer& lexer);
+    ~Nesting() { --lexer_.depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    Lexer& lexer_;
+  };
 
  private:
   void skip_space();
   std::string_view text_;
   std::size_t position_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace narrowgauge

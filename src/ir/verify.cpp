@@ -31,6 +31,27 @@ void verify_types(const Graph& graph, const Node& node) {
          node.outputs[i].type, ", its op makes ", inferred[i]);
 }
 
+bool fits(const Storage& storage, const TensorType& type) {
+  const std::size_t rank = type.shape.size();
+  return (storage.order.empty() || storage.order.size() == rank) &&
+         std::all_of(storage.blocks.begin(), storage.blocks.end(), [rank](const auto& block) {
+           return block.axis >= 0 && static_cast<std::size_t>(block.axis) < rank && block.size >= 1;
+         });
+}
+
+// The graph's lists and its nodes name each other.
+void verify_source(const Graph& graph, int index) {
+  const Node& node = graph.node(index);
+  const Value value{index, 0};
+  if (node.is<Input>())
+    rule(std::count(graph.inputs().begin(), graph.inputs().end(), value) == 1, graph, node,
+         "is not among the graph's inputs");
+  if (node.is<StateValue>())
+    rule(std::count_if(graph.states().begin(), graph.states().end(),
+                       [&](const State& state) { return state.current == value; }) == 1,
+         graph, node, "belongs to no state, or to several");
+}
+
 void verify_node(const Graph& graph, int index, Stage stage) {
   const Node& node = graph.node(index);
   rule(node.op != nullptr, graph, node, "has no op");
@@ -38,12 +59,13 @@ void verify_node(const Graph& graph, int index, Stage stage) {
        " is not legal at this stage");
   for (const Value& value : node.inputs)
     rule(value.is_absent() || value.node < index, graph, node, "an input is not an earlier value");
+  verify_source(graph, index);
   verify_types(graph, node);
   for (const ValueInfo& output : node.outputs) {
     rule(output.storage.is_plain() || stage >= Stage::laid_out, graph, node, "storage ",
          output.storage, " before layout");
-    rule(output.storage.order.empty() || output.storage.order.size() == output.type.shape.size(),
-         graph, node, "storage ", output.storage, " does not fit ", output.type);
+    rule(fits(output.storage, output.type), graph, node, "storage ", output.storage,
+         " does not fit ", output.type);
   }
   rule(node.math == Math::none || stage >= Stage::precise, graph, node,
        "math is set before precision");

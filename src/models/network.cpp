@@ -47,6 +47,8 @@ Value Network::statistic(const std::string& name, Dims dims, double initial) {
 
 Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::string given) {
   require(shape(x).size() == 4, "conv: expected images [N,C,H,W], got ", graph_.type(x));
+  require(options.groups >= 1 && shape(x)[1].value() >= options.groups, "conv: expected from 1 to ",
+          shape(x)[1], " groups for ", graph_.type(x), ", got ", options.groups);
   const std::string name = layer_name(given, "conv");
   const std::int64_t inputs = shape(x)[1].value() / options.groups;
   const std::int64_t k = options.kernel;
@@ -68,8 +70,9 @@ Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::st
 Value Network::linear(Value x, std::int64_t units, std::string given) {
   require(shape(x).size() == 2, "linear: expected [N,features], got ", graph_.type(x),
           "; flatten() it first");
-  const std::string name = layer_name(given, "linear");
   const std::int64_t features = shape(x)[1].value();
+  require(features >= 1, "linear: expected at least one feature, got ", graph_.type(x));
+  const std::string name = layer_name(given, "linear");
   const double bound = 1 / std::sqrt(static_cast<double>(features));
   const Value weight =
       parameter(name + ".weight", {units, features}, Initial::uniform(-bound, bound));
@@ -98,6 +101,7 @@ Value Network::batch_norm(Value x, std::string given) {
 }
 
 Value Network::layer_norm(Value x, std::string given) {
+  require(!shape(x).empty(), "layer_norm: expected at least one axis, got ", graph_.type(x));
   const std::string name = layer_name(given, "layernorm");
   const std::int64_t features = shape(x).back().value();
   const Value scale = parameter(name + ".weight", {features}, Initial::constant(1));
@@ -150,6 +154,7 @@ Value Network::global_average_pool(Value x) {
 }
 
 Value Network::flatten(Value x) {
+  require(!shape(x).empty(), "flatten: expected at least one axis, got ", graph_.type(x));
   const Shape& from = shape(x);
   const Dim rest = element_count(Shape(from.begin() + 1, from.end()));
   return graph_.add(ReshapeTo{{from.front(), rest}}, {x}, {.name = layer_name("", "flatten")});
@@ -158,6 +163,8 @@ Value Network::flatten(Value x) {
 Value Network::op(std::string_view op_name, Values inputs, std::string_view attributes) {
   const OpRecord* record = op_table().find(op_name);
   require<ModelError>(record, "network: unknown op '", op_name, "'");
+  require(record != &record_of<Input>() && record != &record_of<StateValue>(), "network: op '",
+          op_name, "' cannot be added by name; use input() or parameter()");
   return graph_.add(*record, parse_attributes(attributes, *record, op_table()), std::move(inputs),
                     {.name = graph_.unique_name(prefix_ + std::string(op_name))});
 }

@@ -28,6 +28,12 @@ struct KeepingCast {
     return x;
   }
 };
+struct BooleanCast {  // inside a fused group nothing is stored: the formula itself makes 0 or 1
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return select(x != T(0), T(1), T(0));
+  }
+};
 struct TruncatingCast {
   template <class T>
   NG_INLINE T formula(T x) const {
@@ -63,7 +69,9 @@ struct Cast {
   static std::vector<Sample<Cast>> samples();
 
   NG_INLINE void choose(auto use) const {
-    if (is_integer(to))
+    if (to == DType::boolean)
+      use(detail::BooleanCast{});
+    else if (is_integer(to))
       use(detail::TruncatingCast{});
     else if (saturate != 0 && (to == DType::f8e4m3fn || to == DType::f8e5m2))
       use(detail::SaturatingCast{largest_finite(to)});

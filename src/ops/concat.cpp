@@ -179,6 +179,9 @@ TensorTypes Split::infer(const Inference& in) const {
             " do not add up to axis ", axis, " of ", in.type(0));
   } else {
     require(num_outputs > 0, "Split: sizes or num_outputs are expected");
+    constexpr std::int64_t most_outputs = 65536;
+    require(num_outputs <= most_outputs, "Split: expected at most ", most_outputs,
+            " outputs, got num_outputs ", num_outputs);
     const Dim each = (dim + (num_outputs - 1)) / num_outputs;
     sizes.assign(static_cast<std::size_t>(num_outputs), each);
     sizes.back() = dim - each * (num_outputs - 1);

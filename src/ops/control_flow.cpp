@@ -98,7 +98,8 @@ Values If::gradient(Gradient& g) const {
       operands.push_back(g.output_gradient(o));
     }
   const Value made = g.add(If{g.differentiate(then_branch, outputs, inputs),
-                              g.differentiate(else_branch, outputs, inputs)},
+                              g.differentiate(else_branch, outputs, inputs),
+                              stream.empty() ? g.graph().producer(g.output()).name : stream},
                            operands);
   Values gradients(static_cast<std::size_t>(g.input_count()));
   for (std::size_t k = 0; k < inputs.size(); ++k)
@@ -107,9 +108,9 @@ Values If::gradient(Gradient& g) const {
 }
 
 TensorTypes Loop::infer(const Inference& in) const {
-  require_body("Loop", body, static_cast<std::size_t>(std::max(in.count(), 2)));
-  require(carried >= 0 && carried <= in.count() - 2, "Loop: carried ", carried, " of ",
-          in.count() - 2, " values");
+  const int given = std::max(in.count(), 2) - 2;  // trailing absent inputs are not counted
+  require_body("Loop", body, static_cast<std::size_t>(given + 2));
+  require(carried >= 0 && carried <= given, "Loop: carried ", carried, " of ", given, " values");
   const auto kept = static_cast<std::size_t>(carried);
   require(body->outputs().size() >= kept + 1, "Loop: its region has ", body->outputs().size(),
           " outputs, needs ", kept + 1);
@@ -175,7 +176,7 @@ namespace {
 Offer offer_if(const Request& request) {
   return offer_region_call(request, [op = request.as<If>()](RegionCall& call) {
     const Region& branch = call.input(0).at(0) != 0 ? op.then_branch : op.else_branch;
-    call.set_outputs(call.run(*branch, call.inputs_from(1)));
+    call.set_outputs(call.run(*branch, call.inputs_from(1), op.stream, 0));
   });
 }
 
@@ -191,7 +192,7 @@ Offer offer_loop(const Request& request) {
       std::vector<Tensor> arguments{Tensor::scalar(DType::i64, static_cast<double>(i)),
                                     Tensor::scalar(DType::boolean, 1)};
       arguments.insert(arguments.end(), values.begin(), values.end());
-      const std::vector<Tensor> results = call.run(*op.body, arguments);
+      const std::vector<Tensor> results = call.run(*op.body, arguments, "", i);
       going = results[0].at(0) != 0;
       std::copy_n(results.begin() + 1, kept, values.begin());
       for (std::size_t s = 0; s < stacked.size(); ++s) stacked[s].push_back(results[1 + kept + s]);
@@ -218,7 +219,8 @@ Offer offer_scan(const Request& request) {
       for (std::size_t s = 0; s < scans; ++s)
         arguments[states + s] = RegionCall::slice(
             values[states + s], is_backwards(op.scan_input_directions, s) ? length - 1 - t : t);
-      const std::vector<Tensor> results = call.run(*op.body, arguments);
+      const std::vector<Tensor> results =
+          call.run(*op.body, arguments, op.stream, op.stream_backwards ? length - 1 - t : t);
       std::copy_n(results.begin(), states, values.begin());
       for (std::size_t s = 0; s < stacked.size(); ++s) stacked[s].push_back(results[states + s]);
     }

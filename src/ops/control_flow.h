@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan with ONNX's semantics. Their regions are closed: values captured from outside
-// become inputs after those that ONNX lists.
+// become inputs after those that ONNX lists. Random ops inside draw anew for each node and each
+// iteration. A gradient computes the forward regions again: its `stream` names the forward node, so
+// that the same numbers come.
 #pragma once
 
 #include "narrowgauge/graph.h"
@@ -12,9 +14,11 @@ struct If {
   static constexpr OpInfo info{
       .name = "If", .inputs = "cond:bool, captured*:any", .outputs = "y*:any"};
   Region then_branch, else_branch;
+  std::string stream = {};  // of random numbers; "": the node's own name
   static void attributes(auto& self, auto&& visit) {
     visit("then_branch", self.then_branch);
     visit("else_branch", self.else_branch);
+    visit("stream", self.stream);
   }
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
@@ -48,13 +52,17 @@ struct Scan {
   Region body;
   std::int64_t num_scan_inputs = 0;
   std::int64_t captured = 0;
-  Dims scan_input_directions;   // 1: backwards; empty: all forwards
-  Dims scan_output_directions;  // 1: written backwards
+  Dims scan_input_directions;     // 1: backwards; empty: all forwards
+  Dims scan_output_directions;    // 1: written backwards
+  std::string stream = {};        // of random numbers; "": the node's own name
+  bool stream_backwards = false;  // the last step draws what step 0 draws otherwise
   static void attributes(auto& self, auto&& visit) {
     visit("num_scan_inputs", self.num_scan_inputs);
     visit("captured", self.captured);
     visit("scan_input_directions", self.scan_input_directions);
     visit("scan_output_directions", self.scan_output_directions);
+    visit("stream", self.stream);
+    visit("stream_backwards", self.stream_backwards);
     visit("body", self.body);
   }
   TensorTypes infer(const Inference& in) const;

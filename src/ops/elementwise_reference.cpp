@@ -67,6 +67,15 @@ void for_each_element(const Elementwise& elementwise, const Attributes& attribut
   }
 }
 
+// The low bits, as machines keep them; other dtypes than the narrow integers as they are.
+std::int64_t wrapped(std::int64_t value, DType dtype) {
+  const int unused = 64 - bits(dtype);
+  if (!is_integer(dtype) || unused == 0) return value;
+  const std::uint64_t high = static_cast<std::uint64_t>(value) << unused;
+  if (dtype == DType::u8 || dtype == DType::u4) return static_cast<std::int64_t>(high >> unused);
+  return static_cast<std::int64_t>(high) >> unused;
+}
+
 bool has_floating(std::span<const Operand> operands) {
   for (const Operand& operand : operands)
     if (operand.present && is_floating(operand.dtype)) return true;
@@ -89,10 +98,14 @@ Offer offer_elementwise_reference(const Request& request) {
           [&](std::int64_t i, double value) { out[0].set(i, value); });
       return;
     }
+    // A change of dtype saturates; arithmetic in one dtype wraps around.
+    const bool wraps = in[0].dtype() == out[0].dtype();
     for_each_element<std::int64_t>(
         elementwise, attributes, in, out[0],
         [&](std::size_t k, std::int64_t i) { return in[k].integer(i); },
-        [&](std::int64_t i, std::int64_t value) { out[0].set_integer(i, value); });
+        [&](std::int64_t i, std::int64_t value) {
+          out[0].set_integer(i, wraps ? wrapped(value, out[0].dtype()) : value);
+        });
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "ops/interpret.h"
 
 namespace narrowgauge {
@@ -24,10 +25,14 @@ std::vector<Tensor> RegionCall::inputs_from(std::size_t first) const {
   return tensors;
 }
 
-std::vector<Tensor> RegionCall::run(const Graph& region, std::span<const Tensor> inputs) const {
+std::vector<Tensor> RegionCall::run(const Graph& region, std::span<const Tensor> inputs,
+                                    std::string_view stream, std::int64_t iteration) const {
   InterpretOptions options;
   options.reference = false;
-  options.context = call_.context;
+  // Into the step and not the seed, which an op of its own seed does not look at.
+  options.context = {
+      call_.context.seed,
+      stable_hash(concat(stream.empty() ? name_ : stream, '/', iteration), call_.context.step)};
   return interpret(region, inputs, options);
 }
 
@@ -77,10 +82,10 @@ Tensor RegionCall::slice(const Tensor& stacked, std::int64_t index) {
 }
 
 Offer offer_region_call(const Request& request, std::function<void(RegionCall&)> function) {
-  Offer offer = reference_offer(
-      request,
-      [function = std::move(function)](const auto& in, const auto& out, const KernelCall& call) {
-        RegionCall region_call(in, out, call);
+  Offer offer =
+      reference_offer(request, [function = std::move(function), name = std::string(request.name)](
+                                   const auto& in, const auto& out, const KernelCall& call) {
+        RegionCall region_call(in, out, call, name);
         function(region_call);
       });
   offer.implementation = "interpreted";

@@ -13,12 +13,14 @@ namespace narrowgauge {
 class RegionCall {
  public:
   RegionCall(const std::vector<ReferenceView>& in, const std::vector<ReferenceView>& out,
-             const KernelCall& call)
-      : in_(in), out_(out), call_(call) {}
+             const KernelCall& call, std::string_view name)
+      : in_(in), out_(out), call_(call), name_(name) {}
   bool has_input(std::size_t i) const { return i < in_.size() && in_[i].present(); }
   Tensor input(std::size_t i) const;
   std::vector<Tensor> inputs_from(std::size_t first) const;
-  std::vector<Tensor> run(const Graph& region, std::span<const Tensor> inputs) const;
+  // `stream` ("": the node's name) and `iteration` settle which random numbers the region draws.
+  std::vector<Tensor> run(const Graph& region, std::span<const Tensor> inputs,
+                          std::string_view stream, std::int64_t iteration) const;
   void set_output(std::size_t o, const Tensor& value) const;
   void set_outputs(const std::vector<Tensor>& values) const;
   // Values one after the other along a new axis 0, the last first when `backwards`.
@@ -29,6 +31,7 @@ class RegionCall {
   const std::vector<ReferenceView>& in_;
   const std::vector<ReferenceView>& out_;
   const KernelCall& call_;
+  std::string_view name_;
 };
 
 Offer offer_region_call(const Request& request, std::function<void(RegionCall&)> function);

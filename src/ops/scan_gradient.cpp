@@ -48,7 +48,8 @@ class ScanGradient {
         inputs_(static_cast<std::size_t>(g.input_count())),
         states_(scan.state_count(inputs_)),
         scans_(static_cast<std::size_t>(scan.num_scan_inputs)),
-        stacked_(scan.body->outputs().size() - states_) {
+        stacked_(scan.body->outputs().size() - states_),
+        stream_(scan.stream.empty() ? g.graph().producer(g.output()).name : scan.stream) {
     for (std::size_t i = 0; i < inputs_; ++i)
       if (is_floating(type_of_input(i).dtype) && (i < states_ || g.wants(static_cast<int>(i))))
         wanted_.push_back(static_cast<int>(i));
@@ -80,6 +81,7 @@ class ScanGradient {
     for (std::size_t o = 0; o < results.size(); ++o) body.output(concat("out.", o), results[o]);
     for (std::size_t s = 0; s < states_; ++s) body.output(concat("before.", s), arguments[s]);
     Scan recording = scan_;
+    recording.stream = stream_;
     recording.body = std::make_shared<const Graph>(std::move(body));
     recording.scan_output_directions.resize(stacked_ + states_);
     Values operands;
@@ -94,7 +96,7 @@ class ScanGradient {
     Graph body(scan_.body->name() + ".backward");
     Values operands, carried = add_carried(body, operands);
     Values arguments(inputs_);
-    Scan scan{nullptr, 0, 0, {}, {}};
+    Scan scan{nullptr, 0, 0, {}, {}, stream_, !scan_.stream_backwards};
     add_scanned(body, operands, arguments, scan, recorded);
     Values seeds = carried_state_gradients(carried);
     for (const int o : outputs_) {
@@ -183,6 +185,7 @@ class ScanGradient {
   const Scan& scan_;
   Gradient& g_;
   std::size_t inputs_, states_, scans_, stacked_;
+  std::string stream_;
   std::vector<int> wanted_;   // inputs of the body whose gradients are computed
   std::vector<int> outputs_;  // outputs of the body that gradients flow back from
 };

@@ -22,8 +22,17 @@ bool is_strip_dtype(DType dtype) {
   return dtype == DType::boolean || (is_floating(dtype) && dtype != DType::f64);
 }
 
+// RoundTo, which stands for a Cast inside a group, has infinities where these have the largest
+// value.
+bool is_saturating_cast(const Node& node) {
+  if (!node.is<Cast>()) return false;
+  const Cast& cast = node.as<Cast>();
+  return cast.saturate != 0 && is_floating(cast.to) && bits(cast.to) == 8;
+}
+
 bool is_candidate(const Graph& graph, const Node& node) {
   if (!node.op->elementwise || node.op->info.random || node.outputs.size() != 1) return false;
+  if (is_saturating_cast(node)) return false;
   if (!is_strip_dtype(node.outputs[0].type.dtype)) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value value) {
     return value.is_absent() || is_strip_dtype(graph.type(value).dtype);
@@ -61,7 +70,7 @@ struct Group {
 class GroupBuilder {
  public:
   GroupBuilder(const Graph& graph, const std::vector<int>& members, const std::set<Value>& read)
-      : graph_(graph), body_("body"), members_(members.begin(), members.end()) {
+      : graph_(graph), body_("body") {
     for (const int member : members) add_member(member);
     for (const int member : members)
       if (read.contains({member, 0})) add_output({member, 0});
@@ -90,7 +99,7 @@ class GroupBuilder {
     Values inputs;
     for (const Value& value : node.inputs)
       inputs.push_back(value.is_absent() ? absent : inside(value));
-    const NodeOptions options{node.full_name(), node.origin, 0, Math::none, {}};
+    const NodeOptions options{node.name, node.origin, node.instance, Math::none, {}};
     if (node.is<Cast>())
       inside_[{index, 0}] = cast_inside(node, inputs[0], options);
     else
@@ -114,7 +123,6 @@ class GroupBuilder {
 
   const Graph& graph_;
   Graph body_;
-  std::set<int> members_;
   std::map<Value, Value> inside_;
   Group group_;
 };

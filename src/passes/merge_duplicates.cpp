@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "ir/attributes.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
@@ -26,7 +27,7 @@ Graph merge_duplicates(const Graph& graph) {
     const Node& node = graph.node(i);
     const Attributes attributes = with_regions(node, merge_duplicates);
     const Values inputs = rebuild.mapped(node.inputs);
-    const bool unique = node.is<Input>() || node.is<StateValue>() || node.op->info.random;
+    const bool unique = node.is<Input>() || node.is<StateValue>() || is_random(node);
     if (!unique) {
       const auto [same, is_new] = first.try_emplace(key_of(node, attributes, inputs), i);
       if (!is_new) {

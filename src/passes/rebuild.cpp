@@ -52,7 +52,9 @@ void Rebuild::copy(int index, Attributes attributes, Values inputs) {
   if (node.is<Input>()) {
     made = graph_.input(node.name, attributes.as<Input>().type);
   } else if (node.is<StateValue>()) {
-    State state = *source_.find_state(node.name);
+    const State* known = source_.find_state(node.name);
+    require(known, "graph ", source_.name(), ": node '", node.name, "' belongs to no state");
+    State state = *known;
     state.type = attributes.as<StateValue>().type;
     made = graph_.state(std::move(state));
   } else {

@@ -14,7 +14,7 @@ using HasKernel = std::function<bool(const Node&, DType narrow)>;
 
 struct ListOptions {
   MixedPrecision request{};
-  bool infer_extension = true;  // step 4 of the colouring
+  bool infer_extension = true;  // step 4 of the colouring, for f16 as for bf16
   HasKernel has_kernel{};       // empty: every op that takes the format has one
 };
 

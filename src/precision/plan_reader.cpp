@@ -106,8 +106,9 @@ class PlanReader {
     entry.precision = *precision;
     if (tokens[3] != "-") entry.dtype = read_dtype(tokens[3]);
     read_settings(tokens, entry);
+    const PrecisionRule rule_of_line = entry.rule;
     check_dtype(vertex, entry);
-    settle_math(vertex, entry);
+    settle_math(vertex, entry, entry.rule != rule_of_line);
     entries_.emplace(entry.name, std::move(entry));
   }
 
@@ -145,6 +146,10 @@ class PlanReader {
       const DType expected = *narrow ? plan_.narrow : DType::f32;
       if (*entry.dtype != expected) mark_edited(entry);
     }
+    if (entry.rule == PrecisionRule::override_by_name) {  // its note is "pattern=format"
+      const std::string asked = entry.note.substr(entry.note.rfind('=') + 1);
+      if (asked != name(*entry.dtype)) mark_edited(entry);
+    }
     if (*entry.dtype == DType::f32) return;
     check(vertex.takes(*entry.dtype), entry.op, " of node '", entry.name, "' does not take ",
           *entry.dtype);
@@ -160,8 +165,9 @@ class PlanReader {
     entry.cause.clear();
   }
 
-  // An edited format takes its contract along; a contract that was edited itself must fit.
-  void settle_math(const PrecisionVertex& vertex, PlanEntry& entry) const {
+  // A format edited since the plan was written takes its contract along; any other contract must
+  // fit.
+  void settle_math(const PrecisionVertex& vertex, PlanEntry& entry, bool new_format) const {
     const Math usual = math_contract(vertex, entry.dtype, plan_.f32_math);
     if (entry.math == usual) return;
     if (usual == Math::none) {
@@ -172,8 +178,7 @@ class PlanReader {
       mark_edited(entry);
       return;
     }
-    const bool written = !makes_narrow(entry.rule) || entry.math == Math::none;
-    check(written, "math ", entry.math, " does not fit ",
+    check(new_format || entry.math == Math::none, "math ", entry.math, " does not fit ",
           entry.dtype ? concat(*entry.dtype) : concat(*vertex.dtype));
     entry.math = usual;
   }

@@ -27,6 +27,11 @@ std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
+void check_terms(std::size_t count) {
+  constexpr std::size_t most = 8192;
+  require(count <= most, "dimension: expected at most ", most, " terms, got ", count);
+}
+
 // Greater monomials stand first.
 bool stands_before(const std::vector<Atom>& a, const std::vector<Atom>& b) {
   if (a.size() != b.size()) return a.size() > b.size();
@@ -171,6 +176,7 @@ std::int64_t constant_value(const Polynomial& p) {
 }
 
 Polynomial add(const Polynomial& a, const Polynomial& b) {
+  check_terms(a.size() + b.size());
   Polynomial terms = a;
   terms.insert(terms.end(), b.begin(), b.end());
   return canonical(std::move(terms));
@@ -183,6 +189,7 @@ Polynomial negate(const Polynomial& a) {
 }
 
 Polynomial multiply(const Polynomial& a, const Polynomial& b) {
+  check_terms(a.size() * b.size());
   Polynomial terms;
   for (const Term& x : a)
     for (const Term& y : b) terms.push_back(multiply(x, y));

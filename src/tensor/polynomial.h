@@ -40,7 +40,7 @@ Polynomial symbol(std::string name);
 bool is_constant(const Polynomial& p);
 std::int64_t constant_value(const Polynomial& p);  // of a constant
 
-// All throw UsageError where a coefficient leaves 64 bits.
+// All throw UsageError where a coefficient leaves 64 bits or there would be thousands of terms.
 Polynomial add(const Polynomial& a, const Polynomial& b);
 Polynomial negate(const Polynomial& a);
 Polynomial multiply(const Polynomial& a, const Polynomial& b);

@@ -11,8 +11,7 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::size_t alignment = 64;                          // bytes: a cache line, a zmm
-constexpr std::int64_t most_elements = std::int64_t{1} << 56;  // their bits fit 64 bits
+constexpr std::size_t alignment = 64;  // bytes: a cache line, a zmm
 
 std::shared_ptr<std::byte[]> allocate(std::int64_t bytes) {
   const std::size_t whole_lines = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment;
@@ -24,7 +23,7 @@ std::shared_ptr<std::byte[]> allocate(std::int64_t bytes) {
 void check_dims(const Dims& dims) {
   for (const std::int64_t dim : dims)
     require(dim >= 0, "tensor: expected dimensions that are not negative, got ", dims);
-  require(element_count(dims) <= most_elements, "tensor: ", dims, " is too large");
+  require(element_count(dims) <= Tensor::most_elements, "tensor: ", dims, " is too large");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "ops/control_flow.h"
 #include "ops/conv.h"
 #include "ops/dropout.h"
+#include "ops/expand.h"
 #include "ops/fused.h"
 #include "ops/interpret.h"
 #include "ops/relu.h"
@@ -271,6 +272,28 @@ TEST(shape, the_plan_of_a_network_runs_in_place_and_reads_inputs_where_they_are)
   const Plan plan = compile(network.graph(), {.binding = {{"N", 8}}});
   for (const PlanStep& step : plan.steps) EXPECT_NE(step.implementation, "reference") << step.node;
   EXPECT_LE(plan.value_bytes, plan.arena_bytes);
+}
+
+TEST(shape, a_value_too_large_for_memory_is_refused_by_name) {
+  Graph graph;
+  const Value x = graph.input("x", TensorType::parse("f32[1]"));
+  const std::vector<std::int64_t> count{std::int64_t{1} << 59};
+  const Value dims = graph.constant(Tensor::from<std::int64_t>({1}, count));
+  const Value wide = graph.add(Expand{}, {x, dims}, {.name = "wide"});
+  graph.output("y", graph.add(Relu{}, {wide}));
+  try {
+    compile(graph, {});
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("is too large"), std::string::npos) << error.what();
+  }
+}
+
+TEST(shape, a_state_node_without_a_state_is_refused) {
+  Graph graph;
+  const Value w = graph.add(StateValue{TensorType::parse("f32[2]")}, {}, {.name = "w"});
+  graph.output("y", graph.add(Relu{}, {w}));
+  EXPECT_THROW(compile(graph, {}), UsageError);
 }
 
 }  // namespace

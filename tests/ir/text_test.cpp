@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "narrowgauge/graph.h"
+#include "ops/min_max.h"
 #include "ops/relu.h"
 #include "ops/table.h"
 
@@ -25,6 +26,36 @@ Graph small_graph() {
 TEST(text, a_printed_graph_parses_to_the_same_text) {
   const std::string text = print(small_graph());
   EXPECT_EQ(print(parse(text, op_table())), text) << text;
+}
+
+TEST(text, any_name_survives) {
+  Graph graph("my \"graph\"");
+  const TensorType type = TensorType::parse("f32[2]");
+  Value last = graph.input("#x", type);
+  last = graph.state({"a b", Role::parameter, type, Initial::constant(0), {}, {}});
+  for (const char* name : {"s@1", "a;b", "line\nbreak", "q\"\\", "f(x,{y})", "a=b", "c#1", "c#d"})
+    last = graph.add(Relu{}, {last}, {.name = name});
+  last = graph.add(Relu{}, {last}, {.name = "once more", .instance = 2});
+  graph.set_next("a b", last);
+  graph.output("out \"1\"", last);
+  const std::string text = print(graph);
+  const Graph again = parse(text, op_table());
+  EXPECT_EQ(print(again), text);
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    EXPECT_EQ(again.nodes()[i].name, graph.nodes()[i].name);
+    EXPECT_EQ(again.nodes()[i].instance, graph.nodes()[i].instance);
+  }
+}
+
+TEST(text, graphs_nested_without_end_are_refused) {
+  std::string text = "graph \"g\" {";
+  for (int i = 0; i < 100000; ++i) text += " %n = ng.Fused {body=graph \"g\" {";
+  try {
+    parse(text, op_table());
+    FAIL() << "accepted";
+  } catch (const ModelError& error) {
+    EXPECT_NE(std::string(error.what()).find("nested deeper than 100"), std::string::npos);
+  }
 }
 
 TEST(text, errors_name_line_and_column) {
@@ -57,6 +88,7 @@ TEST(graph, refuses_wrong_inputs_by_name) {
   EXPECT_THROW(graph.input("x", TensorType::parse("f32[2]")), UsageError);
   const Value b = graph.input("b", TensorType::parse("bool[2]"));
   EXPECT_THROW(graph.add(Relu{}, {b}), UsageError);
+  EXPECT_THROW(graph.add(Max{}, {x, x, absent, x}), UsageError);
 }
 
 }  // namespace

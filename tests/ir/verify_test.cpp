@@ -71,6 +71,13 @@ TEST(verify, storages_fit_their_types) {
   graph.output("y", graph.add(Relu{}, {x}, {.storages = {of_rank_3}}));
   EXPECT_NE(broken_rule(graph, Stage::laid_out).find("does not fit f32[4,4]"), std::string::npos)
       << broken_rule(graph, Stage::laid_out);
+  for (const char* text : {"01|2:4", "01|1:0"}) {
+    Graph blocked;
+    const Value b = blocked.input("x", matrix);
+    blocked.output("y", blocked.add(Relu{}, {b}, {.storages = {Storage::parse(text)}}));
+    EXPECT_NE(broken_rule(blocked, Stage::laid_out).find("does not fit"), std::string::npos)
+        << text;
+  }
 }
 
 TEST(verify, states_keep_their_type) {
@@ -81,6 +88,17 @@ TEST(verify, states_keep_their_type) {
     graph.set_next("w", other);
     verify(graph, Stage::built);
   });
+}
+
+TEST(verify, inputs_and_states_belong_to_their_graph) {
+  Graph of_state;
+  of_state.output("y", of_state.add(StateValue{matrix}, {}, {.name = "w"}));
+  EXPECT_NE(broken_rule(of_state, Stage::built).find("node 'w': belongs to no state"),
+            std::string::npos);
+  Graph of_input;
+  of_input.output("y", of_input.add(Input{matrix}, {}, {.name = "x"}));
+  EXPECT_NE(broken_rule(of_input, Stage::built).find("is not among the graph's inputs"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/broadcast_gradient.h"
+#include "ops/cast.h"
 #include "ops/rounding.h"
 #include "support/run_op.h"
 
@@ -48,6 +49,29 @@ TEST(Arithmetic, IntegersAreExactAndHaveAResultForEveryOperand) {
   EXPECT_EQ(ratio.values<std::int64_t>()[1], -3);
   EXPECT_EQ(ratio.values<std::int64_t>()[2], 0);
   EXPECT_EQ(ratio.values<std::int64_t>()[3], lowest);
+}
+
+TEST(Arithmetic, NarrowIntegersWrapAround) {
+  const auto sum_of = [](DType dtype, double a, double b) {
+    const Tensor x = Tensor::scalar(dtype, a), y = Tensor::scalar(dtype, b);
+    return run_op(Add{}, {x, y})[0].at(0);
+  };
+  EXPECT_EQ(sum_of(DType::i32, 2147483647, 2147483647), -2);
+  EXPECT_EQ(sum_of(DType::i16, -32768, -1), 32767);
+  EXPECT_EQ(sum_of(DType::i8, 100, 100), -56);
+  EXPECT_EQ(sum_of(DType::u8, 200, 200), 144);
+  EXPECT_EQ(sum_of(DType::i4, 7, 1), -8);
+  EXPECT_EQ(sum_of(DType::u4, 15, 2), 1);
+  const Tensor lowest = Tensor::scalar(DType::i8, -128);
+  EXPECT_EQ(run_op(Neg{}, {lowest})[0].at(0), -128);
+  EXPECT_EQ(run_op(Sub{}, {Tensor::scalar(DType::u8, 1), Tensor::scalar(DType::u8, 2)})[0].at(0),
+            255);
+}
+
+TEST(Arithmetic, ACastOfIntegersSaturates) {
+  EXPECT_EQ(run_op(Cast{.to = DType::i32}, {integers({1}, {1LL << 40})})[0].at(0), 2147483647);
+  EXPECT_EQ(run_op(Cast{.to = DType::u8}, {integers({1}, {-3})})[0].at(0), 0);
+  EXPECT_EQ(run_op(Cast{.to = DType::boolean}, {integers({1}, {256})})[0].at(0), 1);
 }
 
 TEST(Arithmetic, RoundsHalvesToEvenAndKeepsNan) {

@@ -53,6 +53,12 @@ TEST_P(Moves, TransposePermutes) {
   EXPECT_EQ(to_doubles(y), (Doubles{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11}));
 }
 
+TEST(Split, RefusesOutputsWithoutEnd) {
+  for (const Dims& dims : {Dims{4}, Dims{0}})
+    EXPECT_THROW(run_op(Split{.axis = 0, .num_outputs = 100000000000}, {Tensor(DType::f32, dims)}),
+                 UsageError);
+}
+
 TEST_P(Moves, ConcatJoinsAndSplitCuts) {
   const Tensor a = counting(DType::i64, {2, 1}), b = counting(DType::i64, {2, 2});
   const Tensor joined = run_op(Concat{1}, {a, b}, reference())[0];

@@ -148,5 +148,18 @@ TEST(ControlFlow, LoopCarriesInF16AndKeepsItsCounter) {
   check_applied(graph, plan, {some({4}, 0.9f), some({4}, 0.7f)});
 }
 
+TEST(ControlFlow, ALoopMayHaveNothingButItsCount) {
+  Graph body("body");
+  body.input("iteration", TensorType::parse("i64[]"));
+  body.output("going", body.input("going", TensorType::parse("bool[]")));
+  body.output("seven", body.constant(Tensor::scalar(DType::f32, 7)));
+  Graph graph;
+  const Value trips = graph.constant(Tensor::scalar(DType::i64, 3));
+  graph.output("y", graph.add(Loop{std::make_shared<const Graph>(std::move(body)), 0}, {trips}));
+  const Tensor y = interpret(graph, {})[0];
+  EXPECT_EQ(y.dims(), Dims{3});
+  EXPECT_EQ(y.at(2), 7);
+}
+
 }  // namespace
 }  // namespace narrowgauge

@@ -134,10 +134,27 @@ TEST(Plan, TheContractFollowsAnEditedFormat) {
   EXPECT_EQ(up.find("n1")->math, Math::f32);
   const PrecisionPlan across = read_plan(edited(text, "n1", "f16 ", "bf16 "), graph);
   EXPECT_EQ(across.find("n1")->math, Math::bf16);
-  // Edited, saved, and edited back by someone who leaves the contract as it stands.
-  const PrecisionPlan back = read_plan(edited(print(up), "n1", "f32 ", "f16 "), graph);
-  EXPECT_EQ(back.find("n1")->math, Math::f16);
-  EXPECT_EQ(back.find("n1")->rule, PrecisionRule::edited);
+  // Edited, saved, and edited back: the line says no more which of its words is new.
+  const std::string back = edited(print(up), "n1", "f32 ", "f16 ");
+  EXPECT_SAYS(error_of(back, graph), "math f32 does not fit f16");
+  const PrecisionPlan without = read_plan(edited(back, "n1", "math=f32", ""), graph);
+  EXPECT_EQ(without.find("n1")->math, Math::f16);
+  EXPECT_EQ(without.find("n1")->rule, PrecisionRule::edited);
+}
+
+TEST(Plan, AnEditedLineOfAnOverrideIsAnEdit) {
+  const Graph graph = chain("AAD");
+  ListOptions asked = options(DType::f16);
+  asked.request.overrides = {"n1=bf16"};
+  const PrecisionPlan plan = colour_by_lists(graph, asked);
+  const std::string text = print(plan);
+  EXPECT_EQ(read_plan(text, graph), plan);
+  const PrecisionPlan changed = read_plan(edited(text, "n1", " bf16 ", " f16 "), graph);
+  EXPECT_EQ(changed.find("n1")->rule, PrecisionRule::edited);
+  EXPECT_EQ(changed.find("n1")->note, "was override");
+  EXPECT_EQ(changed.find("n1")->math, Math::f16);
+  EXPECT_SAYS(error_of(edited(text, "n1", "math=bf16", "math=f16"), graph),
+              "math f16 does not fit bf16");
 }
 
 TEST(Plan, AnEditedContractIsAnEdit) {

@@ -180,6 +180,13 @@ TEST(RandomDim, IsParsedBackFromItsText) {
   }
 }
 
+TEST(Dim, RefusesToExpandWithoutEnd) {
+  std::string sum = "(a0", product;
+  for (int i = 1; i < 50; ++i) sum += "+a" + std::to_string(i);
+  for (int i = 0; i < 10; ++i) product += (i == 0 ? "" : "*") + sum + ")";
+  EXPECT_THROW(Dim::parse(product), UsageError);
+}
+
 TEST(RandomDim, ObeysTheLawsOfIntegers) {
   Generator generator(3);
   for (int i = 0; i < 2000; ++i) {

@@ -60,6 +60,8 @@ TEST(Dims, HaveRowMajorStrides) {
   EXPECT_EQ(dense_strides(Dims{2, 3, 4}), (Dims{12, 4, 1}));
   EXPECT_EQ(dense_strides(Dims{}), Dims{});
   EXPECT_EQ(dense_strides(Dims{5, 0, 4}), (Dims{4, 4, 1}));
+  const std::int64_t huge = std::int64_t{1} << 40;
+  EXPECT_EQ(dense_strides(Dims{0, huge, huge, 2}).back(), 1);  // no overflow, as UBSan sees it
 }
 
 }  // namespace

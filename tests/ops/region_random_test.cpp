@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random ops in regions: drawn anew for each node and iteration, and again by the gradient.
+#include <gtest/gtest.h>
+
+#include "ops/arithmetic.h"
+#include "ops/control_flow.h"
+#include "ops/dropout.h"
+#include "ops/interpret.h"
+#include "passes/differentiate.h"
+
+namespace narrowgauge {
+namespace {
+
+constexpr std::int64_t width = 64, length = 5;
+const TensorType row = TensorType::parse("f32[64]");
+
+Value drop(Graph& graph, Value x, std::int64_t seed) {
+  const Value ratio = graph.constant(Tensor::scalar(DType::f32, 0.5));
+  const Value training = graph.constant(Tensor::scalar(DType::boolean, 1));
+  return graph.add(Dropout{.seed = seed}, {x, ratio, training}, {.name = "drop"});
+}
+
+Tensor ones(Dims dims) { return Tensor::full(DType::f32, std::move(dims), 1); }
+
+// Rows of a stacked tensor that are equal to an earlier one.
+int repeated_rows(const Tensor& stacked) {
+  const auto values = stacked.values<float>();
+  int repeated = 0;
+  for (std::int64_t t = 1; t < length; ++t)
+    for (std::int64_t s = 0; s < t; ++s)
+      repeated += std::equal(values.begin() + t * width, values.begin() + (t + 1) * width,
+                             values.begin() + s * width);
+  return repeated;
+}
+
+// (h, x) -> (h + drop(x), drop(x))
+Region scan_body(std::int64_t seed) {
+  Graph body("body");
+  const Value h = body.input("h", row), x = body.input("x", row);
+  const Value dropped = drop(body, x, seed);
+  body.output("h", body.add(Add{}, {h, dropped}));
+  body.output("dropped", dropped);
+  return std::make_shared<const Graph>(std::move(body));
+}
+
+TEST(RegionRandom, EachIterationOfAScanDrawsAnew) {
+  for (const std::int64_t seed : {-1, 7}) {
+    Graph graph;
+    const Value h = graph.input("h", row);
+    const Value xs = graph.input("xs", {DType::f32, {length, width}});
+    const Value scan = graph.add(Scan{scan_body(seed), 1, 0, {}, {}}, {h, xs});
+    graph.output("dropped", {scan.node, 1});
+    const Tensor given[] = {ones({width}), ones({length, width})};
+    const Tensor dropped = interpret(graph, given)[0];
+    EXPECT_EQ(repeated_rows(dropped), 0);
+    EXPECT_TRUE(dropped.same_bits(interpret(graph, given)[0]));
+    EXPECT_FALSE(dropped.same_bits(interpret(graph, given, {.context = {0, 1}})[0]));
+  }
+}
+
+TEST(RegionRandom, EachIterationOfALoopDrawsAnew) {
+  Graph body("body");
+  body.input("iteration", TensorType::parse("i64[]"));
+  const Value going = body.input("going", TensorType::parse("bool[]"));
+  const Value x = body.input("x", row);
+  body.output("going", going);
+  body.output("dropped", drop(body, x, -1));
+  Graph graph;
+  const Value trips = graph.constant(Tensor::scalar(DType::i64, length));
+  const Region region = std::make_shared<const Graph>(std::move(body));
+  graph.output("dropped", graph.add(Loop{region, 0}, {trips, absent, graph.input("x", row)}));
+  const Tensor given[] = {ones({width})};
+  EXPECT_EQ(repeated_rows(interpret(graph, given)[0]), 0);
+}
+
+Region branch() {
+  Graph body("branch");
+  body.output("y", drop(body, body.input("x", row), -1));
+  return std::make_shared<const Graph>(std::move(body));
+}
+
+TEST(RegionRandom, NodesWithEqualRegionsDrawDifferently) {
+  Graph graph;
+  const Value yes = graph.constant(Tensor::scalar(DType::boolean, 1));
+  const Value x = graph.input("x", row);
+  graph.output("a", graph.add(If{branch(), branch()}, {yes, x}));
+  graph.output("b", graph.add(If{branch(), branch()}, {yes, x}));
+  const Tensor given[] = {ones({width})};
+  const std::vector<Tensor> results = interpret(graph, given);
+  EXPECT_FALSE(results[0].same_bits(results[1]));
+}
+
+// Of ones, the output is the mask over the share kept, and so is the gradient of the input.
+TEST(RegionRandom, AGradientDrawsWhatTheForwardRegionDrew) {
+  Graph graph;
+  const Value yes = graph.constant(Tensor::scalar(DType::boolean, 1));
+  const Value h = graph.input("h", row), x = graph.input("x", row);
+  const Value xs = graph.input("xs", {DType::f32, {length, width}});
+  const Value chosen = graph.add(If{branch(), branch()}, {yes, x});
+  const Value scan = graph.add(Scan{scan_body(-1), 1, 0, {}, {}}, {h, xs});
+  graph.output("chosen", chosen);
+  graph.output("dropped", {scan.node, 1});
+  const Value seed = graph.constant(ones({width}));
+  const Value outputs[] = {chosen, scan}, seeds[] = {seed, seed};
+  const Values gradients = append_gradients(graph, outputs, seeds, Values{x, xs});
+  graph.output("dx", gradients[0]);
+  graph.output("dxs", gradients[1]);
+  const Tensor given[] = {ones({width}), ones({width}), ones({length, width})};
+  const std::vector<Tensor> results = interpret(graph, given);
+  EXPECT_TRUE(results[2].same_bits(results[0]));
+  EXPECT_TRUE(results[3].same_bits(results[1]));
+}
+
+}  // namespace
+}  // namespace narrowgauge
