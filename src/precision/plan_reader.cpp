@@ -179,7 +179,8 @@ class PlanReader {
       return;
     }
     check(new_format || entry.math == Math::none, "math ", entry.math, " does not fit ",
-          entry.dtype ? concat(*entry.dtype) : concat(*vertex.dtype));
+          entry.dtype ? concat(*entry.dtype) : concat(*vertex.dtype), ", expected ", usual,
+          ", as a line without math= has");
     entry.math = usual;
   }
 
