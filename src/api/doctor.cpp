@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/cpu.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "kernels/cpu/contraction.h"
 
@@ -24,18 +25,6 @@ std::string gpu_text() {
   if (std::getline(driver, line))
     return concat("an NVIDIA driver is loaded (", line, "), but this build has no CUDA backend");
   return "none: no NVIDIA driver is loaded, and this build has no CUDA backend";
-}
-
-std::int64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string key; file >> key;) {
-    std::int64_t kib = 0;
-    std::string unit;
-    if (!(file >> kib)) break;
-    std::getline(file, unit);
-    if (key == "MemAvailable:") return kib * 1024;
-  }
-  return 0;
 }
 
 // Seconds of the fastest of the runs that fit into the time; the first one warms up.

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 #include <exception>
-#include <fstream>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/control_group.h"
 #include "base/cores.h"
 #include "base/environment.h"
 #include "base/team.h"
@@ -29,9 +29,7 @@ constexpr unsigned status_bits = 0x3f;   // MXCSR: exceptions seen; each thread'
 constexpr int most_threads = 4096;
 
 std::optional<double> quota_of_this_process() {
-  std::ifstream file("/proc/self/cgroup");
-  const std::string membership(std::istreambuf_iterator<char>(file), {});
-  return control_group_cores("/sys/fs/cgroup", membership);
+  return control_group_cores(control_group_mount, control_group_membership());
 }
 
 int default_threads() {

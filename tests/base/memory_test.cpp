@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/cpu.h"
+
+namespace narrowgauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+class GroupMemory : public testing::Test {
+ protected:
+  GroupMemory() {
+    std::string pattern = (fs::temp_directory_path() / "cgroup_XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+  }
+  ~GroupMemory() override { fs::remove_all(root_); }
+
+  void write(const fs::path& file, const char* text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+
+  fs::path root_;
+};
+
+TEST_F(GroupMemory, IsTheTightestLimitLessWhatIsUsedAndNotCache) {
+  write("memory.max", "9000\n");
+  write("memory.current", "1000\n");
+  write("a/memory.max", "max\n");
+  write("a/memory.current", "900\n");
+  write("a/b/memory.max", "5000\n");
+  write("a/b/memory.current", "800\n");
+  write("a/b/memory.stat", "anon 100\ninactive_file 300\nactive_file 400\n");
+  EXPECT_EQ(control_group_memory(root_, "0::/a/b\n"), 4500);
+  EXPECT_EQ(control_group_memory(root_, "0::/a\n"), 8000);
+}
+
+TEST_F(GroupMemory, IsReadInVersion1Too) {
+  write("memory/box/memory.limit_in_bytes", "7000\n");
+  write("memory/box/memory.usage_in_bytes", "2000\n");
+  write("memory/box/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n");
+  write("memory/free/memory.limit_in_bytes", "9223372036854771712\n");
+  write("memory/free/memory.usage_in_bytes", "2000\n");
+  EXPECT_EQ(control_group_memory(root_, "9:memory:/box\n4:cpu:/box\n"), 5500);
+  EXPECT_EQ(control_group_memory(root_, "9:memory:/free\n"), std::nullopt);
+  EXPECT_EQ(control_group_memory(root_, "9:cpuset:/box\n"), std::nullopt);
+}
+
+TEST_F(GroupMemory, IsNothingWhereMoreIsUsedThanTheLimit) {
+  write("memory.max", "500\n");
+  write("memory.current", "700\n");
+  EXPECT_EQ(control_group_memory(root_, "0::/\n"), 0);
+}
+
+TEST(AvailableMemory, IsSomeOfTheMachines) {
+  EXPECT_GT(available_memory(), 0);
+  EXPECT_LE(available_memory(), memory_bytes());
+}
+
+}  // namespace
+}  // namespace narrowgauge
