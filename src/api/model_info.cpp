@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/model_info.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "compile/compile.h"
 #include "precision/apply.h"
 
@@ -67,6 +70,39 @@ TrainingMemory training_memory(const Trainer& trainer, std::int64_t batch) {
   memory.activations = plan.value_bytes;
   memory.arena = plan.arena_bytes;
   return memory;
+}
+
+std::int64_t batch_bytes(const Graph& graph, std::int64_t batch) {
+  std::int64_t bytes = 0;
+  for (const Value value : graph.inputs()) {
+    const TensorType& type = graph.type(value);
+    bytes += bytes_for(element_count(known_dims(bind(type.shape, {{"N", batch}}))), type.dtype);
+  }
+  return bytes;
+}
+
+std::int64_t largest_batch(const Trainer& trainer, std::int64_t bytes) {
+  const Graph graph = trainer.graph();
+  const auto needed = [&](std::int64_t batch) {
+    return training_memory(trainer, batch).total() + batch_bytes(graph, batch);
+  };
+  // The secant through what fits best and what was tried before it.
+  std::int64_t fits = 0, too_large = 0, before = 1, before_bytes = needed(1), batch = 8;
+  if (before_bytes > bytes) return 0;
+  fits = 1;
+  constexpr int most_compilations = 8;
+  for (int i = 0; i < most_compilations; ++i) {
+    const std::int64_t batch_needs = needed(batch);
+    (batch_needs <= bytes ? fits : too_large) = batch;
+    const double slope =
+        static_cast<double>(batch_needs - before_bytes) / static_cast<double>(batch - before);
+    before = batch, before_bytes = batch_needs;
+    const double step = static_cast<double>(bytes - batch_needs) / std::max(slope, 1.0);
+    batch = std::max(fits + 1, before + static_cast<std::int64_t>(std::floor(step)));
+    if (too_large > 0) batch = std::min(batch, too_large - 1);
+    if (batch <= fits || (i > 0 && batch - fits < fits / 100)) break;
+  }
+  return fits;
 }
 
 }  // namespace narrowgauge

@@ -33,4 +33,12 @@ struct TrainingMemory {
 // Of a training step with this batch, by compiling it. Throws as Trainer does.
 TrainingMemory training_memory(const Trainer& trainer, std::int64_t batch);
 
+// The largest batch with which training takes no more than `bytes`, the batch itself included; 0
+// where not even one sample fits. To within a hundredth: memory grows almost in proportion to the
+// batch. Compiles a few times.
+std::int64_t largest_batch(const Trainer& trainer, std::int64_t bytes);
+
+// Bytes of the tensors that a step is given: the network's inputs and the loss's.
+std::int64_t batch_bytes(const Graph& graph, std::int64_t batch);
+
 }  // namespace narrowgauge

@@ -61,6 +61,15 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+void read_list(const std::string& name, const std::string& text, std::vector<std::string>& target) {
+  target = split(text);
+  for (const std::string& word : target) {
+    require(!word.empty(), name, ": expected words with commas between them, got \"", text, '"');
+    require(std::count(target.begin(), target.end(), word) == 1, name, ": ", word,
+            " is named twice");
+  }
+}
+
 }  // namespace
 
 CLI::App& add_command(CLI::App& program, const char* name, const char* text, const char* examples) {
@@ -119,16 +128,18 @@ void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+  add(app, flag, [&target, name = first_name(flag)](const std::string& text) {
+    read_list(name, text, target);
+  });
+}
+
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
                    std::vector<std::string> words) {
   add(app, flag,
       [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
-        target = split(text);
-        for (const std::string& word : target) {
-          check_word(name, word, words);
-          require(std::count(target.begin(), target.end(), word) == 1, name, ": ", word,
-                  " is named twice");
-        }
+        for (const std::string& word : split(text)) check_word(name, word, words);
+        read_list(name, text, target);
       });
 }
 

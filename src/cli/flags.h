@@ -34,7 +34,9 @@ void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& tar
 void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least = 0);
 // May be given several times.
 void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
-// "a,b,c", each one of the words and none twice.
+// "a,b,c", none twice.
+void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
+// The same, each one of the words.
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
                    std::vector<std::string> words);
 void add_switch(CLI::App& app, const Flag& flag, bool& target);
@@ -47,5 +49,6 @@ void add_evaluate(CLI::App& program, Action& action);
 void add_info(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
+void add_bench(CLI::App& program, Action& action);
 
 }  // namespace narrowgauge::cli

@@ -57,6 +57,11 @@ JsonObject& JsonObject::add(std::string_view key, const std::vector<std::string>
   return *this;
 }
 
+JsonObject& JsonObject::add(std::string_view key, const std::vector<double>& values) {
+  content_->set(key, values);
+  return *this;
+}
+
 JsonObject& JsonObject::add_null(std::string_view key) {
   content_->set(key, nullptr);
   return *this;

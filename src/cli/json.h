@@ -33,6 +33,7 @@ class JsonObject {
   JsonObject& add(std::string_view key, const JsonObject& value);
   JsonObject& add(std::string_view key, const std::vector<JsonObject>& values);
   JsonObject& add(std::string_view key, const std::vector<std::string>& values);
+  JsonObject& add(std::string_view key, const std::vector<double>& values);
   JsonObject& add_null(std::string_view key);
   JsonObject& add_all(const JsonObject& other);
 

@@ -23,6 +23,7 @@ constexpr const char* closing = R"(examples:
   narrowgauge train --model lenet --data glyphs --compare off,f16,bf16
   narrowgauge explain --model resnet20 --amp f16
   narrowgauge doctor
+  narrowgauge bench --model resnet20,lenet
 `narrowgauge COMMAND --help` has the flags of a command and more examples.
 
 exit codes: 0 done, 2 usage, 3 model or op not supported, 4 data, 5 diverged, 6 device,
@@ -83,6 +84,7 @@ void set_up(CLI::App& program, Action& action) {
   add_info(program, action);
   add_explain(program, action);
   add_doctor(program, action);
+  add_bench(program, action);
 }
 
 int run(int argc, char** argv) {

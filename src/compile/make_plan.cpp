@@ -111,7 +111,10 @@ class Planner {
                               graph().type(value).dtype == DType::f16 && !node.origin.empty()});
     }
     for (const auto& [input, output] : offer.aliases) alias(node, index, input, output);
-    if (!offer.aliases.empty()) step.run = nullptr;
+    if (!offer.aliases.empty()) {
+      step.run = nullptr;
+      step.bytes = 0;
+    }
     in_place_.push_back(std::move(offer.in_place));
     step_node_.push_back(index);
     plan_.steps.push_back(std::move(step));

@@ -12,7 +12,7 @@ TEST(Help, OfTheProgramListsItsCommandsExamplesAndExitCodes) {
     const Result result = run({flag});
     EXPECT_EQ(result.code, 0);
     EXPECT_EQ(result.err, "");
-    for (const char* part : {"train", "evaluate", "info", "explain", "doctor",
+    for (const char* part : {"train", "evaluate", "info", "explain", "doctor", "bench",
                              "examples:", "exit codes:", "--version"})
       EXPECT_TRUE(contains(result.out, part)) << part;
   }
@@ -31,7 +31,8 @@ TEST_P(CommandHelp, HasExamplesAndFlags) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
-                         testing::Values("train", "evaluate", "info", "explain", "doctor"));
+                         testing::Values("train", "evaluate", "info", "explain", "doctor",
+                                         "bench"));
 
 TEST(Help, OfTrainNamesEveryFlag) {
   const std::string out = run({"train", "--help"}).out;
@@ -46,7 +47,7 @@ TEST(Help, OfTrainNamesEveryFlag) {
 }
 
 TEST(Help, LinesAreNoWiderThanATerminal) {
-  for (const char* command : {"train", "explain"}) {
+  for (const char* command : {"train", "explain", "bench"}) {
     const std::string out = run({command, "--help"}).out;
     std::size_t longest = 0;
     for (std::size_t begin = 0; begin < out.size();) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/synthetic.h"
+
+#include "base/random.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+
+std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch, std::int64_t classes,
+                                 std::uint64_t seed) {
+  std::vector<Tensor> tensors;
+  for (const Value value : graph.inputs()) {
+    const TensorType& type = graph.type(value);
+    const RandomStream numbers(seed, graph.value_name(value));
+    Tensor tensor(type.dtype, known_dims(bind(type.shape, {{"N", batch}})));
+    std::uint64_t element = 0;
+    if (type.dtype == DType::f32) {
+      for (float& x : tensor.values<float>()) x = numbers.normal(element++);
+    } else {
+      require(type.dtype == DType::i64, "input '", graph.value_name(value),
+              "': expected f32 or i64 to draw a random batch, got ", type);
+      for (std::int64_t& x : tensor.values<std::int64_t>()) x = numbers.bits(element++) % classes;
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+}  // namespace narrowgauge

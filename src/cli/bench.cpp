@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "cli/bench_report.h"
+#include "cli/bench_run.h"
+#include "cli/exit_code.h"
+#include "cli/flags.h"
+#include "cli/image_data.h"
+#include "cli/settings.h"
+#include "cli/terminal.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr const char* examples =
+    R"(Random images and labels, SGD with rate 0.01; 2 batches warm up, then 10
+iterations of 10 batches are timed, the precisions taking turns.
+
+examples:
+  narrowgauge bench --model resnet20,lenet
+      images a second in f32, bf16 and f16, with memory and the kernels used
+  narrowgauge bench --model resnet20 --batch 128 --precision f32,bf16 --json)";
+
+struct Flags {
+  BenchTask task;
+  std::optional<std::string> image;
+  std::optional<std::int64_t> batch, iterations, batches, seed, threads;
+};
+
+BenchTask task_of(const Flags& flags) {
+  constexpr std::int64_t most = 1'000'000'000;
+  constexpr std::int64_t most_threads = 4096;
+  BenchTask task = flags.task;
+  const auto take = [](const char* flag, auto& target, const std::optional<std::int64_t>& value,
+                       std::int64_t limit) {
+    if (!value) return;
+    require(*value <= limit, flag, ": expected at most ", limit, ", got ", *value);
+    target = static_cast<std::remove_reference_t<decltype(target)>>(*value);
+  };
+  take("--batch", task.batch, flags.batch, most);
+  take("--iterations", task.iterations, flags.iterations, most);
+  take("--batches", task.batches, flags.batches, most);
+  take("--threads", task.threads, flags.threads, most_threads);
+  if (flags.seed) task.seed = *flags.seed;
+  if (flags.image) task.image = parse_image(*flags.image);
+  require(!task.models.empty(), "bench: --model is required");
+  for (const std::string& model : task.models) require_model(model);
+  settle_amp("off", "off");
+  return task;
+}
+
+void print_iteration(const BenchRow& row) {
+  JsonObject json;
+  json.add("event", "iteration").add("model", row.model).add("precision", row.precision);
+  json.add("iteration", static_cast<std::int64_t>(row.rates.size()));
+  print(json.add("images_per_second", row.rates.back()).line());
+}
+
+void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
+  print(speed_table(outcome.rows) + '\n' + memory_table(outcome.rows) + '\n');
+  for (const std::string& line : bench_remarks(task, outcome)) print(line + '\n');
+}
+
+int run_bench(const Flags& flags) {
+  const BenchTask task = task_of(flags);
+  const BenchOutcome outcome = run_benchmark(task, examine(task), [&](const BenchRow& row) {
+    if (task.json) print_iteration(row);
+  });
+  if (task.json)
+    print(outcome_json(task, outcome).line());
+  else if (!outcome.rows.empty())
+    print_tables(task, outcome);
+  if (!outcome.interrupted) return ExitCode::ok;
+  say("interrupted", "stopped before all iterations were done");
+  return ExitCode::interrupted;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program, Action& action) {
+  CLI::App& app =
+      add_command(program, "bench", "how fast networks train in each precision", examples);
+  const auto flags = std::make_shared<Flags>();
+  add_list(app, {"--model,-m", "M,...", "networks: mlp, lenet, resnet20"}, flags->task.models);
+  add_word_list(app, {"--precision,-p", "P,...", "of f32, bf16 and f16 (all three)"},
+                flags->task.precisions, {"f32", "bf16", "f16"});
+  add_whole(app, {"--batch,-b", "N", "images in a step (32)"}, flags->batch, 1);
+  add_whole(app, {"--iterations", "N", "timed one by one (10)"}, flags->iterations, 1);
+  add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->batches, 1);
+  add_text(app, {"--image", "CxHxW", "(lenet, mlp: 1x28x28; resnet20: 3x32x32)"}, flags->image);
+  add_whole(app, {"--classes", "N", "(10)"}, flags->task.classes, 1);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
+  add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
+  add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
+             flags->task.json);
+  when_chosen(app, [flags, &action] { action = [flags] { return run_bench(*flags); }; });
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/parallel.h"
+#include "cli/image_data.h"
+#include "cli/text.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr std::size_t page_width = 80;
+// What the kernels may take of it, whatever the numbers beside them.
+constexpr std::size_t kernels_width = 26;
+
+// Both with the digits that suit the larger one: "1,532 +- 30", "12.8 +- 0.3".
+std::string rate_with_interval(const BenchRow& row) {
+  const double rate = row.rate(), interval = row.interval();
+  if (rate >= 100)
+    return fmt::format("{} +- {}", grouped(std::llround(rate)), grouped(std::llround(interval)));
+  const int digits = rate >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f} +- {:.{}f}", rate, digits, interval, digits);
+}
+
+std::string or_nothing(double value, const std::string& text) {
+  return std::isfinite(value) ? text : "";
+}
+
+// Words with commas between them, in lines of limited width.
+std::vector<std::string> wrapped(const std::vector<std::string>& words, std::size_t width) {
+  std::vector<std::string> lines{""};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width)
+      lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
+}
+
+// The model's name stands in the first of its rows.
+std::string name_of(const std::vector<BenchRow>& rows, std::size_t index) {
+  const bool same = index > 0 && rows[index - 1].model == rows[index].model;
+  return same ? "" : rows[index].model;
+}
+
+std::vector<std::string> sizes(const BenchTask& task) {
+  std::vector<std::string> words;
+  for (const std::string& name : task.models)
+    words.push_back(fmt::format("{} {}", name, image_text(bench_model(task, name).image)));
+  words.front().insert(0, "images: ");
+  return wrapped(words, page_width);
+}
+
+}  // namespace
+
+std::string speed_table(const std::vector<BenchRow>& rows) {
+  TextTable table({"model", "precision", "images/s", "speed-up", "first loss", "against f32"}, {1});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const BenchRow& row = rows[i];
+    const bool base = base_of(rows, row) == &row;
+    const double times = speed_up(rows, row), difference = loss_difference(rows, row);
+    table.add({name_of(rows, i), row.precision, rate_with_interval(row),
+               or_nothing(times, fmt::format("{:.2f}x", times)),
+               fmt::format("{:.6f}", row.first_loss()),
+               base ? "" : or_nothing(difference, fmt::format("{:+.1e}", difference))});
+  }
+  return table.text();
+}
+
+std::string memory_table(const std::vector<BenchRow>& rows) {
+  TextTable table({"model", "precision", "activations", "largest batch", "kernels"}, {1, 4});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const BenchRow& row = rows[i];
+    const std::vector<std::string> lines = wrapped(kernel_families(row.kernels), kernels_width);
+    table.add({name_of(rows, i), row.precision, bytes_text(row.memory.activations),
+               grouped(row.largest_batch), lines.front()});
+    for (std::size_t k = 1; k < lines.size(); ++k) table.add({"", "", "", "", lines[k]});
+  }
+  return table.text();
+}
+
+std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome) {
+  std::vector<std::string> lines = sizes(task);
+  lines.push_back(fmt::format("batch {}; {} iterations of {} batches, +- 1.96 standard deviations",
+                              task.batch, task.iterations, task.batches));
+  lines.push_back(fmt::format("{} threads; SGD; all precisions from the same weights and batch",
+                              task.threads > 0 ? task.threads : thread_count()));
+  for (const std::string& model : outcome.sequences)
+    lines.push_back(
+        fmt::format("{}: too large for all precisions at once, they ran one by one", model));
+  for (const BenchRow& row : outcome.rows)
+    if (row.skipped_steps > 0)
+      lines.push_back(fmt::format("{} {}: {} of {} steps were skipped, gradients overflowed",
+                                  row.model, row.precision, row.skipped_steps, row.steps));
+  return lines;
+}
+
+JsonObject row_json(const BenchTask& task, const std::vector<BenchRow>& rows, const BenchRow& row) {
+  const BenchModel model = bench_model(task, row.model);
+  JsonObject json;
+  json.add("model", row.model).add("precision", row.precision).add("batch", task.batch);
+  json.add("image", image_text(model.image)).add("classes", model.classes);
+  json.add("images_per_second", row.rate()).add("interval", row.interval());
+  json.add("iterations", row.rates).add("speed_up", speed_up(rows, row));
+  json.add("first_loss", row.first_loss()).add("loss_difference", loss_difference(rows, row));
+  json.add("activation_bytes", row.memory.activations).add("total_bytes", row.memory.total());
+  json.add("largest_batch", row.largest_batch).add("kernels", kernel_families(row.kernels));
+  json.add("steps", row.steps).add("skipped_steps", row.skipped_steps);
+  return json;
+}
+
+JsonObject outcome_json(const BenchTask& task, const BenchOutcome& outcome) {
+  std::vector<JsonObject> runs;
+  for (const BenchRow& row : outcome.rows) runs.push_back(row_json(task, outcome.rows, row));
+  JsonObject json;
+  json.add("event", outcome.interrupted ? "interrupted" : "done").add("runs", runs);
+  json.add("threads", task.threads > 0 ? task.threads : thread_count());
+  json.add("one_after_another", outcome.sequences);
+  json.add("remarks", bench_remarks(task, outcome));
+  return json;
+}
+
+}  // namespace narrowgauge::cli

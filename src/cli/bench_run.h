@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The synthetic benchmark itself: every model in every precision on one random batch.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "cli/bench_task.h"
+
+namespace narrowgauge::cli {
+
+// The model with its images and classes: what was asked for, or what is usual.
+BenchModel bench_model(const BenchTask& task, const std::string& name);
+
+// Rows with what is known before anything runs: memory and the largest batch, against the memory
+// that can be had now. Throws ModelError for a model or images that do not go together, UsageError
+// for a precision that would change nothing, DeviceError for a batch that does not fit.
+std::vector<BenchRow> examine(const BenchTask& task);
+
+struct BenchOutcome {
+  std::vector<BenchRow> rows;          // those that ran
+  std::vector<std::string> sequences;  // models whose precisions did not fit into memory together
+  bool interrupted = false;
+};
+
+// Told of each iteration once it is done.
+using BenchListener = std::function<void(const BenchRow& row)>;
+
+// 2 batches to warm up, then the iterations; the precisions of a model take turns, iteration by
+// iteration, so that what else the machine does meets all alike. Stops after the step in which
+// Ctrl-C is pressed.
+BenchOutcome run_benchmark(const BenchTask& task, std::vector<BenchRow> rows,
+                           const BenchListener& listener);
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+// "avx512_core_amx" -> "amx": the widest instructions that an implementation names.
+std::string instructions_of(const std::string& implementation) {
+  for (const char* isa : {"amx", "vnni", "avx512", "avx2"})
+    if (implementation.find(isa) != std::string::npos) return isa;
+  return "";
+}
+
+struct Family {
+  std::string vendor, instructions;
+};
+
+// "onednn brgconv:avx512_core_amx, 16 shards" -> oneDNN, amx.
+Family family_of(const Trainer::KernelChoice& kernel) {
+  const std::string& implementation = kernel.implementation;
+  if (kernel.flops <= 0) return {"own", ""};
+  std::string instructions = instructions_of(implementation);
+  if (implementation.find("widened") != std::string::npos) instructions += " widened";
+  return {implementation.starts_with("onednn ") ? "oneDNN" : "own", instructions};
+}
+
+}  // namespace
+
+double BenchRow::rate() const {
+  if (rates.empty()) return nothing;
+  return std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
+}
+
+double BenchRow::interval() const {
+  double squares = 0;
+  for (const double each : rates) squares += (each - rate()) * (each - rate());
+  return rates.empty() ? nothing : 1.96 * std::sqrt(squares / static_cast<double>(rates.size()));
+}
+
+double BenchRow::first_loss() const { return losses.empty() ? nothing : losses.front(); }
+
+const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row) {
+  const auto base = std::find_if(rows.begin(), rows.end(), [&](const BenchRow& other) {
+    return other.model == row.model && other.precision == "f32";
+  });
+  return base == rows.end() ? nullptr : &*base;
+}
+
+double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row) {
+  const BenchRow* base = base_of(rows, row);
+  return base ? row.rate() / base->rate() : nothing;
+}
+
+double loss_difference(const std::vector<BenchRow>& rows, const BenchRow& row) {
+  const BenchRow* base = base_of(rows, row);
+  return base ? row.first_loss() / base->first_loss() - 1 : nothing;
+}
+
+std::vector<std::string> kernel_families(const std::vector<Trainer::KernelChoice>& kernels) {
+  std::map<std::string, double> work;
+  for (const Trainer::KernelChoice& kernel : kernels) {
+    if (kernel.bytes == 0) continue;
+    const Family family = family_of(kernel);
+    const bool named = !family.instructions.empty();
+    work[family.vendor + (named ? ' ' + family.instructions : "")] += kernel.flops;
+  }
+  std::vector<std::string> families;
+  for (const auto& [family, flops] : work) families.push_back(family);
+  std::stable_sort(families.begin(), families.end(),
+                   [&](const auto& a, const auto& b) { return work[a] > work[b]; });
+  return families;
+}
+
+}  // namespace narrowgauge::cli

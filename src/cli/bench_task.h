@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `bench` is asked to do, and what came of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/model_info.h"
+#include "narrowgauge/model.h"
+#include "narrowgauge/network.h"
+
+namespace narrowgauge::cli {
+
+struct BenchTask {
+  std::vector<std::string> models, precisions{"f32", "bf16", "f16"};
+  std::int64_t batch = 32, iterations = 10, batches = 10, seed = 1;
+  std::optional<ImageShape> image;      // of all models; empty: what is usual for each
+  std::optional<std::int64_t> classes;  // likewise
+  int threads = 0;
+  bool json = false, roofline = false;
+  std::optional<std::string> plot;
+};
+
+// One step's worth of synthetic training of one model.
+struct BenchModel {
+  std::string name;
+  ImageShape image;
+  std::int64_t classes = 10;
+};
+
+struct BenchRow {
+  std::string model, precision;
+  std::vector<double> rates{};   // samples a second, of each iteration
+  std::vector<double> losses{};  // of the first steps, warm-up included
+  std::int64_t steps = 0, skipped_steps = 0;
+  TrainingMemory memory{};
+  std::int64_t batch_bytes = 0, largest_batch = 0;
+  std::vector<Trainer::KernelChoice> kernels{};
+  std::int64_t profiled_steps = 0;   // that `kernels` has the times of
+  double profiled_milliseconds = 0;  // of those steps, whole
+
+  double rate() const;      // mean of the iterations
+  double interval() const;  // 1.96 standard deviations of an iteration
+  double first_loss() const;
+};
+
+// The row of the same model in f32; nullptr without one.
+const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row);
+
+// Speed and first loss against those of the model in f32; NaN where there is none.
+double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row);
+double loss_difference(const std::vector<BenchRow>& rows, const BenchRow& row);
+
+// "oneDNN amx", "own": whose kernels ran, those of contractions with the instructions they use;
+// most work first.
+std::vector<std::string> kernel_families(const std::vector<Trainer::KernelChoice>& kernels);
+
+}  // namespace narrowgauge::cli

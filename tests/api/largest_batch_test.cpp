@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "api/model_info.h"
+#include "api/synthetic.h"
+
+namespace narrowgauge {
+namespace {
+
+class LargestBatch : public testing::TestWithParam<const char*> {};
+
+TEST_P(LargestBatch, FitsAndIsWithinAHundredthOfWhatFits) {
+  Model model(GetParam(), find_model(GetParam(), {1, 16, 16}, 10));
+  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
+  const auto needed = [&](std::int64_t batch) {
+    return training_memory(trainer, batch).total() + batch_bytes(trainer.graph(), batch);
+  };
+  for (const std::int64_t bytes : {std::int64_t{20} << 20, std::int64_t{300} << 20}) {
+    const std::int64_t batch = largest_batch(trainer, bytes);
+    EXPECT_LE(needed(batch), bytes) << batch;
+    EXPECT_GT(needed(batch + batch / 50 + 1), bytes) << batch;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, LargestBatch, testing::Values("mlp", "lenet", "resnet20"));
+
+TEST(LargestBatch, IsNothingWhereNotOneSampleFits) {
+  Model model("mlp", find_model("mlp", {1, 16, 16}, 10));
+  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
+  EXPECT_EQ(largest_batch(trainer, 1000), 0);
+}
+
+TEST(RandomBatch, HasOneTensorForEachInputAndLabelsInRange) {
+  Model model("mlp", find_model("mlp", {3, 8, 8}, 4));
+  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
+  const std::vector<Tensor> batch = random_batch(trainer.graph(), 100, 4, 1);
+  ASSERT_EQ(batch.size(), 2u);
+  EXPECT_EQ(batch[0].dims(), (Dims{100, 3, 8, 8}));
+  EXPECT_EQ(batch[1].dims(), (Dims{100}));
+  EXPECT_EQ(batch[0].bytes() + batch[1].bytes(), batch_bytes(trainer.graph(), 100));
+  double sum = 0, squares = 0;
+  for (const float x : batch[0].values<float>()) sum += x, squares += x * x;
+  EXPECT_NEAR(sum / 19200, 0, 0.03);
+  EXPECT_NEAR(squares / 19200, 1, 0.05);
+  std::vector<int> seen(4);
+  for (const std::int64_t label : batch[1].values<std::int64_t>())
+    ++seen.at(static_cast<std::size_t>(label));
+  for (const int count : seen) EXPECT_GT(count, 5);
+}
+
+}  // namespace
+}  // namespace narrowgauge

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// bench: what it prints, and that it refuses what makes no sense before it works.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/program.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+using nlohmann::json;
+
+Words bench(const Words& more) {
+  Words words{"bench", "--iterations", "2", "--batches", "1", "--batch", "8"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::vector<json> events(const Result& result) {
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  std::vector<json> lines;
+  std::istringstream in(result.out);
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+json answer(const Words& more) {
+  Words words = bench(more);
+  words.emplace_back("--json");
+  const std::vector<json> lines = events(run(words));
+  return lines.empty() ? json{} : lines.back();
+}
+
+std::size_t longest_line(const std::string& text) {
+  std::size_t longest = 0;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+TEST(Bench, PrintsARowForEachModelAndPrecisionInEightyColumns) {
+  const Result result = run(bench({"--model", "mlp,resnet20"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  for (const char* part : {"images/s", "+-", "speed-up", "first loss", "activations",
+                           "largest batch", "kernels", "1.00x", "own", "3x32x32"})
+    EXPECT_TRUE(contains(result.out, part)) << part << '\n' << result.out;
+  for (const char* row : {"\nmlp       f32", "\nresnet20  f32", "\n          bf16"})
+    EXPECT_TRUE(contains(result.out, row)) << row << '\n' << result.out;
+  EXPECT_LE(longest_line(result.out), 80u) << result.out;
+}
+
+TEST(Bench, SaysOnATerminalWhereItIs) {
+  if (!has_terminals()) GTEST_SKIP() << "no terminals here";
+  const Result result = run(bench({"--model", "mlp"}), {.columns = 80});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(contains(result.out, "mlp  bf16  batch 8  iteration 2/2")) << result.out;
+}
+
+TEST(Bench, TellsEachIterationAndEndsWithAllRuns) {
+  Words words = bench({"--model", "mlp", "--precision", "f32,bf16", "--json"});
+  const std::vector<json> lines = events(run(words));
+  ASSERT_EQ(lines.size(), 5u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(lines[i].at("event"), "iteration");
+    EXPECT_EQ(lines[i].at("iteration"), i / 2 + 1);
+    EXPECT_GT(lines[i].at("images_per_second").get<double>(), 0);
+  }
+  EXPECT_EQ(lines.back().at("event"), "done");
+  ASSERT_EQ(lines.back().at("runs").size(), 2u);
+  for (const json& row : lines.back().at("runs")) {
+    ASSERT_EQ(row.at("iterations").size(), 2u);
+    const double first = row.at("iterations")[0], second = row.at("iterations")[1];
+    EXPECT_NEAR(row.at("images_per_second").get<double>(), (first + second) / 2, 1e-6 * first);
+    EXPECT_NEAR(row.at("interval").get<double>(), 1.96 * std::abs(first - second) / 2,
+                1e-6 * first);
+    EXPECT_EQ(row.at("steps"), 4);
+    EXPECT_GT(row.at("largest_batch"), 8);
+    EXPECT_FALSE(row.at("kernels").empty());
+  }
+}
+
+TEST(Bench, PrecisionsTakeTurns) {
+  const std::vector<json> lines =
+      events(run(bench({"--model", "mlp", "--precision", "bf16,f32", "--json"})));
+  std::vector<std::string> order;
+  for (const json& line : lines)
+    if (line.at("event") == "iteration") order.push_back(line.at("precision"));
+  EXPECT_EQ(order, (std::vector<std::string>{"bf16", "f32", "f32", "bf16"}));
+}
+
+TEST(Bench, PrecisionsBeginWithTheSameWeightsAndBatch) {
+  const json runs = answer({"--model", "lenet"}).at("runs");
+  const double f32 = runs[0].at("first_loss");
+  EXPECT_GT(f32, 1.5);
+  for (const json& row : runs) {
+    EXPECT_NEAR(row.at("first_loss").get<double>() / f32 - 1, row.at("loss_difference"), 1e-9);
+    EXPECT_LT(std::abs(row.at("loss_difference").get<double>()), 0.01);
+  }
+  const json again = answer({"--model", "lenet", "--precision", "f32"}).at("runs");
+  EXPECT_EQ(again[0].at("first_loss"), f32);
+  const json other = answer({"--model", "lenet", "--precision", "f32", "--seed", "2"}).at("runs");
+  EXPECT_NE(other[0].at("first_loss"), f32);
+}
+
+TEST(Bench, MemoryIsThatOfInfo) {
+  const json row = answer({"--model", "lenet", "--precision", "bf16"}).at("runs")[0];
+  const Result info = run({"info", "--model", "lenet", "--batch", "8", "--json"});
+  EXPECT_EQ(row.at("activation_bytes"),
+            json::parse(info.out).at("training_memory").at("bf16").at("activation_bytes"));
+}
+
+// A shell's background program ignores SIGINT, so the other signal that asks to stop is sent.
+TEST(Bench, InterruptedItPrintsWhatWasDone) {
+  testing_files::TemporaryFolder folder;
+  const std::string out = folder / "out";
+  const std::string script = '"' + program_path() +
+                             "\" bench --model mlp --batch 8 --iterations 1000000 --json >" + out +
+                             " 2>&1 & for i in $(seq 600); do grep -q '\"iteration\":6' " + out +
+                             " && break; sleep 0.05; done; kill -TERM $!; wait $!";
+  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 130);
+  std::istringstream lines(testing_files::read_file(out));
+  bool found = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (!contains(line, "\"event\":\"interrupted\"")) continue;
+    found = true;
+    EXPECT_GE(json::parse(line).at("runs").at(0).at("iterations").size(), 5u);
+  }
+  EXPECT_TRUE(found);
+}
+
+struct BadBench {
+  const char* name;
+  Words words;
+  int code;
+  std::string part;
+};
+
+class BadBenches : public testing::TestWithParam<BadBench> {};
+
+TEST_P(BadBenches, AreOneClearLineBeforeAnyWork) {
+  const Result result = run(GetParam().words);
+  EXPECT_EQ(result.code, GetParam().code) << result.err;
+  EXPECT_TRUE(contains(result.err, GetParam().part)) << result.err;
+  EXPECT_EQ(line_count(result.err), 1) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, BadBenches,
+    testing::Values(
+        BadBench{"NoModel", {"bench"}, 2, "--model is required"},
+        BadBench{"UnknownModel", bench({"--model", "lenet,resnet21"}), 3, "mean resnet20?"},
+        BadBench{"ModelTwice", bench({"--model", "mlp,mlp"}), 2, "named twice"},
+        BadBench{"ModelMissing", bench({"--model", "mlp,"}), 2, "commas"},
+        BadBench{"UnknownPrecision", bench({"--model", "mlp", "--precision", "f33"}), 2, "f33"},
+        BadBench{"NoIterations", bench({"--model", "mlp", "--iterations", "0"}), 2, "from 1 on"},
+        BadBench{"NoBatches", bench({"--model", "mlp", "--batches", "0"}), 2, "from 1 on"},
+        BadBench{"ImageIsNoShape", bench({"--model", "mlp", "--image", "8x8"}), 2, "3x32x32"},
+        BadBench{"ImageTooSmall", bench({"--model", "mlp", "--image", "1x4x4"}), 3, "4x4"},
+        BadBench{"TooManyThreads", bench({"--model", "mlp", "--threads", "5000"}), 2, "4096"},
+        BadBench{"BatchDoesNotFit",
+                 {"bench", "--model", "mlp", "--batch", "900000000"},
+                 6,
+                 "the largest batch that fits"}),
+    [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli
