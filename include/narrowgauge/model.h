@@ -141,8 +141,10 @@ class NG_API Trainer {
   FlushReport flushed() const;
   struct KernelChoice {
     std::string node, op, implementation;
-    double milliseconds = 0, flops = 0;
-    std::int64_t bytes = 0;
+    double milliseconds = 0;  // summed over the steps since enable_profile()
+    Math math = Math::none;   // of a contraction
+    double flops = 0;         // of a step: multiplications and additions of contractions
+    std::int64_t bytes = 0;   // of a step: operands, each read or written once
   };
   void enable_profile();
   std::vector<KernelChoice> kernels() const;

@@ -6,7 +6,9 @@
 #include "compile/compile.h"
 #include "compile/memory_plan.h"
 #include "ops/fused.h"
+#include "ops/gather.h"
 #include "ops/interpret.h"
+#include "ops/slice.h"
 #include "passes/operands.h"
 #include "passes/rebuild.h"
 
@@ -96,10 +98,11 @@ class Planner {
     step.implementation = offer.implementation;
     step.workspace_bytes = offer.workspace;
     step.run = std::move(offer.run);
+    step.math = math_of(node);
     step.flops = flops_of(node);
     const int at = end();
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (inputs[k].present) step.bytes += bytes_of(node.inputs[k]);
+      if (inputs[k].present) step.bytes += bytes_read(node, index, k);
     for (int o = 0; o < static_cast<int>(outputs.size()); ++o) {
       const Value value{index, o};
       const bool present = outputs[static_cast<std::size_t>(o)].present;
@@ -125,6 +128,20 @@ class Planner {
     if (node.is<Fused>())
       return node.as<Fused>().body->outputs()[static_cast<std::size_t>(value.output)].name;
     return graph().value_name(value);
+  }
+
+  // What picks elements out of its first input reads as many as it writes.
+  std::int64_t bytes_read(const Node& node, int index, std::size_t input) const {
+    const std::int64_t bytes = bytes_of(node.inputs[input]);
+    const bool picks = input == 0 && (node.is<Gather>() || node.is<Slice>());
+    return picks ? std::min(bytes, bytes_of({index, 0})) : bytes;
+  }
+
+  static Math math_of(const Node& node) {
+    if (!node.is<Fused>()) return node.math;
+    for (const Node& inner : node.as<Fused>().body->nodes())
+      if (inner.op->flops) return inner.math;
+    return Math::none;
   }
 
   double flops_of(const Node& node) const {

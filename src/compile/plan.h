@@ -34,8 +34,9 @@ struct PlanStep {
   std::int64_t workspace = 0;  // arena offset
   std::int64_t workspace_bytes = 0;
   std::function<void(const KernelCall&)> run;
-  double flops = 0;
-  std::int64_t bytes = 0;  // of operands read and written
+  Math math = Math::none;  // of a contraction, also one in a fused group
+  double flops = 0;        // of contractions: multiplications and additions
+  std::int64_t bytes = 0;  // of operands, each read or written once; none where nothing is run
 };
 
 struct PlanState {

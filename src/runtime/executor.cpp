@@ -134,8 +134,8 @@ std::vector<StepProfile> Executor::profile() const {
   std::vector<StepProfile> rows;
   for (std::size_t s = 0; s < bound_.size(); ++s) {
     const PlanStep& step = plan_.steps[s];
-    rows.push_back(
-        {step.node, step.op, step.implementation, bound_[s].milliseconds, step.flops, step.bytes});
+    rows.push_back({step.node, step.op, step.implementation, bound_[s].milliseconds, step.math,
+                    step.flops, step.bytes});
   }
   return rows;
 }

@@ -16,7 +16,8 @@ namespace narrowgauge {
 struct StepProfile {
   std::string node, op, implementation;
   double milliseconds = 0;  // summed over the runs
-  double flops = 0;         // of one run
+  Math math = Math::none;
+  double flops = 0;  // of one run
   std::int64_t bytes = 0;
 };
 
