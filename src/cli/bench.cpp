@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <memory>
 
 #include "cli/bench_report.h"
@@ -8,6 +9,7 @@
 #include "cli/image_data.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
+#include "io/atomic_file.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {
@@ -20,13 +22,22 @@ iterations of 10 batches are timed, the precisions taking turns.
 examples:
   narrowgauge bench --model resnet20,lenet
       images a second in f32, bf16 and f16, with memory and the kernels used
-  narrowgauge bench --model resnet20 --batch 128 --precision f32,bf16 --json)";
+  narrowgauge bench --model resnet20 --batch 128 --precision f32,bf16 --json
+  narrowgauge bench --model resnet20 --roofline
+      where the time of a step goes, and how near each part is to its bound
+  narrowgauge bench --model lenet,resnet20 --plot bench.svg)";
 
 struct Flags {
   BenchTask task;
   std::optional<std::string> image;
   std::optional<std::int64_t> batch, iterations, batches, seed, threads;
 };
+
+// Tried before the work, and left as it was found.
+void require_writable_file(const std::string& path) {
+  require<DataError>(!std::filesystem::is_directory(path), path, ": is a folder, not a file");
+  AtomicFile(path).write("");
+}
 
 BenchTask task_of(const Flags& flags) {
   constexpr std::int64_t most = 1'000'000'000;
@@ -47,6 +58,7 @@ BenchTask task_of(const Flags& flags) {
   require(!task.models.empty(), "bench: --model is required");
   for (const std::string& model : task.models) require_model(model);
   settle_amp("off", "off");
+  if (task.plot) require_writable_file(*task.plot);
   return task;
 }
 
@@ -59,6 +71,11 @@ void print_iteration(const BenchRow& row) {
 
 void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
   print(speed_table(outcome.rows) + '\n' + memory_table(outcome.rows) + '\n');
+  if (outcome.machine) {
+    for (const BenchRow& row : outcome.rows)
+      if (row.profiled_steps > 0) print(roofline_text(row, *outcome.machine) + '\n');
+    print(rates_text(*outcome.machine) + '\n');
+  }
   for (const std::string& line : bench_remarks(task, outcome)) print(line + '\n');
 }
 
@@ -71,6 +88,8 @@ int run_bench(const Flags& flags) {
     print(outcome_json(task, outcome).line());
   else if (!outcome.rows.empty())
     print_tables(task, outcome);
+  if (task.plot && !outcome.rows.empty())
+    write_file_atomically(*task.plot, bench_picture(task, outcome));
   if (!outcome.interrupted) return ExitCode::ok;
   say("interrupted", "stopped before all iterations were done");
   return ExitCode::interrupted;
@@ -92,6 +111,9 @@ void add_bench(CLI::App& program, Action& action) {
   add_whole(app, {"--classes", "N", "(10)"}, flags->task.classes, 1);
   add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
   add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
+  add_switch(app, {"--roofline", "", "time, FLOPs, bytes and bound of each kind of kernel"},
+             flags->task.roofline);
+  add_text(app, {"--plot", "FILE", "bars as an SVG"}, flags->task.plot);
   add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
              flags->task.json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_bench(*flags); }; });

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "cli/bench_plot.h"
 #include "cli/image_data.h"
 #include "cli/text.h"
 
@@ -100,7 +101,10 @@ std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome
   return lines;
 }
 
-JsonObject row_json(const BenchTask& task, const std::vector<BenchRow>& rows, const BenchRow& row) {
+namespace {
+
+JsonObject row_json(const BenchTask& task, const BenchOutcome& outcome, const BenchRow& row) {
+  const std::vector<BenchRow>& rows = outcome.rows;
   const BenchModel model = bench_model(task, row.model);
   JsonObject json;
   json.add("model", row.model).add("precision", row.precision).add("batch", task.batch);
@@ -111,18 +115,35 @@ JsonObject row_json(const BenchTask& task, const std::vector<BenchRow>& rows, co
   json.add("activation_bytes", row.memory.activations).add("total_bytes", row.memory.total());
   json.add("largest_batch", row.largest_batch).add("kernels", kernel_families(row.kernels));
   json.add("steps", row.steps).add("skipped_steps", row.skipped_steps);
+  if (outcome.machine && row.profiled_steps > 0)
+    json.add("roofline", roofline_json(row, *outcome.machine));
   return json;
 }
 
+}  // namespace
+
 JsonObject outcome_json(const BenchTask& task, const BenchOutcome& outcome) {
   std::vector<JsonObject> runs;
-  for (const BenchRow& row : outcome.rows) runs.push_back(row_json(task, outcome.rows, row));
+  for (const BenchRow& row : outcome.rows) runs.push_back(row_json(task, outcome, row));
   JsonObject json;
   json.add("event", outcome.interrupted ? "interrupted" : "done").add("runs", runs);
   json.add("threads", task.threads > 0 ? task.threads : thread_count());
   json.add("one_after_another", outcome.sequences);
+  if (outcome.machine) json.add("machine", rates_json(*outcome.machine));
   json.add("remarks", bench_remarks(task, outcome));
   return json;
+}
+
+std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome) {
+  std::vector<PlotGroup> groups;
+  for (const BenchRow& row : outcome.rows) {
+    if (groups.empty() || groups.back().name != row.model) groups.push_back({row.model, {}});
+    const double times = speed_up(outcome.rows, row);
+    groups.back().bars.push_back({row.precision, row.rate(), row.interval(),
+                                  or_nothing(times, fmt::format("{:.2f}x", times))});
+  }
+  return bar_chart(fmt::format("Training, images a second, batch {}", task.batch),
+                   "each model to its own scale; thin lines: 1.96 standard deviations", groups);
 }
 
 }  // namespace narrowgauge::cli

@@ -14,7 +14,8 @@ std::string memory_table(const std::vector<BenchRow>& rows);
 // How it was measured, and what is to be known of it; each a line.
 std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome);
 
-JsonObject row_json(const BenchTask& task, const std::vector<BenchRow>& rows, const BenchRow& row);
+std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome);  // an SVG
+
 // The last line: {"event":"done",...,"runs":[...]}.
 JsonObject outcome_json(const BenchTask& task, const BenchOutcome& outcome);
 

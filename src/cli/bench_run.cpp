@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t warm_up_batches = 2, profiled_batches = 3;
+constexpr std::int64_t warm_up_batches = 2;
 constexpr std::size_t losses_kept = 3;
 
 Optimizer bench_optimizer(const std::string& precision) {
@@ -55,10 +55,11 @@ class Contender {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  void profile(std::span<const Tensor> batch, BenchRow& row) {
+  void profile(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) {
     trainer_.enable_profile();
-    row.profiled_milliseconds = 1e3 * step(batch, profiled_batches, row);
-    row.profiled_steps = profiled_batches;
+    const std::int64_t before = row.steps;
+    row.profiled_milliseconds = 1e3 * step(batch, count, row);
+    row.profiled_steps = row.steps - before;
   }
 
  private:
@@ -91,7 +92,7 @@ class Rounds {
     }
     for (std::int64_t k = 0; k < task_.iterations; ++k) run_round(static_cast<std::size_t>(k));
     for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i) {
-      if (task_.roofline) contenders_[i]->profile(batch_, rows_[i]);
+      if (task_.roofline) contenders_[i]->profile(batch_, task_.batches, rows_[i]);
       rows_[i].kernels = contenders_[i]->trainer().kernels();
     }
   }
@@ -170,16 +171,19 @@ std::vector<BenchRow> examine(const BenchTask& task) {
 BenchOutcome run_benchmark(const BenchTask& task, std::vector<BenchRow> rows,
                            const BenchListener& listener) {
   BenchOutcome outcome;
+  const ThreadScope threads(task.threads > 0 ? task.threads : thread_count());
   const InterruptScope interrupts;
   const std::size_t width = task.precisions.size();
   for (std::size_t first = 0; first < rows.size() && !interrupted(); first += width) {
     const std::span<BenchRow> of_model(rows.data() + first, width);
+    if (task.roofline) outcome.machine = measure_rates(outcome.machine);
     const bool together = fit_together(of_model);
     if (!together) outcome.sequences.push_back(of_model.front().model);
     const std::size_t step = together ? width : 1;
     for (std::size_t i = 0; i < width && !interrupted(); i += step)
       Rounds(task, of_model.subspan(i, step), listener).run();
   }
+  if (task.roofline && !interrupted()) outcome.machine = measure_rates(outcome.machine);
   show_status("");
   outcome.interrupted = interrupted();
   for (BenchRow& row : rows)

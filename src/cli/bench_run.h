@@ -3,8 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "cli/bench_roofline.h"
 #include "cli/bench_task.h"
 
 namespace narrowgauge::cli {
@@ -18,8 +21,9 @@ BenchModel bench_model(const BenchTask& task, const std::string& name);
 std::vector<BenchRow> examine(const BenchTask& task);
 
 struct BenchOutcome {
-  std::vector<BenchRow> rows;          // those that ran
-  std::vector<std::string> sequences;  // models whose precisions did not fit into memory together
+  std::vector<BenchRow> rows;           // those that ran
+  std::vector<std::string> sequences;   // models whose precisions did not fit into memory together
+  std::optional<MachineRates> machine;  // for the roofline, where it is wanted
   bool interrupted = false;
 };
 

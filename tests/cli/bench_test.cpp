@@ -114,6 +114,95 @@ TEST(Bench, MemoryIsThatOfInfo) {
             json::parse(info.out).at("training_memory").at("bf16").at("activation_bytes"));
 }
 
+TEST(Bench, RooflineCountsTheWorkOfLenet) {
+  Words words{"--model", "lenet", "--precision", "f32", "--roofline"};
+  const json last = answer(words);
+  const json& found = last.at("runs")[0].at("roofline");
+  // Multiply-adds of an image, forward; convolutions over 28x28 and 14x14 places.
+  constexpr double conv1 = 28. * 28 * 16 * 25, conv2 = 14. * 14 * 32 * 16 * 25;
+  constexpr double linear = 1568. * 128 + 128. * 10;
+  // Nobody wants the gradient of the images.
+  constexpr double expected = 2 * 8 * (2 * conv1 + 3 * conv2 + 3 * linear);
+  EXPECT_NEAR(found.at("total").at("flops").get<double>(), expected, 1e-6 * expected);
+  double milliseconds = 0, flops = 0, bytes = 0;
+  for (const json& group : found.at("groups")) {
+    milliseconds += group.at("milliseconds").get<double>();
+    flops += group.at("flops").get<double>();
+    bytes += group.at("bytes").get<double>();
+    EXPECT_GT(group.at("bound_milliseconds").get<double>(), 0) << group.at("name");
+    if (group.at("name") == "convolution") {
+      EXPECT_NEAR(group.at("flops").get<double>(), 2 * 8 * (conv1 + conv2), 1);
+    }
+  }
+  const json& total = found.at("total");
+  EXPECT_NEAR(milliseconds, total.at("milliseconds").get<double>(), 1e-6 * milliseconds);
+  EXPECT_NEAR(flops, total.at("flops").get<double>(), 1e-6 * flops);
+  EXPECT_NEAR(bytes, total.at("bytes").get<double>(), 1e-6 * bytes);
+  EXPECT_LE(milliseconds, found.at("step_milliseconds").get<double>());
+  const double rate = last.at("machine").at("f32_gflops");
+  const double copy = last.at("machine").at("copy_bytes_per_second");
+  const double bound = 1e3 * (flops / (rate * 1e9) + bytes / copy);
+  EXPECT_NEAR(total.at("bound_milliseconds").get<double>(), bound, 1e-3 * bound);
+}
+
+TEST(Bench, RooflineIsATableForEachPrecision) {
+  const Result result =
+      run(bench({"--model", "resnet20", "--precision", "f32,bf16", "--roofline"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (const char* part :
+       {"resnet20 f32 ", "resnet20 bf16 ", "convolution", "its data gradient",
+        "its weight gradient", "normalisation", "elementwise", "pooling", "loss", "update",
+        "all kernels", "whole step", "GFLOP/s", "GB/s", "of bound", "moved in a step"})
+    EXPECT_TRUE(contains(result.out, part)) << part << '\n' << result.out;
+  EXPECT_LE(longest_line(result.out), 80u) << result.out;
+}
+
+// Whether every element is closed in its turn; text and attributes hold no angle brackets.
+bool is_well_formed(const std::string& xml) {
+  std::vector<std::string> open;
+  bool any = false;
+  for (std::size_t at = xml.find('<'); at != std::string::npos; at = xml.find('<', at + 1)) {
+    const std::size_t end = xml.find('>', at);
+    if (end == std::string::npos || xml.find('<', at + 1) < end) return false;
+    const std::string tag = xml.substr(at + 1, end - at - 1);
+    const bool closes = tag.starts_with('/');
+    const std::string name = tag.substr(closes, tag.find(' ') - closes);
+    if (closes && (open.empty() || open.back() != name)) return false;
+    if (closes) open.pop_back();
+    if (!closes && !tag.ends_with('/')) open.push_back(name);
+    if (std::count(tag.begin(), tag.end(), '"') % 2 != 0) return false;
+    any = true;
+  }
+  return any && open.empty();
+}
+
+TEST(Bench, PlotsABarForEachRow) {
+  testing_files::TemporaryFolder folder;
+  const std::string path = folder / "bench.svg";
+  const Result result = run(bench({"--model", "mlp,lenet", "--plot", path}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::string svg = testing_files::read_file(path);
+  EXPECT_TRUE(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"")) << svg;
+  EXPECT_TRUE(is_well_formed(svg)) << svg;
+  std::size_t bars = 0;
+  for (std::size_t at = svg.find("<rect class=\"bar"); at != std::string::npos;
+       at = svg.find("<rect class=\"bar", at + 1))
+    ++bars;
+  EXPECT_EQ(bars, 6u + 3u);  // and the legend's
+  for (const char* part : {">mlp<", ">lenet<", ">bf16<", ">1.00x<", "prefers-color-scheme: dark"})
+    EXPECT_TRUE(contains(svg, part)) << part;
+}
+
+TEST(Bench, APlotThatCannotBeWrittenEndsItBeforeAnyWork) {
+  testing_files::TemporaryFolder folder;
+  for (const std::string& path : {folder / "no/such/bench.svg", folder / "."}) {
+    const Result result = run(bench({"--model", "mlp", "--plot", path}));
+    EXPECT_EQ(result.code, 4) << result.err;
+    EXPECT_TRUE(contains(result.err, path)) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
 // A shell's background program ignores SIGINT, so the other signal that asks to stop is sent.
 TEST(Bench, InterruptedItPrintsWhatWasDone) {
   testing_files::TemporaryFolder folder;

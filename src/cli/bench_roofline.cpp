@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_roofline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr double seconds_each = 0.25;
+
+struct Kind {
+  std::string_view name;
+  std::vector<std::string_view> ops;  // by the beginning of their names
+};
+
+// In the order of the table; the first that fits counts. What fits none is elementwise: those ops
+// are the many.
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all{
+      {"convolution", {"Conv"}},
+      {"its data gradient", {"ConvDataGradient"}},
+      {"its weight gradient", {"ConvWeightGradient"}},
+      {"matrix product", {"Gemm", "MatMul", "FusedMatMul"}},
+      {"normalisation",
+       {"BatchNormalization", "BatchNormalizationGradient", "LayerNormalization",
+        "LayerNormalizationGradient"}},
+      {"fused contraction", {}},
+      {"elementwise", {}},
+      {"softmax", {"Softmax", "SoftmaxGradient", "LogSoftmax", "LogSoftmaxGradient"}},
+      {"gather", {"Gather", "GatherGradient"}},
+      {"reduction", {"ReduceSum", "ReduceMean", "ReduceMax", "BroadcastGradient"}},
+      {"pooling",
+       {"MaxPool", "MaxPoolGradient", "AveragePool", "AveragePoolGradient", "GlobalAveragePool",
+        "GlobalAveragePoolGradient"}},
+      {"loss",
+       {"SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLossGradient", "SigmoidCrossEntropy",
+        "SigmoidCrossEntropyGradient"}},
+      {"update",
+       {"SgdUpdate", "AdamUpdate", "GradientHealth", "LossScaleUpdate", "LearningRate",
+        "ClipMultiplier"}},
+      {"layout",
+       {"Relayout", "ReshapeTo", "Reshape", "Flatten", "Transpose", "Cast", "Identity", "Concat",
+        "ConcatGradient", "Split", "Slice", "SliceGradient", "Pad", "PadGradient", "Expand",
+        "ExpandTo"}}};
+  return all;
+}
+
+std::string_view kind_of(const Trainer::KernelChoice& kernel) {
+  std::string_view op = kernel.op;
+  op.remove_prefix(op.starts_with("ng.") ? 3 : 0);
+  if (op == "Fused" && kernel.flops > 0) return "fused contraction";
+  for (const Kind& kind : kinds())
+    if (std::find(kind.ops.begin(), kind.ops.end(), op) != kind.ops.end()) return kind.name;
+  return "elementwise";
+}
+
+void add(RooflineGroup& group, const Trainer::KernelChoice& kernel, double steps,
+         const MachineRates& rates) {
+  const auto bytes = static_cast<double>(kernel.bytes);
+  group.milliseconds += kernel.milliseconds / steps;
+  group.flops += kernel.flops;
+  group.bytes += bytes;
+  group.bound_milliseconds += 1e3 * bytes / rates.copy;
+  if (kernel.flops > 0) group.bound_milliseconds += 1e-6 * kernel.flops / rates.gflops(kernel.math);
+}
+
+// 1e9 a second of what takes so many milliseconds.
+std::string rate_or_nothing(double count, double milliseconds) {
+  return count > 0 && milliseconds > 0 ? rate_text(1e-6 * count / milliseconds) : "";
+}
+
+std::string share_text(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.0f} %", 100 * part / whole) : "";
+}
+
+std::vector<std::string> table_row(const RooflineGroup& group, double step) {
+  return {group.name,
+          fmt::format("{:.2f}", group.milliseconds),
+          share_text(group.milliseconds, step),
+          rate_or_nothing(group.flops, group.milliseconds),
+          rate_or_nothing(group.bytes, group.milliseconds),
+          fmt::format("{:.2f}", group.bound_milliseconds),
+          share_text(group.bound_milliseconds, group.milliseconds)};
+}
+
+JsonObject group_json(const RooflineGroup& group) {
+  JsonObject json;
+  json.add("name", group.name).add("milliseconds", group.milliseconds);
+  json.add("flops", group.flops).add("bytes", group.bytes);
+  json.add("bound_milliseconds", group.bound_milliseconds);
+  return json;
+}
+
+}  // namespace
+
+double MachineRates::gflops(Math mode) const {
+  const DType format = mode == Math::bf16  ? DType::bf16
+                       : mode == Math::f16 ? DType::f16
+                                           : DType::f32;
+  double best = 0;
+  for (const MathRate& rate : math)
+    if (rate.format == format)
+      best = std::max({best, rate.product_gflops, rate.convolution_gflops});
+  return best;
+}
+
+MachineRates measure_rates(const std::optional<MachineRates>& earlier) {
+  show_status("measuring what this machine can do");
+  MachineRates rates{measure_math(seconds_each), measure_copy(seconds_each)};
+  show_status("");
+  if (!earlier) return rates;
+  rates.copy = std::max(rates.copy, earlier->copy);
+  for (std::size_t i = 0; i < rates.math.size(); ++i) {
+    MathRate& rate = rates.math[i];
+    const MathRate& before = earlier->math[i];
+    rate.product_gflops = std::max(rate.product_gflops, before.product_gflops);
+    rate.convolution_gflops = std::max(rate.convolution_gflops, before.convolution_gflops);
+  }
+  return rates;
+}
+
+Roofline roofline(const BenchRow& row, const MachineRates& rates) {
+  Roofline result;
+  const auto steps = static_cast<double>(std::max<std::int64_t>(row.profiled_steps, 1));
+  result.total.name = "all kernels";
+  result.step_milliseconds = row.profiled_milliseconds / steps;
+  for (const Kind& kind : kinds()) {
+    RooflineGroup group{.name = std::string(kind.name)};
+    for (const Trainer::KernelChoice& kernel : row.kernels) {
+      if (kind_of(kernel) != kind.name) continue;
+      add(group, kernel, steps, rates);
+      add(result.total, kernel, steps, rates);
+    }
+    if (group.bytes > 0) result.groups.push_back(std::move(group));
+  }
+  return result;
+}
+
+std::string roofline_text(const BenchRow& row, const MachineRates& rates) {
+  const Roofline found = roofline(row, rates);
+  const double step = found.step_milliseconds;
+  TextTable table({fmt::format("{} {}", row.model, row.precision), "ms", "share", "GFLOP/s", "GB/s",
+                   "bound ms", "of bound"});
+  for (const RooflineGroup& group : found.groups) table.add(table_row(group, step));
+  table.add_line();
+  table.add(table_row(found.total, step));
+  const RooflineGroup whole{"whole step", step, found.total.flops, found.total.bytes,
+                            found.total.bound_milliseconds};
+  table.add(table_row(whole, step));
+  return table.text() + fmt::format("{:.2f} GFLOP and {} moved in a step\n",
+                                    found.total.flops * 1e-9,
+                                    bytes_text(static_cast<std::int64_t>(found.total.bytes)));
+}
+
+JsonObject roofline_json(const BenchRow& row, const MachineRates& rates) {
+  const Roofline found = roofline(row, rates);
+  std::vector<JsonObject> groups;
+  for (const RooflineGroup& group : found.groups) groups.push_back(group_json(group));
+  JsonObject json;
+  json.add("groups", groups).add("total", group_json(found.total));
+  json.add("step_milliseconds", found.step_milliseconds);
+  json.add("of_bound", found.total.bound_milliseconds / found.step_milliseconds);
+  return json;
+}
+
+std::string rates_text(const MachineRates& rates) {
+  std::string text = "bound: all FLOPs at the measured peak (";
+  for (const MathRate& rate : rates.math)
+    text += fmt::format("{}{} {:.0f}", &rate == rates.math.data() ? "" : ", ", name(rate.format),
+                        std::max(rate.product_gflops, rate.convolution_gflops));
+  return text + fmt::format(
+                    " GFLOP/s)\nplus all operands once at the rate of a large copy ({:.1f} "
+                    "GB/s);\nvalues that stay in a cache can beat it\n",
+                    rates.copy * 1e-9);
+}
+
+JsonObject rates_json(const MachineRates& rates) {
+  JsonObject json;
+  json.add("copy_bytes_per_second", rates.copy);
+  for (const MathRate& rate : rates.math)
+    json.add(concat(name(rate.format), "_gflops"),
+             std::max(rate.product_gflops, rate.convolution_gflops));
+  return json;
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of a training step goes, and how near it comes to what the machine could do.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/doctor.h"
+#include "cli/bench_task.h"
+#include "cli/json.h"
+
+namespace narrowgauge::cli {
+
+// What the machine was seen to reach.
+struct MachineRates {
+  std::vector<MathRate> math;
+  double copy = 0;  // bytes a second, read and written
+
+  double gflops(Math math) const;  // the faster of product and convolution
+};
+// Takes some two seconds. The faster of this measurement and an earlier one: a peak is what is
+// reached while nothing else runs, so it is looked for more than once.
+MachineRates measure_rates(const std::optional<MachineRates>& earlier);
+
+// Of one step: kernels of one kind, or all of them.
+struct RooflineGroup {
+  std::string name;
+  double milliseconds = 0, flops = 0, bytes = 0;
+  // FLOPs at the measured peak of their math mode, plus bytes at the measured bandwidth.
+  double bound_milliseconds = 0;
+};
+
+struct Roofline {
+  std::vector<RooflineGroup> groups;  // in the order of the network, those that ran
+  RooflineGroup total;
+  double step_milliseconds = 0;  // whole, with what lies between the kernels
+};
+Roofline roofline(const BenchRow& row, const MachineRates& rates);
+
+std::string roofline_text(const BenchRow& row, const MachineRates& rates);
+JsonObject roofline_json(const BenchRow& row, const MachineRates& rates);
+std::string rates_text(const MachineRates& rates);
+JsonObject rates_json(const MachineRates& rates);
+
+}  // namespace narrowgauge::cli
