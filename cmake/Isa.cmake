@@ -9,7 +9,7 @@ function(ng_isa_flags)
         ${source} PROPERTIES COMPILE_OPTIONS "${avx512};-mprefer-vector-width=512")
     elseif(source MATCHES "\\.amx\\.(h|cpp)")
       set_source_files_properties(
-        ${source} PROPERTIES COMPILE_OPTIONS "${avx512};-mamx-tile;-mamx-bf16;-mamx-int8")
+        ${source} PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;-mamx-tile;-mamx-bf16;-mamx-int8")
     endif()
   endforeach()
 endfunction()

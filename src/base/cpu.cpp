@@ -57,7 +57,9 @@ Isa detect() {
   if (!all_of(extended.ebx, avx512) || !all_of(state, zmm_state)) return Isa::avx2;
   if (!all_of(extended.ecx, bit_AVX512VNNI)) return Isa::avx512;
   constexpr unsigned amx = bit_AMX_TILE | bit_AMX_BF16 | bit_AMX_INT8;
-  const bool tiles = all_of(extended.edx, amx) && all_of(state, tile_state) && tiles_granted();
+  constexpr unsigned avx512_bf16 = 1U << 5;  // of leaf 7, subleaf 1
+  const bool narrow = all_of(extended.edx, amx) && all_of(cpuid(7, 1).eax, avx512_bf16);
+  const bool tiles = narrow && all_of(state, tile_state) && tiles_granted();
   return tiles ? Isa::amx : Isa::vnni;
 }
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images in batch-inner blocks, [N/32][y][x][C/32][32 images][32 channels] of bf16: each block of
+// 2 KB is two tiles of AMX, so that convolutions read and write it without packing. The tables that
+// tell the tile kernels which blocks meet; N and C are multiples of 32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace narrowgauge::cpu {
+
+struct BatchInnerImages {
+  std::int64_t groups = 1;  // of 32 images
+  std::int64_t height = 1, width = 1;
+  std::int64_t blocks = 1;  // of 32 channels
+
+  std::int64_t row_blocks() const { return width * blocks; }
+  std::int64_t count() const { return groups * height * row_blocks(); }
+  std::int64_t row(std::int64_t group, std::int64_t y) const {
+    return (group * height + y) * row_blocks();
+  }
+};
+
+// A row of the source that a row of the result sees, and the kernel's row between them.
+struct RowTap {
+  std::int32_t source, tap;
+};
+// Neighbouring columns of the source under neighbouring columns of the kernel.
+struct ColumnRun {
+  std::int32_t source, tap, length;
+};
+
+// Each block of the result is a sum over taps of blocks of the source times weights
+// [result's block][tap][source's block]. Convolution forward and its data gradient are both one.
+struct GatherPlan {
+  BatchInnerImages source, result;
+  std::int64_t taps = 1, kernel_width = 1;
+  const std::int32_t* row_begin = nullptr;  // [height + 1] into `rows`, of the result
+  const RowTap* rows = nullptr;
+  const std::int32_t* column_begin = nullptr;  // [width + 1] into `columns`
+  const ColumnRun* columns = nullptr;
+};
+
+// A part of the result: rows [row_begin, row_end) counted over all groups, some of its blocks.
+struct GatherPiece {
+  const std::byte *source, *weights;
+  std::byte* result;
+  const float* bias;  // of all channels of the result
+  std::int64_t row_begin, row_end, block_begin, block_end;
+  bool pixel_by_pixel;  // all blocks of a pixel, then the next pixel; else block by block
+  bool stream;          // past the caches: the result is larger than they are
+};
+
+// A tap of the weight gradient: output places [begin, end) along an axis see x through it, the
+// first one at `source`.
+struct TapRange {
+  std::int32_t begin, end, source;
+};
+
+// dw = sum over pixels of x (transposed) times dy, a block of f32 [32][32] for each of the outer
+// channels' blocks [b][tap][a]: `a` is the operand that is packed transposed, `b` the other one.
+struct WeightGradientPlan {
+  BatchInnerImages x, y;
+  std::int64_t kernel_height = 1, kernel_width = 1;
+  std::int64_t stride_height = 1, stride_width = 1;
+  const TapRange *rows = nullptr, *columns = nullptr;  // one for each row and column of the kernel
+  bool transpose_x = true;                             // a is x; else dy
+
+  std::int64_t taps() const { return kernel_height * kernel_width; }
+  std::int64_t a_blocks() const { return transpose_x ? x.blocks : y.blocks; }
+  std::int64_t b_blocks() const { return transpose_x ? y.blocks : x.blocks; }
+};
+
+// Packed rows: [channel block][slot][x], row r in slot r % slots.
+struct PackedRows {
+  std::byte* blocks;
+  std::int64_t slots;
+};
+
+// Rows of y [row_begin, row_end) of one group, for blocks [b_begin, b_end): adds to the sums, or
+// sets them.
+struct WeightGradientPiece {
+  PackedRows x, y;
+  float* sums;
+  std::int64_t row_begin, row_end, b_begin, b_end;
+  bool add;
+};
+
+namespace amx {
+
+void gather(const GatherPlan& plan, const GatherPiece& piece);
+void weight_gradient(const WeightGradientPlan& plan, const WeightGradientPiece& piece);
+// `width` pixels of a row of blocks, `column_step` apart: the contraction along the images, as A
+// (transposed) or as B.
+struct RowPacking {
+  std::int64_t width, blocks, column_step;
+  bool transposed;
+};
+void pack_row(const std::byte* row, const RowPacking& packing, std::int64_t slot,
+              const PackedRows& packed);
+// Weights bf16 [M][C][taps] -> blocks [m][tap'][c] of B that multiply channels of C (forward), or
+// [c][tap'][m] that multiply channels of M (`backward`); tap' = order[tap]. Outer blocks
+// [begin, end).
+struct WeightBlocks {
+  std::int64_t outputs, inputs, taps;
+  const std::int32_t* order;
+  bool backward;
+};
+void pack_weights(const std::byte* weights, const WeightBlocks& blocks, std::int64_t begin,
+                  std::int64_t end, std::byte* packed);
+
+}  // namespace amx
+}  // namespace narrowgauge::cpu

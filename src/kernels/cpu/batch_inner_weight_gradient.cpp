@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/batch_inner_weight_gradient.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/strip.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::int64_t block_bytes = 2048, sums_bytes = 4096;
+constexpr std::int64_t strip_bytes = 1500 << 10;  // packed rows of both operands, in L2
+constexpr std::int64_t shared_bytes = 12 << 20;   // the same in L3, where all threads read them
+constexpr std::int64_t group_bytes = 900 << 10;   // packed blocks that stay while others pass
+constexpr std::int64_t partial_bytes = 32 << 20;  // sums of all shards
+constexpr std::int64_t small_map = 14 * 14;       // pixels
+
+// Packed rows of both operands, `y_rows` of dy at a time and the rows of x that they see.
+struct Strip {
+  std::int64_t y_rows, x_slots;
+};
+
+// One of two ways. Large maps: fixed shards of rows, each with sums and packed rows of its own.
+// Small maps: rows are packed once for all, and threads take different blocks of dw.
+class WeightGradient {
+ public:
+  explicit WeightGradient(const BatchInnerConvolution& c) : weight_(c.weight) {
+    plan_.x = batch_inner_images(c.x);
+    plan_.y = batch_inner_images(c.y);
+    plan_.kernel_height = c.w[2];
+    plan_.kernel_width = c.w[3];
+    plan_.stride_height = c.window.strides[0];
+    plan_.stride_width = c.window.strides[1];
+    plan_.transpose_x = plan_.x.blocks <= plan_.y.blocks;
+    reach_ = {(c.w[2] - 1) * c.window.dilations[0], c.window.pads_begin[0]};
+    images_ = plan_.x;
+    skip_unseen(c);
+    for (std::size_t axis = 0; axis < 2; ++axis) set_ranges(c, axis);
+    plan_.rows = ranges_[0].data();
+    plan_.columns = ranges_[1].data();
+    choose();
+  }
+  WeightGradient(const WeightGradient&) = delete;
+  WeightGradient& operator=(const WeightGradient&) = delete;
+
+  std::int64_t workspace() const {
+    const std::int64_t buffers = shared_ ? 1 : shards_;
+    return buffers * (packed_bytes(strip_) + sums_size());
+  }
+
+  void run(const Call& call) const {
+    const auto* x = static_cast<const std::byte*>(call.inputs[0]);
+    const auto* y = static_cast<const std::byte*>(call.inputs[1]);
+    auto* workspace = static_cast<std::byte*>(call.workspace);
+    if (shared_)
+      run_shared(x, y, buffers(workspace, 0));
+    else
+      parallel_for(shards_, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t shard = begin; shard < end; ++shard)
+          run_shard(x, y, shard, buffers(workspace, shard));
+      });
+    store(workspace, call);
+  }
+
+ private:
+  struct Buffers {
+    PackedRows x, y;
+    float* sums;
+  };
+
+  std::int64_t sums_size() const {
+    return plan_.a_blocks() * plan_.b_blocks() * plan_.taps() * sums_bytes;
+  }
+  std::int64_t x_row_bytes() const { return plan_.x.row_blocks() * block_bytes; }
+  std::int64_t y_row_bytes() const { return plan_.y.row_blocks() * block_bytes; }
+  std::int64_t packed_bytes(const Strip& strip) const {
+    return strip.x_slots * x_row_bytes() + strip.y_rows * y_row_bytes();
+  }
+  std::int64_t rows() const { return plan_.y.groups * plan_.y.height; }
+
+  // A 1x1 kernel with strides sees only some pixels: the others are not packed.
+  void skip_unseen(const BatchInnerConvolution& c) {
+    const bool pads = c.window.pads_begin != Dims{0, 0};
+    if (plan_.taps() != 1 || pads) return;
+    row_step_ = plan_.stride_height;
+    column_step_ = plan_.stride_width;
+    plan_.stride_height = plan_.stride_width = 1;
+    plan_.x.height = plan_.y.height;
+    plan_.x.width = plan_.y.width;
+  }
+
+  void set_ranges(const BatchInnerConvolution& c, std::size_t axis) {
+    const std::int64_t stride = axis == 0 ? plan_.stride_height : plan_.stride_width;
+    const std::int64_t size = axis == 0 ? plan_.x.height : plan_.x.width;
+    for (std::int64_t tap = 0; tap < c.w[axis + 2]; ++tap) {
+      const std::int64_t offset = tap * c.window.dilations[axis] - c.window.pads_begin[axis];
+      const std::int64_t begin =
+          std::min(c.y[axis + 2], offset < 0 ? ceil_divide(-offset, stride) : 0);
+      const std::int64_t room = size - offset;
+      const std::int64_t end = room <= 0 ? 0 : std::min(c.y[axis + 2], ceil_divide(room, stride));
+      ranges_[axis].push_back({static_cast<std::int32_t>(begin),
+                               static_cast<std::int32_t>(std::max(begin, end)),
+                               static_cast<std::int32_t>(begin * stride + offset)});
+    }
+  }
+
+  Strip strip_of(std::int64_t y_rows) const {
+    return {y_rows, std::min(plan_.x.height, (y_rows - 1) * plan_.stride_height + reach_[0] + 1)};
+  }
+
+  void choose() {
+    constexpr std::int64_t rows_in_shard = 7, most_shards = 32;
+    shared_ = plan_.y.height * plan_.y.width <= small_map;
+    const std::int64_t most =
+        std::min(most_shards, std::max<std::int64_t>(2, partial_bytes / sums_size()));
+    shards_ = std::clamp<std::int64_t>(rows() / rows_in_shard, 1, most);
+    const std::int64_t bytes = shared_ ? shared_bytes : strip_bytes;
+    const std::int64_t most_rows =
+        shared_ ? plan_.y.height : std::min(plan_.y.height, ceil_divide(rows(), shards_));
+    strip_ = strip_of(1);
+    while (strip_.y_rows < most_rows && packed_bytes(strip_of(strip_.y_rows + 1)) <= bytes)
+      strip_ = strip_of(strip_.y_rows + 1);
+  }
+
+  Buffers buffers(std::byte* workspace, std::int64_t shard) const {
+    std::byte* const own = workspace + shard * (packed_bytes(strip_) + sums_size());
+    std::byte* const y = own + sums_size();
+    return {{y + strip_.y_rows * y_row_bytes(), strip_.x_slots},
+            {y, strip_.y_rows},
+            reinterpret_cast<float*>(own)};
+  }
+
+  // Rows of x that rows [begin, end) of dy see.
+  std::array<std::int64_t, 2> seen(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t first = begin * plan_.stride_height - reach_[1];
+    const std::int64_t last = (end - 1) * plan_.stride_height - reach_[1] + reach_[0];
+    return {std::max<std::int64_t>(0, first), std::min(plan_.x.height, last + 1)};
+  }
+
+  void pack_x(const std::byte* x, std::int64_t group, std::int64_t row,
+              const PackedRows& packed) const {
+    amx::pack_row(x + images_.row(group, row * row_step_) * block_bytes,
+                  {plan_.x.width, plan_.x.blocks, column_step_, plan_.transpose_x},
+                  row % packed.slots, packed);
+  }
+  void pack_y(const std::byte* y, std::int64_t group, std::int64_t row,
+              const PackedRows& packed) const {
+    amx::pack_row(y + plan_.y.row(group, row) * block_bytes,
+                  {plan_.y.width, plan_.y.blocks, 1, !plan_.transpose_x}, row % packed.slots,
+                  packed);
+  }
+
+  void run_shard(const std::byte* x, const std::byte* y, std::int64_t shard,
+                 const Buffers& to) const {
+    const std::int64_t begin = rows() * shard / shards_, end = rows() * (shard + 1) / shards_;
+    bool add = false;
+    std::int64_t packed_group = -1, packed_end = 0;
+    for (std::int64_t row = begin; row < end;) {
+      const std::int64_t group = row / plan_.y.height, first = row % plan_.y.height;
+      const std::int64_t last =
+          std::min({first + strip_.y_rows, plan_.y.height, first + end - row});
+      if (group != packed_group) packed_end = 0;
+      packed_group = group;
+      const auto [from, until] = seen(first, last);
+      for (std::int64_t i = std::max(from, packed_end); i < until; ++i) pack_x(x, group, i, to.x);
+      packed_end = std::max(packed_end, until);
+      for (std::int64_t i = first; i < last; ++i) pack_y(y, group, i, to.y);
+      const std::int64_t step = blocks_in_group();
+      for (std::int64_t b = 0; b < plan_.b_blocks(); b += step)
+        amx::weight_gradient(plan_, {to.x, to.y, to.sums, first, last, b,
+                                     std::min(plan_.b_blocks(), b + step), add});
+      add = true;
+      row += last - first;
+    }
+  }
+
+  // Blocks of b that stay in L2.
+  std::int64_t blocks_in_group() const {
+    const std::int64_t row = plan_.transpose_x ? plan_.y.width : plan_.x.width;
+    const std::int64_t slots = plan_.transpose_x ? strip_.y_rows : strip_.x_slots;
+    return std::max<std::int64_t>(1, group_bytes / (slots * row * block_bytes));
+  }
+
+  void run_shared(const std::byte* x, const std::byte* y, const Buffers& to) const {
+    bool add = false;
+    const std::int64_t step =
+        std::min(blocks_in_group(), std::max<std::int64_t>(1, plan_.b_blocks() / 8));
+    for (std::int64_t group = 0; group < plan_.y.groups; ++group) {
+      for (std::int64_t first = 0; first < plan_.y.height; first += strip_.y_rows) {
+        const std::int64_t last = std::min(plan_.y.height, first + strip_.y_rows);
+        const auto [from, until] = seen(first, last);
+        const std::int64_t x_rows = std::max<std::int64_t>(0, until - from), start = from;
+        parallel_for(x_rows + last - first, 1, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i)
+            i < x_rows ? pack_x(x, group, start + i, to.x)
+                       : pack_y(y, group, first + i - x_rows, to.y);
+        });
+        parallel_for(plan_.b_blocks(), step, [&](std::int64_t begin, std::int64_t end) {
+          amx::weight_gradient(plan_, {to.x, to.y, to.sums, first, last, begin, end, add});
+        });
+        add = true;
+      }
+    }
+  }
+
+  // The shards' sums, added in their order, as rows of dw.
+  void store(const std::byte* workspace, const Call& call) const {
+    const std::int64_t taps = plan_.taps(), inputs = plan_.x.blocks;
+    parallel_for(plan_.y.blocks * inputs, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> rows(static_cast<std::size_t>(32 * 32 * taps));
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t m = i / inputs, c = i % inputs;
+        for (std::int64_t tap = 0; tap < taps; ++tap)
+          add_block(workspace, {m, c, tap}, rows.data() + tap);
+        const std::int64_t run = 32 * taps, row_size = inputs * run;
+        for (std::int64_t r = 0; r < 32; ++r)
+          narrow_row(rows.data() + r * run, weight_,
+                     at_offset(call.outputs[0], weight_, (m * 32 + r) * row_size + c * run), run,
+                     nullptr);
+      }
+    });
+  }
+
+  // rows[m][c * taps] of one block of dw.
+  void add_block(const std::byte* workspace, const std::array<std::int64_t, 3>& place,
+                 float* rows) const {
+    const auto [m, c, tap] = place;
+    const std::int64_t taps = plan_.taps();
+    const std::int64_t a = plan_.transpose_x ? c : m, b = plan_.transpose_x ? m : c;
+    const std::int64_t at = ((b * taps + tap) * plan_.a_blocks() + a) * 1024;
+    std::array<float, 1024> sum{};
+    for (std::int64_t shard = 0; shard < (shared_ ? 1 : shards_); ++shard) {
+      const float* own = buffers(const_cast<std::byte*>(workspace), shard).sums + at;
+      for (std::size_t i = 0; i < 1024; ++i) sum[i] += own[i];
+    }
+    for (std::int64_t r = 0; r < 32; ++r)
+      for (std::int64_t k = 0; k < 32; ++k)
+        rows[(r * 32 + k) * taps] =
+            sum[static_cast<std::size_t>(plan_.transpose_x ? k * 32 + r : r * 32 + k)];
+  }
+
+  DType weight_;
+  WeightGradientPlan plan_;
+  std::array<std::vector<TapRange>, 2> ranges_;
+  std::array<std::int64_t, 2> reach_{};  // of the kernel beyond its first row; rows of padding
+  BatchInnerImages images_;  // x as it lies in memory; plan_.x without the pixels nobody sees
+  std::int64_t row_step_ = 1, column_step_ = 1;
+  bool shared_ = false;
+  std::int64_t shards_ = 1;
+  Strip strip_{};
+};
+
+}  // namespace
+
+void prepare_batch_inner_weight_gradient(const BatchInnerConvolution& c, Prepared& prepared) {
+  const auto gradient = std::make_shared<const WeightGradient>(c);
+  prepared.workspace = gradient->workspace();
+  prepared.run = [gradient](const Call& call) { gradient->run(call); };
+}
+
+}  // namespace narrowgauge::cpu
