@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/batch_inner_norm.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu {
@@ -159,10 +160,25 @@ double mean_low(float mean, double inverse_std, double deviation) {
   return std::clamp(deviation, -most, most);
 }
 
+// What a channel's sums come to: its gradients, and what dx is made from.
+void finish_channel(const BatchNormBackward& norm, std::int64_t c,
+                    const std::array<double, 3>& sums, const Coefficients& coefficients) {
+  const auto [dy_sum, product_sum, deviation_sum] = sums;
+  const double count = double(norm.layout.per_channel());
+  const double inverse = double(norm.inverse_std[c]);
+  const double low =
+      norm.is_batch_mean ? mean_low(norm.mean[c], inverse, deviation_sum / count) : 0.0;
+  const double scale_gradient = (product_sum - low * dy_sum) * inverse;
+  const double slope = scale_gradient * inverse / count;
+  if (norm.scale_gradient) norm.scale_gradient[c] = float(scale_gradient);
+  if (norm.bias_gradient) norm.bias_gradient[c] = float(dy_sum);
+  coefficients.dy_mean[c] = float(dy_sum / count - low * slope);
+  coefficients.slope[c] = float(slope);
+}
+
 // The chunks of a panel, added in their order.
 void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t panel,
                 const GradientPartials& partials, const Coefficients& coefficients) {
-  const double count = double(norm.layout.per_channel());
   std::array<double, strip_length> dy_sum{}, product_sum{}, deviation_sum{};
   const std::int64_t channels = grid.channel_count(panel);
   for (std::int64_t index = 0; index < grid.chunks_per_panel(); ++index) {
@@ -173,21 +189,24 @@ void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int
       deviation_sum[std::size_t(c)] += double(partials.deviation_sum[at + c]);
     }
   }
-  for (std::int64_t i = 0; i < channels; ++i) {
-    const std::int64_t c = grid.first_channel(panel) + i;
-    const double inverse = double(norm.inverse_std[c]);
-    const double dy_mean = dy_sum[std::size_t(i)] / count;
-    const double low = norm.is_batch_mean
-                           ? mean_low(norm.mean[c], inverse, deviation_sum[std::size_t(i)] / count)
-                           : 0.0;
-    const double scale_gradient =
-        (product_sum[std::size_t(i)] - low * dy_sum[std::size_t(i)]) * inverse;
-    const double slope = scale_gradient * inverse / count;
-    if (norm.scale_gradient) norm.scale_gradient[c] = float(scale_gradient);
-    if (norm.bias_gradient) norm.bias_gradient[c] = float(dy_sum[std::size_t(i)]);
-    coefficients.dy_mean[c] = float(dy_mean - low * slope);
-    coefficients.slope[c] = float(slope);
+  for (std::size_t i = 0; i < std::size_t(channels); ++i)
+    finish_channel(norm, grid.first_channel(panel) + std::int64_t(i),
+                   {dy_sum[i], product_sum[i], deviation_sum[i]}, coefficients);
+}
+
+// The same of images in batch-inner blocks; `floats` as workspace.
+void backward_in_blocks(const BatchNormBackward& norm, float* floats) {
+  const std::int64_t channels = norm.layout.channels;
+  const Coefficients coefficients{floats, floats + channels};
+  float* const factor = floats + 2 * channels;
+  auto* const doubles = reinterpret_cast<double*>(floats + 4 * channels);
+  const batch_inner::GradientSums sums{doubles, doubles + channels, doubles + 2 * channels};
+  batch_inner::gradient_sums(norm, sums, doubles + 3 * channels);
+  for (std::int64_t c = 0; c < channels; ++c) {
+    finish_channel(norm, c, {sums.dy[c], sums.product[c], sums.deviation[c]}, coefficients);
+    factor[c] = norm.scale[c] * norm.inverse_std[c];
   }
+  if (norm.dx) batch_inner::gradient(norm, {factor, coefficients.dy_mean, coefficients.slope});
 }
 
 bool all_dense(const ChannelLayout& layout, std::initializer_list<ConstArray> arrays) {
@@ -204,7 +223,9 @@ std::int64_t batch_norm_workspace(const ChannelLayout& layout) {
     const ChannelGrid grid(layout, dense);
     partials = std::max(partials, grid.chunk_count() * grid.panel_channels());
   }
-  return 3 * (layout.channels + partials) * std::int64_t(sizeof(float));
+  const std::int64_t vectors = 12 * layout.channels * std::int64_t(sizeof(float));
+  return std::max(3 * (layout.channels + partials) * std::int64_t(sizeof(float)),
+                  batch_inner::workspace(layout) + vectors);
 }
 
 void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
@@ -216,6 +237,8 @@ void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
     factor[c] = norm.scale[c] * norm.inverse_std[c];
     constant[c] = norm.bias[c] - (norm.mean_low ? norm.mean_low[c] * factor[c] : 0.0F);
   }
+  if (batch_inner::takes(layout, {norm.x, norm.y}))
+    return batch_inner::apply(norm, factor, constant);
   for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
     apply_chunk(norm, grid, chunk, {norm.mean, factor, constant});
   });
@@ -247,6 +270,8 @@ void batch_norm_infer(BatchNormApply norm, const float* variance, float epsilon,
 
 void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
+  if (batch_inner::takes(layout, {norm.x, norm.dy, norm.dx}))
+    return backward_in_blocks(norm, static_cast<float*>(workspace));
   const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.dy, norm.dx}));
   float* floats = static_cast<float*>(workspace);
   const Coefficients coefficients{floats, floats + layout.channels};

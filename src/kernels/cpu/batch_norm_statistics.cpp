@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/batch_inner_norm.h"
 #include "kernels/cpu/batch_norm.h"
 #include "kernels/cpu/row_math.h"
 
@@ -95,6 +96,8 @@ void join_chunks(const ChannelGrid& grid, const Partials& partials, std::int64_t
 
 void batch_statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
                       const BatchStatistics& statistics, void* workspace) {
+  if (batch_inner::takes(layout, {x}))
+    return batch_inner::statistics(layout, x, epsilon, statistics, workspace);
   const ChannelGrid grid(layout, layout.is_dense(x.pitch));
   Partials partials;
   partials.shift = static_cast<float*>(workspace);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batch normalization of bf16 images in batch-inner blocks (batch_inner.h): one pass over memory in
+// the order in which it lies, with the sums of all channels in L1. What batch_norm.h promises
+// holds.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/cpu/batch_norm.h"
+
+namespace narrowgauge::cpu::batch_inner {
+
+// Whether these arrays lie in batch-inner blocks and the CPU has what the functions below use.
+bool takes(const ChannelLayout& layout, std::initializer_list<ConstArray> arrays);
+std::int64_t workspace(const ChannelLayout& layout);
+
+void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
+                const BatchStatistics& statistics, void* workspace);
+// y = (x - mean) * factor + constant.
+void apply(const BatchNormApply& norm, const float* factor, const float* constant);
+
+// Sums over all elements of each channel.
+struct GradientSums {
+  double *dy, *product, *deviation;  // of dy, dy * (x - mean), x - mean
+};
+void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void* workspace);
+// dx = factor * ((dy - dy_mean) - (x - mean) * slope).
+struct GradientFactors {
+  const float *factor, *dy_mean, *slope;
+};
+void gradient(const BatchNormBackward& norm, const GradientFactors& factors);
+
+namespace amx {
+
+// `pixels` pixels of `blocks` blocks, one after the other; vectors hold 32 values for each block.
+struct Pixels {
+  std::int64_t count, blocks;
+};
+// Mean and sum of squared deviations of x - shift.
+struct Moments {
+  const float* shift;
+  float *mean, *squares;
+};
+void moments(const std::byte* x, Pixels pixels, const Moments& moments);
+struct Affine {
+  const float *mean, *factor, *constant;
+};
+void affine(const std::byte* x, Pixels pixels, const Affine& affine, std::byte* y);
+struct Sums {
+  const float* mean;
+  float *dy, *product, *deviation;
+};
+void gradient_sums(const std::byte* dy, const std::byte* x, Pixels pixels, const Sums& sums);
+void gradient(const std::byte* dy, const std::byte* x, Pixels pixels, const float* mean,
+              const GradientFactors& factors, std::byte* dx);
+
+}  // namespace amx
+}  // namespace narrowgauge::cpu::batch_inner
