@@ -42,7 +42,8 @@ struct NG_API Storage {
   bool operator==(const Storage&) const = default;
   static Storage channels_last(std::int64_t rank);                         // N,...,C
   static Storage channels_blocked(std::int64_t rank, std::int64_t block);  // nChw16c and its kin
-  static Storage parse(std::string_view text);                             // throws UsageError
+  static Storage batch_inner();  // of [N,C,H,W]: N/32, H, W, C/32, 32 images, 32 channels
+  static Storage parse(std::string_view text);  // throws UsageError
 };
 NG_API void append_text(std::string& out, const Storage& storage);  // "plain", "0231", "0123|1:16"
 

@@ -16,7 +16,7 @@ struct CompileOptions {
   bool deterministic = false;
   bool fuse = true;
   bool keep_names = false;  // no merging or folding: every node of the graph stays visible
-  Layout layout = Layout::channels_last;
+  Layout layout = Layout::fastest;
   // Called with the text of each pass's effect: "== name (ms)" and a diff, or "(unchanged)".
   std::function<void(const std::string&)> trace{};
 };

@@ -36,6 +36,13 @@ Storage Storage::channels_blocked(std::int64_t rank, std::int64_t block) {
   return storage;
 }
 
+Storage Storage::batch_inner() {
+  Storage storage;
+  storage.order = {0, 2, 3, 1};
+  storage.blocks = {{0, 32}, {1, 32}};
+  return storage;
+}
+
 void append_text(std::string& out, const Storage& storage) {
   if (storage.is_plain()) {
     out += "plain";

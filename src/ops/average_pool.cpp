@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/pooling.h"
 #include "narrowgauge/graph.h"
+#include "ops/batch_inner.h"
 #include "ops/contraction.h"
 #include "ops/reference.h"
 #include "ops/table.h"
@@ -88,8 +89,9 @@ std::string pool_reason(const Request& request) {
   const DType dtype = request.inputs[0].dtype;
   if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f64)
     return concat("dtype ", dtype);
+  const bool blocks = is_batch_inner(request);
   for (const Operand& operand : {request.inputs[0], request.outputs[0]}) {
-    if (!operand.storage.blocks.empty() || !operand.storage.encoding.empty())
+    if (!blocks && !(operand.storage.blocks.empty() && operand.storage.encoding.empty()))
       return concat("storage ", operand.storage);
     if (element_count(operand.dims) == 0) return "no elements";
   }
@@ -106,7 +108,8 @@ Offer offer_pool(const Request& request) {
   const cpu::PoolWindow window{w.kernel, w.strides, w.dilations, w.pads_begin, w.pads_end};
   const auto count = how.with_pads ? cpu::PoolCount::with_pads : cpu::PoolCount::without_pads;
   const auto prepare = backward ? cpu::prepare_average_pool_gradient : cpu::prepare_average_pool;
-  return offer_prepared(prepare(kernel_view(in), kernel_view(out), window, count), {0});
+  return offer_prepared(
+      prepare(spatial_view(request, in), spatial_view(request, out), window, count), {0});
 }
 
 // Places of a window that the mean divides by.

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/reduce.h"
 #include "narrowgauge/graph.h"
+#include "ops/batch_inner.h"
 #include "ops/elementwise.h"
 #include "ops/reference.h"
 #include "ops/reshape.h"
@@ -68,6 +69,18 @@ std::vector<cpu::ReduceAxis> axes_between(const Operand& from, const Operand& to
   return axes;
 }
 
+// The sums of all channels of images that lie batch-inner.
+bool sums_channels(const Operand& dy, const Operand& dx) {
+  return lies_batch_inner(dy) && dx.storage.is_plain() && dx.dims == Dims{1, dy.dims[1], 1, 1};
+}
+
+std::vector<cpu::ReduceAxis> axes_of_blocks(const Dims& dims) {
+  return {{dims[0] / 32 * dims[2] * dims[3], dims[1] * 32, 0, true},
+          {dims[1] / 32, 1024, 32, false},
+          {32, 32, 0, true},
+          {32, 1, 1, false}};
+}
+
 Offer offer_sums(const Request& request) {
   const Operand& dy = request.inputs[0];
   const Operand& dx = request.outputs[0];
@@ -75,10 +88,12 @@ Offer offer_sums(const Request& request) {
     const DType dtype = operand->dtype;
     if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
       return Offer::decline(concat("sums are made in f32, not from ", dtype));
-    if (!operand->storage.blocks.empty() || !operand->storage.encoding.empty())
+    const bool strided = operand->storage.blocks.empty() && operand->storage.encoding.empty();
+    if (!strided && !sums_channels(dy, dx))
       return Offer::decline(concat("storage ", operand->storage));
   }
-  const auto sum = std::make_shared<const cpu::Reduce>(cpu::Reduction::sum, axes_between(dy, dx));
+  const auto sum = std::make_shared<const cpu::Reduce>(
+      cpu::Reduction::sum, sums_channels(dy, dx) ? axes_of_blocks(dy.dims) : axes_between(dy, dx));
   Offer offer;
   offer.workspace = sum->workspace();
   offer.run = [sum, from = dy.dtype, to = dx.dtype](const KernelCall& call) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/convert.h"
+#include "ops/batch_inner.h"
 
 namespace narrowgauge {
 
@@ -61,6 +62,13 @@ std::optional<Placement> channels_blocked(const Operand& operand) {
   return Placement{{operand.dims[0], operand.dims[1], product(operand.dims, 2), block}, 0};
 }
 
+// N / 32, spatial, C / 32, 32 images, 32 channels.
+std::optional<Placement> batch_inner(const Operand& operand) {
+  if (!lies_batch_inner(operand)) return std::nullopt;
+  const Dims& dims = operand.dims;
+  return Placement{{dims[0] / 32 * dims[2] * dims[3], dims[1], 32, 32}, 0};
+}
+
 bool same(const cpu::ChannelLayout& a, const cpu::ChannelLayout& b) {
   return a.outer == b.outer && a.channels == b.channels && a.inner == b.inner && a.block == b.block;
 }
@@ -94,7 +102,8 @@ SharedChannels shared_channels(const std::vector<const Operand*>& operands) {
     blocked = blocked || !operand->storage.blocks.empty();
   }
   if (!shared.reason.empty()) return shared;
-  const bool found = blocked ? place_all(operands, channels_blocked, shared)
+  const bool found = blocked ? place_all(operands, channels_blocked, shared) ||
+                                   place_all(operands, batch_inner, shared)
                              : place_all(operands, channels_first, shared) ||
                                    place_all(operands, channels_last, shared);
   if (!found)

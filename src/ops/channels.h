@@ -18,7 +18,8 @@ struct SharedChannels {
   std::vector<std::int64_t> pitches;
   std::string reason;  // why there is none; "" when there is one
 };
-// Takes f32, f16 and bf16; NCHW, NHWC (also as slices of wider buffers) and blocked channels.
+// Takes f32, f16 and bf16; NCHW, NHWC (also as slices of wider buffers), blocked channels and
+// batch-inner blocks.
 SharedChannels shared_channels(const std::vector<const Operand*>& operands);
 
 inline cpu::ConstArray array_of(const View& view, const Operand& operand, std::int64_t pitch = 0) {

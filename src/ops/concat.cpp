@@ -5,6 +5,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/axes.h"
+#include "ops/batch_inner.h"
 #include "ops/indexing.h"
 #include "ops/move.h"
 #include "ops/reference.h"
@@ -29,7 +30,45 @@ std::vector<MovedRange> whole(const Dims& dims) {
   return ranges;
 }
 
+// A piece of the channels in every pixel of 32 images: its rows lie apart in the whole.
+Move piece_in_blocks(const Operand& piece, const Operand& whole, std::int64_t at, bool join) {
+  const std::int64_t own = piece.dims[1] * 32, all = whole.dims[1] * 32;
+  const std::int64_t pixels = piece.dims[0] / 32 * piece.dims[2] * piece.dims[3];
+  Move move;
+  move.axes = {{pixels, join ? own : all, join ? all : own}, {own, 1, 1}};
+  (join ? move.to : move.from) = at * 32;
+  return move;
+}
+
+Offer offer_join_blocks(const Request& request) {
+  std::vector<Move> moves;
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+    moves.push_back(piece_in_blocks(request.inputs[i], request.outputs[0], at, true));
+    moves.back().input = static_cast<int>(i);
+    at += request.inputs[i].dims[1];
+  }
+  return offer_moves(request, moves);
+}
+
+Offer offer_cut_blocks(const Request& request) {
+  std::vector<Move> moves;
+  std::int64_t at = 0;
+  for (std::size_t o = 0; o < request.outputs.size(); ++o) {
+    moves.push_back(piece_in_blocks(request.outputs[o], request.inputs[0], at, false));
+    moves.back().output = static_cast<int>(o);
+    at += request.outputs[o].dims[1];
+  }
+  return offer_moves(request, moves);
+}
+
+// The channels of images that lie batch-inner.
+bool moves_blocks(const Request& request, std::size_t axis) {
+  return axis == 1 && is_batch_inner(request) && bits(request.outputs[0].dtype) >= 8;
+}
+
 Offer offer_join(const Request& request) {
+  if (moves_blocks(request, axis_of<Concat>(request))) return offer_join_blocks(request);
   if (std::string reason = check_movable(request); !reason.empty())
     return Offer::decline(std::move(reason));
   const std::size_t axis = axis_of<Concat>(request);
@@ -46,6 +85,7 @@ Offer offer_join(const Request& request) {
 
 template <class Op>
 Offer offer_cut(const Request& request) {
+  if (moves_blocks(request, axis_of<Op>(request))) return offer_cut_blocks(request);
   if (std::string reason = check_movable(request); !reason.empty())
     return Offer::decline(std::move(reason));
   const std::size_t axis = axis_of<Op>(request);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv.h"
 
+#include <array>
+
+#include "kernels/cpu/batch_inner_convolution.h"
 #include "narrowgauge/graph.h"
+#include "ops/batch_inner.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
 #include "ops/conv_reference.h"
@@ -193,6 +197,61 @@ Offer offer_weight_gradient(const Request& request) {
   });
 }
 
+bool lies_densely(const Operand& operand) {
+  return operand.storage.is_plain() && operand.strides == dense_strides(operand.dims);
+}
+
+// Of x, w and y as ConvolutionViews has them.
+Offer offer_tiles(const Request& request, cpu::BatchInnerConvolution convolution,
+                  const std::array<const Operand*, 3>& operands, std::vector<int> inputs) {
+  const auto& [x, w, y] = operands;
+  if (!lies_batch_inner(*x) || !lies_batch_inner(*y) || !lies_densely(*w))
+    return Offer::decline(concat("tiles need images in batch-inner blocks, x lies ", x->storage));
+  if (x->dtype != DType::bf16 || y->dtype != DType::bf16)
+    return Offer::decline(concat("images of ", x->dtype, " and ", y->dtype));
+  if (request.math != Math::bf16 && request.math != Math::f32 && request.math != Math::none)
+    return Offer::decline(concat("math ", request.math));
+  if (!request.outputs[0].present) return Offer::decline("nobody reads the result");
+  convolution.x = x->dims;
+  convolution.w = w->dims;
+  convolution.y = y->dims;
+  std::string reason = batch_inner_reason(convolution);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_batch_inner_convolution(convolution), std::move(inputs));
+}
+
+template <class Op>
+cpu::BatchInnerConvolution tiles_of(const Request& request, ConvolutionPass pass, const Operand& x,
+                                    const Operand& w) {
+  cpu::BatchInnerConvolution convolution{pass, {}, {}, {}, {}};
+  convolution.window = kernel_window(case_of<Op>(request, x, w));
+  convolution.weight = w.dtype;
+  return convolution;
+}
+
+Offer offer_conv_tiles(const Request& request) {
+  const Operand &x = request.inputs[0], &w = request.inputs[1], &y = request.outputs[0];
+  auto convolution = tiles_of<Conv>(request, ConvolutionPass::forward, x, w);
+  if (request.inputs.size() < 3 || !request.inputs[2].present)
+    return offer_tiles(request, convolution, {&x, &w, &y}, {0, 1});
+  convolution.bias = request.inputs[2].dtype;
+  return offer_tiles(request, convolution, {&x, &w, &y}, {0, 1, 2});
+}
+
+Offer offer_data_gradient_tiles(const Request& request) {
+  const Operand &dy = request.inputs[0], &w = request.inputs[1], &dx = request.outputs[0];
+  return offer_tiles(request,
+                     tiles_of<ConvDataGradient>(request, ConvolutionPass::data_gradient, dx, w),
+                     {&dx, &w, &dy}, {1, 0});
+}
+
+Offer offer_weight_gradient_tiles(const Request& request) {
+  const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
+  return offer_tiles(request,
+                     tiles_of<ConvWeightGradient>(request, ConvolutionPass::weight_gradient, x, dw),
+                     {&x, &dw, &dy}, {0, 1});
+}
+
 Offer reference_conv(const Request& request) {
   const auto c = case_of<Conv>(request, request.inputs[0], request.inputs[1]);
   return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
@@ -214,10 +273,13 @@ Offer reference_weight_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel conv_kernels[] = {{"onednn", offer_conv}, {"reference", reference_conv}};
-constexpr Kernel data_gradient_kernels[] = {{"onednn", offer_data_gradient},
+constexpr Kernel conv_kernels[] = {
+    {"tiles", offer_conv_tiles}, {"onednn", offer_conv}, {"reference", reference_conv}};
+constexpr Kernel data_gradient_kernels[] = {{"tiles", offer_data_gradient_tiles},
+                                            {"onednn", offer_data_gradient},
                                             {"reference", reference_data_gradient}};
-constexpr Kernel weight_gradient_kernels[] = {{"onednn", offer_weight_gradient},
+constexpr Kernel weight_gradient_kernels[] = {{"tiles", offer_weight_gradient_tiles},
+                                              {"onednn", offer_weight_gradient},
                                               {"reference", reference_weight_gradient}};
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/pooling.h"
 #include "narrowgauge/graph.h"
+#include "ops/batch_inner.h"
 #include "ops/contraction.h"
 #include "ops/reference.h"
 #include "ops/table.h"
@@ -56,6 +57,7 @@ Window window_of(const Request& request, const Operand& x) {
 std::string pool_reason(const Request& request, DType dtype) {
   if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f64)
     return concat("dtype ", dtype);
+  if (is_batch_inner(request)) return {};
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands)
       if (!operand.storage.blocks.empty() || !operand.storage.encoding.empty())
@@ -70,13 +72,15 @@ Offer offer_max_pool(const Request& request) {
   const bool indices = request.outputs[1].present, taps = request.outputs[2].present;
   if (indices && taps) reason = "indices and taps together";
   if (indices && request.as<MaxPool>().storage_order != 0) reason = "storage_order 1";
+  if (indices && is_batch_inner(request)) reason = "indices of elements in blocks";
   if (!y.present) reason = "nobody reads y";
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const std::size_t place = taps ? 2 : 1;
   std::optional<cpu::View> view;
-  if (indices || taps) view = kernel_view(request.outputs[place]);
+  if (indices || taps) view = spatial_view(request, request.outputs[place]);
   const cpu::Prepared prepared =
-      prepare_max_pool(kernel_view(x), kernel_view(y), view, kernel_window(window_of(request, x)));
+      prepare_max_pool(spatial_view(request, x), spatial_view(request, y), view,
+                       kernel_window(window_of(request, x)));
   Offer offer;
   offer.implementation = prepared.implementation;
   offer.workspace = prepared.workspace;
@@ -94,9 +98,10 @@ Offer offer_gradient(const Request& request) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto& op = request.as<MaxPoolGradient>();
   const Window window = resolve_window(pool_window(op), spatial_part(dx.dims));
-  return offer_prepared(prepare_max_pool_gradient(kernel_view(dy), kernel_view(request.inputs[1]),
-                                                  kernel_view(dx), kernel_window(window)),
-                        {0, 1});
+  return offer_prepared(
+      prepare_max_pool_gradient(spatial_view(request, dy), spatial_view(request, request.inputs[1]),
+                                spatial_view(request, dx), kernel_window(window)),
+      {0, 1});
 }
 
 // Row-major sizes of a pool.

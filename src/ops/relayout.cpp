@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/relayout.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "ops/move.h"
@@ -11,68 +12,113 @@ namespace narrowgauge {
 
 namespace {
 
-// The one axis that lies in blocks in either operand; of size 1 where none does.
-struct BlockedAxis {
-  std::size_t axis = 0;
+std::int64_t own_block(const Operand& operand, std::size_t axis) {
   std::int64_t size = 1;
-};
-
-// Nothing where a pair of strides for one axis does not describe both.
-std::optional<BlockedAxis> blocked_axis(const Request& request) {
-  BlockedAxis found;
-  for (const Operand* operand : {&request.inputs[0], &request.outputs[0]}) {
-    const auto& blocks = operand->storage.blocks;
-    if (blocks.empty()) continue;
-    const BlockedAxis own{static_cast<std::size_t>(blocks[0].axis), blocks[0].size};
-    const bool agrees = found.size == 1 || (found.axis == own.axis && found.size == own.size);
-    if (blocks.size() > 1 || !agrees) return {};
-    found = own;
-  }
-  return found;
+  for (const auto& block : operand.storage.blocks)
+    if (static_cast<std::size_t>(block.axis) == axis) size *= block.size;
+  return size;
 }
 
-// Strides along the axes, with that of whole blocks at the blocked one; and inside a block.
+bool has_blocks_of_blocks(const Operand& operand) {
+  const auto& blocks = operand.storage.blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (blocks[i].axis == blocks[k].axis) return true;
+  return false;
+}
+
+// Elements of a block along each axis, 1 where neither operand has blocks. Nothing where a pair of
+// strides for each axis does not describe both.
+std::optional<Dims> shared_blocks(const Request& request) {
+  const Operand &x = request.inputs[0], &y = request.outputs[0];
+  if (has_blocks_of_blocks(x) || has_blocks_of_blocks(y)) return {};
+  Dims sizes;
+  for (std::size_t axis = 0; axis < y.dims.size(); ++axis) {
+    const std::int64_t from = own_block(x, axis), to = own_block(y, axis);
+    if (from > 1 && to > 1 && from != to) return {};
+    sizes.push_back(std::max(from, to));
+  }
+  return sizes;
+}
+
+// Strides along each axis: from one block to the next, and inside a block.
 struct Strides {
-  Dims outer;
-  std::int64_t lane = 1;
+  Dims outer, lane;
 };
 
-Strides strides_in(const Operand& operand, const BlockedAxis& blocked) {
-  if (operand.storage.blocks.empty()) {
-    Strides result{operand.strides, 1};
-    if (result.outer.empty()) return result;
-    result.lane = result.outer[blocked.axis];
-    result.outer[blocked.axis] *= blocked.size;
-    return result;
+Strides strides_in(const Operand& operand, const Dims& blocks) {
+  Strides result{operand.strides, Dims(operand.dims.size(), 1)};
+  if (!operand.storage.blocks.empty()) {
+    Dims dims = operand.dims;
+    std::int64_t inside = 1;
+    for (auto block = operand.storage.blocks.rbegin(); block != operand.storage.blocks.rend();
+         ++block) {
+      const auto axis = static_cast<std::size_t>(block->axis);
+      dims[axis] = (dims[axis] + block->size - 1) / block->size;
+      result.lane[axis] = inside;
+      inside *= block->size;
+    }
+    Storage order = operand.storage;
+    order.blocks.clear();
+    result.outer = strides_of(dims, order);
+    for (std::int64_t& stride : result.outer) stride *= inside;
   }
-  Dims dims = operand.dims;
-  dims[blocked.axis] = (dims[blocked.axis] + blocked.size - 1) / blocked.size;
-  Storage order = operand.storage;
-  order.blocks.clear();
-  Strides result{strides_of(dims, order), 1};
-  for (std::int64_t& stride : result.outer) stride *= blocked.size;
+  for (std::size_t axis = 0; axis < blocks.size(); ++axis) {
+    if (own_block(operand, axis) > 1 || blocks[axis] == 1) continue;
+    result.lane[axis] = result.outer[axis];
+    result.outer[axis] *= blocks[axis];
+  }
   return result;
 }
 
 // `lanes` lanes of `blocks` blocks; from block `first`, lane `lane` on.
 struct Part {
   std::int64_t first, blocks, lane, lanes;
+  bool zeros = false;
 };
 
-Move move_part(const Request& request, const BlockedAxis& blocked, const Part& part, bool zeros) {
-  const Strides x = strides_in(request.inputs[0], blocked);
-  const Strides y = strides_in(request.outputs[0], blocked);
+// Whole blocks, the block that the axis does not fill, and what it leaves of it.
+std::vector<Part> parts_of(const Operand& y, std::size_t axis, std::int64_t block) {
+  const std::int64_t full = y.dims[axis] / block, rest = y.dims[axis] % block;
+  std::vector<Part> parts;
+  if (full > 0 || rest == 0) parts.push_back({0, full, 0, block});
+  if (rest > 0) parts.push_back({full, 1, 0, rest});
+  // Lanes beyond the axis are zeros, so that kernels may compute with them.
+  if (rest > 0 && own_block(y, axis) > 1) parts.push_back({full, 1, rest, block - rest, true});
+  return parts;
+}
+
+Move move_parts(const Strides& x, const Strides& y, const std::vector<Part>& parts) {
   Move move;
-  if (zeros) move.input = -1;
-  for (std::size_t i = 0; i < y.outer.size(); ++i) {
-    const std::int64_t size = i == blocked.axis ? part.blocks : request.outputs[0].dims[i];
-    move.axes.push_back({size, zeros ? 0 : x.outer[i], y.outer[i]});
+  for (const Part& part : parts)
+    if (part.zeros) move.input = -1;
+  const std::int64_t reads = move.input < 0 ? 0 : 1;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& [first, blocks, lane, lanes, zeros] = parts[i];
+    move.axes.push_back({blocks, reads * x.outer[i], y.outer[i]});
+    move.axes.push_back({lanes, reads * x.lane[i], y.lane[i]});
+    move.from += reads * (first * x.outer[i] + lane * x.lane[i]);
+    move.to += first * y.outer[i] + lane * y.lane[i];
   }
-  move.axes.push_back({part.lanes, zeros ? 0 : x.lane, y.lane});
-  if (y.outer.empty()) return move;
-  if (!zeros) move.from = part.first * x.outer[blocked.axis] + part.lane * x.lane;
-  move.to = part.first * y.outer[blocked.axis] + part.lane * y.lane;
   return move;
+}
+
+std::vector<Move> moves_of(const Request& request, const Dims& blocks) {
+  const Operand& y = request.outputs[0];
+  const Strides from = strides_in(request.inputs[0], blocks), to = strides_in(y, blocks);
+  std::vector<std::vector<Part>> choices{{}};
+  for (std::size_t axis = 0; axis < blocks.size(); ++axis) {
+    std::vector<std::vector<Part>> longer;
+    for (const auto& choice : choices)
+      for (const Part& part : parts_of(y, axis, blocks[axis])) {
+        longer.push_back(choice);
+        longer.back().push_back(part);
+      }
+    choices = std::move(longer);
+  }
+  std::vector<Move> moves;
+  for (const auto& choice : choices) moves.push_back(move_parts(from, to, choice));
+  return moves;
 }
 
 Offer offer_copy(const Request& request) {
@@ -82,23 +128,11 @@ Offer offer_copy(const Request& request) {
     if (bits(operand->dtype) < 8)
       return Offer::decline(concat("elements of ", operand->dtype, " share bytes"));
   }
-  const auto blocked = blocked_axis(request);
-  if (!blocked)
+  const auto blocks = shared_blocks(request);
+  if (!blocks)
     return Offer::decline(
         concat("from ", request.inputs[0].storage, " to ", request.outputs[0].storage));
-  const Dims& dims = request.outputs[0].dims;
-  const std::int64_t size = dims.empty() ? 1 : dims[blocked->axis];
-  const std::int64_t full = size / blocked->size, rest = size % blocked->size;
-  std::vector<Move> moves;
-  if (full > 0 || rest == 0)
-    moves.push_back(move_part(request, *blocked, {0, full, 0, blocked->size}, false));
-  if (rest > 0) {
-    moves.push_back(move_part(request, *blocked, {full, 1, 0, rest}, false));
-    // Lanes beyond the axis are zeros, so that kernels may compute with them.
-    if (!request.outputs[0].storage.blocks.empty())
-      moves.push_back(move_part(request, *blocked, {full, 1, rest, blocked->size - rest}, true));
-  }
-  return offer_moves(request, moves);
+  return offer_moves(request, moves_of(request, *blocks));
 }
 
 Offer offer_reference(const Request& request) {

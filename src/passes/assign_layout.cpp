@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "ops/relayout.h"
 #include "passes/operands.h"
@@ -14,9 +15,9 @@ namespace {
 
 class LayoutAssigner {
  public:
-  LayoutAssigner(const Graph& graph, Layout layout, bool everywhere)
+  LayoutAssigner(const Graph& graph, std::vector<Layout> layouts, bool everywhere)
       : graph_(graph),
-        layout_(layout),
+        layouts_(std::move(layouts)),
         everywhere_(everywhere),
         rebuild_(graph),
         read_(values_read(graph)) {}
@@ -36,8 +37,12 @@ class LayoutAssigner {
   }
 
   // Operands of the node's highest rank take the layout; others lie plain.
-  bool takes_layout(const Port& port, const TensorType& type, std::size_t rank) const {
-    return !port.plain && type.shape.size() == rank;
+  static bool takes_layout(Layout layout, const Port& port, const TensorType& type,
+                           std::size_t rank) {
+    if (port.plain || type.shape.size() != rank) return false;
+    if (layout != Layout::batch_inner) return true;
+    const auto whole = [](const Dim& dim) { return dim.value() > 0 && dim.value() % 32 == 0; };
+    return rank == 4 && whole(type.shape[0]) && whole(type.shape[1]);
   }
 
   // The highest rank among the operands that may move.
@@ -55,10 +60,11 @@ class LayoutAssigner {
     return rank;
   }
 
-  Storage storage_for(std::size_t rank) const {
+  static Storage storage_for(Layout layout, std::size_t rank) {
     const auto axes = static_cast<std::int64_t>(rank);
-    return layout_ == Layout::channels_last ? Storage::channels_last(axes)
-                                            : Storage::channels_blocked(axes, 16);
+    if (layout == Layout::batch_inner) return Storage::batch_inner();
+    return layout == Layout::channels_last ? Storage::channels_last(axes)
+                                           : Storage::channels_blocked(axes, 16);
   }
 
   void set_storage(Operand& operand, const Storage& storage) const {
@@ -67,17 +73,22 @@ class LayoutAssigner {
     if (storage.blocks.empty()) operand.strides = strides_of(operand.dims, storage);
   }
 
-  bool is_accepted(int index, std::size_t rank) const {
+  bool is_accepted(Layout layout, int index, std::size_t rank) const {
     const Node& node = graph_.node(index);
     std::vector<Operand> inputs = input_operands(graph_, node);
     std::vector<Operand> outputs = output_operands(graph_, index, read_);
+    bool any = false;
+    const auto place = [&](Operand& operand, const Port& port, const TensorType& type) {
+      if (!takes_layout(layout, port, type, rank)) return;
+      set_storage(operand, storage_for(layout, rank));
+      any = true;
+    };
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (inputs[k].present &&
-          takes_layout(node.op->input_port(static_cast<int>(k)), graph_.type(node.inputs[k]), rank))
-        set_storage(inputs[k], storage_for(rank));
+      if (inputs[k].present)
+        place(inputs[k], node.op->input_port(static_cast<int>(k)), graph_.type(node.inputs[k]));
     for (std::size_t o = 0; o < outputs.size(); ++o)
-      if (takes_layout(node.op->output_port(static_cast<int>(o)), node.outputs[o].type, rank))
-        set_storage(outputs[o], storage_for(rank));
+      place(outputs[o], node.op->output_port(static_cast<int>(o)), node.outputs[o].type);
+    if (!any) return false;
     const Request request{*node.op, node.attributes, inputs, outputs, node.math, node.name};
     const auto kernels = node.op->kernels();
     const std::size_t asked = everywhere_ ? kernels.size() : kernels.size() - 1;
@@ -91,30 +102,40 @@ class LayoutAssigner {
     const std::size_t count = graph_.nodes().size();
     rank_.resize(count);
     chosen_.resize(count);
+    for (int i = 0; i < static_cast<int>(count); ++i) {
+      const Node& node = graph_.node(i);
+      rank_[static_cast<std::size_t>(i)] =
+          is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
+    }
+    const auto readers = readers_of(graph_);
+    for (const Layout layout : layouts_) spread(layout, readers);
+  }
+
+  using Readers = std::vector<std::vector<std::vector<int>>>;
+
+  void spread(Layout layout, const Readers& readers) {
+    const std::size_t count = graph_.nodes().size();
     std::vector<int> open;
     std::vector<bool> capable(count);
     for (int i = 0; i < static_cast<int>(count); ++i) {
       const Node& node = graph_.node(i);
       const auto at = static_cast<std::size_t>(i);
-      rank_[at] = is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
-      capable[at] = rank_[at] > 0 && is_accepted(i, rank_[at]);
+      capable[at] = rank_[at] > 0 && !chosen_[at] && is_accepted(layout, i, rank_[at]);
       const bool seed = everywhere_ || node.op->info.fusion == Fusion::contraction;
       if (capable[at] && seed) open.push_back(i);
     }
-    const auto readers = readers_of(graph_);
     while (!open.empty()) {
       const int i = open.back();
       open.pop_back();
       if (chosen_[static_cast<std::size_t>(i)]) continue;
-      chosen_[static_cast<std::size_t>(i)] = true;
+      chosen_[static_cast<std::size_t>(i)] = layout;
       for (const int next : neighbours(i, readers))
         if (capable[static_cast<std::size_t>(next)] && !chosen_[static_cast<std::size_t>(next)])
           open.push_back(next);
     }
   }
 
-  std::vector<int> neighbours(int index,
-                              const std::vector<std::vector<std::vector<int>>>& readers) const {
+  std::vector<int> neighbours(int index, const Readers& readers) const {
     std::vector<int> found;
     const std::size_t rank = rank_[static_cast<std::size_t>(index)];
     for (const Value& value : graph_.node(index).inputs)
@@ -144,25 +165,27 @@ class LayoutAssigner {
 
   void place(int index) {
     const Node& node = graph_.node(index);
-    const std::size_t rank =
-        chosen_[static_cast<std::size_t>(index)] ? rank_[static_cast<std::size_t>(index)] : 0;
+    const std::optional<Layout> layout = chosen_[static_cast<std::size_t>(index)];
+    const std::size_t rank = rank_[static_cast<std::size_t>(index)];
     Values inputs;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const Value value = node.inputs[k];
       const bool moved =
-          rank > 0 && !value.is_absent() &&
-          takes_layout(node.op->input_port(static_cast<int>(k)), graph_.type(value), rank);
-      inputs.push_back(
-          value.is_absent() ? absent : in_storage(value, moved ? storage_for(rank) : Storage{}));
+          layout && !value.is_absent() &&
+          takes_layout(*layout, node.op->input_port(static_cast<int>(k)), graph_.type(value), rank);
+      inputs.push_back(value.is_absent()
+                           ? absent
+                           : in_storage(value, moved ? storage_for(*layout, rank) : Storage{}));
     }
-    if (rank == 0) {
+    if (!layout) {
       rebuild_.copy(index, node.attributes, inputs);
       return;
     }
     NodeOptions options = rebuild_.options_of(index);
     for (std::size_t o = 0; o < node.outputs.size(); ++o)
-      if (takes_layout(node.op->output_port(static_cast<int>(o)), node.outputs[o].type, rank))
-        options.storages[o] = storage_for(rank);
+      if (takes_layout(*layout, node.op->output_port(static_cast<int>(o)), node.outputs[o].type,
+                       rank))
+        options.storages[o] = storage_for(*layout, rank);
     const Value made = rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options));
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
       rebuild_.map({index, o}, {made.node, o});
@@ -174,12 +197,12 @@ class LayoutAssigner {
   }
 
   const Graph& graph_;
-  Layout layout_;
+  std::vector<Layout> layouts_;
   bool everywhere_;
   Rebuild rebuild_;
   std::set<Value> read_;
   std::vector<std::size_t> rank_;
-  std::vector<bool> chosen_;
+  std::vector<std::optional<Layout>> chosen_;
   std::map<std::pair<Value, std::string>, Value> relayouts_;
 };
 
@@ -187,7 +210,9 @@ class LayoutAssigner {
 
 Graph assign_layout(const Graph& graph, Layout layout, bool everywhere) {
   if (layout == Layout::plain) return graph;
-  return LayoutAssigner(graph, layout, everywhere).run();
+  std::vector<Layout> layouts{layout};
+  if (layout == Layout::fastest) layouts = {Layout::batch_inner, Layout::channels_last};
+  return LayoutAssigner(graph, std::move(layouts), everywhere).run();
 }
 
 }  // namespace narrowgauge

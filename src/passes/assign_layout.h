@@ -7,11 +7,12 @@
 
 namespace narrowgauge {
 
-enum class Layout : std::uint8_t { plain, channels_last, channels_blocked };
+// fastest: batch_inner where a contraction takes it, channels_last for the others.
+enum class Layout : std::uint8_t { plain, channels_last, channels_blocked, batch_inner, fastest };
 
 // For bound shapes. Activations of rank 3 to 5 around contractions take `layout` wherever a fast
 // kernel of each node takes it; with `everywhere`, also those of nodes that only their reference
-// takes, contractions or not.
+// takes, contractions or not. Only whole blocks of images and channels lie batch-inner.
 Graph assign_layout(const Graph& graph, Layout layout, bool everywhere = false);
 
 }  // namespace narrowgauge

@@ -22,6 +22,7 @@ struct KernelRun {
   bool reference = false;
   bool channels_last = false;  // of every operand of rank 3 or more that need not lie plain
   std::int64_t wider = 0;      // channels more in the buffers these lie in
+  bool batch_inner = false;    // of every operand with whole blocks of images and channels
   bool deterministic = true;
   Math math = Math::none;
   std::vector<int> unread = {};  // outputs that nobody reads
@@ -54,7 +55,10 @@ inline Placed place(const TensorType& type, const Port& port, const KernelRun& h
     operand.storage = Storage::channels_last(rank);
     memory_dims[1] += how.wider;
   }
-  operand.strides = strides_of(memory_dims, operand.storage);
+  if (how.batch_inner && !port.plain && rank == 4 && dims[0] % 32 == 0 && dims[1] % 32 == 0)
+    operand.storage = Storage::batch_inner();
+  else
+    operand.strides = strides_of(memory_dims, operand.storage);
   placed.memory = Tensor(type.dtype, {element_count(memory_dims)});
   return placed;
 }

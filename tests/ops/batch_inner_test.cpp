@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops on images that lie batch-inner: each kernel against the reference on plain images.
+#include "ops/batch_inner.h"
+
+#include <gtest/gtest.h>
+
+#include "base/cpu.h"
+#include "ops/average_pool.h"
+#include "ops/batch_normalization.h"
+#include "ops/broadcast_gradient.h"
+#include "ops/concat.h"
+#include "ops/conv.h"
+#include "ops/kernel_run.h"
+#include "ops/max_pool.h"
+#include "ops/relayout.h"
+#include "ops/relu.h"
+
+namespace narrowgauge {
+namespace {
+
+using Inputs = std::vector<std::optional<Tensor>>;
+
+struct Setup {
+  std::string kernel;
+  std::vector<int> unread = {};
+  Math math = Math::none;
+};
+
+// Outputs equal those of the reference to `bound`.
+template <class T>
+void expect_equal_to_reference(const T& op, const Inputs& inputs, const Setup& setup,
+                               double bound) {
+  KernelRun how{
+      .kernel = setup.kernel, .batch_inner = true, .math = setup.math, .unread = setup.unread};
+  const KernelResult got = run_kernel(op, inputs, how);
+  const KernelResult expected =
+      run_kernel(op, inputs, {.reference = true, .math = setup.math, .unread = setup.unread});
+  for (std::size_t o = 0; o < got.outputs.size(); ++o) {
+    const auto unread = std::count(setup.unread.begin(), setup.unread.end(), int(o));
+    if (unread == 0)
+      expect_near(got.outputs[o], values_of(expected.outputs[o]), bound,
+                  concat(T::info.name, " output ", o));
+  }
+}
+
+Tensor bf16(Dims dims, std::int64_t seed = 0) {
+  return pattern(DType::bf16, std::move(dims), seed);
+}
+
+TEST(BatchInner, ConvolutionsAndTheirGradients) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  const double bound = bound_of(DType::bf16);
+  const Tensor x = bf16({32, 64, 5, 4}), w = bf16({32, 64, 3, 3}, 1), dy = bf16({32, 32, 3, 2}, 2);
+  const Tensor bias = pattern(DType::f32, {32}, 3);
+  const Conv conv{.pads = {1, 1, 1, 1}, .strides = {2, 2}};
+  expect_equal_to_reference(conv, {x, w, bias}, {.kernel = "tiles", .math = Math::bf16}, bound);
+  const ConvDataGradient data{.pads = {1, 1, 1, 1}, .strides = {2, 2}, .shape = {32, 64, 5, 4}};
+  expect_equal_to_reference(data, {dy, w}, {.kernel = "tiles", .math = Math::bf16}, bound);
+  const ConvWeightGradient weight{.pads = {1, 1, 1, 1}, .strides = {2, 2}, .shape = {32, 64, 3, 3}};
+  expect_equal_to_reference(weight, {x, dy}, {.kernel = "tiles", .math = Math::bf16}, bound);
+}
+
+TEST(BatchInner, NormalizationInTrainingAndItsGradient) {
+  const Tensor x = bf16({32, 64, 3, 5}), dy = bf16({32, 64, 3, 5}, 1);
+  const Tensor scale = pattern(DType::f32, {64}, 2), bias = pattern(DType::f32, {64}, 3);
+  const Tensor mean = pattern(DType::f32, {64}, 4);
+  Tensor variance(DType::f32, {64});
+  for (int i = 0; i < 64; ++i) variance.set(i, 0.5 + i);
+  BatchNormalization train;
+  train.training_mode = 1;
+  const double bound = bound_of(DType::bf16);
+  expect_equal_to_reference(train, {x, scale, bias, mean, variance}, {.kernel = "rows"}, bound);
+  expect_equal_to_reference(BatchNormalization{}, {x, scale, bias, mean, variance},
+                            {.kernel = "rows", .unread = {1, 2, 3, 4}}, bound);
+  BatchNormalizationGradient gradient;
+  expect_equal_to_reference(gradient, {dy, x, scale, mean, variance}, {.kernel = "rows"}, bound);
+}
+
+TEST(BatchInner, PoolsAndTheirGradients) {
+  const double bound = bound_of(DType::bf16);
+  const Tensor x = bf16({64, 32, 6, 5}), dy = bf16({64, 32, 3, 3}, 1);
+  const Dims kernel{3, 3}, pads{1, 1, 1, 1}, strides{2, 2};
+  const MaxPool pool{.kernel_shape = kernel, .pads = pads, .strides = strides};
+  expect_equal_to_reference(pool, {x}, {.kernel = "rows", .unread = {1}}, 0);
+  const Tensor taps = run_kernel(pool, {x}, {.reference = true, .unread = {1}}).outputs[2];
+  const MaxPoolGradient max{
+      .kernel_shape = kernel, .pads = pads, .strides = strides, .shape = {64, 32, 6, 5}};
+  expect_equal_to_reference(max, {dy, taps}, {.kernel = "rows"}, bound);
+  const AveragePool average{.kernel_shape = kernel, .pads = pads, .strides = strides};
+  expect_equal_to_reference(average, {x}, {.kernel = "rows"}, bound);
+  const AveragePoolGradient gradient{
+      .kernel_shape = kernel, .pads = pads, .strides = strides, .shape = {64, 32, 6, 5}};
+  expect_equal_to_reference(gradient, {dy}, {.kernel = "rows"}, bound);
+  expect_equal_to_reference(GlobalAveragePool{}, {x}, {.kernel = "rows"}, bound);
+  expect_equal_to_reference(GlobalAveragePoolGradient{{64, 32, 4, 3}}, {bf16({64, 32, 1, 1})},
+                            {.kernel = "rows"}, bound);
+}
+
+TEST(BatchInner, IndicesOfMaximaAreLeftToTheReference) {
+  const Tensor x = bf16({32, 32, 4, 4});
+  const MaxPool pool{.kernel_shape = {2, 2}, .strides = {2, 2}};
+  expect_equal_to_reference(pool, {x}, {.kernel = "", .unread = {2}}, 0);
+}
+
+TEST(BatchInner, JoinedAndCutChannels) {
+  const Tensor a = bf16({64, 32, 2, 3}), b = bf16({64, 96, 2, 3}, 1);
+  expect_equal_to_reference(Concat{1}, {a, b}, {.kernel = "copy"}, 0);
+  const Tensor whole = bf16({64, 128, 2, 3}, 2);
+  expect_equal_to_reference(ConcatGradient{1, {32, 96}}, {whole}, {.kernel = "copy"}, 0);
+}
+
+TEST(BatchInner, SumsOfChannels) {
+  expect_equal_to_reference(BroadcastGradient{{1, 64, 1, 1}}, {bf16({64, 64, 3, 2})},
+                            {.kernel = "sums"}, bound_of(DType::bf16));
+}
+
+TEST(BatchInner, ElementwiseOps) {
+  expect_equal_to_reference(Relu{}, {bf16({32, 64, 3, 2})}, {.kernel = ""}, 0);
+}
+
+// Every pair of storages, also of sizes that leave blocks unfilled; the rest of a block is zero.
+TEST(BatchInner, RelayoutsKeepValues) {
+  const Storage storages[] = {{},
+                              Storage::channels_last(4),
+                              Storage::channels_blocked(4, 32),
+                              Storage::channels_blocked(4, 16),
+                              Storage::batch_inner()};
+  for (const Dims& dims : {Dims{64, 32, 3, 2}, Dims{5, 40, 2, 3}, Dims{32, 3, 1, 2}})
+    for (const Storage& from : storages)
+      for (const Storage& to : storages) {
+        const auto operand = [&](const Storage& storage) {
+          Operand result{.dtype = DType::bf16, .dims = dims, .storage = storage};
+          if (storage.blocks.empty()) result.strides = strides_of(dims, storage);
+          return result;
+        };
+        const Operand x = operand(from), y = operand(to);
+        const Attributes attributes = Attributes::of(Relayout{});
+        const Request request{
+            record_of<Relayout>(), attributes, {&x, 1}, {&y, 1}, Math::none, "test"};
+        const Offer offer = Relayout::kernels()[0].offer(request);
+        const bool sixteens = from == storages[3] || to == storages[3];
+        const bool mixed = sixteens && !(from == to) && !from.blocks.empty() && !to.blocks.empty();
+        EXPECT_EQ(static_cast<bool>(offer), !mixed) << concat(from, " to ", to);
+        if (!offer || !offer.aliases.empty()) continue;
+        Tensor memory(DType::bf16, {stored_elements(dims, from)});
+        Tensor result(DType::bf16, {stored_elements(dims, to)});
+        std::fill_n(result.data(), result.size() * 2, std::byte{0x41});
+        const std::int64_t count = element_count(dims);
+        for (std::int64_t i = 0; i < count; ++i)
+          memory.set(offset_of(x, i), static_cast<double>(i % 251));
+        const View in{memory.data()}, out{result.data()};
+        offer.run({{&in, 1}, {&out, 1}, nullptr, {}, {}});
+        std::vector<double> expected(static_cast<std::size_t>(result.size()), 0.0);
+        for (std::int64_t i = 0; i < count; ++i)
+          expected[static_cast<std::size_t>(offset_of(y, i))] = static_cast<double>(i % 251);
+        EXPECT_EQ(values_of(result), expected) << concat(from, " to ", to, " of ", dims);
+      }
+}
+
+}  // namespace
+}  // namespace narrowgauge

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/assign_layout.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/cpu.h"
+#include "base/random.h"
+#include "compile/compile.h"
+#include "ops/table.h"
+#include "runtime/executor.h"
+
+namespace narrowgauge {
+namespace {
+
+// Three channels, then 32, then 64.
+Graph network(std::int64_t images) {
+  const std::string n = std::to_string(images);
+  return parse(
+      "graph \"g\" {\n"
+      "  %x = ng.Input {type=bf16[" +
+          n + ",3,8,8]} : bf16[" + n +
+          ",3,8,8]\n"
+          "  %w1 = ng.Input {type=bf16[32,3,3,3]} : bf16[32,3,3,3]\n"
+          "  %w2 = ng.Input {type=bf16[64,32,3,3]} : bf16[64,32,3,3]\n"
+          "  %c1 = Conv(%x, %w1) {pads=[1,1,1,1]} : bf16[" +
+          n +
+          ",32,8,8]\n"
+          "  %r1 = Relu(%c1) : bf16[" +
+          n +
+          ",32,8,8]\n"
+          "  %c2 = Conv(%r1, %w2) {pads=[1,1,1,1], strides=[2,2]} : bf16[" +
+          n +
+          ",64,4,4]\n"
+          "  %p = GlobalAveragePool(%c2) : bf16[" +
+          n +
+          ",64,1,1]\n"
+          "  output \"p\" = %p\n"
+          "}\n",
+      op_table());
+}
+
+Storage storage_of(const Graph& graph, std::string_view node) {
+  return graph.node(graph.find_node(node)).outputs[0].storage;
+}
+
+int count_relayouts(const Graph& graph) {
+  int count = 0;
+  for (const Node& node : graph.nodes()) count += node.op->info.name == "Relayout";
+  return count;
+}
+
+TEST(AssignLayout, ConvolutionsThatTilesTakeRunBatchInnerAndTheOthersChannelsLast) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  const Graph moved = assign_layout(network(64), Layout::fastest);
+  verify(moved, Stage::laid_out);
+  EXPECT_EQ(storage_of(moved, "c1"), Storage::channels_last(4));
+  for (const char* node : {"r1", "c2", "p"})
+    EXPECT_EQ(storage_of(moved, node), Storage::batch_inner()) << node;
+  EXPECT_EQ(count_relayouts(moved), 3) << print(moved);
+}
+
+TEST(AssignLayout, ChannelsLastWhereBlocksWouldNotBeFull) {
+  const Graph moved = assign_layout(network(48), Layout::fastest);
+  for (const char* node : {"c1", "r1", "c2", "p"})
+    EXPECT_EQ(storage_of(moved, node), Storage::channels_last(4)) << node;
+}
+
+TEST(AssignLayout, ValuesDoNotDependOnTheLayout) {
+  const Graph graph = network(32);
+  std::vector<Tensor> inputs;
+  for (const Value& value : graph.inputs()) {
+    inputs.emplace_back(DType::bf16, known_dims(graph.type(value).shape));
+    const RandomStream random(5, graph.value_name(value));
+    for (std::int64_t i = 0; i < inputs.back().size(); ++i)
+      inputs.back().set(i, random.normal(static_cast<std::uint64_t>(i)));
+  }
+  std::vector<Tensor> results;
+  for (const Layout layout : {Layout::plain, Layout::fastest}) {
+    StateStore store;
+    Executor executor(compile(graph, {.layout = layout}), store, 2);
+    results.push_back(executor.run(inputs)[0]);
+  }
+  for (std::int64_t i = 0; i < results[0].size(); ++i)
+    ASSERT_NEAR(results[0].at(i), results[1].at(i), 0.02 * std::abs(results[0].at(i)) + 0.01) << i;
+}
+
+}  // namespace
+}  // namespace narrowgauge
