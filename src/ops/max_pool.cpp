@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/batch_inner_pool.h"
 #include "kernels/cpu/pooling.h"
 #include "narrowgauge/graph.h"
 #include "ops/batch_inner.h"
@@ -63,6 +64,44 @@ std::string pool_reason(const Request& request, DType dtype) {
       if (!operand.storage.blocks.empty() || !operand.storage.encoding.empty())
         return concat("storage ", operand.storage);
   return {};
+}
+
+// Why vectors of blocks cannot take this; "" when they can. `taps`: null where nobody reads them.
+std::string blocks_reason(const Request& request, const Operand& values, const Operand* taps,
+                          const cpu::BatchInnerMaxPool& pool) {
+  if (!is_batch_inner(request)) return "not in batch-inner blocks";
+  if (values.dtype != DType::bf16) return concat("values of ", values.dtype);
+  if (taps && taps->dtype != DType::u8) return concat("taps of ", taps->dtype);
+  return batch_inner_max_pool_reason(pool);
+}
+
+Offer offer_blocks(const Request& request) {
+  const Operand &x = request.inputs[0], &y = request.outputs[0], &taps = request.outputs[2];
+  const cpu::BatchInnerMaxPool pool{x.dims, y.dims, kernel_window(window_of(request, x)),
+                                    taps.present};
+  std::string reason = blocks_reason(request, x, taps.present ? &taps : nullptr, pool);
+  if (request.outputs[1].present) reason = "indices of elements in blocks";
+  if (!y.present) reason = "nobody reads y";
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const cpu::Prepared prepared = prepare_batch_inner_max_pool(pool);
+  Offer offer;
+  offer.implementation = prepared.implementation;
+  offer.run = [run = prepared.run](const KernelCall& call) {
+    const void* const in = call.inputs[0].data;
+    void* const out[] = {call.outputs[0].data, call.outputs[2].data};
+    run({&in, out, call.workspace, nullptr});
+  };
+  return offer;
+}
+
+Offer offer_gradient_blocks(const Request& request) {
+  const Operand &dy = request.inputs[0], &taps = request.inputs[1], &dx = request.outputs[0];
+  const auto& op = request.as<MaxPoolGradient>();
+  const cpu::BatchInnerMaxPool pool{
+      dx.dims, dy.dims, kernel_window(resolve_window(pool_window(op), spatial_part(dx.dims)))};
+  std::string reason = blocks_reason(request, dy, &taps, pool);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_batch_inner_max_pool_gradient(pool), {0, 1});
 }
 
 // The kernel writes y and one kind of index.
@@ -179,8 +218,10 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel max_pool_kernels[] = {{"rows", offer_max_pool}, {"reference", reference_max_pool}};
-constexpr Kernel gradient_kernels[] = {{"rows", offer_gradient}, {"reference", reference_gradient}};
+constexpr Kernel max_pool_kernels[] = {
+    {"blocks", offer_blocks}, {"rows", offer_max_pool}, {"reference", reference_max_pool}};
+constexpr Kernel gradient_kernels[] = {
+    {"blocks", offer_gradient_blocks}, {"rows", offer_gradient}, {"reference", reference_gradient}};
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "base/cpu.h"
 #include "ops/average_pool.h"
 #include "ops/batch_normalization.h"
@@ -74,6 +76,31 @@ TEST(BatchInner, NormalizationInTrainingAndItsGradient) {
                             {.kernel = "rows", .unread = {1, 2, 3, 4}}, bound);
   BatchNormalizationGradient gradient;
   expect_equal_to_reference(gradient, {dy, x, scale, mean, variance}, {.kernel = "rows"}, bound);
+}
+
+TEST(BatchInner, MaxPoolsInVectors) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  Tensor x = bf16({64, 32, 6, 5});
+  x.set(7, std::numeric_limits<double>::quiet_NaN());
+  // Row-major corners: windows that hold nothing larger, and begin in the padding.
+  for (const int i : {30, 31, 32, 35, 36, 37, 40, 41, 42})
+    x.set(i, -std::numeric_limits<double>::infinity());
+  for (const Dims& strides : {Dims{2, 2}, Dims{1, 3}})
+    for (const Dims& dilations : {Dims{1, 1}, Dims{2, 1}}) {
+      const MaxPool pool{
+          .dilations = dilations, .kernel_shape = {3, 3}, .pads = {1, 1, 1, 1}, .strides = strides};
+      expect_equal_to_reference(pool, {x}, {.kernel = "blocks", .unread = {1}}, 0);
+      expect_equal_to_reference(pool, {x}, {.kernel = "blocks", .unread = {1, 2}}, 0);
+      const KernelResult forward = run_kernel(pool, {x}, {.reference = true, .unread = {1}});
+      const MaxPoolGradient gradient{.dilations = dilations,
+                                     .kernel_shape = {3, 3},
+                                     .pads = {1, 1, 1, 1},
+                                     .strides = strides,
+                                     .shape = {64, 32, 6, 5}};
+      const Tensor dy = bf16(forward.outputs[0].dims(), 5);
+      expect_equal_to_reference(gradient, {dy, forward.outputs[2]}, {.kernel = "blocks"},
+                                bound_of(DType::bf16));
+    }
 }
 
 TEST(BatchInner, PoolsAndTheirGradients) {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Max pooling of bf16 images in batch-inner blocks (batch_inner.h), and its gradient: 32 channels
+// of an image at a time, in vectors.
+#pragma once
+
+#include <string>
+
+#include "kernels/cpu/pooling.h"
+
+namespace narrowgauge::cpu {
+
+// Dims [N, C, H, W] of whole blocks. The number of the element taken is a u8, as PoolWindow's
+// functions have it. `window` is over two axes, of at most 256 elements.
+struct BatchInnerMaxPool {
+  Dims x, y;
+  PoolWindow window;
+  bool taps = true;  // forward: written beside y
+};
+
+// Why there is no such kernel on this machine; "" when there is.
+std::string batch_inner_max_pool_reason(const BatchInnerMaxPool& pool);
+
+// inputs {x}, outputs {y, taps}; as prepare_max_pool.
+Prepared prepare_batch_inner_max_pool(const BatchInnerMaxPool& pool);
+// inputs {dy, taps}, outputs {dx}.
+Prepared prepare_batch_inner_max_pool_gradient(const BatchInnerMaxPool& pool);
+
+namespace amx {
+
+// A place of the other side that is seen through a tap: offset in elements.
+struct PoolTap {
+  std::int64_t offset;
+  std::uint8_t tap;
+};
+// A pixel's `count` elements, all blocks of its channels.
+void max_pool_pixel(const std::uint16_t* x, const PoolTap* taps, int tap_count, std::int64_t count,
+                    std::uint16_t* y, std::uint8_t* taken);
+void max_pool_gradient_pixel(const std::uint16_t* dy, const std::uint8_t* taken,
+                             const PoolTap* taps, int tap_count, std::int64_t count,
+                             std::uint16_t* dx);
+
+}  // namespace amx
+}  // namespace narrowgauge::cpu
