@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/conv.h"
 
-#include <array>
-
-#include "kernels/cpu/batch_inner_convolution.h"
 #include "narrowgauge/graph.h"
-#include "ops/batch_inner.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
 #include "ops/conv_reference.h"
+#include "ops/conv_tiles.h"
+#include "ops/conv_window.h"
 #include "ops/reshape.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
 
 namespace {
-
-template <class Op>
-WindowAttributes window_of(const Op& op, const Dims& kernel) {
-  return {Op::info.name, op.auto_pad, kernel, op.strides, op.dilations, op.pads, false};
-}
 
 // Copies the attributes that the three ops share.
 template <class To, class From>
@@ -154,17 +147,6 @@ namespace {
 
 using cpu::ConvolutionPass;
 
-template <class Op>
-ConvolutionCase case_of(const Request& request, const Operand& x, const Operand& w) {
-  const Op& op = request.as<Op>();
-  return {resolve_window(window_of(op, spatial_part(w.dims)), spatial_part(x.dims)), op.group};
-}
-
-cpu::ConvolutionWindow kernel_window(const ConvolutionCase& c) {
-  const Window& window = c.window;
-  return {window.strides, window.dilations, window.pads_begin, window.pads_end, c.group};
-}
-
 Offer offer_conv(const Request& request) {
   const Operand &x = request.inputs[0], &w = request.inputs[1], &y = request.outputs[0];
   const bool bias = request.inputs.size() > 2 && request.inputs[2].present;
@@ -195,61 +177,6 @@ Offer offer_weight_gradient(const Request& request) {
         ConvolutionPass::weight_gradient, {kernel_view(x), kernel_view(dw), kernel_view(dy), {}},
         kernel_window(case_of<ConvWeightGradient>(request, x, dw)), contraction_options(request));
   });
-}
-
-bool lies_densely(const Operand& operand) {
-  return operand.storage.is_plain() && operand.strides == dense_strides(operand.dims);
-}
-
-// Of x, w and y as ConvolutionViews has them.
-Offer offer_tiles(const Request& request, cpu::BatchInnerConvolution convolution,
-                  const std::array<const Operand*, 3>& operands, std::vector<int> inputs) {
-  const auto& [x, w, y] = operands;
-  if (!lies_batch_inner(*x) || !lies_batch_inner(*y) || !lies_densely(*w))
-    return Offer::decline(concat("tiles need images in batch-inner blocks, x lies ", x->storage));
-  if (x->dtype != DType::bf16 || y->dtype != DType::bf16)
-    return Offer::decline(concat("images of ", x->dtype, " and ", y->dtype));
-  if (request.math != Math::bf16 && request.math != Math::f32 && request.math != Math::none)
-    return Offer::decline(concat("math ", request.math));
-  if (!request.outputs[0].present) return Offer::decline("nobody reads the result");
-  convolution.x = x->dims;
-  convolution.w = w->dims;
-  convolution.y = y->dims;
-  std::string reason = batch_inner_reason(convolution);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_batch_inner_convolution(convolution), std::move(inputs));
-}
-
-template <class Op>
-cpu::BatchInnerConvolution tiles_of(const Request& request, ConvolutionPass pass, const Operand& x,
-                                    const Operand& w) {
-  cpu::BatchInnerConvolution convolution{pass, {}, {}, {}, {}};
-  convolution.window = kernel_window(case_of<Op>(request, x, w));
-  convolution.weight = w.dtype;
-  return convolution;
-}
-
-Offer offer_conv_tiles(const Request& request) {
-  const Operand &x = request.inputs[0], &w = request.inputs[1], &y = request.outputs[0];
-  auto convolution = tiles_of<Conv>(request, ConvolutionPass::forward, x, w);
-  if (request.inputs.size() < 3 || !request.inputs[2].present)
-    return offer_tiles(request, convolution, {&x, &w, &y}, {0, 1});
-  convolution.bias = request.inputs[2].dtype;
-  return offer_tiles(request, convolution, {&x, &w, &y}, {0, 1, 2});
-}
-
-Offer offer_data_gradient_tiles(const Request& request) {
-  const Operand &dy = request.inputs[0], &w = request.inputs[1], &dx = request.outputs[0];
-  return offer_tiles(request,
-                     tiles_of<ConvDataGradient>(request, ConvolutionPass::data_gradient, dx, w),
-                     {&dx, &w, &dy}, {1, 0});
-}
-
-Offer offer_weight_gradient_tiles(const Request& request) {
-  const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
-  return offer_tiles(request,
-                     tiles_of<ConvWeightGradient>(request, ConvolutionPass::weight_gradient, x, dw),
-                     {&x, &dw, &dy}, {0, 1});
 }
 
 Offer reference_conv(const Request& request) {

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
+#include "kernels/cpu/image_convolution.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -85,6 +86,39 @@ const std::vector<ConvolutionCase>& cases() {
   return list;
 }
 
+// Of plain images.
+const std::vector<ConvolutionCase>& image_cases() {
+  static const std::vector<ConvolutionCase> list = {
+      {"7x7 stride 2", 32, 3, 64, {17, 15}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 3}},
+      {"3x3, two groups of images, bias",
+       64,
+       3,
+       32,
+       {6, 7},
+       {3, 3},
+       {},
+       {},
+       {1, 1},
+       {1, 1},
+       1,
+       true},
+      {"one channel, 5x5", 32, 1, 32, {20, 9}, {5, 5}, {}, {}, {2, 2}, {2, 2}},
+      {"more than 32 values in a row of the kernel",
+       32,
+       16,
+       32,
+       {7, 6},
+       {3, 5},
+       {1, 2},
+       {},
+       {1, 2},
+       {0, 2}},
+      {"patches", 32, 3, 32, {8, 8}, {4, 4}, {4, 4}},
+      {"rows apart", 32, 4, 32, {9, 5}, {3, 2}, {1, 1}, {2, 1}, {2, 0}, {2, 1}},
+  };
+  return list;
+}
+
 class Fixture {
  public:
   explicit Fixture(const ConvolutionCase& shape, DType weight_gradient = DType::bf16)
@@ -116,13 +150,16 @@ class Fixture {
   }
 
   Array result(ConvolutionPass pass) {
-    const Prepared prepared = prepare_batch_inner_convolution(convolution(pass));
-    Blocks x(shape_.x_dims()), y(shape_.y_dims());
-    x.take(x_);
+    const bool plain_images = shape_.channels % 32 != 0;
+    const Prepared prepared = plain_images ? prepare_image_convolution(convolution(pass))
+                                           : prepare_batch_inner_convolution(convolution(pass));
+    Blocks x(plain_images ? Dims{32, 32, 1, 1} : shape_.x_dims()), y(shape_.y_dims());
+    if (!plain_images) x.take(x_);
     y.take(y_);
     Array out = pass == ConvolutionPass::forward ? y_ : pass == passes[1] ? x_ : dw_;
     std::vector<const void*> inputs;
-    if (pass != ConvolutionPass::data_gradient) inputs.push_back(x.data());
+    if (pass != ConvolutionPass::data_gradient)
+      inputs.push_back(plain_images ? x_.data() : x.data());
     if (pass != ConvolutionPass::weight_gradient) inputs.push_back(w_.data());
     if (pass == ConvolutionPass::forward) inputs.push_back(bias_.data());
     if (pass != ConvolutionPass::forward) inputs.push_back(y.data());
@@ -164,6 +201,18 @@ TEST_F(BatchInnerConvolutionTest, EveryPassIsExactProductsAddedInF32AndRoundedOn
       Fixture fixture(shape);
       expect_within_format(fixture.result(pass), fixture.reference(pass),
                            concat(shape.name, ", pass ", static_cast<int>(pass)));
+    }
+}
+
+TEST_F(BatchInnerConvolutionTest, PlainImagesAreConvolvedIntoBlocks) {
+  for (const ConvolutionCase& shape : image_cases())
+    for (const ConvolutionPass pass : {passes[0], passes[2]}) {
+      Fixture fixture(shape, DType::f32);
+      const Array result = fixture.result(pass);
+      expect_within_format(result, fixture.reference(pass),
+                           concat(shape.name, ", pass ", static_cast<int>(pass)));
+      const ThreadScope one(1);
+      EXPECT_TRUE(fixture.result(pass).same_bytes(result)) << shape.name;
     }
 }
 

@@ -9,36 +9,26 @@
 #include "base/random.h"
 #include "compile/compile.h"
 #include "ops/table.h"
+#include "passes/bind_shapes.h"
 #include "runtime/executor.h"
 
 namespace narrowgauge {
 namespace {
 
-// Three channels, then 32, then 64.
-Graph network(std::int64_t images) {
-  const std::string n = std::to_string(images);
-  return parse(
-      "graph \"g\" {\n"
-      "  %x = ng.Input {type=bf16[" +
-          n + ",3,8,8]} : bf16[" + n +
-          ",3,8,8]\n"
-          "  %w1 = ng.Input {type=bf16[32,3,3,3]} : bf16[32,3,3,3]\n"
-          "  %w2 = ng.Input {type=bf16[64,32,3,3]} : bf16[64,32,3,3]\n"
-          "  %c1 = Conv(%x, %w1) {pads=[1,1,1,1]} : bf16[" +
-          n +
-          ",32,8,8]\n"
-          "  %r1 = Relu(%c1) : bf16[" +
-          n +
-          ",32,8,8]\n"
-          "  %c2 = Conv(%r1, %w2) {pads=[1,1,1,1], strides=[2,2]} : bf16[" +
-          n +
-          ",64,4,4]\n"
-          "  %p = GlobalAveragePool(%c2) : bf16[" +
-          n +
-          ",64,1,1]\n"
-          "  output \"p\" = %p\n"
-          "}\n",
-      op_table());
+// From `channels` to 32, then 64.
+Graph network(std::int64_t images, std::int64_t channels = 20) {
+  constexpr std::string_view text = R"(graph "g" {
+  %x = ng.Input {type=bf16[N,C,8,8]} : bf16[N,C,8,8]
+  %w1 = ng.Input {type=bf16[32,C,3,3]} : bf16[32,C,3,3]
+  %w2 = ng.Input {type=bf16[64,32,3,3]} : bf16[64,32,3,3]
+  %c1 = Conv(%x, %w1) {pads=[1,1,1,1]} : bf16[N,32,8,8]
+  %r1 = Relu(%c1) : bf16[N,32,8,8]
+  %c2 = Conv(%r1, %w2) {pads=[1,1,1,1], strides=[2,2]} : bf16[N,64,4,4]
+  %p = GlobalAveragePool(%c2) : bf16[N,64,1,1]
+  output "p" = %p
+}
+)";
+  return bind_shapes(parse(text, op_table()), {{"N", images}, {"C", channels}});
 }
 
 Storage storage_of(const Graph& graph, std::string_view node) {
@@ -59,6 +49,14 @@ TEST(AssignLayout, ConvolutionsThatTilesTakeRunBatchInnerAndTheOthersChannelsLas
   for (const char* node : {"r1", "c2", "p"})
     EXPECT_EQ(storage_of(moved, node), Storage::batch_inner()) << node;
   EXPECT_EQ(count_relayouts(moved), 3) << print(moved);
+}
+
+TEST(AssignLayout, TheFirstConvolutionReadsPlainImagesOfFewChannels) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  const Graph moved = assign_layout(network(32, 3), Layout::fastest);
+  for (const char* node : {"c1", "r1", "c2", "p"})
+    EXPECT_EQ(storage_of(moved, node), Storage::batch_inner()) << node;
+  EXPECT_EQ(count_relayouts(moved), 1) << print(moved);
 }
 
 TEST(AssignLayout, ChannelsLastWhereBlocksWouldNotBeFull) {

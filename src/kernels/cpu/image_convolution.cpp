@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/image_convolution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/strip.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::int64_t block_bytes = 2048, sums_bytes = 4096;
+constexpr std::int64_t rows_in_shard = 7, most_shards = 32;
+
+constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+class ImageConvolution {
+ public:
+  explicit ImageConvolution(const BatchInnerConvolution& c)
+      : c_(c),
+        gradient_(c.pass == ConvolutionPass::weight_gradient),
+        rows_(c.x[2] + c.window.pads_begin[0] + c.window.pads_end[0]),
+        columns_(padded_columns(c)) {
+    const std::int64_t element = gradient_ ? 64 : 2;  // bytes from one column to the next
+    const std::int64_t row = columns_ * 64;
+    for (std::int64_t k = 0; k < c.w[2]; ++k)
+      kernel_rows_.push_back(k * c.window.dilations[0] * row);
+    plan_ = {c.y[3],
+             c.y[1] / 32,
+             ceil_divide(c.w[3] * c.x[1], 32),
+             c.window.strides[1] * c.x[1] * element,
+             kernel_rows_.data(),
+             c.w[2]};
+    shards_ = std::clamp<std::int64_t>(c.y[2] / rows_in_shard, 1, most_shards);
+  }
+  ImageConvolution(const ImageConvolution&) = delete;
+  ImageConvolution& operator=(const ImageConvolution&) = delete;
+
+  std::int64_t workspace() const {
+    if (!gradient_) return image_bytes() + weight_blocks() * block_bytes + round_up(c_.y[1] * 4);
+    return image_bytes() + shards_ * (weight_blocks() * sums_bytes + packed_bytes());
+  }
+
+  void forward(const Call& call) const {
+    auto* const images = static_cast<std::byte*>(call.workspace);
+    std::byte* const weights = images + image_bytes();
+    auto* const bias = reinterpret_cast<float*>(weights + weight_blocks() * block_bytes);
+    pack_weights(static_cast<const std::uint16_t*>(call.inputs[1]), weights);
+    if (c_.bias)
+      widen_row(*c_.bias, call.inputs[2], bias, c_.y[1]);
+    else
+      std::fill_n(bias, c_.y[1], 0.0F);
+    auto* const y = static_cast<std::byte*>(call.outputs[0]);
+    for (std::int64_t group = 0; group < c_.x[0] / 32; ++group) {
+      pack_images(static_cast<const std::uint16_t*>(call.inputs[0]), group, images);
+      parallel_for(c_.y[2], 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row)
+          amx::gather_images(
+              plan_, {images + row * c_.window.strides[0] * columns_ * 64, weights, columns_ * 2,
+                      bias, y + (group * c_.y[2] + row) * y_row_bytes()});
+      });
+    }
+  }
+
+  void weight_gradient(const Call& call) const {
+    auto* const images = static_cast<std::byte*>(call.workspace);
+    const std::int64_t sums_size = weight_blocks() * sums_bytes;
+    std::byte* const sums = images + image_bytes();
+    std::byte* const packed = sums + shards_ * sums_size;
+    std::memset(sums, 0, static_cast<std::size_t>(shards_ * sums_size));
+    const auto* dy = static_cast<const std::byte*>(call.inputs[1]);
+    for (std::int64_t group = 0; group < c_.x[0] / 32; ++group) {
+      pack_images(static_cast<const std::uint16_t*>(call.inputs[0]), group, images);
+      parallel_for(shards_, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t shard = begin; shard < end; ++shard)
+          for (std::int64_t row = c_.y[2] * shard / shards_; row < c_.y[2] * (shard + 1) / shards_;
+               ++row)
+            amx::image_weight_gradient(plan_, {images + row * c_.window.strides[0] * columns_ * 64,
+                                               dy + (group * c_.y[2] + row) * y_row_bytes(),
+                                               packed + shard * packed_bytes(),
+                                               reinterpret_cast<float*>(sums + shard * sums_size)});
+      });
+    }
+    store(reinterpret_cast<const float*>(sums), call.outputs[0]);
+  }
+
+ private:
+  // What the last pixel's blocks reach, and all that is packed.
+  static std::int64_t padded_columns(const BatchInnerConvolution& c) {
+    const std::int64_t steps = ceil_divide(c.w[3] * c.x[1], 32);
+    const std::int64_t last = (c.y[3] - 1) * c.window.strides[1] * c.x[1] + steps * 32;
+    const std::int64_t width = c.x[3] + c.window.pads_begin[1];
+    return ceil_divide(std::max(last, width * c.x[1]), 32) * 32;
+  }
+  std::int64_t image_bytes() const { return rows_ * columns_ * 64; }
+  std::int64_t weight_blocks() const { return plan_.blocks * c_.w[2] * plan_.steps; }
+  std::int64_t y_row_bytes() const { return plan_.width * plan_.blocks * block_bytes; }
+  std::int64_t packed_bytes() const { return y_row_bytes(); }
+
+  // All rows of 32 images, with pads.
+  void pack_images(const std::uint16_t* x, std::int64_t group, std::byte* images) const {
+    parallel_for(rows_, 4, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<std::uint16_t> own(static_cast<std::size_t>(gradient_ ? 32 * columns_ : 0));
+      for (std::int64_t row = begin; row < end; ++row) {
+        std::byte* const to = images + row * columns_ * 64;
+        auto* const plain = gradient_ ? own.data() : reinterpret_cast<std::uint16_t*>(to);
+        std::fill_n(plain, 32 * columns_, std::uint16_t{0});
+        const std::int64_t y = row - c_.window.pads_begin[0];
+        for (std::int64_t n = 0; n < 32 && y >= 0 && y < c_.x[2]; ++n)
+          interleave(x, group * 32 + n, y, plain + n * columns_);
+        if (gradient_)
+          amx::transpose_images(reinterpret_cast<const std::byte*>(plain), columns_, to);
+      }
+    });
+  }
+
+  void interleave(const std::uint16_t* x, std::int64_t image, std::int64_t y,
+                  std::uint16_t* row) const {
+    const std::int64_t channels = c_.x[1], width = c_.x[3];
+    row += c_.window.pads_begin[1] * channels;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::uint16_t* from = x + ((image * channels + c) * c_.x[2] + y) * width;
+      for (std::int64_t i = 0; i < width; ++i) row[i * channels + c] = from[i];
+    }
+  }
+
+  // body(weight's index, block, column in the run, channel of y) for every weight.
+  template <class Body>
+  void each_weight(const Body& body) const {
+    const std::int64_t channels = c_.x[1], height = c_.w[2], width = c_.w[3];
+    for (std::int64_t m = 0; m < c_.y[1]; ++m)
+      for (std::int64_t c = 0; c < channels; ++c)
+        for (std::int64_t ky = 0; ky < height; ++ky)
+          for (std::int64_t kx = 0; kx < width; ++kx) {
+            const std::int64_t column = kx * channels + c;
+            const std::int64_t block = (m / 32 * height + ky) * plan_.steps + column / 32;
+            body(((m * channels + c) * height + ky) * width + kx, block, column % 32, m % 32);
+          }
+  }
+
+  void pack_weights(const std::uint16_t* weights, std::byte* packed) const {
+    auto* const to = reinterpret_cast<std::uint16_t*>(packed);
+    std::fill_n(to, weight_blocks() * block_bytes / 2, std::uint16_t{0});
+    each_weight([&](std::int64_t i, std::int64_t block, std::int64_t k, std::int64_t m) {
+      to[block * 1024 + m / 16 * 512 + k / 2 * 32 + m % 16 * 2 + k % 2] = weights[i];
+    });
+  }
+
+  // The shards' sums, added in their order.
+  void store(const float* sums, void* dw) const {
+    std::vector<float> values(static_cast<std::size_t>(element_count(c_.w)));
+    each_weight([&](std::int64_t i, std::int64_t block, std::int64_t k, std::int64_t m) {
+      float sum = 0;
+      for (std::int64_t shard = 0; shard < shards_; ++shard)
+        sum += sums[((shard * weight_blocks() + block) * 32 + k) * 32 + m];
+      values[static_cast<std::size_t>(i)] = sum;
+    });
+    narrow_row(values.data(), c_.weight, dw, static_cast<std::int64_t>(values.size()), nullptr);
+  }
+
+  BatchInnerConvolution c_;
+  bool gradient_;
+  std::int64_t rows_, columns_;  // of packed images
+  std::vector<std::int64_t> kernel_rows_;
+  ImagePlan plan_{};
+  std::int64_t shards_ = 1;
+};
+
+}  // namespace
+
+std::string image_convolution_reason(const BatchInnerConvolution& c) {
+  constexpr std::int64_t most_channels = 16;
+  if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
+  if (c.pass == ConvolutionPass::data_gradient) return "the gradient of images";
+  if (c.x.size() != 4 || c.window.groups != 1) return "not two spatial axes in one group";
+  if (c.window.dilations[1] != 1) return concat("dilation ", c.window.dilations[1]);
+  if (c.x[1] < 1 || c.x[1] > most_channels) return concat(c.x[1], " channels are no few");
+  if (c.x[0] == 0 || c.x[0] % 32 != 0 || c.y[1] == 0 || c.y[1] % 32 != 0)
+    return concat("blocks hold 32 images and channels, y is ", c.y);
+  if (c.weight != DType::bf16 &&
+      !(c.weight == DType::f32 && c.pass == ConvolutionPass::weight_gradient))
+    return concat("weights of ", c.weight);
+  if (c.bias && c.bias != DType::bf16 && c.bias != DType::f32) return concat("bias of ", *c.bias);
+  return {};
+}
+
+Prepared prepare_image_convolution(const BatchInnerConvolution& c) {
+  const std::string reason = image_convolution_reason(c);
+  require(reason.empty(), "image convolution: ", reason);
+  const auto convolution = std::make_shared<const ImageConvolution>(c);
+  Prepared prepared;
+  prepared.implementation = "amx tiles, images to batch-inner";
+  prepared.workspace = convolution->workspace();
+  if (c.pass == ConvolutionPass::forward)
+    prepared.run = [convolution](const Call& call) { convolution->forward(call); };
+  else
+    prepared.run = [convolution](const Call& call) { convolution->weight_gradient(call); };
+  return prepared;
+}
+
+}  // namespace narrowgauge::cpu

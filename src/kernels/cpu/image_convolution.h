@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first convolution of a network on the tiles of AMX: from plain images of few channels into
+// batch-inner blocks (batch_inner.h), and its weight gradient. A row of the kernel, all its columns
+// and channels, is one run of the contraction, filled up with zero weights: a value that is not
+// finite reaches pixels a few columns beyond its window too. Else accuracy and bits are those of
+// batch_inner_convolution.h.
+#pragma once
+
+#include <string>
+
+#include "kernels/cpu/batch_inner_convolution.h"
+
+namespace narrowgauge::cpu {
+
+// As batch_inner_reason, for x [N, C, H, W] that lies plainly and densely.
+std::string image_convolution_reason(const BatchInnerConvolution& convolution);
+
+// Forward pass or weight gradient; Call::inputs as prepare_convolution has them. Throws UsageError
+// with the reason if there is one.
+Prepared prepare_image_convolution(const BatchInnerConvolution& convolution);
+
+// Rows of 32 images with pads around, [row][image][x, channel], or [row][x, channel][image] where
+// the contraction is along images. Columns are multiples of 32; what is beyond the images is zero.
+struct ImageRows {
+  std::byte* rows;
+  std::int64_t columns;
+  std::int64_t row_bytes() const { return columns * 64; }
+};
+
+// How the tiles meet: `steps` blocks of 32 columns for each of the kernel's rows.
+struct ImagePlan {
+  std::int64_t width, blocks;       // of y
+  std::int64_t steps, step_bytes;   // bytes of x between neighbouring pixels of y
+  const std::int64_t* kernel_rows;  // bytes from y's first row of x to each row of the kernel
+  std::int64_t kernel_height;
+};
+
+namespace amx {
+
+// Row of bf16 [32][columns] -> [columns][32].
+void transpose_images(const std::byte* row, std::int64_t columns, std::byte* transposed);
+// A row of y. `pitch`: bytes between images of x.
+struct ImageGather {
+  const std::byte *x, *weights;  // weights: blocks of B [block][kernel row][step]
+  std::int64_t pitch;
+  const float* bias;
+  std::byte* y;
+};
+void gather_images(const ImagePlan& plan, const ImageGather& row);
+// Adds to sums [block][kernel row][step] of f32 [32 columns][32 channels]; `packed` has room for a
+// row of y.
+struct ImageGradient {
+  const std::byte *x, *dy;
+  std::byte* packed;
+  float* sums;
+};
+void image_weight_gradient(const ImagePlan& plan, const ImageGradient& row);
+
+}  // namespace amx
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/conv_tiles.h"
+
+#include "kernels/cpu/batch_inner_convolution.h"
+#include "kernels/cpu/image_convolution.h"
+#include "ops/batch_inner.h"
+#include "ops/contraction.h"
+#include "ops/conv.h"
+#include "ops/conv_window.h"
+
+namespace narrowgauge {
+
+namespace {
+
+using cpu::ConvolutionPass;
+
+// x, w and y as ConvolutionViews has them.
+struct Operands {
+  const Operand &x, &w, &y;
+};
+
+bool lies_densely(const Operand& operand) {
+  return operand.storage.is_plain() && operand.strides == dense_strides(operand.dims);
+}
+
+template <class Op>
+cpu::BatchInnerConvolution convolution_of(const Request& request, ConvolutionPass pass,
+                                          const Operands& operands) {
+  const auto& [x, w, y] = operands;
+  return {pass, x.dims, w.dims, y.dims, kernel_window(case_of<Op>(request, x, w)), w.dtype, {}};
+}
+
+// Why tiles cannot multiply these; "" when they can.
+std::string tiles_reason(const Request& request, const Operands& operands) {
+  const auto& [x, w, y] = operands;
+  if (x.dtype != DType::bf16 || y.dtype != DType::bf16)
+    return concat("images of ", x.dtype, " and ", y.dtype);
+  if (request.math != Math::bf16 && request.math != Math::f32 && request.math != Math::none)
+    return concat("math ", request.math);
+  if (!lies_batch_inner(y) || !lies_densely(w))
+    return concat("tiles need images in batch-inner blocks, y lies ", y.storage);
+  if (!request.outputs[0].present) return "nobody reads the result";
+  return {};
+}
+
+Offer offer_tiles(const Request& request, const cpu::BatchInnerConvolution& convolution,
+                  const Operands& operands, std::vector<int> inputs) {
+  std::string reason = tiles_reason(request, operands);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  if (lies_batch_inner(operands.x)) {
+    reason = batch_inner_reason(convolution);
+    if (!reason.empty()) return Offer::decline(std::move(reason));
+    return offer_prepared(prepare_batch_inner_convolution(convolution), std::move(inputs));
+  }
+  if (!lies_densely(operands.x)) return Offer::decline(concat("x lies ", operands.x.storage));
+  reason = image_convolution_reason(convolution);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_image_convolution(convolution), std::move(inputs));
+}
+
+}  // namespace
+
+Offer offer_conv_tiles(const Request& request) {
+  const Operands operands{request.inputs[0], request.inputs[1], request.outputs[0]};
+  auto convolution = convolution_of<Conv>(request, ConvolutionPass::forward, operands);
+  if (request.inputs.size() < 3 || !request.inputs[2].present)
+    return offer_tiles(request, convolution, operands, {0, 1});
+  if (!lies_densely(request.inputs[2])) return Offer::decline("a bias with strides");
+  convolution.bias = request.inputs[2].dtype;
+  return offer_tiles(request, convolution, operands, {0, 1, 2});
+}
+
+Offer offer_data_gradient_tiles(const Request& request) {
+  const Operands operands{request.outputs[0], request.inputs[1], request.inputs[0]};
+  return offer_tiles(
+      request, convolution_of<ConvDataGradient>(request, ConvolutionPass::data_gradient, operands),
+      operands, {1, 0});
+}
+
+Offer offer_weight_gradient_tiles(const Request& request) {
+  const Operands operands{request.inputs[0], request.outputs[0], request.inputs[1]};
+  return offer_tiles(
+      request,
+      convolution_of<ConvWeightGradient>(request, ConvolutionPass::weight_gradient, operands),
+      operands, {0, 1});
+}
+
+}  // namespace narrowgauge
