@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks of src/models/models.cpp in PyTorch, their parts under the same names, and a trainer
-with the update rule of bench/train_step.cpp. Sizes come from the weights."""
+"""The networks of src/models/models.cpp in PyTorch, their parts under the same names. Sizes come from
+the weights."""
 
-import time
-
-import torch
 from torch import nn
 from torch.nn import functional
 
@@ -98,46 +95,3 @@ class Mlp(nn.Module):
 
 
 MODELS = {"resnet20": ResNet20, "lenet": LeNet, "mlp": Mlp}
-
-
-def load(model, weights):
-    """All of the weights and nothing else; torch's own counters of batches may be missing."""
-    missing, unexpected = model.load_state_dict(weights, strict=False)
-    missing = [name for name in missing if not name.endswith("num_batches_tracked")]
-    if missing or unexpected:
-        raise SystemExit(f"against_torch: networks differ: no {missing}, not used {unexpected}")
-
-
-class TorchTrainer:
-    """Steps as torch's users write them, with its fused update, in one memory layout."""
-
-    def __init__(self, options, weights, batch, layout):
-        memory_format = {
-            "contiguous": torch.contiguous_format,
-            "channels_last": torch.channels_last,
-        }[layout]
-        self.model = MODELS[options.model](weights)
-        load(self.model, weights)
-        self.model.train().to(memory_format=memory_format)
-        self.images = batch["images"].contiguous(memory_format=memory_format)
-        self.labels = batch["labels"]
-        self.optimizer = torch.optim.SGD(
-            self.model.parameters(), lr=0.1, momentum=0.9, fused=True
-        )
-        self.narrow = options.amp == "bf16"
-
-    def one_step(self):
-        self.optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.narrow):
-            loss = functional.cross_entropy(self.model(self.images), self.labels)
-        loss.backward()
-        self.optimizer.step()
-        return loss.item()
-
-    def step(self, count):
-        milliseconds, losses = [], []
-        for _ in range(count):
-            start = time.perf_counter()
-            losses.append(self.one_step())
-            milliseconds.append((time.perf_counter() - start) * 1e3)
-        return milliseconds, losses

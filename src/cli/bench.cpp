@@ -2,8 +2,10 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/parallel.h"
 #include "cli/bench_report.h"
 #include "cli/bench_run.h"
+#include "cli/bench_torch.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/image_data.h"
@@ -25,11 +27,14 @@ examples:
   narrowgauge bench --model resnet20 --batch 128 --precision f32,bf16 --json
   narrowgauge bench --model resnet20 --roofline
       where the time of a step goes, and how near each part is to its bound
-  narrowgauge bench --model lenet,resnet20 --plot bench.svg)";
+  narrowgauge bench --model lenet,resnet20 --plot bench.svg
+  NARROWGAUGE_TORCH_PYTHON=PYTHON narrowgauge bench --model resnet20 --against torch
+      PyTorch's f32 and bf16 beside ours, by turns; PYTHON (or else python3) has
+      torch. Ends with 7 where the first losses are not the same)";
 
 struct Flags {
   BenchTask task;
-  std::optional<std::string> image;
+  std::optional<std::string> image, against;
   std::optional<std::int64_t> batch, iterations, batches, seed, threads;
 };
 
@@ -58,6 +63,7 @@ BenchTask task_of(const Flags& flags) {
   require(!task.models.empty(), "bench: --model is required");
   for (const std::string& model : task.models) require_model(model);
   settle_amp("off", "off");
+  task.against_torch = flags.against.has_value();
   if (task.plot) require_writable_file(*task.plot);
   return task;
 }
@@ -65,12 +71,14 @@ BenchTask task_of(const Flags& flags) {
 void print_iteration(const BenchRow& row) {
   JsonObject json;
   json.add("event", "iteration").add("model", row.model).add("precision", row.precision);
+  if (row.is_torch()) json.add("torch_layout", row.torch_layout);
   json.add("iteration", static_cast<std::int64_t>(row.rates.size()));
   print(json.add("images_per_second", row.rates.back()).line());
 }
 
 void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
   print(speed_table(outcome.rows) + '\n' + memory_table(outcome.rows) + '\n');
+  if (!outcome.torch.empty()) print(torch_table(outcome) + '\n');
   if (outcome.machine) {
     for (const BenchRow& row : outcome.rows)
       if (row.profiled_steps > 0) print(roofline_text(row, *outcome.machine) + '\n');
@@ -81,16 +89,23 @@ void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
 
 int run_bench(const Flags& flags) {
   const BenchTask task = task_of(flags);
-  const BenchOutcome outcome = run_benchmark(task, examine(task), [&](const BenchRow& row) {
+  std::optional<TorchProcess> torch;
+  if (task.against_torch) torch.emplace(task.threads > 0 ? task.threads : thread_count());
+  const auto listener = [&](const BenchRow& row) {
     if (task.json) print_iteration(row);
-  });
+  };
+  const BenchOutcome outcome =
+      run_benchmark(task, examine(task), listener, torch ? &*torch : nullptr);
   if (task.json)
     print(outcome_json(task, outcome).line());
   else if (!outcome.rows.empty())
     print_tables(task, outcome);
   if (task.plot && !outcome.rows.empty())
     write_file_atomically(*task.plot, bench_picture(task, outcome));
-  if (!outcome.interrupted) return ExitCode::ok;
+  if (!outcome.interrupted) {
+    check_losses(outcome);
+    return ExitCode::ok;
+  }
   say("interrupted", "stopped before all iterations were done");
   return ExitCode::interrupted;
 }
@@ -111,6 +126,8 @@ void add_bench(CLI::App& program, Action& action) {
   add_whole(app, {"--classes", "N", "(10)"}, flags->task.classes, 1);
   add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
   add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
+  add_word(app, {"--against", "WHAT", "torch: PyTorch on the same work, from python3"},
+           flags->against, {"torch"});
   add_switch(app, {"--roofline", "", "time, FLOPs, bytes and bound of each kind of kernel"},
              flags->task.roofline);
   add_text(app, {"--plot", "FILE", "bars as an SVG"}, flags->task.plot);

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "cli/bench_plot.h"
+#include "cli/bench_torch.h"
 #include "cli/image_data.h"
 #include "cli/text.h"
 
@@ -17,15 +18,6 @@ namespace {
 constexpr std::size_t page_width = 80;
 // What the kernels may take of it, whatever the numbers beside them.
 constexpr std::size_t kernels_width = 26;
-
-// Both with the digits that suit the larger one: "1,532 +- 30", "12.8 +- 0.3".
-std::string rate_with_interval(const BenchRow& row) {
-  const double rate = row.rate(), interval = row.interval();
-  if (rate >= 100)
-    return fmt::format("{} +- {}", grouped(std::llround(rate)), grouped(std::llround(interval)));
-  const int digits = rate >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f} +- {:.{}f}", rate, digits, interval, digits);
-}
 
 std::string or_nothing(double value, const std::string& text) {
   return std::isfinite(value) ? text : "";
@@ -59,6 +51,15 @@ std::vector<std::string> sizes(const BenchTask& task) {
 
 }  // namespace
 
+// Both with the digits that suit the larger one.
+std::string rate_with_interval(const BenchRow& row) {
+  const double rate = row.rate(), interval = row.interval();
+  if (rate >= 100)
+    return fmt::format("{} +- {}", grouped(std::llround(rate)), grouped(std::llround(interval)));
+  const int digits = rate >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f} +- {:.{}f}", rate, digits, interval, digits);
+}
+
 std::string speed_table(const std::vector<BenchRow>& rows) {
   TextTable table({"model", "precision", "images/s", "speed-up", "first loss", "against f32"}, {1});
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -91,6 +92,9 @@ std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome
                               task.batch, task.iterations, task.batches));
   lines.push_back(fmt::format("{} threads; SGD; all precisions from the same weights and batch",
                               task.threads > 0 ? task.threads : thread_count()));
+  if (!outcome.torch.empty())
+    lines.push_back(fmt::format("torch {}; losses: relative difference of the first step's",
+                                outcome.torch_version));
   for (const std::string& model : outcome.sequences)
     lines.push_back(
         fmt::format("{}: too large for all precisions at once, they ran one by one", model));
@@ -115,6 +119,11 @@ JsonObject row_json(const BenchTask& task, const BenchOutcome& outcome, const Be
   json.add("activation_bytes", row.memory.activations).add("total_bytes", row.memory.total());
   json.add("largest_batch", row.largest_batch).add("kernels", kernel_families(row.kernels));
   json.add("steps", row.steps).add("skipped_steps", row.skipped_steps);
+  if (const BenchRow* torch = torch_for(outcome, row)) {
+    json.add("torch_ratio", row.rate() / torch->rate()).add("losses", row.losses);
+    json.add("torch_precision", torch->precision).add("torch_layout", torch->torch_layout);
+    json.add("torch_loss_difference", row.first_loss() / torch->first_loss() - 1);
+  }
   if (outcome.machine && row.profiled_steps > 0)
     json.add("roofline", roofline_json(row, *outcome.machine));
   return json;
@@ -129,18 +138,39 @@ JsonObject outcome_json(const BenchTask& task, const BenchOutcome& outcome) {
   json.add("event", outcome.interrupted ? "interrupted" : "done").add("runs", runs);
   json.add("threads", task.threads > 0 ? task.threads : thread_count());
   json.add("one_after_another", outcome.sequences);
+  if (!outcome.torch.empty())
+    json.add("torch_version", outcome.torch_version).add("torch", torch_json(outcome));
   if (outcome.machine) json.add("machine", rates_json(*outcome.machine));
   json.add("remarks", bench_remarks(task, outcome));
   return json;
 }
 
+namespace {
+
+// Torch's faster layout of each of its precisions.
+std::vector<const BenchRow*> torch_bars(const BenchOutcome& outcome, const std::string& model) {
+  std::vector<const BenchRow*> best;
+  for (const std::string& precision : torch_precisions)
+    if (const BenchRow* row = torch_for(outcome, {.model = model, .precision = precision}))
+      best.push_back(row);
+  return best;
+}
+
+}  // namespace
+
 std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome) {
   std::vector<PlotGroup> groups;
-  for (const BenchRow& row : outcome.rows) {
-    if (groups.empty() || groups.back().name != row.model) groups.push_back({row.model, {}});
-    const double times = speed_up(outcome.rows, row);
-    groups.back().bars.push_back({row.precision, row.rate(), row.interval(),
-                                  or_nothing(times, fmt::format("{:.2f}x", times))});
+  const auto add = [&](const BenchRow& row) {
+    const BenchRow* base = base_of(outcome.rows, row);
+    groups.back().bars.push_back({label_of(row), row.rate(), row.interval(),
+                                  base ? fmt::format("{:.2f}x", row.rate() / base->rate()) : ""});
+  };
+  for (const std::string& model : task.models) {
+    groups.push_back({model, {}});
+    for (const BenchRow& row : outcome.rows)
+      if (row.model == model) add(row);
+    for (const BenchRow* row : torch_bars(outcome, model)) add(*row);
+    if (groups.back().bars.empty()) groups.pop_back();
   }
   return bar_chart(fmt::format("Training, images a second, batch {}", task.batch),
                    "each model to its own scale; thin lines: 1.96 standard deviations", groups);

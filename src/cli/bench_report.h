@@ -9,6 +9,7 @@
 
 namespace narrowgauge::cli {
 
+std::string rate_with_interval(const BenchRow& row);  // "1,532 +- 30", "12.8 +- 0.3"
 std::string speed_table(const std::vector<BenchRow>& rows);
 std::string memory_table(const std::vector<BenchRow>& rows);
 // How it was measured, and what is to be known of it; each a line.

@@ -4,16 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <span>
 
 #include "api/synthetic.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "cli/image_data.h"
+#include "cli/bench_contender.h"
 #include "cli/interrupt.h"
-#include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
@@ -21,93 +19,60 @@
 namespace narrowgauge::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::int64_t warm_up_batches = 2;
-constexpr std::size_t losses_kept = 3;
-
-Optimizer bench_optimizer(const std::string& precision) {
-  Optimizer optimizer = sgd(0.01, 0);
-  set_amp(optimizer, precision == "f32" ? "off" : precision, {});
-  return optimizer;
-}
-
-// A model in one precision, on its way.
-class Contender {
- public:
-  Contender(const BenchTask& task, const BenchModel& model, const std::string& precision)
-      : model_(model.name, find_model(model.name, model.image, model.classes),
-               static_cast<std::uint64_t>(task.seed)),
-        trainer_(model_, softmax_cross_entropy(), bench_optimizer(precision),
-                 {.seed = static_cast<std::uint64_t>(task.seed), .threads = task.threads}) {}
-
-  Trainer& trainer() { return trainer_; }
-
-  // Seconds of so many steps; fewer after Ctrl-C.
-  double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) {
-    const auto start = Clock::now();
-    for (std::int64_t i = 0; i < count && !interrupted(); ++i) {
-      const StepResult result = trainer_.step(batch);
-      if (row.losses.size() < losses_kept) row.losses.push_back(result.loss);
-      row.skipped_steps += !result.applied();
-      ++row.steps;
-    }
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  }
-
-  void profile(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) {
-    trainer_.enable_profile();
-    const std::int64_t before = row.steps;
-    row.profiled_milliseconds = 1e3 * step(batch, count, row);
-    row.profiled_steps = row.steps - before;
-  }
-
- private:
-  Model model_;
-  Trainer trainer_;
-};
 
 std::string status(const BenchTask& task, const BenchRow& row, const std::string& what) {
-  return fmt::format("{}  {}  batch {}  {}", row.model, row.precision, task.batch, what);
+  return fmt::format("{}  {}  batch {}  {}", row.model, label_of(row), task.batch, what);
 }
 
-// The rows of one model, whose precisions run together.
+// The rows of one model that run together.
 class Rounds {
  public:
-  Rounds(const BenchTask& task, std::span<BenchRow> rows, const BenchListener& listener)
-      : task_(task), rows_(rows), listener_(listener) {
+  Rounds(const BenchTask& task, std::span<BenchRow> rows, TorchProcess* torch)
+      : task_(task), rows_(rows) {
     const BenchModel model = bench_model(task, rows.front().model);
+    show_status(status(task_, rows.front(), "making weights"));
+    std::unique_ptr<OwnContender> for_torch;
     for (const BenchRow& row : rows) {
-      show_status(status(task_, row, "making weights"));
-      contenders_.push_back(std::make_unique<Contender>(task, model, row.precision));
+      if (row.is_torch()) continue;
+      own_.push_back(std::make_unique<OwnContender>(task, model, row.precision));
     }
-    batch_ = random_batch(contenders_.front()->trainer().graph(), task.batch, model.classes,
-                          static_cast<std::uint64_t>(task.seed));
+    if (own_.empty()) for_torch = std::make_unique<OwnContender>(task, model, "f32");
+    OwnContender& first = own_.empty() ? *for_torch : *own_.front();
+    const Graph graph = first.graph();
+    batch_ = random_batch(graph, task.batch, model.classes, static_cast<std::uint64_t>(task.seed));
+    const bool with_torch = rows.back().is_torch();
+    if (with_torch) torch->open(first.model(), graph, batch_);
+    std::size_t own = 0;
+    for (const BenchRow& row : rows) {
+      if (row.is_torch()) torch_.push_back(std::make_unique<TorchContender>(*torch, row));
+      contenders_.push_back(row.is_torch() ? static_cast<Contender*>(torch_.back().get())
+                                           : own_[own++].get());
+    }
   }
 
-  void run() {
+  void run(const BenchListener& listener) {
     for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i) {
       show_status(status(task_, rows_[i], "warming up"));
       contenders_[i]->step(batch_, warm_up_batches, rows_[i]);
     }
-    for (std::int64_t k = 0; k < task_.iterations; ++k) run_round(static_cast<std::size_t>(k));
-    for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i) {
-      if (task_.roofline) contenders_[i]->profile(batch_, task_.batches, rows_[i]);
-      rows_[i].kernels = contenders_[i]->trainer().kernels();
-    }
+    for (std::int64_t k = 0; k < task_.iterations; ++k)
+      run_round(static_cast<std::size_t>(k), listener);
+    for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i)
+      contenders_[i]->finish(batch_, task_.roofline ? task_.batches : 0, rows_[i]);
   }
 
  private:
   // Who begins changes from round to round.
-  void run_round(std::size_t round) {
-    for (std::size_t turn = 0; turn < rows_.size(); ++turn) {
+  void run_round(std::size_t round, const BenchListener& listener) {
+    for (std::size_t turn = 0; turn < rows_.size() && !interrupted(); ++turn) {
       const std::size_t i = (turn + round) % rows_.size();
       BenchRow& row = rows_[i];
       show_status(status(task_, row, progress(row)));
       const double seconds = contenders_[i]->step(batch_, task_.batches, row);
       if (interrupted()) return;
       row.rates.push_back(static_cast<double>(task_.batch * task_.batches) / seconds);
-      listener_(row);
+      listener(row);
     }
   }
 
@@ -119,8 +84,9 @@ class Rounds {
 
   const BenchTask& task_;
   std::span<BenchRow> rows_;
-  const BenchListener& listener_;
-  std::vector<std::unique_ptr<Contender>> contenders_;
+  std::vector<std::unique_ptr<OwnContender>> own_;
+  std::vector<std::unique_ptr<TorchContender>> torch_;
+  std::vector<Contender*> contenders_;  // one for each row
   std::vector<Tensor> batch_;
 };
 
@@ -133,9 +99,9 @@ BenchRow examine_one(const BenchTask& task, const BenchModel& model, const std::
                      std::int64_t available) {
   BenchRow row{.model = model.name, .precision = precision};
   show_status(status(task, row, "planning its memory"));
-  Contender contender(task, model, precision);
+  const OwnContender contender(task, model, precision);
   row.memory = training_memory(contender.trainer(), task.batch);
-  row.batch_bytes = batch_bytes(contender.trainer().graph(), task.batch);
+  row.batch_bytes = batch_bytes(contender.graph(), task.batch);
   const std::int64_t needed = row.memory.total() + row.batch_bytes;
   row.largest_batch = largest_batch(contender.trainer(), available);
   require<DeviceError>(needed <= available, "memory: ", model.name, " in ", precision,
@@ -145,10 +111,36 @@ BenchRow examine_one(const BenchTask& task, const BenchModel& model, const std::
   return row;
 }
 
+// What torch needs is not known before; this is a guess on the safe side.
+constexpr std::int64_t torch_share = 2;
+
 bool fit_together(std::span<const BenchRow> rows) {
   std::int64_t bytes = rows.front().batch_bytes;
-  for (const BenchRow& row : rows) bytes += row.memory.total();
+  for (const BenchRow& row : rows) bytes += row.memory.total() * (row.is_torch() ? torch_share : 1);
   return bytes <= available_memory();
+}
+
+// Rows for torch beside ours, in its precisions and layouts.
+std::vector<BenchRow> with_torch(std::span<const BenchRow> own) {
+  std::vector<BenchRow> rows(own.begin(), own.end());
+  for (const std::string& precision : torch_precisions)
+    for (const std::string& layout : torch_layouts)
+      rows.push_back({.model = own.front().model,
+                      .precision = precision,
+                      .torch_layout = layout,
+                      .memory = own.front().memory});
+  return rows;
+}
+
+void run_model(const BenchTask& task, std::vector<BenchRow> rows, const BenchListener& listener,
+               TorchProcess* torch, BenchOutcome& outcome) {
+  const bool together = fit_together(rows);
+  if (!together) outcome.sequences.push_back(rows.front().model);
+  const std::size_t step = together ? rows.size() : 1;
+  for (std::size_t i = 0; i < rows.size() && !interrupted(); i += step)
+    Rounds(task, std::span(rows).subspan(i, step), torch).run(listener);
+  for (BenchRow& row : rows)
+    if (!row.rates.empty()) (row.is_torch() ? outcome.torch : outcome.rows).push_back(row);
 }
 
 }  // namespace
@@ -168,26 +160,22 @@ std::vector<BenchRow> examine(const BenchTask& task) {
   return rows;
 }
 
-BenchOutcome run_benchmark(const BenchTask& task, std::vector<BenchRow> rows,
-                           const BenchListener& listener) {
+BenchOutcome run_benchmark(const BenchTask& task, const std::vector<BenchRow>& rows,
+                           const BenchListener& listener, TorchProcess* torch) {
   BenchOutcome outcome;
   const ThreadScope threads(task.threads > 0 ? task.threads : thread_count());
   const InterruptScope interrupts;
+  if (torch) outcome.torch_version = torch->version();
   const std::size_t width = task.precisions.size();
   for (std::size_t first = 0; first < rows.size() && !interrupted(); first += width) {
-    const std::span<BenchRow> of_model(rows.data() + first, width);
+    const std::span<const BenchRow> own(rows.data() + first, width);
     if (task.roofline) outcome.machine = measure_rates(outcome.machine);
-    const bool together = fit_together(of_model);
-    if (!together) outcome.sequences.push_back(of_model.front().model);
-    const std::size_t step = together ? width : 1;
-    for (std::size_t i = 0; i < width && !interrupted(); i += step)
-      Rounds(task, of_model.subspan(i, step), listener).run();
+    run_model(task, torch ? with_torch(own) : std::vector(own.begin(), own.end()), listener, torch,
+              outcome);
   }
   if (task.roofline && !interrupted()) outcome.machine = measure_rates(outcome.machine);
   show_status("");
   outcome.interrupted = interrupted();
-  for (BenchRow& row : rows)
-    if (!row.rates.empty()) outcome.rows.push_back(std::move(row));
   return outcome;
 }
 

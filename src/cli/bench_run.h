@@ -9,6 +9,7 @@
 
 #include "cli/bench_roofline.h"
 #include "cli/bench_task.h"
+#include "cli/torch_process.h"
 
 namespace narrowgauge::cli {
 
@@ -24,6 +25,8 @@ struct BenchOutcome {
   std::vector<BenchRow> rows;           // those that ran
   std::vector<std::string> sequences;   // models whose precisions did not fit into memory together
   std::optional<MachineRates> machine;  // for the roofline, where it is wanted
+  std::vector<BenchRow> torch;          // torch's, each precision in each layout
+  std::string torch_version;
   bool interrupted = false;
 };
 
@@ -31,9 +34,9 @@ struct BenchOutcome {
 using BenchListener = std::function<void(const BenchRow& row)>;
 
 // 2 batches to warm up, then the iterations; the precisions of a model take turns, iteration by
-// iteration, so that what else the machine does meets all alike. Stops after the step in which
-// Ctrl-C is pressed.
-BenchOutcome run_benchmark(const BenchTask& task, std::vector<BenchRow> rows,
-                           const BenchListener& listener);
+// iteration, and torch with them where it is given, so that what else the machine does meets all
+// alike. Stops after the step in which Ctrl-C is pressed.
+BenchOutcome run_benchmark(const BenchTask& task, const std::vector<BenchRow>& rows,
+                           const BenchListener& listener, TorchProcess* torch);
 
 }  // namespace narrowgauge::cli

@@ -47,6 +47,10 @@ double BenchRow::interval() const {
 
 double BenchRow::first_loss() const { return losses.empty() ? nothing : losses.front(); }
 
+std::string label_of(const BenchRow& row) {
+  return (row.is_torch() ? "torch " : "") + row.precision;
+}
+
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row) {
   const auto base = std::find_if(rows.begin(), rows.end(), [&](const BenchRow& other) {
     return other.model == row.model && other.precision == "f32";

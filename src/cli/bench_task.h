@@ -21,6 +21,7 @@ struct BenchTask {
   int threads = 0;
   bool json = false, roofline = false;
   std::optional<std::string> plot;
+  bool against_torch = false;
 };
 
 // One step's worth of synthetic training of one model.
@@ -32,6 +33,7 @@ struct BenchModel {
 
 struct BenchRow {
   std::string model, precision;
+  std::string torch_layout{};    // of images in torch's memory; "": the row is ours
   std::vector<double> rates{};   // samples a second, of each iteration
   std::vector<double> losses{};  // of the first steps, warm-up included
   std::int64_t steps = 0, skipped_steps = 0;
@@ -41,10 +43,14 @@ struct BenchRow {
   std::int64_t profiled_steps = 0;   // that `kernels` has the times of
   double profiled_milliseconds = 0;  // of those steps, whole
 
+  bool is_torch() const { return !torch_layout.empty(); }
   double rate() const;      // mean of the iterations
   double interval() const;  // 1.96 standard deviations of an iteration
   double first_loss() const;
 };
+
+// "bf16", "torch bf16": what the row is called beside others of its model.
+std::string label_of(const BenchRow& row);
 
 // The row of the same model in f32; nullptr without one.
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row);

@@ -15,8 +15,6 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr int cannot_start = 127;
-
 std::array<int, 2> make_pipe() {
   std::array<int, 2> ends{};
   require<DataError>(pipe2(ends.data(), O_CLOEXEC) == 0, "pipe: ", std::strerror(errno));
@@ -47,11 +45,13 @@ Subprocess::Subprocess(std::vector<std::string> words) {
 Subprocess::~Subprocess() { wait(); }
 
 void Subprocess::write_line(const std::string& line) {
+  if (child_ < 0) return;
   std::fputs((line + '\n').c_str(), input_);
   std::fflush(input_);
 }
 
 std::optional<std::string> Subprocess::read_line() {
+  if (child_ < 0) return {};
   char* line = nullptr;
   std::size_t room = 0;
   const ssize_t length = getline(&line, &room, output_);

@@ -13,8 +13,10 @@ namespace narrowgauge::cli {
 
 class Subprocess {
  public:
+  static constexpr int cannot_start = 127;
+
   // `words` begin with the program, looked up in PATH. Its stderr is ours. A program that cannot be
-  // started ends with 127.
+  // started ends with cannot_start, as a shell's does.
   explicit Subprocess(std::vector<std::string> words);
   ~Subprocess();  // closes its input and waits until it has ended
   Subprocess(const Subprocess&) = delete;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_contender.h"
+
+#include <chrono>
+
+#include "cli/interrupt.h"
+#include "cli/settings.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t losses_kept = 3;
+
+Optimizer bench_optimizer(const std::string& precision) {
+  Optimizer optimizer = sgd(0.01, 0);
+  set_amp(optimizer, precision == "f32" ? "off" : precision, {});
+  return optimizer;
+}
+
+void keep_loss(BenchRow& row, double loss) {
+  if (row.losses.size() < losses_kept) row.losses.push_back(loss);
+  ++row.steps;
+}
+
+}  // namespace
+
+OwnContender::OwnContender(const BenchTask& task, const BenchModel& model,
+                           const std::string& precision)
+    : model_(model.name, find_model(model.name, model.image, model.classes),
+             static_cast<std::uint64_t>(task.seed)),
+      trainer_(model_, softmax_cross_entropy(), bench_optimizer(precision),
+               {.seed = static_cast<std::uint64_t>(task.seed), .threads = task.threads}) {}
+
+double OwnContender::step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) {
+  const auto start = Clock::now();
+  for (std::int64_t i = 0; i < count && !interrupted(); ++i) {
+    const StepResult result = trainer_.step(batch);
+    keep_loss(row, result.loss);
+    row.skipped_steps += !result.applied();
+  }
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void OwnContender::finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) {
+  if (profiled > 0) {
+    trainer_.enable_profile();
+    const std::int64_t before = row.steps;
+    row.profiled_milliseconds = 1e3 * step(batch, profiled, row);
+    row.profiled_steps = row.steps - before;
+  }
+  row.kernels = trainer_.kernels();
+}
+
+double TorchContender::step(std::span<const Tensor>, std::int64_t count, BenchRow& row) {
+  const TorchSteps steps = process_.step(precision_, layout_, count);
+  for (const double loss : steps.losses) keep_loss(row, loss);
+  return steps.seconds;
+}
+
+}  // namespace narrowgauge::cli

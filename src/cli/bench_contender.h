@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What trains in the benchmark: a model of ours in one precision, or torch's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "cli/bench_task.h"
+#include "cli/torch_process.h"
+
+namespace narrowgauge::cli {
+
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  // Seconds of so many steps; ours are fewer after Ctrl-C. The row takes what became of them.
+  virtual double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) = 0;
+  // What else is known at the end; with `profiled` > 0 after so many more steps, each kernel timed.
+  virtual void finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) = 0;
+};
+
+class OwnContender : public Contender {
+ public:
+  OwnContender(const BenchTask& task, const BenchModel& model, const std::string& precision);
+  double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) override;
+  void finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) override;
+
+  const Model& model() const { return model_; }
+  const Trainer& trainer() const { return trainer_; }
+  Graph graph() const { return trainer_.graph(); }
+
+ private:
+  Model model_;
+  Trainer trainer_;
+};
+
+// The batch is the one that the process was opened with.
+class TorchContender : public Contender {
+ public:
+  TorchContender(TorchProcess& process, const BenchRow& row)
+      : process_(process), precision_(row.precision), layout_(row.torch_layout) {}
+  double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) override;
+  void finish(std::span<const Tensor>, std::int64_t, BenchRow&) override {}
+
+ private:
+  TorchProcess& process_;
+  std::string precision_, layout_;
+};
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_torch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cli/bench_report.h"
+#include "cli/text.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+// Of a loss, relative: of the first step, and of the third, to which two updates have led. In bf16
+// the two round in different places.
+struct Tolerance {
+  double first, third;
+};
+Tolerance tolerance_of(const std::string& precision) {
+  return precision == "f32" ? Tolerance{1e-4, 1e-3} : Tolerance{1e-2, 5e-2};
+}
+
+double difference(const BenchRow& row, const BenchRow& torch, std::size_t step) {
+  if (row.losses.size() <= step || torch.losses.size() <= step)
+    return std::numeric_limits<double>::quiet_NaN();
+  return row.losses[step] / torch.losses[step] - 1;
+}
+
+std::string layout_text(const BenchRow& torch) {
+  return torch.torch_layout == "channels_last" ? "NHWC" : "NCHW";
+}
+
+// "1.13 to 1.22": of the iterations, each beside torch's of the same round.
+std::string range_text(const BenchRow& row, const BenchRow& torch) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < std::min(row.rates.size(), torch.rates.size()); ++i)
+    ratios.push_back(row.rates[i] / torch.rates[i]);
+  if (ratios.empty()) return "";
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  return fmt::format("{:.2f} to {:.2f}", *least, *most);
+}
+
+}  // namespace
+
+const BenchRow* torch_for(const BenchOutcome& outcome, const BenchRow& row) {
+  const BenchRow* best = nullptr;
+  for (const BenchRow& torch : outcome.torch) {
+    if (torch.model != row.model) continue;
+    const bool fits = torch.precision == row.precision;
+    const bool best_fits = best && best->precision == row.precision;
+    if (!best || fits > best_fits || (fits == best_fits && torch.rate() > best->rate()))
+      best = &torch;
+  }
+  return best;
+}
+
+std::string torch_table(const BenchOutcome& outcome) {
+  TextTable table(
+      {"model", "precision", "times as fast", "by iteration", "torch", "its images/s", "losses"},
+      {1, 4});
+  std::string before;
+  for (const BenchRow& row : outcome.rows) {
+    const BenchRow* torch = torch_for(outcome, row);
+    if (!torch) continue;
+    const double off = difference(row, *torch, 0);
+    table.add({row.model == before ? "" : row.model, row.precision,
+               fmt::format("{:.2f}", row.rate() / torch->rate()), range_text(row, *torch),
+               fmt::format("{} {}", torch->precision, layout_text(*torch)),
+               rate_with_interval(*torch), std::isfinite(off) ? fmt::format("{:+.0e}", off) : "-"});
+    before = row.model;
+  }
+  return table.text();
+}
+
+std::vector<JsonObject> torch_json(const BenchOutcome& outcome) {
+  std::vector<JsonObject> rows;
+  for (const BenchRow& row : outcome.torch) {
+    JsonObject json;
+    json.add("model", row.model).add("precision", row.precision).add("layout", row.torch_layout);
+    json.add("images_per_second", row.rate()).add("interval", row.interval());
+    json.add("iterations", row.rates).add("losses", row.losses);
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
+void check_losses(const BenchOutcome& outcome) {
+  for (const BenchRow& row : outcome.rows)
+    for (const BenchRow& torch : outcome.torch) {
+      if (torch.model != row.model || torch.precision != row.precision) continue;
+      const Tolerance most = tolerance_of(row.precision);
+      const double first = difference(row, torch, 0), third = difference(row, torch, 2);
+      // Written so that what is not a number fails.
+      require<CheckError>(
+          std::abs(first) <= most.first && std::abs(third) <= most.third,
+          fmt::format("--against torch: {} {}: losses of the first and the third "
+                      "step differ by {:.1e} and {:.1e}, more than {:.0e} and "
+                      "{:.0e}: the networks are not the same",
+                      row.model, row.precision, first, third, most.first, most.third));
+    }
+}
+
+}  // namespace narrowgauge::cli
