@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The networks of src/models/models.cpp in PyTorch, their parts under the same names. Sizes come from
-the weights."""
+"""The built-in networks in PyTorch, their parts under the same names: the small ones from here, the
+published ones from torchvision, timm and transformers. Sizes come from the weights and the batch."""
 
 from torch import nn
 from torch.nn import functional
@@ -94,4 +94,37 @@ class Mlp(nn.Module):
         return self.logits(x)
 
 
-MODELS = {"resnet20": ResNet20, "lenet": LeNet, "mlp": Mlp}
+SMALL = {"resnet20": ResNet20, "lenet": LeNet, "mlp": Mlp}
+# The layer of torchvision's networks that gives the scores.
+LAST = {
+    "resnet18": "fc",
+    "resnet50": "fc",
+    "vgg19": "classifier.6",
+    "densenet121": "classifier",
+    "mobilenet_v2": "classifier.1",
+}
+
+
+def make_model(name, weights, batch):
+    """Its weights are yet to be loaded. ImportError where a package lacks."""
+    if name in SMALL:
+        return SMALL[name](weights)
+    if name in LAST:
+        import torchvision
+
+        classes = len(weights[f"{LAST[name]}.bias"])
+        return getattr(torchvision.models, name)(num_classes=classes)
+    if name == "vit-small":
+        import timm
+
+        return timm.create_model(
+            "vit_small_patch16_224",
+            img_size=batch["images"].shape[2:],
+            num_classes=len(weights["head.bias"]),
+        )
+    if name == "bert-base":
+        import transformers
+
+        config = transformers.BertConfig(num_labels=len(weights["classifier.bias"]))
+        return transformers.BertForSequenceClassification(config)
+    raise ValueError(f"torch has no {name} here")

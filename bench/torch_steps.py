@@ -24,11 +24,11 @@ def say(**fields):
 
 
 try:
-    import numpy
     import torch
     from torch.nn import functional
 
-    from torch_models import MODELS
+    import numpy
+    from torch_models import make_model
 except ImportError as error:
     say(error=f"{sys.executable}: {error}")
     sys.exit(0)
@@ -66,19 +66,25 @@ class TorchTrainer:
     """Steps as torch's users write them, with its fused update, in one memory layout."""
 
     def __init__(self, name, weights, batch, precision, layout):
-        self.model = MODELS[name](weights)
+        self.model = make_model(name, weights, batch)
         load(self.model, weights)
         self.model.train().to(memory_format=LAYOUTS[layout])
-        *inputs, labels = (batch[key] for key in sorted(batch, key=lambda key: key == "labels"))
-        self.inputs = [in_layout(tensor, layout) for tensor in inputs]
-        self.labels = labels
+        self.inputs = {
+            key: in_layout(tensor, layout) for key, tensor in batch.items() if key != "labels"
+        }
+        self.labels = batch["labels"]
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, fused=True)
         self.narrow = precision == "bf16"
+
+    def scores(self):
+        if "images" in self.inputs:
+            return self.model(self.inputs["images"])
+        return self.model(**self.inputs).logits
 
     def step(self):
         self.optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.narrow):
-            loss = functional.cross_entropy(self.model(*self.inputs), self.labels)
+            loss = functional.cross_entropy(self.scores(), self.labels)
         loss.backward()
         self.optimizer.step()
         return loss.item()
@@ -91,10 +97,9 @@ class Session:
         self.name, self.files, self.trainers = "", (), {}
 
     def open(self, name, weights, batch):
-        if name not in MODELS:
-            raise ValueError(f"torch has no {name} here, only {', '.join(MODELS)}")
         self.name, self.trainers = name, {}
         self.files = read_safetensors(weights), read_safetensors(batch)
+        make_model(name, *self.files)
         return {"model": name}
 
     def step(self, precision, layout, count):
@@ -122,7 +127,7 @@ def main():
         command, *words = line.rstrip("\n").split("\t")
         try:
             say(**{"open": session.open, "step": session.step}[command](*words))
-        except (ValueError, RuntimeError, MemoryError, OSError) as error:
+        except (ImportError, ValueError, RuntimeError, MemoryError, OSError) as error:
             say(error=" ".join(str(error).split()))
 
 

@@ -93,7 +93,7 @@ std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome
   lines.push_back(fmt::format("{} threads; SGD; all precisions from the same weights and batch",
                               task.threads > 0 ? task.threads : thread_count()));
   if (!outcome.torch.empty())
-    lines.push_back(fmt::format("torch {}; losses: relative difference of the first step's",
+    lines.push_back(fmt::format("torch {}, its faster layout; losses: difference of the first ones",
                                 outcome.torch_version));
   for (const std::string& model : outcome.sequences)
     lines.push_back(

@@ -33,6 +33,10 @@ std::string layout_text(const BenchRow& torch) {
   return torch.torch_layout == "channels_last" ? "NHWC" : "NCHW";
 }
 
+std::string ratio_text(double ratio) {
+  return ratio < 100 ? fmt::format("{:.2f}", ratio) : rate_text(ratio);
+}
+
 // "1.13 to 1.22": of the iterations, each beside torch's of the same round.
 std::string range_text(const BenchRow& row, const BenchRow& torch) {
   std::vector<double> ratios;
@@ -40,7 +44,7 @@ std::string range_text(const BenchRow& row, const BenchRow& torch) {
     ratios.push_back(row.rates[i] / torch.rates[i]);
   if (ratios.empty()) return "";
   const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  return fmt::format("{:.2f} to {:.2f}", *least, *most);
+  return concat(ratio_text(*least), " to ", ratio_text(*most));
 }
 
 }  // namespace
@@ -58,16 +62,15 @@ const BenchRow* torch_for(const BenchOutcome& outcome, const BenchRow& row) {
 }
 
 std::string torch_table(const BenchOutcome& outcome) {
-  TextTable table(
-      {"model", "precision", "times as fast", "by iteration", "torch", "its images/s", "losses"},
-      {1, 4});
+  TextTable table({"model", "precision", "ratio", "by iteration", "torch", "images/s", "losses"},
+                  {1, 4});
   std::string before;
   for (const BenchRow& row : outcome.rows) {
     const BenchRow* torch = torch_for(outcome, row);
     if (!torch) continue;
     const double off = difference(row, *torch, 0);
     table.add({row.model == before ? "" : row.model, row.precision,
-               fmt::format("{:.2f}", row.rate() / torch->rate()), range_text(row, *torch),
+               ratio_text(row.rate() / torch->rate()), range_text(row, *torch),
                fmt::format("{} {}", torch->precision, layout_text(*torch)),
                rate_with_interval(*torch), std::isfinite(off) ? fmt::format("{:+.0e}", off) : "-"});
     before = row.model;

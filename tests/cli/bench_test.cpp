@@ -203,6 +203,82 @@ TEST(Bench, APlotThatCannotBeWrittenEndsItBeforeAnyWork) {
   }
 }
 
+// A program that answers as torch_steps.py does: half a second for whatever is asked, and losses
+// from its environment, those of the warming up (two steps) and of an iteration (one).
+class AgainstTorch : public testing::Test {
+ protected:
+  AgainstTorch() {
+    testing_files::write_file(python_, R"(#!/bin/sh
+model='{"model":"mlp"}' torch='{"torch":"9.8.7"}'
+echo "${FIRST:-$torch}"
+while read -r line; do
+  case $line in
+    open*) echo "${OPENED:-$model}";;
+    *2) echo "{\"seconds\":0.5,\"losses\":[${EARLY:-1,1}]}";;
+    *) echo "{\"seconds\":0.5,\"losses\":[${LATE:-1}]}";;
+  esac
+done
+)");
+    std::filesystem::permissions(python_, std::filesystem::perms::owner_all);
+  }
+
+  Result against(const Words& more,
+                 std::vector<std::pair<std::string, std::string>> variables = {}) {
+    variables.emplace_back("NARROWGAUGE_TORCH_PYTHON", python_);
+    Words words = bench({"--model", "mlp", "--against", "torch"});
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words, {.variables = variables});
+  }
+
+  testing_files::TemporaryFolder folder_;
+  std::string python_ = folder_ / "python";
+};
+
+TEST_F(AgainstTorch, RatiosAreOfTheMeansAndOtherLossesEndWith7) {
+  const Result result = against({"--precision", "f32,f16", "--json"});
+  EXPECT_EQ(result.code, 7) << result.err;
+  EXPECT_TRUE(contains(result.err, "the networks are not the same")) << result.err;
+  const json done = json::parse(last_line(result.out));
+  EXPECT_EQ(done.at("torch_version"), "9.8.7");
+  EXPECT_EQ(done.at("torch").size(), 4u);
+  for (const json& row : done.at("torch")) EXPECT_EQ(row.at("images_per_second"), 16);
+  for (const json& row : done.at("runs"))
+    EXPECT_NEAR(row.at("torch_ratio").get<double>(), row.at("images_per_second").get<double>() / 16,
+                1e-9);
+  EXPECT_EQ(done.at("runs")[0].at("torch_precision"), "f32");
+  EXPECT_EQ(done.at("runs")[1].at("torch_precision"), "f32");
+}
+
+TEST_F(AgainstTorch, TheSameLossesAreATable) {
+  const Result found = against({"--precision", "f32", "--json"});
+  const json losses = json::parse(last_line(found.out)).at("runs")[0].at("losses");
+  ASSERT_EQ(losses.size(), 3u);
+  const auto text = [&](std::size_t step) { return losses[step].dump(); };
+  const Result result =
+      against({"--precision", "f32"}, {{"EARLY", text(0) + ',' + text(1)}, {"LATE", text(2)}});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "by iteration")) << result.out;
+  EXPECT_TRUE(contains(result.out, "torch 9.8.7")) << result.out;
+  EXPECT_LE(longest_line(result.out), 80u) << result.out;
+}
+
+TEST_F(AgainstTorch, WhatItLacksIsOneLine) {
+  const auto failed = [&](const Result& result, int code, const char* part) {
+    EXPECT_EQ(result.code, code) << result.err;
+    EXPECT_TRUE(contains(result.err, part)) << result.err;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+    EXPECT_EQ(result.out, "");
+  };
+  failed(against({}, {{"FIRST", R"({"error":"python: No module named 'torch'"})"}}), 2,
+         "No module named 'torch'");
+  failed(against({}, {{"OPENED", R"({"error":"torch has no mlp here"})"}}), 3, "no mlp");
+  failed(against({}, {{"FIRST", "Traceback"}}), 6, "ended early");
+  failed(run(bench({"--model", "mlp", "--against", "torch"}),
+             {.variables = {{"NARROWGAUGE_TORCH_PYTHON", "/no/python"}}}),
+         2, "/no/python cannot be started");
+  failed(run(bench({"--model", "mlp", "--against", "jax"})), 2, "expected torch");
+}
+
 // A shell's background program ignores SIGINT, so the other signal that asks to stop is sent.
 TEST(Bench, InterruptedItPrintsWhatWasDone) {
   testing_files::TemporaryFolder folder;
