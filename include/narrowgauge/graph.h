@@ -43,14 +43,18 @@ struct Node {
 
 // How a state begins.
 struct NG_API Initial {
-  enum class Kind : std::uint8_t { constant, uniform, normal, data };
+  enum class Kind : std::uint8_t { constant, uniform, normal, data, truncated_normal };
   Kind kind = Kind::constant;
-  double a = 0, b = 0;  // constant: a; uniform: a to b; normal: mean a, deviation b
+  double a = 0, b = 0;  // constant: a; uniform: a to b; normals: mean a, deviation b
   Tensor data;
   static Initial constant(double value) { return {Kind::constant, value, 0, {}}; }
   static Initial uniform(double low, double high) { return {Kind::uniform, low, high, {}}; }
   static Initial normal(double mean, double deviation) {
     return {Kind::normal, mean, deviation, {}};
+  }
+  // Normal numbers of this deviation, those beyond twice it drawn anew (0.88 of it is left).
+  static Initial truncated_normal(double mean, double deviation) {
+    return {Kind::truncated_normal, mean, deviation, {}};
   }
   static Initial of(Tensor tensor) { return {Kind::data, 0, 0, std::move(tensor)}; }
 };

@@ -51,12 +51,20 @@ float RandomStream::uniform(std::uint64_t element) const {
 }
 
 float RandomStream::normal(std::uint64_t element) const {
-  const RandomBlock four = block(element / 4);
-  const std::size_t pair = element % 4 / 2 * 2;
-  const double radius_source = (four[pair] + 1.0) * 0x1p-32;  // (0, 1]
-  const double angle = 2 * std::numbers::pi * 0x1p-32 * four[pair + 1];
-  const double radius = std::sqrt(-2 * std::log(radius_source));
-  return static_cast<float>(radius * (element % 2 == 0 ? std::cos(angle) : std::sin(angle)));
+  return normals(element / 4)[element % 4];
+}
+
+std::array<float, 4> RandomStream::normals(std::uint64_t index) const {
+  const RandomBlock four = block(index);
+  std::array<float, 4> values{};
+  for (std::size_t pair = 0; pair < 4; pair += 2) {
+    const double radius_source = (four[pair] + 1.0) * 0x1p-32;  // (0, 1]
+    const double angle = 2 * std::numbers::pi * 0x1p-32 * four[pair + 1];
+    const double radius = std::sqrt(-2 * std::log(radius_source));
+    values[pair] = static_cast<float>(radius * std::cos(angle));
+    values[pair + 1] = static_cast<float>(radius * std::sin(angle));
+  }
+  return values;
 }
 
 }  // namespace narrowgauge

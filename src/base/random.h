@@ -22,8 +22,9 @@ class RandomStream {
   RandomStream(std::uint64_t seed, std::string_view name, std::uint64_t step = 0);
   RandomBlock block(std::uint64_t index) const;  // the bits of elements 4 * index and on
   std::uint32_t bits(std::uint64_t element) const;
-  float uniform(std::uint64_t element) const;  // [0, 1), 24 bits
-  float normal(std::uint64_t element) const;   // mean 0, variance 1 (Box-Muller)
+  float uniform(std::uint64_t element) const;               // [0, 1), 24 bits
+  float normal(std::uint64_t element) const;                // mean 0, variance 1 (Box-Muller)
+  std::array<float, 4> normals(std::uint64_t index) const;  // of elements 4 * index and on
   // block(index) is philox(key(), step(), index).
   std::uint64_t key() const { return key_; }
   std::uint64_t step() const { return step_; }

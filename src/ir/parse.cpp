@@ -171,6 +171,7 @@ Initial parse_initial(Lexer& lexer) {
   if (lexer.accept("constant(")) return pair(Initial::Kind::constant);
   if (lexer.accept("uniform(")) return pair(Initial::Kind::uniform);
   if (lexer.accept("normal(")) return pair(Initial::Kind::normal);
+  if (lexer.accept("truncated_normal(")) return pair(Initial::Kind::truncated_normal);
   return Initial::of(lexer.tensor());
 }
 

@@ -157,6 +157,8 @@ std::string initial_text(const Initial& initial) {
       return concat("uniform(", initial.a, ',', initial.b, ')');
     case Initial::Kind::normal:
       return concat("normal(", initial.a, ',', initial.b, ')');
+    case Initial::Kind::truncated_normal:
+      return concat("truncated_normal(", initial.a, ',', initial.b, ')');
     case Initial::Kind::data:
       append_tensor(out, initial.data);
   }

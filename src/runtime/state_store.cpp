@@ -2,12 +2,46 @@
 #include "runtime/state_store.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "base/parallel.h"
 #include "base/random.h"
 #include "ops/interpret.h"
 
 namespace narrowgauge {
+
+namespace {
+
+// Of numbers beyond two deviations the same element of the next stream is taken.
+float truncated_normal(std::uint64_t seed, const std::string& name, std::uint64_t element) {
+  for (std::uint64_t attempt = 1;; ++attempt) {
+    const float value = RandomStream(seed, name, attempt).normal(element);
+    if (std::abs(value) <= 2) return value;
+  }
+}
+
+// Four elements from 4 * index on.
+std::array<double, 4> random_values(const State& state, std::uint64_t seed,
+                                    const RandomStream& stream, std::uint64_t index) {
+  const Initial& initial = state.initial;
+  std::array<double, 4> values{};
+  if (initial.kind == Initial::Kind::uniform) {
+    for (std::uint64_t k = 0; k < 4; ++k)
+      values[k] = initial.a + (initial.b - initial.a) * stream.uniform(4 * index + k);
+    return values;
+  }
+  const bool truncated = initial.kind == Initial::Kind::truncated_normal;
+  const std::array<float, 4> normals = stream.normals(index);
+  for (std::uint64_t k = 0; k < 4; ++k) {
+    const bool again = truncated && std::abs(normals[k]) > 2;
+    const float normal = again ? truncated_normal(seed, state.name, 4 * index + k) : normals[k];
+    values[k] = initial.a + initial.b * normal;
+  }
+  return values;
+}
+
+}  // namespace
 
 Tensor initial_value(const State& state, std::uint64_t seed) {
   const Initial& initial = state.initial;
@@ -20,14 +54,19 @@ Tensor initial_value(const State& state, std::uint64_t seed) {
   if (initial.kind == Initial::Kind::constant)
     return Tensor::full(state.type.dtype, dims, initial.a);
   Tensor result(state.type.dtype, dims);
+  float* const floats = result.dtype() == DType::f32 ? result.values<float>().data() : nullptr;
   const RandomStream stream(seed, state.name);
-  const bool normal = initial.kind == Initial::Kind::normal;
-  parallel_for(result.size(), 4096, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const auto element = static_cast<std::uint64_t>(i);
-      const double value = normal ? initial.a + initial.b * stream.normal(element)
-                                  : initial.a + (initial.b - initial.a) * stream.uniform(element);
-      result.set(i, value);
+  const std::int64_t count = result.size();
+  parallel_for((count + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const auto four = random_values(state, seed, stream, static_cast<std::uint64_t>(block));
+      for (std::int64_t i = 4 * block; i < std::min(4 * block + 4, count); ++i) {
+        const double value = four[static_cast<std::size_t>(i - 4 * block)];
+        if (floats)
+          floats[i] = static_cast<float>(value);
+        else
+          result.set(i, value);
+      }
     }
   });
   return result;

@@ -2,6 +2,7 @@
 #include "narrowgauge/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -36,6 +37,7 @@ Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
 
 Tensor Tensor::full(DType dtype, Dims dims, double value) {
   Tensor result(dtype, std::move(dims));
+  if (dtype == DType::f32 && value == 0 && !std::signbit(value)) return result;  // it is that
   for (std::int64_t i = 0, count = result.size(); i < count; ++i)
     store_element(dtype, result.data(), i, value);
   return result;

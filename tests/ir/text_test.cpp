@@ -28,6 +28,22 @@ TEST(text, a_printed_graph_parses_to_the_same_text) {
   EXPECT_EQ(print(parse(text, op_table())), text) << text;
 }
 
+TEST(text, every_kind_of_beginning_survives) {
+  Graph graph("beginnings");
+  const TensorType type = TensorType::parse("f32[2]");
+  const Initial initials[] = {Initial::constant(0.25), Initial::uniform(-1, 2),
+                              Initial::normal(0.5, 0.02), Initial::truncated_normal(0.5, 0.02),
+                              Initial::of(Tensor::from<float>({2}, {1, 2}))};
+  for (const Initial& initial : initials)
+    graph.state({concat("s", graph.states().size()), Role::parameter, type, initial, {}, {}});
+  const Graph again = parse(print(graph), op_table());
+  for (std::size_t i = 0; i < std::size(initials); ++i) {
+    EXPECT_EQ(again.states()[i].initial.kind, initials[i].kind) << i;
+    EXPECT_EQ(again.states()[i].initial.a, initials[i].a) << i;
+    EXPECT_EQ(again.states()[i].initial.b, initials[i].b) << i;
+  }
+}
+
 TEST(text, any_name_survives) {
   Graph graph("my \"graph\"");
   const TensorType type = TensorType::parse("f32[2]");
