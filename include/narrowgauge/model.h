@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "narrowgauge/data.h"
+#include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
 
@@ -29,12 +30,14 @@ class NG_API Model {
 
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
+  Tensor predict(std::span<const Tensor> inputs);  // of a network with several
   // From now on predict() and Trainer::evaluate() compute in `narrow` where the ops allow it; until
   // a Trainer is made: then they compute as that trains.
   void set_precision(std::optional<MixedPrecision> precision);
 
   // Parameters and running statistics as safetensors. Throws DataError for a file that is damaged
-  // or does not fit: nothing is changed then.
+  // or does not fit: nothing is changed then. load() passes over what other programs store beside
+  // weights: counts of batches (*.num_batches_tracked) and numbers of positions (*.position_ids).
   void save(const std::string& path) const;
   void load(const std::string& path);
   std::vector<std::string> state_names() const;

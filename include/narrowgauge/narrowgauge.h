@@ -5,6 +5,7 @@
 #include "narrowgauge/data.h"
 #include "narrowgauge/log.h"
 #include "narrowgauge/model.h"
+#include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/precision.h"

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,26 @@ struct PoolOptions {
   std::int64_t padding = 0;
 };
 
+// The mask, absent or of a shape that broadcasts to [N, heads, T, S], is added to the scores.
+struct AttentionOptions {
+  std::int64_t heads = 1;
+  double dropout = 0;  // of the probabilities
+  Value mask{};
+};
+
+enum class ConvInitial : std::uint8_t {
+  he_fan_in,   // normal, variance 2 / (inputs of a group * kernel^2): He et al. 2015; bias 0
+  he_fan_out,  // normal, variance 2 / (channels * kernel^2); bias 0
+  uniform      // weights and bias in +-1/sqrt(inputs of a group * kernel^2)
+};
+
+// How the parameters of layers begin.
+struct Initials {
+  ConvInitial conv = ConvInitial::he_fan_in;
+  std::optional<Initial> linear_weight{}, linear_bias{};  // nothing: uniform in +-1/sqrt(features)
+  Initial embedding = Initial::normal(0, 1);
+};
+
 class NG_API Network {
  public:
   Network(std::string name, Mode mode) : graph_(std::move(name)), mode_(mode) {}
@@ -42,16 +63,27 @@ class NG_API Network {
   // A trained parameter, f32.
   Value parameter(const std::string& name, Dims dims, Initial initial);
 
-  // Images [N, C, H, W]; weights uniform or normal with He's variance 2 / fan-in (He et al. 2015).
+  // For the layers made from now on.
+  void set_initials(Initials initials) { initials_ = std::move(initials); }
+
+  // Images [N, C, H, W].
   Value conv(Value x, std::int64_t channels, ConvOptions options = {}, std::string name = "");
-  // [N, features] -> [N, units]; weights and bias uniform in +-1/sqrt(features).
+  // [..., features] -> [..., units], of rank 2 or more; weights [units, features].
   Value linear(Value x, std::int64_t units, std::string name = "");
   // Per channel (axis 1), epsilon 1e-5, running averages with momentum 0.9.
   Value batch_norm(Value x, std::string name = "");
-  Value layer_norm(Value x, std::string name = "");
+  // Over the last axis.
+  Value layer_norm(Value x, std::string name = "", double epsilon = 1e-5);
+  // Indices [...] of i64 below `count` -> [..., width].
+  Value embedding(Value indices, std::int64_t count, std::int64_t width, std::string name = "");
+  // Attention by several heads (Vaswani et al. 2017): query [N, T, width], key and value
+  // [N, S, width] -> [N, T, width]; scores are scaled by 1/sqrt(width / heads). Has no parameters.
+  Value attention(Value query, Value key, Value value, const AttentionOptions& options,
+                  std::string name = "attention");
   Value dropout(Value x, double ratio, std::string name = "");
   Value relu(Value x);
-  Value gelu(Value x);
+  Value relu6(Value x);  // min(max(x, 0), 6)
+  Value gelu(Value x);   // exact, with the error function
   Value sigmoid(Value x);
   Value tanh(Value x);
   Value add(Value a, Value b);
@@ -59,6 +91,14 @@ class NG_API Network {
   Value average_pool(Value x, PoolOptions options = {});
   Value global_average_pool(Value x);  // [N, C, H, W] -> [N, C]
   Value flatten(Value x);              // [N, ...] -> [N, rest]
+  // Another shape of as many elements.
+  Value reshape(Value x, Shape shape, std::string name = "");
+  // Repeated along axes of size 1.
+  Value expand(Value x, Shape shape, std::string name = "");
+  Value concat(Values parts, std::int64_t axis, std::string name = "");
+  // Elements from `begin` to before `end` of an axis.
+  Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t end,
+              std::string name = "");
 
   // A built-in op by its name, attributes as text: op("ReduceMean", {x}, "keepdims=0"). Names and
   // attributes are ONNX's. Throws ModelError for an unknown op or attribute.
@@ -77,27 +117,24 @@ class NG_API Network {
   std::string scoped(std::string name) const { return name.empty() ? name : prefix_ + name; }
   std::string layer_name(const std::string& given, const char* kind);
   Value statistic(const std::string& name, Dims dims, double initial);
+  Value heads_first(Value x, std::int64_t heads, const std::string& name);
 
   Graph graph_;
   Mode mode_;
+  Initials initials_;
   std::string prefix_;
 };
 
 // Makes the network's inputs and layers, and returns the prediction.
 using BuildNetwork = std::function<Value(Network&)>;
 
-struct NG_API ImageShape {
-  std::int64_t channels = 1, height = 28, width = 28;
-};
-// Built-in networks for images. Throws ModelError for a name that model_names() does not have and
-// for images smaller than 8x8.
-NG_API std::vector<std::string> model_names();
-NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes);
-
 // A loss takes the prediction, makes the input "labels" it needs, and returns a scalar f32.
 using Loss = std::function<Value(Network& network, Value prediction)>;
 // Logits [N, classes], labels i64 [N].
 NG_API Loss softmax_cross_entropy();
+// Logits [N, positions, 2] for the first and the last token of a span, labels i64 [N, 2] their
+// positions: the mean of both cross entropies.
+NG_API Loss span_cross_entropy();
 // Mean of the squared differences; labels f32 of the prediction's shape.
 NG_API Loss mean_squared_error();
 // Logits of any shape, labels f32 of the same shape in [0, 1]; stable for large logits.

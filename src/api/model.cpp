@@ -52,8 +52,9 @@ Model::Model(Model&&) noexcept = default;
 const std::string& Model::name() const { return implementation_->name; }
 Graph Model::graph(Mode mode) const { return implementation_->graph(mode); }
 
-Tensor Model::predict(const Tensor& input) {
-  const Tensor inputs[] = {input};
+Tensor Model::predict(const Tensor& input) { return predict(std::span(&input, 1)); }
+
+Tensor Model::predict(std::span<const Tensor> inputs) {
   return implementation_->prediction_program().executor_for(inputs).run(inputs).at(0);
 }
 
@@ -103,8 +104,22 @@ void Model::save(const std::string& path) const {
   write_safetensors(path, file);
 }
 
+namespace {
+
+// Files of other programs hold these beside the weights. torchvision's batch normalization counts
+// its batches, which only a mean over all of them would need; Hugging Face's BERT once stored the
+// numbers 0, 1, 2, ... of its positions.
+bool is_no_weight(std::string_view name) {
+  return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids");
+}
+
+}  // namespace
+
 void load_weights(Model::Implementation& model, const std::string& path) {
-  const TensorFile file = read_safetensors(path);
+  TensorFile file = read_safetensors(path);
+  std::erase_if(file.tensors, [&](const NamedTensor& tensor) {
+    return is_no_weight(tensor.name) && !model.store.has(tensor.name);
+  });
   std::size_t wanted = 0;
   for (const auto& [name, entry] : model.store.entries()) {
     if (!is_saved(entry.role)) continue;
@@ -113,6 +128,11 @@ void load_weights(Model::Implementation& model, const std::string& path) {
     require<DataError>(value, path, ": has no '", name, "', which model '", model.name, "' needs");
     require<DataError>(value->type() == entry.value.type(), path, ": '", name, "' is ",
                        value->type(), ", model '", model.name, "' needs ", entry.value.type());
+  }
+  for (const NamedTensor& tensor : file.tensors) {
+    const auto known = model.store.entries().find(tensor.name);
+    require<DataError>(known != model.store.entries().end() && is_saved(known->second.role), path,
+                       ": has '", tensor.name, "', which model '", model.name, "' does not");
   }
   require<DataError>(file.tensors.size() == wanted, path, ": holds ", file.tensors.size(),
                      " tensors, model '", model.name, "' has ", wanted);

@@ -9,10 +9,11 @@
 
 #include "cli/exit_code.h"
 #include "cli/flags.h"
-#include "cli/image_data.h"
+#include "cli/network_choice.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -26,8 +27,9 @@ constexpr const char* examples = R"(examples:
       the same as a plan that can be edited, and then given to --plan)";
 
 struct Flags {
-  std::optional<std::string> model, amp, plan, save_plan, node, image, optimizer;
-  std::optional<std::int64_t> batch, classes;
+  NetworkFlags network;
+  std::optional<std::string> amp, plan, save_plan, node, optimizer;
+  std::optional<std::int64_t> batch;
   std::vector<std::string> overrides;
   bool json = false;
 };
@@ -40,16 +42,14 @@ void require_node(const Explanation& explanation, const std::string& node) {
 }
 
 Explanation explanation_for(const Flags& flags) {
-  require_model(*flags.model);
+  const NetworkChoice network = choose_network(flags.network);
   const std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
                                      : settle_amp(flags.amp, std::nullopt, "f16");
-  const Settings settings = usual_settings(*flags.model, flags.optimizer.value_or("sgd"));
+  const Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
   Optimizer optimizer = make_optimizer(settings, 100);
   set_amp(optimizer, amp, flags.overrides);
-  const ImageShape image =
-      flags.image ? parse_image(*flags.image) : network_image(*flags.model, ImageShape{});
-  Model model(*flags.model, find_model(*flags.model, image, flags.classes.value_or(10)));
-  const Trainer trainer(model, softmax_cross_entropy(), optimizer, {.plan_file = flags.plan});
+  Model model(network.model, network.build());
+  const Trainer trainer(model, network.loss(), optimizer, {.plan_file = flags.plan});
   if (flags.save_plan) save_plan(trainer.plan(), *flags.save_plan);
   return explain(trainer.graph(), trainer.plan(), {{"N", flags.batch.value_or(settings.batch)}});
 }
@@ -74,16 +74,13 @@ int run_explain(const Flags& flags) {
 void add_explain(CLI::App& program, Action& action) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
-  add_required(app, {"--model,-m", "M", "network: mlp, lenet or resnet20"}, flags->model);
+  add_network_flags(app, flags->network);
   add_word(app, {"--amp", "A", "off, f16 (default) or bf16"}, flags->amp, amp_words);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
   add_text(app, {"--plan", "FILE", "explain this plan"}, flags->plan);
   add_text(app, {"--save-plan", "FILE", "write the plan"}, flags->save_plan);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags->overrides);
-  add_text(app, {"--image,--data-shape", "CxHxW", "images (1x28x28; resnet20: 1x32x32)"},
-           flags->image);
-  add_whole(app, {"--classes", "N", "(10)"}, flags->classes, 1);
   add_whole(app, {"--batch,-b", "N", "for the bytes of casts (128)"}, flags->batch, 1);
   add_word(app, {"--optimizer,-o", "O", "of the training graph: sgd (default), adam or adamw"},
            flags->optimizer, optimizer_words);

@@ -40,9 +40,12 @@ ImageData sources(DataSplit split, ImageData data) {
 }  // namespace
 
 ImageShape network_image(const std::string& model, ImageShape drawn) {
-  if (model != "resnet20") return drawn;
-  constexpr std::int64_t side = 32;
-  return {drawn.channels, std::max(drawn.height, side), std::max(drawn.width, side)};
+  const ModelFacts& facts = model_facts(model);
+  const auto fitting = [&](std::int64_t side) {
+    const std::int64_t step = facts.side_step;
+    return (std::max(side, facts.padded_side) + step - 1) / step * step;
+  };
+  return {drawn.channels, fitting(drawn.height), fitting(drawn.width)};
 }
 
 ImageData prepare_data(const std::string& data, const std::string& model) {

@@ -27,7 +27,7 @@ ImageData prepare_data(const std::string& data, const std::string& model);
 // For a trained network: its transform. Throws DataError when images or classes do not fit.
 ImageData prepare_data(const std::string& data, const ImageData& trained);
 
-// What the network sees of such images: resnet20 halves them twice and wants 32x32.
+// What the network sees of such images: padded to the sides that it wants.
 ImageShape network_image(const std::string& model, ImageShape drawn);
 
 ImageShape parse_image(const std::string& text);  // "3x32x32"; throws UsageError

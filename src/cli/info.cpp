@@ -7,8 +7,8 @@
 #include "api/model_info.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
-#include "cli/image_data.h"
 #include "cli/json.h"
+#include "cli/network_choice.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -19,11 +19,14 @@ namespace {
 constexpr const char* examples = R"(examples:
   narrowgauge info --model resnet20 --image 3x32x32
       layers, parameters, multiply-adds, and what training takes in each format
+  narrowgauge info --model bert-base --sequence 384 --head question-answering --batch 8
+      a network for text
   narrowgauge info --model lenet --batch 512 --json)";
 
 struct Flags {
-  std::optional<std::string> model, image, optimizer;
-  std::optional<std::int64_t> classes, batch;
+  NetworkFlags network;
+  std::optional<std::string> optimizer;
+  std::optional<std::int64_t> batch;
   bool json = false;
 };
 
@@ -33,27 +36,25 @@ struct FormatMemory {
 };
 
 struct Facts {
-  ImageShape image;
-  std::int64_t classes = 10, batch = 128;
+  NetworkChoice network;
+  std::int64_t batch = 128;
   ModelInfo model;
   std::vector<FormatMemory> memory;
 };
 
 Facts gather(const Flags& flags) {
-  require_model(*flags.model);
-  settle_amp("off", "off");
   Facts facts;
-  facts.image = flags.image ? parse_image(*flags.image) : network_image(*flags.model, ImageShape{});
-  facts.classes = flags.classes.value_or(facts.classes);
+  facts.network = choose_network(flags.network);
+  settle_amp("off", "off");
   facts.batch = flags.batch.value_or(facts.batch);
-  Model model(*flags.model, find_model(*flags.model, facts.image, facts.classes));
+  const std::string& name = facts.network.model;
+  Model model(name, facts.network.build());
   facts.model = model_info(model.graph(Mode::evaluate));
-  const Settings settings = usual_settings(*flags.model, flags.optimizer.value_or("sgd"));
+  const Settings settings = usual_settings(name, flags.optimizer.value_or("sgd"));
   for (const std::string& amp : amp_words) {
     Optimizer optimizer = make_optimizer(settings, 100);
     set_amp(optimizer, amp, {});
-    Model trained(*flags.model, find_model(*flags.model, facts.image, facts.classes));
-    const Trainer trainer(trained, softmax_cross_entropy(), optimizer);
+    const Trainer trainer(model, facts.network.loss(), optimizer);
     facts.memory.push_back({amp, training_memory(trainer, facts.batch)});
   }
   return facts;
@@ -73,14 +74,14 @@ JsonObject memory_json(const TrainingMemory& memory) {
   return json;
 }
 
-std::string facts_json(const Flags& flags, const Facts& facts) {
+std::string facts_json(const Facts& facts) {
   std::vector<JsonObject> layers;
   for (const LayerInfo& layer : facts.model.layers) layers.push_back(layer_json(layer));
   JsonObject memory;
   for (const FormatMemory& row : facts.memory) memory.add(row.amp, memory_json(row.memory));
   JsonObject json;
-  json.add("model", *flags.model).add("image", image_text(facts.image));
-  json.add("classes", facts.classes).add("batch", facts.batch);
+  facts.network.describe(json);
+  json.add("batch", facts.batch);
   json.add("parameters", facts.model.parameters).add("statistics", facts.model.statistics);
   json.add("macs", facts.model.macs).add("layers", layers);
   return json.add("training_memory", memory).line();
@@ -95,11 +96,11 @@ void print_facts(const Flags& flags, const Facts& facts) {
                 count_or_nothing(static_cast<double>(layer.parameters)),
                 count_or_nothing(layer.macs)});
   layers.add_line();
-  layers.add(
-      {*flags.model, "", "", grouped(facts.model.parameters), count_or_nothing(facts.model.macs)});
+  layers.add({facts.network.model, "", "", grouped(facts.model.parameters),
+              count_or_nothing(facts.model.macs)});
   print(layers.text());
-  print(fmt::format("images {}, {} classes; multiply-adds are for one image\n\n",
-                    image_text(facts.image), facts.classes));
+  print(fmt::format("{}; multiply-adds are for one {}\n\n", facts.network.what(),
+                    facts.network.sample()));
   TextTable memory({"training", "activations", "with workspaces", "weights and state", "in all"});
   for (const FormatMemory& row : facts.memory)
     memory.add({row.amp == "off" ? "f32" : row.amp, bytes_text(row.memory.activations),
@@ -112,7 +113,7 @@ void print_facts(const Flags& flags, const Facts& facts) {
 int run_info(const Flags& flags) {
   const Facts facts = gather(flags);
   if (flags.json)
-    print(facts_json(flags, facts));
+    print(facts_json(facts));
   else
     print_facts(flags, facts);
   return ExitCode::ok;
@@ -124,10 +125,7 @@ void add_info(CLI::App& program, Action& action) {
   CLI::App& app = add_command(
       program, "info", "layers, parameters, multiply-adds and memory of a network", examples);
   const auto flags = std::make_shared<Flags>();
-  add_required(app, {"--model,-m", "M", "network: mlp, lenet or resnet20"}, flags->model);
-  add_text(app, {"--image,--data-shape", "CxHxW", "images (1x28x28; resnet20: 1x32x32)"},
-           flags->image);
-  add_whole(app, {"--classes", "N", "(10)"}, flags->classes, 1);
+  add_network_flags(app, flags->network);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags->batch, 1);
   add_word(app, {"--optimizer,-o", "O", "sgd (default), adam or adamw: its state takes memory"},
            flags->optimizer, {"sgd", "adam", "adamw"});

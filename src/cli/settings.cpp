@@ -106,6 +106,25 @@ std::string amp_of_plan(const std::string& plan, const std::optional<std::string
   return format;
 }
 
+namespace {
+
+// What a network is trained with by sgd.
+struct Habits {
+  double learning_rate = 0.05, weight_decay = 0;
+  bool warms_up = false;
+};
+
+// As published: He et al. 2016 for residual networks (rates this high want a warm-up, section 4.2)
+// and Huang et al. 2017; Simonyan, Zisserman 2015.
+Habits habits_of(const std::string& model) {
+  if (model == "mlp" || model == "lenet") return {};
+  if (model == "vgg19") return {0.01, 5e-4, true};
+  if (model.starts_with("resnet") || model.starts_with("densenet")) return {0.1, 1e-4, true};
+  return {0.05, 1e-4, true};
+}
+
+}  // namespace
+
 Settings usual_settings(const std::string& model, const std::string& optimizer) {
   Settings settings;
   settings.model = model;
@@ -116,11 +135,11 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
     settings.momentum = 0;
     settings.weight_decay = usual.weight_decay;
   }
-  if (model != "resnet20") return settings;
-  settings.epochs = 12;
+  if (model == "resnet20") settings.epochs = 12;
+  const Habits habits = habits_of(model);
   if (optimizer == "sgd") {
-    settings.learning_rate = 0.1;
-    settings.weight_decay = 1e-4;
+    settings.learning_rate = habits.learning_rate;
+    settings.weight_decay = habits.weight_decay;
   }
   return settings;
 }
@@ -149,6 +168,9 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
   check_resumed(flags, resumed);
   const std::string model = flags.model.value_or(resumed ? resumed->model : "");
   require_model(model);
+  require(model_facts(model).input == InputKind::images, "train: ", model,
+          " takes tokens, and the data sets here hold images; it is trained from C++, with a "
+          "DataSource of texts");
   const std::string optimizer = flags.optimizer.value_or(resumed ? resumed->optimizer : "sgd");
   const Settings usual = usual_settings(model, optimizer);
   Settings settings = resumed.value_or(usual);
@@ -173,9 +195,8 @@ void set_amp(Optimizer& optimizer, const std::string& amp,
 
 namespace {
 
-// Residual networks want it with rates this high: He et al. 2016, section 4.2.
 std::int64_t usual_warmup(const Settings& settings, std::int64_t steps) {
-  const bool wanted = settings.model == "resnet20" && settings.optimizer == "sgd";
+  const bool wanted = habits_of(settings.model).warms_up && settings.optimizer == "sgd";
   return wanted ? std::min<std::int64_t>(200, steps / 10) : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/compare.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/network_choice.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/training.h"
@@ -28,7 +29,7 @@ constexpr const char* examples = R"(examples:
       with a precision plan that was saved by --save-plan and edited)";
 
 void add_run_flags(CLI::App& app, TrainFlags& flags) {
-  add_text(app, {"--model,-m", "M", "network: mlp, lenet or resnet20"}, flags.model);
+  add_text(app, {"--model,-m", "M", model_help(false)}, flags.model);
   add_text(app, {"--data,-d", "D", "glyphs (default; drawn here), or a folder of IDX files"},
            flags.data);
   add_word(app, {"--amp", "A", "off, f16 or bf16 ($NARROWGAUGE_AUTO_MIXED_PRECISION)"}, flags.amp,
@@ -51,15 +52,16 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
   add_word(app, {"--optimizer,-o", "O", "sgd (default), adam or adamw"}, flags.optimizer,
            optimizer_words);
-  add_real(app, {"--lr", "X", "learning rate (sgd: 0.05, resnet20: 0.1; adam: 0.001)"},
+  add_real(app, {"--lr", "X", "learning rate (sgd: 0.01 to 0.1, by network; adam: 0.001)"},
            flags.learning_rate);
   add_word(app, {"--schedule", "S", "of the learning rate: constant, step or cosine (default)"},
            flags.schedule, {"constant", "step", "cosine"});
-  add_whole(app, {"--warmup", "N", "steps of growing from 0 (0; resnet20: 200 or a tenth)"},
+  add_whole(app, {"--warmup", "N", "steps of growing from 0 (mlp, lenet: 0; else 200 or a tenth)"},
             flags.warmup, 0);
   add_real(app, {"--momentum", "X", "of sgd (0.9)"}, flags.momentum);
   add_switch(app, {"--nesterov", "", "Nesterov's momentum"}, flags.nesterov);
-  add_real(app, {"--weight-decay", "X", "(0; resnet20: 1e-4; adamw: 0.01)"}, flags.weight_decay);
+  add_real(app, {"--weight-decay", "X", "(mlp, lenet: 0; vgg19: 5e-4; else 1e-4; adamw: 0.01)"},
+           flags.weight_decay);
   add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
   add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);

@@ -26,6 +26,17 @@ Loss softmax_cross_entropy() {
   };
 }
 
+// Start and end are the places behind the classes, so that one loss takes the mean over both.
+Loss span_cross_entropy() {
+  return [](Network& network, Value logits) {
+    const Shape& scores = network.shape(logits);
+    require(scores.size() == 3 && scores[2] == Dim(2),
+            "span cross entropy: expected [N,positions,2], got ", scores);
+    const Value labels = network.input("labels", {scores[0], 2}, DType::i64);
+    return network.apply(SoftmaxCrossEntropyLoss{}, {logits, labels}, "loss");
+  };
+}
+
 Loss mean_squared_error() {
   return [](Network& network, Value prediction) {
     const Value labels = network.input("labels", network.shape(prediction));

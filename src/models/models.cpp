@@ -1,84 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "narrowgauge/network.h"
+#include "narrowgauge/models.h"
+
+#include "models/builders.h"
 
 namespace narrowgauge {
 
-namespace {
-
-Value images(Network& net, ImageShape image) {
+Value image_input(Network& net, ImageShape image) {
   return net.input("images", {net.batch(), image.channels, image.height, image.width});
 }
 
-// Two convolutions beside a shortcut; the shortcut of a first block is a strided 1x1 convolution.
-Value residual_block(Network& net, Value x, std::int64_t channels, std::int64_t stride) {
-  Value y = net.conv(x, channels, {.stride = stride, .bias = false}, "conv1");
-  y = net.relu(net.batch_norm(y, "bn1"));
-  y = net.batch_norm(net.conv(y, channels, {.bias = false}, "conv2"), "bn2");
-  if (stride != 1) {
-    x = net.conv(x, channels, {.kernel = 1, .stride = stride, .bias = false}, "shortcut");
-    x = net.batch_norm(x, "shortcut_bn");
-  }
-  return net.relu(net.add(y, x));
-}
-
-BuildNetwork mlp(ImageShape image, std::int64_t classes) {
-  return [=](Network& net) {
-    Value x = net.flatten(images(net, image));
-    x = net.relu(net.linear(x, 256, "hidden1"));
-    x = net.relu(net.linear(x, 128, "hidden2"));
-    return net.linear(x, classes, "logits");
-  };
-}
-
-// LeCun, Bottou, Bengio, Haffner 1998, with max pooling and Relu as is usual today.
-BuildNetwork lenet(ImageShape image, std::int64_t classes) {
-  return [=](Network& net) {
-    Value x = images(net, image);
-    x = net.max_pool(net.relu(net.conv(x, 16, {.kernel = 5}, "conv1")));
-    x = net.max_pool(net.relu(net.conv(x, 32, {.kernel = 5}, "conv2")));
-    x = net.relu(net.linear(net.flatten(x), 128, "hidden"));
-    return net.linear(x, classes, "logits");
-  };
-}
-
-// He, Zhang, Ren, Sun 2016, section 4.2: three stages of three blocks, 16 to 64 channels.
-BuildNetwork resnet20(ImageShape image, std::int64_t classes) {
-  return [=](Network& net) {
-    Value x = net.conv(images(net, image), 16, {.bias = false}, "conv");
-    x = net.relu(net.batch_norm(x, "bn"));
-    for (std::int64_t stage = 0; stage < 3; ++stage)
-      for (std::int64_t block = 0; block < 3; ++block)
-        x = net.scope(concat("stage", stage + 1, ".block", block + 1), [&] {
-          const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-          return residual_block(net, x, std::int64_t{16} << stage, stride);
-        });
-    return net.linear(net.global_average_pool(x), classes, "logits");
-  };
-}
+namespace {
 
 struct BuiltIn {
-  std::string_view name;
-  BuildNetwork (*build)(ImageShape, std::int64_t classes);
+  ModelFacts facts;
+  BuildNetwork (*build)(ImageShape, std::int64_t classes);  // nullptr: takes no images
 };
-constexpr BuiltIn built_in[] = {{"mlp", mlp}, {"lenet", lenet}, {"resnet20", resnet20}};
+
+constexpr ImageShape photo{3, 224, 224};
+constexpr std::int64_t photo_classes = 1000;
+
+// Halving sides until none is left sets densenet121's and vgg19's least side.
+constexpr BuiltIn built_in[] = {
+    {{.name = "mlp"}, mlp},
+    {{.name = "lenet"}, lenet},
+    {{.name = "resnet20", .image = {1, 32, 32}, .padded_side = 32}, resnet20},
+    {{.name = "resnet18", .image = photo, .classes = photo_classes}, resnet18},
+    {{.name = "resnet50", .image = photo, .classes = photo_classes}, resnet50},
+    {{.name = "vgg19",
+      .image = photo,
+      .classes = photo_classes,
+      .least_side = 32,
+      .padded_side = 32},
+     vgg19},
+    {{.name = "densenet121",
+      .image = photo,
+      .classes = photo_classes,
+      .least_side = 29,
+      .padded_side = 32},
+     densenet121},
+    {{.name = "mobilenet_v2", .image = photo, .classes = photo_classes}, mobilenet_v2},
+    {{.name = "vit-small",
+      .image = photo,
+      .classes = photo_classes,
+      .least_side = 16,
+      .side_step = 16,
+      .padded_side = 16},
+     vit_small},
+    {{.name = "bert-base", .input = InputKind::tokens, .classes = 2}, nullptr},
+};
+
+const BuiltIn& find(std::string_view name) {
+  std::string names;
+  for (const BuiltIn& model : built_in) {
+    if (model.facts.name == name) return model;
+    names += concat(names.empty() ? "" : ", ", model.facts.name);
+  }
+  throw ModelError(concat("model: unknown name '", name, "', expected one of ", names));
+}
 
 }  // namespace
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const BuiltIn& model : built_in) names.emplace_back(model.name);
+  for (const BuiltIn& model : built_in) names.emplace_back(model.facts.name);
   return names;
 }
 
+const ModelFacts& model_facts(std::string_view name) { return find(name).facts; }
+
 BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes) {
-  require<ModelError>(image.height >= 8 && image.width >= 8, "model: images of ", image.height, 'x',
-                      image.width, " are too small, 8x8 is the least");
-  std::string names;
-  for (const BuiltIn& model : built_in) {
-    if (model.name == name) return model.build(image, classes);
-    names += concat(names.empty() ? "" : ", ", model.name);
-  }
-  throw ModelError(concat("model: unknown name '", name, "', expected one of ", names));
+  const BuiltIn& model = find(name);
+  require(model.build, "model: ", name, " takes tokens, not images");
+  const std::int64_t least = model.facts.least_side, step = model.facts.side_step;
+  require<ModelError>(image.height >= least && image.width >= least, "model: images of ",
+                      image.height, 'x', image.width, " are too small for ", name, ", ", least, 'x',
+                      least, " is the least");
+  require<ModelError>(image.height % step == 0 && image.width % step == 0, "model: images of ",
+                      image.height, 'x', image.width, " do not fit ", name,
+                      ": height and width must be multiples of ", step);
+  return model.build(image, classes);
 }
 
 }  // namespace narrowgauge

@@ -12,6 +12,7 @@
 #include "ops/gemm.h"
 #include "ops/layer_normalization.h"
 #include "ops/max_pool.h"
+#include "ops/min_max.h"
 #include "ops/relu.h"
 #include "ops/reshape.h"
 #include "ops/sigmoid.h"
@@ -45,6 +46,19 @@ Value Network::statistic(const std::string& name, Dims dims, double initial) {
   return graph_.state(std::move(state));
 }
 
+namespace {
+
+Initial uniform_of_fan(std::int64_t fan) {
+  const double bound = 1 / std::sqrt(static_cast<double>(fan));
+  return Initial::uniform(-bound, bound);
+}
+
+Initial he_normal(std::int64_t fan) {
+  return Initial::normal(0, std::sqrt(2.0 / static_cast<double>(fan)));
+}
+
+}  // namespace
+
 Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::string given) {
   require(shape(x).size() == 4, "conv: expected images [N,C,H,W], got ", graph_.type(x));
   require(options.groups >= 1 && shape(x)[1].value() >= options.groups, "conv: expected from 1 to ",
@@ -53,11 +67,13 @@ Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::st
   const std::int64_t inputs = shape(x)[1].value() / options.groups;
   const std::int64_t k = options.kernel;
   const std::int64_t pad = options.padding >= 0 ? options.padding : options.dilation * (k - 1) / 2;
-  const double deviation = std::sqrt(2.0 / static_cast<double>(inputs * k * k));
-  const Value weight =
-      parameter(name + ".weight", {channels, inputs, k, k}, Initial::normal(0, deviation));
-  Values operands{x, weight};
-  if (options.bias) operands.push_back(parameter(name + ".bias", {channels}, Initial::constant(0)));
+  const bool uniform = initials_.conv == ConvInitial::uniform;
+  const std::int64_t fan = (initials_.conv == ConvInitial::he_fan_out ? channels : inputs) * k * k;
+  const Initial begin = uniform ? uniform_of_fan(fan) : he_normal(fan);
+  Values operands{x, parameter(name + ".weight", {channels, inputs, k, k}, begin)};
+  if (options.bias)
+    operands.push_back(
+        parameter(name + ".bias", {channels}, uniform ? begin : Initial::constant(0)));
   Conv op;
   op.kernel_shape = {k, k};
   op.strides = {options.stride, options.stride};
@@ -68,18 +84,24 @@ Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::st
 }
 
 Value Network::linear(Value x, std::int64_t units, std::string given) {
-  require(shape(x).size() == 2, "linear: expected [N,features], got ", graph_.type(x),
-          "; flatten() it first");
-  const std::int64_t features = shape(x)[1].value();
+  const Shape from = shape(x);
+  require(from.size() >= 2, "linear: expected [N,...,features], got ", graph_.type(x));
+  const std::int64_t features = from.back().value();
   require(features >= 1, "linear: expected at least one feature, got ", graph_.type(x));
   const std::string name = layer_name(given, "linear");
-  const double bound = 1 / std::sqrt(static_cast<double>(features));
+  const Initial usual = uniform_of_fan(features);
   const Value weight =
-      parameter(name + ".weight", {units, features}, Initial::uniform(-bound, bound));
-  const Value bias = parameter(name + ".bias", {units}, Initial::uniform(-bound, bound));
+      parameter(name + ".weight", {units, features}, initials_.linear_weight.value_or(usual));
+  const Value bias = parameter(name + ".bias", {units}, initials_.linear_bias.value_or(usual));
   Gemm op;
   op.transB = 1;
-  return graph_.add(std::move(op), {x, weight, bias}, {.name = name});
+  if (from.size() == 2) return graph_.add(std::move(op), {x, weight, bias}, {.name = name});
+  const Dim rows = element_count(Shape(from.begin(), from.end() - 1));
+  const Value flat = graph_.add(ReshapeTo{{rows, features}}, {x}, {.name = name + ".rows"});
+  const Value y = graph_.add(std::move(op), {flat, weight, bias}, {.name = name});
+  Shape to = from;
+  to.back() = units;
+  return graph_.add(ReshapeTo{std::move(to)}, {y}, {.name = name + ".unfolded"});
 }
 
 Value Network::batch_norm(Value x, std::string given) {
@@ -100,13 +122,15 @@ Value Network::batch_norm(Value x, std::string given) {
   return y;
 }
 
-Value Network::layer_norm(Value x, std::string given) {
+Value Network::layer_norm(Value x, std::string given, double epsilon) {
   require(!shape(x).empty(), "layer_norm: expected at least one axis, got ", graph_.type(x));
   const std::string name = layer_name(given, "layernorm");
   const std::int64_t features = shape(x).back().value();
   const Value scale = parameter(name + ".weight", {features}, Initial::constant(1));
   const Value bias = parameter(name + ".bias", {features}, Initial::constant(0));
-  return graph_.add(LayerNormalization{}, {x, scale, bias}, {.name = name});
+  LayerNormalization op;
+  op.epsilon = epsilon;
+  return graph_.add(op, {x, scale, bias}, {.name = name});
 }
 
 Value Network::dropout(Value x, double ratio, std::string given) {
@@ -118,6 +142,11 @@ Value Network::dropout(Value x, double ratio, std::string given) {
 }
 
 Value Network::relu(Value x) { return graph_.add(Relu{}, {x}, {.name = layer_name("", "relu")}); }
+Value Network::relu6(Value x) {
+  const Value least = graph_.constant(Tensor::scalar(DType::f32, 0));
+  const Value most = graph_.constant(Tensor::scalar(DType::f32, 6));
+  return graph_.add(Clip{}, {x, least, most}, {.name = layer_name("", "relu6")});
+}
 Value Network::gelu(Value x) { return graph_.add(Gelu{}, {x}, {.name = layer_name("", "gelu")}); }
 Value Network::sigmoid(Value x) {
   return graph_.add(Sigmoid{}, {x}, {.name = layer_name("", "sigmoid")});

@@ -56,6 +56,27 @@ TEST(Info, MemoryIsThatOfTheRun) {
             json::parse(last_line(trained.out)).at("activation_bytes"));
 }
 
+TEST(Info, TakesTheUsualImagesOfANetwork) {
+  const json info = answer({"info", "--model", "resnet18", "--batch", "2", "--json"});
+  EXPECT_EQ(info.at("image"), "3x224x224");
+  EXPECT_EQ(info.at("parameters"), 11689512);
+}
+
+TEST(Info, TellsOfANetworkForText) {
+  const Words words{"info", "--model", "bert-base", "--batch", "1", "--sequence"};
+  Words shorter = words, longer = words;
+  shorter.insert(shorter.end(), {"16", "--head", "question-answering", "--json"});
+  longer.insert(longer.end(), {"32"});
+  const json info = answer(shorter);
+  EXPECT_EQ(info.at("sequence"), 16);
+  EXPECT_EQ(info.at("head"), "question-answering");
+  EXPECT_EQ(info.at("parameters"), 108893186);
+  EXPECT_FALSE(info.contains("image"));
+  const Result result = run(longer);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "sequences of 32 tokens, 2 classes")) << result.out;
+}
+
 TEST(Info, PrintsATable) {
   const Result result = run({"info", "--model", "resnet20", "--image", "3x32x32"});
   EXPECT_EQ(result.code, 0) << result.err;
@@ -93,6 +114,12 @@ TEST(Explain, GivesEveryNodeOfResnetAReasonFromAClosedList) {
     EXPECT_GT(all.at("summary").at("casts"), 0);
     EXPECT_GT(all.at("summary").at("cast_bytes"), 0);
   }
+}
+
+TEST(Explain, AnswersForANetworkForText) {
+  const json node = answer({"explain", "--model", "bert-base", "--sequence", "16", "--amp", "bf16",
+                            "--node", "bert.encoder.layer.0.attention.self.query", "--json"});
+  EXPECT_EQ(node.at("dtype"), "bf16");
 }
 
 TEST(Explain, PrintsOneNodeInFull) {

@@ -277,6 +277,15 @@ TEST_F(Training, TraceShowsThePasses) {
   EXPECT_TRUE(contains(result.err, "== ")) << result.err.substr(0, 500);
 }
 
+TEST_F(Training, SmallImagesArePaddedToWholePatches) {
+  const json last = done({"train", "--model", "vit-small", "--data", data(), "--epochs", "1",
+                          "--batch", "128", "--json", "--output", *folder_ / "vit"});
+  EXPECT_EQ(last.at("steps"), 2);
+  EXPECT_TRUE(last.at("final_loss").is_number());
+  const json record = json::parse(read_file(*folder_ / "vit/run.json"));
+  EXPECT_EQ(record.at("images").at("padded_height"), 16);
+}
+
 TEST_F(Training, SmallImagesArePaddedForResnet) {
   const json last = done({"train", "--model", "resnet20", "--data", data(), "--epochs", "1",
                           "--batch", "64", "--json", "--output", *folder_ / "resnet"});

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "compile/compile.h"
-#include "narrowgauge/network.h"
+#include "narrowgauge/models.h"
 #include "ops/arithmetic.h"
 #include "ops/batch_normalization.h"
 #include "ops/control_flow.h"

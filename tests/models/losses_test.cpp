@@ -14,11 +14,13 @@ struct Expected {
   std::vector<double> gradient;
 };
 
-void expect_loss(const Loss& loss, const Tensor& labels, const Expected& expected) {
-  const Tensor logits =
-      Tensor::from<float>({2, 3}, std::vector<float>{0.5F, -1.25F, 2, -0.75F, 3, 0.25F});
+const Tensor scores =
+    Tensor::from<float>({2, 3}, std::vector<float>{0.5F, -1.25F, 2, -0.75F, 3, 0.25F});
+
+void expect_loss(const Loss& loss, const Tensor& labels, const Expected& expected,
+                 const Tensor& logits = scores) {
   Network network("one", Mode::train);
-  const Value x = network.input("logits", {2, 3});
+  const Value x = network.input("logits", logits.type().shape);
   const Value y = loss(network, x);
   Graph& graph = network.graph();
   graph.output("loss", y);
@@ -39,6 +41,18 @@ TEST(losses, softmax_cross_entropy) {
               {2.03322672467,
                {0.0884100910537, 0.0153633701632, -0.103773461217, -0.489186702441, 0.459793112182,
                 0.0293935902594}});
+}
+
+TEST(losses, span_cross_entropy) {
+  expect_loss(
+      span_cross_entropy(),
+      Tensor::from<std::int64_t>({2, 2}, std::vector<std::int64_t>{2, 0, 1, 1}),
+      {0.923847287504,
+       {0.0141529330601, -0.214938904208, 0.0634290454088, 0.0578059744055, -0.0775819784689,
+        0.157132929803, 0.160828428381, 0.0135055723526, -0.174030029703, -0.0387373033031,
+        0.0132016013223, 0.0252317309505}},
+      Tensor::from<float>({2, 3, 2}, std::vector<float>{0.5F, -1.25F, 2, -0.75F, 3, 0.25F, 1.5F,
+                                                        -0.5F, 0.75F, 2.25F, -1, 0.125F}));
 }
 
 TEST(losses, mean_squared_error) {

@@ -42,6 +42,25 @@ TEST(network, refuses_a_linear_layer_over_nothing) {
   EXPECT_REFUSES("linear: expected at least one feature", net.linear(net.input("x", {2, 0}), 3));
 }
 
+TEST(network, refuses_heads_that_do_not_divide_the_width) {
+  for (const std::int64_t heads : {0, 3, 16})
+    EXPECT_NE(refusal([&](Network& net) {
+                const Value x = net.input("x", {2, 4, 8});
+                net.attention(x, x, x, {.heads = heads});
+              }).find("do not divide"),
+              std::string::npos)
+        << heads;
+  EXPECT_REFUSES("attention: expected query", const Value x = net.input("x", {2, 8});
+                 net.attention(x, x, x, {.heads = 2}));
+  EXPECT_REFUSES("embedding: expected", net.embedding(net.input("i", {2}, DType::i64), 0, 4));
+}
+
+TEST(network, applies_a_linear_layer_to_the_last_axis) {
+  Network net("folds", Mode::train);
+  const Value x = net.input("x", {net.batch(), 3, 5});
+  EXPECT_EQ(net.graph().type(net.linear(x, 7)), TensorType::parse("f32[N,3,7]"));
+}
+
 TEST(network, refuses_the_ops_that_belong_to_its_own_lists) {
   EXPECT_REFUSES("use input() or parameter()", net.op("ng.State", {}, "type=f32[2]"));
   EXPECT_REFUSES("use input() or parameter()", net.op("ng.Input", {}, "type=f32[2]"));

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The built-in networks: what they are called, what they take, and how they are built. Parameters
+// are named and shaped as in the files that are published for them: torchvision's for resnet18,
+// resnet50, vgg19, densenet121 and mobilenet_v2, timm's for vit-small, Hugging Face's for
+// bert-base.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/network.h"
+
+namespace narrowgauge {
+
+struct NG_API ImageShape {
+  std::int64_t channels = 1, height = 28, width = 28;
+};
+
+struct NG_API TextShape {
+  std::int64_t sequence = 128, vocabulary = 30522;  // tokens of a text; tokens there are
+};
+
+// What stands on an encoder of text: a choice among classes for the whole, or the span of tokens
+// that answers a question.
+enum class Head : std::uint8_t { classification, question_answering };
+
+enum class InputKind : std::uint8_t { images, tokens };
+
+struct NG_API ModelFacts {
+  std::string_view name;
+  InputKind input = InputKind::images;
+  ImageShape image{};            // usual, as published; for tokens without meaning
+  TextShape text{};              // usual; for images without meaning
+  std::int64_t classes = 10;     // usual
+  std::int64_t least_side = 8;   // of an image
+  std::int64_t side_step = 1;    // height and width are multiples of it
+  std::int64_t padded_side = 1;  // smaller images of a data set get black around them up to this
+};
+
+NG_API std::vector<std::string> model_names();
+// Throws ModelError for a name that model_names() does not have.
+NG_API const ModelFacts& model_facts(std::string_view name);
+
+// A network for images: input "images" f32 [N, channels, height, width], logits [N, classes].
+// Throws ModelError for an unknown name and for images that are too small for the network or of a
+// size that it cannot take, UsageError for a network that takes no images.
+NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes);
+
+// BERT (Devlin et al. 2019): inputs "input_ids", "token_type_ids" and "attention_mask" (1 where
+// there is a token, 0 in the padding), each i64 [N, sequence]. Logits are [N, classes], or for
+// question answering [N, sequence, 2]: scores of being the answer's first and its last token.
+struct NG_API BertSize {
+  std::int64_t layers = 12, width = 768, heads = 12, inner = 3072;  // inner: of the feed-forward
+  std::int64_t positions = 512, token_types = 2;
+  double dropout = 0.1;
+};
+// Throws UsageError for a sequence longer than the positions, a width that the heads do not divide
+// and fewer than one of anything. `classes` is for classification alone.
+NG_API BuildNetwork bert(const BertSize& size, TextShape text, Head head, std::int64_t classes = 2);
+NG_API BuildNetwork bert_base(TextShape text, Head head, std::int64_t classes = 2);
+
+// Vision Transformer (Dosovitskiy et al. 2021); the class token's features give the logits.
+struct NG_API VitSize {
+  std::int64_t layers = 12, width = 384, heads = 6, inner = 1536, patch = 16;
+};
+NG_API BuildNetwork vit(const VitSize& size, ImageShape image, std::int64_t classes);
+
+}  // namespace narrowgauge

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/network_choice.h"
+
+#include "cli/image_data.h"
+#include "cli/settings.h"
+#include "cli/text.h"
+
+namespace narrowgauge::cli {
+
+std::string model_help(bool with_text) {
+  std::vector<std::string> names = model_names();
+  if (!with_text)
+    std::erase_if(names,
+                  [](const auto& each) { return model_facts(each).input == InputKind::tokens; });
+  constexpr std::size_t width = 60;
+  std::string lines, line = "network:";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool last = i + 1 == names.size();
+    const char* const end = i + 2 < names.size() ? "," : "";
+    const std::string next = concat(' ', last && i > 0 ? "or " : "", names[i], end);
+    if (line.size() + next.size() > width) {
+      lines += line + '\n';
+      line = next.substr(1);
+    } else {
+      line += next;
+    }
+  }
+  return lines + line;
+}
+
+void add_network_flags(CLI::App& app, NetworkFlags& flags) {
+  add_required(app, {"--model,-m", "M", model_help(true)}, flags.model);
+  add_text(app,
+           {"--image,--data-shape", "CxHxW", "size of the images (that usual for the network)"},
+           flags.image);
+  add_whole(app, {"--classes", "N", "(as usual for the network)"}, flags.classes, 1);
+  add_whole(app, {"--sequence", "N", "tokens of a text, for bert-base (128)"}, flags.sequence, 1);
+  add_word(app, {"--head", "H", "of bert-base: classification (default) or question-answering"},
+           flags.head, {"classification", "question-answering"});
+}
+
+NetworkChoice choose_network(const NetworkFlags& flags) {
+  require_model(*flags.model);
+  const ModelFacts& facts = model_facts(*flags.model);
+  NetworkChoice choice;
+  choice.model = *flags.model;
+  choice.input = facts.input;
+  choice.classes = flags.classes.value_or(facts.classes);
+  if (facts.input == InputKind::images) {
+    const char* const other = flags.sequence ? "--sequence" : "--head";
+    require(!flags.sequence && !flags.head, other, ": ", choice.model, " takes images, not tokens");
+    choice.image = flags.image ? parse_image(*flags.image) : facts.image;
+    return choice;
+  }
+  require(!flags.image, "--image: ", choice.model, " takes tokens, not images");
+  choice.text = facts.text;
+  choice.text.sequence = flags.sequence.value_or(facts.text.sequence);
+  if (flags.head == "question-answering") choice.head = Head::question_answering;
+  require(choice.head == Head::classification || !flags.classes,
+          "--classes: question answering has none, it chooses tokens");
+  return choice;
+}
+
+BuildNetwork NetworkChoice::build() const {
+  if (input == InputKind::images) return find_model(model, image, classes);
+  return bert_base(text, head, classes);
+}
+
+Loss NetworkChoice::loss() const {
+  return head == Head::question_answering ? span_cross_entropy() : softmax_cross_entropy();
+}
+
+std::string NetworkChoice::what() const {
+  if (input == InputKind::images)
+    return concat("images ", image_text(image), ", ", classes, " classes");
+  const std::string tokens = concat("sequences of ", text.sequence, " tokens, ");
+  return head == Head::question_answering ? tokens + "question answering"
+                                          : concat(tokens, classes, " classes");
+}
+
+std::string NetworkChoice::sample() const {
+  return input == InputKind::images ? "image" : "sequence";
+}
+
+void NetworkChoice::describe(JsonObject& json) const {
+  json.add("model", model);
+  if (input == InputKind::images) {
+    json.add("image", image_text(image)).add("classes", classes);
+    return;
+  }
+  json.add("sequence", text.sequence).add("vocabulary", text.vocabulary);
+  if (head == Head::question_answering)
+    json.add("head", "question-answering");
+  else
+    json.add("head", "classification").add("classes", classes);
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network that a command is asked about, with flags for what images or texts it takes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/flags.h"
+#include "cli/json.h"
+#include "narrowgauge/models.h"
+
+namespace narrowgauge::cli {
+
+struct NetworkFlags {
+  std::optional<std::string> model, image, head;
+  std::optional<std::int64_t> classes, sequence;
+};
+void add_network_flags(CLI::App& app, NetworkFlags& flags);
+
+struct NetworkChoice {
+  std::string model;
+  InputKind input = InputKind::images;
+  ImageShape image;
+  TextShape text;
+  Head head = Head::classification;
+  std::int64_t classes = 0;
+
+  BuildNetwork build() const;
+  Loss loss() const;
+  std::string what() const;    // "images 3x224x224, 1000 classes"
+  std::string sample() const;  // "image", "sequence"
+  void describe(JsonObject& json) const;
+};
+// Throws ModelError for an unknown network or images it cannot take, UsageError for flags of the
+// other kind of input.
+NetworkChoice choose_network(const NetworkFlags& flags);
+
+// "network: mlp, lenet, ...", in lines; those for text only where they are wanted.
+std::string model_help(bool with_text);
+
+}  // namespace narrowgauge::cli
