@@ -125,6 +125,8 @@ def make_model(name, weights, batch):
     if name == "bert-base":
         import transformers
 
+        if "classifier.bias" not in weights:
+            raise ValueError("torch has bert-base here for classification alone")
         config = transformers.BertConfig(num_labels=len(weights["classifier.bias"]))
         return transformers.BertForSequenceClassification(config)
     raise ValueError(f"torch has no {name} here")

@@ -6,7 +6,8 @@
 
 namespace narrowgauge {
 
-std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch, std::int64_t classes,
+std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch,
+                                 const std::map<std::string, WholeNumbers>& ranges,
                                  std::uint64_t seed) {
   std::vector<Tensor> tensors;
   for (const Value value : graph.inputs()) {
@@ -19,7 +20,11 @@ std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch, std::in
     } else {
       require(type.dtype == DType::i64, "input '", graph.value_name(value),
               "': expected f32 or i64 to draw a random batch, got ", type);
-      for (std::int64_t& x : tensor.values<std::int64_t>()) x = numbers.bits(element++) % classes;
+      const auto range = ranges.find(graph.value_name(value));
+      require(range != ranges.end() && range->second.count > 0, "input '", graph.value_name(value),
+              "': expected a range to draw whole numbers from");
+      for (std::int64_t& x : tensor.values<std::int64_t>())
+        x = range->second.least + numbers.bits(element++) % range->second.count;
     }
     tensors.push_back(std::move(tensor));
   }

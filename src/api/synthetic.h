@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "narrowgauge/graph.h"
@@ -10,10 +12,16 @@
 
 namespace narrowgauge {
 
+// What the whole numbers of an input are: each of [least, least + count) as likely.
+struct WholeNumbers {
+  std::int64_t least = 0, count = 1;
+};
+
 // One tensor for each input of the graph, with `batch` for the symbol N: floating-point values of
-// mean 0 and variance 1, whole numbers in [0, classes). A function of the inputs' names and the
-// seed. Throws UsageError for inputs of other types.
-std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch, std::int64_t classes,
+// mean 0 and variance 1, whole numbers as `ranges` says for the input's name. A function of the
+// inputs' names and the seed. Throws UsageError for inputs of other types, and without a range.
+std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch,
+                                 const std::map<std::string, WholeNumbers>& ranges,
                                  std::uint64_t seed);
 
 }  // namespace narrowgauge

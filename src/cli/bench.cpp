@@ -8,7 +8,7 @@
 #include "cli/bench_torch.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
-#include "cli/image_data.h"
+#include "cli/network_choice.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
 #include "io/atomic_file.h"
@@ -18,12 +18,14 @@ namespace narrowgauge::cli {
 namespace {
 
 constexpr const char* examples =
-    R"(Random images and labels, SGD with rate 0.01; 2 batches warm up, then 10
+    R"(Random samples and labels, SGD with rate 0.01; 2 batches warm up, then 10
 iterations of 10 batches are timed, the precisions taking turns.
 
 examples:
   narrowgauge bench --model resnet20,lenet
       images a second in f32, bf16 and f16, with memory and the kernels used
+  narrowgauge bench --model resnet50,vgg19,densenet121
+      the published networks on images of 3x224x224; bert-base on 128 tokens
   narrowgauge bench --model resnet20 --batch 128 --precision f32,bf16 --json
   narrowgauge bench --model resnet20 --roofline
       where the time of a step goes, and how near each part is to its bound
@@ -34,7 +36,7 @@ examples:
 
 struct Flags {
   BenchTask task;
-  std::optional<std::string> image, against;
+  std::optional<std::string> against;
   std::optional<std::int64_t> batch, iterations, batches, seed, threads;
 };
 
@@ -59,9 +61,8 @@ BenchTask task_of(const Flags& flags) {
   take("--batches", task.batches, flags.batches, most);
   take("--threads", task.threads, flags.threads, most_threads);
   if (flags.seed) task.seed = *flags.seed;
-  if (flags.image) task.image = parse_image(*flags.image);
   require(!task.models.empty(), "bench: --model is required");
-  for (const std::string& model : task.models) require_model(model);
+  for (const std::string& model : task.models) bench_network(task, model);
   settle_amp("off", "off");
   task.against_torch = flags.against.has_value();
   if (task.plot) require_writable_file(*task.plot);
@@ -73,7 +74,7 @@ void print_iteration(const BenchRow& row) {
   json.add("event", "iteration").add("model", row.model).add("precision", row.precision);
   if (row.is_torch()) json.add("torch_layout", row.torch_layout);
   json.add("iteration", static_cast<std::int64_t>(row.rates.size()));
-  print(json.add("images_per_second", row.rates.back()).line());
+  print(json.add("samples_per_second", row.rates.back()).line());
 }
 
 void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
@@ -116,14 +117,13 @@ void add_bench(CLI::App& program, Action& action) {
   CLI::App& app =
       add_command(program, "bench", "how fast networks train in each precision", examples);
   const auto flags = std::make_shared<Flags>();
-  add_list(app, {"--model,-m", "M,...", "networks: mlp, lenet, resnet20"}, flags->task.models);
+  add_list(app, {"--model,-m", "M,...", model_help(true)}, flags->task.models);
   add_word_list(app, {"--precision,-p", "P,...", "of f32, bf16 and f16 (all three)"},
                 flags->task.precisions, {"f32", "bf16", "f16"});
-  add_whole(app, {"--batch,-b", "N", "images in a step (32)"}, flags->batch, 1);
+  add_whole(app, {"--batch,-b", "N", "samples in a step (32)"}, flags->batch, 1);
   add_whole(app, {"--iterations", "N", "timed one by one (10)"}, flags->iterations, 1);
   add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->batches, 1);
-  add_text(app, {"--image", "CxHxW", "(lenet, mlp: 1x28x28; resnet20: 3x32x32)"}, flags->image);
-  add_whole(app, {"--classes", "N", "(10)"}, flags->task.classes, 1);
+  add_input_flags(app, flags->task.network);
   add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
   add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
   add_word(app, {"--against", "WHAT", "torch: PyTorch on the same work, from python3"},

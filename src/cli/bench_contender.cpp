@@ -26,11 +26,10 @@ void keep_loss(BenchRow& row, double loss) {
 
 }  // namespace
 
-OwnContender::OwnContender(const BenchTask& task, const BenchModel& model,
+OwnContender::OwnContender(const BenchTask& task, const NetworkChoice& network,
                            const std::string& precision)
-    : model_(model.name, find_model(model.name, model.image, model.classes),
-             static_cast<std::uint64_t>(task.seed)),
-      trainer_(model_, softmax_cross_entropy(), bench_optimizer(precision),
+    : model_(network.model, network.build(), static_cast<std::uint64_t>(task.seed)),
+      trainer_(model_, network.loss(), bench_optimizer(precision),
                {.seed = static_cast<std::uint64_t>(task.seed), .threads = task.threads}) {}
 
 double OwnContender::step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) {

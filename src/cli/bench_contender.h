@@ -22,7 +22,7 @@ class Contender {
 
 class OwnContender : public Contender {
  public:
-  OwnContender(const BenchTask& task, const BenchModel& model, const std::string& precision);
+  OwnContender(const BenchTask& task, const NetworkChoice& network, const std::string& precision);
   double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) override;
   void finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) override;
 

@@ -9,14 +9,13 @@
 #include "base/parallel.h"
 #include "cli/bench_plot.h"
 #include "cli/bench_torch.h"
-#include "cli/image_data.h"
+#include "cli/network_choice.h"
 #include "cli/text.h"
 
 namespace narrowgauge::cli {
 namespace {
 
-constexpr std::size_t page_width = 80;
-// What the kernels may take of it, whatever the numbers beside them.
+// What the kernels may take of 80 columns, whatever the numbers beside them.
 constexpr std::size_t kernels_width = 26;
 
 std::string or_nothing(double value, const std::string& text) {
@@ -41,12 +40,21 @@ std::string name_of(const std::vector<BenchRow>& rows, std::size_t index) {
   return same ? "" : rows[index].model;
 }
 
-std::vector<std::string> sizes(const BenchTask& task) {
-  std::vector<std::string> words;
+std::vector<std::string> inputs(const BenchTask& task) {
+  std::vector<std::string> lines;
   for (const std::string& name : task.models)
-    words.push_back(fmt::format("{} {}", name, image_text(bench_model(task, name).image)));
-  words.front().insert(0, "images: ");
-  return wrapped(words, page_width);
+    lines.push_back(concat(name, ": ", bench_network(task, name).what()));
+  return lines;
+}
+
+// "images/s" where all rows are about images.
+std::string rate_heading(const std::vector<BenchRow>& rows) {
+  const auto all = [&](InputKind kind) {
+    return std::all_of(rows.begin(), rows.end(),
+                       [&](const BenchRow& row) { return model_facts(row.model).input == kind; });
+  };
+  if (all(InputKind::images)) return "images/s";
+  return all(InputKind::tokens) ? "sequences/s" : "samples/s";
 }
 
 }  // namespace
@@ -61,7 +69,8 @@ std::string rate_with_interval(const BenchRow& row) {
 }
 
 std::string speed_table(const std::vector<BenchRow>& rows) {
-  TextTable table({"model", "precision", "images/s", "speed-up", "first loss", "against f32"}, {1});
+  TextTable table(
+      {"model", "precision", rate_heading(rows), "speed-up", "first loss", "against f32"}, {1});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const BenchRow& row = rows[i];
     const bool base = base_of(rows, row) == &row;
@@ -87,7 +96,7 @@ std::string memory_table(const std::vector<BenchRow>& rows) {
 }
 
 std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome) {
-  std::vector<std::string> lines = sizes(task);
+  std::vector<std::string> lines = inputs(task);
   lines.push_back(fmt::format("batch {}; {} iterations of {} batches, +- 1.96 standard deviations",
                               task.batch, task.iterations, task.batches));
   lines.push_back(fmt::format("{} threads; SGD; all precisions from the same weights and batch",
@@ -109,11 +118,11 @@ namespace {
 
 JsonObject row_json(const BenchTask& task, const BenchOutcome& outcome, const BenchRow& row) {
   const std::vector<BenchRow>& rows = outcome.rows;
-  const BenchModel model = bench_model(task, row.model);
+  const NetworkChoice network = bench_network(task, row.model);
   JsonObject json;
-  json.add("model", row.model).add("precision", row.precision).add("batch", task.batch);
-  json.add("image", image_text(model.image)).add("classes", model.classes);
-  json.add("images_per_second", row.rate()).add("interval", row.interval());
+  network.describe(json);
+  json.add("precision", row.precision).add("batch", task.batch);
+  json.add("samples_per_second", row.rate()).add("interval", row.interval());
   json.add("iterations", row.rates).add("speed_up", speed_up(rows, row));
   json.add("first_loss", row.first_loss()).add("loss_difference", loss_difference(rows, row));
   json.add("activation_bytes", row.memory.activations).add("total_bytes", row.memory.total());
@@ -172,7 +181,7 @@ std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome) {
     for (const BenchRow* row : torch_bars(outcome, model)) add(*row);
     if (groups.back().bars.empty()) groups.pop_back();
   }
-  return bar_chart(fmt::format("Training, images a second, batch {}", task.batch),
+  return bar_chart(fmt::format("Training, samples a second, batch {}", task.batch),
                    "each model to its own scale; thin lines: 1.96 standard deviations", groups);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -12,6 +13,7 @@
 #include "base/parallel.h"
 #include "cli/bench_contender.h"
 #include "cli/interrupt.h"
+#include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
@@ -25,22 +27,33 @@ std::string status(const BenchTask& task, const BenchRow& row, const std::string
   return fmt::format("{}  {}  batch {}  {}", row.model, label_of(row), task.batch, what);
 }
 
+// Labels, and what a network for text reads: tokens of the vocabulary, two kinds of them, none
+// masked.
+std::map<std::string, WholeNumbers> ranges_of(const NetworkChoice& network) {
+  const bool span = network.head == Head::question_answering;
+  return {{"labels", {0, span ? network.text.sequence : network.classes}},
+          {"input_ids", {0, network.text.vocabulary}},
+          {"token_type_ids", {0, 2}},
+          {"attention_mask", {1, 1}}};
+}
+
 // The rows of one model that run together.
 class Rounds {
  public:
   Rounds(const BenchTask& task, std::span<BenchRow> rows, TorchProcess* torch)
       : task_(task), rows_(rows) {
-    const BenchModel model = bench_model(task, rows.front().model);
+    const NetworkChoice network = bench_network(task, rows.front().model);
     show_status(status(task_, rows.front(), "making weights"));
     std::unique_ptr<OwnContender> for_torch;
     for (const BenchRow& row : rows) {
       if (row.is_torch()) continue;
-      own_.push_back(std::make_unique<OwnContender>(task, model, row.precision));
+      own_.push_back(std::make_unique<OwnContender>(task, network, row.precision));
     }
-    if (own_.empty()) for_torch = std::make_unique<OwnContender>(task, model, "f32");
+    if (own_.empty()) for_torch = std::make_unique<OwnContender>(task, network, "f32");
     OwnContender& first = own_.empty() ? *for_torch : *own_.front();
     const Graph graph = first.graph();
-    batch_ = random_batch(graph, task.batch, model.classes, static_cast<std::uint64_t>(task.seed));
+    batch_ =
+        random_batch(graph, task.batch, ranges_of(network), static_cast<std::uint64_t>(task.seed));
     const bool with_torch = rows.back().is_torch();
     if (with_torch) torch->open(first.model(), graph, batch_);
     std::size_t own = 0;
@@ -78,7 +91,7 @@ class Rounds {
 
   std::string progress(const BenchRow& row) const {
     std::string text = fmt::format("iteration {}/{}", row.rates.size() + 1, task_.iterations);
-    if (!row.rates.empty()) text += fmt::format("  {} images/s", rate_text(row.rates.back()));
+    if (!row.rates.empty()) text += fmt::format("  {} a second", rate_text(row.rates.back()));
     return text;
   }
 
@@ -90,21 +103,19 @@ class Rounds {
   std::vector<Tensor> batch_;
 };
 
-// resnet20 is a network for CIFAR's images, the others for MNIST's.
-ImageShape usual_image(const std::string& model) {
-  return model == "resnet20" ? ImageShape{3, 32, 32} : ImageShape{};
-}
-
-BenchRow examine_one(const BenchTask& task, const BenchModel& model, const std::string& precision,
-                     std::int64_t available) {
-  BenchRow row{.model = model.name, .precision = precision};
+BenchRow examine_one(const BenchTask& task, const NetworkChoice& network,
+                     const std::string& precision, std::int64_t available) {
+  BenchRow row{.model = network.model, .precision = precision};
   show_status(status(task, row, "planning its memory"));
-  const OwnContender contender(task, model, precision);
+  const OwnContender contender(task, network, precision);
   row.memory = training_memory(contender.trainer(), task.batch);
-  row.batch_bytes = batch_bytes(contender.graph(), task.batch);
+  const Graph graph = contender.graph();
+  row.batch_bytes = batch_bytes(graph, task.batch);
+  row.random = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                           [](const Node& node) { return node.op->info.random; });
   const std::int64_t needed = row.memory.total() + row.batch_bytes;
   row.largest_batch = largest_batch(contender.trainer(), available);
-  require<DeviceError>(needed <= available, "memory: ", model.name, " in ", precision,
+  require<DeviceError>(needed <= available, "memory: ", network.model, " in ", precision,
                        " with batch ", grouped(task.batch), " takes ", bytes_text(needed), ", ",
                        bytes_text(available), " can be had; the largest batch that fits is ",
                        grouped(row.largest_batch));
@@ -120,11 +131,13 @@ bool fit_together(std::span<const BenchRow> rows) {
   return bytes <= available_memory();
 }
 
-// Rows for torch beside ours, in its precisions and layouts.
+// Rows for torch beside ours, in its precisions and, for images, its layouts.
 std::vector<BenchRow> with_torch(std::span<const BenchRow> own) {
+  const bool images = model_facts(own.front().model).input == InputKind::images;
+  const std::span layouts = std::span(torch_layouts).first(images ? torch_layouts.size() : 1);
   std::vector<BenchRow> rows(own.begin(), own.end());
   for (const std::string& precision : torch_precisions)
-    for (const std::string& layout : torch_layouts)
+    for (const std::string& layout : layouts)
       rows.push_back({.model = own.front().model,
                       .precision = precision,
                       .torch_layout = layout,
@@ -145,8 +158,23 @@ void run_model(const BenchTask& task, std::vector<BenchRow> rows, const BenchLis
 
 }  // namespace
 
-BenchModel bench_model(const BenchTask& task, const std::string& name) {
-  return {name, task.image.value_or(usual_image(name)), task.classes.value_or(10)};
+// Flags of the other kind of input are for other networks of the list, if there is one.
+NetworkChoice bench_network(const BenchTask& task, const std::string& name) {
+  for (const std::string& model : task.models) require_model(model);
+  NetworkFlags flags = task.network;
+  flags.model = name;
+  const InputKind own = model_facts(name).input;
+  const bool alike = std::all_of(task.models.begin(), task.models.end(), [&](const auto& model) {
+    return model_facts(model).input == own;
+  });
+  if (alike) return choose_network(flags);
+  if (own == InputKind::images) {
+    flags.sequence.reset();
+    flags.head.reset();
+  } else {
+    flags.image.reset();
+  }
+  return choose_network(flags);
 }
 
 std::vector<BenchRow> examine(const BenchTask& task) {
@@ -155,7 +183,7 @@ std::vector<BenchRow> examine(const BenchTask& task) {
   std::vector<BenchRow> rows;
   for (const std::string& name : task.models)
     for (const std::string& precision : task.precisions)
-      rows.push_back(examine_one(task, bench_model(task, name), precision, available));
+      rows.push_back(examine_one(task, bench_network(task, name), precision, available));
   show_status("");
   return rows;
 }

@@ -13,8 +13,9 @@
 
 namespace narrowgauge::cli {
 
-// The model with its images and classes: what was asked for, or what is usual.
-BenchModel bench_model(const BenchTask& task, const std::string& name);
+// The network with its images or texts: what was asked for, or what is usual. Throws ModelError for
+// an unknown one, UsageError for flags of the other kind of input.
+NetworkChoice bench_network(const BenchTask& task, const std::string& name);
 
 // Rows with what is known before anything runs: memory and the largest batch, against the memory
 // that can be had now. Throws ModelError for a model or images that do not go together, UsageError

@@ -8,27 +8,19 @@
 #include <vector>
 
 #include "api/model_info.h"
+#include "cli/network_choice.h"
 #include "narrowgauge/model.h"
-#include "narrowgauge/network.h"
 
 namespace narrowgauge::cli {
 
 struct BenchTask {
   std::vector<std::string> models, precisions{"f32", "bf16", "f16"};
   std::int64_t batch = 32, iterations = 10, batches = 10, seed = 1;
-  std::optional<ImageShape> image;      // of all models; empty: what is usual for each
-  std::optional<std::int64_t> classes;  // likewise
+  NetworkFlags network{};  // of all models; empty: what is usual for each
   int threads = 0;
   bool json = false, roofline = false;
   std::optional<std::string> plot;
   bool against_torch = false;
-};
-
-// One step's worth of synthetic training of one model.
-struct BenchModel {
-  std::string name;
-  ImageShape image;
-  std::int64_t classes = 10;
 };
 
 struct BenchRow {
@@ -39,6 +31,7 @@ struct BenchRow {
   std::int64_t steps = 0, skipped_steps = 0;
   TrainingMemory memory{};
   std::int64_t batch_bytes = 0, largest_batch = 0;
+  bool random = false;  // has dropout: its losses are those of the numbers drawn
   std::vector<Trainer::KernelChoice> kernels{};
   std::int64_t profiled_steps = 0;   // that `kernels` has the times of
   double profiled_milliseconds = 0;  // of those steps, whole

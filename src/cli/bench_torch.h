@@ -18,7 +18,8 @@ std::string torch_table(const BenchOutcome& outcome);
 std::vector<JsonObject> torch_json(const BenchOutcome& outcome);
 
 // Throws CheckError where the losses of the first and the third step are not torch's: then the
-// networks are not the same, and the times mean nothing.
+// networks are not the same, and the times mean nothing. Not of networks with dropout, which draws
+// other numbers.
 void check_losses(const BenchOutcome& outcome);
 
 }  // namespace narrowgauge::cli

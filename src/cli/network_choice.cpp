@@ -30,6 +30,10 @@ std::string model_help(bool with_text) {
 
 void add_network_flags(CLI::App& app, NetworkFlags& flags) {
   add_required(app, {"--model,-m", "M", model_help(true)}, flags.model);
+  add_input_flags(app, flags);
+}
+
+void add_input_flags(CLI::App& app, NetworkFlags& flags) {
   add_text(app,
            {"--image,--data-shape", "CxHxW", "size of the images (that usual for the network)"},
            flags.image);

@@ -17,6 +17,7 @@ struct NetworkFlags {
   std::optional<std::int64_t> classes, sequence;
 };
 void add_network_flags(CLI::App& app, NetworkFlags& flags);
+void add_input_flags(CLI::App& app, NetworkFlags& flags);  // all but --model
 
 struct NetworkChoice {
   std::string model;

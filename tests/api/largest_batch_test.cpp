@@ -33,7 +33,7 @@ TEST(LargestBatch, IsNothingWhereNotOneSampleFits) {
 TEST(RandomBatch, HasOneTensorForEachInputAndLabelsInRange) {
   Model model("mlp", find_model("mlp", {3, 8, 8}, 4));
   const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
-  const std::vector<Tensor> batch = random_batch(trainer.graph(), 100, 4, 1);
+  const std::vector<Tensor> batch = random_batch(trainer.graph(), 100, {{"labels", {0, 4}}}, 1);
   ASSERT_EQ(batch.size(), 2u);
   EXPECT_EQ(batch[0].dims(), (Dims{100, 3, 8, 8}));
   EXPECT_EQ(batch[1].dims(), (Dims{100}));

@@ -47,7 +47,7 @@ TEST(Bench, PrintsARowForEachModelAndPrecisionInEightyColumns) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   for (const char* part : {"images/s", "+-", "speed-up", "first loss", "activations",
-                           "largest batch", "kernels", "1.00x", "own", "3x32x32"})
+                           "largest batch", "kernels", "1.00x", "own", "1x32x32"})
     EXPECT_TRUE(contains(result.out, part)) << part << '\n' << result.out;
   for (const char* row : {"\nmlp       f32", "\nresnet20  f32", "\n          bf16"})
     EXPECT_TRUE(contains(result.out, row)) << row << '\n' << result.out;
@@ -68,14 +68,14 @@ TEST(Bench, TellsEachIterationAndEndsWithAllRuns) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(lines[i].at("event"), "iteration");
     EXPECT_EQ(lines[i].at("iteration"), i / 2 + 1);
-    EXPECT_GT(lines[i].at("images_per_second").get<double>(), 0);
+    EXPECT_GT(lines[i].at("samples_per_second").get<double>(), 0);
   }
   EXPECT_EQ(lines.back().at("event"), "done");
   ASSERT_EQ(lines.back().at("runs").size(), 2u);
   for (const json& row : lines.back().at("runs")) {
     ASSERT_EQ(row.at("iterations").size(), 2u);
     const double first = row.at("iterations")[0], second = row.at("iterations")[1];
-    EXPECT_NEAR(row.at("images_per_second").get<double>(), (first + second) / 2, 1e-6 * first);
+    EXPECT_NEAR(row.at("samples_per_second").get<double>(), (first + second) / 2, 1e-6 * first);
     EXPECT_NEAR(row.at("interval").get<double>(), 1.96 * std::abs(first - second) / 2,
                 1e-6 * first);
     EXPECT_EQ(row.at("steps"), 4);
@@ -241,10 +241,10 @@ TEST_F(AgainstTorch, RatiosAreOfTheMeansAndOtherLossesEndWith7) {
   const json done = json::parse(last_line(result.out));
   EXPECT_EQ(done.at("torch_version"), "9.8.7");
   EXPECT_EQ(done.at("torch").size(), 4u);
-  for (const json& row : done.at("torch")) EXPECT_EQ(row.at("images_per_second"), 16);
+  for (const json& row : done.at("torch")) EXPECT_EQ(row.at("samples_per_second"), 16);
   for (const json& row : done.at("runs"))
-    EXPECT_NEAR(row.at("torch_ratio").get<double>(), row.at("images_per_second").get<double>() / 16,
-                1e-9);
+    EXPECT_NEAR(row.at("torch_ratio").get<double>(),
+                row.at("samples_per_second").get<double>() / 16, 1e-9);
   EXPECT_EQ(done.at("runs")[0].at("torch_precision"), "f32");
   EXPECT_EQ(done.at("runs")[1].at("torch_precision"), "f32");
 }
@@ -328,6 +328,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadBench{"ImageIsNoShape", bench({"--model", "mlp", "--image", "8x8"}), 2, "3x32x32"},
         BadBench{"ImageTooSmall", bench({"--model", "mlp", "--image", "1x4x4"}), 3, "4x4"},
         BadBench{"TooManyThreads", bench({"--model", "mlp", "--threads", "5000"}), 2, "4096"},
+        BadBench{"NoSequence", bench({"--model", "mlp", "--sequence", "8"}), 2, "not tokens"},
         BadBench{"BatchDoesNotFit",
                  {"bench", "--model", "mlp", "--batch", "900000000"},
                  6,
