@@ -90,20 +90,36 @@ std::vector<JsonObject> torch_json(const BenchOutcome& outcome) {
   return rows;
 }
 
+namespace {
+
+// Where training moves fast, two of torch's own layouts are some percent of the way apart after two
+// updates; a wrong gradient is as far off as the way itself.
+constexpr double share_of_the_way = 0.05;
+
+bool third_agrees(const BenchRow& row, const BenchRow& torch, double tolerance) {
+  if (row.losses.size() < 3 || torch.losses.size() < 3) return false;
+  const double way = std::abs(torch.losses[2] - torch.losses[0]);
+  const double most = tolerance * std::abs(torch.losses[2]) + share_of_the_way * way;
+  return std::abs(row.losses[2] - torch.losses[2]) <= most;
+}
+
+void check_pair(const BenchRow& row, const BenchRow& torch) {
+  const Tolerance most = tolerance_of(row.precision);
+  const double first = difference(row, torch, 0), third = difference(row, torch, 2);
+  // Written so that what is not a number fails.
+  require<CheckError>(std::abs(first) <= most.first && third_agrees(row, torch, most.third),
+                      fmt::format("--against torch: {} {}: losses of the first and the third step "
+                                  "differ by {:.1e} and {:.1e}: the networks are not the same",
+                                  row.model, row.precision, first, third));
+}
+
+}  // namespace
+
 void check_losses(const BenchOutcome& outcome) {
   for (const BenchRow& row : outcome.rows)
-    for (const BenchRow& torch : outcome.torch) {
-      if (torch.model != row.model || torch.precision != row.precision || row.random) continue;
-      const Tolerance most = tolerance_of(row.precision);
-      const double first = difference(row, torch, 0), third = difference(row, torch, 2);
-      // Written so that what is not a number fails.
-      require<CheckError>(
-          std::abs(first) <= most.first && std::abs(third) <= most.third,
-          fmt::format("--against torch: {} {}: losses of the first and the third "
-                      "step differ by {:.1e} and {:.1e}, more than {:.0e} and "
-                      "{:.0e}: the networks are not the same",
-                      row.model, row.precision, first, third, most.first, most.third));
-    }
+    for (const BenchRow& torch : outcome.torch)
+      if (torch.model == row.model && torch.precision == row.precision && !row.random)
+        check_pair(row, torch);
 }
 
 }  // namespace narrowgauge::cli
