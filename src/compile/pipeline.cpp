@@ -8,6 +8,7 @@
 #include "passes/bind_shapes.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_elementwise.h"
+#include "passes/fuse_normalization.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/merge_duplicates.h"
 #include "passes/remove_dead_code.h"
@@ -34,7 +35,10 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
   passes.push_back({"remove_dead_code", Stage::precise, remove_dead_code});
   passes.push_back({"assign_layout", Stage::laid_out,
                     [&](const Graph& graph) { return assign_layout(graph, options.layout); }});
-  if (options.fuse) passes.push_back({"fuse_elementwise", Stage::laid_out, fuse_elementwise});
+  if (options.fuse) {
+    passes.push_back({"fuse_normalization", Stage::laid_out, fuse_normalization});
+    passes.push_back({"fuse_elementwise", Stage::laid_out, fuse_elementwise});
+  }
   return passes;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused.h"
 
+#include "ops/fused_normalization.h"
 #include "ops/interpret.h"
 #include "ops/reference.h"
 #include "ops/relu.h"
@@ -97,7 +98,9 @@ Offer offer_interpreted(const Request& request) {
   return offer;
 }
 
-constexpr Kernel kernel_list[] = {{"strips", offer_strips}, {"interpreted", offer_interpreted}};
+constexpr Kernel kernel_list[] = {{"strips", offer_strips},
+                                  {"normalize", offer_fused_normalization},
+                                  {"interpreted", offer_interpreted}};
 
 }  // namespace
 

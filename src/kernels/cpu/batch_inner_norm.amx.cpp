@@ -97,6 +97,31 @@ Joined join_block(const std::byte* block, const Pair& shift, const Joined& all, 
           all.squares + squares[0] + squares[1] + delta * delta * (before * share * rows)};
 }
 
+// A NaN stays one: max gives its second operand then.
+inline Pair at_least_zero(const Pair& a) {
+  return {_mm512_max_ps(_mm512_setzero_ps(), a.even), _mm512_max_ps(_mm512_setzero_ps(), a.odd)};
+}
+
+template <bool add, bool relu>
+void affine_rows(const std::byte* x, const std::byte* other, Pixels pixels, const Affine& affine,
+                 std::byte* y) {
+  for (std::int64_t pixel = 0; pixel < pixels.count; ++pixel)
+    for (std::int64_t c = 0; c < pixels.blocks * channels; c += channels) {
+      const Pair mean = load_vector(affine.mean + c), factor = load_vector(affine.factor + c);
+      const Pair constant = load_vector(affine.constant + c);
+      for (std::int64_t r = 0; r < rows; ++r, x += row_bytes, y += row_bytes) {
+        prefetch(x);
+        Pair value = fma(load_row(x) - mean, factor, constant);
+        if constexpr (add) {
+          prefetch(other);
+          value = value + load_row(other);
+          other += row_bytes;
+        }
+        store_row(y, relu ? at_least_zero(value) : value);
+      }
+    }
+}
+
 }  // namespace
 
 void moments(const std::byte* x, Pixels pixels, const Moments& moments) {
@@ -115,16 +140,14 @@ void moments(const std::byte* x, Pixels pixels, const Moments& moments) {
     }
 }
 
-void affine(const std::byte* x, Pixels pixels, const Affine& affine, std::byte* y) {
-  for (std::int64_t pixel = 0; pixel < pixels.count; ++pixel)
-    for (std::int64_t c = 0; c < pixels.blocks * channels; c += channels) {
-      const Pair mean = load_vector(affine.mean + c), factor = load_vector(affine.factor + c);
-      const Pair constant = load_vector(affine.constant + c);
-      for (std::int64_t r = 0; r < rows; ++r, x += row_bytes, y += row_bytes) {
-        prefetch(x);
-        store_row(y, fma(load_row(x) - mean, factor, constant));
-      }
-    }
+void affine(const std::byte* x, const std::byte* other, Pixels pixels, const Affine& affine,
+            std::byte* y) {
+  if (other)
+    affine.relu ? affine_rows<true, true>(x, other, pixels, affine, y)
+                : affine_rows<true, false>(x, other, pixels, affine, y);
+  else
+    affine.relu ? affine_rows<false, true>(x, other, pixels, affine, y)
+                : affine_rows<false, false>(x, other, pixels, affine, y);
 }
 
 void gradient_sums(const std::byte* dy, const std::byte* x, Pixels pixels, const Sums& sums) {

@@ -97,7 +97,9 @@ void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
 
 void apply(const BatchNormApply& norm, const float* factor, const float* constant) {
   for_chunks(norm.layout, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
-    amx::affine(bytes(norm.x.data) + offset, pixels, {norm.mean, factor, constant},
+    const std::byte* other = norm.other ? bytes(norm.other.data) + offset : nullptr;
+    amx::affine(bytes(norm.x.data) + offset, other, pixels,
+                {norm.mean, factor, constant, norm.relu},
                 static_cast<std::byte*>(norm.y.data) + offset);
   });
 }

@@ -16,7 +16,7 @@ std::int64_t workspace(const ChannelLayout& layout);
 
 void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
                 const BatchStatistics& statistics, void* workspace);
-// y = (x - mean) * factor + constant.
+// y = (x - mean) * factor + constant, and what BatchNormApply adds to it.
 void apply(const BatchNormApply& norm, const float* factor, const float* constant);
 
 // Sums over all elements of each channel.
@@ -44,8 +44,11 @@ struct Moments {
 void moments(const std::byte* x, Pixels pixels, const Moments& moments);
 struct Affine {
   const float *mean, *factor, *constant;
+  bool relu;
 };
-void affine(const std::byte* x, Pixels pixels, const Affine& affine, std::byte* y);
+// `other` may be null.
+void affine(const std::byte* x, const std::byte* other, Pixels pixels, const Affine& affine,
+            std::byte* y);
 struct Sums {
   const float* mean;
   float *dy, *product, *deviation;

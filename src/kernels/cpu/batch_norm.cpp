@@ -237,8 +237,9 @@ void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
     factor[c] = norm.scale[c] * norm.inverse_std[c];
     constant[c] = norm.bias[c] - (norm.mean_low ? norm.mean_low[c] * factor[c] : 0.0F);
   }
-  if (batch_inner::takes(layout, {norm.x, norm.y}))
+  if (batch_inner::takes(layout, {norm.x, norm.y, norm.other}))
     return batch_inner::apply(norm, factor, constant);
+  NG_INVARIANT(!norm.other && !norm.relu);
   for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
     apply_chunk(norm, grid, chunk, {norm.mean, factor, constant});
   });

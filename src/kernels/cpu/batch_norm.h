@@ -35,7 +35,8 @@ struct RunningStatistics {
 };
 void update_running_statistics(const RunningStatistics& running);
 
-// y = (x - mean) * inverse_std * scale + bias.
+// y = (x - mean) * inverse_std * scale + bias; plus `other` and at least 0 where that is asked for,
+// which only arrays that batch_inner::takes() allow.
 struct BatchNormApply {
   ChannelLayout layout;
   ConstArray x;
@@ -43,6 +44,8 @@ struct BatchNormApply {
   const float *scale = nullptr, *bias = nullptr;
   const float *mean = nullptr, *inverse_std = nullptr;
   const float* mean_low = nullptr;  // may be null
+  ConstArray other{};
+  bool relu = false;
 };
 void batch_norm_apply(const BatchNormApply& norm, void* workspace);
 

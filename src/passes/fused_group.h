@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of nodes as ng.Fused nodes: the body, whether a kernel takes it, and its place in the new
+// graph.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "ops/fused.h"
+#include "passes/groups.h"
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+struct FusedGroup {
+  Values inputs, outputs;  // of the old graph
+  Fused op;
+};
+
+// Values that something outside their group reads.
+std::set<Value> values_read_outside(const Graph& graph, const Groups& groups);
+
+// The members in their order; those of their values that are in `read` become outputs.
+FusedGroup build_group(const Graph& graph, const std::vector<int>& members,
+                       const std::set<Value>& read);
+
+// Puts every group that a kernel other than the interpreter takes in the place of its members.
+Graph fuse_groups(const Graph& graph, Groups groups);
+
+}  // namespace narrowgauge
