@@ -174,12 +174,12 @@ class ImageConvolution {
 }  // namespace
 
 std::string image_convolution_reason(const BatchInnerConvolution& c) {
-  constexpr std::int64_t most_channels = 16;
+  constexpr std::int64_t most_channels = 4;
   if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
   if (c.pass == ConvolutionPass::data_gradient) return "the gradient of images";
   if (c.x.size() != 4 || c.window.groups != 1) return "not two spatial axes in one group";
   if (c.window.dilations[1] != 1) return concat("dilation ", c.window.dilations[1]);
-  if (c.x[1] < 1 || c.x[1] > most_channels) return concat(c.x[1], " channels are no few");
+  if (c.x[1] < 1 || c.x[1] > most_channels) return concat(c.x[1], " channels are not few");
   if (c.x[0] == 0 || c.x[0] % 32 != 0 || c.y[1] == 0 || c.y[1] % 32 != 0)
     return concat("blocks hold 32 images and channels, y is ", c.y);
   if (c.weight != DType::bf16 &&
