@@ -30,8 +30,13 @@ std::vector<MovedRange> whole(const Dims& dims) {
   return ranges;
 }
 
+// The channels of images that lie batch-inner.
+bool moves_blocks(const Request& request, std::size_t axis) {
+  return axis == 1 && is_batch_inner(request) && bits(request.outputs[0].dtype) >= 8;
+}
+
 // A piece of the channels in every pixel of 32 images: its rows lie apart in the whole.
-Move piece_in_blocks(const Operand& piece, const Operand& whole, std::int64_t at, bool join) {
+Move move_in_blocks(const Operand& piece, const Operand& whole, std::int64_t at, bool join) {
   const std::int64_t own = piece.dims[1] * 32, all = whole.dims[1] * 32;
   const std::int64_t pixels = piece.dims[0] / 32 * piece.dims[2] * piece.dims[3];
   Move move;
@@ -40,64 +45,35 @@ Move piece_in_blocks(const Operand& piece, const Operand& whole, std::int64_t at
   return move;
 }
 
-Offer offer_join_blocks(const Request& request) {
+// Joins the inputs along an axis, or cuts the input into the outputs.
+Offer offer_pieces(const Request& request, std::size_t axis, bool join) {
+  const bool blocks = moves_blocks(request, axis);
+  std::string reason = blocks ? std::string() : check_movable(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto pieces = join ? request.inputs : request.outputs;
+  const Operand& all = join ? request.outputs[0] : request.inputs[0];
   std::vector<Move> moves;
   std::int64_t at = 0;
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    moves.push_back(piece_in_blocks(request.inputs[i], request.outputs[0], at, true));
-    moves.back().input = static_cast<int>(i);
-    at += request.inputs[i].dims[1];
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    auto ranges = whole(pieces[i].dims);
+    (join ? ranges[axis].to : ranges[axis].from) = at;
+    const int input = join ? static_cast<int>(i) : 0, output = join ? 0 : static_cast<int>(i);
+    moves.push_back(blocks ? move_in_blocks(pieces[i], all, at, join)
+                           : move_ranges(request, input, output, ranges));
+    moves.back().input = input;
+    moves.back().output = output;
+    at += pieces[i].dims[axis];
   }
   return offer_moves(request, moves);
-}
-
-Offer offer_cut_blocks(const Request& request) {
-  std::vector<Move> moves;
-  std::int64_t at = 0;
-  for (std::size_t o = 0; o < request.outputs.size(); ++o) {
-    moves.push_back(piece_in_blocks(request.outputs[o], request.inputs[0], at, false));
-    moves.back().output = static_cast<int>(o);
-    at += request.outputs[o].dims[1];
-  }
-  return offer_moves(request, moves);
-}
-
-// The channels of images that lie batch-inner.
-bool moves_blocks(const Request& request, std::size_t axis) {
-  return axis == 1 && is_batch_inner(request) && bits(request.outputs[0].dtype) >= 8;
 }
 
 Offer offer_join(const Request& request) {
-  if (moves_blocks(request, axis_of<Concat>(request))) return offer_join_blocks(request);
-  if (std::string reason = check_movable(request); !reason.empty())
-    return Offer::decline(std::move(reason));
-  const std::size_t axis = axis_of<Concat>(request);
-  std::vector<Move> moves;
-  std::int64_t at = 0;
-  for (std::size_t i = 0; i < request.inputs.size(); ++i) {
-    auto ranges = whole(request.inputs[i].dims);
-    ranges[axis].to = at;
-    at += ranges[axis].size;
-    moves.push_back(move_ranges(request, static_cast<int>(i), 0, ranges));
-  }
-  return offer_moves(request, moves);
+  return offer_pieces(request, axis_of<Concat>(request), true);
 }
 
 template <class Op>
 Offer offer_cut(const Request& request) {
-  if (moves_blocks(request, axis_of<Op>(request))) return offer_cut_blocks(request);
-  if (std::string reason = check_movable(request); !reason.empty())
-    return Offer::decline(std::move(reason));
-  const std::size_t axis = axis_of<Op>(request);
-  std::vector<Move> moves;
-  std::int64_t at = 0;
-  for (std::size_t o = 0; o < request.outputs.size(); ++o) {
-    auto ranges = whole(request.outputs[o].dims);
-    ranges[axis].from = at;
-    at += ranges[axis].size;
-    moves.push_back(move_ranges(request, 0, static_cast<int>(o), ranges));
-  }
-  return offer_moves(request, moves);
+  return offer_pieces(request, axis_of<Op>(request), false);
 }
 
 // Calls use(index in the piece, index in the whole).

@@ -9,6 +9,9 @@
 
 namespace narrowgauge::cpu {
 
+inline constexpr std::int64_t block_bytes = 2048;  // of 32 x 32 bf16
+inline constexpr std::int64_t sums_bytes = 4096;   // of 32 x 32 f32
+
 struct BatchInnerImages {
   std::int64_t groups = 1;  // of 32 images
   std::int64_t height = 1, width = 1;

@@ -20,7 +20,6 @@ BatchInnerImages batch_inner_images(const Dims& dims) {
 
 namespace {
 
-constexpr std::int64_t block_bytes = 2048;
 constexpr std::int64_t near_cache = 640 << 10;     // of L2: weights that stay there
 constexpr std::int64_t strip_bytes = 900 << 10;    // of L2: source rows that stay there
 constexpr std::int64_t stream_bytes = 10'000'000;  // larger results go past the caches
@@ -93,10 +92,7 @@ class Gather {
     parallel_for(plan_.result.blocks, 1, [&](std::int64_t begin, std::int64_t end) {
       amx::pack_weights(weights, weights_, begin, end, packed);
     });
-    if (bias_)
-      widen_row(*bias_, call.inputs[2], bias, plan_.result.blocks * 32);
-    else
-      std::fill_n(bias, plan_.result.blocks * 32, 0.0F);
+    load_bias(bias_, call, plan_.result.blocks * 32, bias);
     GatherPiece whole{static_cast<const std::byte*>(call.inputs[backward_ ? 1 : 0]),
                       packed,
                       static_cast<std::byte*>(call.outputs[0]),
@@ -192,14 +188,25 @@ class Gather {
 std::string batch_inner_reason(const BatchInnerConvolution& c) {
   if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
   if (c.x.size() != 4) return "not two spatial axes";
-  const bool wide_weight = c.pass == ConvolutionPass::weight_gradient && c.weight == DType::f32;
-  if (c.weight != DType::bf16 && !wide_weight) return concat("weights of ", c.weight);
-  if (c.bias && c.bias != DType::bf16 && c.bias != DType::f32) return concat("bias of ", *c.bias);
   if (c.window.groups != 1) return concat(c.window.groups, " groups");
   for (const std::int64_t size : {c.x[0], c.x[1], c.y[1]})
     if (size == 0 || size % 32 != 0)
       return concat("blocks hold 32 images and channels, x is ", c.x, ", y ", c.y);
+  return parameter_reason(c);
+}
+
+std::string parameter_reason(const BatchInnerConvolution& c) {
+  const bool wide_weight = c.pass == ConvolutionPass::weight_gradient && c.weight == DType::f32;
+  if (c.weight != DType::bf16 && !wide_weight) return concat("weights of ", c.weight);
+  if (c.bias && c.bias != DType::bf16 && c.bias != DType::f32) return concat("bias of ", *c.bias);
   return {};
+}
+
+void load_bias(std::optional<DType> dtype, const Call& call, std::int64_t channels, float* bias) {
+  if (dtype)
+    widen_row(*dtype, call.inputs[2], bias, channels);
+  else
+    std::fill_n(bias, channels, 0.0F);
 }
 
 Prepared prepare_batch_inner_convolution(const BatchInnerConvolution& c) {

@@ -25,6 +25,11 @@ struct BatchInnerConvolution {
 // Why there is no such kernel for these sizes on this machine; "" when there is.
 std::string batch_inner_reason(const BatchInnerConvolution& convolution);
 
+// Of it what concerns the dtypes of weights and bias.
+std::string parameter_reason(const BatchInnerConvolution& convolution);
+// The bias of a forward pass as f32; zeros where there is none.
+void load_bias(std::optional<DType> dtype, const Call& call, std::int64_t channels, float* bias);
+
 // Call::inputs as prepare_convolution has them. Throws UsageError with the reason if there is one.
 Prepared prepare_batch_inner_convolution(const BatchInnerConvolution& convolution);
 

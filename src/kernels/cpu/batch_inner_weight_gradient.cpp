@@ -13,7 +13,6 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t block_bytes = 2048, sums_bytes = 4096;
 constexpr std::int64_t strip_bytes = 1500 << 10;  // packed rows of both operands, in L2
 constexpr std::int64_t shared_bytes = 12 << 20;   // the same in L3, where all threads read them
 constexpr std::int64_t group_bytes = 900 << 10;   // packed blocks that stay while others pass

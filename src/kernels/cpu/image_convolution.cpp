@@ -8,13 +8,13 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
+#include "kernels/cpu/batch_inner.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/strip.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t block_bytes = 2048, sums_bytes = 4096;
 constexpr std::int64_t rows_in_shard = 7, most_shards = 32;
 
 constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -51,10 +51,7 @@ class ImageConvolution {
     std::byte* const weights = images + image_bytes();
     auto* const bias = reinterpret_cast<float*>(weights + weight_blocks() * block_bytes);
     pack_weights(static_cast<const std::uint16_t*>(call.inputs[1]), weights);
-    if (c_.bias)
-      widen_row(*c_.bias, call.inputs[2], bias, c_.y[1]);
-    else
-      std::fill_n(bias, c_.y[1], 0.0F);
+    load_bias(c_.bias, call, c_.y[1], bias);
     auto* const y = static_cast<std::byte*>(call.outputs[0]);
     for (std::int64_t group = 0; group < c_.x[0] / 32; ++group) {
       pack_images(static_cast<const std::uint16_t*>(call.inputs[0]), group, images);
@@ -182,11 +179,7 @@ std::string image_convolution_reason(const BatchInnerConvolution& c) {
   if (c.x[1] < 1 || c.x[1] > most_channels) return concat(c.x[1], " channels are not few");
   if (c.x[0] == 0 || c.x[0] % 32 != 0 || c.y[1] == 0 || c.y[1] % 32 != 0)
     return concat("blocks hold 32 images and channels, y is ", c.y);
-  if (c.weight != DType::bf16 &&
-      !(c.weight == DType::f32 && c.pass == ConvolutionPass::weight_gradient))
-    return concat("weights of ", c.weight);
-  if (c.bias && c.bias != DType::bf16 && c.bias != DType::f32) return concat("bias of ", *c.bias);
-  return {};
+  return parameter_reason(c);
 }
 
 Prepared prepare_image_convolution(const BatchInnerConvolution& c) {

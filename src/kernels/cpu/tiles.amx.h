@@ -14,10 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/batch_inner.h"
+
 namespace narrowgauge::cpu::amx {
 
 inline constexpr std::int64_t block_rows = 32;
-inline constexpr std::int64_t block_bytes = 2048;    // of bf16
 inline constexpr std::int64_t sums_in_block = 1024;  // f32
 
 struct alignas(64) TileConfiguration {
