@@ -24,28 +24,27 @@ bool lies_densely(const Operand& operand) {
 }
 
 template <class Op>
-cpu::BatchInnerConvolution convolution_of(const Request& request, ConvolutionPass pass,
+cpu::BatchInnerConvolution convolution_of(const Op& op, ConvolutionPass pass,
                                           const Operands& operands) {
   const auto& [x, w, y] = operands;
-  return {pass, x.dims, w.dims, y.dims, kernel_window(case_of<Op>(request, x, w)), w.dtype, {}};
+  return {pass, x.dims, w.dims, y.dims, kernel_window(case_of(op, x, w)), w.dtype, {}};
 }
 
 // Why tiles cannot multiply these; "" when they can.
-std::string tiles_reason(const Request& request, const Operands& operands) {
+std::string tiles_reason(Math math, const Operands& operands) {
   const auto& [x, w, y] = operands;
   if (x.dtype != DType::bf16 || y.dtype != DType::bf16)
     return concat("images of ", x.dtype, " and ", y.dtype);
-  if (request.math != Math::bf16 && request.math != Math::f32 && request.math != Math::none)
-    return concat("math ", request.math);
+  if (math != Math::bf16 && math != Math::f32 && math != Math::none) return concat("math ", math);
   if (!lies_batch_inner(y) || !lies_densely(w))
     return concat("tiles need images in batch-inner blocks, y lies ", y.storage);
-  if (!request.outputs[0].present) return "nobody reads the result";
   return {};
 }
 
 Offer offer_tiles(const Request& request, const cpu::BatchInnerConvolution& convolution,
                   const Operands& operands, std::vector<int> inputs) {
-  std::string reason = tiles_reason(request, operands);
+  std::string reason = tiles_reason(request.math, operands);
+  if (!request.outputs[0].present) reason = "nobody reads the result";
   if (!reason.empty()) return Offer::decline(std::move(reason));
   if (lies_batch_inner(operands.x)) {
     reason = batch_inner_reason(convolution);
@@ -62,7 +61,7 @@ Offer offer_tiles(const Request& request, const cpu::BatchInnerConvolution& conv
 
 Offer offer_conv_tiles(const Request& request) {
   const Operands operands{request.inputs[0], request.inputs[1], request.outputs[0]};
-  auto convolution = convolution_of<Conv>(request, ConvolutionPass::forward, operands);
+  auto convolution = convolution_of(request.as<Conv>(), ConvolutionPass::forward, operands);
   if (request.inputs.size() < 3 || !request.inputs[2].present)
     return offer_tiles(request, convolution, operands, {0, 1});
   if (!lies_densely(request.inputs[2])) return Offer::decline("a bias with strides");
@@ -73,7 +72,8 @@ Offer offer_conv_tiles(const Request& request) {
 Offer offer_data_gradient_tiles(const Request& request) {
   const Operands operands{request.outputs[0], request.inputs[1], request.inputs[0]};
   return offer_tiles(
-      request, convolution_of<ConvDataGradient>(request, ConvolutionPass::data_gradient, operands),
+      request,
+      convolution_of(request.as<ConvDataGradient>(), ConvolutionPass::data_gradient, operands),
       operands, {1, 0});
 }
 
@@ -81,8 +81,23 @@ Offer offer_weight_gradient_tiles(const Request& request) {
   const Operands operands{request.inputs[0], request.outputs[0], request.inputs[1]};
   return offer_tiles(
       request,
-      convolution_of<ConvWeightGradient>(request, ConvolutionPass::weight_gradient, operands),
+      convolution_of(request.as<ConvWeightGradient>(), ConvolutionPass::weight_gradient, operands),
       operands, {0, 1});
+}
+
+TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Operand& w,
+                                   const Operand& y) {
+  const Operands operands{x, w, y};
+  TilesConvolution tiles;
+  tiles.reason = tiles_reason(node.math, operands);
+  if (tiles.reason.empty() && !lies_batch_inner(x)) tiles.reason = concat("x lies ", x.storage);
+  if (!tiles.reason.empty()) return tiles;
+  tiles.convolution =
+      node.is<Conv>()
+          ? convolution_of(node.as<Conv>(), ConvolutionPass::forward, operands)
+          : convolution_of(node.as<ConvDataGradient>(), ConvolutionPass::data_gradient, operands);
+  tiles.reason = batch_inner_reason(tiles.convolution);
+  return tiles;
 }
 
 }  // namespace narrowgauge

@@ -3,12 +3,22 @@
 // plain images.
 #pragma once
 
-#include "narrowgauge/kernel.h"
+#include "kernels/cpu/batch_inner_convolution.h"
+#include "narrowgauge/graph.h"
 
 namespace narrowgauge {
 
 Offer offer_conv_tiles(const Request& request);
 Offer offer_data_gradient_tiles(const Request& request);
 Offer offer_weight_gradient_tiles(const Request& request);
+
+// A Conv without bias or a ConvDataGradient inside a group, all images in batch-inner blocks: what
+// to prepare, or the reason why tiles do not take it.
+struct TilesConvolution {
+  cpu::BatchInnerConvolution convolution;
+  std::string reason;
+};
+TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Operand& w,
+                                   const Operand& y);
 
 }  // namespace narrowgauge

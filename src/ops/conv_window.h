@@ -15,9 +15,12 @@ WindowAttributes window_of(const Op& op, const Dims& kernel) {
 }
 
 template <class Op>
-ConvolutionCase case_of(const Request& request, const Operand& x, const Operand& w) {
-  const Op& op = request.as<Op>();
+ConvolutionCase case_of(const Op& op, const Operand& x, const Operand& w) {
   return {resolve_window(window_of(op, spatial_part(w.dims)), spatial_part(x.dims)), op.group};
+}
+template <class Op>
+ConvolutionCase case_of(const Request& request, const Operand& x, const Operand& w) {
+  return case_of(request.as<Op>(), x, w);
 }
 
 inline cpu::ConvolutionWindow kernel_window(const ConvolutionCase& c) {

@@ -2,6 +2,7 @@
 #include "ops/fused.h"
 
 #include "ops/fused_normalization.h"
+#include "ops/fused_normalization_gradient.h"
 #include "ops/interpret.h"
 #include "ops/reference.h"
 #include "ops/relu.h"
@@ -100,6 +101,7 @@ Offer offer_interpreted(const Request& request) {
 
 constexpr Kernel kernel_list[] = {{"strips", offer_strips},
                                   {"normalize", offer_fused_normalization},
+                                  {"normalize back", offer_fused_normalization_gradient},
                                   {"interpreted", offer_interpreted}};
 
 }  // namespace

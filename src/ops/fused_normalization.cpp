@@ -3,15 +3,19 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 
 #include "base/cpu.h"
+#include "kernels/cpu/batch_inner_gather.h"
 #include "kernels/cpu/batch_norm.h"
 #include "ops/arithmetic.h"
-#include "ops/batch_inner.h"
 #include "ops/batch_normalization.h"
 #include "ops/channels.h"
+#include "ops/conv.h"
+#include "ops/conv_tiles.h"
 #include "ops/fused.h"
+#include "ops/fused_body.h"
 #include "ops/relu.h"
 
 namespace narrowgauge {
@@ -20,132 +24,221 @@ namespace {
 
 // Which of the group's operands is which; -1: none.
 struct Pattern {
+  const Node* convolution = nullptr;
+  int source = -1, weights = -1;  // of the convolution
+  int convolved = -1;             // its result, as output
   BatchNormalization op;
-  std::array<int, 5> inputs{};  // x, scale, bias, mean, variance
+  std::array<int, 5> inputs{};  // x (-1 after a convolution), scale, bias, mean, variance
   int other = -1;
+  bool relu = false;
   int y = -1;
-  std::array<int, 4> statistics{-1, -1, -1, -1};  // running mean and variance, mean, inverse_std
+  std::array<int, 4> statistics{};  // running mean and variance, mean, inverse_std
 };
 
-int input_index(const Graph& body, Value value) {
-  const Values& inputs = body.inputs();
-  const auto found = std::find(inputs.begin(), inputs.end(), value);
-  return found == inputs.end() ? -1 : static_cast<int>(found - inputs.begin());
-}
+class Matcher {
+ public:
+  explicit Matcher(const Graph& body) : body_(body), nodes_(working_nodes(body)) {}
 
-// The nodes of a body that are no inputs.
-std::vector<int> working_nodes(const Graph& body) {
-  std::vector<int> nodes;
-  for (int i = 0; i < static_cast<int>(body.nodes().size()); ++i)
-    if (!body.node(i).is<Input>()) nodes.push_back(i);
-  return nodes;
-}
-
-std::optional<Pattern> match(const Graph& body) {
-  const std::vector<int> nodes = working_nodes(body);
-  if (nodes.size() < 2 || nodes.size() > 3) return {};
-  const Node &norm = body.node(nodes.front()), &relu = body.node(nodes.back());
-  if (!norm.is<BatchNormalization>() || !relu.is<Relu>()) return {};
-  Pattern pattern{.op = norm.as<BatchNormalization>()};
-  for (std::size_t i = 0; i < 5; ++i) {
-    pattern.inputs[i] = input_index(body, norm.inputs[i]);
-    if (pattern.inputs[i] < 0) return {};
-  }
-  Value last{nodes.front(), 0};
-  if (nodes.size() == 3) {
-    const Node& add = body.node(nodes[1]);
-    if (!add.is<Add>() || (add.inputs[0] == last) == (add.inputs[1] == last)) return {};
-    pattern.other = input_index(body, add.inputs[add.inputs[0] == last ? 1 : 0]);
-    if (pattern.other < 0) return {};
-    last = {nodes[1], 0};
-  }
-  if (!(relu.inputs[0] == last)) return {};
-  for (int o = 0; o < static_cast<int>(body.outputs().size()); ++o) {
-    const Value value = body.outputs()[static_cast<std::size_t>(o)].value;
-    if (value == Value{nodes.back(), 0})
-      pattern.y = o;
-    else if (value.node == nodes.front() && value.output > 0)
-      pattern.statistics[static_cast<std::size_t>(value.output - 1)] = o;
-    else
+  std::optional<Pattern> match() {
+    if (nodes_.size() < 2 || !take_convolution() || !take_normalization() || !take_tail())
       return {};
+    pattern_.y = output(last_);
+    if (next_ < nodes_.size() || found_ != body_.outputs().size() || pattern_.y < 0) return {};
+    return std::move(pattern_);
   }
-  return pattern.y < 0 ? std::nullopt : std::optional(pattern);
-}
 
-std::string operand_reason(const Request& request, const Pattern& pattern) {
+ private:
+  const Node* next() const { return next_ < nodes_.size() ? &body_.node(nodes_[next_]) : nullptr; }
+  void advance() { last_ = {nodes_[next_++], 0}; }
+  int output(Value value) {
+    const int index = output_index(body_, value);
+    found_ += index >= 0;
+    return index;
+  }
+
+  bool take_convolution() {
+    const Node& node = *next();
+    if (!node.is<Conv>()) return true;
+    if (node.inputs.size() > 2 && !node.inputs[2].is_absent()) return false;
+    pattern_.convolution = &node;
+    pattern_.source = input_index(body_, node.inputs[0]);
+    pattern_.weights = input_index(body_, node.inputs[1]);
+    advance();
+    pattern_.convolved = output(last_);
+    return pattern_.source >= 0 && pattern_.weights >= 0 && pattern_.convolved >= 0;
+  }
+
+  bool take_normalization() {
+    const Node& node = *next();
+    if (!node.is<BatchNormalization>()) return false;
+    pattern_.op = node.as<BatchNormalization>();
+    for (std::size_t i = 0; i < 5; ++i) pattern_.inputs[i] = input_index(body_, node.inputs[i]);
+    const bool in_place = pattern_.convolution ? node.inputs[0] == last_ : pattern_.inputs[0] >= 0;
+    const bool known = std::all_of(pattern_.inputs.begin() + 1, pattern_.inputs.end(),
+                                   [](int index) { return index >= 0; });
+    advance();
+    for (int o = 0; o < 4; ++o)
+      pattern_.statistics[static_cast<std::size_t>(o)] = output({last_.node, o + 1});
+    return in_place && known;
+  }
+
+  bool take_tail() {
+    if (next() && next()->is<Add>()) {
+      pattern_.other = other_input(body_, *next(), last_);
+      advance();
+      if (pattern_.other < 0 || !next()) return false;
+    }
+    if (!next()) return true;
+    pattern_.relu = next()->is<Relu>() && next()->inputs[0] == last_;
+    advance();
+    return pattern_.relu;
+  }
+
+  const Graph& body_;
+  std::vector<int> nodes_;
+  std::size_t next_ = 0, found_ = 0;
+  Value last_;
+  Pattern pattern_;
+};
+
+struct Operands {
+  const Request& request;
+  const Operand& in(int i) const { return request.inputs[static_cast<std::size_t>(i)]; }
+  const Operand& out(int o) const { return request.outputs[static_cast<std::size_t>(o)]; }
+};
+
+std::string operand_reason(const Operands& operands, const Pattern& pattern) {
   if (isa() != Isa::amx) return concat("vectors of bf16 need amx, this is ", name(isa()));
   if (pattern.op.training_mode == 0) return "not in training";
-  const auto image = [](const Operand& operand) {
-    return lies_batch_inner(operand) && operand.dtype == DType::bf16;
+  const Operand& y = operands.out(pattern.y);
+  std::string reason;
+  const auto see = [&](std::string found) {
+    if (reason.empty()) reason = std::move(found);
   };
-  const auto vector = [](const Operand& operand) {
-    return operand.dtype == DType::f32 && operand.strides == Dims{1};
-  };
-  for (int i = 0; i < static_cast<int>(request.inputs.size()); ++i) {
-    const Operand& operand = request.inputs[static_cast<std::size_t>(i)];
-    const bool is_image = i == pattern.inputs[0] || i == pattern.other;
-    if (is_image ? !image(operand) : !vector(operand))
-      return concat("input ", i, " of ", operand.dtype, " in ", operand.storage);
-    if (is_image && operand.dims != request.outputs[static_cast<std::size_t>(pattern.y)].dims)
-      return "images are broadcast";
+  see(y.present ? image_reason(y, y.dims) : "nobody reads y");
+  for (const int i : {pattern.inputs[0], pattern.other})
+    if (i >= 0) see(image_reason(operands.in(i), y.dims));
+  if (pattern.convolved >= 0) {
+    const Operand& convolved = operands.out(pattern.convolved);
+    see(convolved.present ? image_reason(convolved, y.dims) : "nobody reads the convolution");
   }
-  for (int o = 0; o < static_cast<int>(request.outputs.size()); ++o) {
-    const Operand& operand = request.outputs[static_cast<std::size_t>(o)];
-    if (operand.present && (o == pattern.y ? !image(operand) : !vector(operand)))
-      return concat("output ", o, " of ", operand.dtype, " in ", operand.storage);
-  }
-  if (!request.outputs[static_cast<std::size_t>(pattern.y)].present) return "nobody reads y";
-  return {};
+  for (std::size_t i = 1; i < 5; ++i) see(vector_reason(operands.in(pattern.inputs[i])));
+  for (const int o : pattern.statistics)
+    if (o >= 0) see(vector_reason(operands.out(o)));
+  return reason;
 }
 
-void normalize(const Pattern& pattern, const SharedChannels& shared, const KernelCall& call) {
-  const std::int64_t channels = shared.layout.channels;
-  FloatVectors floats(channels, call.workspace);
-  const auto in = [&](std::size_t i) {
-    return call.inputs[static_cast<std::size_t>(pattern.inputs[i])].as<const float>();
-  };
-  const auto out = [&](std::size_t i) {
-    const int o = pattern.statistics[i];
-    float* given = o < 0 ? nullptr : call.outputs[static_cast<std::size_t>(o)].as<float>();
-    return given ? given : floats.scratch();
-  };
-  cpu::BatchNormApply norm;
-  norm.layout = shared.layout;
-  norm.x = {call.inputs[static_cast<std::size_t>(pattern.inputs[0])].data, DType::bf16};
-  norm.y = {call.outputs[static_cast<std::size_t>(pattern.y)].data, DType::bf16};
-  if (pattern.other >= 0)
-    norm.other = {call.inputs[static_cast<std::size_t>(pattern.other)].data, DType::bf16};
-  norm.relu = true;
-  norm.scale = in(1);
-  norm.bias = in(2);
-  cpu::BatchStatistics statistics;
-  statistics.mean = out(2);
-  statistics.inverse_std = out(3);
-  statistics.variance = floats.scratch();
-  cpu::batch_norm_train(norm, static_cast<float>(pattern.op.epsilon), statistics,
-                        call.workspace + FloatVectors::bytes(channels, 5));
-  cpu::update_running_statistics({channels, static_cast<float>(pattern.op.momentum),
-                                  statistics.mean, statistics.variance, in(3), in(4), out(0),
-                                  out(1)});
-}
+// The workspace: vectors, the convolution's own and its pieces' moments, the normalization's.
+class Forward {
+ public:
+  Forward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather,
+          const cpu::ChannelLayout& layout)
+      : pattern_(std::move(pattern)), gather_(std::move(gather)), layout_(layout) {
+    pattern_.convolution = nullptr;  // lives no longer than the request
+  }
+
+  std::int64_t workspace() const {
+    return vectors() + gather_bytes() + parts_bytes() + cpu::batch_norm_workspace(layout_);
+  }
+
+  void run(const KernelCall& call) const {
+    FloatVectors floats(layout_.channels, call.workspace);
+    const auto out = [&](std::size_t i) {
+      float* given = output<float>(call, pattern_.statistics[i]);
+      return given ? given : floats.scratch();
+    };
+    cpu::BatchStatistics statistics;
+    statistics.mean = out(2);
+    statistics.inverse_std = out(3);
+    statistics.variance = floats.scratch();
+    statistics.mean_low = floats.scratch();
+    cpu::BatchNormApply norm = normalization(call);
+    const auto epsilon = static_cast<float>(pattern_.op.epsilon);
+    void* const workspace = call.workspace + vectors() + gather_bytes() + parts_bytes();
+    if (gather_) {
+      convolve(call, epsilon, statistics);
+      norm.mean = statistics.mean;
+      norm.mean_low = statistics.mean_low;
+      norm.inverse_std = statistics.inverse_std;
+      batch_norm_apply(norm, workspace);
+    } else {
+      batch_norm_train(norm, epsilon, statistics, workspace);
+    }
+    cpu::update_running_statistics({layout_.channels, static_cast<float>(pattern_.op.momentum),
+                                    statistics.mean, statistics.variance, input<float>(call, 3),
+                                    input<float>(call, 4), out(0), out(1)});
+  }
+
+ private:
+  std::int64_t vectors() const { return FloatVectors::bytes(layout_.channels, 6); }
+  std::int64_t gather_bytes() const { return gather_ ? gather_->workspace() : 0; }
+  std::int64_t parts_bytes() const {
+    return gather_ ? (3 * gather_->part_floats() * 4 + 63) / 64 * 64 : 0;
+  }
+  template <class T>
+  const T* input(const KernelCall& call, std::size_t i) const {
+    return call.inputs[static_cast<std::size_t>(pattern_.inputs[i])].as<const T>();
+  }
+  template <class T>
+  static T* output(const KernelCall& call, int o) {
+    return o < 0 ? nullptr : call.outputs[static_cast<std::size_t>(o)].as<T>();
+  }
+
+  cpu::BatchNormApply normalization(const KernelCall& call) const {
+    cpu::BatchNormApply norm;
+    norm.layout = layout_;
+    norm.x = {gather_ ? output<void>(call, pattern_.convolved) : input<void>(call, 0), DType::bf16};
+    norm.y = {output<void>(call, pattern_.y), DType::bf16};
+    if (pattern_.other >= 0)
+      norm.other = {call.inputs[static_cast<std::size_t>(pattern_.other)].data, DType::bf16};
+    norm.relu = pattern_.relu;
+    norm.scale = input<float>(call, 1);
+    norm.bias = input<float>(call, 2);
+    return norm;
+  }
+
+  void convolve(const KernelCall& call, float epsilon,
+                const cpu::BatchStatistics& statistics) const {
+    std::byte* const own = call.workspace + vectors();
+    auto* const parts = reinterpret_cast<float*>(own + gather_->workspace());
+    const std::int64_t size = gather_->part_floats();
+    const cpu::PieceMoments moments{parts, parts + size, parts + 2 * size};
+    gather_->run({call.inputs[static_cast<std::size_t>(pattern_.source)].data,
+                  call.inputs[static_cast<std::size_t>(pattern_.weights)].data, nullptr,
+                  output<void>(call, pattern_.convolved), own},
+                 {.kind = cpu::Epilogue::Kind::moments, .moments = moments});
+    gather_->join(moments, epsilon, statistics);
+  }
+
+  Pattern pattern_;
+  std::shared_ptr<const cpu::BatchInnerGather> gather_;
+  cpu::ChannelLayout layout_;
+};
 
 }  // namespace
 
 Offer offer_fused_normalization(const Request& request) {
-  const auto pattern = match(*request.as<Fused>().body);
-  if (!pattern) return Offer::decline("no normalization with a Relu");
-  std::string reason = operand_reason(request, *pattern);
+  auto pattern = Matcher(*request.as<Fused>().body).match();
+  if (!pattern) return Offer::decline("no normalization among others");
+  const Operands operands{request};
+  std::string reason = operand_reason(operands, *pattern);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const SharedChannels shared =
-      shared_channels({&request.inputs[static_cast<std::size_t>(pattern->inputs[0])]});
+  std::shared_ptr<const cpu::BatchInnerGather> gather;
+  if (pattern->convolution) {
+    TilesConvolution tiles =
+        tiles_convolution(*pattern->convolution, operands.in(pattern->source),
+                          operands.in(pattern->weights), operands.out(pattern->convolved));
+    if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
+    gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
+  }
   Offer offer;
-  offer.implementation = "normalize, f32 statistics";
-  offer.workspace =
-      FloatVectors::bytes(shared.layout.channels, 5) + cpu::batch_norm_workspace(shared.layout);
+  offer.implementation = gather ? "amx tiles, batch-inner, normalize" : "normalize, f32 statistics";
   if (pattern->other >= 0) offer.in_place = {{pattern->other, pattern->y}};
-  offer.run = [pattern = *pattern, shared](const KernelCall& call) {
-    normalize(pattern, shared, call);
-  };
+  const cpu::ChannelLayout layout = shared_channels({&operands.out(pattern->y)}).layout;
+  const auto forward =
+      std::make_shared<const Forward>(std::move(*pattern), std::move(gather), layout);
+  offer.workspace = forward->workspace();
+  offer.run = [forward](const KernelCall& call) { forward->run(call); };
   return offer;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel for groups of a BatchNormalization in training, an Add or none, and a Relu, on images
-// in batch-inner blocks.
+// The kernel for groups around a BatchNormalization in training: the Conv before it, or not; an Add
+// and a Relu, or a Relu alone, or nothing after it. On images in batch-inner blocks.
 #pragma once
 
 #include "narrowgauge/kernel.h"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins a BatchNormalization with what follows it at once: a Relu, or an Add and its Relu. What it
-// normalizes is then written once.
+// Joins a BatchNormalization with the convolution before it and with an Add and a Relu after it,
+// and its gradient with the convolution's, the Add's and the Relu's gradients before it. Statistics
+// and sums are then made where values are stored, and what is normalized is written once.
 #pragma once
 
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
 
-// For graphs that are laid out; only where a kernel takes the group.
+// For graphs that are laid out; the largest groups that kernels take.
 Graph fuse_normalization(const Graph& graph);
 
 }  // namespace narrowgauge

@@ -45,7 +45,7 @@ class GroupBuilder {
     Values inputs;
     for (const Value& value : node.inputs)
       inputs.push_back(value.is_absent() ? absent : inside(value));
-    const NodeOptions options{node.name, node.origin, node.instance, Math::none, {}};
+    const NodeOptions options{node.name, node.origin, node.instance, node.math, {}};
     if (node.is<Cast>()) {
       inside_[{index, 0}] = cast_inside(node, inputs[0], options);
       return;
@@ -75,19 +75,6 @@ class GroupBuilder {
   std::map<Value, Value> inside_;
   FusedGroup group_;
 };
-
-// Whether a kernel other than the reference takes the group.
-bool is_offered(const Graph& graph, const FusedGroup& group) {
-  std::vector<Operand> inputs, outputs;
-  for (const Value& value : group.inputs) inputs.push_back(operand_of(graph, value));
-  for (const Value& value : group.outputs) outputs.push_back(operand_of(graph, value));
-  const Attributes attributes = Attributes::of(group.op);
-  const Request request{record_of<Fused>(), attributes, inputs, outputs, Math::none, "fused"};
-  const auto kernels = Fused::kernels();
-  return std::any_of(kernels.begin(), kernels.end() - 1, [&](const Kernel& kernel) {
-    return static_cast<bool>(kernel.offer(request));
-  });
-}
 
 void emit(Rebuild& rebuild, const FusedGroup& group, int last) {
   const Graph& graph = rebuild.source();
@@ -121,6 +108,18 @@ std::set<Value> values_read_outside(const Graph& graph, const Groups& groups) {
 FusedGroup build_group(const Graph& graph, const std::vector<int>& members,
                        const std::set<Value>& read) {
   return GroupBuilder(graph, members, read).finish();
+}
+
+bool is_offered(const Graph& graph, const FusedGroup& group) {
+  std::vector<Operand> inputs, outputs;
+  for (const Value& value : group.inputs) inputs.push_back(operand_of(graph, value));
+  for (const Value& value : group.outputs) outputs.push_back(operand_of(graph, value));
+  const Attributes attributes = Attributes::of(group.op);
+  const Request request{record_of<Fused>(), attributes, inputs, outputs, Math::none, "fused"};
+  const auto kernels = Fused::kernels();
+  return std::any_of(kernels.begin(), kernels.end() - 1, [&](const Kernel& kernel) {
+    return static_cast<bool>(kernel.offer(request));
+  });
 }
 
 Graph fuse_groups(const Graph& graph, Groups groups) {

@@ -24,6 +24,9 @@ std::set<Value> values_read_outside(const Graph& graph, const Groups& groups);
 FusedGroup build_group(const Graph& graph, const std::vector<int>& members,
                        const std::set<Value>& read);
 
+// Whether a kernel other than the interpreter takes the group.
+bool is_offered(const Graph& graph, const FusedGroup& group);
+
 // Puts every group that a kernel other than the interpreter takes in the place of its members.
 Graph fuse_groups(const Graph& graph, Groups groups);
 

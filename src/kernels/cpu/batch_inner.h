@@ -44,6 +44,34 @@ struct GatherPlan {
   const ColumnRun* columns = nullptr;
 };
 
+// Per channel, of the values that a piece stores less `shift`, which is the first of them.
+struct PieceMoments {
+  float *shift = nullptr, *sum = nullptr, *squares = nullptr;
+};
+
+// The gradient of a Relu (and of an addition before it) on the way to memory: blocks plus those of
+// `other`, zero where those of `kept`, the Relu's result, are not positive; either may be null.
+// Then sums of what is stored, per channel: of itself, and times x - mean for `count` images x.
+struct Slopes {
+  static constexpr int most = 2;
+  struct Product {
+    const std::byte* x;
+    const float* mean;
+    float* sum;
+  };
+  const std::byte *other = nullptr, *kept = nullptr;
+  float* sum = nullptr;
+  Product products[most]{};
+  int count = 0;
+};
+
+// What happens to blocks between their sums and memory, beside bias and rounding.
+struct Epilogue {
+  enum class Kind { plain, relu, moments, slopes } kind = Kind::plain;
+  PieceMoments moments{};
+  Slopes slopes{};
+};
+
 // A part of the result: rows [row_begin, row_end) counted over all groups, some of its blocks.
 struct GatherPiece {
   const std::byte *source, *weights;
@@ -52,6 +80,7 @@ struct GatherPiece {
   std::int64_t row_begin, row_end, block_begin, block_end;
   bool pixel_by_pixel;  // all blocks of a pixel, then the next pixel; else block by block
   bool stream;          // past the caches: the result is larger than they are
+  Epilogue epilogue{};
 };
 
 // A tap of the weight gradient: output places [begin, end) along an axis see x through it, the
@@ -92,6 +121,8 @@ struct WeightGradientPiece {
 namespace amx {
 
 void gather(const GatherPlan& plan, const GatherPiece& piece);
+// The epilogue alone: the source, which lies as the result does, takes the place of the sums.
+void pass_on(const GatherPlan& plan, const GatherPiece& piece);
 void weight_gradient(const WeightGradientPlan& plan, const WeightGradientPiece& piece);
 // `width` pixels of a row of blocks, `column_step` apart: the contraction along the images, as A
 // (transposed) or as B.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/cpu/batch_inner.h"
 #include "kernels/cpu/contraction.h"
 
 namespace narrowgauge::cpu {
@@ -22,13 +23,15 @@ struct BatchInnerConvolution {
   std::optional<DType> bias{};  // only forward
 };
 
+BatchInnerImages batch_inner_images(const Dims& dims);
+
 // Why there is no such kernel for these sizes on this machine; "" when there is.
 std::string batch_inner_reason(const BatchInnerConvolution& convolution);
 
 // Of it what concerns the dtypes of weights and bias.
 std::string parameter_reason(const BatchInnerConvolution& convolution);
 // The bias of a forward pass as f32; zeros where there is none.
-void load_bias(std::optional<DType> dtype, const Call& call, std::int64_t channels, float* bias);
+void load_bias(std::optional<DType> dtype, const void* given, std::int64_t channels, float* bias);
 
 // Call::inputs as prepare_convolution has them. Throws UsageError with the reason if there is one.
 Prepared prepare_batch_inner_convolution(const BatchInnerConvolution& convolution);

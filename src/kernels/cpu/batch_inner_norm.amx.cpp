@@ -1,70 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/batch_inner_norm.h"
 
-#include <immintrin.h>
+#include "kernels/cpu/pairs.amx.h"
 
 namespace narrowgauge::cpu::batch_inner::amx {
 namespace {
 
+using namespace cpu::amx;
+
 constexpr std::int64_t rows = 32, row_bytes = 64, block_bytes = 2048, channels = 32;
-
-// 32 values of a row: those of even channels, and of odd ones. Vectors of channels are taken apart
-// in the same way, so that a row is widened by a shift and a mask alone.
-struct Pair {
-  __m512 even, odd;
-};
-
-inline Pair load_row(const std::byte* row) {
-  const __m512i bits = _mm512_load_si512(row);
-  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000));
-  return {_mm512_castsi512_ps(_mm512_slli_epi32(bits, 16)),
-          _mm512_castsi512_ps(_mm512_and_si512(bits, high))};
-}
-
-inline void store_row(std::byte* row, const Pair& values) {
-  alignas(64) static constexpr std::uint16_t joined[32] = {
-      0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  const auto apart = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(values.odd, values.even));
-  _mm512_store_si512(row, _mm512_permutexvar_epi16(_mm512_load_si512(joined), apart));
-}
-
-inline Pair load_vector(const float* values) {
-  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-  const __m512 low = _mm512_loadu_ps(values), high = _mm512_loadu_ps(values + 16);
-  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-  return {_mm512_permutex2var_ps(low, even, high), _mm512_permutex2var_ps(low, odd, high)};
-}
-
-inline void store_vector(float* values, const Pair& pair) {
-  const __m512 low = _mm512_unpacklo_ps(pair.even, pair.odd);   // 0 1 2 3, 8 9 10 11, ...
-  const __m512 high = _mm512_unpackhi_ps(pair.even, pair.odd);  // 4 5 6 7, 12 13 14 15, ...
-  const __m512i first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
-  const __m512i second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
-  const auto join = [&](__m512i index) {
-    return _mm512_castpd_ps(
-        _mm512_permutex2var_pd(_mm512_castps_pd(low), index, _mm512_castps_pd(high)));
-  };
-  _mm512_storeu_ps(values, join(first));
-  _mm512_storeu_ps(values + 16, join(second));
-}
-
-inline Pair zeros() { return {_mm512_setzero_ps(), _mm512_setzero_ps()}; }
-inline Pair operator+(const Pair& a, const Pair& b) {
-  return {_mm512_add_ps(a.even, b.even), _mm512_add_ps(a.odd, b.odd)};
-}
-inline Pair operator-(const Pair& a, const Pair& b) {
-  return {_mm512_sub_ps(a.even, b.even), _mm512_sub_ps(a.odd, b.odd)};
-}
-inline Pair operator*(const Pair& a, const Pair& b) {
-  return {_mm512_mul_ps(a.even, b.even), _mm512_mul_ps(a.odd, b.odd)};
-}
-inline Pair operator*(const Pair& a, float b) {
-  return {_mm512_mul_ps(a.even, _mm512_set1_ps(b)), _mm512_mul_ps(a.odd, _mm512_set1_ps(b))};
-}
-inline Pair fma(const Pair& a, const Pair& b, const Pair& c) {
-  return {_mm512_fmadd_ps(a.even, b.even, c.even), _mm512_fmadd_ps(a.odd, b.odd, c.odd)};
-}
 
 // The block two further on, which the hardware's own prefetching does not reach across pages.
 inline void prefetch(const std::byte* row) {

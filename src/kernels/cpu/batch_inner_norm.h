@@ -19,10 +19,6 @@ void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
 // y = (x - mean) * factor + constant, and what BatchNormApply adds to it.
 void apply(const BatchNormApply& norm, const float* factor, const float* constant);
 
-// Sums over all elements of each channel.
-struct GradientSums {
-  double *dy, *product, *deviation;  // of dy, dy * (x - mean), x - mean
-};
 void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void* workspace);
 // dx = factor * ((dy - dy_mean) - (x - mean) * slope).
 struct GradientFactors {

@@ -2,12 +2,9 @@
 // The weight gradient of batch_inner_convolution.h.
 #pragma once
 
-#include "kernels/cpu/batch_inner.h"
 #include "kernels/cpu/batch_inner_convolution.h"
 
 namespace narrowgauge::cpu {
-
-BatchInnerImages batch_inner_images(const Dims& dims);
 
 // Sets workspace and run.
 void prepare_batch_inner_weight_gradient(const BatchInnerConvolution& convolution,

@@ -197,16 +197,10 @@ void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int
 // The same of images in batch-inner blocks; `floats` as workspace.
 void backward_in_blocks(const BatchNormBackward& norm, float* floats) {
   const std::int64_t channels = norm.layout.channels;
-  const Coefficients coefficients{floats, floats + channels};
-  float* const factor = floats + 2 * channels;
   auto* const doubles = reinterpret_cast<double*>(floats + 4 * channels);
-  const batch_inner::GradientSums sums{doubles, doubles + channels, doubles + 2 * channels};
+  const GradientSums sums{doubles, doubles + channels, doubles + 2 * channels};
   batch_inner::gradient_sums(norm, sums, doubles + 3 * channels);
-  for (std::int64_t c = 0; c < channels; ++c) {
-    finish_channel(norm, c, {sums.dy[c], sums.product[c], sums.deviation[c]}, coefficients);
-    factor[c] = norm.scale[c] * norm.inverse_std[c];
-  }
-  if (norm.dx) batch_inner::gradient(norm, {factor, coefficients.dy_mean, coefficients.slope});
+  batch_norm_backward_from(norm, sums, floats);
 }
 
 bool all_dense(const ChannelLayout& layout, std::initializer_list<ConstArray> arrays) {
@@ -295,6 +289,20 @@ void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
     backward_chunk(norm, grid, chunk,
                    {norm.mean, factor, coefficients.dy_mean, coefficients.slope});
   });
+}
+
+void batch_norm_backward_from(const BatchNormBackward& norm, const GradientSums& sums,
+                              void* workspace) {
+  const std::int64_t channels = norm.layout.channels;
+  auto* const floats = static_cast<float*>(workspace);
+  const Coefficients coefficients{floats, floats + channels};
+  float* const factor = floats + 2 * channels;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    finish_channel(norm, c, {sums.dy[c], sums.product[c], sums.deviation ? sums.deviation[c] : 0},
+                   coefficients);
+    factor[c] = norm.scale[c] * norm.inverse_std[c];
+  }
+  if (norm.dx) batch_inner::gradient(norm, {factor, coefficients.dy_mean, coefficients.slope});
 }
 
 }  // namespace narrowgauge::cpu

@@ -66,4 +66,13 @@ struct BatchNormBackward {
 };
 void batch_norm_backward(const BatchNormBackward& norm, void* workspace);
 
+// Sums over all elements of each channel: of dy, of dy * (x - mean), and of x - mean, which is what
+// the mean lost when it was rounded (null: nothing).
+struct GradientSums {
+  double *dy, *product, *deviation;
+};
+// The same from sums that are known, of images in batch-inner blocks; dx may lie on dy.
+void batch_norm_backward_from(const BatchNormBackward& norm, const GradientSums& sums,
+                              void* workspace);
+
 }  // namespace narrowgauge::cpu

@@ -1,53 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/batch_inner.h"
-#include "kernels/cpu/tiles.amx.h"
+#include "kernels/cpu/gather_rows.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {
 
-enum class Finish { nothing, store, stream };
-
-// A block of sums on its way into the result: plus bias, as bf16, a few rows at a time.
-struct Pending {
-  const float* sums = nullptr;
-  std::byte* target = nullptr;
-  const float* bias = nullptr;
-};
-
-template <Finish finish>
-class Finishing {
- public:
-  explicit Finishing(const Pending& pending) : sums_(pending.sums), target_(pending.target) {
-    if constexpr (finish != Finish::nothing) {
-      low_ = _mm512_loadu_ps(pending.bias);
-      high_ = _mm512_loadu_ps(pending.bias + 16);
-    }
-  }
-  [[gnu::always_inline]] void step(int rows) {
-    if constexpr (finish != Finish::nothing)
-      for (int i = 0; i < rows && row_ < block_rows; ++i) one_row();
-  }
-  [[gnu::always_inline]] void rest() { step(block_rows); }
-
- private:
-  [[gnu::always_inline]] void one_row() {
-    const float* from = sums_ + row_ * block_rows;
-    const __m512i row = to_bf16(_mm512_add_ps(_mm512_load_ps(from), low_),
-                                _mm512_add_ps(_mm512_load_ps(from + 16), high_));
-    auto* to = reinterpret_cast<__m512i*>(target_ + row_ * 64);
-    if constexpr (finish == Finish::stream)
-      _mm512_stream_si512(to, row);
-    else
-      _mm512_store_si512(to, row);
-    ++row_;
-  }
-
-  const float* sums_;
-  std::byte* target_;
-  __m512 low_{}, high_{};
-  int row_ = 0;
-};
-
+template <class Row>
 class Gatherer {
  public:
   Gatherer(const GatherPlan& plan, const GatherPiece& piece) : plan_(plan), piece_(piece) {}
@@ -76,36 +33,33 @@ class Gatherer {
           one_block<Reading::streamed>(row, x, block);
   }
 
+  // Multiplies a block while the one before is finished.
   template <Reading reading>
   [[gnu::always_inline]] void one_block(std::int64_t row, std::int64_t x, std::int64_t block) {
+    const std::int64_t at = (row * plan_.result.width + x) * plan_.result.blocks + block;
+    const BlockPlace place{at * block_bytes, block * block_rows, row == piece_.row_begin && x == 0};
     zero_sums();
-    switch (finish_) {
-      case Finish::nothing:
-        multiply<reading, Finish::nothing>(row, x, block);
-        break;
-      case Finish::store:
-        multiply<reading, Finish::store>(row, x, block);
-        break;
-      case Finish::stream:
-        multiply<reading, Finish::stream>(row, x, block);
-        break;
+    if (begun_) {
+      Paced<Row> work(piece_, {sums_[scratch_], last_, place});
+      multiply<reading>(row, x, block, work);
+    } else {
+      NothingYet nothing;
+      multiply<reading>(row, x, block, nothing);
     }
+    begun_ = true;
+    last_ = place;
     scratch_ ^= 1;
     store_sums(sums_[scratch_]);
-    const std::int64_t at = (row * plan_.result.width + x) * plan_.result.blocks + block;
-    pending_ = {sums_[scratch_], piece_.result + at * block_bytes,
-                piece_.bias + block * block_rows};
-    finish_ = piece_.stream ? Finish::stream : Finish::store;
   }
 
-  template <Reading reading, Finish finish>
-  [[gnu::always_inline]] void multiply(std::int64_t row, std::int64_t x, std::int64_t block) {
+  template <Reading reading, class Work>
+  [[gnu::always_inline]] void multiply(std::int64_t row, std::int64_t x, std::int64_t block,
+                                       Work& work) {
     const BatchInnerImages& source = plan_.source;
     const std::int64_t group = row / plan_.result.height, y = row % plan_.result.height;
     const std::int32_t *rows = plan_.row_begin + y, *columns = plan_.column_begin + x;
     const std::int64_t most = (rows[1] - rows[0]) * (columns[1] - columns[0]) * source.blocks;
     const int per_step = most > 0 ? static_cast<int>((block_rows + most - 1) / most) : 0;
-    Finishing<finish> finishing(pending_);
     for (std::int32_t i = rows[0]; i < rows[1]; ++i) {
       const RowTap& tap = plan_.rows[i];
       const std::byte* from = piece_.source + source.row(group, tap.source) * block_bytes;
@@ -114,32 +68,53 @@ class Gatherer {
         const ColumnRun& run = plan_.columns[j];
         const std::byte* a = from + run.source * source.blocks * block_bytes;
         const std::byte* b = piece_.weights + (first_tap + run.tap) * source.blocks * block_bytes;
-        multiply_run<reading>(a, block_bytes, b, block_bytes, run.length * source.blocks, finishing,
+        multiply_run<reading>(a, block_bytes, b, block_bytes, run.length * source.blocks, work,
                               per_step);
       }
     }
-    finishing.rest();
+    work.rest();
   }
 
   void finish_last() {
-    if (finish_ == Finish::stream) Finishing<Finish::stream>(pending_).rest();
-    if (finish_ == Finish::store) Finishing<Finish::store>(pending_).rest();
+    if (begun_) Paced<Row>(piece_, {sums_[scratch_], last_, last_}).rest();
   }
 
   const GatherPlan& plan_;
   const GatherPiece& piece_;
-  Pending pending_;
-  Finish finish_ = Finish::nothing;
+  BlockPlace last_;
+  bool begun_ = false;
   int scratch_ = 0;
   alignas(64) float sums_[2][sums_in_block];
 };
 
+template <class Row>
+void pass_blocks(const GatherPlan& plan, const GatherPiece& piece) {
+  alignas(64) float values[sums_in_block];
+  const std::int64_t row_blocks = plan.result.row_blocks();
+  for (std::int64_t i = piece.row_begin * row_blocks; i < piece.row_end * row_blocks; ++i) {
+    const std::byte* from = piece.source + i * block_bytes;
+    for (std::int64_t k = 0; k < sums_in_block; k += 16)
+      _mm512_store_ps(values + k, widened_half(from + 2 * k));
+    const std::int64_t block = i % plan.result.blocks;
+    const bool first = i - piece.row_begin * row_blocks < plan.result.blocks;
+    const BlockPlace place{i * block_bytes, block * block_rows, first};
+    BlockPlace next = place;
+    next.offset += block_bytes;
+    Paced<Row>(piece, {values, place, next}).rest();
+  }
+  if (piece.stream) _mm_sfence();
+}
+
 }  // namespace
+
+void pass_on(const GatherPlan& plan, const GatherPiece& piece) {
+  with_row(piece, [&]<class Row>() { pass_blocks<Row>(plan, piece); });
+}
 
 void gather(const GatherPlan& plan, const GatherPiece& piece) {
   const TileScope tiles;
   before_tile_loads();
-  Gatherer(plan, piece).run();
+  with_row(piece, [&]<class Row>() { Gatherer<Row>(plan, piece).run(); });
 }
 
 }  // namespace narrowgauge::cpu::amx

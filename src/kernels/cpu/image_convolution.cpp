@@ -51,7 +51,7 @@ class ImageConvolution {
     std::byte* const weights = images + image_bytes();
     auto* const bias = reinterpret_cast<float*>(weights + weight_blocks() * block_bytes);
     pack_weights(static_cast<const std::uint16_t*>(call.inputs[1]), weights);
-    load_bias(c_.bias, call, c_.y[1], bias);
+    load_bias(c_.bias, c_.bias ? call.inputs[2] : nullptr, c_.y[1], bias);
     auto* const y = static_cast<std::byte*>(call.outputs[0]);
     for (std::int64_t group = 0; group < c_.x[0] / 32; ++group) {
       pack_images(static_cast<const std::uint16_t*>(call.inputs[0]), group, images);

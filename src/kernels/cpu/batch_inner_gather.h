@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution forward and data gradient on the tiles of AMX, images in batch-inner blocks, with
+// what follows them on the way to memory. Bits do not depend on the number of threads.
+#pragma once
+
+#include <vector>
+
+#include "kernels/cpu/batch_inner.h"
+#include "kernels/cpu/batch_inner_convolution.h"
+#include "kernels/cpu/batch_norm.h"
+
+namespace narrowgauge::cpu {
+
+class BatchInnerGather {
+ public:
+  explicit BatchInnerGather(const BatchInnerConvolution& convolution);
+  // Nothing is multiplied: the source, images of these dims, meets the epilogue at once.
+  explicit BatchInnerGather(const Dims& images);
+  BatchInnerGather(const BatchInnerGather&) = delete;
+  BatchInnerGather& operator=(const BatchInnerGather&) = delete;
+
+  bool has_bias() const { return bias_.has_value(); }
+  std::int64_t workspace() const;
+
+  // The source is x, or dy; the result y, or dx. The bias is null where there is none.
+  struct Operands {
+    const void *source, *weights, *bias;
+    void *result, *workspace;
+  };
+  // The epilogue's sums and shifts are arrays of part_floats(), one part for each piece.
+  void run(const Operands& operands, const Epilogue& epilogue) const;
+  std::int64_t part_floats() const { return row_pieces() * channels(); }
+
+  // Of what was stored.
+  void join(const PieceMoments& moments, float epsilon, const BatchStatistics& statistics) const;
+  // Sums over the parts, in their order, of each channel.
+  void join(const float* parts, double* sums) const;
+
+ private:
+  struct AxisTaps;
+  static AxisTaps forward_taps(const BatchInnerConvolution& c, std::size_t axis);
+  static AxisTaps backward_taps(const BatchInnerConvolution& c, std::size_t axis);
+  void set_tables(const AxisTaps& rows, const AxisTaps& columns);
+  void choose_pieces();
+  std::int64_t channels() const { return plan_.result.blocks * 32; }
+  std::int64_t rows() const { return plan_.result.groups * plan_.result.height; }
+  std::int64_t row_pieces() const;
+  std::int64_t piece_rows(std::int64_t piece) const;
+  std::int64_t weight_bytes() const {
+    return plan_.result.blocks * plan_.taps * plan_.source.blocks * block_bytes;
+  }
+
+  bool backward_;
+  GatherPlan plan_;
+  amx::WeightBlocks weights_{};
+  std::optional<DType> bias_;
+  std::vector<std::int32_t> row_begin_, column_begin_, order_;
+  std::vector<RowTap> rows_;
+  std::vector<ColumnRun> columns_;
+  std::int64_t rows_in_piece_ = 1, blocks_in_piece_ = 1;
+  bool pixel_by_pixel_ = false, stream_ = false;
+};
+
+}  // namespace narrowgauge::cpu
