@@ -26,7 +26,7 @@ namespace {
 struct Pattern {
   const Node* convolution = nullptr;
   int source = -1, weights = -1;  // of the convolution
-  int convolved = -1;             // its result, as output
+  int convolved = -1;             // its result, where it is an output; else it lies in y
   BatchNormalization op;
   std::array<int, 5> inputs{};  // x (-1 after a convolution), scale, bias, mean, variance
   int other = -1;
@@ -65,7 +65,7 @@ class Matcher {
     pattern_.weights = input_index(body_, node.inputs[1]);
     advance();
     pattern_.convolved = output(last_);
-    return pattern_.source >= 0 && pattern_.weights >= 0 && pattern_.convolved >= 0;
+    return pattern_.source >= 0 && pattern_.weights >= 0;
   }
 
   bool take_normalization() {
@@ -120,7 +120,7 @@ std::string operand_reason(const Operands& operands, const Pattern& pattern) {
     if (i >= 0) see(image_reason(operands.in(i), y.dims));
   if (pattern.convolved >= 0) {
     const Operand& convolved = operands.out(pattern.convolved);
-    see(convolved.present ? image_reason(convolved, y.dims) : "nobody reads the convolution");
+    see(convolved.present ? image_reason(convolved, y.dims) : "an output that nobody reads");
   }
   for (std::size_t i = 1; i < 5; ++i) see(vector_reason(operands.in(pattern.inputs[i])));
   for (const int o : pattern.statistics)
@@ -184,10 +184,14 @@ class Forward {
     return o < 0 ? nullptr : call.outputs[static_cast<std::size_t>(o)].as<T>();
   }
 
+  void* convolved(const KernelCall& call) const {
+    return output<void>(call, pattern_.convolved >= 0 ? pattern_.convolved : pattern_.y);
+  }
+
   cpu::BatchNormApply normalization(const KernelCall& call) const {
     cpu::BatchNormApply norm;
     norm.layout = layout_;
-    norm.x = {gather_ ? output<void>(call, pattern_.convolved) : input<void>(call, 0), DType::bf16};
+    norm.x = {gather_ ? convolved(call) : input<void>(call, 0), DType::bf16};
     norm.y = {output<void>(call, pattern_.y), DType::bf16};
     if (pattern_.other >= 0)
       norm.other = {call.inputs[static_cast<std::size_t>(pattern_.other)].data, DType::bf16};
@@ -205,7 +209,7 @@ class Forward {
     const cpu::PieceMoments moments{parts, parts + size, parts + 2 * size};
     gather_->run({call.inputs[static_cast<std::size_t>(pattern_.source)].data,
                   call.inputs[static_cast<std::size_t>(pattern_.weights)].data, nullptr,
-                  output<void>(call, pattern_.convolved), own},
+                  convolved(call), own},
                  {.kind = cpu::Epilogue::Kind::moments, .moments = moments});
     gather_->join(moments, epsilon, statistics);
   }
@@ -227,13 +231,14 @@ Offer offer_fused_normalization(const Request& request) {
   if (pattern->convolution) {
     TilesConvolution tiles =
         tiles_convolution(*pattern->convolution, operands.in(pattern->source),
-                          operands.in(pattern->weights), operands.out(pattern->convolved));
+                          operands.in(pattern->weights), operands.out(pattern->y));
     if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
     gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
   }
   Offer offer;
   offer.implementation = gather ? "amx tiles, batch-inner, normalize" : "normalize, f32 statistics";
-  if (pattern->other >= 0) offer.in_place = {{pattern->other, pattern->y}};
+  if (pattern->other >= 0 && (!gather || pattern->convolved >= 0))
+    offer.in_place = {{pattern->other, pattern->y}};
   const cpu::ChannelLayout layout = shared_channels({&operands.out(pattern->y)}).layout;
   const auto forward =
       std::make_shared<const Forward>(std::move(*pattern), std::move(gather), layout);
