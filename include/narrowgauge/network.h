@@ -34,6 +34,7 @@ struct AttentionOptions {
   std::int64_t heads = 1;
   double dropout = 0;  // of the probabilities
   Value mask{};
+  bool causal = false;  // a token sees itself and those before it
 };
 
 enum class ConvInitial : std::uint8_t {
@@ -117,7 +118,6 @@ class NG_API Network {
   std::string scoped(std::string name) const { return name.empty() ? name : prefix_ + name; }
   std::string layer_name(const std::string& given, const char* kind);
   Value statistic(const std::string& name, Dims dims, double initial);
-  Value heads_first(Value x, std::int64_t heads, const std::string& name);
 
   Graph graph_;
   Mode mode_;

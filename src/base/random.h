@@ -20,6 +20,8 @@ std::uint64_t stable_hash(std::string_view text, std::uint64_t seed = 0xcbf29ce4
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::string_view name, std::uint64_t step = 0);
+  // The stream that has these for key() and step().
+  static RandomStream of_key(std::uint64_t key, std::uint64_t step) { return {key, step}; }
   RandomBlock block(std::uint64_t index) const;  // the bits of elements 4 * index and on
   std::uint32_t bits(std::uint64_t element) const;
   float uniform(std::uint64_t element) const;               // [0, 1), 24 bits
@@ -30,6 +32,7 @@ class RandomStream {
   std::uint64_t step() const { return step_; }
 
  private:
+  RandomStream(std::uint64_t key, std::uint64_t step) : key_(key), step_(step) {}
   std::uint64_t key_, step_;
 };
 

@@ -15,8 +15,8 @@ namespace {
 using namespace testing;
 
 // What must be differentiable twice.
-const std::set<std::string> twice{"Gelu", "Softmax", "LayerNormalization", "BatchNormalization",
-                                  "Conv"};
+const std::set<std::string> twice{
+    "Gelu", "Softmax", "LayerNormalization", "BatchNormalization", "ng.Attention", "Conv"};
 // What has no gradient although floating values flow through it.
 const std::set<std::string> without{"Loop"};
 

@@ -43,6 +43,7 @@ struct RowLoops {
     Float load(const float* from, float = 0) const { return Float::load(from); }
     void store(float* to, Float value) const { value.store(to); }
     Float keep(Float value) const { return value; }
+    Float fill(Float value, float) const { return value; }
   };
   struct Part {
     std::int64_t count;
@@ -51,6 +52,7 @@ struct RowLoops {
     }
     void store(float* to, Float value) const { value.store_first(to, count); }
     Float keep(Float value) const { return value.keep_first(count); }  // 0 elsewhere
+    Float fill(Float value, float other) const { return value.fill_rest(count, other); }
   };
 
   // term(lanes, at, part) for the vectors of sixteen elements after the other.

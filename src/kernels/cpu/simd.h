@@ -21,6 +21,9 @@ struct Float8 {
   Float8 keep_first(std::int64_t count) const {
     return {_mm256_and_ps(value, _mm256_castsi256_ps(first(count)))};
   }
+  Float8 fill_rest(std::int64_t count, float other) const {
+    return {_mm256_blendv_ps(_mm256_set1_ps(other), value, _mm256_castsi256_ps(first(count)))};
+  }
   // The first `count` lanes from memory, the others `fill`; count may be outside [0, lanes].
   static Float8 load_first(const float* from, std::int64_t count, float fill) {
     const __m256i mask = first(count);
@@ -48,6 +51,15 @@ struct Float8 {
         _mm256_sub_epi32(_mm256_castps_si256(shifted.value), _mm256_set1_epi32(0x4B400000));
     const __m256i half = _mm256_srai_epi32(n, 1);
     return x * power(half) * power(_mm256_sub_epi32(n, half));
+  }
+  // Of random bits, in [0, 1): RandomStream::uniform.
+  static Float8 uniform(const std::uint32_t* bits) {
+    const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bits));
+    return {_mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(all, 8)), _mm256_set1_ps(0x1p-24F))};
+  }
+  // x where a < b, else 0.
+  friend Float8 where_less(Float8 a, Float8 b, Float8 x) {
+    return {_mm256_and_ps(x.value, _mm256_cmp_ps(a.value, b.value, _CMP_LT_OQ))};
   }
   static void add_to(double* sum, Float8 x) {
     _mm256_storeu_pd(

@@ -20,6 +20,9 @@ struct Float16 {
   Float16 keep_first(std::int64_t count) const {
     return {_mm512_maskz_mov_ps(first(count), value)};
   }
+  Float16 fill_rest(std::int64_t count, float other) const {
+    return {_mm512_mask_mov_ps(_mm512_set1_ps(other), first(count), value)};
+  }
   static Float16 load_first(const float* from, std::int64_t count, float fill) {
     return {_mm512_mask_loadu_ps(_mm512_set1_ps(fill), first(count), from)};
   }
@@ -41,6 +44,13 @@ struct Float16 {
         _mm512_sub_epi32(_mm512_castps_si512(shifted.value), _mm512_set1_epi32(0x4B400000));
     const __m512i half = _mm512_maskz_srai_epi32(all, n, 1);
     return x * power(half) * power(_mm512_sub_epi32(n, half));
+  }
+  static Float16 uniform(const std::uint32_t* bits) {
+    const __m512i high = _mm512_maskz_srli_epi32(all, _mm512_loadu_si512(bits), 8);
+    return {_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(all, high), _mm512_set1_ps(0x1p-24F))};
+  }
+  friend Float16 where_less(Float16 a, Float16 b, Float16 x) {
+    return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.value, b.value, _CMP_LT_OQ), x.value)};
   }
   static void add_to(double* sum, Float16 x) {
     const __m256 low = _mm512_castps512_ps256(x.value);

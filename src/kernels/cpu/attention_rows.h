@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the engines of attention share: rows of a head in and out, and what is done to a row of
+// scores between the products.
+#pragma once
+
+#include "kernels/cpu/attention.h"
+
+namespace narrowgauge::cpu {
+
+inline constexpr std::int64_t attention_block = 32;  // queries at a time; keys and widths are
+                                                     // padded to a multiple of it
+
+struct RowRange {
+  std::int64_t first, count;
+};
+
+// Rows of one head as f32 [attention_block multiple][pitch], 0 beyond the width and the last row.
+void load_head_rows(const AttentionProblem& problem, const AttentionInput& from, AttentionHead head,
+                    RowRange rows, float* to);
+// Rows [count][padded width] to where they belong; nothing where the output is null.
+void store_head_rows(const AttentionProblem& problem, const AttentionOutput& to, AttentionHead head,
+                     RowRange rows, const float* from);
+
+// Scores of one query on their way to shares.
+struct ScoreRow {
+  float* scores = nullptr;              // products of q and k, unscaled
+  const float* mask = nullptr;          // may be null
+  const std::uint32_t* bits = nullptr;  // random, where there is dropout
+  float scale = 1, keep = 1;
+  std::int64_t visible = 0;  // keys that the query sees
+  std::int64_t padded = 0;   // numbers of the row; those that are not visible become 0
+};
+struct RowShares {
+  float largest, sum;
+};
+
+struct AttentionMath {
+  // scores = exp(score - largest) where it is kept, else 0; the sum is over all that are visible.
+  RowShares (*exponentials)(const ScoreRow& row);
+  // scores = exp(score - logsumexp), dropped and divided by keep; gradient: of those shares,
+  // becomes that of the products.
+  void (*gradients)(const ScoreRow& row, float logsumexp, float* gradient);
+};
+extern const AttentionMath attention_math;
+namespace avx512 {
+extern const AttentionMath attention_math;
+}
+
+// The rows of scores of up to attention_block queries of one head, on their way to shares.
+class ScoreStrip {
+ public:
+  static std::int64_t bytes(const AttentionShape& shape);
+  ScoreStrip(const AttentionProblem& problem, AttentionHead head, std::byte* scratch);
+  void start(RowRange queries);                         // draws the random numbers
+  std::int64_t padded_keys() const { return padded_; }  // that any of the queries sees
+  // `query` counts within the strip.
+  ScoreRow row(std::int64_t query, float* scores) const;
+  std::int64_t index(std::int64_t query) const;  // in [batch, heads, queries]
+
+ private:
+  const AttentionProblem& problem_;
+  AttentionHead head_;
+  std::uint32_t* bits_;
+  float* mask_;
+  RowRange queries_{};
+  std::int64_t padded_ = 0;
+};
+
+// 1 / (sum * keep), or 0 where nothing was visible.
+float share_factor(const RowShares& shares, float keep);
+float logsumexp(const RowShares& shares);
+
+constexpr std::int64_t padded(std::int64_t count) {
+  return ceil_divide(count, attention_block) * attention_block;
+}
+
+}  // namespace narrowgauge::cpu

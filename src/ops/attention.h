@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scaled dot-product attention by several heads (Vaswani et al. 2017) and its gradient, without the
+// matrix of shares in memory (Dao et al., "FlashAttention", 2022). ONNX 23's Attention of rank 3,
+// with dropout and what the backward pass reads.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// For each image and head, s = scale * q k^T + mask, p = softmax(s) over the keys, y = p v, where
+// q [N, T, heads * width], k and v [N, S, heads * width], y as q; logsumexp [N, heads, T] = log of
+// the sum of exp(s), in f32 (f64 of f64). A mask broadcasts to [N, heads, T, S]. Where all scores
+// of a query are -inf, its shares and its y are 0. With dropout, which needs a key of RandomKey, an
+// element of p is 0 with that probability and else divided by 1 - dropout: KeptElements says which.
+struct Attention {
+  static constexpr OpInfo info{.name = "Attention",
+                               .domain = "ng",
+                               .inputs = "q:T~, k:T~, v:T~, mask?:M~, key?:i64!",
+                               .outputs = "y:T~, logsumexp?:V~",
+                               .types = "T:float, M:float, V:float",
+                               .precision = allow,
+                               .fusion = Fusion::contraction};
+  std::int64_t q_num_heads = 1;
+  double scale = 0;            // 0: 1 / sqrt(width)
+  std::int64_t is_causal = 0;  // 1: query i sees keys 0 to i
+  double dropout = 0;
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("q_num_heads", self.q_num_heads);
+    visit("scale", self.scale);
+    visit("is_causal", self.is_causal);
+    visit("dropout", self.dropout);
+  }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  Values decompose(Rewriting& r) const;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Attention>> samples();
+};
+
+// With p = exp(s - logsumexp), d the dropout's factors and g = d * (dy v^T): dv = (d * p)^T dy, and
+// with ds = p * (g - sum(p * g)), dq = scale * ds k and dk = scale * ds^T q.
+struct AttentionGradient {
+  static constexpr OpInfo info{
+      .name = "AttentionGradient",
+      .domain = "ng",
+      .inputs = "dy:T~, q:T~, k:T~, v:T~, logsumexp:V~, mask?:M~, key?:i64!",
+      .outputs = "dq?:T~, dk?:T~, dv?:T~",
+      .types = "T:float, M:float, V:float",
+      .precision = allow,
+      .fusion = Fusion::contraction};
+  std::int64_t q_num_heads = 1;
+  double scale = 0;
+  std::int64_t is_causal = 0;
+  double dropout = 0;
+
+  static void attributes(auto& self, auto&& visit) {
+    visit("q_num_heads", self.q_num_heads);
+    visit("scale", self.scale);
+    visit("is_causal", self.is_causal);
+    visit("dropout", self.dropout);
+  }
+  TensorTypes infer(const Inference& in) const;
+  Values decompose(Rewriting& r) const;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<AttentionGradient>> samples();
+};
+
+// What both read from their attributes; the inputs' places differ.
+struct AttentionSettings {
+  std::int64_t heads;
+  double scale;  // settled
+  bool causal;
+  double keep;
+};
+template <class AttentionOp>
+AttentionSettings settings_of(const AttentionOp& op, std::int64_t width) {
+  const auto of_head = static_cast<double>(width / op.q_num_heads);
+  return {op.q_num_heads, op.scale == 0 ? 1 / __builtin_sqrt(of_head) : op.scale, op.is_causal != 0,
+          1 - op.dropout};
+}
+
+}  // namespace narrowgauge
