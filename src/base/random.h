@@ -24,6 +24,10 @@ class RandomStream {
   static RandomStream of_key(std::uint64_t key, std::uint64_t step) { return {key, step}; }
   RandomBlock block(std::uint64_t index) const;  // the bits of elements 4 * index and on
   std::uint32_t bits(std::uint64_t element) const;
+  // 16 bits for each element, two of them from each number.
+  std::uint32_t short_bits(std::uint64_t element) const {
+    return bits(element / 2) >> (16 * (element % 2)) & 0xffff;
+  }
   float uniform(std::uint64_t element) const;               // [0, 1), 24 bits
   float normal(std::uint64_t element) const;                // mean 0, variance 1 (Box-Muller)
   std::array<float, 4> normals(std::uint64_t index) const;  // of elements 4 * index and on

@@ -4,6 +4,9 @@
 // with dropout and what the backward pass reads.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
@@ -12,7 +15,8 @@ namespace narrowgauge {
 // q [N, T, heads * width], k and v [N, S, heads * width], y as q; logsumexp [N, heads, T] = log of
 // the sum of exp(s), in f32 (f64 of f64). A mask broadcasts to [N, heads, T, S]. Where all scores
 // of a query are -inf, its shares and its y are 0. With dropout, which needs a key of RandomKey, an
-// element of p is 0 with that probability and else divided by 1 - dropout: KeptElements says which.
+// element of p is 0 with that probability, rounded to 16 bits, and else divided by 1 less it:
+// KeptElements says which.
 struct Attention {
   static constexpr OpInfo info{.name = "Attention",
                                .domain = "ng",
@@ -74,13 +78,14 @@ struct AttentionSettings {
   std::int64_t heads;
   double scale;  // settled
   bool causal;
-  double keep;
+  double keep;  // a multiple of 2^-16
 };
 template <class AttentionOp>
 AttentionSettings settings_of(const AttentionOp& op, std::int64_t width) {
   const auto of_head = static_cast<double>(width / op.q_num_heads);
-  return {op.q_num_heads, op.scale == 0 ? 1 / __builtin_sqrt(of_head) : op.scale, op.is_causal != 0,
-          1 - op.dropout};
+  const auto kept = std::max<std::int64_t>(1, std::llround((1 - op.dropout) * 0x1p16));
+  return {op.q_num_heads, op.scale == 0 ? 1 / std::sqrt(of_head) : op.scale, op.is_causal != 0,
+          static_cast<double>(kept) * 0x1p-16};
 }
 
 }  // namespace narrowgauge

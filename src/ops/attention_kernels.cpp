@@ -227,7 +227,7 @@ struct ReferenceHead {
     const ReferenceView& key = in[prepared.at.mask + 1];
     const std::int64_t numbers[] = {key.integer(0), key.integer(1)};
     const auto index = static_cast<std::uint64_t>(query_index(t) * shape().keys + s);
-    return stream_of_key(numbers).uniform(index) < static_cast<float>(keep) ? 1 / keep : 0;
+    return stream_of_key(numbers).short_bits(index) < keep * 0x1p16 ? 1 / keep : 0;
   }
 };
 

@@ -20,12 +20,12 @@ Offer offer_key(const Request& request) {
 }
 
 Offer offer_kept(const Request& request) {
-  return reference_offer(request, [keep = static_cast<float>(request.as<KeptElements>().keep)](
+  return reference_offer(request, [below = request.as<KeptElements>().keep * 0x1p16](
                                       const auto& in, const auto& out, const KernelCall&) {
     const std::int64_t key[] = {in[0].integer(0), in[0].integer(1)};
     const RandomStream stream = stream_of_key(key);
     for (std::int64_t i = 0; i < out[0].size(); ++i)
-      out[0].set(i, stream.uniform(static_cast<std::uint64_t>(i)) < keep);
+      out[0].set(i, stream.short_bits(static_cast<std::uint64_t>(i)) < below);
   });
 }
 

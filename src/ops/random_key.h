@@ -20,7 +20,8 @@ struct RandomKey {
   static std::vector<Sample<RandomKey>> samples();
 };
 
-// Which elements of a tensor of this shape dropout keeps: each with probability `keep`.
+// Which elements of a tensor of this shape dropout keeps, each with probability `keep`: those of
+// whose 16 random bits, RandomStream::short_bits, the number is less than keep * 2^16.
 struct KeptElements {
   static constexpr OpInfo info{
       .name = "KeptElements", .domain = "ng", .inputs = "key:i64!", .outputs = "mask:bool!"};

@@ -35,8 +35,8 @@ struct AttentionMask {
 };
 
 // Shares p = softmax(scale * q k^T + mask) over the keys; where all scores are -inf, they are 0.
-// Each share is kept with probability `keep` and divided by it, by the number of `dropout` of its
-// index in [batch, heads, queries, keys].
+// Each share is kept with probability `keep`, a multiple of 2^-16, and divided by it: where
+// dropout.short_bits(its index in [batch, heads, queries, keys]) < keep * 2^16.
 struct AttentionProblem {
   AttentionShape shape;
   DType dtype = DType::f32;  // of all arrays: f32, f16 or bf16

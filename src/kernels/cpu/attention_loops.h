@@ -26,7 +26,7 @@ struct AttentionLoops {
   }
 
   static Float dropped(const ScoreRow& row, std::int64_t at, Float value) {
-    return where_less(Float::uniform(row.bits + at), Float::set(row.keep), value);
+    return where_less(Float::of_shorts(row.bits + at), Float::set(row.below), value);
   }
 
   static RowShares exponentials(const ScoreRow& row) {

@@ -47,14 +47,15 @@ void store_head_rows(const AttentionProblem& problem, const AttentionOutput& to,
 }
 
 std::int64_t ScoreStrip::bytes(const AttentionShape& shape) {
-  return 4 * (attention_block + 1) * padded(shape.keys);
+  return (2 * attention_block + 4) * padded(shape.keys) + 64;
 }
 
 ScoreStrip::ScoreStrip(const AttentionProblem& problem, AttentionHead head, std::byte* scratch)
     : problem_(problem),
       head_(head),
-      bits_(reinterpret_cast<std::uint32_t*>(scratch)),
-      mask_(reinterpret_cast<float*>(scratch) + attention_block * padded(problem.shape.keys)) {}
+      numbers_(reinterpret_cast<std::uint32_t*>(scratch)),
+      mask_(reinterpret_cast<float*>(scratch + 2 * attention_block * padded(problem.shape.keys) +
+                                     64)) {}
 
 std::int64_t ScoreStrip::index(std::int64_t query) const {
   const AttentionShape& shape = problem_.shape;
@@ -65,9 +66,11 @@ void ScoreStrip::start(RowRange queries) {
   queries_ = queries;
   const std::int64_t keys = problem_.shape.keys;
   padded_ = padded(problem_.causal ? std::min(keys, queries.first + queries.count) : keys);
-  if (problem_.keep < 1)
-    random_bits(problem_.dropout, static_cast<std::uint64_t>(index(0) * keys), queries.count * keys,
-                bits_);
+  if (problem_.keep == 1) return;
+  const std::int64_t first = index(0) * keys, last = first + queries.count * keys;
+  random_bits(problem_.dropout, static_cast<std::uint64_t>(first / 2), (last + 1) / 2 - first / 2,
+              numbers_);
+  bits_ = reinterpret_cast<const std::uint16_t*>(numbers_) + first % 2;
 }
 
 ScoreRow ScoreStrip::row(std::int64_t query, float* scores) const {
@@ -75,7 +78,10 @@ ScoreRow ScoreStrip::row(std::int64_t query, float* scores) const {
   ScoreRow row{.scores = scores, .scale = problem_.scale, .keep = problem_.keep};
   row.visible = problem_.causal ? std::min(keys, number + 1) : keys;
   row.padded = padded_;
-  if (problem_.keep < 1) row.bits = bits_ + query * keys;
+  if (problem_.keep < 1) {
+    row.bits = bits_ + query * keys;
+    row.below = problem_.keep * 0x1p16F;
+  }
   const AttentionMask& mask = problem_.mask;
   if (!mask.values) return row;
   const std::int64_t at = head_.image * mask.batch + head_.head * mask.head + number * mask.query;

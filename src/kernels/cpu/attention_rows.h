@@ -25,7 +25,8 @@ void store_head_rows(const AttentionProblem& problem, const AttentionOutput& to,
 struct ScoreRow {
   float* scores = nullptr;              // products of q and k, unscaled
   const float* mask = nullptr;          // may be null
-  const std::uint32_t* bits = nullptr;  // random, where there is dropout
+  const std::uint16_t* bits = nullptr;  // random, where there is dropout: those are kept that
+  float below = 0;                      // are less than this
   float scale = 1, keep = 1;
   std::int64_t visible = 0;  // keys that the query sees
   std::int64_t padded = 0;   // numbers of the row; those that are not visible become 0
@@ -60,7 +61,8 @@ class ScoreStrip {
  private:
   const AttentionProblem& problem_;
   AttentionHead head_;
-  std::uint32_t* bits_;
+  std::uint32_t* numbers_;
+  const std::uint16_t* bits_ = nullptr;
   float* mask_;
   RowRange queries_{};
   std::int64_t padded_ = 0;

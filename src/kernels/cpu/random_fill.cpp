@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <array>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
 constexpr std::int64_t grain = 8192;
-constexpr std::int64_t at_once = 32;  // numbers: eight blocks of four
+constexpr std::int64_t at_once = 32, most_at_once = 64;  // numbers: blocks of four
 
 using Bits = std::array<std::uint32_t, strip_length>;
 using Strip = std::array<float, strip_length>;
@@ -85,6 +86,10 @@ void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t c
   std::int64_t i = 0;
   for (; i < count && (first + std::uint64_t(i)) % 4 != 0; ++i)
     out[i] = stream.bits(first + std::uint64_t(i));
+  static const bool has_avx512 = isa() >= Isa::avx512;
+  if (has_avx512)
+    for (; i + most_at_once <= count; i += most_at_once)
+      avx512::philox_sixteen(stream, block(i), out + i);
   for (; i + at_once <= count && block(i) >> 32 == (block(i) + 7) >> 32; i += at_once)
     philox_eight(stream, block(i), out + i);
   for (; i < count; ++i) out[i] = stream.bits(first + std::uint64_t(i));

@@ -14,6 +14,11 @@ namespace narrowgauge::cpu {
 void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t count,
                  std::uint32_t* out);
 
+namespace avx512 {
+// Blocks first to first + 15 of the stream.
+void philox_sixteen(const RandomStream& stream, std::uint64_t first, std::uint32_t* out);
+}  // namespace avx512
+
 // y[i] = x[i] / keep where stream.uniform(i) < keep, else 0; the gradient is the same function of
 // dy. In place is allowed.
 struct Dropout {

@@ -52,10 +52,9 @@ struct Float8 {
     const __m256i half = _mm256_srai_epi32(n, 1);
     return x * power(half) * power(_mm256_sub_epi32(n, half));
   }
-  // Of random bits, in [0, 1): RandomStream::uniform.
-  static Float8 uniform(const std::uint32_t* bits) {
-    const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bits));
-    return {_mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(all, 8)), _mm256_set1_ps(0x1p-24F))};
+  static Float8 of_shorts(const std::uint16_t* from) {
+    const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(all))};
   }
   // x where a < b, else 0.
   friend Float8 where_less(Float8 a, Float8 b, Float8 x) {

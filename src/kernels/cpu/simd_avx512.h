@@ -45,9 +45,9 @@ struct Float16 {
     const __m512i half = _mm512_maskz_srai_epi32(all, n, 1);
     return x * power(half) * power(_mm512_sub_epi32(n, half));
   }
-  static Float16 uniform(const std::uint32_t* bits) {
-    const __m512i high = _mm512_maskz_srli_epi32(all, _mm512_loadu_si512(bits), 8);
-    return {_mm512_mul_ps(_mm512_maskz_cvtepi32_ps(all, high), _mm512_set1_ps(0x1p-24F))};
+  static Float16 of_shorts(const std::uint16_t* from) {
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    return {_mm512_maskz_cvtepi32_ps(all, _mm512_maskz_cvtepu16_epi32(all, bits))};
   }
   friend Float16 where_less(Float16 a, Float16 b, Float16 x) {
     return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.value, b.value, _CMP_LT_OQ), x.value)};
