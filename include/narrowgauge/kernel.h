@@ -26,6 +26,9 @@ class Attributes;
 enum class Math : std::uint8_t { none, ieee, f32, f16, bf16, tf32, tf32x3, bf16x3, dfp16, f8 };
 NG_API std::string_view name(Math math);
 NG_API Math parse_math(std::string_view text);  // throws UsageError
+// What contractions of f32 values can be asked for: ieee, f32, or a way of keeping f32 (bf16x3,
+// dfp16), which holds where a kernel goes that way; the others compute in ieee.
+NG_API bool is_f32_math(Math math);
 inline void append_text(std::string& out, Math math) { out += name(math); }
 
 // How a value lies in memory; its logical shape stays ONNX's. Empty: dense, row-major.

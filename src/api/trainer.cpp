@@ -22,7 +22,7 @@ Graph forward_graph(const Model::Implementation& model, const Loss& loss, Mode m
 PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
                             const TrainerOptions& options) {
   if (options.plan_file) return load_plan(*options.plan_file, graph);
-  if (!optimizer.mixed_precision) return f32_plan(graph);
+  if (!optimizer.mixed_precision) return f32_plan(graph, optimizer.f32_math);
   return plan_by_lists(graph, {.request = *optimizer.mixed_precision});
 }
 

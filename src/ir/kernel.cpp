@@ -20,6 +20,10 @@ Math parse_math(std::string_view text) {
   return static_cast<Math>(found - math_names.begin());
 }
 
+bool is_f32_math(Math math) {
+  return math == Math::ieee || math == Math::f32 || math == Math::bf16x3 || math == Math::dfp16;
+}
+
 Storage Storage::channels_last(std::int64_t rank) {
   Storage storage;
   storage.order.push_back(0);

@@ -12,7 +12,7 @@ namespace {
 bool keeps(Math math, DType dtype) {
   if (math == Math::f16) return dtype == DType::f16;
   if (math == Math::bf16) return dtype == DType::bf16;
-  return math == Math::none || math == Math::ieee || math == Math::f32;
+  return math == Math::none || is_f32_math(math);
 }
 
 bool has_kernel(DType dtype) {

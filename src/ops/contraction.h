@@ -13,8 +13,8 @@ namespace narrowgauge {
 
 cpu::View kernel_view(const Operand& operand);
 
-// Why the contraction kernels cannot take a request; "" when they can. A math that names a way
-// (dfp16, bf16x3, ...) is declined: the kernels keep the contracts ieee, f32, f16 and bf16.
+// Why the contraction kernels cannot take a request; "" when they can. Where a way of keeping f32
+// is asked for (dfp16, bf16x3), they compute in ieee what no kernel before them took.
 std::string contraction_reason(const Request& request);
 cpu::ContractionOptions contraction_options(const Request& request);
 

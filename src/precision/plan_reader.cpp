@@ -72,8 +72,8 @@ class PlanReader {
     plan_.policy = header_line("policy", 2)[1];
     check(plan_.policy == "lists" || plan_.policy == "f32", "unknown policy '", plan_.policy, "'");
     plan_.f32_math = read_math(header_line("f32-math", 2)[1]);
-    check(plan_.f32_math == Math::ieee || plan_.f32_math == Math::f32,
-          "f32-math is ieee or f32, got ", plan_.f32_math);
+    check(is_f32_math(plan_.f32_math), "f32-math is ieee, f32, bf16x3 or dfp16, got ",
+          plan_.f32_math);
   }
 
   DType read_dtype(const std::string& word) const {
@@ -83,9 +83,10 @@ class PlanReader {
   }
 
   Math read_math(const std::string& word) const {
-    for (const Math math : {Math::ieee, Math::f32, Math::f16, Math::bf16})
+    for (const Math math :
+         {Math::ieee, Math::f32, Math::f16, Math::bf16, Math::bf16x3, Math::dfp16})
       if (name(math) == word) return math;
-    check(false, "unknown math '", word, "', expected ieee, f32, f16 or bf16");
+    check(false, "unknown math '", word, "', expected ieee, f32, bf16x3, dfp16, f16 or bf16");
     return Math::none;
   }
 
@@ -173,8 +174,7 @@ class PlanReader {
     if (usual == Math::none) {
       check(false, "node '", entry.name, "' is no contraction, it takes no math");
     }
-    const bool f32_contract = entry.math == Math::ieee || entry.math == Math::f32;
-    if (entry.dtype == DType::f32 && f32_contract) {
+    if (entry.dtype == DType::f32 && is_f32_math(entry.math)) {
       mark_edited(entry);
       return;
     }

@@ -127,11 +127,11 @@ TEST(conv, a_math_that_names_a_way_is_declined_with_it) {
     return run_kernel(Conv{}, {pattern(dtype, {1, 1, 3, 3}), pattern(dtype, {1, 1, 2, 2})},
                       {.kernel = "onednn", .math = math});
   };
-  for (const Math math : {Math::none, Math::ieee, Math::f32})
+  for (const Math math : {Math::none, Math::ieee, Math::f32, Math::dfp16, Math::bf16x3})
     EXPECT_NO_THROW(run(math, DType::f32));
   EXPECT_NO_THROW(run(Math::f16, DType::f16));
   EXPECT_NO_THROW(run(Math::bf16, DType::bf16));
-  EXPECT_THROW(run(Math::dfp16, DType::f32), UsageError);
+  EXPECT_THROW(run(Math::tf32, DType::f32), UsageError);
   EXPECT_THROW(run(Math::bf16, DType::f32), UsageError);
 }
 

@@ -204,7 +204,7 @@ TEST(Plan, TheReaderNamesLineAndCause) {
   EXPECT_SAYS(with("narrow f16", "narrow"), "line 6: 'narrow' takes 1 words, got 0");
   EXPECT_SAYS(with("narrow f16", "narrow i8"), "unknown dtype 'i8'");
   EXPECT_SAYS(with("policy lists", "policy luck"), "line 7: unknown policy 'luck'");
-  EXPECT_SAYS(with("f32-math f32", "f32-math f16"), "f32-math is ieee or f32");
+  EXPECT_SAYS(with("f32-math f32", "f32-math f16"), "f32-math is ieee, f32, bf16x3 or dfp16");
   EXPECT_SAYS(with("f32-math f32", "f32-math fast"), "unknown math 'fast'");
   EXPECT_SAYS(with(fingerprint(graph), "0123456789abcdef"),
               "line 5: the plan belongs to another model: 'chain' (0123456789abcdef)");
