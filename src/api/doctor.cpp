@@ -2,21 +2,21 @@
 #include "api/doctor.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <filesystem>
+#include <cmath>
 #include <fstream>
-#include <memory>
+#include <utility>
 
+#include "api/contraction_times.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "kernels/cpu/contraction.h"
+#include "compile/compile.h"
+#include "kernels/cpu/peak.h"
+#include "ops/conv.h"
+#include "ops/matmul.h"
 
 namespace narrowgauge {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // The kernel's own "NVRM version: ..." line of a loaded NVIDIA driver.
 std::string gpu_text() {
@@ -27,59 +27,50 @@ std::string gpu_text() {
   return "none: no NVIDIA driver is loaded, and this build has no CUDA backend";
 }
 
-// Seconds of the fastest of the runs that fit into the time; the first one warms up.
-double fastest(double seconds, const std::function<void()>& run) {
-  run();
-  double best = 1e30;
-  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
-  do {
-    const auto start = Clock::now();
-    run();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
-  } while (Clock::now() < end);
-  return best;
-}
-
 struct Measured {
-  std::string implementation;
+  std::string implementation;  // of the first contraction
   double gflops = 0;
 };
 
-Tensor filled(const cpu::View& view) {
-  Tensor tensor(view.dtype, view.dims);
-  for (std::int64_t i = 0; i < tensor.size(); ++i)
-    tensor.set(i, static_cast<double>((i * 37 + 11) % 64) / 64 - 0.5);
-  return tensor;
+// Of all contractions of the graph together.
+Measured measure(const Graph& graph, double seconds) {
+  const Plan plan = compile(graph, {});
+  Measured result;
+  double flops = 0, milliseconds = 0;
+  for (const ContractionTime& time : time_contractions(plan, seconds)) {
+    if (flops == 0) result.implementation = time.implementation;
+    flops += time.flops;
+    milliseconds += time.fastest;
+  }
+  result.gflops = 1e-6 * flops / milliseconds;
+  return result;
 }
 
-Measured measure(const cpu::Prepared& prepared, const std::vector<cpu::View>& views, double flops,
-                 double seconds) {
-  const Tensor a = filled(views[0]), b = filled(views[1]);
-  Tensor y(views[2].dtype, views[2].dims);
-  Tensor workspace(DType::u8, {std::max<std::int64_t>(prepared.workspace, 1)});
-  const void* inputs[] = {a.data(), b.data(), nullptr};
-  void* outputs[] = {y.data()};
-  const cpu::Call call{inputs, outputs, workspace.data(), nullptr};
-  return {prepared.implementation, flops / fastest(seconds, [&] { prepared.run(call); }) / 1e9};
-}
-
-Measured measure_product(DType format, double seconds) {
-  constexpr std::int64_t side = 768;
-  const cpu::View view = cpu::dense_view(format, {side, side});
-  const cpu::Prepared prepared = cpu::prepare_matmul({view, view, view, std::nullopt}, {});
-  return measure(prepared, {view, view, view}, 2.0 * side * side * side, seconds);
+Measured measure_product(Math math, DType format, double seconds) {
+  Graph graph("product");
+  const TensorType square{format, {768, 768}};
+  const Value a = graph.input("a", square), b = graph.input("b", square);
+  graph.output("y", graph.add(MatMul{}, {a, b}, {.math = math}));
+  return measure(graph, seconds);
 }
 
 // The middle of a residual network: 64 channels of 16x16, 3x3.
-Measured measure_convolution(DType format, double seconds) {
-  constexpr std::int64_t batch = 32, channels = 64, side = 16;
-  const cpu::View x = cpu::channels_last_view(format, {batch, channels, side, side});
-  const cpu::View w = cpu::dense_view(format, {channels, channels, 3, 3});
-  const cpu::Prepared prepared =
-      cpu::prepare_convolution(cpu::ConvolutionPass::forward, {x, w, x, std::nullopt},
-                               {{1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, {});
-  const double flops = 2.0 * batch * side * side * channels * channels * 9;
-  return measure(prepared, {x, w, x}, flops, seconds);
+Measured measure_convolution(Math math, DType format, double seconds) {
+  Graph graph("convolution");
+  const Shape images{32, 64, 16, 16}, weights{64, 64, 3, 3};
+  const Value x = graph.input("x", {format, images}), w = graph.input("w", {format, weights});
+  const Value dy = graph.input("dy", {format, images});
+  const Dims pads{1, 1, 1, 1};
+  ConvDataGradient data;
+  data.pads = pads;
+  data.shape = images;
+  ConvWeightGradient weight;
+  weight.pads = pads;
+  weight.shape = weights;
+  graph.output("y", graph.add(Conv{.pads = pads}, {x, w}, {.math = math}));
+  graph.output("dx", graph.add(data, {dy, w}, {.math = math}));
+  graph.output("dw", graph.add(weight, {x, dy}, {.math = math}));
+  return measure(graph, seconds);
 }
 
 }  // namespace
@@ -97,27 +88,50 @@ Machine examine_machine() {
   return machine;
 }
 
+double MathRate::gflops() const { return std::sqrt(product_gflops * convolution_gflops); }
+
 std::vector<MathRate> measure_math(double seconds) {
+  constexpr std::pair<Math, DType> kinds[] = {{Math::ieee, DType::f32},
+                                              {Math::f32, DType::f32},
+                                              {Math::dfp16, DType::f32},
+                                              {Math::bf16, DType::bf16},
+                                              {Math::f16, DType::f16}};
   std::vector<MathRate> rates;
-  for (const DType format : {DType::f32, DType::f16, DType::bf16}) {
-    const Measured product = measure_product(format, seconds);
-    const Measured convolution = measure_convolution(format, seconds);
-    rates.push_back({format, product.implementation, convolution.implementation, product.gflops,
-                     convolution.gflops});
+  for (const auto& [math, format] : kinds) {
+    const Measured product = measure_product(math, format, seconds);
+    const Measured convolution = measure_convolution(math, format, seconds);
+    rates.push_back({math, format, product.implementation, convolution.implementation,
+                     product.gflops, convolution.gflops});
   }
   return rates;
 }
 
-double measure_copy(double seconds) {
-  constexpr std::int64_t bytes = 64 << 20, piece = 1 << 20;
-  const Tensor from = Tensor::full(DType::u8, {bytes}, 1);
-  Tensor to(DType::u8, {bytes});
-  const double best = fastest(seconds, [&] {
-    parallel_for(bytes, piece, [&](std::int64_t begin, std::int64_t end) {
-      std::memcpy(to.data() + begin, from.data() + begin, static_cast<std::size_t>(end - begin));
-    });
-  });
-  return 2.0 * static_cast<double>(bytes) / best;
+double PeakRates::of(Math contract) const {
+  constexpr double products = 3;
+  switch (contract) {
+    case Math::bf16:
+      return std::max(f32, bf16);
+    case Math::f32:
+    case Math::bf16x3:
+      return bf16 > 0 ? std::max(f32, bf16 / products) : std::max(f32, int16);
+    case Math::f16:
+    case Math::dfp16:
+      return bf16 > 0 ? std::max(f32, int8 / products) : std::max(f32, int16);
+    default:
+      return f32;
+  }
+}
+
+PeakRates measure_peaks(double seconds) {
+  using cpu::Unit;
+  return {cpu::measure_unit(Unit::f32, seconds), cpu::measure_unit(Unit::bf16, seconds),
+          cpu::measure_unit(Unit::int16, seconds), cpu::measure_unit(Unit::int8, seconds),
+          cpu::measure_memory(2 * seconds)};
+}
+
+PeakRates best_of(const PeakRates& a, const PeakRates& b) {
+  return {std::max(a.f32, b.f32), std::max(a.bf16, b.bf16), std::max(a.int16, b.int16),
+          std::max(a.int8, b.int8), std::max(a.memory, b.memory)};
 }
 
 }  // namespace narrowgauge

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "narrowgauge/dtype.h"
+#include "narrowgauge/kernel.h"
 
 namespace narrowgauge {
 
@@ -20,17 +21,35 @@ struct Machine {
 };
 Machine examine_machine();
 
-// How fast contractions of one format run.
+// How fast contractions of one kind run: a matrix product, and the convolutions of a training step
+// (forward and both gradients), with the kernels that a plan would choose.
 struct MathRate {
-  DType format = DType::f32;
+  Math math = Math::f32;
+  DType format = DType::f32;                          // of the operands
   std::string product, convolution;                   // whose kernels, and how
   double product_gflops = 0, convolution_gflops = 0;  // 1e9 multiplications and additions a second
   bool widened() const { return product.find("widened") != std::string::npos; }
+  double gflops() const;  // the geometric mean of both
 };
-// f32, f16 and bf16; each takes about twice `seconds`.
+// ieee, f32, dfp16 (all of f32 values), bf16 and f16, in this order; each takes some ten times
+// `seconds`.
 std::vector<MathRate> measure_math(double seconds);
 
-// Bytes a second of a copy far larger than the caches, read and written.
-double measure_copy(double seconds);
+// What the units of this machine reach in short loops; operations and bytes a second, of all
+// threads together. 0 where there is no such unit, or NARROWGAUGE_ISA holds it back.
+struct PeakRates {
+  double f32 = 0, bf16 = 0, int16 = 0, int8 = 0;
+  double memory = 0;
+
+  // The most that a contraction of this contract can reach the way it is kept here: f32 as three
+  // products of bf16 (AMX) or in int16 (VNNI), f16 and dfp16 as three products of int8 (AMX) or in
+  // int16, and all others in f32.
+  double of(Math contract) const;
+};
+// Takes about six times `seconds`.
+PeakRates measure_peaks(double seconds);
+// The better of each: a peak is reached while nothing else runs, so it is looked for more than
+// once.
+PeakRates best_of(const PeakRates& a, const PeakRates& b);
 
 }  // namespace narrowgauge

@@ -13,7 +13,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr double seconds_each = 0.25;
+constexpr double seconds_each = 0.2;
 
 struct Kind {
   std::string_view name;
@@ -62,13 +62,13 @@ std::string_view kind_of(const Trainer::KernelChoice& kernel) {
 }
 
 void add(RooflineGroup& group, const Trainer::KernelChoice& kernel, double steps,
-         const MachineRates& rates) {
+         const PeakRates& rates) {
   const auto bytes = static_cast<double>(kernel.bytes);
   group.milliseconds += kernel.milliseconds / steps;
   group.flops += kernel.flops;
   group.bytes += bytes;
-  group.bound_milliseconds += 1e3 * bytes / rates.copy;
-  if (kernel.flops > 0) group.bound_milliseconds += 1e-6 * kernel.flops / rates.gflops(kernel.math);
+  group.bound_milliseconds += 1e3 * bytes / rates.memory;
+  if (kernel.flops > 0) group.bound_milliseconds += 1e3 * kernel.flops / rates.of(kernel.math);
 }
 
 // 1e9 a second of what takes so many milliseconds.
@@ -100,33 +100,14 @@ JsonObject group_json(const RooflineGroup& group) {
 
 }  // namespace
 
-double MachineRates::gflops(Math mode) const {
-  const DType format = mode == Math::bf16  ? DType::bf16
-                       : mode == Math::f16 ? DType::f16
-                                           : DType::f32;
-  double best = 0;
-  for (const MathRate& rate : math)
-    if (rate.format == format)
-      best = std::max({best, rate.product_gflops, rate.convolution_gflops});
-  return best;
-}
-
-MachineRates measure_rates(const std::optional<MachineRates>& earlier) {
+PeakRates measure_rates(const std::optional<PeakRates>& earlier) {
   show_status("measuring what this machine can do");
-  MachineRates rates{measure_math(seconds_each), measure_copy(seconds_each)};
+  const PeakRates rates = measure_peaks(seconds_each);
   show_status("");
-  if (!earlier) return rates;
-  rates.copy = std::max(rates.copy, earlier->copy);
-  for (std::size_t i = 0; i < rates.math.size(); ++i) {
-    MathRate& rate = rates.math[i];
-    const MathRate& before = earlier->math[i];
-    rate.product_gflops = std::max(rate.product_gflops, before.product_gflops);
-    rate.convolution_gflops = std::max(rate.convolution_gflops, before.convolution_gflops);
-  }
-  return rates;
+  return earlier ? best_of(rates, *earlier) : rates;
 }
 
-Roofline roofline(const BenchRow& row, const MachineRates& rates) {
+Roofline roofline(const BenchRow& row, const PeakRates& rates) {
   Roofline result;
   const auto steps = static_cast<double>(std::max<std::int64_t>(row.profiled_steps, 1));
   result.total.name = "all kernels";
@@ -143,7 +124,7 @@ Roofline roofline(const BenchRow& row, const MachineRates& rates) {
   return result;
 }
 
-std::string roofline_text(const BenchRow& row, const MachineRates& rates) {
+std::string roofline_text(const BenchRow& row, const PeakRates& rates) {
   const Roofline found = roofline(row, rates);
   const double step = found.step_milliseconds;
   TextTable table({fmt::format("{} {}", row.model, row.precision), "ms", "share", "GFLOP/s", "GB/s",
@@ -159,7 +140,7 @@ std::string roofline_text(const BenchRow& row, const MachineRates& rates) {
                                     bytes_text(static_cast<std::int64_t>(found.total.bytes)));
 }
 
-JsonObject roofline_json(const BenchRow& row, const MachineRates& rates) {
+JsonObject roofline_json(const BenchRow& row, const PeakRates& rates) {
   const Roofline found = roofline(row, rates);
   std::vector<JsonObject> groups;
   for (const RooflineGroup& group : found.groups) groups.push_back(group_json(group));
@@ -170,23 +151,23 @@ JsonObject roofline_json(const BenchRow& row, const MachineRates& rates) {
   return json;
 }
 
-std::string rates_text(const MachineRates& rates) {
-  std::string text = "bound: all FLOPs at the measured peak (";
-  for (const MathRate& rate : rates.math)
-    text += fmt::format("{}{} {:.0f}", &rate == rates.math.data() ? "" : ", ", name(rate.format),
-                        std::max(rate.product_gflops, rate.convolution_gflops));
-  return text + fmt::format(
-                    " GFLOP/s)\nplus all operands once at the rate of a large copy ({:.1f} "
-                    "GB/s);\nvalues that stay in a cache can beat it\n",
-                    rates.copy * 1e-9);
+std::string rates_text(const PeakRates& rates) {
+  const auto unit = [](const char* name, double rate) {
+    return rate > 0 ? fmt::format(", {} {:.0f}", name, rate * 1e-9) : "";
+  };
+  return fmt::format(
+      "measured peaks: f32 {:.0f}{}{}{} GOP/s; memory {:.1f} GB/s\nbound: all FLOPs at the peak, "
+      "plus "
+      "all operands once at memory's rate;\nvalues that stay in a cache can beat it\n",
+      rates.f32 * 1e-9, unit("bf16", rates.bf16), unit("int16", rates.int16),
+      unit("int8", rates.int8), rates.memory * 1e-9);
 }
 
-JsonObject rates_json(const MachineRates& rates) {
+JsonObject rates_json(const PeakRates& rates) {
   JsonObject json;
-  json.add("copy_bytes_per_second", rates.copy);
-  for (const MathRate& rate : rates.math)
-    json.add(concat(name(rate.format), "_gflops"),
-             std::max(rate.product_gflops, rate.convolution_gflops));
+  json.add("memory_bytes_per_second", rates.memory);
+  json.add("f32_gflops", rates.f32 * 1e-9).add("bf16_gflops", rates.bf16 * 1e-9);
+  json.add("int16_gops", rates.int16 * 1e-9).add("int8_gops", rates.int8 * 1e-9);
   return json;
 }
 

@@ -12,16 +12,9 @@
 
 namespace narrowgauge::cli {
 
-// What the machine was seen to reach.
-struct MachineRates {
-  std::vector<MathRate> math;
-  double copy = 0;  // bytes a second, read and written
-
-  double gflops(Math math) const;  // the faster of product and convolution
-};
-// Takes some two seconds. The faster of this measurement and an earlier one: a peak is what is
-// reached while nothing else runs, so it is looked for more than once.
-MachineRates measure_rates(const std::optional<MachineRates>& earlier);
+// What the machine was seen to reach; takes about a second. The better of this measurement and an
+// earlier one.
+PeakRates measure_rates(const std::optional<PeakRates>& earlier);
 
 // Of one step: kernels of one kind, or all of them.
 struct RooflineGroup {
@@ -36,11 +29,11 @@ struct Roofline {
   RooflineGroup total;
   double step_milliseconds = 0;  // whole, with what lies between the kernels
 };
-Roofline roofline(const BenchRow& row, const MachineRates& rates);
+Roofline roofline(const BenchRow& row, const PeakRates& rates);
 
-std::string roofline_text(const BenchRow& row, const MachineRates& rates);
-JsonObject roofline_json(const BenchRow& row, const MachineRates& rates);
-std::string rates_text(const MachineRates& rates);
-JsonObject rates_json(const MachineRates& rates);
+std::string roofline_text(const BenchRow& row, const PeakRates& rates);
+JsonObject roofline_json(const BenchRow& row, const PeakRates& rates);
+std::string rates_text(const PeakRates& rates);
+JsonObject rates_json(const PeakRates& rates);
 
 }  // namespace narrowgauge::cli

@@ -23,10 +23,10 @@ NetworkChoice bench_network(const BenchTask& task, const std::string& name);
 std::vector<BenchRow> examine(const BenchTask& task);
 
 struct BenchOutcome {
-  std::vector<BenchRow> rows;           // those that ran
-  std::vector<std::string> sequences;   // models whose precisions did not fit into memory together
-  std::optional<MachineRates> machine;  // for the roofline, where it is wanted
-  std::vector<BenchRow> torch;          // torch's, each precision in each layout
+  std::vector<BenchRow> rows;          // those that ran
+  std::vector<std::string> sequences;  // models whose precisions did not fit into memory together
+  std::optional<PeakRates> machine;    // for the roofline, where it is wanted
+  std::vector<BenchRow> torch;         // torch's, each precision in each layout
   std::string torch_version;
   bool interrupted = false;
 };

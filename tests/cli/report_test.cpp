@@ -158,13 +158,15 @@ TEST(Explain, PlanOfAStrongCpuIsReadOnAWeakOne) {
 
 TEST(Doctor, MeasuresEachMathMode) {
   const json doctor = answer({"doctor", "--json"});
-  for (const char* format : {"f32", "f16", "bf16"}) {
+  for (const char* format : {"ieee", "f32", "dfp16", "f16", "bf16"}) {
     const json& math = doctor.at("math").at(format);
     EXPECT_GT(math.at("product_gflops").get<double>(), 0.1) << format;
     EXPECT_GT(math.at("convolution_gflops").get<double>(), 0.1) << format;
     EXPECT_NE(math.at("product_kernel"), "") << format;
   }
-  for (const char* amp : {"off", "f16", "bf16"}) EXPECT_NE(doctor.at("amp").at(amp), "");
+  for (const char* amp : {"off", "f16", "bf16", "auto"}) EXPECT_NE(doctor.at("amp").at(amp), "");
+  EXPECT_GT(doctor.at("peaks").at("f32_gflops"), 1);
+  EXPECT_GT(doctor.at("memory_bytes_per_second"), 1e8);
   EXPECT_GT(doctor.at("memory_bytes").get<double>(), 1e8);
   EXPECT_GE(doctor.at("cores").get<int>(), 1);
   EXPECT_NE(doctor.at("gpu"), "");
@@ -174,6 +176,18 @@ TEST(Doctor, ObeysTheCapOnInstructions) {
   const Result result = run({"doctor"}, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "isa       avx2")) << result.out;
+  EXPECT_TRUE(contains(result.out, "tier      AVX2: f32 alone")) << result.out;
+}
+
+// Widening cannot be faster than what is not widened; and it says so.
+TEST(Doctor, KeepsF32WhereNarrowIsNoFaster) {
+  const json doctor = answer({"doctor", "--json"}, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}});
+  EXPECT_EQ(doctor.at("amp_auto"), "off");
+  const std::string bf16 = doctor.at("amp").at("bf16"), choice = doctor.at("amp").at("auto");
+  EXPECT_TRUE(contains(bf16, "no faster than f32")) << bf16;
+  EXPECT_TRUE(contains(choice, "f32 is kept")) << choice;
+  for (const char* unit : {"bf16_gflops", "int16_gops", "int8_gops"})
+    EXPECT_EQ(doctor.at("peaks").at(unit), 0) << unit;
 }
 
 }  // namespace

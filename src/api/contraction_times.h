@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contractions of a plan, each timed alone: in its storage and precision, on random data, by
+// the kernel that the plan chose.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compile/plan.h"
+
+namespace narrowgauge {
+
+struct ContractionTime {
+  std::string op, node;  // "Conv", and the first node that does this
+  std::string shapes;    // of inputs and result: "f32[8,4] x f32[4,2] -> f32[8,2]"
+  std::string implementation;
+  Math math = Math::none;
+  double flops = 0;         // of one run
+  std::int64_t bytes = 0;   // operands, each once
+  std::int64_t count = 0;   // nodes of the plan that do the same
+  double milliseconds = 0;  // of one run: the median
+  double fastest = 0;       // milliseconds of the fastest run
+};
+
+// Nodes with the same op, attributes, operands and kernel count as one; in the order of the plan.
+// Each runs for about so many seconds, and at least three times, after one run that warms up.
+std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_each);
+
+}  // namespace narrowgauge
