@@ -13,7 +13,7 @@ def main():
     environment = {**os.environ, "NARROWGAUGE_TORCH_PYTHON": sys.executable}
     for model, image in CASES:
         command = [os.environ["NARROWGAUGE_PROGRAM"], "bench", "--against", "torch"]
-        command += ["--model", model, "--image", image, "--precision", "f32,bf16"]
+        command += ["--model", model, "--image", image, "--precision", "ieee,f32,bf16"]
         command += ["--batch", "128", "--iterations", "1", "--batches", "1"]
         failed |= subprocess.run(command, check=False, env=environment).returncode
     return failed

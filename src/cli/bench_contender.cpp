@@ -15,7 +15,10 @@ constexpr std::size_t losses_kept = 3;
 
 Optimizer bench_optimizer(const std::string& precision) {
   Optimizer optimizer = sgd(0.01, 0);
-  set_amp(optimizer, precision == "f32" ? "off" : precision, {});
+  if (is_f32(precision))
+    optimizer.f32_math = parse_math(precision);
+  else
+    set_amp(optimizer, precision, {});
   return optimizer;
 }
 

@@ -69,8 +69,10 @@ std::string rate_with_interval(const BenchRow& row) {
 }
 
 std::string speed_table(const std::vector<BenchRow>& rows) {
-  TextTable table(
-      {"model", "precision", rate_heading(rows), "speed-up", "first loss", "against f32"}, {1});
+  const BenchRow* first = rows.empty() ? nullptr : base_of(rows, rows.front());
+  TextTable table({"model", "precision", rate_heading(rows), "speed-up", "first loss",
+                   concat("against ", first ? first->precision : "f32")},
+                  {1});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const BenchRow& row = rows[i];
     const bool base = base_of(rows, row) == &row;

@@ -49,7 +49,7 @@ class Rounds {
       if (row.is_torch()) continue;
       own_.push_back(std::make_unique<OwnContender>(task, network, row.precision));
     }
-    if (own_.empty()) for_torch = std::make_unique<OwnContender>(task, network, "f32");
+    if (own_.empty()) for_torch = std::make_unique<OwnContender>(task, network, "ieee");
     OwnContender& first = own_.empty() ? *for_torch : *own_.front();
     const Graph graph = first.graph();
     batch_ =

@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "narrowgauge/error.h"
+
 namespace narrowgauge::cli {
 namespace {
 
@@ -19,6 +21,13 @@ std::string instructions_of(const std::string& implementation) {
   return "";
 }
 
+// How f32 or f16 is kept in products of narrower numbers.
+std::string way_of(const std::string& implementation) {
+  for (const char* way : {"bf16x3", "dfp16"})
+    if (implementation.find(way) != std::string::npos) return concat(' ', way);
+  return "";
+}
+
 struct Family {
   std::string vendor, instructions;
 };
@@ -28,6 +37,7 @@ Family family_of(const Trainer::KernelChoice& kernel) {
   const std::string& implementation = kernel.implementation;
   if (kernel.flops <= 0) return {"own", ""};
   std::string instructions = instructions_of(implementation);
+  instructions += way_of(implementation);
   if (implementation.find("widened") != std::string::npos) instructions += " widened";
   return {implementation.starts_with("onednn ") ? "oneDNN" : "own", instructions};
 }
@@ -51,11 +61,18 @@ std::string label_of(const BenchRow& row) {
   return (row.is_torch() ? "torch " : "") + row.precision;
 }
 
+bool is_f32(const std::string& precision) {
+  return precision == "ieee" || precision == "f32" || precision == "dfp16";
+}
+
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row) {
-  const auto base = std::find_if(rows.begin(), rows.end(), [&](const BenchRow& other) {
-    return other.model == row.model && other.precision == "f32";
-  });
-  return base == rows.end() ? nullptr : &*base;
+  for (const char* precision : {"ieee", "f32"}) {
+    const auto base = std::find_if(rows.begin(), rows.end(), [&](const BenchRow& other) {
+      return other.model == row.model && other.precision == precision;
+    });
+    if (base != rows.end()) return &*base;
+  }
+  return nullptr;
 }
 
 double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row) {

@@ -13,8 +13,12 @@
 
 namespace narrowgauge::cli {
 
+// ieee, f32 and dfp16: f32 values whose contractions are in IEEE's f32, in the way of keeping f32
+// that suits the machine (bf16x3, dfp16 or ieee), or in dfp16; the others: mixed precision.
+inline const std::vector<std::string> bench_precisions{"ieee", "f32", "dfp16", "bf16", "f16"};
+
 struct BenchTask {
-  std::vector<std::string> models, precisions{"f32", "bf16", "f16"};
+  std::vector<std::string> models, precisions{"ieee", "f32", "bf16", "f16"};
   std::int64_t batch = 32, iterations = 10, batches = 10, seed = 1;
   NetworkFlags network{};  // of all models; empty: what is usual for each
   int threads = 0;
@@ -45,15 +49,18 @@ struct BenchRow {
 // "bf16", "torch bf16": what the row is called beside others of its model.
 std::string label_of(const BenchRow& row);
 
-// The row of the same model in f32; nullptr without one.
+// Whether the row's values are f32, so that torch's f32 stands beside it.
+bool is_f32(const std::string& precision);
+
+// The row of the same model in ieee, or else in f32; nullptr without one.
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-// Speed and first loss against those of the model in f32; NaN where there is none.
+// Speed and first loss against those of base_of(); NaN where there is none.
 double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row);
 double loss_difference(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-// "oneDNN amx", "own": whose kernels ran, those of contractions with the instructions they use;
-// most work first.
+// "oneDNN amx", "own amx bf16x3", "own": whose kernels ran, those of contractions with the
+// instructions they use and their way of keeping f32 or f16; most work first.
 std::vector<std::string> kernel_families(const std::vector<Trainer::KernelChoice>& kernels);
 
 }  // namespace narrowgauge::cli

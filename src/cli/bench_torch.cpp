@@ -14,14 +14,18 @@
 namespace narrowgauge::cli {
 namespace {
 
-// Of a loss, relative: of the first step, and of the third, to which two updates have led. In bf16
-// the two round in different places.
+// Of a loss, relative: of the first step, and of the third, to which two updates have led. The ways
+// of keeping f32 are a little coarser than torch's f32; in bf16 the two round in different places.
 struct Tolerance {
   double first, third;
 };
 Tolerance tolerance_of(const std::string& precision) {
-  return precision == "f32" ? Tolerance{1e-4, 1e-3} : Tolerance{1e-2, 5e-2};
+  if (precision == "ieee") return {1e-4, 1e-3};
+  return is_f32(precision) ? Tolerance{1.5e-4, 2e-3} : Tolerance{1e-2, 5e-2};
 }
+
+// What torch calls it.
+std::string in_torch(const std::string& precision) { return is_f32(precision) ? "f32" : precision; }
 
 double difference(const BenchRow& row, const BenchRow& torch, std::size_t step) {
   if (row.losses.size() <= step || torch.losses.size() <= step)
@@ -53,8 +57,8 @@ const BenchRow* torch_for(const BenchOutcome& outcome, const BenchRow& row) {
   const BenchRow* best = nullptr;
   for (const BenchRow& torch : outcome.torch) {
     if (torch.model != row.model) continue;
-    const bool fits = torch.precision == row.precision;
-    const bool best_fits = best && best->precision == row.precision;
+    const bool fits = torch.precision == in_torch(row.precision);
+    const bool best_fits = best && best->precision == in_torch(row.precision);
     if (!best || fits > best_fits || (fits == best_fits && torch.rate() > best->rate()))
       best = &torch;
   }
@@ -118,7 +122,7 @@ void check_pair(const BenchRow& row, const BenchRow& torch) {
 void check_losses(const BenchOutcome& outcome) {
   for (const BenchRow& row : outcome.rows)
     for (const BenchRow& torch : outcome.torch)
-      if (torch.model == row.model && torch.precision == row.precision && !row.random)
+      if (torch.model == row.model && torch.precision == in_torch(row.precision) && !row.random)
         check_pair(row, torch);
 }
 

@@ -49,7 +49,8 @@ TEST(Bench, PrintsARowForEachModelAndPrecisionInEightyColumns) {
   for (const char* part : {"images/s", "+-", "speed-up", "first loss", "activations",
                            "largest batch", "kernels", "1.00x", "own", "1x32x32"})
     EXPECT_TRUE(contains(result.out, part)) << part << '\n' << result.out;
-  for (const char* row : {"\nmlp       f32", "\nresnet20  f32", "\n          bf16"})
+  for (const char* row :
+       {"\nmlp       ieee", "\nresnet20  ieee", "\n          f32", "\n          bf16"})
     EXPECT_TRUE(contains(result.out, row)) << row << '\n' << result.out;
   EXPECT_LE(longest_line(result.out), 80u) << result.out;
 }
@@ -94,17 +95,32 @@ TEST(Bench, PrecisionsTakeTurns) {
 }
 
 TEST(Bench, PrecisionsBeginWithTheSameWeightsAndBatch) {
-  const json runs = answer({"--model", "lenet"}).at("runs");
-  const double f32 = runs[0].at("first_loss");
-  EXPECT_GT(f32, 1.5);
+  const json runs =
+      answer({"--model", "lenet", "--precision", "ieee,f32,dfp16,bf16,f16"}).at("runs");
+  ASSERT_EQ(runs.size(), 5u);
+  const double ieee = runs[0].at("first_loss");
+  EXPECT_GT(ieee, 1.5);
   for (const json& row : runs) {
-    EXPECT_NEAR(row.at("first_loss").get<double>() / f32 - 1, row.at("loss_difference"), 1e-9);
-    EXPECT_LT(std::abs(row.at("loss_difference").get<double>()), 0.01);
+    EXPECT_NEAR(row.at("first_loss").get<double>() / ieee - 1, row.at("loss_difference"), 1e-9);
+    const bool wide = row.at("precision") != "bf16" && row.at("precision") != "f16";
+    EXPECT_LT(std::abs(row.at("loss_difference").get<double>()), wide ? 1.5e-4 : 0.01);
   }
-  const json again = answer({"--model", "lenet", "--precision", "f32"}).at("runs");
-  EXPECT_EQ(again[0].at("first_loss"), f32);
-  const json other = answer({"--model", "lenet", "--precision", "f32", "--seed", "2"}).at("runs");
-  EXPECT_NE(other[0].at("first_loss"), f32);
+  const json again = answer({"--model", "lenet", "--precision", "ieee"}).at("runs");
+  EXPECT_EQ(again[0].at("first_loss"), ieee);
+  const json other = answer({"--model", "lenet", "--precision", "ieee", "--seed", "2"}).at("runs");
+  EXPECT_NE(other[0].at("first_loss"), ieee);
+}
+
+TEST(Bench, SpeedUpIsOverIeeeOrElseOverF32) {
+  const json all = answer({"--model", "mlp", "--precision", "f32,ieee,bf16"}).at("runs");
+  const json two = answer({"--model", "mlp", "--precision", "bf16,f32"}).at("runs");
+  const auto rate = [](const json& row) { return row.at("samples_per_second").get<double>(); };
+  for (const json& row : all)
+    EXPECT_NEAR(row.at("speed_up").get<double>(), rate(row) / rate(all[1]), 1e-9);
+  for (const json& row : two)
+    EXPECT_NEAR(row.at("speed_up").get<double>(), rate(row) / rate(two[1]), 1e-9);
+  const Result table = run(bench({"--model", "mlp", "--precision", "bf16,f32"}));
+  EXPECT_TRUE(contains(table.out, "against f32")) << table.out;
 }
 
 TEST(Bench, MemoryIsThatOfInfo) {
@@ -115,7 +131,7 @@ TEST(Bench, MemoryIsThatOfInfo) {
 }
 
 TEST(Bench, RooflineCountsTheWorkOfLenet) {
-  Words words{"--model", "lenet", "--precision", "f32", "--roofline"};
+  Words words{"--model", "lenet", "--precision", "ieee", "--roofline"};
   const json last = answer(words);
   const json& found = last.at("runs")[0].at("roofline");
   // Multiply-adds of an image, forward; convolutions over 28x28 and 14x14 places.
@@ -140,7 +156,7 @@ TEST(Bench, RooflineCountsTheWorkOfLenet) {
   EXPECT_NEAR(bytes, total.at("bytes").get<double>(), 1e-6 * bytes);
   EXPECT_LE(milliseconds, found.at("step_milliseconds").get<double>());
   const double rate = last.at("machine").at("f32_gflops");
-  const double copy = last.at("machine").at("copy_bytes_per_second");
+  const double copy = last.at("machine").at("memory_bytes_per_second");
   const double bound = 1e3 * (flops / (rate * 1e9) + bytes / copy);
   EXPECT_NEAR(total.at("bound_milliseconds").get<double>(), bound, 1e-3 * bound);
 }
@@ -188,7 +204,7 @@ TEST(Bench, PlotsABarForEachRow) {
   for (std::size_t at = svg.find("<rect class=\"bar"); at != std::string::npos;
        at = svg.find("<rect class=\"bar", at + 1))
     ++bars;
-  EXPECT_EQ(bars, 6u + 3u);  // and the legend's
+  EXPECT_EQ(bars, 8u + 4u);  // and the legend's
   for (const char* part : {">mlp<", ">lenet<", ">bf16<", ">1.00x<", "prefers-color-scheme: dark"})
     EXPECT_TRUE(contains(svg, part)) << part;
 }
