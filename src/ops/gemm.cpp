@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/dfp16.h"
 #include "kernels/cpu/gemm_epilogue.h"
 #include "narrowgauge/graph.h"
 #include "ops/arithmetic.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
+#include "ops/dfp16.h"
 #include "ops/elementwise.h"
 #include "ops/reference.h"
 #include "ops/table.h"
@@ -77,23 +79,45 @@ bool is_row(const Operand& c, const Dims& y) {
   return !c.dims.empty() && c.dims.back() == y[1] && (c.dims.size() == 1 || c.dims[0] == 1);
 }
 
-// y = product + c; or y = product.
-Offer offer_plain(const Request& request) {
+// y = product + c or y = product, with c a row.
+struct PlainProduct {
+  std::string reason;  // why it is neither
+  cpu::MatMulViews views;
+  std::vector<int> inputs;
+};
+
+PlainProduct plain_product(const Request& request) {
   const Gemm& op = request.as<Gemm>();
-  if (op.alpha != 1) return Offer::decline(concat("alpha ", op.alpha));
+  if (op.alpha != 1) return {concat("alpha ", op.alpha), {}, {}};
   const bool c = has_c(request) && op.beta != 0;
-  if (c && op.beta != 1) return Offer::decline(concat("beta ", op.beta));
+  if (c && op.beta != 1) return {concat("beta ", op.beta), {}, {}};
   if (c && !is_row(request.inputs[2], request.outputs[0].dims))
-    return Offer::decline(concat("c ", request.inputs[2].dims));
-  std::vector<int> inputs{0, 1};
-  if (c) inputs.push_back(2);
-  return offer_contraction(request, inputs, [&] {
-    cpu::MatMulViews views = views_of(request);
-    if (c) {
-      const Operand& row = request.inputs[2];
-      views.bias = cpu::View{row.dtype, {row.dims.back()}, {row.strides.back()}};
-    }
-    return prepare_matmul(views, contraction_options(request));
+    return {concat("c ", request.inputs[2].dims), {}, {}};
+  PlainProduct product{{}, views_of(request), {0, 1}};
+  if (c) {
+    const Operand& row = request.inputs[2];
+    product.inputs.push_back(2);
+    product.views.bias = cpu::View{row.dtype, {row.dims.back()}, {row.strides.back()}};
+  }
+  return product;
+}
+
+Offer offer_dfp16(const Request& request) {
+  std::string reason = dfp16_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  PlainProduct product = plain_product(request);
+  if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
+  reason = dfp16_matmul_reason(product.views);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_dfp16_matmul(product.views, contraction_options(request)),
+                        std::move(product.inputs));
+}
+
+Offer offer_plain(const Request& request) {
+  PlainProduct product = plain_product(request);
+  if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
+  return offer_contraction(request, std::move(product.inputs), [&] {
+    return prepare_matmul(product.views, contraction_options(request));
   });
 }
 
@@ -153,8 +177,10 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {
-    {"onednn", offer_plain}, {"onednn, scaled", offer_scaled}, {"reference", offer_reference}};
+constexpr Kernel kernel_list[] = {{"dfp16", offer_dfp16},
+                                  {"onednn", offer_plain},
+                                  {"onednn, scaled", offer_scaled},
+                                  {"reference", offer_reference}};
 
 }  // namespace
 

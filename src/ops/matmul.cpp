@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/dfp16.h"
 #include "narrowgauge/graph.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
+#include "ops/dfp16.h"
 #include "ops/elementwise.h"
 #include "ops/reference.h"
 #include "ops/reshape.h"
@@ -173,6 +175,22 @@ Offer offer_fused_matmul(const Request& request) {
   return offer_product(request, op.transA, op.transB);
 }
 
+Offer dfp16_product(const Request& request, bool transpose_a, bool transpose_b) {
+  std::string reason = dfp16_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
+  reason = dfp16_matmul_reason(views);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_dfp16_matmul(views, contraction_options(request)), {0, 1});
+}
+
+Offer dfp16_matmul(const Request& request) { return dfp16_product(request, false, false); }
+
+Offer dfp16_fused_matmul(const Request& request) {
+  const auto& op = request.as<FusedMatMul>();
+  return dfp16_product(request, op.transA, op.transB);
+}
+
 // Row-major places of the matrices of an operand that belong to matrix `batch` of y.
 std::int64_t matrix_index(std::int64_t batch, const Dims& y, const Dims& operand) {
   std::int64_t index = 0, step = 1;
@@ -213,8 +231,10 @@ Offer reference_fused_matmul(const Request& request) {
   return reference_product(request, op.transA, op.transB);
 }
 
-constexpr Kernel matmul_kernels[] = {{"onednn", offer_matmul}, {"reference", reference_matmul}};
-constexpr Kernel fused_matmul_kernels[] = {{"onednn", offer_fused_matmul},
+constexpr Kernel matmul_kernels[] = {
+    {"dfp16", dfp16_matmul}, {"onednn", offer_matmul}, {"reference", reference_matmul}};
+constexpr Kernel fused_matmul_kernels[] = {{"dfp16", dfp16_fused_matmul},
+                                           {"onednn", offer_fused_matmul},
                                            {"reference", reference_fused_matmul}};
 
 }  // namespace

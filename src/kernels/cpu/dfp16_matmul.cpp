@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/dfp16.h"
+#include "kernels/cpu/dfp16_tile.h"
+#include "kernels/cpu/strip.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::int64_t least = 32;         // columns, and values of a sum, that are worth packing
+constexpr std::int64_t least_rows = 16;    // that are worth packing b
+constexpr std::int64_t most_depth = 4096;  // packed at a time
+constexpr std::int64_t row_block_bytes = 512 << 10;  // of packed rows: a quarter of L2
+constexpr std::int64_t wanted_tasks = 16;
+constexpr std::int64_t panels_in_group = 8;
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
+  return ceil_divide(value, unit) * unit;
+}
+
+// The axes of one matrix, and those of the batch with strides of a, b and y.
+struct Matrices {
+  std::int64_t m, n, k;
+  std::int64_t a_row, a_depth, b_depth, b_column, y_row;
+  struct Axis {
+    std::int64_t size, a, b, y;
+  };
+  std::vector<Axis> batch;
+
+  std::int64_t count() const {
+    std::int64_t count = 1;
+    for (const Axis& axis : batch) count *= axis.size;
+    return count;
+  }
+  struct Offsets {
+    std::int64_t a = 0, b = 0, y = 0;
+  };
+  Offsets at(std::int64_t index) const {
+    Offsets offsets;
+    for (std::size_t i = batch.size(); i-- > 0; index /= batch[i].size) {
+      const std::int64_t place = index % batch[i].size;
+      offsets.a += place * batch[i].a;
+      offsets.b += place * batch[i].b;
+      offsets.y += place * batch[i].y;
+    }
+    return offsets;
+  }
+};
+
+// The stride of y's axis i in an operand; 0 where it repeats.
+std::int64_t batch_stride(const View& view, std::size_t y_rank, std::size_t i) {
+  const std::size_t missing = y_rank - view.dims.size();
+  return i < missing || view.dims[i - missing] == 1 ? 0 : view.strides[i - missing];
+}
+
+Matrices matrices_of(const MatMulViews& views) {
+  const std::size_t rank = views.y.dims.size();
+  const std::size_t a = views.a.dims.size(), b = views.b.dims.size();
+  Matrices all{views.y.dims[rank - 2], views.y.dims[rank - 1],    views.a.dims[a - 1],
+               views.a.strides[a - 2], views.a.strides[a - 1],    views.b.strides[b - 2],
+               views.b.strides[b - 1], views.y.strides[rank - 2], {}};
+  for (std::size_t i = 0; i + 2 < rank; ++i)
+    if (views.y.dims[i] != 1)
+      all.batch.push_back({views.y.dims[i], batch_stride(views.a, rank, i),
+                           batch_stride(views.b, rank, i), views.y.strides[i]});
+  // Where b is the same for neighbouring matrices of a, their rows are rows of one matrix.
+  while (!all.batch.empty()) {
+    const Matrices::Axis& last = all.batch.back();
+    const bool joins = all.m == 1 || (last.a == all.m * all.a_row && last.y == all.m * all.y_row);
+    if (last.b != 0 || !joins) break;
+    if (all.m == 1) all.a_row = last.a, all.y_row = last.y;
+    all.m *= last.size;
+    all.batch.pop_back();
+  }
+  return all;
+}
+
+bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::f32; }
+
+class Product {
+ public:
+  Product(const MatMulViews& views, int threads)
+      : views_(views),
+        all_(matrices_of(views)),
+        a_rows_(all_.a_depth == 1 || all_.k == 1),
+        b_rows_(all_.b_column != 1 && all_.n != 1),
+        depth_(std::min(all_.k, most_depth)),
+        chunks_(ceil_divide(all_.k, most_depth)) {
+    const std::int64_t batch = all_.count();
+    batch_workers_ = batch >= 2 * threads ? threads : 1;
+    workers_ = batch_workers_ > 1 ? 1 : threads;
+    row_block_ = choose_row_block();
+    row_blocks_ = ceil_divide(all_.m, row_block_);
+    if (workers_ > 1)
+      column_blocks_ = std::clamp<std::int64_t>(wanted_tasks / row_blocks_, 1, panels());
+    steps_ = steps_of(depth_);
+    last_steps_ = steps_of(depth_of(chunks_ - 1));
+    place_parts();
+  }
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+
+  std::int64_t workspace() const { return bias_bytes_ + batch_workers_ * matrix_bytes_; }
+
+  void run(const Call& call) const {
+    auto* const memory = static_cast<std::byte*>(call.workspace);
+    load_bias(call, reinterpret_cast<float*>(memory));
+    std::atomic<std::int64_t> lost{0};
+    hand_out(all_.count(), batch_workers_, [&](std::int64_t index, std::int64_t worker) {
+      const Matrices::Offsets at = all_.at(index);
+      const Matrix matrix{at_offset(call.inputs[0], views_.a.dtype, at.a),
+                          at_offset(call.inputs[1], views_.b.dtype, at.b),
+                          at_offset(call.outputs[0], views_.y.dtype, at.y),
+                          views_.bias ? reinterpret_cast<const float*>(memory) : nullptr,
+                          memory + bias_bytes_ + worker * matrix_bytes_};
+      for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
+        pack_columns(matrix, chunk);
+        hand_out(row_blocks_ * column_blocks_, workers_, [&](std::int64_t task, std::int64_t slot) {
+          lost.fetch_add(multiply(matrix, chunk, task, slot), std::memory_order_relaxed);
+        });
+      }
+    });
+    if (call.flushed && views_.y.dtype == DType::f16)
+      std::atomic_ref(*call.flushed).fetch_add(lost.load(), std::memory_order_relaxed);
+  }
+
+ private:
+  struct Matrix {
+    const void *a, *b;
+    void* y;
+    const float* bias;
+    std::byte* memory;
+  };
+
+  // body(task, worker) for each task; a worker is one thread at a time.
+  template <class Body>
+  static void hand_out(std::int64_t tasks, std::int64_t workers, const Body& body) {
+    std::atomic<std::int64_t> next{0};
+    parallel_for(std::min(tasks, workers), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t worker = begin; worker < end; ++worker)
+        for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
+          body(task, worker);
+    });
+  }
+
+  std::int64_t panels() const { return ceil_divide(all_.n, dfp16_columns); }
+  std::int64_t blocks() const { return ceil_divide(depth_, dfp16_block); }
+  bool is_wide(std::int64_t panel) const {
+    return all_.n - panel * dfp16_columns > dfp16_columns / 2;
+  }
+
+  std::int64_t choose_row_block() const {
+    const std::int64_t fitting = row_block_bytes / (2 * depth_);
+    const std::int64_t blocks = std::max(ceil_divide(all_.m, std::max<std::int64_t>(fitting, 56)),
+                                         workers_ > 1 ? std::min(all_.m / 56, wanted_tasks) : 1);
+    return round_up(ceil_divide(all_.m, std::max<std::int64_t>(blocks, 1)), 2 * dfp16_panel);
+  }
+
+  // Rows that follow each other by a multiple of 1 KB would share few sets of the cache.
+  std::int64_t row_bytes() const {
+    const std::int64_t bytes = round_up(depth_, 32) * 2;
+    return bytes % 1024 == 0 ? bytes + 64 : bytes;
+  }
+
+  void place_parts() {
+    panel_bytes_ = round_up(depth_, 32) * 2 * dfp16_columns;
+    column_scales_at_ = panels() * panel_bytes_;
+    partial_at_ = column_scales_at_ + panels() * blocks() * dfp16_columns * 4;
+    const std::int64_t partial =
+        chunks_ > 1 ? ceil_divide(all_.m, dfp16_panel) * panels() * dfp16_sums * 4 : 0;
+    slots_at_ = partial_at_ + round_up(partial, 64);
+    const std::int64_t row_panels = row_block_ / dfp16_panel;
+    row_panel_bytes_ = round_up(ceil_divide(depth_, 2) * 64, 128) + 64;
+    row_scales_at_ = a_rows_ ? row_block_ * row_bytes() : row_panels * row_panel_bytes_;
+    const std::int64_t scales =
+        a_rows_ ? row_block_ * blocks() * 4 : row_panels * blocks() * 16 * 4;
+    scratch_at_ = row_scales_at_ + round_up(scales, 64);
+    const std::int64_t scratch =
+        b_rows_ ? dfp16_columns * (round_up(depth_, 32) * 2 + blocks() * 4) : 0;
+    slot_bytes_ = round_up(scratch_at_ + scratch, 64);
+    matrix_bytes_ = slots_at_ + workers_ * slot_bytes_;
+    bias_bytes_ = views_.bias ? panels() * dfp16_columns * 4 : 0;
+    pitch_ = a_rows_ ? row_bytes() : 4;
+  }
+
+  void load_bias(const Call& call, float* bias) const {
+    if (!views_.bias) return;
+    std::memset(bias, 0, static_cast<std::size_t>(bias_bytes_));
+    for (std::int64_t i = 0; i < all_.n; ++i)
+      widen_row(views_.bias->dtype,
+                at_offset(call.inputs[2], views_.bias->dtype, i * views_.bias->strides[0]),
+                bias + i, 1);
+  }
+
+  std::int64_t depth_of(std::int64_t chunk) const {
+    return std::min(most_depth, all_.k - chunk * most_depth);
+  }
+  float* column_scales(const Matrix& matrix, std::int64_t panel) const {
+    return reinterpret_cast<float*>(matrix.memory + column_scales_at_) +
+           panel * blocks() * dfp16_columns;
+  }
+
+  void pack_columns(const Matrix& matrix, std::int64_t chunk) const {
+    const std::int64_t depth = depth_of(chunk);
+    if (b_rows_) {
+      hand_out(panels(), workers_, [&](std::int64_t panel, std::int64_t slot) {
+        pack_panel(matrix, chunk, panel, matrix.memory + slots_at_ + slot * slot_bytes_);
+      });
+      return;
+    }
+    // Neighbouring panels lie on the same pages.
+    const std::int64_t groups = ceil_divide(panels(), panels_in_group);
+    hand_out(groups * ceil_divide(depth, dfp16_block), workers_,
+             [&](std::int64_t task, std::int64_t) {
+               const std::int64_t begin = task % groups * panels_in_group;
+               for (std::int64_t panel = begin; panel < std::min(begin + panels_in_group, panels());
+                    ++panel)
+                 pack_block(matrix, chunk, panel, task / groups);
+             });
+  }
+
+  void pack_panel(const Matrix& matrix, std::int64_t chunk, std::int64_t panel,
+                  std::byte* slot) const {
+    const std::int64_t column = panel * dfp16_columns;
+    avx512::dfp16_rows_as_columns(
+        {at_offset(matrix.b, views_.b.dtype, chunk * most_depth + column * all_.b_column),
+         views_.b.dtype, all_.b_column},
+        std::min(dfp16_columns, all_.n - column), depth_of(chunk),
+        {matrix.memory + panel * panel_bytes_, column_scales(matrix, panel), is_wide(panel)},
+        slot + scratch_at_);
+  }
+
+  void pack_block(const Matrix& matrix, std::int64_t chunk, std::int64_t panel,
+                  std::int64_t block) const {
+    const std::int64_t column = panel * dfp16_columns, k = block * dfp16_block;
+    const bool wide = is_wide(panel);
+    avx512::dfp16_columns_block(
+        {at_offset(matrix.b, views_.b.dtype, (chunk * most_depth + k) * all_.b_depth + column),
+         views_.b.dtype, all_.b_depth},
+        std::min(dfp16_columns, all_.n - column), std::min(dfp16_block, depth_of(chunk) - k),
+        {matrix.memory + panel * panel_bytes_ + k / 2 * (wide ? 128 : 64),
+         column_scales(matrix, panel) + block * dfp16_columns, wide});
+  }
+
+  // Rows [begin, end) into a slot.
+  void pack_rows(const Matrix& matrix, std::int64_t chunk, std::int64_t begin, std::int64_t end,
+                 std::byte* slot) const {
+    const DType dtype = views_.a.dtype;
+    const std::int64_t depth = depth_of(chunk), rows = end - begin;
+    auto* const scales = reinterpret_cast<float*>(slot + row_scales_at_);
+    const void* const from =
+        at_offset(matrix.a, dtype, chunk * most_depth * all_.a_depth + begin * all_.a_row);
+    if (a_rows_)
+      return avx512::dfp16_rows({from, dtype, all_.a_row}, rows, depth,
+                                {slot, row_bytes(), scales});
+    for (std::int64_t k = 0, block = 0; k < depth; k += dfp16_block, ++block)
+      for (std::int64_t row = 0; row < rows; row += 2 * dfp16_panel) {
+        const std::int64_t panel = row / dfp16_panel;
+        avx512::dfp16_panels_block(
+            {at_offset(from, dtype, k * all_.a_depth + row), dtype, all_.a_depth},
+            std::min(2 * dfp16_panel, rows - row), std::min(dfp16_block, depth - k),
+            {slot + panel * row_panel_bytes_ + k / 2 * 64, row_panel_bytes_,
+             scales + (panel * blocks() + block) * 16, blocks() * 16});
+      }
+  }
+
+  std::int64_t multiply(const Matrix& matrix, std::int64_t chunk, std::int64_t task,
+                        std::int64_t slot_index) const {
+    std::byte* const slot = matrix.memory + slots_at_ + slot_index * slot_bytes_;
+    const std::int64_t begin = task / column_blocks_ * row_block_;
+    const std::int64_t end = std::min(begin + row_block_, all_.m);
+    pack_rows(matrix, chunk, begin, end, slot);
+    const std::int64_t block = task % column_blocks_;
+    std::int64_t lost = 0;
+    for (std::int64_t panel = panels() * block / column_blocks_;
+         panel < panels() * (block + 1) / column_blocks_; ++panel)
+      for (std::int64_t row = begin; row < end; row += dfp16_panel)
+        lost += multiply_tile(matrix, chunk,
+                              {.panel = panel,
+                               .first_row = begin,
+                               .row = row - begin,
+                               .rows = std::min(end - row, dfp16_panel)},
+                              slot);
+    return lost;
+  }
+
+  struct Place {
+    std::int64_t panel, first_row, row, rows;  // row: within the block
+  };
+
+  std::vector<Dfp16Step> steps_of(std::int64_t depth) const {
+    std::vector<Dfp16Step> steps;
+    for (std::int64_t k = 0, block = 0; k < depth; k += dfp16_block, ++block)
+      steps.push_back({a_rows_ ? k * 2 : k / 2 * 64, a_rows_ ? block : block * 16,
+                       static_cast<std::int32_t>(ceil_divide(std::min(dfp16_block, depth - k), 2)),
+                       true});
+    return steps;
+  }
+
+  std::int64_t multiply_tile(const Matrix& matrix, std::int64_t chunk, const Place& place,
+                             const std::byte* slot) const {
+    const bool last = chunk + 1 == chunks_;
+    const std::vector<Dfp16Step>& steps = last ? last_steps_ : steps_;
+    const auto count = static_cast<std::int64_t>(steps.size());
+    const Dfp16Product product{steps.data(), count, pitch_, a_rows_ ? 4 : 64, a_rows_ ? count : 1};
+    const std::int64_t half = ceil_divide(place.rows, 2), second = place.rows - half;
+    const std::int64_t panel = place.row / dfp16_panel;
+    const std::byte* const a = slot + (a_rows_ ? place.row * pitch_ : panel * row_panel_bytes_);
+    const float* const a_scale = reinterpret_cast<const float*>(slot + row_scales_at_) +
+                                 (a_rows_ ? place.row * count : panel * blocks() * 16);
+    const std::int64_t row = place.first_row + place.row;
+    float* const partial = reinterpret_cast<float*>(matrix.memory + partial_at_) +
+                           (row / dfp16_panel * panels() + place.panel) * dfp16_sums;
+    alignas(64) float sums[dfp16_sums];
+    if (chunk == 0)
+      begin_sums(matrix, place.panel, sums);
+    else
+      std::memcpy(sums, partial, sizeof sums);
+    avx512::dfp16_kernel(half, is_wide(place.panel))(
+        product, {{a, a + second * pitch_},
+                  {a_scale, a_scale + second * product.scale_pitch},
+                  matrix.memory + place.panel * panel_bytes_,
+                  column_scales(matrix, place.panel),
+                  sums});
+    if (!last) {
+      std::memcpy(partial, sums, sizeof sums);
+      return 0;
+    }
+    const DType dtype = views_.y.dtype;
+    const std::int64_t column = place.panel * dfp16_columns;
+    void* const y = at_offset(matrix.y, dtype, row * all_.y_row + column);
+    return avx512::dfp16_store({{y, at_offset(y, dtype, second * all_.y_row)},
+                                all_.y_row,
+                                dtype,
+                                half - second,
+                                std::min(dfp16_columns, all_.n - column)},
+                               half, sums);
+  }
+
+  void begin_sums(const Matrix& matrix, std::int64_t panel, float* sums) const {
+    if (!matrix.bias) {
+      std::memset(sums, 0, sizeof(float) * dfp16_sums);
+      return;
+    }
+    for (std::int64_t r = 0; r < 2 * dfp16_half; ++r)
+      std::memcpy(sums + r * dfp16_columns, matrix.bias + panel * dfp16_columns,
+                  sizeof(float) * dfp16_columns);
+  }
+
+  MatMulViews views_;
+  Matrices all_;
+  bool a_rows_, b_rows_;         // the values of a sum lie next to each other
+  std::int64_t depth_, chunks_;  // of what is packed at a time
+  std::int64_t batch_workers_ = 1, workers_ = 1;
+  std::int64_t row_block_ = 0, row_blocks_ = 0, column_blocks_ = 1;
+  std::vector<Dfp16Step> steps_, last_steps_;
+  std::int64_t pitch_ = 0;
+  // Memory: the bias, then for each matrix at work the packed b with its scales, sums between
+  // chunks, and for each thread a slot of packed rows, their scales and room to pack b.
+  std::int64_t bias_bytes_ = 0, matrix_bytes_ = 0, panel_bytes_ = 0, row_panel_bytes_ = 0;
+  std::int64_t column_scales_at_ = 0, partial_at_ = 0, slots_at_ = 0;
+  std::int64_t row_scales_at_ = 0, scratch_at_ = 0, slot_bytes_ = 0;
+};
+
+std::string layout_reason(const Matrices& all) {
+  if (all.a_depth != 1 && all.a_row != 1 && all.m > 1) return "dfp16: no axis of a is dense";
+  if (all.b_column != 1 && all.b_depth != 1) return "dfp16: no axis of b is dense";
+  if (all.y_row < all.n && all.m > 1) return "dfp16: rows of y overlap";
+  return {};
+}
+
+}  // namespace
+
+std::string dfp16_matmul_reason(const MatMulViews& views) {
+  if (isa() < Isa::vnni) return concat("dfp16 needs AVX512_VNNI, this is ", name(isa()));
+  for (const View* view : {&views.a, &views.b, &views.y})
+    if (!is_narrow(view->dtype)) return concat("dfp16 of ", view->dtype);
+  if (element_count(views.y.dims) == 0) return "dfp16: y is empty";
+  const Matrices all = matrices_of(views);
+  if (all.k < least || all.n < least || all.m < least_rows)
+    return concat("dfp16: ", all.m, " x ", all.k, " x ", all.n, " is too small");
+  if (views.y.strides.back() != 1) return "dfp16: y lies by columns";
+  return layout_reason(all);
+}
+
+Prepared prepare_dfp16_matmul(const MatMulViews& views, const ContractionOptions& options) {
+  const std::string reason = dfp16_matmul_reason(views);
+  require(reason.empty(), "matmul: ", reason);
+  const int threads = options.threads == 0 ? thread_count() : options.threads;
+  auto product = std::make_shared<const Product>(views, threads);
+  return {"dfp16, vnni", product->workspace(), [product](const Call& call) { product->run(call); }};
+}
+
+}  // namespace narrowgauge::cpu

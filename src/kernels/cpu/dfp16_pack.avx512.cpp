@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/dfp16_tile.h"
+
+namespace narrowgauge::cpu::avx512 {
+namespace {
+
+// GCC 12 takes some unmasked forms for reads of an uninitialized value.
+constexpr __mmask16 all = 0xffff;
+constexpr float row_factor = 0x1p-15F, column_factor = 0x1p15F;
+
+[[gnu::always_inline]] inline __m512 load(const float* from, __mmask16 mask) {
+  return _mm512_maskz_loadu_ps(mask, from);
+}
+[[gnu::always_inline]] inline __m512 load(const std::uint16_t* from, __mmask16 mask) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from));
+}
+
+[[gnu::always_inline]] inline __mmask16 first(std::int64_t count) {
+  if (count >= 16) return all;
+  return static_cast<__mmask16>(count <= 0 ? 0 : (1U << count) - 1);
+}
+
+// Largest magnitude and sum of squares, lane by lane. NaN is larger than all.
+struct Extent {
+  __m512i largest = _mm512_setzero_si512();
+  __m512 squares = _mm512_setzero_ps();
+
+  [[gnu::always_inline]] void add(__m512 x) {
+    const __m512i magnitude =
+        _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+    largest = _mm512_max_epu32(largest, magnitude);
+    squares = _mm512_fmadd_ps(x, x, squares);
+  }
+};
+
+// The power of two by which values must be multiplied so that squares keep within f32's range.
+[[gnu::always_inline]] inline __m512 normalizer(__m512i largest) {
+  const __m512i exponent = _mm512_and_si512(largest, _mm512_set1_epi32(0x7f800000));
+  const __m512i bounded = _mm512_max_epu32(_mm512_min_epu32(exponent, _mm512_set1_epi32(240 << 23)),
+                                           _mm512_set1_epi32(14 << 23));
+  return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(254 << 23), bounded));
+}
+
+// Whether squares of these stay far from the ends of f32's range. Zeros and what is not finite
+// need no sum of squares.
+[[gnu::always_inline]] inline bool squares_are_exact(__m512i largest) {
+  const __m512i least = _mm512_set1_epi32((127 - 40) << 23), most = _mm512_set1_epi32(167 << 23);
+  const __mmask16 tiny =
+      _mm512_test_epi32_mask(largest, largest) & _mm512_cmplt_epu32_mask(largest, least);
+  const __mmask16 huge = _mm512_cmpgt_epu32_mask(largest, most) &
+                         _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(0x7f800000));
+  return (tiny | huge) == 0;
+}
+
+struct Scales {
+  __m512 forth, back;  // to the integers, and from them
+};
+
+[[gnu::always_inline]] inline __m512 norm_bound(__m512 squares) {
+  return _mm512_div_ps(_mm512_set1_ps(46300.0F), _mm512_maskz_sqrt_ps(all, squares));
+}
+
+// s <= 2^110, so that 2^-15 / s is no subnormal.
+[[gnu::always_inline]] inline Scales scales_for(__m512i largest, __m512 by_norm, bool power_of_two,
+                                                float factor) {
+  const __m512 by_value = _mm512_div_ps(_mm512_set1_ps(32766.0F), _mm512_castsi512_ps(largest));
+  __m512 s = _mm512_maskz_min_ps(all, _mm512_maskz_min_ps(all, by_norm, by_value),
+                                 _mm512_set1_ps(0x1p110F));
+  if (power_of_two)
+    s = _mm512_castsi512_ps(
+        _mm512_and_si512(_mm512_castps_si512(s), _mm512_set1_epi32(0x7f800000)));
+  const __mmask16 some = _mm512_test_epi32_mask(largest, largest);
+  const __mmask16 finite = _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(0x7f800000));
+  const __m512 back = _mm512_maskz_div_ps(some, _mm512_set1_ps(factor), s);
+  return {_mm512_maskz_mov_ps(some & finite, s),
+          _mm512_mask_mov_ps(_mm512_set1_ps(__builtin_nanf("")), finite, back)};
+}
+
+[[gnu::always_inline]] inline __m512i quantised(__m512 x, __m512 scale) {
+  return _mm512_maskz_cvtps_epi32(all, _mm512_mul_ps(x, scale));
+}
+
+// 32 int32 as int16.
+[[gnu::always_inline]] inline __m512i narrowed(__m512i low, __m512i high) {
+  const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+  return _mm512_maskz_permutexvar_epi64(0xff, order, _mm512_packs_epi32(low, high));
+}
+
+[[gnu::always_inline]] inline __m512i as_pairs(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi16(0xaaaaaaaa, even, _mm512_maskz_slli_epi32(all, odd, 16));
+}
+
+struct RowExtent {
+  __m512i largest;
+  float squares;
+};
+
+[[gnu::always_inline]] inline RowExtent joined(const Extent& a, const Extent& b) {
+  const __m512i most = _mm512_max_epu32(a.largest, b.largest);
+  return {_mm512_set1_epi32(static_cast<int>(_mm512_reduce_max_epu32(most))),
+          _mm512_reduce_add_ps(_mm512_add_ps(a.squares, b.squares))};
+}
+
+// A block of a row; `vectors` is even. Returns what its integers are to be multiplied with.
+[[gnu::always_inline]] inline float finish_row(const __m512* values, int vectors,
+                                               const RowExtent& extent, bool power_of_two,
+                                               float factor, std::byte* q) {
+  __m512 bound = norm_bound(_mm512_set1_ps(extent.squares));
+  if (!squares_are_exact(extent.largest)) {
+    const __m512 factor_in = normalizer(extent.largest);
+    __m512 sum = _mm512_setzero_ps();
+    for (int v = 0; v < vectors; ++v) {
+      const __m512 scaled = _mm512_mul_ps(values[v], factor_in);
+      sum = _mm512_fmadd_ps(scaled, scaled, sum);
+    }
+    bound = _mm512_mul_ps(norm_bound(_mm512_set1_ps(_mm512_reduce_add_ps(sum))), factor_in);
+  }
+  const Scales scales = scales_for(extent.largest, bound, power_of_two, factor);
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; v += 2)
+    _mm512_storeu_si512(q + 32 * v, narrowed(quantised(values[v], scales.forth),
+                                             quantised(values[v + 1], scales.forth)));
+  return _mm512_cvtss_f32(scales.back);
+}
+
+constexpr int block_vectors = dfp16_block / 16;
+
+template <class T>
+[[gnu::always_inline]] inline float whole_block(const T* x, std::byte* q, float factor) {
+  __m512 values[block_vectors];
+  Extent extent[2];
+#pragma GCC unroll 16
+  for (int v = 0; v < block_vectors; ++v) {
+    values[v] = load(x + 16 * v, all);
+    extent[v % 2].add(values[v]);
+  }
+  return finish_row(values, block_vectors, joined(extent[0], extent[1]), sizeof(T) == 2, factor, q);
+}
+
+template <class T>
+float part_of_block(const T* x, std::int64_t count, std::byte* q, float factor) {
+  __m512 values[block_vectors];
+  Extent extent;
+  int vectors = 0;
+  for (; 16 * vectors < count; ++vectors) {
+    values[vectors] = load(x + 16 * vectors, first(count - 16 * vectors));
+    extent.add(values[vectors]);
+  }
+  if (vectors % 2 != 0) values[vectors++] = _mm512_setzero_ps();
+  return finish_row(values, vectors, joined(extent, {}), sizeof(T) == 2, factor, q);
+}
+
+template <class T>
+void pack_row(const T* x, std::int64_t depth, std::byte* q, float* scales, float factor) {
+  std::int64_t k = 0;
+  for (; k + dfp16_block <= depth; k += dfp16_block)
+    *scales++ = whole_block(x + k, q + 2 * k, factor);
+  if (k < depth) *scales = part_of_block(x + k, depth - k, q + 2 * k, factor);
+}
+
+// 16 rows of 16 int32, `stride` bytes apart, as columns of rows that are `pitch` bytes apart.
+[[gnu::always_inline]] inline void transpose(const std::byte* from, std::int64_t stride,
+                                             std::byte* to, std::int64_t pitch) {
+  __m512i a[16], b[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) a[i] = _mm512_loadu_si512(from + i * stride);
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    b[i] = _mm512_maskz_unpacklo_epi32(all, a[i], a[i + 1]);
+    b[i + 1] = _mm512_maskz_unpackhi_epi32(all, a[i], a[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4)
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      a[i + 2 * j] = _mm512_maskz_unpacklo_epi64(0xff, b[i + j], b[i + j + 2]);
+      a[i + 2 * j + 1] = _mm512_maskz_unpackhi_epi64(0xff, b[i + j], b[i + j + 2]);
+    }
+    // a[4 g + c]: of rows 4 g to 4 g + 3, columns c, c + 4, c + 8, c + 12.
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512i low0 = _mm512_maskz_shuffle_i32x4(all, a[c], a[4 + c], 0x44);
+    const __m512i low1 = _mm512_maskz_shuffle_i32x4(all, a[8 + c], a[12 + c], 0x44);
+    const __m512i high0 = _mm512_maskz_shuffle_i32x4(all, a[c], a[4 + c], 0xee);
+    const __m512i high1 = _mm512_maskz_shuffle_i32x4(all, a[8 + c], a[12 + c], 0xee);
+    _mm512_storeu_si512(to + c * pitch, _mm512_maskz_shuffle_i32x4(all, low0, low1, 0x88));
+    _mm512_storeu_si512(to + (c + 4) * pitch, _mm512_maskz_shuffle_i32x4(all, low0, low1, 0xdd));
+    _mm512_storeu_si512(to + (c + 8) * pitch, _mm512_maskz_shuffle_i32x4(all, high0, high1, 0x88));
+    _mm512_storeu_si512(to + (c + 12) * pitch, _mm512_maskz_shuffle_i32x4(all, high0, high1, 0xdd));
+  }
+}
+
+// Two vectors of lanes that each are a column of values, `stride` elements from one to the next.
+template <class T>
+struct Lanes {
+  const T* x;
+  std::int64_t stride, second;  // elements from the first vector to the second
+  __mmask16 mask[2];
+
+  [[gnu::always_inline]] __m512 at(std::int64_t k, int v) const {
+    return load(x + k * stride + v * second, mask[v]);
+  }
+};
+
+template <class T>
+[[gnu::always_inline]] inline void lane_scales(const Lanes<T>& lanes, std::int64_t begin,
+                                               std::int64_t end, float factor,
+                                               Scales (&scales)[2]) {
+  Extent extent[2];
+  for (std::int64_t k = begin; k < end; ++k) {
+    extent[0].add(lanes.at(k, 0));
+    extent[1].add(lanes.at(k, 1));
+  }
+  for (int v = 0; v < 2; ++v) {
+    const __m512i largest = extent[v].largest;
+    __m512 bound = norm_bound(extent[v].squares);
+    if (!squares_are_exact(largest)) {
+      const __m512 factor_in = normalizer(largest);
+      __m512 sum = _mm512_setzero_ps();
+      for (std::int64_t k = begin; k < end; ++k) {
+        const __m512 scaled = _mm512_mul_ps(lanes.at(k, v), factor_in);
+        sum = _mm512_fmadd_ps(scaled, scaled, sum);
+      }
+      bound = _mm512_mul_ps(norm_bound(sum), factor_in);
+    }
+    scales[v] = scales_for(largest, bound, sizeof(T) == 2, factor);
+  }
+}
+
+struct LaneTarget {
+  std::byte* q[2];
+  std::int64_t pair_bytes;
+  float* scales[2];
+  float factor;
+};
+
+template <class T>
+void pack_lanes(const Lanes<T>& lanes, std::int64_t depth, const LaneTarget& to) {
+  Scales scales[2];
+  lane_scales(lanes, 0, depth, to.factor, scales);
+  for (int v = 0; v < 2; ++v)
+    if (to.q[v]) _mm512_storeu_ps(to.scales[v], scales[v].back);
+  std::byte *q0 = to.q[0], *q1 = to.q[1];
+  for (std::int64_t k = 0; k < depth; k += 2) {
+    const bool two = k + 1 < depth;
+    const auto pair = [&](int v) __attribute__((always_inline)) {
+      const __m512i even = quantised(lanes.at(k, v), scales[v].forth);
+      const __m512i odd =
+          two ? quantised(lanes.at(k + 1, v), scales[v].forth) : _mm512_setzero_si512();
+      return as_pairs(even, odd);
+    };
+    _mm512_storeu_si512(q0, pair(0));
+    q0 += to.pair_bytes;
+    if (!q1) continue;
+    _mm512_storeu_si512(q1, pair(1));
+    q1 += to.pair_bytes;
+  }
+}
+
+template <class T>
+Lanes<T> lanes_of(const Dfp16Source& source, std::int64_t width, std::int64_t count) {
+  return {static_cast<const T*>(source.data),
+          source.stride,
+          width,
+          {first(std::min(width, count)), first(std::min(width, count - width))}};
+}
+
+void pack_lanes(const Dfp16Source& source, std::int64_t width, std::int64_t count,
+                std::int64_t depth, const LaneTarget& to) {
+  if (source.dtype == DType::f16)
+    pack_lanes(lanes_of<std::uint16_t>(source, width, count), depth, to);
+  else
+    pack_lanes(lanes_of<float>(source, width, count), depth, to);
+}
+
+void pack_rows(const Dfp16Source& source, std::int64_t rows, std::int64_t depth,
+               const Dfp16Rows& to, float factor) {
+  const std::int64_t blocks = (depth + dfp16_block - 1) / dfp16_block;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::byte* q = to.q + r * to.row_bytes;
+    float* scales = to.scales + r * blocks;
+    if (source.dtype == DType::f16)
+      pack_row(static_cast<const std::uint16_t*>(source.data) + r * source.stride, depth, q, scales,
+               factor);
+    else
+      pack_row(static_cast<const float*>(source.data) + r * source.stride, depth, q, scales,
+               factor);
+  }
+}
+
+}  // namespace
+
+void dfp16_rows(const Dfp16Source& source, std::int64_t rows, std::int64_t depth,
+                const Dfp16Rows& to) {
+  pack_rows(source, rows, depth, to, row_factor);
+}
+
+void dfp16_rows_as_columns(const Dfp16Source& source, std::int64_t columns, std::int64_t depth,
+                           const Dfp16Columns& to, std::byte* scratch) {
+  const std::int64_t row_bytes = (depth + 31) / 32 * 64, lanes = to.wide ? 32 : 16;
+  const std::int64_t blocks = (depth + dfp16_block - 1) / dfp16_block;
+  auto* const scales = reinterpret_cast<float*>(scratch + dfp16_columns * row_bytes);
+  pack_rows(source, columns, depth, {scratch, row_bytes, scales}, column_factor);
+  std::memset(scratch + columns * row_bytes, 0,
+              static_cast<std::size_t>((lanes - columns) * row_bytes));
+  for (std::int64_t block = 0; block < blocks; ++block)
+    for (std::int64_t c = 0; c < lanes; ++c)
+      to.scales[block * dfp16_columns + c] = c < columns ? scales[c * blocks + block] : 0;
+  // Whole vectors of 16 pairs are written: the last ones beyond `depth` are zero.
+  for (std::int64_t byte = 0; byte < row_bytes; byte += 64)
+    for (std::int64_t c = 0; c < lanes; c += 16)
+      transpose(scratch + c * row_bytes + byte, row_bytes, to.q + byte * lanes + c * 4, lanes * 4);
+}
+
+void dfp16_columns_block(const Dfp16Source& source, std::int64_t columns, std::int64_t depth,
+                         const Dfp16Columns& to) {
+  const bool wide = to.wide;
+  pack_lanes(source, 16, columns, depth,
+             {{to.q, wide ? to.q + 64 : nullptr},
+              wide ? 128 : 64,
+              {to.scales, wide ? to.scales + 16 : nullptr},
+              column_factor});
+}
+
+void dfp16_panels_block(const Dfp16Source& source, std::int64_t rows, std::int64_t depth,
+                        const Dfp16Panels& to) {
+  const bool two = rows > dfp16_panel;
+  pack_lanes(source, dfp16_panel, rows, depth,
+             {{to.q, two ? to.q + to.panel_bytes : nullptr},
+              64,
+              {to.scales, two ? to.scales + to.panel_scales : nullptr},
+              row_factor});
+}
+
+}  // namespace narrowgauge::cpu::avx512
