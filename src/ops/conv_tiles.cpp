@@ -27,15 +27,21 @@ template <class Op>
 cpu::BatchInnerConvolution convolution_of(const Op& op, ConvolutionPass pass,
                                           const Operands& operands) {
   const auto& [x, w, y] = operands;
-  return {pass, x.dims, w.dims, y.dims, kernel_window(case_of(op, x, w)), w.dtype, {}};
+  return {pass, x.dims, w.dims, y.dims, kernel_window(case_of(op, x, w)), w.dtype, {}, x.dtype};
+}
+
+// Tiles add the products of bf16 exactly; those of f32 and f16 are split ones, which ieee is not.
+bool tiles_keep(Math math, DType dtype) {
+  if (dtype == DType::f32 || dtype == DType::f16)
+    return math == (dtype == DType::f32 ? Math::f32 : Math::f16);
+  return math == Math::bf16 || math == Math::f32 || math == Math::none;
 }
 
 // Why tiles cannot multiply these; "" when they can.
 std::string tiles_reason(Math math, const Operands& operands) {
   const auto& [x, w, y] = operands;
-  if (x.dtype != DType::bf16 || y.dtype != DType::bf16)
-    return concat("images of ", x.dtype, " and ", y.dtype);
-  if (math != Math::bf16 && math != Math::f32 && math != Math::none) return concat("math ", math);
+  if (x.dtype != y.dtype) return concat("images of ", x.dtype, " and ", y.dtype);
+  if (!tiles_keep(math, x.dtype)) return concat("math ", math, " of ", x.dtype);
   if (!lies_batch_inner(y) || !lies_densely(w))
     return concat("tiles need images in batch-inner blocks, y lies ", y.storage);
   return {};
@@ -90,6 +96,7 @@ TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Ope
   const Operands operands{x, w, y};
   TilesConvolution tiles;
   tiles.reason = tiles_reason(node.math, operands);
+  if (x.dtype != DType::bf16) tiles.reason = concat("images of ", x.dtype);
   if (tiles.reason.empty() && !lies_batch_inner(x)) tiles.reason = concat("x lies ", x.storage);
   if (!tiles.reason.empty()) return tiles;
   tiles.convolution =

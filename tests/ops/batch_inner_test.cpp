@@ -51,15 +51,26 @@ Tensor bf16(Dims dims, std::int64_t seed = 0) {
 
 TEST(BatchInner, ConvolutionsAndTheirGradients) {
   if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const double bound = bound_of(DType::bf16);
-  const Tensor x = bf16({32, 64, 5, 4}), w = bf16({32, 64, 3, 3}, 1), dy = bf16({32, 32, 3, 2}, 2);
   const Tensor bias = pattern(DType::f32, {32}, 3);
   const Conv conv{.pads = {1, 1, 1, 1}, .strides = {2, 2}};
-  expect_equal_to_reference(conv, {x, w, bias}, {.kernel = "tiles", .math = Math::bf16}, bound);
   const ConvDataGradient data{.pads = {1, 1, 1, 1}, .strides = {2, 2}, .shape = {32, 64, 5, 4}};
-  expect_equal_to_reference(data, {dy, w}, {.kernel = "tiles", .math = Math::bf16}, bound);
   const ConvWeightGradient weight{.pads = {1, 1, 1, 1}, .strides = {2, 2}, .shape = {32, 64, 3, 3}};
-  expect_equal_to_reference(weight, {x, dy}, {.kernel = "tiles", .math = Math::bf16}, bound);
+  for (const auto& [dtype, math] :
+       {std::pair{DType::bf16, Math::bf16}, {DType::f32, Math::f32}, {DType::f16, Math::f16}}) {
+    const double bound = dtype == DType::f32 ? 1e-5 : bound_of(dtype);
+    const Tensor x = pattern(dtype, {32, 64, 5, 4}), w = pattern(dtype, {32, 64, 3, 3}, 1);
+    const Tensor dy = pattern(dtype, {32, 32, 3, 2}, 2);
+    expect_equal_to_reference(conv, {x, w, bias}, {.kernel = "tiles", .math = math}, bound);
+    expect_equal_to_reference(data, {dy, w}, {.kernel = "tiles", .math = math}, bound);
+    expect_equal_to_reference(weight, {x, dy}, {.kernel = "tiles", .math = math}, bound);
+  }
+}
+
+TEST(BatchInner, ProductsInTwoPartsAreNotIeee) {
+  const Tensor x = pattern(DType::f32, {32, 32, 2, 2}), w = pattern(DType::f32, {32, 32, 1, 1}, 1);
+  for (const Math math : {Math::ieee, Math::none})
+    EXPECT_ANY_THROW(
+        run_kernel(Conv{}, {x, w}, {.kernel = "tiles", .batch_inner = true, .math = math}));
 }
 
 TEST(BatchInner, NormalizationInTrainingAndItsGradient) {

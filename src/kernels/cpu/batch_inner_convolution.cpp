@@ -8,6 +8,7 @@
 #include "kernels/cpu/batch_inner_gather.h"
 #include "kernels/cpu/batch_inner_weight_gradient.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/split_convolution.h"
 
 namespace narrowgauge::cpu {
 
@@ -26,9 +27,11 @@ std::string batch_inner_reason(const BatchInnerConvolution& c) {
 }
 
 std::string parameter_reason(const BatchInnerConvolution& c) {
+  if (c.image != DType::bf16 && c.image != DType::f32 && c.image != DType::f16)
+    return concat("images of ", c.image);
   const bool wide_weight = c.pass == ConvolutionPass::weight_gradient && c.weight == DType::f32;
-  if (c.weight != DType::bf16 && !wide_weight) return concat("weights of ", c.weight);
-  if (c.bias && c.bias != DType::bf16 && c.bias != DType::f32) return concat("bias of ", *c.bias);
+  if (c.weight != c.image && !wide_weight) return concat("weights of ", c.weight);
+  if (c.bias && c.bias != c.image && c.bias != DType::f32) return concat("bias of ", *c.bias);
   return {};
 }
 
@@ -46,6 +49,10 @@ Prepared prepare_batch_inner_convolution(const BatchInnerConvolution& c) {
   prepared.implementation = "amx tiles, batch-inner";
   if (c.pass == ConvolutionPass::weight_gradient) {
     prepare_batch_inner_weight_gradient(c, prepared);
+    return prepared;
+  }
+  if (c.image != DType::bf16) {
+    prepare_split_convolution(c, prepared);
     return prepared;
   }
   const auto gather = std::make_shared<const BatchInnerGather>(c);

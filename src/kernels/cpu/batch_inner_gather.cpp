@@ -34,61 +34,12 @@ Epilogue part_of(const Epilogue& whole, std::int64_t offset) {
 
 }  // namespace
 
-// The places of the source along one axis, for each place of the result.
-struct BatchInnerGather::AxisTaps {
-  std::vector<std::vector<RowTap>> of_place;
-};
-
-BatchInnerGather::AxisTaps BatchInnerGather::forward_taps(const BatchInnerConvolution& c,
-                                                          std::size_t axis) {
-  const auto& w = c.window;
-  AxisTaps taps;
-  for (std::int64_t place = 0; place < c.y[axis + 2]; ++place) {
-    auto& list = taps.of_place.emplace_back();
-    for (std::int64_t tap = 0; tap < c.w[axis + 2]; ++tap) {
-      const std::int64_t from =
-          place * w.strides[axis] - w.pads_begin[axis] + tap * w.dilations[axis];
-      if (from >= 0 && from < c.x[axis + 2])
-        list.push_back({static_cast<std::int32_t>(from), static_cast<std::int32_t>(tap)});
-    }
-  }
-  return taps;
-}
-
-// The kernel is turned around, so that neighbours stay neighbours.
-BatchInnerGather::AxisTaps BatchInnerGather::backward_taps(const BatchInnerConvolution& c,
-                                                           std::size_t axis) {
-  const auto& w = c.window;
-  AxisTaps taps;
-  for (std::int64_t place = 0; place < c.x[axis + 2]; ++place) {
-    auto& list = taps.of_place.emplace_back();
-    for (std::int64_t tap = c.w[axis + 2]; tap-- > 0;) {
-      const std::int64_t offset = place + w.pads_begin[axis] - tap * w.dilations[axis];
-      const std::int64_t from = offset / w.strides[axis];
-      if (offset >= 0 && offset % w.strides[axis] == 0 && from < c.y[axis + 2])
-        list.push_back(
-            {static_cast<std::int32_t>(from), static_cast<std::int32_t>(c.w[axis + 2] - 1 - tap)});
-    }
-  }
-  return taps;
-}
-
 BatchInnerGather::BatchInnerGather(const BatchInnerConvolution& c)
-    : backward_(c.pass != ConvolutionPass::forward) {
-  plan_.source = batch_inner_images(backward_ ? c.y : c.x);
-  plan_.result = batch_inner_images(backward_ ? c.x : c.y);
-  plan_.kernel_width = c.w[3];
-  plan_.taps = c.w[2] * c.w[3];
-  weights_ = {c.w[0], c.w[1], plan_.taps, nullptr, backward_};
-  set_tables(backward_ ? backward_taps(c, 0) : forward_taps(c, 0),
-             backward_ ? backward_taps(c, 1) : forward_taps(c, 1));
-  bias_ = c.bias;
+    : tables_(c), plan_(tables_.plan()), bias_(c.bias) {
   choose_pieces();
 }
 
-BatchInnerGather::BatchInnerGather(const Dims& images) : backward_(false) {
-  plan_.source = plan_.result = batch_inner_images(images);
-  plan_.taps = 0;
+BatchInnerGather::BatchInnerGather(const Dims& images) : tables_(images), plan_(tables_.plan()) {
   choose_pieces();
 }
 
@@ -108,7 +59,7 @@ void BatchInnerGather::run(const Operands& operands, const Epilogue& epilogue) c
   const auto* weights = static_cast<const std::byte*>(operands.weights);
   if (plan_.taps > 0)
     parallel_for(plan_.result.blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-      amx::pack_weights(weights, weights_, begin, end, packed);
+      amx::pack_weights(weights, tables_.weights(), begin, end, packed);
     });
   load_bias(bias_, operands.bias, channels(), bias);
   const GatherPiece whole{static_cast<const std::byte*>(operands.source),
@@ -166,35 +117,6 @@ void BatchInnerGather::join(const float* parts, double* sums) const {
     sums[c] = 0;
     for (std::int64_t at = c; at < part_floats(); at += channels()) sums[c] += double(parts[at]);
   }
-}
-
-void BatchInnerGather::set_tables(const AxisTaps& rows, const AxisTaps& columns) {
-  row_begin_.push_back(0);
-  for (const auto& taps : rows.of_place) {
-    rows_.insert(rows_.end(), taps.begin(), taps.end());
-    row_begin_.push_back(static_cast<std::int32_t>(rows_.size()));
-  }
-  column_begin_.push_back(0);
-  for (const auto& taps : columns.of_place) {
-    const std::size_t first = columns_.size();
-    for (const RowTap& tap : taps) {
-      const bool joins = columns_.size() > first &&
-                         columns_.back().source + columns_.back().length == tap.source &&
-                         columns_.back().tap + columns_.back().length == tap.tap;
-      if (joins)
-        ++columns_.back().length;
-      else
-        columns_.push_back({tap.source, tap.tap, 1});
-    }
-    column_begin_.push_back(static_cast<std::int32_t>(columns_.size()));
-  }
-  for (std::int64_t tap = 0; tap < plan_.taps; ++tap)
-    order_.push_back(static_cast<std::int32_t>(backward_ ? plan_.taps - 1 - tap : tap));
-  plan_.row_begin = row_begin_.data();
-  plan_.rows = rows_.data();
-  plan_.column_begin = column_begin_.data();
-  plan_.columns = columns_.data();
-  weights_.order = order_.data();
 }
 
 // Small weights stay in L2 while images pass. Large ones pass over strips of images that stay

@@ -3,11 +3,12 @@
 // what follows them on the way to memory. Bits do not depend on the number of threads.
 #pragma once
 
-#include <vector>
+#include <optional>
 
 #include "kernels/cpu/batch_inner.h"
 #include "kernels/cpu/batch_inner_convolution.h"
 #include "kernels/cpu/batch_norm.h"
+#include "kernels/cpu/gather_tables.h"
 
 namespace narrowgauge::cpu {
 
@@ -37,10 +38,6 @@ class BatchInnerGather {
   void join(const float* parts, double* sums) const;
 
  private:
-  struct AxisTaps;
-  static AxisTaps forward_taps(const BatchInnerConvolution& c, std::size_t axis);
-  static AxisTaps backward_taps(const BatchInnerConvolution& c, std::size_t axis);
-  void set_tables(const AxisTaps& rows, const AxisTaps& columns);
   void choose_pieces();
   std::int64_t channels() const { return plan_.result.blocks * 32; }
   std::int64_t rows() const { return plan_.result.groups * plan_.result.height; }
@@ -50,13 +47,9 @@ class BatchInnerGather {
     return plan_.result.blocks * plan_.taps * plan_.source.blocks * block_bytes;
   }
 
-  bool backward_;
-  GatherPlan plan_;
-  amx::WeightBlocks weights_{};
+  GatherTables tables_;
+  const GatherPlan& plan_;
   std::optional<DType> bias_;
-  std::vector<std::int32_t> row_begin_, column_begin_, order_;
-  std::vector<RowTap> rows_;
-  std::vector<ColumnRun> columns_;
   std::int64_t rows_in_piece_ = 1, blocks_in_piece_ = 1;
   bool pixel_by_pixel_ = false, stream_ = false;
 };

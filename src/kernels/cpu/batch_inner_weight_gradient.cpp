@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "base/parallel.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/split.h"
 #include "kernels/cpu/strip.h"
 
 namespace narrowgauge::cpu {
@@ -28,7 +30,7 @@ struct Strip {
 // Small maps: rows are packed once for all, and threads take different blocks of dw.
 class WeightGradient {
  public:
-  explicit WeightGradient(const BatchInnerConvolution& c) : weight_(c.weight) {
+  explicit WeightGradient(const BatchInnerConvolution& c) : weight_(c.weight), image_(c.image) {
     plan_.x = batch_inner_images(c.x);
     plan_.y = batch_inner_images(c.y);
     plan_.kernel_height = c.w[2];
@@ -75,8 +77,11 @@ class WeightGradient {
   std::int64_t sums_size() const {
     return plan_.a_blocks() * plan_.b_blocks() * plan_.taps() * sums_bytes;
   }
-  std::int64_t x_row_bytes() const { return plan_.x.row_blocks() * block_bytes; }
-  std::int64_t y_row_bytes() const { return plan_.y.row_blocks() * block_bytes; }
+  bool is_split() const { return image_ != DType::bf16; }
+  std::int64_t packed_block() const { return is_split() ? split_block_bytes : block_bytes; }
+  std::int64_t image_block() const { return bytes_for(32 * 32, image_); }
+  std::int64_t x_row_bytes() const { return plan_.x.row_blocks() * packed_block(); }
+  std::int64_t y_row_bytes() const { return plan_.y.row_blocks() * packed_block(); }
   std::int64_t packed_bytes(const Strip& strip) const {
     return strip.x_slots * x_row_bytes() + strip.y_rows * y_row_bytes();
   }
@@ -143,15 +148,23 @@ class WeightGradient {
 
   void pack_x(const std::byte* x, std::int64_t group, std::int64_t row,
               const PackedRows& packed) const {
-    amx::pack_row(x + images_.row(group, row * row_step_) * block_bytes,
-                  {plan_.x.width, plan_.x.blocks, column_step_, plan_.transpose_x},
-                  row % packed.slots, packed);
+    pack(x + images_.row(group, row * row_step_) * image_block(),
+         {plan_.x.width, plan_.x.blocks, column_step_, plan_.transpose_x}, row, packed);
   }
   void pack_y(const std::byte* y, std::int64_t group, std::int64_t row,
               const PackedRows& packed) const {
-    amx::pack_row(y + plan_.y.row(group, row) * block_bytes,
-                  {plan_.y.width, plan_.y.blocks, 1, !plan_.transpose_x}, row % packed.slots,
-                  packed);
+    pack(y + plan_.y.row(group, row) * image_block(),
+         {plan_.y.width, plan_.y.blocks, 1, !plan_.transpose_x}, row, packed);
+  }
+  void pack(const std::byte* from, const amx::RowPacking& packing, std::int64_t row,
+            const PackedRows& packed) const {
+    if (is_split())
+      amx::pack_split_row(image_, from, packing, row % packed.slots, packed);
+    else
+      amx::pack_row(from, packing, row % packed.slots, packed);
+  }
+  void multiply(const WeightGradientPiece& piece) const {
+    is_split() ? amx::weight_gradient_split(plan_, piece) : amx::weight_gradient(plan_, piece);
   }
 
   void run_shard(const std::byte* x, const std::byte* y, std::int64_t shard,
@@ -171,8 +184,7 @@ class WeightGradient {
       for (std::int64_t i = first; i < last; ++i) pack_y(y, group, i, to.y);
       const std::int64_t step = blocks_in_group();
       for (std::int64_t b = 0; b < plan_.b_blocks(); b += step)
-        amx::weight_gradient(plan_, {to.x, to.y, to.sums, first, last, b,
-                                     std::min(plan_.b_blocks(), b + step), add});
+        multiply({to.x, to.y, to.sums, first, last, b, std::min(plan_.b_blocks(), b + step), add});
       add = true;
       row += last - first;
     }
@@ -182,7 +194,7 @@ class WeightGradient {
   std::int64_t blocks_in_group() const {
     const std::int64_t row = plan_.transpose_x ? plan_.y.width : plan_.x.width;
     const std::int64_t slots = plan_.transpose_x ? strip_.y_rows : strip_.x_slots;
-    return std::max<std::int64_t>(1, group_bytes / (slots * row * block_bytes));
+    return std::max<std::int64_t>(1, group_bytes / (slots * row * packed_block()));
   }
 
   void run_shared(const std::byte* x, const std::byte* y, const Buffers& to) const {
@@ -200,7 +212,7 @@ class WeightGradient {
                        : pack_y(y, group, first + i - x_rows, to.y);
         });
         parallel_for(plan_.b_blocks(), step, [&](std::int64_t begin, std::int64_t end) {
-          amx::weight_gradient(plan_, {to.x, to.y, to.sums, first, last, begin, end, add});
+          multiply({to.x, to.y, to.sums, first, last, begin, end, add});
         });
         add = true;
       }
@@ -211,6 +223,7 @@ class WeightGradient {
   void store(const std::byte* workspace, const Call& call) const {
     const std::int64_t taps = plan_.taps(), inputs = plan_.x.blocks;
     parallel_for(plan_.y.blocks * inputs, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::int64_t lost = 0;
       std::vector<float> rows(static_cast<std::size_t>(32 * 32 * taps));
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t m = i / inputs, c = i % inputs;
@@ -220,8 +233,9 @@ class WeightGradient {
         for (std::int64_t r = 0; r < 32; ++r)
           narrow_row(rows.data() + r * run, weight_,
                      at_offset(call.outputs[0], weight_, (m * 32 + r) * row_size + c * run), run,
-                     nullptr);
+                     weight_ == DType::f16 ? &lost : nullptr);
       }
+      if (call.flushed && lost > 0) std::atomic_ref(*call.flushed) += lost;
     });
   }
 
@@ -243,7 +257,7 @@ class WeightGradient {
             sum[static_cast<std::size_t>(plan_.transpose_x ? k * 32 + r : r * 32 + k)];
   }
 
-  DType weight_;
+  DType weight_, image_;
   WeightGradientPlan plan_;
   std::array<std::vector<TapRange>, 2> ranges_;
   std::array<std::int64_t, 2> reach_{};  // of the kernel beyond its first row; rows of padding

@@ -2,6 +2,7 @@
 #include "kernels/cpu/image_convolution.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/parallel.h"
 #include "kernels/cpu/batch_inner.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/split.h"
 #include "kernels/cpu/strip.h"
 
 namespace narrowgauge::cpu {
@@ -42,48 +44,52 @@ class ImageConvolution {
   ImageConvolution& operator=(const ImageConvolution&) = delete;
 
   std::int64_t workspace() const {
-    if (!gradient_) return image_bytes() + weight_blocks() * block_bytes + round_up(c_.y[1] * 4);
-    return image_bytes() + shards_ * (weight_blocks() * sums_bytes + packed_bytes());
+    if (!gradient_)
+      return packed_images() + weight_blocks() * packed_block() + round_up(c_.y[1] * 4);
+    return packed_images() + shards_ * (weight_blocks() * sums_bytes + packed_bytes());
   }
 
   void forward(const Call& call) const {
     auto* const images = static_cast<std::byte*>(call.workspace);
-    std::byte* const weights = images + image_bytes();
-    auto* const bias = reinterpret_cast<float*>(weights + weight_blocks() * block_bytes);
-    pack_weights(static_cast<const std::uint16_t*>(call.inputs[1]), weights);
+    std::byte* const weights = images + packed_images();
+    auto* const bias = reinterpret_cast<float*>(weights + weight_blocks() * packed_block());
+    pack_weights(call.inputs[1], weights);
     load_bias(c_.bias, c_.bias ? call.inputs[2] : nullptr, c_.y[1], bias);
     auto* const y = static_cast<std::byte*>(call.outputs[0]);
+    std::atomic<std::int64_t> lost = 0;
     for (std::int64_t group = 0; group < c_.x[0] / 32; ++group) {
-      pack_images(static_cast<const std::uint16_t*>(call.inputs[0]), group, images);
+      pack_images(call.inputs[0], group, images);
       parallel_for(c_.y[2], 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row)
-          amx::gather_images(
+          lost += amx::gather_images(
               plan_, {images + row * c_.window.strides[0] * columns_ * 64, weights, columns_ * 2,
-                      bias, y + (group * c_.y[2] + row) * y_row_bytes()});
+                      bias, y + (group * c_.y[2] + row) * y_row_bytes(), c_.image, image_bytes()});
       });
     }
+    if (call.flushed) std::atomic_ref(*call.flushed) += lost;
   }
 
   void weight_gradient(const Call& call) const {
     auto* const images = static_cast<std::byte*>(call.workspace);
     const std::int64_t sums_size = weight_blocks() * sums_bytes;
-    std::byte* const sums = images + image_bytes();
+    std::byte* const sums = images + packed_images();
     std::byte* const packed = sums + shards_ * sums_size;
     std::memset(sums, 0, static_cast<std::size_t>(shards_ * sums_size));
     const auto* dy = static_cast<const std::byte*>(call.inputs[1]);
     for (std::int64_t group = 0; group < c_.x[0] / 32; ++group) {
-      pack_images(static_cast<const std::uint16_t*>(call.inputs[0]), group, images);
+      pack_images(call.inputs[0], group, images);
       parallel_for(shards_, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t shard = begin; shard < end; ++shard)
           for (std::int64_t row = c_.y[2] * shard / shards_; row < c_.y[2] * (shard + 1) / shards_;
                ++row)
-            amx::image_weight_gradient(plan_, {images + row * c_.window.strides[0] * columns_ * 64,
-                                               dy + (group * c_.y[2] + row) * y_row_bytes(),
-                                               packed + shard * packed_bytes(),
-                                               reinterpret_cast<float*>(sums + shard * sums_size)});
+            amx::image_weight_gradient(
+                plan_,
+                {images + row * c_.window.strides[0] * columns_ * 64,
+                 dy + (group * c_.y[2] + row) * y_row_bytes(), packed + shard * packed_bytes(),
+                 reinterpret_cast<float*>(sums + shard * sums_size), c_.image, image_bytes()});
       });
     }
-    store(reinterpret_cast<const float*>(sums), call.outputs[0]);
+    store(reinterpret_cast<const float*>(sums), call);
   }
 
  private:
@@ -96,32 +102,56 @@ class ImageConvolution {
   }
   std::int64_t image_bytes() const { return rows_ * columns_ * 64; }
   std::int64_t weight_blocks() const { return plan_.blocks * c_.w[2] * plan_.steps; }
-  std::int64_t y_row_bytes() const { return plan_.width * plan_.blocks * block_bytes; }
-  std::int64_t packed_bytes() const { return y_row_bytes(); }
+  std::int64_t y_row_bytes() const {
+    return plan_.width * plan_.blocks * bytes_for(32 * 32, c_.image);
+  }
+  bool is_split() const { return c_.image != DType::bf16; }
+  std::int64_t packed_block() const { return is_split() ? split_block_bytes : block_bytes; }
+  std::int64_t packed_bytes() const { return plan_.width * plan_.blocks * packed_block(); }
+  std::int64_t packed_images() const { return image_bytes() * (is_split() ? 2 : 1); }
 
   // All rows of 32 images, with pads.
-  void pack_images(const std::uint16_t* x, std::int64_t group, std::byte* images) const {
+  void pack_images(const void* x, std::int64_t group, std::byte* images) const {
     parallel_for(rows_, 4, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<std::uint16_t> own(static_cast<std::size_t>(gradient_ ? 32 * columns_ : 0));
+      std::vector<float> plain(static_cast<std::size_t>(32 * columns_));
+      std::vector<std::uint16_t> parts(static_cast<std::size_t>(gradient_ ? 64 * columns_ : 0));
       for (std::int64_t row = begin; row < end; ++row) {
         std::byte* const to = images + row * columns_ * 64;
-        auto* const plain = gradient_ ? own.data() : reinterpret_cast<std::uint16_t*>(to);
-        std::fill_n(plain, 32 * columns_, std::uint16_t{0});
-        const std::int64_t y = row - c_.window.pads_begin[0];
-        for (std::int64_t n = 0; n < 32 && y >= 0 && y < c_.x[2]; ++n)
-          interleave(x, group * 32 + n, y, plain + n * columns_);
-        if (gradient_)
-          amx::transpose_images(reinterpret_cast<const std::byte*>(plain), columns_, to);
+        if (c_.image == DType::f32)
+          interleave_images(static_cast<const float*>(x), group, row, plain.data());
+        else
+          interleave_images(static_cast<const std::uint16_t*>(x), group, row,
+                            reinterpret_cast<std::uint16_t*>(plain.data()));
+        auto* const high = gradient_ ? reinterpret_cast<std::byte*>(parts.data()) : to;
+        auto* const low = high + (gradient_ ? columns_ * 64 : image_bytes());
+        const auto* values = reinterpret_cast<const std::byte*>(plain.data());
+        if (is_split())
+          amx::split_values(c_.image, values, 32 * columns_, high, low);
+        else
+          std::memcpy(high, values, static_cast<std::size_t>(columns_ * 64));
+        if (!gradient_) continue;
+        amx::transpose_images(high, columns_, to);
+        if (is_split()) amx::transpose_images(low, columns_, to + image_bytes());
       }
     });
   }
 
-  void interleave(const std::uint16_t* x, std::int64_t image, std::int64_t y,
-                  std::uint16_t* row) const {
+  // A row of 32 images -> [image][x, channel].
+  template <class Element>
+  void interleave_images(const Element* x, std::int64_t group, std::int64_t row,
+                         Element* plain) const {
+    std::fill_n(plain, 32 * columns_, Element{0});
+    const std::int64_t y = row - c_.window.pads_begin[0];
+    for (std::int64_t n = 0; n < 32 && y >= 0 && y < c_.x[2]; ++n)
+      interleave(x, group * 32 + n, y, plain + n * columns_);
+  }
+
+  template <class Element>
+  void interleave(const Element* x, std::int64_t image, std::int64_t y, Element* row) const {
     const std::int64_t channels = c_.x[1], width = c_.x[3];
     row += c_.window.pads_begin[1] * channels;
     for (std::int64_t c = 0; c < channels; ++c) {
-      const std::uint16_t* from = x + ((image * channels + c) * c_.x[2] + y) * width;
+      const Element* from = x + ((image * channels + c) * c_.x[2] + y) * width;
       for (std::int64_t i = 0; i < width; ++i) row[i * channels + c] = from[i];
     }
   }
@@ -140,16 +170,30 @@ class ImageConvolution {
           }
   }
 
-  void pack_weights(const std::uint16_t* weights, std::byte* packed) const {
+  void pack_weights(const void* weights, std::byte* packed) const {
+    const std::int64_t count = element_count(c_.w), padded = ceil_divide(count, 32) * 32;
+    std::vector<std::uint16_t> parts(static_cast<std::size_t>(2 * padded));
+    if (is_split()) {
+      std::vector<float> values(static_cast<std::size_t>(padded));
+      std::memcpy(values.data(), weights, static_cast<std::size_t>(bytes_for(count, c_.image)));
+      amx::split_values(c_.image, reinterpret_cast<const std::byte*>(values.data()), padded,
+                        reinterpret_cast<std::byte*>(parts.data()),
+                        reinterpret_cast<std::byte*>(parts.data() + padded));
+    } else {
+      std::memcpy(parts.data(), weights, static_cast<std::size_t>(count * 2));
+    }
     auto* const to = reinterpret_cast<std::uint16_t*>(packed);
-    std::fill_n(to, weight_blocks() * block_bytes / 2, std::uint16_t{0});
+    const std::int64_t block_size = packed_block() / 2;
+    std::fill_n(to, weight_blocks() * block_size, std::uint16_t{0});
     each_weight([&](std::int64_t i, std::int64_t block, std::int64_t k, std::int64_t m) {
-      to[block * 1024 + m / 16 * 512 + k / 2 * 32 + m % 16 * 2 + k % 2] = weights[i];
+      const std::int64_t at = block * block_size + m / 16 * 512 + k / 2 * 32 + m % 16 * 2 + k % 2;
+      to[at] = parts[static_cast<std::size_t>(i)];
+      if (is_split()) to[at + block_bytes / 2] = parts[static_cast<std::size_t>(padded + i)];
     });
   }
 
   // The shards' sums, added in their order.
-  void store(const float* sums, void* dw) const {
+  void store(const float* sums, const Call& call) const {
     std::vector<float> values(static_cast<std::size_t>(element_count(c_.w)));
     each_weight([&](std::int64_t i, std::int64_t block, std::int64_t k, std::int64_t m) {
       float sum = 0;
@@ -157,7 +201,10 @@ class ImageConvolution {
         sum += sums[((shard * weight_blocks() + block) * 32 + k) * 32 + m];
       values[static_cast<std::size_t>(i)] = sum;
     });
-    narrow_row(values.data(), c_.weight, dw, static_cast<std::int64_t>(values.size()), nullptr);
+    std::int64_t lost = 0;
+    narrow_row(values.data(), c_.weight, call.outputs[0], static_cast<std::int64_t>(values.size()),
+               c_.weight == DType::f16 ? &lost : nullptr);
+    if (call.flushed && lost > 0) std::atomic_ref(*call.flushed) += lost;
   }
 
   BatchInnerConvolution c_;

@@ -39,20 +39,26 @@ namespace amx {
 
 // Row of bf16 [32][columns] -> [columns][32].
 void transpose_images(const std::byte* row, std::int64_t columns, std::byte* transposed);
-// A row of y. `pitch`: bytes between images of x.
+// A row of y. `pitch`: bytes between images of x. `low`: bytes from the high parts of x to the low
+// ones, where the images are not bf16 and blocks of B and of dy are split (split.h).
 struct ImageGather {
   const std::byte *x, *weights;  // weights: blocks of B [block][kernel row][step]
   std::int64_t pitch;
   const float* bias;
   std::byte* y;
+  DType dtype;
+  std::int64_t low;
 };
-void gather_images(const ImagePlan& plan, const ImageGather& row);
+// Returns how many results were not zero in f32 and became zero in f16.
+std::int64_t gather_images(const ImagePlan& plan, const ImageGather& row);
 // Adds to sums [block][kernel row][step] of f32 [32 columns][32 channels]; `packed` has room for a
 // row of y.
 struct ImageGradient {
   const std::byte *x, *dy;
   std::byte* packed;
   float* sums;
+  DType dtype;
+  std::int64_t low;
 };
 void image_weight_gradient(const ImagePlan& plan, const ImageGradient& row);
 

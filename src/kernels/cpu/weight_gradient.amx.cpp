@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/batch_inner.h"
-#include "kernels/cpu/tiles.amx.h"
+#include "kernels/cpu/split_tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {
@@ -35,13 +34,17 @@ class Finishing {
   std::int64_t row_ = 0;
 };
 
+// `split`: of two parts for each value.
+template <bool split>
 class Accumulator {
+  static constexpr std::int64_t block_size = split ? split_block_bytes : block_bytes;
+
  public:
   Accumulator(const WeightGradientPlan& plan, const WeightGradientPiece& piece)
       : plan_(plan),
         piece_(piece),
-        x_row_(plan.x.width * block_bytes),
-        y_row_(plan.y.width * block_bytes) {}
+        x_row_(plan.x.width * block_size),
+        y_row_(plan.y.width * block_size) {}
 
   void run() {
     for (std::int64_t a = 0; a < plan_.a_blocks(); ++a)
@@ -84,19 +87,30 @@ class Accumulator {
     const std::byte* y_rows = piece_.y.blocks + y_block * piece_.y.slots * y_row_;
     const std::int64_t begin = piece_.row_begin > rows.begin ? piece_.row_begin : rows.begin;
     const std::int64_t end = piece_.row_end < rows.end ? piece_.row_end : rows.end;
-    const std::int64_t x_step = plan_.stride_width * block_bytes;
+    const std::int64_t x_step = plan_.stride_width * block_size;
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t x_slot =
           (rows.source + (row - rows.begin) * plan_.stride_height) % piece_.x.slots;
-      const std::byte* x = x_rows + x_slot * x_row_ + columns.source * block_bytes;
-      const std::byte* y = y_rows + row % piece_.y.slots * y_row_ + columns.begin * block_bytes;
+      const std::byte* x = x_rows + x_slot * x_row_ + columns.source * block_size;
+      const std::byte* y = y_rows + row % piece_.y.slots * y_row_ + columns.begin * block_size;
       const std::int64_t steps = columns.end - columns.begin;
       if (plan_.transpose_x)
-        multiply_run<Reading::streamed>(x, x_step, y, block_bytes, steps, finishing, 2);
+        run(x, x_step, y, block_size, steps, finishing);
       else
-        multiply_run<Reading::streamed>(y, block_bytes, x, x_step, steps, finishing, 2);
+        run(y, block_size, x, x_step, steps, finishing);
     }
     finishing.rest();
+  }
+
+  template <Finish finish>
+  [[gnu::always_inline]] static void run(const std::byte* a, std::int64_t a_step,
+                                         const std::byte* b, std::int64_t b_step,
+                                         std::int64_t steps, Finishing<finish>& finishing) {
+    constexpr int rows = 2;  // of the block before, between two products
+    if constexpr (split)
+      multiply_split_run<Reading::streamed>(a, a_step, b, b_step, steps, finishing, rows);
+    else
+      multiply_run<Reading::streamed>(a, a_step, b, b_step, steps, finishing, rows);
   }
 
   const WeightGradientPlan& plan_;
@@ -130,7 +144,13 @@ void pack_weight_block(const std::byte* rows, const WeightBlocks& blocks, std::b
 void weight_gradient(const WeightGradientPlan& plan, const WeightGradientPiece& piece) {
   const TileScope tiles;
   before_tile_loads();
-  Accumulator(plan, piece).run();
+  Accumulator<false>(plan, piece).run();
+}
+
+void weight_gradient_split(const WeightGradientPlan& plan, const WeightGradientPiece& piece) {
+  const TileScope tiles;
+  before_tile_loads();
+  Accumulator<true>(plan, piece).run();
 }
 
 void pack_row(const std::byte* row, const RowPacking& packing, std::int64_t slot,

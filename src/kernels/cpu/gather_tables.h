@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which blocks of the source meet which of the result in a convolution of batch-inner images,
+// forward or the gradient of its data.
+#pragma once
+
+#include <vector>
+
+#include "kernels/cpu/batch_inner.h"
+#include "kernels/cpu/batch_inner_convolution.h"
+
+namespace narrowgauge::cpu {
+
+class GatherTables {
+ public:
+  explicit GatherTables(const BatchInnerConvolution& convolution);
+  // Nothing is multiplied: source and result are images of these dims.
+  explicit GatherTables(const Dims& images);
+  GatherTables(const GatherTables&) = delete;
+  GatherTables& operator=(const GatherTables&) = delete;
+
+  // Valid as long as this is.
+  const GatherPlan& plan() const { return plan_; }
+  const amx::WeightBlocks& weights() const { return weights_; }
+
+ private:
+  struct AxisTaps;
+  static AxisTaps forward_taps(const BatchInnerConvolution& c, std::size_t axis);
+  static AxisTaps backward_taps(const BatchInnerConvolution& c, std::size_t axis);
+  void set_rows(const AxisTaps& rows);
+  void set_columns(const AxisTaps& columns);
+
+  bool backward_;
+  GatherPlan plan_;
+  amx::WeightBlocks weights_{};
+  std::vector<std::int32_t> row_begin_, column_begin_, order_;
+  std::vector<RowTap> rows_;
+  std::vector<ColumnRun> columns_;
+};
+
+}  // namespace narrowgauge::cpu
