@@ -79,6 +79,7 @@ struct NG_API TrainerOptions {
   bool deterministic = false;                       // the same bits for any number of threads
   int threads = 0;                                  // 0: all
   std::optional<std::string> plan_file{};           // a precision plan instead of the policy's
+  std::string plan_reason{};                        // kept in the plan: why this format
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
 };
 

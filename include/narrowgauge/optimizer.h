@@ -61,7 +61,8 @@ NG_API Optimizer parse_optimizer(std::string_view name);
 // f16 a dynamic loss scale. Throws UsageError for other formats than f16 and bf16.
 NG_API void enable_mixed_precision(Optimizer& optimizer, DType narrow = DType::f16);
 
-// NARROWGAUGE_AUTO_MIXED_PRECISION=1|f16|bf16 switches it on where the program did not: 1 is f16.
+// NARROWGAUGE_AMP=off|f16|bf16 or NARROWGAUGE_AUTO_MIXED_PRECISION=0|1|f16|bf16 (1 is f16) switches
+// it on where the program did not. With NARROWGAUGE_AMP=auto a Trainer measures what is fastest.
 NG_API void enable_mixed_precision_from_environment(Optimizer& optimizer);
 
 }  // namespace narrowgauge

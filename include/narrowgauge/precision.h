@@ -71,6 +71,7 @@ struct NG_API PrecisionPlan {
   DType narrow = DType::bf16;  // f32: none was asked for
   std::string policy = "lists";
   Math f32_math = Math::f32;
+  std::string reason{};            // why `narrow` was chosen, where it was by measurement
   std::vector<PlanEntry> entries;  // in the order of the graph
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none

@@ -82,8 +82,7 @@ class Bench {
 };
 
 // Sorted.
-std::vector<double> run_times(Bench bench, double seconds) {
-  constexpr std::size_t least = 3;
+std::vector<double> run_times(Bench bench, double seconds, std::size_t least) {
   const FlushDenormalsScope flush;  // as the executor runs it
   bench.milliseconds();
   std::vector<double> times;
@@ -131,22 +130,37 @@ std::string shapes_text(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_each) {
-  std::vector<ContractionTime> times;
+std::vector<ContractionTime> distinct_contractions(const Plan& plan) {
+  std::vector<ContractionTime> found;
   std::map<std::string, std::size_t> known;
   for (const PlanStep& step : plan.steps) {
     if (step.flops <= 0 || !step.run) continue;
     const Node& node = plan.graph.node(plan.graph.find_node(step.node));
     const std::string key = concat(step.op, '|', attributes_text(node), '|', step.math, '|',
                                    operands_text(plan.graph, node), '|', step.implementation);
-    const auto [place, fresh] = known.emplace(key, times.size());
-    if (fresh) {
-      const std::vector<double> runs = run_times(Bench(plan.graph, node, step), seconds_each);
-      times.push_back({step.op, step.node, shapes_text(plan.graph, node), step.implementation,
-                       step.math, step.flops, step.bytes, 0, runs[runs.size() / 2], runs.front()});
-    }
-    ++times[place->second].count;
+    const auto [place, fresh] = known.emplace(key, found.size());
+    if (fresh)
+      found.push_back({step.op, step.node, node.origin, shapes_text(plan.graph, node),
+                       step.implementation, step.math, step.flops, step.bytes});
+    ++found[place->second].count;
   }
+  return found;
+}
+
+void time_contraction(const Plan& plan, ContractionTime& contraction, double seconds,
+                      std::size_t least) {
+  const auto step = std::find_if(plan.steps.begin(), plan.steps.end(),
+                                 [&](const auto& each) { return each.node == contraction.node; });
+  NG_INVARIANT(step != plan.steps.end());
+  const Node& node = plan.graph.node(plan.graph.find_node(contraction.node));
+  const std::vector<double> runs = run_times(Bench(plan.graph, node, *step), seconds, least);
+  contraction.milliseconds = runs[runs.size() / 2];
+  contraction.fastest = runs.front();
+}
+
+std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_each) {
+  std::vector<ContractionTime> times = distinct_contractions(plan);
+  for (ContractionTime& each : times) time_contraction(plan, each, seconds_each);
   return times;
 }
 

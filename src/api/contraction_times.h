@@ -13,6 +13,7 @@ namespace narrowgauge {
 
 struct ContractionTime {
   std::string op, node;  // "Conv", and the first node that does this
+  std::string origin;    // of a gradient: the node it belongs to
   std::string shapes;    // of inputs and result: "f32[8,4] x f32[4,2] -> f32[8,2]"
   std::string implementation;
   Math math = Math::none;
@@ -24,7 +25,15 @@ struct ContractionTime {
 };
 
 // Nodes with the same op, attributes, operands and kernel count as one; in the order of the plan.
-// Each runs for about so many seconds, and at least three times, after one run that warms up.
+// Not timed yet.
+std::vector<ContractionTime> distinct_contractions(const Plan& plan);
+
+// Takes the time: runs for about so many seconds and at least so many times, after one run that
+// warms up.
+void time_contraction(const Plan& plan, ContractionTime& contraction, double seconds,
+                      std::size_t least = 3);
+
+// All of them, timed.
 std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_each);
 
 }  // namespace narrowgauge

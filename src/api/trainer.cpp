@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/amp_choice.h"
 #include "api/trainer_implementation.h"
+#include "base/environment.h"
 #include "base/parallel.h"
 #include "train/training_graph.h"
 
@@ -38,6 +40,17 @@ void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
           narrow, ", the optimizer asks for ", optimizer.mixed_precision->narrow);
 }
 
+// NARROWGAUGE_AMP=auto. Batches are not known yet; kernels are as fast on others.
+void settle_auto(const Model::Implementation& model, const Loss& loss, Optimizer& optimizer,
+                 TrainerOptions& options) {
+  constexpr std::int64_t usual_batch = 32;
+  if (optimizer.mixed_precision || options.plan_file || environment("AMP") != "auto") return;
+  const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
+  const AmpChoice choice = choose_amp(model.name, model.build, loss, optimizer, usual_batch);
+  if (const auto narrow = narrow_of_amp(choice.amp)) enable_mixed_precision(optimizer, *narrow);
+  options.plan_reason = choice.reason;
+}
+
 StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
   const auto value = [&](std::string_view name) {
     for (std::size_t i = 0; i < results.size(); ++i)
@@ -60,6 +73,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   Implementation& self = *implementation_;
   enable_mixed_precision_from_environment(optimizer);
   self.model = &model.implementation();
+  settle_auto(*self.model, loss, optimizer, options);
   take_format_of_plan(optimizer, options);
   self.loss = std::move(loss);
   self.optimizer = std::move(optimizer);
@@ -67,6 +81,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   const Graph forward = forward_graph(*self.model, self.loss, Mode::train);
   self.training_graph = make_training_graph(forward, self.optimizer);
   self.plan = make_plan_for(self.training_graph, self.optimizer, self.options);
+  if (!self.options.plan_reason.empty()) self.plan.reason = self.options.plan_reason;
   CompileOptions compile_options;
   compile_options.deterministic = self.options.deterministic;
   compile_options.trace = self.options.trace;

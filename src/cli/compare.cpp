@@ -116,6 +116,19 @@ std::string folder_of(const TrainFlags& flags, const std::string& amp) {
   return (std::filesystem::path(*flags.output) / label(amp)).string();
 }
 
+// Formats in the place of "auto", none twice.
+std::vector<std::string> settled(const std::vector<std::string>& formats, const Settings& settings,
+                                 const ImageData& data) {
+  std::vector<std::string> result;
+  for (const std::string& amp : formats) {
+    Settings one = settings;
+    one.amp = amp;
+    settle_auto(one, data);
+    if (std::find(result.begin(), result.end(), one.amp) == result.end()) result.push_back(one.amp);
+  }
+  return result;
+}
+
 Outcome train_one(const TrainFlags& flags, Settings settings, const ImageData& data,
                   ReportStyle style) {
   if (settings.amp == "off") settings.overrides.clear();
@@ -166,10 +179,11 @@ std::string why_not_faster(const Outcome& narrow) {
 
 int run_compare(const TrainFlags& flags, const Settings& settings, ReportStyle style) {
   if (flags.output)
-    for (const std::string& amp : flags.compare) require_writable(folder_of(flags, amp), settings);
+    for (const std::string& amp : flags.compare)
+      if (amp != "auto") require_writable(folder_of(flags, amp), settings);
   const ImageData data = prepare_data(settings.data, settings.model);
   std::vector<Outcome> outcomes;
-  for (const std::string& amp : flags.compare) {
+  for (const std::string& amp : settled(flags.compare, settings, data)) {
     Settings one = settings;
     one.amp = amp;
     try {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/amp_choice.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/network_choice.h"
@@ -43,13 +44,21 @@ void require_node(const Explanation& explanation, const std::string& node) {
 
 Explanation explanation_for(const Flags& flags) {
   const NetworkChoice network = choose_network(flags.network);
-  const std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
-                                     : settle_amp(flags.amp, std::nullopt, "f16");
+  std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
+                               : settle_amp(flags.amp, std::nullopt, "f16");
   const Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
   Optimizer optimizer = make_optimizer(settings, 100);
+  std::string reason;
+  if (amp == "auto") {
+    const AmpChoice choice = choose_amp(network.model, network.build(), network.loss(), optimizer,
+                                        flags.batch.value_or(settings.batch));
+    amp = choice.amp;
+    reason = choice.reason;
+  }
   set_amp(optimizer, amp, flags.overrides);
   Model model(network.model, network.build());
-  const Trainer trainer(model, network.loss(), optimizer, {.plan_file = flags.plan});
+  const Trainer trainer(model, network.loss(), optimizer,
+                        {.plan_file = flags.plan, .plan_reason = reason});
   if (flags.save_plan) save_plan(trainer.plan(), *flags.save_plan);
   return explain(trainer.graph(), trainer.plan(), {{"N", flags.batch.value_or(settings.batch)}});
 }
@@ -75,7 +84,7 @@ void add_explain(CLI::App& program, Action& action) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
   add_network_flags(app, flags->network);
-  add_word(app, {"--amp", "A", "off, f16 (default) or bf16"}, flags->amp, amp_words);
+  add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
   add_text(app, {"--plan", "FILE", "explain this plan"}, flags->plan);
   add_text(app, {"--save-plan", "FILE", "write the plan"}, flags->save_plan);

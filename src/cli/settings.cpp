@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/environment.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
@@ -59,7 +60,7 @@ void require_word(const char* flag, const std::string& word,
 void check_settings(const Settings& settings) {
   constexpr std::int64_t most = 1'000'000'000;
   constexpr double largest = 1e30;
-  require_word("--amp", settings.amp, amp_words);
+  require_word("--amp", settings.amp, amp_flag_words);
   require_word("--optimizer", settings.optimizer, optimizer_words);
   parse_schedule(settings.schedule);
   if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
@@ -90,9 +91,12 @@ std::string settle_amp(const std::optional<std::string>& flag,
                        const std::optional<std::string>& of_run, const std::string& usual) {
   Optimizer probe;
   enable_mixed_precision_from_environment(probe);
+  const std::string wish = environment("AMP");
   unsetenv("NARROWGAUGE_AUTO_MIXED_PRECISION");
+  unsetenv("NARROWGAUGE_AMP");
   if (flag) return *flag;
   if (of_run) return *of_run;
+  if (wish == "auto") return wish;
   return probe.mixed_precision ? std::string(name(probe.mixed_precision->narrow)) : usual;
 }
 

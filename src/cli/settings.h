@@ -26,7 +26,7 @@ struct TrainFlags {
 
 struct Settings {
   std::string model, data = "glyphs";
-  std::string amp = "off";             // off, f16 or bf16
+  std::string amp = "off";             // off, f16 or bf16; auto until it is settled
   std::vector<std::string> overrides;  // of the precision policy
   std::int64_t epochs = 3, batch = 128;
   std::string optimizer = "sgd";
@@ -54,9 +54,9 @@ void require_model(const std::string& name);
 // Throws DeviceError: only the CPU is there.
 void require_device(const std::optional<std::string>& name);
 
-// The format asked for by --amp, or else that of the run at hand, or else that of
-// NARROWGAUGE_AUTO_MIXED_PRECISION, or else `usual`. The variable is taken out of the environment:
-// it must not change a run that was told "off".
+// The format asked for by --amp, or else that of the run at hand, or else that of NARROWGAUGE_AMP
+// or NARROWGAUGE_AUTO_MIXED_PRECISION, or else `usual`. The variables are taken out of the
+// environment: they must not change a run that was told "off".
 std::string settle_amp(const std::optional<std::string>& flag,
                        const std::optional<std::string>& of_run, const std::string& usual = "off");
 
@@ -73,6 +73,8 @@ void set_amp(Optimizer& optimizer, const std::string& amp,
 void check_settings(const Settings& settings);
 
 inline const std::vector<std::string> amp_words{"off", "f16", "bf16"};
+// And auto: what is fastest here, by a short measurement.
+inline const std::vector<std::string> amp_flag_words{"off", "f16", "bf16", "auto"};
 inline const std::vector<std::string> optimizer_words{"sgd", "adam", "adamw"};
 
 }  // namespace narrowgauge::cli

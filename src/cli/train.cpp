@@ -32,15 +32,15 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--model,-m", "M", model_help(false)}, flags.model);
   add_text(app, {"--data,-d", "D", "glyphs (default; drawn here), or a folder of IDX files"},
            flags.data);
-  add_word(app, {"--amp", "A", "off, f16 or bf16 ($NARROWGAUGE_AUTO_MIXED_PRECISION)"}, flags.amp,
-           amp_words);
+  add_word(app, {"--amp", "A", "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)"},
+           flags.amp, amp_flag_words);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags.overrides);
   add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.plan);
   add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
            flags.save_plan);
   add_word_list(app, {"--compare", "A,B,..", "train in each of these formats and compare"},
-                flags.compare, amp_words);
+                flags.compare, amp_flag_words);
   add_real(app,
            {"--tolerance", "POINTS", "with --compare: exit code 7 if accuracies differ by more"},
            flags.tolerance);
@@ -165,9 +165,11 @@ int run_train(const TrainFlags& flags) {
   if (folder) require_writable(*folder, settings);
 
   const ImageData data = prepare_data(settings.data, settings.model);
-  Session session(
-      settings, data,
-      {.plan_file = plan_for(flags, settings, resumed), .trace = flags.trace.has_value()});
+  const std::string reason = settle_auto(settings, data);
+  Session session(settings, data,
+                  {.plan_file = plan_for(flags, settings, resumed),
+                   .plan_reason = reason,
+                   .trace = flags.trace.has_value()});
   if (flags.weights) session.model().load(*flags.weights);
   if (flags.resume) resume(session.trainer(), *flags.resume, settings.epochs);
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "api/amp_choice.h"
+#include "base/parallel.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -20,6 +22,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.deterministic = settings.deterministic;
   result.threads = settings.threads;
   result.plan_file = options.plan_file;
+  result.plan_reason = options.plan_reason;
   if (options.trace)
     result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   return result;
@@ -43,6 +46,21 @@ Session::Session(const Settings& settings, const ImageData& data, const SessionO
                                 make_optimizer(settings, data.training_size / settings.batch),
                                 trainer_options(settings, options));
   if (options.profile) trainer_->enable_profile();
+}
+
+std::string settle_auto(Settings& settings, const ImageData& data) {
+  if (settings.amp != "auto") return "";
+  settings.amp = "off";
+  check_batch(settings, data);
+  const ThreadScope threads(settings.threads > 0 ? settings.threads : thread_count());
+  show_status("measuring which format is fastest");
+  const AmpChoice choice = choose_amp(
+      settings.model, find_model(settings.model, data.image, data.classes), softmax_cross_entropy(),
+      make_optimizer(settings, data.training_size / settings.batch), settings.batch);
+  show_status("");
+  settings.amp = choice.amp;
+  say("--amp auto", choice.reason);
+  return choice.reason;
 }
 
 namespace {

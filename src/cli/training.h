@@ -16,8 +16,9 @@ namespace narrowgauge::cli {
 
 struct SessionOptions {
   std::optional<std::string> plan_file{};
-  bool trace = false;    // tells on stderr what each pass of compilation did
-  bool profile = false;  // measures each kernel
+  std::string plan_reason{};  // kept in the plan
+  bool trace = false;         // tells on stderr what each pass of compilation did
+  bool profile = false;       // measures each kernel
 };
 
 // A network and its trainer, made from settings and data.
@@ -34,6 +35,10 @@ class Session {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Trainer> trainer_;
 };
+
+// Puts the fastest format in the place of "auto", says so, and returns the reason; "" and no change
+// for others.
+std::string settle_auto(Settings& settings, const ImageData& data);
 
 struct Outcome {
   std::string amp;

@@ -121,7 +121,7 @@ Explanation explain(const Graph& f32_graph, const PrecisionPlan& plan, const Bin
   const Graph applied = apply(f32_graph, plan);
   Surroundings surroundings(binding);
   surroundings.add_graph(f32_graph, applied, "");
-  Explanation result{plan.model_name, plan.policy, plan.narrow, {}, {}};
+  Explanation result{plan.model_name, plan.policy, plan.narrow, plan.reason, {}, {}};
   for (const PlanEntry& entry : plan.entries) {
     NodeExplanation node = surroundings.take(entry.name);
     node.entry = entry;

@@ -44,6 +44,7 @@ struct PrecisionSummary {
 struct Explanation {
   std::string model_name, policy;
   DType narrow = DType::f32;
+  std::string reason;  // of the plan: why `narrow` was chosen; "" where it was asked
   std::vector<NodeExplanation> nodes;  // in the plan's order
   PrecisionSummary summary;
 

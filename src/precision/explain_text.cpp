@@ -99,12 +99,15 @@ std::string explanation_table(const Explanation& explanation, int width) {
 std::string summary_text(const Explanation& explanation) {
   const PrecisionSummary& summary = explanation.summary;
   std::string out;
+  if (!explanation.reason.empty())
+    out += concat(explanation.narrow, " by measurement: ", explanation.reason, '\n');
+  const std::size_t before = out.size();
   for (const auto& [dtype, count] : summary.nodes)
-    out += concat(out.empty() ? "" : ", ", count, " in ", dtype);
-  if (out.empty()) out = "none with a choice of format";
-  out = concat("nodes: ", out, "; ", summary.without_choice,
-               " without a choice\ncasts: ", summary.casts, ", ", bytes_text(summary.cast_bytes),
-               " read and written\n");
+    out += concat(out.size() == before ? "" : ", ", count, " in ", dtype);
+  if (out.size() == before) out += "none with a choice of format";
+  out.insert(before, "nodes: ");
+  out += concat("; ", summary.without_choice, " without a choice\ncasts: ", summary.casts, ", ",
+                bytes_text(summary.cast_bytes), " read and written\n");
   out += concat("unlisted: ", summary.unlisted);
   for (std::size_t i = 0; i < summary.unlisted_ops.size(); ++i)
     out += concat(i == 0 ? " (" : ", ", summary.unlisted_ops[i]);
@@ -200,6 +203,7 @@ std::string explanation_json(const Explanation& explanation) {
   return dump({{"model", explanation.model_name},
                {"policy", explanation.policy},
                {"narrow", text_of(explanation.narrow)},
+               {"reason", explanation.reason},
                {"nodes", std::move(nodes)},
                {"summary", summary_json(explanation.summary)}});
 }

@@ -22,7 +22,13 @@ class PlanReader {
 
   PrecisionPlan read() {
     read_header();
-    for (Tokens tokens = next_line(); !tokens.empty(); tokens = next_line()) read_entry(tokens);
+    Tokens tokens = next_line();
+    // A node of this name has more words.
+    if (tokens.size() == 2 && tokens[0] == "reason") {
+      plan_.reason = tokens[1];
+      tokens = next_line();
+    }
+    for (; !tokens.empty(); tokens = next_line()) read_entry(tokens);
     for (const PrecisionVertex& vertex : vertices_)
       check(lines_.contains(vertex.name), "the plan ends without node '", vertex.name, "'");
     return put_in_order();

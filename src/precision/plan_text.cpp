@@ -105,7 +105,9 @@ std::string print(const PrecisionPlan& plan) {
   std::string out(introduction);
   out += concat("version ", plan_version, "\nmodel ", plan.model, ' ', plan_word(plan.model_name),
                 "\nnarrow ", plan.narrow, "\npolicy ", plan.policy, "\nf32-math ", plan.f32_math,
-                "\n\n");
+                '\n');
+  if (!plan.reason.empty()) out += concat("reason ", narrowgauge::quoted(plan.reason), '\n');
+  out += '\n';
   for (const PlanEntry& entry : plan.entries) {
     const auto words = columns(entry);
     for (std::size_t c = 0; c < words.size(); ++c) {

@@ -69,8 +69,12 @@ void enable_mixed_precision(Optimizer& optimizer, DType narrow) {
 }
 
 void enable_mixed_precision_from_environment(Optimizer& optimizer) {
-  const std::string wish = environment("AUTO_MIXED_PRECISION");
-  if (optimizer.mixed_precision || wish.empty() || wish == "0" || wish == "off") return;
+  const std::string amp = environment("AMP");
+  require(amp.empty() || amp == "off" || amp == "f16" || amp == "bf16" || amp == "auto",
+          "NARROWGAUGE_AMP: expected off, f16, bf16 or auto, got '", amp, "'");
+  const std::string wish = amp.empty() ? environment("AUTO_MIXED_PRECISION") : amp;
+  if (optimizer.mixed_precision || amp == "auto" || wish.empty() || wish == "0" || wish == "off")
+    return;
   if (wish == "bf16") return enable_mixed_precision(optimizer, DType::bf16);
   require(wish == "1" || wish == "f16",
           "NARROWGAUGE_AUTO_MIXED_PRECISION: expected 0, 1, f16 or bf16, got '", wish, "'");

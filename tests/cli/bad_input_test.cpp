@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"UnknownModelExplained", {"explain", "--model", "vgg"}, 3, "unknown model vgg"},
         BadFlag{"UnknownDevice", lenet_with({"--device", "cuda"}), 6, "unknown device cuda"},
         BadFlag{"UnknownAmp", lenet_with({"--amp", "fp16"}), 2,
-                "--amp: expected off, f16 or bf16, got \"fp16\"; did you mean f16?"},
+                "--amp: expected off, f16, bf16 or auto, got \"fp16\"; did you mean f16?"},
         BadFlag{"UnknownOptimizer", lenet_with({"--optimizer", "adamax"}), 2, "sgd, adam or adamw"},
         BadFlag{"UnknownSchedule", lenet_with({"--schedule", "cos"}), 2, "did you mean cosine?"},
         BadFlag{"EpochsAreWords", lenet_with({"--epochs", "many"}), 2,
@@ -131,6 +131,7 @@ TEST(BadEnvironment, IsAUsageError) {
   const Words words{"explain", "--model", "lenet"};
   expect_failure(run(words, {.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", "f17"}}}), 2,
                  "AUTO_MIXED_PRECISION");
+  expect_failure(run(words, {.variables = {{"NARROWGAUGE_AMP", "f17"}}}), 2, "NARROWGAUGE_AMP");
   expect_failure(run({"doctor"}, {.variables = {{"NARROWGAUGE_ISA", "sse"}}}), 2,
                  "NARROWGAUGE_ISA");
 }

@@ -87,11 +87,34 @@ TEST_F(Training, EnvironmentDecidesWhereTheFlagIsNotGiven) {
   EXPECT_EQ(amp_of(quiet_json({}), "bf16"), "bf16");
   EXPECT_EQ(amp_of(quiet_json({}), "0"), "off");
   EXPECT_EQ(amp_of(quiet_json({"--amp", "off"}), "1"), "off");
+  const Surroundings other{.variables = {{"NARROWGAUGE_AMP", "bf16"}}};
+  EXPECT_EQ(done(quiet_json({}), other).at("amp"), "bf16");
+  EXPECT_EQ(done(quiet_json({"--amp", "f16"}), other).at("amp"), "f16");
   // What is said must also be what is done.
   const json off = done(quiet_json({"--deterministic"}));
   const json told = done(quiet_json({"--deterministic", "--amp", "off"}),
                          {.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", "1"}}});
   EXPECT_EQ(off.at("weights_sha256"), told.at("weights_sha256"));
+}
+
+// What is fastest differs from machine to machine; that it is settled once, and why, does not.
+TEST_F(Training, AutoSettlesOnAFormatAndKeepsTheReason) {
+  const std::string folder = *folder_ / "auto", plan = folder + "/plan.txt";
+  const json settings = [&] {
+    const Result result = run(quiet_json({"--amp", "auto", "--epochs", "1", "--output", folder}));
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_TRUE(contains(result.err, "contractions at")) << result.err;
+    return json::parse(testing_files::read_file(folder + "/run.json")).at("settings");
+  }();
+  const std::string amp = settings.at("amp");
+  EXPECT_TRUE(amp == "off" || amp == "bf16" || amp == "f16") << amp;
+  EXPECT_TRUE(contains(testing_files::read_file(plan), "reason \"contractions at")) << plan;
+  const Result explained =
+      run({"explain", "--model", "mlp", "--image", "1x8x8", "--classes", "4", "--plan", plan});
+  EXPECT_TRUE(contains(explained.out, "by measurement: contractions at")) << explained.out;
+  const Result further = run({"train", "--resume", folder, "--epochs", "2", "--json", "--quiet"});
+  EXPECT_EQ(further.err, "");
+  EXPECT_EQ(json::parse(last_line(further.out)).at("amp"), amp);
 }
 
 TEST_F(Training, SavedRunIsEvaluatedToTheSameAccuracy) {

@@ -87,7 +87,8 @@ TEST(Plan, PrintAndReadAreInverse) {
     ListOptions asked = options(seed % 2 ? DType::f16 : DType::bf16);
     asked.request.overrides = {"n3=f32", "n5=deny", "small.Clear=infer"};
     asked.request.f32_math = seed % 3 ? Math::f32 : Math::ieee;
-    const PrecisionPlan plan = colour_by_lists(graph, asked);
+    PrecisionPlan plan = colour_by_lists(graph, asked);
+    if (seed % 5 == 0) plan.reason = "the \"fastest\" # by far";
     EXPECT_EQ(read_plan(print(plan), graph), plan);
   }
   const Graph graph = chain("AID");
