@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/parallel.h"
+#include "cli/bench_kernels.h"
 #include "cli/bench_report.h"
 #include "cli/bench_run.h"
 #include "cli/bench_torch.h"
@@ -30,6 +31,8 @@ examples:
   narrowgauge bench --model resnet20 --batch 128 --precision ieee,bf16 --json
   narrowgauge bench --model resnet20 --roofline
       where the time of a step goes, and how near each part is to its bound
+  narrowgauge bench --model resnet50 --precision bf16 --kernels
+      every distinct contraction of a step alone, in percent of the machine's peak
   narrowgauge bench --model lenet,resnet20 --plot bench.svg
   NARROWGAUGE_TORCH_PYTHON=PYTHON narrowgauge bench --model resnet20 --against torch
       PyTorch's f32 and bf16 beside ours, by turns; PYTHON (or else python3) has
@@ -66,6 +69,8 @@ BenchTask task_of(const Flags& flags) {
   for (const std::string& model : task.models) bench_network(task, model);
   settle_amp("off", "off");
   task.against_torch = flags.against.has_value();
+  require(!task.kernels || !(task.against_torch || task.roofline || task.plot),
+          "--kernels: times contractions alone, not with --against, --roofline or --plot");
   if (task.plot) require_writable_file(*task.plot);
   return task;
 }
@@ -89,8 +94,22 @@ void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
   for (const std::string& line : bench_remarks(task, outcome)) print(line + '\n');
 }
 
+int run_kernels(const BenchTask& task) {
+  const KernelOutcome outcome = run_kernel_benchmark(task);
+  show_status("");
+  if (task.json) {
+    print(kernels_json(outcome).line());
+  } else {
+    for (const KernelRow& row : outcome.rows) print(kernel_text(row, outcome.peaks) + '\n');
+    print(peaks_text(outcome.peaks) + "\n");
+  }
+  return outcome.interrupted ? ExitCode::interrupted : ExitCode::ok;
+}
+
 int run_bench(const Flags& flags) {
-  const BenchTask task = task_of(flags);
+  BenchTask task = task_of(flags);
+  choose_formats(task);
+  if (task.kernels) return run_kernels(task);
   std::optional<TorchProcess> torch;
   if (task.against_torch) torch.emplace(task.threads > 0 ? task.threads : thread_count());
   const auto listener = [&](const BenchRow& row) {
@@ -119,8 +138,9 @@ void add_bench(CLI::App& program, Action& action) {
       add_command(program, "bench", "how fast networks train in each precision", examples);
   const auto flags = std::make_shared<Flags>();
   add_list(app, {"--model,-m", "M,...", model_help(true)}, flags->task.models);
-  add_word_list(app, {"--precision,-p", "P,...", "of ieee, f32, dfp16, bf16, f16 (all but dfp16)"},
-                flags->task.precisions, bench_precisions);
+  add_word_list(
+      app, {"--precision,-p", "P,...", "of ieee, f32, dfp16, bf16, f16, auto (ieee,f32,bf16,f16)"},
+      flags->task.precisions, bench_precisions);
   add_whole(app, {"--batch,-b", "N", "samples in a step (32)"}, flags->batch, 1);
   add_whole(app, {"--iterations", "N", "timed one by one (10)"}, flags->iterations, 1);
   add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->batches, 1);
@@ -131,6 +151,8 @@ void add_bench(CLI::App& program, Action& action) {
            flags->against, {"torch"});
   add_switch(app, {"--roofline", "", "time, FLOPs, bytes and bound of each kind of kernel"},
              flags->task.roofline);
+  add_switch(app, {"--kernels", "", "each contraction of a step alone, beside the machine's peak"},
+             flags->task.kernels);
   add_text(app, {"--plot", "FILE", "bars as an SVG"}, flags->task.plot);
   add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
              flags->task.json);

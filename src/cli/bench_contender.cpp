@@ -3,8 +3,10 @@
 
 #include <chrono>
 
+#include "api/most_fused.h"
 #include "cli/interrupt.h"
 #include "cli/settings.h"
+#include "precision/apply.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -31,8 +33,9 @@ void keep_loss(BenchRow& row, double loss) {
 
 OwnContender::OwnContender(const BenchTask& task, const NetworkChoice& network,
                            const std::string& precision)
-    : model_(network.model, network.build(), static_cast<std::uint64_t>(task.seed)),
-      trainer_(model_, network.loss(), bench_optimizer(precision),
+    : batch_(task.batch),
+      model_(network.model, network.build(), static_cast<std::uint64_t>(task.seed)),
+      trainer_(model_, network.loss(), bench_optimizer(task.settled(network.model, precision)),
                {.seed = static_cast<std::uint64_t>(task.seed), .threads = task.threads}) {}
 
 double OwnContender::step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) {
@@ -51,9 +54,15 @@ void OwnContender::finish(std::span<const Tensor> batch, std::int64_t profiled, 
     const std::int64_t before = row.steps;
     row.profiled_milliseconds = 1e3 * step(batch, profiled, row);
     row.profiled_steps = row.steps - before;
+    CompileOptions unfused = options();
+    unfused.fuse = false;
+    unfused.layout = Layout::plain;
+    row.fused_bytes = most_fused(run_pipeline(precise_graph(), unfused)).bytes();
   }
   row.kernels = trainer_.kernels();
 }
+
+Graph OwnContender::precise_graph() const { return apply(trainer_.graph(), trainer_.plan()); }
 
 double TorchContender::step(std::span<const Tensor>, std::int64_t count, BenchRow& row) {
   const TorchSteps steps = process_.step(precision_, layout_, count);

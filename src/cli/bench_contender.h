@@ -8,6 +8,7 @@
 
 #include "cli/bench_task.h"
 #include "cli/torch_process.h"
+#include "compile/compile.h"
 
 namespace narrowgauge::cli {
 
@@ -26,11 +27,16 @@ class OwnContender : public Contender {
   double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) override;
   void finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) override;
 
+  // The training graph with its precision, and how it is compiled for the batch.
+  Graph precise_graph() const;
+  CompileOptions options() const { return {.binding = {{"N", batch_}}}; }
+
   const Model& model() const { return model_; }
   const Trainer& trainer() const { return trainer_; }
   Graph graph() const { return trainer_.graph(); }
 
  private:
+  std::int64_t batch_;
   Model model_;
   Trainer trainer_;
 };

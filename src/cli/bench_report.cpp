@@ -103,6 +103,8 @@ std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome
                               task.batch, task.iterations, task.batches));
   lines.push_back(fmt::format("{} threads; SGD; all precisions from the same weights and batch",
                               task.threads > 0 ? task.threads : thread_count()));
+  for (const auto& [model, choice] : task.chosen)
+    lines.push_back(concat(model, " auto: ", choice.reason));
   if (!outcome.torch.empty())
     lines.push_back(fmt::format("torch {}, its faster layout; losses: difference of the first ones",
                                 outcome.torch_version));

@@ -121,6 +121,10 @@ Roofline roofline(const BenchRow& row, const PeakRates& rates) {
     }
     if (group.bytes > 0) result.groups.push_back(std::move(group));
   }
+  const auto fused_bytes = static_cast<double>(row.fused_bytes);
+  result.fused = {
+      "most fused plan", 0, result.total.flops, fused_bytes,
+      result.total.bound_milliseconds + 1e3 * (fused_bytes - result.total.bytes) / rates.memory};
   return result;
 }
 
@@ -135,9 +139,14 @@ std::string roofline_text(const BenchRow& row, const PeakRates& rates) {
   const RooflineGroup whole{"whole step", step, found.total.flops, found.total.bytes,
                             found.total.bound_milliseconds};
   table.add(table_row(whole, step));
-  return table.text() + fmt::format("{:.2f} GFLOP and {} moved in a step\n",
-                                    found.total.flops * 1e-9,
-                                    bytes_text(static_cast<std::int64_t>(found.total.bytes)));
+  table.add({found.fused.name, "", "", "", "",
+             fmt::format("{:.2f}", found.fused.bound_milliseconds),
+             share_text(found.fused.bound_milliseconds, step)});
+  return table.text() +
+         fmt::format("{:.2f} GFLOP and {} moved in a step; {} in the most fused plan\n",
+                     found.total.flops * 1e-9,
+                     bytes_text(static_cast<std::int64_t>(found.total.bytes)),
+                     bytes_text(row.fused_bytes));
 }
 
 JsonObject roofline_json(const BenchRow& row, const PeakRates& rates) {
@@ -148,19 +157,28 @@ JsonObject roofline_json(const BenchRow& row, const PeakRates& rates) {
   json.add("groups", groups).add("total", group_json(found.total));
   json.add("step_milliseconds", found.step_milliseconds);
   json.add("of_bound", found.total.bound_milliseconds / found.step_milliseconds);
+  json.add("fused_bytes", row.fused_bytes);
+  json.add("fused_bound_milliseconds", found.fused.bound_milliseconds);
+  json.add("of_fused_bound", found.fused.bound_milliseconds / found.step_milliseconds);
   return json;
 }
 
-std::string rates_text(const PeakRates& rates) {
+std::string peaks_text(const PeakRates& rates) {
   const auto unit = [](const char* name, double rate) {
     return rate > 0 ? fmt::format(", {} {:.0f}", name, rate * 1e-9) : "";
   };
-  return fmt::format(
-      "measured peaks: f32 {:.0f}{}{}{} GOP/s; memory {:.1f} GB/s\nbound: all FLOPs at the peak, "
-      "plus "
-      "all operands once at memory's rate;\nvalues that stay in a cache can beat it\n",
-      rates.f32 * 1e-9, unit("bf16", rates.bf16), unit("int16", rates.int16),
-      unit("int8", rates.int8), rates.memory * 1e-9);
+  return fmt::format("measured peaks: f32 {:.0f}{}{}{} GOP/s; memory {:.1f} GB/s", rates.f32 * 1e-9,
+                     unit("bf16", rates.bf16), unit("int16", rates.int16), unit("int8", rates.int8),
+                     rates.memory * 1e-9);
+}
+
+std::string rates_text(const PeakRates& rates) {
+  return peaks_text(rates) +
+         "\nbound: all FLOPs at the peak, plus all operands once at memory's rate;\nvalues that "
+         "stay "
+         "in a cache can beat it. Most fused plan: each stored tensor\nwritten once and read once "
+         "by "
+         "each that needs it, however many kernels ran\n";
 }
 
 JsonObject rates_json(const PeakRates& rates) {

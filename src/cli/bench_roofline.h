@@ -28,11 +28,14 @@ struct Roofline {
   std::vector<RooflineGroup> groups;  // in the order of the network, those that ran
   RooflineGroup total;
   double step_milliseconds = 0;  // whole, with what lies between the kernels
+  // The same FLOPs, and the bytes of the most fused plan: the bound of any plan.
+  RooflineGroup fused;
 };
 Roofline roofline(const BenchRow& row, const PeakRates& rates);
 
 std::string roofline_text(const BenchRow& row, const PeakRates& rates);
 JsonObject roofline_json(const BenchRow& row, const PeakRates& rates);
+std::string peaks_text(const PeakRates& rates);  // "measured peaks: ..."
 std::string rates_text(const PeakRates& rates);
 JsonObject rates_json(const PeakRates& rates);
 

@@ -177,6 +177,19 @@ NetworkChoice bench_network(const BenchTask& task, const std::string& name) {
   return choose_network(flags);
 }
 
+void choose_formats(BenchTask& task) {
+  const auto& precisions = task.precisions;
+  if (std::find(precisions.begin(), precisions.end(), "auto") == precisions.end()) return;
+  const ThreadScope threads(task.threads > 0 ? task.threads : thread_count());
+  for (const std::string& model : task.models) {
+    show_status(concat(model, "  measuring which format is fastest"));
+    const NetworkChoice network = bench_network(task, model);
+    task.chosen[model] =
+        choose_amp(model, network.build(), network.loss(), sgd(0.01, 0), task.batch);
+  }
+  show_status("");
+}
+
 std::vector<BenchRow> examine(const BenchTask& task) {
   const ThreadScope threads(task.threads > 0 ? task.threads : thread_count());
   const std::int64_t available = available_memory();

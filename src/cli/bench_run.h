@@ -17,6 +17,9 @@ namespace narrowgauge::cli {
 // an unknown one, UsageError for flags of the other kind of input.
 NetworkChoice bench_network(const BenchTask& task, const std::string& name);
 
+// Measures what `auto` stands for in each model, where it is asked for.
+void choose_formats(BenchTask& task);
+
 // Rows with what is known before anything runs: memory and the largest batch, against the memory
 // that can be had now. Throws ModelError for a model or images that do not go together, UsageError
 // for a precision that would change nothing, DeviceError for a batch that does not fit.

@@ -44,6 +44,12 @@ Family family_of(const Trainer::KernelChoice& kernel) {
 
 }  // namespace
 
+std::string BenchTask::settled(const std::string& model, const std::string& precision) const {
+  if (precision != "auto") return precision;
+  const std::string& amp = chosen.at(model).amp;
+  return amp == "off" ? "f32" : amp;
+}
+
 double BenchRow::rate() const {
   if (rates.empty()) return nothing;
   return std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "api/amp_choice.h"
 #include "api/model_info.h"
 #include "cli/network_choice.h"
 #include "narrowgauge/model.h"
@@ -14,17 +16,23 @@
 namespace narrowgauge::cli {
 
 // ieee, f32 and dfp16: f32 values whose contractions are in IEEE's f32, in the way of keeping f32
-// that suits the machine (bf16x3, dfp16 or ieee), or in dfp16; the others: mixed precision.
-inline const std::vector<std::string> bench_precisions{"ieee", "f32", "dfp16", "bf16", "f16"};
+// that suits the machine (bf16x3, dfp16 or ieee), or in dfp16; the others: mixed precision, auto in
+// the format that is fastest here.
+inline const std::vector<std::string> bench_precisions{"ieee", "f32", "dfp16",
+                                                       "bf16", "f16", "auto"};
 
 struct BenchTask {
   std::vector<std::string> models, precisions{"ieee", "f32", "bf16", "f16"};
   std::int64_t batch = 32, iterations = 10, batches = 10, seed = 1;
   NetworkFlags network{};  // of all models; empty: what is usual for each
   int threads = 0;
-  bool json = false, roofline = false;
+  bool json = false, roofline = false, kernels = false;
   std::optional<std::string> plot;
   bool against_torch = false;
+  std::map<std::string, AmpChoice> chosen{};  // of each model, where auto is among the precisions
+
+  // What "auto" stands for; others as they are.
+  std::string settled(const std::string& model, const std::string& precision) const;
 };
 
 struct BenchRow {
@@ -39,6 +47,7 @@ struct BenchRow {
   std::vector<Trainer::KernelChoice> kernels{};
   std::int64_t profiled_steps = 0;   // that `kernels` has the times of
   double profiled_milliseconds = 0;  // of those steps, whole
+  std::int64_t fused_bytes = 0;      // that a step moves in the most fused plan; with the profile
 
   bool is_torch() const { return !torch_layout.empty(); }
   double rate() const;      // mean of the iterations

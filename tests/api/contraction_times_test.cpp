@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "api/amp_choice.h"
 #include "api/doctor.h"
+#include "api/most_fused.h"
 #include "compile/compile.h"
+#include "ops/arithmetic.h"
 #include "ops/matmul.h"
+#include "ops/relu.h"
 
 namespace narrowgauge {
 namespace {
@@ -80,6 +84,76 @@ TEST(Peaks, NoProductBeatsThem) {
   const ContractionTime time = time_contractions(compile(graph, {}), 0.02).at(0);
   EXPECT_LT(1e3 * time.flops / time.milliseconds, 1.1 * peaks.f32);
   EXPECT_GT(peaks.memory, 1e8);
+}
+
+TEST(AmpChoice, IsTheFastestThatIsWorthIt) {
+  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 300}, {"f16", 200}}).amp, "bf16");
+  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 90}, {"f16", 190}}).amp, "f16");
+  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 104}, {"f16", 90}}).amp, "off");
+  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 200}, {"f16", 200}}).amp, "bf16");
+  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 300, true}}).amp, "off");
+  EXPECT_EQ(fastest_format({{"off", 100}}).amp, "off");
+}
+
+TEST(AmpChoice, GivesItsReason) {
+  EXPECT_EQ(fastest_format({{"off", 99.6}, {"bf16", 300}, {"f16", 20}}).reason,
+            "contractions at 100 GFLOP/s in f32, 300 in bf16, 20 in f16: bf16 is fastest");
+  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 90}}).reason,
+            "contractions at 100 GFLOP/s in f32, 90 in bf16: no narrow format is faster here");
+}
+
+constexpr std::int64_t mib = 1 << 20;
+
+// 1 MiB of f32 in each.
+Value square(Graph& graph, const char* name) { return graph.input(name, {DType::f32, {512, 512}}); }
+Value times(Graph& graph, Value a, Value b) { return graph.add(MatMul{}, {a, b}); }
+
+TEST(MostFused, AProductReadsItsOperandsAndWritesItsResult) {
+  Graph graph("one");
+  graph.output("y", times(graph, square(graph, "a"), square(graph, "b")));
+  const MostFused found = most_fused(graph);
+  EXPECT_EQ(found.read, 2 * mib);
+  EXPECT_EQ(found.written, mib);
+}
+
+TEST(MostFused, WhatFusesBetweenProductsMovesNothing) {
+  Graph graph("chain");
+  const Value a = square(graph, "a"), b = square(graph, "b"), c = square(graph, "c");
+  Value y = times(graph, a, b);
+  for (int i = 0; i < 3; ++i) y = graph.add(Relu{}, {y});
+  graph.output("y", times(graph, y, c));
+  const MostFused found = most_fused(graph);
+  EXPECT_EQ(found.read, 4 * mib);
+  EXPECT_EQ(found.written, 2 * mib);
+  EXPECT_EQ(found.stored.size(), 2u);
+}
+
+// A sum of two tensors that one product reads is computed there; read by three, it is stored.
+TEST(MostFused, ASumOfTwoIsStoredWhereItIsReadOften) {
+  for (const int readers : {1, 3}) {
+    Graph graph("block");
+    const Value a = square(graph, "a"), b = square(graph, "b"), w = square(graph, "w");
+    const Value sum = graph.add(Add{}, {times(graph, a, w), times(graph, b, w)});
+    for (int i = 0; i < readers; ++i)
+      graph.output(concat("y", i), times(graph, sum, square(graph, concat("w", i).c_str())));
+    const MostFused found = most_fused(graph);
+    EXPECT_EQ(found.stored.contains(sum), readers == 3);
+    // Operands of the first two; each reader's weight and what it reads of the sum; or the sum made
+    // in the epilogue of one product, and read.
+    const std::int64_t behind = readers == 1 ? 2 : 1;
+    const std::int64_t made = readers == 1 ? 0 : 1;
+    EXPECT_EQ(found.read, (4 + made + readers * (1 + behind)) * mib);
+    EXPECT_EQ(found.written, (2 + made + readers) * mib);
+  }
+}
+
+TEST(MostFused, WhatNobodyReadsCostsNothing) {
+  Graph graph("none");
+  const Value a = square(graph, "a");
+  times(graph, a, a);
+  graph.output("y", graph.add(Relu{}, {a}));
+  const MostFused found = most_fused(graph);
+  EXPECT_EQ(found.written, mib);
 }
 
 }  // namespace

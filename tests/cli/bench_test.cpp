@@ -161,14 +161,60 @@ TEST(Bench, RooflineCountsTheWorkOfLenet) {
   EXPECT_NEAR(total.at("bound_milliseconds").get<double>(), bound, 1e-3 * bound);
 }
 
+TEST(Bench, RooflineKnowsTheBoundOfAnyPlan) {
+  const json last = answer({"--model", "resnet20", "--precision", "bf16", "--roofline"});
+  const json& found = last.at("runs")[0].at("roofline");
+  const double fused = found.at("fused_bytes"), bytes = found.at("total").at("bytes");
+  EXPECT_GT(fused, 0.2 * bytes);
+  EXPECT_LT(fused, bytes);
+  const double memory = last.at("machine").at("memory_bytes_per_second");
+  const double less = 1e3 * (bytes - fused) / memory;
+  EXPECT_NEAR(found.at("fused_bound_milliseconds").get<double>(),
+              found.at("total").at("bound_milliseconds").get<double>() - less, 1e-6 * less);
+}
+
+TEST(Bench, KernelsTimesEachDistinctContractionOnce) {
+  const json last = answer({"--model", "lenet", "--precision", "ieee,bf16", "--kernels"});
+  ASSERT_EQ(last.at("runs").size(), 2u);
+  constexpr double conv1 = 28. * 28 * 16 * 25, conv2 = 14. * 14 * 32 * 16 * 25;
+  constexpr double linear = 1568. * 128 + 128. * 10;
+  constexpr double expected = 2 * 8 * (2 * conv1 + 3 * conv2 + 3 * linear);
+  for (const json& row : last.at("runs")) {
+    double flops = 0, milliseconds = 0;
+    for (const json& each : row.at("contractions")) {
+      const double count = each.at("count");
+      flops += count * each.at("flops").get<double>();
+      milliseconds += count * each.at("milliseconds").get<double>();
+      EXPECT_GT(each.at("of_peak").get<double>(), 0);
+      EXPECT_NE(each.at("kernel"), "");
+    }
+    EXPECT_NEAR(flops, expected, 1e-6 * expected);
+    EXPECT_NEAR(row.at("flops").get<double>(), expected, 1e-6 * expected);
+    EXPECT_NEAR(row.at("milliseconds").get<double>(), milliseconds, 1e-6 * milliseconds);
+  }
+  const Result table = run(bench({"--model", "lenet", "--precision", "ieee", "--kernels"}));
+  EXPECT_EQ(table.code, 0) << table.err;
+  for (const char* part : {"lenet ieee", "conv2 dx", "conv1 dw", "of peak", "all, by count"})
+    EXPECT_TRUE(contains(table.out, part)) << part << '\n' << table.out;
+  EXPECT_LE(longest_line(table.out), 80u) << table.out;
+}
+
+TEST(Bench, AutoIsOneOfTheOthersAndSaysWhy) {
+  const json last = answer({"--model", "lenet", "--precision", "auto"});
+  EXPECT_EQ(last.at("runs")[0].at("precision"), "auto");
+  bool said = false;
+  for (const std::string line : last.at("remarks")) said |= line.starts_with("lenet auto: contr");
+  EXPECT_TRUE(said);
+}
+
 TEST(Bench, RooflineIsATableForEachPrecision) {
   const Result result =
       run(bench({"--model", "resnet20", "--precision", "f32,bf16", "--roofline"}));
   EXPECT_EQ(result.code, 0) << result.err;
-  for (const char* part :
-       {"resnet20 f32 ", "resnet20 bf16 ", "convolution", "its data gradient",
-        "its weight gradient", "normalisation", "elementwise", "pooling", "loss", "update",
-        "all kernels", "whole step", "GFLOP/s", "GB/s", "of bound", "moved in a step"})
+  for (const char* part : {"resnet20 f32 ", "resnet20 bf16 ", "convolution", "its data gradient",
+                           "its weight gradient", "normalisation", "elementwise", "pooling", "loss",
+                           "update", "all kernels", "whole step", "most fused plan", "GFLOP/s",
+                           "GB/s", "of bound", "moved in a step"})
     EXPECT_TRUE(contains(result.out, part)) << part << '\n' << result.out;
   EXPECT_LE(longest_line(result.out), 80u) << result.out;
 }
@@ -339,6 +385,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadBench{"ModelTwice", bench({"--model", "mlp,mlp"}), 2, "named twice"},
         BadBench{"ModelMissing", bench({"--model", "mlp,"}), 2, "commas"},
         BadBench{"UnknownPrecision", bench({"--model", "mlp", "--precision", "f33"}), 2, "f33"},
+        BadBench{"KernelsAgainstTorch", bench({"--model", "mlp", "--kernels", "--roofline"}), 2,
+                 "--kernels"},
         BadBench{"NoIterations", bench({"--model", "mlp", "--iterations", "0"}), 2, "from 1 on"},
         BadBench{"NoBatches", bench({"--model", "mlp", "--batches", "0"}), 2, "from 1 on"},
         BadBench{"ImageIsNoShape", bench({"--model", "mlp", "--image", "8x8"}), 2, "3x32x32"},
