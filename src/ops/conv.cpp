@@ -4,6 +4,7 @@
 #include "narrowgauge/graph.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
+#include "ops/conv_dfp16.h"
 #include "ops/conv_reference.h"
 #include "ops/conv_tiles.h"
 #include "ops/conv_window.h"
@@ -200,12 +201,16 @@ Offer reference_weight_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel conv_kernels[] = {
-    {"tiles", offer_conv_tiles}, {"onednn", offer_conv}, {"reference", reference_conv}};
+constexpr Kernel conv_kernels[] = {{"tiles", offer_conv_tiles},
+                                   {"dfp16", offer_conv_dfp16},
+                                   {"onednn", offer_conv},
+                                   {"reference", reference_conv}};
 constexpr Kernel data_gradient_kernels[] = {{"tiles", offer_data_gradient_tiles},
+                                            {"dfp16", offer_data_gradient_dfp16},
                                             {"onednn", offer_data_gradient},
                                             {"reference", reference_data_gradient}};
 constexpr Kernel weight_gradient_kernels[] = {{"tiles", offer_weight_gradient_tiles},
+                                              {"dfp16", offer_weight_gradient_dfp16},
                                               {"onednn", offer_weight_gradient},
                                               {"reference", reference_weight_gradient}};
 

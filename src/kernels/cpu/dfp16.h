@@ -19,4 +19,15 @@ std::string dfp16_matmul_reason(const MatMulViews& views);
 // Call::inputs: a, b, bias. Throws UsageError with the reason if there is one.
 Prepared prepare_dfp16_matmul(const MatMulViews& views, const ContractionOptions& options);
 
+// The same for convolutions over two spatial axes, with channels that lie next to each other, at
+// least 16 of them on both sides, and one group. For a weight gradient, a scale holds for a channel
+// of x in a band of two images.
+std::string dfp16_convolution_reason(ConvolutionPass pass, const ConvolutionViews& views,
+                                     const ConvolutionWindow& window);
+
+// Call::inputs as prepare_convolution has them. Throws UsageError with the reason if there is one.
+Prepared prepare_dfp16_convolution(ConvolutionPass pass, const ConvolutionViews& views,
+                                   const ConvolutionWindow& window,
+                                   const ContractionOptions& options);
+
 }  // namespace narrowgauge::cpu

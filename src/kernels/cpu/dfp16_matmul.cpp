@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/cpu.h"
-#include "base/parallel.h"
-#include "kernels/cpu/convert.h"
 #include "kernels/cpu/dfp16.h"
 #include "kernels/cpu/dfp16_tile.h"
-#include "kernels/cpu/strip.h"
+#include "kernels/cpu/dfp16_work.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -22,10 +19,6 @@ constexpr std::int64_t most_depth = 4096;  // packed at a time
 constexpr std::int64_t row_block_bytes = 512 << 10;  // of packed rows: a quarter of L2
 constexpr std::int64_t wanted_tasks = 16;
 constexpr std::int64_t panels_in_group = 8;
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return ceil_divide(value, unit) * unit;
-}
 
 // The axes of one matrix, and those of the batch with strides of a, b and y.
 struct Matrices {
@@ -113,8 +106,10 @@ class Product {
 
   void run(const Call& call) const {
     auto* const memory = static_cast<std::byte*>(call.workspace);
-    load_bias(call, reinterpret_cast<float*>(memory));
-    std::atomic<std::int64_t> lost{0};
+    if (views_.bias)
+      dfp16_load_bias(*views_.bias, call.inputs[2], bias_bytes_ / 4,
+                      reinterpret_cast<float*>(memory));
+    LostCount lost;
     hand_out(all_.count(), batch_workers_, [&](std::int64_t index, std::int64_t worker) {
       const Matrices::Offsets at = all_.at(index);
       const Matrix matrix{at_offset(call.inputs[0], views_.a.dtype, at.a),
@@ -125,12 +120,11 @@ class Product {
       for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
         pack_columns(matrix, chunk);
         hand_out(row_blocks_ * column_blocks_, workers_, [&](std::int64_t task, std::int64_t slot) {
-          lost.fetch_add(multiply(matrix, chunk, task, slot), std::memory_order_relaxed);
+          lost.add(multiply(matrix, chunk, task, slot));
         });
       }
     });
-    if (call.flushed && views_.y.dtype == DType::f16)
-      std::atomic_ref(*call.flushed).fetch_add(lost.load(), std::memory_order_relaxed);
+    lost.report(call, views_.y.dtype);
   }
 
  private:
@@ -140,17 +134,6 @@ class Product {
     const float* bias;
     std::byte* memory;
   };
-
-  // body(task, worker) for each task; a worker is one thread at a time.
-  template <class Body>
-  static void hand_out(std::int64_t tasks, std::int64_t workers, const Body& body) {
-    std::atomic<std::int64_t> next{0};
-    parallel_for(std::min(tasks, workers), 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t worker = begin; worker < end; ++worker)
-        for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
-          body(task, worker);
-    });
-  }
 
   std::int64_t panels() const { return ceil_divide(all_.n, dfp16_columns); }
   std::int64_t blocks() const { return ceil_divide(depth_, dfp16_block); }
@@ -165,12 +148,6 @@ class Product {
     return round_up(ceil_divide(all_.m, std::max<std::int64_t>(blocks, 1)), 2 * dfp16_panel);
   }
 
-  // Rows that follow each other by a multiple of 1 KB would share few sets of the cache.
-  std::int64_t row_bytes() const {
-    const std::int64_t bytes = round_up(depth_, 32) * 2;
-    return bytes % 1024 == 0 ? bytes + 64 : bytes;
-  }
-
   void place_parts() {
     panel_bytes_ = round_up(depth_, 32) * 2 * dfp16_columns;
     column_scales_at_ = panels() * panel_bytes_;
@@ -180,7 +157,7 @@ class Product {
     slots_at_ = partial_at_ + round_up(partial, 64);
     const std::int64_t row_panels = row_block_ / dfp16_panel;
     row_panel_bytes_ = round_up(ceil_divide(depth_, 2) * 64, 128) + 64;
-    row_scales_at_ = a_rows_ ? row_block_ * row_bytes() : row_panels * row_panel_bytes_;
+    row_scales_at_ = a_rows_ ? row_block_ * dfp16_row_bytes(depth_) : row_panels * row_panel_bytes_;
     const std::int64_t scales =
         a_rows_ ? row_block_ * blocks() * 4 : row_panels * blocks() * 16 * 4;
     scratch_at_ = row_scales_at_ + round_up(scales, 64);
@@ -189,16 +166,7 @@ class Product {
     slot_bytes_ = round_up(scratch_at_ + scratch, 64);
     matrix_bytes_ = slots_at_ + workers_ * slot_bytes_;
     bias_bytes_ = views_.bias ? panels() * dfp16_columns * 4 : 0;
-    pitch_ = a_rows_ ? row_bytes() : 4;
-  }
-
-  void load_bias(const Call& call, float* bias) const {
-    if (!views_.bias) return;
-    std::memset(bias, 0, static_cast<std::size_t>(bias_bytes_));
-    for (std::int64_t i = 0; i < all_.n; ++i)
-      widen_row(views_.bias->dtype,
-                at_offset(call.inputs[2], views_.bias->dtype, i * views_.bias->strides[0]),
-                bias + i, 1);
+    pitch_ = a_rows_ ? dfp16_row_bytes(depth_) : 4;
   }
 
   std::int64_t depth_of(std::int64_t chunk) const {
@@ -261,7 +229,7 @@ class Product {
         at_offset(matrix.a, dtype, chunk * most_depth * all_.a_depth + begin * all_.a_row);
     if (a_rows_)
       return avx512::dfp16_rows({from, dtype, all_.a_row}, rows, depth,
-                                {slot, row_bytes(), scales});
+                                {slot, dfp16_row_bytes(depth_), scales});
     for (std::int64_t k = 0, block = 0; k < depth; k += dfp16_block, ++block)
       for (std::int64_t row = 0; row < rows; row += 2 * dfp16_panel) {
         const std::int64_t panel = row / dfp16_panel;
@@ -341,7 +309,7 @@ class Product {
     return avx512::dfp16_store({{y, at_offset(y, dtype, second * all_.y_row)},
                                 all_.y_row,
                                 dtype,
-                                half - second,
+                                {0, half - second},
                                 std::min(dfp16_columns, all_.n - column)},
                                half, sums);
   }

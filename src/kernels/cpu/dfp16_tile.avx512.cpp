@@ -150,7 +150,7 @@ Dfp16Kernel dfp16_kernel(std::int64_t half, bool wide) {
 std::int64_t dfp16_store(const Dfp16Result& result, std::int64_t half, const float* sums) {
   std::int64_t lost = 0;
   for (int h = 0; h < 2; ++h)
-    for (std::int64_t i = h == 0 ? 0 : result.skip; i < half; ++i) {
+    for (std::int64_t i = result.skip[h]; i < half; ++i) {
       const float* from = sums + (h * half + i) * dfp16_columns;
       const std::int64_t at = i * result.pitch;
       if (result.dtype == DType::f16)

@@ -59,10 +59,10 @@ struct Dfp16Tile {
 };
 
 struct Dfp16Result {
-  void* y[2];          // the halves' first rows
-  std::int64_t pitch;  // elements between rows
-  DType dtype;         // f32 or f16
-  std::int64_t skip;   // rows of the second half that the first one has too
+  void* y[2];            // the halves' first rows
+  std::int64_t pitch;    // elements between rows
+  DType dtype;           // f32 or f16
+  std::int64_t skip[2];  // first rows of the halves that others write
   std::int64_t columns;
 };
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extents, scales and integers of blocks (dfp16_tile.h), lane by lane. Only for *.avx512.cpp.
+#pragma once
+
+#ifdef __AVX512F__
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace narrowgauge::cpu::avx512 {
+
+// GCC 12 takes some unmasked forms for reads of an uninitialized value.
+inline constexpr __mmask16 all = 0xffff;
+inline constexpr float row_factor = 0x1p-15F, column_factor = 0x1p15F;
+
+[[gnu::always_inline]] inline __m512 load(const float* from, __mmask16 mask) {
+  return _mm512_maskz_loadu_ps(mask, from);
+}
+[[gnu::always_inline]] inline __m512 load(const std::uint16_t* from, __mmask16 mask) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from));
+}
+
+[[gnu::always_inline]] inline __mmask16 first(std::int64_t count) {
+  if (count >= 16) return all;
+  return static_cast<__mmask16>(count <= 0 ? 0 : (1U << count) - 1);
+}
+
+// Largest magnitude and sum of squares, lane by lane. NaN is larger than all.
+struct Extent {
+  __m512i largest = _mm512_setzero_si512();
+  __m512 squares = _mm512_setzero_ps();
+
+  [[gnu::always_inline]] void add(__m512 x) {
+    const __m512i magnitude =
+        _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+    largest = _mm512_maskz_max_epu32(all, largest, magnitude);
+    squares = _mm512_fmadd_ps(x, x, squares);
+  }
+};
+
+// The power of two by which values must be multiplied so that squares keep within f32's range.
+[[gnu::always_inline]] inline __m512 normalizer(__m512i largest) {
+  const __m512i exponent = _mm512_and_si512(largest, _mm512_set1_epi32(0x7f800000));
+  const __m512i bounded = _mm512_maskz_max_epu32(
+      all, _mm512_maskz_min_epu32(all, exponent, _mm512_set1_epi32(240 << 23)),
+      _mm512_set1_epi32(14 << 23));
+  return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(254 << 23), bounded));
+}
+
+// Whether squares of these stay far from the ends of f32's range. Zeros and what is not finite
+// need no sum of squares.
+[[gnu::always_inline]] inline bool squares_are_exact(__m512i largest) {
+  const __m512i least = _mm512_set1_epi32((127 - 40) << 23), most = _mm512_set1_epi32(167 << 23);
+  const __mmask16 tiny =
+      _mm512_test_epi32_mask(largest, largest) & _mm512_cmplt_epu32_mask(largest, least);
+  const __mmask16 huge = _mm512_cmpgt_epu32_mask(largest, most) &
+                         _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(0x7f800000));
+  return (tiny | huge) == 0;
+}
+
+struct Scales {
+  __m512 forth, back;  // to the integers, and from them
+};
+
+[[gnu::always_inline]] inline __m512 norm_bound(__m512 squares) {
+  return _mm512_div_ps(_mm512_set1_ps(46300.0F), _mm512_maskz_sqrt_ps(all, squares));
+}
+
+// s <= 2^110, so that 2^-15 / s is no subnormal.
+[[gnu::always_inline]] inline Scales scales_for(__m512i largest, __m512 by_norm, bool power_of_two,
+                                                float factor) {
+  const __m512 by_value = _mm512_div_ps(_mm512_set1_ps(32766.0F), _mm512_castsi512_ps(largest));
+  __m512 s = _mm512_maskz_min_ps(all, _mm512_maskz_min_ps(all, by_norm, by_value),
+                                 _mm512_set1_ps(0x1p110F));
+  if (power_of_two)
+    s = _mm512_castsi512_ps(
+        _mm512_and_si512(_mm512_castps_si512(s), _mm512_set1_epi32(0x7f800000)));
+  const __mmask16 some = _mm512_test_epi32_mask(largest, largest);
+  const __mmask16 finite = _mm512_cmplt_epu32_mask(largest, _mm512_set1_epi32(0x7f800000));
+  const __m512 back = _mm512_maskz_div_ps(some, _mm512_set1_ps(factor), s);
+  return {_mm512_maskz_mov_ps(some & finite, s),
+          _mm512_mask_mov_ps(_mm512_set1_ps(__builtin_nanf("")), finite, back)};
+}
+
+[[gnu::always_inline]] inline __m512i quantised(__m512 x, __m512 scale) {
+  return _mm512_maskz_cvtps_epi32(all, _mm512_mul_ps(x, scale));
+}
+
+[[gnu::always_inline]] inline __m512i as_pairs(__m512i even, __m512i odd) {
+  return _mm512_mask_blend_epi16(0xaaaaaaaa, even, _mm512_maskz_slli_epi32(all, odd, 16));
+}
+
+}  // namespace narrowgauge::cpu::avx512
+
+#endif
