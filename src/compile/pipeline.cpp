@@ -7,6 +7,7 @@
 #include "compile/compile.h"
 #include "passes/bind_shapes.h"
 #include "passes/fold_constants.h"
+#include "passes/fuse_activation.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/fuse_normalization.h"
 #include "passes/hoist_derived_state.h"
@@ -37,6 +38,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
                     [&](const Graph& graph) { return assign_layout(graph, options.layout); }});
   if (options.fuse) {
     passes.push_back({"fuse_normalization", Stage::laid_out, fuse_normalization});
+    passes.push_back({"fuse_activation", Stage::laid_out, fuse_activation});
     passes.push_back({"fuse_elementwise", Stage::laid_out, fuse_elementwise});
   }
   return passes;

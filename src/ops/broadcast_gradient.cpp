@@ -13,6 +13,10 @@
 
 namespace narrowgauge {
 
+bool are_channels(const Dims& sums, const Dims& images) {
+  return sums == Dims{images[1], 1, 1} || sums == Dims{1, images[1], 1, 1};
+}
+
 TensorTypes BroadcastGradient::infer(const Inference& in) const {
   require(broadcast_shapes("BroadcastGradient", shape, in.shape(0)) == in.shape(0),
           "BroadcastGradient: ", shape, " does not broadcast to ", in.type(0));
@@ -69,9 +73,8 @@ std::vector<cpu::ReduceAxis> axes_between(const Operand& from, const Operand& to
   return axes;
 }
 
-// The sums of all channels of images that lie batch-inner.
 bool sums_channels(const Operand& dy, const Operand& dx) {
-  return lies_batch_inner(dy) && dx.storage.is_plain() && dx.dims == Dims{1, dy.dims[1], 1, 1};
+  return lies_batch_inner(dy) && dx.storage.is_plain() && are_channels(dx.dims, dy.dims);
 }
 
 std::vector<cpu::ReduceAxis> axes_of_blocks(const Dims& dims) {

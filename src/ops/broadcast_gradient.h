@@ -24,6 +24,9 @@ struct BroadcastGradient {
   static std::vector<Sample<BroadcastGradient>> samples();
 };
 
+// Whether sums of images [N, C, H, W] are those of its channels.
+bool are_channels(const Dims& sums, const Dims& images);
+
 // `gradient` summed to the shape of `like`; itself where nothing was broadcast.
 Value reduce_to(Rewriting& r, Value gradient, Value like);
 

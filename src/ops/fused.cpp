@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused.h"
 
+#include "ops/fused_activation.h"
 #include "ops/fused_normalization.h"
 #include "ops/fused_normalization_gradient.h"
 #include "ops/interpret.h"
@@ -101,6 +102,8 @@ Offer offer_interpreted(const Request& request) {
 
 constexpr Kernel kernel_list[] = {{"strips", offer_strips},
                                   {"normalize", offer_fused_normalization},
+                                  {"activate", offer_fused_activation},
+                                  {"activate back", offer_fused_activation_gradient},
                                   {"normalize back", offer_fused_normalization_gradient},
                                   {"interpreted", offer_interpreted}};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_normalization_gradient.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -13,8 +14,7 @@
 #include "ops/conv.h"
 #include "ops/conv_tiles.h"
 #include "ops/fused.h"
-#include "ops/fused_body.h"
-#include "ops/relu.h"
+#include "ops/slope_pattern.h"
 
 namespace narrowgauge {
 
@@ -24,93 +24,91 @@ namespace {
 struct Normalization {
   int x, scale, mean, inverse_std;
   int dx, dscale, dbias;
+  int other = -1;  // added to dx
 };
 
 struct Pattern {
-  const Node* convolution = nullptr;
-  int dy = -1, weights = -1;  // dy is the gradient itself where there is no convolution
-  int other = -1, kept = -1;
+  SlopePattern chain;
   int slope = -1;  // what the normalizations read, as output
   std::vector<Normalization> normalizations;
 };
 
-// Reads the chain from its beginning.
 class Matcher {
  public:
   explicit Matcher(const Graph& body) : body_(body), nodes_(working_nodes(body)) {}
 
   std::optional<Pattern> match() {
-    if (nodes_.empty() || !take_convolution() || !take_add() || !take_relu()) return {};
-    if (next_ == 0) return {};  // a normalization alone has its own kernel
-    pattern_.slope = output_index(body_, slope_);
+    pattern_.chain = match_slope(body_, nodes_);
+    next_ = pattern_.chain.length;
+    if (next_ == 0 && !begin_with_normalization()) return {};
+    pattern_.slope = output_index(body_, pattern_.chain.slope);
+    if (next_ == 0) pattern_.slope = -1;
     while (next_ < nodes_.size())
-      if (!take_normalization()) return {};
+      if (!(take_normalization() || take_sum())) return {};
     const std::size_t count = pattern_.normalizations.size();
     const bool whole = outputs_ == body_.outputs().size() - (pattern_.slope >= 0 ? 1 : 0);
-    if (count == 0 || count > cpu::Slopes::most || !whole) return {};
+    if (count == 0 || count > cpu::Slopes::most || !whole || !has_dx()) return {};
     return std::move(pattern_);
   }
 
  private:
-  const Node* next() const { return next_ < nodes_.size() ? &body_.node(nodes_[next_]) : nullptr; }
-  void advance() { slope_ = {nodes_[next_++], 0}; }
-
-  bool take_convolution() {
-    if (!next()->is<ConvDataGradient>()) return true;
-    pattern_.convolution = next();
-    pattern_.dy = input_index(body_, next()->inputs[0]);
-    pattern_.weights = input_index(body_, next()->inputs[1]);
-    advance();
-    return pattern_.dy >= 0 && pattern_.weights >= 0;
-  }
-
-  bool take_add() {
-    if (!next() || !next()->is<Add>()) return true;
-    if (next_ == 0) {
-      slope_ = next()->inputs[0];
-      pattern_.dy = input_index(body_, slope_);
-      if (pattern_.dy < 0) return false;
-    }
-    pattern_.other = other_input(body_, *next(), slope_);
-    advance();
-    return pattern_.other >= 0;
-  }
-
-  bool take_relu() {
-    if (!next() || !next()->is<ReluGradient>()) return true;
-    const Values& inputs = next()->inputs;
-    if (next_ == 0) {
-      slope_ = inputs[1];
-      pattern_.dy = input_index(body_, slope_);
-    }
-    pattern_.kept = input_index(body_, inputs[0]);
-    if (!(inputs[1] == slope_)) return false;
-    advance();
-    return pattern_.kept >= 0 && pattern_.dy >= 0;
+  // A normalization alone has its own kernel, but none for an addition behind it.
+  bool begin_with_normalization() {
+    const bool fits = nodes_.size() == 2 &&
+                      body_.node(nodes_[0]).is<BatchNormalizationGradient>() &&
+                      body_.node(nodes_[1]).is<Add>();
+    if (!fits) return false;
+    pattern_.chain.slope = body_.node(nodes_[0]).inputs[0];
+    pattern_.chain.dy = input_index(body_, pattern_.chain.slope);
+    return pattern_.chain.dy >= 0;
   }
 
   bool take_normalization() {
-    const int index = nodes_[next_++];
+    const int index = nodes_[next_];
     const Node& node = body_.node(index);
     if (!node.is<BatchNormalizationGradient>()) return false;
-    if (!node.as<BatchNormalizationGradient>().training || !(node.inputs[0] == slope_))
+    if (!node.as<BatchNormalizationGradient>().training ||
+        !(node.inputs[0] == pattern_.chain.slope))
       return false;
     const auto in = [&](std::size_t i) { return input_index(body_, node.inputs[i]); };
-    const auto out = [&](int o) {
-      const int found = output_index(body_, {index, o});
-      outputs_ += found >= 0;
-      return found;
-    };
-    pattern_.normalizations.push_back({in(1), in(2), in(3), in(4), out(0), out(1), out(2)});
+    pattern_.normalizations.push_back({.x = in(1),
+                                       .scale = in(2),
+                                       .mean = in(3),
+                                       .inverse_std = in(4),
+                                       .dx = output({index, 0}),
+                                       .dscale = output({index, 1}),
+                                       .dbias = output({index, 2})});
+    ++next_;
+    last_ = {index, 0};
     const Normalization& last = pattern_.normalizations.back();
-    return last.x >= 0 && last.scale >= 0 && last.mean >= 0 && last.inverse_std >= 0 &&
-           last.dx >= 0;
+    return last.x >= 0 && last.scale >= 0 && last.mean >= 0 && last.inverse_std >= 0;
+  }
+
+  // An addition to the only normalization's dx.
+  bool take_sum() {
+    const int index = nodes_[next_++];
+    if (!body_.node(index).is<Add>() || pattern_.normalizations.size() != 1) return false;
+    Normalization& norm = pattern_.normalizations[0];
+    if (norm.dx >= 0 || next_ < nodes_.size()) return false;
+    norm.other = other_input(body_, body_.node(index), last_);
+    norm.dx = output({index, 0});
+    return norm.other >= 0;
+  }
+
+  int output(Value value) {
+    const int found = output_index(body_, value);
+    outputs_ += found >= 0;
+    return found;
+  }
+  bool has_dx() const {
+    return std::all_of(pattern_.normalizations.begin(), pattern_.normalizations.end(),
+                       [](const Normalization& norm) { return norm.dx >= 0; });
   }
 
   const Graph& body_;
   std::vector<int> nodes_;
   std::size_t next_ = 0, outputs_ = 0;
-  Value slope_;
+  Value last_;
   Pattern pattern_;
 };
 
@@ -131,13 +129,14 @@ std::string operand_reason(const Operands& operands, const Pattern& pattern) {
   const auto vector = [&](const Operand* operand) {
     if (operand && reason.empty()) reason = vector_reason(*operand);
   };
-  if (!pattern.convolution) image(&operands.in(pattern.dy));
-  for (const int i : {pattern.other, pattern.kept})
+  if (!pattern.chain.convolution) image(&operands.in(pattern.chain.dy));
+  for (const int i : {pattern.chain.other, pattern.chain.kept})
     if (i >= 0) image(&operands.in(i));
   image(operands.out(pattern.slope));
   for (const Normalization& norm : pattern.normalizations) {
     image(&operands.in(norm.x));
     image(operands.out(norm.dx));
+    if (norm.other >= 0) image(&operands.in(norm.other));
     if (!operands.out(norm.dx)->present) reason = "nobody reads dx";
     for (const int i : {norm.scale, norm.mean, norm.inverse_std}) vector(&operands.in(i));
     for (const int o : {norm.dscale, norm.dbias}) vector(operands.out(o));
@@ -151,7 +150,7 @@ class Backward {
   Backward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather,
            const cpu::ChannelLayout& layout)
       : pattern_(std::move(pattern)), gather_(std::move(gather)), layout_(layout) {
-    pattern_.convolution = nullptr;  // lives no longer than the request
+    pattern_.chain.convolution = nullptr;  // lives no longer than the request
   }
 
   std::int64_t workspace() const {
@@ -164,9 +163,9 @@ class Backward {
     auto* const sums =
         reinterpret_cast<double*>(call.workspace + gather_->workspace() + parts_bytes());
     void* const slope = out(call, pattern_.slope >= 0 ? pattern_.slope : norm(0).dx);
-    gather_->run(
-        {in(call, pattern_.dy), in(call, pattern_.weights), nullptr, slope, call.workspace},
-        {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes(call, parts)});
+    gather_->run({in(call, pattern_.chain.dy), in(call, pattern_.chain.weights), nullptr, slope,
+                  call.workspace},
+                 {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes(call, parts)});
     for (std::size_t p = 0; p < 1 + count(); ++p)
       gather_->join(parts + static_cast<std::int64_t>(p) * gather_->part_floats(),
                     sums + static_cast<std::int64_t>(p) * layout_.channels);
@@ -192,8 +191,8 @@ class Backward {
 
   cpu::Slopes slopes(const KernelCall& call, float* parts) const {
     cpu::Slopes slopes;
-    slopes.other = static_cast<const std::byte*>(in(call, pattern_.other));
-    slopes.kept = static_cast<const std::byte*>(in(call, pattern_.kept));
+    slopes.other = static_cast<const std::byte*>(in(call, pattern_.chain.other));
+    slopes.kept = static_cast<const std::byte*>(in(call, pattern_.chain.kept));
     slopes.sum = parts;
     slopes.count = static_cast<int>(count());
     for (std::size_t p = 0; p < count(); ++p)
@@ -213,6 +212,7 @@ class Backward {
     backward.mean = static_cast<const float*>(in(call, norm(p).mean));
     backward.inverse_std = static_cast<const float*>(in(call, norm(p).inverse_std));
     backward.dx = {out(call, norm(p).dx), DType::bf16};
+    if (norm(p).other >= 0) backward.other = {in(call, norm(p).other), DType::bf16};
     backward.scale_gradient = static_cast<float*>(out(call, norm(p).dscale));
     backward.bias_gradient = static_cast<float*>(out(call, norm(p).dbias));
     double* const product = sums + static_cast<std::int64_t>(1 + p) * layout_.channels;
@@ -236,20 +236,21 @@ Offer offer_fused_normalization_gradient(const Request& request) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand& x = operands.in(pattern->normalizations[0].x);
   std::shared_ptr<const cpu::BatchInnerGather> gather;
-  if (pattern->convolution) {
-    TilesConvolution tiles = tiles_convolution(
-        *pattern->convolution, x, operands.in(pattern->weights), operands.in(pattern->dy));
+  if (pattern->chain.convolution) {
+    TilesConvolution tiles =
+        tiles_convolution(*pattern->chain.convolution, x, operands.in(pattern->chain.weights),
+                          operands.in(pattern->chain.dy));
     if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
     gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
   } else {
     gather = std::make_shared<const cpu::BatchInnerGather>(x.dims);
   }
   Offer offer;
-  offer.implementation =
-      pattern->convolution ? "amx tiles, batch-inner, to normalization" : "slopes to normalization";
+  offer.implementation = pattern->chain.convolution ? "amx tiles, batch-inner, to normalization"
+                                                    : "slopes to normalization";
   const int written = pattern->slope >= 0 ? pattern->slope : pattern->normalizations[0].dx;
-  if (pattern->other >= 0) offer.in_place.push_back({pattern->other, written});
-  if (!pattern->convolution) offer.in_place.push_back({pattern->dy, written});
+  if (pattern->chain.other >= 0) offer.in_place.push_back({pattern->chain.other, written});
+  if (!pattern->chain.convolution) offer.in_place.push_back({pattern->chain.dy, written});
   const auto backward = std::make_shared<const Backward>(std::move(*pattern), std::move(gather),
                                                          shared_channels({&x}).layout);
   offer.workspace = backward->workspace();

@@ -51,7 +51,8 @@ struct PieceMoments {
 
 // The gradient of a Relu (and of an addition before it) on the way to memory: blocks plus those of
 // `other`, zero where those of `kept`, the Relu's result, are not positive; either may be null.
-// Then sums of what is stored, per channel: of itself, and times x - mean for `count` images x.
+// Then sums of what is stored, per channel, where `sum` is given: of itself, and times x - mean for
+// `count` images x.
 struct Slopes {
   static constexpr int most = 2;
   struct Product {

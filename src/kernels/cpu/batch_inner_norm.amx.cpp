@@ -116,24 +116,40 @@ void gradient_sums(const std::byte* dy, const std::byte* x, Pixels pixels, const
     }
 }
 
-void gradient(const std::byte* dy, const std::byte* x, Pixels pixels, const float* mean,
-              const GradientFactors& factors, std::byte* dx) {
+namespace {
+
+template <bool add>
+void gradient_rows(Slope at, Pixels pixels, const float* mean, const GradientFactors& factors,
+                   std::byte* dx) {
   for (std::int64_t pixel = 0; pixel < pixels.count; ++pixel)
     for (std::int64_t c = 0; c < pixels.blocks * channels; c += channels) {
       const Pair center = load_vector(mean + c), factor = load_vector(factors.factor + c);
       const Pair dy_mean = load_vector(factors.dy_mean + c);
       const Pair slope = load_vector(factors.slope + c);
       for (std::int64_t r = 0; r < rows; ++r) {
-        const std::int64_t at = r * row_bytes;
-        prefetch(x + at);
-        prefetch(dy + at);
-        const Pair residue = fma(center - load_row(x + at), slope, load_row(dy + at) - dy_mean);
-        store_row(dx + at, factor * residue);
+        prefetch(at.x);
+        prefetch(at.dy);
+        const Pair residue = fma(center - load_row(at.x), slope, load_row(at.dy) - dy_mean);
+        Pair result = factor * residue;
+        if constexpr (add) {
+          prefetch(at.other);
+          result = result + load_row(at.other);
+          at.other += row_bytes;
+        }
+        store_row(dx, result);
+        at.x += row_bytes;
+        at.dy += row_bytes;
+        dx += row_bytes;
       }
-      x += block_bytes;
-      dy += block_bytes;
-      dx += block_bytes;
     }
+}
+
+}  // namespace
+
+void gradient(const Slope& slope, Pixels pixels, const float* mean, const GradientFactors& factors,
+              std::byte* dx) {
+  slope.other ? gradient_rows<true>(slope, pixels, mean, factors, dx)
+              : gradient_rows<false>(slope, pixels, mean, factors, dx);
 }
 
 }  // namespace narrowgauge::cpu::batch_inner::amx

@@ -126,8 +126,9 @@ void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void
 
 void gradient(const BatchNormBackward& norm, const GradientFactors& factors) {
   for_chunks(norm.layout, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
-    amx::gradient(bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, pixels, norm.mean,
-                  factors, static_cast<std::byte*>(norm.dx.data) + offset);
+    const std::byte* other = norm.other ? bytes(norm.other.data) + offset : nullptr;
+    amx::gradient({bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, other}, pixels,
+                  norm.mean, factors, static_cast<std::byte*>(norm.dx.data) + offset);
   });
 }
 

@@ -50,8 +50,12 @@ struct Sums {
   float *dy, *product, *deviation;
 };
 void gradient_sums(const std::byte* dy, const std::byte* x, Pixels pixels, const Sums& sums);
-void gradient(const std::byte* dy, const std::byte* x, Pixels pixels, const float* mean,
-              const GradientFactors& factors, std::byte* dx);
+// `other` may be null.
+struct Slope {
+  const std::byte *dy, *x, *other;
+};
+void gradient(const Slope& slope, Pixels pixels, const float* mean, const GradientFactors& factors,
+              std::byte* dx);
 
 }  // namespace amx
 }  // namespace narrowgauge::cpu::batch_inner

@@ -62,6 +62,7 @@ struct BatchNormBackward {
   const float *scale = nullptr, *mean = nullptr, *inverse_std = nullptr;
   bool is_batch_mean = true;  // mean is that of x, but for its rounding
   Array dx{};
+  ConstArray other{};  // added to dx; only arrays that batch_inner::takes() allow
   float *scale_gradient = nullptr, *bias_gradient = nullptr;
 };
 void batch_norm_backward(const BatchNormBackward& norm, void* workspace);

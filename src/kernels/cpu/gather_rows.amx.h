@@ -104,6 +104,7 @@ class MomentsRow {
   Pair shift_, sum_ = zeros(), squares_ = zeros();
 };
 
+// `products` -1: no sum either.
 template <bool stream, int products>
 class SlopesRow {
  public:
@@ -131,7 +132,7 @@ class SlopesRow {
       slope = _mm512_maskz_mov_epi16(is_kept(_mm512_load_si512(slopes_.kept + at)), slope);
     }
     put_row<stream>(target_ + at, slope);
-    if constexpr (products > 0) {
+    if constexpr (products >= 0) {
       const Pair wide = widened(slope);
       sum_ = sum_ + wide;
 #pragma GCC unroll 2
@@ -143,7 +144,7 @@ class SlopesRow {
     }
   }
   void end() const {
-    if constexpr (products > 0) add_vector(slopes_.sum + place_.channel, sum_, place_.first);
+    if constexpr (products >= 0) add_vector(slopes_.sum + place_.channel, sum_, place_.first);
     for (int p = 0; p < products; ++p)
       add_vector(slopes_.products[p].sum + place_.channel, product_[p], place_.first);
   }
@@ -164,7 +165,7 @@ class SlopesRow {
   std::byte* target_;
   BlockPlace place_;
   std::int64_t next_;
-  Pair mean_[products + 1], sum_ = zeros(), product_[products + 1]{zeros()};
+  Pair mean_[products + 2], sum_ = zeros(), product_[products + 2]{zeros()};
 };
 
 // Rows of a block, a few at a time.
@@ -205,7 +206,9 @@ void with_row(const GatherPiece& piece, const Body& body) {
       case Epilogue::Kind::slopes:
         break;
     }
-    switch (piece.epilogue.slopes.count) {
+    switch (piece.epilogue.slopes.sum ? piece.epilogue.slopes.count : -1) {
+      case -1:
+        return body.template operator()<SlopesRow<stream, -1>>();
       case 0:
         return body.template operator()<SlopesRow<stream, 0>>();
       case 1:

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/slope_chain.h"
+
+#include <algorithm>
+
+#include "ops/arithmetic.h"
+#include "ops/conv.h"
+#include "ops/relu.h"
+
+namespace narrowgauge {
+
+GroupFormer::Members slope_chain(const GroupFormer& former, Value slope) {
+  GroupFormer::Members chain;
+  int at = slope.node;
+  const auto inputs = [&](int node) -> const Values& { return former.graph().node(node).inputs; };
+  const auto convolution = [&](Value value, int reader) {
+    const int node = former.passing_to(value, reader);
+    return former.is<ConvDataGradient>(node) ? node : -1;
+  };
+  if (former.is<ReluGradient>(at)) {
+    chain.push_back(at);
+    at = former.passing_to(inputs(at)[1], at);
+  }
+  if (former.is<Add>(at)) {
+    chain.push_back(at);
+    at = std::max(convolution(inputs(at)[0], at), convolution(inputs(at)[1], at));
+  }
+  if (former.is<ConvDataGradient>(at)) chain.push_back(at);
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
+}  // namespace narrowgauge
