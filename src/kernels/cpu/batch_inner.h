@@ -73,12 +73,19 @@ struct Epilogue {
   Slopes slopes{};
 };
 
-// A part of the result: rows [row_begin, row_end) counted over all groups, some of its blocks.
+// Places [row_begin, row_end) x [column_begin, column_end), rows counted over all groups.
+struct Patch {
+  std::int64_t row_begin, row_end, column_begin, column_end;
+  std::int64_t pixels() const { return (row_end - row_begin) * (column_end - column_begin); }
+};
+
+// A part of the result: a patch, and some of its blocks.
 struct GatherPiece {
   const std::byte *source, *weights;
   std::byte* result;
   const float* bias;  // of all channels of the result
-  std::int64_t row_begin, row_end, block_begin, block_end;
+  Patch patch;
+  std::int64_t block_begin, block_end;
   bool pixel_by_pixel;  // all blocks of a pixel, then the next pixel; else block by block
   bool stream;          // past the caches: the result is larger than they are
   Epilogue epilogue{};
@@ -125,10 +132,10 @@ void gather(const GatherPlan& plan, const GatherPiece& piece);
 // The epilogue alone: the source, which lies as the result does, takes the place of the sums.
 void pass_on(const GatherPlan& plan, const GatherPiece& piece);
 void weight_gradient(const WeightGradientPlan& plan, const WeightGradientPiece& piece);
-// `width` pixels of a row of blocks, `column_step` apart: the contraction along the images, as A
-// (transposed) or as B.
+// `width` pixels of a row of blocks, `column_step` apart, into rows of `pitch`: the contraction
+// along the images, as A (transposed) or as B.
 struct RowPacking {
-  std::int64_t width, blocks, column_step;
+  std::int64_t width, pitch, blocks, column_step;
   bool transposed;
 };
 void pack_row(const std::byte* row, const RowPacking& packing, std::int64_t slot,

@@ -12,9 +12,10 @@ namespace narrowgauge::cpu {
 namespace {
 
 constexpr std::int64_t near_cache = 640 << 10;     // of L2: weights that stay there
-constexpr std::int64_t strip_bytes = 900 << 10;    // of L2: source rows that stay there
+constexpr std::int64_t patch_bytes = 1200 << 10;   // of L2: the source of a patch
 constexpr std::int64_t stream_bytes = 10'000'000;  // larger results go past the caches
 constexpr std::int64_t usual_pieces = 32;
+constexpr std::int64_t least_pieces = 16;  // so that a busy core costs its share
 
 constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -47,12 +48,6 @@ std::int64_t BatchInnerGather::workspace() const {
   return round_up(weight_bytes()) + round_up(channels() * 4);
 }
 
-std::int64_t BatchInnerGather::row_pieces() const { return ceil_divide(rows(), rows_in_piece_); }
-
-std::int64_t BatchInnerGather::piece_rows(std::int64_t piece) const {
-  return std::min(rows(), (piece + 1) * rows_in_piece_) - piece * rows_in_piece_;
-}
-
 void BatchInnerGather::run(const Operands& operands, const Epilogue& epilogue) const {
   auto* packed = static_cast<std::byte*>(operands.workspace);
   auto* bias = reinterpret_cast<float*>(packed + round_up(weight_bytes()));
@@ -66,22 +61,20 @@ void BatchInnerGather::run(const Operands& operands, const Epilogue& epilogue) c
                           packed,
                           static_cast<std::byte*>(operands.result),
                           bias,
-                          0,
-                          rows(),
+                          {},
                           0,
                           plan_.result.blocks,
                           pixel_by_pixel_,
                           stream_};
   const std::int64_t block_pieces = ceil_divide(plan_.result.blocks, blocks_in_piece_);
-  parallel_for(row_pieces() * block_pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+  const auto pieces = static_cast<std::int64_t>(patches_.size()) * block_pieces;
+  parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       GatherPiece piece = whole;
-      const std::int64_t row_piece = i / block_pieces;
-      piece.row_begin = row_piece * rows_in_piece_;
-      piece.row_end = piece.row_begin + piece_rows(row_piece);
+      piece.patch = patches_[static_cast<std::size_t>(i / block_pieces)];
       piece.block_begin = i % block_pieces * blocks_in_piece_;
       piece.block_end = std::min(plan_.result.blocks, piece.block_begin + blocks_in_piece_);
-      piece.epilogue = part_of(epilogue, row_piece * channels());
+      piece.epilogue = part_of(epilogue, i / block_pieces * channels());
       plan_.taps > 0 ? amx::gather(plan_, piece) : amx::pass_on(plan_, piece);
     }
   });
@@ -92,9 +85,9 @@ void BatchInnerGather::join(const PieceMoments& moments, float epsilon,
                             const BatchStatistics& statistics) const {
   for (std::int64_t c = 0; c < channels(); ++c) {
     double mean = 0, squares = 0, before = 0;
-    for (std::int64_t piece = 0; piece < row_pieces(); ++piece) {
-      const std::int64_t at = piece * channels() + c;
-      const double count = double(piece_rows(piece) * plan_.result.width * 32);
+    for (std::size_t i = 0; i < patches_.size(); ++i) {
+      const std::int64_t at = static_cast<std::int64_t>(i) * channels() + c;
+      const auto count = static_cast<double>(patches_[i].pixels() * 32);
       const double sum = double(moments.sum[at]);
       const double delta = double(moments.shift[at]) + sum / count - mean;
       const double share = count / (before + count);
@@ -119,24 +112,63 @@ void BatchInnerGather::join(const float* parts, double* sums) const {
   }
 }
 
-// Small weights stay in L2 while images pass. Large ones pass over strips of images that stay
-// there, or stay block by block while all images pass: whatever moves fewer bytes from L3.
-void BatchInnerGather::choose_pieces() {
-  const BatchInnerImages& source = plan_.source;
-  stream_ = plan_.result.count() * block_bytes >= stream_bytes;
-  pixel_by_pixel_ = weight_bytes() <= near_cache;
-  blocks_in_piece_ = plan_.result.blocks;
-  rows_in_piece_ = ceil_divide(rows(), usual_pieces);
-  if (pixel_by_pixel_) return;
-  const std::int64_t images = source.count() * block_bytes;
-  const std::int64_t strips = std::max<std::int64_t>(4, ceil_divide(images, strip_bytes));
-  const std::int64_t by_blocks = plan_.result.blocks * images + weight_bytes();
-  if (strips * weight_bytes() + images < by_blocks) {
-    rows_in_piece_ = ceil_divide(rows(), strips);
-  } else {
-    rows_in_piece_ = rows();
-    blocks_in_piece_ = ceil_divide(plan_.result.blocks, 8);
+void BatchInnerGather::cut(std::int64_t rows_each, std::int64_t columns_each) {
+  patches_.clear();
+  const std::int64_t width = plan_.result.width;
+  for (std::int64_t row = 0; row < rows(); row += rows_each)
+    for (std::int64_t column = 0; column < width; column += columns_each)
+      patches_.push_back(
+          {row, std::min(rows(), row + rows_each), column, std::min(width, column + columns_each)});
+}
+
+// What the first patch of this size sees.
+std::int64_t BatchInnerGather::source_bytes(const Patch& patch) const {
+  std::int64_t first_row = plan_.source.height, last_row = -1;
+  for (auto i = plan_.row_begin[patch.row_begin]; i < plan_.row_begin[patch.row_end]; ++i) {
+    first_row = std::min<std::int64_t>(first_row, plan_.rows[i].source);
+    last_row = std::max<std::int64_t>(last_row, plan_.rows[i].source);
   }
+  std::int64_t first = plan_.source.width, last = -1;
+  for (auto i = plan_.column_begin[patch.column_begin]; i < plan_.column_begin[patch.column_end];
+       ++i) {
+    const ColumnRun& run = plan_.columns[i];
+    first = std::min<std::int64_t>(first, run.source);
+    last = std::max<std::int64_t>(last, run.source + run.length - 1);
+  }
+  if (last_row < first_row || last < first) return 0;
+  return (last_row - first_row + 1) * (last - first + 1) * plan_.source.blocks * block_bytes;
+}
+
+// Patches whose source stays in L2 while weights pass, so that the fewest bytes come from beyond.
+void BatchInnerGather::choose_patches() {
+  const std::int64_t height = plan_.result.height, width = plan_.result.width;
+  double least = -1;
+  std::int64_t best_rows = 1, best_columns = 1;
+  for (std::int64_t columns = width; columns > 0; columns = columns > 1 ? (columns + 1) / 2 : 0)
+    for (std::int64_t rows_each = 1; rows_each <= height; ++rows_each) {
+      const std::int64_t row = (height - rows_each) / 2, column = (width - columns) / 2;
+      const std::int64_t bytes = source_bytes({row, row + rows_each, column, column + columns});
+      if (bytes > patch_bytes && rows_each * columns > 1) break;
+      const auto count =
+          static_cast<double>(ceil_divide(rows(), rows_each) * ceil_divide(width, columns));
+      const double moved = count * static_cast<double>(bytes + weight_bytes());
+      if (count < 4 || (least >= 0 && moved >= least)) continue;
+      least = moved;
+      best_rows = rows_each;
+      best_columns = columns;
+    }
+  cut(best_rows, best_columns);
+}
+
+// Small weights of one tap stay in L2 while images pass; else patch by patch.
+void BatchInnerGather::choose_pieces() {
+  stream_ = plan_.result.count() * block_bytes >= stream_bytes;
+  blocks_in_piece_ = plan_.result.blocks;
+  pixel_by_pixel_ = weight_bytes() <= near_cache && plan_.taps <= 1;
+  if (pixel_by_pixel_) return cut(ceil_divide(rows(), usual_pieces), plan_.result.width);
+  choose_patches();
+  const std::int64_t parts = ceil_divide(least_pieces, std::int64_t(patches_.size()));
+  blocks_in_piece_ = ceil_divide(plan_.result.blocks, parts);
 }
 
 }  // namespace narrowgauge::cpu

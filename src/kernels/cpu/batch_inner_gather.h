@@ -30,7 +30,9 @@ class BatchInnerGather {
   };
   // The epilogue's sums and shifts are arrays of part_floats(), one part for each piece.
   void run(const Operands& operands, const Epilogue& epilogue) const;
-  std::int64_t part_floats() const { return row_pieces() * channels(); }
+  std::int64_t part_floats() const {
+    return static_cast<std::int64_t>(patches_.size()) * channels();
+  }
 
   // Of what was stored.
   void join(const PieceMoments& moments, float epsilon, const BatchStatistics& statistics) const;
@@ -41,8 +43,9 @@ class BatchInnerGather {
   void choose_pieces();
   std::int64_t channels() const { return plan_.result.blocks * 32; }
   std::int64_t rows() const { return plan_.result.groups * plan_.result.height; }
-  std::int64_t row_pieces() const;
-  std::int64_t piece_rows(std::int64_t piece) const;
+  std::int64_t source_bytes(const Patch& patch) const;
+  void cut(std::int64_t rows, std::int64_t columns);
+  void choose_patches();
   std::int64_t weight_bytes() const {
     return plan_.result.blocks * plan_.taps * plan_.source.blocks * block_bytes;
   }
@@ -50,7 +53,8 @@ class BatchInnerGather {
   GatherTables tables_;
   const GatherPlan& plan_;
   std::optional<DType> bias_;
-  std::int64_t rows_in_piece_ = 1, blocks_in_piece_ = 1;
+  std::vector<Patch> patches_;
+  std::int64_t blocks_in_piece_ = 1;
   bool pixel_by_pixel_ = false, stream_ = false;
 };
 

@@ -15,19 +15,32 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t strip_bytes = 1500 << 10;  // packed rows of both operands, in L2
+constexpr std::int64_t strip_bytes = 700 << 10;   // packed rows of both operands, in L2
 constexpr std::int64_t shared_bytes = 12 << 20;   // the same in L3, where all threads read them
 constexpr std::int64_t group_bytes = 900 << 10;   // packed blocks that stay while others pass
 constexpr std::int64_t partial_bytes = 32 << 20;  // sums of all shards
-constexpr std::int64_t small_map = 14 * 14;       // pixels
+constexpr std::int64_t small_map = 13 * 13;       // pixels
+constexpr std::int64_t large_sums = 4 << 20;
 
 // Packed rows of both operands, `y_rows` of dy at a time and the rows of x that they see.
 struct Strip {
   std::int64_t y_rows, x_slots;
 };
 
-// One of two ways. Large maps: fixed shards of rows, each with sums and packed rows of its own.
-// Small maps: rows are packed once for all, and threads take different blocks of dw.
+// Columns of dy and those of x that they see, packed by themselves.
+struct Panel {
+  WeightGradientPlan plan;
+  std::vector<TapRange> columns;  // counted from the panel's first
+  std::int64_t x_first = 0, y_first = 0;
+
+  std::int64_t blocks(const Strip& strip) const {
+    return strip.x_slots * plan.x.row_blocks() + strip.y_rows * plan.y.row_blocks();
+  }
+};
+
+// One of two ways. Large maps: fixed shards of rows, each with sums and packed rows of its own, in
+// panels of columns so narrow that some rows of both operands stay in L2. Small maps and large
+// sums: rows are packed once for all, and threads take different blocks of dw.
 class WeightGradient {
  public:
   explicit WeightGradient(const BatchInnerConvolution& c) : weight_(c.weight), image_(c.image) {
@@ -45,13 +58,14 @@ class WeightGradient {
     plan_.rows = ranges_[0].data();
     plan_.columns = ranges_[1].data();
     choose();
+    for (Panel& panel : panels_) panel.plan.columns = panel.columns.data();
   }
   WeightGradient(const WeightGradient&) = delete;
   WeightGradient& operator=(const WeightGradient&) = delete;
 
   std::int64_t workspace() const {
     const std::int64_t buffers = shared_ ? 1 : shards_;
-    return buffers * (packed_bytes(strip_) + sums_size());
+    return buffers * (packed_bytes() + sums_size());
   }
 
   void run(const Call& call) const {
@@ -80,11 +94,7 @@ class WeightGradient {
   bool is_split() const { return image_ != DType::bf16; }
   std::int64_t packed_block() const { return is_split() ? split_block_bytes : block_bytes; }
   std::int64_t image_block() const { return bytes_for(32 * 32, image_); }
-  std::int64_t x_row_bytes() const { return plan_.x.row_blocks() * packed_block(); }
-  std::int64_t y_row_bytes() const { return plan_.y.row_blocks() * packed_block(); }
-  std::int64_t packed_bytes(const Strip& strip) const {
-    return strip.x_slots * x_row_bytes() + strip.y_rows * y_row_bytes();
-  }
+  std::int64_t packed_bytes() const { return panels_[0].blocks(strip_) * packed_block(); }
   std::int64_t rows() const { return plan_.y.groups * plan_.y.height; }
 
   // A 1x1 kernel with strides sees only some pixels: the others are not packed.
@@ -117,24 +127,72 @@ class WeightGradient {
     return {y_rows, std::min(plan_.x.height, (y_rows - 1) * plan_.stride_height + reach_[0] + 1)};
   }
 
+  // The columns [begin, begin + width) of dy, with all that they see of x.
+  Panel panel(std::int64_t begin, std::int64_t width) const {
+    Panel panel{plan_, {}, 0, begin};
+    const std::int64_t end = std::min(begin + width, plan_.y.width), stride = plan_.stride_width;
+    std::int64_t first = plan_.x.width, last = 0;
+    const auto place = [&](const TapRange& tap, std::int64_t column) {
+      return tap.source + (column - tap.begin) * stride;
+    };
+    for (const TapRange& tap : ranges_[1]) {
+      const auto from = static_cast<std::int32_t>(std::max<std::int64_t>(begin, tap.begin));
+      const auto to = static_cast<std::int32_t>(std::min<std::int64_t>(end, tap.end));
+      panel.columns.push_back({from, std::max(from, to), 0});
+      if (to <= from) continue;
+      first = std::min(first, place(tap, from));
+      last = std::max(last, place(tap, to - 1) + 1);
+    }
+    for (std::size_t i = 0; i < panel.columns.size(); ++i) {
+      TapRange& tap = panel.columns[i];
+      if (tap.begin < tap.end)
+        tap.source = static_cast<std::int32_t>(place(ranges_[1][i], tap.begin) - first);
+      tap.begin -= static_cast<std::int32_t>(begin);
+      tap.end -= static_cast<std::int32_t>(begin);
+    }
+    panel.x_first = std::min(first, last);
+    panel.plan.x.width = std::max<std::int64_t>(0, last - first);
+    panel.plan.y.width = end - begin;
+    return panel;
+  }
+
+  void cut(std::int64_t width) {
+    panels_.clear();
+    for (std::int64_t begin = 0; begin < plan_.y.width; begin += width)
+      panels_.push_back(panel(begin, width));
+    // Buffers are as large as the widest needs.
+    std::int64_t widest = 0;
+    for (const Panel& one : panels_) widest = std::max(widest, one.plan.x.width);
+    for (Panel& one : panels_) one.plan.x.width = widest;
+  }
+
   void choose() {
-    constexpr std::int64_t rows_in_shard = 7, most_shards = 32;
-    shared_ = plan_.y.height * plan_.y.width <= small_map;
+    constexpr std::int64_t rows_in_shard = 7, most_shards = 32, usual_rows = 4, narrow = 8;
+    shared_ = plan_.y.height * plan_.y.width <= small_map || sums_size() >= large_sums;
     const std::int64_t most =
         std::min(most_shards, std::max<std::int64_t>(2, partial_bytes / sums_size()));
     shards_ = std::clamp<std::int64_t>(rows() / rows_in_shard, 1, most);
     const std::int64_t bytes = shared_ ? shared_bytes : strip_bytes;
     const std::int64_t most_rows =
         shared_ ? plan_.y.height : std::min(plan_.y.height, ceil_divide(rows(), shards_));
+    cut(plan_.y.width);
+    const Strip least = strip_of(std::min(usual_rows, most_rows));
+    for (std::int64_t count = 2; !shared_ && panels_[0].blocks(least) * packed_block() > bytes;
+         ++count) {
+      const std::int64_t width = ceil_divide(plan_.y.width, count);
+      if (width < narrow) break;
+      cut(width);
+    }
     strip_ = strip_of(1);
-    while (strip_.y_rows < most_rows && packed_bytes(strip_of(strip_.y_rows + 1)) <= bytes)
+    while (strip_.y_rows < most_rows &&
+           panels_[0].blocks(strip_of(strip_.y_rows + 1)) * packed_block() <= bytes)
       strip_ = strip_of(strip_.y_rows + 1);
   }
 
   Buffers buffers(std::byte* workspace, std::int64_t shard) const {
-    std::byte* const own = workspace + shard * (packed_bytes(strip_) + sums_size());
+    std::byte* const own = workspace + shard * (packed_bytes() + sums_size());
     std::byte* const y = own + sums_size();
-    return {{y + strip_.y_rows * y_row_bytes(), strip_.x_slots},
+    return {{y + strip_.y_rows * panels_[0].plan.y.row_blocks() * packed_block(), strip_.x_slots},
             {y, strip_.y_rows},
             reinterpret_cast<float*>(own)};
   }
@@ -146,15 +204,20 @@ class WeightGradient {
     return {std::max<std::int64_t>(0, first), std::min(plan_.x.height, last + 1)};
   }
 
-  void pack_x(const std::byte* x, std::int64_t group, std::int64_t row,
+  void pack_x(const Panel& panel, const std::byte* x, std::int64_t group, std::int64_t row,
               const PackedRows& packed) const {
-    pack(x + images_.row(group, row * row_step_) * image_block(),
-         {plan_.x.width, plan_.x.blocks, column_step_, plan_.transpose_x}, row, packed);
+    const std::int64_t first =
+        images_.row(group, row * row_step_) + panel.x_first * column_step_ * images_.blocks;
+    const std::int64_t width = std::min(panel.plan.x.width, plan_.x.width - panel.x_first);
+    pack(x + first * image_block(),
+         {width, panel.plan.x.width, images_.blocks, column_step_, plan_.transpose_x}, row, packed);
   }
-  void pack_y(const std::byte* y, std::int64_t group, std::int64_t row,
+  void pack_y(const Panel& panel, const std::byte* y, std::int64_t group, std::int64_t row,
               const PackedRows& packed) const {
-    pack(y + plan_.y.row(group, row) * image_block(),
-         {plan_.y.width, plan_.y.blocks, 1, !plan_.transpose_x}, row, packed);
+    const std::int64_t first = plan_.y.row(group, row) + panel.y_first * plan_.y.blocks;
+    const std::int64_t width = panel.plan.y.width;
+    pack(y + first * image_block(), {width, width, plan_.y.blocks, 1, !plan_.transpose_x}, row,
+         packed);
   }
   void pack(const std::byte* from, const amx::RowPacking& packing, std::int64_t row,
             const PackedRows& packed) const {
@@ -163,14 +226,23 @@ class WeightGradient {
     else
       amx::pack_row(from, packing, row % packed.slots, packed);
   }
-  void multiply(const WeightGradientPiece& piece) const {
-    is_split() ? amx::weight_gradient_split(plan_, piece) : amx::weight_gradient(plan_, piece);
+  void multiply(const Panel& panel, const WeightGradientPiece& piece) const {
+    is_split() ? amx::weight_gradient_split(panel.plan, piece)
+               : amx::weight_gradient(panel.plan, piece);
   }
 
   void run_shard(const std::byte* x, const std::byte* y, std::int64_t shard,
                  const Buffers& to) const {
-    const std::int64_t begin = rows() * shard / shards_, end = rows() * (shard + 1) / shards_;
     bool add = false;
+    for (const Panel& panel : panels_) {
+      run_panel(panel, x, y, shard, to, add);
+      add = true;
+    }
+  }
+
+  void run_panel(const Panel& panel, const std::byte* x, const std::byte* y, std::int64_t shard,
+                 const Buffers& to, bool add) const {
+    const std::int64_t begin = rows() * shard / shards_, end = rows() * (shard + 1) / shards_;
     std::int64_t packed_group = -1, packed_end = 0;
     for (std::int64_t row = begin; row < end;) {
       const std::int64_t group = row / plan_.y.height, first = row % plan_.y.height;
@@ -179,12 +251,14 @@ class WeightGradient {
       if (group != packed_group) packed_end = 0;
       packed_group = group;
       const auto [from, until] = seen(first, last);
-      for (std::int64_t i = std::max(from, packed_end); i < until; ++i) pack_x(x, group, i, to.x);
+      for (std::int64_t i = std::max(from, packed_end); i < until; ++i)
+        pack_x(panel, x, group, i, to.x);
       packed_end = std::max(packed_end, until);
-      for (std::int64_t i = first; i < last; ++i) pack_y(y, group, i, to.y);
+      for (std::int64_t i = first; i < last; ++i) pack_y(panel, y, group, i, to.y);
       const std::int64_t step = blocks_in_group();
       for (std::int64_t b = 0; b < plan_.b_blocks(); b += step)
-        multiply({to.x, to.y, to.sums, first, last, b, std::min(plan_.b_blocks(), b + step), add});
+        multiply(panel,
+                 {to.x, to.y, to.sums, first, last, b, std::min(plan_.b_blocks(), b + step), add});
       add = true;
       row += last - first;
     }
@@ -192,7 +266,8 @@ class WeightGradient {
 
   // Blocks of b that stay in L2.
   std::int64_t blocks_in_group() const {
-    const std::int64_t row = plan_.transpose_x ? plan_.y.width : plan_.x.width;
+    const WeightGradientPlan& plan = panels_[0].plan;
+    const std::int64_t row = plan_.transpose_x ? plan.y.width : plan.x.width;
     const std::int64_t slots = plan_.transpose_x ? strip_.y_rows : strip_.x_slots;
     return std::max<std::int64_t>(1, group_bytes / (slots * row * packed_block()));
   }
@@ -208,11 +283,11 @@ class WeightGradient {
         const std::int64_t x_rows = std::max<std::int64_t>(0, until - from), start = from;
         parallel_for(x_rows + last - first, 1, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t i = begin; i < end; ++i)
-            i < x_rows ? pack_x(x, group, start + i, to.x)
-                       : pack_y(y, group, first + i - x_rows, to.y);
+            i < x_rows ? pack_x(panels_[0], x, group, start + i, to.x)
+                       : pack_y(panels_[0], y, group, first + i - x_rows, to.y);
         });
         parallel_for(plan_.b_blocks(), step, [&](std::int64_t begin, std::int64_t end) {
-          multiply({to.x, to.y, to.sums, first, last, begin, end, add});
+          multiply(panels_[0], {to.x, to.y, to.sums, first, last, begin, end, add});
         });
         add = true;
       }
@@ -263,6 +338,7 @@ class WeightGradient {
   std::array<std::int64_t, 2> reach_{};  // of the kernel beyond its first row; rows of padding
   BatchInnerImages images_;  // x as it lies in memory; plan_.x without the pixels nobody sees
   std::int64_t row_step_ = 1, column_step_ = 1;
+  std::vector<Panel> panels_;
   bool shared_ = false;
   std::int64_t shards_ = 1;
   Strip strip_{};

@@ -7,7 +7,8 @@ namespace {
 template <class Row>
 class Gatherer {
  public:
-  Gatherer(const GatherPlan& plan, const GatherPiece& piece) : plan_(plan), piece_(piece) {}
+  Gatherer(const GatherPlan& plan, const GatherPiece& piece)
+      : plan_(plan), piece_(piece), patch_(piece.patch) {}
 
   void run() {
     if (piece_.pixel_by_pixel)
@@ -20,16 +21,16 @@ class Gatherer {
 
  private:
   void pixel_by_pixel() {
-    for (std::int64_t row = piece_.row_begin; row < piece_.row_end; ++row)
-      for (std::int64_t x = 0; x < plan_.result.width; ++x)
+    for (std::int64_t row = patch_.row_begin; row < patch_.row_end; ++row)
+      for (std::int64_t x = patch_.column_begin; x < patch_.column_end; ++x)
         for (std::int64_t block = piece_.block_begin; block < piece_.block_end; ++block)
           one_block<Reading::reused>(row, x, block);
   }
 
   void block_by_block() {
     for (std::int64_t block = piece_.block_begin; block < piece_.block_end; ++block)
-      for (std::int64_t row = piece_.row_begin; row < piece_.row_end; ++row)
-        for (std::int64_t x = 0; x < plan_.result.width; ++x)
+      for (std::int64_t row = patch_.row_begin; row < patch_.row_end; ++row)
+        for (std::int64_t x = patch_.column_begin; x < patch_.column_end; ++x)
           one_block<Reading::streamed>(row, x, block);
   }
 
@@ -37,7 +38,8 @@ class Gatherer {
   template <Reading reading>
   [[gnu::always_inline]] void one_block(std::int64_t row, std::int64_t x, std::int64_t block) {
     const std::int64_t at = (row * plan_.result.width + x) * plan_.result.blocks + block;
-    const BlockPlace place{at * block_bytes, block * block_rows, row == piece_.row_begin && x == 0};
+    const BlockPlace place{at * block_bytes, block * block_rows,
+                           row == patch_.row_begin && x == patch_.column_begin};
     zero_sums();
     if (begun_) {
       Paced<Row> work(piece_, {sums_[scratch_], last_, place});
@@ -81,6 +83,7 @@ class Gatherer {
 
   const GatherPlan& plan_;
   const GatherPiece& piece_;
+  const Patch patch_;
   BlockPlace last_;
   bool begun_ = false;
   int scratch_ = 0;
@@ -91,12 +94,13 @@ template <class Row>
 void pass_blocks(const GatherPlan& plan, const GatherPiece& piece) {
   alignas(64) float values[sums_in_block];
   const std::int64_t row_blocks = plan.result.row_blocks();
-  for (std::int64_t i = piece.row_begin * row_blocks; i < piece.row_end * row_blocks; ++i) {
+  const std::int64_t begin = piece.patch.row_begin * row_blocks;
+  for (std::int64_t i = begin; i < piece.patch.row_end * row_blocks; ++i) {
     const std::byte* from = piece.source + i * block_bytes;
     for (std::int64_t k = 0; k < sums_in_block; k += 16)
       _mm512_store_ps(values + k, widened_half(from + 2 * k));
     const std::int64_t block = i % plan.result.blocks;
-    const bool first = i - piece.row_begin * row_blocks < plan.result.blocks;
+    const bool first = i - begin < plan.result.blocks;
     const BlockPlace place{i * block_bytes, block * block_rows, first};
     BlockPlace next = place;
     next.offset += block_bytes;

@@ -70,7 +70,7 @@ std::int64_t gather_row(const ImagePlan& plan, const ImageGather& row) {
 
 void pack_dy(const ImagePlan& plan, const ImageGradient& row) {
   const PackedRows packed{row.packed, 1};
-  const RowPacking packing{plan.width, plan.blocks, 1, false};
+  const RowPacking packing{plan.width, plan.width, plan.blocks, 1, false};
   if (row.dtype == DType::bf16)
     pack_row(row.dy, packing, 0, packed);
   else

@@ -91,7 +91,7 @@ void pack_split_row(DType dtype, const std::byte* row, const RowPacking& packing
       const std::byte* block_row = row + x * packing.column_step * packing.blocks * bytes;
       for (std::int64_t block = 0; block < packing.blocks; ++block)
         pack_block<from>(block_row + block * bytes, packing.transposed,
-                         packed.blocks + ((block * packed.slots + slot) * packing.width + x) *
+                         packed.blocks + ((block * packed.slots + slot) * packing.pitch + x) *
                                              split_block_bytes);
     }
   });
