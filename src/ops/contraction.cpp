@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/environment.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -25,16 +27,48 @@ cpu::View kernel_view(const Operand& operand) {
   return {operand.dtype, operand.dims, operand.strides};
 }
 
-std::string contraction_reason(const Request& request) {
-  const DType dtype = request.inputs[0].dtype;
-  if (!has_kernel(dtype)) return concat("dtype ", dtype);
-  if (!keeps(request.math, dtype)) return concat("math ", request.math, " of ", dtype);
+namespace {
+
+std::string storage_reason(const Request& request) {
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands)
       if (operand.present && !(operand.storage.blocks.empty() && operand.storage.encoding.empty()))
         return concat("storage ", operand.storage);
   if (!request.outputs[0].present) return "nobody reads the result";
   return {};
+}
+
+// Whether products of f32 and f16 may be those of bf16x3.
+bool allows_bf16x3(Math math, DType dtype) {
+  if (math == Math::bf16x3) return true;
+  if (dtype == DType::f16) return math == Math::f16 || math == Math::f32;
+  return dtype == DType::f32 && math == Math::f32 && fast_math();
+}
+
+}  // namespace
+
+std::string contraction_reason(const Request& request) {
+  const DType dtype = request.inputs[0].dtype;
+  if (!has_kernel(dtype)) return concat("dtype ", dtype);
+  if (!keeps(request.math, dtype)) return concat("math ", request.math, " of ", dtype);
+  return storage_reason(request);
+}
+
+bool fast_math() {
+  const std::string text = environment("FAST_MATH");
+  require(text.empty() || text == "0" || text == "1",
+          "NARROWGAUGE_FAST_MATH: expected 0 or 1, got \"", text, '"');
+  return text != "0";
+}
+
+std::string tile_product_reason(const Request& request) {
+  const DType dtype = request.inputs[0].dtype;
+  const Math math = request.math;
+  const bool takes = dtype == DType::bf16
+                         ? math == Math::bf16 || math == Math::f32 || math == Math::none
+                         : allows_bf16x3(math, dtype);
+  if (!takes) return concat("math ", math, " of ", dtype, fast_math() ? "" : " without fast math");
+  return storage_reason(request);
 }
 
 // oneDNN's own bf16 kernels flush subnormals; IEEE's products and sums do not.

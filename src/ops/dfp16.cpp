@@ -2,6 +2,7 @@
 #include "ops/dfp16.h"
 
 #include "base/cpu.h"
+#include "ops/contraction.h"
 
 namespace narrowgauge {
 
@@ -11,7 +12,7 @@ namespace {
 bool keeps(Math math, DType dtype) {
   if (math == Math::dfp16) return true;
   if (math == Math::f16) return dtype == DType::f16;
-  return math == Math::f32 && dtype == DType::f32 && isa() < Isa::amx;
+  return math == Math::f32 && dtype == DType::f32 && isa() < Isa::amx && fast_math();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/dfp16.h"
 #include "kernels/cpu/gemm_epilogue.h"
+#include "kernels/cpu/tile_gemm.h"
 #include "narrowgauge/graph.h"
 #include "ops/arithmetic.h"
 #include "ops/broadcast_gradient.h"
@@ -113,6 +114,15 @@ Offer offer_dfp16(const Request& request) {
                         std::move(product.inputs));
 }
 
+Offer offer_tiles(const Request& request) {
+  PlainProduct product = plain_product(request);
+  if (product.reason.empty()) product.reason = tile_product_reason(request);
+  if (product.reason.empty()) product.reason = tile_gemm_reason(product.views);
+  if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
+  return offer_prepared(prepare_tile_gemm(product.views, contraction_options(request)),
+                        std::move(product.inputs));
+}
+
 Offer offer_plain(const Request& request) {
   PlainProduct product = plain_product(request);
   if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
@@ -177,7 +187,8 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"dfp16", offer_dfp16},
+constexpr Kernel kernel_list[] = {{"tiles", offer_tiles},
+                                  {"dfp16", offer_dfp16},
                                   {"onednn", offer_plain},
                                   {"onednn, scaled", offer_scaled},
                                   {"reference", offer_reference}};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/dfp16.h"
+#include "kernels/cpu/tile_gemm.h"
 #include "narrowgauge/graph.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
@@ -168,6 +169,22 @@ Offer offer_product(const Request& request, bool transpose_a, bool transpose_b) 
   });
 }
 
+Offer offer_tiles(const Request& request, bool transpose_a, bool transpose_b) {
+  std::string reason = tile_product_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
+  reason = tile_gemm_reason(views);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_tile_gemm(views, contraction_options(request)), {0, 1});
+}
+
+Offer offer_matmul_tiles(const Request& request) { return offer_tiles(request, false, false); }
+
+Offer offer_fused_matmul_tiles(const Request& request) {
+  const auto& op = request.as<FusedMatMul>();
+  return offer_tiles(request, op.transA, op.transB);
+}
+
 Offer offer_matmul(const Request& request) { return offer_product(request, false, false); }
 
 Offer offer_fused_matmul(const Request& request) {
@@ -231,9 +248,12 @@ Offer reference_fused_matmul(const Request& request) {
   return reference_product(request, op.transA, op.transB);
 }
 
-constexpr Kernel matmul_kernels[] = {
-    {"dfp16", dfp16_matmul}, {"onednn", offer_matmul}, {"reference", reference_matmul}};
-constexpr Kernel fused_matmul_kernels[] = {{"dfp16", dfp16_fused_matmul},
+constexpr Kernel matmul_kernels[] = {{"tiles", offer_matmul_tiles},
+                                     {"dfp16", dfp16_matmul},
+                                     {"onednn", offer_matmul},
+                                     {"reference", reference_matmul}};
+constexpr Kernel fused_matmul_kernels[] = {{"tiles", offer_fused_matmul_tiles},
+                                           {"dfp16", dfp16_fused_matmul},
                                            {"onednn", offer_fused_matmul},
                                            {"reference", reference_fused_matmul}};
 

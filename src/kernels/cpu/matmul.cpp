@@ -8,79 +8,11 @@
 #include "base/parallel.h"
 #include "kernels/cpu/contraction.h"
 #include "kernels/cpu/contraction_parts.h"
+#include "kernels/cpu/matmul_operands.h"
 #include "kernels/cpu/sharded_primitive.h"
 
 namespace narrowgauge::cpu {
 namespace {
-
-void check_shapes(const MatMulViews& views) {
-  const Dims &a = views.a.dims, &b = views.b.dims, &y = views.y.dims;
-  const auto fit = [&] {
-    if (a.size() < 2 || b.size() < 2 || y.size() != std::max(a.size(), b.size())) return false;
-    if (a.back() != b[b.size() - 2] || a[a.size() - 2] != y[y.size() - 2] || b.back() != y.back())
-      return false;
-    for (std::size_t axis = 0; axis + 2 < y.size(); ++axis) {
-      const std::size_t before_a = y.size() - a.size(), before_b = y.size() - b.size();
-      const std::int64_t in_a = axis < before_a ? 1 : a[axis - before_a];
-      const std::int64_t in_b = axis < before_b ? 1 : b[axis - before_b];
-      if ((in_a != y[axis] && in_a != 1) || (in_b != y[axis] && in_b != 1)) return false;
-      if (in_a != y[axis] && in_b != y[axis]) return false;
-    }
-    return true;
-  };
-  require(fit(), "matmul: a ", a, " and b ", b, " do not give y ", y);
-  if (views.bias)
-    require(views.bias->dims == Dims{y.back()}, "matmul: expected a bias of ", y.back(),
-            " values, got ", views.bias->dims);
-}
-
-// a, b and y with the same number of batch axes, as few as can be; broadcast axes have size 1.
-struct Operands {
-  View a, b, y;
-
-  explicit Operands(const MatMulViews& views) : a(views.a), b(views.b), y(views.y) {
-    for (View* view : {&a, &b}) {
-      const std::size_t missing = y.dims.size() - view->dims.size();
-      view->dims.insert(view->dims.begin(), missing, 1);
-      view->strides.insert(view->strides.begin(), missing, 0);
-    }
-    drop_single_axes();
-    for (std::size_t axis = batch_rank(); axis-- > 1;)
-      if (merges(a, axis - 1) && merges(b, axis - 1) && merges(y, axis - 1) &&
-          (a.dims[axis] == 1) == (a.dims[axis - 1] == 1) &&
-          (b.dims[axis] == 1) == (b.dims[axis - 1] == 1))
-        for (View* view : {&a, &b, &y}) merge(*view, axis - 1);
-    // Where b is the same for every matrix of a, the rows of all of these are rows of one matrix.
-    while (batch_rank() > 0 && b.dims[batch_rank() - 1] == 1 && merges(a, batch_rank() - 1) &&
-           merges(y, batch_rank() - 1)) {
-      const std::size_t axis = batch_rank() - 1;
-      merge(a, axis);
-      merge(y, axis);
-      erase(b, axis);
-    }
-  }
-
-  std::size_t batch_rank() const { return y.dims.size() - 2; }
-
- private:
-  static void erase(View& view, std::size_t axis) {
-    view.dims.erase(view.dims.begin() + static_cast<std::ptrdiff_t>(axis));
-    view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(axis));
-  }
-  void drop_single_axes() {
-    for (std::size_t axis = batch_rank(); axis-- > 0;)
-      if (y.dims[axis] == 1)
-        for (View* view : {&a, &b, &y}) erase(*view, axis);
-  }
-  static bool merges(const View& view, std::size_t axis) {
-    return (view.dims[axis] == 1 && view.dims[axis + 1] == 1) ||
-           view.strides[axis] == view.dims[axis + 1] * view.strides[axis + 1];
-  }
-  static void merge(View& view, std::size_t axis) {
-    view.dims[axis + 1] *= view.dims[axis];
-    erase(view, axis);
-  }
-};
 
 // oneDNN's fast kernels take dense matrices only, of rows or of columns: the view's order of these.
 View dense_matrices(const View& view, DType dtype) {
@@ -98,7 +30,10 @@ View dense_matrices(const View& view, DType dtype) {
 class MatMul {
  public:
   MatMul(const MatMulViews& views, const ContractionOptions& options)
-      : operands_(views), bias_(views.bias), options_(options), shards_(choose_shards()) {}
+      : operands_(matmul_operands(views)),
+        bias_(views.bias),
+        options_(options),
+        shards_(choose_shards()) {}
 
   Prepared prepare() const {
     const Computing computing =
@@ -183,7 +118,7 @@ class MatMul {
         ports, shards_, [&](std::int64_t size) { return describe(ports, size); }, computing.note);
   }
 
-  Operands operands_;
+  MatMulOperands operands_;
   std::optional<View> bias_;
   ContractionOptions options_;
   Shards shards_;
@@ -199,7 +134,7 @@ std::optional<View> broadcast_bias(const MatMulViews& views) {
 }  // namespace
 
 Prepared prepare_matmul(const MatMulViews& views, const ContractionOptions& options) {
-  check_shapes(views);
+  check_matmul_shapes(views);
   const View& bias = views.bias ? *views.bias : views.a;
   const bool f64 = !computing_for("matmul", {&views.a, &views.b, &views.y, &bias});
   if (element_count(views.y.dims) == 0 || views.a.dims.back() == 0)

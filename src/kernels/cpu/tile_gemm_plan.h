@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a matrix product is cut for the tiles of AMX, and the parts that use its instructions.
+//
+// A piece of the result, row_blocks x column_blocks, is computed by one thread. Its rows of A are
+// packed `chunk` blocks of the contraction at a time and stay in L2; a panel of B, 32 columns wide
+// and `run` blocks deep, stays in L1 while the rows of A pass. What comes next is packed meanwhile,
+// between the instructions of the tiles: its loads and shuffles cost next to nothing there. Sums
+// over several runs are added up in f32, in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/parallel.h"
+#include "kernels/cpu/tile_packer.h"
+
+namespace narrowgauge::cpu {
+
+struct TileResult {
+  DType dtype = DType::bf16;
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t row_step = 0;  // elements
+};
+
+struct TileGemmPlan {
+  TileSource a, b;
+  TileResult y;
+  std::int64_t planes = 1;  // 1: bf16; 2: hi and lo
+  std::int64_t steps = 0;   // blocks along the contraction
+  std::int64_t row_blocks = 0, column_blocks = 0, chunk = 0, run = 0;
+  bool shared_b = false;  // all of B is packed before the pieces, else each piece packs its part
+
+  std::int64_t step_bytes() const { return planes * 2048; }
+  bool one_chunk() const { return chunk == steps; }
+};
+
+// Where one thread works.
+struct TileBuffers {
+  std::byte* a;  // row_blocks x chunk steps
+  std::byte* b;  // run steps of one panel, unless shared_b
+  float* sums;   // row_blocks blocks of 32 x 32 f32; times column_blocks unless one_chunk()
+};
+
+// Blocks [row, row + row_count) x [column, column + column_count) of one matrix.
+struct TileGemmPiece {
+  const std::byte *a, *b, *shared_b;  // the matrices; all of B packed
+  std::byte* y;
+  const float* bias;  // one value for each column, padded to whole blocks
+  std::int64_t row, row_count, column, column_count;
+  bool stream;  // past the caches
+};
+
+namespace amx {
+
+// Computes pieces until next(piece) returns false. Returns how many results were not zero and
+// became zero in f16.
+std::int64_t multiply_pieces(const TileGemmPlan& plan, const TileBuffers& buffers,
+                             FunctionRef<bool(TileGemmPiece&)> next);
+
+}  // namespace amx
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packs blocks of 32 x 32 of a matrix for the tiles of AMX, as tiles.amx.h lays them out: all at
+// once, or one after the other between the instructions of a multiplication.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "narrowgauge/dtype.h"
+
+namespace narrowgauge::cpu {
+
+// A matrix as it is packed: `outer` counts rows of A or columns of B, `depth` goes along the
+// contraction. Steps in elements.
+struct TileSource {
+  DType dtype = DType::bf16;
+  std::int64_t outer = 0, depth = 0;
+  std::int64_t outer_step = 0, depth_step = 0;
+
+  // Values along the contraction are neighbours.
+  bool along_depth() const { return depth_step == 1; }
+};
+
+// In blocks.
+struct TileRange {
+  std::int64_t outer_begin = 0, outer_end = 0, step_begin = 0, step_end = 0;
+  std::int64_t count() const { return (outer_end - outer_begin) * (step_end - step_begin); }
+};
+
+namespace amx {
+
+enum class TileRole { a, b };
+
+// bf16 has one plane, f32 and f16 have two, hi and lo: x = hi + lo.
+class TilePacker {
+ public:
+  TilePacker(const TileSource& source, TileRole role, std::int64_t planes);
+
+  // Packs block (outer, step) of the matrix at `from`, zeros beyond its edges, into planes of 2 KB.
+  void pack(const std::byte* from, std::int64_t outer, std::int64_t step, std::byte* packed);
+  const std::byte* at(const std::byte* from, std::int64_t outer, std::int64_t step) const;
+  bool along_depth() const { return along_depth_; }
+  std::int64_t row_step() const { return row_step_; }
+  std::int64_t element() const { return element_; }
+  std::int64_t planes() const { return planes_; }
+
+ private:
+  // 32 rows of 32 values, where a block cannot be packed from where it lies.
+  struct alignas(64) Stage {
+    std::uint16_t high[32][32];
+    std::uint16_t low[32][32];
+  };
+
+  void split_rows(const std::byte* at, std::byte* packed) const;
+  void stage_rows(const std::byte* at, std::int64_t rows, std::int64_t count);
+  void stage_scattered(const std::byte* at, std::int64_t outer, std::int64_t depth);
+  void stage_row(const std::byte* row, std::uint32_t mask, std::int64_t place);
+  void pack_staged(std::byte* packed) const;
+
+  TileSource source_;
+  TileRole role_;
+  std::int64_t planes_, element_;
+  bool along_depth_, contiguous_;
+  std::int64_t row_step_;  // bytes between rows of neighbours
+  Stage stage_;
+};
+
+// Packs a range to `packed`[outer][step][plane][2 KB]. Between begin() and pack(), step() fetches a
+// few of its lines into L2.
+class TileFeed {
+ public:
+  TileFeed(const TileSource& source, TileRole role, std::int64_t planes)
+      : packer_(source, role, planes) {}
+
+  void begin(const std::byte* from, const TileRange& range, std::byte* packed, std::int64_t steps);
+  [[gnu::always_inline]] void step() {
+    for (std::int64_t i = 0; i < lines_in_step_; ++i, line_ += 64) {
+      __builtin_prefetch(line_, 0, 2);
+      if (line_ < row_end_) continue;
+      next_row();
+    }
+  }
+  void pack();
+
+ private:
+  void next_row();
+
+  TilePacker packer_;
+  const std::byte* from_ = nullptr;
+  std::byte* packed_ = nullptr;
+  TileRange range_;
+  const std::byte *line_ = nullptr, *row_end_ = nullptr;
+  std::int64_t rows_ = 0, row_step_ = 0, row_bytes_ = 0, lines_in_step_ = 0;
+};
+
+// A range, all at once.
+void pack_tiles(const TileSource& source, TileRole role, std::int64_t planes, const std::byte* from,
+                const TileRange& range, std::byte* packed);
+
+}  // namespace amx
+}  // namespace narrowgauge::cpu
