@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fuse_activation.h"
+
+#include "passes/group_run.h"
+
+namespace narrowgauge {
+namespace {
+
+constexpr std::string_view forward = R"(graph "g" {
+  %x = ng.Input {type=bf16[64,32,6,5]} : bf16[64,32,6,5]
+  %w = ng.Input {type=bf16[64,32,3,3]} : bf16[64,32,3,3]
+  %b = ng.Input {type=bf16[64]} : bf16[64]
+  %c = Conv(%x, %w, %b) {pads=[1,1,1,1]} : bf16[64,64,6,5]
+  %r = Relu(%c) : bf16[64,64,6,5]
+  output "r" = %r
+}
+)";
+
+// Through two Relus: behind a convolution, with a bias before it; and with a shortcut.
+constexpr std::string_view backward = R"(graph "g" {
+  %dy = ng.Input {type=bf16[32,64,5,7]} : bf16[32,64,5,7]
+  %w = ng.Input {type=bf16[64,32,3,3]} : bf16[64,32,3,3]
+  %y = ng.Input {type=bf16[32,32,5,7]} : bf16[32,32,5,7]
+  %v = ng.Input {type=bf16[32,32,1,1]} : bf16[32,32,1,1]
+  %skip = ng.Input {type=bf16[32,32,5,7]} : bf16[32,32,5,7]
+  %d1 = ng.ConvDataGradient(%dy, %w) {pads=[1,1,1,1], shape=[32,32,5,7]} : bf16[32,32,5,7]
+  %s1 = ng.ReluGradient(%y, %d1) : bf16[32,32,5,7]
+  %b1 = ng.BroadcastGradient(%s1) {shape=[32,1,1]} : bf16[32,1,1]
+  %d2 = ng.ConvDataGradient(%s1, %v) {shape=[32,32,5,7]} : bf16[32,32,5,7]
+  %a2 = Add(%d2, %skip) : bf16[32,32,5,7]
+  %s2 = ng.ReluGradient(%y, %a2) : bf16[32,32,5,7]
+  output "s1" = %s1
+  output "b1" = %b1
+  output "s2" = %s2
+}
+)";
+
+TEST(FuseActivation, TakesTheReluBehindAConvolution) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  const Graph fused = fuse_activation(laid_out(forward));
+  verify(fused, Stage::laid_out);
+  EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
+  EXPECT_EQ(count(fused, "Conv") + count(fused, "Relu"), 0);
+}
+
+TEST(FuseActivation, TakesWhatLeadsBackThroughARelu) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  const Graph fused = fuse_activation(laid_out(backward));
+  verify(fused, Stage::laid_out);
+  EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
+  EXPECT_EQ(count(fused, "ReluGradient") + count(fused, "BroadcastGradient"), 0);
+}
+
+TEST(FuseActivation, LeavesAConvolutionThatSomebodyElseReads) {
+  std::string text(forward);
+  text.insert(text.find("  output"), "  output \"c\" = %c\n");
+  EXPECT_EQ(count(fuse_activation(laid_out(text)), "Fused"), 0);
+}
+
+TEST(FuseActivation, LeavesWhatNoKernelTakes) {
+  const Graph plain = parse(forward, op_table());
+  EXPECT_EQ(print(fuse_activation(plain)), print(plain));
+}
+
+TEST(FuseActivation, ValuesAreThoseOfTheNodesApart) {
+  expect_same_values(forward);
+  expect_same_values(backward);
+}
+
+TEST(FuseActivation, BitsDoNotDependOnThreads) {
+  expect_same_bits(forward);
+  expect_same_bits(backward);
+}
+
+TEST(FuseActivation, NaNStaysOne) {
+  const std::vector<Tensor> results = run(forward, {}, 2, std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(std::isnan(results[0].at(0)));
+}
+
+}  // namespace
+}  // namespace narrowgauge

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs of batch-inner images run with their groups fused, and node by node.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/cpu.h"
+#include "base/random.h"
+#include "compile/compile.h"
+#include "ops/table.h"
+#include "passes/assign_layout.h"
+#include "runtime/executor.h"
+
+namespace narrowgauge {
+
+inline Graph laid_out(std::string_view text) {
+  return assign_layout(parse(text, op_table()), Layout::fastest);
+}
+
+inline std::int64_t count(const Graph& graph, std::string_view op) {
+  return std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                       [&](const Node& node) { return node.op->info.name == op; });
+}
+
+// `first` takes the place of the first input's first value, where it is given.
+inline std::vector<Tensor> run(std::string_view text, const CompileOptions& options,
+                               int threads = 2, float first = 0) {
+  const Graph graph = parse(text, op_table());
+  std::vector<Tensor> inputs;
+  for (const Value& value : graph.inputs()) {
+    const TensorType& type = graph.type(value);
+    inputs.emplace_back(type.dtype, known_dims(type.shape));
+    const RandomStream random(5, graph.value_name(value));
+    for (std::int64_t i = 0; i < inputs.back().size(); ++i)
+      inputs.back().set(i,
+                        random.normal(static_cast<std::uint64_t>(i)) + static_cast<float>(i % 2));
+  }
+  if (first != 0) inputs[0].set(0, first);
+  StateStore store;
+  CompileOptions deterministic = options;
+  deterministic.deterministic = true;
+  Executor executor(compile(graph, deterministic), store, threads);
+  return executor.run(inputs);
+}
+
+// Images within bf16's rounding, vectors of f32 much closer: they are sums of the same values.
+inline void expect_same_values(std::string_view text) {
+  const std::vector<Tensor> apart = run(text, {.fuse = false}), fused = run(text, {});
+  for (std::size_t o = 0; o < apart.size(); ++o) {
+    const bool vector = apart[o].dtype() == DType::f32;
+    double largest = 0;
+    for (std::int64_t i = 0; i < apart[o].size(); ++i)
+      largest = std::max(largest, std::abs(apart[o].at(i)));
+    for (std::int64_t i = 0; i < apart[o].size(); ++i)
+      ASSERT_NEAR(apart[o].at(i), fused[o].at(i), (vector ? 2e-3 : 0.01) * largest)
+          << o << " at " << i;
+  }
+}
+
+inline void expect_same_bits(std::string_view text) {
+  const std::vector<Tensor> one = run(text, {}, 1), three = run(text, {}, 3);
+  for (std::size_t o = 0; o < one.size(); ++o)
+    for (std::int64_t i = 0; i < one[o].size(); ++i)
+      ASSERT_EQ(one[o].at(i), three[o].at(i)) << o << " at " << i;
+}
+
+}  // namespace narrowgauge
