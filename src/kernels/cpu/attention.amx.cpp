@@ -40,13 +40,16 @@ struct Square {
   std::int64_t step;
 };
 
+__mmask32 columns_mask(std::int64_t columns) {
+  return static_cast<__mmask32>((std::uint64_t{1} << (columns < side ? columns : side)) - 1);
+}
+
 // In place, or copied to `room` with zeros beyond the last row and the width.
 Square square_of(const std::byte* head, std::int64_t row_step, RowRange rows, std::int64_t width,
                  std::byte* room) {
   const std::byte* from = head + rows.first * row_step;
   if (rows.count == side && width >= side) return {from, row_step};
-  const std::int64_t columns = width < side ? width : side;
-  const __mmask32 mask = static_cast<__mmask32>((std::uint64_t{1} << columns) - 1);
+  const __mmask32 mask = columns_mask(width);
   for (std::int64_t r = 0; r < side; ++r) {
     const __m512i row = r < rows.count ? _mm512_maskz_loadu_epi16(mask, from + r * row_step)
                                        : _mm512_setzero_si512();
@@ -168,11 +171,23 @@ void multiply_over_width(const std::byte* shares, const std::byte* values, const
   }
 }
 
-void scale_rows(float* y, std::int64_t pitch, const float* factors, std::int64_t count) {
-  for (std::int64_t r = 0; r < count; ++r)
-    for (std::int64_t i = 0; i < pitch; i += 16)
-      _mm512_store_ps(y + r * pitch + i,
-                      _mm512_mul_ps(_mm512_load_ps(y + r * pitch + i), _mm512_set1_ps(factors[r])));
+// Rows of a head times a factor each, where there are any, to where they belong.
+void store_rows(const AttentionProblem& problem, const AttentionOutput& to, AttentionHead head,
+                RowRange rows, const float* from, const float* factors) {
+  if (!to.data) return;
+  const std::int64_t width = problem.shape.width, pitch = padded(width);
+  for (std::int64_t r = 0; r < rows.count; ++r, from += pitch) {
+    std::byte* const row =
+        static_cast<std::byte*>(to.data) +
+        2 * (head.image * to.batch + (rows.first + r) * to.row + head.head * width);
+    const __m512 factor = _mm512_set1_ps(factors ? factors[r] : 1.0F);
+    for (std::int64_t i = 0; i < width; i += side) {
+      const __mmask32 mask = columns_mask(width - i);
+      const __m512 low = _mm512_mul_ps(_mm512_load_ps(from + i), factor);
+      const __m512 high = _mm512_mul_ps(_mm512_load_ps(from + i + 16), factor);
+      _mm512_mask_storeu_epi16(row + 2 * i, mask, to_bf16(low, high));
+    }
+  }
 }
 
 RowRange block_of_queries(const AttentionShape& shape, std::int64_t first) {
@@ -202,6 +217,7 @@ void forward(const AttentionForward& call, AttentionHead head, std::byte* scratc
   for (std::int64_t first = 0; first < shape.queries; first += side) {
     const RowRange rows = block_of_queries(shape, first);
     strip.start(rows);
+    strip.fetch_next({});
     const std::int64_t seen = strip.padded_keys() / side, pitch = n.keys * side;
     pack_rows(queries, rows, q);
     multiply_over_keys(q, keys, n, seen, scores);
@@ -213,8 +229,7 @@ void forward(const AttentionForward& call, AttentionHead head, std::byte* scratc
     }
     narrow(scores, pitch, rows.count, seen, shares);
     multiply_over_width(shares, values, n, seen, y);
-    scale_rows(y, n.width * side, factors, rows.count);
-    store_head_rows(problem, call.y, head, rows, y);
+    store_rows(problem, call.y, head, rows, y, factors);
   }
 }
 
@@ -241,8 +256,8 @@ class Backward {
       add_chunk(keys_turned_, query_rows_, dk_, {first, blocks});
     }
     const RowRange keys{0, shape_.keys};
-    store_head_rows(call_.problem, call_.dk, head_, keys, dk_);
-    store_head_rows(call_.problem, call_.dv, head_, keys, dv_);
+    store_rows(call_.problem, call_.dk, head_, keys, dk_, nullptr);
+    store_rows(call_.problem, call_.dv, head_, keys, dv_, nullptr);
   }
 
  private:
@@ -277,6 +292,7 @@ class Backward {
   // dq of 32 queries; their shares and the gradients of their scores, turned, for add_chunk().
   void take_block(RowRange rows, std::int64_t place) {
     strip_.start(rows);
+    strip_.fetch_next(call_.dy);
     const std::int64_t seen = strip_.padded_keys() / side, pitch = n_.keys * side;
     const std::int64_t room = place * n_.width * block_bytes;
     pack_rows(queries_, rows, rows_);
@@ -292,7 +308,7 @@ class Backward {
     narrow(scores_, pitch, rows.count, seen, shares_);
     narrow(flows_, pitch, rows.count, seen, turned_flows);
     multiply_over_width(turned_flows, keys_summed_, n_, seen, dq_);
-    store_head_rows(call_.problem, call_.dq, head_, rows, dq_);
+    store_rows(call_.problem, call_.dq, head_, rows, dq_, nullptr);
     turn(shares_, seen, values_, place);
     turn(turned_flows, seen, keys_turned_, place);
   }

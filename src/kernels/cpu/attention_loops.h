@@ -16,9 +16,9 @@ struct AttentionLoops {
   static constexpr std::int64_t lanes = Float::lanes;
 
   template <class Lanes>
-  static Float score(const ScoreRow& row, const Lanes& part, std::int64_t at, float fill) {
-    const Float product = part.load(row.scores + at, fill) * Float::set(row.scale);
-    return row.mask ? product + part.load(row.mask + at) : product;
+  static Float score(const ScoreRow& row, const Lanes& part, std::int64_t at) {
+    const Float product = part.load(row.scores + at), scale = Float::set(row.scale);
+    return row.mask ? fma(product, scale, part.load(row.mask + at)) : product * scale;
   }
 
   static void clear(const ScoreRow& row, float* values) {
@@ -33,7 +33,7 @@ struct AttentionLoops {
     constexpr float nothing = -__builtin_inff();
     Sixteen most = Sixteen::set(nothing), sum = Sixteen::set(0.0F);
     Loops::over(row.visible, [&](const auto& part, std::int64_t at, int p) {
-      const Float x = score(row, part, at, 0);
+      const Float x = score(row, part, at);
       part.store(row.scores + at, x);
       most.part[p] = max(part.fill(x, nothing), most.part[p]);
     });
@@ -53,7 +53,7 @@ struct AttentionLoops {
     const Float factor = Float::set(1.0F / row.keep), scale = Float::set(row.scale);
     Sixteen sum = Sixteen::set(0.0F);
     Loops::over(row.visible, [&](const auto& part, std::int64_t at, int p) {
-      const Float share = Loops::exponential(score(row, part, at, 0) - shift);
+      const Float share = Loops::exponential(score(row, part, at) - shift);
       Float g = part.load(gradient + at) * factor;
       if (row.bits) g = dropped(row, at, g);
       part.store(row.scores + at, share);
@@ -162,6 +162,7 @@ struct AttentionLoops {
     for (std::int64_t first = 0; first < shape.queries; first += attention_block) {
       const RowRange queries{first, least(attention_block, shape.queries - first)};
       strip.start(queries);
+      strip.fetch_next({});
       const std::int64_t seen = strip.padded_keys();
       load_head_rows(problem, problem.q, head, queries, q);
       multiply({q, s.width, 1, keys, s.keys, scores, s.keys, attention_block, seen, shape.width});
@@ -205,6 +206,7 @@ struct AttentionLoops {
     for (std::int64_t first = 0; first < shape.queries; first += attention_block) {
       const RowRange queries{first, least(attention_block, shape.queries - first)};
       strip.start(queries);
+      strip.fetch_next(call.dy);
       const std::int64_t seen = strip.padded_keys();
       load_head_rows(problem, problem.q, head, queries, q);
       load_head_rows(problem, call.dy, head, queries, dy);

@@ -73,6 +73,26 @@ void ScoreStrip::start(RowRange queries) {
   bits_ = reinterpret_cast<const std::uint16_t*>(numbers_) + first % 2;
 }
 
+void ScoreStrip::fetch_next(const AttentionInput& more) const {
+  const AttentionShape& shape = problem_.shape;
+  if (head_.head + 1 == shape.heads) return;
+  const AttentionHead next{head_.image, head_.head + 1};
+  const std::int64_t size = bits(problem_.dtype) / 8;
+  const auto fetch = [&](const AttentionInput& input, std::int64_t rows) {
+    if (!input.data) return;
+    const std::int64_t last = (queries_.first + queries_.count) * rows / shape.queries;
+    for (std::int64_t r = queries_.first * rows / shape.queries; r < last; ++r) {
+      const std::byte* row = static_cast<const std::byte*>(input.data) +
+                             size * offset(input.batch, input.row, next, r, shape.width);
+      for (std::int64_t i = 0; i < size * shape.width; i += 64) __builtin_prefetch(row + i, 0, 2);
+    }
+  };
+  fetch(problem_.q, shape.queries);
+  fetch(more, shape.queries);
+  fetch(problem_.k, shape.keys);
+  fetch(problem_.v, shape.keys);
+}
+
 ScoreRow ScoreStrip::row(std::int64_t query, float* scores) const {
   const std::int64_t keys = problem_.shape.keys, number = queries_.first + query;
   ScoreRow row{.scores = scores, .scale = problem_.scale, .keep = problem_.keep};

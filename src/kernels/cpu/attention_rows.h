@@ -52,7 +52,10 @@ class ScoreStrip {
  public:
   static std::int64_t bytes(const AttentionShape& shape);
   ScoreStrip(const AttentionProblem& problem, AttentionHead head, std::byte* scratch);
-  void start(RowRange queries);                         // draws the random numbers
+  void start(RowRange queries);  // draws the random numbers
+  // Begins to bring the part of the next head's rows to the cache that the strip is of this head's:
+  // of q, k, v and `more`.
+  void fetch_next(const AttentionInput& more) const;
   std::int64_t padded_keys() const { return padded_; }  // that any of the queries sees
   // `query` counts within the strip.
   ScoreRow row(std::int64_t query, float* scores) const;

@@ -23,19 +23,8 @@ struct RowLoops {
       return result;
     }
     // In halves, so that the order does not depend on the width of a vector.
-    float sum() const {
-      float all[16];
-      for (int p = 0; p < parts; ++p) part[p].store(all + p * lanes);
-      for (int half = 8; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l) all[l] += all[l + half];
-      return all[0];
-    }
-    float largest() const {
-      float all[16];
-      for (int p = 0; p < parts; ++p) part[p].store(all + p * lanes);
-      for (int l = 1; l < 16; ++l) all[0] = all[l] > all[0] ? all[l] : all[0];
-      return all[0];
-    }
+    float sum() const { return Float::sum_of_sixteen(part); }
+    float largest() const { return Float::largest_of_sixteen(part); }
   };
 
   // The lanes of a vector that hold elements: all of them, or the first `count`.

@@ -52,6 +52,20 @@ struct Float8 {
     const __m256i half = _mm256_srai_epi32(n, 1);
     return x * power(half) * power(_mm256_sub_epi32(n, half));
   }
+  // Of 16 numbers in two parts, in halves: each with that 8, 4, 2, 1 places on.
+  static float sum_of_sixteen(const Float8* parts) {
+    const __m256 x = _mm256_add_ps(parts[0].value, parts[1].value);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+  }
+  // A NaN may be passed over.
+  static float largest_of_sixteen(const Float8* parts) {
+    const __m256 x = _mm256_max_ps(parts[0].value, parts[1].value);
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+  }
   static Float8 of_shorts(const std::uint16_t* from) {
     const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return {_mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(all))};

@@ -40,10 +40,14 @@ struct Float16 {
   friend Float16 min(Float16 a, Float16 b) { return {_mm512_maskz_min_ps(all, a.value, b.value)}; }
 
   static Float16 scale(Float16 x, Float16 shifted) {
-    const __m512i n =
-        _mm512_sub_epi32(_mm512_castps_si512(shifted.value), _mm512_set1_epi32(0x4B400000));
-    const __m512i half = _mm512_maskz_srai_epi32(all, n, 1);
-    return x * power(half) * power(_mm512_sub_epi32(n, half));
+    const __m512 n = _mm512_sub_ps(shifted.value, _mm512_set1_ps(0x1.8p23F));
+    return {_mm512_maskz_scalef_ps(all, x.value, n)};
+  }
+  static float sum_of_sixteen(const Float16* parts) {
+    return sum_of_eight(_mm256_add_ps(half<0>(parts->value), half<1>(parts->value)));
+  }
+  static float largest_of_sixteen(const Float16* parts) {
+    return largest_of_eight(_mm256_max_ps(half<0>(parts->value), half<1>(parts->value)));
   }
   static Float16 of_shorts(const std::uint16_t* from) {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
@@ -67,9 +71,19 @@ struct Float16 {
     if (count <= 0) return 0;
     return count >= lanes ? all : static_cast<__mmask16>((1U << count) - 1);
   }
-  static Float16 power(__m512i exponent) {
-    return {_mm512_castsi512_ps(
-        _mm512_maskz_slli_epi32(all, _mm512_add_epi32(exponent, _mm512_set1_epi32(127)), 23))};
+  template <int index>
+  static __m256 half(__m512 x) {
+    return _mm512_maskz_extractf32x8_ps(0xff, x, index);
+  }
+  static float sum_of_eight(__m256 x) {
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
+  }
+  static float largest_of_eight(__m256 x) {
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
   }
 };
 
