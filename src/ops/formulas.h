@@ -3,6 +3,7 @@
 // small results keep their relative accuracy.
 #pragma once
 
+#include "kernels/cpu/normal_distribution.h"
 #include "ops/elementwise.h"
 
 namespace narrowgauge {
@@ -63,14 +64,20 @@ NG_INLINE T mish_slope(T x) {
   return t.value + x * (T(4) * power * (T(1) + t.e) / (t.denominator * t.denominator));
 }
 
-// The distribution function of the normal distribution; erfc keeps the left tail accurate.
+// P(X <= x) for a normal X, erfc keeps the left tail accurate, and e^(-x^2 / 2); f32 computes both
+// at once.
 template <class T>
-NG_INLINE T normal_distribution(T x) {
-  return T(0.5) * std::erfc(x * T(-0.70710678118654752440));
-}
+struct NormalValues {
+  T below, density;
+};
 template <class T>
-NG_INLINE T normal_density(T x) {
-  return T(0.39894228040143267794) * std::exp(T(-0.5) * x * x);
+NG_INLINE NormalValues<T> normal_values(T x) {
+  if constexpr (std::is_same_v<T, float>) {
+    const cpu::NormalDistribution normal = cpu::normal_distribution(x);
+    return {normal.below, normal.density};
+  } else {
+    return {T(0.5) * std::erfc(x * T(-0.70710678118654752440)), std::exp(T(-0.5) * x * x)};
+  }
 }
 
 }  // namespace narrowgauge

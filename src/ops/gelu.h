@@ -14,11 +14,12 @@ namespace detail {
 struct ExactGelu {
   template <class T>
   NG_INLINE T formula(T x) const {
-    return x * normal_distribution(x);
+    return x * normal_values(x).below;
   }
   template <class T>
   NG_INLINE T formula(T x, T dy) const {
-    return dy * (normal_distribution(x) + x * normal_density(x));
+    const NormalValues<T> normal = normal_values(x);
+    return dy * (normal.below + x * (T(0.39894228040143267794) * normal.density));
   }
 };
 
