@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/broadcast_gradient.h"
 
+#include <algorithm>
 #include <memory>
 
+#include "kernels/cpu/column_sums.h"
 #include "kernels/cpu/reduce.h"
 #include "narrowgauge/graph.h"
+#include "ops/axis.h"
 #include "ops/batch_inner.h"
 #include "ops/elementwise.h"
 #include "ops/reference.h"
@@ -25,11 +28,9 @@ TensorTypes BroadcastGradient::infer(const Inference& in) const {
 
 std::vector<Sample<BroadcastGradient>> BroadcastGradient::samples() {
   const auto to = [](Shape shape) { return BroadcastGradient{std::move(shape)}; };
-  return {{to({3, 1, 1}), {sample("f32[2,3,4,5]")}},
-          {to({}), {sample("f32[7]")}},
-          {to({2, 1, 3}), {sample("f32[2,4,3]")}},
-          {to({5}), {sample("f32[17,5]")}},
-          {to({1, 3}), {sample("f32[0,3]")}}};
+  return {{to({3, 1, 1}), {sample("f32[2,3,4,5]")}}, {to({}), {sample("f32[7]")}},
+          {to({2, 1, 3}), {sample("f32[2,4,3]")}},   {to({5}), {sample("f32[17,5]")}},
+          {to({1, 3}), {sample("f32[0,3]")}},        {to({1, 37}), {sample("f32[3,47,37]")}}};
 }
 
 Values BroadcastGradient::gradient(Gradient& g) const {
@@ -106,7 +107,34 @@ Offer offer_sums(const Request& request) {
   return offer;
 }
 
-constexpr Kernel kernel_list[] = {{"sums", offer_sums}, {"reference", offer_reference}};
+// Where all leading axes are summed, and the others stay.
+Offer offer_columns(const Request& request) {
+  const Operand &dy = request.inputs[0], &dx = request.outputs[0];
+  for (const Operand* operand : {&dy, &dx}) {
+    const DType dtype = operand->dtype;
+    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
+      return Offer::decline(concat("sums are made in f32, not from ", dtype));
+    if (!is_dense(*operand)) return Offer::decline("elements do not lie in their logical order");
+  }
+  const std::int64_t columns = element_count(dx.dims), all = element_count(dy.dims);
+  std::size_t kept = 0;
+  while (kept < dx.dims.size() && dx.dims[kept] == 1) ++kept;
+  const auto from_end = static_cast<std::ptrdiff_t>(dx.dims.size() - kept);
+  if (!std::equal(dx.dims.end() - from_end, dx.dims.end(), dy.dims.end() - from_end))
+    return Offer::decline("the axes that stay are not the last");
+  if (all == 0 || columns < 32) return Offer::decline(concat("rows of ", columns));
+  const cpu::RowLayout layout{all / columns, columns};
+  Offer offer;
+  offer.workspace = column_sums_workspace(layout);
+  offer.run = [layout, from = dy.dtype, to = dx.dtype](const KernelCall& call) {
+    column_sums(layout, {call.inputs[0].data, from},
+                {call.outputs[0].data, to, 0, call.flushed_at(0)}, call.workspace);
+  };
+  return offer;
+}
+
+constexpr Kernel kernel_list[] = {
+    {"columns", offer_columns}, {"sums", offer_sums}, {"reference", offer_reference}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace narrowgauge::cpu {
@@ -17,6 +18,22 @@ struct Float8 {
   static Float8 set(float x) { return {_mm256_set1_ps(x)}; }
   static Float8 load(const float* from) { return {_mm256_loadu_ps(from)}; }
   void store(float* to) const { _mm256_storeu_ps(to, value); }
+  // Narrow values in memory. A signaling NaN stays one.
+  struct F16 {
+    std::uint16_t bits;
+  };
+  struct Bf16 {
+    std::uint16_t bits;
+  };
+  static Float8 load(const F16* from) { return {_mm256_cvtph_ps(load_eight(from))}; }
+  static Float8 load(const Bf16* from) {
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_eight(from)), 16))};
+  }
+  static float one(float from) { return from; }
+  static float one(F16 from) { return _cvtsh_ss(from.bits); }
+  static float one(Bf16 from) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(from.bits) << 16);
+  }
   // The first `count` lanes, the others 0.
   Float8 keep_first(std::int64_t count) const {
     return {_mm256_and_ps(value, _mm256_castsi256_ps(first(count)))};
@@ -82,6 +99,9 @@ struct Float8 {
   }
 
  private:
+  static __m128i load_eight(const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  }
   static __m256i first(std::int64_t count) {
     const auto most = static_cast<int>(std::clamp<std::int64_t>(count, 0, lanes));
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(most), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));

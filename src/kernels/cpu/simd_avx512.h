@@ -17,6 +17,23 @@ struct Float16 {
   static Float16 set(float x) { return {_mm512_set1_ps(x)}; }
   static Float16 load(const float* from) { return {_mm512_loadu_ps(from)}; }
   void store(float* to) const { _mm512_storeu_ps(to, value); }
+  struct F16 {
+    std::uint16_t bits;
+  };
+  struct Bf16 {
+    std::uint16_t bits;
+  };
+  static Float16 load(const F16* from) { return {_mm512_maskz_cvtph_ps(all, load_sixteen(from))}; }
+  static Float16 load(const Bf16* from) {
+    const __m512i wide = _mm512_maskz_cvtepu16_epi32(all, load_sixteen(from));
+    return {_mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, wide, 16))};
+  }
+  static float one(float from) { return from; }
+  static float one(F16 from) { return _cvtsh_ss(from.bits); }
+  static float one(Bf16 from) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(from.bits) << 16;
+    return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(static_cast<int>(bits))));
+  }
   Float16 keep_first(std::int64_t count) const {
     return {_mm512_maskz_mov_ps(first(count), value)};
   }
@@ -67,6 +84,9 @@ struct Float16 {
  private:
   // GCC 12 takes the unmasked forms for reads of an uninitialized value.
   static constexpr __mmask16 all = 0xffff;
+  static __m256i load_sixteen(const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  }
   static __mmask16 first(std::int64_t count) {
     if (count <= 0) return 0;
     return count >= lanes ? all : static_cast<__mmask16>((1U << count) - 1);
