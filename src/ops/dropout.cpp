@@ -53,7 +53,8 @@ Offer offer_reference(const Request& request) {
     const float keep = run.keep(call);
     const RandomStream stream = run.stream(call.context);
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
-      const bool kept = stream.uniform(static_cast<std::uint64_t>(i)) < keep;
+      const bool kept =
+          static_cast<float>(stream.short_bits(static_cast<std::uint64_t>(i))) < keep * 0x1p16F;
       out[0].set(i, kept ? in[0][i] / double{keep} : 0);
       if (out.size() > 1) out[1].set(i, kept);
     }

@@ -2,6 +2,7 @@
 #include "ops/fused.h"
 
 #include "ops/fused_activation.h"
+#include "ops/fused_layer_norm.h"
 #include "ops/fused_normalization.h"
 #include "ops/fused_normalization_gradient.h"
 #include "ops/interpret.h"
@@ -105,6 +106,8 @@ constexpr Kernel kernel_list[] = {{"strips", offer_strips},
                                   {"activate", offer_fused_activation},
                                   {"activate back", offer_fused_activation_gradient},
                                   {"normalize back", offer_fused_normalization_gradient},
+                                  {"layer norm", offer_fused_layer_norm},
+                                  {"layer norm gradient", offer_fused_layer_norm_gradient},
                                   {"interpreted", offer_interpreted}};
 
 }  // namespace

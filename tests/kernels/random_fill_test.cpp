@@ -31,7 +31,7 @@ TEST(Dropout, KeepsAndScalesWhatTheStreamSays) {
         std::vector<double> expected;
         std::int64_t kept = 0;
         for (std::int64_t i = 0; i < count; ++i) {
-          const bool is_kept = stream.uniform(std::uint64_t(i)) < keep;
+          const bool is_kept = float(stream.short_bits(std::uint64_t(i))) < keep * 65536;
           kept += is_kept;
           ASSERT_EQ(mask.values<bool>()[std::size_t(i)], is_kept);
           expected.push_back(is_kept ? x.at(i) / double(keep) : 0);
@@ -49,7 +49,7 @@ TEST(Dropout, DropsNanAndWorksInPlaceWithAnyNumberOfThreads) {
     const ThreadScope scope(threads);
     Tensor x = random_tensor(DType::f32, 50000, 1);
     for (std::int64_t i = 0; i < 50000; ++i)
-      if (stream.uniform(std::uint64_t(i)) >= 0.5F)
+      if (stream.short_bits(std::uint64_t(i)) >= 0x8000)
         x.set(i, std::numeric_limits<double>::quiet_NaN());
     dropout({50000, view(std::as_const(x)), view(x), 0.5F}, stream);
     results.push_back(x);

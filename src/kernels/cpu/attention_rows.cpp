@@ -67,10 +67,8 @@ void ScoreStrip::start(RowRange queries) {
   const std::int64_t keys = problem_.shape.keys;
   padded_ = padded(problem_.causal ? std::min(keys, queries.first + queries.count) : keys);
   if (problem_.keep == 1) return;
-  const std::int64_t first = index(0) * keys, last = first + queries.count * keys;
-  random_bits(problem_.dropout, static_cast<std::uint64_t>(first / 2), (last + 1) / 2 - first / 2,
-              numbers_);
-  bits_ = reinterpret_cast<const std::uint16_t*>(numbers_) + first % 2;
+  bits_ = random_shorts(problem_.dropout, static_cast<std::uint64_t>(index(0) * keys),
+                        queries.count * keys, numbers_);
 }
 
 void ScoreStrip::fetch_next(const AttentionInput& more) const {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/random_fill.h"
 #include "kernels/cpu/row_math.h"
 
 namespace narrowgauge::cpu {
@@ -56,27 +57,53 @@ Moments row_moments(ConstArray x, std::int64_t offset, std::int64_t columns, flo
   return row;
 }
 
-void forward_row(const LayerNormForward& norm, std::int64_t row, const float* scale,
-                 const float* bias) {
+// A row in memory, or as f32 in a buffer.
+struct Row {
+  ConstArray array;
+  std::int64_t offset;
+};
+
+void forward_row(const LayerNormForward& norm, const Row& source, std::int64_t row,
+                 const float* scale, const float* bias) {
   alignas(64) Strip x_buffer, y_buffer;
-  const std::int64_t columns = norm.layout.columns, offset = row * columns;
+  const std::int64_t columns = norm.layout.columns;
   float shift = 0;
-  shift = *load_strip(norm.x, offset, 1, &shift);
+  shift = *load_strip(source.array, source.offset, 1, &shift);
   if (!std::isfinite(shift)) shift = 0;
-  const Moments moments = row_moments(norm.x, offset, columns, shift);
+  const Moments moments = row_moments(source.array, source.offset, columns, shift);
   const double variance = moments.m2 / double(columns);
   const auto inverse = float(1 / std::sqrt(variance + double(norm.epsilon)));
   const auto mean = float(moments.mean);  // of x - shift
   if (norm.mean) norm.mean[row] = float(double(shift) + moments.mean);
   if (norm.inverse_std) norm.inverse_std[row] = inverse;
-  for_strips(columns, [&, shift, mean, inverse](std::int64_t at, std::int64_t count) {
-    const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
-    float* y = result_strip(norm.y, offset + at, y_buffer.data());
-    const float *scales = scale + at, *biases = bias + at;
-#pragma GCC ivdep
-    for (std::int64_t j = 0; j < count; ++j)
-      y[j] = std::fma((x[j] - shift - mean) * inverse, scales[j], biases[j]);
-    store_strip(norm.y, offset + at, count, y);
+  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+    const std::int64_t to = row * columns + at;
+    const float* x = load_strip(source.array, source.offset + at, count, x_buffer.data());
+    float* y = result_strip(norm.y, to, y_buffer.data());
+    row_math().normalize({x, scale + at, bias + at, shift, mean, inverse}, count, y);
+    store_strip(norm.y, to, count, y);
+  });
+}
+
+// The row's sum with the other one, in `sum`.
+void add_residual(const LayerNormForward& norm, std::int64_t row, float* sum) {
+  alignas(64) Strip x_buffer, other_buffer;
+  alignas(64) std::array<std::uint32_t, strip_length / 2 + 16> room;
+  const ResidualSum& residual = *norm.residual;
+  auto* const kept = reinterpret_cast<std::uint8_t*>(residual.kept);
+  for_strips(norm.layout.columns, [&](std::int64_t at, std::int64_t count) {
+    const std::int64_t offset = row * norm.layout.columns + at;
+    const float* x = load_strip(norm.x, offset, count, x_buffer.data());
+    const float* other = load_strip(residual.other, offset, count, other_buffer.data());
+    if (residual.keep < 1 || kept) {
+      const auto* bits = random_shorts(residual.stream, std::uint64_t(offset), count, room.data());
+      row_math().drop(
+          {x, bits, residual.keep * 0x1p16F, 1 / residual.keep, kept ? kept + offset : nullptr},
+          count, sum + at);
+      x = sum + at;
+    }
+    row_math().add(x, other, count, sum + at);
+    if (residual.sum) store_strip(residual.sum, offset, count, sum + at);
   });
 }
 
@@ -85,16 +112,21 @@ struct RowSums {
 };
 
 // Also adds dy and dy * normal to the column sums of the chunk.
-RowSums gradient_sums(const LayerNormBackward& norm, std::int64_t row, const float* scale,
-                      float* scale_sum, float* bias_sum) {
+RowSums gradient_sums(const LayerNormBackward& norm, const Row& source, std::int64_t row,
+                      const float* scale, float* column_sums) {
   alignas(64) Strip dy_buffer, x_buffer;
-  const std::int64_t columns = norm.layout.columns, offset = row * columns;
-  const float mean = norm.mean[row], inverse = norm.inverse_std[row];
+  const std::int64_t columns = norm.layout.columns;
   double gradient = 0, product = 0;
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
-    const float* dy = load_strip(norm.dy, offset + at, count, dy_buffer.data());
-    const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
-    const NormalStrip strip{dy, x, scale + at, mean, inverse, scale_sum + at, bias_sum + at};
+    const float* dy = load_strip(source.array, source.offset + at, count, dy_buffer.data());
+    const float* x = load_strip(norm.x, row * columns + at, count, x_buffer.data());
+    const NormalStrip strip{dy,
+                            x,
+                            scale + at,
+                            norm.mean[row],
+                            norm.inverse_std[row],
+                            column_sums + at,
+                            column_sums + columns + at};
     const NormalSums sums = row_math().normal_gradient(strip, count);
     gradient += double(sums.gradient);
     product += double(sums.product);
@@ -102,23 +134,68 @@ RowSums gradient_sums(const LayerNormBackward& norm, std::int64_t row, const flo
   return {float(gradient / double(columns)), float(product / double(columns))};
 }
 
-void backward_row(const LayerNormBackward& norm, std::int64_t row, const float* scale,
-                  RowSums sums) {
-  alignas(64) Strip dy_buffer, x_buffer, dx_buffer;
-  const std::int64_t columns = norm.layout.columns, offset = row * columns;
-  const float mean = norm.mean[row], inverse = norm.inverse_std[row];
-  for_strips(columns, [&, mean, inverse, sums](std::int64_t at, std::int64_t count) {
-    const float* dy = load_strip(norm.dy, offset + at, count, dy_buffer.data());
-    const float* x = load_strip(norm.x, offset + at, count, x_buffer.data());
-    float* dx = result_strip(norm.dx, offset + at, dx_buffer.data());
-    const float* scales = scale + at;
-#pragma GCC ivdep
-    for (std::int64_t j = 0; j < count; ++j) {
-      const float normal = (x[j] - mean) * inverse;
-      dx[j] = inverse * (std::fma(dy[j], scales[j], -sums.gradient) - normal * sums.product);
-    }
-    store_strip(norm.dx, offset + at, count, dx);
+// Where `residual` is given, also what flows through its dropout.
+void backward_row(const LayerNormBackward& norm, const Row& source, std::int64_t row,
+                  const float* scale, RowSums sums) {
+  alignas(64) Strip dy_buffer, x_buffer, dx_buffer, dropped_buffer;
+  const std::int64_t columns = norm.layout.columns;
+  const ResidualGradient* residual = norm.residual;
+  for_strips(columns, [&](std::int64_t at, std::int64_t count) {
+    const std::int64_t offset = row * columns + at;
+    const float* dy = load_strip(source.array, source.offset + at, count, dy_buffer.data());
+    const float* x = load_strip(norm.x, offset, count, x_buffer.data());
+    float* dx = norm.dx ? result_strip(norm.dx, offset, dx_buffer.data()) : dx_buffer.data();
+    const NormalStrip strip{dy,      x,      scale + at, norm.mean[row], norm.inverse_std[row],
+                            nullptr, nullptr};
+    row_math().normal_dx(strip, {sums.gradient, sums.product}, count, dx);
+    if (norm.dx) store_strip(norm.dx, offset, count, dx);
+    if (!residual || !residual->dropped) return;
+    float* dropped = result_strip(residual->dropped, offset, dropped_buffer.data());
+    row_math().drop_again(dx, reinterpret_cast<const std::uint8_t*>(residual->kept) + offset,
+                          residual->factor, count, dropped);
+    store_strip(residual->dropped, offset, count, dropped);
   });
+}
+
+// The row's dy and the others, added up in `sum`.
+void add_gradients(const LayerNormBackward& norm, std::int64_t row, float* sum) {
+  alignas(64) Strip buffer;
+  for_strips(norm.layout.columns, [&](std::int64_t at, std::int64_t count) {
+    const std::int64_t offset = row * norm.layout.columns + at;
+    const float* first = load_strip(norm.dy, offset, count, sum + at);
+    for (const ConstArray& more : norm.residual->more) {
+      if (!more) break;
+      row_math().add(first, load_strip(more, offset, count, buffer.data()), count, sum + at);
+      first = sum + at;
+    }
+  });
+}
+
+using RowBuffer = std::array<float, most_residual_columns>;
+
+void backward_rows(const LayerNormBackward& norm, std::int64_t begin, std::int64_t end,
+                   const float* scale, float* column_sums) {
+  alignas(64) RowBuffer sum;
+  const bool adds = norm.residual && norm.residual->more[0];
+  for (std::int64_t row = begin; row < end; ++row) {
+    if (adds) add_gradients(norm, row, sum.data());
+    const Row source =
+        adds ? Row{{sum.data(), DType::f32}, 0} : Row{norm.dy, row * norm.layout.columns};
+    const RowSums sums = gradient_sums(norm, source, row, scale, column_sums);
+    if (norm.dx || (norm.residual && norm.residual->dropped))
+      backward_row(norm, source, row, scale, sums);
+  }
+}
+
+void forward_rows(const LayerNormForward& norm, std::int64_t begin, std::int64_t end,
+                  const float* scale, const float* bias) {
+  alignas(64) RowBuffer sum;
+  for (std::int64_t row = begin; row < end; ++row) {
+    if (norm.residual) add_residual(norm, row, sum.data());
+    const Row source =
+        norm.residual ? Row{{sum.data(), DType::f32}, 0} : Row{norm.x, row * norm.layout.columns};
+    forward_row(norm, source, row, scale, bias);
+  }
 }
 
 // Column sums of all chunks, added in their order.
@@ -152,7 +229,7 @@ void layer_norm_forward(const LayerNormForward& norm, void* workspace) {
   const float* scale = per_column(norm.scale, columns, 1, room);
   const float* bias = per_column(norm.bias, columns, 0, room + columns);
   parallel_for(norm.layout.rows, row_grain(norm.layout), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) forward_row(norm, row, scale, bias);
+    forward_rows(norm, begin, end, scale, bias);
   });
 }
 
@@ -169,14 +246,10 @@ void layer_norm_backward(const LayerNormBackward& norm, void* workspace) {
   const std::int64_t grain = ceil_divide(row_grain(layout), chunk_rows);
   parallel_for(chunk_count(layout), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
-      float* scale_sum = partial + chunk * 2 * columns;
-      float* bias_sum = scale_sum + columns;
-      std::fill_n(scale_sum, 2 * columns, 0.0F);
-      const std::int64_t last = std::min((chunk + 1) * chunk_rows, layout.rows);
-      for (std::int64_t row = chunk * chunk_rows; row < last; ++row) {
-        const RowSums sums = gradient_sums(norm, row, scale, scale_sum, bias_sum);
-        if (norm.dx) backward_row(norm, row, scale, sums);
-      }
+      float* const sums = partial + chunk * 2 * columns;
+      std::fill_n(sums, 2 * columns, 0.0F);
+      const std::int64_t first = chunk * chunk_rows;
+      backward_rows(norm, first, std::min(first + chunk_rows, layout.rows), scale, sums);
     }
   });
   join_chunks(norm.scale_gradient, partial, 2 * columns, layout);

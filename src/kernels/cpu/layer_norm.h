@@ -4,8 +4,10 @@
 // on the number of threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "base/random.h"
 #include "kernels/cpu/strip.h"
 
 namespace narrowgauge::cpu {
@@ -14,8 +16,20 @@ struct RowLayout {
   std::int64_t rows = 0, columns = 0;
 };
 
+// What a transformer does to x before it normalizes: some elements are dropped, as dropout() does,
+// and `other` is added. `sum` is what was normalized, `kept` which elements stayed; both are not
+// written where null.
+struct ResidualSum {
+  ConstArray other{};
+  Array sum{};
+  float keep = 1;
+  RandomStream stream = RandomStream::of_key(0, 0);
+  bool* kept = nullptr;
+};
+
 // y = (x - mean) * inverse_std * scale + bias over each row; scale and bias are [columns], and may
-// be absent (1 and 0). mean and inverse_std, [rows], are not written where null.
+// be absent (1 and 0). mean and inverse_std, [rows], are not written where null. Of rows with a
+// ResidualSum, which have at most `most_residual_columns`, its sum is normalized.
 struct LayerNormForward {
   RowLayout layout;
   ConstArray x;
@@ -23,9 +37,20 @@ struct LayerNormForward {
   ConstArray scale{}, bias{};
   float epsilon = 1e-5F;
   float *mean = nullptr, *inverse_std = nullptr;
+  const ResidualSum* residual = nullptr;
 };
+inline constexpr std::int64_t most_residual_columns = 4096;
 std::int64_t layer_norm_workspace(const RowLayout& layout);  // bytes
 void layer_norm_forward(const LayerNormForward& norm, void* workspace);
+
+// The way back: dy is a sum with up to three others (absent ones after the others), and `dropped`
+// is dx * factor where `kept`, else 0.
+struct ResidualGradient {
+  std::array<ConstArray, 3> more{};
+  Array dropped{};
+  const bool* kept = nullptr;
+  float factor = 1;
+};
 
 // Outputs that are null are not computed.
 struct LayerNormBackward {
@@ -33,6 +58,7 @@ struct LayerNormBackward {
   ConstArray dy, x, scale{};
   const float *mean = nullptr, *inverse_std = nullptr;
   Array dx{}, scale_gradient{}, bias_gradient{};
+  const ResidualGradient* residual = nullptr;
 };
 std::int64_t layer_norm_backward_workspace(const RowLayout& layout);  // bytes
 void layer_norm_backward(const LayerNormBackward& norm, void* workspace);

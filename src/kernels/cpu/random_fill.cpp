@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
+#include "kernels/cpu/row_math.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::int64_t grain = 8192;
 constexpr std::int64_t at_once = 32, most_at_once = 64;  // numbers: blocks of four
 
-using Bits = std::array<std::uint32_t, strip_length>;
 using Strip = std::array<float, strip_length>;
 
 struct Product {
@@ -73,11 +73,6 @@ void philox_eight(const RandomStream& stream, std::uint64_t first, std::uint32_t
   store_blocks(x, out);
 }
 
-// As RandomStream::uniform; through a signed number, which a vector converts in one instruction.
-float uniform_of(std::uint32_t bits) {
-  return static_cast<float>(static_cast<std::int32_t>(bits >> 8)) * 0x1p-24F;
-}
-
 }  // namespace
 
 void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t count,
@@ -95,23 +90,25 @@ void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t c
   for (; i < count; ++i) out[i] = stream.bits(first + std::uint64_t(i));
 }
 
+const std::uint16_t* random_shorts(const RandomStream& stream, std::uint64_t first,
+                                   std::int64_t count, std::uint32_t* room) {
+  const std::uint64_t begin = first / 2, end = (first + std::uint64_t(count) + 1) / 2;
+  random_bits(stream, begin, std::int64_t(end - begin), room);
+  return reinterpret_cast<const std::uint16_t*>(room) + first % 2;
+}
+
 void dropout(const Dropout& dropout, const RandomStream& stream) {
-  const float keep = dropout.keep, scale = 1.0F / dropout.keep;
-  const auto drop = [&, keep, scale](std::int64_t at, std::int64_t length) {
-    alignas(64) Bits bits;
+  const auto drop = [&](std::int64_t at, std::int64_t length) {
+    alignas(64) std::array<std::uint32_t, strip_length / 2 + 16> room;
     alignas(64) Strip x_buffer, y_buffer;
-    random_bits(stream, std::uint64_t(at), length, bits.data());
     const float* x = load_strip(dropout.x, at, length, x_buffer.data());
     float* y = result_strip(dropout.y, at, y_buffer.data());
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < length; ++i) {
-      const float kept = x[i] * scale;
-      y[i] = uniform_of(bits[std::size_t(i)]) < keep ? kept : 0.0F;
-    }
+    auto* kept = reinterpret_cast<std::uint8_t*>(dropout.mask);
+    const DroppedStrip strip{x, random_shorts(stream, std::uint64_t(at), length, room.data()),
+                             dropout.keep * 0x1p16F, 1.0F / dropout.keep,
+                             kept ? kept + at : nullptr};
+    row_math().drop(strip, length, y);
     store_strip(dropout.y, at, length, y);
-    if (!dropout.mask) return;
-    for (std::int64_t i = 0; i < length; ++i)
-      dropout.mask[at + i] = uniform_of(bits[std::size_t(i)]) < keep;
   };
   parallel_for(dropout.count, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t at = begin; at < end; at += strip_length)

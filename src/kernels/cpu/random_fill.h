@@ -14,13 +14,16 @@ namespace narrowgauge::cpu {
 void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t count,
                  std::uint32_t* out);
 
+// stream.short_bits(first + i) for i below `count`; `room` is for count / 2 + 1 numbers.
+const std::uint16_t* random_shorts(const RandomStream& stream, std::uint64_t first,
+                                   std::int64_t count, std::uint32_t* room);
+
 namespace avx512 {
 // Blocks first to first + 15 of the stream.
 void philox_sixteen(const RandomStream& stream, std::uint64_t first, std::uint32_t* out);
 }  // namespace avx512
 
-// y[i] = x[i] / keep where stream.uniform(i) < keep, else 0; the gradient is the same function of
-// dy. In place is allowed.
+// y[i] = x[i] / keep where stream.short_bits(i) < keep * 2^16, else 0. In place is allowed.
 struct Dropout {
   std::int64_t count = 0;
   ConstArray x;

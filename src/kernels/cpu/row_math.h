@@ -32,6 +32,21 @@ struct NormalSums {
   float gradient, product;  // of dy * scale, and of dy * scale * normal
 };
 
+// y = (x - shift - mean) * inverse_std * scale + bias
+struct NormalizedStrip {
+  const float *x, *scale, *bias;
+  float shift, mean, inverse_std;
+};
+
+// x * factor where an element's 16 random bits are less than `below`, else 0; `kept` says which,
+// where it is wanted.
+struct DroppedStrip {
+  const float* x;
+  const std::uint16_t* bits;
+  float below, factor;
+  std::uint8_t* kept;
+};
+
 struct RowMath {
   // Joins rows to the moments of `count` columns, which had `before` rows.
   void (*join_eight)(const RowBatch& rows, const MomentColumns& columns, std::int64_t count,
@@ -40,6 +55,14 @@ struct RowMath {
                    std::int64_t before);
   StripMoments (*moments)(const float* x, float shift, std::int64_t count);  // of x - shift
   NormalSums (*normal_gradient)(const NormalStrip& strip, std::int64_t count);
+  // dx = inverse_std * (dy * scale - means.gradient - normal * means.product)
+  void (*normal_dx)(const NormalStrip& strip, NormalSums means, std::int64_t count, float* dx);
+  void (*normalize)(const NormalizedStrip& strip, std::int64_t count, float* y);
+  void (*add)(const float* a, const float* b, std::int64_t count, float* sum);
+  void (*drop)(const DroppedStrip& strip, std::int64_t count, float* y);
+  // y = x * factor where `kept` is not 0, else 0
+  void (*drop_again)(const float* x, const std::uint8_t* kept, float factor, std::int64_t count,
+                     float* y);
   // Largest of `start` and the values; NaN may be passed over.
   float (*largest)(const float* x, std::int64_t count, float start);
   float (*exponential_sum)(const float* x, float shift, std::int64_t count);  // of exp(x - shift)

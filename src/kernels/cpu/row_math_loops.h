@@ -155,6 +155,55 @@ struct RowLoops {
     return {gradient.sum(), product.sum()};
   }
 
+  static void normal_dx(const NormalStrip& strip, NormalSums means, std::int64_t count, float* dx) {
+    const Float mean = Float::set(strip.mean), inverse = Float::set(strip.inverse_std);
+    const Float gradient = Float::set(-means.gradient), product = Float::set(means.product);
+    each(count, [&](const auto& part, std::int64_t at) {
+      const Float normal = (part.load(strip.x + at) - mean) * inverse;
+      const Float g = fma(part.load(strip.dy + at), part.load(strip.scale + at), gradient);
+      part.store(dx + at, inverse * (g - normal * product));
+    });
+  }
+
+  static void normalize(const NormalizedStrip& strip, std::int64_t count, float* y) {
+    const Float shift = Float::set(strip.shift), mean = Float::set(strip.mean),
+                inverse = Float::set(strip.inverse_std);
+    each(count, [&](const auto& part, std::int64_t at) {
+      const Float normal = (part.load(strip.x + at) - shift - mean) * inverse;
+      part.store(y + at, fma(normal, part.load(strip.scale + at), part.load(strip.bias + at)));
+    });
+  }
+
+  static void add(const float* a, const float* b, std::int64_t count, float* sum) {
+    each(count, [&](const auto& part, std::int64_t at) {
+      part.store(sum + at, part.load(a + at) + part.load(b + at));
+    });
+  }
+
+  static void drop(const DroppedStrip& strip, std::int64_t count, float* y) {
+    const Float below = Float::set(strip.below), factor = Float::set(strip.factor);
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      const Float bits = Float::of_shorts(strip.bits + i);
+      where_less(bits, below, Float::load(strip.x + i) * factor).store(y + i);
+      if (strip.kept) Float::store_less(bits, below, strip.kept + i);
+    }
+    for (; i < count; ++i) {
+      const bool kept = float(strip.bits[i]) < strip.below;
+      y[i] = kept ? strip.x[i] * strip.factor : 0.0F;
+      if (strip.kept) strip.kept[i] = kept;
+    }
+  }
+
+  static void drop_again(const float* x, const std::uint8_t* kept, float factor, std::int64_t count,
+                         float* y) {
+    const Float factors = Float::set(factor);
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      Float::where_bytes(kept + i, Float::load(x + i) * factors).store(y + i);
+    for (; i < count; ++i) y[i] = kept[i] ? x[i] * factor : 0.0F;
+  }
+
   static float largest(const float* x, std::int64_t count, float start) {
     Sixteen most = Sixteen::set(start);
     over(count, [&](const auto& part, std::int64_t at, int p) {
@@ -206,6 +255,11 @@ struct RowLoops {
             .join_one = join_one,
             .moments = moments,
             .normal_gradient = normal_gradient,
+            .normal_dx = normal_dx,
+            .normalize = normalize,
+            .add = add,
+            .drop = drop,
+            .drop_again = drop_again,
             .largest = largest,
             .exponential_sum = exponential_sum,
             .add_exponentials = add_exponentials,

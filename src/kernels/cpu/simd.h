@@ -91,6 +91,18 @@ struct Float8 {
   friend Float8 where_less(Float8 a, Float8 b, Float8 x) {
     return {_mm256_and_ps(x.value, _mm256_cmp_ps(a.value, b.value, _CMP_LT_OQ))};
   }
+  // Which lanes of a are less than those of b, a byte each; and x where a byte is not 0, else 0.
+  static void store_less(Float8 a, Float8 b, std::uint8_t* to) {
+    const auto mask =
+        static_cast<std::uint64_t>(_mm256_movemask_ps(_mm256_cmp_ps(a.value, b.value, _CMP_LT_OQ)));
+    const std::uint64_t bytes = _pdep_u64(mask, 0x0101010101010101);
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(&bytes), lanes, to);
+  }
+  static Float8 where_bytes(const std::uint8_t* bytes, Float8 x) {
+    const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
+    const __m256i zero = _mm256_cmpeq_epi32(_mm256_cvtepu8_epi32(eight), _mm256_setzero_si256());
+    return {_mm256_andnot_ps(_mm256_castsi256_ps(zero), x.value)};
+  }
   static void add_to(double* sum, Float8 x) {
     _mm256_storeu_pd(
         sum, _mm256_add_pd(_mm256_loadu_pd(sum), _mm256_cvtps_pd(_mm256_castps256_ps128(x.value))));

@@ -73,6 +73,14 @@ struct Float16 {
   friend Float16 where_less(Float16 a, Float16 b, Float16 x) {
     return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a.value, b.value, _CMP_LT_OQ), x.value)};
   }
+  static void store_less(Float16 a, Float16 b, std::uint8_t* to) {
+    const __mmask16 less = _mm512_cmp_ps_mask(a.value, b.value, _CMP_LT_OQ);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_maskz_set1_epi8(less, 1));
+  }
+  static Float16 where_bytes(const std::uint8_t* bytes, Float16 x) {
+    const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+    return {_mm512_maskz_mov_ps(_mm_test_epi8_mask(sixteen, sixteen), x.value)};
+  }
   static void add_to(double* sum, Float16 x) {
     const __m256 low = _mm512_castps512_ps256(x.value);
     const __m256 high = _mm512_maskz_extractf32x8_ps(0xff, x.value, 1);
