@@ -129,7 +129,7 @@ class WeightGradient {
 
   // The columns [begin, begin + width) of dy, with all that they see of x.
   Panel panel(std::int64_t begin, std::int64_t width) const {
-    Panel panel{plan_, {}, 0, begin, packed_block()};
+    Panel panel{plan_, {}, 0, begin};
     const std::int64_t end = std::min(begin + width, plan_.y.width), stride = plan_.stride_width;
     std::int64_t first = plan_.x.width, last = 0;
     const auto place = [&](const TapRange& tap, std::int64_t column) {
