@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "api/contraction_times.h"
+#include "api/kernel_cache.h"
 #include "compile/compile.h"
 #include "precision/apply.h"
 #include "precision/lists.h"
@@ -25,7 +26,7 @@ Plan training_plan(const Graph& forward, const Optimizer& optimizer, std::int64_
   const PrecisionPlan precision =
       optimizer.mixed_precision ? plan_by_lists(graph, {.request = *optimizer.mixed_precision})
                                 : f32_plan(graph, optimizer.f32_math);
-  return compile(apply(graph, precision), {.binding = {{"N", batch}}});
+  return compile(apply(graph, precision), {.binding = {{"N", batch}}, .kernels = kernel_cache()});
 }
 
 // Nodes to try: spread evenly over those of bearable work, the lighter first.

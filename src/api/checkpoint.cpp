@@ -2,11 +2,13 @@
 // A checkpoint is a folder: model.safetensors holds parameters and statistics, state.safetensors
 // the rest of the state table, with the place in the data and the digest of the model file that it
 // belongs to. The new state waits as state.safetensors.next while the model file is replaced, so
-// that at every moment one of the two states belongs to the model file that is there.
+// that at every moment one of the two states belongs to the model file that is there. kernels.json
+// says which kernels were chosen by measurement.
 #include <charconv>
 #include <filesystem>
 
 #include "api/trainer_implementation.h"
+#include "base/log.h"
 #include "base/sha256.h"
 #include "narrowgauge/safetensors.h"
 
@@ -16,6 +18,7 @@ namespace {
 
 constexpr const char* model_file = "model.safetensors";
 constexpr const char* state_file = "state.safetensors";
+constexpr const char* kernels_file = "kernels.json";
 constexpr const char* next_state_file = "state.safetensors.next";
 
 std::string path_in(const std::string& folder, const char* file) {
@@ -82,6 +85,17 @@ bool is_in_place(const std::string& folder, const std::string& digest) try {
 
 bool is_trainers(Role role) { return role == Role::moment || role == Role::control; }
 
+// Whoever goes on with a training computes it with the same kernels, where they are there.
+void resume_kernels(KernelChoices& kernels, const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return;
+  try {
+    kernels.set_records(read_kernel_records(path, "any"));
+  } catch (const DataError& error) {
+    log(LogLevel::warning, concat(error.what(), "; the fastest kernels are chosen anew"));
+  }
+}
+
 }  // namespace
 
 void Trainer::save(const std::string& folder) const {
@@ -109,6 +123,8 @@ void Trainer::save(const std::string& folder) const {
                     {"batch_size", concat(self.fit_batch)},
                     {"seed", concat(self.options.seed)},
                     {"weights", digest_of(model)}};
+  if (!self.kernels.records().empty())
+    write_kernel_records(path_in(folder, kernels_file), "any", self.kernels.records());
   const std::string next = path_in(folder, next_state_file);
   write_safetensors(next, state);
   try {
@@ -146,6 +162,7 @@ void Trainer::resume(const std::string& folder) {
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
   const std::int64_t fit_batch = number_in(file, path, "batch_size");
   load_weights(*self.model, path_in(folder, model_file));
+  resume_kernels(self.kernels, path_in(folder, kernels_file));
   for (const NamedTensor& tensor : file.tensors) store.set(tensor.name, tensor.tensor);
   self.steps = static_cast<std::uint64_t>(steps);
   self.position = position;

@@ -2,92 +2,22 @@
 #include "api/contraction_times.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <map>
 
-#include "base/parallel.h"
-#include "base/random.h"
+#include "compile/lone_kernel.h"
 #include "ops/fused.h"
+#include "passes/operands.h"
 
 namespace narrowgauge {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-bool is_float(DType dtype) {
-  return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
-
-// Between -1 and 1 and not zero; no units run faster or slower on such data. Whole numbers are 0:
-// they would be places in something.
-void fill(Tensor& tensor) {
-  if (!is_float(tensor.dtype())) {
-    std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()));
-    return;
-  }
-  constexpr std::int64_t pattern = 4099;
-  const RandomStream random(1, "contraction");
-  const std::int64_t drawn = std::min(pattern, tensor.size());
-  for (std::int64_t i = 0; i < drawn; ++i)
-    tensor.set(i, 2 * random.uniform(static_cast<std::uint64_t>(i)) - 0.99);
-  const std::int64_t step = drawn > 0 ? tensor.bytes() / tensor.size() * drawn : 0;
-  for (std::int64_t at = step; step > 0 && at < tensor.bytes(); at += step)
-    std::memcpy(tensor.data() + at, tensor.data(),
-                static_cast<std::size_t>(std::min(step, tensor.bytes() - at)));
-}
-
-// Values in their storage, padded where it has blocks.
-Tensor stored(const ValueInfo& info) {
-  return Tensor(info.type.dtype, {stored_elements(known_dims(info.type.shape), info.storage)});
-}
-
-// One step of a plan with memory of its own.
-class Bench {
- public:
-  Bench(const Graph& graph, const Node& node, const PlanStep& step) : step_(step) {
-    for (const Value& value : node.inputs) {
-      if (value.is_absent()) {
-        inputs_.push_back({});
-        continue;
-      }
-      tensors_.push_back(stored(graph.info(value)));
-      fill(tensors_.back());
-      inputs_.push_back({tensors_.back().data()});
-    }
-    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-      if (step.outputs[o].location.kind == Location::Kind::none) {
-        outputs_.push_back({});
-        continue;
-      }
-      tensors_.push_back(stored(node.outputs[o]));
-      outputs_.push_back({tensors_.back().data()});
-    }
-    flushed_.resize(node.outputs.size());
-    workspace_ = Tensor(DType::u8, {std::max<std::int64_t>(step.workspace_bytes, 1)});
-  }
-
-  double milliseconds() {
-    const auto start = Clock::now();
-    step_.run({inputs_, outputs_, workspace_.data(), flushed_, {}});
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  }
-
- private:
-  const PlanStep& step_;
-  std::vector<Tensor> tensors_;
-  std::vector<View> inputs_, outputs_;
-  std::vector<std::int64_t> flushed_;
-  Tensor workspace_;
-};
-
 // Sorted.
-std::vector<double> run_times(Bench bench, double seconds, std::size_t least) {
-  const FlushDenormalsScope flush;  // as the executor runs it
-  bench.milliseconds();
+std::vector<double> run_times(LoneKernel& kernel, const PlanStep& step, double seconds,
+                              std::size_t least) {
+  kernel.milliseconds(step.run);
   std::vector<double> times;
   for (double all = 0; times.size() < least || all < 1e3 * seconds; all += times.back())
-    times.push_back(bench.milliseconds());
+    times.push_back(kernel.milliseconds(step.run));
   std::sort(times.begin(), times.end());
   return times;
 }
@@ -141,7 +71,7 @@ std::vector<ContractionTime> distinct_contractions(const Plan& plan) {
     const auto [place, fresh] = known.emplace(key, found.size());
     if (fresh)
       found.push_back({step.op, step.node, node.origin, shapes_text(plan.graph, node),
-                       step.implementation, step.math, step.flops, step.bytes});
+                       step.implementation, step.why, step.math, step.flops, step.bytes});
     ++found[place->second].count;
   }
   return found;
@@ -153,7 +83,15 @@ void time_contraction(const Plan& plan, ContractionTime& contraction, double sec
                                  [&](const auto& each) { return each.node == contraction.node; });
   NG_INVARIANT(step != plan.steps.end());
   const Node& node = plan.graph.node(plan.graph.find_node(contraction.node));
-  const std::vector<double> runs = run_times(Bench(plan.graph, node, *step), seconds, least);
+  const std::vector<Operand> inputs = input_operands(plan.graph, node);
+  std::vector<Operand> outputs;
+  for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
+    outputs.push_back(operand_of(plan.graph, {plan.graph.find_node(contraction.node), o}));
+    outputs.back().present =
+        step->outputs[static_cast<std::size_t>(o)].location.kind != Location::Kind::none;
+  }
+  LoneKernel kernel(inputs, outputs, step->workspace_bytes);
+  const std::vector<double> runs = run_times(kernel, *step, seconds, least);
   contraction.milliseconds = runs[runs.size() / 2];
   contraction.fastest = runs.front();
 }

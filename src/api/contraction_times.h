@@ -12,10 +12,10 @@
 namespace narrowgauge {
 
 struct ContractionTime {
-  std::string op, node;  // "Conv", and the first node that does this
-  std::string origin;    // of a gradient: the node it belongs to
-  std::string shapes;    // of inputs and result: "f32[8,4] x f32[4,2] -> f32[8,2]"
-  std::string implementation;
+  std::string op, node;             // "Conv", and the first node that does this
+  std::string origin;               // of a gradient: the node it belongs to
+  std::string shapes;               // of inputs and result: "f32[8,4] x f32[4,2] -> f32[8,2]"
+  std::string implementation, why;  // as in PlanStep
   Math math = Math::none;
   double flops = 0;         // of one run
   std::int64_t bytes = 0;   // operands, each once

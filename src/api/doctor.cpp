@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/contraction_times.h"
+#include "api/kernel_cache.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/parallel.h"
@@ -34,7 +35,9 @@ struct Measured {
 
 // Of all contractions of the graph together.
 Measured measure(const Graph& graph, double seconds) {
-  const Plan plan = compile(graph, {});
+  CompileOptions options;
+  options.kernels = kernel_cache();
+  const Plan plan = compile(graph, options);
   Measured result;
   double flops = 0, milliseconds = 0;
   for (const ContractionTime& time : time_contractions(plan, seconds)) {

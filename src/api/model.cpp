@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/model.h"
 
+#include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "base/sha256.h"
 #include "narrowgauge/safetensors.h"
@@ -32,9 +33,12 @@ void Model::Implementation::set_precision(decltype(precision) wanted) {
 }
 
 Program& Model::Implementation::prediction_program() {
-  if (!prediction)
-    prediction = std::make_unique<Program>(with_precision(graph(Mode::evaluate)), CompileOptions{},
-                                           store, seed);
+  if (!prediction) {
+    CompileOptions options;
+    options.kernels = kernel_cache();
+    prediction =
+        std::make_unique<Program>(with_precision(graph(Mode::evaluate)), options, store, seed);
+  }
   return *prediction;
 }
 

@@ -85,6 +85,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   CompileOptions compile_options;
   compile_options.deterministic = self.options.deterministic;
   compile_options.trace = self.options.trace;
+  compile_options.kernels = &self.kernels;
   self.training = std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
                                             self.model->store, self.options.seed);
   // Those of an earlier Trainer, which may have computed in another format.
@@ -117,6 +118,7 @@ Program& Trainer::Implementation::evaluation_program() {
   if (!evaluation || evaluation_precision != model->precisions) {
     CompileOptions compile_options;
     compile_options.deterministic = options.deterministic;
+    compile_options.kernels = &kernels;
     evaluation = std::make_unique<Program>(
         model->with_precision(forward_graph(*model, loss, Mode::evaluate)), compile_options,
         model->store, options.seed);

@@ -2,6 +2,7 @@
 // What a Trainer holds.
 #pragma once
 
+#include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "narrowgauge/model.h"
 
@@ -13,7 +14,8 @@ struct Trainer::Implementation {
   Optimizer optimizer;
   TrainerOptions options;
 
-  Graph training_graph;  // f32
+  KernelChoices kernels{kernel_cache()};  // ahead of the programs, which use it
+  Graph training_graph;                   // f32
   PrecisionPlan plan;
   std::unique_ptr<Program> training, evaluation;
   int number = 0;                // among the Trainers of the model

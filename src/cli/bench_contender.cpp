@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "api/kernel_cache.h"
 #include "api/most_fused.h"
 #include "cli/interrupt.h"
 #include "cli/settings.h"
@@ -60,6 +61,13 @@ void OwnContender::finish(std::span<const Tensor> batch, std::int64_t profiled, 
     row.fused_bytes = most_fused(run_pipeline(precise_graph(), unfused)).bytes();
   }
   row.kernels = trainer_.kernels();
+}
+
+CompileOptions OwnContender::options() const {
+  CompileOptions options;
+  options.binding = {{"N", batch_}};
+  options.kernels = kernel_cache();
+  return options;
 }
 
 Graph OwnContender::precise_graph() const { return apply(trainer_.graph(), trainer_.plan()); }

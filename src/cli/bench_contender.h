@@ -29,7 +29,7 @@ class OwnContender : public Contender {
 
   // The training graph with its precision, and how it is compiled for the batch.
   Graph precise_graph() const;
-  CompileOptions options() const { return {.binding = {{"N", batch_}}}; }
+  CompileOptions options() const;
 
   const Model& model() const { return model_; }
   const Trainer& trainer() const { return trainer_; }

@@ -104,6 +104,7 @@ JsonObject kernels_json(const KernelOutcome& outcome) {
       json.add("count", each.count).add("milliseconds", each.milliseconds);
       json.add("flops", each.flops).add("bytes", each.bytes).add("math", name(each.math));
       json.add("of_peak", of_peak(each, outcome.peaks)).add("kernel", each.implementation);
+      json.add("why", each.why);
       contractions.push_back(std::move(json));
     }
     const KernelTotal total = total_of(row.contractions, outcome.peaks);

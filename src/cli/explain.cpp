@@ -8,13 +8,16 @@
 #include <memory>
 
 #include "api/amp_choice.h"
+#include "api/kernel_cache.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/network_choice.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "compile/compile.h"
 #include "narrowgauge/model.h"
+#include "precision/apply.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -32,7 +35,7 @@ struct Flags {
   std::optional<std::string> amp, plan, save_plan, node, optimizer;
   std::optional<std::int64_t> batch;
   std::vector<std::string> overrides;
-  bool json = false;
+  bool json = false, kernels = false;
 };
 
 void require_node(const Explanation& explanation, const std::string& node) {
@@ -42,7 +45,13 @@ void require_node(const Explanation& explanation, const std::string& node) {
           "--node: ", explanation.model_name, " has no node ", node, suggestion(node, names));
 }
 
-Explanation explanation_for(const Flags& flags) {
+// And the compiled plan, where --kernels asks for it.
+struct Answer {
+  Explanation explanation;
+  std::optional<Plan> plan;
+};
+
+Answer answer_to(const Flags& flags) {
   const NetworkChoice network = choose_network(flags.network);
   std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
                                : settle_amp(flags.amp, std::nullopt, "f16");
@@ -60,12 +69,36 @@ Explanation explanation_for(const Flags& flags) {
   const Trainer trainer(model, network.loss(), optimizer,
                         {.plan_file = flags.plan, .plan_reason = reason});
   if (flags.save_plan) save_plan(trainer.plan(), *flags.save_plan);
-  return explain(trainer.graph(), trainer.plan(), {{"N", flags.batch.value_or(settings.batch)}});
+  CompileOptions options;
+  options.binding = {{"N", flags.batch.value_or(settings.batch)}};
+  options.kernels = kernel_cache();
+  Answer answer{explain(trainer.graph(), trainer.plan(), options.binding), std::nullopt};
+  if (flags.kernels) answer.plan = compile(apply(trainer.graph(), trainer.plan()), options);
+  return answer;
+}
+
+// Contractions with the kernel of each, and why that one where several would do.
+void print_kernels(const Plan& plan, bool json) {
+  TextTable table({"contraction", "math", "kernel", "why"}, {0, 1, 2, 3});
+  for (const PlanStep& step : plan.steps) {
+    if (step.flops <= 0) continue;
+    if (!json) {
+      table.add({step.node, std::string(name(step.math)), step.implementation, step.why});
+      continue;
+    }
+    JsonObject line;
+    line.add("node", step.node).add("math", name(step.math));
+    print(line.add("kernel", step.implementation).add("why", step.why).line());
+  }
+  if (!json) print(table.text());
 }
 
 int run_explain(const Flags& flags) {
-  const Explanation explanation = explanation_for(flags);
-  if (flags.node) {
+  const Answer answer = answer_to(flags);
+  const Explanation& explanation = answer.explanation;
+  if (answer.plan) {
+    print_kernels(*answer.plan, flags.json);
+  } else if (flags.node) {
     require_node(explanation, *flags.node);
     const NodeExplanation& node = explanation.node(*flags.node);
     print(flags.json ? explanation_json(node) + '\n' : explanation_text(node));
@@ -86,6 +119,8 @@ void add_explain(CLI::App& program, Action& action) {
   add_network_flags(app, flags->network);
   add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
+  add_switch(app, {"--kernels", "", "which kernel each contraction takes, and why that one"},
+             flags->kernels);
   add_text(app, {"--plan", "FILE", "explain this plan"}, flags->plan);
   add_text(app, {"--save-plan", "FILE", "write the plan"}, flags->save_plan);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "compile/kernel_memory.h"
 #include "compile/plan.h"
 #include "passes/assign_layout.h"
 
@@ -17,6 +18,7 @@ struct CompileOptions {
   bool fuse = true;
   bool keep_names = false;  // no merging or folding: every node of the graph stays visible
   Layout layout = Layout::fastest;
+  KernelMemory* kernels = nullptr;  // nullptr: the first kernel that takes a node runs
   // Called with the text of each pass's effect: "== name (ms)" and a diff, or "(unchanged)".
   std::function<void(const std::string&)> trace{};
 };

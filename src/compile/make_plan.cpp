@@ -3,11 +3,11 @@
 #include <map>
 #include <set>
 
+#include "compile/choose_fastest.h"
 #include "compile/compile.h"
 #include "compile/memory_plan.h"
 #include "ops/fused.h"
 #include "ops/gather.h"
-#include "ops/interpret.h"
 #include "ops/slice.h"
 #include "passes/operands.h"
 #include "passes/rebuild.h"
@@ -42,6 +42,7 @@ class Planner {
     share_memory();
     place();
     resolve();
+    if (options_.kernels) options_.kernels->save();
     return std::move(plan_);
   }
 
@@ -91,8 +92,10 @@ class Planner {
     const std::vector<Operand> outputs = output_operands(graph(), index, read_);
     const Request request{*node.op,  node.attributes,       inputs, outputs, node.math,
                           node.name, options_.deterministic};
-    Offer offer = choose_kernel(request, false);
+    ChosenKernel chosen = choose_fastest(request, options_.kernels);
+    Offer& offer = chosen.offer;
     PlanStep step;
+    step.why = std::move(chosen.why);
     step.node = node.full_name();
     step.op = node.op->full_name();
     step.implementation = offer.implementation;

@@ -29,6 +29,7 @@ struct PlanOutput {
 
 struct PlanStep {
   std::string node, op, implementation;
+  std::string why;  // this kernel, where others would have taken it too
   std::vector<Location> inputs;
   std::vector<PlanOutput> outputs;
   std::int64_t workspace = 0;  // arena offset

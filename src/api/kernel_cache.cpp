@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/kernel_cache.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/cpu.h"
+#include "base/environment.h"
+#include "base/log.h"
+#include "io/atomic_file.h"
+#include "narrowgauge/version.h"
+
+namespace narrowgauge {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int format_version = 1;
+
+// The tier counts as well: under NARROWGAUGE_ISA other kernels take a node.
+std::string machine_text() {
+  return concat(cpu_name(), ", ", name(isa()), ", narrowgauge ", NARROWGAUGE_VERSION);
+}
+
+std::string file_name(const std::string& machine) {
+  std::string slug;
+  for (const char c : machine)
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '.')
+      slug += c;
+    else if (!slug.empty() && slug.back() != '-')
+      slug += '-';
+  return "kernels-" + slug + ".json";
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// "" where there is no place for it.
+std::string usual_path(const std::string& machine) {
+  std::filesystem::path folder = variable("XDG_CACHE_HOME");
+  if (folder.empty() && !variable("HOME").empty())
+    folder = std::filesystem::path(variable("HOME")) / ".cache";
+  if (!folder.is_absolute()) return "";
+  return (folder / "narrowgauge" / file_name(machine)).string();
+}
+
+}  // namespace
+
+KernelRecords read_kernel_records(const std::string& path, const std::string& machine) {
+  std::ifstream file(path, std::ios::binary);
+  require<DataError>(file.good(), path, ": cannot be read");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  KernelRecords records;
+  try {
+    const Json json = Json::parse(text);
+    require<DataError>(json.at("version").get<int>() == format_version, path,
+                       ": is of another version");
+    const auto written_for = json.at("machine").get<std::string>();
+    require<DataError>(written_for == machine, path, ": was written for ", written_for);
+    for (const auto& [key, record] : json.at("kernels").items())
+      records[key] = {record.at("kernel").get<std::string>(), record.at("why").get<std::string>(),
+                      true};
+  } catch (const Json::exception& error) {
+    throw DataError(concat(path, ": is damaged: ", error.what()));
+  }
+  return records;
+}
+
+void write_kernel_records(const std::string& path, const std::string& machine,
+                          const KernelRecords& records) {
+  Json kernels = Json::object();
+  for (const auto& [key, record] : records)
+    kernels[key] = {{"kernel", record.kernel}, {"why", record.why}};
+  const Json json{
+      {"version", format_version}, {"machine", machine}, {"kernels", std::move(kernels)}};
+  write_file_atomically(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+KernelCache::KernelCache(std::string path, std::string machine)
+    : path_(std::move(path)), machine_(std::move(machine)) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path_, ignored)) return;
+  try {
+    records_ = read();
+  } catch (const DataError& error) {
+    warn(concat(error.what(), "; it is left aside, and kernels are measured anew"));
+  }
+}
+
+KernelRecords KernelCache::read() const { return read_kernel_records(path_, machine_); }
+
+void KernelCache::warn(const std::string& message) {
+  if (!warned_) log(LogLevel::warning, message);
+  warned_ = true;
+}
+
+std::optional<KernelRecord> KernelCache::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = records_.find(key);
+  if (found == records_.end()) return std::nullopt;
+  return found->second;
+}
+
+void KernelCache::keep(const std::string& key, const KernelRecord& record) {
+  const std::lock_guard lock(mutex_);
+  records_[key] = record;
+  changed_ |= record.lasting;
+}
+
+void KernelCache::save() {
+  const std::lock_guard lock(mutex_);
+  if (!changed_) return;
+  changed_ = false;
+  KernelRecords all = records_;
+  std::erase_if(all, [](const auto& entry) { return !entry.second.lasting; });
+  std::error_code error;
+  if (std::filesystem::exists(path_, error)) try {
+      all.merge(read());
+    } catch (const DataError&) {
+      // What is damaged is replaced.
+    }
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  try {
+    write_kernel_records(path_, machine_, all);
+  } catch (const DataError& failure) {
+    warn(concat(failure.what(), "; which kernels are fastest is not kept"));
+  }
+}
+
+KernelMemory* kernel_cache() {
+  const std::string wish = environment("KERNEL_CACHE");
+  if (wish == "off") return nullptr;
+  const std::string machine = machine_text();
+  const std::string path = wish.empty() ? usual_path(machine) : wish;
+  if (path.empty()) return nullptr;
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, std::unique_ptr<KernelCache>> caches;
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<KernelCache>& cache = caches[{path, machine}];
+  if (!cache) cache = std::make_unique<KernelCache>(path, machine);
+  return cache.get();
+}
+
+std::optional<KernelRecord> KernelChoices::find(const std::string& key) {
+  const auto found = records_.find(key);
+  if (found != records_.end()) return found->second;
+  auto known = cache_ ? cache_->find(key) : std::nullopt;
+  if (known) records_[key] = *known;
+  return known;
+}
+
+void KernelChoices::keep(const std::string& key, const KernelRecord& record) {
+  records_[key] = record;
+  if (cache_) cache_->keep(key, record);
+}
+
+void KernelChoices::save() {
+  if (cache_) cache_->save();
+}
+
+}  // namespace narrowgauge

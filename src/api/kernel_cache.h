@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels were found to be fastest on this machine, kept on disk; and those that one training
+// took, kept in its checkpoint.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "compile/kernel_memory.h"
+
+namespace narrowgauge {
+
+using KernelRecords = std::map<std::string, KernelRecord>;
+
+// JSON. read_kernel_records throws DataError for a file that cannot be read or is damaged, or was
+// written for another machine; `machine` is any text.
+KernelRecords read_kernel_records(const std::string& path, const std::string& machine);
+void write_kernel_records(const std::string& path, const std::string& machine,
+                          const KernelRecords& records);
+
+// A file that several processes may share: it is read once, and written as a whole with what others
+// put there since. Damaged or unwritable, it costs one warning, and nothing else. Thread-safe.
+class KernelCache : public KernelMemory {
+ public:
+  KernelCache(std::string path, std::string machine);
+  std::optional<KernelRecord> find(const std::string& key) override;
+  void keep(const std::string& key, const KernelRecord& record) override;
+  void save() override;
+
+ private:
+  KernelRecords read() const;
+  void warn(const std::string& message);
+
+  std::string path_, machine_;
+  std::mutex mutex_;
+  KernelRecords records_;
+  bool changed_ = false, warned_ = false;
+};
+
+// The cache of this process: NARROWGAUGE_KERNEL_CACHE=PATH, or else
+// kernels-<machine>.json in $XDG_CACHE_HOME/narrowgauge or ~/.cache/narrowgauge. nullptr with
+// NARROWGAUGE_KERNEL_CACHE=off, or where there is no such folder: nothing is measured then.
+KernelMemory* kernel_cache();
+
+// What one training chose: first what it remembers itself, then the cache.
+class KernelChoices : public KernelMemory {
+ public:
+  explicit KernelChoices(KernelMemory* cache) : cache_(cache) {}
+  std::optional<KernelRecord> find(const std::string& key) override;
+  void keep(const std::string& key, const KernelRecord& record) override;
+  void save() override;
+  bool measures() const override { return cache_ != nullptr; }
+
+  const KernelRecords& records() const { return records_; }
+  void set_records(KernelRecords records) { records_ = std::move(records); }
+
+ private:
+  KernelMemory* cache_;
+  KernelRecords records_;
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/choose_fastest.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "base/parallel.h"
+#include "compile/lone_kernel.h"
+#include "narrowgauge/graph.h"
+#include "ops/interpret.h"
+
+namespace narrowgauge {
+namespace {
+
+// Slower by less than this, the first in the list stays: it differs from run to run.
+constexpr double worth_it = 1.05;
+
+struct Candidate {
+  std::string kernel;
+  Offer offer;
+  std::vector<double> times{};  // milliseconds, sorted once measured
+
+  double milliseconds() const { return times.front(); }
+  // Whether the two best agree: else something else had the cores.
+  bool is_steady() const {
+    constexpr double much_more = 1.25, clock_noise = 0.02;
+    return times[1] <= much_more * times[0] + clock_noise;
+  }
+};
+
+std::string operand_text(const Operand& operand) {
+  if (!operand.present) return "-";
+  std::string text = concat(operand.dtype, '[');
+  for (std::size_t axis = 0; axis < operand.dims.size(); ++axis)
+    text += concat(axis == 0 ? "" : ",", operand.dims[axis]);
+  text += concat("] ", operand.storage);
+  if (!operand.strides.empty() && operand.strides != strides_of(operand.dims, operand.storage))
+    for (const std::int64_t stride : operand.strides) text += concat(' ', stride);
+  return text;
+}
+
+// All that take the request but the last, the reference, which is never the fastest.
+std::vector<Candidate> candidates_of(const Request& request) {
+  std::vector<Candidate> found;
+  const auto kernels = request.op.kernels();
+  for (const Kernel& kernel : kernels.first(kernels.empty() ? 0 : kernels.size() - 1)) {
+    Offer offer = kernel.offer(request);
+    if (!offer) continue;
+    if (offer.implementation.empty()) offer.implementation = kernel.name;
+    found.push_back({std::string(kernel.name), std::move(offer)});
+  }
+  return found;
+}
+
+// Turn by turn, so that what else the machine does meets all alike; fewer turns where they take
+// long. The first turn warms up.
+void measure(const Request& request, std::vector<Candidate>& candidates) {
+  constexpr int most_turns = 12, least_turns = 3;
+  constexpr double long_enough = 60;  // milliseconds
+  std::int64_t workspace = 0;
+  for (const Candidate& each : candidates) workspace = std::max(workspace, each.offer.workspace);
+  LoneKernel kernel(request.inputs, request.outputs, workspace);
+  double all = 0;
+  for (int turn = 0; turn < least_turns || (turn < most_turns && all < long_enough); ++turn)
+    for (Candidate& each : candidates) {
+      const double time = kernel.milliseconds(each.offer.run);
+      if (turn == 0) continue;
+      each.times.push_back(time);
+      all += time;
+    }
+  for (Candidate& each : candidates) std::sort(each.times.begin(), each.times.end());
+}
+
+std::string time_text(const Candidate& candidate) {
+  char text[32];
+  std::snprintf(text, sizeof text, " %.3g ms", candidate.milliseconds());
+  return candidate.kernel + text;
+}
+
+std::string reason_text(const std::vector<Candidate>& candidates, const Candidate& best) {
+  std::string text = concat(&best == &candidates.front() ? "first" : "fastest", " of ",
+                            candidates.size(), " measured: ");
+  for (const Candidate& each : candidates)
+    text += concat(&each == &candidates.front() ? "" : ", ", time_text(each));
+  return text;
+}
+
+// Nothing where this kernel is gone, or does not take the request.
+std::optional<Offer> offer_of(const Request& request, const std::string& kernel) try {
+  return choose_kernel(request, false, kernel);
+} catch (const UsageError&) {
+  return std::nullopt;
+}
+
+bool can_run_alone(const Candidate& candidate) {
+  return candidate.offer.aliases.empty() && candidate.offer.run;
+}
+
+}  // namespace
+
+std::string kernel_key(const Request& request) {
+  std::string key = concat(request.op.full_name(), '(',
+                           print_attributes(request.op, request.attributes), ") ", request.math);
+  for (const auto operands : {request.inputs, request.outputs}) {
+    key += operands.data() == request.inputs.data() ? " of" : " to";
+    for (const Operand& operand : operands) key += concat(' ', operand_text(operand));
+  }
+  return concat(key, ", ", thread_count(), " threads");
+}
+
+ChosenKernel choose_fastest(const Request& request, KernelMemory* memory) {
+  const bool contraction = request.op.info.fusion == Fusion::contraction;
+  if (!memory || request.deterministic || !contraction) return {choose_kernel(request, false), ""};
+  const std::string key = kernel_key(request);
+  if (const auto known = memory->find(key))
+    if (auto offer = offer_of(request, known->kernel)) return {std::move(*offer), known->why};
+  if (!memory->measures()) return {choose_kernel(request, false), ""};
+  std::vector<Candidate> candidates = candidates_of(request);
+  if (candidates.empty()) return {choose_kernel(request, false), ""};
+  if (candidates.size() == 1 || !std::all_of(candidates.begin(), candidates.end(), can_run_alone))
+    return {std::move(candidates.front().offer), ""};
+  measure(request, candidates);
+  const bool steady = std::all_of(candidates.begin(), candidates.end(),
+                                  [](const Candidate& each) { return each.is_steady(); });
+  Candidate* best = &*std::min_element(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.milliseconds() < b.milliseconds(); });
+  if (!steady || best->milliseconds() * worth_it > candidates.front().milliseconds())
+    best = &candidates.front();
+  const std::string why =
+      reason_text(candidates, *best) + (steady ? "" : "; the machine was too busy to tell");
+  memory->keep(key, {best->kernel, why, steady});
+  return {std::move(best->offer), why};
+}
+
+}  // namespace narrowgauge

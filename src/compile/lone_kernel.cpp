@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/lone_kernel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "base/random.h"
+
+namespace narrowgauge {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_float(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+void fill(Tensor& tensor) {
+  if (!is_float(tensor.dtype())) {
+    std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()));
+    return;
+  }
+  constexpr std::int64_t pattern = 4099;
+  const RandomStream random(1, "contraction");
+  const std::int64_t drawn = std::min(pattern, tensor.size());
+  for (std::int64_t i = 0; i < drawn; ++i)
+    tensor.set(i, 2 * random.uniform(static_cast<std::uint64_t>(i)) - 0.99);
+  const std::int64_t step = drawn > 0 ? tensor.bytes() / tensor.size() * drawn : 0;
+  for (std::int64_t at = step; step > 0 && at < tensor.bytes(); at += step)
+    std::memcpy(tensor.data() + at, tensor.data(),
+                static_cast<std::size_t>(std::min(step, tensor.bytes() - at)));
+}
+
+// As many elements as the operand reaches over, its blocks padded.
+std::int64_t elements_of(const Operand& operand) {
+  if (!operand.storage.blocks.empty() || operand.strides.empty())
+    return stored_elements(operand.dims, operand.storage);
+  std::int64_t last = 0;
+  for (std::size_t axis = 0; axis < operand.dims.size(); ++axis) {
+    if (operand.dims[axis] == 0) return 0;
+    last += (operand.dims[axis] - 1) * operand.strides[axis];
+  }
+  return last + 1;
+}
+
+}  // namespace
+
+LoneKernel::LoneKernel(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                       std::int64_t workspace)
+    : flushed_(outputs.size()), workspace_(DType::u8, {std::max<std::int64_t>(workspace, 1)}) {
+  const auto place = [&](const Operand& operand, std::vector<View>& views) {
+    if (!operand.present) {
+      views.push_back({});
+      return;
+    }
+    tensors_.emplace_back(operand.dtype, Dims{elements_of(operand)});
+    fill(tensors_.back());
+    views.push_back({tensors_.back().data()});
+  };
+  for (const Operand& input : inputs) place(input, inputs_);
+  for (const Operand& output : outputs) place(output, outputs_);
+}
+
+double LoneKernel::milliseconds(const std::function<void(const KernelCall&)>& run) {
+  const FlushDenormalsScope flush;
+  const auto start = Clock::now();
+  run({inputs_, outputs_, workspace_.data(), flushed_, {}});
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+}  // namespace narrowgauge

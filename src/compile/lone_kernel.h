@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs what a kernel offered outside a plan, on memory of its own: to time it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "narrowgauge/kernel.h"
+
+namespace narrowgauge {
+
+class LoneKernel {
+ public:
+  // Memory for operands in their storages: random numbers between -1 and 1 and not zero, since some
+  // units are faster on zeros. Whole numbers are 0: they would be places in something.
+  LoneKernel(std::span<const Operand> inputs, std::span<const Operand> outputs,
+             std::int64_t workspace);
+
+  // Of one run, as the executor would run it.
+  double milliseconds(const std::function<void(const KernelCall&)>& run);
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<View> inputs_, outputs_;
+  std::vector<std::int64_t> flushed_;
+  Tensor workspace_;
+};
+
+}  // namespace narrowgauge
