@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products in block dynamic fixed point (dfp16_tile.h): f32 or f16 in and out, int16 blocks with
-// their own scales in between, for CPUs with AVX512_VNNI. From f16, the error is at most 1.35 times
-// that of exact sums of the same operands (1.8 times for heavy tails); from f32 it is less than
-// that of operands rounded to f16. The bound holds for a row as a whole: a small value next to a
-// large one loses bits, and so do rows of f32 that are below 2^-95. Where a value is not finite,
-// everything that its block takes part in is NaN. The same bits for any number of threads.
+// Products in block dynamic fixed point: f32 or f16 in and out, int16 blocks with their own scales
+// in between, for CPUs with AVX512_VNNI (dfp16_tile.h) or AMX-INT8 (dfp16_blocks.h). From f16, the
+// error is at most 1.35 times that of exact sums of the same operands (1.8 times for heavy tails);
+// from f32 it is less than that of operands rounded to f16. The bound holds for a row as a whole: a
+// small value next to a large one loses bits, and so do rows of f32 that are below 2^-95. Where a
+// value is not finite, everything that its block takes part in is NaN. The same bits for any number
+// of threads.
 #pragma once
 
 #include <string>

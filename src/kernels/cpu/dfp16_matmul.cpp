@@ -7,6 +7,7 @@
 
 #include "base/cpu.h"
 #include "kernels/cpu/dfp16.h"
+#include "kernels/cpu/dfp16_matrices.h"
 #include "kernels/cpu/dfp16_tile.h"
 #include "kernels/cpu/dfp16_work.h"
 
@@ -19,63 +20,6 @@ constexpr std::int64_t most_depth = 4096;  // packed at a time
 constexpr std::int64_t row_block_bytes = 512 << 10;  // of packed rows: a quarter of L2
 constexpr std::int64_t wanted_tasks = 16;
 constexpr std::int64_t panels_in_group = 8;
-
-// The axes of one matrix, and those of the batch with strides of a, b and y.
-struct Matrices {
-  std::int64_t m, n, k;
-  std::int64_t a_row, a_depth, b_depth, b_column, y_row;
-  struct Axis {
-    std::int64_t size, a, b, y;
-  };
-  std::vector<Axis> batch;
-
-  std::int64_t count() const {
-    std::int64_t count = 1;
-    for (const Axis& axis : batch) count *= axis.size;
-    return count;
-  }
-  struct Offsets {
-    std::int64_t a = 0, b = 0, y = 0;
-  };
-  Offsets at(std::int64_t index) const {
-    Offsets offsets;
-    for (std::size_t i = batch.size(); i-- > 0; index /= batch[i].size) {
-      const std::int64_t place = index % batch[i].size;
-      offsets.a += place * batch[i].a;
-      offsets.b += place * batch[i].b;
-      offsets.y += place * batch[i].y;
-    }
-    return offsets;
-  }
-};
-
-// The stride of y's axis i in an operand; 0 where it repeats.
-std::int64_t batch_stride(const View& view, std::size_t y_rank, std::size_t i) {
-  const std::size_t missing = y_rank - view.dims.size();
-  return i < missing || view.dims[i - missing] == 1 ? 0 : view.strides[i - missing];
-}
-
-Matrices matrices_of(const MatMulViews& views) {
-  const std::size_t rank = views.y.dims.size();
-  const std::size_t a = views.a.dims.size(), b = views.b.dims.size();
-  Matrices all{views.y.dims[rank - 2], views.y.dims[rank - 1],    views.a.dims[a - 1],
-               views.a.strides[a - 2], views.a.strides[a - 1],    views.b.strides[b - 2],
-               views.b.strides[b - 1], views.y.strides[rank - 2], {}};
-  for (std::size_t i = 0; i + 2 < rank; ++i)
-    if (views.y.dims[i] != 1)
-      all.batch.push_back({views.y.dims[i], batch_stride(views.a, rank, i),
-                           batch_stride(views.b, rank, i), views.y.strides[i]});
-  // Where b is the same for neighbouring matrices of a, their rows are rows of one matrix.
-  while (!all.batch.empty()) {
-    const Matrices::Axis& last = all.batch.back();
-    const bool joins = all.m == 1 || (last.a == all.m * all.a_row && last.y == all.m * all.y_row);
-    if (last.b != 0 || !joins) break;
-    if (all.m == 1) all.a_row = last.a, all.y_row = last.y;
-    all.m *= last.size;
-    all.batch.pop_back();
-  }
-  return all;
-}
 
 bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::f32; }
 
@@ -364,6 +308,7 @@ Prepared prepare_dfp16_matmul(const MatMulViews& views, const ContractionOptions
   const std::string reason = dfp16_matmul_reason(views);
   require(reason.empty(), "matmul: ", reason);
   const int threads = options.threads == 0 ? thread_count() : options.threads;
+  if (isa() >= Isa::amx) return prepare_dfp16_tiles(views, threads);
   auto product = std::make_shared<const Product>(views, threads);
   return {"dfp16, vnni", product->workspace(), [product](const Call& call) { product->run(call); }};
 }
