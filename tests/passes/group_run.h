@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/cpu.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "compile/compile.h"
 #include "ops/table.h"
@@ -43,7 +44,8 @@ inline std::vector<Tensor> run(std::string_view text, const CompileOptions& opti
   StateStore store;
   CompileOptions deterministic = options;
   deterministic.deterministic = true;
-  Executor executor(compile(graph, deterministic), store, threads);
+  const ThreadScope scope(threads);
+  Executor executor(compile(graph, deterministic), store, 1);
   return executor.run(inputs);
 }
 
