@@ -180,8 +180,10 @@ class Counter {
     std::int64_t largest = 0;
     for (const Value& source : recipe.sources)
       if (!is_source(graph_.producer(source))) largest = std::max(largest, bytes(source));
-    // In the epilogue of what makes one of its sources, that one need not be read.
-    const std::int64_t to_make = recipe.reduces ? behind : behind - largest;
+    // In the epilogue of what makes one of its sources, that one need not be read; made by the
+    // first that needs it, it is not read there.
+    const std::int64_t by_reader = behind - (reads > 0 ? own : 0);
+    const std::int64_t to_make = recipe.reduces ? by_reader : std::min(behind - largest, by_reader);
     const bool small = 8 * own < largest;  // made in passing
     const std::int64_t when_stored = (small ? 0 : to_make) + own + reads * own;
     if (!kept_.contains(value) && !small && reads * behind <= when_stored) {

@@ -28,7 +28,7 @@ struct Roofline {
   std::vector<RooflineGroup> groups;  // in the order of the network, those that ran
   RooflineGroup total;
   double step_milliseconds = 0;  // whole, with what lies between the kernels
-  // The same FLOPs, and the bytes of the most fused plan: the bound of any plan.
+  // The same FLOPs, and the bytes of the most fused plan (api/most_fused.h), whatever plan ran.
   RooflineGroup fused;
 };
 Roofline roofline(const BenchRow& row, const PeakRates& rates);
