@@ -33,7 +33,9 @@ int other_input(const Graph& body, const Node& node, Value known) {
 
 std::string image_reason(const Operand& operand, const Dims& dims) {
   if (!operand.present) return {};
-  if (operand.dtype != DType::bf16 || !lies_batch_inner(operand))
+  const DType dtype = operand.dtype;
+  const bool known = dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::f32;
+  if (!known || !lies_batch_inner(operand))
     return concat("an image of ", operand.dtype, " in ", operand.storage);
   return operand.dims == dims ? "" : "images are broadcast";
 }

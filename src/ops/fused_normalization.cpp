@@ -108,7 +108,7 @@ struct Operands {
 };
 
 std::string operand_reason(const Operands& operands, const Pattern& pattern) {
-  if (isa() != Isa::amx) return concat("vectors of bf16 need amx, this is ", name(isa()));
+  if (isa() != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa()));
   if (pattern.op.training_mode == 0) return "not in training";
   const Operand& y = operands.out(pattern.y);
   std::string reason;
@@ -132,8 +132,11 @@ std::string operand_reason(const Operands& operands, const Pattern& pattern) {
 class Forward {
  public:
   Forward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather,
-          const cpu::ChannelLayout& layout)
-      : pattern_(std::move(pattern)), gather_(std::move(gather)), layout_(layout) {
+          const Operand& y)
+      : pattern_(std::move(pattern)),
+        gather_(std::move(gather)),
+        layout_(shared_channels({&y}).layout),
+        image_(y.dtype) {
     pattern_.convolution = nullptr;  // lives no longer than the request
   }
 
@@ -191,10 +194,11 @@ class Forward {
   cpu::BatchNormApply normalization(const KernelCall& call) const {
     cpu::BatchNormApply norm;
     norm.layout = layout_;
-    norm.x = {gather_ ? convolved(call) : input<void>(call, 0), DType::bf16};
-    norm.y = {output<void>(call, pattern_.y), DType::bf16};
+    norm.x = {gather_ ? convolved(call) : input<void>(call, 0), image_};
+    norm.y = {output<void>(call, pattern_.y), image_, 0,
+              call.flushed_at(static_cast<std::size_t>(pattern_.y))};
     if (pattern_.other >= 0)
-      norm.other = {call.inputs[static_cast<std::size_t>(pattern_.other)].data, DType::bf16};
+      norm.other = {call.inputs[static_cast<std::size_t>(pattern_.other)].data, image_};
     norm.relu = pattern_.relu;
     norm.scale = input<float>(call, 1);
     norm.bias = input<float>(call, 2);
@@ -217,6 +221,7 @@ class Forward {
   Pattern pattern_;
   std::shared_ptr<const cpu::BatchInnerGather> gather_;
   cpu::ChannelLayout layout_;
+  DType image_;
 };
 
 }  // namespace
@@ -239,9 +244,8 @@ Offer offer_fused_normalization(const Request& request) {
   offer.implementation = gather ? "amx tiles, batch-inner, normalize" : "normalize, f32 statistics";
   if (pattern->other >= 0 && (!gather || pattern->convolved >= 0))
     offer.in_place = {{pattern->other, pattern->y}};
-  const cpu::ChannelLayout layout = shared_channels({&operands.out(pattern->y)}).layout;
-  const auto forward =
-      std::make_shared<const Forward>(std::move(*pattern), std::move(gather), layout);
+  const Operand& y = operands.out(pattern->y);
+  const auto forward = std::make_shared<const Forward>(std::move(*pattern), std::move(gather), y);
   offer.workspace = forward->workspace();
   offer.run = [forward](const KernelCall& call) { forward->run(call); };
   return offer;

@@ -2,6 +2,7 @@
 #include "kernels/cpu/batch_inner_norm.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "base/cpu.h"
@@ -10,7 +11,7 @@
 namespace narrowgauge::cpu::batch_inner {
 namespace {
 
-constexpr std::int64_t block = 32, element_bytes = 2, most_chunks = 64;
+constexpr std::int64_t block = 32, most_chunks = 64;
 
 const std::byte* bytes(const void* data) { return static_cast<const std::byte*>(data); }
 
@@ -18,13 +19,13 @@ std::int64_t chunks_of(const ChannelLayout& layout) { return std::min(most_chunk
 
 // body(chunk, offset in bytes, pixels) for fixed ranges of pixels.
 template <class Body>
-void for_chunks(const ChannelLayout& layout, const Body& body) {
+void for_chunks(const ChannelLayout& layout, DType dtype, const Body& body) {
   const std::int64_t chunks = chunks_of(layout);
   parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
       const std::int64_t first = layout.outer * chunk / chunks;
       const std::int64_t last = layout.outer * (chunk + 1) / chunks;
-      body(chunk, first * layout.slice() * element_bytes,
+      body(chunk, bytes_for(first * layout.slice(), dtype),
            amx::Pixels{last - first, layout.channels / block});
     }
   });
@@ -36,6 +37,10 @@ void choose_shifts(const ChannelLayout& layout, ConstArray x, float* shift) {
     shift[c] = *load_strip(x, c / block * block * block + c % block, 1, &shift[c]);
     if (!std::isfinite(shift[c])) shift[c] = 0;
   }
+}
+
+void count(const Array& target, std::int64_t lost) {
+  if (target.flushed && lost > 0) std::atomic_ref(*target.flushed) += lost;
 }
 
 struct Moments {
@@ -65,7 +70,8 @@ bool takes(const ChannelLayout& layout, std::initializer_list<ConstArray> arrays
   return layout.block == block && layout.inner == block && isa() == Isa::amx &&
          std::all_of(arrays.begin(), arrays.end(), [&](const ConstArray& array) {
            const bool aligned = reinterpret_cast<std::uintptr_t>(array.data) % 64 == 0;
-           return !array || (array.dtype == DType::bf16 && layout.is_dense(array.pitch) && aligned);
+           const bool same = array.dtype == arrays.begin()->dtype;
+           return !array || (same && layout.is_dense(array.pitch) && aligned);
          });
 }
 
@@ -79,9 +85,9 @@ void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
   float* const mean = shift + layout.channels;
   float* const squares = mean + chunks_of(layout) * layout.channels;
   choose_shifts(layout, x, shift);
-  for_chunks(layout, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
+  for_chunks(layout, x.dtype, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
     const std::int64_t at = chunk * layout.channels;
-    amx::moments(bytes(x.data) + offset, pixels, {shift, mean + at, squares + at});
+    amx::moments(x.dtype, bytes(x.data) + offset, pixels, {shift, mean + at, squares + at});
   });
   for (std::int64_t c = 0; c < layout.channels; ++c) {
     const Moments all = join(layout, mean, squares, c);
@@ -96,11 +102,12 @@ void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
 }
 
 void apply(const BatchNormApply& norm, const float* factor, const float* constant) {
-  for_chunks(norm.layout, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
+  const DType dtype = norm.x.dtype;
+  for_chunks(norm.layout, dtype, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
     const std::byte* other = norm.other ? bytes(norm.other.data) + offset : nullptr;
-    amx::affine(bytes(norm.x.data) + offset, other, pixels,
-                {norm.mean, factor, constant, norm.relu},
-                static_cast<std::byte*>(norm.y.data) + offset);
+    count(norm.y, amx::affine(dtype, bytes(norm.x.data) + offset, other, pixels,
+                              {norm.mean, factor, constant, norm.relu},
+                              static_cast<std::byte*>(norm.y.data) + offset));
   });
 }
 
@@ -109,9 +116,10 @@ void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void
   const std::int64_t size = chunks_of(layout) * layout.channels;
   auto* const dy = static_cast<float*>(workspace);
   float *const product = dy + size, *const deviation = product + size;
-  for_chunks(layout, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
+  const DType dtype = norm.dy.dtype;
+  for_chunks(layout, dtype, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
     const std::int64_t at = chunk * layout.channels;
-    amx::gradient_sums(bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, pixels,
+    amx::gradient_sums(dtype, bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, pixels,
                        {norm.mean, dy + at, product + at, deviation + at});
   });
   for (std::int64_t c = 0; c < layout.channels; ++c) {
@@ -125,10 +133,12 @@ void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void
 }
 
 void gradient(const BatchNormBackward& norm, const GradientFactors& factors) {
-  for_chunks(norm.layout, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
+  const DType dtype = norm.dy.dtype;
+  for_chunks(norm.layout, dtype, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
     const std::byte* other = norm.other ? bytes(norm.other.data) + offset : nullptr;
-    amx::gradient({bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, other}, pixels,
-                  norm.mean, factors, static_cast<std::byte*>(norm.dx.data) + offset);
+    count(norm.dx, amx::gradient(
+                       dtype, {bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, other},
+                       pixels, norm.mean, factors, static_cast<std::byte*>(norm.dx.data) + offset));
   });
 }
 

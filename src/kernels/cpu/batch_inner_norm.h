@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization of bf16 images in batch-inner blocks (batch_inner.h): one pass over memory in
-// the order in which it lies, with the sums of all channels in L1. What batch_norm.h promises
-// holds.
+// Batch normalization of f32, f16 or bf16 images in batch-inner blocks (batch_inner.h): one pass
+// over memory in the order in which it lies, with the sums of all channels in L1. What batch_norm.h
+// promises holds.
 #pragma once
 
 #include <cstddef>
@@ -37,25 +37,26 @@ struct Moments {
   const float* shift;
   float *mean, *squares;
 };
-void moments(const std::byte* x, Pixels pixels, const Moments& moments);
+void moments(DType dtype, const std::byte* x, Pixels pixels, const Moments& moments);
 struct Affine {
   const float *mean, *factor, *constant;
   bool relu;
 };
-// `other` may be null.
-void affine(const std::byte* x, const std::byte* other, Pixels pixels, const Affine& affine,
-            std::byte* y);
+// `other` may be null. Returns how many results were not zero in f32 and became zero in f16.
+std::int64_t affine(DType dtype, const std::byte* x, const std::byte* other, Pixels pixels,
+                    const Affine& affine, std::byte* y);
 struct Sums {
   const float* mean;
   float *dy, *product, *deviation;
 };
-void gradient_sums(const std::byte* dy, const std::byte* x, Pixels pixels, const Sums& sums);
-// `other` may be null.
+void gradient_sums(DType dtype, const std::byte* dy, const std::byte* x, Pixels pixels,
+                   const Sums& sums);
+// `other` may be null. Returns what affine returns.
 struct Slope {
   const std::byte *dy, *x, *other;
 };
-void gradient(const Slope& slope, Pixels pixels, const float* mean, const GradientFactors& factors,
-              std::byte* dx);
+std::int64_t gradient(DType dtype, const Slope& slope, Pixels pixels, const float* mean,
+                      const GradientFactors& factors, std::byte* dx);
 
 }  // namespace amx
 }  // namespace narrowgauge::cpu::batch_inner

@@ -4,13 +4,11 @@
 
 #ifdef __AMX_BF16__
 
+#include "kernels/cpu/row_formats.amx.h"
 #include "kernels/cpu/split.h"
 #include "kernels/cpu/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
-
-// GCC 12 takes the unmasked forms of some instructions for reads of an uninitialized value.
-inline constexpr __mmask16 all_lanes = 0xffff;
 
 // 32 values of a row.
 struct WideRow {
@@ -20,10 +18,7 @@ struct WideRow {
 template <DType dtype>
 [[gnu::always_inline]] inline WideRow load_wide(const std::byte* row) {
   if constexpr (dtype == DType::f16)
-    return {
-        _mm512_maskz_cvtph_ps(all_lanes, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row))),
-        _mm512_maskz_cvtph_ps(all_lanes,
-                              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + 32)))};
+    return {from_f16(row), from_f16(row + 32)};
   else
     return {_mm512_loadu_ps(row), _mm512_loadu_ps(row + 64)};
 }
@@ -45,21 +40,6 @@ struct SplitRow {
   const __m512i high = to_bf16(row.low, row.high);
   return {high, to_bf16(remainder(row.low, _mm512_maskz_extracti64x4_epi64(0xff, high, 0)),
                         remainder(row.high, _mm512_maskz_extracti64x4_epi64(0xff, high, 1)))};
-}
-
-// Adds to `lost` how many were not zero and became it.
-[[gnu::always_inline]] inline __m256i to_f16(__m512 x, std::int64_t& lost) {
-  const __m256i y =
-      _mm512_maskz_cvtps_ph(all_lanes, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __mmask16 zero = _mm256_testn_epi16_mask(y, _mm256_set1_epi16(0x7fff));
-  if (zero) [[unlikely]]
-    lost += __builtin_popcount(
-        _mm512_mask_test_epi32_mask(zero, _mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)));
-  return y;
-}
-[[gnu::always_inline]] inline __m512i to_f16(__m512 low, __m512 high, std::int64_t& lost) {
-  return _mm512_maskz_inserti64x4(0xff, _mm512_castsi256_si512(to_f16(low, lost)),
-                                  to_f16(high, lost), 1);
 }
 
 // The parts of A, both with rows `pitch` bytes apart. The order of the products lets each tile be
