@@ -96,7 +96,6 @@ TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Ope
   const Operands operands{x, w, y};
   TilesConvolution tiles;
   tiles.reason = tiles_reason(node.math, operands);
-  if (x.dtype != DType::bf16) tiles.reason = concat("images of ", x.dtype);
   if (tiles.reason.empty() && !lies_batch_inner(x)) tiles.reason = concat("x lies ", x.storage);
   if (!tiles.reason.empty()) return tiles;
   tiles.convolution =

@@ -56,7 +56,7 @@ std::string group_reason(const Request& request, const SlopeGroup& group) {
       reason = image_reason(request.inputs[static_cast<std::size_t>(i)], slope.dims);
   if (!reason.empty() || group.sums < 0) return reason;
   const Operand& sums = request.outputs[static_cast<std::size_t>(group.sums)];
-  if (sums.dtype != DType::bf16 && sums.dtype != DType::f32) return concat("sums of ", sums.dtype);
+  if (sums.dtype != slope.dtype && sums.dtype != DType::f32) return concat("sums of ", sums.dtype);
   return sums.present && are_channels(sums.dims, slope.dims) ? "" : "sums not of channels";
 }
 
@@ -69,7 +69,8 @@ void run_slopes(const KernelCall& call, const SlopeGroup& group,
   slopes.kept = static_cast<const std::byte*>(data(call.inputs, pattern.kept));
   if (group.sums >= 0) slopes.sum = reinterpret_cast<float*>(call.workspace + gather.workspace());
   gather.run({data(call.inputs, pattern.dy), data(call.inputs, pattern.weights), nullptr,
-              data(call.outputs, group.slope), call.workspace},
+              data(call.outputs, group.slope), call.workspace,
+              call.flushed_at(static_cast<std::size_t>(group.slope))},
              {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes});
   if (group.sums < 0) return;
   const auto channels = static_cast<std::size_t>(element_count(sums.dims));
@@ -108,7 +109,7 @@ Offer offer_fused_activation(const Request& request) {
   offer.workspace = gather->workspace();
   offer.run = [=](const KernelCall& call) {
     gather->run({data(call.inputs, x), data(call.inputs, w), data(call.inputs, bias),
-                 call.outputs[0].data, call.workspace},
+                 call.outputs[0].data, call.workspace, call.flushed_at(0)},
                 {.kind = cpu::Epilogue::Kind::relu});
   };
   return offer;
@@ -130,7 +131,7 @@ Offer offer_fused_activation_gradient(const Request& request) {
     if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
     gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
   } else {
-    gather = std::make_shared<const cpu::BatchInnerGather>(slope.dims);
+    gather = std::make_shared<const cpu::BatchInnerGather>(slope.dims, slope.dtype);
   }
   Offer offer;
   offer.implementation = pattern.convolution ? "amx tiles, batch-inner, to slopes" : "slopes";

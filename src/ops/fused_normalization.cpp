@@ -131,8 +131,7 @@ std::string operand_reason(const Operands& operands, const Pattern& pattern) {
 // The workspace: vectors, the convolution's own and its pieces' moments, the normalization's.
 class Forward {
  public:
-  Forward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather,
-          const Operand& y)
+  Forward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather, const Operand& y)
       : pattern_(std::move(pattern)),
         gather_(std::move(gather)),
         layout_(shared_channels({&y}).layout),
@@ -213,7 +212,7 @@ class Forward {
     const cpu::PieceMoments moments{parts, parts + size, parts + 2 * size};
     gather_->run({call.inputs[static_cast<std::size_t>(pattern_.source)].data,
                   call.inputs[static_cast<std::size_t>(pattern_.weights)].data, nullptr,
-                  convolved(call), own},
+                  convolved(call), own, call.flushed_at(static_cast<std::size_t>(pattern_.y))},
                  {.kind = cpu::Epilogue::Kind::moments, .moments = moments});
     gather_->join(moments, epsilon, statistics);
   }

@@ -147,9 +147,11 @@ std::string operand_reason(const Operands& operands, const Pattern& pattern) {
 // The workspace: what the gather needs, the pieces' sums, their joins, and the normalizations'.
 class Backward {
  public:
-  Backward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather,
-           const cpu::ChannelLayout& layout)
-      : pattern_(std::move(pattern)), gather_(std::move(gather)), layout_(layout) {
+  Backward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather, const Operand& x)
+      : pattern_(std::move(pattern)),
+        gather_(std::move(gather)),
+        layout_(shared_channels({&x}).layout),
+        image_(x.dtype) {
     pattern_.chain.convolution = nullptr;  // lives no longer than the request
   }
 
@@ -162,9 +164,10 @@ class Backward {
     auto* const parts = reinterpret_cast<float*>(call.workspace + gather_->workspace());
     auto* const sums =
         reinterpret_cast<double*>(call.workspace + gather_->workspace() + parts_bytes());
-    void* const slope = out(call, pattern_.slope >= 0 ? pattern_.slope : norm(0).dx);
+    const int written = pattern_.slope >= 0 ? pattern_.slope : norm(0).dx;
+    void* const slope = out(call, written);
     gather_->run({in(call, pattern_.chain.dy), in(call, pattern_.chain.weights), nullptr, slope,
-                  call.workspace},
+                  call.workspace, call.flushed_at(static_cast<std::size_t>(written))},
                  {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes(call, parts)});
     for (std::size_t p = 0; p < 1 + count(); ++p)
       gather_->join(parts + static_cast<std::int64_t>(p) * gather_->part_floats(),
@@ -202,17 +205,18 @@ class Backward {
     return slopes;
   }
 
-  // The mean's rounding is left out: of bf16 values it is far below their own.
+  // The mean's rounding is left out: it is far below theirs.
   void normalize(const KernelCall& call, std::size_t p, const void* slope, double* sums) const {
     cpu::BatchNormBackward backward;
     backward.layout = layout_;
-    backward.dy = {slope, DType::bf16};
-    backward.x = {in(call, norm(p).x), DType::bf16};
+    backward.dy = {slope, image_};
+    backward.x = {in(call, norm(p).x), image_};
     backward.scale = static_cast<const float*>(in(call, norm(p).scale));
     backward.mean = static_cast<const float*>(in(call, norm(p).mean));
     backward.inverse_std = static_cast<const float*>(in(call, norm(p).inverse_std));
-    backward.dx = {out(call, norm(p).dx), DType::bf16};
-    if (norm(p).other >= 0) backward.other = {in(call, norm(p).other), DType::bf16};
+    backward.dx = {out(call, norm(p).dx), image_, 0,
+                   call.flushed_at(static_cast<std::size_t>(norm(p).dx))};
+    if (norm(p).other >= 0) backward.other = {in(call, norm(p).other), image_};
     backward.scale_gradient = static_cast<float*>(out(call, norm(p).dscale));
     backward.bias_gradient = static_cast<float*>(out(call, norm(p).dbias));
     double* const product = sums + static_cast<std::int64_t>(1 + p) * layout_.channels;
@@ -223,6 +227,7 @@ class Backward {
   Pattern pattern_;
   std::shared_ptr<const cpu::BatchInnerGather> gather_;
   cpu::ChannelLayout layout_;
+  DType image_;
 };
 
 }  // namespace
@@ -243,7 +248,7 @@ Offer offer_fused_normalization_gradient(const Request& request) {
     if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
     gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
   } else {
-    gather = std::make_shared<const cpu::BatchInnerGather>(x.dims);
+    gather = std::make_shared<const cpu::BatchInnerGather>(x.dims, x.dtype);
   }
   Offer offer;
   offer.implementation = pattern->chain.convolution ? "amx tiles, batch-inner, to normalization"
@@ -251,8 +256,7 @@ Offer offer_fused_normalization_gradient(const Request& request) {
   const int written = pattern->slope >= 0 ? pattern->slope : pattern->normalizations[0].dx;
   if (pattern->chain.other >= 0) offer.in_place.push_back({pattern->chain.other, written});
   if (!pattern->chain.convolution) offer.in_place.push_back({pattern->chain.dy, written});
-  const auto backward = std::make_shared<const Backward>(std::move(*pattern), std::move(gather),
-                                                         shared_channels({&x}).layout);
+  const auto backward = std::make_shared<const Backward>(std::move(*pattern), std::move(gather), x);
   offer.workspace = backward->workspace();
   offer.run = [backward](const KernelCall& call) { backward->run(call); };
   return offer;

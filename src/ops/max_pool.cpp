@@ -67,19 +67,18 @@ std::string pool_reason(const Request& request, DType dtype) {
 }
 
 // Why vectors of blocks cannot take this; "" when they can. `taps`: null where nobody reads them.
-std::string blocks_reason(const Request& request, const Operand& values, const Operand* taps,
+std::string blocks_reason(const Request& request, const Operand* taps,
                           const cpu::BatchInnerMaxPool& pool) {
   if (!is_batch_inner(request)) return "not in batch-inner blocks";
-  if (values.dtype != DType::bf16) return concat("values of ", values.dtype);
   if (taps && taps->dtype != DType::u8) return concat("taps of ", taps->dtype);
   return batch_inner_max_pool_reason(pool);
 }
 
 Offer offer_blocks(const Request& request) {
   const Operand &x = request.inputs[0], &y = request.outputs[0], &taps = request.outputs[2];
-  const cpu::BatchInnerMaxPool pool{x.dims, y.dims, kernel_window(window_of(request, x)),
+  const cpu::BatchInnerMaxPool pool{x.dims, y.dims, kernel_window(window_of(request, x)), x.dtype,
                                     taps.present};
-  std::string reason = blocks_reason(request, x, taps.present ? &taps : nullptr, pool);
+  std::string reason = blocks_reason(request, taps.present ? &taps : nullptr, pool);
   if (request.outputs[1].present) reason = "indices of elements in blocks";
   if (!y.present) reason = "nobody reads y";
   if (!reason.empty()) return Offer::decline(std::move(reason));
@@ -98,8 +97,9 @@ Offer offer_gradient_blocks(const Request& request) {
   const Operand &dy = request.inputs[0], &taps = request.inputs[1], &dx = request.outputs[0];
   const auto& op = request.as<MaxPoolGradient>();
   const cpu::BatchInnerMaxPool pool{
-      dx.dims, dy.dims, kernel_window(resolve_window(pool_window(op), spatial_part(dx.dims)))};
-  std::string reason = blocks_reason(request, dy, &taps, pool);
+      dx.dims, dy.dims, kernel_window(resolve_window(pool_window(op), spatial_part(dx.dims))),
+      dx.dtype};
+  std::string reason = blocks_reason(request, &taps, pool);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return offer_prepared(prepare_batch_inner_max_pool_gradient(pool), {0, 1});
 }

@@ -176,7 +176,8 @@ class Fixture {
     prepared.run({inputs.data(), &target, memory.data() + skipped, &flushed_});
     for (std::size_t i = static_cast<std::size_t>(prepared.workspace); i < memory.size() - skipped;
          ++i)
-      EXPECT_EQ(memory[skipped + i], 0xff) << "the workspace is longer than promised";
+      EXPECT_EQ(memory[skipped + i], 0xff) << shape_.name << ", pass " << static_cast<int>(pass)
+                                           << ": the workspace is longer than promised";
     if (pass == ConvolutionPass::forward) y.give(out);
     if (pass == ConvolutionPass::data_gradient) x.give(out);
     return out;

@@ -74,44 +74,50 @@ TEST(BatchInner, ProductsInTwoPartsAreNotIeee) {
 }
 
 TEST(BatchInner, NormalizationInTrainingAndItsGradient) {
-  const Tensor x = bf16({32, 64, 3, 5}), dy = bf16({32, 64, 3, 5}, 1);
   const Tensor scale = pattern(DType::f32, {64}, 2), bias = pattern(DType::f32, {64}, 3);
   const Tensor mean = pattern(DType::f32, {64}, 4);
   Tensor variance(DType::f32, {64});
   for (int i = 0; i < 64; ++i) variance.set(i, 0.5 + i);
   BatchNormalization train;
   train.training_mode = 1;
-  const double bound = bound_of(DType::bf16);
-  expect_equal_to_reference(train, {x, scale, bias, mean, variance}, {.kernel = "rows"}, bound);
-  expect_equal_to_reference(BatchNormalization{}, {x, scale, bias, mean, variance},
-                            {.kernel = "rows", .unread = {1, 2, 3, 4}}, bound);
-  BatchNormalizationGradient gradient;
-  expect_equal_to_reference(gradient, {dy, x, scale, mean, variance}, {.kernel = "rows"}, bound);
+  for (const DType dtype : {DType::bf16, DType::f32, DType::f16}) {
+    const Tensor x = pattern(dtype, {32, 64, 3, 5}), dy = pattern(dtype, {32, 64, 3, 5}, 1);
+    const double bound = bound_of(dtype);
+    expect_equal_to_reference(train, {x, scale, bias, mean, variance}, {.kernel = "rows"}, bound);
+    expect_equal_to_reference(BatchNormalization{}, {x, scale, bias, mean, variance},
+                              {.kernel = "rows", .unread = {1, 2, 3, 4}}, bound);
+    BatchNormalizationGradient gradient;
+    expect_equal_to_reference(gradient, {dy, x, scale, mean, variance}, {.kernel = "rows"}, bound);
+  }
 }
 
 TEST(BatchInner, MaxPoolsInVectors) {
   if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  Tensor x = bf16({64, 32, 6, 5});
-  x.set(7, std::numeric_limits<double>::quiet_NaN());
-  // Row-major corners: windows that hold nothing larger, and begin in the padding.
-  for (const int i : {30, 31, 32, 35, 36, 37, 40, 41, 42})
-    x.set(i, -std::numeric_limits<double>::infinity());
-  for (const Dims& strides : {Dims{2, 2}, Dims{1, 3}})
-    for (const Dims& dilations : {Dims{1, 1}, Dims{2, 1}}) {
-      const MaxPool pool{
-          .dilations = dilations, .kernel_shape = {3, 3}, .pads = {1, 1, 1, 1}, .strides = strides};
-      expect_equal_to_reference(pool, {x}, {.kernel = "blocks", .unread = {1}}, 0);
-      expect_equal_to_reference(pool, {x}, {.kernel = "blocks", .unread = {1, 2}}, 0);
-      const KernelResult forward = run_kernel(pool, {x}, {.reference = true, .unread = {1}});
-      const MaxPoolGradient gradient{.dilations = dilations,
-                                     .kernel_shape = {3, 3},
-                                     .pads = {1, 1, 1, 1},
-                                     .strides = strides,
-                                     .shape = {64, 32, 6, 5}};
-      const Tensor dy = bf16(forward.outputs[0].dims(), 5);
-      expect_equal_to_reference(gradient, {dy, forward.outputs[2]}, {.kernel = "blocks"},
-                                bound_of(DType::bf16));
-    }
+  for (const DType dtype : {DType::bf16, DType::f32, DType::f16}) {
+    Tensor x = pattern(dtype, {64, 32, 6, 5});
+    x.set(7, std::numeric_limits<double>::quiet_NaN());
+    // Row-major corners: windows that hold nothing larger, and begin in the padding.
+    for (const int i : {30, 31, 32, 35, 36, 37, 40, 41, 42})
+      x.set(i, -std::numeric_limits<double>::infinity());
+    for (const Dims& strides : {Dims{2, 2}, Dims{1, 3}})
+      for (const Dims& dilations : {Dims{1, 1}, Dims{2, 1}}) {
+        const MaxPool pool{.dilations = dilations,
+                           .kernel_shape = {3, 3},
+                           .pads = {1, 1, 1, 1},
+                           .strides = strides};
+        expect_equal_to_reference(pool, {x}, {.kernel = "blocks", .unread = {1}}, 0);
+        expect_equal_to_reference(pool, {x}, {.kernel = "blocks", .unread = {1, 2}}, 0);
+        const KernelResult forward = run_kernel(pool, {x}, {.reference = true, .unread = {1}});
+        const MaxPoolGradient gradient{.dilations = dilations,
+                                       .kernel_shape = {3, 3},
+                                       .pads = {1, 1, 1, 1},
+                                       .strides = strides,
+                                       .shape = {64, 32, 6, 5}};
+        const Tensor dy = pattern(dtype, forward.outputs[0].dims(), 5);
+        expect_equal_to_reference(gradient, {dy, forward.outputs[2]}, {.kernel = "blocks"},
+                                  bound_of(dtype));
+      }
+  }
 }
 
 TEST(BatchInner, PoolsAndTheirGradients) {

@@ -102,9 +102,24 @@ TEST(FuseNormalization, ValuesAreThoseOfTheNodesApart) { expect_same_values(resi
 
 TEST(FuseNormalization, GradientsAreThoseOfTheNodesApart) { expect_same_values(gradient); }
 
+TEST(FuseNormalization, F32AndF16AreFusedAsBf16Is) {
+  for (const std::string_view text : {residual, gradient}) {
+    for (const std::string_view format : {"f32", "f16"}) {
+      if (isa() != Isa::amx) continue;
+      EXPECT_EQ(count(fuse_normalization(laid_out(in_format(text, format))), "Fused"),
+                count(fuse_normalization(laid_out(text)), "Fused"))
+          << format;
+    }
+    expect_same_values(in_format(text, "f32"), 1e-5, 1e-5);
+    expect_same_values(in_format(text, "f16"), 2e-3, 5e-4);
+  }
+}
+
 TEST(FuseNormalization, BitsDoNotDependOnThreads) {
-  expect_same_bits(residual);
-  expect_same_bits(gradient);
+  for (const std::string_view text : {residual, gradient}) {
+    expect_same_bits(text);
+    for (const std::string_view format : {"f32", "f16"}) expect_same_bits(in_format(text, format));
+  }
 }
 
 TEST(FuseNormalization, GoesToNaNWhereAnInputIsNotFinite) {

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "narrowgauge/dtype.h"
+
 namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t block_bytes = 2048;  // of 32 x 32 bf16
@@ -79,7 +81,15 @@ struct Patch {
   std::int64_t pixels() const { return (row_end - row_begin) * (column_end - column_begin); }
 };
 
-// A part of the result: a patch, and some of its blocks.
+// Columns [first_column, first_column + columns) of rows of the source, split (split.h) into
+// blocks; row y of a group in slot y % slots.
+struct SplitRows {
+  std::byte* blocks = nullptr;
+  std::int64_t slots = 1, first_column = 0, columns = 0;
+};
+
+// A part of the result: a patch, and some of its blocks. Images of f32 and f16 are multiplied from
+// `split`, those of bf16 from `source`.
 struct GatherPiece {
   const std::byte *source, *weights;
   std::byte* result;
@@ -89,6 +99,10 @@ struct GatherPiece {
   bool pixel_by_pixel;  // all blocks of a pixel, then the next pixel; else block by block
   bool stream;          // past the caches: the result is larger than they are
   Epilogue epilogue{};
+  DType dtype = DType::bf16;  // of the result
+  SplitRows split{};
+  bool begins = true;            // the epilogue's sums begin with this piece, or go on
+  std::int64_t* lost = nullptr;  // grows by what was not zero in f32 and became zero in f16
 };
 
 // A tap of the weight gradient: output places [begin, end) along an axis see x through it, the
@@ -129,6 +143,7 @@ struct WeightGradientPiece {
 namespace amx {
 
 void gather(const GatherPlan& plan, const GatherPiece& piece);
+void gather_split(const GatherPlan& plan, const GatherPiece& piece);  // of f32 or f16
 // The epilogue alone: the source, which lies as the result does, takes the place of the sums.
 void pass_on(const GatherPlan& plan, const GatherPiece& piece);
 void weight_gradient(const WeightGradientPlan& plan, const WeightGradientPiece& piece);

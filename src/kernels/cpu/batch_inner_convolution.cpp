@@ -8,7 +8,6 @@
 #include "kernels/cpu/batch_inner_gather.h"
 #include "kernels/cpu/batch_inner_weight_gradient.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/split_convolution.h"
 
 namespace narrowgauge::cpu {
 
@@ -51,17 +50,13 @@ Prepared prepare_batch_inner_convolution(const BatchInnerConvolution& c) {
     prepare_batch_inner_weight_gradient(c, prepared);
     return prepared;
   }
-  if (c.image != DType::bf16) {
-    prepare_split_convolution(c, prepared);
-    return prepared;
-  }
   const auto gather = std::make_shared<const BatchInnerGather>(c);
   prepared.workspace = gather->workspace();
   const bool backward = c.pass == ConvolutionPass::data_gradient;
   prepared.run = [gather, backward](const Call& call) {
     const void* const bias = gather->has_bias() ? call.inputs[2] : nullptr;
     gather->run({call.inputs[backward ? 1 : 0], call.inputs[backward ? 0 : 1], bias,
-                 call.outputs[0], call.workspace},
+                 call.outputs[0], call.workspace, call.flushed},
                 {});
   };
   return prepared;

@@ -2,9 +2,11 @@
 #include "kernels/cpu/batch_inner_gather.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/split_convolution.h"
 #include "kernels/cpu/strip.h"
 
 namespace narrowgauge::cpu {
@@ -19,36 +21,32 @@ constexpr std::int64_t least_pieces = 16;  // so that a busy core costs its shar
 
 constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The epilogue of a piece: its own part of the sums.
-Epilogue part_of(const Epilogue& whole, std::int64_t offset) {
-  Epilogue part = whole;
-  const auto move = [offset](float*& sums) {
-    if (sums) sums += offset;
-  };
-  move(part.moments.shift);
-  move(part.moments.sum);
-  move(part.moments.squares);
-  move(part.slopes.sum);
-  for (Slopes::Product& product : part.slopes.products) move(product.sum);
-  return part;
-}
-
 }  // namespace
 
 BatchInnerGather::BatchInnerGather(const BatchInnerConvolution& c)
-    : tables_(c), plan_(tables_.plan()), bias_(c.bias) {
+    : tables_(c), plan_(tables_.plan()), bias_(c.bias), image_(c.image) {
+  if (c.image == DType::bf16) {
+    choose_pieces();
+  } else {
+    split_ = std::make_unique<const SplitGather>(c);
+    patches_ = split_->patches();
+  }
+}
+
+BatchInnerGather::BatchInnerGather(const Dims& images, DType image)
+    : tables_(images), plan_(tables_.plan()), image_(image) {
   choose_pieces();
 }
 
-BatchInnerGather::BatchInnerGather(const Dims& images) : tables_(images), plan_(tables_.plan()) {
-  choose_pieces();
-}
+BatchInnerGather::~BatchInnerGather() = default;
 
 std::int64_t BatchInnerGather::workspace() const {
+  if (split_) return split_->workspace();
   return round_up(weight_bytes()) + round_up(channels() * 4);
 }
 
-void BatchInnerGather::run(const Operands& operands, const Epilogue& epilogue) const {
+void BatchInnerGather::run(const GatherOperands& operands, const Epilogue& epilogue) const {
+  if (split_) return split_->run(operands, epilogue);
   auto* packed = static_cast<std::byte*>(operands.workspace);
   auto* bias = reinterpret_cast<float*>(packed + round_up(weight_bytes()));
   const auto* weights = static_cast<const std::byte*>(operands.weights);
@@ -65,18 +63,23 @@ void BatchInnerGather::run(const Operands& operands, const Epilogue& epilogue) c
                           0,
                           plan_.result.blocks,
                           pixel_by_pixel_,
-                          stream_};
+                          stream_,
+                          {},
+                          image_};
   const std::int64_t block_pieces = ceil_divide(plan_.result.blocks, blocks_in_piece_);
   const auto pieces = static_cast<std::int64_t>(patches_.size()) * block_pieces;
   parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t lost = 0;
     for (std::int64_t i = begin; i < end; ++i) {
       GatherPiece piece = whole;
+      piece.lost = &lost;
       piece.patch = patches_[static_cast<std::size_t>(i / block_pieces)];
       piece.block_begin = i % block_pieces * blocks_in_piece_;
       piece.block_end = std::min(plan_.result.blocks, piece.block_begin + blocks_in_piece_);
       piece.epilogue = part_of(epilogue, i / block_pieces * channels());
       plan_.taps > 0 ? amx::gather(plan_, piece) : amx::pass_on(plan_, piece);
     }
+    if (operands.flushed && lost > 0) std::atomic_ref(*operands.flushed) += lost;
   });
 }
 
@@ -162,7 +165,7 @@ void BatchInnerGather::choose_patches() {
 
 // Small weights of one tap stay in L2 while images pass; else patch by patch.
 void BatchInnerGather::choose_pieces() {
-  stream_ = plan_.result.count() * block_bytes >= stream_bytes;
+  stream_ = plan_.result.count() * bytes_for(32 * 32, image_) >= stream_bytes;
   blocks_in_piece_ = plan_.result.blocks;
   pixel_by_pixel_ = weight_bytes() <= near_cache && plan_.taps <= 1;
   if (pixel_by_pixel_) return cut(ceil_divide(rows(), usual_pieces), plan_.result.width);

@@ -3,6 +3,7 @@
 // what follows them on the way to memory. Bits do not depend on the number of threads.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "kernels/cpu/batch_inner.h"
@@ -12,24 +13,22 @@
 
 namespace narrowgauge::cpu {
 
+class SplitGather;
+
 class BatchInnerGather {
  public:
   explicit BatchInnerGather(const BatchInnerConvolution& convolution);
   // Nothing is multiplied: the source, images of these dims, meets the epilogue at once.
-  explicit BatchInnerGather(const Dims& images);
+  BatchInnerGather(const Dims& images, DType image);
+  ~BatchInnerGather();
   BatchInnerGather(const BatchInnerGather&) = delete;
   BatchInnerGather& operator=(const BatchInnerGather&) = delete;
 
   bool has_bias() const { return bias_.has_value(); }
   std::int64_t workspace() const;
 
-  // The source is x, or dy; the result y, or dx. The bias is null where there is none.
-  struct Operands {
-    const void *source, *weights, *bias;
-    void *result, *workspace;
-  };
   // The epilogue's sums and shifts are arrays of part_floats(), one part for each piece.
-  void run(const Operands& operands, const Epilogue& epilogue) const;
+  void run(const GatherOperands& operands, const Epilogue& epilogue) const;
   std::int64_t part_floats() const {
     return static_cast<std::int64_t>(patches_.size()) * channels();
   }
@@ -53,6 +52,8 @@ class BatchInnerGather {
   GatherTables tables_;
   const GatherPlan& plan_;
   std::optional<DType> bias_;
+  DType image_;
+  std::unique_ptr<const SplitGather> split_;  // of f32 and f16
   std::vector<Patch> patches_;
   std::int64_t blocks_in_piece_ = 1;
   bool pixel_by_pixel_ = false, stream_ = false;

@@ -2,6 +2,7 @@
 #include "kernels/cpu/batch_inner_pool.h"
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -68,9 +69,11 @@ class MaxPool {
 }  // namespace
 
 std::string batch_inner_max_pool_reason(const BatchInnerMaxPool& pool) {
-  if (isa() != Isa::amx) return concat("vectors of bf16 need amx, this is ", name(isa()));
+  if (isa() != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa()));
   if (pool.x.size() != 4 || pool.x[0] % 32 != 0 || pool.x[1] % 32 != 0)
     return concat("blocks hold 32 images and channels, x is ", pool.x);
+  if (pool.dtype != DType::bf16 && pool.dtype != DType::f16 && pool.dtype != DType::f32)
+    return concat("values of ", pool.dtype);
   if (element_count(pool.window.kernel) > 256) return "a window of more than 256 elements";
   return {};
 }
@@ -79,12 +82,11 @@ Prepared prepare_batch_inner_max_pool(const BatchInnerMaxPool& pool) {
   const auto pixels = std::make_shared<const MaxPool>(pool, false);
   Prepared prepared;
   prepared.implementation = "own max pool, batch-inner";
-  prepared.run = [pixels, taps = pool.taps](const Call& call) {
-    const auto* x = static_cast<const std::uint16_t*>(call.inputs[0]);
-    auto* y = static_cast<std::uint16_t*>(call.outputs[0]);
+  prepared.run = [pixels, dtype = pool.dtype, taps = pool.taps](const Call& call) {
     auto* taken = taps ? static_cast<std::uint8_t*>(call.outputs[1]) : nullptr;
     pixels->each_pixel([&](std::int64_t at, const std::vector<amx::PoolTap>& list) {
-      amx::max_pool_pixel(x, list.data(), static_cast<int>(list.size()), pixels->inner(), y + at,
+      amx::max_pool_pixel(dtype, call.inputs[0], {list.data(), static_cast<int>(list.size())},
+                          pixels->inner(), at_offset(call.outputs[0], dtype, at),
                           taken ? taken + at : nullptr);
     });
   };
@@ -95,13 +97,13 @@ Prepared prepare_batch_inner_max_pool_gradient(const BatchInnerMaxPool& pool) {
   const auto pixels = std::make_shared<const MaxPool>(pool, true);
   Prepared prepared;
   prepared.implementation = "own max pool gradient, batch-inner";
-  prepared.run = [pixels](const Call& call) {
-    const auto* dy = static_cast<const std::uint16_t*>(call.inputs[0]);
+  prepared.run = [pixels, dtype = pool.dtype](const Call& call) {
     const auto* taken = static_cast<const std::uint8_t*>(call.inputs[1]);
-    auto* dx = static_cast<std::uint16_t*>(call.outputs[0]);
     pixels->each_pixel([&](std::int64_t at, const std::vector<amx::PoolTap>& list) {
-      amx::max_pool_gradient_pixel(dy, taken, list.data(), static_cast<int>(list.size()),
-                                   pixels->inner(), dx + at);
+      const std::int64_t lost = amx::max_pool_gradient_pixel(
+          dtype, call.inputs[0], taken, {list.data(), static_cast<int>(list.size())},
+          pixels->inner(), at_offset(call.outputs[0], dtype, at));
+      if (call.flushed && lost > 0) std::atomic_ref(*call.flushed) += lost;
     });
   };
   return prepared;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max pooling of bf16 images in batch-inner blocks (batch_inner.h), and its gradient: 32 channels
-// of an image at a time, in vectors.
+// Max pooling of f32, f16 or bf16 images in batch-inner blocks (batch_inner.h), and its gradient:
+// 32 channels of an image at a time, in vectors.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ namespace narrowgauge::cpu {
 struct BatchInnerMaxPool {
   Dims x, y;
   PoolWindow window;
+  DType dtype = DType::bf16;
   bool taps = true;  // forward: written beside y
 };
 
@@ -32,12 +33,16 @@ struct PoolTap {
   std::int64_t offset;
   std::uint8_t tap;
 };
-// A pixel's `count` elements, all blocks of its channels.
-void max_pool_pixel(const std::uint16_t* x, const PoolTap* taps, int tap_count, std::int64_t count,
-                    std::uint16_t* y, std::uint8_t* taken);
-void max_pool_gradient_pixel(const std::uint16_t* dy, const std::uint8_t* taken,
-                             const PoolTap* taps, int tap_count, std::int64_t count,
-                             std::uint16_t* dx);
+struct PoolTaps {
+  const PoolTap* list;
+  int count;
+};
+// A pixel's `count` elements, all blocks of its channels; images begin at multiples of 64 bytes.
+void max_pool_pixel(DType dtype, const void* x, const PoolTaps& taps, std::int64_t count, void* y,
+                    std::uint8_t* taken);
+// Returns how many results were not zero in f32 and became zero in f16.
+std::int64_t max_pool_gradient_pixel(DType dtype, const void* dy, const std::uint8_t* taken,
+                                     const PoolTaps& taps, std::int64_t count, void* dx);
 
 }  // namespace amx
 }  // namespace narrowgauge::cpu

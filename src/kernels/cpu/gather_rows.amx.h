@@ -6,7 +6,7 @@
 #ifdef __AMX_BF16__
 
 #include "kernels/cpu/batch_inner.h"
-#include "kernels/cpu/pairs.amx.h"
+#include "kernels/cpu/row_formats.amx.h"
 #include "kernels/cpu/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
@@ -24,27 +24,35 @@ struct Finishing {
   BlockPlace block, next;
 };
 
-template <bool stream>
-[[gnu::always_inline]] inline void put_row(std::byte* to, __m512i row) {
-  if constexpr (stream)
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), row);
-  else
-    _mm512_store_si512(to, row);
-}
-
+template <class Format>
 [[gnu::always_inline]] inline void add_vector(float* sums, const Pair& more, bool first) {
-  store_vector(sums, first ? more : load_vector(sums) + more);
+  Format::store_vector(sums, first ? more : Format::load_vector(sums) + more);
 }
 
-template <bool stream, bool relu>
+// Counts what f16 loses.
+class LossCount {
+ public:
+  explicit LossCount(const GatherPiece& piece) : target_(piece.lost) {}
+  operator std::int64_t&() { return count_; }  // NOLINT: where it is counted
+  void end() const {
+    if (target_) *target_ += count_;
+  }
+
+ private:
+  std::int64_t* target_;
+  std::int64_t count_ = 0;
+};
+
+template <class Format_, bool stream, bool relu>
 class PlainRow {
  public:
+  using Format = Format_;
   PlainRow(const GatherPiece& piece, const Finishing& work)
-      : sums_(work.sums), target_(piece.result + work.block.offset) {
+      : sums_(work.sums), target_(piece.result + work.block.offset), lost_(piece) {
     low_ = _mm512_loadu_ps(piece.bias + work.block.channel);
     high_ = _mm512_loadu_ps(piece.bias + work.block.channel + 16);
   }
-  [[gnu::always_inline]] void one(std::int64_t row) const {
+  [[gnu::always_inline]] void one(std::int64_t row) {
     const float* from = sums_ + row * block_rows;
     __m512 low = _mm512_add_ps(_mm512_load_ps(from), low_);
     __m512 high = _mm512_add_ps(_mm512_load_ps(from + 16), high_);
@@ -52,47 +60,55 @@ class PlainRow {
       low = _mm512_max_ps(_mm512_setzero_ps(), low);
       high = _mm512_max_ps(_mm512_setzero_ps(), high);
     }
-    put_row<stream>(target_ + row * 64, to_bf16(low, high));
+    Format::template put<stream>(target_ + row * Format::row_bytes,
+                                 Format::narrow(low, high, lost_));
   }
-  void end() const {}
+  void end() const { lost_.end(); }
 
  private:
   const float* sums_;
   std::byte* target_;
+  LossCount lost_;
   __m512 low_, high_;
 };
 
-template <bool stream>
+template <class Format_, bool stream>
 class MomentsRow {
  public:
+  using Format = Format_;
   MomentsRow(const GatherPiece& piece, const Finishing& work)
       : sums_(work.sums),
         target_(piece.result + work.block.offset),
         moments_(piece.epilogue.moments),
         channel_(work.block.channel),
-        first_(work.block.first) {
+        first_(work.block.first),
+        lost_(piece) {
     low_ = _mm512_loadu_ps(piece.bias + channel_);
     high_ = _mm512_loadu_ps(piece.bias + channel_ + 16);
-    shift_ = first_ ? finite(widened(rounded(0))) : load_vector(moments_.shift + channel_);
+    std::int64_t counted_later = 0;
+    shift_ = first_ ? finite(Format::widen(rounded(0, counted_later)))
+                    : Format::load_vector(moments_.shift + channel_);
   }
   [[gnu::always_inline]] void one(std::int64_t row) {
-    const __m512i narrow = rounded(row);
-    put_row<stream>(target_ + row * 64, narrow);
-    const Pair deviation = widened(narrow) - shift_;
+    const typename Format::Stored narrow = rounded(row, lost_);
+    Format::template put<stream>(target_ + row * Format::row_bytes, narrow);
+    const Pair deviation = Format::widen(narrow) - shift_;
     sum_ = sum_ + deviation;
     squares_ = fma(deviation, deviation, squares_);
   }
   void end() const {
-    if (first_) store_vector(moments_.shift + channel_, shift_);
-    add_vector(moments_.sum + channel_, sum_, first_);
-    add_vector(moments_.squares + channel_, squares_, first_);
+    if (first_) Format::store_vector(moments_.shift + channel_, shift_);
+    add_vector<Format>(moments_.sum + channel_, sum_, first_);
+    add_vector<Format>(moments_.squares + channel_, squares_, first_);
+    lost_.end();
   }
 
  private:
-  [[gnu::always_inline]] __m512i rounded(std::int64_t row) const {
+  [[gnu::always_inline]] typename Format::Stored rounded(std::int64_t row,
+                                                         std::int64_t& lost) const {
     const float* from = sums_ + row * block_rows;
-    return to_bf16(_mm512_add_ps(_mm512_load_ps(from), low_),
-                   _mm512_add_ps(_mm512_load_ps(from + 16), high_));
+    return Format::narrow(_mm512_add_ps(_mm512_load_ps(from), low_),
+                          _mm512_add_ps(_mm512_load_ps(from + 16), high_), lost);
   }
 
   const float* sums_;
@@ -100,64 +116,65 @@ class MomentsRow {
   PieceMoments moments_;
   std::int64_t channel_;
   bool first_;
+  LossCount lost_;
   __m512 low_, high_;
   Pair shift_, sum_ = zeros(), squares_ = zeros();
 };
 
 // `products` -1: no sum either.
-template <bool stream, int products>
+template <class Format_, bool stream, int products>
 class SlopesRow {
  public:
+  using Format = Format_;
   SlopesRow(const GatherPiece& piece, const Finishing& work)
       : slopes_(piece.epilogue.slopes),
         sums_(work.sums),
         target_(piece.result),
         place_(work.block),
-        next_(work.next.offset) {
+        next_(work.next.offset),
+        lost_(piece) {
     for (int p = 0; p < products; ++p)
-      mean_[p] = load_vector(slopes_.products[p].mean + place_.channel);
+      mean_[p] = Format::load_vector(slopes_.products[p].mean + place_.channel);
   }
   [[gnu::always_inline]] void one(std::int64_t row) {
     const float* from = sums_ + row * block_rows;
-    const std::int64_t at = place_.offset + row * 64, ahead = next_ + row * 64;
+    const std::int64_t at = place_.offset + row * Format::row_bytes;
+    const std::int64_t ahead = next_ + row * Format::row_bytes;
     __m512 low = _mm512_load_ps(from), high = _mm512_load_ps(from + 16);
     if (slopes_.other) {
       fetch(slopes_.other + ahead);
-      low = _mm512_add_ps(low, widened_half(slopes_.other + at));
-      high = _mm512_add_ps(high, widened_half(slopes_.other + at + 32));
+      low = _mm512_add_ps(low, Format::half(slopes_.other + at, 0));
+      high = _mm512_add_ps(high, Format::half(slopes_.other + at, 1));
     }
-    __m512i slope = to_bf16(low, high);
+    typename Format::Stored slope = Format::narrow(low, high, lost_);
     if (slopes_.kept) {
       fetch(slopes_.kept + ahead);
-      slope = _mm512_maskz_mov_epi16(is_kept(_mm512_load_si512(slopes_.kept + at)), slope);
+      slope = Format::keep(slopes_.kept + at, slope);
     }
-    put_row<stream>(target_ + at, slope);
+    Format::template put<stream>(target_ + at, slope);
     if constexpr (products >= 0) {
-      const Pair wide = widened(slope);
+      const Pair wide = Format::widen(slope);
       sum_ = sum_ + wide;
 #pragma GCC unroll 2
       for (int p = 0; p < products; ++p) {
         const std::byte* x = slopes_.products[p].x;
         fetch(x + ahead);
-        product_[p] = fma(wide, load_row(x + at) - mean_[p], product_[p]);
+        product_[p] = fma(wide, Format::load(x + at) - mean_[p], product_[p]);
       }
     }
   }
   void end() const {
-    if constexpr (products >= 0) add_vector(slopes_.sum + place_.channel, sum_, place_.first);
+    if constexpr (products >= 0)
+      add_vector<Format>(slopes_.sum + place_.channel, sum_, place_.first);
     for (int p = 0; p < products; ++p)
-      add_vector(slopes_.products[p].sum + place_.channel, product_[p], place_.first);
+      add_vector<Format>(slopes_.products[p].sum + place_.channel, product_[p], place_.first);
+    lost_.end();
   }
 
  private:
   [[gnu::always_inline]] static void fetch(const std::byte* row) {
-    _mm_prefetch(reinterpret_cast<const char*>(row), _MM_HINT_T0);
-  }
-  // Positive, or NaN.
-  [[gnu::always_inline]] static __mmask32 is_kept(__m512i row) {
-    const __m512i infinity = _mm512_set1_epi16(0x7f80);
-    return _mm512_cmpgt_epi16_mask(row, _mm512_setzero_si512()) |
-           _mm512_cmpgt_epi16_mask(_mm512_and_si512(row, _mm512_set1_epi16(0x7fff)), infinity);
+    for (std::int64_t line = 0; line < Format::row_bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(row + line), _MM_HINT_T0);
   }
 
   const Slopes slopes_;
@@ -165,6 +182,7 @@ class SlopesRow {
   std::byte* target_;
   BlockPlace place_;
   std::int64_t next_;
+  LossCount lost_;
   Pair mean_[products + 2], sum_ = zeros(), product_[products + 2]{zeros()};
 };
 
@@ -193,28 +211,28 @@ struct NothingYet {
 };
 
 // body.operator()<Row>() for the row that the piece's epilogue asks for.
-template <class Body>
+template <class Format, class Body>
 void with_row(const GatherPiece& piece, const Body& body) {
   const auto choose = [&]<bool stream>() {
     switch (piece.epilogue.kind) {
       case Epilogue::Kind::plain:
-        return body.template operator()<PlainRow<stream, false>>();
+        return body.template operator()<PlainRow<Format, stream, false>>();
       case Epilogue::Kind::relu:
-        return body.template operator()<PlainRow<stream, true>>();
+        return body.template operator()<PlainRow<Format, stream, true>>();
       case Epilogue::Kind::moments:
-        return body.template operator()<MomentsRow<stream>>();
+        return body.template operator()<MomentsRow<Format, stream>>();
       case Epilogue::Kind::slopes:
         break;
     }
     switch (piece.epilogue.slopes.sum ? piece.epilogue.slopes.count : -1) {
       case -1:
-        return body.template operator()<SlopesRow<stream, -1>>();
+        return body.template operator()<SlopesRow<Format, stream, -1>>();
       case 0:
-        return body.template operator()<SlopesRow<stream, 0>>();
+        return body.template operator()<SlopesRow<Format, stream, 0>>();
       case 1:
-        return body.template operator()<SlopesRow<stream, 1>>();
+        return body.template operator()<SlopesRow<Format, stream, 1>>();
       default:
-        return body.template operator()<SlopesRow<stream, 2>>();
+        return body.template operator()<SlopesRow<Format, stream, 2>>();
     }
   };
   piece.stream ? choose.template operator()<true>() : choose.template operator()<false>();

@@ -3,6 +3,19 @@
 
 namespace narrowgauge::cpu {
 
+Epilogue part_of(const Epilogue& whole, std::int64_t offset) {
+  Epilogue part = whole;
+  const auto move = [offset](float*& sums) {
+    if (sums) sums += offset;
+  };
+  move(part.moments.shift);
+  move(part.moments.sum);
+  move(part.moments.squares);
+  move(part.slopes.sum);
+  for (Slopes::Product& product : part.slopes.products) move(product.sum);
+  return part;
+}
+
 // The places of the source along one axis, for each place of the result.
 struct GatherTables::AxisTaps {
   std::vector<std::vector<RowTap>> of_place;

@@ -10,6 +10,17 @@
 
 namespace narrowgauge::cpu {
 
+// What a gather reads and writes: the source is x, or dy; the result y, or dx. The bias is null
+// where there is none; `flushed` as Call has it.
+struct GatherOperands {
+  const void *source, *weights, *bias;
+  void *result, *workspace;
+  std::int64_t* flushed = nullptr;
+};
+
+// The epilogue with arrays of sums that begin `offset` later.
+Epilogue part_of(const Epilogue& whole, std::int64_t offset);
+
 class GatherTables {
  public:
   explicit GatherTables(const BatchInnerConvolution& convolution);

@@ -32,9 +32,41 @@ inline constexpr __mmask16 all_lanes = 0xffff;
                                _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)));
 }
 
-// How pairs take the channels of a vector apart is the format's own affair.
+template <bool stream>
+[[gnu::always_inline]] inline void put_line(std::byte* to, __m512i line) {
+  if constexpr (stream)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), line);
+  else
+    _mm512_store_si512(to, line);
+}
+
+// 0 where values of 16 bits are neither positive nor NaN.
+template <std::int16_t infinity>
+[[gnu::always_inline]] inline __m512i keep_positive(__m512i kept, __m512i values) {
+  const __m512i size = _mm512_and_si512(kept, _mm512_set1_epi16(0x7fff));
+  const __mmask32 taken = _mm512_cmpgt_epi16_mask(kept, _mm512_setzero_si512()) |
+                          _mm512_cmpgt_epi16_mask(size, _mm512_set1_epi16(infinity));
+  return _mm512_maskz_mov_epi16(taken, values);
+}
+
+// How pairs take the channels of a vector apart is the format's own affair; sums of blocks are
+// given as 16 neighbours and the next 16. `lost` counts what becomes zero in f16 alone.
 struct Bf16Rows {
+  static constexpr DType dtype = DType::bf16;
   static constexpr std::int64_t row_bytes = 64;
+  using Stored = __m512i;
+  static __m512 half(const std::byte* row, int i) { return widened_half(row + 32 * i); }
+  static Stored narrow(__m512 low, __m512 high, std::int64_t&) {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+  }
+  static Pair widen(const Stored& row) { return widened(row); }
+  static Stored keep(const std::byte* kept, const Stored& row) {
+    return keep_positive<0x7f80>(_mm512_load_si512(kept), row);
+  }
+  template <bool stream>
+  static void put(std::byte* to, const Stored& row) {
+    put_line<stream>(to, row);
+  }
   static Pair load(const std::byte* row) { return load_row(row); }
   static void store(std::byte* row, const Pair& values, std::int64_t&) { store_row(row, values); }
   static Pair load_vector(const float* values) { return amx::load_vector(values); }
@@ -53,7 +85,24 @@ struct OrderedRows {
 };
 
 struct F32Rows : OrderedRows {
+  static constexpr DType dtype = DType::f32;
   static constexpr std::int64_t row_bytes = 128;
+  using Stored = Pair;
+  [[gnu::always_inline]] static __m512 half(const std::byte* row, int i) {
+    return _mm512_load_ps(row + 64 * i);
+  }
+  [[gnu::always_inline]] static Stored narrow(__m512 low, __m512 high, std::int64_t&) {
+    return {low, high};
+  }
+  [[gnu::always_inline]] static Pair widen(const Stored& row) { return row; }
+  [[gnu::always_inline]] static Stored keep(const std::byte* kept, const Stored& row) {
+    return {keep(half(kept, 0), row.even), keep(half(kept, 1), row.odd)};
+  }
+  template <bool stream>
+  [[gnu::always_inline]] static void put(std::byte* to, const Stored& row) {
+    put_line<stream>(to, _mm512_castps_si512(row.even));
+    put_line<stream>(to + 64, _mm512_castps_si512(row.odd));
+  }
   [[gnu::always_inline]] static Pair load(const std::byte* row) {
     return {_mm512_load_ps(row), _mm512_load_ps(row + 64)};
   }
@@ -61,10 +110,34 @@ struct F32Rows : OrderedRows {
     _mm512_store_ps(row, values.even);
     _mm512_store_ps(row + 64, values.odd);
   }
+
+ private:
+  [[gnu::always_inline]] static __m512 keep(__m512 kept, __m512 values) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(kept, _mm512_setzero_ps(), _CMP_NLE_UQ), values);
+  }
 };
 
 struct F16Rows : OrderedRows {
+  static constexpr DType dtype = DType::f16;
   static constexpr std::int64_t row_bytes = 64;
+  using Stored = __m512i;
+  [[gnu::always_inline]] static __m512 half(const std::byte* row, int i) {
+    return from_f16(row + 32 * i);
+  }
+  [[gnu::always_inline]] static Stored narrow(__m512 low, __m512 high, std::int64_t& lost) {
+    return to_f16(low, high, lost);
+  }
+  [[gnu::always_inline]] static Pair widen(const Stored& row) {
+    return {_mm512_maskz_cvtph_ps(all_lanes, _mm512_maskz_extracti64x4_epi64(0xff, row, 0)),
+            _mm512_maskz_cvtph_ps(all_lanes, _mm512_maskz_extracti64x4_epi64(0xff, row, 1))};
+  }
+  [[gnu::always_inline]] static Stored keep(const std::byte* kept, const Stored& row) {
+    return keep_positive<0x7c00>(_mm512_load_si512(kept), row);
+  }
+  template <bool stream>
+  [[gnu::always_inline]] static void put(std::byte* to, const Stored& row) {
+    put_line<stream>(to, row);
+  }
   [[gnu::always_inline]] static Pair load(const std::byte* row) {
     return {from_f16(row), from_f16(row + 32)};
   }

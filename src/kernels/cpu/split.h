@@ -13,24 +13,6 @@ namespace narrowgauge::cpu {
 // A block of A or B of the high parts, then one of the low parts.
 inline constexpr std::int64_t split_block_bytes = 2 * block_bytes;
 
-// Columns [first_column, first_column + columns) of rows of the source; row y in slot y % slots.
-struct SplitRows {
-  std::byte* blocks;
-  std::int64_t slots, first_column, columns;
-};
-
-// Rows and columns of the result, of one group, from what is split of the source. The result is
-// f32 or f16.
-struct SplitGatherPiece {
-  SplitRows source;
-  const std::byte* weights;
-  std::byte* result;
-  DType result_dtype;
-  const float* bias;
-  std::int64_t row_begin, row_end, column_begin, column_end, block_begin, block_end;
-  bool pixel_by_pixel, stream;
-};
-
 namespace amx {
 
 // `count` blocks of f32 or f16, one after the other -> blocks of A.
@@ -38,8 +20,6 @@ void split_blocks(DType dtype, const std::byte* blocks, std::int64_t count, std:
 // Values in rows of 32 -> rows of high and of low parts, each in its own array.
 void split_values(DType dtype, const std::byte* values, std::int64_t count, std::byte* high,
                   std::byte* low);
-// Returns how many results were not zero in f32 and became zero in f16.
-std::int64_t gather_split(const GatherPlan& plan, const SplitGatherPiece& piece);
 // As pack_row and pack_weights, from f32 or f16 to split blocks.
 void pack_split_row(DType dtype, const std::byte* row, const RowPacking& packing, std::int64_t slot,
                     const PackedRows& packed);
