@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "base/cpu.h"
+#include "ops/contraction.h"
 #include "ops/gemm.h"
 #include "ops/gradient_run.h"
 #include "ops/sample_run.h"
@@ -144,6 +148,36 @@ TEST(matmul, a_symbolic_batch_goes_through_the_gradient) {
   const Values found = MatMul{}.gradient(gradient);
   EXPECT_EQ(graph.type(found[0]), graph.type(a));
   EXPECT_EQ(graph.type(found[1]), graph.type(b));
+}
+
+// f32 as bf16x3 where that is worth what is asked for; never for ieee, nor without fast math.
+TEST(matmul, tiles_take_what_their_products_are_worth) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "tiles need amx, this is " << name(isa());
+  const auto takes = [](DType dtype, Math math) {
+    const std::vector<std::optional<Tensor>> inputs{pattern(dtype, {40, 64}, 1),
+                                                    pattern(dtype, {64, 48}, 2)};
+    try {
+      run_kernel(MatMul{}, inputs, {.kernel = "tiles", .math = math});
+      run_kernel(FusedMatMul{}, inputs, {.kernel = "tiles", .math = math});
+      run_kernel(Gemm{}, inputs, {.kernel = "tiles", .math = math});
+    } catch (const UsageError&) {
+      return false;
+    }
+    return true;
+  };
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    EXPECT_FALSE(takes(dtype, Math::ieee)) << name(dtype);
+  EXPECT_TRUE(takes(DType::bf16, Math::bf16));
+  EXPECT_TRUE(takes(DType::f16, Math::f16));
+  EXPECT_TRUE(takes(DType::f32, Math::f32));
+  EXPECT_TRUE(takes(DType::f32, Math::bf16x3));
+  EXPECT_FALSE(takes(DType::f32, Math::dfp16));
+  ASSERT_EQ(setenv("NARROWGAUGE_FAST_MATH", "0", 1), 0);
+  EXPECT_FALSE(takes(DType::f32, Math::f32));
+  EXPECT_TRUE(takes(DType::f16, Math::f16));
+  ASSERT_EQ(setenv("NARROWGAUGE_FAST_MATH", "no", 1), 0);
+  EXPECT_THROW(fast_math(), UsageError);
+  ASSERT_EQ(unsetenv("NARROWGAUGE_FAST_MATH"), 0);
 }
 
 }  // namespace

@@ -65,49 +65,72 @@ struct Pending {
 template <Finish finish>
 class Finishing {
  public:
-  Finishing(const Pending& pending, std::int64_t& flushed) : pending_(pending), flushed_(flushed) {
+  explicit Finishing(const Pending& pending)
+      : sums_(pending.sums),
+        total_(pending.total),
+        to_(pending.to),
+        row_bytes_(pending.target.row_bytes),
+        target_(pending.target),
+        rows_(pending.rows),
+        columns_(pending.columns) {
     if constexpr (finish == Finish::set || finish == Finish::set_total) {
       low_ = _mm512_loadu_ps(pending.bias);
       high_ = _mm512_loadu_ps(pending.bias + 16);
     }
   }
-  [[gnu::always_inline]] void step(int rows) {
-    if constexpr (finish != Finish::nothing)
-      for (int i = 0; i < rows && row_ < block; ++i) one_row();
+  [[gnu::always_inline]] void step(std::int64_t rows) {
+    if constexpr (finish != Finish::nothing) {
+      const std::int64_t count = rows < left_ ? rows : left_;
+      left_ -= count;
+      for (std::int64_t i = 0; i < count; ++i) one_row();
+    }
   }
-  [[gnu::always_inline]] void rest() { step(block); }
+  // Returns how many results became zero in f16.
+  [[gnu::always_inline]] std::int64_t rest() {
+    step(left_);
+    return flushed_;
+  }
 
  private:
   [[gnu::always_inline]] void one_row() {
-    const std::int64_t at = row_ * block;
-    __m512 low = _mm512_load_ps(pending_.sums + at), high = _mm512_load_ps(pending_.sums + at + 16);
+    __m512 low = _mm512_load_ps(sums_), high = _mm512_load_ps(sums_ + 16);
     if constexpr (finish != Finish::set) {
-      low = _mm512_add_ps(_mm512_load_ps(pending_.total + at), low);
-      high = _mm512_add_ps(_mm512_load_ps(pending_.total + at + 16), high);
+      low = _mm512_add_ps(_mm512_load_ps(total_), low);
+      high = _mm512_add_ps(_mm512_load_ps(total_ + 16), high);
     }
     if constexpr (finish == Finish::add) {
-      _mm512_store_ps(pending_.total + at, low);
-      _mm512_store_ps(pending_.total + at + 16, high);
-    } else if (row_ < pending_.rows) {
-      store_row(pending_.target, pending_.to + row_ * pending_.target.row_bytes,
-                _mm512_add_ps(low, low_), _mm512_add_ps(high, high_), pending_.columns, flushed_);
+      _mm512_store_ps(total_, low);
+      _mm512_store_ps(total_ + 16, high);
+    } else if (rows_-- > 0) {
+      store_row(target_, to_, _mm512_add_ps(low, low_), _mm512_add_ps(high, high_), columns_,
+                flushed_);
+      to_ += row_bytes_;
     }
-    ++row_;
+    sums_ += block;
+    total_ += block;
   }
 
-  Pending pending_;
-  std::int64_t& flushed_;
+  const float* sums_;
+  float* total_;
+  std::byte* to_;
+  std::int64_t row_bytes_;
+  Target target_;
+  std::int64_t rows_, left_ = block, flushed_ = 0;
+  __mmask32 columns_;
   __m512 low_{}, high_{};
-  std::int64_t row_ = 0;
 };
 
-// Lines of the next panel of B, a few at each step, so that they are in L2 when it comes.
-struct Ahead {
-  const std::byte* at = nullptr;
-  std::int64_t lines = 0;
-  [[gnu::always_inline]] void step() {
-    for (std::int64_t i = 0; i < lines; ++i, at += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T1);
+// Lines that are needed next, a few at each step. A and B take turns, block by block.
+struct Fetching {
+  TileAhead ahead;
+  std::int64_t left = 0;
+  std::int64_t lines_in_step = 0;
+
+  // All in so many steps.
+  void begin(const TileAhead& from, std::int64_t lines, std::int64_t steps) {
+    ahead = from;
+    left = steps > 0 ? lines : 0;
+    lines_in_step = steps > 0 ? (2 * lines + steps - 1) / steps : 0;
   }
 };
 
@@ -135,6 +158,35 @@ struct Ahead {
   multiply_four();
 }
 
+struct Operands {
+  const std::byte *a, *b;
+  std::int64_t steps;
+};
+
+// A block of sums, while the one before is finished and lines are fetched. A function of its own:
+// everything must stay in registers. Returns how many results became zero in f16.
+template <int planes, Finish finish>
+[[gnu::noinline]] std::int64_t sum_block(const Operands& operands, const Pending& pending,
+                                         Fetching& fetching) {
+  Finishing<finish> finishing(pending);
+  TileAhead ahead = fetching.ahead;
+  const std::int64_t steps = operands.steps, rows = (block + steps - 1) / steps;
+  const std::int64_t lines = fetching.left > 0 ? fetching.lines_in_step : 0;
+  const std::byte *a = operands.a, *b = operands.b;
+  zero_sums();
+  for (std::int64_t s = 0; s < steps; ++s, a += planes * 2048, b += planes * 2048) {
+    ahead.fetch(lines);
+    finishing.step(rows);
+    if constexpr (planes == 1)
+      multiply_block<Reading::streamed>(a, b);
+    else
+      multiply_split_block(a, b);
+  }
+  fetching.ahead = ahead;
+  fetching.left -= lines * steps;
+  return finishing.rest();
+}
+
 template <int planes>
 class Worker {
  public:
@@ -157,6 +209,7 @@ class Worker {
       task_ = next_;
       more_ = advance(next_);
       a_feed_.pack();
+      fetching_[0].left = 0;
       if (more_) begin_a(task_.piece.row_count * task_.piece.column_count * task_.steps());
       multiply_task();
     }
@@ -193,7 +246,8 @@ class Worker {
   void begin_a(std::int64_t steps) {
     const TileGemmPiece& piece = next_.piece;
     a_feed_.begin(piece.a, {piece.row, piece.row + piece.row_count, next_.begin, next_.end},
-                  buffers_.a, steps);
+                  buffers_.a);
+    fetching_[0].begin(a_feed_.ahead(), a_feed_.lines(), steps);
   }
 
   // Packs the part of a panel of B that comes next, or fetches it from where it is packed.
@@ -202,12 +256,13 @@ class Worker {
     const std::int64_t outer = task.piece.column + panel;
     if (plan_.shared_b) {
       b_next_ = task.piece.shared_b + (outer * plan_.steps + first) * step_bytes;
-      const std::int64_t lines = (last - first) * step_bytes / 64;
-      ahead_ = {b_next_, steps > 0 ? (lines + steps - 1) / steps : 0};
+      const std::int64_t bytes = (last - first) * step_bytes;
+      fetching_[1].begin({b_next_, b_next_ + bytes, bytes, 0}, bytes / 64, steps);
       return;
     }
     b_next_ = buffers_.b;
-    b_feed_.begin(task.piece.b, {outer, outer + 1, first, last}, buffers_.b, steps);
+    b_feed_.begin(task.piece.b, {outer, outer + 1, first, last}, buffers_.b);
+    fetching_[1].begin(b_feed_.ahead(), b_feed_.lines(), steps);
   }
 
   void multiply_task() {
@@ -216,7 +271,7 @@ class Worker {
         const std::int64_t last = least(s + plan_.run, task_.end);
         if (!plan_.shared_b) b_feed_.pack();
         const std::byte* b = b_next_;
-        ahead_.lines = 0;
+        fetching_[1].left = 0;
         const std::int64_t steps = (last - s) * task_.piece.row_count;
         if (last < task_.end)
           begin_b(task_, p, last, steps);
@@ -233,7 +288,6 @@ class Worker {
     const std::int64_t steps = last - first;
     for (std::int64_t i = 0; i < task_.piece.row_count; ++i) {
       const std::byte* a = buffers_.a + (i * task_.steps() + first - task_.begin) * step_bytes;
-      zero_sums();
       multiply(a, b, steps);
       const std::int64_t at = plan_.one_chunk() ? i : p * task_.piece.row_count + i;
       float* const sums = buffers_.sums + at * sums_in_block;
@@ -262,40 +316,28 @@ class Worker {
                 {plan_.y.dtype, row_bytes, piece.stream}};
   }
 
-  [[gnu::always_inline]] void multiply(const std::byte* a, const std::byte* b, std::int64_t steps) {
+  void multiply(const std::byte* a, const std::byte* b, std::int64_t steps) {
+    turn_ ^= 1;
+    const Operands operands{a, b, steps};
     switch (finish_) {
       case Finish::nothing:
-        return multiply_and<Finish::nothing>(a, b, steps);
+        flushed_ += sum_block<planes, Finish::nothing>(operands, pending_, fetching_[turn_]);
+        break;
       case Finish::add:
-        return multiply_and<Finish::add>(a, b, steps);
+        flushed_ += sum_block<planes, Finish::add>(operands, pending_, fetching_[turn_]);
+        break;
       case Finish::set:
-        return multiply_and<Finish::set>(a, b, steps);
+        flushed_ += sum_block<planes, Finish::set>(operands, pending_, fetching_[turn_]);
+        break;
       case Finish::set_total:
-        return multiply_and<Finish::set_total>(a, b, steps);
+        flushed_ += sum_block<planes, Finish::set_total>(operands, pending_, fetching_[turn_]);
+        break;
     }
-  }
-
-  template <Finish finish>
-  [[gnu::always_inline]] void multiply_and(const std::byte* a, const std::byte* b,
-                                           std::int64_t steps) {
-    Finishing<finish> finishing(pending_, flushed_);
-    const int rows = static_cast<int>((block + steps - 1) / steps);
-    for (std::int64_t s = 0; s < steps; ++s, a += step_bytes, b += step_bytes) {
-      ahead_.step();
-      finishing.step(rows);
-      a_feed_.step();
-      b_feed_.step();
-      if constexpr (planes == 1)
-        multiply_block<Reading::streamed>(a, b);
-      else
-        multiply_split_block(a, b);
-    }
-    finishing.rest();
   }
 
   void finish_last() {
-    if (finish_ == Finish::set) Finishing<Finish::set>(pending_, flushed_).rest();
-    if (finish_ == Finish::set_total) Finishing<Finish::set_total>(pending_, flushed_).rest();
+    if (finish_ == Finish::set) flushed_ += Finishing<Finish::set>(pending_).rest();
+    if (finish_ == Finish::set_total) flushed_ += Finishing<Finish::set_total>(pending_).rest();
   }
 
   const TileGemmPlan& plan_;
@@ -305,9 +347,9 @@ class Worker {
   bool more_ = false, stream_ = false;
   Task task_{}, next_{};
   TileFeed a_feed_, b_feed_;
-  int scratch_ = 0;
+  int scratch_ = 0, turn_ = 0;
   const std::byte* b_next_ = nullptr;
-  Ahead ahead_{};
+  Fetching fetching_[2];  // of A and of B
   Pending pending_;
   Finish finish_ = Finish::nothing;
   alignas(64) float sums_[2][sums_in_block];

@@ -154,35 +154,21 @@ void pack_range(TilePacker& packer, const std::byte* from, const TileRange& rang
 
 }  // namespace
 
-void TileFeed::begin(const std::byte* from, const TileRange& range, std::byte* packed,
-                     std::int64_t steps) {
+void TileFeed::begin(const std::byte* from, const TileRange& range, std::byte* packed) {
   from_ = from;
   range_ = range;
   packed_ = packed;
   const std::int64_t outers = range.outer_end - range.outer_begin,
                      depths = range.step_end - range.step_begin;
-  row_step_ = packer_.row_step();
-  row_bytes_ = 32 * packer_.element() * (packer_.along_depth() ? depths : outers);
-  rows_ = 32 * (packer_.along_depth() ? outers : depths);
-  line_ = packer_.at(from, range.outer_begin, range.step_begin);
-  row_end_ = line_ + row_bytes_ - 64;
-  const std::int64_t lines = rows_ * (row_bytes_ / 64);
-  lines_in_step_ = steps > 0 ? (lines + steps - 1) / steps : 0;
+  const std::int64_t row_bytes = 32 * packer_.element() * (packer_.along_depth() ? depths : outers);
+  ahead_.line = packer_.at(from, range.outer_begin, range.step_begin);
+  ahead_.row_end = ahead_.line + row_bytes;
+  ahead_.row_step = packer_.row_step();
+  ahead_.gap = ahead_.row_step - row_bytes;
+  lines_ = 32 * (packer_.along_depth() ? outers : depths) * (row_bytes / 64);
 }
 
-void TileFeed::next_row() {
-  if (--rows_ == 0) {
-    lines_in_step_ = 0;
-    return;
-  }
-  row_end_ += row_step_;
-  line_ = row_end_ - row_bytes_;
-}
-
-void TileFeed::pack() {
-  lines_in_step_ = 0;
-  pack_range(packer_, from_, range_, packed_);
-}
+void TileFeed::pack() { pack_range(packer_, from_, range_, packed_); }
 
 void pack_tiles(const TileSource& source, TileRole role, std::int64_t planes, const std::byte* from,
                 const TileRange& range, std::byte* packed) {

@@ -65,32 +65,41 @@ class TilePacker {
   Stage stage_;
 };
 
-// Packs a range to `packed`[outer][step][plane][2 KB]. Between begin() and pack(), step() fetches a
-// few of its lines into L2.
+// Walks over the cache lines of a range of a matrix, row by row, and fetches them into L2. Small
+// enough to stay in registers: stores between tile loads would slow these down.
+struct TileAhead {
+  const std::byte *line = nullptr, *row_end = nullptr;
+  std::int64_t row_step = 0, gap = 0;  // bytes: between rows, and from the end of one to the next
+
+  [[gnu::always_inline]] void fetch(std::int64_t lines) {
+    for (std::int64_t i = 0; i < lines; ++i) {
+      __builtin_prefetch(line, 0, 2);
+      line += 64;
+      if (line < row_end) continue;
+      line += gap;
+      row_end += row_step;
+    }
+  }
+};
+
+// Packs a range to `packed`[outer][step][plane][2 KB]. Before pack(), ahead() fetches its lines.
 class TileFeed {
  public:
   TileFeed(const TileSource& source, TileRole role, std::int64_t planes)
       : packer_(source, role, planes) {}
 
-  void begin(const std::byte* from, const TileRange& range, std::byte* packed, std::int64_t steps);
-  [[gnu::always_inline]] void step() {
-    for (std::int64_t i = 0; i < lines_in_step_; ++i, line_ += 64) {
-      __builtin_prefetch(line_, 0, 2);
-      if (line_ < row_end_) continue;
-      next_row();
-    }
-  }
+  void begin(const std::byte* from, const TileRange& range, std::byte* packed);
   void pack();
+  TileAhead& ahead() { return ahead_; }
+  std::int64_t lines() const { return lines_; }
 
  private:
-  void next_row();
-
   TilePacker packer_;
   const std::byte* from_ = nullptr;
   std::byte* packed_ = nullptr;
   TileRange range_;
-  const std::byte *line_ = nullptr, *row_end_ = nullptr;
-  std::int64_t rows_ = 0, row_step_ = 0, row_bytes_ = 0, lines_in_step_ = 0;
+  TileAhead ahead_;
+  std::int64_t lines_ = 0;
 };
 
 // A range, all at once.
