@@ -39,6 +39,7 @@ void visit_settings(auto& settings, const auto& visit) {
   visit("data", settings.data);
   visit("amp", settings.amp);
   visit("overrides", settings.overrides);
+  visit("math", settings.math);
   visit("epochs", settings.epochs);
   visit("batch", settings.batch);
   visit("optimizer", settings.optimizer);

@@ -61,6 +61,7 @@ void check_settings(const Settings& settings) {
   constexpr std::int64_t most = 1'000'000'000;
   constexpr double largest = 1e30;
   require_word("--amp", settings.amp, amp_flag_words);
+  require_word("--math", settings.math, math_words);
   require_word("--optimizer", settings.optimizer, optimizer_words);
   parse_schedule(settings.schedule);
   if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
@@ -184,6 +185,7 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
   take(settings.data, flags.data);
   settings.amp = settle_amp(flags.amp, resumed ? std::optional(resumed->amp) : std::nullopt);
   if (!flags.overrides.empty()) settings.overrides = flags.overrides;
+  take(settings.math, flags.math);
   take_training(settings, flags);
   check(settings, flags);
   return settings;
@@ -222,6 +224,8 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
   set_amp(optimizer, settings.amp, settings.overrides);
+  optimizer.f32_math = parse_math(settings.math);
+  if (optimizer.mixed_precision) optimizer.mixed_precision->f32_math = optimizer.f32_math;
   return optimizer;
 }
 

@@ -15,7 +15,7 @@ namespace narrowgauge::cli {
 
 // As typed; empty where a flag was not given.
 struct TrainFlags {
-  std::optional<std::string> model, data, amp, optimizer, schedule, loss_scale;
+  std::optional<std::string> model, data, amp, math, optimizer, schedule, loss_scale;
   std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
   std::optional<double> learning_rate, momentum, weight_decay, clip;
   std::vector<std::string> overrides, compare;
@@ -28,6 +28,7 @@ struct Settings {
   std::string model, data = "glyphs";
   std::string amp = "off";             // off, f16 or bf16; auto until it is settled
   std::vector<std::string> overrides;  // of the precision policy
+  std::string math = "f32";            // of contractions in f32
   std::int64_t epochs = 3, batch = 128;
   std::string optimizer = "sgd";
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 0, clip = 0;
@@ -75,6 +76,8 @@ void check_settings(const Settings& settings);
 inline const std::vector<std::string> amp_words{"off", "f16", "bf16"};
 // And auto: what is fastest here, by a short measurement.
 inline const std::vector<std::string> amp_flag_words{"off", "f16", "bf16", "auto"};
+// What contractions of f32 values are worth; bf16x3 and dfp16 are ways of keeping f32.
+inline const std::vector<std::string> math_words{"f32", "ieee", "bf16x3", "dfp16"};
 inline const std::vector<std::string> optimizer_words{"sgd", "adam", "adamw"};
 
 }  // namespace narrowgauge::cli

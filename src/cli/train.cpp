@@ -34,6 +34,8 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
            flags.data);
   add_word(app, {"--amp", "A", "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)"},
            flags.amp, amp_flag_words);
+  add_word(app, {"--math", "M", "of f32 products: f32 (TF32 or better), ieee, bf16x3, dfp16"},
+           flags.math, math_words);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags.overrides);
   add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.plan);
@@ -91,6 +93,7 @@ void check_combinations(const TrainFlags& flags) {
   require(!compare || !flags.plan, "--compare: --plan holds one format, train without --compare");
   require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");
   require(!compare || !flags.resume, "--compare: starts anew, --resume cannot be added");
+  require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
 }
 
@@ -103,7 +106,8 @@ ReportStyle style_of(const TrainFlags& flags) {
 std::optional<std::string> plan_for(const TrainFlags& flags, const Settings& settings,
                                     const std::optional<RunRecord>& resumed) {
   if (flags.plan) return flags.plan;
-  const bool same = resumed && resumed->settings.amp == settings.amp && flags.overrides.empty();
+  const bool same =
+      resumed && resumed->settings.amp == settings.amp && flags.overrides.empty() && !flags.math;
   if (!same || settings.amp == "off") return std::nullopt;
   return plan_path(*flags.resume);
 }

@@ -61,6 +61,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"ModelSuggested", {"info", "--model", "resnet2"}, 3, "did you mean resnet20?"},
         BadFlag{"UnknownModelExplained", {"explain", "--model", "vgg"}, 3, "unknown model vgg"},
         BadFlag{"UnknownDevice", lenet_with({"--device", "cuda"}), 6, "unknown device cuda"},
+        BadFlag{"UnknownMath", lenet_with({"--math", "f16"}), 2, "--math: expected"},
+        BadFlag{"PlanAndMath", lenet_with({"--plan", "p.txt", "--math", "ieee"}), 2, "--math"},
         BadFlag{"UnknownAmp", lenet_with({"--amp", "fp16"}), 2,
                 "--amp: expected off, f16, bf16 or auto, got \"fp16\"; did you mean f16?"},
         BadFlag{"UnknownOptimizer", lenet_with({"--optimizer", "adamax"}), 2, "sgd, adam or adamw"},

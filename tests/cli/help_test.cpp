@@ -42,7 +42,7 @@ TEST(Help, OfTrainNamesEveryFlag) {
         "--momentum",      "--weight-decay", "--warmup",    "--clip",   "--seed",
         "--threads",       "--loss-scale",   "--output",    "--resume", "--weights",
         "--deterministic", "--json",         "--quiet",     "--trace",  "--device",
-        "--compare",       "--tolerance",    "--override"})
+        "--compare",       "--tolerance",    "--override",  "--math"})
     EXPECT_TRUE(contains(out, flag)) << flag;
 }
 
