@@ -61,14 +61,17 @@ bool fast_math() {
   return text != "0";
 }
 
-std::string tile_product_reason(const Request& request) {
-  const DType dtype = request.inputs[0].dtype;
-  const Math math = request.math;
+std::string tile_math_reason(Math math, DType dtype) {
   const bool takes = dtype == DType::bf16
                          ? math == Math::bf16 || math == Math::f32 || math == Math::none
                          : allows_bf16x3(math, dtype);
-  if (!takes) return concat("math ", math, " of ", dtype, fast_math() ? "" : " without fast math");
-  return storage_reason(request);
+  if (takes) return {};
+  return concat("math ", math, " of ", dtype, fast_math() ? "" : " without fast math");
+}
+
+std::string tile_product_reason(const Request& request) {
+  std::string reason = tile_math_reason(request.math, request.inputs[0].dtype);
+  return reason.empty() ? storage_reason(request) : reason;
 }
 
 // oneDNN's own bf16 kernels flush subnormals; IEEE's products and sums do not.

@@ -19,6 +19,8 @@ std::string contraction_reason(const Request& request);
 // Why the tiles of AMX do not keep what is asked of a product: bf16 operands are multiplied as they
 // are, f32 and f16 ones as bf16x3, which keeps f32 and f16 but not ieee; "" when they do.
 std::string tile_product_reason(const Request& request);
+// Of it what concerns math and dtype.
+std::string tile_math_reason(Math math, DType dtype);
 // Whether f32 of f32 values may be less than ieee: not under NARROWGAUGE_FAST_MATH=0. Throws
 // UsageError where that is neither 0 nor 1.
 bool fast_math();

@@ -30,18 +30,12 @@ cpu::BatchInnerConvolution convolution_of(const Op& op, ConvolutionPass pass,
   return {pass, x.dims, w.dims, y.dims, kernel_window(case_of(op, x, w)), w.dtype, {}, x.dtype};
 }
 
-// Tiles add the products of bf16 exactly; those of f32 and f16 are split ones, which ieee is not.
-bool tiles_keep(Math math, DType dtype) {
-  if (dtype == DType::f32 || dtype == DType::f16)
-    return math == (dtype == DType::f32 ? Math::f32 : Math::f16);
-  return math == Math::bf16 || math == Math::f32 || math == Math::none;
-}
-
 // Why tiles cannot multiply these; "" when they can.
 std::string tiles_reason(Math math, const Operands& operands) {
   const auto& [x, w, y] = operands;
   if (x.dtype != y.dtype) return concat("images of ", x.dtype, " and ", y.dtype);
-  if (!tiles_keep(math, x.dtype)) return concat("math ", math, " of ", x.dtype);
+  std::string reason = tile_math_reason(math, x.dtype);
+  if (!reason.empty()) return reason;
   if (!lies_batch_inner(y) || !lies_densely(w))
     return concat("tiles need images in batch-inner blocks, y lies ", y.storage);
   return {};
