@@ -2,7 +2,7 @@
 # else keeps to the baseline, so that the program starts on every supported CPU.
 function(ng_isa_flags)
   # GCC 12 takes the undefined lanes inside its own intrinsics for a mistake of ours.
-  set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -Wno-maybe-uninitialized)
+  set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -Wno-maybe-uninitialized -Wno-uninitialized)
   foreach(source IN LISTS ARGN)
     if(source MATCHES "\\.avx512\\.(h|cpp)")
       set_source_files_properties(
