@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/fused_activation.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/cpu.h"
@@ -16,12 +17,6 @@
 namespace narrowgauge {
 
 namespace {
-
-using Gather = std::shared_ptr<const cpu::BatchInnerGather>;
-
-void* data(std::span<const View> views, int i) {
-  return i < 0 ? nullptr : views[static_cast<std::size_t>(i)].data;
-}
 
 struct SlopeGroup {
   SlopePattern pattern;
@@ -60,25 +55,39 @@ std::string group_reason(const Request& request, const SlopeGroup& group) {
   return sums.present && are_channels(sums.dims, slope.dims) ? "" : "sums not of channels";
 }
 
-// The pieces' sums lie behind the gather's workspace.
-void run_slopes(const KernelCall& call, const SlopeGroup& group,
-                const cpu::BatchInnerGather& gather, const Operand& sums) {
-  const SlopePattern& pattern = group.pattern;
+// The workspace: the gather's own, then the pieces' sums, their joins in f64 and in f32.
+class SlopeSums {
+ public:
+  SlopeSums(const cpu::BatchInnerGather& gather, const Operand& sums)
+      : gather_(gather), dtype_(sums.dtype), channels_(element_count(sums.dims)) {}
+
+  std::int64_t bytes() const { return gather_.part_floats() * 4 + channels_ * 12; }
+  float* parts(const KernelCall& call) const {
+    return reinterpret_cast<float*>(call.workspace + gather_.workspace());
+  }
+  void store(const KernelCall& call, int output) const {
+    float* const of_pieces = parts(call);
+    auto* const joined = reinterpret_cast<double*>(of_pieces + gather_.part_floats());
+    auto* const rounded = reinterpret_cast<float*>(joined + channels_);
+    gather_.join(of_pieces, joined);
+    std::copy_n(joined, channels_, rounded);
+    cpu::store_strip({data_at(call.outputs, output), dtype_}, 0, channels_, rounded);
+  }
+
+ private:
+  const cpu::BatchInnerGather& gather_;
+  DType dtype_;
+  std::int64_t channels_;
+};
+
+void run_group(const KernelCall& call, const SlopeGroup& group, const cpu::BatchInnerGather& gather,
+               const Operand& sums) {
   cpu::Slopes slopes;
-  slopes.other = static_cast<const std::byte*>(data(call.inputs, pattern.other));
-  slopes.kept = static_cast<const std::byte*>(data(call.inputs, pattern.kept));
-  if (group.sums >= 0) slopes.sum = reinterpret_cast<float*>(call.workspace + gather.workspace());
-  gather.run({data(call.inputs, pattern.dy), data(call.inputs, pattern.weights), nullptr,
-              data(call.outputs, group.slope), call.workspace,
-              call.flushed_at(static_cast<std::size_t>(group.slope))},
-             {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes});
-  if (group.sums < 0) return;
-  const auto channels = static_cast<std::size_t>(element_count(sums.dims));
-  std::vector<double> joined(channels);
-  gather.join(slopes.sum, joined.data());
-  const std::vector<float> rounded(joined.begin(), joined.end());
-  cpu::store_strip({data(call.outputs, group.sums), sums.dtype}, 0,
-                   static_cast<std::int64_t>(channels), rounded.data());
+  if (group.sums < 0) return run_slope(group.pattern, gather, call, group.slope, slopes);
+  const SlopeSums behind(gather, sums);
+  slopes.sum = behind.parts(call);
+  run_slope(group.pattern, gather, call, group.slope, slopes);
+  behind.store(call, group.sums);
 }
 
 }  // namespace
@@ -94,7 +103,8 @@ Offer offer_fused_activation(const Request& request) {
     return i < conv.inputs.size() ? input_index(body, conv.inputs[i]) : -1;
   };
   const int x = operand(0), w = operand(1), bias = operand(2);
-  if (x < 0 || w < 0) return Offer::decline("a convolution of constants");
+  const bool biased = conv.inputs.size() > 2 && !conv.inputs[2].is_absent();
+  if (x < 0 || w < 0 || (biased && bias < 0)) return Offer::decline("a convolution of constants");
   const auto in = [&](int i) { return request.inputs[static_cast<std::size_t>(i)]; };
   TilesConvolution tiles = tiles_convolution(conv, in(x), in(w), request.outputs[0]);
   if (bias >= 0 && tiles.reason.empty()) {
@@ -108,7 +118,7 @@ Offer offer_fused_activation(const Request& request) {
   offer.implementation = "amx tiles, batch-inner, relu";
   offer.workspace = gather->workspace();
   offer.run = [=](const KernelCall& call) {
-    gather->run({data(call.inputs, x), data(call.inputs, w), data(call.inputs, bias),
+    gather->run({data_at(call.inputs, x), data_at(call.inputs, w), data_at(call.inputs, bias),
                  call.outputs[0].data, call.workspace, call.flushed_at(0)},
                 {.kind = cpu::Epilogue::Kind::relu});
   };
@@ -122,26 +132,19 @@ Offer offer_fused_activation_gradient(const Request& request) {
   if (isa() != Isa::amx) return Offer::decline(concat("tiles need amx, this is ", name(isa())));
   std::string reason = group_reason(request, group);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const auto in = [&](int i) { return request.inputs[static_cast<std::size_t>(i)]; };
   const Operand& slope = request.outputs[static_cast<std::size_t>(group.slope)];
-  Gather gather;
-  if (pattern.convolution) {
-    TilesConvolution tiles =
-        tiles_convolution(*pattern.convolution, slope, in(pattern.weights), in(pattern.dy));
-    if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
-    gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
-  } else {
-    gather = std::make_shared<const cpu::BatchInnerGather>(slope.dims, slope.dtype);
-  }
+  auto [gather, declined] = gather_slope(pattern, request, slope);
+  if (!gather) return Offer::decline(std::move(declined));
   Offer offer;
   offer.implementation = pattern.convolution ? "amx tiles, batch-inner, to slopes" : "slopes";
-  if (pattern.other >= 0) offer.in_place.push_back({pattern.other, group.slope});
-  if (!pattern.convolution) offer.in_place.push_back({pattern.dy, group.slope});
+  offer.in_place = slope_places(pattern, group.slope);
   pattern.convolution = nullptr;  // lives no longer than the request
   const Operand sums =
       group.sums < 0 ? Operand{} : request.outputs[static_cast<std::size_t>(group.sums)];
-  offer.workspace = gather->workspace() + (group.sums < 0 ? 0 : gather->part_floats() * 4);
-  offer.run = [=](const KernelCall& call) { run_slopes(call, group, *gather, sums); };
+  offer.workspace = gather->workspace() + (group.sums < 0 ? 0 : SlopeSums(*gather, sums).bytes());
+  offer.run = [gather = gather, group, sums](const KernelCall& call) {
+    run_group(call, group, *gather, sums);
+  };
   return offer;
 }
 

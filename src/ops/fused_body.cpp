@@ -10,7 +10,7 @@ namespace narrowgauge {
 std::vector<int> working_nodes(const Graph& body) {
   std::vector<int> nodes;
   for (int i = 0; i < static_cast<int>(body.nodes().size()); ++i)
-    if (!body.node(i).is<Input>()) nodes.push_back(i);
+    if (!body.node(i).is<Input>() && !body.node(i).is<Constant>()) nodes.push_back(i);
   return nodes;
 }
 

@@ -3,6 +3,7 @@
 // group they read and write.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@
 
 namespace narrowgauge {
 
-// Nodes that are no inputs, in their order.
+// Nodes that compute something, neither inputs nor constants, in their order.
 std::vector<int> working_nodes(const Graph& body);
 
 // The place among the group's inputs or outputs; -1: not there.
@@ -21,8 +22,13 @@ int output_index(const Graph& body, Value value);
 // The other operand of a node of two, of which one is `known`, as input of the group; -1: no such.
 int other_input(const Graph& body, const Node& node, Value known);
 
-// Why operands are no images of bf16 in batch-inner blocks of these dims, or no vectors of f32; ""
-// when they are. What is absent is neither.
+// The memory of an input or output of a call; null for index -1.
+inline void* data_at(std::span<const View> views, int index) {
+  return index < 0 ? nullptr : views[static_cast<std::size_t>(index)].data;
+}
+
+// Why operands are no images in batch-inner blocks of these dims, or no vectors of f32; "" when
+// they are. What is absent is neither.
 std::string image_reason(const Operand& operand, const Dims& dims);
 std::string vector_reason(const Operand& operand);
 

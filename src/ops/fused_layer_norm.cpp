@@ -9,32 +9,12 @@
 #include "ops/axis.h"
 #include "ops/dropout.h"
 #include "ops/fused.h"
+#include "ops/fused_body.h"
 #include "ops/layer_normalization.h"
 
 namespace narrowgauge {
 
 namespace {
-
-int input_index(const Graph& body, Value value) {
-  const Values& inputs = body.inputs();
-  const auto found = std::find(inputs.begin(), inputs.end(), value);
-  return found == inputs.end() ? -1 : static_cast<int>(found - inputs.begin());
-}
-
-int output_index(const Graph& body, Value value) {
-  const auto& outputs = body.outputs();
-  const auto found = std::find_if(outputs.begin(), outputs.end(),
-                                  [&](const GraphOutput& output) { return output.value == value; });
-  return found == outputs.end() ? -1 : static_cast<int>(found - outputs.begin());
-}
-
-// The nodes of a body that compute something.
-std::vector<int> working_nodes(const Graph& body) {
-  std::vector<int> nodes;
-  for (int i = 0; i < static_cast<int>(body.nodes().size()); ++i)
-    if (!body.node(i).is<Input>() && !body.node(i).is<Constant>()) nodes.push_back(i);
-  return nodes;
-}
 
 // The share of elements that a Dropout or its gradient keeps, whose settings begin at input
 // `first`; nothing where they are not constant, or not of training.

@@ -146,7 +146,7 @@ class Forward {
   void run(const KernelCall& call) const {
     FloatVectors floats(layout_.channels, call.workspace);
     const auto out = [&](std::size_t i) {
-      float* given = output<float>(call, pattern_.statistics[i]);
+      auto* given = static_cast<float*>(data_at(call.outputs, pattern_.statistics[i]));
       return given ? given : floats.scratch();
     };
     cpu::BatchStatistics statistics;
@@ -181,23 +181,17 @@ class Forward {
   const T* input(const KernelCall& call, std::size_t i) const {
     return call.inputs[static_cast<std::size_t>(pattern_.inputs[i])].as<const T>();
   }
-  template <class T>
-  static T* output(const KernelCall& call, int o) {
-    return o < 0 ? nullptr : call.outputs[static_cast<std::size_t>(o)].as<T>();
-  }
-
   void* convolved(const KernelCall& call) const {
-    return output<void>(call, pattern_.convolved >= 0 ? pattern_.convolved : pattern_.y);
+    return data_at(call.outputs, pattern_.convolved >= 0 ? pattern_.convolved : pattern_.y);
   }
 
   cpu::BatchNormApply normalization(const KernelCall& call) const {
     cpu::BatchNormApply norm;
     norm.layout = layout_;
     norm.x = {gather_ ? convolved(call) : input<void>(call, 0), image_};
-    norm.y = {output<void>(call, pattern_.y), image_, 0,
+    norm.y = {data_at(call.outputs, pattern_.y), image_, 0,
               call.flushed_at(static_cast<std::size_t>(pattern_.y))};
-    if (pattern_.other >= 0)
-      norm.other = {call.inputs[static_cast<std::size_t>(pattern_.other)].data, image_};
+    norm.other = {data_at(call.inputs, pattern_.other), image_};
     norm.relu = pattern_.relu;
     norm.scale = input<float>(call, 1);
     norm.bias = input<float>(call, 2);
@@ -210,10 +204,10 @@ class Forward {
     auto* const parts = reinterpret_cast<float*>(own + gather_->workspace());
     const std::int64_t size = gather_->part_floats();
     const cpu::PieceMoments moments{parts, parts + size, parts + 2 * size};
-    gather_->run({call.inputs[static_cast<std::size_t>(pattern_.source)].data,
-                  call.inputs[static_cast<std::size_t>(pattern_.weights)].data, nullptr,
-                  convolved(call), own, call.flushed_at(static_cast<std::size_t>(pattern_.y))},
-                 {.kind = cpu::Epilogue::Kind::moments, .moments = moments});
+    gather_->run(
+        {data_at(call.inputs, pattern_.source), data_at(call.inputs, pattern_.weights), nullptr,
+         convolved(call), own, call.flushed_at(static_cast<std::size_t>(pattern_.y))},
+        {.kind = cpu::Epilogue::Kind::moments, .moments = moments});
     gather_->join(moments, epsilon, statistics);
   }
 

@@ -165,15 +165,13 @@ class Backward {
     auto* const sums =
         reinterpret_cast<double*>(call.workspace + gather_->workspace() + parts_bytes());
     const int written = pattern_.slope >= 0 ? pattern_.slope : norm(0).dx;
-    void* const slope = out(call, written);
-    gather_->run({in(call, pattern_.chain.dy), in(call, pattern_.chain.weights), nullptr, slope,
-                  call.workspace, call.flushed_at(static_cast<std::size_t>(written))},
-                 {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes(call, parts)});
+    run_slope(pattern_.chain, *gather_, call, written, slopes(call, parts));
     for (std::size_t p = 0; p < 1 + count(); ++p)
       gather_->join(parts + static_cast<std::int64_t>(p) * gather_->part_floats(),
                     sums + static_cast<std::int64_t>(p) * layout_.channels);
     // The first last: it may be written over what the others read.
-    for (std::size_t p = count(); p-- > 0;) normalize(call, p, slope, sums);
+    for (std::size_t p = count(); p-- > 0;)
+      normalize(call, p, data_at(call.outputs, written), sums);
   }
 
  private:
@@ -185,22 +183,13 @@ class Backward {
   std::int64_t joined_bytes() const {
     return static_cast<std::int64_t>(1 + count()) * layout_.channels * 8;
   }
-  static void* in(const KernelCall& call, int i) {
-    return i < 0 ? nullptr : call.inputs[static_cast<std::size_t>(i)].data;
-  }
-  static void* out(const KernelCall& call, int o) {
-    return o < 0 ? nullptr : call.outputs[static_cast<std::size_t>(o)].data;
-  }
-
   cpu::Slopes slopes(const KernelCall& call, float* parts) const {
     cpu::Slopes slopes;
-    slopes.other = static_cast<const std::byte*>(in(call, pattern_.chain.other));
-    slopes.kept = static_cast<const std::byte*>(in(call, pattern_.chain.kept));
     slopes.sum = parts;
     slopes.count = static_cast<int>(count());
     for (std::size_t p = 0; p < count(); ++p)
-      slopes.products[p] = {static_cast<const std::byte*>(in(call, norm(p).x)),
-                            static_cast<const float*>(in(call, norm(p).mean)),
+      slopes.products[p] = {static_cast<const std::byte*>(data_at(call.inputs, norm(p).x)),
+                            static_cast<const float*>(data_at(call.inputs, norm(p).mean)),
                             parts += gather_->part_floats()};
     return slopes;
   }
@@ -210,15 +199,15 @@ class Backward {
     cpu::BatchNormBackward backward;
     backward.layout = layout_;
     backward.dy = {slope, image_};
-    backward.x = {in(call, norm(p).x), image_};
-    backward.scale = static_cast<const float*>(in(call, norm(p).scale));
-    backward.mean = static_cast<const float*>(in(call, norm(p).mean));
-    backward.inverse_std = static_cast<const float*>(in(call, norm(p).inverse_std));
-    backward.dx = {out(call, norm(p).dx), image_, 0,
+    backward.x = {data_at(call.inputs, norm(p).x), image_};
+    backward.scale = static_cast<const float*>(data_at(call.inputs, norm(p).scale));
+    backward.mean = static_cast<const float*>(data_at(call.inputs, norm(p).mean));
+    backward.inverse_std = static_cast<const float*>(data_at(call.inputs, norm(p).inverse_std));
+    backward.dx = {data_at(call.outputs, norm(p).dx), image_, 0,
                    call.flushed_at(static_cast<std::size_t>(norm(p).dx))};
-    if (norm(p).other >= 0) backward.other = {in(call, norm(p).other), image_};
-    backward.scale_gradient = static_cast<float*>(out(call, norm(p).dscale));
-    backward.bias_gradient = static_cast<float*>(out(call, norm(p).dbias));
+    if (norm(p).other >= 0) backward.other = {data_at(call.inputs, norm(p).other), image_};
+    backward.scale_gradient = static_cast<float*>(data_at(call.outputs, norm(p).dscale));
+    backward.bias_gradient = static_cast<float*>(data_at(call.outputs, norm(p).dbias));
     double* const product = sums + static_cast<std::int64_t>(1 + p) * layout_.channels;
     auto* const workspace = reinterpret_cast<std::byte*>(sums) + joined_bytes();
     batch_norm_backward_from(backward, {sums, product, nullptr}, workspace);
@@ -240,22 +229,13 @@ Offer offer_fused_normalization_gradient(const Request& request) {
   std::string reason = operand_reason(operands, *pattern);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand& x = operands.in(pattern->normalizations[0].x);
-  std::shared_ptr<const cpu::BatchInnerGather> gather;
-  if (pattern->chain.convolution) {
-    TilesConvolution tiles =
-        tiles_convolution(*pattern->chain.convolution, x, operands.in(pattern->chain.weights),
-                          operands.in(pattern->chain.dy));
-    if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
-    gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
-  } else {
-    gather = std::make_shared<const cpu::BatchInnerGather>(x.dims, x.dtype);
-  }
+  auto [gather, declined] = gather_slope(pattern->chain, request, x);
+  if (!gather) return Offer::decline(std::move(declined));
   Offer offer;
   offer.implementation = pattern->chain.convolution ? "amx tiles, batch-inner, to normalization"
                                                     : "slopes to normalization";
   const int written = pattern->slope >= 0 ? pattern->slope : pattern->normalizations[0].dx;
-  if (pattern->chain.other >= 0) offer.in_place.push_back({pattern->chain.other, written});
-  if (!pattern->chain.convolution) offer.in_place.push_back({pattern->chain.dy, written});
+  offer.in_place = slope_places(pattern->chain, written);
   const auto backward = std::make_shared<const Backward>(std::move(*pattern), std::move(gather), x);
   offer.workspace = backward->workspace();
   offer.run = [backward](const KernelCall& call) { backward->run(call); };

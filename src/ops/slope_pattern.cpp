@@ -3,6 +3,7 @@
 
 #include "ops/arithmetic.h"
 #include "ops/conv.h"
+#include "ops/conv_tiles.h"
 #include "ops/relu.h"
 
 namespace narrowgauge {
@@ -39,6 +40,36 @@ SlopePattern match_slope(const Graph& body, const std::vector<int>& nodes) {
   }
   const bool whole = pattern.dy >= 0 && (!pattern.convolution || pattern.weights >= 0);
   return whole ? pattern : SlopePattern{};
+}
+
+SlopeGather gather_slope(const SlopePattern& pattern, const Request& request,
+                         const Operand& slope) {
+  if (!pattern.convolution)
+    return {std::make_shared<const cpu::BatchInnerGather>(slope.dims, slope.dtype), {}};
+  const auto in = [&](int i) -> const Operand& {
+    return request.inputs[static_cast<std::size_t>(i)];
+  };
+  TilesConvolution tiles =
+      tiles_convolution(*pattern.convolution, slope, in(pattern.weights), in(pattern.dy));
+  if (!tiles.reason.empty()) return {nullptr, std::move(tiles.reason)};
+  return {std::make_shared<const cpu::BatchInnerGather>(tiles.convolution), {}};
+}
+
+std::vector<InPlace> slope_places(const SlopePattern& pattern, int written) {
+  std::vector<InPlace> places;
+  if (pattern.other >= 0) places.push_back({pattern.other, written});
+  if (!pattern.convolution) places.push_back({pattern.dy, written});
+  return places;
+}
+
+void run_slope(const SlopePattern& pattern, const cpu::BatchInnerGather& gather,
+               const KernelCall& call, int written, cpu::Slopes slopes) {
+  slopes.other = static_cast<const std::byte*>(data_at(call.inputs, pattern.other));
+  slopes.kept = static_cast<const std::byte*>(data_at(call.inputs, pattern.kept));
+  gather.run({data_at(call.inputs, pattern.dy), data_at(call.inputs, pattern.weights), nullptr,
+              data_at(call.outputs, written), call.workspace,
+              call.flushed_at(static_cast<std::size_t>(written))},
+             {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes});
 }
 
 }  // namespace narrowgauge

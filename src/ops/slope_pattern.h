@@ -3,8 +3,11 @@
 // of them or not, in this order.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "kernels/cpu/batch_inner_gather.h"
 #include "ops/fused_body.h"
 
 namespace narrowgauge {
@@ -19,5 +22,19 @@ struct SlopePattern {
 
 // Of the body's working nodes, the first of which begin the chain; length 0 where none do.
 SlopePattern match_slope(const Graph& body, const std::vector<int>& nodes);
+
+// What computes the chain, whose result is like `slope`; or the reason why tiles do not take it.
+struct SlopeGather {
+  std::shared_ptr<const cpu::BatchInnerGather> gather;
+  std::string reason;
+};
+SlopeGather gather_slope(const SlopePattern& pattern, const Request& request, const Operand& slope);
+
+// What output `written` may be written over.
+std::vector<InPlace> slope_places(const SlopePattern& pattern, int written);
+
+// Runs the chain into output `written`, whatever `slopes` asks for besides.
+void run_slope(const SlopePattern& pattern, const cpu::BatchInnerGather& gather,
+               const KernelCall& call, int written, cpu::Slopes slopes);
 
 }  // namespace narrowgauge
