@@ -29,7 +29,7 @@ const std::vector<Kind>& kinds() {
       {"its weight gradient", {"ConvWeightGradient"}},
       {"matrix product", {"Gemm", "MatMul", "FusedMatMul"}},
       {"normalisation",
-       {"BatchNormalization", "BatchNormalizationGradient", "LayerNormalization",
+       {"BatchNormalization", "BatchNormalizationGradient", "NormalizeAgain", "LayerNormalization",
         "LayerNormalizationGradient"}},
       {"fused contraction", {}},
       {"elementwise", {}},

@@ -16,7 +16,8 @@ struct CompileOptions {
   Binding binding{};
   bool deterministic = false;
   bool fuse = true;
-  bool keep_names = false;  // no merging or folding: every node of the graph stays visible
+  bool normalize_again = true;  // in the backward pass, rather than keep it; only with `fuse`
+  bool keep_names = false;      // no merging or folding: every node of the graph stays visible
   Layout layout = Layout::fastest;
   KernelMemory* kernels = nullptr;  // nullptr: the first kernel that takes a node runs
   // Called with the text of each pass's effect: "== name (ms)" and a diff, or "(unchanged)".

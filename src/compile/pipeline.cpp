@@ -13,6 +13,7 @@
 #include "passes/fuse_normalization.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/merge_duplicates.h"
+#include "passes/normalize_again.h"
 #include "passes/remove_dead_code.h"
 
 namespace narrowgauge {
@@ -38,6 +39,8 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
   passes.push_back({"assign_layout", Stage::laid_out,
                     [&](const Graph& graph) { return assign_layout(graph, options.layout); }});
   if (options.fuse) {
+    if (options.normalize_again)
+      passes.push_back({"normalize_again", Stage::laid_out, normalize_again});
     passes.push_back({"fuse_normalization", Stage::laid_out, fuse_normalization});
     passes.push_back({"fuse_activation", Stage::laid_out, fuse_activation});
     passes.push_back({"fuse_layer_norm", Stage::laid_out, fuse_layer_norm});

@@ -32,7 +32,13 @@ TensorTypes BatchNormalization::infer(const Inference& in) const {
   if (!training_mode) return {in.type(0)};
   const Shape vector = in.shape(1);
   const TensorType running{in.dtype(3), vector}, batch{statistics_dtype(in.dtype(0)), vector};
-  return {in.type(0), running, running, batch, batch};
+  return {in.type(0), running, running, batch, batch, batch};
+}
+
+TensorTypes NormalizeAgain::infer(const Inference& in) const {
+  require(in.rank(0) >= 2, "NormalizeAgain: expected x [N, C, ...], got ", in.type(0));
+  require_vectors(in, 1, 4);
+  return {in.type(0)};
 }
 
 TensorTypes BatchNormalizationGradient::infer(const Inference& in) const {
@@ -104,8 +110,20 @@ Values BatchNormalization::decompose(Rewriting& r) const {
   const auto advance = [&](Expression current, Expression batch) {
     return channels.cast(current * momentum + batch * (1 - momentum), running);
   };
-  return {channels.cast(y, dtype), advance(given_mean, mean), advance(given_variance, variance),
-          mean, inverse_std};
+  return {channels.cast(y, dtype),
+          advance(given_mean, mean),
+          advance(given_variance, variance),
+          mean,
+          inverse_std,
+          channels.wide(r.input(2))};
+}
+
+Values NormalizeAgain::decompose(Rewriting& r) const {
+  const DType dtype = r.type(r.input(0)).dtype;
+  const Channels channels(r, r.input(0), statistics_dtype(dtype));
+  const auto column = [&](int input) { return channels.column(r.input(input)); };
+  const Expression centred = channels.wide(r.input(0)) - column(3);
+  return {channels.cast(centred * column(4) * column(1) + column(2), dtype)};
 }
 
 Values BatchNormalizationGradient::decompose(Rewriting& r) const {
@@ -161,6 +179,14 @@ Values gradient_of_inference(Gradient& g, const BatchNormalization& op) {
 
 }  // namespace
 
+namespace {
+
+Value cast_to(Gradient& g, Value value, DType dtype) {
+  return g.type(value).dtype == dtype ? value : g.add(Cast{.to = dtype}, {value});
+}
+
+}  // namespace
+
 Values BatchNormalization::gradient(Gradient& g) const {
   if (!training_mode) return gradient_of_inference(g, *this);
   Values gradients(5);
@@ -168,6 +194,10 @@ Values BatchNormalization::gradient(Gradient& g) const {
     const Value first = g.add(BatchNormalizationGradient{}, {g.output_gradient(0), g.input(0),
                                                              g.input(1), g.output(3), g.output(4)});
     gradients = {first, {first.node, 1}, {first.node, 2}, absent, absent};
+  }
+  if (g.has_output_gradient(5)) {
+    const Value more = cast_to(g, g.output_gradient(5), g.type(g.input(2)).dtype);
+    gradients[2] = gradients[2].is_absent() ? more : g.add(Add{}, {gradients[2], more});
   }
   bool statistics = false;
   for (int output = 1; output < 5; ++output)
@@ -193,6 +223,17 @@ std::vector<Sample<BatchNormalization>> BatchNormalization::samples() {
   return all;
 }
 
+std::vector<Sample<NormalizeAgain>> NormalizeAgain::samples() {
+  std::vector<Sample<NormalizeAgain>> all;
+  for (const std::string_view x : {"f32[4,3,2,5]", "f32[7,2]", "f32[2,17,3]"}) {
+    const std::string vector = concat("f32[", TensorType::parse(x).shape[1], ']');
+    all.push_back({{},
+                   {sample(x), sample(vector), sample(vector), sample(vector, -0.5, 0.5),
+                    sample(vector, 0.5, 2)}});
+  }
+  return all;
+}
+
 std::vector<Sample<BatchNormalizationGradient>> BatchNormalizationGradient::samples() {
   std::vector<Sample<BatchNormalizationGradient>> all;
   for (const bool of_training : {true, false})
@@ -207,5 +248,5 @@ std::vector<Sample<BatchNormalizationGradient>> BatchNormalizationGradient::samp
 
 }  // namespace narrowgauge
 
-NG_OPS(batch_normalization, narrowgauge::BatchNormalization,
+NG_OPS(batch_normalization, narrowgauge::BatchNormalization, narrowgauge::NormalizeAgain,
        narrowgauge::BatchNormalizationGradient)

@@ -9,14 +9,17 @@ namespace narrowgauge {
 
 // y = (x - mean) / sqrt(variance + epsilon) * scale + b over x [N, C, ...], vectors [C].
 // training_mode: mean and variance (biased) are x's own; running_mean and running_var are
-// input_* * momentum + batch's * (1 - momentum). The last two outputs, ours, are what the gradient
-// reads: the batch's mean and 1 / sqrt(variance + epsilon). Else mean and variance are input_*, and
-// y is the only output. No gradient flows to input_mean and input_var.
+// input_* * momentum + batch's * (1 - momentum). The last three outputs, ours, are what the
+// backward pass reads: the batch's mean, 1 / sqrt(variance + epsilon), and b with what y loses
+// where the mean is rounded. Else mean and variance are input_*, and y is the only output. No
+// gradient flows to input_mean and input_var.
 struct BatchNormalization {
   static constexpr OpInfo info{
       .name = "BatchNormalization",
       .inputs = "x:T, scale:S~, b:S~, input_mean:U~!, input_var:U~!",
-      .outputs = "y:T, running_mean?:U~, running_var?:U~, batch_mean?:V~, batch_inverse_std?:V~",
+      .outputs =
+          "y:T, running_mean?:U~, running_var?:U~, batch_mean?:V~, batch_inverse_std?:V~, "
+          "batch_b?:V~",
       .types = "T:float, S:float, U:float, V:float",
       .precision = narrowgauge::infer,
       .fusion = Fusion::reduction};
@@ -33,6 +36,22 @@ struct BatchNormalization {
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<BatchNormalization>> samples();
+};
+
+// The y of a BatchNormalization in training again, from the statistics and the b that it gave: the
+// same bits.
+struct NormalizeAgain {
+  static constexpr OpInfo info{.name = "NormalizeAgain",
+                               .domain = "ng",
+                               .inputs = "x:T, scale:S~, b:V~, mean:V~, inverse_std:V~",
+                               .outputs = "y:T",
+                               .types = "T:float, S:float, V:float",
+                               .precision = narrowgauge::infer};
+  static void attributes(auto&, auto&&) {}
+  TensorTypes infer(const Inference& in) const;
+  Values decompose(Rewriting& r) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<NormalizeAgain>> samples();
 };
 
 // With n = (x - mean) * inverse_std: dbias = sum(dy), dscale = sum(dy * n), and

@@ -37,7 +37,7 @@ cpu::BatchNormApply apply_of(const SharedChannels& shared, const std::vector<Ope
 
 Offer offer_training(const Request& request, const SharedChannels& shared) {
   const auto op = request.as<BatchNormalization>();
-  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 9);
+  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 12);
   Offer offer;
   offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
   offer.run = [op, shared, vectors, all = operands_of(request)](const KernelCall& call) {
@@ -56,6 +56,7 @@ Offer offer_training(const Request& request, const SharedChannels& shared) {
     statistics.mean = out_or_scratch(3);
     statistics.inverse_std = out_or_scratch(4);
     statistics.variance = floats.scratch();
+    statistics.mean_low = floats.scratch();
     void* const workspace = call.workspace + vectors;
     cpu::RunningStatistics running{shared.layout.channels,
                                    static_cast<float>(op.momentum),
@@ -71,6 +72,9 @@ Offer offer_training(const Request& request, const SharedChannels& shared) {
     else
       batch_statistics(norm.layout, norm.x, epsilon, statistics, workspace);
     update_running_statistics(running);
+    norm.inverse_std = statistics.inverse_std;
+    norm.mean_low = statistics.mean_low;
+    if (float* const b = out(5)) batch_norm_factors(norm, floats.scratch(), b);
     floats.store();
   };
   return offer;
@@ -104,6 +108,32 @@ Offer offer_batch_norm(const Request& request) {
   Offer offer = request.as<BatchNormalization>().training_mode ? offer_training(request, shared)
                                                                : offer_inference(request, shared);
   offer.implementation = "rows, f32 statistics";
+  return offer;
+}
+
+Offer offer_again(const Request& request) {
+  std::string reason = vector_reason(request.inputs.subspan(1));
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  SharedChannels shared = shared_channels({&request.inputs[0], &request.outputs[0]});
+  if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
+  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 4);
+  Offer offer;
+  offer.implementation = "rows, given statistics";
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
+  offer.in_place = {{0, 0}};
+  offer.run = [shared, vectors, all = operands_of(request)](const KernelCall& call) {
+    FloatVectors floats(shared.layout.channels, call.workspace);
+    const auto in = [&](std::size_t i) { return floats.input(call.inputs[i], all[i].dtype); };
+    cpu::BatchNormApply norm;
+    norm.layout = shared.layout;
+    norm.x = array_of(call.inputs[0], all[0], shared.pitches[0]);
+    norm.y = array_of(call.outputs[0], all[5], shared.pitches[1], call.flushed_at(0));
+    norm.scale = in(1);
+    norm.bias = in(2);
+    norm.mean = in(3);
+    norm.inverse_std = in(4);
+    batch_norm_apply(norm, call.workspace + vectors);
+  };
   return offer;
 }
 
@@ -204,7 +234,18 @@ Offer reference_batch_norm(const Request& request) {
       out[2].set(c, given.variance * op.momentum + used.variance * (1 - op.momentum));
       out[3].set(c, used.mean);
       out[4].set(c, inverse_std);
+      out[5].set(c, in[2][c] - (used.mean - out[3][c]) * inverse_std * in[1][c]);
     }
+  });
+}
+
+Offer reference_again(const Request& request) {
+  return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
+    const Sizes sizes(in[0].dims());
+    for (std::int64_t c = 0; c < sizes.channels; ++c)
+      sizes.each(c, [&](std::int64_t i) {
+        out[0].set(i, (in[0][i] - in[3][c]) * in[4][c] * in[1][c] + in[2][c]);
+      });
   });
 }
 
@@ -233,11 +274,13 @@ Offer reference_gradient(const Request& request) {
 
 constexpr Kernel forward_kernels[] = {{"rows", offer_batch_norm},
                                       {"reference", reference_batch_norm}};
+constexpr Kernel again_kernels[] = {{"rows", offer_again}, {"reference", reference_again}};
 constexpr Kernel gradient_kernels[] = {{"rows", offer_gradient}, {"reference", reference_gradient}};
 
 }  // namespace
 
 std::span<const Kernel> BatchNormalization::kernels() { return forward_kernels; }
+std::span<const Kernel> NormalizeAgain::kernels() { return again_kernels; }
 std::span<const Kernel> BatchNormalizationGradient::kernels() { return gradient_kernels; }
 
 }  // namespace narrowgauge

@@ -92,10 +92,13 @@ TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Ope
   tiles.reason = tiles_reason(node.math, operands);
   if (tiles.reason.empty() && !lies_batch_inner(x)) tiles.reason = concat("x lies ", x.storage);
   if (!tiles.reason.empty()) return tiles;
-  tiles.convolution =
-      node.is<Conv>()
-          ? convolution_of(node.as<Conv>(), ConvolutionPass::forward, operands)
-          : convolution_of(node.as<ConvDataGradient>(), ConvolutionPass::data_gradient, operands);
+  const auto of = [&](const auto& op, ConvolutionPass pass) {
+    tiles.convolution = convolution_of(op, pass, operands);
+  };
+  if (node.is<Conv>()) of(node.as<Conv>(), ConvolutionPass::forward);
+  if (node.is<ConvDataGradient>()) of(node.as<ConvDataGradient>(), ConvolutionPass::data_gradient);
+  if (node.is<ConvWeightGradient>())
+    of(node.as<ConvWeightGradient>(), ConvolutionPass::weight_gradient);
   tiles.reason = batch_inner_reason(tiles.convolution);
   return tiles;
 }

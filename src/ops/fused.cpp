@@ -5,6 +5,7 @@
 #include "ops/fused_layer_norm.h"
 #include "ops/fused_normalization.h"
 #include "ops/fused_normalization_gradient.h"
+#include "ops/fused_weight_gradient.h"
 #include "ops/interpret.h"
 #include "ops/reference.h"
 #include "ops/relu.h"
@@ -106,6 +107,7 @@ constexpr Kernel kernel_list[] = {{"strips", offer_strips},
                                   {"activate", offer_fused_activation},
                                   {"activate back", offer_fused_activation_gradient},
                                   {"normalize back", offer_fused_normalization_gradient},
+                                  {"weight gradient", offer_fused_weight_gradient},
                                   {"layer norm", offer_fused_layer_norm},
                                   {"layer norm gradient", offer_fused_layer_norm_gradient},
                                   {"interpreted", offer_interpreted}};

@@ -46,6 +46,7 @@ std::string group_reason(const Request& request, const SlopeGroup& group) {
   if (!slope.present) return "nobody reads the gradient";
   std::string reason = image_reason(slope, slope.dims);
   const SlopePattern& pattern = group.pattern;
+  if (pattern.again.length > 0) return "nobody else reads x";
   for (const int i : {pattern.convolution ? -1 : pattern.dy, pattern.other, pattern.kept})
     if (i >= 0 && reason.empty())
       reason = image_reason(request.inputs[static_cast<std::size_t>(i)], slope.dims);

@@ -32,7 +32,7 @@ struct Pattern {
   int other = -1;
   bool relu = false;
   int y = -1;
-  std::array<int, 4> statistics{};  // running mean and variance, mean, inverse_std
+  std::array<int, 5> statistics{};  // running mean and variance, mean, inverse_std, b
 };
 
 class Matcher {
@@ -77,7 +77,7 @@ class Matcher {
     const bool known = std::all_of(pattern_.inputs.begin() + 1, pattern_.inputs.end(),
                                    [](int index) { return index >= 0; });
     advance();
-    for (int o = 0; o < 4; ++o)
+    for (int o = 0; o < 5; ++o)
       pattern_.statistics[static_cast<std::size_t>(o)] = output({last_.node, o + 1});
     return in_place && known;
   }
@@ -157,22 +157,23 @@ class Forward {
     cpu::BatchNormApply norm = normalization(call);
     const auto epsilon = static_cast<float>(pattern_.op.epsilon);
     void* const workspace = call.workspace + vectors() + gather_bytes() + parts_bytes();
+    norm.mean = statistics.mean;
+    norm.mean_low = statistics.mean_low;
+    norm.inverse_std = statistics.inverse_std;
     if (gather_) {
       convolve(call, epsilon, statistics);
-      norm.mean = statistics.mean;
-      norm.mean_low = statistics.mean_low;
-      norm.inverse_std = statistics.inverse_std;
       batch_norm_apply(norm, workspace);
     } else {
       batch_norm_train(norm, epsilon, statistics, workspace);
     }
+    batch_norm_factors(norm, floats.scratch(), out(4));
     cpu::update_running_statistics({layout_.channels, static_cast<float>(pattern_.op.momentum),
                                     statistics.mean, statistics.variance, input<float>(call, 3),
                                     input<float>(call, 4), out(0), out(1)});
   }
 
  private:
-  std::int64_t vectors() const { return FloatVectors::bytes(layout_.channels, 6); }
+  std::int64_t vectors() const { return FloatVectors::bytes(layout_.channels, 8); }
   std::int64_t gather_bytes() const { return gather_ ? gather_->workspace() : 0; }
   std::int64_t parts_bytes() const {
     return gather_ ? (3 * gather_->part_floats() * 4 + 63) / 64 * 64 : 0;

@@ -46,6 +46,7 @@ class Matcher {
     while (next_ < nodes_.size())
       if (!(take_normalization() || take_sum())) return {};
     const std::size_t count = pattern_.normalizations.size();
+    if (pattern_.chain.again.length > 0 && !is_normalized_first()) return {};
     const bool whole = outputs_ == body_.outputs().size() - (pattern_.slope >= 0 ? 1 : 0);
     if (count == 0 || count > cpu::Slopes::most || !whole || !has_dx()) return {};
     return std::move(pattern_);
@@ -95,6 +96,13 @@ class Matcher {
     return norm.other >= 0;
   }
 
+  // What the Relu saw is made again from what the first normalization reads.
+  bool is_normalized_first() const {
+    if (pattern_.normalizations.empty()) return false;
+    const Normalization& first = pattern_.normalizations[0];
+    return first.x == pattern_.chain.again.x && first.mean == pattern_.chain.again.mean;
+  }
+
   int output(Value value) {
     const int found = output_index(body_, value);
     outputs_ += found >= 0;
@@ -141,10 +149,13 @@ std::string operand_reason(const Operands& operands, const Pattern& pattern) {
     for (const int i : {norm.scale, norm.mean, norm.inverse_std}) vector(&operands.in(i));
     for (const int o : {norm.dscale, norm.dbias}) vector(operands.out(o));
   }
+  if (reason.empty() && pattern.chain.again.length > 0)
+    reason = pattern.chain.again.reason(operands.request);
   return reason;
 }
 
-// The workspace: what the gather needs, the pieces' sums, their joins, and the normalizations'.
+// The workspace: what the gather needs, the pieces' sums, their joins, the normalizations', and two
+// vectors for what is normalized again.
 class Backward {
  public:
   Backward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather, const Operand& x)
@@ -157,7 +168,7 @@ class Backward {
 
   std::int64_t workspace() const {
     return gather_->workspace() + parts_bytes() + joined_bytes() +
-           cpu::batch_norm_workspace(layout_);
+           cpu::batch_norm_workspace(layout_) + again_bytes();
   }
 
   void run(const KernelCall& call) const {
@@ -180,6 +191,9 @@ class Backward {
   std::int64_t parts_bytes() const {
     return (static_cast<std::int64_t>(1 + count()) * gather_->part_floats() * 4 + 63) / 64 * 64;
   }
+  std::int64_t again_bytes() const {
+    return pattern_.chain.again.length > 0 ? 2 * layout_.channels * 4 : 0;
+  }
   std::int64_t joined_bytes() const {
     return static_cast<std::int64_t>(1 + count()) * layout_.channels * 8;
   }
@@ -191,6 +205,11 @@ class Backward {
       slopes.products[p] = {static_cast<const std::byte*>(data_at(call.inputs, norm(p).x)),
                             static_cast<const float*>(data_at(call.inputs, norm(p).mean)),
                             parts += gather_->part_floats()};
+    if (pattern_.chain.again.length == 0) return slopes;
+    auto* const factor = reinterpret_cast<float*>(call.workspace + workspace() - again_bytes());
+    pattern_.chain.again.factors(call, layout_.channels, factor, factor + layout_.channels);
+    slopes.factor = factor;
+    slopes.constant = factor + layout_.channels;
     return slopes;
   }
 

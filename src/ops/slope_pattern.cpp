@@ -16,7 +16,7 @@ SlopePattern match_slope(const Graph& body, const std::vector<int>& nodes) {
   const auto advance = [&] { pattern.slope = {nodes[pattern.length++], 0}; };
   // What the first node reads is the gradient.
   const auto begin_with = [&](Value value) {
-    if (pattern.length > 0) return;
+    if (!pattern.slope.is_absent()) return;
     pattern.slope = value;
     pattern.dy = input_index(body, value);
   };
@@ -32,11 +32,17 @@ SlopePattern match_slope(const Graph& body, const std::vector<int>& nodes) {
     if (pattern.other < 0) return {};
     advance();
   }
+  pattern.again = match_normalized_again(body, std::span(nodes).subspan(pattern.length));
+  pattern.length += pattern.again.length;
   if (const Node* node = next(); node && node->is<ReluGradient>()) {
     begin_with(node->inputs[1]);
     pattern.kept = input_index(body, node->inputs[0]);
-    if (pattern.kept < 0 || !(node->inputs[1] == pattern.slope)) return {};
+    const bool made = pattern.again.relu && node->inputs[0] == pattern.again.value;
+    if ((pattern.kept < 0 && !made) || !(node->inputs[1] == pattern.slope)) return {};
+    if (made != (pattern.again.length > 0)) return {};
     advance();
+  } else if (pattern.again.length > 0) {
+    return {};
   }
   const bool whole = pattern.dy >= 0 && (!pattern.convolution || pattern.weights >= 0);
   return whole ? pattern : SlopePattern{};

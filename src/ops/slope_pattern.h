@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The beginning of groups that lead a gradient back: ConvDataGradient, Add and ReluGradient, each
-// of them or not, in this order.
+// of them or not, in this order. Before the ReluGradient, what it reads may be normalized again.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/batch_inner_gather.h"
 #include "ops/fused_body.h"
+#include "ops/normalized_again.h"
 
 namespace narrowgauge {
 
@@ -16,6 +17,7 @@ struct SlopePattern {
   const Node* convolution = nullptr;
   int dy = -1, weights = -1;  // inputs; dy is the gradient itself where there is no convolution
   int other = -1, kept = -1;  // inputs, of Add and ReluGradient; -1: none
+  NormalizedAgain again;      // in the place of `kept`
   Value slope;                // what comes of it
   std::size_t length = 0;     // nodes
 };

@@ -65,6 +65,13 @@ std::vector<Members> backward_groups(const GroupFormer& former, int norm) {
   }
 }
 
+std::vector<Members> weight_gradient_groups(const GroupFormer& former, int gradient) {
+  Members members = normalized_again(former, former.graph().node(gradient).inputs[0], gradient);
+  if (members.empty()) return {};
+  members.push_back(gradient);
+  return {members};
+}
+
 }  // namespace
 
 Graph fuse_normalization(const Graph& graph) {
@@ -72,6 +79,7 @@ Graph fuse_normalization(const Graph& graph) {
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     if (former.is<BatchNormalization>(i)) former.form(forward_groups(former, i));
     if (former.is<BatchNormalizationGradient>(i)) former.form(backward_groups(former, i));
+    if (former.is<ConvWeightGradient>(i)) former.form(weight_gradient_groups(former, i));
   }
   return former.finish();
 }

@@ -31,9 +31,13 @@ void GroupFormer::form(const std::vector<Members>& choices) {
       whole = groups_.can_join(members[i], group);
       if (whole) groups_.join(members[i], group);
     }
-    if (whole && is_offered(graph_, build_group(graph_, members, read_outside(members)))) return;
+    if (whole && is_taken(members)) return;
     groups_.dissolve(group);
   }
+}
+
+bool GroupFormer::is_taken(const Members& members) const {
+  return is_offered(graph_, build_group(graph_, members, read_outside(members)));
 }
 
 std::set<Value> GroupFormer::read_outside(const Members& members) const {

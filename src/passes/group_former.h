@@ -27,6 +27,11 @@ class GroupFormer {
   // The producer of a value that only `reader` reads, or -1.
   int passing_to(Value value, int reader) const;
 
+  // Whether the value is a state's next one or the caller's.
+  bool leaves(Value value) const { return leaving_.contains(value); }
+
+  // Whether a kernel takes them as a group.
+  bool is_taken(const Members& members) const;
   void form(const std::vector<Members>& choices);
   Graph finish() { return fuse_groups(graph_, std::move(groups_)); }
 

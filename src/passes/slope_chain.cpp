@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/arithmetic.h"
+#include "ops/batch_normalization.h"
 #include "ops/conv.h"
 #include "ops/relu.h"
 
@@ -19,6 +20,8 @@ GroupFormer::Members slope_chain(const GroupFormer& former, Value slope) {
   };
   if (former.is<ReluGradient>(at)) {
     chain.push_back(at);
+    const GroupFormer::Members again = normalized_again(former, inputs(at)[0], at);
+    chain.insert(chain.end(), again.rbegin(), again.rend());
     at = former.passing_to(inputs(at)[1], at);
   }
   if (former.is<Add>(at)) {
@@ -28,6 +31,18 @@ GroupFormer::Members slope_chain(const GroupFormer& former, Value slope) {
   if (former.is<ConvDataGradient>(at)) chain.push_back(at);
   std::reverse(chain.begin(), chain.end());
   return chain;
+}
+
+GroupFormer::Members normalized_again(const GroupFormer& former, Value value, int reader) {
+  int at = former.passing_to(value, reader);
+  GroupFormer::Members members;
+  if (former.is<Relu>(at)) {
+    members.push_back(at);
+    at = former.passing_to(former.graph().node(at).inputs[0], at);
+  }
+  if (!former.is<NormalizeAgain>(at)) return {};
+  members.insert(members.begin(), at);
+  return members;
 }
 
 }  // namespace narrowgauge

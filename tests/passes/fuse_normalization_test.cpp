@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/fuse_normalization.h"
 
+#include <cstring>
+
+#include "ops/fused.h"
+#include "passes/differentiate.h"
 #include "passes/group_run.h"
 
 namespace narrowgauge {
@@ -15,12 +19,12 @@ constexpr std::string_view residual = R"(graph "g" {
   %b = ng.Input {type=f32[32]} : f32[32]
   %m = ng.Input {type=f32[32]} : f32[32]
   %c1 = Conv(%x, %w) {pads=[1,1,1,1]} : bf16[64,32,6,5]
-  %n1 = BatchNormalization(%c1, %s, %b, %m, %s) {training_mode=1} : bf16[64,32,6,5], f32[32], f32[32], f32[32], f32[32]
+  %n1 = BatchNormalization(%c1, %s, %b, %m, %s) {training_mode=1} : bf16[64,32,6,5], f32[32], f32[32], f32[32], f32[32], f32[32]
   %r1 = Relu(%n1) : bf16[64,32,6,5]
   %c2 = Conv(%r1, %v) {pads=[1,1,1,1]} : bf16[64,32,6,5]
-  %n2 = BatchNormalization(%c2, %s, %b, %m, %s) {training_mode=1} : bf16[64,32,6,5], f32[32], f32[32], f32[32], f32[32]
+  %n2 = BatchNormalization(%c2, %s, %b, %m, %s) {training_mode=1} : bf16[64,32,6,5], f32[32], f32[32], f32[32], f32[32], f32[32]
   %c3 = Conv(%x, %v) {pads=[1,1,1,1]} : bf16[64,32,6,5]
-  %n3 = BatchNormalization(%c3, %s, %b, %m, %s) {training_mode=1} : bf16[64,32,6,5], f32[32], f32[32], f32[32], f32[32]
+  %n3 = BatchNormalization(%c3, %s, %b, %m, %s) {training_mode=1} : bf16[64,32,6,5], f32[32], f32[32], f32[32], f32[32], f32[32]
   %a = Add(%n2, %n3) : bf16[64,32,6,5]
   %r = Relu(%a) : bf16[64,32,6,5]
   output "r" = %r
@@ -128,6 +132,77 @@ TEST(FuseNormalization, GoesToNaNWhereAnInputIsNotFinite) {
     EXPECT_TRUE(std::any_of(results[o].values<float>().begin(), results[o].values<float>().end(),
                             [](float value) { return !std::isfinite(value); }))
         << o;
+}
+
+// A residual block, then a normalization without a Relu; with the gradients of everything.
+std::string trained(std::string_view size, std::string_view more = "") {
+  std::string text = R"(graph "g" {
+  %x = ng.Input {type=bf16[32,32,SIZE]} : bf16[32,32,SIZE]
+  %w1 = ng.Input {type=bf16[64,32,1,1]} : bf16[64,32,1,1]
+  %w2 = ng.Input {type=bf16[32,64,3,3]} : bf16[32,64,3,3]
+  %w3 = ng.Input {type=bf16[32,32,1,1]} : bf16[32,32,1,1]
+  %s1 = ng.Input {type=f32[64]} : f32[64]
+  %b1 = ng.Input {type=f32[64]} : f32[64]
+  %s = ng.Input {type=f32[32]} : f32[32]
+  %b = ng.Input {type=f32[32]} : f32[32]
+  %c1 = Conv(%x, %w1) : bf16[32,64,SIZE]
+  %n1 = BatchNormalization(%c1, %s1, %b1, %b1, %s1) {training_mode=1} : bf16[32,64,SIZE], f32[64], f32[64], f32[64], f32[64], f32[64]
+  %r1 = Relu(%n1) : bf16[32,64,SIZE]
+  %c2 = Conv(%r1, %w2) {pads=[1,1,1,1]} : bf16[32,32,SIZE]
+  %n2 = BatchNormalization(%c2, %s, %b, %b, %s) {training_mode=1} : bf16[32,32,SIZE], f32[32], f32[32], f32[32], f32[32], f32[32]
+  %a = Add(%n2, %x) : bf16[32,32,SIZE]
+  %r = Relu(%a) : bf16[32,32,SIZE]
+  %c3 = Conv(%r, %w3) : bf16[32,32,SIZE]
+  %n3 = BatchNormalization(%c3, %s, %b, %b, %s) {training_mode=1} : bf16[32,32,SIZE], f32[32], f32[32], f32[32], f32[32], f32[32]
+  %c4 = Conv(%n3, %w3) : bf16[32,32,SIZE]
+  output "y" = %c4
+)";
+  text += std::string(more) + "}\n";
+  for (std::size_t at = 0; (at = text.find("SIZE", at)) != std::string::npos;)
+    text.replace(at, 4, size);
+  return print(differentiate(parse(text, op_table())));
+}
+
+// Also inside groups.
+std::int64_t count_again(const Graph& graph) {
+  std::int64_t found = count(graph, "NormalizeAgain");
+  for (const Node& node : graph.nodes())
+    if (node.is<Fused>()) found += count(*node.as<Fused>().body, "NormalizeAgain");
+  return found;
+}
+
+TEST(NormalizeAgain, OneOfTwoTensorsIsKept) {
+  const Graph graph = parse(trained("6,5"), op_table());
+  const Graph compiled = run_pipeline(graph, {});
+  EXPECT_EQ(count(compiled, "NormalizeAgain"), 0);
+  EXPECT_EQ(count_again(compiled), isa() == Isa::amx ? 3 : 0) << print(compiled);
+  const std::int64_t kept = compile(graph, {.normalize_again = false}).value_bytes;
+  EXPECT_EQ(compile(graph, {}).value_bytes < kept, isa() == Isa::amx);
+}
+
+TEST(NormalizeAgain, BitsAreThoseOfTheKeptTensor) {
+  for (const std::string_view size : {"6,5", "18,20", "8,70"})
+    for (const std::string_view format : {"bf16", "f16", "f32"}) {
+      if (size != "6,5" && isa() != Isa::amx) continue;
+      const std::string text = in_format(trained(size), format);
+      const std::vector<Tensor> kept = run(text, {.normalize_again = false});
+      for (const Tensor& tensor : kept)
+        for (std::int64_t i = 0; i < tensor.size() && format != "f16"; ++i)
+          ASSERT_TRUE(std::isfinite(tensor.at(i)));
+      for (const int threads : {1, 3}) {
+        const std::vector<Tensor> again = run(text, {}, threads);
+        for (std::size_t o = 0; o < kept.size(); ++o)
+          EXPECT_EQ(std::memcmp(kept[o].data(), again[o].data(),
+                                static_cast<std::size_t>(kept[o].bytes())),
+                    0)
+              << format << ' ' << size << ", output " << o;
+      }
+    }
+}
+
+TEST(NormalizeAgain, WhatIsKeptAnywayIsRead) {
+  const Graph graph = parse(trained("6,5", "  output \"r1\" = %r1\n"), op_table());
+  EXPECT_EQ(count_again(run_pipeline(graph, {})), isa() == Isa::amx ? 1 : 0);
 }
 
 }  // namespace

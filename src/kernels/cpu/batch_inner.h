@@ -53,6 +53,8 @@ struct PieceMoments {
 
 // The gradient of a Relu (and of an addition before it) on the way to memory: blocks plus those of
 // `other`, zero where those of `kept`, the Relu's result, are not positive; either may be null.
+// Where `factor` is given, what the Relu saw is made again: (x - mean) * factor + constant of the
+// first of the products.
 // Then sums of what is stored, per channel, where `sum` is given: of itself, and times x - mean for
 // `count` images x.
 struct Slopes {
@@ -63,6 +65,7 @@ struct Slopes {
     float* sum;
   };
   const std::byte *other = nullptr, *kept = nullptr;
+  const float *factor = nullptr, *constant = nullptr;
   float* sum = nullptr;
   Product products[most]{};
   int count = 0;

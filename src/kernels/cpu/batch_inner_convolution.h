@@ -23,6 +23,10 @@ struct BatchInnerConvolution {
   DType weight = DType::bf16;
   std::optional<DType> bias{};  // only forward
   DType image = DType::bf16;    // of x and y; or f32 or f16
+  // Only in the weight gradient: what is multiplied is x normalized, (x - mean) * factor +
+  // constant, at least 0 for `normalized_relu`, rounded as if it had been stored. Call::inputs end
+  // with mean, factor and constant, f32 [C].
+  enum class Given { plain, normalized, normalized_relu } given = Given::plain;
 };
 
 BatchInnerImages batch_inner_images(const Dims& dims);

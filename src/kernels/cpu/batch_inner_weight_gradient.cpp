@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/cpu/batch_inner_norm.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/split.h"
 #include "kernels/cpu/strip.h"
@@ -38,12 +39,19 @@ struct Panel {
   }
 };
 
+// x where it lies, and how it is normalized while it is packed (mean null: not).
+struct PackedImages {
+  const std::byte* blocks;
+  batch_inner::amx::Affine affine{};
+};
+
 // One of two ways. Large maps: fixed shards of rows, each with sums and packed rows of its own, in
 // panels of columns so narrow that some rows of both operands stay in L2. Small maps and large
 // sums: rows are packed once for all, and threads take different blocks of dw.
 class WeightGradient {
  public:
-  explicit WeightGradient(const BatchInnerConvolution& c) : weight_(c.weight), image_(c.image) {
+  explicit WeightGradient(const BatchInnerConvolution& c)
+      : weight_(c.weight), image_(c.image), given_(c.given) {
     plan_.x = batch_inner_images(c.x);
     plan_.y = batch_inner_images(c.y);
     plan_.kernel_height = c.w[2];
@@ -69,7 +77,7 @@ class WeightGradient {
   }
 
   void run(const Call& call) const {
-    const auto* x = static_cast<const std::byte*>(call.inputs[0]);
+    const PackedImages x = images(call);
     const auto* y = static_cast<const std::byte*>(call.inputs[1]);
     auto* workspace = static_cast<std::byte*>(call.workspace);
     if (shared_)
@@ -83,6 +91,16 @@ class WeightGradient {
   }
 
  private:
+  using Given = BatchInnerConvolution::Given;
+
+  PackedImages images(const Call& call) const {
+    PackedImages x{static_cast<const std::byte*>(call.inputs[0])};
+    const auto vector = [&](int i) { return static_cast<const float*>(call.inputs[i]); };
+    if (given_ != Given::plain)
+      x.affine = {vector(2), vector(3), vector(4), given_ == Given::normalized_relu};
+    return x;
+  }
+
   struct Buffers {
     PackedRows x, y;
     float* sums;
@@ -204,13 +222,38 @@ class WeightGradient {
     return {std::max<std::int64_t>(0, first), std::min(plan_.x.height, last + 1)};
   }
 
-  void pack_x(const Panel& panel, const std::byte* x, std::int64_t group, std::int64_t row,
+  void pack_x(const Panel& panel, const PackedImages& x, std::int64_t group, std::int64_t row,
               const PackedRows& packed) const {
     const std::int64_t first =
         images_.row(group, row * row_step_) + panel.x_first * column_step_ * images_.blocks;
     const std::int64_t width = std::min(panel.plan.x.width, plan_.x.width - panel.x_first);
-    pack(x + first * image_block(),
-         {width, panel.plan.x.width, images_.blocks, column_step_, plan_.transpose_x}, row, packed);
+    const amx::RowPacking packing{width, panel.plan.x.width, images_.blocks, column_step_,
+                                  plan_.transpose_x};
+    const std::byte* const from = x.blocks + first * image_block();
+    if (x.affine.mean)
+      pack_normalized(from, x.affine, packing, row, packed);
+    else
+      pack(from, packing, row, packed);
+  }
+  // Some blocks of a pixel at a time, which stay in L1.
+  void pack_normalized(const std::byte* from, const batch_inner::amx::Affine& affine,
+                       const amx::RowPacking& packing, std::int64_t row,
+                       const PackedRows& packed) const {
+    constexpr std::int64_t most = 4;
+    alignas(64) std::array<std::byte, most * 4096> normalized;
+    const std::int64_t row_bytes = packed.slots * packing.pitch * packed_block();
+    for (std::int64_t x = 0; x < packing.width; ++x)
+      for (std::int64_t block = 0; block < packing.blocks; block += most) {
+        const std::int64_t count = std::min(most, packing.blocks - block), at = block * 32;
+        const std::byte* const blocks =
+            from + (x * packing.column_step * packing.blocks + block) * image_block();
+        batch_inner::amx::affine(
+            image_, blocks, nullptr, {1, count},
+            {affine.mean + at, affine.factor + at, affine.constant + at, affine.relu},
+            normalized.data());
+        pack(normalized.data(), {1, packing.pitch, count, 1, packing.transposed}, row,
+             {packed.blocks + block * row_bytes + x * packed_block(), packed.slots});
+      }
   }
   void pack_y(const Panel& panel, const std::byte* y, std::int64_t group, std::int64_t row,
               const PackedRows& packed) const {
@@ -231,7 +274,7 @@ class WeightGradient {
                : amx::weight_gradient(panel.plan, piece);
   }
 
-  void run_shard(const std::byte* x, const std::byte* y, std::int64_t shard,
+  void run_shard(const PackedImages& x, const std::byte* y, std::int64_t shard,
                  const Buffers& to) const {
     bool add = false;
     for (const Panel& panel : panels_) {
@@ -240,7 +283,7 @@ class WeightGradient {
     }
   }
 
-  void run_panel(const Panel& panel, const std::byte* x, const std::byte* y, std::int64_t shard,
+  void run_panel(const Panel& panel, const PackedImages& x, const std::byte* y, std::int64_t shard,
                  const Buffers& to, bool add) const {
     const std::int64_t begin = rows() * shard / shards_, end = rows() * (shard + 1) / shards_;
     std::int64_t packed_group = -1, packed_end = 0;
@@ -272,7 +315,7 @@ class WeightGradient {
     return std::max<std::int64_t>(1, group_bytes / (slots * row * packed_block()));
   }
 
-  void run_shared(const std::byte* x, const std::byte* y, const Buffers& to) const {
+  void run_shared(const PackedImages& x, const std::byte* y, const Buffers& to) const {
     bool add = false;
     const std::int64_t step =
         std::min(blocks_in_group(), std::max<std::int64_t>(1, plan_.b_blocks() / 8));
@@ -333,6 +376,7 @@ class WeightGradient {
   }
 
   DType weight_, image_;
+  Given given_;
   WeightGradientPlan plan_;
   std::array<std::vector<TapRange>, 2> ranges_;
   std::array<std::int64_t, 2> reach_{};  // of the kernel beyond its first row; rows of padding

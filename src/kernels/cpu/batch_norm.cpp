@@ -222,15 +222,19 @@ std::int64_t batch_norm_workspace(const ChannelLayout& layout) {
                   batch_inner::workspace(layout) + vectors);
 }
 
+void batch_norm_factors(const BatchNormApply& norm, float* factor, float* constant) {
+  for (std::int64_t c = 0; c < norm.layout.channels; ++c) {
+    factor[c] = norm.scale[c] * norm.inverse_std[c];
+    constant[c] = norm.bias[c] - (norm.mean_low ? norm.mean_low[c] * factor[c] : 0.0F);
+  }
+}
+
 void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
   const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y}));
   float* factor = static_cast<float*>(workspace);
   float* constant = factor + layout.channels;
-  for (std::int64_t c = 0; c < layout.channels; ++c) {
-    factor[c] = norm.scale[c] * norm.inverse_std[c];
-    constant[c] = norm.bias[c] - (norm.mean_low ? norm.mean_low[c] * factor[c] : 0.0F);
-  }
+  batch_norm_factors(norm, factor, constant);
   if (batch_inner::takes(layout, {norm.x, norm.y, norm.other}))
     return batch_inner::apply(norm, factor, constant);
   NG_INVARIANT(!norm.other && !norm.relu);

@@ -48,6 +48,8 @@ struct BatchNormApply {
   bool relu = false;
 };
 void batch_norm_apply(const BatchNormApply& norm, void* workspace);
+// The same as y = (x - mean) * factor + constant, per channel; x and y are not looked at.
+void batch_norm_factors(const BatchNormApply& norm, float* factor, float* constant);
 
 // Statistics, then y. `statistics` must have room for mean and inverse_std.
 void batch_norm_train(BatchNormApply norm, float epsilon, BatchStatistics statistics,

@@ -135,6 +135,9 @@ class SlopesRow {
         lost_(piece) {
     for (int p = 0; p < products; ++p)
       mean_[p] = Format::load_vector(slopes_.products[p].mean + place_.channel);
+    if (products <= 0 || !slopes_.factor) return;
+    factor_ = Format::load_vector(slopes_.factor + place_.channel);
+    constant_ = Format::load_vector(slopes_.constant + place_.channel);
   }
   [[gnu::always_inline]] void one(std::int64_t row) {
     const float* from = sums_ + row * block_rows;
@@ -151,16 +154,21 @@ class SlopesRow {
       fetch(slopes_.kept + ahead);
       slope = Format::keep(slopes_.kept + at, slope);
     }
+    Pair deviation[products + 2];
+#pragma GCC unroll 2
+    for (int p = 0; p < products; ++p) {
+      const std::byte* x = slopes_.products[p].x;
+      fetch(x + ahead);
+      deviation[p] = Format::load(x + at) - mean_[p];
+    }
+    if constexpr (products > 0)
+      if (slopes_.factor) slope = Format::keep(fma(deviation[0], factor_, constant_), slope);
     Format::template put<stream>(target_ + at, slope);
     if constexpr (products >= 0) {
       const Pair wide = Format::widen(slope);
       sum_ = sum_ + wide;
 #pragma GCC unroll 2
-      for (int p = 0; p < products; ++p) {
-        const std::byte* x = slopes_.products[p].x;
-        fetch(x + ahead);
-        product_[p] = fma(wide, Format::load(x + at) - mean_[p], product_[p]);
-      }
+      for (int p = 0; p < products; ++p) product_[p] = fma(wide, deviation[p], product_[p]);
     }
   }
   void end() const {
@@ -183,6 +191,7 @@ class SlopesRow {
   BlockPlace place_;
   std::int64_t next_;
   LossCount lost_;
+  Pair factor_ = zeros(), constant_ = zeros();
   Pair mean_[products + 2], sum_ = zeros(), product_[products + 2]{zeros()};
 };
 

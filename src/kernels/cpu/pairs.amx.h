@@ -34,12 +34,15 @@ struct Pair {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
-[[gnu::always_inline]] inline void store_row(std::byte* row, const Pair& values) {
+[[gnu::always_inline]] inline __m512i joined_row(const Pair& values) {
   alignas(64) static constexpr std::uint16_t joined[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const auto apart = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(values.odd, values.even));
-  _mm512_store_si512(row, _mm512_permutexvar_epi16(_mm512_load_si512(joined), apart));
+  return _mm512_permutexvar_epi16(_mm512_load_si512(joined), apart);
+}
+[[gnu::always_inline]] inline void store_row(std::byte* row, const Pair& values) {
+  _mm512_store_si512(row, joined_row(values));
 }
 
 [[gnu::always_inline]] inline Pair load_vector(const float* values) {

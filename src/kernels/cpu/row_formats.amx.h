@@ -49,6 +49,7 @@ template <std::int16_t infinity>
   return _mm512_maskz_mov_epi16(taken, values);
 }
 
+// keep() with a pair: where its values, rounded as the format stores them, are positive or NaN.
 // How pairs take the channels of a vector apart is the format's own affair; sums of blocks are
 // given as 16 neighbours and the next 16. `lost` counts what becomes zero in f16 alone.
 struct Bf16Rows {
@@ -62,6 +63,9 @@ struct Bf16Rows {
   static Pair widen(const Stored& row) { return widened(row); }
   static Stored keep(const std::byte* kept, const Stored& row) {
     return keep_positive<0x7f80>(_mm512_load_si512(kept), row);
+  }
+  static Stored keep(const Pair& kept, const Stored& row) {
+    return keep_positive<0x7f80>(joined_row(kept), row);
   }
   template <bool stream>
   static void put(std::byte* to, const Stored& row) {
@@ -96,7 +100,10 @@ struct F32Rows : OrderedRows {
   }
   [[gnu::always_inline]] static Pair widen(const Stored& row) { return row; }
   [[gnu::always_inline]] static Stored keep(const std::byte* kept, const Stored& row) {
-    return {keep(half(kept, 0), row.even), keep(half(kept, 1), row.odd)};
+    return keep(load(kept), row);
+  }
+  [[gnu::always_inline]] static Stored keep(const Pair& kept, const Stored& row) {
+    return {keep(kept.even, row.even), keep(kept.odd, row.odd)};
   }
   template <bool stream>
   [[gnu::always_inline]] static void put(std::byte* to, const Stored& row) {
@@ -133,6 +140,10 @@ struct F16Rows : OrderedRows {
   }
   [[gnu::always_inline]] static Stored keep(const std::byte* kept, const Stored& row) {
     return keep_positive<0x7c00>(_mm512_load_si512(kept), row);
+  }
+  [[gnu::always_inline]] static Stored keep(const Pair& kept, const Stored& row) {
+    std::int64_t counted_before = 0;
+    return keep_positive<0x7c00>(to_f16(kept.even, kept.odd, counted_before), row);
   }
   template <bool stream>
   [[gnu::always_inline]] static void put(std::byte* to, const Stored& row) {

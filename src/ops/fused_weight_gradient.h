@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel for a ConvWeightGradient whose x is normalized again, with a Relu behind it or not,
+// while it is packed. On images in batch-inner blocks.
+#pragma once
+
+#include "narrowgauge/kernel.h"
+
+namespace narrowgauge {
+
+Offer offer_fused_weight_gradient(const Request& request);
+
+}  // namespace narrowgauge

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/normalize_again.h"
+
+#include <algorithm>
+#include <map>
+
+#include "kernels/cpu/batch_inner.h"
+#include "ops/batch_normalization.h"
+#include "ops/conv.h"
+#include "ops/relu.h"
+#include "passes/slope_chain.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// Nodes of the graph; relu -1: none.
+struct Normalized {
+  int norm, relu;
+  std::vector<int> readers;  // of the backward pass
+};
+
+bool takes_again(const Node& reader, Value value) {
+  const bool fits = reader.is<ConvWeightGradient>() || reader.is<ReluGradient>();
+  return fits && reader.inputs[0] == value && !(reader.inputs[1] == value);
+}
+
+std::vector<Normalized> find_normalized(const GroupFormer& former) {
+  const Graph& graph = former.graph();
+  std::vector<Normalized> all;
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    if (!former.is<BatchNormalization>(i) || !graph.node(i).as<BatchNormalization>().training_mode)
+      continue;
+    Normalized one{i, former.only_reader({i, 0}), {}};
+    if (!former.is<Relu>(one.relu)) one.relu = -1;
+    const Value value{one.relu < 0 ? i : one.relu, 0};
+    if (former.leaves(value)) continue;
+    bool all_fit = true;
+    for (const int reader : former.readers(value)) {
+      if (graph.node(reader).origin.empty()) continue;
+      one.readers.push_back(reader);
+      all_fit = all_fit && takes_again(graph.node(reader), value);
+    }
+    if (all_fit && !one.readers.empty()) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+// The graph in which readers have what they read made again for each of them alone, and these
+// readers in it.
+class Renewed {
+ public:
+  Renewed(const Graph& graph, const std::vector<Normalized>& all) : rebuild_(graph) {
+    std::map<int, const Normalized*> read;
+    for (const Normalized& one : all)
+      for (const int reader : one.readers) read[reader] = &one;
+    for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+      const auto found = read.find(i);
+      if (found == read.end()) {
+        rebuild_.copy(i);
+        continue;
+      }
+      Values inputs = rebuild_.mapped(graph.node(i).inputs);
+      inputs[0] = again(*found->second);
+      rebuild_.copy(i, graph.node(i).attributes, std::move(inputs));
+      reader_[i] = rebuild_.mapped({i, 0}).node;
+    }
+  }
+
+  Graph finish() { return rebuild_.finish(); }
+  int reader(int old) const { return reader_.at(old); }
+
+ private:
+  NodeOptions options_of(int node) {
+    NodeOptions options = rebuild_.options_of(node);
+    options.instance = ++instances_[node];
+    options.origin = rebuild_.source().node(node).full_name();
+    options.storages.resize(1);
+    return options;
+  }
+
+  Value again(const Normalized& one) {
+    const Values& inputs = rebuild_.source().node(one.norm).inputs;
+    const auto made = [&](int output) { return rebuild_.mapped({one.norm, output}); };
+    const Value value = rebuild_.graph().add(
+        NormalizeAgain{},
+        {rebuild_.mapped(inputs[0]), rebuild_.mapped(inputs[1]), made(5), made(3), made(4)},
+        options_of(one.norm));
+    return one.relu < 0 ? value : rebuild_.graph().add(Relu{}, {value}, options_of(one.relu));
+  }
+
+  Rebuild rebuild_;
+  std::map<int, int> instances_, reader_;
+};
+
+// Whether a kernel takes the reader, its x or y normalized again; a ReluGradient with the gradient
+// of the normalization, which reads the same.
+bool is_taken(const GroupFormer& former, int reader) {
+  const Value value{reader, 0};
+  GroupFormer::Members members =
+      normalized_again(former, former.graph().node(reader).inputs[0], reader);
+  members.push_back(reader);
+  std::size_t behind = 0;
+  if (former.is<ReluGradient>(reader))
+    for (const int next : former.readers(value))
+      if (former.is<BatchNormalizationGradient>(next) &&
+          former.graph().node(next).inputs[0] == value && behind++ < cpu::Slopes::most)
+        members.push_back(next);
+  return former.is_taken(members);
+}
+
+}  // namespace
+
+Graph normalize_again(const Graph& graph) {
+  std::vector<Normalized> all = find_normalized(GroupFormer(graph));
+  if (all.empty()) return graph;
+  Renewed tried(graph, all);
+  const Graph trial = tried.finish();
+  const GroupFormer former(trial);
+  std::erase_if(all, [&](const Normalized& one) {
+    return !std::all_of(one.readers.begin(), one.readers.end(),
+                        [&](int reader) { return is_taken(former, tried.reader(reader)); });
+  });
+  return Renewed(graph, all).finish();
+}
+
+}  // namespace narrowgauge
