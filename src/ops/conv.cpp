@@ -210,6 +210,7 @@ constexpr Kernel data_gradient_kernels[] = {{"tiles", offer_data_gradient_tiles}
                                             {"onednn", offer_data_gradient},
                                             {"reference", reference_data_gradient}};
 constexpr Kernel weight_gradient_kernels[] = {{"tiles", offer_weight_gradient_tiles},
+                                              {"pixels", offer_weight_gradient_pixels},
                                               {"dfp16", offer_weight_gradient_dfp16},
                                               {"onednn", offer_weight_gradient},
                                               {"reference", reference_weight_gradient}};

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/batch_inner_convolution.h"
 #include "kernels/cpu/image_convolution.h"
+#include "kernels/cpu/pixel_weight_gradient.h"
 #include "ops/batch_inner.h"
 #include "ops/contraction.h"
 #include "ops/conv.h"
@@ -83,6 +84,18 @@ Offer offer_weight_gradient_tiles(const Request& request) {
       request,
       convolution_of(request.as<ConvWeightGradient>(), ConvolutionPass::weight_gradient, operands),
       operands, {0, 1});
+}
+
+Offer offer_weight_gradient_pixels(const Request& request) {
+  std::string reason = tile_product_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
+  const cpu::ConvolutionViews views{kernel_view(x), kernel_view(dw), kernel_view(dy), {}};
+  const cpu::ConvolutionWindow window = kernel_window(case_of<ConvWeightGradient>(request, x, dw));
+  reason = pixel_weight_gradient_reason(views, window);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_pixel_weight_gradient(views, window, contraction_options(request)),
+                        {0, 1});
 }
 
 TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Operand& w,

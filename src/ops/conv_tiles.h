@@ -11,6 +11,8 @@ namespace narrowgauge {
 Offer offer_conv_tiles(const Request& request);
 Offer offer_data_gradient_tiles(const Request& request);
 Offer offer_weight_gradient_tiles(const Request& request);
+// Of images in channels last.
+Offer offer_weight_gradient_pixels(const Request& request);
 
 // A Conv without bias or a gradient of one inside a group, all images in batch-inner blocks: what
 // to prepare, or the reason why tiles do not take it.

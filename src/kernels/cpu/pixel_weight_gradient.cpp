@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/pixel_weight_gradient.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/dfp16_work.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::int64_t block = 32, block_bytes = 2048, step_bytes = 1024;
+constexpr std::int64_t sums_size = block * block;  // f32 of a block
+constexpr std::int64_t wanted_steps = 16;          // blocks between two visits of a sum
+constexpr std::int64_t near_bytes = 1200 << 10;    // packed operands of a unit, in L2
+constexpr std::int64_t shared_bytes = 12 << 20;    // the same in L3, for all threads
+constexpr std::int64_t large_sums = 4 << 20;       // bytes: no copy for each shard
+constexpr std::int64_t partial_bytes = 32 << 20;   // sums of all shards
+constexpr std::int64_t most_shards = 16, few_channels = 16;
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  return a >= 0 ? a / b : -ceil_divide(-a, b);
+}
+
+// One spatial axis: tap k of the window sees pixel stride * (i + shift) + phase of x at i of dy.
+struct Axis {
+  std::int64_t x, y, stride;  // sizes
+  std::vector<std::int64_t> shift, phase;
+  std::int64_t first = 0, span = 0;  // the least shift; how far the others go beyond it
+
+  Axis(const View& x_view, const View& y_view, std::int64_t kernel, const ConvolutionWindow& window,
+       std::size_t i)
+      : x(x_view.dims[i + 2]), y(y_view.dims[i + 2]), stride(window.strides[i]) {
+    for (std::int64_t k = 0; k < kernel; ++k) {
+      const std::int64_t offset = k * window.dilations[i] - window.pads_begin[i];
+      shift.push_back(floor_divide(offset, stride));
+      phase.push_back(offset - shift.back() * stride);
+    }
+    first = *std::min_element(shift.begin(), shift.end());
+    span = *std::max_element(shift.begin(), shift.end()) - first;
+  }
+};
+
+// Rows [begin, begin + rows) of dy in each of `parts` images; where the window is one row high,
+// images lie under each other as one.
+struct Unit {
+  std::int64_t image, parts, begin, rows;
+};
+
+// Large maps: fixed shards of units, each with sums of its own. Large sums: units are packed once
+// for all, and threads take different blocks of dw.
+class PixelWeightGradient {
+ public:
+  PixelWeightGradient(const ConvolutionViews& views, const ConvolutionWindow& window, int threads)
+      : x_(views.x),
+        y_(views.y),
+        w_(views.w),
+        rows_(x_, y_, w_.dims[2], window, 0),
+        columns_(x_, y_, w_.dims[3], window, 1),
+        threads_(threads) {
+    for (std::size_t ky = 0; ky < rows_.shift.size(); ++ky)
+      for (std::size_t kx = 0; kx < columns_.shift.size(); ++kx) add_tap(ky, kx);
+    zeros_.resize(
+        static_cast<std::size_t>(bytes_for(std::max(channels(), outputs()), DType::bf16)));
+    choose();
+    set_offsets();
+  }
+
+  std::int64_t workspace() const {
+    return sums_bytes() * shards_ + buffers() * packed_bytes() + threads_ * scratch_bytes();
+  }
+
+  void run(const Call& call) const {
+    auto* const sums = static_cast<float*>(call.workspace);
+    std::byte* const packed = static_cast<std::byte*>(call.workspace) + sums_bytes() * shards_;
+    std::byte* const scratch = packed + buffers() * packed_bytes();
+    if (shared_)
+      run_shared(call, sums, packed, scratch);
+    else
+      hand_out(shards_, threads_, [&](std::int64_t shard, std::int64_t worker) {
+        run_shard(call, shard, sums + shard * sums_bytes() / 4,
+                  {packed + worker * packed_bytes(), scratch + worker * scratch_bytes()});
+      });
+    store(sums, scratch, call);
+  }
+
+ private:
+  struct Tap {
+    std::int64_t plane, distance;  // pixels of x's plane from those of dy
+  };
+  struct Plane {
+    std::int64_t row_phase, column_phase;
+    bool odd = false;     // some tap reads pairs that begin at an odd pixel
+    std::int64_t at = 0;  // bytes in a block of channels: pairs of even, then those of odd
+  };
+
+  std::int64_t channels() const { return x_.dims[1]; }
+  std::int64_t outputs() const { return y_.dims[1]; }
+  std::int64_t x_blocks() const { return ceil_divide(channels(), block); }
+  std::int64_t y_blocks() const { return ceil_divide(outputs(), block); }
+  std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()); }
+  std::int64_t pitch() const { return columns_.y + columns_.span; }
+  bool one_image() const { return rows_.span == 0; }
+  std::int64_t images() const { return one_image() ? 1 : y_.dims[0]; }
+  std::int64_t image_rows() const { return one_image() ? y_.dims[0] * rows_.y : rows_.y; }
+
+  std::int64_t sums_bytes() const { return x_blocks() * y_blocks() * taps() * sums_size * 4; }
+  std::int64_t y_bytes() const { return y_blocks() * parts_ * steps_ * block_bytes; }
+  std::int64_t x_bytes() const { return x_blocks() * parts_ * part_bytes_; }
+  std::int64_t packed_bytes() const { return y_bytes() + x_bytes(); }
+  std::int64_t buffers() const { return shared_ ? 1 : threads_; }
+  // Where pixels lie; later a row of dw.
+  std::int64_t scratch_bytes() const {
+    const std::int64_t pixels = (2 * pairs_of(steps_) + 1) * std::int64_t{sizeof(std::byte*)};
+    return round_up(std::max(pixels, channels() * taps() * 4), 64);
+  }
+
+  void add_tap(std::size_t ky, std::size_t kx) {
+    const std::int64_t distance =
+        (rows_.shift[ky] - rows_.first) * pitch() + columns_.shift[kx] - columns_.first;
+    std::size_t plane = 0;
+    while (plane < planes_.size() && (planes_[plane].row_phase != rows_.phase[ky] ||
+                                      planes_[plane].column_phase != columns_.phase[kx]))
+      ++plane;
+    if (plane == planes_.size()) planes_.push_back({rows_.phase[ky], columns_.phase[kx]});
+    planes_[plane].odd |= distance % 2 != 0;
+    taps_.push_back({static_cast<std::int64_t>(plane), distance});
+  }
+
+  // Blocks of 32 pixels that `rows` rows of dy make.
+  std::int64_t steps_of(std::int64_t rows) const { return ceil_divide(rows * pitch(), block); }
+  // Pairs of a plane of x that `steps` blocks of dy meet.
+  std::int64_t pairs_of(std::int64_t steps) const {
+    return ceil_divide(steps * block + rows_.span * pitch() + columns_.span + 1, 2);
+  }
+  std::int64_t copies() const {
+    std::int64_t count = 0;
+    for (const Plane& plane : planes_) count += plane.odd ? 2 : 1;
+    return count;
+  }
+
+  void choose() {
+    shared_ = sums_bytes() >= large_sums;
+    const std::int64_t of_step = block_bytes * (y_blocks() + x_blocks() * copies());
+    const std::int64_t steps =
+        std::clamp<std::int64_t>((shared_ ? shared_bytes : near_bytes) / of_step, 1, wanted_steps);
+    const std::int64_t fitting = std::max<std::int64_t>(1, steps * block / pitch());
+    band_ = ceil_divide(image_rows(), ceil_divide(image_rows(), fitting));
+    bands_ = ceil_divide(image_rows(), band_);
+    steps_ = steps_of(band_);
+    parts_ = bands_ > 1 ? 1 : std::clamp<std::int64_t>(steps / steps_, 1, images());
+    units_ = ceil_divide(images(), parts_) * bands_;
+    shards_ = shared_ ? 1
+                      : std::clamp<std::int64_t>(partial_bytes / sums_bytes(), 1,
+                                                 std::min(most_shards, units_));
+    const std::int64_t half = pairs_of(steps_) * 64;
+    half_ = half;
+    for (Plane& plane : planes_) {
+      plane.at = part_bytes_;
+      part_bytes_ += half * 2 * (plane.odd ? 2 : 1);
+    }
+  }
+
+  void set_offsets() {
+    for (const Tap& tap : taps_) {
+      const Plane& plane = planes_[static_cast<std::size_t>(tap.plane)];
+      offsets_.push_back(plane.at + (tap.distance % 2) * 2 * half_ + tap.distance / 2 * 64);
+    }
+  }
+
+  Unit unit(std::int64_t number) const {
+    const std::int64_t image = number / bands_ * parts_, begin = number % bands_ * band_;
+    return {image, std::min(parts_, images() - image), begin,
+            std::min(band_, image_rows() - begin)};
+  }
+
+  // A row of x or y, counted as dy's are; null where it is outside.
+  const std::byte* row(const View& view, const void* data, std::int64_t image, std::int64_t dy_row,
+                       std::int64_t stride, std::int64_t offset) const {
+    if (one_image()) {
+      image = dy_row / rows_.y;
+      dy_row %= rows_.y;
+    }
+    const std::int64_t y = dy_row * stride + offset;
+    if (y < 0 || y >= view.dims[2]) return nullptr;
+    return static_cast<const std::byte*>(
+        at_offset(data, view.dtype, image * view.strides[0] + y * view.strides[2]));
+  }
+
+  struct Buffers {
+    std::byte *packed, *scratch;
+    const std::byte** pixels() const { return reinterpret_cast<const std::byte**>(scratch); }
+  };
+
+  // Of part `part` of a unit: dy's pixels, zeros beyond each row and at the end.
+  void find_y(const Call& call, const Unit& unit, std::int64_t part,
+              const std::byte** pixels) const {
+    std::fill_n(pixels, steps_ * block, zeros_.data());
+    for (std::int64_t r = 0; r < unit.rows; ++r) {
+      const std::byte* const from =
+          row(y_, call.inputs[1], unit.image + part, unit.begin + r, 1, 0);
+      for (std::int64_t j = 0; j < columns_.y; ++j)
+        pixels[r * pitch() + j] = from + j * y_.strides[3] * 2;
+    }
+  }
+
+  // The same of a plane of x, with the rows and columns that the window sees around.
+  void find_x(const Call& call, const Unit& unit, std::int64_t part, const Plane& plane,
+              const std::byte** pixels) const {
+    std::fill_n(pixels, 2 * pairs_of(steps_) + 1, zeros_.data());
+    for (std::int64_t r = 0; r < unit.rows + rows_.span; ++r) {
+      const std::byte* const from = row(x_, call.inputs[0], unit.image + part, unit.begin + r,
+                                        rows_.stride, rows_.first * rows_.stride + plane.row_phase);
+      for (std::int64_t j = 0; from && j < pitch(); ++j) {
+        const std::int64_t column = (j + columns_.first) * columns_.stride + plane.column_phase;
+        if (column >= 0 && column < columns_.x)
+          pixels[r * pitch() + j] = from + column * x_.strides[3] * 2;
+      }
+    }
+  }
+
+  // Packed: dy [block][part][step], then x [block][part][plane].
+  void pack_y(const Call& call, const Unit& unit, std::int64_t part, const Buffers& to) const {
+    find_y(call, unit, part, to.pixels());
+    for (std::int64_t i = 0; i < y_blocks(); ++i)
+      for (std::int64_t step = 0; step < steps_; ++step)
+        amx::pack_pixel_rows({to.pixels() + step * block, i * block, outputs() - i * block},
+                             to.packed + ((i * parts_ + part) * steps_ + step) * block_bytes);
+  }
+  void pack_x(const Call& call, const Unit& unit, std::int64_t part, const Buffers& to) const {
+    for (const Plane& plane : planes_) {
+      find_x(call, unit, part, plane, to.pixels());
+      for (std::int64_t i = 0; i < x_blocks(); ++i) {
+        std::byte* const even =
+            to.packed + y_bytes() + (i * parts_ + part) * part_bytes_ + plane.at;
+        amx::pack_pixel_pairs({to.pixels(), i * block, channels() - i * block}, pairs_of(steps_),
+                              {even, plane.odd ? even + 2 * half_ : nullptr, half_});
+      }
+    }
+  }
+
+  // The sums [dy block][x block][tap] of a range of blocks of dy.
+  void multiply(const Unit& unit, const std::byte* packed, std::array<std::int64_t, 2> range,
+                bool add, float* sums) const {
+    for (std::int64_t i = range[0]; i < range[1]; ++i)
+      for (std::int64_t j = 0; j < x_blocks(); ++j)
+        amx::multiply_pixels(
+            {packed + i * parts_ * steps_ * block_bytes,
+             packed + y_bytes() + j * parts_ * part_bytes_, unit.parts, steps_, part_bytes_, half_,
+             add, sums + (i * x_blocks() + j) * taps() * sums_size},
+            offsets_.data(), taps());
+  }
+
+  void run_shard(const Call& call, std::int64_t shard, float* sums, const Buffers& to) const {
+    const std::int64_t begin = units_ * shard / shards_, end = units_ * (shard + 1) / shards_;
+    for (std::int64_t number = begin; number < end; ++number) {
+      const Unit one = unit(number);
+      for (std::int64_t part = 0; part < one.parts; ++part) {
+        pack_y(call, one, part, to);
+        pack_x(call, one, part, to);
+      }
+      multiply(one, to.packed, {0, y_blocks()}, number > begin, sums);
+    }
+  }
+
+  void run_shared(const Call& call, float* sums, std::byte* packed, std::byte* scratch) const {
+    for (std::int64_t number = 0; number < units_; ++number) {
+      const Unit one = unit(number);
+      hand_out(2 * one.parts, threads_, [&](std::int64_t task, std::int64_t worker) {
+        const Buffers to{packed, scratch + worker * scratch_bytes()};
+        task % 2 == 0 ? pack_x(call, one, task / 2, to) : pack_y(call, one, task / 2, to);
+      });
+      hand_out(y_blocks(), threads_, [&](std::int64_t i, std::int64_t) {
+        multiply(one, packed, {i, i + 1}, number > 0, sums);
+      });
+    }
+  }
+
+  // The shards' sums, added in their order, as rows of dw [outputs][channels][taps].
+  void store(const float* sums, std::byte* scratch, const Call& call) const {
+    LostCount lost;
+    const std::int64_t row_size = channels() * taps();
+    hand_out(outputs(), threads_, [&](std::int64_t m, std::int64_t worker) {
+      auto* const dw_row = reinterpret_cast<float*>(scratch + worker * scratch_bytes());
+      const float* const from =
+          sums + m / block * x_blocks() * taps() * sums_size + m % block * block;
+      for (std::int64_t j = 0; j < x_blocks(); ++j) load_row(from, j, dw_row);
+      std::int64_t flushed = 0;
+      narrow_row(dw_row, w_.dtype, at_offset(call.outputs[0], w_.dtype, m * row_size), row_size,
+                 w_.dtype == DType::f16 ? &flushed : nullptr);
+      lost.add(flushed);
+    });
+    lost.report(call, w_.dtype);
+  }
+
+  // Channels of block `j`.
+  void load_row(const float* from, std::int64_t j, float* dw_row) const {
+    const std::int64_t count = std::min(block, channels() - j * block);
+    for (std::int64_t tap = 0; tap < taps(); ++tap) {
+      std::array<float, block> sum{};
+      const float* own = from + (j * taps() + tap) * sums_size;
+      for (std::int64_t shard = 0; shard < shards_; ++shard, own += sums_bytes() / 4)
+        for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
+      float* const to = dw_row + j * block * taps() + tap;
+      for (std::int64_t k = 0; k < count; ++k) to[k * taps()] = sum[static_cast<std::size_t>(k)];
+    }
+  }
+
+  View x_, y_, w_;
+  Axis rows_, columns_;
+  std::vector<Tap> taps_;
+  std::vector<Plane> planes_;
+  std::vector<std::int64_t> offsets_;  // of each tap in a block of channels of x
+  std::vector<std::byte> zeros_;       // a pixel
+  bool shared_ = false;
+  std::int64_t band_ = 0, bands_ = 0;   // rows of dy; how many an image has
+  std::int64_t parts_ = 0, steps_ = 0;  // of a unit at most; of a part
+  std::int64_t half_ = 0, part_bytes_ = 0;
+  std::int64_t units_ = 0, shards_ = 1, threads_ = 1;
+};
+
+bool has_packed_channels(const View& view) { return view.strides[1] == 1 || view.dims[1] == 1; }
+
+}  // namespace
+
+std::string pixel_weight_gradient_reason(const ConvolutionViews& views,
+                                         const ConvolutionWindow& window) {
+  const auto& [x, w, y, bias] = views;
+  if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
+  if (x.dtype != DType::bf16 || y.dtype != DType::bf16)
+    return concat("images of ", x.dtype, " and ", y.dtype);
+  if (w.dtype == DType::f64) return "weights of f64";
+  if (x.dims.size() != 4) return "needs two spatial axes";
+  if (window.groups != 1) return concat(window.groups, " groups");
+  if (x.dims[1] < few_channels) return concat("only ", x.dims[1], " channels");
+  if (!has_packed_channels(x) || !has_packed_channels(y)) return "images are not channels last";
+  if (w.strides != dense_view(w.dtype, w.dims).strides) return "weights with strides";
+  if (element_count(x.dims) == 0 || element_count(y.dims) == 0) return "nothing is summed";
+  return {};
+}
+
+Prepared prepare_pixel_weight_gradient(const ConvolutionViews& views,
+                                       const ConvolutionWindow& window,
+                                       const ContractionOptions& options) {
+  const std::string reason = pixel_weight_gradient_reason(views, window);
+  require(reason.empty(), "weight gradient along pixels: ", reason);
+  const int threads = options.threads > 0 ? options.threads : thread_count();
+  const auto gradient = std::make_shared<const PixelWeightGradient>(views, window, threads);
+  return {"amx tiles, pixels", gradient->workspace(),
+          [gradient](const Call& call) { gradient->run(call); }};
+}
+
+}  // namespace narrowgauge::cpu
