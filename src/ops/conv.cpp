@@ -202,10 +202,12 @@ Offer reference_weight_gradient(const Request& request) {
 }
 
 constexpr Kernel conv_kernels[] = {{"tiles", offer_conv_tiles},
+                                   {"pixels", offer_conv_pixels},
                                    {"dfp16", offer_conv_dfp16},
                                    {"onednn", offer_conv},
                                    {"reference", reference_conv}};
 constexpr Kernel data_gradient_kernels[] = {{"tiles", offer_data_gradient_tiles},
+                                            {"pixels", offer_data_gradient_pixels},
                                             {"dfp16", offer_data_gradient_dfp16},
                                             {"onednn", offer_data_gradient},
                                             {"reference", reference_data_gradient}};

@@ -4,6 +4,7 @@
 #include "kernels/cpu/batch_inner_convolution.h"
 #include "kernels/cpu/image_convolution.h"
 #include "kernels/cpu/pixel_weight_gradient.h"
+#include "kernels/cpu/tile_gemm.h"
 #include "ops/batch_inner.h"
 #include "ops/contraction.h"
 #include "ops/conv.h"
@@ -84,6 +85,68 @@ Offer offer_weight_gradient_tiles(const Request& request) {
       request,
       convolution_of(request.as<ConvWeightGradient>(), ConvolutionPass::weight_gradient, operands),
       operands, {0, 1});
+}
+
+namespace {
+
+// [pixels, channels] of images in channels last; no dims where pixels are not at equal distances.
+cpu::View pixel_rows(const Operand& images) {
+  const Dims& strides = images.strides;
+  const std::int64_t step = strides[3], row = images.dims[3] * step, image = images.dims[2] * row;
+  const bool even = strides[1] == 1 && (strides[2] == row || images.dims[2] == 1) &&
+                    (strides[0] == image || images.dims[0] == 1);
+  if (!even) return {};
+  return {
+      images.dtype, {images.dims[0] * images.dims[2] * images.dims[3], images.dims[1]}, {step, 1}};
+}
+
+// Why a convolution is no product of its pixels and w; "" when it is.
+std::string pixel_reason(const Operands& operands, const cpu::ConvolutionWindow& window) {
+  const auto& [x, w, y] = operands;
+  if (x.dims.size() != 4) return "needs two spatial axes";
+  if (window.groups != 1) return concat(window.groups, " groups");
+  if (w.dims[2] != 1 || w.dims[3] != 1 || window.strides != Dims{1, 1} || x.dims[2] != y.dims[2] ||
+      x.dims[3] != y.dims[3] || window.pads_begin != Dims{0, 0})
+    return "pixels see more than themselves";
+  if (pixel_rows(x).dims.empty() || pixel_rows(y).dims.empty())
+    return "images are not channels last";
+  if (!lies_densely(w)) return "weights with strides";
+  return {};
+}
+
+Offer offer_products(const Request& request, const cpu::MatMulViews& views,
+                     std::vector<int> inputs) {
+  std::string reason = tile_gemm_reason(views);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(prepare_tile_gemm(views, contraction_options(request)), std::move(inputs));
+}
+
+}  // namespace
+
+Offer offer_conv_pixels(const Request& request) {
+  const Operands operands{request.inputs[0], request.inputs[1], request.outputs[0]};
+  const auto& [x, w, y] = operands;
+  std::string reason = tile_product_reason(request);
+  if (reason.empty()) reason = pixel_reason(operands, kernel_window(case_of<Conv>(request, x, w)));
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const bool bias = request.inputs.size() > 2 && request.inputs[2].present;
+  cpu::MatMulViews views{
+      pixel_rows(x), {w.dtype, {w.dims[1], w.dims[0]}, {1, w.dims[1]}}, pixel_rows(y), {}};
+  if (bias) views.bias = kernel_view(request.inputs[2]);
+  return offer_products(request, views, bias ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 1});
+}
+
+Offer offer_data_gradient_pixels(const Request& request) {
+  const Operands operands{request.outputs[0], request.inputs[1], request.inputs[0]};
+  const auto& [dx, w, dy] = operands;
+  std::string reason = tile_product_reason(request);
+  if (reason.empty())
+    reason = pixel_reason(operands, kernel_window(case_of<ConvDataGradient>(request, dx, w)));
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_products(
+      request,
+      {pixel_rows(dy), {w.dtype, {w.dims[0], w.dims[1]}, {w.dims[1], 1}}, pixel_rows(dx), {}},
+      {0, 1});
 }
 
 Offer offer_weight_gradient_pixels(const Request& request) {

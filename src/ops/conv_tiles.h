@@ -11,7 +11,10 @@ namespace narrowgauge {
 Offer offer_conv_tiles(const Request& request);
 Offer offer_data_gradient_tiles(const Request& request);
 Offer offer_weight_gradient_tiles(const Request& request);
-// Of images in channels last.
+// Of images in channels last: convolutions of single pixels, which are matrix products, and the
+// weight gradients of all.
+Offer offer_conv_pixels(const Request& request);
+Offer offer_data_gradient_pixels(const Request& request);
 Offer offer_weight_gradient_pixels(const Request& request);
 
 // A Conv without bias or a gradient of one inside a group, all images in batch-inner blocks: what
