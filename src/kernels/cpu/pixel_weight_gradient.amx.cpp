@@ -34,15 +34,17 @@ void load_sums(const float* sums) {
 
 void pack_pixel_rows(const PixelChannels& from, std::byte* block) {
   const ChannelLoads pixel(from);
+  // Neighbours are paired within lanes of 8 channels: the first four of each lane, then the others.
   for (int half = 0; half < 2; ++half) {
-    const __m512i order = _mm512_load_si512(half == 0 ? low_pairs : high_pairs);
     __m512i r[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i)
-      r[i] = _mm512_permutex2var_epi16(pixel[2 * i], order, pixel[2 * i + 1]);
+      r[i] = half == 0 ? _mm512_unpacklo_epi16(pixel[2 * i], pixel[2 * i + 1])
+                       : _mm512_unpackhi_epi16(pixel[2 * i], pixel[2 * i + 1]);
     transpose(r);
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) _mm512_store_si512(block + half * 1024 + 64 * i, r[i]);
+    for (int i = 0; i < 16; ++i)
+      _mm512_store_si512(block + 64 * (i / 4 * 8 + half * 4 + i % 4), r[i]);
   }
 }
 

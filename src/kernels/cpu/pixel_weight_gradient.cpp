@@ -19,9 +19,9 @@ constexpr std::int64_t sums_size = block * block;  // f32 of a block
 constexpr std::int64_t wanted_steps = 16;          // blocks between two visits of a sum
 constexpr std::int64_t near_bytes = 1200 << 10;    // packed operands of a unit, in L2
 constexpr std::int64_t shared_bytes = 12 << 20;    // the same in L3, for all threads
-constexpr std::int64_t large_sums = 4 << 20;       // bytes: no copy for each shard
-constexpr std::int64_t partial_bytes = 32 << 20;   // sums of all shards
-constexpr std::int64_t most_shards = 16, few_channels = 16;
+constexpr std::int64_t large_sums = 1 << 20;       // bytes: no copy for each shard
+constexpr std::int64_t partial_bytes = 4 << 20;    // sums of all shards
+constexpr std::int64_t most_shards = 16, few_channels = 16, stored_run = 8;
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -ceil_divide(-a, b);
@@ -65,6 +65,7 @@ class PixelWeightGradient {
         threads_(threads) {
     for (std::size_t ky = 0; ky < rows_.shift.size(); ++ky)
       for (std::size_t kx = 0; kx < columns_.shift.size(); ++kx) add_tap(ky, kx);
+    x_is_a_ = taps() == 1 && channels() < outputs();
     zeros_.resize(
         static_cast<std::size_t>(bytes_for(std::max(channels(), outputs()), DType::bf16)));
     choose();
@@ -103,6 +104,8 @@ class PixelWeightGradient {
   std::int64_t outputs() const { return y_.dims[1]; }
   std::int64_t x_blocks() const { return ceil_divide(channels(), block); }
   std::int64_t y_blocks() const { return ceil_divide(outputs(), block); }
+  std::int64_t a_blocks() const { return x_is_a_ ? x_blocks() : y_blocks(); }
+  std::int64_t b_blocks() const { return x_is_a_ ? y_blocks() : x_blocks(); }
   std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()); }
   std::int64_t pitch() const { return columns_.y + columns_.span; }
   bool one_image() const { return rows_.span == 0; }
@@ -110,15 +113,18 @@ class PixelWeightGradient {
   std::int64_t image_rows() const { return one_image() ? y_.dims[0] * rows_.y : rows_.y; }
 
   std::int64_t sums_bytes() const { return x_blocks() * y_blocks() * taps() * sums_size * 4; }
-  std::int64_t y_bytes() const { return y_blocks() * parts_ * steps_ * block_bytes; }
-  std::int64_t x_bytes() const { return x_blocks() * parts_ * part_bytes_; }
-  std::int64_t packed_bytes() const { return y_bytes() + x_bytes(); }
+  std::int64_t a_bytes() const { return a_blocks() * parts_ * steps_ * block_bytes; }
+  std::int64_t packed_bytes() const { return a_bytes() + b_blocks() * parts_ * part_bytes_; }
   std::int64_t buffers() const { return shared_ ? 1 : threads_; }
-  // Where pixels lie; later a row of dw.
+  // Where pixels lie; later the sums of a block and 32 rows of dw.
   std::int64_t scratch_bytes() const {
     const std::int64_t pixels = (2 * pairs_of(steps_) + 1) * std::int64_t{sizeof(std::byte*)};
-    return round_up(std::max(pixels, channels() * taps() * 4), 64);
+    const std::int64_t floats = sums_size + block * row_floats();
+    return round_up(std::max(pixels, floats * 4), 64);
   }
+  // Blocks of x that are stored together, so that rows of dw are written in long runs.
+  std::int64_t stored_blocks() const { return std::max<std::int64_t>(1, stored_run / taps()); }
+  std::int64_t row_floats() const { return stored_blocks() * block * taps(); }
 
   void add_tap(std::size_t ky, std::size_t kx) {
     const std::int64_t distance =
@@ -146,7 +152,7 @@ class PixelWeightGradient {
 
   void choose() {
     shared_ = sums_bytes() >= large_sums;
-    const std::int64_t of_step = block_bytes * (y_blocks() + x_blocks() * copies());
+    const std::int64_t of_step = block_bytes * (a_blocks() + b_blocks() * copies());
     const std::int64_t steps =
         std::clamp<std::int64_t>((shared_ ? shared_bytes : near_bytes) / of_step, 1, wanted_steps);
     const std::int64_t fitting = std::max<std::int64_t>(1, steps * block / pitch());
@@ -200,7 +206,7 @@ class PixelWeightGradient {
   // Of part `part` of a unit: dy's pixels, zeros beyond each row and at the end.
   void find_y(const Call& call, const Unit& unit, std::int64_t part,
               const std::byte** pixels) const {
-    std::fill_n(pixels, steps_ * block, zeros_.data());
+    std::fill_n(pixels, 2 * pairs_of(steps_) + 1, zeros_.data());
     for (std::int64_t r = 0; r < unit.rows; ++r) {
       const std::byte* const from =
           row(y_, call.inputs[1], unit.image + part, unit.begin + r, 1, 0);
@@ -224,35 +230,42 @@ class PixelWeightGradient {
     }
   }
 
-  // Packed: dy [block][part][step], then x [block][part][plane].
-  void pack_y(const Call& call, const Unit& unit, std::int64_t part, const Buffers& to) const {
-    find_y(call, unit, part, to.pixels());
-    for (std::int64_t i = 0; i < y_blocks(); ++i)
-      for (std::int64_t step = 0; step < steps_; ++step)
-        amx::pack_pixel_rows({to.pixels() + step * block, i * block, outputs() - i * block},
-                             to.packed + ((i * parts_ + part) * steps_ + step) * block_bytes);
-  }
-  void pack_x(const Call& call, const Unit& unit, std::int64_t part, const Buffers& to) const {
+  // Packed: A [block][part][step], then B [block][part][plane]. A is dy; where x is not shifted,
+  // that of fewer channels, as transposing costs more than pairing.
+  void pack_part(const Call& call, const Unit& unit, std::int64_t part, bool x,
+                 const Buffers& to) const {
+    if (!x) {
+      find_y(call, unit, part, to.pixels());
+      return x_is_a_ ? pack_b(part, planes_[0], outputs(), to) : pack_a(part, outputs(), to);
+    }
     for (const Plane& plane : planes_) {
       find_x(call, unit, part, plane, to.pixels());
-      for (std::int64_t i = 0; i < x_blocks(); ++i) {
-        std::byte* const even =
-            to.packed + y_bytes() + (i * parts_ + part) * part_bytes_ + plane.at;
-        amx::pack_pixel_pairs({to.pixels(), i * block, channels() - i * block}, pairs_of(steps_),
-                              {even, plane.odd ? even + 2 * half_ : nullptr, half_});
-      }
+      x_is_a_ ? pack_a(part, channels(), to) : pack_b(part, plane, channels(), to);
+    }
+  }
+  void pack_a(std::int64_t part, std::int64_t count, const Buffers& to) const {
+    for (std::int64_t i = 0; i < a_blocks(); ++i)
+      for (std::int64_t step = 0; step < steps_; ++step)
+        amx::pack_pixel_rows({to.pixels() + step * block, i * block, count - i * block},
+                             to.packed + ((i * parts_ + part) * steps_ + step) * block_bytes);
+  }
+  void pack_b(std::int64_t part, const Plane& plane, std::int64_t count, const Buffers& to) const {
+    for (std::int64_t i = 0; i < b_blocks(); ++i) {
+      std::byte* const even = to.packed + a_bytes() + (i * parts_ + part) * part_bytes_ + plane.at;
+      amx::pack_pixel_pairs({to.pixels(), i * block, count - i * block}, pairs_of(steps_),
+                            {even, plane.odd ? even + 2 * half_ : nullptr, half_});
     }
   }
 
-  // The sums [dy block][x block][tap] of a range of blocks of dy.
+  // The sums [A block][B block][tap] of a range of blocks of A.
   void multiply(const Unit& unit, const std::byte* packed, std::array<std::int64_t, 2> range,
                 bool add, float* sums) const {
     for (std::int64_t i = range[0]; i < range[1]; ++i)
-      for (std::int64_t j = 0; j < x_blocks(); ++j)
+      for (std::int64_t j = 0; j < b_blocks(); ++j)
         amx::multiply_pixels(
             {packed + i * parts_ * steps_ * block_bytes,
-             packed + y_bytes() + j * parts_ * part_bytes_, unit.parts, steps_, part_bytes_, half_,
-             add, sums + (i * x_blocks() + j) * taps() * sums_size},
+             packed + a_bytes() + j * parts_ * part_bytes_, unit.parts, steps_, part_bytes_, half_,
+             add, sums + (i * b_blocks() + j) * taps() * sums_size},
             offsets_.data(), taps());
   }
 
@@ -261,10 +274,10 @@ class PixelWeightGradient {
     for (std::int64_t number = begin; number < end; ++number) {
       const Unit one = unit(number);
       for (std::int64_t part = 0; part < one.parts; ++part) {
-        pack_y(call, one, part, to);
-        pack_x(call, one, part, to);
+        pack_part(call, one, part, false, to);
+        pack_part(call, one, part, true, to);
       }
-      multiply(one, to.packed, {0, y_blocks()}, number > begin, sums);
+      multiply(one, to.packed, {0, a_blocks()}, number > begin, sums);
     }
   }
 
@@ -273,9 +286,9 @@ class PixelWeightGradient {
       const Unit one = unit(number);
       hand_out(2 * one.parts, threads_, [&](std::int64_t task, std::int64_t worker) {
         const Buffers to{packed, scratch + worker * scratch_bytes()};
-        task % 2 == 0 ? pack_x(call, one, task / 2, to) : pack_y(call, one, task / 2, to);
+        pack_part(call, one, task / 2, task % 2 == 0, to);
       });
-      hand_out(y_blocks(), threads_, [&](std::int64_t i, std::int64_t) {
+      hand_out(a_blocks(), threads_, [&](std::int64_t i, std::int64_t) {
         multiply(one, packed, {i, i + 1}, number > 0, sums);
       });
     }
@@ -284,31 +297,50 @@ class PixelWeightGradient {
   // The shards' sums, added in their order, as rows of dw [outputs][channels][taps].
   void store(const float* sums, std::byte* scratch, const Call& call) const {
     LostCount lost;
-    const std::int64_t row_size = channels() * taps();
-    hand_out(outputs(), threads_, [&](std::int64_t m, std::int64_t worker) {
-      auto* const dw_row = reinterpret_cast<float*>(scratch + worker * scratch_bytes());
-      const float* const from =
-          sums + m / block * x_blocks() * taps() * sums_size + m % block * block;
-      for (std::int64_t j = 0; j < x_blocks(); ++j) load_row(from, j, dw_row);
-      std::int64_t flushed = 0;
-      narrow_row(dw_row, w_.dtype, at_offset(call.outputs[0], w_.dtype, m * row_size), row_size,
-                 w_.dtype == DType::f16 ? &flushed : nullptr);
-      lost.add(flushed);
+    const std::int64_t groups = ceil_divide(x_blocks(), stored_blocks());
+    hand_out(y_blocks() * groups, threads_, [&](std::int64_t task, std::int64_t worker) {
+      auto* const own = reinterpret_cast<float*>(scratch + worker * scratch_bytes());
+      lost.add(
+          store_rows(sums, task / groups, task % groups * stored_blocks(), own, call.outputs[0]));
     });
     lost.report(call, w_.dtype);
   }
 
-  // Channels of block `j`.
-  void load_row(const float* from, std::int64_t j, float* dw_row) const {
-    const std::int64_t count = std::min(block, channels() - j * block);
-    for (std::int64_t tap = 0; tap < taps(); ++tap) {
-      std::array<float, block> sum{};
-      const float* own = from + (j * taps() + tap) * sums_size;
-      for (std::int64_t shard = 0; shard < shards_; ++shard, own += sums_bytes() / 4)
-        for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
-      float* const to = dw_row + j * block * taps() + tap;
-      for (std::int64_t k = 0; k < count; ++k) to[k * taps()] = sum[static_cast<std::size_t>(k)];
+  // Block `m` of outputs, blocks of channels from `first` on.
+  std::int64_t store_rows(const float* sums, std::int64_t m, std::int64_t first, float* scratch,
+                          void* dw) const {
+    float* const rows = scratch + sums_size;
+    const std::int64_t end = std::min(first + stored_blocks(), x_blocks());
+    for (std::int64_t c = first; c < end; ++c)
+      for (std::int64_t tap = 0; tap < taps(); ++tap) {
+        const std::int64_t at = x_is_a_ ? c * b_blocks() + m : m * b_blocks() + c;
+        join(sums + (at * taps() + tap) * sums_size, scratch);
+        place(scratch, rows + (c - first) * block * taps() + tap);
+      }
+    const std::int64_t channel = first * block;
+    const std::int64_t run = (std::min(end * block, channels()) - channel) * taps();
+    std::int64_t lost = 0;
+    for (std::int64_t r = m * block; r < std::min((m + 1) * block, outputs()); ++r)
+      narrow_row(rows + r % block * row_floats(), w_.dtype,
+                 at_offset(dw, w_.dtype, (r * channels() + channel) * taps()), run,
+                 w_.dtype == DType::f16 ? &lost : nullptr);
+    return lost;
+  }
+
+  void join(const float* own, float* total) const {
+    std::copy_n(own, sums_size, total);
+    for (std::int64_t shard = 1; shard < shards_; ++shard) {
+      own += sums_bytes() / 4;
+      for (std::int64_t k = 0; k < sums_size; ++k) total[k] += own[k];
     }
+  }
+  // A block of one tap into rows of dw.
+  void place(const float* total, float* rows) const {
+    const std::int64_t from_row = x_is_a_ ? 1 : block, from_channel = x_is_a_ ? block : 1;
+    const std::int64_t to_row = row_floats(), to_channel = taps();
+    for (std::int64_t r = 0; r < block; ++r)
+      for (std::int64_t k = 0; k < block; ++k)
+        rows[r * to_row + k * to_channel] = total[r * from_row + k * from_channel];
   }
 
   View x_, y_, w_;
@@ -317,7 +349,7 @@ class PixelWeightGradient {
   std::vector<Plane> planes_;
   std::vector<std::int64_t> offsets_;  // of each tap in a block of channels of x
   std::vector<std::byte> zeros_;       // a pixel
-  bool shared_ = false;
+  bool shared_ = false, x_is_a_ = false;
   std::int64_t band_ = 0, bands_ = 0;   // rows of dy; how many an image has
   std::int64_t parts_ = 0, steps_ = 0;  // of a unit at most; of a part
   std::int64_t half_ = 0, part_bytes_ = 0;
