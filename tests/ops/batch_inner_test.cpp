@@ -26,6 +26,7 @@ struct Setup {
   std::string kernel;
   std::vector<int> unread = {};
   Math math = Math::none;
+  double least_scale = 0;  // of the values that a small output was summed from
 };
 
 // Outputs equal those of the reference to `bound`.
@@ -41,7 +42,7 @@ void expect_equal_to_reference(const T& op, const Inputs& inputs, const Setup& s
     const auto unread = std::count(setup.unread.begin(), setup.unread.end(), int(o));
     if (unread == 0)
       expect_near(got.outputs[o], values_of(expected.outputs[o]), bound,
-                  concat(T::info.name, " output ", o));
+                  concat(T::info.name, " output ", o), setup.least_scale);
   }
 }
 
@@ -83,7 +84,9 @@ TEST(BatchInner, NormalizationInTrainingAndItsGradient) {
   for (const DType dtype : {DType::bf16, DType::f32, DType::f16}) {
     const Tensor x = pattern(dtype, {32, 64, 3, 5}), dy = pattern(dtype, {32, 64, 3, 5}, 1);
     const double bound = bound_of(dtype);
-    expect_equal_to_reference(train, {x, scale, bias, mean, variance}, {.kernel = "rows"}, bound);
+    // Sums of values of up to 2 make means of no more than 0.06.
+    expect_equal_to_reference(train, {x, scale, bias, mean, variance},
+                              {.kernel = "rows", .least_scale = 2}, bound);
     expect_equal_to_reference(BatchNormalization{}, {x, scale, bias, mean, variance},
                               {.kernel = "rows", .unread = {1, 2, 3, 4}}, bound);
     BatchNormalizationGradient gradient;

@@ -162,11 +162,12 @@ inline Tensor pattern(DType dtype, Dims dims, std::int64_t seed = 0) {
   return tensor;
 }
 
-// Every element within `bound` of what is expected, relative to the largest of these.
+// Every element within `bound` of what is expected, relative to the largest of these, and at least
+// to `scale`.
 inline void expect_near(const Tensor& got, const std::vector<double>& expected, double bound,
-                        const std::string& what = "") {
+                        const std::string& what = "", double scale = 0) {
   ASSERT_EQ(got.size(), static_cast<std::int64_t>(expected.size())) << what;
-  double scale = 1e-30;
+  scale = std::max(scale, 1e-30);
   for (const double value : expected)
     if (std::isfinite(value)) scale = std::max(scale, std::abs(value));
   for (std::size_t i = 0; i < expected.size(); ++i) {
