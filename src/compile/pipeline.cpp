@@ -9,6 +9,7 @@
 #include "passes/fold_constants.h"
 #include "passes/fuse_activation.h"
 #include "passes/fuse_elementwise.h"
+#include "passes/fuse_gelu.h"
 #include "passes/fuse_layer_norm.h"
 #include "passes/fuse_normalization.h"
 #include "passes/hoist_derived_state.h"
@@ -43,6 +44,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
       passes.push_back({"normalize_again", Stage::laid_out, normalize_again});
     passes.push_back({"fuse_normalization", Stage::laid_out, fuse_normalization});
     passes.push_back({"fuse_activation", Stage::laid_out, fuse_activation});
+    passes.push_back({"fuse_gelu", Stage::laid_out, fuse_gelu});
     passes.push_back({"fuse_layer_norm", Stage::laid_out, fuse_layer_norm});
     passes.push_back({"fuse_elementwise", Stage::laid_out, fuse_elementwise});
   }

@@ -2,6 +2,7 @@
 #include "ops/fused.h"
 
 #include "ops/fused_activation.h"
+#include "ops/fused_gelu.h"
 #include "ops/fused_layer_norm.h"
 #include "ops/fused_normalization.h"
 #include "ops/fused_normalization_gradient.h"
@@ -106,6 +107,8 @@ constexpr Kernel kernel_list[] = {{"strips", offer_strips},
                                   {"normalize", offer_fused_normalization},
                                   {"activate", offer_fused_activation},
                                   {"activate back", offer_fused_activation_gradient},
+                                  {"gelu", offer_fused_gelu},
+                                  {"gelu back", offer_fused_gelu_gradient},
                                   {"normalize back", offer_fused_normalization_gradient},
                                   {"weight gradient", offer_fused_weight_gradient},
                                   {"layer norm", offer_fused_layer_norm},

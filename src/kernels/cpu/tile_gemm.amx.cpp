@@ -1,124 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/tile_finishing.amx.h"
 #include "kernels/cpu/tile_gemm_plan.h"
-#include "kernels/cpu/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {
-
-constexpr std::int64_t block = 32;
-constexpr __mmask32 whole = ~__mmask32{};
-
-// What becomes of a block of sums.
-//   add: onto those of earlier runs   set: into the result   set_total: with those of earlier runs
-enum class Finish { nothing, add, set, set_total };
-
-// Where results go, as a whole.
-struct Target {
-  DType dtype = DType::f32;
-  std::int64_t row_bytes = 0;
-  bool stream = false;
-};
-
-struct Pending {
-  const float* sums = nullptr;
-  float* total = nullptr;
-  std::byte* to = nullptr;
-  const float* bias = nullptr;
-  std::int64_t rows = 0;  // of the result
-  __mmask32 columns = 0;
-  Target target;
-};
-
-[[gnu::always_inline]] inline void store_row(const Target& target, std::byte* to, __m512 low,
-                                             __m512 high, __mmask32 columns,
-                                             std::int64_t& flushed) {
-  if (target.dtype == DType::bf16) {
-    const __m512i row = to_bf16(low, high);
-    if (target.stream && columns == whole)
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(to), row);
-    else
-      _mm512_mask_storeu_epi16(to, columns, row);
-  } else if (target.dtype == DType::f32) {
-    if (target.stream && columns == whole) {
-      _mm512_stream_ps(reinterpret_cast<float*>(to), low);
-      _mm512_stream_ps(reinterpret_cast<float*>(to) + 16, high);
-    } else {
-      _mm512_mask_storeu_ps(to, static_cast<__mmask16>(columns), low);
-      _mm512_mask_storeu_ps(to + 64, static_cast<__mmask16>(columns >> 16), high);
-    }
-  } else {
-    constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    const __m512i row = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(low, nearest)),
-                                           _mm512_cvtps_ph(high, nearest), 1);
-    const __m512i size = _mm512_and_si512(row, _mm512_set1_epi16(0x7fff));
-    const __mmask32 zeros = _mm512_mask_cmpeq_epi16_mask(columns, size, _mm512_setzero_si512());
-    if (zeros) {
-      const __mmask32 values =
-          _mm512_kunpackw(_mm512_cmp_ps_mask(high, _mm512_setzero_ps(), _CMP_NEQ_UQ),
-                          _mm512_cmp_ps_mask(low, _mm512_setzero_ps(), _CMP_NEQ_UQ));
-      flushed += __builtin_popcount(zeros & values);
-    }
-    _mm512_mask_storeu_epi16(to, columns, row);
-  }
-}
-
-template <Finish finish>
-class Finishing {
- public:
-  explicit Finishing(const Pending& pending)
-      : sums_(pending.sums),
-        total_(pending.total),
-        to_(pending.to),
-        row_bytes_(pending.target.row_bytes),
-        target_(pending.target),
-        rows_(pending.rows),
-        columns_(pending.columns) {
-    if constexpr (finish == Finish::set || finish == Finish::set_total) {
-      low_ = _mm512_loadu_ps(pending.bias);
-      high_ = _mm512_loadu_ps(pending.bias + 16);
-    }
-  }
-  [[gnu::always_inline]] void step(std::int64_t rows) {
-    if constexpr (finish != Finish::nothing) {
-      const std::int64_t count = rows < left_ ? rows : left_;
-      left_ -= count;
-      for (std::int64_t i = 0; i < count; ++i) one_row();
-    }
-  }
-  // Returns how many results became zero in f16.
-  [[gnu::always_inline]] std::int64_t rest() {
-    step(left_);
-    return flushed_;
-  }
-
- private:
-  [[gnu::always_inline]] void one_row() {
-    __m512 low = _mm512_load_ps(sums_), high = _mm512_load_ps(sums_ + 16);
-    if constexpr (finish != Finish::set) {
-      low = _mm512_add_ps(_mm512_load_ps(total_), low);
-      high = _mm512_add_ps(_mm512_load_ps(total_ + 16), high);
-    }
-    if constexpr (finish == Finish::add) {
-      _mm512_store_ps(total_, low);
-      _mm512_store_ps(total_ + 16, high);
-    } else if (rows_-- > 0) {
-      store_row(target_, to_, _mm512_add_ps(low, low_), _mm512_add_ps(high, high_), columns_,
-                flushed_);
-      to_ += row_bytes_;
-    }
-    sums_ += block;
-    total_ += block;
-  }
-
-  const float* sums_;
-  float* total_;
-  std::byte* to_;
-  std::int64_t row_bytes_;
-  Target target_;
-  std::int64_t rows_, left_ = block, flushed_ = 0;
-  __mmask32 columns_;
-  __m512 low_{}, high_{};
-};
 
 // Lines that are needed next, a few at each step. A and B take turns, block by block.
 struct Fetching {
@@ -161,21 +46,26 @@ struct Fetching {
 struct Operands {
   const std::byte *a, *b;
   std::int64_t steps;
+  TileAhead beside;  // what an activation reads beside the block
+  std::int64_t beside_lines;
 };
 
 // A block of sums, while the one before is finished and lines are fetched. A function of its own:
 // everything must stay in registers. Returns how many results became zero in f16.
-template <int planes, Finish finish>
+template <int planes, Finish finish, TileActivation activation>
 [[gnu::noinline]] std::int64_t sum_block(const Operands& operands, const Pending& pending,
                                          Fetching& fetching) {
-  Finishing<finish> finishing(pending);
+  Finishing<finish, activation> finishing(pending);
   TileAhead ahead = fetching.ahead;
   const std::int64_t steps = operands.steps, rows = (block + steps - 1) / steps;
   const std::int64_t lines = fetching.left > 0 ? fetching.lines_in_step : 0;
   const std::byte *a = operands.a, *b = operands.b;
+  TileAhead beside = operands.beside;
+  const std::int64_t beside_rows = operands.beside_lines > 0 ? rows : 0;
   zero_sums();
   for (std::int64_t s = 0; s < steps; ++s, a += planes * 2048, b += planes * 2048) {
     ahead.fetch(lines);
+    if constexpr (activation == TileActivation::gelu_gradient) beside.fetch(beside_rows);
     finishing.step(rows);
     if constexpr (planes == 1)
       multiply_block<Reading::streamed>(a, b);
@@ -187,7 +77,7 @@ template <int planes, Finish finish>
   return finishing.rest();
 }
 
-template <int planes>
+template <int planes, TileActivation activation>
 class Worker {
  public:
   Worker(const TileGemmPlan& plan, const TileBuffers& buffers,
@@ -288,7 +178,10 @@ class Worker {
     const std::int64_t steps = last - first;
     for (std::int64_t i = 0; i < task_.piece.row_count; ++i) {
       const std::byte* a = buffers_.a + (i * task_.steps() + first - task_.begin) * step_bytes;
-      multiply(a, b, steps);
+      Operands operands{a, b, steps, {}, 0};
+      if (activation == TileActivation::gelu_gradient && last == plan_.steps)
+        look_beside(p, i, operands);
+      multiply(operands);
       const std::int64_t at = plan_.one_chunk() ? i : p * task_.piece.row_count + i;
       float* const sums = buffers_.sums + at * sums_in_block;
       if (first == 0 && last < plan_.steps) {
@@ -307,37 +200,55 @@ class Worker {
     const TileGemmPiece& piece = task_.piece;
     const std::int64_t row = (piece.row + i) * block, column = (piece.column + p) * block;
     const std::int64_t left = plan_.y.columns - column, row_bytes = plan_.y.row_step * element_;
-    pending_ = {sums_[scratch_],
-                sums,
-                piece.y + row * row_bytes + column * element_,
-                piece.bias + column,
-                plan_.y.rows - row,
-                left >= block ? whole : (__mmask32{1} << left) - 1,
-                {plan_.y.dtype, row_bytes, piece.stream}};
+    const std::int64_t place = row * row_bytes + column * element_;
+    pending_ = {
+        sums_[scratch_],
+        sums,
+        piece.y + place,
+        piece.beside ? piece.beside + place : nullptr,
+        piece.sums ? piece.sums + (piece.row + i) * plan_.padded_columns() + column : nullptr,
+        piece.bias + column,
+        plan_.y.rows - row,
+        left >= block ? whole : (__mmask32{1} << left) - 1,
+        {plan_.y.dtype, row_bytes, piece.stream}};
   }
 
-  void multiply(const std::byte* a, const std::byte* b, std::int64_t steps) {
+  // The values beside a block that is about to be multiplied.
+  void look_beside(std::int64_t p, std::int64_t i, Operands& operands) const {
+    const TileGemmPiece& piece = task_.piece;
+    const std::int64_t row = (piece.row + i) * block, column = (piece.column + p) * block;
+    const std::int64_t row_bytes = plan_.y.row_step * element_;
+    const std::byte* from = piece.beside + row * row_bytes + column * element_;
+    operands.beside = {from, from + 64, row_bytes, row_bytes - 64};
+    operands.beside_lines = block;
+  }
+
+  void multiply(const Operands& operands) {
     turn_ ^= 1;
-    const Operands operands{a, b, steps};
     switch (finish_) {
       case Finish::nothing:
-        flushed_ += sum_block<planes, Finish::nothing>(operands, pending_, fetching_[turn_]);
+        flushed_ += sum_block<planes, Finish::nothing, TileActivation::none>(operands, pending_,
+                                                                             fetching_[turn_]);
         break;
       case Finish::add:
-        flushed_ += sum_block<planes, Finish::add>(operands, pending_, fetching_[turn_]);
+        flushed_ += sum_block<planes, Finish::add, TileActivation::none>(operands, pending_,
+                                                                         fetching_[turn_]);
         break;
       case Finish::set:
-        flushed_ += sum_block<planes, Finish::set>(operands, pending_, fetching_[turn_]);
+        flushed_ +=
+            sum_block<planes, Finish::set, activation>(operands, pending_, fetching_[turn_]);
         break;
       case Finish::set_total:
-        flushed_ += sum_block<planes, Finish::set_total>(operands, pending_, fetching_[turn_]);
+        flushed_ +=
+            sum_block<planes, Finish::set_total, activation>(operands, pending_, fetching_[turn_]);
         break;
     }
   }
 
   void finish_last() {
-    if (finish_ == Finish::set) flushed_ += Finishing<Finish::set>(pending_).rest();
-    if (finish_ == Finish::set_total) flushed_ += Finishing<Finish::set_total>(pending_).rest();
+    if (finish_ == Finish::set) flushed_ += Finishing<Finish::set, activation>(pending_).rest();
+    if (finish_ == Finish::set_total)
+      flushed_ += Finishing<Finish::set_total, activation>(pending_).rest();
   }
 
   const TileGemmPlan& plan_;
@@ -360,8 +271,16 @@ class Worker {
 std::int64_t multiply_pieces(const TileGemmPlan& plan, const TileBuffers& buffers,
                              FunctionRef<bool(TileGemmPiece&)> next) {
   const TileScope tiles;
-  return plan.planes == 1 ? Worker<1>(plan, buffers, next).run()
-                          : Worker<2>(plan, buffers, next).run();
+  if (plan.planes == 2) return Worker<2, TileActivation::none>(plan, buffers, next).run();
+  switch (plan.activation) {
+    case TileActivation::none:
+      break;
+    case TileActivation::gelu:
+      return Worker<1, TileActivation::gelu>(plan, buffers, next).run();
+    case TileActivation::gelu_gradient:
+      return Worker<1, TileActivation::gelu_gradient>(plan, buffers, next).run();
+  }
+  return Worker<1, TileActivation::none>(plan, buffers, next).run();
 }
 
 }  // namespace narrowgauge::cpu::amx

@@ -2,6 +2,7 @@
 #include "kernels/cpu/tile_gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 
@@ -45,8 +46,10 @@ struct Matrices {
 
 class TileGemm {
  public:
-  TileGemm(const MatMulViews& views, const ContractionOptions& options)
-      : operands_(matmul_operands(views)), bias_(views.bias) {
+  TileGemm(const MatMulViews& views, const ContractionOptions& options,
+           const TileEpilogue& epilogue)
+      : operands_(matmul_operands(views)), bias_(views.bias), epilogue_(epilogue) {
+    plan_.activation = epilogue.activation;
     plan_.a = source_of(operands_.a, true);
     plan_.b = source_of(operands_.b, false);
     const View& y = operands_.y;
@@ -63,13 +66,14 @@ class TileGemm {
   }
 
   std::int64_t workspace() const {
-    return bias_bytes() + shared_bytes() + workers_ * buffer_bytes();
+    return bias_bytes() + column_sum_bytes() + shared_bytes() + workers_ * buffer_bytes();
   }
 
   void run(const Call& call) const {
     auto* const workspace = static_cast<std::byte*>(call.workspace);
     auto* const bias = reinterpret_cast<float*>(workspace);
-    std::byte* const shared_b = workspace + bias_bytes();
+    auto* const column_sums = reinterpret_cast<float*>(workspace + bias_bytes());
+    std::byte* const shared_b = workspace + bias_bytes() + column_sum_bytes();
     load_bias(call, bias);
     if (plan_.shared_b) pack_shared(static_cast<const std::byte*>(call.inputs[1]), shared_b);
     std::atomic<std::int64_t> next = 0, flushed = 0;
@@ -78,17 +82,22 @@ class TileGemm {
         const TileBuffers buffers = buffers_at(shared_b + shared_bytes() + worker * buffer_bytes());
         flushed += amx::multiply_pieces(plan_, buffers, [&](TileGemmPiece& piece) {
           const std::int64_t i = next++;
-          if (i < pieces()) piece = piece_of(i, call, shared_b, bias);
+          if (i < pieces()) piece = piece_of(i, call, shared_b, bias, column_sums);
           return i < pieces();
         });
       }
     });
+    if (sums_columns() && call.outputs[1]) join_column_sums(column_sums, call.outputs[1]);
     if (call.flushed) std::atomic_ref(*call.flushed).fetch_add(flushed, std::memory_order_relaxed);
   }
 
  private:
   std::int64_t pieces() const { return batch_ * row_pieces_ * column_pieces_; }
   std::int64_t bias_bytes() const { return column_blocks_ * block * 4; }
+  bool sums_columns() const { return epilogue_.activation == TileActivation::gelu_gradient; }
+  std::int64_t column_sum_bytes() const {
+    return sums_columns() ? row_blocks_ * plan_.padded_columns() * 4 : 0;
+  }
   std::int64_t shared_bytes() const {
     return plan_.shared_b ? column_blocks_ * plan_.steps * plan_.step_bytes() : 0;
   }
@@ -142,6 +151,21 @@ class TileGemm {
     });
   }
 
+  // All blocks of rows in their order.
+  void join_column_sums(const float* partial, void* result) const {
+    const Array sums{result, epilogue_.column_sums};
+    parallel_for(plan_.y.columns, strip_length, [&](std::int64_t begin, std::int64_t end) {
+      std::array<double, strip_length> sum{};
+      alignas(64) std::array<float, strip_length> strip;
+      const auto count = static_cast<std::size_t>(end - begin);
+      for (std::int64_t block_row = 0; block_row < row_blocks_; ++block_row)
+        for (std::size_t j = 0; j < count; ++j)
+          sum[j] += double(partial[block_row * plan_.padded_columns() + begin + std::int64_t(j)]);
+      for (std::size_t j = 0; j < count; ++j) strip[j] = static_cast<float>(sum[j]);
+      store_strip(sums, begin, end - begin, strip.data());
+    });
+  }
+
   Matrices matrices_of(std::int64_t batch) const {
     Matrices at{};
     for (std::size_t axis = operands_.batch_rank(); axis-- > 0;) {
@@ -154,29 +178,41 @@ class TileGemm {
     return {at.a * width(plan_.a.dtype), at.b * width(plan_.b.dtype), at.y * width(plan_.y.dtype)};
   }
 
+  std::byte* beside_of(const Call& call) const {
+    if (epilogue_.activation == TileActivation::gelu)
+      return static_cast<std::byte*>(call.outputs[1]);
+    // read only
+    return sums_columns() ? static_cast<std::byte*>(const_cast<void*>(call.inputs[3])) : nullptr;
+  }
+
   TileGemmPiece piece_of(std::int64_t i, const Call& call, const std::byte* shared_b,
-                         const float* bias) const {
+                         const float* bias, float* column_sums) const {
     const Matrices at = matrices_of(i / (row_pieces_ * column_pieces_));
     const std::int64_t row = i / column_pieces_ % row_pieces_ * plan_.row_blocks;
     const std::int64_t column = i % column_pieces_ * plan_.column_blocks;
     auto* const y = static_cast<std::byte*>(call.outputs[0]) + at.y;
     const std::int64_t bytes = batch_ * plan_.y.rows * plan_.y.columns * width(plan_.y.dtype);
+    std::byte* const beside = beside_of(call);
     const bool aligned = reinterpret_cast<std::uintptr_t>(y) % 64 == 0 &&
+                         reinterpret_cast<std::uintptr_t>(beside) % 64 == 0 &&
                          plan_.y.row_step * width(plan_.y.dtype) % 64 == 0;
     return {static_cast<const std::byte*>(call.inputs[0]) + at.a,
             static_cast<const std::byte*>(call.inputs[1]) + at.b,
             shared_b,
             y,
+            beside,
+            sums_columns() ? column_sums : nullptr,
             bias,
             row,
             std::min(plan_.row_blocks, row_blocks_ - row),
             column,
             std::min(plan_.column_blocks, column_blocks_ - column),
-            aligned && bytes >= stream_bytes};
+            aligned && y != beside && bytes >= stream_bytes};
   }
 
   MatMulOperands operands_;
   std::optional<View> bias_;
+  TileEpilogue epilogue_;
   TileGemmPlan plan_;
   std::int64_t row_blocks_ = 0, column_blocks_ = 0, batch_ = 1;
   std::int64_t row_pieces_ = 0, column_pieces_ = 0, workers_ = 0;
@@ -204,13 +240,27 @@ std::string tile_gemm_reason(const MatMulViews& views) {
   return {};
 }
 
+std::string tile_epilogue_reason(const MatMulViews& views, const TileEpilogue& epilogue) {
+  if (epilogue.activation == TileActivation::none) return {};
+  if (views.y.dims.size() != 2) return "an activation of more than one product";
+  if (views.a.dtype != DType::bf16 || views.y.dtype != DType::bf16)
+    return concat("an activation of ", views.a.dtype, " to ", views.y.dtype);
+  return may_be_result(epilogue.column_sums) ? "" : concat("sums of ", epilogue.column_sums);
+}
+
 Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options) {
+  return prepare_tile_gemm(views, options, {});
+}
+
+Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options,
+                           const TileEpilogue& epilogue) {
   check_matmul_shapes(views);
-  const std::string reason = tile_gemm_reason(views);
+  std::string reason = tile_gemm_reason(views);
+  if (reason.empty()) reason = tile_epilogue_reason(views, epilogue);
   require(reason.empty(), "tile gemm: ", reason);
   ContractionOptions settled = options;
   if (settled.threads == 0) settled.threads = thread_count();
-  const auto gemm = std::make_shared<const TileGemm>(views, settled);
+  const auto gemm = std::make_shared<const TileGemm>(views, settled, epilogue);
   Prepared prepared;
   prepared.implementation = views.a.dtype == DType::bf16 ? "amx tiles" : "amx tiles, bf16x3";
   prepared.workspace = gemm->workspace();

@@ -21,4 +21,19 @@ std::string tile_gemm_reason(const MatMulViews& views);
 // Throws as prepare_matmul does, and UsageError where there is a reason.
 Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options);
 
+// What a sum, product + bias, goes through before it is rounded.
+//   gelu: y = gelu(sum)   gelu_gradient: y = sum * the slope of gelu at x
+enum class TileActivation { none, gelu, gelu_gradient };
+
+// Of one product of bf16 to a y of bf16. Call::inputs: a, b, bias, and x of gelu_gradient, which
+// lies as y does. Call::outputs: y; of gelu the rounded sums too, lying as y does, of gelu_gradient
+// the sums of the columns of y before rounding, dense; both may be null.
+struct TileEpilogue {
+  TileActivation activation = TileActivation::none;
+  DType column_sums = DType::f32;
+};
+std::string tile_epilogue_reason(const MatMulViews& views, const TileEpilogue& epilogue);
+Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options,
+                           const TileEpilogue& epilogue);
+
 }  // namespace narrowgauge::cpu

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "base/parallel.h"
+#include "kernels/cpu/tile_gemm.h"
 #include "kernels/cpu/tile_packer.h"
 
 namespace narrowgauge::cpu {
@@ -28,10 +29,12 @@ struct TileGemmPlan {
   std::int64_t planes = 1;  // 1: bf16; 2: hi and lo
   std::int64_t steps = 0;   // blocks along the contraction
   std::int64_t row_blocks = 0, column_blocks = 0, chunk = 0, run = 0;
+  TileActivation activation = TileActivation::none;
   bool shared_b = false;  // all of B is packed before the pieces, else each piece packs its part
 
   std::int64_t step_bytes() const { return planes * 2048; }
   bool one_chunk() const { return chunk == steps; }
+  std::int64_t padded_columns() const { return (y.columns + 31) / 32 * 32; }
 };
 
 // Where one thread works.
@@ -45,6 +48,8 @@ struct TileBuffers {
 struct TileGemmPiece {
   const std::byte *a, *b, *shared_b;  // the matrices; all of B packed
   std::byte* y;
+  std::byte* beside;  // of an activation: its arguments, lying as y does
+  float* sums;        // [row blocks][padded columns]: sums of the results, where they are wanted
   const float* bias;  // one value for each column, padded to whole blocks
   std::int64_t row, row_count, column, column_count;
   bool stream;  // past the caches

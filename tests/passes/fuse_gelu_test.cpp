@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/fuse_gelu.h"
+
+#include "passes/group_run.h"
+
+namespace narrowgauge {
+namespace {
+
+constexpr std::string_view forward = R"(graph "g" {
+  %x = ng.Input {type=bf16[64,96]} : bf16[64,96]
+  %w = ng.Input {type=bf16[160,96]} : bf16[160,96]
+  %b = ng.Input {type=bf16[160]} : bf16[160]
+  %p = Gemm(%x, %w, %b) {transB=1} : bf16[64,160]
+  %s = ng.ReshapeTo(%p) {shape=[2,32,160]} : bf16[2,32,160]
+  %y = Gelu(%s) : bf16[2,32,160]
+  output "s" = %s
+  output "y" = %y
+}
+)";
+
+constexpr std::string_view backward = R"(graph "g" {
+  %dy = ng.Input {type=bf16[64,96]} : bf16[64,96]
+  %w = ng.Input {type=bf16[96,160]} : bf16[96,160]
+  %s = ng.Input {type=bf16[2,32,160]} : bf16[2,32,160]
+  %p = Gemm(%dy, %w) : bf16[64,160]
+  %d = ng.ReshapeTo(%p) {shape=[2,32,160]} : bf16[2,32,160]
+  %g = ng.GeluGradient(%s, %d) : bf16[2,32,160]
+  %r = ng.ReshapeTo(%g) {shape=[64,160]} : bf16[64,160]
+  %n = ng.BroadcastGradient(%r) {shape=[160]} : bf16[160]
+  output "r" = %r
+  output "n" = %n
+}
+)";
+
+std::string without(std::string_view text, std::string_view line) {
+  std::string out(text);
+  const std::size_t begin = out.find(line);
+  out.erase(begin, out.find('\n', begin) + 1 - begin);
+  return out;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST(FuseGelu, TakesTheProductBeforeAndBehind) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  for (const std::string_view text : {forward, backward}) {
+    const Graph fused = fuse_gelu(laid_out(text));
+    verify(fused, Stage::laid_out);
+    EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
+    EXPECT_EQ(count(fused, "Gemm") + count(fused, "Gelu") + count(fused, "GeluGradient"), 0);
+    EXPECT_EQ(count(fused, "BroadcastGradient") + count(fused, "ReshapeTo"), 0);
+  }
+}
+
+TEST(FuseGelu, TakesWhatIsThereOfThem) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  const std::string texts[] = {
+      without(forward, "  output \"s\""), without(without(backward, "  %n"), "  output \"n\""),
+      replaced(replaced(without(forward, "  %s ="), "%s", "%p"), "2,32,160", "64,160"),
+      replaced(replaced(replaced(without(without(backward, "  %d ="), "  %r ="), "%d)", "%p)"),
+                        "%r", "%g"),
+               "2,32,160", "64,160")};
+  for (const std::string& text : texts) {
+    const Graph fused = fuse_gelu(laid_out(text));
+    EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
+    EXPECT_EQ(count(fused, "Gemm"), 0);
+    expect_same_values(text);
+  }
+}
+
+TEST(FuseGelu, LeavesWhatNoKernelTakes) {
+  for (const std::string& text :
+       {replaced(std::string(forward), "Gelu(%s)", "Gelu(%s) {approximate=\"tanh\"}"),
+        replaced(std::string(forward), "bf16", "f32"),
+        replaced(std::string(backward), "Gemm(%dy, %w)", "Gemm(%dy, %w) {alpha=0.5}"),
+        replaced(std::string(backward), "  output \"n\"", "  output \"d\" = %d\n  output \"n\"")})
+    EXPECT_EQ(count(fuse_gelu(laid_out(text)), "Fused"), 0) << text;
+}
+
+TEST(FuseGelu, ValuesAreThoseOfTheNodesApart) {
+  expect_same_values(forward);
+  expect_same_values(backward);
+}
+
+TEST(FuseGelu, BitsDoNotDependOnThreads) {
+  expect_same_bits(forward);
+  expect_same_bits(backward);
+}
+
+}  // namespace
+}  // namespace narrowgauge
