@@ -150,6 +150,9 @@ TEST(TileGemm, EveryPartitionMatchesTheReference) {
   }
   check({4130, 40, 3400}, every_format[0], {.b = Order::transposed}, 500);
   check({4130, 40, 1700}, every_format[2], {}, 500);
+  // Both packed once: whole blocks and parts, in several chunks of which the last is shorter.
+  check({545, 530, 3400}, every_format[0], {.a = Order::transposed}, 50);
+  check({545, 530, 1700}, every_format[2], {.a = Order::transposed}, 60);
 }
 
 // Results that go past the caches must lie on whole lines.
@@ -225,8 +228,8 @@ TEST(TileGemm, NonFiniteInputReachesItsRowOrColumnAndNoOther) {
 TEST(TileGemm, GivesTheSameBitsForAnyNumberOfThreads) {
   NEEDS_TILES();
   for (const Formats& f : every_format)
-    for (const Shape3& s : {Shape3{600, 500, 130}, {450, 420, 1700}}) {
-      Product one = product(s, f);
+    for (const Shape3& s : {Shape3{600, 500, 130}, {450, 420, 1700}, {530, 520, 1700}}) {
+      Product one = product(s, f, {.a = s.m == 530 ? Order::transposed : Order::plain});
       one.a.randomize(1), one.b.randomize(2);
       Product two = one, three = one;
       multiply(one, nullptr, 1), multiply(two, nullptr, 2), multiply(three, nullptr, 3);

@@ -98,7 +98,8 @@ class Worker {
     while (more_) {
       task_ = next_;
       more_ = advance(next_);
-      a_feed_.pack();
+      a_ = a_next_;
+      if (!plan_.shared_a) a_feed_.pack();
       fetching_[0].left = 0;
       if (more_) begin_a(task_.piece.row_count * task_.piece.column_count * task_.steps());
       multiply_task();
@@ -130,11 +131,19 @@ class Worker {
     return true;
   }
 
+  static std::int64_t blocks_of(std::int64_t count) { return (count + block - 1) / block; }
   static std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
   // Packs A of the next task, within so many steps.
   void begin_a(std::int64_t steps) {
     const TileGemmPiece& piece = next_.piece;
+    if (plan_.shared_a) {
+      a_next_ = piece.shared_a + plan_.packed_at(blocks_of(plan_.y.rows), piece.row, next_.begin);
+      const std::int64_t bytes = piece.row_count * next_.steps() * step_bytes;
+      fetching_[0].begin({a_next_, a_next_ + bytes, bytes, 0}, bytes / 64, steps);
+      return;
+    }
+    a_next_ = buffers_.a;
     a_feed_.begin(piece.a, {piece.row, piece.row + piece.row_count, next_.begin, next_.end},
                   buffers_.a);
     fetching_[0].begin(a_feed_.ahead(), a_feed_.lines(), steps);
@@ -145,7 +154,7 @@ class Worker {
     const std::int64_t last = least(first + plan_.run, task.end);
     const std::int64_t outer = task.piece.column + panel;
     if (plan_.shared_b) {
-      b_next_ = task.piece.shared_b + (outer * plan_.steps + first) * step_bytes;
+      b_next_ = task.piece.shared_b + plan_.packed_at(blocks_of(plan_.y.columns), outer, first);
       const std::int64_t bytes = (last - first) * step_bytes;
       fetching_[1].begin({b_next_, b_next_ + bytes, bytes, 0}, bytes / 64, steps);
       return;
@@ -177,7 +186,7 @@ class Worker {
   void one_panel(const std::byte* b, std::int64_t p, std::int64_t first, std::int64_t last) {
     const std::int64_t steps = last - first;
     for (std::int64_t i = 0; i < task_.piece.row_count; ++i) {
-      const std::byte* a = buffers_.a + (i * task_.steps() + first - task_.begin) * step_bytes;
+      const std::byte* a = a_ + (i * task_.steps() + first - task_.begin) * step_bytes;
       Operands operands{a, b, steps, {}, 0};
       if (activation == TileActivation::gelu_gradient && last == plan_.steps)
         look_beside(p, i, operands);
@@ -259,7 +268,7 @@ class Worker {
   Task task_{}, next_{};
   TileFeed a_feed_, b_feed_;
   int scratch_ = 0, turn_ = 0;
-  const std::byte* b_next_ = nullptr;
+  const std::byte *a_ = nullptr, *a_next_ = nullptr, *b_next_ = nullptr;
   Fetching fetching_[2];  // of A and of B
   Pending pending_;
   Finish finish_ = Finish::nothing;

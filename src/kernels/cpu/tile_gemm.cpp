@@ -66,23 +66,27 @@ class TileGemm {
   }
 
   std::int64_t workspace() const {
-    return bias_bytes() + column_sum_bytes() + shared_bytes() + workers_ * buffer_bytes();
+    return bias_bytes() + column_sum_bytes() + shared_a_bytes() + shared_b_bytes() +
+           workers_ * buffer_bytes();
   }
 
   void run(const Call& call) const {
     auto* const workspace = static_cast<std::byte*>(call.workspace);
     auto* const bias = reinterpret_cast<float*>(workspace);
     auto* const column_sums = reinterpret_cast<float*>(workspace + bias_bytes());
-    std::byte* const shared_b = workspace + bias_bytes() + column_sum_bytes();
+    std::byte* const shared_a = workspace + bias_bytes() + column_sum_bytes();
+    std::byte* const shared_b = shared_a + shared_a_bytes();
     load_bias(call, bias);
-    if (plan_.shared_b) pack_shared(static_cast<const std::byte*>(call.inputs[1]), shared_b);
+    if (plan_.shared_a) pack_shared(amx::TileRole::a, call.inputs[0], shared_a);
+    if (plan_.shared_b) pack_shared(amx::TileRole::b, call.inputs[1], shared_b);
     std::atomic<std::int64_t> next = 0, flushed = 0;
     parallel_for(workers_, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t worker = begin; worker < end; ++worker) {
-        const TileBuffers buffers = buffers_at(shared_b + shared_bytes() + worker * buffer_bytes());
+        const TileBuffers buffers =
+            buffers_at(shared_b + shared_b_bytes() + worker * buffer_bytes());
         flushed += amx::multiply_pieces(plan_, buffers, [&](TileGemmPiece& piece) {
           const std::int64_t i = next++;
-          if (i < pieces()) piece = piece_of(i, call, shared_b, bias, column_sums);
+          if (i < pieces()) piece = piece_of(i, call, {shared_a, shared_b, bias, column_sums});
           return i < pieces();
         });
       }
@@ -98,10 +102,15 @@ class TileGemm {
   std::int64_t column_sum_bytes() const {
     return sums_columns() ? row_blocks_ * plan_.padded_columns() * 4 : 0;
   }
-  std::int64_t shared_bytes() const {
+  std::int64_t shared_a_bytes() const {
+    return plan_.shared_a ? row_blocks_ * plan_.steps * plan_.step_bytes() : 0;
+  }
+  std::int64_t shared_b_bytes() const {
     return plan_.shared_b ? column_blocks_ * plan_.steps * plan_.step_bytes() : 0;
   }
-  std::int64_t a_bytes() const { return plan_.row_blocks * plan_.chunk * plan_.step_bytes(); }
+  std::int64_t a_bytes() const {
+    return plan_.shared_a ? 0 : plan_.row_blocks * plan_.chunk * plan_.step_bytes();
+  }
   std::int64_t b_bytes() const { return plan_.shared_b ? 0 : plan_.run * plan_.step_bytes(); }
   std::int64_t sum_blocks() const {
     return plan_.row_blocks * (plan_.one_chunk() ? 1 : plan_.column_blocks);
@@ -114,7 +123,7 @@ class TileGemm {
 
   // Where all of the contraction of enough rows fits into L2, these stay there while B, packed
   // once, passes. Else sums stay there; B is packed once if enough rows share it, or piece by
-  // piece.
+  // piece, or both are packed once.
   void choose() {
     plan_.run = even_part(plan_.steps, panel_bytes / plan_.step_bytes());
     const std::int64_t rows_in_cache = near_cache / (plan_.steps * plan_.step_bytes());
@@ -128,9 +137,25 @@ class TileGemm {
       plan_.shared_b = batch_ == 1 && row_blocks_ >= 128;
       plan_.row_blocks = even_part(row_blocks_, plan_.shared_b ? 8 : 12);
       plan_.column_blocks = even_part(column_blocks_, 24);
+      if (shares_both()) return share_both();
       if (ceil_divide(row_blocks_, plan_.row_blocks) * ceil_divide(column_blocks_, 24) < 4)
         plan_.column_blocks = even_part(column_blocks_, 12);
     }
+  }
+
+  // Both operands lie across the contraction, as those of a weight's gradient do: to pack is dear,
+  // and a piece's rows and columns are short runs in memory. Packed, they are long ones, which the
+  // caches fetch ahead by themselves.
+  bool shares_both() const {
+    constexpr std::int64_t least_blocks = 16, most_bytes = 96 << 20;
+    const std::int64_t bytes = (row_blocks_ + column_blocks_) * plan_.steps * plan_.step_bytes();
+    return batch_ == 1 && !plan_.a.along_depth() && !plan_.b.along_depth() &&
+           std::min(row_blocks_, column_blocks_) >= least_blocks && bytes <= most_bytes;
+  }
+  void share_both() {
+    plan_.shared_a = plan_.shared_b = true;
+    plan_.row_blocks = even_part(row_blocks_, row_blocks_ < 48 ? 8 : 12);
+    plan_.column_blocks = even_part(column_blocks_, 12);
   }
 
   void load_bias(const Call& call, float* bias) const {
@@ -144,10 +169,24 @@ class TileGemm {
                 bias + i, 1);
   }
 
-  void pack_shared(const std::byte* b, std::byte* packed) const {
-    parallel_for(column_blocks_, 1, [&](std::int64_t begin, std::int64_t end) {
-      amx::pack_tiles(plan_.b, amx::TileRole::b, plan_.planes, b, {begin, end, 0, plan_.steps},
-                      packed + begin * plan_.steps * plan_.step_bytes());
+  // In the order of memory, by all threads.
+  void pack_shared(amx::TileRole role, const void* matrix, std::byte* packed) const {
+    const bool is_a = role == amx::TileRole::a;
+    const TileSource& source = is_a ? plan_.a : plan_.b;
+    const std::int64_t outers = is_a ? row_blocks_ : column_blocks_;
+    const auto pack = [&](const TileRange& range) {
+      const std::int64_t chunk = range.step_begin / plan_.chunk * plan_.chunk;
+      amx::pack_tiles(source, role, plan_.planes, static_cast<const std::byte*>(matrix), range,
+                      packed + plan_.packed_at(outers, range.outer_begin, range.step_begin),
+                      std::min(plan_.chunk, plan_.steps - chunk));
+    };
+    if (!source.along_depth())
+      return parallel_for(plan_.steps, 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t step = begin; step < end; ++step) pack({0, outers, step, step + 1});
+      });
+    parallel_for(outers, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t step = 0; step < plan_.steps; step += plan_.chunk)
+        pack({begin, end, step, std::min(step + plan_.chunk, plan_.steps)});
     });
   }
 
@@ -185,8 +224,14 @@ class TileGemm {
     return sums_columns() ? static_cast<std::byte*>(const_cast<void*>(call.inputs[3])) : nullptr;
   }
 
-  TileGemmPiece piece_of(std::int64_t i, const Call& call, const std::byte* shared_b,
-                         const float* bias, float* column_sums) const {
+  // Parts of the workspace.
+  struct Shared {
+    const std::byte *a, *b;
+    const float* bias;
+    float* column_sums;
+  };
+
+  TileGemmPiece piece_of(std::int64_t i, const Call& call, const Shared& shared) const {
     const Matrices at = matrices_of(i / (row_pieces_ * column_pieces_));
     const std::int64_t row = i / column_pieces_ % row_pieces_ * plan_.row_blocks;
     const std::int64_t column = i % column_pieces_ * plan_.column_blocks;
@@ -198,11 +243,12 @@ class TileGemm {
                          plan_.y.row_step * width(plan_.y.dtype) % 64 == 0;
     return {static_cast<const std::byte*>(call.inputs[0]) + at.a,
             static_cast<const std::byte*>(call.inputs[1]) + at.b,
-            shared_b,
+            shared.a,
+            shared.b,
             y,
             beside,
-            sums_columns() ? column_sums : nullptr,
-            bias,
+            sums_columns() ? shared.column_sums : nullptr,
+            shared.bias,
             row,
             std::min(plan_.row_blocks, row_blocks_ - row),
             column,

@@ -30,23 +30,32 @@ struct TileGemmPlan {
   std::int64_t steps = 0;   // blocks along the contraction
   std::int64_t row_blocks = 0, column_blocks = 0, chunk = 0, run = 0;
   TileActivation activation = TileActivation::none;
-  bool shared_b = false;  // all of B is packed before the pieces, else each piece packs its part
+  // All of A, of B is packed before the pieces, else each piece packs its part.
+  bool shared_a = false, shared_b = false;
 
   std::int64_t step_bytes() const { return planes * 2048; }
   bool one_chunk() const { return chunk == steps; }
+  // Where a packed matrix of so many outer blocks has the steps from `first` on of one of them, in
+  // bytes: chunk by chunk, so that what a piece reads in a row lies in a row.
+  std::int64_t packed_at(std::int64_t outers, std::int64_t outer, std::int64_t first) const {
+    const std::int64_t begin = first / chunk * chunk;
+    const std::int64_t in_chunk = steps - begin < chunk ? steps - begin : chunk;
+    return (begin * outers + outer * in_chunk + first - begin) * step_bytes();
+  }
   std::int64_t padded_columns() const { return (y.columns + 31) / 32 * 32; }
 };
 
 // Where one thread works.
 struct TileBuffers {
-  std::byte* a;  // row_blocks x chunk steps
+  std::byte* a;  // row_blocks x chunk steps, unless shared_a
   std::byte* b;  // run steps of one panel, unless shared_b
   float* sums;   // row_blocks blocks of 32 x 32 f32; times column_blocks unless one_chunk()
 };
 
 // Blocks [row, row + row_count) x [column, column + column_count) of one matrix.
 struct TileGemmPiece {
-  const std::byte *a, *b, *shared_b;  // the matrices; all of B packed
+  const std::byte *a, *b;                // the matrices
+  const std::byte *shared_a, *shared_b;  // all of them packed
   std::byte* y;
   std::byte* beside;  // of an activation: its arguments, lying as y does
   float* sums;        // [row blocks][padded columns]: sums of the results, where they are wanted

@@ -40,9 +40,12 @@ struct Pair {
                _mm512_cvtph_ps(_mm512_extracti64x4_epi64(values, 1)));
 }
 
-// One plane from rows of 32 neighbours.
+// One plane from rows of 32 neighbours. Past the caches where they lie across the contraction.
 void pack_plane(TileRole role, bool along_depth, const std::byte* rows, std::int64_t step,
-                std::byte* packed) {
+                std::byte* packed, bool stream) {
+  if (stream && !along_depth)
+    return role == TileRole::b ? pack_b<true>(rows, step, packed)
+                               : pack_a_transposed<true>(rows, step, packed);
   if (role == TileRole::b)
     return along_depth ? pack_b_transposed(rows, step, packed) : pack_b(rows, step, packed);
   if (!along_depth) return pack_a_transposed(rows, step, packed);
@@ -79,7 +82,7 @@ void TilePacker::pack(const std::byte* from, std::int64_t outer, std::int64_t st
     stage_rows(from, along_depth_ ? outer_left : depth_left,
                along_depth_ ? depth_left : outer_left);
   } else if (planes_ == 1) {
-    return pack_plane(role_, along_depth_, from, row_step_, packed);
+    return pack_plane(role_, along_depth_, from, row_step_, packed, stream_);
   } else if (role_ == TileRole::a && along_depth_) {
     return split_rows(from, packed);
   } else {
@@ -128,18 +131,17 @@ void TilePacker::stage_scattered(const std::byte* at, std::int64_t outer, std::i
 void TilePacker::pack_staged(std::byte* packed) const {
   const auto* high = reinterpret_cast<const std::byte*>(stage_.high);
   const auto* low = reinterpret_cast<const std::byte*>(stage_.low);
-  pack_plane(role_, along_depth_, high, row_bytes, packed);
-  if (planes_ == 2) pack_plane(role_, along_depth_, low, row_bytes, packed + plane_bytes);
+  pack_plane(role_, along_depth_, high, row_bytes, packed, false);
+  if (planes_ == 2) pack_plane(role_, along_depth_, low, row_bytes, packed + plane_bytes, false);
 }
 
 namespace {
 
 // In the order of memory.
 void pack_range(TilePacker& packer, const std::byte* from, const TileRange& range,
-                std::byte* packed) {
-  const std::int64_t steps = range.step_end - range.step_begin;
+                std::byte* packed, std::int64_t pitch) {
   const auto one = [&](std::int64_t outer, std::int64_t step) {
-    const std::int64_t place = (outer - range.outer_begin) * steps + step - range.step_begin;
+    const std::int64_t place = (outer - range.outer_begin) * pitch + step - range.step_begin;
     packer.pack(from, outer, step, packed + place * packer.planes() * plane_bytes);
   };
   if (packer.along_depth()) {
@@ -168,12 +170,14 @@ void TileFeed::begin(const std::byte* from, const TileRange& range, std::byte* p
   lines_ = 32 * (packer_.along_depth() ? outers : depths) * (row_bytes / 64);
 }
 
-void TileFeed::pack() { pack_range(packer_, from_, range_, packed_); }
+void TileFeed::pack() { pack_range(packer_, from_, range_, packed_, range_.steps()); }
 
 void pack_tiles(const TileSource& source, TileRole role, std::int64_t planes, const std::byte* from,
-                const TileRange& range, std::byte* packed) {
+                const TileRange& range, std::byte* packed, std::int64_t pitch) {
   TilePacker packer(source, role, planes);
-  pack_range(packer, from, range, packed);
+  packer.stream_past_caches();
+  pack_range(packer, from, range, packed, pitch);
+  _mm_sfence();
 }
 
 }  // namespace narrowgauge::cpu::amx

@@ -24,7 +24,7 @@ struct TileSource {
 // In blocks.
 struct TileRange {
   std::int64_t outer_begin = 0, outer_end = 0, step_begin = 0, step_end = 0;
-  std::int64_t count() const { return (outer_end - outer_begin) * (step_end - step_begin); }
+  std::int64_t steps() const { return step_end - step_begin; }
 };
 
 namespace amx {
@@ -38,6 +38,7 @@ class TilePacker {
 
   // Packs block (outer, step) of the matrix at `from`, zeros beyond its edges, into planes of 2 KB.
   void pack(const std::byte* from, std::int64_t outer, std::int64_t step, std::byte* packed);
+  void stream_past_caches() { stream_ = true; }
   const std::byte* at(const std::byte* from, std::int64_t outer, std::int64_t step) const;
   bool along_depth() const { return along_depth_; }
   std::int64_t row_step() const { return row_step_; }
@@ -60,7 +61,7 @@ class TilePacker {
   TileSource source_;
   TileRole role_;
   std::int64_t planes_, element_;
-  bool along_depth_, contiguous_;
+  bool along_depth_, contiguous_, stream_ = false;
   std::int64_t row_step_;  // bytes between rows of neighbours
   Stage stage_;
 };
@@ -102,9 +103,9 @@ class TileFeed {
   std::int64_t lines_ = 0;
 };
 
-// A range, all at once.
+// A range, all at once; `pitch` blocks lie from one outer to the next.
 void pack_tiles(const TileSource& source, TileRole role, std::int64_t planes, const std::byte* from,
-                const TileRange& range, std::byte* packed);
+                const TileRange& range, std::byte* packed, std::int64_t pitch);
 
 }  // namespace amx
 }  // namespace narrowgauge::cpu

@@ -135,19 +135,30 @@ alignas(64) inline constexpr std::uint16_t high_pairs[32] = {
     16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
     24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
 
+// A line of a block: into the caches, or past them.
+template <bool stream>
+[[gnu::always_inline]] inline void store_line(std::byte* to, __m512i line) {
+  if constexpr (stream)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), line);
+  else
+    _mm512_store_si512(to, line);
+}
+
 // 32 rows of 32 bf16, `step` bytes apart, the contraction along the rows' index -> a block of B.
+template <bool stream = false>
 [[gnu::always_inline]] inline void pack_b(const std::byte* rows, std::int64_t step,
                                           std::byte* block) {
   const __m512i low = _mm512_load_si512(low_pairs), high = _mm512_load_si512(high_pairs);
   for (std::int64_t i = 0; i < 16; ++i) {
     const __m512i x = _mm512_loadu_si512(rows + 2 * i * step);
     const __m512i y = _mm512_loadu_si512(rows + (2 * i + 1) * step);
-    _mm512_store_si512(block + 64 * i, _mm512_permutex2var_epi16(x, low, y));
-    _mm512_store_si512(block + 1024 + 64 * i, _mm512_permutex2var_epi16(x, high, y));
+    store_line<stream>(block + 64 * i, _mm512_permutex2var_epi16(x, low, y));
+    store_line<stream>(block + 1024 + 64 * i, _mm512_permutex2var_epi16(x, high, y));
   }
 }
 
 // The same rows -> a block of A: its rows are their columns.
+template <bool stream = false>
 [[gnu::always_inline]] inline void pack_a_transposed(const std::byte* rows, std::int64_t step,
                                                      std::byte* block) {
   for (int half = 0; half < 2; ++half) {
@@ -159,7 +170,7 @@ alignas(64) inline constexpr std::uint16_t high_pairs[32] = {
                                        _mm512_loadu_si512(rows + (2 * i + 1) * step));
     transpose(r);
 #pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) _mm512_store_si512(block + half * 1024 + 64 * i, r[i]);
+    for (int i = 0; i < 16; ++i) store_line<stream>(block + half * 1024 + 64 * i, r[i]);
   }
 }
 
