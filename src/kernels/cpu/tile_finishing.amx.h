@@ -99,7 +99,10 @@ class Finishing {
     if constexpr (finish != Finish::nothing) {
       const std::int64_t count = rows < left_ ? rows : left_;
       left_ -= count;
-      for (std::int64_t i = 0; i < count; ++i) one_row();
+      std::int64_t i = 0;
+      if constexpr (activation != TileActivation::none)
+        for (; i + 2 <= count && rows_ >= 2; i += 2) activate<2>();
+      for (; i < count; ++i) one_row();
     }
   }
   // Returns how many results became zero in f16.
@@ -122,29 +125,62 @@ class Finishing {
     if constexpr (finish == Finish::add) {
       _mm512_store_ps(total_, low);
       _mm512_store_ps(total_ + 16, high);
-    } else if (rows_-- > 0) {
-      finish_row(_mm512_add_ps(low, low_), _mm512_add_ps(high, high_));
+    } else if (rows_ > 0) {
+      if constexpr (activation != TileActivation::none) return activate<1>();
+      --rows_;
+      store_row(target_, to_, _mm512_add_ps(low, low_), _mm512_add_ps(high, high_), columns_,
+                flushed_);
       to_ += row_bytes_;
-      if constexpr (activation != TileActivation::none) beside_ += row_bytes_;
     }
     sums_ += block;
     total_ += block;
   }
 
-  // Activations have results and arguments of bf16.
-  [[gnu::always_inline]] void finish_row(__m512 low, __m512 high) {
-    if constexpr (activation == TileActivation::gelu) {
-      if (keeps_) store_bf16(target_, beside_, low, high, columns_);
-      store_bf16(target_, to_, gelu(low), gelu(high), columns_);
-    } else if constexpr (activation == TileActivation::gelu_gradient) {
-      const __m512i x = _mm512_maskz_loadu_epi16(columns_, beside_);
-      low = gelu_gradient(widened(_mm512_castsi512_si256(x)), low);
-      high = gelu_gradient(widened(_mm512_extracti64x4_epi64(x, 1)), high);
-      low_sum_ = _mm512_add_ps(low_sum_, low);
-      high_sum_ = _mm512_add_ps(high_sum_, high);
-      store_bf16(target_, to_, low, high, columns_);
-    } else {
-      store_row(target_, to_, low, high, columns_, flushed_);
+  // The next rows, which have results and arguments of bf16.
+  template <int rows>
+  [[gnu::always_inline]] void activate() {
+    __m512 y[2 * rows];
+#pragma GCC unroll 4
+    for (int v = 0; v < 2 * rows; ++v) {
+      y[v] = _mm512_load_ps(sums_ + 16 * v);
+      if constexpr (finish == Finish::set_total)
+        y[v] = _mm512_add_ps(_mm512_load_ps(total_ + 16 * v), y[v]);
+      y[v] = _mm512_add_ps(y[v], v % 2 == 0 ? low_ : high_);
+    }
+    if constexpr (activation == TileActivation::gelu)
+      through_gelu<rows>(y);
+    else
+      back_through_gelu<rows>(y);
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; ++r, to_ += row_bytes_)
+      store_bf16(target_, to_, y[2 * r], y[2 * r + 1], columns_);
+    sums_ += rows * block;
+    total_ += rows * block;
+    rows_ -= rows;
+  }
+
+  template <int rows>
+  [[gnu::always_inline]] void through_gelu(__m512 (&y)[2 * rows]) {
+    if (keeps_)
+#pragma GCC unroll 2
+      for (int r = 0; r < rows; ++r, beside_ += row_bytes_)
+        store_bf16(target_, beside_, y[2 * r], y[2 * r + 1], columns_);
+    gelu(y);
+  }
+  template <int rows>
+  [[gnu::always_inline]] void back_through_gelu(__m512 (&y)[2 * rows]) {
+    __m512 x[2 * rows];
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; ++r, beside_ += row_bytes_) {
+      const __m512i both = _mm512_maskz_loadu_epi16(columns_, beside_);
+      x[2 * r] = widened(_mm512_castsi512_si256(both));
+      x[2 * r + 1] = widened(_mm512_extracti64x4_epi64(both, 1));
+    }
+    gelu_gradient(x, y);
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; ++r) {
+      low_sum_ = _mm512_add_ps(low_sum_, y[2 * r]);
+      high_sum_ = _mm512_add_ps(high_sum_, y[2 * r + 1]);
     }
   }
   static __m512 widened(__m256i bits) {

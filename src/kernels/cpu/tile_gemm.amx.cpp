@@ -57,7 +57,9 @@ template <int planes, Finish finish, TileActivation activation>
                                          Fetching& fetching) {
   Finishing<finish, activation> finishing(pending);
   TileAhead ahead = fetching.ahead;
-  const std::int64_t steps = operands.steps, rows = (block + steps - 1) / steps;
+  const std::int64_t steps = operands.steps, each = (block + steps - 1) / steps;
+  // In pairs for an activation.
+  const std::int64_t rows = activation == TileActivation::none ? each : (each + 1) / 2 * 2;
   const std::int64_t lines = fetching.left > 0 ? fetching.lines_in_step : 0;
   const std::byte *a = operands.a, *b = operands.b;
   TileAhead beside = operands.beside;
