@@ -60,9 +60,9 @@ struct Activated {
   }
 };
 
-// Edges; a contraction in several runs; one in several chunks; rows that share B.
-constexpr std::array<std::array<std::int64_t, 3>, 4> shapes = {
-    {{33, 47, 95}, {70, 64, 601}, {40, 96, 3400}, {600, 200, 130}}};
+// Edges; a contraction in one run; in several chunks; rows that share B; in several runs.
+constexpr std::array<std::array<std::int64_t, 3>, 5> shapes = {
+    {{33, 47, 95}, {70, 64, 601}, {40, 96, 3400}, {600, 200, 130}, {64, 64, 1200}}};
 
 TEST(TileActivation, GeluIsThatOfTheSumWhichIsKept) {
   NEEDS_TILES();

@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::int64_t block = 32;
 constexpr std::int64_t sums_bytes = block * block * 4;
-constexpr std::int64_t panel_bytes = 32 << 10;    // of L1: the part of B that stays there
-constexpr std::int64_t near_cache = 1 << 20;      // of L2: rows of A
-constexpr std::int64_t stream_bytes = 1'000'000;  // larger results go past the caches
+constexpr std::int64_t panel_bytes = 32 << 10;        // of L1: the part of B that stays there
+constexpr std::int64_t whole_panel_bytes = 48 << 10;  // the same, all of the contraction
+constexpr std::int64_t near_cache = 1 << 20;          // of L2: rows of A
+constexpr std::int64_t stream_bytes = 1'000'000;      // larger results go past the caches
 
 constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -129,6 +130,10 @@ class TileGemm {
     const std::int64_t rows_in_cache = near_cache / (plan_.steps * plan_.step_bytes());
     if (rows_in_cache >= 5) {
       plan_.chunk = plan_.steps;
+      // An activation has all of the contraction to hide behind, not its last run.
+      if (plan_.activation != TileActivation::none &&
+          plan_.steps * plan_.step_bytes() <= whole_panel_bytes)
+        plan_.run = plan_.steps;
       plan_.shared_b = batch_ == 1 && row_blocks_ >= 16;
       plan_.row_blocks = even_part(row_blocks_, std::min<std::int64_t>(rows_in_cache, 16));
       plan_.column_blocks = plan_.shared_b ? column_blocks_ : even_part(column_blocks_, 12);
