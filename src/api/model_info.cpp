@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "compile/compile.h"
 #include "precision/apply.h"
@@ -81,28 +82,40 @@ std::int64_t batch_bytes(const Graph& graph, std::int64_t batch) {
   return bytes;
 }
 
+namespace {
+
+// The most units that fit: the secant through what fits best and what was tried before it.
+std::int64_t most_that_fit(const std::function<std::int64_t(std::int64_t)>& needed,
+                           std::int64_t bytes) {
+  std::int64_t fits = 1, too_large = 0, before = 1, before_bytes = needed(1), tried = 8;
+  if (before_bytes > bytes) return 0;
+  constexpr int most_compilations = 8;
+  for (int i = 0; i < most_compilations; ++i) {
+    const std::int64_t needs = needed(tried);
+    (needs <= bytes ? fits : too_large) = tried;
+    const double slope =
+        static_cast<double>(needs - before_bytes) / static_cast<double>(tried - before);
+    before = tried, before_bytes = needs;
+    const double step = static_cast<double>(bytes - needs) / std::max(slope, 1.0);
+    tried = std::max(fits + 1, before + static_cast<std::int64_t>(std::floor(step)));
+    if (too_large > 0) tried = std::min(tried, too_large - 1);
+    if (tried <= fits || (i > 0 && tried - fits < fits / 100)) break;
+  }
+  return fits;
+}
+
+}  // namespace
+
+// Whole blocks of 32 images may need less than fewer images that do not fill them.
 std::int64_t largest_batch(const Trainer& trainer, std::int64_t bytes) {
+  constexpr std::int64_t block = 32;
   const Graph graph = trainer.graph();
   const auto needed = [&](std::int64_t batch) {
     return training_memory(trainer, batch).total() + batch_bytes(graph, batch);
   };
-  // The secant through what fits best and what was tried before it.
-  std::int64_t fits = 0, too_large = 0, before = 1, before_bytes = needed(1), batch = 8;
-  if (before_bytes > bytes) return 0;
-  fits = 1;
-  constexpr int most_compilations = 8;
-  for (int i = 0; i < most_compilations; ++i) {
-    const std::int64_t batch_needs = needed(batch);
-    (batch_needs <= bytes ? fits : too_large) = batch;
-    const double slope =
-        static_cast<double>(batch_needs - before_bytes) / static_cast<double>(batch - before);
-    before = batch, before_bytes = batch_needs;
-    const double step = static_cast<double>(bytes - batch_needs) / std::max(slope, 1.0);
-    batch = std::max(fits + 1, before + static_cast<std::int64_t>(std::floor(step)));
-    if (too_large > 0) batch = std::min(batch, too_large - 1);
-    if (batch <= fits || (i > 0 && batch - fits < fits / 100)) break;
-  }
-  return fits;
+  const std::int64_t any = most_that_fit(needed, bytes);
+  const auto of_blocks = [&](std::int64_t blocks) { return needed(blocks * block); };
+  return std::max(any, block * most_that_fit(of_blocks, bytes));
 }
 
 }  // namespace narrowgauge
