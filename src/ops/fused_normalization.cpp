@@ -107,36 +107,54 @@ struct Operands {
   const Operand& out(int o) const { return request.outputs[static_cast<std::size_t>(o)]; }
 };
 
-std::string operand_reason(const Operands& operands, const Pattern& pattern) {
-  if (isa() != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa()));
+std::string vectors_reason(const Operands& operands, const Pattern& pattern) {
   if (pattern.op.training_mode == 0) return "not in training";
-  const Operand& y = operands.out(pattern.y);
   std::string reason;
-  const auto see = [&](std::string found) {
-    if (reason.empty()) reason = std::move(found);
+  const auto see = [&](const Operand& vector) {
+    if (reason.empty()) reason = vector_reason(vector);
   };
-  see(y.present ? image_reason(y, y.dims) : "nobody reads y");
-  for (const int i : {pattern.inputs[0], pattern.other})
-    if (i >= 0) see(image_reason(operands.in(i), y.dims));
-  if (pattern.convolved >= 0) {
-    const Operand& convolved = operands.out(pattern.convolved);
-    see(convolved.present ? image_reason(convolved, y.dims) : "an output that nobody reads");
-  }
-  for (std::size_t i = 1; i < 5; ++i) see(vector_reason(operands.in(pattern.inputs[i])));
+  for (std::size_t i = 1; i < 5; ++i) see(operands.in(pattern.inputs[i]));
   for (const int o : pattern.statistics)
-    if (o >= 0) see(vector_reason(operands.out(o)));
+    if (o >= 0) see(operands.out(o));
   return reason;
+}
+
+// Behind a convolution, all images lie in batch-inner blocks.
+std::string blocks_reason(const Operands& operands, const Pattern& pattern) {
+  if (isa() != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa()));
+  const Operand& y = operands.out(pattern.y);
+  std::string reason = image_reason(y, y.dims);
+  if (pattern.other >= 0 && reason.empty())
+    reason = image_reason(operands.in(pattern.other), y.dims);
+  if (pattern.convolved < 0 || !reason.empty()) return reason;
+  const Operand& convolved = operands.out(pattern.convolved);
+  return convolved.present ? image_reason(convolved, y.dims) : "an output that nobody reads";
+}
+
+// Of y, x (after a convolution y again: they lie alike) and other.
+SharedChannels images(const Operands& operands, const Pattern& pattern) {
+  const Operand& y = operands.out(pattern.y);
+  if (!y.present) return {{}, {}, "nobody reads y"};
+  std::vector<const Operand*> all{&y, pattern.inputs[0] < 0 ? &y : &operands.in(pattern.inputs[0])};
+  if (pattern.other >= 0) all.push_back(&operands.in(pattern.other));
+  for (const Operand* image : all)
+    if (image->dims != y.dims) return {{}, {}, "images are broadcast"};
+  return shared_channels(all);
 }
 
 // The workspace: vectors, the convolution's own and its pieces' moments, the normalization's.
 class Forward {
  public:
-  Forward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather, const Operand& y)
+  Forward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather,
+          SharedChannels images, const Operands& operands)
       : pattern_(std::move(pattern)),
         gather_(std::move(gather)),
-        layout_(shared_channels({&y}).layout),
-        image_(y.dtype) {
+        layout_(images.layout),
+        pitches_(std::move(images.pitches)) {
     pattern_.convolution = nullptr;  // lives no longer than the request
+    y_ = operands.out(pattern_.y).dtype;
+    x_ = gather_ ? y_ : operands.in(pattern_.inputs[0]).dtype;
+    if (pattern_.other >= 0) other_ = operands.in(pattern_.other).dtype;
   }
 
   std::int64_t workspace() const {
@@ -189,10 +207,11 @@ class Forward {
   cpu::BatchNormApply normalization(const KernelCall& call) const {
     cpu::BatchNormApply norm;
     norm.layout = layout_;
-    norm.x = {gather_ ? convolved(call) : input<void>(call, 0), image_};
-    norm.y = {data_at(call.outputs, pattern_.y), image_, 0,
+    norm.x = {gather_ ? convolved(call) : input<void>(call, 0), x_, pitches_[1]};
+    norm.y = {data_at(call.outputs, pattern_.y), y_, pitches_[0],
               call.flushed_at(static_cast<std::size_t>(pattern_.y))};
-    norm.other = {data_at(call.inputs, pattern_.other), image_};
+    if (pattern_.other >= 0)
+      norm.other = {data_at(call.inputs, pattern_.other), other_, pitches_[2]};
     norm.relu = pattern_.relu;
     norm.scale = input<float>(call, 1);
     norm.bias = input<float>(call, 2);
@@ -215,7 +234,8 @@ class Forward {
   Pattern pattern_;
   std::shared_ptr<const cpu::BatchInnerGather> gather_;
   cpu::ChannelLayout layout_;
-  DType image_;
+  std::vector<std::int64_t> pitches_;
+  DType y_ = DType::f32, x_ = DType::f32, other_ = DType::f32;
 };
 
 }  // namespace
@@ -224,7 +244,10 @@ Offer offer_fused_normalization(const Request& request) {
   auto pattern = Matcher(*request.as<Fused>().body).match();
   if (!pattern) return Offer::decline("no normalization among others");
   const Operands operands{request};
-  std::string reason = operand_reason(operands, *pattern);
+  SharedChannels shared = images(operands, *pattern);
+  std::string reason = shared.reason;
+  if (reason.empty()) reason = vectors_reason(operands, *pattern);
+  if (reason.empty() && pattern->convolution) reason = blocks_reason(operands, *pattern);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   std::shared_ptr<const cpu::BatchInnerGather> gather;
   if (pattern->convolution) {
@@ -238,8 +261,8 @@ Offer offer_fused_normalization(const Request& request) {
   offer.implementation = gather ? "amx tiles, batch-inner, normalize" : "normalize, f32 statistics";
   if (pattern->other >= 0 && (!gather || pattern->convolved >= 0))
     offer.in_place = {{pattern->other, pattern->y}};
-  const Operand& y = operands.out(pattern->y);
-  const auto forward = std::make_shared<const Forward>(std::move(*pattern), std::move(gather), y);
+  const auto forward = std::make_shared<const Forward>(std::move(*pattern), std::move(gather),
+                                                       std::move(shared), operands);
   offer.workspace = forward->workspace();
   offer.run = [forward](const KernelCall& call) { forward->run(call); };
   return offer;

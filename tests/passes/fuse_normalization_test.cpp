@@ -89,9 +89,37 @@ TEST(FuseNormalization, TakesTheGradientsBeforeTheNormalizations) {
   EXPECT_EQ(count(fused, "Add"), 0);
 }
 
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// Images that make no whole blocks.
+std::string in_other_sizes(std::string_view text) {
+  const std::string images = replaced(std::string(text), "[64,32,6,5]", "[5,24,6,5]");
+  return replaced(replaced(images, "[32,32,3,3]", "[24,24,3,3]"), "f32[32]", "f32[24]");
+}
+
+TEST(FuseNormalization, OtherLayoutsAreFusedBehindTheConvolution) {
+  const std::string text = in_other_sizes(residual);
+  for (const Graph& graph : {parse(text, op_table()), laid_out(text)}) {
+    const Graph fused = fuse_normalization(graph);
+    verify(fused, Stage::laid_out);
+    EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
+    EXPECT_EQ(count(fused, "Relu") + count(fused, "Add"), 0);
+    EXPECT_EQ(count(fused, "Conv"), 3);
+  }
+  expect_same_values(text);
+  expect_same_values(in_format(text, "f32"), 1e-5, 1e-5);
+  expect_same_values(in_format(text, "f16"), 2e-3, 5e-4);
+  expect_same_bits(text);
+}
+
 TEST(FuseNormalization, LeavesWhatNoKernelTakes) {
-  const Graph plain = parse(residual, op_table());
-  EXPECT_EQ(print(fuse_normalization(plain)), print(plain));
+  const std::string text = in_format(in_other_sizes(residual), "f64");
+  const Graph wide = parse(replaced(text, "f32", "f64"), op_table());
+  EXPECT_EQ(print(fuse_normalization(wide)), print(wide));
 }
 
 TEST(FuseNormalization, LeavesAReluWhoseInputSomebodyElseReads) {

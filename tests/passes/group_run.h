@@ -27,7 +27,9 @@ inline std::string in_format(std::string_view text, std::string_view format) {
     for (std::size_t at = 0; (at = line.find("bf16", at)) != std::string::npos; at += format.size())
       line.replace(at, 4, format);
     const bool contraction = line.find("Conv") != std::string::npos;
-    out += line + (contraction ? concat(" @math=", format) : std::string()) + '\n';
+    out += line +
+           (contraction ? concat(" @math=", format == "f64" ? "ieee" : format) : std::string()) +
+           '\n';
   }
   return out;
 }

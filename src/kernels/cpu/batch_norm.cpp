@@ -34,9 +34,19 @@ void apply_row(const float* x, const ApplyColumns& columns, std::int64_t count, 
   for (std::int64_t j = 0; j < count; ++j) y[j] = std::fma(x[j] - mean[j], factor[j], constant[j]);
 }
 
+void add_row(const float* other, std::int64_t count, float* y) {
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < count; ++j) y[j] += other[j];
+}
+
+// NaN stays.
+void relu_row(std::int64_t count, float* y) {
+  for (std::int64_t j = 0; j < count; ++j) y[j] = y[j] < 0 ? 0 : y[j];
+}
+
 void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
                  const ChannelGrid::Chunk& chunk, const ApplyColumns& channels) {
-  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer;
+  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer, other_buffer;
   grid.expand(chunk.panel, channels.mean, mean.data());
   grid.expand(chunk.panel, channels.factor, factor.data());
   grid.expand(chunk.panel, channels.constant, constant.data());
@@ -45,8 +55,15 @@ void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
     const auto [from, count] = grid.strip(chunk, row, norm.x.pitch);
     const std::int64_t to = grid.strip(chunk, row, norm.y.pitch).offset;
     const float* x = load_strip(norm.x, from, count, x_buffer.data());
-    float* y = result_strip(norm.y, to, y_buffer.data());
+    const float* other = nullptr;
+    if (norm.other)
+      other = load_strip(norm.other, grid.strip(chunk, row, norm.other.pitch).offset, count,
+                         other_buffer.data());
+    // Over `other`, y is written at last.
+    float* y = norm.other ? y_buffer.data() : result_strip(norm.y, to, y_buffer.data());
     apply_row(x, columns, count, y);
+    if (other) add_row(other, count, y);
+    if (norm.relu) relu_row(count, y);
     store_strip(norm.y, to, count, y);
   }
 }
@@ -231,13 +248,12 @@ void batch_norm_factors(const BatchNormApply& norm, float* factor, float* consta
 
 void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
   const ChannelLayout& layout = norm.layout;
-  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y}));
+  const ChannelGrid grid(layout, all_dense(layout, {norm.x, norm.y, norm.other}));
   float* factor = static_cast<float*>(workspace);
   float* constant = factor + layout.channels;
   batch_norm_factors(norm, factor, constant);
   if (batch_inner::takes(layout, {norm.x, norm.y, norm.other}))
     return batch_inner::apply(norm, factor, constant);
-  NG_INVARIANT(!norm.other && !norm.relu);
   for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
     apply_chunk(norm, grid, chunk, {norm.mean, factor, constant});
   });

@@ -35,8 +35,8 @@ struct RunningStatistics {
 };
 void update_running_statistics(const RunningStatistics& running);
 
-// y = (x - mean) * inverse_std * scale + bias; plus `other` and at least 0 where that is asked for,
-// which only arrays that batch_inner::takes() allow.
+// y = (x - mean) * inverse_std * scale + bias; plus `other`, over which y may lie, and at least 0
+// where that is asked for.
 struct BatchNormApply {
   ChannelLayout layout;
   ConstArray x;
