@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/dfp16_scales_avx512.h"
 #include "kernels/cpu/dfp16_tile.h"
+#include "kernels/cpu/transpose_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {
@@ -82,38 +83,6 @@ void pack_row(const T* x, std::int64_t depth, std::byte* q, float* scales, float
   for (; k + dfp16_block <= depth; k += dfp16_block)
     *scales++ = whole_block(x + k, q + 2 * k, factor);
   if (k < depth) *scales = part_of_block(x + k, depth - k, q + 2 * k, factor);
-}
-
-// 16 rows of 16 int32, `stride` bytes apart, as columns of rows that are `pitch` bytes apart.
-[[gnu::always_inline]] inline void transpose(const std::byte* from, std::int64_t stride,
-                                             std::byte* to, std::int64_t pitch) {
-  __m512i a[16], b[16];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) a[i] = _mm512_loadu_si512(from + i * stride);
-#pragma GCC unroll 8
-  for (int i = 0; i < 16; i += 2) {
-    b[i] = _mm512_maskz_unpacklo_epi32(all, a[i], a[i + 1]);
-    b[i + 1] = _mm512_maskz_unpackhi_epi32(all, a[i], a[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4)
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; ++j) {
-      a[i + 2 * j] = _mm512_maskz_unpacklo_epi64(0xff, b[i + j], b[i + j + 2]);
-      a[i + 2 * j + 1] = _mm512_maskz_unpackhi_epi64(0xff, b[i + j], b[i + j + 2]);
-    }
-    // a[4 g + c]: of rows 4 g to 4 g + 3, columns c, c + 4, c + 8, c + 12.
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-    const __m512i low0 = _mm512_maskz_shuffle_i32x4(all, a[c], a[4 + c], 0x44);
-    const __m512i low1 = _mm512_maskz_shuffle_i32x4(all, a[8 + c], a[12 + c], 0x44);
-    const __m512i high0 = _mm512_maskz_shuffle_i32x4(all, a[c], a[4 + c], 0xee);
-    const __m512i high1 = _mm512_maskz_shuffle_i32x4(all, a[8 + c], a[12 + c], 0xee);
-    _mm512_storeu_si512(to + c * pitch, _mm512_maskz_shuffle_i32x4(all, low0, low1, 0x88));
-    _mm512_storeu_si512(to + (c + 4) * pitch, _mm512_maskz_shuffle_i32x4(all, low0, low1, 0xdd));
-    _mm512_storeu_si512(to + (c + 8) * pitch, _mm512_maskz_shuffle_i32x4(all, high0, high1, 0x88));
-    _mm512_storeu_si512(to + (c + 12) * pitch, _mm512_maskz_shuffle_i32x4(all, high0, high1, 0xdd));
-  }
 }
 
 // Two vectors of lanes that each are a column of values, `stride` elements from one to the next.

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/int8_blocks.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/int8_finish_avx512.h"
+#include "kernels/cpu/tiles.amx.h"
+
+namespace narrowgauge::cpu::amx {
+namespace {
+
+// Four products of two tiles of a with two of b. `form`: 2 where a is signed, 1 where b is.
+template <int form>
+[[gnu::always_inline]] inline void multiply(const std::byte* a, const std::byte* b) {
+#define NG_MULTIPLY(c, a, b)      \
+  do {                            \
+    if constexpr (form == 0)      \
+      _tile_dpbuud(c, a, b);      \
+    else if constexpr (form == 1) \
+      _tile_dpbusd(c, a, b);      \
+    else if constexpr (form == 2) \
+      _tile_dpbsud(c, a, b);      \
+    else                          \
+      _tile_dpbssd(c, a, b);      \
+  } while (false)
+  _tile_stream_loadd(4, a, 64);
+  _tile_loadd(6, b, 64);
+  NG_MULTIPLY(0, 4, 6);
+  _tile_loadd(7, b + 1024, 64);
+  NG_MULTIPLY(1, 4, 7);
+  _tile_stream_loadd(5, a + 1024, 64);
+  NG_MULTIPLY(2, 5, 6);
+  NG_MULTIPLY(3, 5, 7);
+#undef NG_MULTIPLY
+}
+
+void load_sums(const std::int32_t* sums) {
+  before_tile_loads();
+  _tile_loadd(0, sums, 128);
+  _tile_loadd(1, sums + 16, 128);
+  _tile_loadd(2, sums + 512, 128);
+  _tile_loadd(3, sums + 528, 128);
+}
+
+void store_sums(std::int32_t* sums) {
+  _tile_stored(0, sums, 128);
+  _tile_stored(1, sums + 16, 128);
+  _tile_stored(2, sums + 512, 128);
+  _tile_stored(3, sums + 528, 128);
+  asm volatile("" ::: "memory");
+}
+
+// A square whose sums lie in memory: finished row by row between the products of the next one.
+struct Pending {
+  const std::int32_t* sums = nullptr;
+  std::int64_t row = 0, end = 0;  // of the strip
+
+  [[gnu::always_inline]] void finish(const avx512::Int8Finisher& finisher, std::int64_t rows) {
+    for (const std::int64_t stop = std::min(end, row + rows); row < stop;
+         ++row, sums += int8_square)
+      finisher.finish(sums, row);
+  }
+};
+
+struct Ahead {
+  const std::byte* line;
+  const std::byte* end;
+  std::int64_t lines;  // in a step
+
+  [[gnu::always_inline]] void fetch() {
+    for (std::int64_t i = 0; i < lines && line < end; ++i, line += 64)
+      __builtin_prefetch(line, 0, 2);
+  }
+};
+
+// Squares whose sums go on, or begin, to the next steps.
+template <int form>
+void accumulate(const Int8Strip& strip, Ahead& ahead) {
+  for (std::int64_t square = 0; square < strip.squares; ++square) {
+    std::int32_t* const sums = strip.sums + square * int8_square_sums;
+    const std::byte *a = strip.a + square * strip.a_step, *b = strip.b;
+    if (strip.first)
+      zero_sums();
+    else
+      load_sums(sums);
+    for (std::int64_t s = 0; s < strip.steps; ++s, a += int8_step_bytes, b += int8_step_bytes) {
+      ahead.fetch();
+      multiply<form>(a, b);
+    }
+    store_sums(sums);
+  }
+}
+
+template <int form>
+void finish(const Int8Strip& strip, Ahead& ahead) {
+  alignas(64) std::int32_t scratch[2][int8_square_sums];
+  const avx512::Int8Finisher finisher(*strip.last);
+  const std::int64_t rows_in_step = (int8_square + strip.steps - 1) / strip.steps;
+  Pending pending;
+  for (std::int64_t square = 0; square < strip.squares; ++square) {
+    const std::byte *a = strip.a + square * strip.a_step, *b = strip.b;
+    if (strip.first)
+      zero_sums();
+    else
+      load_sums(strip.sums + square * int8_square_sums);
+    for (std::int64_t s = 0; s < strip.steps; ++s, a += int8_step_bytes, b += int8_step_bytes) {
+      ahead.fetch();
+      pending.finish(finisher, rows_in_step);
+      multiply<form>(a, b);
+    }
+    std::int32_t* const sums = scratch[square % 2];
+    store_sums(sums);
+    const std::int64_t row = square * int8_square;
+    pending = {sums, row, std::min(row + int8_square, strip.last->rows)};
+  }
+  pending.finish(finisher, int8_square);
+  if (strip.last->stream) _mm_sfence();
+}
+
+template <int form>
+void run(const Int8Strip& strip) {
+  const std::int64_t lines = strip.steps * int8_step_bytes / 64;
+  Ahead ahead{strip.next, strip.next ? strip.next + lines * 64 : nullptr,
+              (lines - 1) / (strip.squares * strip.steps) + 1};
+  if (strip.last)
+    finish<form>(strip, ahead);
+  else
+    accumulate<form>(strip, ahead);
+}
+
+}  // namespace
+
+void int8_multiply(const Int8Strip& strip) {
+  const TileScope tiles;
+  before_tile_loads();
+  switch ((strip.a_signed ? 2 : 0) + (strip.b_signed ? 1 : 0)) {
+    case 0:
+      return run<0>(strip);
+    case 1:
+      return run<1>(strip);
+    case 2:
+      return run<2>(strip);
+    default:
+      return run<3>(strip);
+  }
+}
+
+}  // namespace narrowgauge::cpu::amx
