@@ -28,26 +28,6 @@ To like(const From& from) {
   return to;
 }
 
-// The shape of y, for x and w; checks that they fit.
-template <class Op>
-Shape output_shape(const Op& op, const Shape& x, const Shape& w) {
-  constexpr std::string_view name = Op::info.name;
-  require(x.size() >= 3 && x.size() <= 5, name, ": expected x with one to three spatial axes, got ",
-          x);
-  require(w.size() == x.size(), name, ": expected w of rank ", x.size(), " like x, got ", w);
-  require(op.group >= 1, name, ": group must be at least 1, got ", op.group);
-  require(w[1] * op.group == x[1], name, ": w ", w, " over ", op.group, " groups needs ",
-          w[1] * op.group, " channels, x is ", x);
-  require(!w[0].is_known() || w[0].value() % op.group == 0, name, ": ", w[0],
-          " output channels are not a multiple of ", op.group, " groups");
-  const Dims kernel = known_dims(spatial_part(w));
-  require(op.kernel_shape.empty() || op.kernel_shape == kernel, name, ": kernel_shape ",
-          op.kernel_shape, " differs from w ", w);
-  Shape y = window_output(window_of(op, kernel), spatial_part(x));
-  y.insert(y.begin(), {x[0], w[0]});
-  return y;
-}
-
 template <class Op>
 void require_output(const Op& op, const Shape& x, const Shape& w, const Shape& dy) {
   const Shape y = output_shape(op, x, w);

@@ -10,6 +10,7 @@
 #include "ops/contraction.h"
 #include "ops/dfp16.h"
 #include "ops/elementwise.h"
+#include "ops/matrix_shapes.h"
 #include "ops/reference.h"
 #include "ops/reshape.h"
 #include "ops/table.h"
@@ -22,29 +23,6 @@ void exchange_last(auto& values) {
   std::swap(values[values.size() - 1], values[values.size() - 2]);
 }
 
-// A vector as a matrix: a row on the left, a column on the right.
-Shape as_matrix(Shape shape, bool left) {
-  if (shape.size() == 1) shape.insert(left ? shape.begin() : shape.end(), 1);
-  return shape;
-}
-
-// Of operands with rank 2 or more, exchanged already.
-Shape product_shape(std::string_view op, const Shape& a, const Shape& b) {
-  require(a.back() == b[b.size() - 2], op, ": a ", a, " and b ", b,
-          " do not share the axis to sum over");
-  Shape shape = broadcast_shapes(op, Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
-  shape.push_back(a[a.size() - 2]);
-  shape.push_back(b.back());
-  return shape;
-}
-
-// y without the axes that stand for vectors, or with them.
-Shape without_vectors(Shape y, bool a_is_vector, bool b_is_vector) {
-  if (b_is_vector) y.pop_back();
-  if (a_is_vector) y.erase(y.end() - (b_is_vector ? 1 : 2));
-  return y;
-}
-
 double operations(const TensorType& y, const Dim& summed) {
   return 2.0 * static_cast<double>(element_count(known_dims(y.shape))) *
          static_cast<double>(summed.value());
@@ -54,10 +32,7 @@ double operations(const TensorType& y, const Dim& summed) {
 
 TensorTypes MatMul::infer(const Inference& in) const {
   const Shape &a = in.shape(0), &b = in.shape(1);
-  require(!a.empty() && !b.empty(), "MatMul: expected operands of rank 1 or more, got ", in.type(0),
-          " and ", in.type(1));
-  const Shape y = product_shape("MatMul", as_matrix(a, true), as_matrix(b, false));
-  return {{in.dtype(0), without_vectors(y, a.size() == 1, b.size() == 1)}};
+  return {{in.dtype(0), matmul_shape("MatMul", a, b)}};
 }
 
 TensorTypes FusedMatMul::infer(const Inference& in) const {
@@ -134,26 +109,8 @@ double FusedMatMul::flops(std::span<const TensorType> in, std::span<const Tensor
 
 namespace {
 
-void insert_axis(cpu::View& view, std::size_t from_end) {
-  const auto place = static_cast<std::ptrdiff_t>(view.dims.size() - from_end);
-  view.dims.insert(view.dims.begin() + place, 1);
-  view.strides.insert(view.strides.begin() + place, 0);
-}
-
 cpu::MatMulViews views_of(const Request& request, bool transpose_a, bool transpose_b) {
-  cpu::MatMulViews views{kernel_view(request.inputs[0]),
-                         kernel_view(request.inputs[1]),
-                         kernel_view(request.outputs[0]),
-                         {}};
-  const bool b_is_vector = views.b.dims.size() == 1;
-  if (b_is_vector) {
-    insert_axis(views.b, 0);
-    insert_axis(views.y, 0);
-  }
-  if (views.a.dims.size() == 1) {
-    insert_axis(views.a, 1);
-    insert_axis(views.y, 1);
-  }
+  cpu::MatMulViews views = matrix_views(request.inputs[0], request.inputs[1], request.outputs[0]);
   for (cpu::View* view : {transpose_a ? &views.a : nullptr, transpose_b ? &views.b : nullptr}) {
     if (!view) continue;
     exchange_last(view->dims);
@@ -206,20 +163,6 @@ Offer dfp16_matmul(const Request& request) { return dfp16_product(request, false
 Offer dfp16_fused_matmul(const Request& request) {
   const auto& op = request.as<FusedMatMul>();
   return dfp16_product(request, op.transA, op.transB);
-}
-
-// Row-major places of the matrices of an operand that belong to matrix `batch` of y.
-std::int64_t matrix_index(std::int64_t batch, const Dims& y, const Dims& operand) {
-  std::int64_t index = 0, step = 1;
-  for (std::size_t i = 3; i <= y.size(); ++i) {
-    const std::int64_t place = batch % y[y.size() - i];
-    batch /= y[y.size() - i];
-    if (i > operand.size()) continue;
-    const std::int64_t size = operand[operand.size() - i];
-    if (size > 1) index += place * step;
-    step *= size;
-  }
-  return index;
 }
 
 // The reference works with dense row-major indices: a vector is a matrix with one row or column.

@@ -51,15 +51,37 @@ void store_sums(std::int32_t* sums) {
 }
 
 // A square whose sums lie in memory: finished row by row between the products of the next one.
-struct Pending {
-  const std::int32_t* sums = nullptr;
-  std::int64_t row = 0, end = 0;  // of the strip
-
-  [[gnu::always_inline]] void finish(const avx512::Int8Finisher& finisher, std::int64_t rows) {
-    for (const std::int64_t stop = std::min(end, row + rows); row < stop;
-         ++row, sums += int8_square)
-      finisher.finish(sums, row);
+template <bool whole>
+class Pending {
+ public:
+  explicit Pending(const Int8Finish& finish)
+      : pitch_(finish.pitch), terms_(finish.row_terms), y_(finish.y) {
+    if (whole) y_ += finish.pieces[0].offset;
   }
+  [[gnu::always_inline]] void begin(const std::int32_t* sums, std::int64_t row, std::int64_t end) {
+    sums_ = sums;
+    row_ = row;
+    left_ = (end < row + int8_square ? end : row + int8_square) - row;
+  }
+  [[gnu::always_inline]] void finish(const avx512::Int8Finisher& finisher, std::int64_t rows) {
+    const std::int64_t count = rows < left_ ? rows : left_;
+    left_ -= count;
+    for (std::int64_t i = 0; i < count; ++i, ++row_, sums_ += int8_square) {
+      if constexpr (whole) {
+        finisher.whole(sums_, terms_[row_], y_);
+        y_ += pitch_;
+      } else {
+        finisher.finish(sums_, row_);
+      }
+    }
+  }
+
+ private:
+  std::int64_t pitch_;
+  const std::int32_t* terms_;
+  std::byte* y_;
+  const std::int32_t* sums_ = nullptr;
+  std::int64_t row_ = 0, left_ = 0;
 };
 
 struct Ahead {
@@ -75,7 +97,7 @@ struct Ahead {
 
 // Squares whose sums go on, or begin, to the next steps.
 template <int form>
-void accumulate(const Int8Strip& strip, Ahead& ahead) {
+void accumulate(const Int8Strip& strip, Ahead ahead) {
   for (std::int64_t square = 0; square < strip.squares; ++square) {
     std::int32_t* const sums = strip.sums + square * int8_square_sums;
     const std::byte *a = strip.a + square * strip.a_step, *b = strip.b;
@@ -91,12 +113,12 @@ void accumulate(const Int8Strip& strip, Ahead& ahead) {
   }
 }
 
-template <int form>
-void finish(const Int8Strip& strip, Ahead& ahead) {
+template <int form, bool whole>
+void finish(const Int8Strip& strip, Ahead ahead) {
   alignas(64) std::int32_t scratch[2][int8_square_sums];
   const avx512::Int8Finisher finisher(*strip.last);
   const std::int64_t rows_in_step = (int8_square + strip.steps - 1) / strip.steps;
-  Pending pending;
+  Pending<whole> pending(*strip.last);
   for (std::int64_t square = 0; square < strip.squares; ++square) {
     const std::byte *a = strip.a + square * strip.a_step, *b = strip.b;
     if (strip.first)
@@ -110,8 +132,7 @@ void finish(const Int8Strip& strip, Ahead& ahead) {
     }
     std::int32_t* const sums = scratch[square % 2];
     store_sums(sums);
-    const std::int64_t row = square * int8_square;
-    pending = {sums, row, std::min(row + int8_square, strip.last->rows)};
+    pending.begin(sums, square * int8_square, strip.last->rows);
   }
   pending.finish(finisher, int8_square);
   if (strip.last->stream) _mm_sfence();
@@ -122,10 +143,12 @@ void run(const Int8Strip& strip) {
   const std::int64_t lines = strip.steps * int8_step_bytes / 64;
   Ahead ahead{strip.next, strip.next ? strip.next + lines * 64 : nullptr,
               (lines - 1) / (strip.squares * strip.steps) + 1};
-  if (strip.last)
-    finish<form>(strip, ahead);
-  else
+  if (!strip.last)
     accumulate<form>(strip, ahead);
+  else if (avx512::Int8Finisher::has_whole_rows(*strip.last))
+    finish<form, true>(strip, ahead);
+  else
+    finish<form, false>(strip, ahead);
 }
 
 }  // namespace

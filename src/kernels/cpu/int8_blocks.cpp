@@ -72,13 +72,11 @@ std::int32_t finished(const Int8Finish& finish, std::int32_t sum, std::int64_t r
 }
 
 std::uint8_t quantised(const Int8Finish& finish, std::int32_t sum, float scale) {
-  const auto zero = static_cast<float>(finish.zero);
+  const std::int32_t least = finish.is_signed ? -128 : 0, most = finish.is_signed ? 127 : 255;
   const float x = static_cast<float>(sum) * scale;
-  if (std::isnan(x)) return static_cast<std::uint8_t>(finish.zero);
-  const float least = (finish.is_signed ? -128.0F : 0.0F) - zero;
-  const float most = (finish.is_signed ? 127.0F : 255.0F) - zero;
-  const float kept = std::nearbyint(std::min(std::max(x, least), most));
-  return static_cast<std::uint8_t>(static_cast<std::int32_t>(kept) + finish.zero);
+  if (!(x > -0x1p30F)) return static_cast<std::uint8_t>(least);
+  const auto whole = static_cast<std::int32_t>(std::nearbyint(std::min(x, 0x1p30F)));
+  return static_cast<std::uint8_t>(std::clamp(whole + finish.zero, least, most));
 }
 
 void finish_row(const Int8Finish& finish, const std::int32_t* sums, std::int64_t row) {

@@ -49,7 +49,7 @@ struct Int8Form {
 // Where the results of a strip go: y = sum + row_terms[r] + column_terms[c]
 //   - row_factors[i][r] column_factors[i][c], i = 0, 1,
 // and where there are scales round(y row_scales[r] column_scales[c]) + zero, saturated; NaN gives
-// `zero`. Rows and columns count from the strip's first.
+// the least. Rows and columns count from the strip's first.
 struct Int8Finish {
   const std::int32_t *row_terms, *column_terms;
   const std::int32_t* row_factors[2];

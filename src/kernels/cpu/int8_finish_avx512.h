@@ -17,9 +17,29 @@ class Int8Finisher {
         low_(_mm512_loadu_si512(finish.column_terms)),
         high_(_mm512_loadu_si512(finish.column_terms + 16)) {
     if (!finish.row_scales) return;
-    const auto zero = static_cast<float>(finish.zero);
-    least_ = _mm512_set1_ps((finish.is_signed ? -128.0F : 0.0F) - zero);
-    most_ = _mm512_set1_ps((finish.is_signed ? 127.0F : 255.0F) - zero);
+    low_scales_ = _mm512_loadu_ps(finish.column_scales);
+    high_scales_ = _mm512_loadu_ps(finish.column_scales + 16);
+    zero_ = _mm512_set1_epi16(static_cast<short>(finish.zero));
+  }
+
+  // Whether whole rows of i32 are written, without products of terms: whole() does for finish().
+  static bool has_whole_rows(const Int8Finish& finish) {
+    return !finish.row_scales && !finish.row_factors[0] && !finish.row_factors[1] &&
+           finish.piece_count == 1 && ~finish.pieces[0].mask == 0;
+  }
+  [[gnu::always_inline]] void whole(const std::int32_t* sums, std::int32_t row_term,
+                                    std::byte* y) const {
+    const __m512i term = _mm512_set1_epi32(row_term);
+    const __m512i low = _mm512_add_epi32(_mm512_add_epi32(term, low_), _mm512_load_si512(sums));
+    const __m512i high =
+        _mm512_add_epi32(_mm512_add_epi32(term, high_), _mm512_load_si512(sums + 16));
+    if (finish_.stream) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(y), low);
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(y + 64), high);
+    } else {
+      _mm512_storeu_si512(y, low);
+      _mm512_storeu_si512(y + 64, high);
+    }
   }
 
   // Row `row` of the strip, which is in y.
@@ -60,31 +80,34 @@ class Int8Finisher {
     }
   }
 
-  [[gnu::always_inline]] __m128i quantised(__m512i sum, __m512 row, int at) const {
+  // Beyond int32: its least number, which is right below, and does not come from above.
+  [[gnu::always_inline]] static __m512i rounded(__m512i sum, __m512 scale) {
     constexpr __mmask16 all = 0xffff;
-    const __m512 scale = _mm512_mul_ps(row, _mm512_loadu_ps(finish_.column_scales + at));
     const __m512 x = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(all, sum), scale);
-    const __mmask16 numbers = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
-    const __m512 kept =
-        _mm512_maskz_min_ps(numbers, _mm512_maskz_max_ps(numbers, x, least_), most_);
-    // What is not a number is 0 here, which is within the bounds.
-    const __m512i y =
-        _mm512_add_epi32(_mm512_maskz_cvtps_epi32(all, kept), _mm512_set1_epi32(finish_.zero));
-    return _mm512_maskz_cvtepi32_epi8(all, y);
+    return _mm512_maskz_cvtps_epi32(all, _mm512_maskz_min_ps(all, _mm512_set1_ps(0x1p30F), x));
   }
 
   [[gnu::always_inline]] void store_bytes(__m512i low, __m512i high, std::int64_t row,
                                           std::byte* y) const {
     const __m512 scale = _mm512_set1_ps(finish_.row_scales[row]);
-    const __m256i bytes = _mm256_inserti128_si256(_mm256_castsi128_si256(quantised(low, scale, 0)),
-                                                  quantised(high, scale, 16), 1);
+    const __m512i words =
+        _mm512_adds_epi16(_mm512_packs_epi32(rounded(low, _mm512_mul_ps(scale, low_scales_)),
+                                             rounded(high, _mm512_mul_ps(scale, high_scales_))),
+                          zero_);
+    const __m512i packed =
+        finish_.is_signed ? _mm512_packs_epi16(words, words) : _mm512_packus_epi16(words, words);
+    // Of each lane the first four are of the lower columns, the next four of the upper ones.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0);
+    const __m256i bytes =
+        _mm512_castsi512_si256(_mm512_maskz_permutexvar_epi32(0xff, order, packed));
     for (std::int64_t i = 0; i < finish_.piece_count; ++i)
       _mm256_mask_storeu_epi8(y + finish_.pieces[i].offset, finish_.pieces[i].mask, bytes);
   }
 
   Int8Finish finish_;
   __m512i low_, high_;
-  __m512 least_{}, most_{};
+  __m512 low_scales_{}, high_scales_{};
+  __m512i zero_{};
 };
 
 }  // namespace narrowgauge::cpu::avx512

@@ -16,8 +16,9 @@ namespace {
 constexpr std::int64_t most_steps = 128;             // of a sum, packed at a time
 constexpr std::int64_t row_block_bytes = 640 << 10;  // of packed rows: a part of L2
 constexpr std::int64_t most_column_block = 16;       // panels whose sums wait for the next chunk
+constexpr std::int64_t panels_together = 8;
 constexpr std::int64_t wanted_tasks = 8;
-constexpr std::int64_t stream_bytes = 1 << 20;  // larger results go past the caches
+constexpr std::int64_t stream_bytes = 512 << 10;  // larger results go past the caches
 constexpr std::int64_t sums_bytes = int8_square_sums * 4;
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
@@ -142,16 +143,30 @@ class Int8Product {
             reinterpret_cast<std::int32_t*>(memory + sums_at_)};
   }
 
+  // Neighbouring panels lie on the same pages where sums run across rows of b.
   void pack_columns(const std::uint8_t* b, const Columns& to, bool with_sums) const {
-    const Int8Form form = terms_.columns();
-    hand_out(panels(), std::max(workers_, std::int64_t{1}), [&](std::int64_t panel, std::int64_t) {
-      const std::int64_t column = panel * int8_square;
-      std::int32_t* const sums = to.sums + column;
-      std::fill_n(sums, int8_square, 0);
-      kernels_.pack({b + column * all_.b_column, std::min(int8_square, all_.n - column), all_.k,
-                     all_.b_column, all_.b_depth},
-                    form, to.panels + panel * panel_bytes(), with_sums ? sums : nullptr);
+    const std::int64_t together = all_.b_column == 1 ? panels_together : 1;
+    std::fill_n(to.sums, panels() * int8_square, 0);
+    hand_out(ceil_divide(panels(), together), workers_, [&](std::int64_t group, std::int64_t) {
+      const std::int64_t first = group * together, last = std::min(first + together, panels());
+      const std::int64_t part = together > 1 ? int8_step : round_up(all_.k, int8_step);
+      for (std::int64_t k = 0; k < all_.k; k += part)
+        for (std::int64_t panel = first; panel < last; ++panel)
+          pack_panel(b, panel, {k, std::min(part, all_.k - k)}, to, with_sums);
     });
+  }
+
+  struct Depth {
+    std::int64_t begin, count;
+  };
+  void pack_panel(const std::uint8_t* b, std::int64_t panel, const Depth& k, const Columns& to,
+                  bool with_sums) const {
+    const std::int64_t column = panel * int8_square;
+    kernels_.pack({b + column * all_.b_column + k.begin * all_.b_depth,
+                   std::min(int8_square, all_.n - column), k.count, all_.b_column, all_.b_depth},
+                  terms_.columns(),
+                  to.panels + panel * panel_bytes() + k.begin / int8_step * int8_step_bytes,
+                  with_sums ? to.sums + column : nullptr);
   }
 
   void multiply(const Matrix& matrix) const {

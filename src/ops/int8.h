@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ops on quantised bytes share: zero points and scales, for shapes, kernels and
+// references.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/cpu/int8_gemm.h"
+#include "narrowgauge/op.h"
+#include "ops/reference.h"
+
+namespace narrowgauge {
+
+// Zero points or scales: one for all, a list of `lines`, or a shape of ones with `lines` on
+// `axis`. Throws UsageError naming the op.
+struct Int8Lines {
+  std::string_view what;
+  Dim lines;
+  int axis = -1;  // -1: a list at most
+};
+void require_lines(const Inference& in, int input, const Int8Lines& lines);
+
+// Input i of a request, or nothing where it is absent.
+cpu::Int8Numbers int8_numbers(const Request& request, int input);
+// What was prepared for rows from input `a` and columns from input `b`.
+Offer int8_offer(cpu::Prepared prepared, int a, int b);
+
+// For references: number i of a list, or the one for all; 0 or 1 where there is none.
+std::int64_t int8_zero(const std::vector<ReferenceView>& in, int input, std::int64_t i);
+float int8_scale(const std::vector<ReferenceView>& in, int input, std::int64_t i);
+std::int32_t wrapped_int32(std::int64_t x);
+// round(sum row column) + zero, the least for NaN; the view saturates.
+double int8_quantised(std::int32_t sum, const cpu::Int8Scales& scales, std::int64_t zero);
+
+}  // namespace narrowgauge

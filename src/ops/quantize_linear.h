@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// From numbers to quantised integers and back. They are constant almost everywhere or have integer
+// inputs: no gradient flows through them, and mixed precision leaves them alone.
+#pragma once
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// y = round(x / y_scale) + y_zero_point, halves to even, saturated; NaN gives y_zero_point. One
+// scale for all; one for each index of `axis` (a list); or, with block_size, one for so many
+// neighbours along `axis`. f32 arithmetic, f64 for f64. y has the dtype of y_zero_point, else
+// `output_dtype`: integers, or 8-bit floats, which are not rounded to whole numbers and saturate
+// only where `saturate` is set.
+struct QuantizeLinear {
+  static constexpr OpInfo info{.name = "QuantizeLinear",
+                               .inputs = "x:X!~, y_scale:S!~, y_zero_point?:Z!~",
+                               .outputs = "y:any~",
+                               .types = "X:number, S:float, Z:number"};
+  std::int64_t axis = 1, block_size = 0;
+  DType output_dtype = DType::u8;
+  std::int64_t saturate = 1;
+  static void attributes(auto& self, auto&& visit) {
+    visit("axis", self.axis);
+    visit("block_size", self.block_size);
+    visit("output_dtype", self.output_dtype);
+    visit("saturate", self.saturate);
+  }
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<QuantizeLinear>> samples();
+};
+
+// y = (x - x_zero_point) x_scale in the dtype of x_scale; scales as above.
+struct DequantizeLinear {
+  static constexpr OpInfo info{.name = "DequantizeLinear",
+                               .inputs = "x:X!~, x_scale:S!~, x_zero_point?:X!~",
+                               .outputs = "y:S~",
+                               .types = "X:number, S:float"};
+  std::int64_t axis = 1, block_size = 0;
+  static void attributes(auto& self, auto&& visit) {
+    visit("axis", self.axis);
+    visit("block_size", self.block_size);
+  }
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<DequantizeLinear>> samples();
+};
+
+// y of u8 over the range of x widened to have 0 in it: y_scale = (max - min) / 255, y_zero_point =
+// round(-min / y_scale). Where all of x is 0, all of the results are.
+struct DynamicQuantizeLinear {
+  static constexpr OpInfo info{.name = "DynamicQuantizeLinear",
+                               .inputs = "x:f32!~",
+                               .outputs = "y:u8~, y_scale:f32~, y_zero_point:u8~"};
+  static void attributes(auto&, auto&&) {}
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<DynamicQuantizeLinear>> samples();
+};
+
+}  // namespace narrowgauge
