@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From numbers to quantised integers and back. They are constant almost everywhere or have integer
-// inputs: no gradient flows through them, and mixed precision leaves them alone.
+// inputs: no gradient flows through them, a scale that is to be trained is refused, and mixed
+// precision leaves them alone.
 #pragma once
 
 #include "narrowgauge/op.h"
@@ -34,7 +35,7 @@ struct QuantizeLinear {
 // y = (x - x_zero_point) x_scale in the dtype of x_scale; scales as above.
 struct DequantizeLinear {
   static constexpr OpInfo info{.name = "DequantizeLinear",
-                               .inputs = "x:X!~, x_scale:S!~, x_zero_point?:X!~",
+                               .inputs = "x:X!~, x_scale:S~, x_zero_point?:X!~",
                                .outputs = "y:S~",
                                .types = "X:number, S:float"};
   std::int64_t axis = 1, block_size = 0;
