@@ -31,8 +31,7 @@ double operations(const TensorType& y, const Dim& summed) {
 }  // namespace
 
 TensorTypes MatMul::infer(const Inference& in) const {
-  const Shape &a = in.shape(0), &b = in.shape(1);
-  return {{in.dtype(0), matmul_shape("MatMul", a, b)}};
+  return {{in.dtype(0), matmul_shape("MatMul", in.type(0), in.type(1))}};
 }
 
 TensorTypes FusedMatMul::infer(const Inference& in) const {

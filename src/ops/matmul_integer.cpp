@@ -19,7 +19,7 @@ constexpr Places linear_places{0, 3, 2, 5, 1, 4, 6, 7};
 
 Shape product_of(const Inference& in, const Places& at) {
   const Shape &a = in.shape(at.a), &b = in.shape(at.b);
-  Shape y = matmul_shape(in.op_name(), a, b);
+  Shape y = matmul_shape(in.op_name(), in.type(at.a), in.type(at.b));
   const int row_axis = static_cast<int>(a.size()) - 2, column_axis = static_cast<int>(b.size()) - 1;
   const Dim rows = a.size() == 1 ? Dim(1) : a[a.size() - 2];
   const Dim columns = b.size() == 1 ? Dim(1) : b.back();

@@ -37,11 +37,11 @@ Shape product_shape(std::string_view op, const Shape& a, const Shape& b) {
   return shape;
 }
 
-Shape matmul_shape(std::string_view op, const Shape& a, const Shape& b) {
-  require(!a.empty() && !b.empty(), op, ": expected operands of rank 1 or more, got ", a, " and ",
-          b);
-  const Shape y = product_shape(op, as_matrix(a, true), as_matrix(b, false));
-  return without_vectors(y, a.size() == 1, b.size() == 1);
+Shape matmul_shape(std::string_view op, const TensorType& a, const TensorType& b) {
+  require(!a.shape.empty() && !b.shape.empty(), op, ": expected operands of rank 1 or more, got ",
+          a, " and ", b);
+  const Shape y = product_shape(op, as_matrix(a.shape, true), as_matrix(b.shape, false));
+  return without_vectors(y, a.shape.size() == 1, b.shape.size() == 1);
 }
 
 cpu::MatMulViews matrix_views(const Operand& a, const Operand& b, const Operand& y) {

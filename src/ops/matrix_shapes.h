@@ -17,7 +17,7 @@ Shape as_matrix(Shape shape, bool left);
 // Of operands with rank 2 or more. Throws UsageError naming the op where they do not fit.
 Shape product_shape(std::string_view op, const Shape& a, const Shape& b);
 // Of a and b as they are, vectors or not. Throws UsageError as above.
-Shape matmul_shape(std::string_view op, const Shape& a, const Shape& b);
+Shape matmul_shape(std::string_view op, const TensorType& a, const TensorType& b);
 
 // The operands for a kernel, vectors as matrices.
 cpu::MatMulViews matrix_views(const Operand& a, const Operand& b, const Operand& y);
