@@ -29,28 +29,50 @@ template <DType dtype>
     _mm_prefetch(reinterpret_cast<const char*>(row + ahead + 64), _MM_HINT_T0);
 }
 
-template <DType dtype>
+enum class Order { memory, crossed };
+
+template <DType dtype, Order order>
 [[gnu::always_inline]] inline void split_rows(const std::byte* from, std::int64_t rows,
                                               std::byte* high, std::byte* low) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::byte* row = from + r * row_bytes<dtype>;
     prefetch<dtype>(row);
-    const SplitRow parts = split_row(load_wide<dtype>(row));
+    const WideRow wide = load_wide<dtype>(row);
+    const SplitRow parts =
+        order == Order::crossed ? split_row_crossed<dtype>(wide) : split_row<dtype>(wide);
     _mm512_storeu_si512(high + r * 64, parts.high);
     _mm512_storeu_si512(low + r * 64, parts.low);
   }
 }
 
+// A block of B whose contraction goes along the images: rows 2i and 2i + 1 make its row i.
 template <DType dtype>
-void pack_block(const std::byte* from, bool transposed, std::byte* to) {
-  alignas(64) std::byte parts[split_block_bytes];
-  split_rows<dtype>(from, block_rows, parts, parts + block_bytes);
-  for (std::int64_t part = 0; part < split_block_bytes; part += block_bytes)
-    transposed ? pack_a_transposed(parts + part, 64, to + part)
-               : pack_b(parts + part, 64, to + part);
+[[gnu::always_inline]] inline void pack_block_b(const std::byte* from, std::byte* to) {
+  for (std::int64_t i = 0; i < 16; ++i, to += 64) {
+    const std::byte* row = from + 2 * i * row_bytes<dtype>;
+    prefetch<dtype>(row);
+    prefetch<dtype>(row + row_bytes<dtype>);
+    const WideRow even = load_wide<dtype>(row), odd = load_wide<dtype>(row + row_bytes<dtype>);
+    const auto put = [to](__m512 first, __m512 second, std::int64_t tile) {
+      const SplitLanes a = split_lanes<dtype>(first), b = split_lanes<dtype>(second);
+      _mm512_store_si512(to + tile, join_upper(a.high, b.high));
+      _mm512_store_si512(to + block_bytes + tile, join_upper(a.low, b.low));
+    };
+    put(even.low, odd.low, 0);
+    put(even.high, odd.high, 1024);
+  }
 }
 
-// 32 x 32 weights of one tap, a row of them `step` elements after the other.
+// As A, or as B.
+template <DType dtype>
+void pack_block(const std::byte* from, bool transposed, std::byte* to) {
+  pack_block_b<dtype>(from, to);
+  if (!transposed) return;
+  for (std::int64_t tile = 0; tile < split_block_bytes; tile += 1024) transpose_tile(to + tile);
+}
+
+// 32 x 32 weights of one tap, a row of them `step` elements after the other. The contraction is
+// crossed: it goes along the rows of M, or along C.
 template <DType dtype>
 void pack_weight_block(const std::byte* weights, std::int64_t step, const WeightBlocks& blocks,
                        std::byte* packed) {
@@ -58,14 +80,15 @@ void pack_weight_block(const std::byte* weights, std::int64_t step, const Weight
   alignas(64) Element values[block_rows][block_rows];
   for (std::int64_t m = 0; m < block_rows; ++m) {
     const auto* from = reinterpret_cast<const Element*>(weights) + m * step;
-    for (std::int64_t c = 0; c < block_rows; ++c) values[m][c] = from[c * blocks.taps];
+    Element* const to = values[blocks.backward ? m % 16 * 2 + m / 16 : m];
+    for (std::int64_t c = 0; c < block_rows; ++c) to[c] = from[c * blocks.taps];
   }
+  const auto* gathered = reinterpret_cast<const std::byte*>(values);
+  if (blocks.backward) return pack_block_b<dtype>(gathered, packed);
   alignas(64) std::byte parts[split_block_bytes];
-  split_rows<dtype>(reinterpret_cast<const std::byte*>(values), block_rows, parts,
-                    parts + block_bytes);
+  split_rows<dtype, Order::crossed>(gathered, block_rows, parts, parts + block_bytes);
   for (std::int64_t part = 0; part < split_block_bytes; part += block_bytes)
-    blocks.backward ? pack_b(parts + part, 64, packed + part)
-                    : pack_b_transposed(parts + part, 64, packed + part);
+    pack_b_transposed(parts + part, 64, packed + part);
 }
 
 }  // namespace
@@ -73,14 +96,16 @@ void pack_weight_block(const std::byte* weights, std::int64_t step, const Weight
 void split_blocks(DType dtype, const std::byte* blocks, std::int64_t count, std::byte* split) {
   with_dtype(dtype, [&]<DType from>() {
     for (std::int64_t i = 0; i < count; ++i, split += split_block_bytes)
-      split_rows<from>(blocks + i * block_rows * row_bytes<from>, block_rows, split,
-                       split + block_bytes);
+      split_rows<from, Order::crossed>(blocks + i * block_rows * row_bytes<from>, block_rows, split,
+                                       split + block_bytes);
   });
 }
 
 void split_values(DType dtype, const std::byte* values, std::int64_t count, std::byte* high,
                   std::byte* low) {
-  with_dtype(dtype, [&]<DType from>() { split_rows<from>(values, count / block_rows, high, low); });
+  with_dtype(dtype, [&]<DType from>() {
+    split_rows<from, Order::memory>(values, count / block_rows, high, low);
+  });
 }
 
 void pack_split_row(DType dtype, const std::byte* row, const RowPacking& packing, std::int64_t slot,

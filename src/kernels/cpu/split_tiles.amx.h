@@ -27,19 +27,58 @@ struct SplitRow {
   __m512i high, low;  // of 32 bf16
 };
 
-// x less its rounded value; 0 where that is not finite.
-[[gnu::always_inline]] inline __m512 remainder(__m512 x, __m256i rounded) {
-  constexpr int nan_or_infinity = 0x99;
-  const __m512 high = _mm512_castsi512_ps(
-      _mm512_maskz_slli_epi32(all_lanes, _mm512_maskz_cvtepu16_epi32(all_lanes, rounded), 16));
-  const __mmask16 finite = _knot_mask16(_mm512_fpclass_ps_mask(high, nan_or_infinity));
-  return _mm512_maskz_sub_ps(finite, x, high);
+// 16 values, each the sum of two bf16, which are the upper halves of 32 bits.
+struct SplitLanes {
+  __m512i high, low;
+};
+
+// Rounds by adding half of the last place, where that does not make an infinity or another NaN.
+[[gnu::always_inline]] inline __m512i round_up_half(__m512i bits, __mmask16 where) {
+  return _mm512_mask_add_epi32(bits, where, bits, _mm512_set1_epi32(0x8000));
 }
 
+// The lower half of `low` is zero for f16, whose last bits it takes, and rounded off for f32.
+template <DType dtype>
+[[gnu::always_inline]] inline SplitLanes split_lanes(__m512 x) {
+  constexpr int nan_or_infinity = 0x99;
+  const __m512i bits = _mm512_castps_si512(x);
+  const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000));
+  const __mmask16 finite = _knot_mask16(_mm512_fpclass_ps_mask(x, nan_or_infinity));
+  __mmask16 roundable = finite;
+  if constexpr (dtype == DType::f32)
+    roundable = _mm512_cmplt_epu32_mask(_mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff)),
+                                        _mm512_set1_epi32(0x7f7f8000));
+  const __m512i high = _mm512_and_si512(round_up_half(bits, roundable), upper);
+  __m512i low = _mm512_castps_si512(_mm512_maskz_sub_ps(finite, x, _mm512_castsi512_ps(high)));
+  if constexpr (dtype == DType::f32) low = round_up_half(low, finite);
+  return {high, low};
+}
+
+// The upper halves of both, of `first` below those of `second`.
+[[gnu::always_inline]] inline __m512i join_upper(__m512i first, __m512i second) {
+  constexpr int choose = 0xca;  // a ? b : c
+  return _mm512_ternarylogic_epi32(_mm512_set1_epi32(static_cast<int>(0xffff0000)), second,
+                                   _mm512_srli_epi32(first, 16), choose);
+}
+
+// A row whose pairs are channels i and 16 + i. Half the work of the order of memory: where the
+// contraction goes along the row, the other operand has its rows in that order.
+template <DType dtype>
+[[gnu::always_inline]] inline SplitRow split_row_crossed(const WideRow& row) {
+  const SplitLanes first = split_lanes<dtype>(row.low), second = split_lanes<dtype>(row.high);
+  return {join_upper(first.high, second.high), join_upper(first.low, second.low)};
+}
+
+// In the order of memory.
+template <DType dtype>
 [[gnu::always_inline]] inline SplitRow split_row(const WideRow& row) {
-  const __m512i high = to_bf16(row.low, row.high);
-  return {high, to_bf16(remainder(row.low, _mm512_maskz_extracti64x4_epi64(0xff, high, 0)),
-                        remainder(row.high, _mm512_maskz_extracti64x4_epi64(0xff, high, 1)))};
+  alignas(64) static constexpr std::uint16_t straight[32] = {
+      0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30,
+      1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+  const __m512i order = _mm512_load_si512(straight);
+  const SplitRow crossed = split_row_crossed<dtype>(row);
+  return {_mm512_permutexvar_epi16(order, crossed.high),
+          _mm512_permutexvar_epi16(order, crossed.low)};
 }
 
 // The parts of A, both with rows `pitch` bytes apart. The order of the products lets each tile be
