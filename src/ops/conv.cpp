@@ -102,26 +102,15 @@ Values ConvWeightGradient::gradient(Gradient& g) const {
   return gradients;
 }
 
-namespace {
-
-// A multiplication and an addition for each tap of each element of y.
-double operations(const TensorType& w, const TensorType& y) {
-  const Dims kernel = known_dims(w.shape);
-  const std::int64_t taps = element_count(std::span(kernel).subspan(1));
-  return 2.0 * static_cast<double>(taps) * static_cast<double>(element_count(known_dims(y.shape)));
-}
-
-}  // namespace
-
 double Conv::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
-  return operations(in[1], out[0]);
+  return convolution_flops(in[1], out[0]);
 }
 double ConvDataGradient::flops(std::span<const TensorType> in, std::span<const TensorType>) const {
-  return operations(in[1], in[0]);
+  return convolution_flops(in[1], in[0]);
 }
 double ConvWeightGradient::flops(std::span<const TensorType> in,
                                  std::span<const TensorType> out) const {
-  return operations(out[0], in[1]);
+  return convolution_flops(out[0], in[1]);
 }
 
 namespace {

@@ -41,29 +41,8 @@ Shape shape_of(const Op& op, const Inference& in) {
   return y;
 }
 
-// A multiplication and an addition for each tap of each element of y.
-double operations(const TensorType& w, const TensorType& y) {
-  const Dims kernel = known_dims(w.shape);
-  const std::int64_t taps = element_count(std::span(kernel).subspan(1));
-  return 2.0 * static_cast<double>(taps) * static_cast<double>(element_count(known_dims(y.shape)));
-}
-
 const Operand& operand(const Request& request, int input) {
   return request.inputs[static_cast<std::size_t>(input)];
-}
-
-cpu::Int8Quantities quantities_of(const Request& request, const Places& at) {
-  cpu::Int8Quantities q;
-  q.a_zero = int8_numbers(request, at.w_zero);
-  q.b_zero = int8_numbers(request, at.x_zero);
-  if (at.y_scale < 0) return q;
-  q.bias = int8_numbers(request, at.bias);
-  q.a_scale = int8_numbers(request, at.w_scale);
-  q.b_scale = int8_numbers(request, at.x_scale);
-  q.y_scale = int8_numbers(request, at.y_scale);
-  q.y_zero = int8_numbers(request, at.y_zero);
-  q.y_signed = request.outputs[0].dtype == DType::i8;
-  return q;
 }
 
 template <class Op>
@@ -75,7 +54,13 @@ Offer offer_kernel(const Request& request) {
   std::string reason = int8_convolution_reason(operands);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return int8_offer(prepare_int8_convolution(operands, kernel_window(case_of<Op>(request, x, w)),
-                                             quantities_of(request, at)),
+                                             int8_quantities(request, {.a_zero = at.w_zero,
+                                                                       .b_zero = at.x_zero,
+                                                                       .bias = at.bias,
+                                                                       .a_scale = at.w_scale,
+                                                                       .b_scale = at.x_scale,
+                                                                       .y_scale = at.y_scale,
+                                                                       .y_zero = at.y_zero})),
                     at.w, at.x);
 }
 
@@ -152,10 +137,10 @@ TensorTypes QLinearConv::infer(const Inference& in) const {
 }
 
 double ConvInteger::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
-  return operations(in[places<ConvInteger>.w], out[0]);
+  return convolution_flops(in[places<ConvInteger>.w], out[0]);
 }
 double QLinearConv::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
-  return operations(in[places<QLinearConv>.w], out[0]);
+  return convolution_flops(in[places<QLinearConv>.w], out[0]);
 }
 
 std::span<const Kernel> ConvInteger::kernels() { return integer_kernels; }

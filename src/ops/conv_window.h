@@ -34,6 +34,13 @@ Shape output_shape(const Op& op, const Shape& x, const Shape& w) {
   return y;
 }
 
+// A multiplication and an addition for each tap of each element of y.
+inline double convolution_flops(const TensorType& w, const TensorType& y) {
+  const Dims kernel = known_dims(w.shape);
+  const std::int64_t taps = element_count(std::span(kernel).subspan(1));
+  return 2.0 * static_cast<double>(taps) * static_cast<double>(element_count(known_dims(y.shape)));
+}
+
 template <class Op>
 ConvolutionCase case_of(const Op& op, const Operand& x, const Operand& w) {
   return {resolve_window(window_of(op, spatial_part(w.dims)), spatial_part(x.dims)), op.group};

@@ -184,7 +184,7 @@ class Forward {
     } else {
       batch_norm_train(norm, epsilon, statistics, workspace);
     }
-    batch_norm_factors(norm, floats.scratch(), out(4));
+    if (pattern_.statistics[4] >= 0) batch_norm_factors(norm, floats.scratch(), out(4));
     cpu::update_running_statistics({layout_.channels, static_cast<float>(pattern_.op.momentum),
                                     statistics.mean, statistics.variance, input<float>(call, 3),
                                     input<float>(call, 4), out(0), out(1)});

@@ -32,10 +32,16 @@ void require_lines(const Inference& in, int input, const Int8Lines& expected) {
           expected.what, " or ", expected.lines, " of them, got ", shape);
 }
 
-cpu::Int8Numbers int8_numbers(const Request& request, int input) {
-  const auto i = static_cast<std::size_t>(input);
-  if (i >= request.inputs.size() || !request.inputs[i].present) return {};
-  return {request.inputs[i].dtype, element_count(request.inputs[i].dims), first_number + input};
+cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at) {
+  const auto numbers = [&](int input) -> cpu::Int8Numbers {
+    const auto i = static_cast<std::size_t>(input);
+    if (input < 0 || i >= request.inputs.size() || !request.inputs[i].present) return {};
+    return {request.inputs[i].dtype, element_count(request.inputs[i].dims), first_number + input};
+  };
+  return {numbers(at.a_zero),  numbers(at.b_zero),
+          numbers(at.bias),    numbers(at.a_scale),
+          numbers(at.b_scale), numbers(at.y_scale),
+          numbers(at.y_zero),  request.outputs[0].dtype == DType::i8};
 }
 
 Offer int8_offer(cpu::Prepared prepared, int a, int b) {

@@ -21,8 +21,12 @@ struct Int8Lines {
 };
 void require_lines(const Inference& in, int input, const Int8Lines& lines);
 
-// Input i of a request, or nothing where it is absent.
-cpu::Int8Numbers int8_numbers(const Request& request, int input);
+// Inputs of a request; -1: the op has none.
+struct Int8Places {
+  int a_zero, b_zero;
+  int bias = -1, a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;
+};
+cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at);
 // What was prepared for rows from input `a` and columns from input `b`.
 Offer int8_offer(cpu::Prepared prepared, int a, int b);
 

@@ -38,19 +38,6 @@ double operations(const TensorType& a, const TensorType& y) {
          static_cast<double>(a.shape.back().value());
 }
 
-cpu::Int8Quantities quantities_of(const Request& request, const Places& at) {
-  cpu::Int8Quantities q;
-  q.a_zero = int8_numbers(request, at.a_zero);
-  q.b_zero = int8_numbers(request, at.b_zero);
-  if (at.y_scale < 0) return q;
-  q.a_scale = int8_numbers(request, at.a_scale);
-  q.b_scale = int8_numbers(request, at.b_scale);
-  q.y_scale = int8_numbers(request, at.y_scale);
-  q.y_zero = int8_numbers(request, at.y_zero);
-  q.y_signed = request.outputs[0].dtype == DType::i8;
-  return q;
-}
-
 Offer offer_tiles(const Request& request, const Places& at) {
   const Operand &a = request.inputs[static_cast<std::size_t>(at.a)],
                 &b = request.inputs[static_cast<std::size_t>(at.b)];
@@ -59,7 +46,13 @@ Offer offer_tiles(const Request& request, const Places& at) {
                                    b.constant ? b.constant->data() : nullptr};
   std::string reason = int8_matmul_reason(operands);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return int8_offer(prepare_int8_matmul(operands, quantities_of(request, at)), at.a, at.b);
+  return int8_offer(prepare_int8_matmul(operands, int8_quantities(request, {.a_zero = at.a_zero,
+                                                                            .b_zero = at.b_zero,
+                                                                            .a_scale = at.a_scale,
+                                                                            .b_scale = at.b_scale,
+                                                                            .y_scale = at.y_scale,
+                                                                            .y_zero = at.y_zero})),
+                    at.a, at.b);
 }
 
 using Views = std::vector<ReferenceView>;

@@ -39,12 +39,6 @@ std::string without(std::string_view text, std::string_view line) {
   return out;
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 TEST(FuseGelu, TakesTheProductBeforeAndBehind) {
   if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
   for (const std::string_view text : {forward, backward}) {

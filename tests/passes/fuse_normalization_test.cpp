@@ -89,12 +89,6 @@ TEST(FuseNormalization, TakesTheGradientsBeforeTheNormalizations) {
   EXPECT_EQ(count(fused, "Add"), 0);
 }
 
-std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 // Images that make no whole blocks.
 std::string in_other_sizes(std::string_view text) {
   const std::string images = replaced(std::string(text), "[64,32,6,5]", "[5,24,6,5]");
@@ -186,9 +180,7 @@ std::string trained(std::string_view size, std::string_view more = "") {
   output "y" = %c4
 )";
   text += std::string(more) + "}\n";
-  for (std::size_t at = 0; (at = text.find("SIZE", at)) != std::string::npos;)
-    text.replace(at, 4, size);
-  return print(differentiate(parse(text, op_table())));
+  return print(differentiate(parse(replaced(text, "SIZE", size), op_table())));
 }
 
 // Also inside groups.

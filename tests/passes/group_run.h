@@ -19,15 +19,19 @@
 
 namespace narrowgauge {
 
+inline std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
 // The same images in another format than bf16, multiplied as AMP has it.
 inline std::string in_format(std::string_view text, std::string_view format) {
   std::istringstream lines{std::string(text)};
   std::string out;
   for (std::string line; std::getline(lines, line);) {
-    for (std::size_t at = 0; (at = line.find("bf16", at)) != std::string::npos; at += format.size())
-      line.replace(at, 4, format);
     const bool contraction = line.find("Conv") != std::string::npos;
-    out += line +
+    out += replaced(line, "bf16", format) +
            (contraction ? concat(" @math=", format == "f64" ? "ieee" : format) : std::string()) +
            '\n';
   }

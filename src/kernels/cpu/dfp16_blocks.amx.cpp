@@ -288,14 +288,6 @@ class Finisher {
   _tile_dpbssd(3, 5, 7);
 }
 
-void store_products(std::int32_t* sums) {
-  _tile_stored(0, sums, 128);
-  _tile_stored(1, sums + 16, 128);
-  _tile_stored(2, sums + 512, 128);
-  _tile_stored(3, sums + 528, 128);
-  asm volatile("" ::: "memory");
-}
-
 }  // namespace
 
 void dfp16_pack(const Dfp16Source& source, const Dfp16Shape& shape, std::byte* q, float* scales) {
@@ -320,7 +312,7 @@ std::int64_t dfp16_multiply(const Dfp16Strip& strip) {
       finisher.step(before, 3);
       multiply(a + s * dfp16_step_bytes, strip.b + s * dfp16_step_bytes);
     }
-    store_products(now.high);
+    store_sums(now.high);
     zero_sums();
     for (std::int64_t s = 0; s < strip.steps; ++s) {
       const std::byte* const to = a + s * dfp16_step_bytes;
@@ -330,7 +322,7 @@ std::int64_t dfp16_multiply(const Dfp16Strip& strip) {
       finisher.step(before, 3);
       multiply(to + 2048, from);
     }
-    store_products(now.cross);
+    store_sums(now.cross);
     now.has_low =
         strip.a_scales[i * strip.a_scales_step + dfp16_square] * strip.b_scales[dfp16_square] >
         most_crests;
@@ -338,7 +330,7 @@ std::int64_t dfp16_multiply(const Dfp16Strip& strip) {
       zero_sums();
       for (std::int64_t s = 0; s < strip.steps; ++s)
         multiply(a + s * dfp16_step_bytes + 2048, strip.b + s * dfp16_step_bytes + 2048);
-      store_products(now.low);
+      store_sums(now.low);
     }
     finisher.step(before, static_cast<int>(dfp16_square));
     now.sums = strip.sums + i * strip.sums_step;

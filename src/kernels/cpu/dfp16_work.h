@@ -1,50 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the products of dfp16_tile.h hand out their work and lay out their memory.
+// How the products of dfp16_tile.h lay out their memory.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <cstdint>
-
-#include "base/parallel.h"
-#include "kernels/cpu/strip.h"
-#include "kernels/cpu/view.h"
+#include "kernels/cpu/work.h"
 
 namespace narrowgauge::cpu {
-
-// body(task, worker) for each task, in any order; a worker is one thread at a time.
-template <class Body>
-void hand_out(std::int64_t tasks, std::int64_t workers, const Body& body) {
-  std::atomic<std::int64_t> next{0};
-  parallel_for(std::min(tasks, workers), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t worker = begin; worker < end; ++worker)
-      for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
-        body(task, worker);
-  });
-}
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return ceil_divide(value, unit) * unit;
-}
 
 // Bytes between rows of int16. Were it a multiple of 1 KB, rows would share few sets of the cache.
 constexpr std::int64_t dfp16_row_bytes(std::int64_t depth) {
   const std::int64_t bytes = round_up(depth, 32) * 2;
   return bytes % 1024 == 0 ? bytes + 64 : bytes;
 }
-
-// The results of several threads that became zero, as Prepared has them counted.
-class LostCount {
- public:
-  void add(std::int64_t lost) { lost_.fetch_add(lost, std::memory_order_relaxed); }
-  void report(const Call& call, DType dtype) const {
-    if (call.flushed && dtype == DType::f16)
-      std::atomic_ref(*call.flushed).fetch_add(lost_.load(), std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<std::int64_t> lost_{0};
-};
 
 // `view` [n] as f32, followed by zeros up to `room`.
 void dfp16_load_bias(const View& view, const void* data, std::int64_t room, float* bias);

@@ -34,22 +34,6 @@ template <int form>
 #undef NG_MULTIPLY
 }
 
-void load_sums(const std::int32_t* sums) {
-  before_tile_loads();
-  _tile_loadd(0, sums, 128);
-  _tile_loadd(1, sums + 16, 128);
-  _tile_loadd(2, sums + 512, 128);
-  _tile_loadd(3, sums + 528, 128);
-}
-
-void store_sums(std::int32_t* sums) {
-  _tile_stored(0, sums, 128);
-  _tile_stored(1, sums + 16, 128);
-  _tile_stored(2, sums + 512, 128);
-  _tile_stored(3, sums + 528, 128);
-  asm volatile("" ::: "memory");
-}
-
 // A square whose sums lie in memory: finished row by row between the products of the next one.
 template <bool whole>
 class Pending {

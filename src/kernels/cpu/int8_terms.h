@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cpu/dfp16_work.h"
 #include "kernels/cpu/int8_blocks.h"
 #include "kernels/cpu/int8_gemm.h"
+#include "kernels/cpu/work.h"
 
 namespace narrowgauge::cpu {
 

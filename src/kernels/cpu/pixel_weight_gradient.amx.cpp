@@ -22,14 +22,6 @@ class ChannelLoads {
   __mmask32 mask_;
 };
 
-void load_sums(const float* sums) {
-  constexpr int row_bytes = 128;
-  _tile_loadd(0, sums, row_bytes);
-  _tile_loadd(1, sums + 16, row_bytes);
-  _tile_loadd(2, sums + 512, row_bytes);
-  _tile_loadd(3, sums + 528, row_bytes);
-}
-
 }  // namespace
 
 void pack_pixel_rows(const PixelChannels& from, std::byte* block) {

@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/dfp16_work.h"
+#include "kernels/cpu/work.h"
 
 namespace narrowgauge::cpu {
 namespace {

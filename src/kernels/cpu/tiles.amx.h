@@ -49,8 +49,18 @@ inline void zero_sums() {
   _tile_zero(3);
 }
 
-// [32][32] f32.
-inline void store_sums(float* sums) {
+// [32][32] of f32 or i32.
+template <class Sum>
+void load_sums(const Sum* sums) {
+  constexpr int row_bytes = 128;
+  before_tile_loads();
+  _tile_loadd(0, sums, row_bytes);
+  _tile_loadd(1, sums + 16, row_bytes);
+  _tile_loadd(2, sums + 512, row_bytes);
+  _tile_loadd(3, sums + 528, row_bytes);
+}
+template <class Sum>
+void store_sums(Sum* sums) {
   constexpr int row_bytes = 128;
   _tile_stored(0, sums, row_bytes);
   _tile_stored(1, sums + 16, row_bytes);
