@@ -23,11 +23,6 @@ void exchange_last(auto& values) {
   std::swap(values[values.size() - 1], values[values.size() - 2]);
 }
 
-double operations(const TensorType& y, const Dim& summed) {
-  return 2.0 * static_cast<double>(element_count(known_dims(y.shape))) *
-         static_cast<double>(summed.value());
-}
-
 }  // namespace
 
 TensorTypes MatMul::infer(const Inference& in) const {
@@ -98,12 +93,12 @@ Values FusedMatMul::gradient(Gradient& g) const {
 }
 
 double MatMul::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
-  return operations(out[0], in[0].shape.back());
+  return product_flops(out[0], in[0].shape.back());
 }
 
 double FusedMatMul::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
   const Shape& a = in[0].shape;
-  return operations(out[0], a[a.size() - (transA ? 2 : 1)]);
+  return product_flops(out[0], a[a.size() - (transA ? 2 : 1)]);
 }
 
 namespace {

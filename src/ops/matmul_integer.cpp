@@ -33,11 +33,6 @@ Shape product_of(const Inference& in, const Places& at) {
   return y;
 }
 
-double operations(const TensorType& a, const TensorType& y) {
-  return 2.0 * static_cast<double>(element_count(known_dims(y.shape))) *
-         static_cast<double>(a.shape.back().value());
-}
-
 Offer offer_tiles(const Request& request, const Places& at) {
   const Operand &a = request.inputs[static_cast<std::size_t>(at.a)],
                 &b = request.inputs[static_cast<std::size_t>(at.b)];
@@ -128,10 +123,10 @@ TensorTypes QLinearMatMul::infer(const Inference& in) const {
 }
 
 double MatMulInteger::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
-  return operations(in[0], out[0]);
+  return product_flops(out[0], in[0].shape.back());
 }
 double QLinearMatMul::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
-  return operations(in[0], out[0]);
+  return product_flops(out[0], in[0].shape.back());
 }
 
 std::span<const Kernel> MatMulInteger::kernels() { return integer_kernels; }

@@ -44,6 +44,11 @@ Shape matmul_shape(std::string_view op, const TensorType& a, const TensorType& b
   return without_vectors(y, a.shape.size() == 1, b.shape.size() == 1);
 }
 
+double product_flops(const TensorType& y, const Dim& summed) {
+  return 2.0 * static_cast<double>(element_count(known_dims(y.shape))) *
+         static_cast<double>(summed.value());
+}
+
 cpu::MatMulViews matrix_views(const Operand& a, const Operand& b, const Operand& y) {
   cpu::MatMulViews views{kernel_view(a), kernel_view(b), kernel_view(y), {}};
   const bool b_is_vector = views.b.dims.size() == 1;

@@ -19,6 +19,9 @@ Shape product_shape(std::string_view op, const Shape& a, const Shape& b);
 // Of a and b as they are, vectors or not. Throws UsageError as above.
 Shape matmul_shape(std::string_view op, const TensorType& a, const TensorType& b);
 
+// A multiplication and an addition for each element of y and of the axis that is summed.
+double product_flops(const TensorType& y, const Dim& summed);
+
 // The operands for a kernel, vectors as matrices.
 cpu::MatMulViews matrix_views(const Operand& a, const Operand& b, const Operand& y);
 // Row-major place of the matrix of an operand that belongs to matrix `batch` of y.

@@ -6,9 +6,9 @@
 #include <random>
 
 #include "base/parallel.h"
-#include "kernels/array.h"
 #include "kernels/cpu/int8_gemm.h"
 #include "kernels/each_isa.h"
+#include "kernels/matrix.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -33,25 +33,6 @@ Array numbers(DType dtype, std::int64_t count, std::mt19937& random) {
   Array array(dtype, {std::max<std::int64_t>(count, 1)});
   fill(array, random);
   return array;
-}
-
-enum class Order { plain, transposed, wide, scattered };
-
-Array matrix(DType dtype, const Dims& dims, Order order) {
-  View view = dense_view(dtype, dims);
-  const std::size_t last = dims.size() - 1;
-  std::int64_t elements = element_count(dims);
-  if (order == Order::transposed) {
-    view.strides[last] = dims[last - 1];
-    view.strides[last - 1] = 1;
-  } else if (order != Order::plain) {
-    Dims wide = dims;
-    wide[last] = 2 * dims[last] + 3;
-    view.strides = dense_view(dtype, wide).strides;
-    if (order == Order::scattered) view.strides[last] = 2;
-    elements = element_count(wide);
-  }
-  return Array(view, elements);
 }
 
 struct Case {
@@ -126,7 +107,7 @@ TEST(Int8, EverySmallShapeIsExact) {
 
 TEST(Int8, EveryOrderAndKindOfZeroIsExact) {
   unsigned seed = 0;
-  constexpr Order orders[] = {Order::plain, Order::transposed, Order::wide, Order::scattered};
+  constexpr Order orders[] = {Order::plain, Order::transposed, Order::wide, Order::spread};
   for (const Order a_order : orders)
     for (const Order b_order : orders)
       for (const DType a : bytes)

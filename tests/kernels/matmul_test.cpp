@@ -7,9 +7,9 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
-#include "kernels/array.h"
 #include "kernels/cpu/contraction.h"
 #include "kernels/each_isa.h"
+#include "kernels/matrix.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -43,26 +43,6 @@ const std::vector<Case>& cases() {
       {"many small ones", {64, 32, 64}, {64, 64, 32}, {64, 32, 32}},
   };
   return all;
-}
-
-enum class Order { plain, transposed, spread, wide_rows };
-
-// A matrix whose last two axes are stored in another order, or not densely.
-Array array(DType dtype, const Dims& dims, Order order) {
-  View view = dense_view(dtype, dims);
-  const std::size_t last = dims.size() - 1;
-  std::int64_t elements = element_count(dims);
-  if (order == Order::transposed) {
-    view.strides[last] = dims[last - 1];
-    view.strides[last - 1] = 1;
-  } else if (order != Order::plain) {
-    Dims wide = dims;
-    wide[last] = dims[last] * 2 + 3;
-    view.strides = dense_strides(wide);
-    if (order == Order::spread) view.strides[last] = 2;
-    elements = element_count(wide);
-  }
-  return Array(view, elements);
 }
 
 std::vector<double> reference(const Array& a, const Array& b, const Array* bias, const Dims& y) {
@@ -106,8 +86,8 @@ struct Product {
 };
 
 Product multiply(const Case& shape, const Choice& setup) {
-  Array a = array(setup.dtype, shape.a, setup.a), b = array(setup.dtype, shape.b, setup.b),
-        y = array(setup.dtype, shape.y, setup.y);
+  Array a = matrix(setup.dtype, shape.a, setup.a), b = matrix(setup.dtype, shape.b, setup.b),
+        y = matrix(setup.dtype, shape.y, setup.y);
   Array bias(setup.dtype, {shape.y.back()});
   a.randomize(1), b.randomize(2), bias.randomize(3);
   MatMulViews views{a.view(), b.view(), y.view(), {}};
@@ -129,7 +109,7 @@ TEST(MatMul, EveryShapeMatchesTheReferenceInEveryFormat) {
 }
 
 TEST(MatMul, EveryOrderOfTheOperandsMatchesTheReference) {
-  const Order orders[] = {Order::plain, Order::transposed, Order::spread, Order::wide_rows};
+  const Order orders[] = {Order::plain, Order::transposed, Order::spread, Order::wide};
   for (const char* name : {"odd", "two batch axes", "crossed broadcast", "one row", "one column",
                            "shared right", "several shards of columns", "inner size 1"})
     for (const Case& shape : cases()) {

@@ -10,7 +10,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
-#include "kernels/array.h"
+#include "kernels/matrix.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -19,23 +19,6 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 #define NEEDS_TILES() \
   if (isa() != Isa::amx) GTEST_SKIP() << "tiles need amx, this is " << name(isa())
-
-enum class Order { plain, transposed, spread, wide };
-
-Array matrix(DType dtype, const Dims& dims, Order order = Order::plain) {
-  View view = dense_view(dtype, dims);
-  const std::size_t last = dims.size() - 1;
-  Dims buffer = dims;
-  if (order == Order::transposed) {
-    view.strides[last] = dims[last - 1];
-    view.strides[last - 1] = 1;
-  } else if (order != Order::plain) {
-    buffer[last] = dims[last] * 2 + 3;
-    view.strides = dense_strides(buffer);
-    if (order == Order::spread) view.strides[last] = 2;
-  }
-  return Array(view, element_count(buffer));
-}
 
 // Rows of op(a) op(b) + bias for matrix `batch` of y, in float64.
 std::vector<double> reference_row(const Array& a, const Array& b, const Array* bias,
