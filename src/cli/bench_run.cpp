@@ -22,6 +22,7 @@ namespace narrowgauge::cli {
 namespace {
 
 constexpr std::int64_t warm_up_batches = 2;
+constexpr double far_behind = 1.5;  // more than noise and a first guess are apart
 
 std::string status(const BenchTask& task, const BenchRow& row, const std::string& what) {
   return fmt::format("{}  {}  batch {}  {}", row.model, label_of(row), task.batch, what);
@@ -65,10 +66,8 @@ class Rounds {
   }
 
   void run(const BenchListener& listener) {
-    for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i) {
-      show_status(status(task_, rows_[i], "warming up"));
-      contenders_[i]->step(batch_, warm_up_batches, rows_[i]);
-    }
+    for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i) warm_up(i);
+    find_slow();
     for (std::int64_t k = 0; k < task_.iterations; ++k)
       run_round(static_cast<std::size_t>(k), listener);
     for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i)
@@ -76,10 +75,28 @@ class Rounds {
   }
 
  private:
+  void warm_up(std::size_t i) {
+    show_status(status(task_, rows_[i], "warming up"));
+    double seconds = 0;
+    for (std::int64_t k = 0; k < warm_up_batches && !interrupted(); ++k)
+      seconds = contenders_[i]->step(batch_, 1, rows_[i]);
+    last_warm_up_.push_back(seconds);
+  }
+
+  // Torch's layouts that others in the same precision leave far behind need no turns.
+  void find_slow() {
+    slow_.assign(rows_.size(), false);
+    for (std::size_t i = 0; i < last_warm_up_.size(); ++i)
+      for (std::size_t k = 0; k < last_warm_up_.size(); ++k)
+        if (rows_[i].is_torch() && rows_[k].is_torch() && rows_[i].precision == rows_[k].precision)
+          slow_[i] = slow_[i] || last_warm_up_[i] > far_behind * last_warm_up_[k];
+  }
+
   // Who begins changes from round to round.
   void run_round(std::size_t round, const BenchListener& listener) {
     for (std::size_t turn = 0; turn < rows_.size() && !interrupted(); ++turn) {
       const std::size_t i = (turn + round) % rows_.size();
+      if (slow_[i]) continue;
       BenchRow& row = rows_[i];
       show_status(status(task_, row, progress(row)));
       const double seconds = contenders_[i]->step(batch_, task_.batches, row);
@@ -100,6 +117,8 @@ class Rounds {
   std::vector<std::unique_ptr<OwnContender>> own_;
   std::vector<std::unique_ptr<TorchContender>> torch_;
   std::vector<Contender*> contenders_;  // one for each row
+  std::vector<double> last_warm_up_;    // seconds of each row's last batch before the rounds
+  std::vector<bool> slow_;
   std::vector<Tensor> batch_;
 };
 
@@ -131,12 +150,27 @@ bool fit_together(std::span<const BenchRow> rows) {
   return bytes <= available_memory();
 }
 
+// Those of torch's precisions that stand beside our rows: all where one of ours has none of its
+// own.
+std::vector<std::string> precisions_of_torch(std::span<const BenchRow> own) {
+  std::vector<std::string> needed;
+  for (const std::string& precision : torch_precisions) {
+    const auto beside = [&](const BenchRow& row) {
+      const std::string same = in_torch(row.precision);
+      return same == precision ||
+             std::ranges::find(torch_precisions, same) == torch_precisions.end();
+    };
+    if (std::ranges::any_of(own, beside)) needed.push_back(precision);
+  }
+  return needed;
+}
+
 // Rows for torch beside ours, in its precisions and, for images, its layouts.
 std::vector<BenchRow> with_torch(std::span<const BenchRow> own) {
   const bool images = model_facts(own.front().model).input == InputKind::images;
   const std::span layouts = std::span(torch_layouts).first(images ? torch_layouts.size() : 1);
   std::vector<BenchRow> rows(own.begin(), own.end());
-  for (const std::string& precision : torch_precisions)
+  for (const std::string& precision : precisions_of_torch(own))
     for (const std::string& layout : layouts)
       rows.push_back({.model = own.front().model,
                       .precision = precision,

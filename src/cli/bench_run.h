@@ -29,7 +29,7 @@ struct BenchOutcome {
   std::vector<BenchRow> rows;          // those that ran
   std::vector<std::string> sequences;  // models whose precisions did not fit into memory together
   std::optional<PeakRates> machine;    // for the roofline, where it is wanted
-  std::vector<BenchRow> torch;         // torch's, each precision in each layout
+  std::vector<BenchRow> torch;         // torch's, without layouts far behind the other
   std::string torch_version;
   bool interrupted = false;
 };
@@ -39,7 +39,8 @@ using BenchListener = std::function<void(const BenchRow& row)>;
 
 // 2 batches to warm up, then the iterations; the precisions of a model take turns, iteration by
 // iteration, and torch with them where it is given, so that what else the machine does meets all
-// alike. Stops after the step in which Ctrl-C is pressed.
+// alike. A layout of torch's that is far behind its other one after the warming up has no turns.
+// Stops after the step in which Ctrl-C is pressed.
 BenchOutcome run_benchmark(const BenchTask& task, const std::vector<BenchRow>& rows,
                            const BenchListener& listener, TorchProcess* torch);
 

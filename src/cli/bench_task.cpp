@@ -71,6 +71,8 @@ bool is_f32(const std::string& precision) {
   return precision == "ieee" || precision == "f32" || precision == "dfp16";
 }
 
+std::string in_torch(const std::string& precision) { return is_f32(precision) ? "f32" : precision; }
+
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row) {
   for (const char* precision : {"ieee", "f32"}) {
     const auto base = std::find_if(rows.begin(), rows.end(), [&](const BenchRow& other) {

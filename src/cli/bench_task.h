@@ -60,6 +60,7 @@ std::string label_of(const BenchRow& row);
 
 // Whether the row's values are f32, so that torch's f32 stands beside it.
 bool is_f32(const std::string& precision);
+std::string in_torch(const std::string& precision);  // what torch calls it
 
 // The row of the same model in ieee, or else in f32; nullptr without one.
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row);

@@ -24,9 +24,6 @@ Tolerance tolerance_of(const std::string& precision) {
   return is_f32(precision) ? Tolerance{1.5e-4, 2e-3} : Tolerance{1e-2, 5e-2};
 }
 
-// What torch calls it.
-std::string in_torch(const std::string& precision) { return is_f32(precision) ? "f32" : precision; }
-
 double difference(const BenchRow& row, const BenchRow& torch, std::size_t step) {
   if (row.losses.size() <= step || torch.losses.size() <= step)
     return std::numeric_limits<double>::quiet_NaN();

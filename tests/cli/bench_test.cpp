@@ -265,22 +265,26 @@ TEST(Bench, APlotThatCannotBeWrittenEndsItBeforeAnyWork) {
   }
 }
 
-// A program that answers as torch_steps.py does: half a second for whatever is asked, and losses
-// from its environment, those of the warming up (two steps) and of an iteration (one).
+// A program that answers as torch_steps.py does: half a second for whatever is asked, or two in the
+// layout SLOW, and the losses of a layout's steps from LOSSES.
 class AgainstTorch : public testing::Test {
  protected:
   AgainstTorch() {
-    testing_files::write_file(python_, R"(#!/bin/sh
-model='{"model":"mlp"}' torch='{"torch":"9.8.7"}'
+    testing_files::write_file(python_, R"sh(#!/bin/sh
+model='{"model":"mlp"}' torch='{"torch":"9.8.7"}' losses='1 1 1'
 echo "${FIRST:-$torch}"
-while read -r line; do
-  case $line in
-    open*) echo "${OPENED:-$model}";;
-    *2) echo "{\"seconds\":0.5,\"losses\":[${EARLY:-1,1}]}";;
-    *) echo "{\"seconds\":0.5,\"losses\":[${LATE:-1}]}";;
-  esac
+while read -r command precision layout count; do
+  if [ "$command" = open ]; then
+    echo "${OPENED:-$model}"
+    continue
+  fi
+  eval "step=\$((\${$layout:-0} + 1)) $layout=\$step"
+  loss=$(echo "${LOSSES:-$losses}" | cut -d ' ' -f $step)
+  seconds=0.5
+  [ "$layout" != "$SLOW" ] || seconds=2
+  echo "{\"seconds\":$seconds,\"losses\":[${loss:-1}]}"
 done
-)");
+)sh");
     std::filesystem::permissions(python_, std::filesystem::perms::owner_all);
   }
 
@@ -317,11 +321,21 @@ TEST_F(AgainstTorch, TheSameLossesAreATable) {
   ASSERT_EQ(losses.size(), 3u);
   const auto text = [&](std::size_t step) { return losses[step].dump(); };
   const Result result =
-      against({"--precision", "f32"}, {{"EARLY", text(0) + ',' + text(1)}, {"LATE", text(2)}});
+      against({"--precision", "f32"}, {{"LOSSES", text(0) + ' ' + text(1) + ' ' + text(2)}});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "by iteration")) << result.out;
   EXPECT_TRUE(contains(result.out, "torch 9.8.7")) << result.out;
   EXPECT_LE(longest_line(result.out), 80u) << result.out;
+}
+
+TEST_F(AgainstTorch, OnlyWhatCanStandBesideOursTakesTurns) {
+  const json one = json::parse(last_line(against({"--precision", "bf16", "--json"}).out));
+  ASSERT_EQ(one.at("torch").size(), 2u);
+  for (const json& row : one.at("torch")) EXPECT_EQ(row.at("precision"), "bf16");
+  const Result slow = against({"--precision", "bf16", "--json"}, {{"SLOW", "contiguous"}});
+  const json rest = json::parse(last_line(slow.out)).at("torch");
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].at("layout"), "channels_last");
 }
 
 TEST_F(AgainstTorch, WhatItLacksIsOneLine) {
