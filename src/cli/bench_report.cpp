@@ -110,7 +110,7 @@ std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome
                                 outcome.torch_version));
   for (const std::string& model : outcome.sequences)
     lines.push_back(
-        fmt::format("{}: too large for all precisions at once, they ran one by one", model));
+        fmt::format("{}: too large for all precisions at once, they ran one after another", model));
   for (const BenchRow& row : outcome.rows)
     if (row.skipped_steps > 0)
       lines.push_back(fmt::format("{} {}: {} of {} steps were skipped, gradients overflowed",

@@ -179,15 +179,33 @@ std::vector<BenchRow> with_torch(std::span<const BenchRow> own) {
   return rows;
 }
 
-void run_model(const BenchTask& task, std::vector<BenchRow> rows, const BenchListener& listener,
-               TorchProcess* torch, BenchOutcome& outcome) {
-  const bool together = fit_together(rows);
-  if (!together) outcome.sequences.push_back(rows.front().model);
-  const std::size_t step = together ? rows.size() : 1;
-  for (std::size_t i = 0; i < rows.size() && !interrupted(); i += step)
-    Rounds(task, std::span(rows).subspan(i, step), torch).run(listener);
-  for (BenchRow& row : rows)
-    if (!row.rates.empty()) (row.is_torch() ? outcome.torch : outcome.rows).push_back(row);
+// Rows of f32, and those of narrower formats: each of ours with what it is compared with.
+std::vector<std::vector<BenchRow>> by_storage(std::span<const BenchRow> rows) {
+  std::vector<std::vector<BenchRow>> groups(2);
+  for (const BenchRow& row : rows) groups[in_torch(row.precision) == "f32" ? 0 : 1].push_back(row);
+  std::erase_if(groups, [](const auto& group) { return group.empty(); });
+  return groups;
+}
+
+std::vector<std::vector<BenchRow>> one_by_one(std::span<const BenchRow> rows) {
+  std::vector<std::vector<BenchRow>> groups;
+  for (const BenchRow& row : rows) groups.push_back({row});
+  return groups;
+}
+
+void run_model(const BenchTask& task, const std::vector<BenchRow>& rows,
+               const BenchListener& listener, TorchProcess* torch, BenchOutcome& outcome) {
+  std::vector<std::vector<BenchRow>> groups{rows};
+  const auto all_fit = [&] { return std::ranges::all_of(groups, fit_together); };
+  if (!all_fit()) groups = by_storage(rows);
+  if (!all_fit()) groups = one_by_one(rows);
+  if (groups.size() > 1) outcome.sequences.push_back(rows.front().model);
+  for (std::vector<BenchRow>& group : groups) {
+    if (interrupted()) break;
+    Rounds(task, group, torch).run(listener);
+    for (BenchRow& row : group)
+      if (!row.rates.empty()) (row.is_torch() ? outcome.torch : outcome.rows).push_back(row);
+  }
 }
 
 }  // namespace

@@ -26,10 +26,11 @@ void choose_formats(BenchTask& task);
 std::vector<BenchRow> examine(const BenchTask& task);
 
 struct BenchOutcome {
-  std::vector<BenchRow> rows;          // those that ran
-  std::vector<std::string> sequences;  // models whose precisions did not fit into memory together
-  std::optional<PeakRates> machine;    // for the roofline, where it is wanted
-  std::vector<BenchRow> torch;         // torch's, without layouts far behind the other
+  std::vector<BenchRow> rows;  // those that ran
+  std::vector<std::string>
+      sequences;                     // models whose precisions did not all fit into memory together
+  std::optional<PeakRates> machine;  // for the roofline, where it is wanted
+  std::vector<BenchRow> torch;       // torch's, without layouts far behind the other
   std::string torch_version;
   bool interrupted = false;
 };
@@ -37,6 +38,8 @@ struct BenchOutcome {
 // Told of each iteration once it is done.
 using BenchListener = std::function<void(const BenchRow& row)>;
 
+// Where the precisions of a model do not fit into memory together, those of f32 run first, then the
+// narrow ones; where that is too much, each alone.
 // 2 batches to warm up, then the iterations; the precisions of a model take turns, iteration by
 // iteration, and torch with them where it is given, so that what else the machine does meets all
 // alike. A layout of torch's that is far behind its other one after the warming up has no turns.

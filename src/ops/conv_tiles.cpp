@@ -179,4 +179,16 @@ TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Ope
   return tiles;
 }
 
+TilesConvolution image_convolution(const Node& node, const Operand& x, const Operand& w,
+                                   const Operand& y) {
+  const Operands operands{x, w, y};
+  TilesConvolution tiles;
+  tiles.reason = tiles_reason(node.math, operands);
+  if (tiles.reason.empty() && !lies_densely(x)) tiles.reason = concat("x lies ", x.storage);
+  if (!tiles.reason.empty()) return tiles;
+  tiles.convolution = convolution_of(node.as<Conv>(), ConvolutionPass::forward, operands);
+  tiles.reason = image_convolution_reason(tiles.convolution);
+  return tiles;
+}
+
 }  // namespace narrowgauge

@@ -25,5 +25,8 @@ struct TilesConvolution {
 };
 TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Operand& w,
                                    const Operand& y);
+// The same of a Conv that reads plain images.
+TilesConvolution image_convolution(const Node& node, const Operand& x, const Operand& w,
+                                   const Operand& y);
 
 }  // namespace narrowgauge

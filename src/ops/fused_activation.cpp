@@ -6,8 +6,11 @@
 
 #include "base/cpu.h"
 #include "kernels/cpu/batch_inner_gather.h"
+#include "kernels/cpu/image_convolution.h"
 #include "kernels/cpu/strip.h"
+#include "ops/batch_inner.h"
 #include "ops/broadcast_gradient.h"
+#include "ops/contraction.h"
 #include "ops/conv.h"
 #include "ops/conv_tiles.h"
 #include "ops/fused.h"
@@ -107,13 +110,20 @@ Offer offer_fused_activation(const Request& request) {
   const bool biased = conv.inputs.size() > 2 && !conv.inputs[2].is_absent();
   if (x < 0 || w < 0 || (biased && bias < 0)) return Offer::decline("a convolution of constants");
   const auto in = [&](int i) { return request.inputs[static_cast<std::size_t>(i)]; };
-  TilesConvolution tiles = tiles_convolution(conv, in(x), in(w), request.outputs[0]);
+  const bool first = !lies_batch_inner(in(x));
+  TilesConvolution tiles =
+      (first ? image_convolution : tiles_convolution)(conv, in(x), in(w), request.outputs[0]);
   if (bias >= 0 && tiles.reason.empty()) {
     tiles.convolution.bias = in(bias).dtype;
     tiles.reason =
         in(bias).strides == Dims{1} ? parameter_reason(tiles.convolution) : "a bias with strides";
   }
   if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
+  if (first) {
+    std::vector<int> inputs{x, w};
+    if (bias >= 0) inputs.push_back(bias);
+    return offer_prepared(prepare_image_convolution(tiles.convolution, true), std::move(inputs));
+  }
   const auto gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
   Offer offer;
   offer.implementation = "amx tiles, batch-inner, relu";

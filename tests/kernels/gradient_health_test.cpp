@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/gradient_health.h"
 
+#include <array>
+#include <cmath>
 #include <limits>
 
 #include "base/parallel.h"
+#include "kernels/each_isa.h"
 #include "kernels/values_for_tests.h"
 
 namespace narrowgauge::cpu {
@@ -69,6 +72,27 @@ TEST(GradientHealth, BitsDoNotDependOnTheNumberOfThreads) {
   }
   EXPECT_EQ(sums[0], sums[1]);
 }
+
+// Sixteen sums, element i in that of i modulo 16, added halves apart.
+double square_sum_in_order(const Tensor& gradient) {
+  std::array<double, 16> sum{};
+  const std::vector<double> values = doubles(gradient);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    sum[i % 16] = std::fma(values[i], values[i], sum[i % 16]);
+  for (std::size_t half = 8; half > 0; half /= 2)
+    for (std::size_t l = 0; l < half; ++l) sum[l] += sum[l + half];
+  return sum[0];
+}
+
+TEST(GradientHealth, BitsDoNotDependOnTheInstructions) {
+  for (const Tensor& gradient : mixed_gradients()) {
+    if (gradient.size() > 16384) continue;
+    EXPECT_EQ(check({gradient}, 1).sum_of_squares, square_sum_in_order(gradient))
+        << gradient.size();
+  }
+}
+
+TEST(GradientHealthEachIsa, TheTestsPass) { expect_tests_pass_under_each_isa("GradientHealth.*"); }
 
 TEST(GradientHealth, NothingIsHealthy) {
   const GradientHealth health = check({}, 1);

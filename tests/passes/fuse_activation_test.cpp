@@ -16,6 +16,20 @@ constexpr std::string_view forward = R"(graph "g" {
 }
 )";
 
+// The first convolution of a network, from images of few channels.
+constexpr std::string_view first = R"(graph "g" {
+  %x = ng.Input {type=bf16[64,3,9,7]} : bf16[64,3,9,7]
+  %w = ng.Input {type=bf16[64,3,3,3]} : bf16[64,3,3,3]
+  %b = ng.Input {type=bf16[64]} : bf16[64]
+  %v = ng.Input {type=bf16[32,64,3,3]} : bf16[32,64,3,3]
+  %c = Conv(%x, %w, %b) {pads=[1,1,1,1]} : bf16[64,64,9,7]
+  %r = Relu(%c) : bf16[64,64,9,7]
+  %d = Conv(%r, %v) {pads=[1,1,1,1]} : bf16[64,32,9,7]
+  output "r" = %r
+  output "d" = %d
+}
+)";
+
 // Through two Relus: behind a convolution, with a bias before it; and with a shortcut.
 constexpr std::string_view backward = R"(graph "g" {
   %dy = ng.Input {type=bf16[32,64,5,7]} : bf16[32,64,5,7]
@@ -43,6 +57,14 @@ TEST(FuseActivation, TakesTheReluBehindAConvolution) {
   EXPECT_EQ(count(fused, "Conv") + count(fused, "Relu"), 0);
 }
 
+TEST(FuseActivation, TakesTheReluBehindTheFirstConvolution) {
+  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+  const Graph fused = fuse_activation(laid_out(first));
+  verify(fused, Stage::laid_out);
+  EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
+  EXPECT_EQ(count(fused, "Relu"), 0);
+}
+
 TEST(FuseActivation, TakesWhatLeadsBackThroughARelu) {
   if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
   const Graph fused = fuse_activation(laid_out(backward));
@@ -64,17 +86,21 @@ TEST(FuseActivation, LeavesWhatNoKernelTakes) {
 
 TEST(FuseActivation, ValuesAreThoseOfTheNodesApart) {
   expect_same_values(forward);
+  for (const char* format : {"bf16", "f16", "f32"}) expect_same_values(in_format(first, format));
   expect_same_values(backward);
 }
 
 TEST(FuseActivation, BitsDoNotDependOnThreads) {
   expect_same_bits(forward);
+  expect_same_bits(first);
   expect_same_bits(backward);
 }
 
 TEST(FuseActivation, NaNStaysOne) {
-  const std::vector<Tensor> results = run(forward, {}, 2, std::numeric_limits<float>::quiet_NaN());
-  EXPECT_TRUE(std::isnan(results[0].at(0)));
+  for (const std::string_view graph : {forward, first}) {
+    const std::vector<Tensor> results = run(graph, {}, 2, std::numeric_limits<float>::quiet_NaN());
+    EXPECT_TRUE(std::isnan(results[0].at(0)));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
 
 namespace narrowgauge::cpu {
@@ -59,12 +60,13 @@ GradientHealth gradient_health(std::span<const GradientBuffer> gradients, double
     return std::size_t(std::upper_bound(first_chunk, end_of_list, chunk) - first_chunk - 1);
   };
   const std::int64_t chunks = first_chunk[gradients.size()];
+  const auto sum_of = isa() >= Isa::avx512 ? avx512::square_sum : square_sum;
   parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
       const std::size_t g = buffer_of(chunk);
       const std::int64_t from = (chunk - first_chunk[g]) * chunk_elements;
       const std::int64_t to = std::min(from + chunk_elements, gradients[g].count);
-      partial[chunk] = square_sum(gradients[g].array, from, to);
+      partial[chunk] = sum_of(gradients[g].array, from, to);
     }
   });
   GradientHealth health;

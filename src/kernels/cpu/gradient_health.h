@@ -24,4 +24,9 @@ std::int64_t gradient_health_workspace(std::span<const GradientBuffer> gradients
 GradientHealth gradient_health(std::span<const GradientBuffer> gradients, double multiplier,
                                void* workspace);
 
+// Of elements [begin, end) of f32, f16 or bf16; the baseline's bits.
+namespace avx512 {
+double square_sum(ConstArray array, std::int64_t begin, std::int64_t end);
+}
+
 }  // namespace narrowgauge::cpu

@@ -21,13 +21,15 @@ inline void multiply_strided(const std::byte* a, std::int64_t pitch, const std::
 template <DType dtype>
 constexpr std::int64_t row_size = dtype == DType::f32 ? 128 : 64;  // bytes of 32 values of y
 
+// `least`: 0 behind a Relu, else -inf. A NaN, the second operand of the maximum, stays one.
 template <DType dtype>
-void store_block(const float* sums, const float* bias, std::byte* y, std::int64_t& lost) {
+void store_block(const float* sums, const float* bias, __m512 least, std::byte* y,
+                 std::int64_t& lost) {
   const __m512 low_bias = _mm512_loadu_ps(bias), high_bias = _mm512_loadu_ps(bias + 16);
   for (std::int64_t r = 0; r < block_rows; ++r) {
     const float* from = sums + r * block_rows;
-    const __m512 low = _mm512_add_ps(_mm512_load_ps(from), low_bias);
-    const __m512 high = _mm512_add_ps(_mm512_load_ps(from + 16), high_bias);
+    const __m512 low = _mm512_max_ps(least, _mm512_add_ps(_mm512_load_ps(from), low_bias));
+    const __m512 high = _mm512_max_ps(least, _mm512_add_ps(_mm512_load_ps(from + 16), high_bias));
     auto* const to = reinterpret_cast<__m512i*>(y + r * row_size<dtype>);
     if constexpr (dtype == DType::f32) {
       _mm512_stream_si512(to, _mm512_castps_si512(low));
@@ -45,6 +47,7 @@ std::int64_t gather_row(const ImagePlan& plan, const ImageGather& row) {
   before_tile_loads();
   std::byte* y = row.y;
   std::int64_t lost = 0;
+  const __m512 least = _mm512_set1_ps(row.relu ? 0.0F : -__builtin_inff());
   for (std::int64_t x = 0; x < plan.width; ++x) {
     const std::byte* from = row.x + x * plan.step_bytes;
     const std::byte* weights = row.weights;
@@ -60,7 +63,7 @@ std::int64_t gather_row(const ImagePlan& plan, const ImageGather& row) {
           weights += dtype == DType::bf16 ? block_bytes : split_block_bytes;
         }
       store_sums(sums);
-      store_block<dtype>(sums, row.bias + block * block_rows, y, lost);
+      store_block<dtype>(sums, row.bias + block * block_rows, least, y, lost);
       y += block_rows * row_size<dtype>;
     }
   }

@@ -23,8 +23,9 @@ constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 *
 
 class ImageConvolution {
  public:
-  explicit ImageConvolution(const BatchInnerConvolution& c)
+  ImageConvolution(const BatchInnerConvolution& c, bool relu)
       : c_(c),
+        relu_(relu),
         gradient_(c.pass == ConvolutionPass::weight_gradient),
         rows_(c.x[2] + c.window.pads_begin[0] + c.window.pads_end[0]),
         columns_(padded_columns(c)) {
@@ -62,8 +63,9 @@ class ImageConvolution {
       parallel_for(c_.y[2], 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row)
           lost += amx::gather_images(
-              plan_, {images + row * c_.window.strides[0] * columns_ * 64, weights, columns_ * 2,
-                      bias, y + (group * c_.y[2] + row) * y_row_bytes(), c_.image, image_bytes()});
+              plan_,
+              {images + row * c_.window.strides[0] * columns_ * 64, weights, columns_ * 2, bias,
+               y + (group * c_.y[2] + row) * y_row_bytes(), c_.image, image_bytes(), relu_});
       });
     }
     if (call.flushed) std::atomic_ref(*call.flushed) += lost;
@@ -208,7 +210,7 @@ class ImageConvolution {
   }
 
   BatchInnerConvolution c_;
-  bool gradient_;
+  bool relu_, gradient_;
   std::int64_t rows_, columns_;  // of packed images
   std::vector<std::int64_t> kernel_rows_;
   ImagePlan plan_{};
@@ -229,12 +231,13 @@ std::string image_convolution_reason(const BatchInnerConvolution& c) {
   return parameter_reason(c);
 }
 
-Prepared prepare_image_convolution(const BatchInnerConvolution& c) {
+Prepared prepare_image_convolution(const BatchInnerConvolution& c, bool relu) {
   const std::string reason = image_convolution_reason(c);
   require(reason.empty(), "image convolution: ", reason);
-  const auto convolution = std::make_shared<const ImageConvolution>(c);
+  const auto convolution = std::make_shared<const ImageConvolution>(c, relu);
   Prepared prepared;
   prepared.implementation = "amx tiles, images to batch-inner";
+  if (relu) prepared.implementation += ", relu";
   prepared.workspace = convolution->workspace();
   if (c.pass == ConvolutionPass::forward)
     prepared.run = [convolution](const Call& call) { convolution->forward(call); };

@@ -15,9 +15,9 @@ namespace narrowgauge::cpu {
 // As batch_inner_reason, for x [N, C, H, W] that lies plainly and densely.
 std::string image_convolution_reason(const BatchInnerConvolution& convolution);
 
-// Forward pass or weight gradient; Call::inputs as prepare_convolution has them. Throws UsageError
-// with the reason if there is one.
-Prepared prepare_image_convolution(const BatchInnerConvolution& convolution);
+// Forward pass, with a Relu behind it where one is wanted, or weight gradient; Call::inputs as
+// prepare_convolution has them. Throws UsageError with the reason if there is one.
+Prepared prepare_image_convolution(const BatchInnerConvolution& convolution, bool relu = false);
 
 // Rows of 32 images with pads around, [row][image][x, channel], or [row][x, channel][image] where
 // the contraction is along images. Columns are multiples of 32; what is beyond the images is zero.
@@ -48,6 +48,7 @@ struct ImageGather {
   std::byte* y;
   DType dtype;
   std::int64_t low;
+  bool relu;
 };
 // Returns how many results were not zero in f32 and became zero in f16.
 std::int64_t gather_images(const ImagePlan& plan, const ImageGather& row);
