@@ -135,12 +135,12 @@ struct PackedRows {
 };
 
 // Rows of y [row_begin, row_end) of one group, for blocks [b_begin, b_end): adds to the sums, or
-// sets them.
+// sets them. `near`: the packed rows and the sums of one block of b fit into L2.
 struct WeightGradientPiece {
   PackedRows x, y;
   float* sums;
   std::int64_t row_begin, row_end, b_begin, b_end;
-  bool add;
+  bool add, near;
 };
 
 namespace amx {

@@ -300,8 +300,8 @@ class WeightGradient {
       for (std::int64_t i = first; i < last; ++i) pack_y(panel, y, group, i, to.y);
       const std::int64_t step = blocks_in_group();
       for (std::int64_t b = 0; b < plan_.b_blocks(); b += step)
-        multiply(panel,
-                 {to.x, to.y, to.sums, first, last, b, std::min(plan_.b_blocks(), b + step), add});
+        multiply(panel, {to.x, to.y, to.sums, first, last, b, std::min(plan_.b_blocks(), b + step),
+                         add, near()});
       add = true;
       row += last - first;
     }
@@ -313,6 +313,13 @@ class WeightGradient {
     const std::int64_t row = plan_.transpose_x ? plan.y.width : plan.x.width;
     const std::int64_t slots = plan_.transpose_x ? strip_.y_rows : strip_.x_slots;
     return std::max<std::int64_t>(1, group_bytes / (slots * row * packed_block()));
+  }
+
+  // Blocks of x meet many of dy: for those the sums pass the pixels, not the pixels the sums.
+  bool near() const {
+    constexpr std::int64_t most_sums = 640 << 10;
+    return !is_split() && plan_.transpose_x && plan_.taps() > 1 &&
+           plan_.a_blocks() * plan_.taps() * sums_bytes <= most_sums;
   }
 
   void run_shared(const PackedImages& x, const std::byte* y, const Buffers& to) const {
@@ -330,7 +337,7 @@ class WeightGradient {
                        : pack_y(panels_[0], y, group, first + i - x_rows, to.y);
         });
         parallel_for(plan_.b_blocks(), step, [&](std::int64_t begin, std::int64_t end) {
-          multiply(panels_[0], {to.x, to.y, to.sums, first, last, begin, end, add});
+          multiply(panels_[0], {to.x, to.y, to.sums, first, last, begin, end, add, false});
         });
         add = true;
       }

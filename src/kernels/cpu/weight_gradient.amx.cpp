@@ -34,6 +34,8 @@ class Finishing {
   std::int64_t row_ = 0;
 };
 
+constexpr std::int64_t part_pixels = 16;
+
 // `split`: of two parts for each value.
 template <bool split>
 class Accumulator {
@@ -47,15 +49,45 @@ class Accumulator {
         y_row_(plan.y.width * block_size) {}
 
   void run() {
-    for (std::int64_t a = 0; a < plan_.a_blocks(); ++a)
-      for (std::int64_t b = piece_.b_begin; b < piece_.b_end; ++b)
-        for (std::int64_t ky = 0; ky < plan_.kernel_height; ++ky)
-          for (std::int64_t kx = 0; kx < plan_.kernel_width; ++kx) one_block(a, b, ky, kx);
+    piece_.near ? by_parts() : by_blocks();
     if (finish_ == Finish::set) Finishing<Finish::set>(sums_[scratch_], target_).rest();
     if (finish_ == Finish::add) Finishing<Finish::add>(sums_[scratch_], target_).rest();
   }
 
  private:
+  // Pixels of dy.
+  struct Part {
+    std::int64_t row_begin, row_end, column_begin, column_end;
+  };
+
+  void by_blocks() {
+    add_ = piece_.add;
+    part_ = {piece_.row_begin, piece_.row_end, 0, plan_.y.width};
+    for (std::int64_t a = 0; a < plan_.a_blocks(); ++a)
+      for (std::int64_t b = piece_.b_begin; b < piece_.b_end; ++b) all_taps(a, b);
+  }
+
+  // So few pixels at a time that their blocks of B stay in L1 while all of A passes.
+  void by_parts() {
+    const std::int64_t width = plan_.y.width, parts = (width + part_pixels - 1) / part_pixels;
+    const std::int64_t rows = width < part_pixels ? part_pixels / (width > 0 ? width : 1) : 1;
+    for (std::int64_t b = piece_.b_begin; b < piece_.b_end; ++b) {
+      add_ = piece_.add;
+      for (std::int64_t row = piece_.row_begin; row < piece_.row_end; row += rows)
+        for (std::int64_t i = 0; i < parts; ++i) {
+          const std::int64_t end = row + rows < piece_.row_end ? row + rows : piece_.row_end;
+          part_ = {row, end, width * i / parts, width * (i + 1) / parts};
+          for (std::int64_t a = 0; a < plan_.a_blocks(); ++a) all_taps(a, b);
+          add_ = true;
+        }
+    }
+  }
+
+  void all_taps(std::int64_t a, std::int64_t b) {
+    for (std::int64_t ky = 0; ky < plan_.kernel_height; ++ky)
+      for (std::int64_t kx = 0; kx < plan_.kernel_width; ++kx) one_block(a, b, ky, kx);
+  }
+
   [[gnu::always_inline]] void one_block(std::int64_t a, std::int64_t b, std::int64_t ky,
                                         std::int64_t kx) {
     zero_sums();
@@ -74,7 +106,7 @@ class Accumulator {
     store_sums(sums_[scratch_]);
     const std::int64_t tap = ky * plan_.kernel_width + kx;
     target_ = piece_.sums + ((b * plan_.taps() + tap) * plan_.a_blocks() + a) * sums_in_block;
-    finish_ = piece_.add ? Finish::add : Finish::set;
+    finish_ = add_ ? Finish::add : Finish::set;
   }
 
   template <Finish finish>
@@ -85,15 +117,19 @@ class Accumulator {
     const std::int64_t x_block = plan_.transpose_x ? a : b, y_block = plan_.transpose_x ? b : a;
     const std::byte* x_rows = piece_.x.blocks + x_block * piece_.x.slots * x_row_;
     const std::byte* y_rows = piece_.y.blocks + y_block * piece_.y.slots * y_row_;
-    const std::int64_t begin = piece_.row_begin > rows.begin ? piece_.row_begin : rows.begin;
-    const std::int64_t end = piece_.row_end < rows.end ? piece_.row_end : rows.end;
+    const std::int64_t begin = part_.row_begin > rows.begin ? part_.row_begin : rows.begin;
+    const std::int64_t end = part_.row_end < rows.end ? part_.row_end : rows.end;
+    const std::int64_t from =
+        part_.column_begin > columns.begin ? part_.column_begin : columns.begin;
+    const std::int64_t steps =
+        (part_.column_end < columns.end ? part_.column_end : columns.end) - from;
+    const std::int64_t x_from = columns.source + (from - columns.begin) * plan_.stride_width;
     const std::int64_t x_step = plan_.stride_width * block_size;
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t x_slot =
           (rows.source + (row - rows.begin) * plan_.stride_height) % piece_.x.slots;
-      const std::byte* x = x_rows + x_slot * x_row_ + columns.source * block_size;
-      const std::byte* y = y_rows + row % piece_.y.slots * y_row_ + columns.begin * block_size;
-      const std::int64_t steps = columns.end - columns.begin;
+      const std::byte* x = x_rows + x_slot * x_row_ + x_from * block_size;
+      const std::byte* y = y_rows + row % piece_.y.slots * y_row_ + from * block_size;
       if (plan_.transpose_x)
         run(x, x_step, y, block_size, steps, finishing);
       else
@@ -117,6 +153,8 @@ class Accumulator {
   const WeightGradientPiece& piece_;
   std::int64_t x_row_, y_row_;
   float* target_ = nullptr;
+  Part part_{};
+  bool add_ = false;  // to the sums
   Finish finish_ = Finish::nothing;
   int scratch_ = 0;
   alignas(64) float sums_[2][sums_in_block];
