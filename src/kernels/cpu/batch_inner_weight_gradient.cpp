@@ -318,7 +318,7 @@ class WeightGradient {
   // Blocks of x meet many of dy: for those the sums pass the pixels, not the pixels the sums.
   bool near() const {
     constexpr std::int64_t most_sums = 640 << 10;
-    return !is_split() && plan_.transpose_x && plan_.taps() > 1 &&
+    return !is_split() && plan_.transpose_x && plan_.a_blocks() * plan_.taps() >= 4 &&
            plan_.a_blocks() * plan_.taps() * sums_bytes <= most_sums;
   }
 
