@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does a narrow format lose accuracy? Trains a network in each format from several seeds and prints
-the accuracies and their paired differences from the first format, with standard errors. Ends with 7
-if a mean difference is over --tolerance points, or an accuracy under --least percent."""
+the accuracies and their paired differences from the first format, with standard errors. A format is
+one of --amp (off, f16, bf16), or one of --math: f32 whose products are made in that way (ieee, bf16x3,
+dfp16). Ends with 7 if a mean difference is over --tolerance points, or an accuracy under --least
+percent."""
 
 import argparse
 import json
@@ -12,6 +14,7 @@ import subprocess
 import sys
 
 CHECK_FAILED = 7
+MATHS = {"ieee", "bf16x3", "dfp16"}
 
 
 def parse_arguments():
@@ -29,16 +32,28 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def train(options, seed):
-    """Test accuracy in percent of each format."""
+def compare(options, seed, formats, flags):
+    """Test accuracy in percent of each of the formats of --amp."""
     command = [options.program, "train", "--model", options.model, "--data", options.data]
-    command += ["--compare", options.formats, "--epochs", str(options.epochs)]
-    command += ["--seed", str(seed), "--json", "--quiet", *options.flags]
+    command += ["--compare", ",".join(formats), "--epochs", str(options.epochs)]
+    command += ["--seed", str(seed), "--json", "--quiet", *flags, *options.flags]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if result.returncode:
         sys.exit(result.returncode)
     done = json.loads(result.stdout.splitlines()[-1])
     return {run["amp"]: 100 * run["test_accuracy"] for run in done["runs"]}
+
+
+def train(options, seed):
+    """Test accuracy in percent of each format, in the order they are given in."""
+    formats = options.formats.split(",")
+    accuracies = {}
+    amps = [name for name in formats if name not in MATHS]
+    if amps:
+        accuracies |= compare(options, seed, amps, [])
+    for math_mode in MATHS.intersection(formats):
+        accuracies[math_mode] = compare(options, seed, ["off"], ["--math", math_mode])["off"]
+    return {name: accuracies[name] for name in formats}
 
 
 def difference(accuracies, name, reference):

@@ -20,7 +20,7 @@ struct ChosenKernel {
 std::string kernel_key(const Request& request);
 
 // What memory has for the request, if that kernel still takes it; else the fastest of those that
-// do, the reference apart: the first unless another is a twentieth faster, and the first where the
+// do, the reference apart: the first unless another is an eighth faster, and the first where the
 // machine is too busy to tell, which no file remembers. Without memory, for deterministic requests
 // and for what is no contraction: the first that takes it. Throws UsageError when none does.
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory);
