@@ -67,7 +67,6 @@ class Rounds {
 
   void run(const BenchListener& listener) {
     for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i) warm_up(i);
-    find_slow();
     for (std::int64_t k = 0; k < task_.iterations; ++k)
       run_round(static_cast<std::size_t>(k), listener);
     for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i)
@@ -83,20 +82,21 @@ class Rounds {
     last_warm_up_.push_back(seconds);
   }
 
-  // Torch's layouts that others in the same precision leave far behind need no turns.
-  void find_slow() {
-    slow_.assign(rows_.size(), false);
-    for (std::size_t i = 0; i < last_warm_up_.size(); ++i)
-      for (std::size_t k = 0; k < last_warm_up_.size(); ++k)
-        if (rows_[i].is_torch() && rows_[k].is_torch() && rows_[i].precision == rows_[k].precision)
-          slow_[i] = slow_[i] || last_warm_up_[i] > far_behind * last_warm_up_[k];
+  // Of torch's layouts, one that another in the same precision leaves far behind: it needs no
+  // turns.
+  bool is_slow(std::size_t i) const {
+    for (std::size_t k = 0; k < rows_.size() && rows_[i].is_torch(); ++k)
+      if (rows_[k].is_torch() && rows_[k].precision == rows_[i].precision &&
+          last_warm_up_[i] > far_behind * last_warm_up_[k])
+        return true;
+    return false;
   }
 
   // Who begins changes from round to round.
   void run_round(std::size_t round, const BenchListener& listener) {
     for (std::size_t turn = 0; turn < rows_.size() && !interrupted(); ++turn) {
       const std::size_t i = (turn + round) % rows_.size();
-      if (slow_[i]) continue;
+      if (is_slow(i)) continue;
       BenchRow& row = rows_[i];
       show_status(status(task_, row, progress(row)));
       const double seconds = contenders_[i]->step(batch_, task_.batches, row);
@@ -118,7 +118,6 @@ class Rounds {
   std::vector<std::unique_ptr<TorchContender>> torch_;
   std::vector<Contender*> contenders_;  // one for each row
   std::vector<double> last_warm_up_;    // seconds of each row's last batch before the rounds
-  std::vector<bool> slow_;
   std::vector<Tensor> batch_;
 };
 

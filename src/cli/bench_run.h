@@ -26,11 +26,10 @@ void choose_formats(BenchTask& task);
 std::vector<BenchRow> examine(const BenchTask& task);
 
 struct BenchOutcome {
-  std::vector<BenchRow> rows;  // those that ran
-  std::vector<std::string>
-      sequences;                     // models whose precisions did not all fit into memory together
-  std::optional<PeakRates> machine;  // for the roofline, where it is wanted
-  std::vector<BenchRow> torch;       // torch's, without layouts far behind the other
+  std::vector<BenchRow> rows;          // those that ran
+  std::vector<std::string> sequences;  // models whose precisions did not fit into memory at once
+  std::optional<PeakRates> machine;    // for the roofline, where it is wanted
+  std::vector<BenchRow> torch;         // torch's, without layouts far behind the other
   std::string torch_version;
   bool interrupted = false;
 };

@@ -43,6 +43,13 @@ std::string tiles_reason(Math math, const Operands& operands) {
   return {};
 }
 
+// The same of a node in a group whose x has to lie as it can be read.
+std::string node_reason(const Node& node, const Operands& operands, bool x_fits) {
+  std::string reason = tiles_reason(node.math, operands);
+  if (reason.empty() && !x_fits) reason = concat("x lies ", operands.x.storage);
+  return reason;
+}
+
 Offer offer_tiles(const Request& request, const cpu::BatchInnerConvolution& convolution,
                   const Operands& operands, std::vector<int> inputs) {
   std::string reason = tiles_reason(request.math, operands);
@@ -164,9 +171,7 @@ Offer offer_weight_gradient_pixels(const Request& request) {
 TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Operand& w,
                                    const Operand& y) {
   const Operands operands{x, w, y};
-  TilesConvolution tiles;
-  tiles.reason = tiles_reason(node.math, operands);
-  if (tiles.reason.empty() && !lies_batch_inner(x)) tiles.reason = concat("x lies ", x.storage);
+  TilesConvolution tiles{{}, node_reason(node, operands, lies_batch_inner(x))};
   if (!tiles.reason.empty()) return tiles;
   const auto of = [&](const auto& op, ConvolutionPass pass) {
     tiles.convolution = convolution_of(op, pass, operands);
@@ -182,9 +187,7 @@ TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Ope
 TilesConvolution image_convolution(const Node& node, const Operand& x, const Operand& w,
                                    const Operand& y) {
   const Operands operands{x, w, y};
-  TilesConvolution tiles;
-  tiles.reason = tiles_reason(node.math, operands);
-  if (tiles.reason.empty() && !lies_densely(x)) tiles.reason = concat("x lies ", x.storage);
+  TilesConvolution tiles{{}, node_reason(node, operands, lies_densely(x))};
   if (!tiles.reason.empty()) return tiles;
   tiles.convolution = convolution_of(node.as<Conv>(), ConvolutionPass::forward, operands);
   tiles.reason = image_convolution_reason(tiles.convolution);
