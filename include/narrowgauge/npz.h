@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's files: one array as .npy, several named ones as .npz (a zip archive of .npy files).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "narrowgauge/export.h"
+#include "narrowgauge/safetensors.h"
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+// NumPy names only its own formats in a file. With ml_dtypes 0.6, bfloat16 is written as "<V2" (two
+// bytes of no kind; no other of its formats is) and float8_e5m2 as "<f1" (which numpy itself does
+// not read back); float8_e4m3fn is "<V1", and so are a dozen other formats of one byte. So "V2" is
+// read as bf16, "f1" as f8e5m2, and "V1" as what `one_byte` says: f8e4m3fn or f8e5m2 (or, ml_dtypes
+// keeping one to a byte, i4 or u4).
+struct NG_API NumpyReading {
+  std::optional<DType> one_byte{};  // none: "V1" is refused
+};
+
+// Arrays of any order, C or Fortran, and byte order come out dense and row-major. Throws DataError
+// naming the file, what was expected and found: damage, truncation, formats without a counterpart
+// here (u2, u4, u8, complex, text, objects), sizes that the file cannot hold.
+NG_API Tensor read_npy(const std::string& path, const NumpyReading& reading = {});
+
+// As numpy writes format 1.0, C order, little-endian; bf16 as "<V2", f8e4m3fn and f8e5m2 as "<V1":
+// `numpy.load(path).view(ml_dtypes.bfloat16)`. Replaces the file as a whole. Throws UsageError for
+// formats of less than a byte, DataError if it cannot be written.
+NG_API void write_npy(const std::string& path, const Tensor& tensor);
+
+// Names of the arrays in an archive, in its order, without ".npy".
+NG_API std::vector<std::string> npz_names(const std::string& path);
+// One array of an archive: only its bytes are read and checked.
+NG_API Tensor read_npz(const std::string& path, const std::string& name,
+                       const NumpyReading& reading = {});
+NG_API std::vector<NamedTensor> read_npz(const std::string& path, const NumpyReading& reading = {});
+
+enum class Compression : bool { stored, deflated };
+// As numpy.savez and savez_compressed. Equal content gives equal bytes. Throws UsageError for names
+// that are empty or double.
+NG_API void write_npz(const std::string& path, std::span<const NamedTensor> tensors,
+                      Compression compression = Compression::stored);
+
+}  // namespace narrowgauge

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The front of a .npy file: magic, version, and a Python dictionary that names format, order and
+// shape of the elements behind it (numpy/lib/format.py, NEP 1).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "narrowgauge/npz.h"
+
+namespace narrowgauge {
+
+struct NpyHeader {
+  DType dtype = DType::f32;
+  Dims dims;
+  bool fortran_order = false;
+  bool swapped = false;     // big-endian
+  bool one_a_byte = false;  // i4 and u4 as ml_dtypes keeps them
+  std::int64_t bytes = 0;   // of the elements in the file
+};
+
+// Reads all of the header; `read` fills a span or fewer bytes at the end of what there is. At most
+// `room` bytes can be there in all. Throws DataError beginning with `who`.
+using ReadBytes = std::function<std::size_t(std::span<std::byte>)>;
+NpyHeader read_npy_header(const std::string& who, const ReadBytes& read, std::int64_t room,
+                          const NumpyReading& reading);
+
+// Magic, version 1.0 (2.0 where the text needs it) and dictionary, padded to a multiple of 64
+// bytes. Throws UsageError for formats of less than a byte.
+std::string npy_header(const Tensor& tensor);
+
+}  // namespace narrowgauge
