@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "narrowgauge/matrix_unit.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge {
@@ -23,9 +24,25 @@ class Attributes;
 //   ieee  f32 products and sums          f32   f32 in and out, TF32's accuracy or better
 //   f16   f16 operands, products exact, f32 accumulation       bf16  the same of bf16
 // The others name one way of keeping a contract; each machine resolves a contract to one of them.
-enum class Math : std::uint8_t { none, ieee, f32, f16, bf16, tf32, tf32x3, bf16x3, dfp16, f8 };
+// Beyond these stand the simulated ones, see simulated().
+enum class Math : std::uint16_t { none, ieee, f32, f16, bf16, tf32, tf32x3, bf16x3, dfp16, f8 };
 NG_API std::string_view name(Math math);
 NG_API Math parse_math(std::string_view text);  // throws UsageError
+
+// As a matrix unit computes, bit by bit: "sim:a100", or, with operands rounded to a format of the
+// unit's first, "sim:h100:f8e4m3". `automatic`: in the format of the values, f32 as tf32 where the
+// unit has it, else as a chain of FMAs in f32.
+constexpr Math simulated(MatrixUnit unit, UnitFormat operand = UnitFormat::automatic) {
+  return static_cast<Math>(0x100 + static_cast<int>(unit) * 32 + static_cast<int>(operand));
+}
+constexpr bool is_simulated(Math math) { return static_cast<int>(math) >= 0x100; }
+// Of a simulated one.
+constexpr MatrixUnit unit_of(Math math) {
+  return static_cast<MatrixUnit>((static_cast<int>(math) - 0x100) / 32);
+}
+constexpr UnitFormat operand_format_of(Math math) {
+  return static_cast<UnitFormat>(static_cast<int>(math) % 32);
+}
 // What contractions of f32 values can be asked for: ieee, f32, or a way of keeping f32 (bf16x3,
 // dfp16), which holds where a kernel goes that way; the others compute in ieee.
 NG_API bool is_f32_math(Math math);

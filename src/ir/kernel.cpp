@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 
 namespace narrowgauge {
@@ -12,9 +13,45 @@ constexpr std::array<std::string_view, 10> math_names{"none", "ieee",   "f32",  
                                                       "tf32", "tf32x3", "bf16x3", "dfp16", "f8"};
 }
 
-std::string_view name(Math math) { return math_names.at(static_cast<std::size_t>(math)); }
+namespace {
+
+// The texts of all simulated modes, made once.
+const std::string& simulated_name(Math math) {
+  static const auto names = [] {
+    std::map<Math, std::string> all;
+    for (int unit = 0; unit < matrix_unit_count; ++unit)
+      for (int format = 0; format < unit_format_count; ++format) {
+        const auto u = static_cast<MatrixUnit>(unit);
+        const auto f = static_cast<UnitFormat>(format);
+        std::string text = concat("sim:", name(u));
+        if (f != UnitFormat::automatic) text += concat(':', name(f));
+        all.emplace(simulated(u, f), std::move(text));
+      }
+    return all;
+  }();
+  return names.at(math);
+}
+
+Math parse_simulated(std::string_view text) {
+  const std::string_view rest = text.substr(text.find(':') + 1);
+  const std::size_t colon = rest.find(':');
+  const auto unit = parse_matrix_unit(rest.substr(0, colon));
+  require(unit.has_value(), "math: unknown matrix unit in '", text, "'");
+  if (colon == std::string_view::npos) return simulated(*unit);
+  const auto format = parse_unit_format(rest.substr(colon + 1));
+  require(format.has_value(), "math: unknown format in '", text, "'");
+  return simulated(*unit, *format);
+}
+
+}  // namespace
+
+std::string_view name(Math math) {
+  if (is_simulated(math)) return simulated_name(math);
+  return math_names.at(static_cast<std::size_t>(math));
+}
 
 Math parse_math(std::string_view text) {
+  if (text.starts_with("sim:")) return parse_simulated(text);
   const auto found = std::find(math_names.begin(), math_names.end(), text);
   require(found != math_names.end(), "math: unknown mode '", text, "'");
   return static_cast<Math>(found - math_names.begin());
