@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number formats of tensors, and the 16- and 8-bit floating-point values themselves.
+// The number formats of tensors, and the floating-point values of 16 bits and fewer themselves.
 // tf32 is a rounding of f32 and a math mode, not a dtype.
 #pragma once
 
@@ -19,6 +19,8 @@ enum class DType : std::uint8_t {
   bf16,
   f8e4m3fn,
   f8e5m2,
+  f4e2m1,  // two to a byte; neither infinity nor NaN
+  f8e8m0,  // a scale: 2^-127 ... 2^127 or NaN; neither sign nor zero
   i64,
   i32,
   i16,
@@ -29,19 +31,22 @@ enum class DType : std::uint8_t {
   b1,
   boolean
 };
-inline constexpr int dtype_count = 15;
+inline constexpr int dtype_count = 17;
 
 NG_API std::string_view name(DType dtype);                       // "f32", "bf16", ..., "bool"
 NG_API std::optional<DType> parse_dtype(std::string_view name);  // the inverse; empty if unknown
 NG_API int bits(DType dtype);                                    // of one element: 1, 4, 8, ... 64
 NG_API bool is_floating(DType dtype);
 NG_API bool is_integer(DType dtype);  // i64 ... u4; not b1, not bool
+// f4e2m1 and f8e8m0: the parts of block formats are moved, cast and quantised, not computed with.
+NG_API bool is_storage_only(DType dtype);
 NG_API double largest_finite(DType dtype);
 NG_API double smallest_normal(DType dtype);     // floating dtypes only
-NG_API double smallest_subnormal(DType dtype);  // floating dtypes only
+NG_API double smallest_subnormal(DType dtype);  // floating dtypes only; f8e8m0 has none: its least
 inline void append_text(std::string& out, DType dtype) { out += name(dtype); }
 
-// Bytes of `elements` packed values: i4 and u4 take two to a byte, b1 eight, low bits first.
+// Bytes of `elements` packed values: i4, u4 and f4e2m1 take two to a byte, b1 eight, low bits
+// first.
 constexpr std::int64_t bytes_for(std::int64_t elements, int bits_each) {
   return (elements * bits_each + 7) / 8;
 }
@@ -65,6 +70,14 @@ struct f8e4m3fn {
 struct f8e5m2 {
   std::uint8_t bits = 0;
   bool operator==(const f8e5m2&) const = default;
+};
+struct f4e2m1 {  // one value, in the low four bits
+  std::uint8_t bits = 0;
+  bool operator==(const f4e2m1&) const = default;
+};
+struct f8e8m0 {
+  std::uint8_t bits = 0;
+  bool operator==(const f8e8m0&) const = default;
 };
 
 }  // namespace narrowgauge

@@ -18,7 +18,7 @@ struct DtypeName {
 };
 // In the order in which the reference lays out tensors: wide numbers first, so that all lie
 // aligned.
-constexpr std::array<DtypeName, 12> dtype_names{{
+constexpr std::array<DtypeName, 14> dtype_names{{
     {"I64", DType::i64},
     {"F64", DType::f64},
     {"F32", DType::f32},
@@ -26,10 +26,12 @@ constexpr std::array<DtypeName, 12> dtype_names{{
     {"BF16", DType::bf16},
     {"F16", DType::f16},
     {"I16", DType::i16},
+    {"F8_E8M0", DType::f8e8m0},
     {"F8_E4M3", DType::f8e4m3fn},
     {"F8_E5M2", DType::f8e5m2},
     {"I8", DType::i8},
     {"U8", DType::u8},
+    {"F4", DType::f4e2m1},
     {"BOOL", DType::boolean},
 }};
 
@@ -114,12 +116,13 @@ class EntryReader {
     return numbers;
   }
 
-  // -1 where it does not fit 64 bits.
+  // -1 where it does not fit 64 bits, or is not whole: files have no half bytes.
   static std::int64_t byte_count(const Dims& dims, DType dtype) {
-    std::int64_t bytes = bits(dtype) / 8;
+    std::int64_t all_bits = bits(dtype);
     for (const std::int64_t dim : dims)
-      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(dim, 1), &bytes)) return -1;
-    return std::ranges::find(dims, 0) == dims.end() ? bytes : 0;
+      if (__builtin_mul_overflow(all_bits, std::max<std::int64_t>(dim, 1), &all_bits)) return -1;
+    if (std::ranges::find(dims, 0) != dims.end()) return 0;
+    return all_bits % 8 == 0 ? all_bits / 8 : -1;
   }
 
   std::string who_;
@@ -198,6 +201,8 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   for (const SafetensorsEntry& entry : header.entries) {
     const int place = safetensors_place(entry.dtype);
     require(place >= 0, "safetensors: tensor ", entry.name, ": ", entry.dtype, " cannot be stored");
+    require(element_count(entry.dims) * bits(entry.dtype) % 8 == 0, "safetensors: tensor ",
+            entry.name, ": expected whole bytes, got ", entry.dtype, entry.dims);
     root[entry.name] = {{"dtype", dtype_names[static_cast<std::size_t>(place)].name},
                         {"shape", entry.dims},
                         {"data_offsets", {entry.begin, entry.end}}};

@@ -44,9 +44,16 @@ void require_scales(const Inference& in, std::int64_t axis, std::int64_t block_s
             " of them for axis ", at, " of ", x, ", got ", scale);
 }
 
-bool is_float8(DType dtype) { return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2; }
+bool is_small_float(DType dtype) {
+  return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2 || dtype == DType::f4e2m1;
+}
 bool is_quantised(DType dtype) {
-  return is_float8(dtype) || (is_integer(dtype) && bits(dtype) <= 16);
+  return is_small_float(dtype) || (is_integer(dtype) && bits(dtype) <= 16);
+}
+
+void require_scale_dtype(const Inference& in) {
+  require(is_floating(in.dtype(1)) && in.dtype(1) != DType::f4e2m1, in.op_name(),
+          ": a scale cannot be ", in.dtype(1));
 }
 
 // Which scale belongs to an element of x.
@@ -93,7 +100,7 @@ double ratio_of(const ReferenceView& x, std::int64_t i, double scale) {
 }
 
 double stored_as(DType to, double ratio, std::int64_t zero, bool saturate) {
-  if (is_float8(to)) {
+  if (is_small_float(to)) {
     const double most = largest_finite(to);
     return saturate && !std::isnan(ratio) ? std::min(std::max(ratio, -most), most) : ratio;
   }
@@ -266,18 +273,23 @@ constexpr Kernel dynamic_kernels[] = {{"rows", offer_dynamic}, {"reference", dyn
 
 TensorTypes QuantizeLinear::infer(const Inference& in) const {
   require_scales(in, axis, block_size);
+  require_scale_dtype(in);
   const DType to = in.has(2) ? in.dtype(2) : output_dtype;
   require(is_quantised(to), "QuantizeLinear: y cannot be ", to);
-  require(is_floating(in.dtype(0)) || in.dtype(0) == DType::i32,
+  require((is_floating(in.dtype(0)) && !is_storage_only(in.dtype(0))) || in.dtype(0) == DType::i32,
           "QuantizeLinear: expected x of a float type or i32, got ", in.dtype(0));
   return {{to, in.shape(0)}};
 }
 
 TensorTypes DequantizeLinear::infer(const Inference& in) const {
   require_scales(in, axis, block_size);
+  require_scale_dtype(in);
   const DType from = in.dtype(0);
   require(is_quantised(from) || from == DType::i32, "DequantizeLinear: x cannot be ", from);
-  return {{in.dtype(1), in.shape(0)}};
+  const DType to = output_dtype == dtype_of_scale ? in.dtype(1) : output_dtype;
+  require(is_floating(to) && bits(to) > 8, "DequantizeLinear: y cannot be ", to,
+          "; output_dtype says what it is");
+  return {{to, in.shape(0)}};
 }
 
 TensorTypes DynamicQuantizeLinear::infer(const Inference& in) const {

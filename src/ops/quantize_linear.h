@@ -11,13 +11,14 @@ namespace narrowgauge {
 // y = round(x / y_scale) + y_zero_point, halves to even, saturated; NaN gives y_zero_point. One
 // scale for all; one for each index of `axis` (a list); or, with block_size, one for so many
 // neighbours along `axis`. f32 arithmetic, f64 for f64. y has the dtype of y_zero_point, else
-// `output_dtype`: integers, or 8-bit floats, which are not rounded to whole numbers and saturate
-// only where `saturate` is set.
+// `output_dtype`: integers, or floats of 8 and 4 bits, which are not rounded to whole numbers;
+// those of 8 bits saturate only where `saturate` is set. Scales may be 8-bit floats too, f8e8m0
+// among them.
 struct QuantizeLinear {
   static constexpr OpInfo info{.name = "QuantizeLinear",
                                .inputs = "x:X!~, y_scale:S!~, y_zero_point?:Z!~",
                                .outputs = "y:any~",
-                               .types = "X:number, S:float, Z:number"};
+                               .types = "X:number"};
   std::int64_t axis = 1, block_size = 0;
   DType output_dtype = DType::u8;
   std::int64_t saturate = 1;
@@ -32,16 +33,19 @@ struct QuantizeLinear {
   static std::vector<Sample<QuantizeLinear>> samples();
 };
 
-// y = (x - x_zero_point) x_scale in the dtype of x_scale; scales as above.
+// y = (x - x_zero_point) x_scale in `output_dtype`, else in the dtype of x_scale, which must not be
+// one of 8 bits then; scales as above.
 struct DequantizeLinear {
   static constexpr OpInfo info{.name = "DequantizeLinear",
                                .inputs = "x:X!~, x_scale:S~, x_zero_point?:X!~",
-                               .outputs = "y:S~",
-                               .types = "X:number, S:float"};
+                               .outputs = "y:any~"};
+  static constexpr DType dtype_of_scale = DType::b1;  // never that of y
   std::int64_t axis = 1, block_size = 0;
+  DType output_dtype = dtype_of_scale;
   static void attributes(auto& self, auto&& visit) {
     visit("axis", self.axis);
     visit("block_size", self.block_size);
+    visit("output_dtype", self.output_dtype);
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();

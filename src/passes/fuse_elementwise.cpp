@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t most_members = 24;
 
 bool is_strip_dtype(DType dtype) {
-  return dtype == DType::boolean || (is_floating(dtype) && dtype != DType::f64);
+  return dtype == DType::boolean ||
+         (is_floating(dtype) && dtype != DType::f64 && !is_storage_only(dtype));
 }
 
 // RoundTo, which stands for a Cast inside a group, has infinities where these have the largest

@@ -11,6 +11,10 @@ namespace narrowgauge {
 bool widens_exactly(DType from, DType to) {
   if (from == to) return true;
   switch (from) {
+    case DType::f4e2m1:
+      return is_floating(to) && to != DType::f8e8m0;
+    case DType::f8e8m0:  // 2^-127 is a subnormal of bf16 and of f32
+      return to == DType::bf16 || to == DType::f32 || to == DType::f64;
     case DType::f8e4m3fn:
     case DType::f8e5m2:
       return to == DType::f16 || to == DType::bf16 || to == DType::f32 || to == DType::f64;

@@ -24,6 +24,8 @@ constexpr std::array<Facts, dtype_count> table{{
     {"bf16", 16, Kind::floating, 0x1.fep127, 0x1p-126, 0x1p-133},
     {"f8e4m3fn", 8, Kind::floating, 448, 0x1p-6, 0x1p-9},
     {"f8e5m2", 8, Kind::floating, 57344, 0x1p-14, 0x1p-16},
+    {"f4e2m1", 4, Kind::floating, 6, 1, 0.5},
+    {"f8e8m0", 8, Kind::floating, 0x1p127, 0x1p-127, 0x1p-127},
     {"i64", 64, Kind::integer, 0x1.fffffffffffffp62},  // the largest double below 2^63
     {"i32", 32, Kind::integer, 2147483647},
     {"i16", 16, Kind::integer, 32767},
@@ -60,6 +62,7 @@ std::optional<DType> parse_dtype(std::string_view name) {
 int bits(DType dtype) { return facts(dtype).bits; }
 bool is_floating(DType dtype) { return facts(dtype).kind == Kind::floating; }
 bool is_integer(DType dtype) { return facts(dtype).kind == Kind::integer; }
+bool is_storage_only(DType dtype) { return dtype == DType::f4e2m1 || dtype == DType::f8e8m0; }
 double largest_finite(DType dtype) { return facts(dtype).largest; }
 double smallest_normal(DType dtype) { return floating_facts(dtype).smallest_normal; }
 double smallest_subnormal(DType dtype) { return floating_facts(dtype).smallest_subnormal; }

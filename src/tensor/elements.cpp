@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
 #include "narrowgauge/error.h"
 #include "tensor/values.h"
@@ -78,6 +79,12 @@ double rounded_to_odd(std::int64_t value) {
   return value < 0 ? -result : result;
 }
 
+// Not by way of f32, where the least is a subnormal.
+double power(f8e8m0 value) {
+  if (value.bits == 0xff) return std::numeric_limits<double>::quiet_NaN();
+  return std::bit_cast<double>((std::uint64_t{value.bits} + 1023 - 127) << 52);
+}
+
 }  // namespace
 
 double load_element(DType dtype, const void* data, std::int64_t index) {
@@ -94,6 +101,10 @@ double load_element(DType dtype, const void* data, std::int64_t index) {
       return widen(read<f8e4m3fn>(data, index));
     case DType::f8e5m2:
       return widen(read<f8e5m2>(data, index));
+    case DType::f4e2m1:
+      return widen(f4e2m1{static_cast<std::uint8_t>(read_packed(data, index, 4))});
+    case DType::f8e8m0:
+      return power(read<f8e8m0>(data, index));
     case DType::i64:
       return static_cast<double>(read<std::int64_t>(data, index));
     case DType::i32:
@@ -131,6 +142,10 @@ void store_element(DType dtype, void* data, std::int64_t index, double value) {
       return write(data, index, narrow<f8e4m3fn>(value));
     case DType::f8e5m2:
       return write(data, index, narrow<f8e5m2>(value));
+    case DType::f4e2m1:
+      return write_packed(data, index, 4, narrow<f4e2m1>(value).bits);
+    case DType::f8e8m0:
+      return write(data, index, narrow<f8e8m0>(value));
     case DType::i64:
       return write_integer<std::int64_t>(data, index, dtype, value);
     case DType::i32:

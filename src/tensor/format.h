@@ -11,19 +11,24 @@
 
 namespace narrowgauge {
 
+enum class Specials : std::uint8_t { ieee, nan, none };  // both, one NaN pattern, neither
+
 // A sign, exponent_bits, mantissa_bits; the exponent is biased by 2^(exponent_bits - 1) - 1.
-template <class Bits, int exponent, int mantissa, bool infinity = true>
+template <class Bits, int exponent, int mantissa, Specials specials = Specials::ieee>
 struct Layout {
   using Storage = Bits;
   static constexpr int mantissa_bits = mantissa;
-  static constexpr bool has_infinity = infinity;
+  static constexpr bool has_infinity = specials == Specials::ieee;
+  static constexpr bool has_nan = specials != Specials::none;
   static constexpr int smallest_exponent = 2 - (1 << (exponent - 1));  // of normal numbers
   static constexpr std::uint64_t sign = std::uint64_t{1} << (exponent + mantissa);
   static constexpr std::uint64_t implicit_one = std::uint64_t{1} << mantissa;
   static constexpr std::uint64_t all_exponent = sign - implicit_one;
-  // The OCP 8-bit format E4M3 has one NaN pattern, all ones, and no infinity.
-  static constexpr std::uint64_t infinite = infinity ? all_exponent : sign - 1;
-  static constexpr std::uint64_t quiet_nan = infinity ? all_exponent | implicit_one >> 1 : sign - 1;
+  // The OCP 8-bit format E4M3 has one NaN pattern, all ones, and no infinity; in the 4-bit format
+  // E2M1 all ones is the largest number, which overflow gives, and NaN too.
+  static constexpr std::uint64_t infinite = has_infinity ? all_exponent : sign - 1;
+  static constexpr std::uint64_t quiet_nan =
+      has_infinity ? all_exponent | implicit_one >> 1 : sign - 1;
 };
 
 template <class T>
@@ -37,9 +42,11 @@ struct LayoutOf<f16> : Layout<std::uint16_t, 5, 10> {};
 template <>
 struct LayoutOf<bf16> : Layout<std::uint16_t, 8, 7> {};
 template <>
-struct LayoutOf<f8e4m3fn> : Layout<std::uint8_t, 4, 3, false> {};
+struct LayoutOf<f8e4m3fn> : Layout<std::uint8_t, 4, 3, Specials::nan> {};
 template <>
 struct LayoutOf<f8e5m2> : Layout<std::uint8_t, 5, 2> {};
+template <>
+struct LayoutOf<f4e2m1> : Layout<std::uint8_t, 2, 1, Specials::none> {};
 
 // significand / 2^shift to the nearest integer, ties to even; shift >= 0.
 constexpr std::uint64_t shift_nearest_even(std::uint64_t significand, int shift) {
@@ -73,6 +80,7 @@ constexpr typename To::Storage narrow_bits(typename From::Storage bits, Round ro
   const std::uint64_t magnitude = bits & (From::sign - 1);
   const std::uint64_t sign = bits & From::sign ? To::sign : 0;
   if (magnitude > From::all_exponent) {
+    if (!To::has_nan) return static_cast<typename To::Storage>(To::quiet_nan);
     const std::uint64_t payload = magnitude >> (From::mantissa_bits - To::mantissa_bits);
     return static_cast<typename To::Storage>(sign | To::quiet_nan |
                                              (payload & (To::implicit_one - 1)));

@@ -24,13 +24,11 @@ inline DType dtype_of_onnx(std::int64_t number) {
       {1, DType::f32},  {2, DType::u8},    {3, DType::i8},        {5, DType::i16},
       {6, DType::i32},  {7, DType::i64},   {9, DType::boolean},   {10, DType::f16},
       {11, DType::f64}, {16, DType::bf16}, {17, DType::f8e4m3fn}, {19, DType::f8e5m2},
-      {21, DType::u4},  {22, DType::i4}};
+      {21, DType::u4},  {22, DType::i4},   {23, DType::f4e2m1},   {24, DType::f8e8m0}};
   static const std::map<std::int64_t, std::string> foreign{
-      {0, "undefined"}, {4, "uint16"},          {8, "string"},
-      {12, "uint32"},   {13, "uint64"},         {14, "complex"},
-      {15, "complex"},  {18, "float8e4m3fnuz"}, {20, "float8e5m2fnuz"},
-      {23, "float4"},   {24, "float8e8m0"},     {25, "uint2"},
-      {26, "int2"}};
+      {0, "undefined"},       {4, "uint16"},   {8, "string"},   {12, "uint32"},
+      {13, "uint64"},         {14, "complex"}, {15, "complex"}, {18, "float8e4m3fnuz"},
+      {20, "float8e5m2fnuz"}, {25, "uint2"},   {26, "int2"}};
   if (const auto found = known.find(number); found != known.end()) return found->second;
   const auto found = foreign.find(number);
   throw Unsupported("dtype " + (found == foreign.end() ? std::to_string(number) : found->second));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <functional>
 
 #include "base/random.h"
@@ -108,13 +109,45 @@ TEST(Safetensors, AFileOfTheReferenceIsRead) {
   EXPECT_EQ(content.find("nothing"), nullptr);
 }
 
+// Written by safetensors 0.8 from torch's float4_e2m1fn_x2, of two bytes, and its 8-bit floats.
+TEST(Safetensors, BytesOfFloatsOfFourAndEightBitsAreThoseOfTheReference) {
+  const std::string reference = "\xb8\x01\x00\x00\x00\x00\x00\x00"s +
+                                R"({"h":{"dtype":"I16","shape":[1],"data_offsets":[0,2]},)"
+                                R"("s":{"dtype":"F8_E8M0","shape":[3],"data_offsets":[2,5]},)"
+                                R"("e":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[5,6]},)"
+                                R"("g":{"dtype":"F8_E5M2","shape":[1],"data_offsets":[6,7]},)"
+                                R"("i":{"dtype":"I8","shape":[1],"data_offsets":[7,8]},)"
+                                R"("u":{"dtype":"U8","shape":[1],"data_offsets":[8,9]},)"
+                                R"("a":{"dtype":"F4","shape":[4],"data_offsets":[9,11]},)"
+                                R"("t":{"dtype":"BOOL","shape":[1],"data_offsets":[11,12]}}  )" +
+                                "\x07\x00\x00\x7f\xff<>\t\t!\xf9\x01"s;
+  const TemporaryFolder folder;
+  write_safetensors(folder / "ours", {{{"a", of_values(DType::f4e2m1, {4}, {0.5, 1, -0.5, -6})},
+                                       {"e", of_values(DType::f8e4m3fn, {1}, {1.5})},
+                                       {"g", of_values(DType::f8e5m2, {1}, {1.5})},
+                                       {"h", of_values(DType::i16, {1}, {7})},
+                                       {"i", of_values(DType::i8, {1}, {9})},
+                                       {"s", of_values(DType::f8e8m0, {3}, {0x1p-127, 1, NAN})},
+                                       {"t", of_values(DType::boolean, {1}, {1})},
+                                       {"u", of_values(DType::u8, {1}, {9})}},
+                                      {}});
+  EXPECT_EQ(read_file(folder / "ours"), reference);
+  EXPECT_TRUE(read_safetensors(folder / "ours")
+                  .find("a")
+                  ->same_bits(of_values(DType::f4e2m1, {4}, {0.5, 1, -0.5, -6})));
+  EXPECT_THROW(write_safetensors(folder / "x", {{{"a", Tensor(DType::f4e2m1, {3})}}, {}}),
+               UsageError);
+  EXPECT_NE(error_with(R"({"a":{"dtype":"F4","shape":[7],"data_offsets":[0,4]}})"), "no error");
+}
+
 TEST(Safetensors, EveryBitPatternSurvives) {
   const TemporaryFolder folder;
   TensorFile content;
   std::uint64_t counter = 0;
-  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn,
-                            DType::f8e5m2, DType::i64, DType::i32, DType::i16, DType::i8}) {
-    Tensor tensor(dtype, {7, 1, 11});
+  for (const DType dtype :
+       {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2,
+        DType::f8e8m0, DType::f4e2m1, DType::i64, DType::i32, DType::i16, DType::i8}) {
+    Tensor tensor(dtype, {7, 1, 12});
     for (std::int64_t i = 0; i < tensor.bytes(); ++i)
       tensor.data()[i] = static_cast<std::byte>(philox(1, 2, counter++)[0]);
     content.tensors.push_back({concat("random ", dtype), tensor});

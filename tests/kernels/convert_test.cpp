@@ -83,6 +83,7 @@ TEST(Convert, WidensEveryPatternLikeTheScalarConversion) {
     expect_every_pattern_widens<bf16>(flush);
     expect_every_pattern_widens<f8e4m3fn>(flush);
     expect_every_pattern_widens<f8e5m2>(flush);
+    expect_every_pattern_widens<f8e8m0>(flush);
   }
 }
 
@@ -134,6 +135,33 @@ TEST(Convert, RowsOfAnyLengthTouchNothingElse) {
       ASSERT_EQ(back[static_cast<std::size_t>(count)], -7.0F) << name(dtype) << ' ' << count;
     }
   }
+}
+
+TEST(Convert, PowersAndPackedFloatsAgreeWithSingleElements) {
+  const std::vector<float> in = interesting_floats();
+  for (const std::int64_t count : {std::ssize(in), std::ssize(in) - 1})
+    for (const DType dtype : {DType::f4e2m1, DType::f8e8m0}) {
+      std::vector<std::uint8_t> out(in.size(), 0xa5), expected(in.size(), 0xa5);
+      std::vector<float> wide(in.size() + 1, -7.0F);
+      std::int64_t flushed = 0, zeros = 0;
+      {
+        const Flush scope(true);
+        narrow_row(in.data(), dtype, out.data(), count, &flushed);
+        widen_row(dtype, out.data(), wide.data(), count);
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float value = in[static_cast<std::size_t>(i)];
+        store_element(dtype, expected.data(), i, value);
+        const auto stored = static_cast<float>(load_element(dtype, expected.data(), i));
+        zeros += value != 0 && stored == 0;
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[static_cast<std::size_t>(i)]),
+                  std::bit_cast<std::uint32_t>(stored))
+            << name(dtype) << ' ' << value;
+      }
+      EXPECT_EQ(out, expected) << name(dtype);
+      EXPECT_EQ(flushed, zeros) << name(dtype);
+      EXPECT_EQ(wide[static_cast<std::size_t>(count)], -7.0F);
+    }
 }
 
 TEST(Convert, IntegersAndBooleansAgreeWithSingleElements) {

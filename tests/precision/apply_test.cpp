@@ -199,6 +199,9 @@ TEST(Apply, RandomGraphsGetExactlyThePlannedFormats) {
 TEST(Apply, WideningIsExactWhereEveryValueSurvives) {
   EXPECT_TRUE(widens_exactly(DType::f16, DType::f32));
   EXPECT_TRUE(widens_exactly(DType::f8e5m2, DType::f16));
+  EXPECT_TRUE(widens_exactly(DType::f4e2m1, DType::f8e4m3fn));
+  EXPECT_TRUE(widens_exactly(DType::f8e8m0, DType::bf16));
+  EXPECT_FALSE(widens_exactly(DType::f8e8m0, DType::f16));
   EXPECT_FALSE(widens_exactly(DType::f16, DType::bf16));
   EXPECT_FALSE(widens_exactly(DType::f32, DType::f16));
   EXPECT_FALSE(widens_exactly(DType::i32, DType::f32));

@@ -31,16 +31,20 @@ TEST(DType, KnowsItsBitsAndKind) {
   EXPECT_EQ(bits(DType::bf16), 16);
   EXPECT_EQ(bits(DType::f8e5m2), 8);
   EXPECT_EQ(bits(DType::u4), 4);
+  EXPECT_EQ(bits(DType::f4e2m1), 4);
+  EXPECT_EQ(bits(DType::f8e8m0), 8);
   EXPECT_EQ(bits(DType::b1), 1);
   EXPECT_EQ(bits(DType::boolean), 8);
   for (int i = 0; i < dtype_count; ++i) {
-    EXPECT_EQ(is_floating(at(i)), at(i) <= DType::f8e5m2);
+    EXPECT_EQ(is_floating(at(i)), at(i) <= DType::f8e8m0);
     EXPECT_EQ(is_integer(at(i)), at(i) >= DType::i64 && at(i) <= DType::u4);
+    EXPECT_EQ(is_storage_only(at(i)), at(i) == DType::f4e2m1 || at(i) == DType::f8e8m0);
   }
 }
 
 TEST(DType, PacksSmallElementsIntoBytes) {
   EXPECT_EQ(bytes_for(3, DType::i4), 2);
+  EXPECT_EQ(bytes_for(5, DType::f4e2m1), 3);
   EXPECT_EQ(bytes_for(8, DType::b1), 1);
   EXPECT_EQ(bytes_for(9, DType::b1), 2);
   EXPECT_EQ(bytes_for(0, DType::f32), 0);
@@ -62,6 +66,10 @@ TEST(DType, KnowsItsExtremes) {
   expect_extremes<bf16>(DType::bf16, 0x7f7f, 0x0080);
   expect_extremes<f8e4m3fn>(DType::f8e4m3fn, 0x7e, 0x08);
   expect_extremes<f8e5m2>(DType::f8e5m2, 0x7b, 0x04);
+  expect_extremes<f4e2m1>(DType::f4e2m1, 0x7, 0x2);
+  EXPECT_EQ(largest_finite(DType::f8e8m0), widen(f8e8m0{0xfe}));
+  EXPECT_EQ(smallest_normal(DType::f8e8m0), widen(f8e8m0{0}));
+  EXPECT_EQ(smallest_subnormal(DType::f8e8m0), smallest_normal(DType::f8e8m0));
   EXPECT_EQ(largest_finite(DType::f32), std::numeric_limits<float>::max());
   EXPECT_EQ(smallest_normal(DType::f32), std::numeric_limits<float>::min());
   EXPECT_EQ(smallest_subnormal(DType::f32), std::numeric_limits<float>::denorm_min());

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/parallel.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {
@@ -65,19 +66,34 @@ TEST(Elements, TakeTruthFromAnythingButZero) {
 }
 
 TEST(Elements, KeepEveryFloatingValueOfTheirFormat) {
-  for (const DType dtype :
-       {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2}) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn,
+                            DType::f8e5m2, DType::f4e2m1}) {
     SCOPED_TRACE(name(dtype));
     for (const double value : {largest_finite(dtype), smallest_normal(dtype),
-                               smallest_subnormal(dtype), 1.0, -0.75, 0.0}) {
+                               smallest_subnormal(dtype), 1.0, -1.5, 0.0}) {
       EXPECT_EQ(stored(dtype, value), value);
       EXPECT_EQ(stored(dtype, -value), -value);
     }
     EXPECT_TRUE(std::signbit(stored(dtype, -0.0)));
+    if (dtype == DType::f4e2m1) {
+      EXPECT_EQ(stored(dtype, NAN), 6);
+      EXPECT_EQ(stored(dtype, -HUGE_VAL), -6);
+      continue;
+    }
     EXPECT_TRUE(std::isnan(stored(dtype, NAN)));
     const double infinite = stored(dtype, HUGE_VAL);
     EXPECT_TRUE(dtype == DType::f8e4m3fn ? std::isnan(infinite) : std::isinf(infinite));
   }
+}
+
+TEST(Elements, OfPowersOfTwoHaveNeitherSignNorZero) {
+  for (int exponent = -127; exponent <= 127; ++exponent)
+    EXPECT_EQ(stored(DType::f8e8m0, std::ldexp(1.0, exponent)), std::ldexp(1.0, exponent));
+  for (const double value : {0.0, -0.0, -1.0, HUGE_VAL, -HUGE_VAL, double{NAN}, 0x1.8p127})
+    EXPECT_TRUE(std::isnan(stored(DType::f8e8m0, value))) << value;
+  const std::uint8_t zero_bits = 0;
+  const FlushDenormalsScope flush;
+  EXPECT_EQ(load_element(DType::f8e8m0, &zero_bits, 0), 0x1p-127);
 }
 
 TEST(Elements, PackSmallOnesLowBitsFirst) {
@@ -89,6 +105,12 @@ TEST(Elements, PackSmallOnesLowBitsFirst) {
   for (std::int64_t i = 0; i < 4; ++i)
     EXPECT_EQ(load_element(DType::i4, bytes.data(), i), four[static_cast<std::size_t>(i)]);
   EXPECT_EQ(load_element(DType::u4, bytes.data(), 0), 8);
+  const std::array<double, 4> floats{0.5, -6, 3, -0.5};
+  for (std::int64_t i = 0; i < 4; ++i)
+    store_element(DType::f4e2m1, bytes.data(), i, floats[static_cast<std::size_t>(i)]);
+  EXPECT_EQ(bytes, (std::array<std::uint8_t, 2>{0xf1, 0x95}));
+  for (std::int64_t i = 0; i < 4; ++i)
+    EXPECT_EQ(load_element(DType::f4e2m1, bytes.data(), i), floats[static_cast<std::size_t>(i)]);
 
   bytes = {0xff, 0xff};
   store_element(DType::b1, bytes.data(), 3, 0);

@@ -123,6 +123,21 @@ void widen_packed(DType from, const void* in, float* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(load_element(from, in, i));
 }
 
+// Two to a byte, the low half first.
+void widen_f4(const void* in, float* out, std::int64_t count) {
+  static const auto table = [] {
+    std::array<std::array<float, 2>, 256> values;
+    for (unsigned i = 0; i < 256; ++i)
+      values[i] = {widen(f4e2m1{static_cast<std::uint8_t>(i & 15)}),
+                   widen(f4e2m1{static_cast<std::uint8_t>(i >> 4)})};
+    return values;
+  }();
+  const auto* from = static_cast<const std::uint8_t*>(in);
+  for (std::int64_t i = 0; i + 2 <= count; i += 2)
+    std::memcpy(out + i, table[from[i / 2]].data(), 2 * sizeof(float));
+  if (count % 2 != 0) out[count - 1] = table[from[count / 2]][0];
+}
+
 template <class F8>
 void widen_bytes(const void* in, float* out, std::int64_t count) {
   static const auto table = [] {
@@ -155,6 +170,37 @@ std::int64_t narrow_bytes(const float* in, void* out, std::int64_t count) {
   return lost;
 }
 
+// How many of the seven middles between neighbours lie below; a middle itself counts where the
+// upper neighbour is even. NaN is above all of them.
+std::uint32_t f4_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const float x = std::bit_cast<float>(bits & 0x7fff'ffff);
+  const std::uint32_t magnitude = std::uint32_t{!(x <= 0.25F)} + !(x < 0.75F) + !(x <= 1.25F) +
+                                  !(x < 1.75F) + !(x <= 2.5F) + !(x < 3.5F) + !(x <= 5);
+  return magnitude | (x == x ? bits >> 31 << 3 : 0);
+}
+
+// Leaves the upper half of a last byte that it shares as it is.
+std::int64_t narrow_f4(const float* in, void* out, std::int64_t count) {
+  auto* to = static_cast<std::uint8_t*>(out);
+  std::int64_t lost = 0;
+  const auto element = [&](std::int64_t i) {
+    const std::uint32_t result = f4_bits(in[i]);
+    lost += (result & 7) == 0 && is_nonzero(in[i]);
+    return result;
+  };
+  for (std::int64_t i = 0; i + 2 <= count; i += 2)
+    to[i / 2] = static_cast<std::uint8_t>(element(i) | element(i + 1) << 4);
+  if (count % 2 != 0)
+    to[count / 2] = static_cast<std::uint8_t>((to[count / 2] & 0xf0U) | element(count - 1));
+  return lost;
+}
+
+void narrow_powers(const float* in, void* out, std::int64_t count) {
+  auto* to = static_cast<f8e8m0*>(out);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<f8e8m0>(in[i]);
+}
+
 void narrow_elements(const float* in, DType to, void* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) store_element(to, out, i, to_double(in[i]));
 }
@@ -176,6 +222,10 @@ void widen_row(DType from, const void* in, float* out, std::int64_t count) {
       return widen_bytes<f8e4m3fn>(in, out, count);
     case DType::f8e5m2:
       return widen_bytes<f8e5m2>(in, out, count);
+    case DType::f4e2m1:
+      return widen_f4(in, out, count);
+    case DType::f8e8m0:
+      return widen_bytes<f8e8m0>(in, out, count);
     case DType::i64:
       return widen_elements<std::int64_t>(in, out, count);
     case DType::i32:
@@ -212,6 +262,12 @@ void narrow_row(const float* in, DType to, void* out, std::int64_t count, std::i
       break;
     case DType::f8e5m2:
       lost = narrow_bytes<f8e5m2>(in, out, count);
+      break;
+    case DType::f4e2m1:
+      lost = narrow_f4(in, out, count);
+      break;
+    case DType::f8e8m0:  // makes no zeros
+      narrow_powers(in, out, count);
       break;
     default:
       narrow_elements(in, to, out, count);
