@@ -111,6 +111,7 @@ inline Unpacked unpack_c(UnitFormat result, std::uint64_t bits) {
 // A double that holds a sum of two numbers of the result's format, rounded to it.
 inline std::uint64_t nearest(UnitFormat result, double sum) {
   if (result == UnitFormat::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(sum));
+  if (sum == 0) return std::signbit(sum) ? 0x8000 : 0;
   int exponent = 0;
   const double significand = std::frexp(sum, &exponent);
   return rounded(static_cast<std::int64_t>(significand * 0x1p53), exponent - 53,

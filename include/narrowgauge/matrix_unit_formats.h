@@ -81,6 +81,11 @@ constexpr std::int64_t integer_value(UnitFormat format, std::uint64_t bits) {
   }
 }
 
+// Of normal doubles.
+constexpr double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
 inline Unpacked unpack_float(FloatFormat format, std::uint64_t bits) {
   const int m = format.mantissa_bits;
   const std::uint64_t one = std::uint64_t{1} << m,
@@ -98,7 +103,9 @@ inline Unpacked unpack_float(FloatFormat format, std::uint64_t bits) {
     result.significand = static_cast<std::int64_t>(field ? mantissa | one : mantissa);
     result.exponent = static_cast<int>(field ? field : 1) - format.bias();
     result.fraction = m;
-    result.value = std::ldexp(static_cast<double>(result.significand), result.exponent - m);
+    result.value =
+        m == 52 ? std::bit_cast<double>(bits & ~(std::uint64_t{1} << 63))
+                : static_cast<double>(result.significand) * power_of_two(result.exponent - m);
   }
   if (!negative) return result;
   result.value = -result.value;
@@ -112,7 +119,7 @@ inline Unpacked unpack_float(FloatFormat format, std::uint64_t bits) {
 inline Unpacked unpack(UnitFormat format, std::uint64_t bits) {
   if (format >= UnitFormat::s8) {
     const std::int64_t value = matrix_unit_arithmetic::integer_value(format, bits);
-    return {static_cast<double>(value), value, 0};
+    return {static_cast<double>(value), value, 0, 0};
   }
   if (format == UnitFormat::tf32) bits >>= 13;
   return matrix_unit_arithmetic::unpack_float(float_format(format), bits);
@@ -120,9 +127,9 @@ inline Unpacked unpack(UnitFormat format, std::uint64_t bits) {
 
 // A power of two of 8 bits, biased by 127; all ones is NaN (OCP MX 1.0: E8M0).
 inline Unpacked unpack_power(std::uint64_t bits) {
-  if ((bits & 0xff) == 0xff) return {std::numeric_limits<double>::quiet_NaN(), 0, 0};
+  if ((bits & 0xff) == 0xff) return {std::numeric_limits<double>::quiet_NaN(), 0, 0, 0};
   const int exponent = static_cast<int>(bits & 0xff) - 127;
-  return {std::ldexp(1.0, exponent), 1, exponent};
+  return {matrix_unit_arithmetic::power_of_two(exponent), 1, exponent, 0};
 }
 
 // One scale for each block along k: powers of two for the mx formats, f8e4m3 for nvf4. The sign of

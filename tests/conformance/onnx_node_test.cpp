@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "conformance/onnx_graph.h"
+#include "support/archive.h"
 
 namespace narrowgauge::testing {
 namespace {
@@ -25,40 +26,15 @@ fs::path source_root() {
   return root ? root : ".";
 }
 
-fs::path archive() {
-  const char* data = std::getenv("NARROWGAUGE_DATA");
-  return (data ? fs::path(data) : source_root() / ".." / "shared" / "data") / "onnx_backend" /
-         "node.tar.xz";
+fs::path archive() { return data_folder() / "onnx_backend" / "node.tar.xz"; }
+
+std::vector<fs::path> cases_of(const UnpackedArchive& archive) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(archive.folder() / "node"))
+    found.push_back(entry);
+  std::sort(found.begin(), found.end());
+  return found;
 }
-
-// The archive's contents, gone with the object.
-class Unpacked {
- public:
-  Unpacked() {
-    std::string pattern = (fs::temp_directory_path() / "narrowgauge-onnx-XXXXXX").string();
-    require<DataError>(mkdtemp(pattern.data()) != nullptr, "cannot make a folder ", pattern);
-    folder_ = pattern;
-    const std::string command =
-        "tar -C '" + folder_.string() + "' -xJf '" + archive().string() + "'";
-    require<DataError>(std::system(command.c_str()) == 0, "cannot unpack ", archive().string());
-  }
-  ~Unpacked() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Unpacked(const Unpacked&) = delete;
-  Unpacked& operator=(const Unpacked&) = delete;
-
-  std::vector<fs::path> cases() const {
-    std::vector<fs::path> found;
-    for (const auto& entry : fs::directory_iterator(folder_ / "node")) found.push_back(entry);
-    std::sort(found.begin(), found.end());
-    return found;
-  }
-
- private:
-  fs::path folder_;
-};
 
 std::string read_bytes(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -193,9 +169,9 @@ void write_passes(const fs::path& path, const std::map<std::string, Result>& res
 TEST(OnnxNodes, GiveTheResultsOfOnnx) {
   if (!fs::exists(archive())) GTEST_SKIP() << "no " << archive().string();
   if (std::system("command -v xz >/dev/null") != 0) GTEST_SKIP() << "no xz to unpack it with";
-  const Unpacked unpacked;
+  const UnpackedArchive unpacked(archive());
   std::map<std::string, Result> results;
-  for (const fs::path& folder : unpacked.cases()) results[folder.filename()] = run_case(folder);
+  for (const fs::path& folder : cases_of(unpacked)) results[folder.filename()] = run_case(folder);
   report(results);
 
   const fs::path lists = source_root() / "tests" / "conformance";
