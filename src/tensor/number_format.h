@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The number formats as patterns of bits: what a number becomes in each, its neighbours there, and
+// how many of many numbers a format would round, flush to zero or overflow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+// What a number beyond the largest becomes.
+enum class Beyond : std::uint8_t { infinity, nan, largest };
+
+// f64 ... f4e2m1, tf32 among them, and i8, whose seven bits of magnitude count as fraction.
+struct NumberFormat {
+  std::string_view name;
+  std::optional<DType> dtype;  // none for tf32
+  bool has_sign = true;
+  int exponent_bits = 0, fraction_bits = 0;
+  double largest = 0, least_normal = 0, least = 0;  // least: of what is above 0
+  Beyond beyond = Beyond::infinity;
+  int bits() const { return (has_sign ? 1 : 0) + exponent_bits + fraction_bits; }
+  bool is_float() const { return exponent_bits > 0; }
+};
+
+std::span<const NumberFormat> number_formats();
+const NumberFormat* find_number_format(std::string_view name);  // nullptr: there is none
+
+// The bits that a number becomes, rounded once to nearest even, and the number that bits are.
+std::uint64_t to_pattern(const NumberFormat& format, double value);
+double from_pattern(const NumberFormat& format, std::uint64_t pattern);
+
+// The numbers (infinities among them) next to one of the format's; none at the ends and beside NaN.
+struct Neighbours {
+  std::optional<double> below, above;
+};
+Neighbours neighbours(const NumberFormat& format, double number);
+// The distance between the numbers around a finite one: that to the next larger magnitude, at the
+// largest that from the one before.
+double step_at(const NumberFormat& format, double number);
+
+// What becomes of a number: `subnormal` is rounded with fewer bits than the format has, `saturated`
+// and `overflow` are too large, `lost` has no counterpart: NaN in f4e2m1 and i8, what is not
+// positive in f8e8m0.
+enum class Fate : std::uint8_t { exact, rounded, subnormal, flushed, saturated, overflow, lost };
+inline constexpr int fate_count = 7;
+Fate fate(const NumberFormat& format, double value);
+
+// How many of the values of a tensor have each fate; NaN and infinities are not counted.
+using FateCounts = std::array<std::int64_t, fate_count>;
+FateCounts count_fates(const NumberFormat& format, const Tensor& values, double scale = 1);
+
+// How many values lie in each binary exponent: 2^e <= |x| < 2^(e + 1).
+struct ExponentHistogram {
+  static constexpr int least = -150, most = 128;  // what lies outside counts there
+  std::array<std::int64_t, most - least + 1> counts{};
+  std::int64_t zeros = 0, infinities = 0, nans = 0;
+
+  std::int64_t& at(int exponent) { return counts[static_cast<std::size_t>(exponent - least)]; }
+  std::int64_t at(int exponent) const { return counts[static_cast<std::size_t>(exponent - least)]; }
+  void add(const Tensor& values, double scale = 1);
+  std::int64_t total() const;
+};
+
+}  // namespace narrowgauge
