@@ -85,33 +85,77 @@ void unpack_scales(const Elements& elements, std::int64_t line, std::span<Unpack
                  elements.scales[line * elements.scale_line_stride + static_cast<std::int64_t>(j)]);
 }
 
+namespace {
+
+// Without branches and with the format known, so that compilers make vectors of it.
+template <UnitFormat format, class Bits>
+bool split(const Elements& elements, std::int64_t line, std::int64_t depth, const SplitLine& to) {
+  constexpr FloatFormat layout = float_format(format);
+  constexpr int m = layout.mantissa_bits, dropped = format == UnitFormat::tf32 ? 13 : 0;
+  constexpr std::uint32_t one = 1U << m, last = (1U << layout.exponent_bits) - 1;
+  constexpr std::uint32_t first_not_finite =
+      layout.has_infinity ? last << m : (last << m | (one - 1));
+  constexpr auto unit = static_cast<float>(matrix_unit_arithmetic::power_of_two(-m));
+  const auto* data = static_cast<const Bits*>(elements.data) + line * elements.line_stride;
+  bool finite = true;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    const std::uint32_t bits = std::uint32_t{data[k * elements.depth_stride]} >> dropped;
+    const std::uint32_t magnitude = bits & (last << m | (one - 1));
+    const std::uint32_t mantissa = bits & (one - 1), field = magnitude >> m;
+    const bool normal = field != 0;
+    const auto significand =
+        static_cast<float>(static_cast<std::int32_t>(mantissa | (normal ? one : 0))) * unit;
+    const auto exponent =
+        static_cast<float>(static_cast<std::int32_t>(normal ? field : 1) - layout.bias());
+    to.significands[k * to.stride] =
+        bits >> m >> layout.exponent_bits & 1 ? -significand : significand;
+    to.exponents[k * to.stride] = magnitude == 0 ? exponent_of_zero : exponent;
+    finite &= magnitude < first_not_finite;
+  }
+  return finite;
+}
+
+// Adds the exponents of the scales of a line's blocks.
+bool add_scales(const Elements& elements, std::int64_t line, std::int64_t depth,
+                const SplitLine& to) {
+  const std::int64_t block = block_size(elements.format);
+  bool finite = true;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    const Unpacked scale =
+        scale_of(elements.format, elements.scales[line * elements.scale_line_stride + k / block]);
+    finite &= scale.is_finite();
+    float& exponent = to.exponents[k * to.stride];
+    if (exponent != exponent_of_zero) exponent += static_cast<float>(scale.exponent);
+  }
+  return finite;
+}
+
+}  // namespace
+
 bool split_line(const Elements& elements, std::int64_t line, std::int64_t depth,
                 const SplitLine& to) {
-  const FloatFormat format = float_format(elements.format);
-  const int m = format.mantissa_bits, dropped = elements.format == UnitFormat::tf32 ? 13 : 0;
-  const std::uint64_t one = std::uint64_t{1} << m,
-                      fields = std::uint64_t{1} << format.exponent_bits;
-  const auto unit = static_cast<float>(matrix_unit_arithmetic::power_of_two(-m));
-  const auto block = static_cast<std::size_t>(block_size(elements.format));
-  bool finite = true;
-  Unpacked scale;
-  for_bits(elements, line, static_cast<std::size_t>(depth), [&](std::size_t k, std::uint64_t bits) {
-    bits >>= dropped;
-    if (block && k % block == 0) {
-      const auto j = static_cast<std::int64_t>(k / block);
-      scale = scale_of(elements.format, elements.scales[line * elements.scale_line_stride + j]);
-      finite &= scale.is_finite();
-    }
-    const std::uint64_t mantissa = bits & (one - 1), field = bits >> m & (fields - 1);
-    const bool last = field == fields - 1;
-    finite &= !(last && (format.has_infinity || (format.has_nan && mantissa == one - 1)));
-    const auto magnitude = static_cast<float>(field ? mantissa | one : mantissa) * unit;
-    const int exponent = static_cast<int>(field ? field : 1) - format.bias() + scale.exponent;
-    const std::int64_t at = static_cast<std::int64_t>(k) * to.stride;
-    to.significands[at] = bits & (one * fields) ? -magnitude : magnitude;
-    to.exponents[at] = magnitude == 0 ? exponent_of_zero : static_cast<float>(exponent);
-  });
-  return finite;
+  using enum UnitFormat;
+  switch (elements.format) {
+    case f16:
+      return split<f16, std::uint16_t>(elements, line, depth, to);
+    case bf16:
+      return split<bf16, std::uint16_t>(elements, line, depth, to);
+    case tf32:
+      return split<tf32, std::uint32_t>(elements, line, depth, to);
+    case f8e4m3:
+      return split<f8e4m3, std::uint8_t>(elements, line, depth, to);
+    case f8e5m2:
+      return split<f8e5m2, std::uint8_t>(elements, line, depth, to);
+    case mxf8e4m3:
+      return split<f8e4m3, std::uint8_t>(elements, line, depth, to) &
+             add_scales(elements, line, depth, to);
+    case mxf8e5m2:
+      return split<f8e5m2, std::uint8_t>(elements, line, depth, to) &
+             add_scales(elements, line, depth, to);
+    default:
+      NG_INVARIANT(false);
+      return false;
+  }
 }
 
 void widen_line(const Elements& elements, std::int64_t line, std::int64_t depth, float* values,
