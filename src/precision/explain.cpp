@@ -70,6 +70,7 @@ class Surroundings {
       if (inserted && seen.insert(value.node).second) made.before.push_back(note(after, producer));
     }
     for (const ValueInfo& output : node.outputs) made.outputs.push_back(output.type);
+    made.error = contraction_error(after, node, node.math, binding_);
   }
 
   void add_regions(const Node& before, const Node& after, const std::string& prefix) {

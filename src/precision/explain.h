@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "narrowgauge/precision.h"
+#include "precision/contraction_error.h"
 
 namespace narrowgauge {
 
@@ -30,6 +31,7 @@ struct NodeExplanation {
   std::vector<CastNote> before, after;  // casts that it reads, casts that read it
   std::string reason;
   std::vector<std::string> chain;
+  std::optional<ContractionError> error{};  // of a contraction, where its sizes are known
 };
 
 struct PrecisionSummary {

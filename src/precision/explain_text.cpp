@@ -120,6 +120,7 @@ std::string explanation_text(const NodeExplanation& node) {
                            name(entry.precision), '\n');
   if (entry.dtype) out += concat("format  ", *entry.dtype, '\n');
   if (entry.math != Math::none) out += concat("math    ", entry.math, '\n');
+  if (node.error) out += concat("error   ", error_text(*node.error), '\n');
   out += concat("rule    ", name(entry.rule), ": ", node.reason, '\n');
   for (const TensorType& type : node.inputs) out += concat("in      ", type, '\n');
   for (const TensorType& type : node.outputs) out += concat("out     ", type, '\n');
@@ -162,6 +163,15 @@ void add_casts_json(Json& out, std::string_view side, const std::vector<CastNote
                    {"bytes", bytes_json(cast.bytes)}});
 }
 
+Json error_json(const std::optional<ContractionError>& error) {
+  if (!error) return nullptr;
+  return {{"depth", error->depth},
+          {"unit", error->unit},
+          {"bound", error->bound},
+          {"expected", error->expected},
+          {"bias", error->bias}};
+}
+
 Json node_json(const NodeExplanation& node) {
   const PlanEntry& entry = node.entry;
   Json casts = Json::array();
@@ -172,6 +182,7 @@ Json node_json(const NodeExplanation& node) {
           {"class", name(entry.precision)},
           {"dtype", entry.dtype ? Json(text_of(*entry.dtype)) : Json(nullptr)},
           {"math", entry.math == Math::none ? Json(nullptr) : Json(text_of(entry.math))},
+          {"error", error_json(node.error)},
           {"inputs", types_json(node.inputs)},
           {"outputs", types_json(node.outputs)},
           {"rule", name(entry.rule)},

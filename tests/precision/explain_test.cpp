@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ops/matmul.h"
 #include "precision/lists.h"
 #include "precision/plan_reader.h"
 #include "small_ops.h"
@@ -82,6 +83,39 @@ TEST(Explain, CountsCastsAndTheirBytes) {
   EXPECT_EQ(bound.summary.unlisted_ops, std::vector<std::string>{"small.Unlisted"});
   EXPECT_EQ(bound.summary.without_choice, 1);
   EXPECT_THROW(bound.node("b"), UsageError);
+}
+
+// Of y = x w with 300 products in each sum.
+NodeExplanation explained_product(Math math, const Binding& binding) {
+  Graph graph("product");
+  const Value x = graph.input("x", TensorType::parse("f32[N,300]"));
+  const Value w = graph.input("w", TensorType::parse("f32[300,10]"));
+  graph.output("y", graph.add(MatMul{}, {x, w}, {.name = "product"}));
+  PrecisionPlan plan = f32_plan(graph);
+  for (PlanEntry& entry : plan.entries)
+    if (entry.name == "product") entry.math = math;
+  return explain(graph, plan, binding).node("product");
+}
+
+TEST(Explain, BoundsTheErrorOfAContraction) {
+  const Binding ten{{"N", 10}};
+  const NodeExplanation ieee = explained_product(Math::ieee, ten);
+  ASSERT_TRUE(ieee.error.has_value());
+  EXPECT_EQ(ieee.error->depth, 300);
+  EXPECT_NEAR(ieee.error->bound, 300 * 0x1p-24, 1e-8);
+  EXPECT_LT(ieee.error->expected, ieee.error->bound / 100);
+  EXPECT_EQ(ieee.error->bias, 0);
+  const NodeExplanation unit = explained_product(simulated(MatrixUnit::a100), ten);
+  ASSERT_TRUE(unit.error.has_value());
+  EXPECT_EQ(unit.error->unit, "a100 tf32 -> f32");
+  EXPECT_GT(unit.error->bound, 0x1p-10);  // the operands are rounded to 10 bits
+  EXPECT_LT(unit.error->bias, 0);
+  EXPECT_NE(explanation_text(unit).find("error   sums of 300 products (a100 tf32 -> f32): at most"),
+            std::string::npos)
+      << explanation_text(unit);
+  EXPECT_NE(explanation_json(unit).find("\"depth\":300"), std::string::npos);
+  EXPECT_FALSE(explained_product(Math::bf16x3, ten).error.has_value());
+  EXPECT_FALSE(explained_product(Math::ieee, {}).error.has_value());
 }
 
 TEST(Explain, TheTableFitsItsWidth) {

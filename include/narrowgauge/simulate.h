@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products as a matrix unit computes them, bit by bit, on any CPU:
+//
+//   const UnitModel* unit = find_unit_model(MatrixUnit::h100, UnitFormat::f16, UnitFormat::f32);
+//   const Tensor d = simulate_product(*unit, a, b);
+//
+// Units and formats: matrix_unit.h. The same bits for any number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "narrowgauge/export.h"
+#include "narrowgauge/matrix_unit.h"
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+// Nearest even is what libraries do before they call the unit; the unit itself reads 10 bits of an
+// f32 and drops the others.
+enum class Tf32Rounding : std::uint8_t { nearest, truncate };
+
+// The dtype that holds elements of a format: f32 for tf32, i8 and u8, one to a byte, for the
+// integers of four bits and one. Throws UsageError for block formats.
+NG_API DType element_dtype(UnitFormat format);
+
+struct NG_API RoundedOperand {
+  Tensor values;                             // of element_dtype(format)
+  std::int64_t changed = 0;                  // elements that are not what they were, NaN apart
+  std::int64_t overflowed = 0, flushed = 0;  // of these: finite and no longer; zero and not before
+  std::int64_t example = -1;                 // the changed element that lost most of its value
+};
+
+// Every element to the format, to nearest even; tf32 as told. Integers must fit: UsageError.
+NG_API RoundedOperand round_operand(const Tensor& operand, UnitFormat format,
+                                    Tf32Rounding tf32 = Tf32Rounding::nearest);
+
+// d = c + a b of a [..., M, K] (or [K], one row) and b [K, N] (or [K], one column; or [..., K, N]
+// with the leading dimensions of a), of the unit's result format: f32, f16, f64 or s32 (i32).
+// Operands are rounded to the unit's format first, to nearest even; c, of the result's shape, to
+// the result's. K is cut into operations from its beginning, as one k-loop of `mma` instructions
+// does. Throws UsageError for shapes that do not fit and for block formats.
+NG_API Tensor simulate_product(const UnitModel& unit, const Tensor& a, const Tensor& b,
+                               const Tensor* c = nullptr);
+
+// Dimensions of the product of these: its errors name a and b.
+NG_API Dims product_dims(const Dims& a, const Dims& b);
+
+}  // namespace narrowgauge

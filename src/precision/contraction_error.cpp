@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/contraction_error.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "kernels/sim/error_bound.h"
+#include "ops/conv.h"
+
+namespace narrowgauge {
+namespace {
+
+using sim::OperandRounding;
+
+struct Arithmetic {
+  const UnitModel* unit = nullptr;
+  OperandRounding operands = OperandRounding::none;
+};
+
+UnitFormat format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return UnitFormat::f64;
+    case DType::f16:
+      return UnitFormat::f16;
+    case DType::bf16:
+      return UnitFormat::bf16;
+    default:
+      return UnitFormat::f32;
+  }
+}
+
+Arithmetic simulated_arithmetic(Math math, DType dtype) {
+  const MatrixUnit unit = unit_of(math);
+  const UnitFormat own = format_of(dtype);
+  UnitFormat format = operand_format_of(math);
+  if (format == UnitFormat::automatic) {
+    const bool tf32 = own == UnitFormat::f32 && unit < MatrixUnit::amx &&
+                      find_unit_model(unit, UnitFormat::tf32, UnitFormat::f32);
+    format = tf32 ? UnitFormat::tf32 : own;
+  }
+  const UnitModel* const model = find_unit_model(unit, format, usual_result(format));
+  return {model, format == own ? OperandRounding::none : OperandRounding::nearest};
+}
+
+Arithmetic arithmetic_of(Math math, DType dtype) {
+  const auto ieee = [](UnitFormat format) {
+    return find_unit_model(MatrixUnit::ieee, format, usual_result(format));
+  };
+  if (is_simulated(math)) return simulated_arithmetic(math, dtype);
+  switch (math) {
+    case Math::ieee:
+    case Math::f16:
+    case Math::bf16:
+      return {ieee(format_of(dtype))};
+    case Math::f32:
+    case Math::tf32:
+      return {ieee(UnitFormat::tf32), OperandRounding::nearest};
+    default:
+      return {};
+  }
+}
+
+std::optional<std::int64_t> elements_of(const TensorType& type, const Binding& binding) {
+  const Shape shape = bind(type.shape, binding);
+  if (!is_known(shape)) return {};
+  return element_count(known_dims(shape));
+}
+
+TensorType bound_type(const TensorType& type, const Binding& binding) {
+  return {type.dtype, bind(type.shape, binding)};
+}
+
+// Of dx, whose elements at the borders have fewer products than w has taps.
+std::int64_t taps_of(const TensorType& w, std::int64_t groups) {
+  const Dims dims = known_dims(w.shape);
+  return element_count(dims) / std::max<std::int64_t>(dims[1] * groups, 1);
+}
+
+std::optional<std::int64_t> depth_of(const Graph& graph, const Node& node, const Binding& binding) {
+  TensorTypes inputs, outputs;
+  for (const Value& value : node.inputs)
+    inputs.push_back(value.is_absent() ? TensorType{} : bound_type(graph.type(value), binding));
+  for (const ValueInfo& output : node.outputs) outputs.push_back(bound_type(output.type, binding));
+  for (const TensorType& type : inputs)
+    if (!is_known(type.shape)) return {};
+  const auto count = elements_of(outputs[0], binding);
+  if (!count || *count == 0) return {};
+  if (node.is<ConvDataGradient>()) return taps_of(inputs[1], node.as<ConvDataGradient>().group);
+  const double flops = node.op->flops(node.attributes.get(), inputs, outputs);
+  return std::llround(std::ceil(flops / 2 / static_cast<double>(*count)));
+}
+
+}  // namespace
+
+std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node, Math math,
+                                                  const Binding& binding) {
+  if (!node.op->flops || node.op->info.fusion != Fusion::contraction || node.inputs.empty())
+    return {};
+  const Arithmetic arithmetic = arithmetic_of(math, graph.type(node.inputs[0]).dtype);
+  const auto depth = depth_of(graph, node, binding);
+  if (!arithmetic.unit || !depth) return {};
+  const UnitModel& unit = *arithmetic.unit;
+  const sim::Contraction contraction{*depth, false, arithmetic.operands};
+  const auto expected = sim::expected_error(unit, *depth, sim::RandomOperands::normal);
+  const auto biased = sim::expected_error(unit, *depth, sim::RandomOperands::uniform);
+  return ContractionError{
+      *depth, concat(name(unit.unit), ' ', name(unit.operand), " -> ", name(unit.result)),
+      sim::error_bound(unit, contraction).relative, expected.deviation, biased.bias};
+}
+
+std::string error_text(const ContractionError& error) {
+  const auto number = [](const char* format, double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, format, value);
+    return std::string(text);
+  };
+  std::string out = concat("sums of ", error.depth, " products (", error.unit, "): at most ",
+                           number("%.2g", error.bound), " of sum |a||b|; about ",
+                           number("%.2g", error.expected), " where operands are random");
+  if (error.bias != 0)
+    out += concat(", ", number("%+.1g", error.bias), " on average where none is negative");
+  return out;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a contraction's results can lie from the exact ones under its math, from the model of the
+// unit that computes it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+struct ContractionError {
+  std::int64_t depth = 0;  // products in an element, at most
+  std::string unit;        // "ieee f16 -> f32": whose sums these are
+  double bound = 0;        // |error| <= bound sum |a||b|, whatever the operands
+  double expected = 0;     // root mean square to sum |a||b|, for independent operands of N(0, 1)
+  double bias = 0;         // its mean for operands of U(0, 1); below 0 towards zero
+};
+
+// Of a contraction of `math` in a graph whose symbols `binding` gives sizes. Nothing for other
+// nodes, unknown sizes and ways of keeping f32 that are several products (bf16x3, tf32x3, dfp16).
+// f32 states TF32's accuracy: operands are taken as rounded to it. Sums of ieee, f16 and bf16 are
+// bounded whatever their order.
+std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node, Math math,
+                                                  const Binding& binding);
+
+std::string error_text(const ContractionError& error);
+
+}  // namespace narrowgauge
