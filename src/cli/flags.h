@@ -50,5 +50,6 @@ void add_info(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
+void add_simulate(CLI::App& program, Action& action);
 
 }  // namespace narrowgauge::cli

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "cli/exit_code.h"
+#include "cli/simulate.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/training.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+// "sim:h100", "sim:h100:bf16": the math of a network under the unit.
+std::string math_text(const SimulateFlags& flags) {
+  require(flags.unit.has_value(), "simulate: --unit is required");
+  const bool product = flags.output || flags.random || flags.distribution || flags.accumulate ||
+                       flags.transpose_a || flags.transpose_b || flags.op || flags.tf32_rounding;
+  require(!product && flags.compare.empty() && !flags.plot,
+          "simulate: a network takes --unit, --dtype, --data, --amp, --epochs, --batch, --seed");
+  const std::string unit(name(unit_named("--unit", *flags.unit)));
+  if (flags.unresolved) setenv("NARROWGAUGE_SIM_UNRESOLVED", "1", 1);
+  return flags.dtype ? concat("sim:", unit, ':', *flags.dtype) : "sim:" + unit;
+}
+
+// One way of computing the network, by its name in tables.
+struct Answer {
+  std::string way;
+  Evaluation evaluation;
+  Tensor logits;  // of the test set's first samples
+  FitResult fit;
+};
+
+constexpr std::int64_t batch_of_test = 256;
+
+Tensor some_logits(Session& session, const ImageData& data) {
+  std::vector<std::int64_t> indices(
+      static_cast<std::size_t>(std::min(data.test_size, batch_of_test)));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  std::vector<Tensor> batch;
+  for (const TensorType& type : data.test->sample_types()) {
+    Dims dims = known_dims(type.shape);
+    dims.insert(dims.begin(), std::ssize(indices));
+    batch.emplace_back(type.dtype, dims);
+  }
+  data.test->read(indices, batch);
+  return session.model().predict(batch[0]).cast(DType::f32);
+}
+
+// Largest and mean difference of logits, the latter to their mean size; and changed choices.
+struct Differences {
+  double largest = 0, relative = 0;
+  std::int64_t samples = 0, changed = 0;
+};
+
+Differences differences(const Tensor& a, const Tensor& b) {
+  Differences result;
+  const auto left = a.values<float>(), right = b.values<float>();
+  const auto classes = static_cast<std::size_t>(a.dims().back());
+  double sum = 0, size = 0;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const double difference = std::fabs(double{left[i]} - double{right[i]});
+    result.largest = std::max(result.largest, difference);
+    sum += difference;
+    size += std::fabs(double{left[i]});
+  }
+  for (std::size_t i = 0; i < left.size(); i += classes) {
+    const auto best = [&](auto values) {
+      const auto row = values.subspan(i, classes);
+      return std::ranges::max_element(row) - row.begin();
+    };
+    ++result.samples;
+    result.changed += best(left) != best(right);
+  }
+  result.relative = size > 0 ? sum / size : 0;
+  return result;
+}
+
+void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer& unit,
+                   const std::string& model, const std::string& data) {
+  const Differences difference = differences(fast.logits, unit.logits);
+  const bool trained = fast.fit.steps > 0;
+  if (flags.json) {
+    JsonObject json;
+    json.add("event", "done").add("model", model).add("data", data).add("math", unit.way);
+    for (const Answer* answer : {&fast, &unit}) {
+      JsonObject one;
+      one.add("test_accuracy", answer->evaluation.accuracy);
+      one.add("test_loss", answer->evaluation.loss);
+      if (trained) one.add("first_loss", answer->fit.first_loss);
+      if (trained) one.add("final_loss", answer->fit.final_loss);
+      json.add(answer == &fast ? "fast" : "unit", one);
+    }
+    json.add("largest_logit_difference", difference.largest);
+    json.add("mean_logit_difference", difference.relative);
+    json.add("compared_samples", difference.samples).add("changed_choices", difference.changed);
+    print(json.line());
+    return;
+  }
+  std::vector<std::string> heading{model + " on " + data, "test accuracy", "test loss"};
+  if (trained) heading.insert(heading.end(), {"first loss", "final loss", "samples/s"});
+  TextTable table(heading);
+  for (const Answer* answer : {&fast, &unit}) {
+    std::vector<std::string> row{answer->way, percent_text(answer->evaluation.accuracy),
+                                 number_text(answer->evaluation.loss)};
+    if (trained)
+      row.insert(row.end(),
+                 {fmt::format("{:.9g}", answer->fit.first_loss),
+                  number_text(answer->fit.final_loss), rate_text(answer->fit.samples_per_second)});
+    table.add(std::move(row));
+  }
+  print(table.text());
+  print(
+      fmt::format("logits of {} test samples differ by {:.3g} of their size on average, by {:.3g} "
+                  "at most; {} of the choices differ\n",
+                  grouped(difference.samples), difference.relative, difference.largest,
+                  grouped(difference.changed)));
+}
+
+Answer trained(const Settings& settings, const ImageData& data, const std::string& way,
+               ReportStyle style) {
+  Session session(settings, data, {});
+  Answer answer;
+  answer.way = way;
+  const Outcome outcome = train(session, data, style, std::nullopt);
+  answer.fit = outcome.fit;
+  answer.evaluation = outcome.fit.test;
+  if (!outcome.fit.stopped) answer.logits = some_logits(session, data);
+  return answer;
+}
+
+int stopped(const Answer& answer) {
+  say("interrupted", concat(answer.way, " stopped after ", answer.fit.steps,
+                            " steps, there is nothing to compare"));
+  return ExitCode::interrupted;
+}
+
+int train_on_unit(const SimulateFlags& flags, const std::string& math) {
+  TrainFlags train_flags;
+  train_flags.model = flags.model;
+  train_flags.data = flags.data;
+  train_flags.amp = flags.amp.value_or("off");
+  train_flags.epochs = flags.epochs;
+  train_flags.batch = flags.batch;
+  train_flags.seed = flags.seed;
+  train_flags.threads = flags.threads;
+  Settings settings = settle(train_flags, std::nullopt);
+  const ImageData data = prepare_data(settings.data, settings.model);
+  const ReportStyle style = flags.json ? ReportStyle::quiet : ReportStyle::automatic;
+  const std::string format = settings.amp == "off" ? "f32" : settings.amp;
+  Settings on_unit = settings;
+  on_unit.math = math;
+  check_settings(on_unit);
+  const Answer fast = trained(settings, data, "fast " + format, style);
+  if (fast.fit.stopped) return stopped(fast);
+  const Answer unit = trained(on_unit, data, math + " " + format, style);
+  if (unit.fit.stopped) return stopped(unit);
+  print_answers(flags, fast, unit, settings.model, settings.data);
+  return ExitCode::ok;
+}
+
+// With an empty `math` as it was trained, by its plan where `plan` names one.
+Answer evaluated(const RunRecord& record, const ImageData& data, const std::string& math,
+                 const std::optional<std::string>& plan, const std::string& folder) {
+  Settings settings = record.settings;
+  const bool fast = math.empty();
+  if (!fast) settings.math = math;
+  settings.batch = 1;
+  settings.schedule = "constant";
+  settings.warmup = 0;
+  check_settings(settings);
+  Session session(settings, data, {.plan_file = plan});
+  session.model().load(model_path(folder));
+  Answer answer;
+  answer.way = concat(fast ? "fast" : math, ' ', settings.amp == "off" ? "f32" : settings.amp);
+  answer.evaluation = session.trainer().evaluate(data.test, batch_of_test);
+  answer.logits = some_logits(session, data);
+  return answer;
+}
+
+int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
+  require(!flags.epochs && !flags.batch && !flags.seed,
+          "simulate: a trained run is evaluated, --epochs, --batch and --seed are of --model");
+  const std::string& folder = *flags.first;
+  RunRecord record = read_run(folder);
+  require_model(record.settings.model);
+  if (flags.data) record.settings.data = *flags.data;
+  const std::string amp = settle_amp(flags.amp, record.settings.amp);
+  const bool as_trained = amp == record.settings.amp && amp != "off";
+  record.settings.amp = amp;
+  if (flags.threads) record.settings.threads = static_cast<int>(*flags.threads);
+  const ImageData data = prepare_data(record.settings.data, record.data);
+  const auto plan = as_trained ? std::optional(plan_path(folder)) : std::nullopt;
+  const Answer fast = evaluated(record, data, "", plan, folder);
+  const Answer unit = evaluated(record, data, math, std::nullopt, folder);
+  print_answers(flags, fast, unit, record.settings.model, record.settings.data);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+int run_model(const SimulateFlags& flags) {
+  const std::string math = math_text(flags);
+  return flags.model ? train_on_unit(flags, math) : evaluate_on_unit(flags, math);
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/exit_code.h"
+#include "cli/json.h"
+#include "cli/simulate.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "kernels/sim/error_bound.h"
+#include "narrowgauge/matrix_unit_formats.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+Tf32Rounding tf32_rounding(const SimulateFlags& flags) {
+  const bool cut = flags.tf32_rounding && *flags.tf32_rounding == "truncate";
+  return cut ? Tf32Rounding::truncate : Tf32Rounding::nearest;
+}
+
+std::vector<double> doubles(const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.size()));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = tensor.at(static_cast<std::int64_t>(i));
+  return values;
+}
+
+int mantissa_bits(DType dtype) {
+  if (dtype == DType::f64) return 52;
+  if (dtype == DType::f16) return 10;
+  if (dtype == DType::bf16) return 7;
+  return 23;
+}
+
+// "tf32 keeps 10 of 23 bits of each operand: 3.14 becomes 3.140625".
+std::string why_text(const Matrix& given, const RoundedOperand& rounded, UnitFormat format) {
+  std::string out;
+  const int had = mantissa_bits(given.values.dtype()), keeps = float_format(format).mantissa_bits;
+  if (had > keeps && is_floating(given.values.dtype()))
+    out = fmt::format("{} keeps {} of {} bits: ", name(format), keeps, had);
+  const double before = given.values.at(rounded.example),
+               after = rounded.values.at(rounded.example);
+  const auto text = [&](double value) {
+    return given.values.dtype() == DType::f64 ? fmt::format("{}", value)
+                                              : fmt::format("{}", static_cast<float>(value));
+  };
+  return out + fmt::format("{} becomes {}", text(before), text(after));
+}
+
+std::string operand_text(const Matrix& given, const RoundedOperand& rounded, UnitFormat format) {
+  std::string out = concat(given.name, ' ', given.values.type(), ": ");
+  if (rounded.changed == 0) return concat(out, "every element is one of ", name(format));
+  out += fmt::format("{} of {} elements are rounded; {}", grouped(rounded.changed),
+                     grouped(given.values.size()), why_text(given, rounded, format));
+  if (rounded.flushed) out += fmt::format("; {} become zero", grouped(rounded.flushed));
+  if (rounded.overflowed) out += fmt::format("; {} overflow", grouped(rounded.overflowed));
+  return out;
+}
+
+void add_row(TextTable& table, const std::string& what, const UlpStatistics& it) {
+  const auto size = [](double value) { return value == 0 ? "0" : fmt::format("{:.3g}", value); };
+  table.add({what, percent_text(it.share(it.equal)), size(it.mean), size(it.largest),
+             percent_text(it.share(it.below)), percent_text(it.share(it.nearer_zero))});
+}
+
+// Lines of the places that have any.
+std::string histogram_text(const UlpStatistics& it) {
+  std::string out;
+  for (std::size_t place = 0; place < ulp_places; ++place) {
+    const std::int64_t count = it.histogram[place];
+    if (count == 0) continue;
+    const auto length = static_cast<std::size_t>(std::lround(40 * it.share(count)));
+    out += fmt::format("    {:<12}  {:>12}  {}\n", ulp_place_name(place), grouped(count),
+                       std::string(std::max<std::size_t>(length, 1), '#'));
+  }
+  return out;
+}
+
+JsonObject rounded_json(const RoundedOperand& rounded) {
+  JsonObject json;
+  json.add("elements", rounded.values.size()).add("changed", rounded.changed);
+  json.add("flushed", rounded.flushed).add("overflowed", rounded.overflowed);
+  return json;
+}
+
+void print_json(const Simulation& it, const UlpStatistics& as_given) {
+  JsonObject json, a = rounded_json(it.a), b = rounded_json(it.b), rounded, given;
+  json.add("event", "done").add("unit", name(it.model->unit));
+  json.add("operand", name(it.model->operand)).add("result", name(it.model->result));
+  json.add("evidence", name(it.model->evidence)).add("source", it.model->source);
+  json.add("shape", concat(it.result.type())).add("a", a).add("b", b);
+  add_fields(rounded, it.statistics);
+  add_fields(given, as_given);
+  json.add("against_rounded_operands", rounded).add("against_operands_as_given", given);
+  constexpr std::int64_t most = 64;
+  if (it.result.size() <= most) json.add("values", doubles(it.result));
+  print(json.line());
+}
+
+void print_text(const Simulation& it, const Operands& operands, const UlpStatistics& as_given) {
+  const UnitModel& model = *it.model;
+  print(fmt::format("unit    {}: {} ({}: {})\n", unit_text(model), arithmetic_text(model),
+                    name(model.evidence), model.source));
+  print(fmt::format("A       {}\n", operand_text(operands.a, it.a, model.operand)));
+  print(fmt::format("B       {}\n", operand_text(operands.b, it.b, model.operand)));
+  if (operands.c)
+    print(fmt::format("C       {} {}\n", operands.c->name, concat(operands.c->values.type())));
+  print(fmt::format("result  {}\n{}", concat(it.result.type()), corner_text(it.result)));
+  print(fmt::format("difference from the exact product, in ulp of {}\n", name(model.result)));
+  TextTable table({"", "equal", "mean", "largest", "below", "towards 0"});
+  add_row(table, "  of the rounded operands", it.statistics);
+  add_row(table, "  of A and B as given", as_given);
+  print(table.text());
+  if (it.statistics.equal < it.statistics.count) print(histogram_text(it.statistics));
+  const auto depth = operands.a.values.dims().back();
+  const auto bound = sim::error_bound(model, {depth, operands.c.has_value()});
+  print(fmt::format("  of sum |a||b|: {:.2g} at most, {:.2g} is the bound for {} products\n",
+                    it.statistics.relative, bound.relative, grouped(depth)));
+}
+
+}  // namespace
+
+std::string arithmetic_text(const UnitModel& model) {
+  const auto rounding = [&] {
+    if (model.rounding == ResultRounding::f16_nearest) return "rounded to the nearest f16";
+    if (model.rounding == ResultRounding::f32_cut_to_13) return "cut to 13 bits";
+    return "cut to f32";
+  };
+  switch (model.summation) {
+    case Summation::truncated:
+      return fmt::format(
+          "{} products and c at once, each cut {} bits below the largest, the sum {}", model.terms,
+          model.fraction, rounding());
+    case Summation::then_added:
+      return fmt::format("{} products at once in two sums of {} bits, c added after them",
+                         model.terms, model.fraction);
+    case Summation::groups:
+      return fmt::format("{} products at once, 16 by 16 exact, the sum {}", model.terms,
+                         rounding());
+    case Summation::fma_chain:
+      return "one FMA after the other";
+    case Summation::split_chains:
+      return "four chains of FMAs, one for each quarter of k";
+    case Summation::pairwise:
+      return "products summed in a tree of halves";
+    case Summation::even_and_odd:
+      return "32 products at once in two chains of FMAs, for even and odd k; subnormals are zero";
+    case Summation::odd_then_even:
+      return "FMAs, of each pair of k the second first; subnormals are zero";
+    default:
+      return "exact, modulo 2^32";
+  }
+}
+
+Operands read_operands(const SimulateFlags& flags) {
+  Operands operands;
+  if (flags.random) {
+    require(!flags.first, "--random: A and B cannot be given too");
+    RandomMatrices wish;
+    parse_sizes(*flags.random, wish);
+    wish.distribution = flags.distribution.value_or(wish.distribution);
+    wish.seed = flags.seed.value_or(1);
+    std::vector<Matrix> matrices = random_matrices(wish);
+    operands.a = std::move(matrices[0]);
+    operands.b = std::move(matrices[1]);
+    return operands;
+  }
+  require(!flags.distribution, "--distribution: needs --random");
+  require(flags.first && flags.second,
+          "simulate: expected two matrices A and B, --random M,N,K, --probe, --list or --model");
+  const UnitFormat wanted = flags.dtype ? *parse_unit_format(*flags.dtype) : UnitFormat::automatic;
+  operands.a = read_matrix(*flags.first, wanted);
+  operands.b = read_matrix(*flags.second, wanted);
+  if (flags.third) operands.c = read_matrix(*flags.third, wanted);
+  if (flags.transpose_a) operands.a.values = transposed(operands.a.values);
+  if (flags.transpose_b) operands.b.values = transposed(operands.b.values);
+  product_dims(operands.a.values.dims(), operands.b.values.dims());
+  return operands;
+}
+
+sim::ExactProduct exact_of(const Tensor& a, const Tensor& b, const Tensor* c) {
+  const Dims dims = product_dims(a.dims(), b.dims());
+  const std::int64_t depth = a.dims().back(), columns = b.dims().size() > 1 ? b.dims().back() : 1;
+  const bool one_b = b.dims().size() <= 2;
+  const std::int64_t count = one_b || element_count(dims) == 0
+                                 ? 1
+                                 : element_count(dims) / (a.dims()[a.dims().size() - 2] * columns);
+  const std::int64_t outputs = element_count(dims) / count;
+  const std::vector<double> left = doubles(a), right = doubles(b);
+  const std::vector<double> start = c ? doubles(*c) : std::vector<double>();
+  const sim::ExactSize size{columns ? outputs / columns : 0, columns, depth};
+  sim::ExactProduct all;
+  for (std::int64_t i = 0; i < count; ++i) {
+    sim::ExactProduct one = sim::exact_product(size, left.data() + i * size.rows * depth,
+                                               right.data() + i * depth * columns,
+                                               c ? start.data() + i * outputs : nullptr);
+    all.high.insert(all.high.end(), one.high.begin(), one.high.end());
+    all.low.insert(all.low.end(), one.low.begin(), one.low.end());
+    all.magnitude.insert(all.magnitude.end(), one.magnitude.begin(), one.magnitude.end());
+  }
+  return all;
+}
+
+Simulation simulate(const UnitModel& model, const Operands& operands, const SimulateFlags& flags) {
+  Simulation it;
+  it.model = &model;
+  it.a = round_operand(operands.a.values, model.operand, tf32_rounding(flags));
+  it.b = round_operand(operands.b.values, model.operand, tf32_rounding(flags));
+  Tensor c;
+  if (operands.c) c = operands.c->values.cast(element_dtype(model.result));
+  it.result = simulate_product(model, it.a.values, it.b.values, operands.c ? &c : nullptr);
+  it.statistics =
+      ulp_against(it.result, exact_of(it.a.values, it.b.values, operands.c ? &c : nullptr));
+  return it;
+}
+
+int run_product(const SimulateFlags& flags) {
+  require(flags.unit.has_value(), "simulate: --unit or --compare is required");
+  require(!flags.plot, "--plot: needs --compare");
+  if (flags.output) check_output_name(*flags.output);
+  const MatrixUnit unit = unit_named("--unit", *flags.unit);
+  const Operands operands = read_operands(flags);
+  const UnitModel& model = model_for(unit, operands.a.values.dtype(), flags);
+  require(!flags.tf32_rounding || model.operand == UnitFormat::tf32,
+          "--tf32-rounding: ", unit_text(model), " has no tf32 operands");
+  const Simulation it = simulate(model, operands, flags);
+  const UlpStatistics as_given = ulp_against(
+      it.result,
+      exact_of(operands.a.values, operands.b.values, operands.c ? &operands.c->values : nullptr));
+  if (flags.output) write_matrix(*flags.output, it.result);
+  if (flags.json)
+    print_json(it, as_given);
+  else
+    print_text(it, operands, as_given);
+  return ExitCode::ok;
+}
+
+}  // namespace narrowgauge::cli
