@@ -9,3 +9,4 @@
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/precision.h"
+#include "narrowgauge/tf32.h"

@@ -21,7 +21,7 @@ constexpr const char* examples = R"(examples:
       on other data, in f32 whatever it was trained in)";
 
 struct Flags {
-  std::optional<std::string> run, data, amp, device;
+  std::optional<std::string> run, data, amp, math, device;
   std::optional<std::int64_t> batch, threads;
   bool json = false;
 };
@@ -49,8 +49,9 @@ int run_evaluate(const Flags& flags) {
   Settings& settings = record.settings;
   require_model(settings.model);
   const std::string amp = settle_amp(flags.amp, settings.amp);
-  const bool as_trained = amp == settings.amp && amp != "off";
+  const bool as_trained = amp == settings.amp && amp != "off" && !flags.math;
   settings.amp = amp;
+  if (flags.math) settings.math = *flags.math;
   if (flags.data) settings.data = *flags.data;
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
   const ImageData data = prepare_data(settings.data, record.data);
@@ -77,6 +78,7 @@ void add_evaluate(CLI::App& program, Action& action) {
            flags->data);
   add_word(app, {"--amp", "A", "compute in off, f16 or bf16 (as it was trained)"}, flags->amp,
            amp_words);
+  add_text(app, {"--math", "M", math_help}, flags->math);
   add_whole(app, {"--batch,-b", "N", "samples at once (256)"}, flags->batch, 1);
   add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
   add_text(app, {"--device", "DEV", "where to run: cpu"}, flags->device);

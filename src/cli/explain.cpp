@@ -32,7 +32,7 @@ constexpr const char* examples = R"(examples:
 
 struct Flags {
   NetworkFlags network;
-  std::optional<std::string> amp, plan, save_plan, node, optimizer;
+  std::optional<std::string> amp, math, plan, save_plan, node, optimizer;
   std::optional<std::int64_t> batch;
   std::vector<std::string> overrides;
   bool json = false, kernels = false;
@@ -55,7 +55,9 @@ Answer answer_to(const Flags& flags) {
   const NetworkChoice network = choose_network(flags.network);
   std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
                                : settle_amp(flags.amp, std::nullopt, "f16");
-  const Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
+  require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
+  Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
+  settings.math = flags.math.value_or(settings.math);
   Optimizer optimizer = make_optimizer(settings, 100);
   std::string reason;
   if (amp == "auto") {
@@ -65,6 +67,7 @@ Answer answer_to(const Flags& flags) {
     reason = choice.reason;
   }
   set_amp(optimizer, amp, flags.overrides);
+  if (optimizer.mixed_precision) optimizer.mixed_precision->f32_math = optimizer.f32_math;
   Model model(network.model, network.build());
   const Trainer trainer(model, network.loss(), optimizer,
                         {.plan_file = flags.plan, .plan_reason = reason});
@@ -118,6 +121,7 @@ void add_explain(CLI::App& program, Action& action) {
   const auto flags = std::make_shared<Flags>();
   add_network_flags(app, flags->network);
   add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words);
+  add_text(app, {"--math", "M", math_help}, flags->math);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
   add_switch(app, {"--kernels", "", "which kernel each contraction takes, and why that one"},
              flags->kernels);

@@ -57,11 +57,19 @@ void require_word(const char* flag, const std::string& word,
 
 }  // namespace
 
+Math math_of(const std::string& word) {
+  if (word.starts_with("sim:")) return parse_math(word);
+  const bool known = std::find(math_words.begin(), math_words.end(), word) != math_words.end();
+  require(known, "--math: expected ", choices(math_words), ", or sim:UNIT such as sim:a100, got \"",
+          word, '"', suggestion(word, math_words));
+  return parse_math(word);
+}
+
 void check_settings(const Settings& settings) {
   constexpr std::int64_t most = 1'000'000'000;
   constexpr double largest = 1e30;
   require_word("--amp", settings.amp, amp_flag_words);
-  require_word("--math", settings.math, math_words);
+  math_of(settings.math);
   require_word("--optimizer", settings.optimizer, optimizer_words);
   parse_schedule(settings.schedule);
   if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
@@ -224,7 +232,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
   set_amp(optimizer, settings.amp, settings.overrides);
-  optimizer.f32_math = parse_math(settings.math);
+  optimizer.f32_math = math_of(settings.math);
   if (optimizer.mixed_precision) optimizer.mixed_precision->f32_math = optimizer.f32_math;
   return optimizer;
 }

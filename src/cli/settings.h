@@ -77,7 +77,12 @@ inline const std::vector<std::string> amp_words{"off", "f16", "bf16"};
 // And auto: what is fastest here, by a short measurement.
 inline const std::vector<std::string> amp_flag_words{"off", "f16", "bf16", "auto"};
 // What contractions of f32 values are worth; bf16x3 and dfp16 are ways of keeping f32.
-inline const std::vector<std::string> math_words{"f32", "ieee", "bf16x3", "dfp16"};
+inline const std::vector<std::string> math_words{"f32",    "ieee",   "tf32",
+                                                 "tf32x3", "bf16x3", "dfp16"};
+inline constexpr const char* math_help =
+    "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]";
+// Throws UsageError for other words.
+Math math_of(const std::string& word);
 inline const std::vector<std::string> optimizer_words{"sgd", "adam", "adamw"};
 
 }  // namespace narrowgauge::cli

@@ -34,8 +34,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
            flags.data);
   add_word(app, {"--amp", "A", "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)"},
            flags.amp, amp_flag_words);
-  add_word(app, {"--math", "M", "of f32 products: f32 (TF32 or better), ieee, bf16x3, dfp16"},
-           flags.math, math_words);
+  add_text(app, {"--math", "M", math_help}, flags.math);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags.overrides);
   add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.plan);

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "compile/compile.h"
+#include "passes/attention_in_parts.h"
 #include "passes/bind_shapes.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_activation.h"
@@ -28,9 +29,10 @@ struct Pass {
 };
 
 std::vector<Pass> pipeline(const CompileOptions& options) {
-  std::vector<Pass> passes{{"bind_shapes", Stage::precise, [&](const Graph& graph) {
-                              return bind_shapes(graph, options.binding);
-                            }}};
+  std::vector<Pass> passes{
+      {"bind_shapes", Stage::precise,
+       [&](const Graph& graph) { return bind_shapes(graph, options.binding); }},
+      {"attention_in_parts", Stage::precise, attention_in_parts}};
   if (!options.keep_names) {
     passes.push_back({"fold_constants", Stage::precise, fold_constants});
     passes.push_back({"merge_duplicates", Stage::precise, merge_duplicates});

@@ -58,7 +58,8 @@ Math parse_math(std::string_view text) {
 }
 
 bool is_f32_math(Math math) {
-  return math == Math::ieee || math == Math::f32 || math == Math::bf16x3 || math == Math::dfp16;
+  return math == Math::ieee || math == Math::f32 || math == Math::tf32 || math == Math::tf32x3 ||
+         math == Math::bf16x3 || math == Math::dfp16 || is_simulated(math);
 }
 
 Storage Storage::channels_last(std::int64_t rank) {

@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "kernels/cpu/attention.h"
+#include "narrowgauge/tf32.h"
 #include "ops/attention.h"
 #include "ops/random_key.h"
 #include "ops/reference.h"
@@ -61,11 +62,12 @@ std::string tiles_reason(const Request& request, const Places& at) {
   return {};
 }
 
-// Products in f32 keep these contracts.
+// Products in f32 keep all contracts but those that round operands further.
 std::string vectors_reason(const Request& request) {
-  for (const Math math : {Math::none, Math::ieee, Math::f32, Math::f16, Math::bf16})
-    if (request.math == math) return {};
-  return concat("math ", request.math);
+  const Math math = request.math;
+  const bool keeps = math == Math::none || math == Math::f16 || math == Math::bf16 ||
+                     (is_f32_math(math) && !rounds_operands(math));
+  return keeps ? "" : concat("math ", math);
 }
 
 std::int64_t mask_stride(const Operand& mask, std::size_t from_end) {

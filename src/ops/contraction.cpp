@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/environment.h"
+#include "narrowgauge/tf32.h"
 
 namespace narrowgauge {
 
@@ -14,7 +15,7 @@ namespace {
 bool keeps(Math math, DType dtype) {
   if (math == Math::f16) return dtype == DType::f16;
   if (math == Math::bf16) return dtype == DType::bf16;
-  return math == Math::none || is_f32_math(math);
+  return math == Math::none || (is_f32_math(math) && !rounds_operands(math));
 }
 
 bool has_kernel(DType dtype) {

@@ -9,7 +9,9 @@
 #include "ops/conv_tiles.h"
 #include "ops/conv_window.h"
 #include "ops/reshape.h"
+#include "ops/simulated.h"
 #include "ops/table.h"
+#include "ops/tf32.h"
 
 namespace narrowgauge {
 
@@ -149,6 +151,30 @@ Offer offer_weight_gradient(const Request& request) {
   });
 }
 
+template <class Op>
+Offer offer_simulated(const Request& request, ConvolutionPass pass,
+                      const ConvolutionOperands& operands) {
+  return offer_simulated_convolution(request, pass, operands,
+                                     kernel_window(case_of<Op>(request, operands.x, operands.w)));
+}
+
+Offer simulated_conv(const Request& request) {
+  return offer_simulated<Conv>(request, ConvolutionPass::forward,
+                               {request.inputs[0], request.inputs[1], request.outputs[0]});
+}
+
+Offer simulated_data_gradient(const Request& request) {
+  return offer_simulated<ConvDataGradient>(
+      request, ConvolutionPass::data_gradient,
+      {request.outputs[0], request.inputs[1], request.inputs[0]});
+}
+
+Offer simulated_weight_gradient(const Request& request) {
+  return offer_simulated<ConvWeightGradient>(
+      request, ConvolutionPass::weight_gradient,
+      {request.inputs[0], request.outputs[0], request.inputs[1]});
+}
+
 Offer reference_conv(const Request& request) {
   const auto c = case_of<Conv>(request, request.inputs[0], request.inputs[1]);
   return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
@@ -170,20 +196,23 @@ Offer reference_weight_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel conv_kernels[] = {{"tiles", offer_conv_tiles},
-                                   {"pixels", offer_conv_pixels},
-                                   {"dfp16", offer_conv_dfp16},
-                                   {"onednn", offer_conv},
+constexpr Kernel conv_kernels[] = {{"tiles", offer_conv_tiles},  {"pixels", offer_conv_pixels},
+                                   {"dfp16", offer_conv_dfp16},  {"onednn", offer_conv},
+                                   {"tf32", offer_tf32},         {"simulated", simulated_conv},
                                    {"reference", reference_conv}};
 constexpr Kernel data_gradient_kernels[] = {{"tiles", offer_data_gradient_tiles},
                                             {"pixels", offer_data_gradient_pixels},
                                             {"dfp16", offer_data_gradient_dfp16},
                                             {"onednn", offer_data_gradient},
+                                            {"tf32", offer_tf32},
+                                            {"simulated", simulated_data_gradient},
                                             {"reference", reference_data_gradient}};
 constexpr Kernel weight_gradient_kernels[] = {{"tiles", offer_weight_gradient_tiles},
                                               {"pixels", offer_weight_gradient_pixels},
                                               {"dfp16", offer_weight_gradient_dfp16},
                                               {"onednn", offer_weight_gradient},
+                                              {"tf32", offer_tf32},
+                                              {"simulated", simulated_weight_gradient},
                                               {"reference", reference_weight_gradient}};
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include "ops/dfp16.h"
 #include "ops/elementwise.h"
 #include "ops/reference.h"
+#include "ops/simulated.h"
 #include "ops/table.h"
+#include "ops/tf32.h"
 
 namespace narrowgauge {
 
@@ -139,14 +141,19 @@ cpu::View broadcast(const Operand& c, const Dims& y) {
   return view;
 }
 
+cpu::GemmEpilogue epilogue_of(const Request& request, const cpu::View& y) {
+  const Gemm& op = request.as<Gemm>();
+  cpu::GemmEpilogue epilogue{op.alpha, op.beta, {}, y};
+  if (has_c(request) && op.beta != 0) epilogue.c = broadcast(request.inputs[2], y.dims);
+  return epilogue;
+}
+
 // The product in f32 (f64 of f64) in the workspace, then alpha, beta and c in one pass.
 Offer offer_scaled(const Request& request) {
   std::string reason = contraction_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const Gemm& op = request.as<Gemm>();
   cpu::MatMulViews views = views_of(request);
-  cpu::GemmEpilogue epilogue{op.alpha, op.beta, {}, views.y};
-  if (has_c(request) && op.beta != 0) epilogue.c = broadcast(request.inputs[2], views.y.dims);
+  const cpu::GemmEpilogue epilogue = epilogue_of(request, views.y);
   views.y = cpu::dense_view(views.y.dtype == DType::f64 ? DType::f64 : DType::f32, views.y.dims);
   const std::int64_t product_bytes = (views.y.dims[0] * views.y.dims[1] * 8 + 63) / 64 * 64;
   const cpu::Prepared product = prepare_matmul(views, contraction_options(request));
@@ -161,6 +168,11 @@ Offer offer_scaled(const Request& request) {
     cpu::gemm_epilogue(epilogue, sums, c, call.outputs[0].data, call.flushed_at(0));
   };
   return offer;
+}
+
+Offer simulated_gemm(const Request& request) {
+  const cpu::MatMulViews views = views_of(request);
+  return offer_simulated_gemm(request, views, epilogue_of(request, views.y));
 }
 
 Offer offer_reference(const Request& request) {
@@ -187,10 +199,9 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"tiles", offer_tiles},
-                                  {"dfp16", offer_dfp16},
-                                  {"onednn", offer_plain},
-                                  {"onednn, scaled", offer_scaled},
+constexpr Kernel kernel_list[] = {{"tiles", offer_tiles},        {"dfp16", offer_dfp16},
+                                  {"onednn", offer_plain},       {"onednn, scaled", offer_scaled},
+                                  {"tf32", offer_tf32},          {"simulated", simulated_gemm},
                                   {"reference", offer_reference}};
 
 }  // namespace

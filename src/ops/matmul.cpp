@@ -13,7 +13,9 @@
 #include "ops/matrix_shapes.h"
 #include "ops/reference.h"
 #include "ops/reshape.h"
+#include "ops/simulated.h"
 #include "ops/table.h"
+#include "ops/tf32.h"
 
 namespace narrowgauge {
 
@@ -159,6 +161,15 @@ Offer dfp16_fused_matmul(const Request& request) {
   return dfp16_product(request, op.transA, op.transB);
 }
 
+Offer simulated_matmul(const Request& request) {
+  return offer_simulated_matmul(request, views_of(request, false, false));
+}
+
+Offer simulated_fused_matmul(const Request& request) {
+  const auto& op = request.as<FusedMatMul>();
+  return offer_simulated_matmul(request, views_of(request, op.transA, op.transB));
+}
+
 // The reference works with dense row-major indices: a vector is a matrix with one row or column.
 Offer reference_product(const Request& request, bool transpose_a, bool transpose_b) {
   cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
@@ -185,14 +196,14 @@ Offer reference_fused_matmul(const Request& request) {
   return reference_product(request, op.transA, op.transB);
 }
 
-constexpr Kernel matmul_kernels[] = {{"tiles", offer_matmul_tiles},
-                                     {"dfp16", dfp16_matmul},
-                                     {"onednn", offer_matmul},
-                                     {"reference", reference_matmul}};
-constexpr Kernel fused_matmul_kernels[] = {{"tiles", offer_fused_matmul_tiles},
-                                           {"dfp16", dfp16_fused_matmul},
-                                           {"onednn", offer_fused_matmul},
-                                           {"reference", reference_fused_matmul}};
+constexpr Kernel matmul_kernels[] = {
+    {"tiles", offer_matmul_tiles},   {"dfp16", dfp16_matmul},
+    {"onednn", offer_matmul},        {"tf32", offer_tf32},
+    {"simulated", simulated_matmul}, {"reference", reference_matmul}};
+constexpr Kernel fused_matmul_kernels[] = {
+    {"tiles", offer_fused_matmul_tiles},   {"dfp16", dfp16_fused_matmul},
+    {"onednn", offer_fused_matmul},        {"tf32", offer_tf32},
+    {"simulated", simulated_fused_matmul}, {"reference", reference_fused_matmul}};
 
 }  // namespace
 

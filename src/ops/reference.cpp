@@ -3,6 +3,8 @@
 
 #include <memory>
 
+#include "narrowgauge/tf32.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -60,6 +62,7 @@ Offer reference_offer(const Request& request, ReferenceFunction function) {
     for (const Operand& operand : operands)
       if (!operand.storage.encoding.empty())
         return Offer::decline(concat("storage ", operand.storage));
+  if (rounds_operands(request.math)) return Offer::decline(concat("math ", request.math));
   struct Prepared {
     std::vector<Operand> inputs, outputs;
     ReferenceFunction function;

@@ -45,7 +45,8 @@ class ReferenceView {
 std::int64_t offset_of(const Operand& operand, std::int64_t index);
 
 // A reference kernel from a function of views; outputs that nobody reads are still computed into
-// scratch memory, so that the function need not look.
+// scratch memory, so that the function need not look. Declines math that rounds operands: it is
+// exact.
 using ReferenceFunction =
     std::function<void(const std::vector<ReferenceView>& inputs,
                        const std::vector<ReferenceView>& outputs, const KernelCall& call)>;

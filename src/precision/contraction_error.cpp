@@ -5,7 +5,9 @@
 #include <cstdio>
 
 #include "kernels/sim/error_bound.h"
+#include "narrowgauge/tf32.h"
 #include "ops/conv.h"
+#include "ops/unit_choice.h"
 
 namespace narrowgauge {
 namespace {
@@ -31,16 +33,9 @@ UnitFormat format_of(DType dtype) {
 }
 
 Arithmetic simulated_arithmetic(Math math, DType dtype) {
-  const MatrixUnit unit = unit_of(math);
-  const UnitFormat own = format_of(dtype);
-  UnitFormat format = operand_format_of(math);
-  if (format == UnitFormat::automatic) {
-    const bool tf32 = own == UnitFormat::f32 && unit < MatrixUnit::amx &&
-                      find_unit_model(unit, UnitFormat::tf32, UnitFormat::f32);
-    format = tf32 ? UnitFormat::tf32 : own;
-  }
-  const UnitModel* const model = find_unit_model(unit, format, usual_result(format));
-  return {model, format == own ? OperandRounding::none : OperandRounding::nearest};
+  const UnitModel& model = unit_model(math, dtype);
+  const bool as_they_are = model.operand == format_of(dtype);
+  return {&model, as_they_are ? OperandRounding::none : OperandRounding::nearest};
 }
 
 Arithmetic arithmetic_of(Math math, DType dtype) {
@@ -48,6 +43,7 @@ Arithmetic arithmetic_of(Math math, DType dtype) {
     return find_unit_model(MatrixUnit::ieee, format, usual_result(format));
   };
   if (is_simulated(math)) return simulated_arithmetic(math, dtype);
+  if (asks_for_tf32(math, dtype) && !tf32_allowed()) return {ieee(format_of(dtype))};
   switch (math) {
     case Math::ieee:
     case Math::f16:

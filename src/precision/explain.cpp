@@ -94,6 +94,7 @@ PrecisionSummary summarize(const std::vector<NodeExplanation>& nodes,
       ++by_format[*node.entry.dtype];
     else
       ++summary.without_choice;
+    if (tf32_is_forbidden_to(node.entry)) ++summary.forbidden;
     if (node.entry.rule != PrecisionRule::unlisted) continue;
     ++summary.unlisted;
     unlisted.insert(node.entry.op);

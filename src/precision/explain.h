@@ -15,6 +15,11 @@ namespace narrowgauge {
 
 // "deny ReduceSum 'loss/sum' reaches it through 'add_3'".
 std::string reason(const PrecisionPlan& plan, const PlanEntry& entry);
+// Whether a contraction would round f32 values to TF32, and computes in ieee since that is
+// forbidden.
+bool tf32_is_forbidden_to(const PlanEntry& entry);
+// That in words, and what a simulated unit does; "" where there is nothing to say.
+std::string math_note(const PlanEntry& entry);
 // One line for the entry and for each cause behind it, up to the first.
 std::vector<std::string> reason_chain(const PrecisionPlan& plan, const PlanEntry& entry);
 
@@ -41,6 +46,7 @@ struct PrecisionSummary {
   std::optional<std::int64_t> cast_bytes;    // of one pass over the graph and its regions
   int unlisted = 0;                          // nodes that stay f32 since no list names their op
   std::vector<std::string> unlisted_ops;
+  int forbidden = 0;  // contractions that TF32 is forbidden to
 };
 
 struct Explanation {

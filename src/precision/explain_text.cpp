@@ -3,6 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "narrowgauge/tf32.h"
 #include "precision/explain.h"
 
 namespace narrowgauge {
@@ -111,7 +112,11 @@ std::string summary_text(const Explanation& explanation) {
   out += concat("unlisted: ", summary.unlisted);
   for (std::size_t i = 0; i < summary.unlisted_ops.size(); ++i)
     out += concat(i == 0 ? " (" : ", ", summary.unlisted_ops[i]);
-  return out + (summary.unlisted_ops.empty() ? "\n" : ")\n");
+  out += summary.unlisted_ops.empty() ? "\n" : ")\n";
+  if (summary.forbidden > 0)
+    out += concat("tf32: ", summary.forbidden, " contractions ask for it and compute in ieee, ",
+                  tf32_forbidden_by(), " forbids it\n");
+  return out;
 }
 
 std::string explanation_text(const NodeExplanation& node) {
@@ -119,7 +124,10 @@ std::string explanation_text(const NodeExplanation& node) {
   std::string out = concat("node    ", entry.name, "\nop      ", entry.op, "\nclass   ",
                            name(entry.precision), '\n');
   if (entry.dtype) out += concat("format  ", *entry.dtype, '\n');
-  if (entry.math != Math::none) out += concat("math    ", entry.math, '\n');
+  if (entry.math != Math::none) {
+    const std::string note = math_note(entry);
+    out += concat("math    ", entry.math, note.empty() ? "" : "; ", note, '\n');
+  }
   if (node.error) out += concat("error   ", error_text(*node.error), '\n');
   out += concat("rule    ", name(entry.rule), ": ", node.reason, '\n');
   for (const TensorType& type : node.inputs) out += concat("in      ", type, '\n');
@@ -177,12 +185,14 @@ Json node_json(const NodeExplanation& node) {
   Json casts = Json::array();
   add_casts_json(casts, "before", node.before);
   add_casts_json(casts, "after", node.after);
+  const std::string note = math_note(entry);
   return {{"name", entry.name},
           {"op", entry.op},
           {"class", name(entry.precision)},
           {"dtype", entry.dtype ? Json(text_of(*entry.dtype)) : Json(nullptr)},
           {"math", entry.math == Math::none ? Json(nullptr) : Json(text_of(entry.math))},
           {"error", error_json(node.error)},
+          {"math_note", note.empty() ? Json(nullptr) : Json(note)},
           {"inputs", types_json(node.inputs)},
           {"outputs", types_json(node.outputs)},
           {"rule", name(entry.rule)},

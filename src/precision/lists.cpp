@@ -22,9 +22,8 @@ class Lists {
     const DType narrow = options.request.narrow;
     require(narrow == DType::f16 || narrow == DType::bf16,
             "precision: the narrow format must be f16 or bf16, got ", narrow);
-    require(is_f32_math(options.request.f32_math),
-            "precision: contractions in f32 are ieee, f32, bf16x3 or dfp16, got ",
-            options.request.f32_math);
+    require(is_f32_math(options.request.f32_math), "precision: contractions in f32 are ",
+            f32_math_words, ", got ", options.request.f32_math);
     for (const std::string& text : options.request.overrides)
       overrides_.push_back(parse_override(text));
     matched_ = match_overrides(overrides_, vertices_);
@@ -167,8 +166,8 @@ std::string why_nothing(const PrecisionPlan& plan) {
 }  // namespace
 
 PrecisionPlan f32_plan(const Graph& f32_graph, Math f32_math) {
-  require(is_f32_math(f32_math),
-          "precision: contractions in f32 are ieee, f32, bf16x3 or dfp16, got ", f32_math);
+  require(is_f32_math(f32_math), "precision: contractions in f32 are ", f32_math_words, ", got ",
+          f32_math);
   PrecisionPlan plan;
   plan.model = fingerprint(f32_graph);
   plan.model_name = f32_graph.name();

@@ -78,8 +78,7 @@ class PlanReader {
     plan_.policy = header_line("policy", 2)[1];
     check(plan_.policy == "lists" || plan_.policy == "f32", "unknown policy '", plan_.policy, "'");
     plan_.f32_math = read_math(header_line("f32-math", 2)[1]);
-    check(is_f32_math(plan_.f32_math), "f32-math is ieee, f32, bf16x3 or dfp16, got ",
-          plan_.f32_math);
+    check(is_f32_math(plan_.f32_math), "f32-math is ", f32_math_words, ", got ", plan_.f32_math);
   }
 
   DType read_dtype(const std::string& word) const {
@@ -89,11 +88,15 @@ class PlanReader {
   }
 
   Math read_math(const std::string& word) const {
-    for (const Math math :
-         {Math::ieee, Math::f32, Math::f16, Math::bf16, Math::bf16x3, Math::dfp16})
-      if (name(math) == word) return math;
-    check(false, "unknown math '", word, "', expected ieee, f32, bf16x3, dfp16, f16 or bf16");
-    return Math::none;
+    Math math = Math::none;
+    try {
+      math = parse_math(word);
+    } catch (const UsageError& error) {
+      check(false, error.what(), ", expected ", f32_math_words, ", f16 or bf16");
+    }
+    check(math == Math::f16 || math == Math::bf16 || is_f32_math(math), "math ", math,
+          " is for no contraction, expected ", f32_math_words, ", f16 or bf16");
+    return math;
   }
 
   void read_entry(const Tokens& tokens) {
@@ -172,6 +175,18 @@ class PlanReader {
     entry.cause.clear();
   }
 
+  // Whether the math is one that values of the format can be asked for.
+  bool can_have(const PrecisionVertex& vertex, const PlanEntry& entry) const try {
+    if (entry.math == Math::none) return false;
+    if (is_simulated(entry.math))
+      return math_contract(vertex, entry.dtype, entry.math) == entry.math;
+    if (entry.dtype == DType::f32) return is_f32_math(entry.math);
+    return math_contract(vertex, entry.dtype, Math::f32) == entry.math;
+  } catch (const UsageError& error) {
+    check(false, error.what());
+    return false;
+  }
+
   // A format edited since the plan was written takes its contract along; any other contract must
   // fit.
   void settle_math(const PrecisionVertex& vertex, PlanEntry& entry, bool new_format) const {
@@ -180,7 +195,7 @@ class PlanReader {
     if (usual == Math::none) {
       check(false, "node '", entry.name, "' is no contraction, it takes no math");
     }
-    if (entry.dtype == DType::f32 && is_f32_math(entry.math)) {
+    if (can_have(vertex, entry)) {
       mark_edited(entry);
       return;
     }

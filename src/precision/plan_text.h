@@ -13,6 +13,10 @@ namespace narrowgauge {
 
 inline constexpr int plan_version = 1;
 
+// What is_f32_math() takes.
+inline constexpr std::string_view f32_math_words =
+    "ieee, f32, tf32, tf32x3, bf16x3, dfp16 or sim:<unit>";
+
 std::optional<PrecisionClass> parse_class(std::string_view text);
 bool is_plan_dtype(DType dtype);  // f32, f16 or bf16
 

@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
+#include "narrowgauge/tf32.h"
+#include "ops/unit_choice.h"
 #include "precision/explain.h"
 
 namespace narrowgauge {
+
+bool tf32_is_forbidden_to(const PlanEntry& entry) {
+  const bool contraction = entry.math != Math::none;
+  return contraction && asks_for_tf32(entry.math, entry.dtype.value_or(DType::f32)) &&
+         !tf32_allowed();
+}
+
+std::string math_note(const PlanEntry& entry) {
+  std::string note;
+  if (tf32_is_forbidden_to(entry))
+    note = concat(tf32_forbidden_by(), " forbids TF32: computes in ieee");
+  if (is_simulated(entry.math) && entry.dtype)
+    note += concat(note.empty() ? "" : "; ", describe(unit_model(entry.math, *entry.dtype)));
+  return note;
+}
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "ir/attributes.h"
 #include "ir/ports.h"
 #include "ops/cast.h"
+#include "ops/unit_choice.h"
 #include "precision/region_links.h"
 
 namespace narrowgauge {
@@ -46,10 +47,23 @@ std::optional<PrecisionRule> nothing_to_choose(const PrecisionVertex& vertex) {
   return {};
 }
 
+namespace {
+
+bool is_simulated_dtype(Math math, DType dtype) {
+  if (dtype == DType::f64) return multiplies_f64(math);
+  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+}  // namespace
+
 Math math_contract(const PrecisionVertex& vertex, std::optional<DType> dtype, Math f32_math) {
   if (vertex.kind != PrecisionVertex::Kind::node) return Math::none;
   if (vertex.node->op->info.fusion != Fusion::contraction) return Math::none;
   if (!dtype) dtype = vertex.dtype;
+  if (is_simulated(f32_math) && dtype && is_simulated_dtype(f32_math, *dtype)) {
+    unit_model(f32_math, *dtype);  // throws where the unit has no such format
+    return f32_math;
+  }
   if (dtype == DType::f32) return f32_math;
   if (dtype == DType::f16) return Math::f16;
   if (dtype == DType::bf16) return Math::bf16;

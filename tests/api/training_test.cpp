@@ -13,11 +13,14 @@ std::shared_ptr<DataSource> source_of(const DataSet& set) {
   return std::make_shared<TensorSource>(set, ImageTransform{.mean = {0.13F}, .deviation = {0.3F}});
 }
 
-FitResult train(const char* network, std::optional<DType> narrow, std::int64_t count) {
+FitResult train(const char* network, std::optional<DType> narrow, std::int64_t count,
+                Math f32_math = Math::f32) {
   const DataSplit data = draw_glyphs(1, count, 500);
   Model model(network, find_model(network, {}, 10));
   Optimizer optimizer = sgd(0.05);
+  optimizer.f32_math = f32_math;
   if (narrow) enable_mixed_precision(optimizer, *narrow);
+  if (narrow) optimizer.mixed_precision->f32_math = f32_math;
   Trainer trainer(model, softmax_cross_entropy(), optimizer);
   return trainer.fit(source_of(data.train), source_of(data.test), {.epochs = 1, .batch = 64});
 }
@@ -36,6 +39,15 @@ INSTANTIATE_TEST_SUITE_P(each, Training,
                          testing::Combine(testing::Values("mlp", "lenet"),
                                           testing::Values(std::nullopt, std::optional(DType::f16),
                                                           std::optional(DType::bf16))));
+
+TEST(training, on_a_simulated_unit_begins_as_the_fast_one_does) {
+  constexpr std::int64_t count = 2 * 64;
+  const FitResult fast = train("lenet", DType::f16, count);
+  const FitResult unit = train("lenet", DType::f16, count, parse_math("sim:a100"));
+  EXPECT_NEAR(unit.first_loss, fast.first_loss, 1e-5 * fast.first_loss);
+  EXPECT_NEAR(unit.final_loss, fast.final_loss, 1e-2);
+  EXPECT_NE(unit.final_loss, fast.final_loss);
+}
 
 }  // namespace
 }  // namespace narrowgauge

@@ -205,8 +205,9 @@ TEST(Plan, TheReaderNamesLineAndCause) {
   EXPECT_SAYS(with("narrow f16", "narrow"), "line 6: 'narrow' takes 1 words, got 0");
   EXPECT_SAYS(with("narrow f16", "narrow i8"), "unknown dtype 'i8'");
   EXPECT_SAYS(with("policy lists", "policy luck"), "line 7: unknown policy 'luck'");
-  EXPECT_SAYS(with("f32-math f32", "f32-math f16"), "f32-math is ieee, f32, bf16x3 or dfp16");
-  EXPECT_SAYS(with("f32-math f32", "f32-math fast"), "unknown math 'fast'");
+  EXPECT_SAYS(with("f32-math f32", "f32-math f16"),
+              "f32-math is ieee, f32, tf32, tf32x3, bf16x3, dfp16 or sim:<unit>");
+  EXPECT_SAYS(with("f32-math f32", "f32-math fast"), "unknown mode 'fast'");
   EXPECT_SAYS(with(fingerprint(graph), "0123456789abcdef"),
               "line 5: the plan belongs to another model: 'chain' (0123456789abcdef)");
   EXPECT_SAYS(error_of(text, chain("AII")), "belongs to another model");
@@ -224,7 +225,7 @@ TEST(Plan, TheReaderNamesLineAndCause) {
   EXPECT_SAYS(with("cause=n0", "whim=n0"), "unknown setting 'whim=n0'");
   EXPECT_SAYS(with("cause=n0", "cause=n0 cause=n0"), "two settings 'cause'");
   EXPECT_SAYS(with("math=f16", "math=f32"), "line 11: math f32 does not fit f16");
-  EXPECT_SAYS(with("math=f16", "math=tf32"), "unknown math 'tf32'");
+  EXPECT_SAYS(with("math=f16", "math=tf32"), "math tf32 does not fit f16");
   EXPECT_SAYS(with("cause=n0", "math=f32"), "is no contraction");
   EXPECT_SAYS(with("cause=n0", "note=\"a"), "line 12: a quote is not closed");
   EXPECT_SAYS(with("f32            rule=unlisted", ""), "expected name, op, class and dtype");
