@@ -1,6 +1,7 @@
 # header_checks compiles headers alone, each in a source of one line that is generated here: those
 # that no source begins with. A header that a source includes first is compiled alone by that source.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.h
+     ${PROJECT_SOURCE_DIR}/include/*.hpp
      ${PROJECT_SOURCE_DIR}/src/*.h)
 file(GLOB_RECURSE users CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp
      ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)

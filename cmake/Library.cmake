@@ -40,7 +40,8 @@ endif()
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/narrowgauge)
 install(TARGETS narrowgauge EXPORT narrowgauge_targets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${CMAKE_BINARY_DIR}/include/
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
+        PATTERN "*.hpp")
 install(EXPORT narrowgauge_targets NAMESPACE narrowgauge:: FILE narrowgauge-config.cmake
         DESTINATION ${package_folder})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/narrowgauge-config-version.cmake

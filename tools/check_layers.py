@@ -54,7 +54,7 @@ def target_of(root, text):
 
 
 def include_error(root, layers, path, quote, text):
-    if path.startswith("include/") or path.endswith(".h"):
+    if path.startswith("include/") or path.endswith((".h", ".hpp")):
         allowed = LIGHT_EXCEPTIONS.get(text)
         if HEAVY.match(text) and not (allowed and allowed.match(path)):
             return f"{text} is a heavy header, to be included by .cpp files only"

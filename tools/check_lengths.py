@@ -54,7 +54,7 @@ class Check:
     def file(self, path, text):
         lines = text.count("\n")
         self.length(path, path, lines, (FILE_SOFT, FILE_HARD))
-        if path.endswith((".h", ".cpp")):
+        if path.endswith((".h", ".hpp", ".cpp")):
             found = cpp_functions.functions(text)
         else:
             found = python_functions(text) if path.endswith(".py") else []

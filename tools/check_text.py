@@ -13,7 +13,7 @@ PLACES = re.compile(
     r"(?<![\w.~$}])/(" + "wo" + r"rk|ro" + r"ot|ho" + r"me/\w+|Us" + r"ers/\w+)/[\w.]"
     r"|\b[\w-]+\.pkg\.dev\b|\bartifact-?registry\b|\b[\w-]+\.internal\b"
 )
-TEXT = {".h", ".cpp", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".in", ".map", ""}
+TEXT = {".h", ".hpp", ".cpp", ".py", ".sh", ".cmake", ".txt", ".md", ".json", ".in", ".map", ""}
 LINES_LOOKED_AT = 3  # a script has its interpreter first
 
 
@@ -41,7 +41,7 @@ def check_file(path, data):
     errors = check_lines(path, lines)
     if text and lines[-1]:
         errors.append(f"{path}: no line end after the last line")
-    needs_licence = path.endswith((".h", ".cpp", ".py", ".sh")) or path in {"run", ".ci/run"}
+    needs_licence = path.endswith((".h", ".hpp", ".cpp", ".py", ".sh")) or path in {"run", ".ci/run"}
     if needs_licence and not any(LICENCE in line for line in lines[:LINES_LOOKED_AT]):
         errors.append(f"{path}: its first line must say `{LICENCE}`")
     return errors

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-CPP = {".h", ".cpp"}
+CPP = {".h", ".hpp", ".cpp"}
 SCRIPTS = {".py", ".sh", ".cmake"}
 # Scripts by their place, since they have no suffix to go by.
 EXTENSIONLESS_SCRIPTS = {"run", ".ci/run"}
