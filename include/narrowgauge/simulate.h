@@ -30,15 +30,19 @@ struct NG_API RoundedOperand {
   std::int64_t example = -1;                 // the changed element that lost most of its value
 };
 
-// Every element to the format, to nearest even; tf32 as told. Integers must fit: UsageError.
+// Every element to the format, to nearest even; tf32 as told. Integers must fit: UsageError. Blocks
+// lie along k: the last axis, as of a, or the one before it, as of b.
 NG_API RoundedOperand round_operand(const Tensor& operand, UnitFormat format,
-                                    Tf32Rounding tf32 = Tf32Rounding::nearest);
+                                    Tf32Rounding tf32 = Tf32Rounding::nearest,
+                                    bool by_columns = false);
 
 // d = c + a b of a [..., M, K] (or [K], one row) and b [K, N] (or [K], one column; or [..., K, N]
 // with the leading dimensions of a), of the unit's result format: f32, f16, f64 or s32 (i32).
-// Operands are rounded to the unit's format first, to nearest even; c, of the result's shape, to
-// the result's. K is cut into operations from its beginning, as one k-loop of `mma` instructions
-// does. Throws UsageError for shapes that do not fit and for block formats.
+// Operands are rounded to the unit's format first, to nearest even, block formats as their
+// standards say with blocks along k (nvf4: the scales of the tensors multiply the product in f32, c
+// is added after that); c, of the result's shape, to the result's. K is cut into operations from
+// its beginning, as one k-loop of `mma` instructions does. Throws UsageError for shapes that do not
+// fit.
 NG_API Tensor simulate_product(const UnitModel& unit, const Tensor& a, const Tensor& b,
                                const Tensor* c = nullptr);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/block_operand.h"
 #include "kernels/sim/product.h"
 #include "tensor/values.h"
 
@@ -40,8 +41,6 @@ ProductShape shape_of(const Dims& a, const Dims& b) {
   return shape;
 }
 
-bool is_block_format(UnitFormat format) { return block_size(format) != 0; }
-
 void check_integers(const Tensor& operand, UnitFormat format) {
   double least = 0, most = 1;
   if (format == UnitFormat::s8 || format == UnitFormat::s4)
@@ -61,6 +60,65 @@ Tensor to_format(const Tensor& operand, UnitFormat format, Tf32Rounding tf32) {
   for (float& value : result.values<float>())
     value = tf32 == Tf32Rounding::nearest ? round_to_tf32(value) : truncate_to_tf32(value);
   return result;
+}
+
+// What blocks hold of these numbers, in f64.
+Tensor block_values(const Tensor& operand, UnitFormat format, bool by_columns) {
+  const BlockOperand blocks = block_operand(operand, format, by_columns);
+  const Dims& dims = operand.dims();
+  Tensor result(DType::f64, dims);
+  const bool turned = by_columns && dims.size() > 1;
+  const std::int64_t columns = turned ? dims.back() : 1;
+  for (std::int64_t line = 0; line < blocks.lines; ++line)
+    for (std::int64_t k = 0; k < blocks.depth; ++k) {
+      const std::int64_t matrix = line / columns, column = line % columns;
+      const std::int64_t at = (matrix * blocks.depth + k) * columns + column;
+      result.values<double>()[static_cast<std::size_t>(at)] = blocks.value(line, k);
+    }
+  return result;
+}
+
+// Both operands as the kernels take them.
+class UnitOperands {
+ public:
+  UnitOperands(const UnitModel& unit, const Tensor& a, const Tensor& b)
+      : unit_(unit), blocks_(is_block_format(unit.operand)) {
+    if (blocks_) {
+      a_blocks_ = block_operand(a, unit.operand, false);
+      b_blocks_ = block_operand(b, unit.operand, true);
+    } else {
+      a_ = round_operand(a, unit.operand).values;
+      b_ = round_operand(b, unit.operand).values;
+    }
+  }
+
+  sim::Elements rows(std::int64_t first, std::int64_t depth) const {
+    if (blocks_) return a_blocks_.elements(first);
+    return {unit_.operand, a_.data() + bytes_for(first * depth, a_.dtype()), depth, 1};
+  }
+  // Of the matrix that begins with this column of all.
+  sim::Elements columns(std::int64_t first, const ProductShape& shape) const {
+    if (blocks_) return b_blocks_.elements(first);
+    return {unit_.operand, b_.data() + bytes_for(first * shape.depth, b_.dtype()), 1,
+            shape.columns};
+  }
+  // Products are to be multiplied by this.
+  float scale() const { return blocks_ ? a_blocks_.tensor_scale * b_blocks_.tensor_scale : 1; }
+
+ private:
+  const UnitModel& unit_;
+  bool blocks_;
+  Tensor a_, b_;
+  BlockOperand a_blocks_, b_blocks_;
+};
+
+// d = scale d + c, as the epilogue of a library's kernel does it, in f32.
+void scale_and_add(Tensor& d, float scale, const Tensor* c) {
+  const auto values = d.values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] *= scale;
+    if (c) values[i] += c->values<float>()[i];
+  }
 }
 
 }  // namespace
@@ -94,12 +152,14 @@ DType element_dtype(UnitFormat format) {
   }
 }
 
-RoundedOperand round_operand(const Tensor& operand, UnitFormat format, Tf32Rounding tf32) {
+RoundedOperand round_operand(const Tensor& operand, UnitFormat format, Tf32Rounding tf32,
+                             bool by_columns) {
   require(is_floating(operand.dtype()) || is_integer(operand.dtype()) ||
               operand.dtype() == DType::boolean,
           "matrix product: ", operand.dtype(), " is not a number format of operands");
   if (format >= UnitFormat::s8) check_integers(operand, format);
-  RoundedOperand result{to_format(operand, format, tf32)};
+  RoundedOperand result{is_block_format(format) ? block_values(operand, format, by_columns)
+                                                : to_format(operand, format, tf32)};
   double worst = -1;
   for (std::int64_t i = 0; i < operand.size(); ++i) {
     const double before = operand.at(i), after = result.values.at(i);
@@ -123,11 +183,8 @@ Dims product_dims(const Dims& a, const Dims& b) {
 }
 
 Tensor simulate_product(const UnitModel& unit, const Tensor& a, const Tensor& b, const Tensor* c) {
-  require(!is_block_format(unit.operand), name(unit.operand),
-          ": its operands have scales, which a product of plain tensors lacks");
   const ProductShape shape = shape_of(a.dims(), b.dims());
-  const Tensor left = round_operand(a, unit.operand).values;
-  const Tensor right = round_operand(b, unit.operand).values;
+  const UnitOperands operands(unit, a, b);
   Tensor result(element_dtype(unit.result), product_dims(a.dims(), b.dims()));
   Tensor start;
   if (c) {
@@ -135,21 +192,17 @@ Tensor simulate_product(const UnitModel& unit, const Tensor& a, const Tensor& b,
             c->dims());
     start = c->cast(result.dtype());
   }
-  const auto part = [](const Tensor& tensor, std::int64_t element) {
-    return tensor.data() + bytes_for(element, tensor.dtype());
-  };
+  const float scale = operands.scale();
+  const bool from_c = c && scale == 1;
   for (std::int64_t i = 0; i < shape.count; ++i) {
-    const std::int64_t first = i * shape.rows * shape.columns;
-    const sim::Elements rows{unit.operand, part(left, i * shape.rows * shape.depth), shape.depth,
-                             1};
-    const sim::Elements columns{unit.operand, part(right, i * shape.depth * shape.columns), 1,
-                                shape.columns};
-    const sim::ResultRows to{result.data() + bytes_for(first, result.dtype()), shape.columns};
-    const sim::ResultRows from{c ? start.data() + bytes_for(first, start.dtype()) : nullptr,
-                               shape.columns};
-    sim::multiply(unit, shape.rows, rows,
-                  sim::PackedColumns(unit, shape.columns, shape.depth, columns), from, to);
+    const std::int64_t first = bytes_for(i * shape.rows * shape.columns, result.dtype());
+    const sim::PackedColumns columns(unit, shape.columns, shape.depth,
+                                     operands.columns(i * shape.columns, shape));
+    sim::multiply(unit, shape.rows, operands.rows(i * shape.rows, shape.depth), columns,
+                  {from_c ? start.data() + first : nullptr, shape.columns},
+                  {result.data() + first, shape.columns});
   }
+  if (scale != 1) scale_and_add(result, scale, c ? &start : nullptr);
   return result;
 }
 

@@ -9,7 +9,6 @@
 #include "base/parallel.h"
 #include "cli/flags.h"
 #include "cli/text.h"
-#include "narrowgauge/matrix_unit_formats.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -155,9 +154,6 @@ const UnitModel& model_for(MatrixUnit unit, DType operand, const SimulateFlags& 
   const UnitModel* const model = find_unit_model(unit, format, result);
   require(model != nullptr, name(unit), ": has no ", name(format), " -> ", name(result),
           ", it has ", choices(models_of(unit)));
-  require(block_size(format) == 0, name(format),
-          ": its operands have scales; it is simulated in networks, `train --math sim:", name(unit),
-          ":", name(format), "`");
   require(model->evidence != Evidence::unresolved || flags.unresolved, unit_text(*model),
           " is unresolved (", model->source, "); --unresolved computes it all the same");
   return *model;

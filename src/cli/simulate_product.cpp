@@ -206,10 +206,13 @@ Simulation simulate(const UnitModel& model, const Operands& operands, const Simu
   Simulation it;
   it.model = &model;
   it.a = round_operand(operands.a.values, model.operand, tf32_rounding(flags));
-  it.b = round_operand(operands.b.values, model.operand, tf32_rounding(flags));
+  it.b = round_operand(operands.b.values, model.operand, tf32_rounding(flags), true);
   Tensor c;
   if (operands.c) c = operands.c->values.cast(element_dtype(model.result));
-  it.result = simulate_product(model, it.a.values, it.b.values, operands.c ? &c : nullptr);
+  // Numbers of blocks are not rounded to blocks again.
+  const bool blocks = block_size(model.operand) > 0;
+  it.result = simulate_product(model, blocks ? operands.a.values : it.a.values,
+                               blocks ? operands.b.values : it.b.values, operands.c ? &c : nullptr);
   it.statistics =
       ulp_against(it.result, exact_of(it.a.values, it.b.values, operands.c ? &c : nullptr));
   return it;

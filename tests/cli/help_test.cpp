@@ -12,7 +12,7 @@ TEST(Help, OfTheProgramListsItsCommandsExamplesAndExitCodes) {
     const Result result = run({flag});
     EXPECT_EQ(result.code, 0);
     EXPECT_EQ(result.err, "");
-    for (const char* part : {"train", "evaluate", "info", "explain", "doctor", "bench",
+    for (const char* part : {"train", "evaluate", "info", "explain", "doctor", "bench", "simulate",
                              "examples:", "exit codes:", "--version"})
       EXPECT_TRUE(contains(result.out, part)) << part;
   }
@@ -31,8 +31,8 @@ TEST_P(CommandHelp, HasExamplesAndFlags) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
-                         testing::Values("train", "evaluate", "info", "explain", "doctor",
-                                         "bench"));
+                         testing::Values("train", "evaluate", "info", "explain", "doctor", "bench",
+                                         "simulate"));
 
 TEST(Help, OfTrainNamesEveryFlag) {
   const std::string out = run({"train", "--help"}).out;

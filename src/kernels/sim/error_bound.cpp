@@ -74,6 +74,7 @@ ErrorBound then_added_bound(const UnitModel& unit, const Contraction& contractio
 }
 
 // Sums of 16 products are exact; 2^e <= 4 |sum| but for the scales' own bits (up to 3 of E4M3).
+// NVFP4 has scales of whole tensors: the sum is multiplied by these, and c added, in f32.
 ErrorBound group_bound(const UnitModel& unit, const Contraction& contraction) {
   const double groups = std::ceil(static_cast<double>(contraction.depth) / 16);
   const double operations = operations_of(unit, contraction.depth);
