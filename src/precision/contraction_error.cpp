@@ -32,10 +32,13 @@ UnitFormat format_of(DType dtype) {
   }
 }
 
+// Formats with scales keep no bits of small numbers beside large ones: what their rounding costs
+// has no bound in terms of sum |a||b|, and is left out.
 Arithmetic simulated_arithmetic(Math math, DType dtype) {
-  const UnitModel& model = unit_model(math, dtype);
-  const bool as_they_are = model.operand == format_of(dtype);
-  return {&model, as_they_are ? OperandRounding::none : OperandRounding::nearest};
+  const UnitModel& unit = unit_model(math, dtype);
+  const bool scaled = unit.operand >= UnitFormat::f8e4m3;
+  const bool rounds = !scaled && unit.operand != format_of(dtype);
+  return {&unit, rounds ? OperandRounding::nearest : OperandRounding::none};
 }
 
 Arithmetic arithmetic_of(Math math, DType dtype) {

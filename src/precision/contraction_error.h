@@ -22,7 +22,8 @@ struct ContractionError {
 // Of a contraction of `math` in a graph whose symbols `binding` gives sizes. Nothing for other
 // nodes, unknown sizes and ways of keeping f32 that are several products (bf16x3, tf32x3, dfp16).
 // f32 states TF32's accuracy: operands are taken as rounded to it. Sums of ieee, f16 and bf16 are
-// bounded whatever their order.
+// bounded whatever their order. Of formats with scales (f8, mx, nv) only the sums of the rounded
+// operands count. Throws UsageError where a simulated unit lacks the format.
 std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node, Math math,
                                                   const Binding& binding);
 

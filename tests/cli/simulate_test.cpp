@@ -152,6 +152,20 @@ TEST(Simulate, NanAndInfinityAreNumbersLikeOthers) {
   EXPECT_TRUE(contains(empty, "f32[]")) << empty;
 }
 
+TEST(Simulate, ANetworkIsTrainedAndEvaluatedOnAUnit) {
+  const TemporaryFolder folder;
+  const std::string data = write_tiny_data(folder / "data");
+  const Result trained = run({"train", "--model", "mlp", "--data", data, "--epochs", "1", "--batch",
+                              "32", "--quiet", "--output", folder / "run"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const std::string out = printed({folder / "run", "--unit", "a100"});
+  EXPECT_TRUE(contains(out, "sim:a100 f32") && contains(out, "logits of 64 test samples")) << out;
+  const Result fresh = run(simulate({"--model", "mlp", "--data", data, "--epochs", "1", "--batch",
+                                     "32", "--unit", "h100", "--amp", "f16", "--json"}));
+  EXPECT_EQ(fresh.code, 0) << fresh.err;
+  EXPECT_TRUE(contains(fresh.out, "\"math\":\"sim:h100 f16\"")) << fresh.out;
+}
+
 struct BadWords {
   const char* name;
   Words words;

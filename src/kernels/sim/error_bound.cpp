@@ -80,6 +80,7 @@ ErrorBound group_bound(const UnitModel& unit, const Contraction& contraction) {
   const double operations = operations_of(unit, contraction.depth);
   ErrorBound bound;
   bound.relative = groups * 32 * power(-unit.fraction) + operations * power(-mantissa_bits(unit));
+  if (unit.operand == UnitFormat::nvf4) bound.relative = (1 + bound.relative) * (1 + 0x1p-22) - 1;
   bound.absolute =
       groups * power(unit.floor - unit.fraction) + operations * least_result(unit.result);
   return bound;
