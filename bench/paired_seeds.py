@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does a narrow format lose accuracy? Trains a network in each format from several seeds and prints
 the accuracies and their paired differences from the first format, with standard errors. A format is
-one of --amp (off, f16, bf16), or one of --math: f32 whose products are made in that way (ieee, bf16x3,
-dfp16). Ends with 7 if a mean difference is over --tolerance points, or an accuracy under --least
+one of --amp (off, f16, bf16), or one of --math: f32 whose products are made in that way (ieee, tf32,
+bf16x3, dfp16), or both: f16@sim:a100. Ends with 7 if a mean difference is over --tolerance points, or an accuracy under --least
 percent."""
 
 import argparse
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 CHECK_FAILED = 7
-MATHS = {"ieee", "bf16x3", "dfp16"}
+MATHS = {"ieee", "tf32", "tf32x3", "bf16x3", "dfp16"}
 
 
 def parse_arguments():
@@ -48,11 +48,15 @@ def train(options, seed):
     """Test accuracy in percent of each format, in the order they are given in."""
     formats = options.formats.split(",")
     accuracies = {}
-    amps = [name for name in formats if name not in MATHS]
+    amps = [name for name in formats if name not in MATHS and "@" not in name]
     if amps:
         accuracies |= compare(options, seed, amps, [])
     for math_mode in MATHS.intersection(formats):
         accuracies[math_mode] = compare(options, seed, ["off"], ["--math", math_mode])["off"]
+    for name in formats:
+        amp, _, math_mode = name.partition("@")
+        if math_mode:
+            accuracies[name] = compare(options, seed, [amp], ["--math", math_mode])[amp]
     return {name: accuracies[name] for name in formats}
 
 

@@ -14,7 +14,7 @@ import numpy
 
 REPORTED = 2.9477e-4  # largest difference to the largest magnitude
 MOST_SECONDS = 10
-BOUNDS = {"tf32x3": 1e-6, "ieee": 1e-6}
+BOUNDS = {"tf32x3": 3e-6, "ieee": 3e-6}  # sums of 1536 products in f32
 
 
 def arrays():

@@ -43,8 +43,8 @@ constexpr MatrixUnit unit_of(Math math) {
 constexpr UnitFormat operand_format_of(Math math) {
   return static_cast<UnitFormat>(static_cast<int>(math) % 32);
 }
-// What contractions of f32 values can be asked for: ieee, f32, or a way of keeping f32 (bf16x3,
-// dfp16), which holds where a kernel goes that way; the others compute in ieee.
+// What contractions of f32 values can be asked for: ieee, f32, tf32, tf32x3, a simulated unit, or a
+// way of keeping f32 (bf16x3, dfp16), in whose place kernels that lack it compute in ieee.
 NG_API bool is_f32_math(Math math);
 inline void append_text(std::string& out, Math math) { out += name(math); }
 

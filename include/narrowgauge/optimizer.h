@@ -47,7 +47,7 @@ struct NG_API Optimizer {
   double clip_norm = 0;     // > 0: gradients are scaled down to this norm
   Schedule schedule{};
   std::optional<MixedPrecision> mixed_precision{};
-  Math f32_math = Math::f32;  // of a network all in f32; mixed precision has its own
+  Math f32_math = Math::f32;  // of a network all in f32, tf32 for one; mixed precision has its own
   LossScale loss_scale{};
 };
 

@@ -16,7 +16,7 @@ namespace narrowgauge {
 // What to ask for.
 struct MixedPrecision {
   DType narrow = DType::bf16;  // or f16
-  Math f32_math = Math::f32;   // of contractions that stay in f32; or ieee, bf16x3, dfp16
+  Math f32_math = Math::f32;   // of contractions in f32, simulated() of all; see kernel.h
   // "Sum=deny" changes the class of an op (allow, infer, clear, deny, unlisted), "conv1=f32" the
   // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with
   // * and ?. The last that fits counts.
@@ -57,7 +57,7 @@ struct PlanEntry {
   std::string op;              // "Conv", "ng.ReluGradient"
   PrecisionClass precision{};  // of its op for the narrow format, overrides included
   std::optional<DType> dtype;  // f32, f16 or bf16; empty where there is nothing to choose
-  Math math = Math::none;      // of a contraction: ieee, f32, f16 or bf16; bf16x3, dfp16
+  Math math = Math::none;      // of a contraction: f16, bf16, or as is_f32_math()
   PrecisionRule rule{};
   std::string cause;  // name of the neighbour that made the rule fire; "" for none
   std::string note;   // what else there is to say
