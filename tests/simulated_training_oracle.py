@@ -36,7 +36,7 @@ def cut(source, target):
 
 def train(data, mode, seed):
     command = [os.environ["NARROWGAUGE_PROGRAM"], "train", "--model", "lenet", "--data", str(data)]
-    command += ["--amp", "f16", "--math", mode, "--epochs", "1", "--batch", "50"]
+    command += ["--amp", "f16", "--math", mode, "--epochs", "1", "--batch", "100"]
     command += ["--seed", str(seed), "--json", "--quiet"]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(result.stdout.splitlines()[-1])

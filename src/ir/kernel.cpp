@@ -32,14 +32,23 @@ const std::string& simulated_name(Math math) {
   return names.at(math);
 }
 
+std::string list_of(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) text += concat(text.empty() ? "" : ", ", name);
+  return text;
+}
+
 Math parse_simulated(std::string_view text) {
+  namespace tables = matrix_unit_tables;
   const std::string_view rest = text.substr(text.find(':') + 1);
   const std::size_t colon = rest.find(':');
   const auto unit = parse_matrix_unit(rest.substr(0, colon));
-  require(unit.has_value(), "math: unknown matrix unit in '", text, "'");
+  require(unit.has_value(), "math: unknown matrix unit in '", text, "', expected one of ",
+          list_of(tables::unit_names));
   if (colon == std::string_view::npos) return simulated(*unit);
   const auto format = parse_unit_format(rest.substr(colon + 1));
-  require(format.has_value(), "math: unknown format in '", text, "'");
+  require(format.has_value(), "math: unknown format in '", text, "', expected one of ",
+          list_of(tables::format_names));
   return simulated(*unit, *format);
 }
 
