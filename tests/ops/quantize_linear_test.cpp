@@ -2,10 +2,14 @@
 #include "ops/quantize_linear.h"
 
 #include <cmath>
+#include <memory>
 
+#include "base/parallel.h"
+#include "base/random.h"
 #include "ops/matmul_integer.h"
 #include "passes/differentiate.h"
 #include "support/run_op.h"
+#include "tensor/block_format.h"
 
 namespace narrowgauge {
 namespace {
@@ -44,6 +48,50 @@ TEST(QuantizeLinear, EveryByteComesBackFromItsNumber) {
     const auto back = run_op(QuantizeLinear{.axis = 0}, {numbers[0], scales, zeros});
     EXPECT_TRUE(back[0].same_bits(bytes));
   }
+}
+
+// Block formats are this op with their scales; those of zeros are 2^-127, which flushing must not
+// take for 0.
+TEST(QuantizeLinear, StoresBlockFormatsWithTheirScales) {
+  Tensor x(DType::f32, {4, 70});
+  const RandomStream stream(1, "blocks");
+  for (std::int64_t i = 70; i < 280; ++i)
+    x.set(i, (stream.bits(static_cast<std::uint64_t>(i)) * 0x1p-31 - 1) *
+                 std::ldexp(1.0, int(i) / 32));
+  for (const BlockFormat& format : {mxfp8_e4m3, mxfp8_e5m2, mxfp4}) {
+    const BlockTensor stored = quantize(format, x);
+    const Tensor values = dequantize(stored);
+    for (const bool flushed : {false, true})
+      for (const bool reference : {false, true}) {
+        const auto flush = flushed ? std::make_unique<FlushDenormalsScope>() : nullptr;
+        const QuantizeLinear there{.axis = -1, .block_size = 32, .output_dtype = format.element};
+        const DequantizeLinear back{-1, 32, DType::f32};
+        EXPECT_TRUE(run_op(there, {x, stored.scales}, reference)[0].same_bits(stored.elements));
+        EXPECT_TRUE(run_op(back, {stored.elements, stored.scales}, reference)[0].same_bits(values));
+      }
+  }
+}
+
+// Scales of f8e4m3fn are numbers of their own, with one f32 for all.
+TEST(QuantizeLinear, ComposesNvfp4OfTwoLevels) {
+  Tensor x(DType::f32, {3, 48});
+  const RandomStream stream(2, "blocks");
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    x.set(i, stream.bits(static_cast<std::uint64_t>(i)) * 0x1p-31 - 1);
+  const BlockTensor stored = quantize(nvfp4, x);
+  const auto scales = run_op(DequantizeLinear{}, {stored.scales, Tensor::scalar(DType::f32, 1)});
+  const Tensor once = run_op(DequantizeLinear{-1, 16}, {stored.elements, scales[0]})[0];
+  const Tensor values = dequantize(stored);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    EXPECT_EQ(static_cast<float>(once.at(i)) * stored.tensor_scale, values.at(i));
+}
+
+TEST(DequantizeLinear, WantsToKnowTheResultOfScalesOfEightBits) {
+  const Tensor x(DType::f4e2m1, {32}), scale = Tensor::full(DType::f8e8m0, {1}, 2);
+  EXPECT_THROW(run_op(DequantizeLinear{}, {x, scale}), UsageError);
+  const auto y = run_op(DequantizeLinear{.output_dtype = DType::bf16}, {x, scale});
+  EXPECT_EQ(y[0].dtype(), DType::bf16);
+  EXPECT_THROW(run_op(QuantizeLinear{}, {x, scale}), UsageError);
 }
 
 TEST(DynamicQuantizeLinear, GivesZerosForZeros) {

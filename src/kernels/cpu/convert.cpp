@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "kernels/cpu/convert_rows.h"
 #include "narrowgauge/error.h"
+#include "tensor/small_floats.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cpu {
@@ -164,20 +165,11 @@ std::int64_t narrow_bytes(const float* in, void* out, std::int64_t count) {
   auto* to = static_cast<F8*>(out);
   std::int64_t lost = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    to[i] = narrow<F8>(in[i]);
-    lost += (to[i].bits & 0x7f) == 0 && is_nonzero(in[i]);
+    const std::uint32_t result = small_bits<F8>(in[i]);
+    to[i] = {static_cast<std::uint8_t>(result)};
+    lost += (result & 0x7f) == 0 && is_nonzero(in[i]) ? 1 : 0;
   }
   return lost;
-}
-
-// How many of the seven middles between neighbours lie below; a middle itself counts where the
-// upper neighbour is even. NaN is above all of them.
-std::uint32_t f4_bits(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const float x = std::bit_cast<float>(bits & 0x7fff'ffff);
-  const std::uint32_t magnitude = std::uint32_t{!(x <= 0.25F)} + !(x < 0.75F) + !(x <= 1.25F) +
-                                  !(x < 1.75F) + !(x <= 2.5F) + !(x < 3.5F) + !(x <= 5);
-  return magnitude | (x == x ? bits >> 31 << 3 : 0);
 }
 
 // Leaves the upper half of a last byte that it shares as it is.
@@ -185,7 +177,7 @@ std::int64_t narrow_f4(const float* in, void* out, std::int64_t count) {
   auto* to = static_cast<std::uint8_t*>(out);
   std::int64_t lost = 0;
   const auto element = [&](std::int64_t i) {
-    const std::uint32_t result = f4_bits(in[i]);
+    const std::uint32_t result = small_bits<f4e2m1>(in[i]);
     lost += (result & 7) == 0 && is_nonzero(in[i]);
     return result;
   };

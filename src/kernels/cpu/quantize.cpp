@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/keep_subnormals.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -77,6 +79,106 @@ void dequantize(const std::uint8_t* x, DType from, const QuantizedLayout& layout
     else
       dequantize_row(x + offset, count, scale, zero, strip);
     store_strip(y, offset, count, strip);
+  });
+}
+
+namespace {
+
+// values[i] = of[place of element begin + i]
+void spread(const ScalePlaces& places, const float* of, std::int64_t begin, std::int64_t count,
+            float* values) {
+  if (places.single) {
+    std::fill_n(values, count, of[0]);
+    return;
+  }
+  const std::int64_t blocks = places.block > 0 ? ceil_divide(places.size, places.block) : 0;
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t at = begin + i, column = at % places.inner;
+    const std::int64_t line = at / places.inner, place = line % places.size;
+    const float* from = of + place;
+    std::int64_t run = std::min(places.inner - column, count - i);
+    if (blocks > 0) {
+      from = of + (line / places.size * blocks + place / places.block) * places.inner + column;
+      const std::int64_t left = std::min(places.block - place % places.block, places.size - place);
+      if (places.inner == 1) run = std::min(left, count - i);
+    }
+    if (blocks > 0 && places.inner > 1)
+      std::copy_n(from, run, values + i);
+    else
+      std::fill_n(values + i, run, *from);
+    i += run;
+  }
+}
+
+struct Limits {
+  float least, most;
+};
+
+// Of what is stored; NaN goes through.
+void clamp(float* values, std::int64_t count, Limits limits) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float above = values[i] < limits.least ? limits.least : values[i];
+    values[i] = above > limits.most ? limits.most : above;
+  }
+}
+
+Limits limits_of(DType dtype) {
+  const auto most = static_cast<float>(largest_finite(dtype));
+  if (is_floating(dtype)) return {-most, most};
+  return {dtype == DType::u8 || dtype == DType::u4 ? 0.0F : -most - 1, most};
+}
+
+// body(offset, count): strips that begin at whole bytes of any dtype.
+template <class Body>
+void each_strip(std::int64_t count, const Body& body) {
+  parallel_for(count, 16 * strip_length, [&](std::int64_t begin, std::int64_t end) {
+    const KeepSubnormals keep;
+    for (std::int64_t at = begin; at < end; at += strip_length)
+      body(at, std::min(strip_length, end - at));
+  });
+}
+
+void round_whole(float* values, const float* zeros, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float number = values[i] == values[i] ? values[i] : 0.0F;
+    values[i] = std::nearbyint(number) + zeros[i];
+  }
+}
+
+}  // namespace
+
+void quantize_blocks(ConstArray x, std::int64_t count, const BlockQuantization& by, DType to,
+                     void* y) {
+  const Limits limits = limits_of(to);
+  const bool whole = !is_floating(to);
+  each_strip(count, [&](std::int64_t offset, std::int64_t length) {
+    float buffer[strip_length], values[strip_length], scales[strip_length];
+    spread(by.places, by.scales, offset, length, scales);
+    const float* const given = load_strip(x, offset, length, buffer);
+    for (std::int64_t i = 0; i < length; ++i) values[i] = given[i] / scales[i];
+    if (whole) {
+      std::fill_n(scales, length, 0.0F);
+      if (by.zeros) spread(by.places, by.zeros, offset, length, scales);
+      round_whole(values, scales, length);
+    }
+    if (whole || by.saturate) clamp(values, length, limits);
+    narrow_row(values, to, static_cast<std::byte*>(y) + bytes_for(offset, to), length);
+  });
+}
+
+void dequantize_blocks(const void* x, DType from, std::int64_t count, const BlockQuantization& by,
+                       const Array& y) {
+  each_strip(count, [&](std::int64_t offset, std::int64_t length) {
+    float buffer[strip_length], scales[strip_length];
+    float* const values = result_strip(y, offset, buffer);
+    widen_row(from, static_cast<const std::byte*>(x) + bytes_for(offset, from), values, length);
+    if (by.zeros) {
+      spread(by.places, by.zeros, offset, length, scales);
+      for (std::int64_t i = 0; i < length; ++i) values[i] -= scales[i];
+    }
+    spread(by.places, by.scales, offset, length, scales);
+    for (std::int64_t i = 0; i < length; ++i) values[i] *= scales[i];
+    store_strip(y, offset, length, values);
   });
 }
 

@@ -27,6 +27,30 @@ void quantize(ConstArray x, const QuantizedLayout& layout, const QuantizedScales
 void dequantize(const std::uint8_t* x, DType from, const QuantizedLayout& layout,
                 const QuantizedScales& by, const Array& y);
 
+// Scales anywhere: one for all, one for each index of an axis, or one for so many neighbours of it.
+// The array is [outer][size][inner] along that axis; scales are [1], [size], or
+// [outer][blocks][inner].
+struct ScalePlaces {
+  std::int64_t size = 1, inner = 1;
+  std::int64_t block = 0;  // neighbours with one scale
+  bool single = true;
+};
+
+// y = x / scale in y's dtype: 8-bit floats (too large: the largest, with `saturate`, else what the
+// format makes of it) and f4e2m1; 8- and 4-bit integers, halves to even, with a zero point added
+// and saturated, NaN to the zero point. zeros: nullptr for none.
+struct BlockQuantization {
+  ScalePlaces places;
+  const float* scales;
+  const float* zeros;
+  bool saturate = true;
+};
+void quantize_blocks(ConstArray x, std::int64_t count, const BlockQuantization& by, DType to,
+                     void* y);
+// y = (x - zero) scale.
+void dequantize_blocks(const void* x, DType from, std::int64_t count, const BlockQuantization& by,
+                       const Array& y);
+
 // The least and the largest of `count` values and 0; NaN is passed over.
 struct ValueRange {
   float least = 0, most = 0;

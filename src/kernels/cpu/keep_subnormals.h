@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic with subnormals inside a run, which flushes them: where 2^-127 is a scale, it must not
+// count as zero.
+#pragma once
+
+#include <xmmintrin.h>
+
+namespace narrowgauge::cpu {
+
+class KeepSubnormals {
+ public:
+  KeepSubnormals() : saved_(_mm_getcsr()) {
+    constexpr unsigned flush_to_zero = 0x8000, denormals_are_zero = 0x0040;
+    _mm_setcsr(saved_ & ~(flush_to_zero | denormals_are_zero));
+  }
+  ~KeepSubnormals() { _mm_setcsr(saved_); }
+  KeepSubnormals(const KeepSubnormals&) = delete;
+  KeepSubnormals& operator=(const KeepSubnormals&) = delete;
+
+ private:
+  unsigned saved_;
+};
+
+}  // namespace narrowgauge::cpu
