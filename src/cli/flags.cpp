@@ -128,6 +128,18 @@ void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void add_arguments(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+  const auto take = [&target](const CLI::results_t& words) {
+    target = words;
+    return true;
+  };
+  app.add_option(flag.names, take, flag.text)
+      ->type_name(flag.value)
+      ->type_size(1)
+      ->expected(1, CLI::detail::expected_max_vector_size)
+      ->allow_extra_args();
+}
+
 void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
   add(app, flag, [&target, name = first_name(flag)](const std::string& text) {
     read_list(name, text, target);

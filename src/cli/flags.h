@@ -34,6 +34,8 @@ void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& tar
 void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least = 0);
 // May be given several times.
 void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
+// All arguments that are not flags.
+void add_arguments(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
 // "a,b,c", none twice.
 void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
 // The same, each one of the words.
@@ -51,5 +53,6 @@ void add_explain(CLI::App& program, Action& action);
 void add_doctor(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_simulate(CLI::App& program, Action& action);
+void add_formats(CLI::App& program, Action& action);
 
 }  // namespace narrowgauge::cli

@@ -25,6 +25,7 @@ constexpr const char* closing = R"(examples:
   narrowgauge doctor
   narrowgauge bench --model resnet20,lenet
   narrowgauge simulate --compare v100,a100,h100,ieee --dtype f16 --random 64,64,1024
+  narrowgauge formats 3.14 65520 1e-8
 `narrowgauge COMMAND --help` has the flags of a command and more examples.
 
 exit codes: 0 done, 2 usage, 3 model or op not supported, 4 data, 5 diverged, 6 device,
@@ -87,6 +88,7 @@ void set_up(CLI::App& program, Action& action) {
   add_doctor(program, action);
   add_bench(program, action);
   add_simulate(program, action);
+  add_formats(program, action);
 }
 
 int run(int argc, char** argv) {

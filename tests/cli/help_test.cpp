@@ -32,7 +32,7 @@ TEST_P(CommandHelp, HasExamplesAndFlags) {
 
 INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
                          testing::Values("train", "evaluate", "info", "explain", "doctor", "bench",
-                                         "simulate"));
+                                         "formats", "simulate"));
 
 TEST(Help, OfTrainNamesEveryFlag) {
   const std::string out = run({"train", "--help"}).out;
@@ -47,7 +47,7 @@ TEST(Help, OfTrainNamesEveryFlag) {
 }
 
 TEST(Help, LinesAreNoWiderThanATerminal) {
-  for (const char* command : {"train", "explain", "bench"}) {
+  for (const char* command : {"train", "explain", "bench", "formats"}) {
     const std::string out = run({command, "--help"}).out;
     std::size_t longest = 0;
     for (std::size_t begin = 0; begin < out.size();) {

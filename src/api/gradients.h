@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of a batch as numbers to look at: no step is made.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "narrowgauge/model.h"
+#include "narrowgauge/safetensors.h"
+
+namespace narrowgauge {
+
+struct Gradients {
+  double loss = 0;
+  std::vector<NamedTensor> tensors;  // f32, one for each parameter, named after it
+};
+
+// Of the loss in the training graph (batch statistics, dropout) at the model's weights, in f32. The
+// batch holds the network's inputs, then the loss's. No state changes. Throws UsageError where the
+// loss is no scalar or the tensors do not fit.
+Gradients gradients_of(Model& model, const Loss& loss, std::span<const Tensor> batch);
+
+}  // namespace narrowgauge

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/exit_code.h"
+#include "cli/formats_plot.h"
+#include "cli/formats_values.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "io/atomic_file.h"
+#include "narrowgauge/error.h"
+#include "tensor/block_format.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+// What became of values in one format. Of block formats subnormals are not told apart.
+struct Row {
+  std::string name;
+  FateCounts counts{};
+  bool blocks = false;
+  std::int64_t of(Fate fate) const { return counts[static_cast<std::size_t>(fate)]; }
+  std::int64_t too_large() const { return of(Fate::overflow) + of(Fate::saturated); }
+};
+
+double largest_magnitude(const Tensor& tensor) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i)
+    if (const double x = std::fabs(tensor.at(i)); std::isfinite(x)) largest = std::max(largest, x);
+  return largest;
+}
+
+// Integers are tried with the scale that is usual for a tensor: its largest becomes 127.
+FateCounts plain_counts(const NumberFormat& format, const Tensor& tensor, double scale) {
+  if (format.is_float()) return count_fates(format, tensor, scale);
+  const double largest = largest_magnitude(tensor);
+  return count_fates(format, tensor, largest > 0 ? format.largest / largest : 1);
+}
+
+// In rows as a contraction reads them: all but the first axis is one.
+FateCounts block_counts(const BlockFormat& format, const Tensor& tensor, double scale) {
+  Tensor values = tensor.cast(DType::f32);
+  if (tensor.dtype() == DType::f32) values = tensor.clone();
+  const bool matrix = values.dims().size() > 1 && values.dims()[0] > 0;
+  const std::int64_t rows = matrix ? values.dims()[0] : 1;
+  values = values.reshaped({rows, values.size() / rows});
+  for (float& x : values.values<float>()) x *= static_cast<float>(scale);
+  const Tensor stored = dequantize(quantize(format, values));
+  FateCounts counts{};
+  const std::span<const float> before = values.values<float>(), after = stored.values<float>();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (!std::isfinite(before[i])) continue;
+    const Fate fate = after[i] == before[i]      ? Fate::exact
+                      : !std::isfinite(after[i]) ? Fate::lost
+                      : after[i] == 0            ? Fate::flushed
+                                                 : Fate::rounded;
+    ++counts[static_cast<std::size_t>(fate)];
+  }
+  return counts;
+}
+
+void add(FateCounts& sum, const FateCounts& counts) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i];
+}
+
+// The formats a weight may be kept in, wide ones only where they are asked for.
+std::vector<const NumberFormat*> histogram_formats(const FormatsFlags& flags) {
+  std::vector<const NumberFormat*> formats = chosen_formats(flags);
+  std::erase_if(formats, [&](const NumberFormat* format) {
+    const bool asked = !flags.formats.empty();
+    require(!asked || format->has_sign,
+            "formats: --histogram: f8e8m0 has no sign, it is for scales");
+    return !format->has_sign || (!asked && format->bits() > 31);
+  });
+  return formats;
+}
+
+std::vector<Row> rows_of(const FormatsFlags& flags, std::span<const NamedTensor> tensors,
+                         double scale) {
+  std::vector<Row> rows;
+  for (const NumberFormat* format : histogram_formats(flags)) {
+    rows.push_back({std::string(format->name)});
+    for (const NamedTensor& tensor : tensors)
+      add(rows.back().counts, plain_counts(*format, tensor.tensor, scale));
+  }
+  if (!flags.formats.empty()) return rows;
+  for (const NamedBlockFormat& named : block_formats()) {
+    rows.push_back({std::string(named.name), {}, true});
+    for (const NamedTensor& tensor : tensors)
+      add(rows.back().counts, block_counts(named.format, tensor.tensor, scale));
+  }
+  return rows;
+}
+
+struct SetResult {
+  std::string name;
+  std::int64_t values = 0;
+  ExponentHistogram histogram;
+  std::vector<Row> rows;
+};
+
+SetResult result_of(const FormatsFlags& flags, std::string name,
+                    std::span<const NamedTensor> tensors, double scale) {
+  SetResult result{std::move(name), 0, {}, rows_of(flags, tensors, scale)};
+  for (const NamedTensor& tensor : tensors) {
+    result.values += tensor.tensor.size();
+    result.histogram.add(tensor.tensor, scale);
+  }
+  return result;
+}
+
+std::string share_text(std::int64_t count, std::int64_t all) {
+  if (count == 0) return "0";
+  const double share = static_cast<double>(count) / static_cast<double>(all);
+  return share < 5e-5 ? "<0.01 %" : percent_text(share);
+}
+
+std::string rows_text(const SetResult& result) {
+  TextTable table({"format", "exact", "rounded", "fewer bits", "to zero", "too large"});
+  bool blocks = false;
+  for (const Row& row : result.rows) {
+    if (row.blocks && !blocks) table.add_line();
+    blocks = row.blocks;
+    const auto share = [&](std::int64_t count) { return share_text(count, result.values); };
+    table.add({row.name, share(row.of(Fate::exact)), share(row.of(Fate::rounded)),
+               row.blocks || row.name == "i8" ? "-" : share(row.of(Fate::subnormal)),
+               share(row.of(Fate::flushed)), row.blocks ? "-" : share(row.too_large())});
+  }
+  return table.text();
+}
+
+std::string heading(const SetResult& result) {
+  const ExponentHistogram& h = result.histogram;
+  std::string text = fmt::format("{}: {} values", result.name, grouped(result.values));
+  if (h.zeros > 0) text += fmt::format(", {} zeros", grouped(h.zeros));
+  if (h.nans + h.infinities > 0)
+    text += fmt::format(", {} NaN and {} infinite, which are not counted below", grouped(h.nans),
+                        grouped(h.infinities));
+  return text + '\n';
+}
+
+std::vector<JsonObject> rows_json(const SetResult& result) {
+  std::vector<JsonObject> rows;
+  for (const Row& row : result.rows) {
+    JsonObject json;
+    json.add("format", row.name).add("exact", row.of(Fate::exact));
+    json.add("rounded", row.of(Fate::rounded));
+    if (!row.blocks) json.add("subnormal", row.of(Fate::subnormal));
+    json.add("flushed", row.of(Fate::flushed));
+    if (!row.blocks) json.add("too_large", row.too_large());
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
+JsonObject set_json(const SetResult& result) {
+  const ExponentHistogram& h = result.histogram;
+  JsonObject exponents, json;
+  for (int e = ExponentHistogram::least; e <= ExponentHistogram::most; ++e)
+    if (h.at(e) > 0) exponents.add(fmt::format("{}", e), h.at(e));
+  json.add("name", result.name).add("values", result.values).add("zeros", h.zeros);
+  json.add("nans", h.nans).add("infinities", h.infinities).add("exponents", exponents);
+  json.add("formats", rows_json(result));
+  return json;
+}
+
+// Tensors one by one, where --tensors asks for them.
+std::vector<SetResult> tensor_results(const FormatsFlags& flags, const ValueSet& set) {
+  std::vector<SetResult> results;
+  if (!flags.tensors) return results;
+  for (const NamedTensor& tensor : set.tensors)
+    results.push_back(result_of(flags, tensor.name, {&tensor, 1}, set.scale));
+  return results;
+}
+
+struct Report {
+  const FormatsFlags& flags;
+  Values values;
+  std::vector<SetResult> sets;
+  std::vector<std::vector<SetResult>> tensors;  // of each set
+};
+
+std::string report_text(const Report& report) {
+  const auto formats = histogram_formats(report.flags);
+  std::vector<const NumberFormat*> marked;
+  std::ranges::copy_if(formats, std::back_inserter(marked),
+                       [](const NumberFormat* format) { return format->is_float(); });
+  std::string out = report.values.source + '\n';
+  for (std::size_t i = 0; i < report.sets.size(); ++i) {
+    const SetResult& set = report.sets[i];
+    out += '\n' + heading(set) + rows_text(set) + '\n';
+    out += histogram_text(set.histogram, marked, terminal_width(STDOUT_FILENO));
+    for (const SetResult& tensor : report.tensors[i])
+      out += fmt::format("\n{}, {}", set.name, heading(tensor)) + rows_text(tensor);
+  }
+  return out +
+         "  =: all its bits   -: fewer bits   0: becomes zero   ^: too large\n"
+         "  i8: each tensor's largest becomes 127; block formats: rows of all but the first axis\n";
+}
+
+std::string report_json(const Report& report) {
+  std::vector<JsonObject> sets;
+  for (std::size_t i = 0; i < report.sets.size(); ++i) {
+    JsonObject set = set_json(report.sets[i]);
+    std::vector<JsonObject> tensors;
+    for (const SetResult& tensor : report.tensors[i]) tensors.push_back(set_json(tensor));
+    if (report.flags.tensors) set.add("tensors", tensors);
+    sets.push_back(std::move(set));
+  }
+  JsonObject json;
+  return json.add("source", report.values.source).add("sets", sets).line();
+}
+
+void write_picture(const Report& report) {
+  std::vector<HistogramPanel> panels;
+  for (const SetResult& set : report.sets)
+    panels.push_back({heading(set).substr(0, heading(set).size() - 1), &set.histogram});
+  std::vector<const NumberFormat*> formats = histogram_formats(report.flags);
+  std::erase_if(formats, [](const NumberFormat* format) { return !format->is_float(); });
+  write_file_atomically(*report.flags.plot,
+                        histogram_picture("Exponents of numbers, and the ranges of formats",
+                                          report.values.source, panels, formats));
+}
+
+}  // namespace
+
+int run_histogram(const FormatsFlags& flags) {
+  histogram_formats(flags);  // refuses before anything is read
+  Report report{flags, read_values(flags), {}, {}};
+  for (const ValueSet& set : report.values.sets) {
+    report.sets.push_back(result_of(flags, set.name, set.tensors, set.scale));
+    report.tensors.push_back(tensor_results(flags, set));
+  }
+  if (flags.plot) write_picture(report);
+  print(flags.json ? report_json(report) : report_text(report));
+  return ExitCode::ok;
+}
+
+}  // namespace narrowgauge::cli

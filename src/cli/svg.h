@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures as self-contained SVG that is readable on light and on dark pages.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace narrowgauge::cli {
+
+// Classes: text, title, small, soft (grey), page, line, bar0 ... bar7 (fills).
+inline constexpr std::size_t svg_colours = 8;
+inline constexpr double svg_margin = 24;  // pixels
+
+std::string svg_escaped(const std::string& text);
+// anchor: start, middle or end.
+std::string svg_text(double x, double y, const std::string& text, const char* classes,
+                     const char* anchor = "middle");
+// The beginning of a page, with its title and a line below; "</svg>" is what ends it.
+std::string svg_page(double width, double height, const std::string& title,
+                     const std::string& subtitle);
+
+}  // namespace narrowgauge::cli
