@@ -3,9 +3,11 @@
 ml_dtypes (bf16, the floats of 8 and 4 bits, int4) and, for tf32, a formula.
 
 Numbers must have the same bits. Where the oracle has NaN, so must we, with the same sign where the
-format has one; which NaN it is may differ and is counted. Two things are compared with what we say
-of them instead, since ml_dtypes has its own: NaN in f4e2m1, which has none, is 6 (ONNX; ml_dtypes: a
-zero), and f32 to i4 rounds and saturates (ml_dtypes cuts off and wraps around)."""
+format has one; which NaN it is may differ and is counted. Three things are compared with what they
+are defined to be instead, since ml_dtypes has its own: NaN in f4e2m1, which has none, is 6 (ONNX's
+text; ml_dtypes: a zero); f32 to i4 rounds and saturates (ml_dtypes cuts off and wraps around); and
+f8e8m0 of what lies between 2^-127 and 1.5 times that, 2,097,151 patterns, is the nearer power 2^-127
+(ml_dtypes 0.6.0 and PyTorch 2.15: 2^-126)."""
 
 import concurrent.futures
 import os
@@ -71,6 +73,9 @@ def theirs(name, values):
     patterns = values.astype(dtype).view(bits)
     if name == "f4e2m1":
         patterns = np.where(np.isnan(values), 7, patterns & 15)
+    if name == "f8e8m0":
+        between = (values > 2.0**-127) & (values < 1.5 * 2.0**-127)
+        patterns = np.where(between, 0, patterns)
     return patterns
 
 

@@ -5,7 +5,8 @@
 // f4e2m1 saturates, and NaN becomes 6, as ONNX ("Float stored in 4 bits") and PTX
 // (cvt.rn.satfinite.e2m1x2) have it; the OCP MX specification 1.0 leaves it open.
 // f8e8m0 rounds ties up, positive values below its least to it, and makes NaN of what overflows,
-// of infinity, of zero and of anything negative, as ml_dtypes does.
+// of infinity, of zero and of anything negative, as ml_dtypes does (which
+// also takes f32 between the least and 1.5 times that to the next).
 #pragma once
 
 #include <cstdint>
