@@ -134,13 +134,23 @@ TEST(Fate, NamesWhatBecomesOfANumber) {
     EXPECT_EQ(fate(format(name), value), expected) << name << ' ' << value;
 }
 
+// Around where each format begins to flush, to have all its bits, and to overflow; and anything.
 Tensor all_over(std::size_t count) {
-  std::vector<float> values{0, -0.0F, NAN, HUGE_VALF, -HUGE_VALF, 448, 464, 480, 6, 7, 65520};
+  std::vector<float> values{0, -0.0F, NAN, HUGE_VALF, -HUGE_VALF};
+  for (const NumberFormat& f : number_formats())
+    for (const double edge :
+         {f.least / 2, f.least_normal, f.largest, f.largest + step_at(f, f.largest) / 2,
+          f.largest + step_at(f, f.largest)}) {
+      const auto at = static_cast<float>(edge);
+      for (const float value : {at, std::nextafter(at, 0.0F), std::nextafter(at, HUGE_VALF)})
+        values.push_back(value);
+    }
+  const std::size_t edges = values.size();
   std::uint32_t state = 1;
   while (values.size() < count)
     values.push_back(std::bit_cast<float>(state = state * 1664525 + 1013904223));
   // Half of them within the ranges of the narrow formats.
-  for (std::size_t i = 11; i < count; i += 2) {
+  for (std::size_t i = edges; i < count; i += 2) {
     const auto bits = std::bit_cast<std::uint32_t>(values[i]);
     values[i] = std::bit_cast<float>((bits & 0x807ff000) | (127 - 30 + bits % 48) << 23);
   }
