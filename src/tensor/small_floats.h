@@ -84,4 +84,14 @@ constexpr std::uint32_t small_bits<f4e2m1>(float value) {
   return magnitude | (x == x ? bits >> 28 & 8 : 0);
 }
 
+// The exponent's field, up by one from 1.5 of its power on; f32 has the least two as subnormals.
+template <>
+constexpr std::uint32_t small_bits<f8e8m0>(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t normal = (bits >> 23) + (bits >> 22 & 1);
+  const std::uint32_t power = bits < 0x0080'0000 ? (bits < 0x0060'0000 ? 0U : 1U) : normal;
+  const bool none = bits == 0 || bits >= detail::f32_infinity;  // or a sign
+  return none ? 0xff : power;
+}
+
 }  // namespace narrowgauge

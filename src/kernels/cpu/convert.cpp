@@ -3,6 +3,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -176,21 +177,30 @@ std::int64_t narrow_bytes(const float* in, void* out, std::int64_t count) {
 std::int64_t narrow_f4(const float* in, void* out, std::int64_t count) {
   auto* to = static_cast<std::uint8_t*>(out);
   std::int64_t lost = 0;
-  const auto element = [&](std::int64_t i) {
-    const std::uint32_t result = small_bits<f4e2m1>(in[i]);
-    lost += (result & 7) == 0 && is_nonzero(in[i]);
-    return result;
-  };
-  for (std::int64_t i = 0; i + 2 <= count; i += 2)
-    to[i / 2] = static_cast<std::uint8_t>(element(i) | element(i + 1) << 4);
-  if (count % 2 != 0)
-    to[count / 2] = static_cast<std::uint8_t>((to[count / 2] & 0xf0U) | element(count - 1));
+  constexpr std::int64_t most = 512;
+  std::array<std::uint8_t, most> codes;
+  for (std::int64_t at = 0; at < count; at += most, to += most / 2) {
+    const std::int64_t length = std::min(most, count - at);
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::uint32_t code = small_bits<f4e2m1>(in[at + i]);
+      lost += (code & 7) == 0 && is_nonzero(in[at + i]) ? 1 : 0;
+      codes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(code);
+    }
+    for (std::int64_t i = 0; i + 2 <= length; i += 2) {
+      const auto pair = codes.data() + i;
+      to[i / 2] = static_cast<std::uint8_t>(pair[0] | pair[1] << 4);
+    }
+    if (length % 2 == 0) continue;
+    std::uint8_t& last = to[length / 2];
+    last = static_cast<std::uint8_t>((last & 0xf0U) | codes[static_cast<std::size_t>(length - 1)]);
+  }
   return lost;
 }
 
 void narrow_powers(const float* in, void* out, std::int64_t count) {
   auto* to = static_cast<f8e8m0*>(out);
-  for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<f8e8m0>(in[i]);
+  for (std::int64_t i = 0; i < count; ++i)
+    to[i] = {static_cast<std::uint8_t>(small_bits<f8e8m0>(in[i]))};
 }
 
 void narrow_elements(const float* in, DType to, void* out, std::int64_t count) {
