@@ -87,8 +87,9 @@ void unpack_scales(const Elements& elements, std::int64_t line, std::span<Unpack
 
 namespace {
 
-// Without branches and with the format known, so that compilers make vectors of it.
-template <UnitFormat format, class Bits>
+// Without branches and with the format known, so that compilers make vectors of it where both
+// sides are `dense`.
+template <UnitFormat format, class Bits, bool dense>
 bool split(const Elements& elements, std::int64_t line, std::int64_t depth, const SplitLine& to) {
   constexpr FloatFormat layout = float_format(format);
   constexpr int m = layout.mantissa_bits, dropped = format == UnitFormat::tf32 ? 13 : 0;
@@ -97,22 +98,34 @@ bool split(const Elements& elements, std::int64_t line, std::int64_t depth, cons
       layout.has_infinity ? last << m : (last << m | (one - 1));
   constexpr auto unit = static_cast<float>(matrix_unit_arithmetic::power_of_two(-m));
   const auto* data = static_cast<const Bits*>(elements.data) + line * elements.line_stride;
-  bool finite = true;
+  const std::int64_t from_stride = dense ? 1 : elements.depth_stride;
+  const std::int64_t to_stride = dense ? 1 : to.stride;
+  float* const significands = to.significands;
+  float* const exponents = to.exponents;
+  std::uint32_t not_finite = 0;
   for (std::int64_t k = 0; k < depth; ++k) {
-    const std::uint32_t bits = std::uint32_t{data[k * elements.depth_stride]} >> dropped;
+    const std::uint32_t bits = std::uint32_t{data[k * from_stride]} >> dropped;
     const std::uint32_t magnitude = bits & (last << m | (one - 1));
     const std::uint32_t mantissa = bits & (one - 1), field = magnitude >> m;
-    const bool normal = field != 0;
+    const std::uint32_t normal = field != 0;
     const auto significand =
-        static_cast<float>(static_cast<std::int32_t>(mantissa | (normal ? one : 0))) * unit;
+        static_cast<float>(static_cast<std::int32_t>(mantissa | normal << m)) * unit;
     const auto exponent =
-        static_cast<float>(static_cast<std::int32_t>(normal ? field : 1) - layout.bias());
-    to.significands[k * to.stride] =
-        bits >> m >> layout.exponent_bits & 1 ? -significand : significand;
-    to.exponents[k * to.stride] = magnitude == 0 ? exponent_of_zero : exponent;
-    finite &= magnitude < first_not_finite;
+        static_cast<float>(static_cast<std::int32_t>(field + 1 - normal) - layout.bias());
+    const std::uint32_t sign = bits >> m >> layout.exponent_bits << 31;
+    significands[k * to_stride] =
+        std::bit_cast<float>(std::bit_cast<std::uint32_t>(significand) | sign);
+    exponents[k * to_stride] = magnitude == 0 ? exponent_of_zero : exponent;
+    not_finite |= first_not_finite - 1 - magnitude;  // the sign bit: of a difference below zero
   }
-  return finite;
+  return not_finite >> 31 == 0;
+}
+
+template <UnitFormat format, class Bits>
+bool split(const Elements& elements, std::int64_t line, std::int64_t depth, const SplitLine& to) {
+  if (elements.depth_stride == 1 && to.stride == 1)
+    return split<format, Bits, true>(elements, line, depth, to);
+  return split<format, Bits, false>(elements, line, depth, to);
 }
 
 // Adds the exponents of the scales of a line's blocks.
