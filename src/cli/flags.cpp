@@ -116,26 +116,25 @@ void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, do
   });
 }
 
-void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+namespace {
+
+// An option whose words all go to `target`, as many as it may have.
+CLI::Option* add_words(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
   const auto take = [&target](const CLI::results_t& words) {
     target = words;
     return true;
   };
-  app.add_option(flag.names, take, flag.text)
-      ->type_name(flag.value)
-      ->type_size(1)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return app.add_option(flag.names, take, flag.text)->type_name(flag.value)->type_size(1);
+}
+
+}  // namespace
+
+void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
+  add_words(app, flag, target)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_arguments(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
-  const auto take = [&target](const CLI::results_t& words) {
-    target = words;
-    return true;
-  };
-  app.add_option(flag.names, take, flag.text)
-      ->type_name(flag.value)
-      ->type_size(1)
+  add_words(app, flag, target)
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args();
 }

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "cli/flags.h"
 #include "cli/text.h"
+#include "ops/unit_choice.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -41,24 +42,8 @@ std::vector<std::string> format_names() {
 }
 
 UnitFormat format_of(DType dtype, MatrixUnit unit) {
-  switch (dtype) {
-    case DType::f64:
-      return UnitFormat::f64;
-    case DType::f16:
-      return UnitFormat::f16;
-    case DType::bf16:
-      return UnitFormat::bf16;
-    case DType::f8e4m3fn:
-      return UnitFormat::f8e4m3;
-    case DType::f8e5m2:
-      return UnitFormat::f8e5m2;
-    case DType::i8:
-      return UnitFormat::s8;
-    case DType::u8:
-      return UnitFormat::u8;
-    default:
-      break;
-  }
+  const UnitFormat own = own_format(dtype);
+  if (own != UnitFormat::f32) return own;
   const bool tf32 = find_unit_model(unit, UnitFormat::tf32, UnitFormat::f32) != nullptr;
   return tf32 && unit < MatrixUnit::amx ? UnitFormat::tf32 : UnitFormat::f32;
 }

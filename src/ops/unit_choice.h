@@ -8,6 +8,9 @@
 
 namespace narrowgauge {
 
+// The format that values of a dtype have by themselves; f32 of all that units have no format of.
+UnitFormat own_format(DType dtype);
+
 // For a simulated math and values of a dtype: the format that was named, else that of the values;
 // f32 values as tf32 where a GPU has it and TF32 is allowed, else as a chain of FMAs in f32. Sums
 // are f32, of f64 f64. Throws UsageError naming what the unit has where it lacks the format, and

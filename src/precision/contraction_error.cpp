@@ -19,25 +19,12 @@ struct Arithmetic {
   OperandRounding operands = OperandRounding::none;
 };
 
-UnitFormat format_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return UnitFormat::f64;
-    case DType::f16:
-      return UnitFormat::f16;
-    case DType::bf16:
-      return UnitFormat::bf16;
-    default:
-      return UnitFormat::f32;
-  }
-}
-
 // Formats with scales keep no bits of small numbers beside large ones: what their rounding costs
 // has no bound in terms of sum |a||b|, and is left out.
 Arithmetic simulated_arithmetic(Math math, DType dtype) {
   const UnitModel& unit = unit_model(math, dtype);
   const bool scaled = unit.operand >= UnitFormat::f8e4m3;
-  const bool rounds = !scaled && unit.operand != format_of(dtype);
+  const bool rounds = !scaled && unit.operand != own_format(dtype);
   return {&unit, rounds ? OperandRounding::nearest : OperandRounding::none};
 }
 
@@ -46,12 +33,12 @@ Arithmetic arithmetic_of(Math math, DType dtype) {
     return find_unit_model(MatrixUnit::ieee, format, usual_result(format));
   };
   if (is_simulated(math)) return simulated_arithmetic(math, dtype);
-  if (asks_for_tf32(math, dtype) && !tf32_allowed()) return {ieee(format_of(dtype))};
+  if (asks_for_tf32(math, dtype) && !tf32_allowed()) return {ieee(own_format(dtype))};
   switch (math) {
     case Math::ieee:
     case Math::f16:
     case Math::bf16:
-      return {ieee(format_of(dtype))};
+      return {ieee(own_format(dtype))};
     case Math::f32:
     case Math::tf32:
       return {ieee(UnitFormat::tf32), OperandRounding::nearest};

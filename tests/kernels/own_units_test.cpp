@@ -119,6 +119,12 @@ void fill(Bf16Tile& tile, RandomBf16& random, std::int64_t round) {
   for (float& x : tile.c) x = random.sum(round);
 }
 
+void fill(ByteTile& tile, RandomBf16& random) {
+  for (auto* operand : {&tile.a, &tile.b})
+    for (std::uint8_t& x : *operand) x = static_cast<std::uint8_t>(random.any());
+  for (std::int32_t& x : tile.c) x = static_cast<std::int32_t>(random.any());
+}
+
 template <class Instruction>
 void compare_bf16(const UnitModel& model, const Instruction& instruction) {
   RandomBf16 random;
@@ -149,9 +155,7 @@ TEST(OwnUnits, AmxMultipliesBytesAsItsModelDoes) {
   RandomBf16 random;
   ByteTile tile;
   for (std::int64_t round = 0; round * 256 < wanted_results() / 4; ++round) {
-    for (auto* operand : {&tile.a, &tile.b})
-      for (std::uint8_t& x : *operand) x = static_cast<std::uint8_t>(random.any());
-    for (std::int32_t& x : tile.c) x = static_cast<std::int32_t>(random.any());
+    fill(tile, random);
     const int form = 1 + static_cast<int>(round % 4);
     run_tile(tile, form);
     const auto expected = tile.simulated(model, form < 3 ? UnitFormat::s8 : UnitFormat::u8,
@@ -161,13 +165,12 @@ TEST(OwnUnits, AmxMultipliesBytesAsItsModelDoes) {
   release();
 }
 
-// vdpbf16ps, 16 columns at a time: a tile of depth 2 in the first pair of k.
+// vdpbf16ps, 16 columns and one pair of k at a time.
 __attribute__((target("avx512bf16,avx512f"))) void multiply_pairs(Bf16Tile& tile) {
   for (std::size_t row = 0; row < 16; ++row) {
-    std::uint32_t pair;
-    std::memcpy(&pair, tile.a.data() + row * 32, 4);
     __m512 sum = _mm512_load_ps(tile.c.data() + row * 16);
     for (std::size_t k = 0; k < 32; k += 2) {
+      std::uint32_t pair;
       std::memcpy(&pair, tile.a.data() + row * 32 + k, 4);
       const auto a = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(pair)));
       const auto b = reinterpret_cast<__m512bh>(_mm512_load_si512(tile.b.data() + k * 16));
@@ -202,9 +205,7 @@ TEST(OwnUnits, VnniMultipliesAsItsModelDoes) {
   RandomBf16 random;
   ByteTile tile;
   for (std::int64_t round = 0; round * 256 < wanted_results() / 4; ++round) {
-    for (auto* operand : {&tile.a, &tile.b})
-      for (std::uint8_t& x : *operand) x = static_cast<std::uint8_t>(random.any());
-    for (std::int32_t& x : tile.c) x = static_cast<std::int32_t>(random.any());
+    fill(tile, random);
     multiply_bytes(tile);
     ASSERT_EQ(tile.d, tile.simulated(model, UnitFormat::u8, UnitFormat::s8));
   }
