@@ -56,41 +56,27 @@ struct Problem {
   }
 };
 
-// Rows (image, place of y), k (tap, channel of x).
-SimulatedProduct forward_product(const Problem& p) {
+// Forward: rows (image, place of y), k (tap, channel of x). The gradient of data: x and y
+// exchanged.
+SimulatedProduct image_product(const Problem& p, bool forward) {
+  using Part = ProductLines::Part;
+  const Operand &read = forward ? p.x : p.y, &made = forward ? p.y : p.x;
+  const Part in{p.in_channels(), p.w.strides[1]}, out{p.out_channels(), p.w.strides[0]};
+  const Part &depth = forward ? in : out, &lines = forward ? out : in;
+  const auto& place = forward ? input_place : output_place;
   SimulatedProduct product;
-  product.a.line_outer = {p.x.dims[0], p.x.strides[0]};
-  product.a.depth_inner = {p.in_channels(), p.x.strides[1]};
+  product.a.line_outer = {read.dims[0], read.strides[0]};
+  product.a.depth_inner = {depth.size, read.strides[1]};
   for (std::size_t i = 0; i < p.axes(); ++i)
-    product.a.axes.push_back(make_axis(p.y.dims[i + 2], p.w.dims[i + 2], p.x.strides[i + 2],
-                                       [&](std::int64_t o, std::int64_t t) {
-                                         return input_place(p.window, i, o, t, p.x.dims[i + 2]);
+    product.a.axes.push_back(make_axis(made.dims[i + 2], p.w.dims[i + 2], read.strides[i + 2],
+                                       [&](std::int64_t row, std::int64_t tap) {
+                                         return place(p.window, i, row, tap, read.dims[i + 2]);
                                        }));
-  product.b.line_outer = {p.out_channels(), p.w.strides[0]};
-  product.b.depth_inner = {p.in_channels(), p.w.strides[1]};
+  product.b.line_outer = lines;
+  product.b.depth_inner = depth;
   product.b.axes = p.plain_axes(p.w);
   for (std::int64_t g = 0; g < p.window.groups; ++g)
-    product.batches.push_back(
-        {g * p.in_channels() * p.x.strides[1], g * p.out_channels() * p.w.strides[0]});
-  return product;
-}
-
-// Rows (image, place of x), k (tap, channel of y).
-SimulatedProduct data_product(const Problem& p) {
-  SimulatedProduct product;
-  product.a.line_outer = {p.y.dims[0], p.y.strides[0]};
-  product.a.depth_inner = {p.out_channels(), p.y.strides[1]};
-  for (std::size_t i = 0; i < p.axes(); ++i)
-    product.a.axes.push_back(make_axis(p.x.dims[i + 2], p.w.dims[i + 2], p.y.strides[i + 2],
-                                       [&](std::int64_t o, std::int64_t t) {
-                                         return output_place(p.window, i, o, t, p.y.dims[i + 2]);
-                                       }));
-  product.b.line_outer = {p.in_channels(), p.w.strides[1]};
-  product.b.depth_inner = {p.out_channels(), p.w.strides[0]};
-  product.b.axes = p.plain_axes(p.w);
-  for (std::int64_t g = 0; g < p.window.groups; ++g)
-    product.batches.push_back(
-        {g * p.out_channels() * p.y.strides[1], g * p.out_channels() * p.w.strides[0]});
+    product.batches.push_back({g * depth.size * read.strides[1], g * out.size * out.stride});
   return product;
 }
 
@@ -163,7 +149,7 @@ void store_groups(const Results& results, std::int64_t groups, const KernelCall&
 }
 
 Offer offer_forward(const Request& request, const Problem& p) {
-  SimulatedProduct product = forward_product(p);
+  SimulatedProduct product = image_product(p, true);
   const Results results = image_results(p.y, p.out_channels());
   const bool biased = request.inputs.size() > 2 && request.inputs[2].present;
   const Operand bias = biased ? request.inputs[2] : Operand{.present = false};
@@ -196,7 +182,7 @@ Offer offer_simulated_convolution(const Request& request, ConvolutionPass pass,
   const Problem p{operands.x, operands.w, operands.y, window};
   if (pass == ConvolutionPass::forward) return offer_forward(request, p);
   if (pass == ConvolutionPass::data_gradient)
-    return offer_gradient(request, data_product(p), image_results(p.x, p.in_channels()),
+    return offer_gradient(request, image_product(p, false), image_results(p.x, p.in_channels()),
                           window.groups);
   return offer_gradient(request, weight_product(p), weight_results(p.w, p.out_channels()),
                         window.groups);
