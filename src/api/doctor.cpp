@@ -113,13 +113,13 @@ double PeakRates::of(Math contract) const {
   constexpr double products = 3;
   switch (contract) {
     case Math::bf16:
-      return std::max(f32, bf16);
+      return std::max({f32, bf16, int16});
     case Math::f32:
     case Math::bf16x3:
-      return bf16 > 0 ? std::max(f32, bf16 / products) : std::max(f32, int16);
+      return std::max({f32, int16, bf16 / products});
     case Math::f16:
     case Math::dfp16:
-      return bf16 > 0 ? std::max(f32, int8 / products) : std::max(f32, int16);
+      return std::max({f32, int16, int8 / products});
     default:
       return f32;
   }

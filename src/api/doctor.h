@@ -41,9 +41,9 @@ struct PeakRates {
   double f32 = 0, bf16 = 0, int16 = 0, int8 = 0;
   double memory = 0;
 
-  // The most that a contraction of this contract can reach the way it is kept here: f32 as three
-  // products of bf16 (AMX) or in int16 (VNNI), f16 and dfp16 as three products of int8 (AMX) or in
-  // int16, and all others in f32.
+  // The most that a contraction of this contract can reach the fastest way that keeps it here: bf16
+  // as it is or in int16, f32 in int16 or as three products of bf16, f16 and dfp16 in int16 or as
+  // three products of int8, and all others in f32.
   double of(Math contract) const;
 };
 // Takes about six times `seconds`.

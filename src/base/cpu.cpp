@@ -16,7 +16,7 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::array<std::string_view, 4> isa_names{"avx2", "avx512", "vnni", "amx"};
+constexpr std::array<std::string_view, 5> isa_names{"avx2", "avx512", "vnni", "bf16", "amx"};
 
 struct Registers {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -26,6 +26,12 @@ Registers cpuid(unsigned leaf, unsigned subleaf = 0) {
   Registers r;
   __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
   return r;
+}
+
+bool is_amd() {
+  const Registers vendor = cpuid(0);
+  return vendor.ebx == signature_AMD_ebx && vendor.ecx == signature_AMD_ecx &&
+         vendor.edx == signature_AMD_edx;
 }
 
 constexpr bool all_of(std::uint64_t value, std::uint64_t wanted) {
@@ -56,11 +62,12 @@ Isa detect() {
   constexpr unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
   if (!all_of(extended.ebx, avx512) || !all_of(state, zmm_state)) return Isa::avx2;
   if (!all_of(extended.ecx, bit_AVX512VNNI)) return Isa::avx512;
-  constexpr unsigned amx = bit_AMX_TILE | bit_AMX_BF16 | bit_AMX_INT8;
   constexpr unsigned avx512_bf16 = 1U << 5;  // of leaf 7, subleaf 1
-  const bool narrow = all_of(extended.edx, amx) && all_of(cpuid(7, 1).eax, avx512_bf16);
-  const bool tiles = narrow && all_of(state, tile_state) && tiles_granted();
-  return tiles ? Isa::amx : Isa::vnni;
+  if (!all_of(cpuid(7, 1).eax, avx512_bf16)) return Isa::vnni;
+  constexpr unsigned amx = bit_AMX_TILE | bit_AMX_BF16 | bit_AMX_INT8;
+  const bool tiles = all_of(extended.edx, amx) && all_of(state, tile_state) && tiles_granted();
+  if (tiles) return Isa::amx;
+  return is_amd() ? Isa::bf16 : Isa::vnni;
 }
 
 }  // namespace
@@ -74,8 +81,8 @@ Isa detected_isa() {
 
 Isa capped(Isa detected, std::string_view cap) {
   const auto found = std::find(isa_names.begin(), isa_names.end(), cap);
-  require(found != isa_names.end(), "NARROWGAUGE_ISA: expected avx2, avx512, vnni or amx, got \"",
-          cap, '"');
+  require(found != isa_names.end(),
+          "NARROWGAUGE_ISA: expected avx2, avx512, vnni, bf16 or amx, got \"", cap, '"');
   return std::min(detected, static_cast<Isa>(found - isa_names.begin()));
 }
 

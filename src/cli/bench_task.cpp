@@ -16,7 +16,7 @@ constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 // "avx512_core_amx" -> "amx": the widest instructions that an implementation names.
 std::string instructions_of(const std::string& implementation) {
-  for (const char* isa : {"amx", "vnni", "avx512", "avx2"})
+  for (const char* isa : {"amx", "avx512_bf16", "vnni", "avx512", "avx2"})
     if (implementation.find(isa) != std::string::npos) return isa;
   return "";
 }

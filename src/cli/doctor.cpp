@@ -40,6 +40,7 @@ struct Facts {
 
 std::string tier_text(const std::string& isa) {
   if (isa == "amx") return "AMX: tiles of bf16 and int8";
+  if (isa == "bf16") return "AVX512_BF16: AVX-512 with products of bf16, int16 and int8";
   if (isa == "vnni") return "VNNI: AVX-512 with products of int16 and int8";
   if (isa == "avx512") return "AVX-512 without VNNI: f32 alone, narrow formats save memory only";
   return "AVX2: f32 alone, narrow formats save memory only";

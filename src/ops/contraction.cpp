@@ -28,8 +28,6 @@ cpu::View kernel_view(const Operand& operand) {
   return {operand.dtype, operand.dims, operand.strides};
 }
 
-namespace {
-
 std::string storage_reason(const Request& request) {
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands)
@@ -38,6 +36,8 @@ std::string storage_reason(const Request& request) {
   if (!request.outputs[0].present) return "nobody reads the result";
   return {};
 }
+
+namespace {
 
 // Whether products of f32 and f16 may be those of bf16x3.
 bool allows_bf16x3(Math math, DType dtype) {

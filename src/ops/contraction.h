@@ -21,6 +21,8 @@ std::string contraction_reason(const Request& request);
 std::string tile_product_reason(const Request& request);
 // Of it what concerns math and dtype.
 std::string tile_math_reason(Math math, DType dtype);
+// Why the operands do not lie as kernels of plain storage want them; "" when they do.
+std::string storage_reason(const Request& request);
 // Whether f32 of f32 values may be less than ieee: not under NARROWGAUGE_FAST_MATH=0. Throws
 // UsageError where that is neither 0 nor 1.
 bool fast_math();

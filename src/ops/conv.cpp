@@ -4,7 +4,7 @@
 #include "narrowgauge/graph.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
-#include "ops/conv_dfp16.h"
+#include "ops/conv_pairs.h"
 #include "ops/conv_reference.h"
 #include "ops/conv_tiles.h"
 #include "ops/conv_window.h"
@@ -196,24 +196,39 @@ Offer reference_weight_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel conv_kernels[] = {{"tiles", offer_conv_tiles},  {"pixels", offer_conv_pixels},
-                                   {"dfp16", offer_conv_dfp16},  {"onednn", offer_conv},
-                                   {"tf32", offer_tf32},         {"simulated", simulated_conv},
+// One of the offers above in a format of pairs.
+template <Offer (*offer)(cpu::PairFormat, const Request&), cpu::PairFormat format>
+Offer in_pairs(const Request& request) {
+  return offer(format, request);
+}
+
+constexpr auto dfp16 = cpu::PairFormat::dfp16, bf16 = cpu::PairFormat::bf16;
+
+constexpr Kernel conv_kernels[] = {{"tiles", offer_conv_tiles},
+                                   {"pixels", offer_conv_pixels},
+                                   {"pairs", in_pairs<offer_conv_pairs, bf16>},
+                                   {"dfp16", in_pairs<offer_conv_pairs, dfp16>},
+                                   {"onednn", offer_conv},
+                                   {"tf32", offer_tf32},
+                                   {"simulated", simulated_conv},
                                    {"reference", reference_conv}};
 constexpr Kernel data_gradient_kernels[] = {{"tiles", offer_data_gradient_tiles},
                                             {"pixels", offer_data_gradient_pixels},
-                                            {"dfp16", offer_data_gradient_dfp16},
+                                            {"pairs", in_pairs<offer_data_gradient_pairs, bf16>},
+                                            {"dfp16", in_pairs<offer_data_gradient_pairs, dfp16>},
                                             {"onednn", offer_data_gradient},
                                             {"tf32", offer_tf32},
                                             {"simulated", simulated_data_gradient},
                                             {"reference", reference_data_gradient}};
-constexpr Kernel weight_gradient_kernels[] = {{"tiles", offer_weight_gradient_tiles},
-                                              {"pixels", offer_weight_gradient_pixels},
-                                              {"dfp16", offer_weight_gradient_dfp16},
-                                              {"onednn", offer_weight_gradient},
-                                              {"tf32", offer_tf32},
-                                              {"simulated", simulated_weight_gradient},
-                                              {"reference", reference_weight_gradient}};
+constexpr Kernel weight_gradient_kernels[] = {
+    {"tiles", offer_weight_gradient_tiles},
+    {"pixels", offer_weight_gradient_pixels},
+    {"pairs", in_pairs<offer_weight_gradient_pairs, bf16>},
+    {"dfp16", in_pairs<offer_weight_gradient_pairs, dfp16>},
+    {"onednn", offer_weight_gradient},
+    {"tf32", offer_tf32},
+    {"simulated", simulated_weight_gradient},
+    {"reference", reference_weight_gradient}};
 
 }  // namespace
 

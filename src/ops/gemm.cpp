@@ -4,15 +4,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cpu/dfp16.h"
 #include "kernels/cpu/gemm_epilogue.h"
 #include "kernels/cpu/tile_gemm.h"
 #include "narrowgauge/graph.h"
 #include "ops/arithmetic.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
-#include "ops/dfp16.h"
 #include "ops/elementwise.h"
+#include "ops/pairs.h"
 #include "ops/reference.h"
 #include "ops/simulated.h"
 #include "ops/table.h"
@@ -105,15 +104,11 @@ PlainProduct plain_product(const Request& request) {
   return product;
 }
 
-Offer offer_dfp16(const Request& request) {
-  std::string reason = dfp16_reason(request);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
+template <cpu::PairFormat format>
+Offer offer_in_pairs(const Request& request) {
   PlainProduct product = plain_product(request);
   if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
-  reason = dfp16_matmul_reason(product.views);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_dfp16_matmul(product.views, contraction_options(request)),
-                        std::move(product.inputs));
+  return offer_pair_matmul(format, request, product.views, std::move(product.inputs));
 }
 
 Offer offer_tiles(const Request& request) {
@@ -199,9 +194,13 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"tiles", offer_tiles},        {"dfp16", offer_dfp16},
-                                  {"onednn", offer_plain},       {"onednn, scaled", offer_scaled},
-                                  {"tf32", offer_tf32},          {"simulated", simulated_gemm},
+constexpr Kernel kernel_list[] = {{"tiles", offer_tiles},
+                                  {"pairs", offer_in_pairs<cpu::PairFormat::bf16>},
+                                  {"dfp16", offer_in_pairs<cpu::PairFormat::dfp16>},
+                                  {"onednn", offer_plain},
+                                  {"onednn, scaled", offer_scaled},
+                                  {"tf32", offer_tf32},
+                                  {"simulated", simulated_gemm},
                                   {"reference", offer_reference}};
 
 }  // namespace

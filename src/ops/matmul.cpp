@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/dfp16.h"
 #include "kernels/cpu/tile_gemm.h"
 #include "narrowgauge/graph.h"
 #include "ops/broadcast_gradient.h"
 #include "ops/contraction.h"
-#include "ops/dfp16.h"
 #include "ops/elementwise.h"
 #include "ops/matrix_shapes.h"
+#include "ops/pairs.h"
 #include "ops/reference.h"
 #include "ops/reshape.h"
 #include "ops/simulated.h"
@@ -145,20 +144,15 @@ Offer offer_fused_matmul(const Request& request) {
   return offer_product(request, op.transA, op.transB);
 }
 
-Offer dfp16_product(const Request& request, bool transpose_a, bool transpose_b) {
-  std::string reason = dfp16_reason(request);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  const cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
-  reason = dfp16_matmul_reason(views);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_dfp16_matmul(views, contraction_options(request)), {0, 1});
+template <cpu::PairFormat format>
+Offer matmul_in_pairs(const Request& request) {
+  return offer_pair_matmul(format, request, views_of(request, false, false), {0, 1});
 }
 
-Offer dfp16_matmul(const Request& request) { return dfp16_product(request, false, false); }
-
-Offer dfp16_fused_matmul(const Request& request) {
+template <cpu::PairFormat format>
+Offer fused_matmul_in_pairs(const Request& request) {
   const auto& op = request.as<FusedMatMul>();
-  return dfp16_product(request, op.transA, op.transB);
+  return offer_pair_matmul(format, request, views_of(request, op.transA, op.transB), {0, 1});
 }
 
 Offer simulated_matmul(const Request& request) {
@@ -196,14 +190,22 @@ Offer reference_fused_matmul(const Request& request) {
   return reference_product(request, op.transA, op.transB);
 }
 
-constexpr Kernel matmul_kernels[] = {
-    {"tiles", offer_matmul_tiles},   {"dfp16", dfp16_matmul},
-    {"onednn", offer_matmul},        {"tf32", offer_tf32},
-    {"simulated", simulated_matmul}, {"reference", reference_matmul}};
-constexpr Kernel fused_matmul_kernels[] = {
-    {"tiles", offer_fused_matmul_tiles},   {"dfp16", dfp16_fused_matmul},
-    {"onednn", offer_fused_matmul},        {"tf32", offer_tf32},
-    {"simulated", simulated_fused_matmul}, {"reference", reference_fused_matmul}};
+constexpr auto dfp16 = cpu::PairFormat::dfp16, bf16 = cpu::PairFormat::bf16;
+
+constexpr Kernel matmul_kernels[] = {{"tiles", offer_matmul_tiles},
+                                     {"pairs", matmul_in_pairs<bf16>},
+                                     {"dfp16", matmul_in_pairs<dfp16>},
+                                     {"onednn", offer_matmul},
+                                     {"tf32", offer_tf32},
+                                     {"simulated", simulated_matmul},
+                                     {"reference", reference_matmul}};
+constexpr Kernel fused_matmul_kernels[] = {{"tiles", offer_fused_matmul_tiles},
+                                           {"pairs", fused_matmul_in_pairs<bf16>},
+                                           {"dfp16", fused_matmul_in_pairs<dfp16>},
+                                           {"onednn", offer_fused_matmul},
+                                           {"tf32", offer_tf32},
+                                           {"simulated", simulated_fused_matmul},
+                                           {"reference", reference_fused_matmul}};
 
 }  // namespace
 

@@ -58,8 +58,11 @@ TEST(Peaks, AreThoseOfTheWayThatKeepsTheContract) {
   EXPECT_EQ(tiles.of(Math::f16), 8);
   EXPECT_EQ(tiles.of(Math::dfp16), 8);
   const PeakRates vectors{.f32 = 1, .int16 = 2, .int8 = 4};
-  EXPECT_EQ(vectors.of(Math::bf16), 1);
-  for (const Math math : {Math::f32, Math::f16, Math::dfp16}) EXPECT_EQ(vectors.of(math), 2);
+  for (const Math math : {Math::f32, Math::f16, Math::bf16, Math::dfp16})
+    EXPECT_EQ(vectors.of(math), 2);
+  const PeakRates pairs{.f32 = 1, .bf16 = 2.5, .int16 = 2, .int8 = 4};
+  EXPECT_EQ(pairs.of(Math::bf16), 2.5);
+  for (const Math math : {Math::f32, Math::f16, Math::dfp16}) EXPECT_EQ(pairs.of(math), 2);
   const PeakRates plain{.f32 = 1};
   for (const Math math : {Math::f32, Math::f16, Math::bf16, Math::ieee})
     EXPECT_EQ(plain.of(math), 1);

@@ -18,7 +18,7 @@ class IsaCap {
 };
 
 TEST(Isa, IsCappedByTheEnvironmentAndNeverRaised) {
-  for (const Isa cap : {Isa::avx2, Isa::avx512, Isa::vnni, Isa::amx}) {
+  for (const Isa cap : {Isa::avx2, Isa::avx512, Isa::vnni, Isa::bf16, Isa::amx}) {
     const IsaCap scope(std::string(name(cap)).c_str());
     EXPECT_EQ(isa(), std::min(cap, detected_isa()));
   }
@@ -29,6 +29,7 @@ TEST(Isa, IsTheLesserOfDetectedAndCap) {
   EXPECT_EQ(capped(Isa::avx2, "amx"), Isa::avx2);
   EXPECT_EQ(capped(Isa::amx, "avx2"), Isa::avx2);
   EXPECT_EQ(capped(Isa::vnni, "avx512"), Isa::avx512);
+  EXPECT_EQ(capped(Isa::amx, "bf16"), Isa::bf16);
 }
 
 TEST(Isa, RefusesAnUnknownCap) {
@@ -39,6 +40,7 @@ TEST(Isa, RefusesAnUnknownCap) {
 // One instruction of each tier: a tier that the kernel does not let us use would end the program.
 void run_avx512() { asm volatile("vpxorq %%zmm31, %%zmm31, %%zmm31" ::: "memory"); }
 void run_vnni() { asm volatile("vpdpbusd %%zmm0, %%zmm0, %%zmm31" ::: "memory"); }
+void run_bf16() { asm volatile("vdpbf16ps %%zmm0, %%zmm0, %%zmm31" ::: "memory"); }
 void run_amx() {
   alignas(64) unsigned char configuration[64] = {1};  // palette 1
   configuration[16] = 64;                             // tile 0: bytes in a row
@@ -50,6 +52,7 @@ TEST(Isa, CanRunWhatItDetectedInThisThreadAndInNewOnes) {
   const auto run = [] {
     if (detected_isa() >= Isa::avx512) run_avx512();
     if (detected_isa() >= Isa::vnni) run_vnni();
+    if (detected_isa() >= Isa::bf16) run_bf16();
     if (detected_isa() >= Isa::amx) run_amx();
   };
   run();

@@ -14,7 +14,7 @@
 namespace narrowgauge {
 
 inline void expect_tests_pass_under_each_isa(const std::string& filter) {
-  for (const Isa tier : {Isa::avx2, Isa::avx512, Isa::vnni}) {
+  for (const Isa tier : {Isa::avx2, Isa::avx512, Isa::vnni, Isa::bf16}) {
     if (tier >= isa()) continue;
     const std::string command = "NARROWGAUGE_ISA=" + std::string(name(tier)) +
                                 " \"$(readlink /proc/" + std::to_string(::getpid()) +

@@ -51,7 +51,7 @@ struct Scales {
   __m512 forth, back;
 };
 
-// See dfp16_tile.h: 2^-15 in rows, 2^15 in columns; at most 2^110.
+// See dfp16_scales_avx512.h: 2^-15 in rows, 2^15 in columns; at most 2^110.
 [[gnu::always_inline]] inline Scales scales_for(__m512i largest, bool rows) {
   const __m512 s = _mm512_maskz_min_ps(
       all, _mm512_div_ps(_mm512_set1_ps(32639.0F), _mm512_castsi512_ps(largest)),
@@ -97,7 +97,7 @@ struct RowBlock {
 // A row's block into rows of tiles, a step apart.
 template <class T>
 RowBlock pack_row(const T* x, std::int64_t depth, bool rows, std::byte* q) {
-  __m512 values[dfp16_block / 16];
+  __m512 values[pair_block / 16];
   __m512i largest = _mm512_setzero_si512();
   const std::int64_t vectors = (depth + dfp16_step - 1) / dfp16_step * 4;
   for (std::int64_t v = 0; v < vectors; ++v) {
@@ -196,7 +196,7 @@ void transpose_tiles(std::byte* q, std::int64_t tiles) {
 }
 
 template <class T>
-void pack(const Dfp16Source& source, const Dfp16Shape& shape, std::byte* q, float* scales) {
+void pack(const PairSource& source, const Dfp16Shape& shape, std::byte* q, float* scales) {
   const T* const x = static_cast<const T*>(source.data);
   if (shape.dense_sums) {
     pack_rows(x, source.stride, shape, q, scales);
@@ -290,7 +290,7 @@ class Finisher {
 
 }  // namespace
 
-void dfp16_pack(const Dfp16Source& source, const Dfp16Shape& shape, std::byte* q, float* scales) {
+void dfp16_pack(const PairSource& source, const Dfp16Shape& shape, std::byte* q, float* scales) {
   if (source.dtype == DType::f16)
     pack<std::uint16_t>(source, shape, q, scales);
   else

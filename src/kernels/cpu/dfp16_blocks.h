@@ -6,13 +6,13 @@
 // crest crest' 74^2 / 32639^2 of the result, 5e-6 crest crest'. Sums are exact in int32 and as f32:
 //   |sum h h'| <= 256 127^2,  |sum h l' + l h'| <= 256 (2 127 128),  |sum l l'| <= 256 128^2,
 // all below 2^24.
-// What is not finite makes the scale NaN, as in dfp16_tile.h.
+// What is not finite makes the scale NaN, as in dfp16_scales_avx512.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/dfp16_tile.h"
+#include "kernels/cpu/pair_unit.h"
 
 namespace narrowgauge::cpu {
 
@@ -20,7 +20,7 @@ namespace narrowgauge::cpu {
 // values]; of columns: [16 fours of values][16 columns][4].
 inline constexpr std::int64_t dfp16_step = 64;
 inline constexpr std::int64_t dfp16_step_bytes = 4096;
-inline constexpr std::int64_t dfp16_block_bytes = dfp16_block / dfp16_step * dfp16_step_bytes;
+inline constexpr std::int64_t dfp16_block_bytes = pair_block / dfp16_step * dfp16_step_bytes;
 inline constexpr std::int64_t dfp16_square = 32;        // rows and columns of a result
 inline constexpr std::int64_t dfp16_block_scales = 48;  // 32 scales, the largest crest^2, nothing
 
@@ -32,7 +32,7 @@ struct Dfp16Shape {
   bool dense_sums;            // the values of a sum lie next to each other
 };
 // One block, and its scales.
-void dfp16_pack(const Dfp16Source& source, const Dfp16Shape& shape, std::byte* q, float* scales);
+void dfp16_pack(const PairSource& source, const Dfp16Shape& shape, std::byte* q, float* scales);
 
 // One block of columns against the same block of several squares of rows.
 struct Dfp16Strip {

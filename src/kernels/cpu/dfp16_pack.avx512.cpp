@@ -2,11 +2,8 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/cpu/dfp16_scales_avx512.h"
-#include "kernels/cpu/dfp16_tile.h"
-#include "kernels/cpu/transpose_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {
@@ -50,7 +47,7 @@ struct RowExtent {
   return _mm512_cvtss_f32(scales.back);
 }
 
-constexpr int block_vectors = dfp16_block / 16;
+constexpr int block_vectors = pair_block / 16;
 
 template <class T>
 [[gnu::always_inline]] inline float whole_block(const T* x, std::byte* q, float factor) {
@@ -80,7 +77,7 @@ float part_of_block(const T* x, std::int64_t count, std::byte* q, float factor) 
 template <class T>
 void pack_row(const T* x, std::int64_t depth, std::byte* q, float* scales, float factor) {
   std::int64_t k = 0;
-  for (; k + dfp16_block <= depth; k += dfp16_block)
+  for (; k + pair_block <= depth; k += pair_block)
     *scales++ = whole_block(x + k, q + 2 * k, factor);
   if (k < depth) *scales = part_of_block(x + k, depth - k, q + 2 * k, factor);
 }
@@ -152,63 +149,45 @@ void pack_lanes(const Lanes<T>& lanes, std::int64_t depth, const LaneTarget& to)
   }
 }
 
-template <class T>
-Lanes<T> lanes_of(const Dfp16Source& source, std::int64_t width, std::int64_t count) {
-  return {static_cast<const T*>(source.data),
-          source.stride,
-          width,
-          {first(std::min(width, count)), first(std::min(width, count - width))}};
-}
-
-void pack_lanes(const Dfp16Source& source, std::int64_t width, std::int64_t count,
+void pack_lanes(const PairSource& source, std::int64_t width, std::int64_t count,
                 std::int64_t depth, const LaneTarget& to) {
-  if (source.dtype == DType::f16)
-    pack_lanes(lanes_of<std::uint16_t>(source, width, count), depth, to);
-  else
-    pack_lanes(lanes_of<float>(source, width, count), depth, to);
+  as_elements(source.dtype, source.data, [&]<class T>(const T* x) {
+    const Lanes<T> lanes{x,
+                         source.stride,
+                         width,
+                         {first(std::min(width, count)), first(std::min(width, count - width))}};
+    pack_lanes(lanes, depth, to);
+  });
 }
 
-void pack_rows(const Dfp16Source& source, std::int64_t rows, std::int64_t depth,
-               const Dfp16Rows& to, float factor) {
-  const std::int64_t blocks = (depth + dfp16_block - 1) / dfp16_block;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::byte* q = to.q + r * to.row_bytes;
-    float* scales = to.scales + r * blocks;
-    if (source.dtype == DType::f16)
-      pack_row(static_cast<const std::uint16_t*>(source.data) + r * source.stride, depth, q, scales,
-               factor);
-    else
-      pack_row(static_cast<const float*>(source.data) + r * source.stride, depth, q, scales,
-               factor);
-  }
+std::int64_t block_count(std::int64_t depth) { return (depth + pair_block - 1) / pair_block; }
+
+void pack_rows(const PairSource& source, std::int64_t rows, std::int64_t depth, const RowPairs& to,
+               float factor) {
+  as_elements(source.dtype, source.data, [&](const auto* x) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      pack_row(x + r * source.stride, depth, to.q + r * to.row_bytes,
+               to.scales + r * block_count(depth), factor);
+  });
 }
 
-}  // namespace
-
-void dfp16_rows(const Dfp16Source& source, std::int64_t rows, std::int64_t depth,
-                const Dfp16Rows& to) {
-  pack_rows(source, rows, depth, to, row_factor);
+void rows(const PairSource& source, std::int64_t count, std::int64_t depth, const RowPairs& to) {
+  pack_rows(source, count, depth, to, row_factor);
 }
 
-void dfp16_rows_as_columns(const Dfp16Source& source, std::int64_t columns, std::int64_t depth,
-                           const Dfp16Columns& to, std::byte* scratch) {
-  const std::int64_t row_bytes = (depth + 31) / 32 * 64, lanes = to.wide ? 32 : 16;
-  const std::int64_t blocks = (depth + dfp16_block - 1) / dfp16_block;
-  auto* const scales = reinterpret_cast<float*>(scratch + dfp16_columns * row_bytes);
+void rows_as_columns(const PairSource& source, std::int64_t columns, std::int64_t depth,
+                     const ColumnPairs& to, std::byte* scratch) {
+  const std::int64_t row_bytes = packed_row_bytes(depth), blocks = block_count(depth);
+  auto* const scales = reinterpret_cast<float*>(scratch + pair_columns * row_bytes);
   pack_rows(source, columns, depth, {scratch, row_bytes, scales}, column_factor);
-  std::memset(scratch + columns * row_bytes, 0,
-              static_cast<std::size_t>((lanes - columns) * row_bytes));
   for (std::int64_t block = 0; block < blocks; ++block)
-    for (std::int64_t c = 0; c < lanes; ++c)
-      to.scales[block * dfp16_columns + c] = c < columns ? scales[c * blocks + block] : 0;
-  // Whole vectors of 16 pairs are written: the last ones beyond `depth` are zero.
-  for (std::int64_t byte = 0; byte < row_bytes; byte += 64)
-    for (std::int64_t c = 0; c < lanes; c += 16)
-      transpose(scratch + c * row_bytes + byte, row_bytes, to.q + byte * lanes + c * 4, lanes * 4);
+    for (std::int64_t c = 0; c < (to.wide ? 32 : 16); ++c)
+      to.scales[block * pair_columns + c] = c < columns ? scales[c * blocks + block] : 0;
+  rows_to_columns(scratch, columns, depth, to);
 }
 
-void dfp16_columns_block(const Dfp16Source& source, std::int64_t columns, std::int64_t depth,
-                         const Dfp16Columns& to) {
+void columns_block(const PairSource& source, std::int64_t columns, std::int64_t depth,
+                   const ColumnPairs& to) {
   const bool wide = to.wide;
   pack_lanes(source, 16, columns, depth,
              {{to.q, wide ? to.q + 64 : nullptr},
@@ -217,14 +196,26 @@ void dfp16_columns_block(const Dfp16Source& source, std::int64_t columns, std::i
               column_factor});
 }
 
-void dfp16_panels_block(const Dfp16Source& source, std::int64_t rows, std::int64_t depth,
-                        const Dfp16Panels& to) {
-  const bool two = rows > dfp16_panel;
-  pack_lanes(source, dfp16_panel, rows, depth,
+void panels_block(const PairSource& source, std::int64_t count, std::int64_t depth,
+                  const PanelPairs& to) {
+  const bool two = count > pair_panel;
+  pack_lanes(source, pair_panel, count, depth,
              {{to.q, two ? to.q + to.panel_bytes : nullptr},
               64,
               {to.scales, two ? to.scales + to.panel_scales : nullptr},
               row_factor});
 }
+
+}  // namespace
+
+const PairUnit dfp16_unit{.implementation = "dfp16, vnni",
+                          .has_scales = true,
+                          .kernel = dfp16_kernel,
+                          .store = dfp16_store,
+                          .rows = rows,
+                          .rows_as_columns = rows_as_columns,
+                          .columns_block = columns_block,
+                          .panels_block = panels_block,
+                          .row = dfp16_pack_row};
 
 }  // namespace narrowgauge::cpu::avx512

@@ -1,5 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extents, scales and integers of blocks (dfp16_tile.h), lane by lane. Only for *.avx512.cpp.
+// Block dynamic fixed point: extents, scales and integers of blocks, lane by lane. Only for
+// *.avx512.cpp.
+//
+// A block is x = q / s with q = rint(s x) in int16 and
+//   s = min(46300 / |x|, 32766 / max|x|), |x| the block's Euclidean norm,
+// rounded down to a power of two for f16 and bf16, whose large values then stay exact. Two blocks
+// are multiplied and added up in int32 without any rounding, then scaled and added up in f32.
+//
+// No int32 can overflow: rint moves each of at most 256 values by at most 1/2, so that
+//   |q| <= s |x| (1 + e) + sqrt(256) / 2 <= 46300 (1 + e) + 8 < 46340,
+// e < 1e-5 being what f32 loses in 256 squares, a root and a quotient. By Cauchy and Schwarz every
+// partial sum of products, in any order, is at most |qa| |qb| < 46340^2 < 2^31. A block that takes
+// part in sums over several subsets of its values is covered by the norm of the whole. Each q fits
+// int16 by the other bound. (Das et al., Mixed Precision Training of CNNs using Integer Operations,
+// ICLR 2018, train so with one exponent for a tensor.)
+//
+// A block with a value that is not finite gets the scale NaN: it makes NaN of every sum that it is
+// part of. Its int32 may wrap; nobody sees it.
 #pragma once
 
 #ifdef __AVX512F__
@@ -8,22 +25,37 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/pair_lanes_avx512.h"
+
 namespace narrowgauge::cpu::avx512 {
 
-// GCC 12 takes some unmasked forms for reads of an uninitialized value.
-inline constexpr __mmask16 all = 0xffff;
+// Scales of rows are multiplied by 2^-15 and those of columns by 2^15: their product with a sum of
+// up to 2^31 stays in f32's range on the way.
 inline constexpr float row_factor = 0x1p-15F, column_factor = 0x1p15F;
 
 [[gnu::always_inline]] inline __m512 load(const float* from, __mmask16 mask) {
   return _mm512_maskz_loadu_ps(mask, from);
 }
-[[gnu::always_inline]] inline __m512 load(const std::uint16_t* from, __mmask16 mask) {
+struct F16 {
+  std::uint16_t bits;
+};
+struct Bf16 {
+  std::uint16_t bits;
+};
+[[gnu::always_inline]] inline __m512 load(const F16* from, __mmask16 mask) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from));
 }
+[[gnu::always_inline]] inline __m512 load(const Bf16* from, __mmask16 mask) {
+  const __m512i wide = _mm512_maskz_cvtepu16_epi32(all, _mm256_maskz_loadu_epi16(mask, from));
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, wide, 16));
+}
 
-[[gnu::always_inline]] inline __mmask16 first(std::int64_t count) {
-  if (count >= 16) return all;
-  return static_cast<__mmask16>(count <= 0 ? 0 : (1U << count) - 1);
+// visit(the elements at `data`, as what they are).
+template <class Visit>
+[[gnu::always_inline]] inline auto as_elements(DType dtype, const void* data, const Visit& visit) {
+  if (dtype == DType::f16) return visit(static_cast<const F16*>(data));
+  if (dtype == DType::bf16) return visit(static_cast<const Bf16*>(data));
+  return visit(static_cast<const float*>(data));
 }
 
 // Largest magnitude and sum of squares, lane by lane. NaN is larger than all.
@@ -85,10 +117,6 @@ struct Scales {
 
 [[gnu::always_inline]] inline __m512i quantised(__m512 x, __m512 scale) {
   return _mm512_maskz_cvtps_epi32(all, _mm512_mul_ps(x, scale));
-}
-
-[[gnu::always_inline]] inline __m512i as_pairs(__m512i even, __m512i odd) {
-  return _mm512_mask_blend_epi16(0xaaaaaaaa, even, _mm512_maskz_slli_epi32(all, odd, 16));
 }
 
 }  // namespace narrowgauge::cpu::avx512

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "kernels/cpu/dfp16_blocks.h"
-#include "kernels/cpu/dfp16_matrices.h"
-#include "kernels/cpu/dfp16_work.h"
+#include "kernels/cpu/pair_matrices.h"
+#include "kernels/cpu/pair_work.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -39,7 +39,7 @@ class TileProduct {
   void run(const Call& call) const {
     auto* const memory = static_cast<std::byte*>(call.workspace);
     auto* const bias = reinterpret_cast<float*>(memory);
-    if (views_.bias) dfp16_load_bias(*views_.bias, call.inputs[2], bias_bytes_ / 4, bias);
+    if (views_.bias) pair_load_bias(*views_.bias, call.inputs[2], bias_bytes_ / 4, bias);
     LostCount lost;
     hand_out(all_.count(), batch_workers_, [&](std::int64_t index, std::int64_t worker) {
       const Matrices::Offsets at = all_.at(index);
@@ -67,7 +67,7 @@ class TileProduct {
   };
 
   std::int64_t panels() const { return ceil_divide(all_.n, dfp16_square); }
-  std::int64_t blocks() const { return ceil_divide(depth_, dfp16_block); }
+  std::int64_t blocks() const { return ceil_divide(depth_, pair_block); }
   std::int64_t panel_bytes() const { return blocks() * dfp16_block_bytes; }
   std::int64_t squares() const { return row_block_ / dfp16_square; }
   std::int64_t depth_of(std::int64_t chunk) const {
@@ -91,11 +91,11 @@ class TileProduct {
     constexpr std::int64_t together = 4;
     const std::int64_t groups = ceil_divide(panels(), together);
     const bool dense = all_.b_depth == 1 && all_.b_column != 1;
-    hand_out(groups * ceil_divide(depth_of(chunk), dfp16_block), workers_,
+    hand_out(groups * ceil_divide(depth_of(chunk), pair_block), workers_,
              [&](std::int64_t task, std::int64_t) {
                const std::int64_t block = task / groups, first = task % groups * together;
-               const std::int64_t k = block * dfp16_block;
-               const std::int64_t depth = std::min(dfp16_block, depth_of(chunk) - k);
+               const std::int64_t k = block * pair_block;
+               const std::int64_t depth = std::min(pair_block, depth_of(chunk) - k);
                for (std::int64_t panel = first; panel < std::min(first + together, panels());
                     ++panel) {
                  const std::int64_t column = panel * dfp16_square;
@@ -117,13 +117,13 @@ class TileProduct {
   void pack_rows(const Matrix& matrix, std::int64_t chunk, std::int64_t begin, std::int64_t end,
                  std::byte* slot) const {
     const bool dense = all_.a_depth == 1;
-    for (std::int64_t k = 0, block = 0; k < depth_of(chunk); k += dfp16_block, ++block)
+    for (std::int64_t k = 0, block = 0; k < depth_of(chunk); k += pair_block, ++block)
       for (std::int64_t row = begin, square = 0; row < end; row += dfp16_square, ++square)
         amx::dfp16_pack({at_offset(matrix.a, views_.a.dtype,
                                    (chunk * most_depth + k) * all_.a_depth + row * all_.a_row),
                          views_.a.dtype, dense ? all_.a_row : all_.a_depth},
                         {std::min(dfp16_square, end - row),
-                         std::min(dfp16_block, depth_of(chunk) - k), true, dense},
+                         std::min(pair_block, depth_of(chunk) - k), true, dense},
                         slot + square * panel_bytes() + block * dfp16_block_bytes,
                         scales(slot + row_scales_at_, square, block));
   }
@@ -166,13 +166,13 @@ class TileProduct {
     strip.columns = std::min(dfp16_square, all_.n - column);
     strip.dtype = views_.y.dtype;
     std::int64_t lost = 0;
-    for (std::int64_t k = 0, block = 0; k < depth; k += dfp16_block, ++block) {
+    for (std::int64_t k = 0, block = 0; k < depth; k += pair_block, ++block) {
       strip.a = slot + block * dfp16_block_bytes;
       strip.a_scales = scales(slot + row_scales_at_, 0, block);
       strip.b = matrix.memory + place.panel * panel_bytes() + block * dfp16_block_bytes;
       strip.b_scales = scales(matrix.memory + scales_at_, place.panel, block);
-      strip.steps = ceil_divide(std::min(dfp16_block, depth - k), dfp16_step);
-      if (chunk + 1 == chunks_ && k + dfp16_block >= depth)
+      strip.steps = ceil_divide(std::min(pair_block, depth - k), dfp16_step);
+      if (chunk + 1 == chunks_ && k + pair_block >= depth)
         strip.y = at_offset(matrix.y, strip.dtype, place.begin * all_.y_row + column);
       lost += amx::dfp16_multiply(strip);
     }

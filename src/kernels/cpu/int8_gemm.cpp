@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "base/parallel.h"
-#include "kernels/cpu/dfp16_matrices.h"
 #include "kernels/cpu/int8_terms.h"
 #include "kernels/cpu/matmul_operands.h"
+#include "kernels/cpu/pair_matrices.h"
 
 namespace narrowgauge::cpu {
 namespace {

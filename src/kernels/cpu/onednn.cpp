@@ -36,6 +36,8 @@ dnnl_cpu_isa_t library_isa(Isa isa) {
       return dnnl_cpu_isa_avx512_core;
     case Isa::vnni:
       return dnnl_cpu_isa_avx512_core_vnni;
+    case Isa::bf16:
+      return dnnl_cpu_isa_avx512_core_bf16;
     case Isa::amx:
       return dnnl_cpu_isa_default;
   }

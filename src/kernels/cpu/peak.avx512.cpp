@@ -18,7 +18,14 @@ struct F32 {
         _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), _mm512_castsi512_ps(sum)));
   }
 };
-// Written out: these files are not compiled for VNNI, and only a CPU that has it comes here.
+// Written out: these files are not compiled for what follows, and only a CPU that has it comes
+// here.
+struct Bf16 {
+  static constexpr int operations = 4;
+  [[gnu::always_inline]] static void add(__m512i& sum, __m512i a, __m512i b) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  }
+};
 struct Int16 {
   static constexpr int operations = 4;
   [[gnu::always_inline]] static void add(__m512i& sum, __m512i a, __m512i b) {
@@ -64,6 +71,9 @@ std::int64_t multiply(const std::byte* a, const std::byte* b, std::int64_t round
 
 std::int64_t peak_f32(const std::byte* a, const std::byte* b, std::int64_t rounds) {
   return multiply<F32>(a, b, rounds);
+}
+std::int64_t peak_bf16(const std::byte* a, const std::byte* b, std::int64_t rounds) {
+  return multiply<Bf16>(a, b, rounds);
 }
 std::int64_t peak_int16(const std::byte* a, const std::byte* b, std::int64_t rounds) {
   return multiply<Int16>(a, b, rounds);

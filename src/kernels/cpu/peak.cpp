@@ -62,7 +62,8 @@ Loop loop_of(Unit unit) {
     case Unit::f32:
       return has >= Isa::avx512 ? avx512::peak_f32 : peak_f32_avx2;
     case Unit::bf16:
-      return has >= Isa::amx ? amx::peak_bf16 : nullptr;
+      if (has >= Isa::amx) return amx::peak_bf16;
+      return has >= Isa::bf16 ? avx512::peak_bf16 : nullptr;
     case Unit::int16:
       return has >= Isa::vnni ? avx512::peak_int16 : nullptr;
     case Unit::int8:

@@ -9,8 +9,8 @@
 
 namespace narrowgauge::cpu {
 
-// f32: fused multiply-add; bf16: AMX; int16: VNNI, products added in pairs; int8: AMX where it is,
-// else VNNI.
+// f32: fused multiply-add; bf16: AMX where it is, else AVX512_BF16; int16: VNNI, products added in
+// pairs; int8: AMX where it is, else VNNI.
 enum class Unit { f32, bf16, int16, int8 };
 
 // Operations (multiplications and additions) a second of all threads of the caller together; 0
@@ -28,6 +28,7 @@ inline constexpr std::int64_t peak_bytes = 12288;
 // Each goes `rounds` times over a and b and returns the operations done; the sums are thrown away.
 namespace avx512 {
 std::int64_t peak_f32(const std::byte* a, const std::byte* b, std::int64_t rounds);
+std::int64_t peak_bf16(const std::byte* a, const std::byte* b, std::int64_t rounds);
 std::int64_t peak_int16(const std::byte* a, const std::byte* b, std::int64_t rounds);
 std::int64_t peak_int8(const std::byte* a, const std::byte* b, std::int64_t rounds);
 }  // namespace avx512

@@ -3,51 +3,53 @@
 // window moves by whole pairs. Lanes are channels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "narrowgauge/dtype.h"
 
 namespace narrowgauge::cpu {
 
-inline constexpr std::int64_t dfp16_lanes = 32;
+inline constexpr std::int64_t pair_lanes = 32;
 
 // Neighbouring pixels of two images, `stride` elements apart; no second image: zeros.
-struct Dfp16PairRow {
+struct PairRow {
   const void *first, *second;
-  DType dtype;  // f32 or f16
+  DType dtype;
   std::int64_t stride;
   std::int64_t pixels;
   // Up to two vectors of channels: those of the second one begin `width` behind the first one's.
   std::int64_t width, channels;
 };
 
-struct Dfp16Extent {
-  alignas(64) std::uint32_t largest[dfp16_lanes];  // magnitudes, as bits of f32
-  alignas(64) float squares[dfp16_lanes];          // their sum
+// q[v]: where the first pair of a vector of channels goes, null for none; 64 bytes to a pair.
+struct PairRowTarget {
+  std::byte* q[2];
+  std::int64_t pair_bytes;
 };
 
-struct Dfp16Scales {
-  alignas(64) float forth[dfp16_lanes];
-  alignas(64) float back[dfp16_lanes];
+// Of the lanes: to the integers of dfp16, and from them.
+struct PairScales {
+  alignas(64) float forth[pair_lanes];
+  alignas(64) float back[pair_lanes];
+};
+
+struct Dfp16Extent {
+  alignas(64) std::uint32_t largest[pair_lanes];  // magnitudes, as bits of f32
+  alignas(64) float squares[pair_lanes];          // their sum
 };
 
 namespace avx512 {
 
-void dfp16_pair_extent(const Dfp16PairRow& row, Dfp16Extent* extent);  // of the row alone
+void dfp16_pair_extent(const PairRow& row, Dfp16Extent* extent);  // of the row alone
 void dfp16_add_extent(Dfp16Extent* sum, const Dfp16Extent& extent);
 void dfp16_keep_larger(Dfp16Extent* extent, const Dfp16Extent& other);
 // For sums of at most `values` values with this extent; of rows of A, or columns of B.
 void dfp16_scales(const Dfp16Extent& extent, std::int64_t values, DType dtype, bool rows,
-                  Dfp16Scales* scales);
-// q[v]: where the first pair of a vector of channels goes, null for none; 64 bytes to a pair.
-struct Dfp16PairTarget {
-  std::byte* q[2];
-  std::int64_t pair_bytes;
-};
-void dfp16_pack_pairs(const Dfp16PairRow& row, const Dfp16Scales& scales,
-                      const Dfp16PairTarget& to);
+                  PairScales* scales);
+void dfp16_pack_row(const PairRow& row, const PairScales& scales, const PairRowTarget& to);
 // to[i] += from[i], 16 at a time.
-void dfp16_add(const float* from, std::int64_t count, float* to);
+void pair_add(const float* from, std::int64_t count, float* to);
 
 }  // namespace avx512
 }  // namespace narrowgauge::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions whose results are pixels, without im2col: a band of images is turned into int16
-// once, with a border of zeros and a scale for each pixel and 256 channels, and stays in L2. The
+// Convolutions whose results are pixels, without im2col: a band of images is packed once, with a
+// border of zeros and, in dfp16, a scale for each pixel and 256 channels, and stays in L2. The
 // rows of a tile are neighbouring pixels; each tap of the window is a step of the sum, or several.
 //
 // Forward, pixel (y, x) of the result is the sum over taps t of source (y s + t_y, x s + t_x). For
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cpu/dfp16_parts.h"
-#include "kernels/cpu/dfp16_tile.h"
-#include "kernels/cpu/dfp16_work.h"
+#include "kernels/cpu/pair_convolution_parts.h"
+#include "kernels/cpu/pair_unit.h"
+#include "kernels/cpu/pair_work.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -81,14 +81,14 @@ Range reach(const std::vector<Phase>& phases, std::int64_t begin, std::int64_t e
 // A vertical and a horizontal phase: steps in the order in which weights are packed.
 struct Part {
   const Phase *rows, *columns;
-  std::vector<Dfp16Step> steps;
+  std::vector<PairStep> steps;
   std::int64_t weights_at = 0, scales_at = 0;  // bytes, for the first panel
   std::int64_t half = 0, segments = 0;         // of a row of results
 };
 
 class Pixels {
  public:
-  explicit Pixels(const Dfp16Convolution& c)
+  explicit Pixels(const PairConvolution& c)
       : c_(c),
         forward_(c.pass == ConvolutionPass::forward),
         source_(forward_ ? c.views.x : c.views.y),
@@ -98,7 +98,7 @@ class Pixels {
     skip_unused_pixels();
     for (std::size_t i = 0; i < 2; ++i) phases_[i] = phases(i);
     columns_ = reach(phases_[1], 0, most_count(1));
-    pixel_bytes_ = dfp16_row_bytes(depth_);
+    pixel_bytes_ = pair_row_bytes(depth_);
     row_bytes_ = columns_.size() * pixel_bytes_;
     cut();
     for (const Phase& rows : phases_[0])
@@ -113,7 +113,7 @@ class Pixels {
   void run(const Call& call) const {
     auto* const memory = static_cast<std::byte*>(call.workspace);
     if (c_.views.bias)
-      dfp16_load_bias(*c_.views.bias, call.inputs[2], panels() * dfp16_columns, bias(memory));
+      pair_load_bias(*c_.views.bias, call.inputs[2], panels() * pair_columns, bias(memory));
     pack_weights(call.inputs[forward_ ? 1 : 0], memory);
     LostCount lost;
     hand_out(image_groups_ * bands_, c_.threads, [&](std::int64_t task, std::int64_t worker) {
@@ -161,28 +161,34 @@ class Pixels {
       band_rows_ = std::max(band_rows_, reach(phases_[0], band * band_, (band + 1) * band_).size());
   }
 
-  std::int64_t blocks() const { return ceil_divide(depth_, dfp16_block); }
-  std::int64_t panels() const { return ceil_divide(outputs_, dfp16_columns); }
+  std::int64_t blocks() const { return ceil_divide(depth_, pair_block); }
+  std::int64_t panels() const { return ceil_divide(outputs_, pair_columns); }
   bool is_wide(std::int64_t panel) const {
-    return outputs_ - panel * dfp16_columns > dfp16_columns / 2;
+    return outputs_ - panel * pair_columns > pair_columns / 2;
   }
 
   void add_part(const Phase& rows, const Phase& columns) {
     Part part{&rows, &columns, {}};
-    const std::int64_t fewest = ceil_divide(columns.count, dfp16_half);
+    const std::int64_t fewest = ceil_divide(columns.count, pair_half);
     part.half = ceil_divide(columns.count, fewest);
     part.segments = ceil_divide(columns.count, part.half);
+    std::int64_t open = 0;  // pairs since the last end of a block
     for (const Phase::Tap& y : rows.taps)
       for (const Phase::Tap& x : columns.taps)
-        for (std::int64_t k = 0, block = 0; k < depth_; k += dfp16_block, ++block)
-          part.steps.push_back(
-              {y.offset * row_bytes_ + x.offset * pixel_bytes_ + 2 * k,
-               (y.offset * columns_.size() + x.offset) * blocks() + block,
-               static_cast<std::int32_t>(ceil_divide(std::min(dfp16_block, depth_ - k), 2)), true});
+        for (std::int64_t k = 0, block = 0; k < depth_; k += pair_block, ++block) {
+          const std::int64_t pairs = ceil_divide(std::min(pair_block, depth_ - k), 2);
+          open += pairs;
+          const bool ends = c_.unit.has_scales || 2 * open >= pair_block;
+          part.steps.push_back({y.offset * row_bytes_ + x.offset * pixel_bytes_ + 2 * k,
+                                (y.offset * columns_.size() + x.offset) * blocks() + block,
+                                static_cast<std::int32_t>(pairs), ends});
+          if (ends) open = 0;
+        }
+    if (!part.steps.empty()) part.steps.back().ends_block = true;
     parts_.push_back(std::move(part));
   }
 
-  std::int64_t tap_bytes() const { return round_up(depth_, 32) * 2 * dfp16_columns; }
+  std::int64_t tap_bytes() const { return round_up(depth_, 32) * 2 * pair_columns; }
   static std::int64_t taps(const Part& part) {
     return static_cast<std::int64_t>(part.rows->taps.size() * part.columns->taps.size());
   }
@@ -192,16 +198,16 @@ class Pixels {
     for (Part& part : parts_) {
       part.weights_at = bytes;
       part.scales_at = bytes + taps(part) * tap_bytes();
-      bytes = part.scales_at + taps(part) * blocks() * dfp16_columns * 4;
+      bytes = part.scales_at + taps(part) * blocks() * pair_columns * 4;
     }
     panel_bytes_ = bytes;
     bias_at_ = panels() * panel_bytes_;
-    slots_at_ = bias_at_ + panels() * dfp16_columns * 4;
+    slots_at_ = bias_at_ + panels() * pair_columns * 4;
     source_scales_at_ = group_ * band_rows_ * row_bytes_;
     const std::int64_t source =
         source_scales_at_ + group_ * band_rows_ * columns_.size() * blocks() * 4;
     // Packing weights: a copy of 32 columns, its integers, their scales.
-    const std::int64_t weights = dfp16_columns * (round_up(depth_, 32) * 6 + blocks() * 4);
+    const std::int64_t weights = pair_columns * (round_up(depth_, 32) * 6 + blocks() * 4);
     slot_bytes_ = round_up(std::max(source, weights), 64);
   }
   float* bias(std::byte* memory) const { return reinterpret_cast<float*>(memory + bias_at_); }
@@ -229,31 +235,31 @@ class Pixels {
     const DType dtype = c_.views.w.dtype;
     const std::int64_t column_stride = c_.views.w.strides[forward_ ? 0 : 1];
     const std::int64_t depth_stride = c_.views.w.strides[forward_ ? 1 : 0];
-    const std::int64_t column = panel * dfp16_columns;
-    const std::int64_t count = std::min(dfp16_columns, outputs_ - column);
+    const std::int64_t column = panel * pair_columns;
+    const std::int64_t count = std::min(pair_columns, outputs_ - column);
     const void* const from = at_offset(w, dtype, column * column_stride);
     // A tap's pairs follow those of the one before it without a gap.
     const std::int64_t pair_bytes = is_wide(panel) ? 128 : 64;
-    const avx512::Dfp16Columns packed{
+    const ColumnPairs packed{
         to + part.weights_at + tap * ceil_divide(depth_, 2) * pair_bytes,
-        reinterpret_cast<float*>(to + part.scales_at) + tap * blocks() * dfp16_columns,
+        reinterpret_cast<float*>(to + part.scales_at) + tap * blocks() * pair_columns,
         is_wide(panel)};
     if (column_stride == 1) {
-      for (std::int64_t k = 0, block = 0; k < depth_; k += dfp16_block, ++block)
-        avx512::dfp16_columns_block(
+      for (std::int64_t k = 0, block = 0; k < depth_; k += pair_block, ++block)
+        c_.unit.columns_block(
             {at_offset(from, dtype, k * depth_stride), dtype, depth_stride}, count,
-            std::min(dfp16_block, depth_ - k),
-            {packed.q + k / 2 * pair_bytes, packed.scales + block * dfp16_columns, packed.wide});
+            std::min(pair_block, depth_ - k),
+            {packed.q + k / 2 * pair_bytes, packed.scales + block * pair_columns, packed.wide});
       return;
     }
-    std::byte* const copy = scratch + dfp16_columns * (round_up(depth_, 32) * 2 + blocks() * 4);
+    std::byte* const copy = scratch + pair_columns * (round_up(depth_, 32) * 2 + blocks() * 4);
     if (bits(dtype) == 16)
       gather(static_cast<const std::uint16_t*>(from), column_stride, depth_stride, count,
              reinterpret_cast<std::uint16_t*>(copy));
     else
       gather(static_cast<const float*>(from), column_stride, depth_stride, count,
              reinterpret_cast<float*>(copy));
-    avx512::dfp16_rows_as_columns({copy, dtype, depth_}, count, depth_, packed, scratch);
+    c_.unit.rows_as_columns({copy, dtype, depth_}, count, depth_, packed, scratch);
   }
 
   template <class T>
@@ -304,13 +310,13 @@ class Pixels {
         clear(row, 0, left);
         clear(row, left + inside.size(), columns_.size());
         const Dims& strides = source_.strides;
-        avx512::dfp16_rows({at_offset(source, source_.dtype,
-                                      (band.first_image + image) * strides[0] + y * strides[2] +
-                                          inside.begin * strides[3]),
-                            source_.dtype, strides[3]},
-                           inside.size(), depth_,
-                           {slot + row * row_bytes_ + left * pixel_bytes_, pixel_bytes_,
-                            scales + (row * columns_.size() + left) * blocks()});
+        c_.unit.rows({at_offset(source, source_.dtype,
+                                (band.first_image + image) * strides[0] + y * strides[2] +
+                                    inside.begin * strides[3]),
+                      source_.dtype, strides[3]},
+                     inside.size(), depth_,
+                     {slot + row * row_bytes_ + left * pixel_bytes_, pixel_bytes_,
+                      scales + (row * columns_.size() + left) * blocks()});
       }
   }
 
@@ -346,46 +352,48 @@ class Pixels {
                         const std::byte* slot, void* result) const {
     const std::int64_t rows = std::min(band.end, part.rows->count) - band.begin;
     const std::int64_t segments = std::max<std::int64_t>(rows, 0) * part.segments * band.images;
-    const Dfp16Product product{part.steps.data(), static_cast<std::int64_t>(part.steps.size()),
-                               part.columns->source_step * pixel_bytes_, 4,
-                               part.columns->source_step * blocks()};
-    const avx512::Dfp16Kernel kernel = avx512::dfp16_kernel(part.half, is_wide(panel));
+    const PairProduct product{part.steps.data(), static_cast<std::int64_t>(part.steps.size()),
+                              part.columns->source_step * pixel_bytes_, 4,
+                              part.columns->source_step * blocks()};
+    const PairKernel kernel = c_.unit.kernel(part.half, is_wide(panel));
     const std::byte* const weights = memory + panel * panel_bytes_;
-    const std::int64_t column = panel * dfp16_columns;
+    const std::int64_t column = panel * pair_columns;
     const DType dtype = result_.dtype;
-    alignas(64) float sums[dfp16_sums];
+    const bool fresh = !c_.views.bias && !part.steps.empty();
+    alignas(64) float sums[pair_sums];
     std::int64_t lost = 0;
     for (std::int64_t i = 0; i < segments; i += 2) {
       const bool two = i + 1 < segments;
       const Segment first = segment(part, band, i, slot);
       const Segment second = two ? segment(part, band, i + 1, slot) : first;
-      begin_sums(memory, column, 2 * part.half, sums);
+      if (!fresh) begin_sums(memory, column, 2 * part.half, sums);
       kernel(product, {{first.a, second.a},
                        {first.scales, second.scales},
                        weights + part.weights_at,
                        reinterpret_cast<const float*>(weights + part.scales_at),
-                       sums});
-      lost += avx512::dfp16_store({{at_offset(result, dtype, first.y + column),
-                                    at_offset(result, dtype, second.y + column)},
-                                   part.columns->step * result_.strides[3],
-                                   dtype,
-                                   {first.skip, two ? second.skip : part.half},
-                                   std::min(dfp16_columns, outputs_ - column)},
-                                  part.half, sums);
+                       sums,
+                       fresh});
+      lost += c_.unit.store({{at_offset(result, dtype, first.y + column),
+                              at_offset(result, dtype, second.y + column)},
+                             part.columns->step * result_.strides[3],
+                             dtype,
+                             {first.skip, two ? second.skip : part.half},
+                             std::min(pair_columns, outputs_ - column)},
+                            part.half, sums);
     }
     return lost;
   }
 
   void begin_sums(std::byte* memory, std::int64_t column, std::int64_t rows, float* sums) const {
     if (!c_.views.bias) {
-      std::memset(sums, 0, sizeof(float) * static_cast<std::size_t>(rows * dfp16_columns));
+      std::memset(sums, 0, sizeof(float) * static_cast<std::size_t>(rows * pair_columns));
       return;
     }
     for (std::int64_t r = 0; r < rows; ++r)
-      std::memcpy(sums + r * dfp16_columns, bias(memory) + column, sizeof(float) * dfp16_columns);
+      std::memcpy(sums + r * pair_columns, bias(memory) + column, sizeof(float) * pair_columns);
   }
 
-  Dfp16Convolution c_;
+  PairConvolution c_;
   bool forward_;
   View source_, result_;
   std::int64_t depth_, outputs_;  // channels
@@ -402,9 +410,10 @@ class Pixels {
 
 }  // namespace
 
-Prepared prepare_dfp16_pixels(const Dfp16Convolution& convolution) {
+Prepared prepare_pair_pixels(const PairConvolution& convolution) {
   auto pixels = std::make_shared<const Pixels>(convolution);
-  return {"dfp16, vnni", pixels->workspace(), [pixels](const Call& call) { pixels->run(call); }};
+  return {std::string(convolution.unit.implementation), pixels->workspace(),
+          [pixels](const Call& call) { pixels->run(call); }};
 }
 
 }  // namespace narrowgauge::cpu

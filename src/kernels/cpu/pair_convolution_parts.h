@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The convolutions behind prepare_dfp16_convolution (dfp16.h).
+// The convolutions behind prepare_pair_convolution (pair_products.h).
 #pragma once
 
 #include "kernels/cpu/contraction.h"
+#include "kernels/cpu/pair_unit.h"
 
 namespace narrowgauge::cpu {
 
-struct Dfp16Convolution {
+struct PairConvolution {
+  const PairUnit& unit;
   ConvolutionPass pass;
   ConvolutionViews views;
   ConvolutionWindow window;
@@ -14,8 +16,8 @@ struct Dfp16Convolution {
 };
 
 // Forward and backward to the data: rows are pixels of the output.
-Prepared prepare_dfp16_pixels(const Dfp16Convolution& convolution);
+Prepared prepare_pair_pixels(const PairConvolution& convolution);
 // Backward to the weights: sums are along pixels.
-Prepared prepare_dfp16_weight_gradient(const Dfp16Convolution& convolution);
+Prepared prepare_pair_weight_gradient(const PairConvolution& convolution);
 
 }  // namespace narrowgauge::cpu

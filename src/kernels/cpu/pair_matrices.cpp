@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/dfp16_matrices.h"
+#include "kernels/cpu/pair_matrices.h"
 
 namespace narrowgauge::cpu {
 namespace {

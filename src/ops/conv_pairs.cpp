@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv_dfp16.h"
+#include "ops/conv_pairs.h"
 
-#include "kernels/cpu/dfp16.h"
 #include "ops/contraction.h"
 #include "ops/conv.h"
 #include "ops/conv_window.h"
-#include "ops/dfp16.h"
+#include "ops/pairs.h"
 
 namespace narrowgauge {
 
 namespace {
 
 using cpu::ConvolutionPass;
+using cpu::PairFormat;
 
 // x, w and y as ConvolutionViews has them.
 struct Operands {
@@ -19,38 +19,38 @@ struct Operands {
 };
 
 template <class Op>
-Offer offer(const Request& request, ConvolutionPass pass, const Operands& operands,
-            std::vector<int> inputs) {
-  std::string reason = dfp16_reason(request);
+Offer offer(PairFormat format, const Request& request, ConvolutionPass pass,
+            const Operands& operands, std::vector<int> inputs) {
+  std::string reason = pair_reason(format, request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   cpu::ConvolutionViews views{
       kernel_view(operands.x), kernel_view(operands.w), kernel_view(operands.y), {}};
   if (inputs.size() > 2) views.bias = kernel_view(request.inputs[2]);
   const cpu::ConvolutionWindow window = kernel_window(case_of<Op>(request, operands.x, operands.w));
-  reason = dfp16_convolution_reason(pass, views, window);
+  reason = pair_convolution_reason(format, pass, views, window);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return offer_prepared(
-      prepare_dfp16_convolution(pass, views, window, contraction_options(request)),
+      prepare_pair_convolution(format, pass, views, window, contraction_options(request)),
       std::move(inputs));
 }
 
 }  // namespace
 
-Offer offer_conv_dfp16(const Request& request) {
+Offer offer_conv_pairs(PairFormat format, const Request& request) {
   const bool bias = request.inputs.size() > 2 && request.inputs[2].present;
-  return offer<Conv>(request, ConvolutionPass::forward,
+  return offer<Conv>(format, request, ConvolutionPass::forward,
                      {request.inputs[0], request.inputs[1], request.outputs[0]},
                      bias ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 1});
 }
 
-Offer offer_data_gradient_dfp16(const Request& request) {
-  return offer<ConvDataGradient>(request, ConvolutionPass::data_gradient,
+Offer offer_data_gradient_pairs(PairFormat format, const Request& request) {
+  return offer<ConvDataGradient>(format, request, ConvolutionPass::data_gradient,
                                  {request.outputs[0], request.inputs[1], request.inputs[0]},
                                  {1, 0});
 }
 
-Offer offer_weight_gradient_dfp16(const Request& request) {
-  return offer<ConvWeightGradient>(request, ConvolutionPass::weight_gradient,
+Offer offer_weight_gradient_pairs(PairFormat format, const Request& request) {
+  return offer<ConvWeightGradient>(format, request, ConvolutionPass::weight_gradient,
                                    {request.inputs[0], request.outputs[0], request.inputs[1]},
                                    {0, 1});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of a matrix product as the dfp16 kernels walk through them.
+// The operands of a matrix product as the kernels of pairs and bytes walk through them.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Matrices {
 // Batches of a that meet one b are rows of one matrix where they lie so.
 Matrices matrices_of(const MatMulViews& views);
 
-// On the tiles of AMX, for views without a reason to decline (dfp16.h).
+// On the tiles of AMX, for views without a reason to decline (pair_products.h).
 Prepared prepare_dfp16_tiles(const MatMulViews& views, int threads);
 
 }  // namespace narrowgauge::cpu

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/dfp16_pairs.h"
-
 #include <immintrin.h>
 
 #include "kernels/cpu/dfp16_scales_avx512.h"
+#include "kernels/cpu/pair_rows.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {
@@ -14,8 +13,8 @@ struct Row {
   std::int64_t stride, width, pixels;
   __mmask16 mask[2];
 
-  explicit Row(const Dfp16PairRow& row)
-      : first(static_cast<const T*>(row.first)),
+  Row(const PairRow& row, const T* elements)
+      : first(elements),
         second(static_cast<const T*>(row.second)),
         stride(row.stride),
         width(row.width),
@@ -44,7 +43,7 @@ void measure(const Row<T>& row, Dfp16Extent* extent) {
 }
 
 template <bool both, class T>
-void pack(const Row<T>& row, const Dfp16Scales& scales, int v, std::byte* q, std::int64_t step) {
+void pack(const Row<T>& row, const PairScales& scales, int v, std::byte* q, std::int64_t step) {
   const __m512 scale = _mm512_load_ps(scales.forth + 16 * v);
   const __mmask16 mask = row.mask[v];
   const T* first = row.first + v * row.width;
@@ -61,7 +60,7 @@ void pack(const Row<T>& row, const Dfp16Scales& scales, int v, std::byte* q, std
 }
 
 template <class T>
-void pack_row(const Row<T>& row, const Dfp16Scales& scales, const Dfp16PairTarget& to) {
+void pack_row(const Row<T>& row, const PairScales& scales, const PairRowTarget& to) {
   for (int v = 0; v < 2; ++v) {
     if (!to.q[v]) continue;
     if (row.second)
@@ -73,11 +72,8 @@ void pack_row(const Row<T>& row, const Dfp16Scales& scales, const Dfp16PairTarge
 
 }  // namespace
 
-void dfp16_pair_extent(const Dfp16PairRow& row, Dfp16Extent* extent) {
-  if (row.dtype == DType::f16)
-    measure(Row<std::uint16_t>(row), extent);
-  else
-    measure(Row<float>(row), extent);
+void dfp16_pair_extent(const PairRow& row, Dfp16Extent* extent) {
+  as_elements(row.dtype, row.first, [&](const auto* first) { measure(Row(row, first), extent); });
 }
 
 void dfp16_add_extent(Dfp16Extent* sum, const Dfp16Extent& extent) {
@@ -102,7 +98,7 @@ void dfp16_keep_larger(Dfp16Extent* extent, const Dfp16Extent& other) {
 }
 
 void dfp16_scales(const Dfp16Extent& extent, std::int64_t values, DType dtype, bool rows,
-                  Dfp16Scales* scales) {
+                  PairScales* scales) {
   for (int v = 0; v < 32; v += 16) {
     const __m512i largest = _mm512_load_si512(extent.largest + v);
     __m512 bound = norm_bound(_mm512_load_ps(extent.squares + v));
@@ -111,21 +107,18 @@ void dfp16_scales(const Dfp16Extent& extent, std::int64_t values, DType dtype, b
       bound = _mm512_div_ps(norm_bound(_mm512_set1_ps(static_cast<float>(values))),
                             _mm512_castsi512_ps(largest));
     const Scales made =
-        scales_for(largest, bound, dtype == DType::f16, rows ? row_factor : column_factor);
+        scales_for(largest, bound, dtype != DType::f32, rows ? row_factor : column_factor);
     _mm512_store_ps(scales->forth + v, made.forth);
     _mm512_store_ps(scales->back + v, made.back);
   }
 }
 
-void dfp16_pack_pairs(const Dfp16PairRow& row, const Dfp16Scales& scales,
-                      const Dfp16PairTarget& to) {
-  if (row.dtype == DType::f16)
-    pack_row(Row<std::uint16_t>(row), scales, to);
-  else
-    pack_row(Row<float>(row), scales, to);
+void dfp16_pack_row(const PairRow& row, const PairScales& scales, const PairRowTarget& to) {
+  as_elements(row.dtype, row.first,
+              [&](const auto* first) { pack_row(Row(row, first), scales, to); });
 }
 
-void dfp16_add(const float* from, std::int64_t count, float* to) {
+void pair_add(const float* from, std::int64_t count, float* to) {
   for (std::int64_t i = 0; i < count; i += 16)
     _mm512_storeu_ps(to + i, _mm512_add_ps(_mm512_loadu_ps(to + i), _mm512_loadu_ps(from + i)));
 }
