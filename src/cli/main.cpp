@@ -6,6 +6,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
@@ -130,5 +131,6 @@ int main(int argc, char** argv) {
   // training end because nobody reads what it prints.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
+  narrowgauge::cli::take_interrupts_apart();
   return narrowgauge::cli::guarded_run(argc, argv);
 }

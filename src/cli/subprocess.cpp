@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/interrupt.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {
@@ -33,6 +34,7 @@ Subprocess::Subprocess(std::vector<std::string> words) {
   if (child_ == 0) {
     dup2(to[0], STDIN_FILENO);
     dup2(from[1], STDOUT_FILENO);
+    take_interrupts_again();
     execvp(arguments.front(), arguments.data());
     _exit(cannot_start);
   }

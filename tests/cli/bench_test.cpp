@@ -374,6 +374,26 @@ TEST(Bench, InterruptedItPrintsWhatWasDone) {
   EXPECT_TRUE(found);
 }
 
+// A handler in a thread that computes could break the heap (cli/interrupt.h).
+TEST(Bench, OneThreadAloneTakesInterrupts) {
+  testing_files::TemporaryFolder folder;
+  const std::string out = folder / "out", masks = folder / "masks";
+  const std::string script =
+      '"' + program_path() + "\" bench --model mlp --batch 8 --iterations 1000000 --json >" + out +
+      " 2>&1 & for i in $(seq 600); do grep -q '\"iteration\":1' " + out +
+      " && break; sleep 0.05; done; grep -h SigBlk /proc/$!/task/*/status >" + masks +
+      "; kill -TERM $!; wait $!";
+  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 130);
+  constexpr std::uint64_t terminate = std::uint64_t{1} << 14;  // bit of SIGTERM, which is 15
+  std::istringstream lines(testing_files::read_file(masks));
+  int threads = 0, open = 0;
+  std::string label;
+  for (std::uint64_t blocked = 0; lines >> label >> std::hex >> blocked; ++threads)
+    open += (blocked & terminate) == 0;
+  EXPECT_GE(threads, 2);
+  EXPECT_EQ(open, 1);
+}
+
 struct BadBench {
   const char* name;
   Words words;
