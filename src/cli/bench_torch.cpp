@@ -15,13 +15,20 @@ namespace narrowgauge::cli {
 namespace {
 
 // Of a loss, relative: of the first step, and of the third, to which two updates have led. The ways
-// of keeping f32 are a little coarser than torch's f32; in bf16 the two round in different places.
+// of keeping f32 are a little coarser than torch's f32, dfp16 about as coarse as TF32: first losses
+// of resnet50 from five seeds are 1e-4 from ieee's in the root mean square, a quarter of what is
+// allowed. In bf16 the two round in different places.
 struct Tolerance {
   double first, third;
 };
-Tolerance tolerance_of(const std::string& precision) {
-  if (precision == "ieee") return {1e-4, 1e-3};
-  return is_f32(precision) ? Tolerance{1.5e-4, 2e-3} : Tolerance{1e-2, 5e-2};
+Tolerance tolerance_of(const BenchRow& row) {
+  if (row.precision == "ieee") return {1e-4, 1e-3};
+  if (!is_f32(row.precision)) return {1e-2, 5e-2};
+  const bool dfp16 =
+      std::any_of(row.kernels.begin(), row.kernels.end(), [](const Trainer::KernelChoice& kernel) {
+        return kernel.implementation.find("dfp16") != std::string::npos;
+      });
+  return dfp16 ? Tolerance{4e-4, 1e-2} : Tolerance{1.5e-4, 2e-3};
 }
 
 double difference(const BenchRow& row, const BenchRow& torch, std::size_t step) {
@@ -105,7 +112,7 @@ bool third_agrees(const BenchRow& row, const BenchRow& torch, double tolerance) 
 }
 
 void check_pair(const BenchRow& row, const BenchRow& torch) {
-  const Tolerance most = tolerance_of(row.precision);
+  const Tolerance most = tolerance_of(row);
   const double first = difference(row, torch, 0), third = difference(row, torch, 2);
   // Written so that what is not a number fails.
   require<CheckError>(std::abs(first) <= most.first && third_agrees(row, torch, most.third),

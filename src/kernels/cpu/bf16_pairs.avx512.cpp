@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 
 #include "kernels/cpu/pair_lanes_avx512.h"
 
@@ -12,22 +13,30 @@ constexpr __mmask32 first_values(std::int64_t count) {
   return count >= 32 ? 0xffffffff : (1U << count) - 1;
 }
 
+// Where a vector's pairs are in 32 even and 32 odd values: those of [first, first + 16).
+using Places = std::array<std::uint16_t, 32>;
+constexpr Places places_from(std::int64_t first) {
+  Places places{};
+  for (std::size_t i = 0; i < 32; ++i) {
+    const std::int64_t value = std::min<std::int64_t>(first + static_cast<std::int64_t>(i) / 2, 31);
+    places[i] = static_cast<std::uint16_t>(value + (i % 2 == 0 ? 0 : 32));
+  }
+  return places;
+}
+alignas(64) constexpr Places first_places = places_from(0), behind_panel = places_from(pair_panel),
+                             behind_lanes = places_from(16);
+
 // Two vectors of lanes that each are a column of values, the second `width` elements behind the
-// first.
+// first: 16, or those of a panel.
 struct Columns {
-  __m512i low, high;  // where the pairs' values are in two vectors of `width` and more
+  __m512i low, high;
   __mmask32 mask;
 
   Columns(std::int64_t width, std::int64_t count)
-      : low(places(0)), high(places(width)), mask(first_values(std::min(count, 2 * width))) {}
+      : low(_mm512_load_si512(first_places.data())),
+        high(_mm512_load_si512((width == pair_panel ? behind_panel : behind_lanes).data())),
+        mask(first_values(std::min(count, 2 * width))) {}
 
-  // The lanes of [first value, first value + 32).
-  static __m512i places(std::int64_t first) {
-    alignas(64) std::uint16_t place[32];
-    for (std::int64_t i = 0; i < 32; ++i)
-      place[i] = static_cast<std::uint16_t>(std::min<std::int64_t>(first + i / 2, 31) + i % 2 * 32);
-    return _mm512_load_si512(place);
-  }
   [[gnu::always_inline]] __m512i load(const Bits* from) const {
     return _mm512_maskz_loadu_epi16(mask, from);
   }

@@ -18,7 +18,8 @@ struct PairRow {
   DType dtype;
   std::int64_t stride;
   std::int64_t pixels;
-  // Up to two vectors of channels: those of the second one begin `width` behind the first one's.
+  // Up to two vectors of channels: those of the second one begin `width` behind the first one's,
+  // 16 or pair_panel.
   std::int64_t width, channels;
 };
 
