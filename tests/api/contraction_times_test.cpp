@@ -79,6 +79,9 @@ TEST(Peaks, TheBestOfTwoIsTakenUnitByUnit) {
 
 // With a tenth for what two measurements differ by.
 TEST(Peaks, NoProductBeatsThem) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers slow our loops, and not those that oneDNN writes";
+#endif
   const PeakRates peaks = measure_peaks(0.02);
   Graph graph("product");
   const TensorType square{DType::f32, {256, 256}};
