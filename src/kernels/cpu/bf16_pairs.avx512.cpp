@@ -87,7 +87,7 @@ void rows(const PairSource& source, std::int64_t count, std::int64_t depth, cons
     std::int64_t k = 0;
     for (; k + 32 <= depth; k += 32, q += 64) _mm512_storeu_si512(q, _mm512_loadu_si512(from + k));
     if (k < depth)
-      _mm512_storeu_si512(q, _mm512_maskz_loadu_epi16((1U << (depth - k)) - 1, from + k));
+      _mm512_storeu_si512(q, _mm512_maskz_loadu_epi16(first_values(depth - k), from + k));
   }
 }
 

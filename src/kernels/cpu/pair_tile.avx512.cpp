@@ -5,15 +5,15 @@
 
 #include <bit>
 
+#include "kernels/cpu/pair_lanes_avx512.h"
+
 namespace narrowgauge::cpu::avx512 {
 namespace {
-
-constexpr __mmask16 every = 0xffff;
 
 // NaN becomes quiet.
 [[gnu::always_inline]] inline __m512i rounded_to_upper(__m512 value) {
   const __m512i x = _mm512_castps_si512(value);
-  const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(every, x, 16), _mm512_set1_epi32(1));
+  const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(all, x, 16), _mm512_set1_epi32(1));
   const __m512i sum = _mm512_add_epi32(x, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
   const __m512i quiet = _mm512_or_si512(x, _mm512_set1_epi32(0x400000));
   return _mm512_mask_mov_epi32(sum, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q), quiet);
@@ -133,7 +133,7 @@ void multiply(const PairProduct& product, const PairTile& where) {
   const float* b_scale = where.b_scale;
   const PairStep* step = product.steps;
   const PairStep* const end = step + product.count;
-  __mmask16 before = where.fresh ? 0 : every;  // whether sums hold anything
+  __mmask16 before = where.fresh ? 0 : all;  // whether sums hold anything
   Tile<Unit, half, vectors> tile;
   while (step != end) {
     tile.clear();
@@ -156,7 +156,7 @@ void multiply(const PairProduct& product, const PairTile& where) {
         tile.add_scaled(where, b_scale, step->a_scale, product.scale_pitch, before);
       else
         tile.add(where.sums, before);
-      before = every;
+      before = all;
     }
     if constexpr (Unit::has_scales) b_scale += pair_columns;
   }
@@ -172,11 +172,6 @@ template <class Unit>
 PairKernel kernel(std::int64_t half, bool wide) {
   using All = Kernels<Unit, 1, 2, 3, 4, 5, 6, 7>;
   return (wide ? All::wide : All::narrow)[half - 1];
-}
-
-__mmask16 first(std::int64_t count) {
-  if (count <= 0) return 0;
-  return static_cast<__mmask16>(count >= 16 ? every : (1U << count) - 1);
 }
 
 // A row of sums; what lies behind the columns is neither read nor written.
