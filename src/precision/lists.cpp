@@ -18,7 +18,7 @@ using Kind = PrecisionVertex::Kind;
 class Lists {
  public:
   Lists(const Graph& graph, const ListOptions& options)
-      : graph_(graph), options_(options), vertices_(precision_vertices(graph)) {
+      : graph_(graph), options_(options), vertices_(colouring_vertices(graph)) {
     const DType narrow = options.request.narrow;
     require(narrow == DType::f16 || narrow == DType::bf16,
             "precision: the narrow format must be f16 or bf16, got ", narrow);
@@ -31,7 +31,11 @@ class Lists {
 
   PrecisionPlan plan() {
     std::vector<Candidate> candidates;
-    for (std::size_t v = 0; v < vertices_.size(); ++v) candidates.push_back(candidate(v));
+    for (std::size_t v = 0; v < vertices_.size(); ++v) {
+      const int owner = vertices_[v].owner;
+      candidates.push_back(owner < 0 ? candidate(v)
+                                     : of_other_type(candidates[static_cast<std::size_t>(owner)]));
+    }
     const auto colours = colour(vertices_, candidates, options_.infer_extension);
     PrecisionPlan plan;
     plan.model = fingerprint(graph_);
@@ -39,7 +43,7 @@ class Lists {
     plan.narrow = options_.request.narrow;
     plan.f32_math = options_.request.f32_math;
     for (std::size_t v = 0; v < vertices_.size(); ++v)
-      plan.entries.push_back(entry(v, candidates[v], colours[v]));
+      if (vertices_[v].owner < 0) plan.entries.push_back(entry(v, candidates[v], colours[v]));
     return plan;
   }
 
@@ -75,6 +79,12 @@ class Lists {
     else
       refuse(vertex, result);
     return result;
+  }
+
+  // Ports of another type have the class of their node, and nothing to choose.
+  static Candidate of_other_type(const Candidate& owner) {
+    const PrecisionClass precision = owner.forced ? PrecisionClass::allow : owner.precision;
+    return {precision, PrecisionRule::pinned_type, false, ""};
   }
 
   void force(std::size_t v, const Override& rule, Candidate& result) {

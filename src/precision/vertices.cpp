@@ -76,6 +76,8 @@ class VertexBuilder {
  public:
   using Makers = std::map<Value, int>;  // the vertex behind a value; no entry: none
 
+  explicit VertexBuilder(bool with_other_types) : with_other_types_(with_other_types) {}
+
   std::vector<PrecisionVertex> build(const Graph& graph) {
     const Makers makers = add_graph(graph, "", {});
     const auto preserve = [&](Value value) {
@@ -89,6 +91,8 @@ class VertexBuilder {
   }
 
  private:
+  using OtherTypes = std::map<std::string, int>;  // vertices of a node's types other than T
+
   PrecisionVertex& at(int vertex) { return vertices_[static_cast<std::size_t>(vertex)]; }
 
   int add_vertex(std::string name, PrecisionVertex::Kind kind, const Graph& graph,
@@ -136,12 +140,15 @@ class VertexBuilder {
   void add_node(const Graph& graph, int index, const std::string& prefix, Makers& makers) {
     const Node& node = graph.node(index);
     const int self = add_vertex(prefix + node.full_name(), kind_of(node), graph, node);
+    OtherTypes others;
     for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
       const Value value = node.inputs[static_cast<std::size_t>(i)];
       if (value.is_absent()) continue;
       if (at(self).kind == PrecisionVertex::Kind::node && node.op->input_port(i).type == "T") {
         at(self).dtype = graph.type(value).dtype;
         connect(makers, value, self);
+      } else if (has_other_vertex(self, graph.type(value).dtype)) {
+        connect(makers, value, other_vertex(self, node.op->input_port(i).type, others));
       } else {
         use(makers, value);
       }
@@ -150,9 +157,30 @@ class VertexBuilder {
       at(self).dtype = node.outputs[0].type.dtype;
       makers[{index, 0}] = self;
     }
-    if (at(self).kind != PrecisionVertex::Kind::node || !at(self).dtype) return;
-    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
-      if (node.op->output_port(o).type == "T") makers[{index, o}] = self;
+    if (at(self).kind != PrecisionVertex::Kind::node) return;
+    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
+      const std::string& type = node.op->output_port(o).type;
+      if (type == "T" && at(self).dtype)
+        makers[{index, o}] = self;
+      else if (type != "T" &&
+               has_other_vertex(self, node.outputs[static_cast<std::size_t>(o)].type.dtype))
+        makers[{index, o}] = other_vertex(self, type, others);
+    }
+  }
+
+  bool has_other_vertex(int node, DType dtype) {
+    return with_other_types_ && at(node).kind == PrecisionVertex::Kind::node && is_floating(dtype);
+  }
+
+  // The vertex of the ports of this type, made where the node has none.
+  int other_vertex(int node, const std::string& type, OtherTypes& others) {
+    const auto [found, is_new] = others.emplace(type, static_cast<int>(vertices_.size()));
+    if (is_new) {
+      const PrecisionVertex& owner = at(node);
+      add_vertex(owner.name, owner.kind, *owner.graph, *owner.node);
+      vertices_.back().owner = node;
+    }
+    return found->second;
   }
 
   void add_region_op(const Graph& graph, int index, const std::string& prefix, Makers& makers) {
@@ -203,17 +231,22 @@ class VertexBuilder {
   void check_names() const {
     std::set<std::string_view> names;
     for (const PrecisionVertex& vertex : vertices_)
-      require<ModelError>(names.insert(vertex.name).second, "precision: two places of the model ",
-                          "are called '", vertex.name, "'");
+      require<ModelError>(vertex.owner >= 0 || names.insert(vertex.name).second,
+                          "precision: two places of the model ", "are called '", vertex.name, "'");
   }
 
+  bool with_other_types_;
   std::vector<PrecisionVertex> vertices_;
 };
 
 }  // namespace
 
 std::vector<PrecisionVertex> precision_vertices(const Graph& graph) {
-  return VertexBuilder().build(graph);
+  return VertexBuilder(false).build(graph);
+}
+
+std::vector<PrecisionVertex> colouring_vertices(const Graph& graph) {
+  return VertexBuilder(true).build(graph);
 }
 
 }  // namespace narrowgauge

@@ -72,6 +72,26 @@ TEST(Lists, InferOpsAfterNarrowOnesFollowThroughAnyLength) {
   EXPECT_EQ(colours(colour_by_lists(chain("ACI"), options(DType::f16))), "NN.");
 }
 
+TEST(Lists, DenyTravelsThroughPortsOfEveryFloatingType) {
+  // d reaches i by its port of another type, and i's other output, but not what i makes of x.
+  const Graph graph = build({{"x", 'x', {}},
+                             {"d", 'D', {"x"}},
+                             {"c", 'C', {"d"}},
+                             {"i", 'I', {"x"}, "c"},
+                             {"a", 'A', {"c", "i"}},
+                             {"k", 'C', {"i'"}},
+                             {"j", 'I', {"k"}},
+                             {"b", 'A', {"j", "k"}},
+                             {"end", 'U', {"a", "b"}}},
+                            {"end"});
+  const PrecisionPlan plan = colour_by_lists(graph, options(DType::f16));
+  for (const char* denied : {"c", "k", "j"})
+    EXPECT_EQ(rule_of(plan, denied), PrecisionRule::deny_propagated) << denied;
+  EXPECT_EQ(plan.find("k")->cause, "i");
+  EXPECT_EQ(rule_of(plan, "i"), PrecisionRule::infer_without_allow_producer);
+  EXPECT_EQ(plan.entries.size(), graph.nodes().size());
+}
+
 TEST(Lists, UnlistedOpsStopTheColours) {
   const PrecisionPlan plan = colour_by_lists(chain("AUCUA"), options(DType::f16));
   EXPECT_EQ(colours(plan), "N...N");
@@ -91,6 +111,16 @@ TEST(Lists, AnOpMayBeDeniedInOneFormatOnly) {
   const PrecisionPlan in_bf16 = colour_by_lists(graph, options(DType::bf16));
   EXPECT_EQ(rule_of(in_bf16, "s"), PrecisionRule::infer_extension);
   EXPECT_EQ(in_bf16.find("s")->precision, PrecisionClass::infer);
+}
+
+// Ports of another type as vertices of their own, of the class of their node.
+std::vector<Step> with_other_types(const std::vector<Step>& steps) {
+  std::vector<Step> result;
+  for (const Step& step : steps) {
+    result.push_back({step.name, step.kind, step.inputs});
+    if (!step.beside.empty()) result.push_back({step.name + "'", step.kind, {step.beside}});
+  }
+  return result;
 }
 
 // Colours by their definitions, with reachability as a matrix.
@@ -178,9 +208,13 @@ TEST(Lists, RandomGraphsAreColouredAsTheDefinitionsSay) {
     const auto steps = random_steps(random, 4 + static_cast<int>(random() % 14));
     const std::string last = steps.back().name;
     const PrecisionPlan plan = colour_by_lists(build(steps, {last}), options(DType::f16));
-    const std::set<std::string> preserved{last};
-    for (const auto& [name, colour] : BruteForce(steps, preserved).run())
+    const auto vertices = with_other_types(steps);
+    std::set<std::string> preserved{last};  // or of a type that stays as it is
+    for (const Step& step : steps) preserved.insert(step.name + "'");
+    for (const auto& [name, colour] : BruteForce(vertices, preserved).run()) {
+      if (name.back() == '\'') continue;
       EXPECT_EQ(plan.find(name)->dtype == DType::f16, colour == 'N') << seed << ' ' << name;
+    }
   }
 }
 

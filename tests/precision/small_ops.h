@@ -38,6 +38,23 @@ NG_SMALL_OP(Deny, narrowgauge::deny, opaque)
 NG_SMALL_OP(DenyF16, narrowgauge::deny_f16, opaque)
 NG_SMALL_OP(Unlisted, no_class, opaque)
 
+// The same with a second floating-point input and output of another type variable.
+template <Precision precision>
+struct Beside {
+  static constexpr OpInfo info{.name = precision.f16 == PrecisionClass::allow   ? "AllowBeside"
+                                       : precision.f16 == PrecisionClass::infer ? "InferBeside"
+                                       : precision.f16 == PrecisionClass::clear ? "ClearBeside"
+                                       : precision.f16 == PrecisionClass::deny  ? "DenyBeside"
+                                                                                : "UnlistedBeside",
+                               .domain = "small",
+                               .inputs = "x:T, beside:U",
+                               .outputs = "y:T, other:U",
+                               .types = "T:float, U:float",
+                               .precision = precision};
+  TensorTypes infer(const Inference& in) const { return {in.type(0), in.type(1)}; }
+  NG_SMALL_OP_REST(Beside)
+};
+
 // On the allow list, but its inference takes f32 only.
 struct Stubborn {
   static constexpr OpInfo info{.name = "Stubborn",
@@ -177,12 +194,30 @@ struct Step {
   std::string name;
   char kind;  // A I C D U as the classes, x an input
   std::vector<std::string> inputs;
+  std::string beside = {};  // read by a port of another type, whose output is "<name>'"
 };
+
+inline Value add_beside(Graph& graph, char kind, const Values& inputs, const NodeOptions& options) {
+  switch (kind) {
+    case 'A':
+      return graph.add(Beside<narrowgauge::allow>{}, inputs, options);
+    case 'I':
+      return graph.add(Beside<narrowgauge::infer>{}, inputs, options);
+    case 'C':
+      return graph.add(Beside<narrowgauge::clear>{}, inputs, options);
+    case 'D':
+      return graph.add(Beside<narrowgauge::deny>{}, inputs, options);
+    default:
+      return graph.add(Beside<no_class>{}, inputs, options);
+  }
+}
 
 inline Value add_step(Graph& graph, const Step& step, const std::map<std::string, Value>& values) {
   Values inputs;
   for (const std::string& input : step.inputs) inputs.push_back(values.at(input));
   const NodeOptions options{.name = step.name};
+  if (!step.beside.empty())
+    return add_beside(graph, step.kind, {inputs.at(0), values.at(step.beside)}, options);
   switch (step.kind) {
     case 'x':
       return graph.input(step.name, TensorType::parse("f32[2,3]"));
@@ -203,7 +238,11 @@ inline Graph build(const std::vector<Step>& steps, const std::vector<std::string
                    std::string name = "small") {
   Graph graph(std::move(name));
   std::map<std::string, Value> values;
-  for (const Step& step : steps) values[step.name] = add_step(graph, step, values);
+  for (const Step& step : steps) {
+    const Value made = add_step(graph, step, values);
+    values[step.name] = made;
+    if (!step.beside.empty()) values[step.name + "'"] = {made.node, 1};
+  }
   for (const std::string& output : outputs) graph.output(concat("out_", output), values.at(output));
   return graph;
 }
@@ -218,16 +257,23 @@ inline Graph chain(const std::string& kinds) {
   return build(steps, {"end"}, "chain");
 }
 
-// Nodes with inputs among earlier ones; as many of each kind as chance gives.
+// Nodes with inputs among earlier ones; as many of each kind as chance gives. A third of them read
+// a value by a port of another type, and make one.
 inline std::vector<Step> random_steps(std::mt19937& random, int count) {
   std::vector<Step> steps{{"x0", 'x', {}}, {"x1", 'x', {}}};
   const std::string kinds = "AAIIIICCCCDU";
   for (int i = 0; i < count; ++i) {
     Step step{concat("n", i), kinds[random() % kinds.size()], {}};
-    const std::size_t inputs = 1 + random() % 2;
-    for (std::size_t k = 0; k < inputs; ++k) {
+    const auto earlier = [&] {
       const std::size_t window = std::min<std::size_t>(steps.size(), 6);
-      step.inputs.push_back(steps[steps.size() - 1 - random() % window].name);
+      const Step& from = steps[steps.size() - 1 - random() % window];
+      return !from.beside.empty() && random() % 2 == 0 ? from.name + "'" : from.name;
+    };
+    const std::size_t inputs = 1 + random() % 2;
+    for (std::size_t k = 0; k < inputs; ++k) step.inputs.push_back(earlier());
+    if (random() % 3 == 0) {
+      step.inputs.resize(1);
+      step.beside = earlier();
     }
     steps.push_back(step);
   }
@@ -241,11 +287,12 @@ inline std::vector<Step> permuted(std::vector<Step> steps, std::mt19937& random)
   while (!steps.empty()) {
     std::vector<std::size_t> ready;
     for (std::size_t i = 0; i < steps.size(); ++i)
-      if (std::all_of(steps[i].inputs.begin(), steps[i].inputs.end(),
+      if ((steps[i].beside.empty() || placed[steps[i].beside]) &&
+          std::all_of(steps[i].inputs.begin(), steps[i].inputs.end(),
                       [&](const std::string& input) { return placed[input]; }))
         ready.push_back(i);
     const std::size_t chosen = ready[random() % ready.size()];
-    placed[steps[chosen].name] = true;
+    placed[steps[chosen].name] = placed[steps[chosen].name + "'"] = true;
     result.push_back(steps[chosen]);
     steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(chosen));
   }
