@@ -27,11 +27,22 @@ set_target_properties(
              VERSION ${PROJECT_VERSION}
              SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
+# ng_rpath(target folder): where the bundled oneDNN is, in the build and installed. CMake ends an RPATH
+# that it is to change at installation in a colon, and the loader takes the empty element behind it
+# for the current folder; so one RPATH serves both.
+function(ng_rpath target folder)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+                                             INSTALL_RPATH_USE_LINK_PATH ON)
+  if(NG_ONEDNN_BUNDLED)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "${folder};$ORIGIN/lib")
+  endif()
+endfunction()
+
 # The bundled oneDNN has a folder of its own beside the library: in lib/ itself it would stand before
 # the system's for every program.
 set(NG_PRIVATE_LIBRARIES ${CMAKE_INSTALL_LIBDIR}/narrowgauge)
+ng_rpath(narrowgauge "$ORIGIN/narrowgauge")
 if(NG_ONEDNN_BUNDLED)
-  set_target_properties(narrowgauge PROPERTIES INSTALL_RPATH "$ORIGIN/narrowgauge")
   install(PROGRAMS ${NG_ONEDNN_BUNDLED} DESTINATION ${NG_PRIVATE_LIBRARIES} RENAME libdnnl.so.3)
   install(DIRECTORY ${NARROWGAUGE_ONEDNN_ROOT}/licenses/
           DESTINATION ${CMAKE_INSTALL_DOCDIR}/oneDNN OPTIONAL)

@@ -4,6 +4,8 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
@@ -42,6 +44,7 @@ target_compile_options(
   ng_options
   INTERFACE -march=x86-64-v3 -fno-math-errno -fno-trapping-math -ffp-contract=off -Wall -Wextra
             -Wpedantic -Wconversion -Wshadow)
+target_link_options(ng_options INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in
                ${CMAKE_BINARY_DIR}/include/narrowgauge/version.h @ONLY)
 target_include_directories(

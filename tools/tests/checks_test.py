@@ -206,5 +206,48 @@ class Instructions(Checks):
             self.fails("instructions", {}, "narrowgauge::f() may be taken", folder)
 
 
+class Binaries(Checks):
+    SAFE = ["-O2", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-fPIE", "-pie"]
+    SAFE += ["-Wl,-z,relro,-z,now", "-Wl,-rpath,$ORIGIN/lib"]
+
+    def result_of(self, expected, *flags):
+        """Of the check of a program that is linked with flags in which a later one wins."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = pathlib.Path(folder) / "main.cpp", f"{folder}/main"
+            source.write_text(
+                "#include <cstdio>\n#include <cstring>\nint main(int, char** words) {\n"
+                "  char text[99];\n  std::strcpy(text, words[1] ? words[1] : \"\");\n"
+                "  return std::puts(text) < 0;\n}\n"
+            )
+            command = ["c++", "-o", program, str(source), *self.SAFE, *flags]
+            subprocess.run(command, check=True)
+            if expected is None:
+                self.passes("binaries", {}, "--hardened", program)
+            else:
+                self.fails("binaries", {}, expected, "--hardened", program)
+
+    def test_safe(self):
+        self.result_of(None)
+
+    def test_empty_element_of_the_search_path(self):
+        self.result_of("RUNPATH [$ORIGIN/lib::] depends", "-Wl,-rpath,:")
+
+    def test_relative_element_of_the_search_path(self):
+        self.result_of("RUNPATH [$ORIGIN/lib:lib] depends", "-Wl,-rpath,lib")
+
+    def test_library_of_the_current_folder(self):
+        self.result_of("main: in a folder of others:", "-Wl,-rpath,.")
+
+    def test_what_the_linker_was_not_told(self):
+        self.result_of("no RELRO", "-Wl,-z,norelro")
+        self.result_of("no BIND_NOW", "-Wl,-z,lazy")
+        self.result_of("no PIE", "-no-pie")
+        self.result_of("the stack can be executed", "-Wl,-z,execstack")
+
+    def test_what_the_compiler_was_not_told(self):
+        self.result_of("no stack protector", "-fno-stack-protector")
+        self.result_of("no _FORTIFY_SOURCE", "-U_FORTIFY_SOURCE")
+
+
 if __name__ == "__main__":
     unittest.main()
