@@ -167,9 +167,11 @@ std::string peaks_text(const PeakRates& rates) {
   const auto unit = [](const char* name, double rate) {
     return rate > 0 ? fmt::format(", {} {:.0f}", name, rate * 1e-9) : "";
   };
-  return fmt::format("measured peaks: f32 {:.0f}{}{}{} GOP/s; memory {:.1f} GB/s", rates.f32 * 1e-9,
-                     unit("bf16", rates.bf16), unit("int16", rates.int16), unit("int8", rates.int8),
-                     rates.memory * 1e-9);
+  const std::string units =
+      fmt::format("measured peaks: f32 {:.0f}{}{}{} GOP/s;", rates.f32 * 1e-9,
+                  unit("bf16", rates.bf16), unit("int16", rates.int16), unit("int8", rates.int8));
+  const std::string memory = fmt::format("memory {:.1f} GB/s", rates.memory * 1e-9);
+  return units + (units.size() + 1 + memory.size() > 80 ? '\n' : ' ') + memory;
 }
 
 std::string rates_text(const PeakRates& rates) {
