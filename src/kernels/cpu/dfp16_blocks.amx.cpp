@@ -213,6 +213,8 @@ void pack(const PairSource& source, const Dfp16Shape& shape, std::byte* q, float
     transpose_tiles(q, (shape.depth + dfp16_step - 1) / dfp16_step * 4);
 }
 
+constexpr std::int64_t result_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+
 // What is left of a square when its products are in memory: done row by row between the products
 // of the next one.
 struct Pending {
@@ -254,13 +256,18 @@ class Finisher {
       if (!pending.y)
         _mm512_storeu_ps(pending.sums + at, sum);
       else if (row < pending.rows)
-        store(sum, v, pending.y + row * strip_.pitch * (strip_.dtype == DType::f16 ? 2 : 4));
+        store(sum, v, pending.y + row * strip_.pitch * result_bytes(strip_.dtype));
     }
   }
 
   [[gnu::always_inline]] void store(__m512 sum, int v, std::byte* y) {
     if (strip_.dtype == DType::f32) {
       _mm512_mask_storeu_ps(y + 64 * v, mask_[v], sum);
+      return;
+    }
+    if (strip_.dtype == DType::bf16) {
+      _mm256_mask_storeu_epi16(y + 32 * v, mask_[v],
+                               reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(sum)));
       return;
     }
     const __m256i narrow = _mm512_maskz_cvtps_ph(all, sum, _MM_FROUND_TO_NEAREST_INT);
@@ -301,7 +308,7 @@ std::int64_t dfp16_multiply(const Dfp16Strip& strip) {
   const TileScope tiles;
   Pending pending[2];
   Finisher finisher(strip);
-  const std::int64_t element = strip.dtype == DType::f16 ? 2 : 4;
+  const std::int64_t element = result_bytes(strip.dtype);
   before_tile_loads();
   for (std::int64_t i = 0; i < strip.squares; ++i) {
     Pending& before = pending[(i + 1) % 2];

@@ -46,9 +46,9 @@ struct Dfp16Strip {
   // Where the sums are complete: the result.
   void* y;  // or null
   std::int64_t pitch, rows, columns;
-  DType dtype;
+  DType dtype;  // f32, f16 or bf16
 };
-// Returns how many results that were not zero became zero.
+// Returns how many results that were not zero became zero in f16.
 std::int64_t dfp16_multiply(const Dfp16Strip& strip);
 
 }  // namespace amx
