@@ -249,5 +249,22 @@ class Binaries(Checks):
         self.result_of("no _FORTIFY_SOURCE", "-U_FORTIFY_SOURCE")
 
 
+class Packages(unittest.TestCase):
+    def test_all_that_pip_installs_is_pinned_by_hash(self):
+        for name in ("bench/requirements.txt", "tools/onednn.txt"):
+            text = (TOOLS.parent / name).read_text().replace("\\\n", " ")
+            lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+            for line in lines:
+                self.assertRegex(line, r"^[\w.-]+==\S+( *;[^-]*)?( +--hash=sha256:[0-9a-f]{64})+$")
+            self.assertGreater(len(lines), 1)
+
+    def test_pip_is_told_to_check_hashes(self):
+        for name in ("run", "tools/fetch_onednn.sh"):
+            text = (TOOLS.parent / name).read_text().replace("\\\n", " ")
+            for line in text.splitlines():
+                if " pip download " in line or "/pip install" in line:
+                    self.assertIn("--require-hashes", line)
+
+
 if __name__ == "__main__":
     unittest.main()
