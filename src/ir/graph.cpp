@@ -110,7 +110,9 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   } catch (const UsageError& error) {
     throw UsageError(concat("node '", node.full_name(), "': ", error.what()));
   }
-  NG_INVARIANT(options.storages.empty() || options.storages.size() == outputs.size());
+  require(options.storages.empty() || options.storages.size() == outputs.size(), "node '",
+          node.full_name(), "': expected a storage for each of ", outputs.size(), " outputs, got ",
+          options.storages.size());
   for (std::size_t i = 0; i < outputs.size(); ++i)
     node.outputs.push_back({std::move(outputs[i]),
                             options.storages.empty() ? Storage{} : std::move(options.storages[i])});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "ir/text.h"
 
@@ -96,6 +97,13 @@ double Lexer::number() {
   return value;
 }
 
+int Lexer::index(std::string_view further_stops) {
+  const std::int64_t value = integer(further_stops);
+  if (value < 0 || value > std::numeric_limits<int>::max())
+    fail(concat("expected a number from 0 to ", std::numeric_limits<int>::max(), ", got ", value));
+  return static_cast<int>(value);
+}
+
 std::int64_t Lexer::integer(std::string_view further_stops) {
   const std::string text = word(concat(",)}]", further_stops), "a whole number");
   std::int64_t value = 0;
@@ -107,8 +115,14 @@ std::int64_t Lexer::integer(std::string_view further_stops) {
 
 Tensor Lexer::tensor() {
   const TensorType type = TensorType::parse(balanced("{,", "a tensor type"));
-  Tensor result(type.dtype, known_dims(type.shape));
+  Dims dims = known_dims(type.shape);
   expect("{");
+  // A value and its comma are two characters: what the text cannot hold is not allocated.
+  const auto most = static_cast<std::int64_t>((text_.size() - position_ + 1) / 2);
+  const std::int64_t count = element_count(dims);
+  if (count > most)
+    fail(concat("expected ", count, " values of ", type, ", the text has room for ", most));
+  Tensor result(type.dtype, std::move(dims));
   for (std::int64_t i = 0; i < result.size(); ++i) {
     if (i > 0) expect(",");
     if (type.dtype == DType::i64)

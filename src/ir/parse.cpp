@@ -79,20 +79,19 @@ struct NodeName {
 NodeName parse_node_name(Lexer& lexer, std::string_view stops, std::string_view what) {
   NodeName result;
   result.name = lexer.peek() == '"' ? lexer.string() : lexer.word(stops, what);
-  if (lexer.accept("#")) result.instance = static_cast<int>(lexer.integer("@"));
+  if (lexer.accept("#")) result.instance = lexer.index("@");
   return result;
 }
 
 Value parse_value(Lexer& lexer, const Graph& graph) {
-  if (lexer.accept("_")) return absent;
   lexer.expect("%");
   const NodeName wanted = parse_node_name(lexer, ",){}@#", "a value");
   const std::string full_name =
       wanted.instance == 0 ? wanted.name : concat(wanted.name, '#', wanted.instance);
   const int node = graph.find_node(full_name);
   if (node < 0) lexer.fail(concat("unknown value %", full_name));
-  const int output = lexer.accept("@") ? static_cast<int>(lexer.integer()) : 0;
-  if (output < 0 || output >= static_cast<int>(graph.node(node).outputs.size()))
+  const int output = lexer.accept("@") ? lexer.index() : 0;
+  if (output >= static_cast<int>(graph.node(node).outputs.size()))
     lexer.fail(concat("%", full_name, '@', output, ": its node has ",
                       graph.node(node).outputs.size(), " outputs"));
   return {node, output};
@@ -137,7 +136,7 @@ void parse_node(Lexer& lexer, const OpTable& ops, Graph& graph) {
   if (!op) lexer.fail(concat("unknown op '", op_name, "'"));
   Values inputs;
   if (lexer.accept("(")) {
-    do inputs.push_back(parse_value(lexer, graph));
+    do inputs.push_back(lexer.accept("_") ? absent : parse_value(lexer, graph));
     while (lexer.accept(","));
     lexer.expect(")");
   }

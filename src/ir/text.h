@@ -28,6 +28,7 @@ class Lexer {
   std::string string();  // a quoted string
   double number();
   std::int64_t integer(std::string_view further_stops = "");
+  int index(std::string_view further_stops = "");  // from 0
   Tensor tensor();
   [[noreturn]] void fail(std::string_view message);
 

@@ -27,9 +27,20 @@ std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
-void check_terms(std::size_t count) {
-  constexpr std::size_t most = 8192;
-  require(count <= most, "dimension: expected at most ", most, " terms, got ", count);
+// Products of sums grow with every level of nesting, so that time and memory would be exponential
+// in the length of what was written.
+void check_size(std::size_t terms, std::size_t characters) {
+  constexpr std::size_t most_terms = 512, most_characters = 1 << 14;
+  require(terms <= most_terms && characters <= most_characters, "dimension: expected at most ",
+          most_terms, " terms and ", most_characters,
+          " characters once products are expanded, got ", terms, " and ", characters);
+}
+
+std::size_t characters(const Polynomial& p) {
+  std::size_t count = 0;
+  for (const Term& term : p)
+    for (const Atom& atom : term.atoms) count += atom.text.size();
+  return count;
 }
 
 // Greater monomials stand first.
@@ -176,7 +187,7 @@ std::int64_t constant_value(const Polynomial& p) {
 }
 
 Polynomial add(const Polynomial& a, const Polynomial& b) {
-  check_terms(a.size() + b.size());
+  check_size(a.size() + b.size(), characters(a) + characters(b));
   Polynomial terms = a;
   terms.insert(terms.end(), b.begin(), b.end());
   return canonical(std::move(terms));
@@ -189,7 +200,7 @@ Polynomial negate(const Polynomial& a) {
 }
 
 Polynomial multiply(const Polynomial& a, const Polynomial& b) {
-  check_terms(a.size() * b.size());
+  check_size(a.size() * b.size(), characters(a) * b.size() + a.size() * characters(b));
   Polynomial terms;
   for (const Term& x : a)
     for (const Term& y : b) terms.push_back(multiply(x, y));

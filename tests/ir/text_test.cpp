@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Print and parse are inverse; bad text is refused with a place.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "narrowgauge/graph.h"
 #include "ops/min_max.h"
@@ -63,6 +64,12 @@ TEST(text, any_name_survives) {
   }
 }
 
+rusage usage() {
+  rusage result{};
+  getrusage(RUSAGE_SELF, &result);
+  return result;
+}
+
 TEST(text, graphs_nested_without_end_are_refused) {
   std::string text = "graph \"g\" {";
   for (int i = 0; i < 100000; ++i) text += " %n = ng.Fused {body=graph \"g\" {";
@@ -74,15 +81,43 @@ TEST(text, graphs_nested_without_end_are_refused) {
   }
 }
 
-TEST(text, errors_name_line_and_column) {
-  const auto message = [](std::string_view text) {
-    try {
-      parse(text, op_table());
-      return std::string("accepted");
-    } catch (const ModelError& error) {
-      return std::string(error.what());
-    }
+std::string message(std::string_view text) {
+  try {
+    parse(text, op_table());
+    return "accepted";
+  } catch (const ModelError& error) {
+    return error.what();
+  }
+}
+
+TEST(text, an_absent_value_is_for_inputs_only) {
+  EXPECT_EQ(message("graph \"s\" { output \"y\" = _ }"),
+            "line 1, column 26: expected '%', got '_ }'");
+  EXPECT_EQ(message("graph \"s\" { state _"), "line 1, column 19: expected '%', got '_'");
+}
+
+TEST(text, numbers_beyond_their_range_and_storages_too_many_are_refused) {
+  const auto with = [](std::string_view rest) {
+    return message(concat("graph \"g\" {\n  %x = ng.Input {type=f32[2]} : f32[2]\n  ", rest));
   };
+  EXPECT_EQ(with("%y#4294967296 = Relu(%x)\n}"),
+            "line 3, column 16: expected a number from 0 to 2147483647, got 4294967296");
+  EXPECT_NE(with("output \"y\" = %x@4294967296\n}").find("expected a number from 0"),
+            std::string::npos);
+  EXPECT_NE(with("%y = Relu(%x) @storage=plain,plain\n}")
+                .find("node 'y': expected a storage for each of 1 outputs, got 2"),
+            std::string::npos);
+}
+
+TEST(text, a_tensor_takes_no_more_memory_than_its_text_can_fill) {
+  const rusage before = usage();
+  EXPECT_EQ(message("graph \"g\" {\n  %k = Constant {value=f32[700000000]{0}} : f32[700000000]\n}"),
+            "line 2, column 39: expected 700000000 values of f32[700000000], the text has room for "
+            "11");
+  EXPECT_LT(usage().ru_maxrss - before.ru_maxrss, 64 << 10);  // KiB
+}
+
+TEST(text, errors_name_line_and_column) {
   EXPECT_EQ(message("graph \"g\" {\n  %x = Nothing : f32[]\n}"),
             "line 2, column 15: unknown op 'Nothing'");
   EXPECT_EQ(message("graph \"g\" {\n  %y = Relu(%x)\n}"), "line 2, column 15: unknown value %x");

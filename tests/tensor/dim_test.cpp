@@ -180,6 +180,14 @@ TEST(RandomDim, IsParsedBackFromItsText) {
   }
 }
 
+// Each level writes the one inside it twice once products are expanded.
+TEST(Dim, RefusesDivisionsWhoseTextGrowsExponentially) {
+  std::string text = "N";
+  for (int level = 0; level < 30; ++level) text = concat("((", text, ")/M)*(A+B)");
+  EXPECT_LT(text.size(), 400U);
+  EXPECT_THROW(Dim::parse(text), UsageError);
+}
+
 TEST(Dim, RefusesToExpandWithoutEnd) {
   std::string sum = "(a0", product;
   for (int i = 1; i < 50; ++i) sum += "+a" + std::to_string(i);
