@@ -2,14 +2,13 @@
 #include "api/kernel_cache.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/open_file.h"
 #include "io/atomic_file.h"
 #include "narrowgauge/version.h"
 
@@ -51,9 +50,7 @@ std::string usual_path(const std::string& machine) {
 }  // namespace
 
 KernelRecords read_kernel_records(const std::string& path, const std::string& machine) {
-  std::ifstream file(path, std::ios::binary);
-  require<DataError>(file.good(), path, ": cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = read_text_file(path);
   KernelRecords records;
   try {
     const Json json = Json::parse(text);

@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/open_file.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
@@ -18,13 +19,11 @@ namespace {
 class PlainFile : public InputFile {
  public:
   explicit PlainFile(const std::string& path) : InputFile(path) {
+    file_ = fdopen(open_regular_file(path), "rb");
+    NG_INVARIANT(file_ != nullptr);
     struct stat status {};
-    require<DataError>(stat(path.c_str(), &status) == 0, path, ": ", std::strerror(errno));
-    require<DataError>(S_ISREG(status.st_mode), path, ": expected a file, found ",
-                       S_ISDIR(status.st_mode) ? "a folder" : "a device or pipe");
+    NG_INVARIANT(fstat(fileno(file_), &status) == 0);
     size_ = status.st_size;
-    file_ = std::fopen(path.c_str(), "rb");
-    require<DataError>(file_ != nullptr, path, ": ", std::strerror(errno));
   }
   ~PlainFile() override { std::fclose(file_); }
   PlainFile(const PlainFile&) = delete;
@@ -32,8 +31,9 @@ class PlainFile : public InputFile {
 
   std::size_t read(std::span<std::byte> bytes) override {
     const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file_);
+    const int error = errno;
     require<DataError>(got == bytes.size() || !std::ferror(file_), path(), ": ",
-                       std::strerror(errno));
+                       std::strerror(error));
     return got;
   }
   std::int64_t largest_size() const override { return size_; }

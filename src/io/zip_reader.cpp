@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/open_file.h"
 #include "io/zip.h"
 #include "narrowgauge/error.h"
 
@@ -108,14 +108,9 @@ void read_wide(std::span<const std::byte> extra, ZipEntry& entry) {
 }  // namespace
 
 PlacedFile::PlacedFile(std::string path) : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  require<DataError>(file_ >= 0, path_, ": ", std::strerror(errno));
+  file_ = open_regular_file(path_);
   struct stat status {};
-  const bool known = fstat(file_, &status) == 0;
-  const bool regular = known && S_ISREG(status.st_mode);
-  if (!regular) close(file_);
-  require<DataError>(regular, path_, ": expected a file, found ",
-                     known && S_ISDIR(status.st_mode) ? "a folder" : "a device or pipe");
+  NG_INVARIANT(fstat(file_, &status) == 0);
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -129,7 +124,8 @@ void PlacedFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
     const ssize_t got =
         pread(file_, bytes.data(), std::min(bytes.size(), most), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    require<DataError>(got >= 0, path_, ": ", std::strerror(errno));
+    const int error = errno;
+    require<DataError>(got >= 0, path_, ": ", std::strerror(error));
     require<DataError>(got > 0, path_, ": became shorter while it was read");
     offset += static_cast<std::uint64_t>(got);
     bytes = bytes.subspan(static_cast<std::size_t>(got));

@@ -2,8 +2,9 @@
 #include "precision/overrides.h"
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 
+#include "base/open_file.h"
 #include "ops/table.h"
 #include "precision/plan_text.h"
 
@@ -23,8 +24,7 @@ Override parse_override(std::string_view text) {
 }
 
 std::vector<std::string> read_override_list(const std::string& path) {
-  std::ifstream file(path);
-  require<DataError>(file.good(), "precision: cannot read the list ", path);
+  std::istringstream file(read_text_file(path));
   std::vector<std::string> result;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
-#include <fstream>
+#include <sstream>
 
+#include "base/open_file.h"
 #include "narrowgauge/precision.h"
 
 namespace narrowgauge {
 
 DType narrow_of_plan(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream file(path);
-  require<DataError>(file.good() && !std::filesystem::is_directory(path, ignored), path,
-                     ": there is no such plan, or it cannot be read");
+  std::istringstream file(read_text_file(path));
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("narrow ")) continue;
     const std::string format = line.substr(7, line.find_last_not_of(" \r\t") - 6);

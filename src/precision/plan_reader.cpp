@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/plan_reader.h"
 
-#include <fstream>
-#include <iterator>
 #include <map>
 
+#include "base/open_file.h"
 #include "precision/fingerprint.h"
 #include "precision/plan_text.h"
 #include "precision/vertices.h"
@@ -235,10 +234,7 @@ PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph) {
 
 PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph,
                         const HasKernel& has_kernel) {
-  std::ifstream file(path, std::ios::binary);
-  require<DataError>(file.good(), "precision: cannot read the plan ", path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  require<DataError>(!file.bad(), "precision: cannot read the plan ", path);
+  const std::string text = read_text_file(path);
   try {
     return read_plan(text, f32_graph, has_kernel);
   } catch (const ModelError& error) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening files to read them: what is no file is refused at once, and a pipe without a writer makes
+// nobody wait.
+#pragma once
+
+#include <string>
+
+namespace narrowgauge {
+
+// A descriptor that the caller closes. Throws DataError, "PATH: expected a file, found a folder",
+// for what cannot be read or is no regular file.
+int open_regular_file(const std::string& path);
+
+// All of a text that people or this program wrote; pipes such as /dev/stdin or the shell's <(...)
+// are read to their end. Throws DataError, also beyond 256 MiB.
+std::string read_text_file(const std::string& path);
+
+}  // namespace narrowgauge
