@@ -67,6 +67,54 @@ std::string describe(const Dims& sizes) {
   return text;
 }
 
+// An IDX file whose header is read: its payload may be of any size.
+class IdxFile {
+ public:
+  IdxFile(const std::string& path, int rank) : file_(open_maybe_gzip(path)) {
+    read_magic(*file_, rank);
+    sizes_ = read_sizes(*file_, rank);
+    header_bytes_ = 4 + 4 * rank;
+    const std::optional<std::int64_t> wanted = payload_size(sizes_);
+    const std::int64_t room = file_->largest_size() - header_bytes_;
+    expected_ = concat(path, ": expected ", wanted ? std::to_string(*wanted) : "more",
+                       " bytes for ", describe(sizes_), ", found ");
+    require<DataError>(wanted && *wanted <= room, expected_, file_->is_packed() ? "at most " : "",
+                       room);
+    payload_ = *wanted;
+  }
+
+  const Dims& sizes() const { return sizes_; }
+
+  Tensor read() {
+    // What a few packed bytes promise is counted before memory is taken for it.
+    constexpr std::int64_t worth_counting = std::int64_t{64} << 20;
+    if (file_->is_packed() && payload_ > worth_counting) count_payload();
+    Tensor result(DType::u8, sizes_);
+    const std::size_t got = file_->read({result.data(), static_cast<std::size_t>(payload_)});
+    require<DataError>(static_cast<std::int64_t>(got) == payload_, expected_, got);
+    std::byte more{};
+    require<DataError>(file_->read({&more, 1}) == 0, expected_, "more");
+    return result;
+  }
+
+ private:
+  void count_payload() const {
+    const std::unique_ptr<InputFile> again = open_maybe_gzip(file_->path());
+    std::vector<std::byte> part(std::size_t{1} << 20);
+    std::int64_t found = -header_bytes_;
+    while (const std::size_t got = again->read(part)) {
+      found += static_cast<std::int64_t>(got);
+      require<DataError>(found <= payload_, expected_, "more");
+    }
+    require<DataError>(found == payload_, expected_, found);
+  }
+
+  std::unique_ptr<InputFile> file_;
+  Dims sizes_;
+  std::int64_t header_bytes_ = 0, payload_ = 0;
+  std::string expected_;
+};
+
 // The file of this name in the folder, or the gzipped one.
 std::string find_file(const std::filesystem::path& folder, const std::string& name) {
   std::error_code ignored;
@@ -87,14 +135,15 @@ Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
   Part part;
   part.image_path = find_file(folder, prefix + "-images-idx3-ubyte");
   part.label_path = find_file(folder, prefix + "-labels-idx1-ubyte");
-  const Tensor images = read_idx(part.image_path, 3);
-  const Tensor bytes = read_idx(part.label_path, 1);
-  const Dims& sizes = images.dims();
-  require<DataError>(images.size() > 0, part.image_path, ": expected at least one image, found ",
-                     describe(sizes));
-  require<DataError>(bytes.size() == sizes[0], part.label_path, ": expected ", sizes[0],
+  IdxFile image_file(part.image_path, 3), label_file(part.label_path, 1);
+  const Dims sizes = image_file.sizes();
+  const std::int64_t labels = label_file.sizes()[0];
+  require<DataError>(std::ranges::find(sizes, 0) == sizes.end(), part.image_path,
+                     ": expected at least one image, found ", describe(sizes));
+  require<DataError>(labels == sizes[0], part.label_path, ": expected ", sizes[0],
                      " labels, as many as there are images in ", part.image_path, ", found ",
-                     bytes.size());
+                     labels);
+  const Tensor images = image_file.read(), bytes = label_file.read();
   part.set.images = images.reshaped({sizes[0], 1, sizes[1], sizes[2]});
   part.set.labels = bytes.cast(DType::i64);
   return part;
@@ -130,24 +179,7 @@ void check_test(const Part& train, const Part& test) {
 
 }  // namespace
 
-Tensor read_idx(const std::string& path, int rank) {
-  const std::unique_ptr<InputFile> file = open_maybe_gzip(path);
-  read_magic(*file, rank);
-  const Dims sizes = read_sizes(*file, rank);
-  const std::optional<std::int64_t> wanted = payload_size(sizes);
-  const std::string expected =
-      concat(path, ": expected ", wanted ? std::to_string(*wanted) : "more", " bytes for ",
-             describe(sizes), ", found ");
-  const std::int64_t room = file->largest_size() - 4 - 4 * rank;
-  require<DataError>(wanted && *wanted <= room, expected, file->is_packed() ? "at most " : "",
-                     room);
-  Tensor result(DType::u8, sizes);
-  const std::size_t got = file->read({result.data(), static_cast<std::size_t>(*wanted)});
-  require<DataError>(static_cast<std::int64_t>(got) == *wanted, expected, got);
-  std::byte more{};
-  require<DataError>(file->read({&more, 1}) == 0, expected, "more");
-  return result;
-}
+Tensor read_idx(const std::string& path, int rank) { return IdxFile(path, rank).read(); }
 
 DataSplit read_idx_folder(const std::string& folder) {
   std::error_code ignored;

@@ -2,9 +2,11 @@
 #include "io/idx.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <functional>
+#include <random>
 
 #include "io/files.h"
 #include "narrowgauge/data.h"
@@ -95,6 +97,36 @@ TEST(Idx, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
   EXPECT_NE(error_of_file(gzip(large), 3).find("expected 470400000000 bytes for 60000x2800x2800"),
             std::string::npos);
   EXPECT_NE(error_of_file(gzip(huge), 3).find("for 4294967295x4294967295x4294967295"),
+            std::string::npos);
+}
+
+std::int64_t most_memory() {  // KiB that this process ever had
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(Idx, APackedFileTakesNoMemoryForWhatItDoesNotHold) {
+  std::mt19937 random(1);
+  std::string noise(200'000, '\0');  // packs badly, so that the file could hold 200 MB
+  for (char& byte : noise) byte = static_cast<char>(random());
+  const std::int64_t before = most_memory();
+  EXPECT_EQ(error_of_file(gzip(idx({200'000'000}, noise)), 1),
+            "expected 200000000 bytes for 200000000, found 200000");
+  EXPECT_LT(most_memory() - before, 64 << 10);
+}
+
+TEST(IdxFolder, LabelsAreCountedBeforeTheyAreRead) {
+  const TemporaryFolder folder;
+  write_small_set(folder);
+  std::string noise(200'000, '\0');
+  std::mt19937 random(2);
+  for (char& byte : noise) byte = static_cast<char>(random());
+  std::filesystem::remove(folder / "train-labels-idx1-ubyte");
+  write_file(folder / "train-labels-idx1-ubyte.gz", gzip(idx({200'000'000}, noise)));
+  EXPECT_NE(error_of([&] {
+              read_idx_folder(folder.path());
+            }).find("expected 6 labels, as many as there are images in"),
             std::string::npos);
 }
 
