@@ -2,9 +2,8 @@
 #include "api/model_info.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 
+#include "api/memory_check.h"
 #include "compile/compile.h"
 #include "precision/apply.h"
 
@@ -81,30 +80,6 @@ std::int64_t batch_bytes(const Graph& graph, std::int64_t batch) {
   }
   return bytes;
 }
-
-namespace {
-
-// The most units that fit: the secant through what fits best and what was tried before it.
-std::int64_t most_that_fit(const std::function<std::int64_t(std::int64_t)>& needed,
-                           std::int64_t bytes) {
-  std::int64_t fits = 1, too_large = 0, before = 1, before_bytes = needed(1), tried = 8;
-  if (before_bytes > bytes) return 0;
-  constexpr int most_compilations = 8;
-  for (int i = 0; i < most_compilations; ++i) {
-    const std::int64_t needs = needed(tried);
-    (needs <= bytes ? fits : too_large) = tried;
-    const double slope =
-        static_cast<double>(needs - before_bytes) / static_cast<double>(tried - before);
-    before = tried, before_bytes = needs;
-    const double step = static_cast<double>(bytes - needs) / std::max(slope, 1.0);
-    tried = std::max(fits + 1, before + static_cast<std::int64_t>(std::floor(step)));
-    if (too_large > 0) tried = std::min(tried, too_large - 1);
-    if (tried <= fits || (i > 0 && tried - fits < fits / 100)) break;
-  }
-  return fits;
-}
-
-}  // namespace
 
 // Whole blocks of 32 images may need less than fewer images that do not fill them.
 std::int64_t largest_batch(const Trainer& trainer, std::int64_t bytes) {

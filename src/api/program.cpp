@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/memory_check.h"
 #include "base/parallel.h"
 
 namespace narrowgauge {
@@ -45,7 +46,14 @@ Executor& Program::executor_for(std::span<const Tensor> inputs) {
   }
   CompileOptions options = options_;
   options.binding = binding;
-  auto executor = std::make_unique<Executor>(compile(graph_, options), store_, seed_);
+  Plan plan = compile(graph_, options);
+  const auto batch = binding.find("N");
+  require_memory(plan, store_, batch == binding.end() ? 0 : batch->second, [&](std::int64_t size) {
+    CompileOptions other = options;
+    other.binding["N"] = size;
+    return compile(graph_, other);
+  });
+  auto executor = std::make_unique<Executor>(std::move(plan), store_, seed_);
   executors_.push_front({binding, threads, std::move(executor)});
   if (executors_.size() > most_executors) executors_.pop_back();
   return *executors_.front().executor;

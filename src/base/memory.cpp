@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <system_error>
 
 #include "base/control_group.h"
+#include "narrowgauge/error.h"
 
 namespace narrowgauge {
 namespace {
@@ -41,8 +48,9 @@ std::optional<double> left_of(const std::filesystem::path& group) {
   const auto limit = number_in(group / (second ? "memory.max" : "memory.limit_in_bytes"));
   const auto used = number_in(group / (second ? "memory.current" : "memory.usage_in_bytes"));
   if (!limit || !used || *limit > no_limit) return {};
-  const double cache =
-      entry(group / "memory.stat", second ? "inactive_file" : "total_inactive_file");
+  const auto file = group / "memory.stat";
+  const double cache = entry(file, second ? "inactive_file" : "total_inactive_file") +
+                       entry(file, second ? "active_file" : "total_active_file");
   return std::max(0.0, *limit - *used + cache);
 }
 
@@ -55,10 +63,47 @@ std::optional<std::int64_t> control_group_memory(const std::filesystem::path& mo
   return static_cast<std::int64_t>(*left);
 }
 
+namespace {
+
+std::int64_t of_machine(const char* what) {
+  return static_cast<std::int64_t>(entry("/proc/meminfo", what) * 1024);
+}
+
+// What is left of the address space that `ulimit -v` allows.
+std::int64_t address_space_left() {
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return any;
+  const double used =
+      number_in("/proc/self/statm").value_or(0) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return std::max<std::int64_t>(
+      0, static_cast<std::int64_t>(limit.rlim_cur) - static_cast<std::int64_t>(used));
+}
+
+}  // namespace
+
 std::int64_t available_memory() {
-  const auto of_machine = static_cast<std::int64_t>(entry("/proc/meminfo", "MemAvailable:") * 1024);
   const auto of_group = control_group_memory(control_group_mount, control_group_membership());
-  return of_group ? std::min(of_machine, *of_group) : of_machine;
+  const std::int64_t free = of_machine("MemAvailable:");
+  return std::min({free, of_group.value_or(free), address_space_left()});
+}
+
+std::int64_t obtainable_memory() {
+  const auto of_group = control_group_memory(control_group_mount, control_group_membership());
+  const std::int64_t free = of_machine("MemAvailable:");
+  const std::int64_t most = of_group ? std::min(free, *of_group) : free + of_machine("SwapFree:");
+  return std::min(most, address_space_left());
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  if (bytes < 1024) return concat(bytes, " B");
+  constexpr std::array<const char*, 4> units{"KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f %s", value < 100 ? 1 : 0, value, units[unit]);
+  return text.data();
 }
 
 }  // namespace narrowgauge

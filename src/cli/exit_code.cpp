@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <new>
 
+#include "base/memory.h"
 #include "cli/terminal.h"
 #include "narrowgauge/error.h"
 
@@ -30,7 +31,8 @@ int code_of(const std::exception& error) {
 int report(const std::exception& error) {
   const int code = code_of(error);
   if (is<std::bad_alloc>(error))
-    say("error", "memory: not enough for this network and batch");
+    say("error", concat("memory: not enough for this network and batch; ",
+                        bytes_text(obtainable_memory()), " can be had"));
   else if (code == ExitCode::internal)
     say("error", concat("internal error, please report it: ", error.what()));
   else

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "base/memory.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {
@@ -14,10 +14,18 @@ namespace {
 
 constexpr std::size_t alignment = 64;  // bytes: a cache line, a zmm
 
-std::shared_ptr<std::byte[]> allocate(std::int64_t bytes) {
+// Where a control group or the machine is short of memory, the system hands it out and ends the
+// process that then uses it; asking first costs less than zeroing this much.
+constexpr std::int64_t worth_asking = std::int64_t{256} << 20;
+
+std::shared_ptr<std::byte[]> allocate(DType dtype, const Dims& dims, std::int64_t bytes) {
+  const std::int64_t room = bytes < worth_asking ? bytes : obtainable_memory();
   const std::size_t whole_lines = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment;
-  void* memory = std::aligned_alloc(alignment, std::max<std::size_t>(whole_lines, 1) * alignment);
-  if (!memory) throw std::bad_alloc();
+  const std::size_t size = std::max<std::size_t>(whole_lines, 1) * alignment;
+  void* memory = bytes <= room ? std::aligned_alloc(alignment, size) : nullptr;
+  if (!memory)
+    throw DeviceError(concat("memory: a tensor ", dtype, dims, " needs ", bytes_text(bytes), ", ",
+                             bytes_text(obtainable_memory()), " can be had"));
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 
@@ -31,7 +39,7 @@ void check_dims(const Dims& dims) {
 
 Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   check_dims(dims_);
-  data_ = allocate(bytes());
+  data_ = allocate(dtype_, dims_, bytes());
   std::memset(data(), 0, static_cast<std::size_t>(bytes()));
 }
 

@@ -37,7 +37,7 @@ TEST_F(GroupMemory, IsTheTightestLimitLessWhatIsUsedAndNotCache) {
   write("a/b/memory.max", "5000\n");
   write("a/b/memory.current", "800\n");
   write("a/b/memory.stat", "anon 100\ninactive_file 300\nactive_file 400\n");
-  EXPECT_EQ(control_group_memory(root_, "0::/a/b\n"), 4500);
+  EXPECT_EQ(control_group_memory(root_, "0::/a/b\n"), 4900);
   EXPECT_EQ(control_group_memory(root_, "0::/a\n"), 8000);
 }
 
