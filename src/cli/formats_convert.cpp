@@ -69,8 +69,8 @@ int run_convert(const std::string& formats) {
                        from_bits / 8, " bytes, the last one on stdin is cut off");
     const std::int64_t count = got_bits / from_bits;
     convert(from, in.data(), to, out.data(), count);
-    print({reinterpret_cast<const char*>(out.data()),
-           static_cast<std::size_t>(bytes_for(count, to.dtype))});
+    print_bytes({reinterpret_cast<const char*>(out.data()),
+                 static_cast<std::size_t>(bytes_for(count, to.dtype))});
   }
   require<DataError>(std::ferror(stdin) == 0, "--convert: stdin cannot be read");
   return ExitCode::ok;

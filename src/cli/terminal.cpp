@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/printable.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {
@@ -44,9 +45,11 @@ int terminal_width(int file) {
   return columns > 0 ? columns : 80;
 }
 
-void print(std::string_view text) {
+void print(std::string_view text) { print_bytes(printable_lines(text)); }
+
+void print_bytes(std::string_view bytes) {
   errno = 0;
-  const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if ((!whole || std::fflush(stdout) != 0) && output_error == 0) output_error = errno ? errno : EIO;
 }
 
@@ -59,6 +62,8 @@ void finish_output() {
 void say(std::string_view kind, std::string_view text) {
   std::string line = concat("narrowgauge: ", kind, kind.empty() ? "" : ": ", text);
   std::replace(line.begin(), line.end(), '\n', ' ');
+  constexpr std::size_t most = 4000;  // whatever a file or flag put into it
+  line = printable(line, most);
   show_status("");
   write_error(line + '\n');
 }

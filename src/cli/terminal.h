@@ -12,11 +12,14 @@ bool stderr_is_terminal();     // one that can redraw a line
 bool colours_wanted();         // on stderr; off with NO_COLOR (no-color.org) or a dumb terminal
 int terminal_width(int file);  // columns of the terminal; else COLUMNS; else 80
 
-// Results. A failure (a full disk, a closed descriptor) is remembered for finish_output().
+// Results, made printable or, as bytes, as they are. A failure (a full disk, a closed descriptor)
+// is remembered for finish_output().
 void print(std::string_view text);
+void print_bytes(std::string_view bytes);
 void finish_output();  // throws DataError when not all of it could be written
 
-// "narrowgauge: <kind>: <text>" as one line on stderr, in place of a bar that stands there.
+// "narrowgauge: <kind>: <text>" as one printable line of bounded length on stderr, in place of a
+// bar that stands there.
 void say(std::string_view kind, std::string_view text);
 
 // A line on a terminal's stderr that the next one replaces, unless it ends in a line feed; "" takes

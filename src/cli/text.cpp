@@ -9,6 +9,9 @@
 #include <limits>
 #include <numeric>
 
+#include "base/memory.h"
+#include "base/printable.h"
+
 namespace narrowgauge::cli {
 namespace {
 
@@ -43,14 +46,7 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
-std::string bytes_text(std::int64_t bytes) {
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  constexpr std::array<const char*, 4> units{"KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return fmt::format("{:.{}f} {}", value, value < 100 ? 1 : 0, units[unit]);
-}
+std::string bytes_text(std::int64_t bytes) { return narrowgauge::bytes_text(bytes); }
 
 std::string rate_text(double per_second) {
   if (!std::isfinite(per_second)) return "-";
@@ -76,7 +72,10 @@ TextTable::TextTable(std::vector<std::string> heading, std::vector<std::size_t> 
   rows_.push_back(std::move(heading));
 }
 
-void TextTable::add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+void TextTable::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = printable(cell);
+  rows_.push_back(std::move(row));
+}
 
 bool TextTable::is_left(std::size_t column) const {
   return column == 0 || std::find(left_.begin(), left_.end(), column) != left_.end();
