@@ -14,8 +14,6 @@
 namespace narrowgauge {
 namespace {
 
-constexpr double worth_it = 1.05;
-
 // Contractions of more work are passed over where there are lesser ones: the choice is to take a
 // second, not minutes.
 constexpr double most_flops = 1e10;
@@ -44,20 +42,47 @@ std::vector<std::string> nodes_to_try(const Plan& plan) {
   return names;
 }
 
-FormatRate rate_of(const std::string& amp, const Plan& plan,
-                   const std::vector<std::string>& nodes) {
-  double flops = 0, milliseconds = 0;
-  bool widened = true;
-  for (const PlanStep& step : plan.steps) {
-    if (std::find(nodes.begin(), nodes.end(), step.node) == nodes.end() || !step.run) continue;
-    ContractionTime time;
-    time.node = step.node;
-    time_contraction(plan, time, 1e-2, 5);
-    flops += step.flops;
-    milliseconds += time.fastest;
-    widened &= step.implementation.find("widened") != std::string::npos;
+struct FormatPlan {
+  std::string amp;
+  Plan plan;
+};
+
+// In f32, and in what narrow formats change something.
+std::vector<FormatPlan> format_plans(const Graph& forward, const Optimizer& optimizer,
+                                     std::int64_t batch) {
+  std::vector<FormatPlan> plans;
+  for (const char* amp : {"off", "bf16", "f16"}) {
+    Optimizer each = optimizer;
+    each.mixed_precision.reset();
+    if (const auto narrow = narrow_of_amp(amp)) enable_mixed_precision(each, *narrow);
+    try {
+      plans.push_back({amp, training_plan(forward, each, batch)});
+    } catch (const UsageError&) {
+      if (plans.empty()) throw;
+    }
   }
-  return {amp, milliseconds > 0 ? 1e-6 * flops / milliseconds : 0, widened};
+  return plans;
+}
+
+bool is_widened(const Plan& plan, const std::vector<std::string>& nodes) {
+  return std::all_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) {
+    const bool tried = std::find(nodes.begin(), nodes.end(), step.node) != nodes.end() && step.run;
+    return !tried || step.implementation.find("widened") != std::string::npos;
+  });
+}
+
+// False where it cannot be told how fast they are.
+bool measure_rates(const std::vector<FormatPlan>& formats, Stopwatch& stopwatch,
+                   std::vector<FormatRate>& rates) {
+  const std::vector<std::string> nodes = nodes_to_try(formats.front().plan);
+  std::vector<const Plan*> plans;
+  for (const FormatPlan& format : formats) plans.push_back(&format.plan);
+  const std::vector<WayTimes> ways = time_by_turns(plans, nodes, stopwatch);
+  rates.clear();
+  for (std::size_t i = 0; i < formats.size(); ++i)
+    rates.push_back(
+        {formats[i].amp, ways.empty() ? 0 : ways[i].gflops(), is_widened(formats[i].plan, nodes)});
+  return !ways.empty();
 }
 
 std::string label(const std::string& amp) { return amp == "off" ? "f32" : amp; }
@@ -70,42 +95,74 @@ std::optional<DType> narrow_of_amp(const std::string& amp) {
   return std::nullopt;
 }
 
-AmpChoice fastest_format(const std::vector<FormatRate>& rates) {
-  AmpChoice choice;
-  double best = rates.front().gflops * worth_it;
+std::unique_ptr<Stopwatch> make_stopwatch() { return std::make_unique<Stopwatch>(); }
+
+Grounds measure_or_model(const MakeStopwatch& make, FunctionRef<bool(Stopwatch&)> measure) {
+  if (measure(*make())) return Grounds::all_threads;
+  if (thread_count() == 1) return Grounds::model;
+  const ThreadScope alone(1);
+  return measure(*make()) ? Grounds::one_thread : Grounds::model;
+}
+
+// On AMX one product of bf16 does what three do for f32, and for f16. On AMD's AVX512_BF16 a pair
+// of bf16 is multiplied as fast as one of int16, which f32 and f16 have to be scaled to first.
+// Elsewhere all are multiplied alike, in int16 or in f32.
+FormatRate modelled_rate(Isa isa, const std::string& amp) {
+  double rate = 1;
+  if (amp == "bf16" && isa == Isa::amx) rate = 3;
+  if (amp == "bf16" && isa == Isa::bf16) rate = 1.2;
+  return {amp, rate, amp != "off" && isa < Isa::vnni};
+}
+
+namespace {
+
+std::string rates_text(const std::vector<FormatRate>& rates) {
   std::string text;
-  for (const FormatRate& rate : rates) {
-    text += concat(text.empty() ? "contractions at " : ", ", std::llround(rate.gflops),
+  for (const FormatRate& rate : rates)
+    text += concat(text.empty() ? "" : ", ", std::llround(rate.gflops),
                    text.empty() ? " GFLOP/s in " : " in ", label(rate.amp));
+  return text;
+}
+
+std::string grounds_text(const std::vector<FormatRate>& rates, Grounds grounds) {
+  switch (grounds) {
+    case Grounds::one_thread:
+      return "other programs use the cores; contractions of one thread at " + rates_text(rates);
+    case Grounds::model:
+      return "too busy to tell; by what units this CPU has";
+    default:
+      return "contractions at " + rates_text(rates);
+  }
+}
+
+}  // namespace
+
+AmpChoice fastest_format(const std::vector<FormatRate>& rates, Grounds grounds) {
+  AmpChoice choice;
+  double best = rates.front().gflops * faster_by;
+  for (const FormatRate& rate : rates) {
     if (rate.amp == "off" || rate.widened || rate.gflops < best || rate.gflops <= 0) continue;
     choice.amp = rate.amp;
     best = std::nextafter(rate.gflops, INFINITY);
   }
-  choice.reason = text + (choice.amp == "off" ? ": no narrow format is faster here"
-                                              : concat(": ", choice.amp, " is fastest"));
+  choice.reason = concat(grounds_text(rates, grounds),
+                         choice.amp == "off" ? ": no narrow format is faster here"
+                                             : concat(": ", choice.amp, " is fastest"));
   return choice;
 }
 
 AmpChoice choose_amp(const std::string& name, const BuildNetwork& build, const Loss& loss,
-                     const Optimizer& optimizer, std::int64_t batch) {
+                     const Optimizer& optimizer, std::int64_t batch, const MakeStopwatch& make) {
   Network network(name, Mode::train);
   const Value prediction = build(network);
   network.graph().output("loss", loss(network, prediction));
   std::vector<FormatRate> rates;
-  std::vector<std::string> nodes;
-  for (const char* amp : {"off", "bf16", "f16"}) {
-    Optimizer each = optimizer;
-    each.mixed_precision.reset();
-    if (const auto narrow = narrow_of_amp(amp)) enable_mixed_precision(each, *narrow);
-    try {
-      const Plan plan = training_plan(network.graph(), each, batch);
-      if (nodes.empty()) nodes = nodes_to_try(plan);
-      rates.push_back(rate_of(amp, plan, nodes));
-    } catch (const UsageError&) {
-      if (rates.empty()) throw;
-    }
-  }
-  return fastest_format(rates);
+  const Grounds grounds = measure_or_model(make, [&](Stopwatch& stopwatch) {
+    return measure_rates(format_plans(network.graph(), optimizer, batch), stopwatch, rates);
+  });
+  if (grounds == Grounds::model)
+    for (FormatRate& rate : rates) rate = modelled_rate(isa(), rate.amp);
+  return fastest_format(rates, grounds);
 }
 
 }  // namespace narrowgauge

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "compile/lone_kernel.h"
 #include "ops/fused.h"
 #include "passes/operands.h"
 
@@ -12,14 +11,21 @@ namespace narrowgauge {
 namespace {
 
 // Sorted.
-std::vector<double> run_times(LoneKernel& kernel, const PlanStep& step, double seconds,
-                              std::size_t least) {
-  kernel.milliseconds(step.run);
+std::vector<double> run_times(ContractionRun& run, double seconds, std::size_t least) {
+  Stopwatch stopwatch;
+  run.milliseconds(stopwatch);
   std::vector<double> times;
   for (double all = 0; times.size() < least || all < 1e3 * seconds; all += times.back())
-    times.push_back(kernel.milliseconds(step.run));
+    times.push_back(run.milliseconds(stopwatch));
   std::sort(times.begin(), times.end());
   return times;
+}
+
+// Nothing where the plan has no such node, or none that runs.
+const PlanStep* find_step(const Plan& plan, const std::string& node) {
+  const auto step = std::find_if(plan.steps.begin(), plan.steps.end(),
+                                 [&](const PlanStep& each) { return each.node == node; });
+  return step == plan.steps.end() || !step->run ? nullptr : &*step;
 }
 
 std::string type_text(const ValueInfo& info) {
@@ -77,21 +83,29 @@ std::vector<ContractionTime> distinct_contractions(const Plan& plan) {
   return found;
 }
 
-void time_contraction(const Plan& plan, ContractionTime& contraction, double seconds,
-                      std::size_t least) {
-  const auto step = std::find_if(plan.steps.begin(), plan.steps.end(),
-                                 [&](const auto& each) { return each.node == contraction.node; });
-  NG_INVARIANT(step != plan.steps.end());
-  const Node& node = plan.graph.node(plan.graph.find_node(contraction.node));
+ContractionRun::ContractionRun(const Plan& plan, const std::string& name)
+    : step_(find_step(plan, name)) {
+  NG_INVARIANT(step_ != nullptr);
+  const int index = plan.graph.find_node(name);
+  const Node& node = plan.graph.node(index);
   const std::vector<Operand> inputs = input_operands(plan.graph, node);
   std::vector<Operand> outputs;
   for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
-    outputs.push_back(operand_of(plan.graph, {plan.graph.find_node(contraction.node), o}));
+    outputs.push_back(operand_of(plan.graph, {index, o}));
     outputs.back().present =
-        step->outputs[static_cast<std::size_t>(o)].location.kind != Location::Kind::none;
+        step_->outputs[static_cast<std::size_t>(o)].location.kind != Location::Kind::none;
   }
-  LoneKernel kernel(inputs, outputs, step->workspace_bytes);
-  const std::vector<double> runs = run_times(kernel, *step, seconds, least);
+  kernel_ = std::make_unique<LoneKernel>(inputs, outputs, step_->workspace_bytes);
+}
+
+double ContractionRun::milliseconds(Stopwatch& stopwatch) {
+  return kernel_->milliseconds(step_->run, stopwatch);
+}
+
+void time_contraction(const Plan& plan, ContractionTime& contraction, double seconds,
+                      std::size_t least) {
+  ContractionRun run(plan, contraction.node);
+  const std::vector<double> runs = run_times(run, seconds, least);
   contraction.milliseconds = runs[runs.size() / 2];
   contraction.fastest = runs.front();
 }
@@ -100,6 +114,39 @@ std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_
   std::vector<ContractionTime> times = distinct_contractions(plan);
   for (ContractionTime& each : times) time_contraction(plan, each, seconds_each);
   return times;
+}
+
+namespace {
+
+// False where it cannot be told.
+bool time_node(std::span<const Plan* const> plans, const std::string& node, Stopwatch& stopwatch,
+               std::vector<WayTimes>& ways) {
+  std::vector<ContractionRun> runs;
+  std::vector<WayTimes*> owners;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!find_step(*plans[i], node)) continue;
+    runs.emplace_back(*plans[i], node);
+    owners.push_back(&ways[i]);
+  }
+  std::vector<Contestant> contestants;
+  for (ContractionRun& run : runs)
+    contestants.emplace_back([&] { return run.milliseconds(stopwatch); });
+  const Turns turns = measure_by_turns(contestants, stopwatch);
+  for (std::size_t i = 0; i < runs.size() && turns.steady; ++i) {
+    owners[i]->flops += runs[i].step().flops;
+    owners[i]->milliseconds += turns.times[i].front();
+  }
+  return turns.steady;
+}
+
+}  // namespace
+
+std::vector<WayTimes> time_by_turns(std::span<const Plan* const> plans,
+                                    std::span<const std::string> nodes, Stopwatch& stopwatch) {
+  std::vector<WayTimes> ways(plans.size());
+  for (const std::string& node : nodes)
+    if (!time_node(plans, node, stopwatch, ways)) return {};
+  return ways;
 }
 
 }  // namespace narrowgauge

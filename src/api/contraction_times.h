@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "compile/lone_kernel.h"
 #include "compile/plan.h"
 
 namespace narrowgauge {
@@ -28,6 +31,18 @@ struct ContractionTime {
 // Not timed yet.
 std::vector<ContractionTime> distinct_contractions(const Plan& plan);
 
+// One contraction of a plan, which is to live longer, on memory of its own.
+class ContractionRun {
+ public:
+  ContractionRun(const Plan& plan, const std::string& node);
+  double milliseconds(Stopwatch& stopwatch);
+  const PlanStep& step() const { return *step_; }
+
+ private:
+  const PlanStep* step_;
+  std::unique_ptr<LoneKernel> kernel_;
+};
+
 // Takes the time: runs for about so many seconds and at least so many times, after one run that
 // warms up.
 void time_contraction(const Plan& plan, ContractionTime& contraction, double seconds,
@@ -35,5 +50,15 @@ void time_contraction(const Plan& plan, ContractionTime& contraction, double sec
 
 // All of them, timed.
 std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_each);
+
+// The same work planned in several ways: the plans run each of the nodes by turns, those that have
+// it.
+struct WayTimes {
+  double flops = 0, milliseconds = 0;  // of the nodes, each one's best run
+  double gflops() const { return milliseconds > 0 ? 1e-6 * flops / milliseconds : 0; }
+};
+// One for each plan; empty where other programs kept the cores too busy to tell.
+std::vector<WayTimes> time_by_turns(std::span<const Plan* const> plans,
+                                    std::span<const std::string> nodes, Stopwatch& stopwatch);
 
 }  // namespace narrowgauge

@@ -28,41 +28,31 @@ std::string gpu_text() {
   return "none: no NVIDIA driver is loaded, and this build has no CUDA backend";
 }
 
-struct Measured {
-  std::string implementation;  // of the first contraction
-  double gflops = 0;
+struct Kind {
+  Math math;
+  DType format;
 };
+constexpr Kind kinds[] = {{Math::ieee, DType::f32},
+                          {Math::f32, DType::f32},
+                          {Math::dfp16, DType::f32},
+                          {Math::bf16, DType::bf16},
+                          {Math::f16, DType::f16}};
 
-// Of all contractions of the graph together.
-Measured measure(const Graph& graph, double seconds) {
-  CompileOptions options;
-  options.kernels = kernel_cache();
-  const Plan plan = compile(graph, options);
-  Measured result;
-  double flops = 0, milliseconds = 0;
-  for (const ContractionTime& time : time_contractions(plan, seconds)) {
-    if (flops == 0) result.implementation = time.implementation;
-    flops += time.flops;
-    milliseconds += time.fastest;
-  }
-  result.gflops = 1e-6 * flops / milliseconds;
-  return result;
-}
-
-Measured measure_product(Math math, DType format, double seconds) {
+Graph product(const Kind& kind) {
   Graph graph("product");
-  const TensorType square{format, {768, 768}};
+  const TensorType square{kind.format, {768, 768}};
   const Value a = graph.input("a", square), b = graph.input("b", square);
-  graph.output("y", graph.add(MatMul{}, {a, b}, {.math = math}));
-  return measure(graph, seconds);
+  graph.output("y", graph.add(MatMul{}, {a, b}, {.name = "product", .math = kind.math}));
+  return graph;
 }
 
 // The middle of a residual network: 64 channels of 16x16, 3x3.
-Measured measure_convolution(Math math, DType format, double seconds) {
+Graph convolutions(const Kind& kind) {
   Graph graph("convolution");
   const Shape images{32, 64, 16, 16}, weights{64, 64, 3, 3};
-  const Value x = graph.input("x", {format, images}), w = graph.input("w", {format, weights});
-  const Value dy = graph.input("dy", {format, images});
+  const Value x = graph.input("x", {kind.format, images});
+  const Value w = graph.input("w", {kind.format, weights});
+  const Value dy = graph.input("dy", {kind.format, images});
   const Dims pads{1, 1, 1, 1};
   ConvDataGradient data;
   data.pads = pads;
@@ -70,10 +60,36 @@ Measured measure_convolution(Math math, DType format, double seconds) {
   ConvWeightGradient weight;
   weight.pads = pads;
   weight.shape = weights;
-  graph.output("y", graph.add(Conv{.pads = pads}, {x, w}, {.math = math}));
-  graph.output("dx", graph.add(data, {dy, w}, {.math = math}));
-  graph.output("dw", graph.add(weight, {x, dy}, {.math = math}));
-  return measure(graph, seconds);
+  const auto named = [&](const char* name) { return NodeOptions{.name = name, .math = kind.math}; };
+  graph.output("y", graph.add(Conv{.pads = pads}, {x, w}, named("forward")));
+  graph.output("dx", graph.add(data, {dy, w}, named("data")));
+  graph.output("dw", graph.add(weight, {x, dy}, named("weight")));
+  return graph;
+}
+
+struct Measured {
+  std::string implementation;  // of the first contraction
+  double gflops = 0;           // of all together
+};
+
+// One for each kind; false where it cannot be told how fast they are.
+bool measure(Graph (*graph_of)(const Kind&), Stopwatch& stopwatch,
+             std::vector<Measured>& measured) {
+  CompileOptions options;
+  options.kernels = kernel_cache();
+  std::vector<Plan> plans;
+  for (const Kind& kind : kinds) plans.push_back(compile(graph_of(kind), options));
+  std::vector<const Plan*> pointers;
+  for (const Plan& plan : plans) pointers.push_back(&plan);
+  std::vector<std::string> nodes;
+  for (const ContractionTime& each : distinct_contractions(plans.front()))
+    nodes.push_back(each.node);
+  const std::vector<WayTimes> ways = time_by_turns(pointers, nodes, stopwatch);
+  measured.clear();
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    measured.push_back({distinct_contractions(plans[i]).front().implementation,
+                        ways.empty() ? 0 : ways[i].gflops()});
+  return !ways.empty();
 }
 
 }  // namespace
@@ -93,20 +109,40 @@ Machine examine_machine() {
 
 double MathRate::gflops() const { return std::sqrt(product_gflops * convolution_gflops); }
 
-std::vector<MathRate> measure_math(double seconds) {
-  constexpr std::pair<Math, DType> kinds[] = {{Math::ieee, DType::f32},
-                                              {Math::f32, DType::f32},
-                                              {Math::dfp16, DType::f32},
-                                              {Math::bf16, DType::bf16},
-                                              {Math::f16, DType::f16}};
-  std::vector<MathRate> rates;
-  for (const auto& [math, format] : kinds) {
-    const Measured product = measure_product(math, format, seconds);
-    const Measured convolution = measure_convolution(math, format, seconds);
-    rates.push_back({math, format, product.implementation, convolution.implementation,
-                     product.gflops, convolution.gflops});
+const MathRate& MathRates::of(Math math) const {
+  const auto found = std::find_if(rates.begin(), rates.end(),
+                                  [&](const MathRate& rate) { return rate.math == math; });
+  NG_INVARIANT(found != rates.end());
+  return *found;
+}
+
+std::vector<FormatRate> MathRates::formats(Isa isa) const {
+  std::vector<FormatRate> formats;
+  const auto add = [&](const char* amp, Math math) {
+    const MathRate& rate = of(math);
+    formats.push_back(grounds == Grounds::model ? modelled_rate(isa, amp)
+                                                : FormatRate{amp, rate.gflops(), rate.widened()});
+  };
+  add("off", Math::f32);
+  add("bf16", Math::bf16);
+  add("f16", Math::f16);
+  return formats;
+}
+
+MathRates measure_math(const MakeStopwatch& make) {
+  std::vector<Measured> products, groups;
+  MathRates result;
+  result.grounds = measure_or_model(make, [&](Stopwatch& stopwatch) {
+    const bool told = measure(product, stopwatch, products);
+    return measure(convolutions, stopwatch, groups) && told;
+  });
+  for (std::size_t i = 0; i < std::size(kinds); ++i) {
+    const bool known = result.grounds != Grounds::model;
+    result.rates.push_back({kinds[i].math, kinds[i].format, products[i].implementation,
+                            groups[i].implementation, known ? products[i].gflops : 0,
+                            known ? groups[i].gflops : 0});
   }
-  return rates;
+  return result;
 }
 
 double PeakRates::of(Math contract) const {

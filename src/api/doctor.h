@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/amp_choice.h"
 #include "narrowgauge/dtype.h"
 #include "narrowgauge/kernel.h"
 
@@ -31,9 +32,16 @@ struct MathRate {
   bool widened() const { return product.find("widened") != std::string::npos; }
   double gflops() const;  // the geometric mean of both
 };
-// ieee, f32, dfp16 (all of f32 values), bf16 and f16, in this order; each takes some ten times
-// `seconds`.
-std::vector<MathRate> measure_math(double seconds);
+struct MathRates {
+  std::vector<MathRate> rates;             // ieee, f32, dfp16 (all of f32 values), bf16 and f16
+  Grounds grounds = Grounds::all_threads;  // model: there are no rates, only kernels
+
+  const MathRate& of(Math math) const;
+  // In f32, bf16 and f16: measured, or as the units of this tier have them.
+  std::vector<FormatRate> formats(Isa isa) const;
+};
+// By turns. Other stopwatches are for tests.
+MathRates measure_math(const MakeStopwatch& make = make_stopwatch);
 
 // What the units of this machine reach in short loops; operations and bytes a second, of all
 // threads together. 0 where there is no such unit, or NARROWGAUGE_ISA holds it back.

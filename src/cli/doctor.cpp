@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/doctor.h"
+#include "cli/doctor.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <memory>
+#include <vector>
 
 #include "cli/exit_code.h"
 #include "cli/flags.h"
@@ -23,20 +24,7 @@ constexpr const char* examples = R"(examples:
   NARROWGAUGE_ISA=avx2 narrowgauge doctor
       the same as if the CPU had no more than AVX2)";
 
-constexpr double kernel_seconds = 0.08, peak_seconds = 0.2;
-// Below this a narrow format is not called faster.
-constexpr double worth_it = 1.05;
-
-struct Facts {
-  Machine machine;
-  std::vector<MathRate> rates;
-  PeakRates peaks;
-
-  const MathRate& rate(Math math) const {
-    return *std::find_if(rates.begin(), rates.end(),
-                         [&](const MathRate& rate) { return rate.math == math; });
-  }
-};
+constexpr double peak_seconds = 0.2;
 
 std::string tier_text(const std::string& isa) {
   if (isa == "amx") return "AMX: tiles of bf16 and int8";
@@ -55,33 +43,34 @@ std::string way_of(const MathRate& rate) {
   return rate.format == DType::f32 ? "IEEE's f32" : std::string(name(rate.format));
 }
 
-double times_f32(const Facts& facts, Math math) {
-  return facts.rate(math).gflops() / facts.rate(Math::f32).gflops();
+bool is_told(const Facts& facts) { return facts.math.grounds != Grounds::model; }
+
+// What --amp f16 and bf16 come to here; `rates` are of f32 and of this format.
+std::string narrow_use(const Facts& facts, Math math, const FormatRate& f32,
+                       const FormatRate& narrow) {
+  const MathRate& rate = facts.math.of(math);
+  const double times = narrow.gflops / f32.gflops;
+  const bool faster = times >= faster_by && !narrow.widened;
+  const std::string use =
+      fmt::format("{} values (half the memory), contractions {}", name(rate.format),
+                  rate.widened() ? "widened to f32" : concat("in ", way_of(rate)));
+  if (!is_told(facts))
+    return concat(use, ": too busy to tell; by its unit ", faster ? "faster" : "no faster",
+                  " than f32");
+  if (faster) return fmt::format("{}: {:.1f} times f32's rate", use, times);
+  return fmt::format("{}: no faster than f32, {:.2f} times its rate", use, times);
 }
 
-// What --amp f16 and bf16 come to here.
-std::string narrow_use(const Facts& facts, Math math) {
-  const MathRate& rate = facts.rate(math);
-  const double times = times_f32(facts, math);
-  const std::string values = fmt::format("{} values (half the memory)", name(rate.format));
-  const std::string how = rate.widened() ? "widened to f32" : concat("in ", way_of(rate));
-  if (times >= worth_it && !rate.widened())
-    return fmt::format("{}, contractions {}: {:.1f} times f32's rate", values, how, times);
-  return fmt::format("{}, contractions {}: no faster than f32, {:.2f} times its rate", values, how,
-                     times);
+std::string f32_use(const Facts& facts) {
+  const std::string use =
+      concat("f32 values, contractions in ", way_of(facts.math.of(Math::f32)), ": ");
+  if (!is_told(facts)) return use + "too busy to tell its rate";
+  const double ieee = facts.math.of(Math::ieee).gflops();
+  return fmt::format("{}{:.1f} times IEEE's rate", use, facts.math.of(Math::f32).gflops() / ieee);
 }
 
-// The fastest; f32 unless a narrow format is worth it.
 std::string best_amp(const Facts& facts) {
-  std::string best = "off";
-  double times = worth_it;
-  for (const Math math : {Math::bf16, Math::f16}) {
-    // What is widened to f32 first cannot be faster, however it was measured.
-    if (facts.rate(math).widened() || times_f32(facts, math) < times) continue;
-    best = name(math);
-    times = times_f32(facts, math);
-  }
-  return best;
+  return fastest_format(facts.math.formats(facts.isa), facts.math.grounds).amp;
 }
 
 struct Use {
@@ -89,15 +78,15 @@ struct Use {
 };
 
 std::vector<Use> uses(const Facts& facts) {
-  const double f32 = facts.rate(Math::f32).gflops() / facts.rate(Math::ieee).gflops();
+  const std::vector<FormatRate> rates = facts.math.formats(facts.isa);
   const std::string best = best_amp(facts);
   const std::string choice = best == "off" ? "f32 is kept: no narrow format is faster here"
                                            : best + " is the fastest here";
-  return {{"off", fmt::format("f32 values, contractions in {}: {:.1f} times IEEE's rate",
-                              way_of(facts.rate(Math::f32)), f32)},
-          {"bf16", narrow_use(facts, Math::bf16)},
-          {"f16", narrow_use(facts, Math::f16)},
-          {"auto", choice + "; measured anew for each network"}};
+  return {{"off", f32_use(facts)},
+          {"bf16", narrow_use(facts, Math::bf16, rates[0], rates[1])},
+          {"f16", narrow_use(facts, Math::f16, rates[0], rates[2])},
+          {"auto", concat(is_told(facts) ? "" : "too busy to tell; by its units ", choice,
+                          "; measured anew for each network")}};
 }
 
 std::string isa_text(const Machine& machine) {
@@ -122,43 +111,79 @@ std::string unit_table(const PeakRates& peaks) {
   return table.text();
 }
 
-std::string kernel_table(const std::vector<MathRate>& rates) {
-  TextTable table({"math", "work", "GFLOP/s", "kernel"}, {0, 1, 3});
-  for (const MathRate& rate : rates) {
-    table.add({std::string(name(rate.math)), "matmul", fmt::format("{:.0f}", rate.product_gflops),
-               rate.product});
-    table.add({"", "conv", fmt::format("{:.0f}", rate.convolution_gflops), rate.convolution});
+// Of each kernel; what could not be told is not printed.
+std::string kernel_table(const MathRates& math) {
+  const bool alone = math.grounds == Grounds::one_thread;
+  const auto text = [](double gflops) {
+    return gflops > 0 ? fmt::format("{:.0f}", gflops) : std::string("-");
+  };
+  TextTable table({"math", "work", alone ? "GFLOP/s of one thread" : "GFLOP/s", "kernel"},
+                  {0, 1, 3});
+  for (const MathRate& rate : math.rates) {
+    table.add({std::string(name(rate.math)), "matmul", text(rate.product_gflops), rate.product});
+    table.add({"", "conv", text(rate.convolution_gflops), rate.convolution});
   }
   return table.text();
 }
 
-void print_facts(const Facts& facts) {
+std::string busy_text(Grounds grounds) {
+  switch (grounds) {
+    case Grounds::one_thread:
+      return "other programs use the cores: measured in one thread, while it had a core\n";
+    case Grounds::model:
+      return "other programs use the cores: too busy to tell how fast these are\n";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string facts_text(const Facts& facts) {
   const Machine& machine = facts.machine;
-  print(fmt::format("narrowgauge {}\n", NARROWGAUGE_VERSION));
-  print(fmt::format("cpu       {}\n", machine.cpu));
-  print(fmt::format("isa       {}\n", isa_text(machine)));
-  print(fmt::format("tier      {}\n", tier_text(machine.used_isa)));
-  print(fmt::format("cores     {}, {} threads in a step\n", machine.cores, machine.threads));
-  print(fmt::format("memory    {}, {} free; {:.1f} GB/s\n", bytes_text(machine.memory),
-                    bytes_text(machine.free_memory), facts.peaks.memory * 1e-9));
-  print(fmt::format("gpu       {}\n\n", machine.gpu));
-  print(unit_table(facts.peaks) + '\n' + kernel_table(facts.rates) + '\n');
-  for (const Use& use : uses(facts)) print(fmt::format("--amp {:<5} {}\n", use.flag, use.text));
+  std::string text = fmt::format("narrowgauge {}\n", NARROWGAUGE_VERSION);
+  text += fmt::format("cpu       {}\n", machine.cpu);
+  text += fmt::format("isa       {}\n", isa_text(machine));
+  text += fmt::format("tier      {}\n", tier_text(machine.used_isa));
+  text += fmt::format("cores     {}, {} threads in a step\n", machine.cores, machine.threads);
+  text += fmt::format("memory    {}, {} free; {:.1f} GB/s\n", bytes_text(machine.memory),
+                      bytes_text(machine.free_memory), facts.peaks.memory * 1e-9);
+  text += fmt::format("gpu       {}\n\n", machine.gpu);
+  text += unit_table(facts.peaks) + '\n' + kernel_table(facts.math) +
+          busy_text(facts.math.grounds) + '\n';
+  for (const Use& use : uses(facts)) text += fmt::format("--amp {:<5} {}\n", use.flag, use.text);
+  return text;
+}
+
+namespace {
+
+std::string grounds_word(Grounds grounds) {
+  switch (grounds) {
+    case Grounds::one_thread:
+      return "one thread";
+    case Grounds::model:
+      return "too busy to tell";
+    default:
+      return "all threads";
+  }
 }
 
 JsonObject rate_json(const MathRate& rate) {
   JsonObject json;
-  json.add("product_gflops", rate.product_gflops);
-  json.add("convolution_gflops", rate.convolution_gflops);
+  const auto known = [](double gflops) { return gflops > 0 ? gflops : std::nan(""); };
+  json.add("product_gflops", known(rate.product_gflops));  // null: too busy to tell
+  json.add("convolution_gflops", known(rate.convolution_gflops));
   json.add("product_kernel", rate.product).add("convolution_kernel", rate.convolution);
   json.add("widened", rate.widened());
   return json;
 }
 
+}  // namespace
+
 std::string facts_json(const Facts& facts) {
   const Machine& machine = facts.machine;
   JsonObject math, amp, peaks;
-  for (const MathRate& rate : facts.rates) math.add(name(rate.math), rate_json(rate));
+  for (const MathRate& rate : facts.math.rates) math.add(name(rate.math), rate_json(rate));
   for (const Use& use : uses(facts)) amp.add(use.flag, use.text);
   peaks.add("f32_gflops", facts.peaks.f32 * 1e-9).add("bf16_gflops", facts.peaks.bf16 * 1e-9);
   peaks.add("int16_gops", facts.peaks.int16 * 1e-9).add("int8_gops", facts.peaks.int8 * 1e-9);
@@ -169,20 +194,21 @@ std::string facts_json(const Facts& facts) {
   json.add("memory_bytes", machine.memory).add("free_memory_bytes", machine.free_memory);
   json.add("memory_bytes_per_second", facts.peaks.memory).add("gpu", machine.gpu);
   json.add("peaks", peaks).add("math", math).add("amp", amp);
+  json.add("measured", grounds_word(facts.math.grounds));
   return json.add("amp_auto", best_amp(facts)).line();
 }
+
+namespace {
 
 int run_doctor(bool json) {
   Facts facts;
   facts.machine = examine_machine();
   show_status("measuring");
-  facts.rates = measure_math(kernel_seconds);
+  facts.isa = isa();
+  facts.math = measure_math();
   facts.peaks = measure_peaks(peak_seconds);
   show_status("");
-  if (json)
-    print(facts_json(facts));
-  else
-    print_facts(facts);
+  print(json ? facts_json(facts) : facts_text(facts));
   return ExitCode::ok;
 }
 

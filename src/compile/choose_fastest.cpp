@@ -20,14 +20,7 @@ constexpr double worth_it = 1.125;
 struct Candidate {
   std::string kernel;
   Offer offer;
-  std::vector<double> times{};  // milliseconds, sorted once measured
-
-  double milliseconds() const { return times.front(); }
-  // Whether the two best agree: else something else had the cores.
-  bool is_steady() const {
-    constexpr double much_more = 1.25, clock_noise = 0.02;
-    return times[1] <= much_more * times[0] + clock_noise;
-  }
+  double milliseconds = 0;  // the best run
 };
 
 std::string operand_text(const Operand& operand) {
@@ -54,28 +47,23 @@ std::vector<Candidate> candidates_of(const Request& request) {
   return found;
 }
 
-// Turn by turn, so that what else the machine does meets all alike; fewer turns where they take
-// long. The first turn warms up.
-void measure(const Request& request, std::vector<Candidate>& candidates) {
-  constexpr int most_turns = 12, least_turns = 3;
-  constexpr double long_enough = 60;  // milliseconds
+// Whether the times can be believed.
+bool measure(const Request& request, std::vector<Candidate>& candidates, Stopwatch& stopwatch) {
   std::int64_t workspace = 0;
   for (const Candidate& each : candidates) workspace = std::max(workspace, each.offer.workspace);
   LoneKernel kernel(request.inputs, request.outputs, workspace);
-  double all = 0;
-  for (int turn = 0; turn < least_turns || (turn < most_turns && all < long_enough); ++turn)
-    for (Candidate& each : candidates) {
-      const double time = kernel.milliseconds(each.offer.run);
-      if (turn == 0) continue;
-      each.times.push_back(time);
-      all += time;
-    }
-  for (Candidate& each : candidates) std::sort(each.times.begin(), each.times.end());
+  std::vector<Contestant> contestants;
+  for (const Candidate& each : candidates)
+    contestants.emplace_back([&] { return kernel.milliseconds(each.offer.run, stopwatch); });
+  const Turns turns = measure_by_turns(contestants, stopwatch);
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    candidates[i].milliseconds = turns.times[i].front();
+  return turns.steady;
 }
 
 std::string time_text(const Candidate& candidate) {
   char text[32];
-  std::snprintf(text, sizeof text, " %.3g ms", candidate.milliseconds());
+  std::snprintf(text, sizeof text, " %.3g ms", candidate.milliseconds);
   return candidate.kernel + text;
 }
 
@@ -110,7 +98,7 @@ std::string kernel_key(const Request& request) {
   return concat(key, ", ", thread_count(), " threads");
 }
 
-ChosenKernel choose_fastest(const Request& request, KernelMemory* memory) {
+ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwatch* stopwatch) {
   const bool contraction = request.op.info.fusion == Fusion::contraction;
   if (!memory || request.deterministic || !contraction) return {choose_kernel(request, false), ""};
   const std::string key = kernel_key(request);
@@ -121,16 +109,16 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory) {
   if (candidates.empty()) return {choose_kernel(request, false), ""};
   if (candidates.size() == 1 || !std::all_of(candidates.begin(), candidates.end(), can_run_alone))
     return {std::move(candidates.front().offer), ""};
-  measure(request, candidates);
-  const bool steady = std::all_of(candidates.begin(), candidates.end(),
-                                  [](const Candidate& each) { return each.is_steady(); });
+  Stopwatch own;
+  const bool steady = measure(request, candidates, stopwatch ? *stopwatch : own);
   Candidate* best = &*std::min_element(
       candidates.begin(), candidates.end(),
-      [](const Candidate& a, const Candidate& b) { return a.milliseconds() < b.milliseconds(); });
-  if (!steady || best->milliseconds() * worth_it > candidates.front().milliseconds())
+      [](const Candidate& a, const Candidate& b) { return a.milliseconds < b.milliseconds; });
+  if (!steady || best->milliseconds * worth_it > candidates.front().milliseconds)
     best = &candidates.front();
   const std::string why =
-      reason_text(candidates, *best) + (steady ? "" : "; the machine was too busy to tell");
+      steady ? reason_text(candidates, *best)
+             : concat("first of ", candidates.size(), ": too busy to tell which is fastest");
   memory->keep(key, {best->kernel, why, steady});
   return {std::move(best->offer), why};
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compile/kernel_memory.h"
+#include "compile/turns.h"
 #include "narrowgauge/kernel.h"
 
 namespace narrowgauge {
@@ -23,6 +24,8 @@ std::string kernel_key(const Request& request);
 // do, the reference apart: the first unless another is an eighth faster, and the first where the
 // machine is too busy to tell, which no file remembers. Without memory, for deterministic requests
 // and for what is no contraction: the first that takes it. Throws UsageError when none does.
-ChosenKernel choose_fastest(const Request& request, KernelMemory* memory);
+// The stopwatch is for tests.
+ChosenKernel choose_fastest(const Request& request, KernelMemory* memory,
+                            Stopwatch* stopwatch = nullptr);
 
 }  // namespace narrowgauge

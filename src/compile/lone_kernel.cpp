@@ -2,7 +2,6 @@
 #include "compile/lone_kernel.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "base/parallel.h"
@@ -10,8 +9,6 @@
 
 namespace narrowgauge {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 bool is_float(DType dtype) {
   return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
@@ -63,11 +60,12 @@ LoneKernel::LoneKernel(std::span<const Operand> inputs, std::span<const Operand>
   for (const Operand& output : outputs) place(output, outputs_);
 }
 
-double LoneKernel::milliseconds(const std::function<void(const KernelCall&)>& run) {
+double LoneKernel::milliseconds(const std::function<void(const KernelCall&)>& run,
+                                Stopwatch& stopwatch) {
   const FlushDenormalsScope flush;
-  const auto start = Clock::now();
+  const double start = stopwatch.seconds();
   run({inputs_, outputs_, workspace_.data(), flushed_, {}});
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return 1e3 * (stopwatch.seconds() - start);
 }
 
 }  // namespace narrowgauge

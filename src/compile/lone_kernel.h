@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "compile/turns.h"
 #include "narrowgauge/kernel.h"
 
 namespace narrowgauge {
@@ -18,7 +19,7 @@ class LoneKernel {
              std::int64_t workspace);
 
   // Of one run, as the executor would run it.
-  double milliseconds(const std::function<void(const KernelCall&)>& run);
+  double milliseconds(const std::function<void(const KernelCall&)>& run, Stopwatch& stopwatch);
 
  private:
   std::vector<Tensor> tensors_;

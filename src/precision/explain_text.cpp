@@ -101,7 +101,7 @@ std::string summary_text(const Explanation& explanation) {
   const PrecisionSummary& summary = explanation.summary;
   std::string out;
   if (!explanation.reason.empty())
-    out += concat(explanation.narrow, " by measurement: ", explanation.reason, '\n');
+    out += concat(explanation.narrow, " by --amp auto: ", explanation.reason, '\n');
   const std::size_t before = out.size();
   for (const auto& [dtype, count] : summary.nodes)
     out += concat(out.size() == before ? "" : ", ", count, " in ", dtype);

@@ -7,10 +7,10 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 #include <numeric>
 #include <vector>
 
+#include "base/core_time.h"
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "base/random.h"
@@ -93,13 +93,6 @@ Tensor random_data(Unit unit, std::string_view name) {
   else
     fill.operator()<std::uint32_t>([&](std::uint64_t i) { return random.bits(i); });
   return data;
-}
-
-// Seconds that the calling thread has had a core: others on the machine cost nothing here.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 // The best rate of the calling thread in short tries, until the time is up.

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctor: what it says of machines, quiet and busy, that this one need not be.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/doctor.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// With AMX; bf16 three times as fast as f32.
+Facts amx(Grounds grounds) {
+  const double known = grounds == Grounds::model ? 0 : 1;
+  Facts facts;
+  facts.machine.used_isa = facts.machine.detected_isa = "amx";
+  facts.isa = Isa::amx;
+  facts.math.grounds = grounds;
+  const auto add = [&](Math math, DType format, const char* kernel, double gflops) {
+    facts.math.rates.push_back({math, format, kernel, kernel, gflops * known, gflops * known});
+  };
+  add(Math::ieee, DType::f32, "onednn", 100);
+  add(Math::f32, DType::f32, "bf16x3 tiles", 400);
+  add(Math::dfp16, DType::f32, "dfp16 tiles", 500);
+  add(Math::bf16, DType::bf16, "tiles", 1200);
+  add(Math::f16, DType::f16, "bf16x3 tiles", 390);
+  return facts;
+}
+
+TEST(Doctor, GivesRatesWhereTheyWereMeasured) {
+  const std::string text = facts_text(amx(Grounds::all_threads));
+  EXPECT_FALSE(contains(text, "busy")) << text;
+  for (const char* part :
+       {"1200  tiles", "bf16 values (half the memory), contractions in bf16: 3.0",
+        "no faster than f32, 0.97 times", "auto  bf16 is the fastest here"})
+    EXPECT_TRUE(contains(text, part)) << part << '\n' << text;
+}
+
+TEST(Doctor, SaysThatItMeasuredOneThread) {
+  const std::string text = facts_text(amx(Grounds::one_thread));
+  for (const char* part : {"GFLOP/s of one thread", "other programs use the cores: measured in one",
+                           "auto  bf16 is the fastest here"})
+    EXPECT_TRUE(contains(text, part)) << part << '\n' << text;
+  const auto json = nlohmann::json::parse(facts_json(amx(Grounds::one_thread)));
+  EXPECT_EQ(json.at("measured"), "one thread");
+}
+
+TEST(Doctor, TellsNoRatesWhereItIsTooBusyAndDecidesByTheUnits) {
+  const std::string text = facts_text(amx(Grounds::model));
+  for (const char* part :
+       {"matmul        -  tiles", "other programs use the cores: too busy to tell how fast",
+        "contractions in bf16: too busy to tell; by its unit faster than f32",
+        "contractions in bf16x3: too busy to tell; by its unit no faster than f32",
+        "auto  too busy to tell; by its units bf16 is the fastest here"})
+    EXPECT_TRUE(contains(text, part)) << part << '\n' << text;
+  for (const char* untrue : {"nan", "inf", " 0.", " 0 "})
+    EXPECT_FALSE(contains(text.substr(text.find("math")), untrue)) << untrue << '\n' << text;
+  const auto json = nlohmann::json::parse(facts_json(amx(Grounds::model)));
+  EXPECT_EQ(json.at("measured"), "too busy to tell");
+  EXPECT_EQ(json.at("amp_auto"), "bf16");
+  EXPECT_TRUE(json.at("math").at("bf16").at("product_gflops").is_null());
+}
+
+}  // namespace
+}  // namespace narrowgauge::cli
