@@ -24,7 +24,8 @@ iterations of 10 batches are timed, the precisions taking turns.
 
 examples:
   narrowgauge bench --model resnet20,lenet
-      images a second in ieee, f32, bf16 and f16, with memory and the kernels used:
+      images a second in ieee, f32, bf16 and f16 (median and quartiles of the
+      iterations), with memory and the kernels used:
       ieee is f32 as IEEE has it, f32 the fastest way to keep f32's contract here
   narrowgauge bench --model resnet50,vgg19,densenet121
       the published networks on images of 3x224x224; bert-base on 128 tokens

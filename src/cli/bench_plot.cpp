@@ -64,7 +64,7 @@ class Chart {
 
   void add_group(const PlotGroup& group, double left, double base) {
     double top = 0;
-    for (const PlotBar& bar : group.bars) top = std::max(top, bar.value + bar.interval);
+    for (const PlotBar& bar : group.bars) top = std::max(top, bar.value.upper);
     const double width = group_width(group);
     double x = left + (width - bar_place * static_cast<double>(group.bars.size())) / 2;
     for (const PlotBar& bar : group.bars) {
@@ -77,18 +77,19 @@ class Chart {
 
   // The number stands above the error bar.
   void add_bar(const PlotBar& bar, double middle, double base, double scale) {
-    const double height = bar.value * scale, half = bar.interval * scale;
+    const double height = bar.value.median * scale;
+    const double low = base - bar.value.lower * scale, high = base - bar.value.upper * scale;
     const auto colour = std::find(labels_.begin(), labels_.end(), bar.label) - labels_.begin();
     body_ += fmt::format(
         "<rect class=\"bar{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
         static_cast<std::size_t>(colour) % svg_colours, middle - bar_width / 2, base - height,
         bar_width, height);
-    if (half >= 0.5)
+    if (low - high >= 1)
       body_ += fmt::format(
           "<path class=\"line\" d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {1:.1f}h10M{3:.1f} "
           "{2:.1f}h10\"/>\n",
-          middle, base - height - half, std::min(base, base - height + half), middle - 5);
-    body_ += svg_text(middle, base - height - half - 6, rate_text(bar.value), "small");
+          middle, high, low, middle - 5);
+    body_ += svg_text(middle, high - 6, rate_text(bar.value.median), "small");
     body_ += svg_text(middle, base + 18, bar.below, "small soft");
   }
 

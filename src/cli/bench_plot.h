@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench_task.h"
+
 namespace narrowgauge::cli {
 
 struct PlotBar {
   std::string label;  // "bf16"; bars of one label have one colour, named in the legend
-  double value = 0;
-  double interval = 0;  // half the length of the error bar
-  std::string below;    // "2.15x"
+  Quartiles value;    // the bar ends at the median, the error bar at the others
+  std::string below;  // "2.15x"
 };
 
 // The bars of one model stand together, each model to its own scale.

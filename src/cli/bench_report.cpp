@@ -22,6 +22,33 @@ std::string or_nothing(double value, const std::string& text) {
   return std::isfinite(value) ? text : "";
 }
 
+std::string loss_text(double loss) {
+  if (std::isnan(loss)) return "-";
+  return loss < 1000 ? fmt::format("{:.6f}", loss) : fmt::format("{:.3e}", loss);
+}
+
+// "lenet 3 to 4 of 10 iterations; resnet20 none".
+std::string missing_text(const BenchTask& task, const BenchOutcome& outcome) {
+  std::string text;
+  for (const std::string& model : task.models) {
+    std::size_t ran = 0, most = 0, least = static_cast<std::size_t>(task.iterations);
+    for (const BenchRow& row : outcome.rows) {
+      if (row.model != model) continue;
+      ++ran;
+      most = std::max(most, row.rates.size());
+      least = std::min(least, row.rates.size());
+    }
+    if (ran < task.precisions.size()) least = 0;
+    text += concat(text.empty() ? "" : "; ", model, ' ');
+    if (most == 0)
+      text += "none";
+    else
+      text += concat(least == most ? "" : concat(least, " to "), most, " of ", task.iterations,
+                     " iterations");
+  }
+  return text;
+}
+
 // Words with commas between them, in lines of limited width.
 std::vector<std::string> wrapped(const std::vector<std::string>& words, std::size_t width) {
   std::vector<std::string> lines{""};
@@ -59,30 +86,46 @@ std::string rate_heading(const std::vector<BenchRow>& rows) {
 
 }  // namespace
 
-// Both with the digits that suit the larger one.
-std::string rate_with_interval(const BenchRow& row) {
-  const double rate = row.rate(), interval = row.interval();
-  if (rate >= 100)
-    return fmt::format("{} +- {}", grouped(std::llround(rate)), grouped(std::llround(interval)));
-  const int digits = rate >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f} +- {:.{}f}", rate, digits, interval, digits);
+// All with the digits that suit the median.
+std::string spread_text(const BenchRow& row) {
+  const Quartiles spread = row.spread();
+  if (!std::isfinite(spread.median)) return "-";
+  const auto text = [&](double rate) {
+    if (spread.median >= 100) return grouped(std::llround(rate));
+    return fmt::format("{:.{}f}", rate, spread.median >= 10 ? 1 : 2);
+  };
+  return concat(text(spread.median), " (", text(spread.lower), '-', text(spread.upper), ')');
 }
 
-std::string speed_table(const std::vector<BenchRow>& rows) {
+namespace {
+
+std::string speed_columns(const std::vector<BenchRow>& rows, bool with_difference) {
   const BenchRow* first = rows.empty() ? nullptr : base_of(rows, rows.front());
-  TextTable table({"model", "precision", rate_heading(rows), "speed-up", "first loss",
-                   concat("against ", first ? first->precision : "f32")},
-                  {1});
+  std::vector<std::string> heading{"model", "precision", rate_heading(rows) + " (quartiles)",
+                                   "speed-up", "first loss"};
+  if (with_difference) heading.push_back(concat("against ", first ? first->precision : "f32"));
+  TextTable table(heading, {1});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const BenchRow& row = rows[i];
     const bool base = base_of(rows, row) == &row;
     const double times = speed_up(rows, row), difference = loss_difference(rows, row);
-    table.add({name_of(rows, i), row.precision, rate_with_interval(row),
-               or_nothing(times, fmt::format("{:.2f}x", times)),
-               fmt::format("{:.6f}", row.first_loss()),
-               base ? "" : or_nothing(difference, fmt::format("{:+.1e}", difference))});
+    std::vector<std::string> cells{name_of(rows, i), row.precision, spread_text(row),
+                                   or_nothing(times, fmt::format("{:.2f}x", times)),
+                                   loss_text(row.first_loss())};
+    if (with_difference)
+      cells.push_back(base ? "" : or_nothing(difference, fmt::format("{:+.1e}", difference)));
+    table.add(std::move(cells));
   }
   return table.text();
+}
+
+}  // namespace
+
+// Beside wide figures there is no room for the difference, which the losses show too.
+std::string speed_table(const std::vector<BenchRow>& rows) {
+  constexpr std::size_t screen_width = 80;
+  std::string whole = speed_columns(rows, true);
+  return whole.find('\n') <= screen_width ? whole : speed_columns(rows, false);
 }
 
 std::string memory_table(const std::vector<BenchRow>& rows) {
@@ -99,8 +142,10 @@ std::string memory_table(const std::vector<BenchRow>& rows) {
 
 std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome) {
   std::vector<std::string> lines = inputs(task);
-  lines.push_back(fmt::format("batch {}; {} iterations of {} batches, +- 1.96 standard deviations",
+  if (outcome.interrupted) lines.push_back("interrupted: " + missing_text(task, outcome));
+  lines.push_back(fmt::format("batch {}; {} iterations of {} batches: their median and quartiles",
                               task.batch, task.iterations, task.batches));
+  lines.push_back("speed-up: median of the ratios, each of two iterations of one round");
   lines.push_back(fmt::format("{} threads; SGD; all precisions from the same weights and batch",
                               task.threads > 0 ? task.threads : thread_count()));
   for (const auto& [model, choice] : task.chosen)
@@ -126,14 +171,15 @@ JsonObject row_json(const BenchTask& task, const BenchOutcome& outcome, const Be
   JsonObject json;
   network.describe(json);
   json.add("precision", row.precision).add("batch", task.batch);
-  json.add("samples_per_second", row.rate()).add("interval", row.interval());
+  json.add("samples_per_second", row.rate());
+  json.add("quartiles", std::vector{row.spread().lower, row.spread().upper});
   json.add("iterations", row.rates).add("speed_up", speed_up(rows, row));
   json.add("first_loss", row.first_loss()).add("loss_difference", loss_difference(rows, row));
   json.add("activation_bytes", row.memory.activations).add("total_bytes", row.memory.total());
   json.add("largest_batch", row.largest_batch).add("kernels", kernel_families(row.kernels));
   json.add("steps", row.steps).add("skipped_steps", row.skipped_steps);
   if (const BenchRow* torch = torch_for(outcome, row)) {
-    json.add("torch_ratio", row.rate() / torch->rate()).add("losses", row.losses);
+    json.add("torch_ratio", rate_ratio(row, *torch).median).add("losses", row.losses);
     json.add("torch_precision", torch->precision).add("torch_layout", torch->torch_layout);
     json.add("torch_loss_difference", row.first_loss() / torch->first_loss() - 1);
   }
@@ -175,8 +221,9 @@ std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome) {
   std::vector<PlotGroup> groups;
   const auto add = [&](const BenchRow& row) {
     const BenchRow* base = base_of(outcome.rows, row);
-    groups.back().bars.push_back({label_of(row), row.rate(), row.interval(),
-                                  base ? fmt::format("{:.2f}x", row.rate() / base->rate()) : ""});
+    const double times = base ? rate_ratio(row, *base).median : std::nan("");
+    groups.back().bars.push_back(
+        {label_of(row), row.spread(), or_nothing(times, fmt::format("{:.2f}x", times))});
   };
   for (const std::string& model : task.models) {
     groups.push_back({model, {}});
@@ -186,7 +233,7 @@ std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome) {
     if (groups.back().bars.empty()) groups.pop_back();
   }
   return bar_chart(fmt::format("Training, samples a second, batch {}", task.batch),
-                   "each model to its own scale; thin lines: 1.96 standard deviations", groups);
+                   "each model to its own scale; thin lines: quartiles", groups);
 }
 
 }  // namespace narrowgauge::cli

@@ -9,7 +9,8 @@
 
 namespace narrowgauge::cli {
 
-std::string rate_with_interval(const BenchRow& row);  // "1,532 +- 30", "12.8 +- 0.3"
+// Median and quartiles, "1,532 (1,490-1,560)", "12.8 (12.1-13.0)"; "-" without iterations.
+std::string spread_text(const BenchRow& row);
 std::string speed_table(const std::vector<BenchRow>& rows);
 std::string memory_table(const std::vector<BenchRow>& rows);
 // How it was measured, and what is to be known of it; each a line.

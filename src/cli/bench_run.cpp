@@ -69,8 +69,9 @@ class Rounds {
     for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i) warm_up(i);
     for (std::int64_t k = 0; k < task_.iterations; ++k)
       run_round(static_cast<std::size_t>(k), listener);
-    for (std::size_t i = 0; i < rows_.size() && !interrupted(); ++i)
-      contenders_[i]->finish(batch_, task_.roofline ? task_.batches : 0, rows_[i]);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      contenders_[i]->finish(batch_, task_.roofline && !interrupted() ? task_.batches : 0,
+                             rows_[i]);
   }
 
  private:

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 
 #include "narrowgauge/error.h"
 
@@ -50,15 +49,23 @@ std::string BenchTask::settled(const std::string& model, const std::string& prec
   return amp == "off" ? "f32" : amp;
 }
 
-double BenchRow::rate() const {
-  if (rates.empty()) return nothing;
-  return std::accumulate(rates.begin(), rates.end(), 0.0) / static_cast<double>(rates.size());
+Quartiles quartiles_of(std::vector<double> values) {
+  if (values.empty()) return {nothing, nothing, nothing};
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    const double place = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return std::lerp(values[below], values[above], place - std::floor(place));
+  };
+  return {at(0.25), at(0.5), at(0.75)};
 }
 
-double BenchRow::interval() const {
-  double squares = 0;
-  for (const double each : rates) squares += (each - rate()) * (each - rate());
-  return rates.empty() ? nothing : 1.96 * std::sqrt(squares / static_cast<double>(rates.size()));
+Quartiles rate_ratio(const BenchRow& row, const BenchRow& other) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < std::min(row.rates.size(), other.rates.size()); ++round)
+    ratios.push_back(row.rates[round] / other.rates[round]);
+  return quartiles_of(std::move(ratios));
 }
 
 double BenchRow::first_loss() const { return losses.empty() ? nothing : losses.front(); }
@@ -85,7 +92,7 @@ const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row) 
 
 double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row) {
   const BenchRow* base = base_of(rows, row);
-  return base ? row.rate() / base->rate() : nothing;
+  return base ? rate_ratio(row, *base).median : nothing;
 }
 
 double loss_difference(const std::vector<BenchRow>& rows, const BenchRow& row) {

@@ -35,6 +35,12 @@ struct BenchTask {
   std::string settled(const std::string& model, const std::string& precision) const;
 };
 
+// Quartiles, interpolated; NaN of nothing.
+struct Quartiles {
+  double lower, median, upper;
+};
+Quartiles quartiles_of(std::vector<double> values);
+
 struct BenchRow {
   std::string model, precision;
   std::string torch_layout{};    // of images in torch's memory; "": the row is ours
@@ -50,8 +56,8 @@ struct BenchRow {
   std::int64_t fused_bytes = 0;      // that a step moves in the most fused plan; with the profile
 
   bool is_torch() const { return !torch_layout.empty(); }
-  double rate() const;      // mean of the iterations
-  double interval() const;  // 1.96 standard deviations of an iteration
+  Quartiles spread() const { return quartiles_of(rates); }
+  double rate() const { return spread().median; }
   double first_loss() const;
 };
 
@@ -65,7 +71,11 @@ std::string in_torch(const std::string& precision);  // what torch calls it
 // The row of the same model in ieee, or else in f32; nullptr without one.
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-// Speed and first loss against those of base_of(); NaN where there is none.
+// Of the iterations, each beside the other's of the same round; of those that both have.
+Quartiles rate_ratio(const BenchRow& row, const BenchRow& other);
+
+// Speed, the median of rate_ratio(), and first loss against those of base_of(); NaN where there is
+// none.
 double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row);
 double loss_difference(const std::vector<BenchRow>& rows, const BenchRow& row);
 

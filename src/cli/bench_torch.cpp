@@ -42,17 +42,18 @@ std::string layout_text(const BenchRow& torch) {
 }
 
 std::string ratio_text(double ratio) {
+  if (!std::isfinite(ratio)) return "-";
   return ratio < 100 ? fmt::format("{:.2f}", ratio) : rate_text(ratio);
 }
 
-// "1.13 to 1.22": of the iterations, each beside torch's of the same round.
-std::string range_text(const BenchRow& row, const BenchRow& torch) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < std::min(row.rates.size(), torch.rates.size()); ++i)
-    ratios.push_back(row.rates[i] / torch.rates[i]);
-  if (ratios.empty()) return "";
-  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  return concat(ratio_text(*least), " to ", ratio_text(*most));
+// "1.13 to 1.22".
+std::string range_text(const Quartiles& ratio) {
+  if (!std::isfinite(ratio.median)) return "";
+  return concat(ratio_text(ratio.lower), " to ", ratio_text(ratio.upper));
+}
+
+std::string difference_text(double difference) {
+  return std::isfinite(difference) ? fmt::format("{:+.0e}", difference) : "-";
 }
 
 }  // namespace
@@ -70,17 +71,16 @@ const BenchRow* torch_for(const BenchOutcome& outcome, const BenchRow& row) {
 }
 
 std::string torch_table(const BenchOutcome& outcome) {
-  TextTable table(
-      {"model", "precision", "ratio", "by iteration", "torch", "its samples/s", "losses"}, {1, 4});
+  TextTable table({"model", "precision", "ratio", "quartiles", "torch", "its samples/s", "losses"},
+                  {1, 4});
   std::string before;
   for (const BenchRow& row : outcome.rows) {
     const BenchRow* torch = torch_for(outcome, row);
     if (!torch) continue;
-    const double off = difference(row, *torch, 0);
-    table.add({row.model == before ? "" : row.model, row.precision,
-               ratio_text(row.rate() / torch->rate()), range_text(row, *torch),
-               fmt::format("{} {}", torch->precision, layout_text(*torch)),
-               rate_with_interval(*torch), std::isfinite(off) ? fmt::format("{:+.0e}", off) : "-"});
+    const Quartiles ratio = rate_ratio(row, *torch);
+    table.add({row.model == before ? "" : row.model, row.precision, ratio_text(ratio.median),
+               range_text(ratio), fmt::format("{} {}", torch->precision, layout_text(*torch)),
+               spread_text(*torch), difference_text(difference(row, *torch, 0))});
     before = row.model;
   }
   return table.text();
@@ -91,7 +91,8 @@ std::vector<JsonObject> torch_json(const BenchOutcome& outcome) {
   for (const BenchRow& row : outcome.torch) {
     JsonObject json;
     json.add("model", row.model).add("precision", row.precision).add("layout", row.torch_layout);
-    json.add("samples_per_second", row.rate()).add("interval", row.interval());
+    json.add("samples_per_second", row.rate());
+    json.add("quartiles", std::vector{row.spread().lower, row.spread().upper});
     json.add("iterations", row.rates).add("losses", row.losses);
     rows.push_back(std::move(json));
   }
@@ -115,10 +116,11 @@ void check_pair(const BenchRow& row, const BenchRow& torch) {
   const Tolerance most = tolerance_of(row);
   const double first = difference(row, torch, 0), third = difference(row, torch, 2);
   // Written so that what is not a number fails.
-  require<CheckError>(std::abs(first) <= most.first && third_agrees(row, torch, most.third),
-                      fmt::format("--against torch: {} {}: losses of the first and the third step "
-                                  "differ by {:.1e} and {:.1e}: the networks are not the same",
-                                  row.model, row.precision, first, third));
+  require<CheckError>(
+      std::abs(first) <= most.first && third_agrees(row, torch, most.third),
+      fmt::format("--against torch: {} {}: losses of the first and the third step "
+                  "differ by {} and {}: the networks are not the same",
+                  row.model, row.precision, difference_text(first), difference_text(third)));
 }
 
 }  // namespace
