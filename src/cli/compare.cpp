@@ -17,13 +17,12 @@ namespace {
 // Below this a run counts as no faster: runs after one another differ by some percent anyway.
 constexpr double worth_mentioning = 1.05;
 
-std::string label(const std::string& amp) { return amp == "off" ? "f32" : amp; }
-
-// The run that others are measured by: f32, or else the first.
+// The run that others are measured by: IEEE's f32, or else the other f32, or else the first.
 const Outcome& base_of(const std::vector<Outcome>& outcomes) {
-  const auto off = std::find_if(outcomes.begin(), outcomes.end(),
-                                [](const Outcome& outcome) { return outcome.amp == "off"; });
-  return off == outcomes.end() ? outcomes.front() : *off;
+  for (const char* precision : {"ieee", "f32"})
+    for (const Outcome& outcome : outcomes)
+      if (outcome.precision == precision) return outcome;
+  return outcomes.front();
 }
 
 double speed_up(const Outcome& outcome, const Outcome& base) {
@@ -47,43 +46,20 @@ double largest_difference(const std::vector<Outcome>& outcomes) {
 
 // A run of one step has no rate: its only step compiled.
 std::string speed_text(double times) {
-  return std::isfinite(times) ? fmt::format("{:.2f}x", times) : "-";
+  if (!std::isfinite(times)) return "-";
+  return times < 1000 ? fmt::format("{:.2f}x", times) : fmt::format("{:.1e}x", times);
 }
 
-std::string table(const std::vector<Outcome>& outcomes) {
-  const Outcome& base = base_of(outcomes);
-  TextTable table({"precision", "samples/s", "speed-up", "first loss", "final loss",
-                   "test accuracy", "activations", "skipped"});
-  for (const Outcome& outcome : outcomes)
-    table.add({label(outcome.amp), rate_text(outcome.fit.samples_per_second),
-               speed_text(speed_up(outcome, base)), fmt::format("{:.6f}", outcome.fit.first_loss),
-               fmt::format("{:.4f}", outcome.fit.final_loss),
-               percent_text(outcome.fit.test.accuracy), bytes_text(outcome.activation_bytes),
-               std::to_string(outcome.fit.skipped_steps)});
-  return table.text();
+std::string loss_text(double loss, int digits) {
+  if (std::isnan(loss)) return "-";
+  return loss < 1000 ? fmt::format("{:.{}f}", loss, digits) : fmt::format("{:.3e}", loss);
 }
 
 std::string accuracy_text(const Outcome& outcome, const Outcome& base) {
-  return fmt::format(
-      "{}: test accuracy {} points from {}'s; two standard errors of a difference on {} images are "
-      "{:.2f}",
-      label(outcome.amp), points_text(outcome.fit.test.accuracy - base.fit.test.accuracy),
-      label(base.amp), grouped(outcome.fit.test.samples),
-      100 * noise(outcome.fit.test, base.fit.test));
-}
-
-std::vector<std::string> remarks(const std::vector<Outcome>& outcomes) {
-  std::vector<std::string> lines;
-  const Outcome& base = base_of(outcomes);
-  for (const Outcome& outcome : outcomes) {
-    if (&outcome == &base) continue;
-    lines.push_back(accuracy_text(outcome, base));
-    if (outcome.amp != "off" && speed_up(outcome, base) < worth_mentioning)
-      lines.push_back(fmt::format("{}: {}", label(outcome.amp), why_not_faster(outcome)));
-    if (const std::string flush = flush_text(outcome); !flush.empty())
-      lines.push_back(fmt::format("{}: {}", label(outcome.amp), flush));
-  }
-  return lines;
+  return fmt::format("{}: test accuracy {} points from {}'s (two standard errors: {:.2f})",
+                     outcome.precision,
+                     points_text(outcome.fit.test.accuracy - base.fit.test.accuracy),
+                     base.precision, 100 * noise(outcome.fit.test, base.fit.test));
 }
 
 std::string compare_json(const std::vector<Outcome>& outcomes, std::string_view event) {
@@ -94,14 +70,16 @@ std::string compare_json(const std::vector<Outcome>& outcomes, std::string_view 
     runs.back().add("speed_up", speed_up(outcome, base));
   }
   JsonObject json;
-  json.add("event", event).add("runs", runs).add("base", base.amp);
+  json.add("event", event)
+      .add("runs", runs)
+      .add("base", base.precision == "ieee" ? base.precision : base.amp);
   json.add("largest_difference_points", 100 * largest_difference(outcomes));
-  return json.add("remarks", remarks(outcomes)).line();
+  return json.add("remarks", comparison_remarks(outcomes)).line();
 }
 
 void print_comparison(const std::vector<Outcome>& outcomes) {
-  print(table(outcomes));
-  for (const std::string& line : remarks(outcomes)) print(line + '\n');
+  print(comparison_table(outcomes));
+  for (const std::string& line : comparison_remarks(outcomes)) print(line + '\n');
 }
 
 void check_tolerance(const TrainFlags& flags, const std::vector<Outcome>& outcomes) {
@@ -112,19 +90,25 @@ void check_tolerance(const TrainFlags& flags, const std::vector<Outcome>& outcom
                                   points, number_text(flags.tolerance.value_or(0))));
 }
 
-std::string folder_of(const TrainFlags& flags, const std::string& amp) {
-  return (std::filesystem::path(*flags.output) / label(amp)).string();
+std::string folder_of(const TrainFlags& flags, const Settings& settings) {
+  return (std::filesystem::path(*flags.output) / precision_of(settings)).string();
 }
 
-// Formats in the place of "auto", none twice.
-std::vector<std::string> settled(const std::vector<std::string>& formats, const Settings& settings,
-                                 const ImageData& data) {
-  std::vector<std::string> result;
-  for (const std::string& amp : formats) {
-    Settings one = settings;
-    one.amp = amp;
+// With one of the words of --compare.
+Settings settings_in(Settings settings, const std::string& format) {
+  settings.amp = format == "ieee" ? "off" : format;
+  if (format == "ieee") settings.math = "ieee";
+  return settings;
+}
+
+// With a format in the place of "auto", none twice.
+std::vector<Settings> settled(const std::vector<std::string>& formats, const Settings& settings,
+                              const ImageData& data) {
+  std::vector<Settings> result;
+  for (const std::string& format : formats) {
+    Settings one = settings_in(settings, format);
     settle_auto(one, data);
-    if (std::find(result.begin(), result.end(), one.amp) == result.end()) result.push_back(one.amp);
+    if (std::find(result.begin(), result.end(), one) == result.end()) result.push_back(one);
   }
   return result;
 }
@@ -135,11 +119,11 @@ Outcome train_one(const TrainFlags& flags, Settings settings, const ImageData& d
   Session session(settings, data, {.trace = flags.trace.has_value(), .profile = true});
   if (flags.weights) session.model().load(*flags.weights);
   std::optional<std::string> folder;
-  if (flags.output) folder = folder_of(flags, settings.amp);
+  if (flags.output) folder = folder_of(flags, settings);
   try {
     return train(session, data, style, folder);
   } catch (const DivergedError& error) {
-    throw DivergedError(concat(label(settings.amp), ": ", error.what()));
+    throw DivergedError(concat(precision_of(settings), ": ", error.what()));
   }
 }
 
@@ -166,26 +150,59 @@ std::string why_not_faster(const Outcome& narrow) {
     ++contractions;
     widened += kernel.implementation.find("widened") != std::string::npos;
   }
+  if (contractions > 0 && widened == contractions)
+    return "its contractions are widened to f32 on this CPU: it saves memory, not time";
   if (widened > 0)
-    return fmt::format(
-        "no {} unit on this CPU that is used: {} of {} contractions are widened to f32, which "
-        "costs conversions and saves memory only",
-        narrow.amp, widened, contractions);
-  return fmt::format(
-      "its {} contractions use the CPU's {} unit, but they are {} of a step of this network; the "
-      "rest is bound by memory",
-      contractions, narrow.amp, percent_text(all > 0 ? inside / all : 0));
+    return fmt::format("{} of {} contractions are widened to f32: it saves memory, not time",
+                       widened, contractions);
+  return fmt::format("its contractions are {:.0f} % of a step here; the rest is bound by memory",
+                     all > 0 ? 100 * inside / all : 0);
+}
+
+std::string comparison_table(const std::vector<Outcome>& outcomes) {
+  const Outcome& base = base_of(outcomes);
+  TextTable table({"precision", "samples/s", "speed-up", "first loss", "final loss", "accuracy",
+                   "activations"});
+  for (const Outcome& outcome : outcomes)
+    table.add({outcome.precision, rate_text(outcome.fit.samples_per_second),
+               speed_text(speed_up(outcome, base)), loss_text(outcome.fit.first_loss, 6),
+               loss_text(outcome.fit.final_loss, 4), percent_text(outcome.fit.test.accuracy),
+               bytes_text(outcome.activation_bytes)});
+  return table.text();
+}
+
+std::vector<std::string> comparison_remarks(const std::vector<Outcome>& outcomes) {
+  std::vector<std::string> lines;
+  const Outcome& base = base_of(outcomes);
+  for (const Outcome& outcome : outcomes) {
+    const auto say_of = [&](const std::string& text) {
+      lines.push_back(concat(outcome.precision, ": ", text));
+    };
+    if (&outcome != &base) lines.push_back(accuracy_text(outcome, base));
+    if (outcome.amp != "off" && &outcome != &base && speed_up(outcome, base) < worth_mentioning)
+      say_of(why_not_faster(outcome));
+    if (outcome.fit.skipped_steps > 0)
+      say_of(fmt::format("{} of {} steps were skipped, since gradients overflowed",
+                         grouped(outcome.fit.skipped_steps), grouped(outcome.fit.steps)));
+    if (const std::string flush = flush_text(outcome); !flush.empty()) say_of(flush);
+  }
+  return lines;
 }
 
 int run_compare(const TrainFlags& flags, const Settings& settings, ReportStyle style) {
+  const auto& formats = flags.compare;
+  const auto named = [&](const char* format) {
+    return std::find(formats.begin(), formats.end(), format) != formats.end();
+  };
+  require(settings.math != "ieee" || !named("ieee") || !named("off"),
+          "--compare: with --math ieee, off is ieee; name one of them");
   if (flags.output)
-    for (const std::string& amp : flags.compare)
-      if (amp != "auto") require_writable(folder_of(flags, amp), settings);
+    for (const std::string& format : formats)
+      if (format != "auto")
+        require_writable(folder_of(flags, settings_in(settings, format)), settings);
   const ImageData data = prepare_data(settings.data, settings.model);
   std::vector<Outcome> outcomes;
-  for (const std::string& amp : settled(flags.compare, settings, data)) {
-    Settings one = settings;
-    one.amp = amp;
+  for (const Settings& one : settled(formats, settings, data)) {
     try {
       outcomes.push_back(train_one(flags, one, data, style));
     } catch (const DivergedError&) {
@@ -193,7 +210,7 @@ int run_compare(const TrainFlags& flags, const Settings& settings, ReportStyle s
       throw;
     }
     if (!outcomes.back().fit.stopped) continue;
-    say("interrupted", fmt::format("stopped in {}", label(amp)));
+    say("interrupted", fmt::format("stopped in {}", outcomes.back().precision));
     finish(flags, outcomes, "interrupted");
     return ExitCode::interrupted;
   }

@@ -21,7 +21,7 @@ constexpr const char* description =
 
 constexpr const char* closing = R"(examples:
   narrowgauge train --model lenet --data glyphs --amp bf16
-  narrowgauge train --model lenet --data glyphs --compare off,f16,bf16
+  narrowgauge train --model lenet --data glyphs --compare ieee,off,f16,bf16
   narrowgauge explain --model resnet20 --amp f16
   narrowgauge doctor
   narrowgauge bench --model resnet20,lenet

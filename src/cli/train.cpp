@@ -23,7 +23,7 @@ constexpr const char* examples = R"(examples:
       in mixed precision, and keeps the result; see also `narrowgauge evaluate runs/lenet`
   narrowgauge train --resume runs/lenet --epochs 5
       goes on from there
-  narrowgauge train --model resnet20 --data fashion_mnist --compare off,bf16
+  narrowgauge train --model resnet20 --data fashion_mnist --compare ieee,off,bf16
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
       with a precision plan that was saved by --save-plan and edited)";
@@ -41,7 +41,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
            flags.save_plan);
   add_word_list(app, {"--compare", "A,B,..", "train in each of these formats and compare"},
-                flags.compare, amp_flag_words);
+                flags.compare, compare_words);
   add_real(app,
            {"--tolerance", "POINTS", "with --compare: exit code 7 if accuracies differ by more"},
            flags.tolerance);

@@ -81,13 +81,18 @@ bool is_worth_saving(const Progress& progress, const Trainer& trainer) {
 
 }  // namespace
 
+std::string precision_of(const Settings& settings) {
+  if (settings.amp != "off") return settings.amp;
+  return settings.math == "ieee" ? "ieee" : "f32";
+}
+
 Outcome train(Session& session, const ImageData& data, ReportStyle style,
               const std::optional<std::string>& folder) {
   const Settings& settings = session.settings();
   Outcome outcome;
   outcome.amp = settings.amp;
-  const auto reporter =
-      make_reporter(style, settings.amp == "off" ? "f32" : settings.amp, settings.batch);
+  outcome.precision = precision_of(settings);
+  const auto reporter = make_reporter(style, outcome.precision, settings.batch);
   const InterruptScope interrupts;
   outcome.fit = session.trainer().fit(data.training, data.test,
                                       {.epochs = settings.epochs, .batch = settings.batch},
@@ -128,7 +133,7 @@ std::string flush_text(const Outcome& outcome) {
 JsonObject outcome_json(const Outcome& outcome) {
   const FitResult& fit = outcome.fit;
   JsonObject json;
-  json.add("amp", outcome.amp);
+  json.add("amp", outcome.amp).add("precision", outcome.precision);
   json.add("test_accuracy", fit.test.accuracy).add("test_loss", fit.test.loss);
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);

@@ -40,8 +40,11 @@ class Session {
 // for others.
 std::string settle_auto(Settings& settings, const ImageData& data);
 
+// "f16", "bf16", and of f32 "ieee" or "f32".
+std::string precision_of(const Settings& settings);
+
 struct Outcome {
-  std::string amp;
+  std::string amp, precision;
   FitResult fit;
   double loss_scale = 1;  // of the last step
   std::int64_t activation_bytes = 0;

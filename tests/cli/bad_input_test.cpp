@@ -86,6 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "only sgd does"},
         BadFlag{"TooManyThreads", lenet_with({"--threads", "5000"}), 2, "0 to 4096"},
         BadFlag{"CompareUnknown", lenet_with({"--compare", "off,f8"}), 2, "got \"f8\""},
+        BadFlag{"CompareIeeeByTwoNames", lenet_with({"--compare", "ieee,off", "--math", "ieee"}), 2,
+                "off is ieee"},
         BadFlag{"CompareTwice", lenet_with({"--compare", "off,off"}), 2, "named twice"},
         BadFlag{"CompareAndAmp", lenet_with({"--compare", "off,f16", "--amp", "f16"}), 2, "--amp"},
         BadFlag{"ToleranceAlone", lenet_with({"--tolerance", "1"}), 2, "needs --compare"},

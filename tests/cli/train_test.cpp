@@ -264,6 +264,16 @@ TEST_F(Training, CompareShowsOneRowForEachFormat) {
   EXPECT_TRUE(contains(result.out, "two standard errors")) << result.out;
 }
 
+TEST_F(Training, CompareMeasuresByIeeeWhereItIsNamed) {
+  const json last = done(quiet_json({"--compare", "off,ieee", "--output", *folder_ / "runs"}));
+  EXPECT_EQ(last.at("base"), "ieee");
+  EXPECT_EQ(last["runs"][0]["precision"], "f32");
+  EXPECT_EQ(last["runs"][1]["precision"], "ieee");
+  EXPECT_EQ(last["runs"][1]["speed_up"], 1.0);
+  for (const char* run : {"runs/f32/run.json", "runs/ieee/run.json"})
+    EXPECT_TRUE(std::filesystem::exists(*folder_ / run)) << run;
+}
+
 TEST_F(Training, ComparedRunsStartFromTheSameWeights) {
   const json last = done(quiet_json({"--compare", "off,f16,bf16"}));
   EXPECT_EQ(last.at("event"), "done");

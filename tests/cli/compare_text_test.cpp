@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of train --compare, of made-up runs.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <sstream>
+
+#include "cli/compare.h"
+#include "cli/program.h"
+#include "cli/tiny_data.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+using testing_cli::contains;
+
+Outcome outcome_of(const std::string& precision, double rate, double first_loss) {
+  Outcome outcome;
+  outcome.precision = precision;
+  outcome.amp = precision == "ieee" || precision == "f32" ? "off" : precision;
+  outcome.fit.samples_per_second = rate;
+  outcome.fit.first_loss = outcome.fit.final_loss = first_loss;
+  outcome.fit.test = {.loss = 1, .accuracy = 1, .samples = 10000};
+  outcome.fit.steps = 1'000'000;
+  outcome.activation_bytes = std::int64_t{1023} << 20;
+  return outcome;
+}
+
+Trainer::KernelChoice contraction(const std::string& implementation) {
+  Trainer::KernelChoice kernel;
+  kernel.implementation = implementation;
+  kernel.flops = kernel.milliseconds = 1;
+  return kernel;
+}
+
+void expect_to_fit(const std::string& text) {
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) EXPECT_LE(line.size(), 80u) << line;
+  for (const char* untrue : {"nan", "inf"}) EXPECT_FALSE(contains(text, untrue)) << text;
+}
+
+TEST(Compare, FitsEightyColumnsWithAnyFigures) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Outcome> runs{outcome_of("ieee", 0.01, 2.302585), outcome_of("f32", 9'999'999, 1e35),
+                            outcome_of("f16", 123'456, 999.9), outcome_of("bf16", none, none)};
+  expect_to_fit(comparison_table(runs));
+  runs[2].fit.skipped_steps = 999'999;
+  runs[2].fit.samples_per_second = 0.01;
+  for (const char* implementation : {"onednn, widened to f32", "tiles"}) {
+    runs[2].kernels.assign(1, contraction("tiles"));
+    runs[2].kernels.push_back(contraction(implementation));
+    for (const std::string& line : comparison_remarks(runs)) expect_to_fit(line);
+  }
+}
+
+TEST(Compare, MeasuresByIeee) {
+  const std::string text = comparison_table(
+      {outcome_of("f32", 200, 2), outcome_of("ieee", 100, 2), outcome_of("bf16", 300, 2)});
+  for (const char* part :
+       {"f32              200     2.00x", "ieee             100     1.00x", "3.00x"})
+    EXPECT_TRUE(contains(text, part)) << text;
+}
+
+TEST(Compare, SaysInOneSentenceWhyF16IsNoFaster) {
+  Outcome narrow = outcome_of("f16", 100, 2);
+  narrow.kernels = {contraction("onednn gemm, widened to f32")};
+  EXPECT_EQ(why_not_faster(narrow),
+            "its contractions are widened to f32 on this CPU: it saves memory, not time");
+}
+
+TEST(Compare, TellsOfSkippedStepsBelowTheTable) {
+  Outcome narrow = outcome_of("f16", 100, 2);
+  narrow.fit.skipped_steps = 2;
+  EXPECT_EQ(comparison_remarks({narrow}).at(0),
+            "f16: 2 of 1,000,000 steps were skipped, since gradients overflowed");
+}
+
+}  // namespace
+}  // namespace narrowgauge::cli
