@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/assembly_avx512.h"
 #include "kernels/cpu/int8_finish_avx512.h"
 #include "kernels/cpu/transpose_avx512.h"
 
@@ -13,17 +14,12 @@ namespace {
 
 constexpr std::int64_t four_bytes = 64, half_bytes = 1024;  // of 16 columns
 
-// Fours of u8 by s8, summed. In assembly: these files are not compiled for AVX512_VNNI.
-[[gnu::always_inline]] inline void multiply_add(__m512i& sum, __m512i a, __m512i b) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-}
-
 [[gnu::always_inline]] inline void add_values(__m512i& sum, __m512i values, bool is_signed) {
   const __m512i ones = _mm512_set1_epi8(1);
   if (is_signed)
-    multiply_add(sum, ones, values);
+    add_products_of_bytes(sum, ones, values);
   else
-    multiply_add(sum, values, ones);
+    add_products_of_bytes(sum, values, ones);
 }
 
 template <class Mask>
@@ -148,12 +144,9 @@ struct Eight {
         const std::byte* const values = a + 4 * four;
 #pragma GCC unroll 8
         for (int r = 0; r < 8; ++r) {
-          __m512i row;
-          __asm__("vpbroadcastd %1, %0"
-                  : "=v"(row)
-                  : "m"(*reinterpret_cast<const std::int32_t*>(values + 64 * r)));
-          multiply_add(sums[r][0], row, low);
-          multiply_add(sums[r][1], row, high);
+          const __m512i row = broadcast(values + 64 * r);
+          add_products_of_bytes(sums[r][0], row, low);
+          add_products_of_bytes(sums[r][1], row, high);
         }
       }
   }

@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "kernels/cpu/assembly_avx512.h"
 #include "kernels/cpu/pair_lanes_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
@@ -19,8 +20,7 @@ namespace {
   return _mm512_mask_mov_epi32(sum, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q), quiet);
 }
 
-// What multiplies pairs, and makes bf16 of two vectors. Written out: only CPUs that have the
-// instructions come here.
+// What multiplies pairs, and makes bf16 of two vectors.
 struct Dfp16 {
   static constexpr bool has_scales = true;
   [[gnu::always_inline]] static __m512i narrow(__m512 low, __m512 high) {
@@ -31,42 +31,18 @@ struct Dfp16 {
                                      rounded_to_upper(high));
   }
   [[gnu::always_inline]] static void multiply_add(__m512i& sum, __m512i a, __m512i b) {
-    __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    add_products_of_int16(sum, a, b);
   }
 };
 struct Bf16 {
   static constexpr bool has_scales = false;
   [[gnu::always_inline]] static __m512i narrow(__m512 low, __m512 high) {
-    __m512i y;
-    __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(y) : "v"(low), "v"(high));
-    return y;
+    return as_bf16(low, high);
   }
   [[gnu::always_inline]] static void multiply_add(__m512i& sum, __m512i a, __m512i b) {
-    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    add_products_of_bf16(sum, a, b);
   }
 };
-
-struct Pitches {
-  std::int64_t one, three, five;
-};
-
-// In assembly: GCC would keep a pointer for each row, and spill.
-template <int row>
-[[gnu::always_inline]] inline __m512i broadcast(const std::byte* a, const Pitches& pitch) {
-  __m512i x;
-  if constexpr (row == 0) __asm__("vpbroadcastd (%1), %0" : "=v"(x) : "r"(a) : "memory");
-#define NG_ROW(number, step, scale) \
-  if constexpr (row == number)      \
-    __asm__("vpbroadcastd (%1,%2," #scale "), %0" : "=v"(x) : "r"(a), "r"(pitch.step) : "memory");
-  NG_ROW(1, one, 1)
-  NG_ROW(2, one, 2)
-  NG_ROW(3, three, 1)
-  NG_ROW(4, one, 4)
-  NG_ROW(5, five, 1)
-  NG_ROW(6, three, 2)
-#undef NG_ROW
-  return x;
-}
 
 template <class Unit, int half, int vectors>
 struct Tile {

@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/assembly_avx512.h"
+
 namespace narrowgauge::cpu::avx512 {
 namespace {
 
@@ -18,24 +20,22 @@ struct F32 {
         _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), _mm512_castsi512_ps(sum)));
   }
 };
-// Written out: these files are not compiled for what follows, and only a CPU that has it comes
-// here.
 struct Bf16 {
   static constexpr int operations = 4;
   [[gnu::always_inline]] static void add(__m512i& sum, __m512i a, __m512i b) {
-    asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    add_products_of_bf16(sum, a, b);
   }
 };
 struct Int16 {
   static constexpr int operations = 4;
   [[gnu::always_inline]] static void add(__m512i& sum, __m512i a, __m512i b) {
-    asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    add_products_of_int16(sum, a, b);
   }
 };
 struct Int8 {
   static constexpr int operations = 8;
   [[gnu::always_inline]] static void add(__m512i& sum, __m512i a, __m512i b) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    add_products_of_bytes(sum, a, b);
   }
 };
 
