@@ -307,6 +307,30 @@ TEST_F(BatchInnerConvolutionTest, WhatANanOrInfinityReachesIsNotFinite) {
       }
 }
 
+// Each in its own place, alone: an element that is not finite reaches all that it is multiplied
+// for.
+TEST_F(BatchInnerConvolutionTest, WhatIsNotFiniteInPlainImagesReachesItsWindowsAndNoOther) {
+  for (const ConvolutionCase& shape : image_cases())
+    for (const DType image : {DType::bf16, DType::f32, DType::f16})
+      for (const ConvolutionPass pass : {passes[0], passes[2]})
+        for (const auto& [part, bad] : {std::pair{0.0, std::numeric_limits<double>::infinity()},
+                                        std::pair{0.4, std::numeric_limits<double>::quiet_NaN()},
+                                        std::pair{0.7, -std::numeric_limits<double>::infinity()},
+                                        std::pair{1.0, std::numeric_limits<double>::infinity()}}) {
+          Fixture fixture(shape, image, image);
+          const auto place =
+              static_cast<std::int64_t>(part * static_cast<double>(fixture.x().size() - 1));
+          fixture.x().set(place, bad);
+          const Array result = fixture.result(pass);
+          const std::vector<double> expected = fixture.reference(pass);
+          for (std::int64_t i = 0; i < result.size(); ++i)
+            ASSERT_EQ(std::isfinite(result.at(i)),
+                      std::isfinite(expected[static_cast<std::size_t>(i)]))
+                << shape.name << ", " << name(image) << ", pass " << int(pass) << ", x[" << place
+                << "], result " << i;
+        }
+}
+
 TEST(BatchInnerConvolutionReason, NamesWhatDoesNotFit) {
   if (isa() != Isa::amx) {
     Fixture fixture(cases()[0]);

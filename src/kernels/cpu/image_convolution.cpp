@@ -21,6 +21,23 @@ constexpr std::int64_t rows_in_shard = 7, most_shards = 32;
 
 constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
+// Whether no value's exponent is full. `Bits` are as wide as the values.
+template <class Bits>
+bool are_finite(const void* values, std::int64_t count, Bits exponent) {
+  Bits full = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Bits bits;
+    std::memcpy(&bits, static_cast<const Bits*>(values) + i, sizeof bits);
+    full = static_cast<Bits>(full | ((bits & exponent) == exponent));
+  }
+  return full == 0;
+}
+
+bool are_finite(DType dtype, const void* values, std::int64_t count) {
+  if (dtype == DType::f32) return are_finite<std::uint32_t>(values, count, 0x7f800000);
+  return are_finite<std::uint16_t>(values, count, dtype == DType::f16 ? 0x7c00 : 0x7f80);
+}
+
 class ImageConvolution {
  public:
   ImageConvolution(const BatchInnerConvolution& c, bool relu)
@@ -59,13 +76,14 @@ class ImageConvolution {
     auto* const y = static_cast<std::byte*>(call.outputs[0]);
     std::atomic<std::int64_t> lost = 0;
     for (std::int64_t group = 0; group < c_.x[0] / 32; ++group) {
-      pack_images(call.inputs[0], group, images);
+      const bool finite = pack_images(call.inputs[0], group, images);
       parallel_for(c_.y[2], 1, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin; row < end; ++row)
-          lost += amx::gather_images(
-              plan_,
-              {images + row * c_.window.strides[0] * columns_ * 64, weights, columns_ * 2, bias,
-               y + (group * c_.y[2] + row) * y_row_bytes(), c_.image, image_bytes(), relu_});
+        for (std::int64_t row = begin; row < end; ++row) {
+          const amx::ImageGather gather{
+              images + row * c_.window.strides[0] * columns_ * 64, weights,  columns_ * 2,  bias,
+              y + (group * c_.y[2] + row) * y_row_bytes(),         c_.image, image_bytes(), relu_};
+          lost += finite ? amx::gather_images(plan_, gather) : gather_windows(gather);
+        }
       });
     }
     if (call.flushed) std::atomic_ref(*call.flushed) += lost;
@@ -104,16 +122,44 @@ class ImageConvolution {
   }
   std::int64_t image_bytes() const { return rows_ * columns_ * 64; }
   std::int64_t weight_blocks() const { return plan_.blocks * c_.w[2] * plan_.steps; }
-  std::int64_t y_row_bytes() const {
-    return plan_.width * plan_.blocks * bytes_for(32 * 32, c_.image);
-  }
+  std::int64_t y_pixel_bytes() const { return plan_.blocks * bytes_for(32 * 32, c_.image); }
+  std::int64_t y_row_bytes() const { return plan_.width * y_pixel_bytes(); }
   bool is_split() const { return c_.image != DType::bf16; }
   std::int64_t packed_block() const { return is_split() ? split_block_bytes : block_bytes; }
   std::int64_t packed_bytes() const { return plan_.width * plan_.blocks * packed_block(); }
   std::int64_t packed_images() const { return image_bytes() * (is_split() ? 2 : 1); }
 
-  // All rows of 32 images, with pads.
-  void pack_images(const void* x, std::int64_t group, std::byte* images) const {
+  // The same as gather_images, of windows alone: an infinity next to a window would meet the
+  // weights of zero that fill up its rows, and make NaN.
+  std::int64_t gather_windows(const amx::ImageGather& row) const {
+    const std::int64_t parts = is_split() ? 2 : 1, pitch = plan_.steps * 64;
+    const std::int64_t used = c_.w[3] * c_.x[1] * 2, window_bytes = c_.w[2] * 32 * pitch;
+    std::vector<std::byte> windows(static_cast<std::size_t>(parts * window_bytes));
+    std::vector<std::int64_t> kernel_rows;
+    for (std::int64_t k = 0; k < c_.w[2]; ++k) kernel_rows.push_back(k * 32 * pitch);
+    ImagePlan plan = plan_;
+    plan.width = 1;
+    plan.kernel_rows = kernel_rows.data();
+    amx::ImageGather window = row;
+    window.x = windows.data();
+    window.pitch = pitch;
+    window.low = window_bytes;
+    std::int64_t lost = 0;
+    for (std::int64_t x = 0; x < plan_.width; ++x, window.y += y_pixel_bytes()) {
+      for (std::int64_t part = 0; part < parts; ++part)
+        for (std::int64_t run = 0; run < c_.w[2] * 32; ++run)  // a row of the kernel in an image
+          std::memcpy(windows.data() + part * window_bytes + run * pitch,
+                      row.x + part * row.low + x * plan_.step_bytes + plan_.kernel_rows[run / 32] +
+                          run % 32 * row.pitch,
+                      static_cast<std::size_t>(used));
+      lost += amx::gather_images(plan, window);
+    }
+    return lost;
+  }
+
+  // All rows of 32 images, with pads. Returns whether all are finite.
+  bool pack_images(const void* x, std::int64_t group, std::byte* images) const {
+    std::atomic<bool> finite = true;
     parallel_for(rows_, 4, [&](std::int64_t begin, std::int64_t end) {
       std::vector<float> plain(static_cast<std::size_t>(32 * columns_));
       std::vector<std::uint16_t> parts(static_cast<std::size_t>(gradient_ ? 64 * columns_ : 0));
@@ -127,6 +173,7 @@ class ImageConvolution {
         auto* const high = gradient_ ? reinterpret_cast<std::byte*>(parts.data()) : to;
         auto* const low = high + (gradient_ ? columns_ * 64 : image_bytes());
         const auto* values = reinterpret_cast<const std::byte*>(plain.data());
+        if (!gradient_ && !are_finite(c_.image, values, 32 * columns_)) finite = false;
         if (is_split())
           amx::split_values(c_.image, values, 32 * columns_, high, low);
         else
@@ -136,6 +183,7 @@ class ImageConvolution {
         if (is_split()) amx::transpose_images(low, columns_, to + image_bytes());
       }
     });
+    return finite;
   }
 
   // A row of 32 images -> [image][x, channel].
