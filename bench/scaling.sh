@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How the speed of training scales: time per sample by batch, one thread against two, and what is
-# left beside a busy neighbour. Usage: bench/scaling.sh [MODEL [PRECISION]] (resnet50 bf16).
+# How the speed of training scales: time per sample by batch, one thread against two.
+# Usage: bench/scaling.sh [MODEL [PRECISION]] (resnet50 bf16).
 # NARROWGAUGE=PROGRAM names the program, BATCHES the batches, ITERATIONS how many are timed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,11 +43,3 @@ done
 one=$(rate "$base" --threads 1)
 two=$(rate "$base" --threads 2)
 printf 'two threads: %s times one (batch %d)\n' "$(calculate 'w[1] / w[0]' "$one" "$two")" "$base"
-
-# The neighbour computes on one core all the time.
-taskset -c 0 bash -c 'while :; do :; done' &
-neighbour=$!
-trap 'kill $neighbour 2>/dev/null || true' EXIT
-beside=$(rate "$base" --threads 2)
-printf 'beside a busy neighbour: %s of the rate alone (two threads)\n' \
-  "$(calculate 'w[1] / w[0]' "$two" "$beside")"

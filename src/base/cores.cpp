@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/control_group.h"
+#include "base/openmp.h"
 
 namespace narrowgauge {
 namespace {
@@ -36,6 +37,7 @@ std::optional<double> control_group_cores(const std::filesystem::path& mount,
 }
 
 int affinity_cores() {
+  if (const auto places = openmp_places()) return std::max(1, CPU_COUNT(&*places));
   cpu_set_t mask;
   CPU_ZERO(&mask);
   if (sched_getaffinity(0, sizeof mask, &mask) == 0) return std::max(1, CPU_COUNT(&mask));

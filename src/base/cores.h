@@ -16,6 +16,7 @@ std::optional<double> parse_cpu_max(std::string_view text);
 std::optional<double> control_group_cores(const std::filesystem::path& mount,
                                           std::string_view membership);
 
-int affinity_cores();  // of the calling thread's mask
+// Of the calling thread's mask, or of all places where OpenMP has bound the thread to one.
+int affinity_cores();
 
 }  // namespace narrowgauge

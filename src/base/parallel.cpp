@@ -8,16 +8,15 @@
 #include <charconv>
 #include <cmath>
 #include <exception>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/control_group.h"
 #include "base/cores.h"
 #include "base/environment.h"
+#include "base/openmp.h"
 #include "base/team.h"
 #include "narrowgauge/error.h"
 
@@ -25,8 +24,6 @@ namespace narrowgauge {
 namespace {
 
 constexpr unsigned flush_bits = 0x8040;  // MXCSR: flush to zero, denormals are zero
-constexpr unsigned status_bits = 0x3f;   // MXCSR: exceptions seen; each thread's own affair
-constexpr int most_threads = 4096;
 
 std::optional<double> quota_of_this_process() {
   return control_group_cores(control_group_mount, control_group_membership());
@@ -34,7 +31,7 @@ std::optional<double> quota_of_this_process() {
 
 int default_threads() {
   const std::string text = environment("THREADS");
-  if (text.empty()) return std::min(hardware_threads(), std::max(1, library_threads()));
+  if (text.empty()) return std::min(hardware_threads(), openmp_threads());
   int threads = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
   require(error == std::errc() && end == text.data() + text.size() && threads >= 1 &&
@@ -42,24 +39,6 @@ int default_threads() {
           "NARROWGAUGE_THREADS: expected a number from 1 to ", most_threads, ", got \"", text, '"');
   return threads;
 }
-
-// The calling thread's rounding and flushing modes for as long as a worker works for it: what an
-// element becomes must not depend on the thread that takes it.
-class FloatingModes {
- public:
-  explicit FloatingModes(unsigned modes) : own_(_mm_getcsr()) {
-    if ((own_ ^ modes) & ~status_bits) _mm_setcsr((modes & ~status_bits) | (own_ & status_bits));
-  }
-  ~FloatingModes() {
-    const unsigned now = _mm_getcsr();
-    if ((own_ ^ now) & ~status_bits) _mm_setcsr((own_ & ~status_bits) | (now & status_bits));
-  }
-  FloatingModes(const FloatingModes&) = delete;
-  FloatingModes& operator=(const FloatingModes&) = delete;
-
- private:
-  unsigned own_;
-};
 
 // The pieces of one parallel_for. The exception kept is that of the lowest piece of those that
 // failed; pieces not yet begun by then are left out.
@@ -76,15 +55,12 @@ class Pieces {
     body_(begin, begin + std::min(grain_, count_ - begin));
   }
 
-  void take_all() noexcept {
-    while (true) {
-      const std::int64_t piece = next_.fetch_add(1, std::memory_order_relaxed);
-      if (piece >= pieces_ || failed_.load(std::memory_order_relaxed)) return;
-      try {
-        run(piece);
-      } catch (...) {
-        keep(piece, std::current_exception());
-      }
+  void try_to_run(std::int64_t piece) noexcept {
+    if (failed_.load(std::memory_order_relaxed)) return;
+    try {
+      run(piece);
+    } catch (...) {
+      keep(piece, std::current_exception());
     }
   }
 
@@ -103,7 +79,6 @@ class Pieces {
 
   std::int64_t count_, grain_, pieces_;
   Body body_;
-  std::atomic<std::int64_t> next_ = 0;
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;
   std::int64_t failed_piece_ = 0;
@@ -120,55 +95,31 @@ int hardware_threads() {
 }
 
 int thread_count() {
-  if (is_nested()) return 1;
   HostThread& host = host_thread();
+  if (host.in_team || in_openmp_region()) return 1;
   if (host.threads == 0) host.threads = default_threads();
   return host.threads;
 }
 
 ThreadScope::ThreadScope(int threads)
-    : previous_(host_thread().threads), previous_library_(library_threads()) {
+    : previous_(host_thread().threads), previous_library_(openmp_threads()) {
   require(threads >= 1 && threads <= most_threads, "threads: expected 1 to ", most_threads,
           ", got ", threads);
-  HostThread& host = host_thread();
-  NG_INVARIANT(host.flushing == 0 || threads <= host.flushing);
-  host.threads = threads;
-  set_library_threads(threads);
+  host_thread().threads = threads;
 }
 
-ThreadScope::~ThreadScope() {
-  host_thread().threads = previous_;
-  set_library_threads(previous_library_);
-}
+ThreadScope::~ThreadScope() { host_thread().threads = previous_; }
 
 struct FlushDenormalsScope::Saved {
-  std::vector<unsigned> flush;  // of each thread of the pool, the caller's first
-  int outer_flushing;
+  unsigned flush;
 };
 
-FlushDenormalsScope::FlushDenormalsScope() {
-  HostThread& host = host_thread();
-  const int threads = is_nested() ? 1 : std::max(thread_count(), library_threads());
-  saved_ = new Saved{.flush = std::vector<unsigned>(static_cast<std::size_t>(threads)),
-                     .outer_flushing = host.flushing};
-  if (host.flushing == 0) host.flushing = threads;
-  const auto flush = [&](int thread) {
-    const unsigned own = _mm_getcsr();
-    saved_->flush[static_cast<std::size_t>(thread)] = own & flush_bits;
-    _mm_setcsr(own | flush_bits);
-  };
-  threads > 1 ? run_team(threads, flush) : flush(0);
+FlushDenormalsScope::FlushDenormalsScope() : saved_(new Saved{_mm_getcsr() & flush_bits}) {
+  _mm_setcsr(_mm_getcsr() | flush_bits);
 }
 
-// Threads that a smaller team ended meanwhile are started anew here: they take over the caller's
-// flushing, and then get what their predecessors had.
 FlushDenormalsScope::~FlushDenormalsScope() {
-  const auto put_back = [&](int thread) {
-    _mm_setcsr((_mm_getcsr() & ~flush_bits) | saved_->flush[static_cast<std::size_t>(thread)]);
-  };
-  const int threads = static_cast<int>(saved_->flush.size());
-  threads > 1 ? run_team(threads, put_back) : put_back(0);
-  host_thread().flushing = saved_->outer_flushing;
+  _mm_setcsr((_mm_getcsr() & ~flush_bits) | saved_->flush);
   delete saved_;
 }
 
@@ -177,17 +128,12 @@ void parallel_for(std::int64_t count, std::int64_t grain,
   NG_INVARIANT(count >= 0 && grain >= 1);
   if (count == 0) return;
   Pieces pieces(count, grain, body);
-  // The whole team even for fewer pieces: libgomp ends the threads that a smaller team leaves over.
   const int threads = pieces.size() > 1 ? thread_count() : 1;
   if (threads == 1) {
     for (std::int64_t piece = 0; piece < pieces.size(); ++piece) pieces.run(piece);
     return;
   }
-  const unsigned modes = _mm_getcsr();
-  run_team(threads, [&](int) {
-    const FloatingModes as_the_caller(modes);
-    pieces.take_all();
-  });
+  run_team(pieces.size(), threads, [&](std::int64_t piece) { pieces.try_to_run(piece); });
   pieces.rethrow();
 }
 

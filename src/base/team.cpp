@@ -1,29 +1,203 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/team.h"
 
-#include <omp.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <array>
+#include <cstring>
 #include <mutex>
-#include <thread>
 #include <utility>
-#include <vector>
+
+#include "base/cores.h"
+#include "base/job.h"
+#include "base/log.h"
+#include "base/openmp.h"
 
 namespace narrowgauge {
 namespace {
 
-class InTeam {
+constexpr std::chrono::nanoseconds spin_time = std::chrono::microseconds(50);
+
+class Team {
  public:
-  InTeam() : thread_(host_thread()), previous_(std::exchange(thread_.in_team, true)) {}
-  ~InTeam() { thread_.in_team = previous_; }
-  InTeam(const InTeam&) = delete;
-  InTeam& operator=(const InTeam&) = delete;
+  // Workers that can help, started where there are too few.
+  int workers_for(int threads) {
+    const int ready = workers_.load(std::memory_order_acquire);
+    if (ready >= threads - 1 || complete_.load(std::memory_order_relaxed)) return ready;
+    return grow(threads);
+  }
+
+  Job* claim_job() {
+    for (Job& job : jobs_)
+      if (job.claim()) return &job;
+    return nullptr;
+  }
+
+  // Spinning workers come by themselves; as many others as are missing are woken.
+  void call(int helpers) {
+    calls_.fetch_add(1);
+    const int missing = helpers - spinning_.load();
+    if (missing > 0 && sleeping_.load() > 0) wake(calls_, missing);
+  }
+
+  std::chrono::nanoseconds spin() const {
+    return may_spin_.load(std::memory_order_relaxed) ? spin_time : std::chrono::nanoseconds(0);
+  }
+
+  void work() {
+    while (true) {
+      const std::uint32_t heard = calls_.load();
+      if (stopping_.load()) return;
+      if (!help()) wait_for_call(heard);
+    }
+  }
+
+  void stop();
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+  void begin_anew();
 
  private:
-  HostThread& thread_;
+  int grow(int threads);
+  int allowed(int threads);
+  int start_worker(pthread_t& worker);
+
+  bool help() {
+    return std::any_of(jobs_.begin(), jobs_.end(), [](Job& job) { return job.help(); });
+  }
+
+  void wait_for_call(std::uint32_t heard) {
+    ++spinning_;
+    const bool called = spin_until([&] { return calls_.load() != heard; }, spin());
+    if (!called) ++sleeping_;  // before it is no longer counted among the spinning
+    --spinning_;
+    if (called) return;
+    sleep_while(calls_, heard);
+    --sleeping_;
+  }
+
+  // A host thread that finds all jobs taken works alone: that many keep the cores busy.
+  std::array<Job, 16> jobs_;
+  alignas(64) Word calls_{0};  // changes when there is work: what workers without any sleep on
+  alignas(64) std::atomic<int> spinning_{0};
+  std::atomic<int> sleeping_{0};
+  alignas(64) std::atomic<int> workers_{0};
+  std::atomic<bool> complete_{false};  // no more can be started
+  std::atomic<bool> may_spin_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> quota_told_{false};
+  std::mutex mutex_;  // of those that start and stop workers
+  std::array<pthread_t, most_threads> handles_{};
+};
+
+// Never destroyed: host threads may work on while a program ends, alone.
+constinit Team team;
+
+class InPiece {
+ public:
+  explicit InPiece(HostThread& host) : host_(host), previous_(std::exchange(host.in_team, true)) {}
+  ~InPiece() { host_.in_team = previous_; }
+  InPiece(const InPiece&) = delete;
+  InPiece& operator=(const InPiece&) = delete;
+
+ private:
+  HostThread& host_;
   bool previous_;
 };
+
+// Signals are the host's threads' affair, but for those that a fault of the worker itself raises.
+sigset_t signals_of_others() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
+    sigdelset(&signals, fault);
+  return signals;
+}
+
+void* worker_main(void*) {
+  pthread_setname_np(pthread_self(), "narrowgauge");
+  // A thread begins with the cores of the one that starts it, which OpenMP may have bound to one.
+  if (const auto places = openmp_places()) sched_setaffinity(0, sizeof *places, &*places);
+  HostThread& self = host_thread();
+  self.in_team = self.is_worker = true;
+  team.work();
+  return nullptr;
+}
+
+int Team::start_worker(pthread_t& worker) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  const sigset_t signals = signals_of_others();
+  pthread_attr_setsigmask_np(&attributes, &signals);
+  const int error = pthread_create(&worker, &attributes, worker_main, nullptr);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+// Threads of those asked for that may be started.
+int Team::allowed(int threads) {
+  const int cores = hardware_threads(), limit = openmp_thread_limit();
+  if (threads > cores && cores < affinity_cores() && !quota_told_.exchange(true))
+    log(LogLevel::warning, concat("threads: ", threads, " were asked for, and the control group ",
+                                  "allows the time of ", cores, cores == 1 ? " core" : " cores"));
+  if (threads <= limit) return threads;
+  log(LogLevel::warning,
+      concat("threads: ", threads, " were asked for, and OMP_THREAD_LIMIT ", "allows ", limit));
+  return limit;
+}
+
+int Team::grow(int threads) {
+  const std::lock_guard lock(mutex_);
+  int ready = workers_.load();
+  if (ready >= threads - 1 || complete_.load()) return ready;
+  const int most = allowed(threads);
+  complete_ = most < threads;
+  may_spin_ = most <= affinity_cores();
+  for (int error = 0; ready < most - 1 && error == 0;) {
+    error = start_worker(handles_[static_cast<std::size_t>(ready)]);
+    if (error == 0) {
+      workers_.store(++ready);
+      continue;
+    }
+    complete_ = true;
+    log(LogLevel::warning, concat("threads: ", ready + 1, " of ", most,
+                                  " work, another cannot be started: ", std::strerror(error)));
+  }
+  return ready;
+}
+
+void Team::stop() {
+  if (host_thread().is_worker) return;  // exit() within a piece: it cannot wait for itself
+  const std::lock_guard lock(mutex_);
+  complete_ = true;
+  stopping_ = true;
+  ++calls_;
+  const int ready = workers_.exchange(0);
+  wake(calls_, ready);
+  for (int i = 0; i < ready; ++i) pthread_join(handles_[static_cast<std::size_t>(i)], nullptr);
+}
+
+// Of all threads the child has only the one that called fork(), which may have opened a job.
+void Team::begin_anew() {
+  for (Job& job : jobs_) job.forget_workers(&job == host_thread().job);
+  spinning_ = sleeping_ = workers_ = 0;
+  complete_ = stopping_.load();
+  mutex_.unlock();
+}
+
+// Workers end before the library's code goes, and with the program.
+struct Lifetime {
+  Lifetime() {
+    pthread_atfork([] { team.before_fork(); }, [] { team.after_fork(); },
+                   [] { team.begin_anew(); });
+  }
+  ~Lifetime() { team.stop(); }
+  Lifetime(const Lifetime&) = delete;
+  Lifetime& operator=(const Lifetime&) = delete;
+};
+const Lifetime lifetime;
 
 }  // namespace
 
@@ -32,104 +206,22 @@ HostThread& host_thread() {
   return state;
 }
 
-#ifdef NARROWGAUGE_PLAIN_THREADS
-
-namespace {
-
-using TeamFunction = FunctionRef<void(int)>;
-
-// Workers wait for a generation to begin; the caller takes part and waits for the last of them.
-class Pool {
- public:
-  Pool() = default;
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    begin_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
+void run_team(std::int64_t pieces, int threads, FunctionRef<void(std::int64_t piece)> piece) {
+  HostThread& host = host_thread();
+  const InPiece mark(host);
+  const auto useful = static_cast<int>(std::min<std::int64_t>(threads, pieces)) - 1;
+  const int helpers = useful > 0 ? std::min(useful, team.workers_for(threads)) : 0;
+  Job* const job = helpers > 0 ? team.claim_job() : nullptr;
+  if (!job) {
+    for (std::int64_t i = 0; i < pieces; ++i) piece(i);
+    return;
   }
-
-  void run(int threads, TeamFunction function) {
-    while (static_cast<int>(workers_.size()) < threads - 1) add_worker();
-    {
-      const std::lock_guard lock(mutex_);
-      function_ = &function;
-      wanted_ = threads;
-      running_ = threads - 1;
-      ++generation_;
-    }
-    begin_.notify_all();
-    {
-      const InTeam mark;
-      function(0);
-    }
-    std::unique_lock lock(mutex_);
-    end_.wait(lock, [&] { return running_ == 0; });
-    function_ = nullptr;
-  }
-
- private:
-  void add_worker() {
-    const int index = static_cast<int>(workers_.size()) + 1;
-    workers_.emplace_back([this, index, seen = generation_] { work(index, seen); });
-  }
-
-  void work(int index, std::uint64_t seen) {
-    const InTeam mark;
-    set_library_threads(1);
-    std::unique_lock lock(mutex_);
-    while (true) {
-      begin_.wait(lock, [&] { return stop_ || generation_ != seen; });
-      if (stop_) return;
-      seen = generation_;
-      if (index >= wanted_) continue;
-      const TeamFunction* function = function_;
-      lock.unlock();
-      (*function)(index);
-      lock.lock();
-      if (--running_ == 0) end_.notify_one();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable begin_, end_;
-  std::vector<std::thread> workers_;
-  const TeamFunction* function_ = nullptr;
-  std::uint64_t generation_ = 0;
-  int wanted_ = 0, running_ = 0;
-  bool stop_ = false;
-};
-
-}  // namespace
-
-bool is_nested() { return host_thread().in_team; }
-int library_threads() { return 1; }
-// The thread sanitizer does not see how libgomp synchronizes: oneDNN stays in the calling thread.
-void set_library_threads(int) { omp_set_num_threads(1); }
-
-void run_team(int threads, TeamFunction function) {
-  thread_local Pool pool;
-  pool.run(threads, function);
+  host.job = job;
+  job->open(pieces, helpers, piece);
+  team.call(helpers);
+  job->take_all();
+  job->finish(team.spin());
+  host.job = nullptr;
 }
-
-#else
-
-bool is_nested() { return host_thread().in_team || omp_in_parallel(); }
-int library_threads() { return omp_get_max_threads(); }
-void set_library_threads(int threads) { omp_set_num_threads(threads); }
-
-void run_team(int threads, FunctionRef<void(int)> function) {
-#pragma omp parallel num_threads(threads)
-  {
-    const InTeam mark;
-    function(omp_get_thread_num());
-  }
-}
-
-#endif
 
 }  // namespace narrowgauge

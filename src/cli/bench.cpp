@@ -146,7 +146,7 @@ void add_bench(CLI::App& program, Action& action) {
   add_whole(app, {"--iterations", "N", "timed one by one (10)"}, flags->iterations, 1);
   add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->batches, 1);
   add_input_flags(app, flags->task.network);
-  add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags->threads, 0);
   add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
   add_word(app, {"--against", "WHAT", "torch: PyTorch on the same work, from python3"},
            flags->against, {"torch"});

@@ -80,7 +80,7 @@ void add_evaluate(CLI::App& program, Action& action) {
            amp_words);
   add_text(app, {"--math", "M", math_help}, flags->math);
   add_whole(app, {"--batch,-b", "N", "samples at once (256)"}, flags->batch, 1);
-  add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags->threads, 0);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags->threads, 0);
   add_text(app, {"--device", "DEV", "where to run: cpu"}, flags->device);
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_evaluate(*flags); }; });

@@ -94,7 +94,7 @@ void add_other_flags(CLI::App& app, SimulateFlags& flags) {
   add_whole(app, {"--epochs,-e", "N", "of --model"}, flags.epochs, 1);
   add_whole(app, {"--batch,-b", "N", "of --model"}, flags.batch, 1);
   add_whole(app, {"--seed", "N", "of --random and --model (1)"}, flags.seed, 0);
-  add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags.threads, 0);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags.threads, 0);
   add_switch(app, {"--unresolved", "", "also models that nobody has compared with hardware"},
              flags.unresolved);
   add_switch(app, {"--json", "", "one JSON object"}, flags.json);

@@ -67,7 +67,7 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);
   add_whole(app, {"--seed", "N", "of weights and order of samples (1)"}, flags.seed, 0);
-  add_whole(app, {"--threads,-t", "N", "(0: all cores)"}, flags.threads, 0);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags.threads, 0);
   add_switch(app, {"--deterministic", "", "the same bits for any number of threads"},
              flags.deterministic);
 }

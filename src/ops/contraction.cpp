@@ -77,7 +77,7 @@ std::string tile_product_reason(const Request& request) {
 
 // oneDNN's own bf16 kernels flush subnormals; IEEE's products and sums do not.
 cpu::ContractionOptions contraction_options(const Request& request) {
-  return {.deterministic = request.deterministic, .native_bf16 = request.math != Math::ieee};
+  return {.native_bf16 = request.math != Math::ieee};
 }
 
 Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs) {

@@ -2,7 +2,6 @@
 #include "base/parallel.h"
 
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <atomic>
@@ -136,35 +135,6 @@ TEST(ParallelFor, ServesSeveralHostThreadsAtOnce) {
   second.join();
   EXPECT_EQ(wrong, 0);
 }
-
-#ifndef NARROWGAUGE_PLAIN_THREADS
-TEST(ParallelFor, RunsInPlaceInAParallelRegionOfTheHost) {
-  std::atomic<int> elsewhere = 0;
-  const int levels = omp_get_max_active_levels();
-  omp_set_max_active_levels(2);
-#pragma omp parallel num_threads(2)
-  {
-    const auto host = std::this_thread::get_id();
-    parallel_for(10, 1, [&](std::int64_t, std::int64_t) {
-      if (std::this_thread::get_id() != host) ++elsewhere;
-    });
-  }
-  omp_set_max_active_levels(levels);
-  EXPECT_EQ(elsewhere, 0);
-}
-
-TEST(ThreadScope, SetsOpenMpThreadsTooAndPutsBothBack) {
-  omp_set_num_threads(3);
-  const ThreadScope outer(5);
-  {
-    const ThreadScope inner(2);
-    EXPECT_EQ(thread_count(), 2);
-    EXPECT_EQ(omp_get_max_threads(), 2);
-  }
-  EXPECT_EQ(thread_count(), 5);
-  EXPECT_EQ(omp_get_max_threads(), 5);
-}
-#endif
 
 TEST(ThreadScope, RefusesNumbersThatAreNotThreadCounts) {
   const int before = thread_count();

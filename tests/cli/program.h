@@ -47,7 +47,6 @@ inline std::string program_path() {
 namespace detail {
 
 inline void become_program(const Words& words, const Surroundings& surroundings) {
-  setenv("OMP_WAIT_POLICY", "passive", 1);
   unsetenv("NO_COLOR");
   unsetenv("COLUMNS");
   setenv("TERM", "xterm", 1);

@@ -119,21 +119,33 @@ TEST(Convolution, WidenedBf16MatchesTheReference) {
 TEST(Convolution, IsCutIntoShardsWithAShorterLastOne) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const ConvolutionPass pass : passes) {
-      Fixture fixture(named("many images, some shards"),
-                      {.dtype = dtype, .options = {.deterministic = true}});
+      Fixture fixture(named("many images, some shards"), {.dtype = dtype});
       EXPECT_NE(fixture.prepare(pass).implementation.find("2 shards"), std::string::npos);
       expect_within_format(fixture.result(pass), fixture.reference(pass), fixture.text(pass));
     }
 }
 
-TEST(Convolution, GivesTheSameBitsForAnyNumberOfThreadsWhenDeterministic) {
-  for (const char* name : {"many images, some shards", "resnet", "batch of 1", "depthwise"})
+TEST(Convolution, FewImagesAreCutInRowsOrChannels) {
+  const std::pair<const char*, const char*> cases[] = {{"one image, rows", "2 shards"},
+                                                       {"one image, rows of stride 2", "2 shards"},
+                                                       {"two images, rows", "4 shards"},
+                                                       {"one image, channels", "2 shards"}};
+  for (const auto& [name, shards] : cases) {
+    Fixture fixture(named(name), {});
+    EXPECT_NE(fixture.prepare(ConvolutionPass::forward).implementation.find(shards),
+              std::string::npos)
+        << name << ": " << fixture.prepare(ConvolutionPass::forward).implementation;
+  }
+}
+
+TEST(Convolution, GivesTheSameBitsForAnyNumberOfThreads) {
+  for (const char* name : {"many images, some shards", "resnet", "batch of 1", "depthwise",
+                           "one image, rows", "two images, rows", "one image, channels"})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       for (const ConvolutionPass pass : passes) {
         std::vector<Array> results;
         for (const int threads : {1, 2, 3}) {
-          Fixture fixture(named(name),
-                          {.dtype = dtype, .options = {.deterministic = true, .threads = threads}});
+          Fixture fixture(named(name), {.dtype = dtype, .options = {.threads = threads}});
           results.push_back(fixture.result(pass));
         }
         EXPECT_TRUE(results[0].same_bytes(results[1]) && results[0].same_bytes(results[2]))
@@ -144,8 +156,7 @@ TEST(Convolution, GivesTheSameBitsForAnyNumberOfThreadsWhenDeterministic) {
 TEST(Convolution, GivesTheSameBitsWithFlushToZeroOnOrdinaryValues) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const ConvolutionPass pass : passes) {
-      Fixture fixture(named("many images, some shards"),
-                      {.dtype = dtype, .options = {.deterministic = true}});
+      Fixture fixture(named("many images, some shards"), {.dtype = dtype});
       const Array plain = fixture.result(pass);
       const FlushDenormalsScope flush;
       EXPECT_TRUE(fixture.result(pass).same_bytes(plain));

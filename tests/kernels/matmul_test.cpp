@@ -127,12 +127,11 @@ TEST(MatMul, EveryOrderOfTheOperandsMatchesTheReference) {
     }
 }
 
-TEST(MatMul, GivesTheSameBitsForAnyNumberOfThreadsWhenDeterministic) {
+TEST(MatMul, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const Case& shape : cases())
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
       const auto with = [&](int threads) {
-        return multiply(shape,
-                        {.dtype = dtype, .options = {.deterministic = true, .threads = threads}});
+        return multiply(shape, {.dtype = dtype, .options = {.threads = threads}});
       };
       const Product one = with(1);
       EXPECT_TRUE(one.y.same_bytes(with(2).y) && one.y.same_bytes(with(3).y))
@@ -195,15 +194,14 @@ TEST(MatMul, RefusesShapesThatDoNotFit) {
 
 TEST(MatMul, TwoHostThreadsPrepareAndRunAtTheSameTime) {
   const Case& shape = cases()[7];
-  const Product expected = multiply(shape, {.options = {.deterministic = true}});
+  const Product expected = multiply(shape, {});
   std::vector<std::thread> threads;
   std::array<bool, 2> equal{};
   for (std::size_t i = 0; i < 2; ++i)
     threads.emplace_back([&, i] {
       equal[i] = true;
       for (int repeat = 0; repeat < 20; ++repeat)
-        equal[i] = equal[i] &&
-                   multiply(shape, {.options = {.deterministic = true}}).y.same_bytes(expected.y);
+        equal[i] = equal[i] && multiply(shape, {}).y.same_bytes(expected.y);
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(equal[0] && equal[1]);
@@ -216,7 +214,7 @@ TEST(MatMul, Bf16IsWidenedWhereTheShorterLastShardWouldNotUseAmx) {
                             dense_view(DType::bf16, {130, 512}),
                             dense_view(DType::bf16, {rows, 512}),
                             {}};
-    const Prepared prepared = prepare_matmul(views, {.deterministic = true});
+    const Prepared prepared = prepare_matmul(views, {});
     return prepared.implementation.find("amx") != std::string::npos;
   };
   if (!uses_amx(1728) || uses_amx(1)) GTEST_SKIP() << "one kernel for all sizes here";

@@ -10,39 +10,39 @@ TEST(Shards, CoverTheExtentInMultiplesOfTheGranule) {
   for (std::int64_t extent = 1; extent < 200; ++extent)
     for (const std::int64_t granule : {1, 8, 64})
       for (const double operations : {0.0, 1e7, 3e7, 1e9}) {
-        const Shards shards = cut({.extent = extent,
-                                   .granule = granule,
-                                   .operations = operations,
-                                   .deterministic = true,
-                                   .threads = 2});
+        const Shards shards = cut({.extent = extent, .granule = granule, .operations = operations});
         EXPECT_GE(shards.each * shards.count, extent);
         EXPECT_LT(shards.each * (shards.count - 1), extent);
         EXPECT_TRUE(shards.each % granule == 0 || shards.each == extent);
         EXPECT_LE(shards.count, 32);
-        EXPECT_LE(shards.at_once, shards.count);
       }
 }
 
-TEST(Shards, DoNotDependOnTheNumberOfThreadsWhenDeterministic) {
-  for (std::int64_t extent = 1; extent < 200; ++extent)
-    for (const double operations : {0.0, 1e6, 3e7, 1e9})
-      for (const int threads : {2, 7, 64}) {
-        ShardRequest request{.extent = extent, .operations = operations, .deterministic = true};
-        const Shards one = cut(request);
-        request.threads = threads;
-        const Shards many = cut(request);
-        EXPECT_EQ(one.each, many.each);
-        EXPECT_EQ(one.count, many.count);
-        EXPECT_EQ(many.threads_each, 1);
-      }
+TEST(Shards, FollowEachOtherAndStartAnewWithEachImage) {
+  Shards shards = cut({.extent = 23, .operations = 8e7});
+  shards.images = 3;
+  ASSERT_GT(shards.count, 1);
+  for (std::int64_t shard = 0; shard < shards.total(); ++shard) {
+    const Range range = shards.range(shard);
+    EXPECT_EQ(shards.image(shard), shard / shards.count);
+    EXPECT_EQ(range.begin, shard % shards.count * shards.each);
+    const bool last = (shard + 1) % shards.count == 0;
+    EXPECT_EQ(range.begin + range.size, last ? 23 : shards.range(shard + 1).begin);
+  }
 }
 
-TEST(Shards, LittleWorkTakesFewThreadsAndMuchInOnePieceTakesAll) {
-  const Shards little = cut({.extent = 1, .operations = 1e5, .threads = 8});
-  EXPECT_EQ(little.threads_each, 1);
-  const Shards much = cut({.extent = 1, .operations = 1e9, .threads = 8});
-  EXPECT_EQ(much.threads_each, 8);
-  EXPECT_EQ(much.count, 1);
+TEST(Shards, ReachWhatTheWindowCoversAndSayWhatLiesOutside) {
+  const Reach reach{.stride = 2, .taps = 3, .pad = 1, .extent = 8};  // gives 4 rows and uses 0 to 7
+  EXPECT_EQ(reach.of({0, 1}).begin, 0);
+  EXPECT_EQ(reach.of({0, 1}).size, 2);
+  EXPECT_EQ(reach.pad_before({0, 1}), 1);
+  EXPECT_EQ(reach.pad_behind({0, 1}), 0);
+  EXPECT_EQ(reach.of({1, 3}).begin, 1);
+  EXPECT_EQ(reach.of({1, 3}).size, 7);
+  EXPECT_EQ(reach.pad_before({1, 3}), 0);
+  const Reach wider{.stride = 1, .taps = 5, .pad = 2, .extent = 8};
+  EXPECT_EQ(wider.of({6, 2}).size, 4);
+  EXPECT_EQ(wider.pad_behind({6, 2}), 2);
 }
 
 }  // namespace

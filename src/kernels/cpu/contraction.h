@@ -12,9 +12,8 @@
 namespace narrowgauge::cpu {
 
 struct ContractionOptions {
-  bool deterministic = false;  // the same bits for any number of threads
-  bool native_bf16 = true;     // false: bf16 is widened on AMX too
-  int threads = 0;             // that run() may use; 0: thread_count() of the caller of prepare_*
+  bool native_bf16 = true;  // false: bf16 is widened on AMX too
+  int threads = 0;          // that run() may use; 0: thread_count() of the caller of prepare_*
 };
 
 struct ConvolutionWindow {  // one entry for each spatial axis

@@ -17,6 +17,8 @@ using onednn::Format;
 using onednn::PrimitiveDescription;
 
 constexpr std::int64_t most_partial_bytes = std::int64_t{32} << 20;  // of weight gradients
+constexpr std::int64_t enough_images = 8;     // to be cut along no other axis
+constexpr std::int64_t channel_granule = 32;  // a multiple of what oneDNN computes at once
 
 void require_rank(const char* what, const View& view, std::size_t rank) {
   require(view.dims.size() == rank, "convolution: expected ", what, " of rank ", rank, ", got ",
@@ -97,25 +99,74 @@ class Convolution {
                                                      : views_.w;
   }
 
-  Shards shards() const {
+  // Along what the contraction is cut. Few images are not enough for all threads: then images are
+  // cut in rows, each by itself, and in channels of the result where the weights are larger than
+  // the images, which every shard of rows would read anew.
+  enum class Axis { images, rows, channels };
+
+  Axis axis() const {
+    const std::int64_t images = views_.x.dims[0];
+    if (images >= std::min(shards_worth(request()), enough_images)) return Axis::images;
+    const bool rows_have_pixels = window_.pads_begin[0] < taps() && window_.pads_end[0] < taps();
+    const bool by_channels =
+        window_.groups == 1 && (pass_ != ConvolutionPass::forward || !rows_have_pixels ||
+                                element_count(views_.w.dims) > activations());
+    if (by_channels) return Axis::channels;
+    return pass_ == ConvolutionPass::forward && rows_have_pixels ? Axis::rows : Axis::images;
+  }
+
+  // Of the rows of x under the window of one row of y.
+  std::int64_t taps() const {
+    const std::size_t kernel_axis = window_.groups == 1 ? 2 : 3;
+    return (views_.w.dims[kernel_axis] - 1) * (window_.dilations[0] + 1) + 1;
+  }
+
+  std::int64_t activations() const {
+    return element_count(views_.x.dims) + element_count(views_.y.dims);
+  }
+
+  ShardRequest request() const {
     const Dims& w = views_.w.dims;
     double operations = 2.0 * static_cast<double>(element_count(views_.y.dims));
     for (std::size_t axis = window_.groups == 1 ? 1 : 2; axis < w.size(); ++axis)
       operations *= static_cast<double>(w[axis]);
-    const double elements =
-        static_cast<double>(element_count(views_.x.dims) + element_count(views_.y.dims));
-    ShardRequest request{.extent = views_.x.dims[0],
-                         .operations = operations,
-                         .elements = elements,
-                         .deterministic = options_.deterministic,
-                         .threads = options_.threads};
-    if (pass_ == ConvolutionPass::weight_gradient)
-      request.most = std::clamp<std::int64_t>(most_partial_bytes / (4 * element_count(w)), 2, 16);
-    return cut(request);
+    return {.operations = operations, .elements = static_cast<double>(activations())};
+  }
+
+  Shards shards() const {
+    const std::int64_t images = views_.x.dims[0];
+    ShardRequest request = this->request();
+    if (axis() == Axis::images) {
+      request.extent = images;
+      if (pass_ == ConvolutionPass::weight_gradient)
+        request.most = std::clamp<std::int64_t>(
+            most_partial_bytes / (4 * element_count(views_.w.dims)), 2, 16);
+      return cut(request);
+    }
+    if (axis() == Axis::channels) {
+      request.extent =
+          pass_ == ConvolutionPass::data_gradient ? views_.x.dims[1] : views_.y.dims[1];
+      request.granule = channel_granule;
+      return cut(request);
+    }
+    request.extent = views_.y.dims[2];
+    request.most = (request.most + images - 1) / images;
+    request.operations /= static_cast<double>(images);
+    request.elements /= static_cast<double>(images);
+    Shards shards = cut(request);
+    shards.images = images;
+    return shards;
   }
 
   std::vector<Port> ports(DType dtype) const {
     const DType result = output().dtype == DType::bf16 ? dtype : DType::f32;
+    std::vector<Port> ports = ports_by_images(dtype, result);
+    if (axis() == Axis::channels) cut_channels(ports);
+    if (axis() == Axis::rows) cut_rows(ports);
+    return ports;
+  }
+
+  std::vector<Port> ports_by_images(DType dtype, DType result) const {
     std::vector<Port> ports;
     if (pass_ == ConvolutionPass::forward) {
       ports = {activation(DNNL_ARG_SRC, 0, views_.x, dtype),
@@ -140,12 +191,35 @@ class Convolution {
     return ports;
   }
 
-  PrimitiveDescription describe(const std::vector<Port>& ports, std::int64_t size) const {
-    const Format x = shard_format(ports[0], size), w = shard_format(ports[1], size),
-                 y = shard_format(ports[2], size);
-    const Format bias = ports.size() > 3 ? shard_format(ports[3], size) : nullptr;
-    const auto &s = window_.strides, &d = window_.dilations, &begin = window_.pads_begin,
-               &end = window_.pads_end;
+  // x, w, y and perhaps the bias.
+  void cut_channels(std::vector<Port>& ports) const {
+    const bool of_x = pass_ == ConvolutionPass::data_gradient;
+    ports[0].axis = of_x ? 1 : whole;
+    ports[1].axis = of_x ? 1 : 0;
+    ports[2].axis = of_x ? whole : 1;
+    if (ports.size() > 3) ports[3].axis = 0;
+  }
+
+  // Of one image.
+  void cut_rows(std::vector<Port>& ports) const {
+    for (Port* const port : {&ports[0], &ports[2]}) {
+      port->axis = 2;
+      port->image_stride = port->view.strides[0];
+      port->view.dims[0] = port->wanted.dims[0] = 1;
+    }
+    ports[0].reach = {window_.strides[0], taps(), window_.pads_begin[0], views_.x.dims[2]};
+  }
+
+  PrimitiveDescription describe(const std::vector<Port>& ports, const Range& range) const {
+    const Format x = shard_format(ports[0], range), w = shard_format(ports[1], range),
+                 y = shard_format(ports[2], range);
+    const Format bias = ports.size() > 3 ? shard_format(ports[3], range) : nullptr;
+    const auto &s = window_.strides, &d = window_.dilations;
+    Dims begin = window_.pads_begin, end = window_.pads_end;
+    if (ports[0].axis == 2) {
+      begin[0] = ports[0].reach.pad_before(range);
+      end[0] = ports[0].reach.pad_behind(range);
+    }
     dnnl_primitive_desc_t created = nullptr;
     if (pass_ == ConvolutionPass::forward)
       onednn::check(dnnl_convolution_forward_primitive_desc_create(
@@ -170,13 +244,14 @@ class Convolution {
 
   bool native_is_amx() const {
     const std::vector<Port> ports = this->ports(DType::bf16);
-    return is_amx(shards(), [&](std::int64_t size) { return describe(ports, size); });
+    return is_amx(ports, shards(), [&](const Range& range) { return describe(ports, range); });
   }
 
   Prepared prepared(const Computing& computing) const {
     const std::vector<Port> ports = this->ports(computing.inputs);
     return prepare_sharded(
-        ports, shards(), [&](std::int64_t size) { return describe(ports, size); }, computing.note);
+        ports, shards(), options_.threads,
+        [&](const Range& range) { return describe(ports, range); }, computing.note);
   }
 
   ConvolutionPass pass_;

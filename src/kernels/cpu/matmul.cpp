@@ -56,13 +56,8 @@ class MatMul {
                               static_cast<double>(operands_.a.dims.back());
     ShardRequest request{.extent = operands_.y.dims[static_cast<std::size_t>(axis)],
                          .operations = operations,
-                         .elements = static_cast<double>(element_count(operands_.y.dims)),
-                         .deterministic = options_.deterministic,
-                         .threads = options_.threads};
+                         .elements = static_cast<double>(element_count(operands_.y.dims))};
     if (operands_.batch_rank() == 0) request.granule = axis == 0 ? 32 : 64;
-    // Columns of b are copied out of it: not worth it for few rows.
-    const bool few_rows = operands_.batch_rank() == 0 && operands_.y.dims[0] < 32;
-    if (few_rows && !options_.deterministic) request.granule = request.extent;
     return cut(request);
   }
 
@@ -96,10 +91,10 @@ class MatMul {
     return {DNNL_ARG_BIAS, 2, false, cut ? 1 : whole, row, dense_view(DType::f32, row.dims), false};
   }
 
-  static onednn::PrimitiveDescription describe(const std::vector<Port>& ports, std::int64_t size) {
-    const onednn::Format a = shard_format(ports[0], size), b = shard_format(ports[1], size),
-                         y = shard_format(ports[2], size);
-    const onednn::Format bias = ports.size() > 3 ? shard_format(ports[3], size) : nullptr;
+  static onednn::PrimitiveDescription describe(const std::vector<Port>& ports, const Range& range) {
+    const onednn::Format a = shard_format(ports[0], range), b = shard_format(ports[1], range),
+                         y = shard_format(ports[2], range);
+    const onednn::Format bias = ports.size() > 3 ? shard_format(ports[3], range) : nullptr;
     dnnl_primitive_desc_t created = nullptr;
     onednn::check(dnnl_matmul_primitive_desc_create(&created, onednn::engine(), a.get(), b.get(),
                                                     bias.get(), y.get(), onednn::user_scratchpad()),
@@ -109,13 +104,14 @@ class MatMul {
 
   bool native_is_amx() const {
     const std::vector<Port> ports = this->ports(DType::bf16);
-    return is_amx(shards_, [&](std::int64_t size) { return describe(ports, size); });
+    return is_amx(ports, shards_, [&](const Range& range) { return describe(ports, range); });
   }
 
   Prepared prepared(const Computing& computing) const {
     const std::vector<Port> ports = this->ports(computing.inputs);
     return prepare_sharded(
-        ports, shards_, [&](std::int64_t size) { return describe(ports, size); }, computing.note);
+        ports, shards_, options_.threads,
+        [&](const Range& range) { return describe(ports, range); }, computing.note);
   }
 
   MatMulOperands operands_;

@@ -5,9 +5,9 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/cpu.h"
+#include "base/openmp.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu::onednn {
@@ -147,6 +147,7 @@ const dnnl_primitive_attr* user_scratchpad() {
 }
 
 Primitive::Primitive(const PrimitiveDescription& description, std::span<const int> arguments) {
+  const OneOpenMpThread one_thread;
   const char* implementation = nullptr;
   check(dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0,
                                   static_cast<void*>(&implementation)),
@@ -176,27 +177,13 @@ void Primitive::execute(std::span<const Argument> arguments, void* scratchpad) c
   for (const Argument& argument : arguments)
     memories.add(argument.number, format(argument.number), argument.data);
   if (scratchpad_) memories.add(DNNL_ARG_SCRATCHPAD, scratchpad_, scratchpad);
+  const OneOpenMpThread one_thread;
   const dnnl_stream_t stream = thread_stream();
   check(dnnl_primitive_execute(primitive_.get(), stream,
                                static_cast<int>(memories.arguments().size()),
                                memories.arguments().data()),
         "dnnl_primitive_execute");
   check(dnnl_stream_wait(stream), "dnnl_stream_wait");
-}
-
-std::unique_ptr<Primitive> make_reorder(const Format& from, const Format& to) {
-  dnnl_primitive_desc_t created = nullptr;
-  check(dnnl_reorder_primitive_desc_create(&created, from.get(), engine(), to.get(), engine(),
-                                           user_scratchpad()),
-        "dnnl_reorder_primitive_desc_create");
-  const PrimitiveDescription description(created);
-  return std::make_unique<Primitive>(description, std::array{DNNL_ARG_FROM, DNNL_ARG_TO});
-}
-
-void execute_reorder(const Primitive& reorder, const void* in, void* out, void* scratchpad) {
-  reorder.execute(
-      std::array{Argument{DNNL_ARG_FROM, const_cast<void*>(in)}, Argument{DNNL_ARG_TO, out}},
-      scratchpad);
 }
 
 }  // namespace narrowgauge::cpu::onednn

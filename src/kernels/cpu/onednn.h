@@ -44,7 +44,8 @@ struct Argument {
   void* data;
 };
 
-// Created, and to be executed, under ThreadScope of one number of threads. Thread-safe.
+// Made for one thread, the one that executes it; may be executed by several at once. Its
+// description has to be made under OneOpenMpThread too.
 class Primitive {
  public:
   // `arguments`: the numbers of those it takes.
@@ -65,9 +66,5 @@ class Primitive {
   std::vector<Port> ports_;
   Format scratchpad_;  // empty when none is needed
 };
-
-// Copies from one format to another.
-std::unique_ptr<Primitive> make_reorder(const Format& from, const Format& to);
-void execute_reorder(const Primitive& reorder, const void* in, void* out, void* scratchpad);
 
 }  // namespace narrowgauge::cpu::onednn

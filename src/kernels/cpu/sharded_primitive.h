@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A oneDNN primitive over the shards of its operands: brings them into the formats it wants, runs
-// it, and stores or sums the results. Several shards are worked on at once, each by few threads, so
-// that the wide copies of narrow operands stay in cache.
+// it, and stores or sums the results. Each shard is one thread's, so that the wide copies of narrow
+// operands stay in its cache, and a thread that is held up keeps no other waiting.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +22,22 @@ struct Port {
   int index = 0;   // in Call::inputs or Call::outputs
   bool output = false;
   int axis = whole;   // cut along it; an uncut output is the sum over the shards
-  View view;          // the caller's memory
+  View view;          // the caller's memory; of one image where images are cut by themselves
   View wanted;        // what the primitive works on: dense where cut; row-major f32 for a sum
-  bool free = false;  // uncut only: oneDNN chooses the format, converted from or to `wanted`
+  bool free = false;  // oneDNN chooses the format, converted from or to `wanted`
+  Reach reach = {};   // what a shard needs of it
+  std::int64_t image_stride = 0;  // elements between images that are cut by themselves
 };
 
-// Describes the primitive for shards of this size, taking formats from shard_format().
-using Describe = std::function<onednn::PrimitiveDescription(std::int64_t size)>;
+// Describes the primitive for a shard, taking formats from shard_format().
+using Describe = std::function<onednn::PrimitiveDescription(const Range& range)>;
 
-onednn::Format shard_format(const Port& port, std::int64_t size);
-// Whether the shards, the shorter last one too, are computed by AMX kernels.
-bool is_amx(const Shards& shards, const Describe& describe);
+onednn::Format shard_format(const Port& port, const Range& range);
+// Whether all shards are computed by AMX kernels.
+bool is_amx(const std::vector<Port>& ports, const Shards& shards, const Describe& describe);
 
-// `note` is appended to the implementation's name. Throws DeviceError.
-Prepared prepare_sharded(std::vector<Port> ports, const Shards& shards, const Describe& describe,
-                         const std::string& note);
+// `threads` that work at once; `note` is appended to the implementation's name. Throws DeviceError.
+Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards, int threads,
+                         const Describe& describe, const std::string& note);
 
 }  // namespace narrowgauge::cpu

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/shards.h"
 
-#include <algorithm>
-
 namespace narrowgauge::cpu {
 namespace {
 
 constexpr double operations_each = 1e7;       // of a shard: about 0.1 ms of one core in f32
 constexpr double operations_an_element = 40;  // bringing it in and out; a shard stays in the L2
-constexpr double operations_to_share = 2e6;   // of a thread: less is not worth a barrier
 
 // A divisor of the extent is worth half more: no second primitive for a shorter end.
 std::int64_t even_size(std::int64_t extent, std::int64_t least) {
@@ -19,22 +16,18 @@ std::int64_t even_size(std::int64_t extent, std::int64_t least) {
 
 }  // namespace
 
+std::int64_t shards_worth(const ShardRequest& request) {
+  const double operations = request.operations + operations_an_element * request.elements;
+  return static_cast<std::int64_t>(
+      std::clamp(operations / operations_each, 1.0, static_cast<double>(request.most)));
+}
+
 Shards cut(const ShardRequest& request) {
   const std::int64_t granules = (request.extent + request.granule - 1) / request.granule;
-  const double operations = request.operations + operations_an_element * request.elements;
-  const auto wanted = static_cast<std::int64_t>(
-      std::clamp(operations / operations_each, 1.0, static_cast<double>(request.most)));
-  const std::int64_t count = std::min(wanted, granules);
+  const std::int64_t count = std::min(shards_worth(request), granules);
   const std::int64_t each = even_size(granules, (granules + count - 1) / count) * request.granule;
-  Shards shards{request.extent, std::min(each, request.extent), 1, 1, 1};
+  Shards shards{request.extent, std::min(each, request.extent), 1, 1};
   shards.count = (request.extent + shards.each - 1) / shards.each;
-  if (!request.deterministic && shards.count < request.threads) {
-    const double worth = std::clamp(operations / operations_to_share, 1.0, 1e6);
-    const int threads = std::min(request.threads, static_cast<int>(worth));
-    return {request.extent, request.extent, 1, threads, 1};
-  }
-  shards.at_once =
-      static_cast<int>(std::min<std::int64_t>(shards.count, std::max(1, request.threads)));
   return shards;
 }
 

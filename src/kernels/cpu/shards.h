@@ -1,11 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a contraction is cut along one axis. The cut depends on the shape alone, never on the number
-// of threads, so that a cut contraction has the same bits for any number of them.
+// of threads, so that a contraction has the same bits for any number of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace narrowgauge::cpu {
+
+struct Range {
+  std::int64_t begin = 0, size = 0;
+};
+
+// Which elements along an axis of one operand a range of the axis that is cut needs: those under a
+// window. The default needs what it names.
+struct Reach {
+  std::int64_t stride = 1, taps = 1, pad = 0;
+  std::int64_t extent = std::numeric_limits<std::int64_t>::max();
+
+  Range of(const Range& range) const {
+    const std::int64_t begin = std::max<std::int64_t>(first(range), 0);
+    return {begin, std::min(end(range), extent) - begin};
+  }
+  std::int64_t pad_before(const Range& range) const {
+    return std::max<std::int64_t>(-first(range), 0);
+  }
+  std::int64_t pad_behind(const Range& range) const {
+    return std::max<std::int64_t>(end(range) - extent, 0);
+  }
+
+ private:
+  std::int64_t first(const Range& range) const { return range.begin * stride - pad; }
+  std::int64_t end(const Range& range) const {
+    return (range.begin + range.size - 1) * stride - pad + taps;
+  }
+};
 
 struct ShardRequest {
   std::int64_t extent = 1;   // of the axis
@@ -13,19 +43,23 @@ struct ShardRequest {
   std::int64_t most = 32;    // shards
   double operations = 0;     // of the whole contraction, 2 for each multiply and add
   double elements = 0;       // of the operands that are cut: each counts for some operations
-  bool deterministic = false;
-  int threads = 1;
 };
+
+// The shards that the work is worth, were the axis long enough.
+std::int64_t shards_worth(const ShardRequest& request);
 
 struct Shards {
   std::int64_t extent = 1, each = 1, count = 1;  // the last one may be shorter than `each`
-  int threads_each = 1;                          // threads that work on one shard
-  int at_once = 1;                               // shards that are worked on together
-  std::int64_t last() const { return extent - (count - 1) * each; }
+  std::int64_t images = 1;                       // each of them cut so, where cut by itself
+
+  std::int64_t total() const { return images * count; }
+  Range range(std::int64_t shard) const {
+    const std::int64_t begin = shard % count * each;
+    return {begin, std::min(each, extent - begin)};
+  }
+  std::int64_t image(std::int64_t shard) const { return shard / count; }
 };
 
-// One shard on all threads where the work is too little to hand out in pieces, unless
-// deterministic.
 Shards cut(const ShardRequest& request);
 
 }  // namespace narrowgauge::cpu

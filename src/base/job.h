@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that a host thread shares with the team's workers. Whoever is inside takes one piece after
+// another; with the last one the door shuts, so that the host thread waits only for those inside.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "base/parallel.h"
+#include "base/waiting.h"
+
+namespace narrowgauge {
+
+class alignas(64) Job {
+ public:
+  using Piece = FunctionRef<void(std::int64_t piece)>;
+
+  // The host thread: claim, open, take_all, finish.
+  bool claim();  // false: another host thread has it
+  void open(std::int64_t pieces, int places, const Piece& piece);
+  void take_all();
+  void finish(std::chrono::nanoseconds spin);
+
+  // A worker takes part, if it is let in.
+  bool help();
+
+  // In a child of fork(), where no worker is left.
+  void forget_workers(bool claimed);
+
+ private:
+  bool enter();
+  void leave();
+
+  // One word: whether the job is claimed, whether its host thread sleeps, how many workers may
+  // still come in, and how many are inside.
+  Word state_{0};
+  const Piece* piece_ = nullptr;
+  std::int64_t pieces_ = 0;
+  unsigned modes_ = 0;  // the host thread's MXCSR
+  alignas(64) std::atomic<std::int64_t> next_{0};
+};
+
+}  // namespace narrowgauge
