@@ -23,7 +23,9 @@ struct NG_API Schedule {
 };
 NG_API Schedule::Kind parse_schedule(std::string_view name);  // throws UsageError
 
-// f16 gradients are scaled so that small ones do not vanish; bf16 has f32's range and needs none.
+// f16 gradients are scaled so that small ones do not vanish; bf16 has f32's range and needs none. A
+// scale is a number from 2^-126 to 2^126: it and its inverse are then normal numbers of f32. One
+// that growth would take beyond that, or beyond `maximum`, stays or becomes `maximum`.
 struct NG_API LossScale {
   // automatic: dynamic for f16, off otherwise.
   enum class Kind : std::uint8_t { automatic, dynamic, fixed, off };
@@ -31,7 +33,7 @@ struct NG_API LossScale {
   double initial = 65536;  // also the value of a fixed scale
   double growth = 2, backoff = 0.5;
   std::int64_t growth_interval = 2000;
-  double minimum = 1, maximum = 16777216;
+  double minimum = 1, maximum = 16777216;  // of a dynamic scale; maximum may be infinite
 };
 // "dynamic", "off", or the number of a fixed scale; throws UsageError.
 NG_API LossScale parse_loss_scale(std::string_view text);
@@ -56,6 +58,10 @@ NG_API Optimizer adam(double learning_rate = 1e-3);
 NG_API Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01);
 // "sgd", "adam" or "adamw" with its usual numbers; throws UsageError.
 NG_API Optimizer parse_optimizer(std::string_view name);
+
+// Throws UsageError naming the first number that makes no sense, or that f32 cannot hold: a Trainer
+// asks this first.
+NG_API void check(const Optimizer& optimizer);
 
 // From now on the network trains in `narrow` where its ops allow it: f32 master weights, and for
 // f16 a dynamic loss scale. Throws UsageError for other formats than f16 and bf16.

@@ -71,6 +71,9 @@ StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
 Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options)
     : implementation_(std::make_unique<Implementation>()) {
   Implementation& self = *implementation_;
+  check(optimizer);
+  require(options.threads >= 0 && options.threads <= 4096,
+          "trainer: expected threads from 0 to 4096, got ", options.threads);
   enable_mixed_precision_from_environment(optimizer);
   self.model = &model.implementation();
   settle_auto(*self.model, loss, optimizer, options);

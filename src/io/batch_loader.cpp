@@ -26,6 +26,7 @@ struct Plan {
 Plan make_plan(const DataSource& source, const BatchOptions& options, BatchPosition start) {
   Plan plan{.samples = source.size(), .batches = 0, .types = source.sample_types()};
   require(options.batch > 0, "batches: expected a batch of at least 1 sample, got ", options.batch);
+  require(options.epochs >= 0, "batches: expected 0 epochs (no end) or more, got ", options.epochs);
   require(plan.samples > 0, "batches: expected data, got a source of ", plan.samples, " samples");
   require(options.keep_last || options.batch <= plan.samples, "batches: a batch of ", options.batch,
           " samples is larger than the data, ", plan.samples, " samples");

@@ -76,8 +76,11 @@ TensorSource::Images::Images(const DataSet& set, const ImageTransform& transform
           ": images of ", channels, " channels cannot be given ", out_channels);
   mean = for_each_channel(transform.mean, out_channels, set, "mean");
   deviation = for_each_channel(transform.deviation, out_channels, set, "deviation");
+  for (const float m : mean)
+    require(std::isfinite(m), "data ", set.name, ": expected a finite mean, got ", m);
   for (const float d : deviation)
-    require(d > 0, "data ", set.name, ": expected a deviation above 0, got ", d);
+    require(d > 0 && std::isfinite(d), "data ", set.name,
+            ": expected a finite deviation above 0, got ", d);
   of_byte.resize(mean.size());
   for (std::size_t c = 0; c < mean.size(); ++c)
     for (std::size_t x = 0; x < 256; ++x)

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 #include "ir/ports.h"
 
@@ -29,7 +32,26 @@ Value Graph::input(std::string input_name, TensorType type) {
   return value;
 }
 
+namespace {
+
+void check(const Initial& initial, const std::string& state) {
+  using Kind = Initial::Kind;
+  constexpr double most = std::numeric_limits<float>::max();
+  const auto [a, b] = std::pair(initial.a, initial.b);
+  if (initial.kind == Kind::data) return;
+  require(!std::isnan(a), "state '", state, "': expected a number to begin with, got ", a);
+  if (initial.kind == Kind::constant) return;
+  const bool uniform = initial.kind == Kind::uniform;
+  require(std::abs(a) <= most && b >= (uniform ? a : 0) && b <= most, "state '", state,
+          "': expected random numbers of a ",
+          uniform ? "range from its low to its high end" : "mean and a deviation of 0 or more",
+          ", all finite in f32, got ", a, " and ", b);
+}
+
+}  // namespace
+
 Value Graph::state(State state) {
+  check(state.initial, state.name);
   require(!find_state(state.name), "graph ", name_, ": state '", state.name, "' exists already");
   const Value value = add(StateValue{state.type}, {}, {.name = state.name});
   state.current = value;

@@ -71,6 +71,8 @@ const ModelFacts& model_facts(std::string_view name) { return find(name).facts; 
 BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes) {
   const BuiltIn& model = find(name);
   require(model.build, "model: ", name, " takes tokens, not images");
+  require(image.channels >= 1 && classes >= 1, "model: expected channels and classes of 1 or more",
+          ", got ", image.channels, " and ", classes);
   const std::int64_t least = model.facts.least_side, step = model.facts.side_step;
   require<ModelError>(image.height >= least && image.width >= least, "model: images of ",
                       image.height, 'x', image.width, " are too small for ", name, ", ", least, 'x',

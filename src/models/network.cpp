@@ -2,6 +2,7 @@
 #include "narrowgauge/network.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ops/arithmetic.h"
 #include "ops/average_pool.h"
@@ -59,10 +60,24 @@ Initial he_normal(std::int64_t fan) {
 
 }  // namespace
 
+namespace {
+
+void check(const ConvOptions& options) {
+  const auto [kernel, stride, dilation, groups, padding, bias] = options;
+  require(kernel >= 1 && stride >= 1 && dilation >= 1,
+          "conv: expected kernel, stride and dilation of 1 or more, got ", kernel, ", ", stride,
+          " and ", dilation);
+  require(padding >= -1, "conv: expected padding of -1 (as suits the kernel) or more, got ",
+          padding);
+}
+
+}  // namespace
+
 Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::string given) {
   require(shape(x).size() == 4, "conv: expected images [N,C,H,W], got ", graph_.type(x));
   require(options.groups >= 1 && shape(x)[1].value() >= options.groups, "conv: expected from 1 to ",
           shape(x)[1], " groups for ", graph_.type(x), ", got ", options.groups);
+  check(options);
   const std::string name = layer_name(given, "conv");
   const std::int64_t inputs = shape(x)[1].value() / options.groups;
   const std::int64_t k = options.kernel;
@@ -123,6 +138,8 @@ Value Network::batch_norm(Value x, std::string given) {
 }
 
 Value Network::layer_norm(Value x, std::string given, double epsilon) {
+  require(epsilon >= double{std::numeric_limits<float>::min()} && std::isfinite(epsilon),
+          "layer_norm: expected a finite epsilon of 1.2e-38 or more, got ", epsilon);
   require(!shape(x).empty(), "layer_norm: expected at least one axis, got ", graph_.type(x));
   const std::string name = layer_name(given, "layernorm");
   const std::int64_t features = shape(x).back().value();
@@ -134,6 +151,7 @@ Value Network::layer_norm(Value x, std::string given, double epsilon) {
 }
 
 Value Network::dropout(Value x, double ratio, std::string given) {
+  require(ratio >= 0 && ratio < 1, "dropout: expected a ratio from 0 to below 1, got ", ratio);
   if (mode_ != Mode::train || ratio == 0) return x;
   const std::string name = layer_name(given, "dropout");
   const Value rate = graph_.constant(Tensor::scalar(DType::f32, ratio));
@@ -160,6 +178,9 @@ namespace {
 
 template <class Pool>
 Pool pool_of(const PoolOptions& options) {
+  require(options.kernel >= 1 && options.stride >= 0 && options.padding >= 0,
+          "pool: expected kernel of 1 or more, stride and padding of 0 or more, got ",
+          options.kernel, ", ", options.stride, " and ", options.padding);
   Pool op;
   const std::int64_t stride = options.stride > 0 ? options.stride : options.kernel;
   op.kernel_shape = {options.kernel, options.kernel};

@@ -23,6 +23,9 @@ Value Network::attention(Value query, Value key, Value value, const AttentionOpt
   for (const Value x : {query, key, value})
     require(shape(x).size() == 3 && shape(x)[2] == shape(query).back(),
             "attention: expected query, key and value [N,T,width], got ", graph_.type(x));
+  require(options.heads >= 1 && options.dropout >= 0 && options.dropout < 1,
+          "attention: expected heads of 1 or more and dropout from 0 to below 1, got ",
+          options.heads, " and ", options.dropout);
   const std::string name = layer_name(given, "attention");
   Attention op;
   op.q_num_heads = options.heads;

@@ -45,9 +45,14 @@ Value tokens(Network& net, ImageShape image, const VitSize& size) {
 // Weights begin as in timm's vision_transformer.py, whose truncated normal numbers of deviation
 // 0.02 are cut at +-2, that is 100 deviations: never.
 BuildNetwork vit(const VitSize& size, ImageShape image, std::int64_t classes) {
-  require(size.patch >= 1 && image.height % size.patch == 0 && image.width % size.patch == 0,
-          "vit: images of ", image.height, 'x', image.width, " are not made of patches of ",
-          size.patch, 'x', size.patch);
+  for (const std::int64_t count : {size.layers, size.width, size.heads, size.inner, size.patch,
+                                   image.channels, image.height, image.width, classes})
+    require(count >= 1, "vit: expected at least one of everything, got ", count);
+  require(size.width % size.heads == 0, "vit: ", size.heads, " heads do not divide a width of ",
+          size.width);
+  require(image.height % size.patch == 0 && image.width % size.patch == 0, "vit: images of ",
+          image.height, 'x', image.width, " are not made of patches of ", size.patch, 'x',
+          size.patch);
   return [=](Network& net) {
     net.set_initials({.conv = ConvInitial::uniform,
                       .linear_weight = Initial::normal(0, 0.02),

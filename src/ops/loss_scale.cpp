@@ -74,8 +74,10 @@ StepReason advance(const LossScaleUpdate& op, bool finite, bool loss_finite, Ste
     return lowest ? StepReason::gradient_not_finite : StepReason::gradient_overflow;
   }
   if (op.dynamic && ++step.good >= op.growth_interval) {
+    constexpr double largest = 0x1p126;  // whose inverse is a normal number of f32
+    const double grown = std::min(step.scale * op.growth, std::max(step.scale, op.maximum));
     step.good = 0;
-    step.scale = std::min(step.scale * op.growth, std::max(step.scale, op.maximum));
+    if (grown <= largest) step.scale = grown;
   }
   return StepReason::applied;
 }
@@ -105,9 +107,11 @@ Offer offer_multiplier(const Request& request) {
   });
 }
 
-void store_health(const cpu::GradientHealth& health, std::span<const View> outputs) {
+void store_health(const cpu::GradientHealth& health, bool bounds_norm,
+                  std::span<const View> outputs) {
   const auto norm = static_cast<float>(std::sqrt(health.sum_of_squares));
-  if (outputs[0].data) *outputs[0].as<bool>() = health.finite && std::isfinite(norm);
+  if (outputs[0].data)
+    *outputs[0].as<bool>() = health.finite && (!bounds_norm || std::isfinite(norm));
   if (outputs[1].data) *outputs[1].as<float>() = norm;
   if (outputs[2].data) *outputs[2].as<std::int64_t>() = health.first_not_finite;
 }
@@ -124,31 +128,35 @@ Offer offer_health(const Request& request) {
   Offer offer;
   offer.implementation = "rows";
   offer.workspace = cpu::gradient_health_workspace(gradients);
-  offer.run = [gradients](const KernelCall& call) {
+  offer.run = [gradients,
+               bounds_norm = request.as<GradientHealth>().bounds_norm](const KernelCall& call) {
     std::vector<cpu::GradientBuffer> buffers = gradients;
     for (std::size_t i = 0; i < buffers.size(); ++i)
       buffers[i].array.data = call.inputs[i + 1].data;
     const double scale = static_cast<double>(*call.inputs[0].as<const float>());
-    store_health(gradient_health(buffers, 1 / scale, call.workspace), call.outputs);
+    store_health(gradient_health(buffers, 1 / scale, call.workspace), bounds_norm, call.outputs);
   };
   return offer;
 }
 
 Offer reference_health(const Request& request) {
-  return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
-    double sum = 0;
-    std::int64_t first = -1;
-    for (std::size_t g = 1; g < in.size(); ++g)
-      for (std::int64_t i = 0; i < in[g].size(); ++i) {
-        const double value = in[g][i];
-        sum += value * value;
-        if (first < 0 && !std::isfinite(value)) first = static_cast<std::int64_t>(g) - 1;
-      }
-    const double norm = std::sqrt(sum) / in[0][0];
-    out[0].set(0, first < 0 && std::isfinite(static_cast<float>(norm)) ? 1 : 0);
-    out[1].set(0, norm);
-    out[2].set_integer(0, first);
-  });
+  const bool bounds_norm = request.as<GradientHealth>().bounds_norm;
+  return reference_offer(
+      request, [bounds_norm](const auto& in, const auto& out, const KernelCall&) {
+        double sum = 0;
+        std::int64_t first = -1;
+        for (std::size_t g = 1; g < in.size(); ++g)
+          for (std::int64_t i = 0; i < in[g].size(); ++i) {
+            const double value = in[g][i];
+            sum += value * value;
+            if (first < 0 && !std::isfinite(value)) first = static_cast<std::int64_t>(g) - 1;
+          }
+        const double norm = std::sqrt(sum) / in[0][0];
+        const bool bounded = !bounds_norm || std::isfinite(static_cast<float>(norm));
+        out[0].set(0, first < 0 && bounded ? 1 : 0);
+        out[1].set(0, norm);
+        out[2].set_integer(0, first);
+      });
 }
 
 constexpr Kernel health_kernels[] = {{"rows", offer_health}, {"reference", reference_health}};
@@ -171,6 +179,7 @@ std::span<const Kernel> ClipMultiplier::kernels() { return multiplier_kernels; }
 std::vector<Sample<GradientHealth>> GradientHealth::samples() {
   return {{{}, {number(8), sample("f32[3,7]"), sample("f32[600]", -100, 100), sample("f32[]")}},
           {{}, {number(1), sample("f32[5]")}},
+          {{.bounds_norm = false}, {number(1e-3), sample("f32[]", 1e36, 2e36)}},
           {{}, {number(1)}}};
 }
 

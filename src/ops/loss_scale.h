@@ -10,15 +10,16 @@ namespace narrowgauge {
 
 // One pass over all gradients, which carry the loss scale. `norm` is that of the true gradients,
 // sqrt(sum(g * g)) / scale, and not finite when they are not; beyond f32, where nothing could clip
-// it, it counts as not finite itself. `first_not_finite`: the index of the first gradient that
-// holds an infinity or NaN; -1.
+// it, it counts as not finite itself, but not without `bounds_norm`. `first_not_finite`: the index
+// of the first gradient that holds an infinity or NaN; -1.
 struct GradientHealth {
   static constexpr OpInfo info{.name = "GradientHealth",
                                .domain = "ng",
                                .inputs = "scale:f32, gradients*:any~",
                                .outputs = "finite:bool, norm?:f32, first_not_finite?:i64",
                                .stage = Stage::trained};
-  static void attributes(auto&, auto&&) {}
+  bool bounds_norm = true;
+  static void attributes(auto& self, auto&& visit) { visit("bounds_norm", self.bounds_norm); }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<GradientHealth>> samples();
@@ -34,9 +35,10 @@ enum class StepReason : std::int64_t {
 NG_API std::string_view name(StepReason reason);
 
 // Dynamic loss scaling. growth_interval good steps in a row multiply the scale by `growth`, up to
-// `maximum`; an overflow of the gradients multiplies it by `backoff`, down to `minimum`, and starts
-// the count again; a loss that is not finite changes neither. `dynamic` false: the scale stays.
-// Steps are counted as applied or skipped.
+// `maximum`, unless that leaves the numbers whose inverse f32 has; an overflow of the gradients
+// multiplies it by `backoff`, down to `minimum`, and starts the count again; a loss that is not
+// finite changes neither. `dynamic` false: the scale stays. Steps are counted as applied or
+// skipped.
 struct LossScaleUpdate {
   static constexpr OpInfo info{
       .name = "LossScaleUpdate",

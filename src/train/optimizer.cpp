@@ -2,6 +2,8 @@
 #include "narrowgauge/optimizer.h"
 
 #include <charconv>
+#include <cmath>
+#include <limits>
 
 #include "base/environment.h"
 
@@ -59,6 +61,72 @@ Optimizer parse_optimizer(std::string_view name) {
   if (name == "adam") return adam();
   if (name == "adamw") return adamw();
   throw UsageError(concat("optimizer: unknown '", name, "', expected sgd, adam or adamw"));
+}
+
+namespace {
+
+using Float = std::numeric_limits<float>;
+
+// Smaller numbers are zero in the f32 that updates compute in.
+void require_size(const char* what, double value) {
+  require(value == 0 || (value >= double{Float::min()} && value <= double{Float::max()}),
+          "optimizer: expected ", what, " of 0, or from 1.2e-38 to 3.4e38 as f32 holds it, got ",
+          value);
+}
+
+void require_share(const char* what, double value) {
+  require(value >= 0 && value < 1, "optimizer: expected ", what, " from 0 to below 1, got ", value);
+}
+
+void check(const Schedule& schedule) {
+  const auto [kind, warmup, total, every, factor, minimum] = schedule;
+  require(warmup >= 0, "schedule: expected warmup_steps of 0 or more, got ", warmup);
+  require(kind != Schedule::Kind::cosine || total > warmup,
+          "schedule: expected total_steps above the ", warmup, " of warmup_steps, got ", total);
+  require(kind != Schedule::Kind::step || every >= 1,
+          "schedule: expected step_every of 1 or more, got ", every);
+  require(factor > 0 && factor <= 1, "schedule: expected factor above 0 and at most 1, got ",
+          factor);
+  require(minimum >= 0 && minimum <= 1, "schedule: expected minimum from 0 to 1, got ", minimum);
+}
+
+void check(const LossScale& scale) {
+  constexpr double least = 0x1p-126, most = 0x1p126;
+  if (scale.kind == LossScale::Kind::off) return;
+  require(scale.initial >= least && scale.initial <= most,
+          "loss scale: expected initial from 2^-126 to 2^126, got ", scale.initial);
+  if (scale.kind == LossScale::Kind::fixed) return;
+  require(scale.growth > 1 && std::isfinite(scale.growth),
+          "loss scale: expected a finite growth above 1, got ", scale.growth);
+  require(scale.backoff > 0 && scale.backoff < 1,
+          "loss scale: expected backoff between 0 and 1, got ", scale.backoff);
+  require(scale.growth_interval >= 1, "loss scale: expected growth_interval of 1 or more, got ",
+          scale.growth_interval);
+  require(scale.minimum >= least && scale.minimum <= scale.initial,
+          "loss scale: expected minimum from 2^-126 to the ", scale.initial, " of initial, got ",
+          scale.minimum);
+  require(scale.maximum >= scale.initial, "loss scale: expected maximum of initial's ",
+          scale.initial, " or more, got ", scale.maximum);
+}
+
+}  // namespace
+
+void check(const Optimizer& optimizer) {
+  require_size("learning_rate", optimizer.learning_rate);
+  require_size("weight_decay", optimizer.weight_decay);
+  require_size("clip_norm", optimizer.clip_norm);
+  if (optimizer.kind == Optimizer::Kind::sgd) {
+    require_share("momentum", optimizer.momentum);
+    require(!optimizer.nesterov || optimizer.momentum > 0,
+            "optimizer: expected momentum above 0 with nesterov, got ", optimizer.momentum);
+  } else {
+    require_share("beta1", optimizer.beta1);
+    require_share("beta2", optimizer.beta2);
+    require_size("epsilon", optimizer.epsilon);
+    require(optimizer.epsilon > 0, "optimizer: expected epsilon above 0, got ", optimizer.epsilon);
+  }
+  check(optimizer.schedule);
+  check(optimizer.loss_scale);
 }
 
 void enable_mixed_precision(Optimizer& optimizer, DType narrow) {

@@ -98,7 +98,9 @@ class TrainingGraphBuilder {
     for (const Parameter& parameter : parameters_) checked.push_back(parameter.gradient);
     const Value health = add(GradientHealth{}, checked, "training/gradient_health");
     norm_ = {health.node, 1};
-    loss_finite_ = add(GradientHealth{}, {scale_, loss_}, "training/loss_health");
+    // The loss is not clipped: one that is finite is, whatever the scale makes of it.
+    loss_finite_ =
+        add(GradientHealth{.bounds_norm = false}, {scale_, loss_}, "training/loss_health");
     LossScaleUpdate op;
     const LossScale& s = optimizer_.loss_scale;
     op.dynamic = is_dynamic();

@@ -13,14 +13,16 @@ namespace {
 
 constexpr double faint = 1.0 / (1 << 22);
 
-// Cross entropy times 2^-22: most gradients lie under f16's smallest number, 2^-24.
-Loss faint_loss() {
-  return [](Network& network, Value logits) {
+Loss weighted_loss(double factor) {
+  return [factor](Network& network, Value logits) {
     const Value loss = softmax_cross_entropy()(network, logits);
-    const Value weight = network.graph().constant(Tensor::scalar(DType::f32, faint));
-    return network.apply(Mul{}, {loss, weight}, "faint_loss");
+    const Value weight = network.graph().constant(Tensor::scalar(DType::f32, factor));
+    return network.apply(Mul{}, {loss, weight}, "weighted_loss");
   };
 }
+
+// Cross entropy times 2^-22: most gradients lie under f16's smallest number, 2^-24.
+Loss faint_loss() { return weighted_loss(faint); }
 
 struct FaintRun {
   double loss = 0;  // of the last steps, in units of the cross entropy
@@ -106,6 +108,32 @@ TEST(loss_scale, bf16_needs_none) {
   enable_mixed_precision(optimizer, DType::bf16);
   Trainer trainer(model, softmax_cross_entropy(), optimizer);
   EXPECT_EQ(trainer.step(small_batch(0)).scale, 1);
+}
+
+// Without a largest scale it would grow to infinity, and the next step's gradients with it.
+TEST(loss_scale, growth_ends_at_the_largest_number_whose_inverse_f32_has) {
+  Model model("small", small_network());
+  Optimizer optimizer = sgd(0);
+  optimizer.loss_scale.kind = LossScale::Kind::dynamic;
+  optimizer.loss_scale.growth_interval = 1;
+  optimizer.loss_scale.initial = 0x1p124;
+  optimizer.loss_scale.maximum = std::numeric_limits<double>::infinity();
+  Trainer trainer(model, weighted_loss(0x1p-130), optimizer);
+  for (const double expected : {0x1p124, 0x1p125, 0x1p126, 0x1p126, 0x1p126}) {
+    const StepResult result = trainer.step(small_batch(0));
+    EXPECT_EQ(result.scale, expected);
+    EXPECT_TRUE(result.applied());
+  }
+}
+
+TEST(loss_scale, a_finite_loss_is_finite_at_every_scale) {
+  Model model("small", small_network());
+  Optimizer optimizer = sgd(0, 0);
+  optimizer.loss_scale = {.kind = LossScale::Kind::fixed, .initial = 1e-3};
+  Trainer trainer(model, weighted_loss(1e36), optimizer);
+  const StepResult result = trainer.step(small_batch(0));
+  EXPECT_GT(result.loss, 3.5e35);
+  EXPECT_NE(result.outcome, StepOutcome::loss_not_finite);
 }
 
 TEST(fit, a_loss_that_is_never_finite_ends_the_run) {

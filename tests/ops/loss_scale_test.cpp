@@ -150,6 +150,21 @@ TEST(gradient_health, a_norm_beyond_f32_is_an_overflow) {
   }
 }
 
+// As for a loss of 1e36, which the scale of 1e-3 would take beyond f32.
+TEST(gradient_health, without_a_bound_only_values_are_judged) {
+  for (const char* kernel : {"rows", "reference"}) {
+    const auto health = [&](double value) {
+      return run_kernel(GradientHealth{.bounds_norm = false}, {number(1e-3), number(value)},
+                        {.kernel = kernel})
+          .outputs[0]
+          .at(0);
+    };
+    EXPECT_EQ(health(1e36), 1);
+    EXPECT_EQ(health(infinity), 0);
+    EXPECT_EQ(health(std::nan("")), 0);
+  }
+}
+
 TEST(clip_multiplier, unscales_and_limits_the_norm) {
   const auto multiplier = [](double limit, double norm, double scale) {
     return run_kernel(ClipMultiplier{limit}, {number(norm), number(scale)}).outputs[0].at(0);
