@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "ir/text.h"
@@ -113,6 +114,17 @@ std::int64_t Lexer::integer(std::string_view further_stops) {
   return value;
 }
 
+namespace {
+
+// A number may be rounded, but not to an infinity, NaN or zero, and an integer not at all.
+bool loses(double number, const Tensor& tensor, std::int64_t index) {
+  const double kept = tensor.at(index);
+  if (!is_floating(tensor.dtype())) return kept != number;
+  return std::isfinite(number) && (!std::isfinite(kept) || (kept == 0 && number != 0));
+}
+
+}  // namespace
+
 Tensor Lexer::tensor() {
   const TensorType type = TensorType::parse(balanced("{,", "a tensor type"));
   Dims dims = known_dims(type.shape);
@@ -125,10 +137,13 @@ Tensor Lexer::tensor() {
   Tensor result(type.dtype, std::move(dims));
   for (std::int64_t i = 0; i < result.size(); ++i) {
     if (i > 0) expect(",");
-    if (type.dtype == DType::i64)
+    if (type.dtype == DType::i64) {
       result.values<std::int64_t>()[static_cast<std::size_t>(i)] = integer();
-    else
-      result.set(i, number());
+      continue;
+    }
+    const double value = number();
+    result.set(i, value);
+    if (loses(value, result, i)) fail(concat(value, " is beyond what ", type.dtype, " can hold"));
   }
   expect("}");
   return result;

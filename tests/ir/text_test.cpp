@@ -125,6 +125,25 @@ TEST(text, errors_name_line_and_column) {
   EXPECT_NE(message("graph \"g\" {}x").find("expected the end"), std::string::npos);
 }
 
+TEST(text, numbers_that_their_format_cannot_hold_are_refused) {
+  const auto outcome = [](const std::string& tensor) -> std::string {
+    try {
+      parse(concat("graph \"g\" {\n  %c = Constant {value=", tensor, "} : f32[]\n}"), op_table());
+    } catch (const ModelError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const auto& [tensor, number] :
+       {std::pair{"f32[1]{1e39}", "1e+39"}, std::pair{"f32[1]{1e-60}", "1e-60"},
+        std::pair{"f16[2]{1,70000}", "70000"}, std::pair{"i8[1]{300}", "300"},
+        std::pair{"i32[1]{1.5}", "1.5"}})
+    EXPECT_NE(outcome(tensor).find(concat(number, " is beyond what ")), std::string::npos)
+        << outcome(tensor);
+  for (const char* tensor : {"f32[2]{inf,nan}", "f16[1]{65504}", "f32[1]{1e-40}", "i8[1]{-128}"})
+    EXPECT_EQ(outcome(tensor).find("is beyond"), std::string::npos) << outcome(tensor);
+}
+
 TEST(text, every_truncation_of_a_graph_is_refused_without_a_crash) {
   const std::string text = print(small_graph());
   for (std::size_t length = 0; length + 2 < text.size(); ++length)
