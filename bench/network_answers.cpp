@@ -66,7 +66,7 @@ void run(const Wishes& wishes) {
     inputs.push_back(*tensor);
   }
   Program program(graph, CompileOptions{}, model.implementation().store, 1);
-  const std::vector<Tensor> results = program.executor_for(inputs).run(inputs);
+  const std::vector<Tensor> results = program.executor_for(inputs)->run(inputs);
   TensorFile answers;
   for (std::size_t i = 0; i < results.size(); ++i)
     answers.tensors.push_back({graph.outputs()[i].name, results[i]});

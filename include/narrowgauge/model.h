@@ -18,7 +18,41 @@
 
 namespace narrowgauge {
 
-// A Model and its Trainers belong to one thread at a time; two models may be used in two threads.
+// Which tensors of a file load() takes.
+enum class LoadMatch : std::uint8_t {
+  exact,  // all of the model's and no others, each of its type
+  shape   // those of a name and shape of the model's; other formats of real numbers are converted
+};
+NG_API LoadMatch parse_load_match(std::string_view name);  // throws UsageError
+
+struct NG_API LoadOptions {
+  LoadMatch match = LoadMatch::exact;
+  bool only_finite = false;  // infinities and NaN are a DataError; else they are only reported
+};
+
+// By name, in alphabetical order.
+struct NG_API LoadReport {
+  std::int64_t taken = 0;            // tensors
+  std::vector<std::string> missing;  // of the model, not in the file: they stay as they were
+  std::vector<std::string> extra;    // in the file, not of the model
+  struct Mismatch {
+    std::string name;
+    TensorType model, file;
+  };
+  std::vector<Mismatch> mismatched;  // in both, but of another shape: they stay as they were
+  struct NotFinite {
+    std::string name;
+    std::int64_t count = 0, size = 0;  // infinities and NaN; all numbers
+  };
+  std::vector<NotFinite> not_finite;  // among the taken
+};
+
+// predict() may be called from any number of threads at once; each computes in memory of its own,
+// which is kept for the next call: for up to four shapes of input, and for as many calls at once as
+// the machine has cores (at least four). What changes weights or precision (set_state(), load(),
+// set_precision(), a Trainer's step() and resume()) waits for the predictions under way, and later
+// ones wait for it; so does the first prediction of each shape, which compiles. A Trainer belongs
+// to one thread at a time.
 class NG_API Model {
  public:
   explicit Model(std::string name, BuildNetwork build, std::uint64_t seed = 1);
@@ -36,10 +70,13 @@ class NG_API Model {
   void set_precision(std::optional<MixedPrecision> precision);
 
   // Parameters and running statistics as safetensors. Throws DataError for a file that is damaged
-  // or does not fit: nothing is changed then. load() passes over what other programs store beside
-  // weights: counts of batches (*.num_batches_tracked) and numbers of positions (*.position_ids).
+  // or does not fit, with LoadMatch::shape for one of which nothing fits: nothing is changed then.
+  // load() passes over what other programs store beside weights: counts of batches
+  // (*.num_batches_tracked) and numbers of positions (*.position_ids). Weights that are not finite
+  // are taken, with a warning to the log. A file says in which formats the model that was saved
+  // predicted; one that is loaded predicts so too, unless a Trainer or set_precision() decided.
   void save(const std::string& path) const;
-  void load(const std::string& path);
+  LoadReport load(const std::string& path, const LoadOptions& options = {});
   std::vector<std::string> state_names() const;
   Tensor state(std::string_view name) const;  // a copy
   void set_state(std::string_view name, const Tensor& value);
@@ -72,6 +109,7 @@ struct NG_API StepResult {
 struct NG_API Evaluation {
   double loss = 0, accuracy = 0;  // accuracy: share of right classes; 0 where labels are no classes
   std::int64_t samples = 0;
+  std::int64_t not_finite = 0;  // samples whose prediction holds an infinity or NaN: none is right
 };
 
 struct NG_API TrainerOptions {

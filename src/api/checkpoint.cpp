@@ -100,19 +100,15 @@ void resume_kernels(KernelChoices& kernels, const std::string& path) {
 
 void Trainer::save(const std::string& folder) const {
   const Implementation& self = *implementation_;
+  const std::shared_lock reading(self.model->in_use);
   self.require_latest();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   require<DataError>(!error, folder, ": cannot be made: ", error.message());
-  TensorFile model, state;
-  const auto& entries = self.model->store.entries();
-  for (const auto& [name, entry] : entries) {
-    if (entry.role == Role::parameter || entry.role == Role::statistic)
-      model.tensors.push_back({name, entry.value});
-    else if (is_trainers(entry.role))
-      state.tensors.push_back({name, entry.value});
-  }
-  model.metadata = {{"format", "narrowgauge"}, {"model", self.model->name}};
+  const TensorFile model = weights_of(*self.model);
+  TensorFile state;
+  for (const auto& [name, entry] : self.model->store.entries())
+    if (is_trainers(entry.role)) state.tensors.push_back({name, entry.value});
   state.metadata = {{"format", "narrowgauge"},
                     {"model", self.model->name},
                     {"graph", self.plan.model},
@@ -140,6 +136,7 @@ void Trainer::save(const std::string& folder) const {
 
 void Trainer::resume(const std::string& folder) {
   Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   const std::string path = path_in(folder, state_file);
   const TensorFile file = read_state(folder);
@@ -161,7 +158,8 @@ void Trainer::resume(const std::string& folder) {
   const std::int64_t steps = number_in(file, path, "steps");
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
   const std::int64_t fit_batch = number_in(file, path, "batch_size");
-  load_weights(*self.model, path_in(folder, model_file));
+  const std::string weights = path_in(folder, model_file);
+  take_weights(*self.model, read_safetensors(weights), weights, {.only_finite = true});
   resume_kernels(self.kernels, path_in(folder, kernels_file));
   for (const NamedTensor& tensor : file.tensors) store.set(tensor.name, tensor.tensor);
   self.steps = static_cast<std::uint64_t>(steps);

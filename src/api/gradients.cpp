@@ -41,9 +41,10 @@ Gradients gradients_of(Model& model, const Loss& loss, std::span<const Tensor> b
   Model::Implementation& self = model.implementation();
   std::vector<std::string> parameters;
   Program program(gradient_graph(self, loss, parameters), {}, self.store, self.seed);
-  Executor& executor = program.executor_for(batch);
-  std::vector<Tensor> results = executor.run(batch);
-  const auto& outputs = executor.plan().outputs;
+  const std::lock_guard alone(self.in_use);
+  const Program::Lease executor = program.executor_for(batch);
+  std::vector<Tensor> results = executor->run(batch);
+  const auto& outputs = executor->plan().outputs;
   Gradients gradients;
   for (std::size_t i = 0; i < results.size(); ++i) {
     constexpr std::string_view prefix = "gradient/";

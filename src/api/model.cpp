@@ -4,7 +4,6 @@
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "base/sha256.h"
-#include "narrowgauge/safetensors.h"
 #include "precision/follow.h"
 
 namespace narrowgauge {
@@ -15,19 +14,21 @@ Graph Model::Implementation::graph(Mode mode) const {
   return std::move(network.graph());
 }
 
-Graph Model::Implementation::with_precision(const Graph& evaluation_graph) const {
-  PrecisionPlan plan;
+PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_graph) const {
   if (const auto* trained = std::get_if<PrecisionPlan>(&precision))
-    plan = follow(*trained, evaluation_graph);
-  else if (const auto* request = std::get_if<MixedPrecision>(&precision))
-    plan = colour_by_lists(evaluation_graph, {.request = *request});
-  else
-    plan = f32_plan(evaluation_graph);
-  return apply(evaluation_graph, plan);
+    return follow(*trained, evaluation_graph);
+  if (const auto* request = std::get_if<MixedPrecision>(&precision))
+    return colour_by_lists(evaluation_graph, {.request = *request});
+  return f32_plan(evaluation_graph);
+}
+
+Graph Model::Implementation::with_precision(const Graph& evaluation_graph) const {
+  return apply(evaluation_graph, evaluation_plan(evaluation_graph));
 }
 
 void Model::Implementation::set_precision(decltype(precision) wanted) {
   precision = std::move(wanted);
+  precision_of_file = false;
   ++precisions;
   prediction.reset();
 }
@@ -40,6 +41,20 @@ Program& Model::Implementation::prediction_program() {
         std::make_unique<Program>(with_precision(graph(Mode::evaluate)), options, store, seed);
   }
   return *prediction;
+}
+
+std::vector<Tensor> Model::Implementation::run(FunctionRef<Program*()> known,
+                                               FunctionRef<Program&()> made,
+                                               std::span<const Tensor> inputs) {
+  {
+    const std::shared_lock reading(in_use);
+    Program* const program = known();
+    if (program && store.is_fresh())
+      if (const Program::Lease executor = program->compiled_executor_for(inputs))
+        return executor->run(inputs);
+  }
+  const std::lock_guard alone(in_use);
+  return made().executor_for(inputs)->run(inputs);
 }
 
 Model::Model(std::string name, BuildNetwork build, std::uint64_t seed)
@@ -59,90 +74,56 @@ Graph Model::graph(Mode mode) const { return implementation_->graph(mode); }
 Tensor Model::predict(const Tensor& input) { return predict(std::span(&input, 1)); }
 
 Tensor Model::predict(std::span<const Tensor> inputs) {
-  return implementation_->prediction_program().executor_for(inputs).run(inputs).at(0);
+  Implementation& self = *implementation_;
+  return self
+      .run([&] { return self.prediction.get(); },
+           [&]() -> Program& { return self.prediction_program(); }, inputs)
+      .at(0);
 }
 
 void Model::set_precision(std::optional<MixedPrecision> precision) {
+  const std::lock_guard alone(implementation_->in_use);
   if (precision)
     implementation_->set_precision(*std::move(precision));
   else
     implementation_->set_precision(std::monostate{});
 }
 
-namespace {
-
-bool is_saved(Role role) { return role == Role::parameter || role == Role::statistic; }
-
-}  // namespace
-
-std::vector<std::string> Model::state_names() const {
+std::vector<std::string> Model::Implementation::state_names() const {
   std::vector<std::string> names;
-  for (const auto& [state, entry] : implementation_->store.entries())
+  for (const auto& [state, entry] : store.entries())
     if (is_saved(entry.role)) names.push_back(state);
   return names;
 }
 
-Tensor Model::state(std::string_view state) const {
-  return implementation_->store.at(state).clone();
-}
-
-void Model::set_state(std::string_view state, const Tensor& value) {
-  implementation_->store.set(state, value);
-}
-
-std::string Model::sha256() const {
+std::string Model::Implementation::sha256() const {
   Sha256 hash;
   for (const std::string& state : state_names()) {
-    const Tensor& value = implementation_->store.at(state);
+    const Tensor& value = store.at(state);
     hash.update(std::as_bytes(std::span(state)));
     hash.update(std::span(value.data(), static_cast<std::size_t>(value.bytes())));
   }
   return hash.hex();
 }
 
-void Model::save(const std::string& path) const {
-  TensorFile file;
-  for (const std::string& state : state_names())
-    file.tensors.push_back({state, implementation_->store.at(state)});
-  file.metadata = {{"format", "narrowgauge"}, {"model", name()}};
-  write_safetensors(path, file);
+std::vector<std::string> Model::state_names() const {
+  const std::shared_lock reading(implementation_->in_use);
+  return implementation_->state_names();
 }
 
-namespace {
-
-// Files of other programs hold these beside the weights. torchvision's batch normalization counts
-// its batches, which only a mean over all of them would need; Hugging Face's BERT once stored the
-// numbers 0, 1, 2, ... of its positions.
-bool is_no_weight(std::string_view name) {
-  return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids");
+Tensor Model::state(std::string_view state) const {
+  const std::shared_lock reading(implementation_->in_use);
+  return implementation_->store.at(state).clone();
 }
 
-}  // namespace
-
-void load_weights(Model::Implementation& model, const std::string& path) {
-  TensorFile file = read_safetensors(path);
-  std::erase_if(file.tensors, [&](const NamedTensor& tensor) {
-    return is_no_weight(tensor.name) && !model.store.has(tensor.name);
-  });
-  std::size_t wanted = 0;
-  for (const auto& [name, entry] : model.store.entries()) {
-    if (!is_saved(entry.role)) continue;
-    ++wanted;
-    const Tensor* value = file.find(name);
-    require<DataError>(value, path, ": has no '", name, "', which model '", model.name, "' needs");
-    require<DataError>(value->type() == entry.value.type(), path, ": '", name, "' is ",
-                       value->type(), ", model '", model.name, "' needs ", entry.value.type());
-  }
-  for (const NamedTensor& tensor : file.tensors) {
-    const auto known = model.store.entries().find(tensor.name);
-    require<DataError>(known != model.store.entries().end() && is_saved(known->second.role), path,
-                       ": has '", tensor.name, "', which model '", model.name, "' does not");
-  }
-  require<DataError>(file.tensors.size() == wanted, path, ": holds ", file.tensors.size(),
-                     " tensors, model '", model.name, "' has ", wanted);
-  for (const NamedTensor& tensor : file.tensors) model.store.set(tensor.name, tensor.tensor);
+void Model::set_state(std::string_view state, const Tensor& value) {
+  const std::lock_guard alone(implementation_->in_use);
+  implementation_->store.set(state, value);
 }
 
-void Model::load(const std::string& path) { load_weights(*implementation_, path); }
+std::string Model::sha256() const {
+  const std::shared_lock reading(implementation_->in_use);
+  return implementation_->sha256();
+}
 
 }  // namespace narrowgauge

@@ -5,30 +5,50 @@
 #include <variant>
 
 #include "api/program.h"
+#include "base/fair_shared_mutex.h"
+#include "base/parallel.h"
 #include "narrowgauge/model.h"
+#include "narrowgauge/safetensors.h"
 #include "precision/apply.h"
 #include "precision/lists.h"
 
 namespace narrowgauge {
 
+inline bool is_saved(Role role) { return role == Role::parameter || role == Role::statistic; }
+
 struct Model::Implementation {
   std::string name;
   BuildNetwork build;
   std::uint64_t seed = 1;
+  // Guards what follows: shared to read, alone to change. What is called under it takes it no more.
+  mutable FairSharedMutex in_use;
   StateStore store;
   // How evaluation computes: in f32, as set_precision() asked, or as the latest Trainer trains.
   std::variant<std::monostate, MixedPrecision, PrecisionPlan> precision;
+  bool precision_of_file = false;       // it came with the weights that were loaded
   int precisions = 0;                   // set so far
   int trainers = 0;                     // made so far
   std::unique_ptr<Program> prediction;  // made on first use, again for another precision
 
   void set_precision(decltype(precision) wanted);
   Graph graph(Mode mode) const;
+  PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
   Graph with_precision(const Graph& evaluation_graph) const;
   Program& prediction_program();
+  // Runs a program that changes no state: at once with other threads where `known` gives it and it
+  // is compiled, else alone, after `made` made it.
+  std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
+                          std::span<const Tensor> inputs);
+  std::vector<std::string> state_names() const;
+  std::string sha256() const;
 };
 
-// Takes parameters and statistics from a safetensors file, all or none; throws DataError.
-void load_weights(Model::Implementation& model, const std::string& path);
+// Parameters and statistics, as model.safetensors holds them, with the precision plan of
+// predictions where they are not in plain f32.
+TensorFile weights_of(const Model::Implementation& model);
+// Takes them from such a file, all that are to be taken or none; throws DataError. `path` is its
+// name in messages.
+LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
+                        const std::string& path, const LoadOptions& options);
 
 }  // namespace narrowgauge

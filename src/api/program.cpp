@@ -9,8 +9,21 @@
 
 namespace narrowgauge {
 
+struct Program::Compiled {
+  Binding binding;
+  int threads = 0;  // that its plan works with: no more may run than the caller has
+  std::shared_ptr<const Plan> plan;
+  std::vector<std::unique_ptr<Executor>> idle;  // the latest last
+};
+
 Program::Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed)
     : graph_(std::move(graph)), options_(std::move(options)), store_(store), seed_(seed) {}
+
+Program::~Program() = default;
+
+std::size_t Program::most_idle() {
+  return std::max(most_plans, static_cast<std::size_t>(hardware_threads()));
+}
 
 Binding Program::binding_for(std::span<const Tensor> inputs) const {
   require(inputs.size() == graph_.inputs().size(), "graph '", graph_.name(), "': takes ",
@@ -34,16 +47,55 @@ Binding Program::binding_for(std::span<const Tensor> inputs) const {
   return binding;
 }
 
-Executor& Program::executor_for(std::span<const Tensor> inputs) {
-  const Binding binding = binding_for(inputs);
+std::shared_ptr<Program::Compiled> Program::find(const Binding& binding) {
   const int threads = thread_count();
-  const auto known = std::find_if(executors_.begin(), executors_.end(), [&](const Entry& entry) {
-    return entry.threads == threads && entry.binding == binding;
+  const std::lock_guard lock(mutex_);
+  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& each) {
+    return each->threads == threads && each->binding == binding;
   });
-  if (known != executors_.end()) {
-    executors_.splice(executors_.begin(), executors_, known);
-    return *known->executor;
+  if (known == plans_.end()) return nullptr;
+  plans_.splice(plans_.begin(), plans_, known);
+  return *known;
+}
+
+Program::Lease Program::lend(std::shared_ptr<Compiled> compiled) {
+  std::unique_ptr<Executor> executor;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!compiled->idle.empty()) {
+      executor = std::move(compiled->idle.back());
+      compiled->idle.pop_back();
+    }
   }
+  if (!executor) executor = std::make_unique<Executor>(compiled->plan, store_, seed_);
+  return Lease(executor.release(), {this, std::move(compiled)});
+}
+
+void Program::keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor) {
+  std::unique_ptr<Executor> surplus;  // ends after the lock
+  const std::lock_guard lock(mutex_);
+  compiled->idle.push_back(std::move(executor));
+  std::size_t idle = 0;
+  for (const auto& each : plans_) idle += each->idle.size();
+  if (idle <= most_idle()) return;
+  const auto oldest = std::find_if(plans_.rbegin(), plans_.rend(),
+                                   [](const auto& each) { return !each->idle.empty(); });
+  surplus = std::move((*oldest)->idle.front());
+  (*oldest)->idle.erase((*oldest)->idle.begin());
+}
+
+void Program::GiveBack::operator()(Executor* executor) const {
+  program->keep(compiled, std::unique_ptr<Executor>(executor));
+}
+
+Program::Lease Program::compiled_executor_for(std::span<const Tensor> inputs) {
+  auto compiled = find(binding_for(inputs));
+  return compiled ? lend(std::move(compiled)) : Lease();
+}
+
+Program::Lease Program::executor_for(std::span<const Tensor> inputs) {
+  const Binding binding = binding_for(inputs);
+  if (auto compiled = find(binding)) return lend(std::move(compiled));
   CompileOptions options = options_;
   options.binding = binding;
   Plan plan = compile(graph_, options);
@@ -53,14 +105,22 @@ Executor& Program::executor_for(std::span<const Tensor> inputs) {
     other.binding["N"] = size;
     return compile(graph_, other);
   });
-  auto executor = std::make_unique<Executor>(std::move(plan), store_, seed_);
-  executors_.push_front({binding, threads, std::move(executor)});
-  if (executors_.size() > most_executors) executors_.pop_back();
-  return *executors_.front().executor;
+  auto compiled = std::make_shared<Compiled>();
+  compiled->binding = binding;
+  compiled->threads = thread_count();
+  compiled->plan = std::make_shared<const Plan>(std::move(plan));
+  {
+    const std::lock_guard lock(mutex_);
+    plans_.push_front(compiled);
+    if (plans_.size() > most_plans) plans_.pop_back();
+  }
+  return lend(std::move(compiled));
 }
 
 Executor* Program::latest() {
-  return executors_.empty() ? nullptr : executors_.front().executor.get();
+  const std::lock_guard lock(mutex_);
+  if (plans_.empty() || plans_.front()->idle.empty()) return nullptr;
+  return plans_.front()->idle.back().get();
 }
 
 }  // namespace narrowgauge

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph with symbols in its shapes, compiled for each batch size and number of threads it is run
-// with. Those used last are kept: each has memory of its own.
+// with. The plans used last are kept and shared; whoever runs one has an executor to himself.
 #pragma once
 
 #include <list>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <vector>
 
 #include "compile/compile.h"
 #include "runtime/executor.h"
@@ -13,30 +15,45 @@
 namespace narrowgauge {
 
 class Program {
+  struct Compiled;
+
  public:
   Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed);
+  ~Program();
 
-  static constexpr std::size_t most_executors = 4;
+  static constexpr std::size_t most_plans = 4;
+  // Executors that nobody runs keep their memory up to this number, those of the plans used last.
+  static std::size_t most_idle();
 
-  // The executor for inputs of these shapes, valid until the next call. Throws UsageError when they
-  // do not fit the graph.
-  Executor& executor_for(std::span<const Tensor> inputs);
-  Executor* latest();  // nullptr before the first
+  struct GiveBack {
+    Program* program = nullptr;
+    std::shared_ptr<Compiled> compiled{};
+    void operator()(Executor* executor) const;
+  };
+  // For its holder alone; given back to the program, which must live longer.
+  using Lease = std::unique_ptr<Executor, GiveBack>;
+
+  // An executor for inputs of these shapes. Throws UsageError when they do not fit the graph. May
+  // compile, which adds to the store: nothing else may use that meanwhile.
+  Lease executor_for(std::span<const Tensor> inputs);
+  // The same where the plan is there already, else nothing. Any number of threads may ask.
+  Lease compiled_executor_for(std::span<const Tensor> inputs);
+  // What ran last; nullptr before the first, or while it is lent.
+  Executor* latest();
   const Graph& graph() const { return graph_; }
 
  private:
-  struct Entry {
-    Binding binding;
-    int threads;  // that its plan works with: no more may run than the caller has
-    std::unique_ptr<Executor> executor;
-  };
   Binding binding_for(std::span<const Tensor> inputs) const;
+  std::shared_ptr<Compiled> find(const Binding& binding);
+  Lease lend(std::shared_ptr<Compiled> compiled);
+  void keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor);
 
   Graph graph_;
   CompileOptions options_;
   StateStore& store_;
   std::uint64_t seed_;
-  std::list<Entry> executors_;  // the latest first
+  std::mutex mutex_;                              // guards what follows
+  std::list<std::shared_ptr<Compiled>> plans_{};  // the latest first
 };
 
 }  // namespace narrowgauge

@@ -91,6 +91,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.kernels = &self.kernels;
   self.training = std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
                                             self.model->store, self.options.seed);
+  const std::lock_guard alone(self.model->in_use);
   // Those of an earlier Trainer, which may have computed in another format.
   self.model->store.remove({Role::moment, Role::control, Role::derived});
   self.model->store.add(self.training_graph, self.model->seed);
@@ -108,17 +109,22 @@ void Trainer::Implementation::require_latest() const {
 
 StepResult Trainer::step(std::span<const Tensor> batch) {
   Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
-  Executor& executor = self.training->executor_for(batch);
-  executor.enable_profile(self.profile);
-  const std::vector<Tensor> results = executor.run(batch, self.steps);
+  const Program::Lease executor = self.training->executor_for(batch);
+  executor->enable_profile(self.profile);
+  const std::vector<Tensor> results = executor->run(batch, self.steps);
   ++self.steps;
-  return read_result(executor.plan(), results);
+  return read_result(executor->plan(), results);
+}
+
+Program* Trainer::Implementation::known_evaluation() const {
+  return evaluation_precision == model->precisions ? evaluation.get() : nullptr;
 }
 
 Program& Trainer::Implementation::evaluation_program() {
-  if (!evaluation || evaluation_precision != model->precisions) {
+  if (!known_evaluation()) {
     CompileOptions compile_options;
     compile_options.deterministic = options.deterministic;
     compile_options.kernels = &kernels;
@@ -132,6 +138,19 @@ Program& Trainer::Implementation::evaluation_program() {
 
 namespace {
 
+// Rows with a number that is not finite.
+std::int64_t count_not_finite(const Tensor& prediction) {
+  const std::int64_t rows = prediction.dims().empty() ? 1 : prediction.dims()[0];
+  const std::int64_t width = rows > 0 ? prediction.size() / rows : 0;
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t i = row * width;
+    while (i < (row + 1) * width && std::isfinite(prediction.at(i))) ++i;
+    count += i < (row + 1) * width;
+  }
+  return count;
+}
+
 std::int64_t count_right(const Tensor& prediction, const Tensor& labels) {
   const bool scored = prediction.dims().size() == 2 && prediction.dims()[1] > 0;
   const bool classes = labels.dtype() == DType::i64 && labels.dims().size() == 1;
@@ -142,8 +161,10 @@ std::int64_t count_right(const Tensor& prediction, const Tensor& labels) {
   std::int64_t right = 0;
   for (std::size_t row = 0; row < wanted.size(); ++row) {
     const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * width);
-    const auto best = std::max_element(first, first + static_cast<std::ptrdiff_t>(width));
-    right += best - first == wanted[row];
+    const auto end = first + static_cast<std::ptrdiff_t>(width);
+    const auto best = std::max_element(first, end);
+    const bool finite = std::all_of(first, end, [](float score) { return std::isfinite(score); });
+    right += finite && best - first == wanted[row];
   }
   return right;
 }
@@ -160,8 +181,10 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
   while (const std::optional<Batch> next = loader.next()) {
     const std::int64_t count = next->tensors.at(0).dims().at(0);
     const std::vector<Tensor> results =
-        self.evaluation_program().executor_for(next->tensors).run(next->tensors);
+        self.model->run([&] { return self.known_evaluation(); },
+                        [&]() -> Program& { return self.evaluation_program(); }, next->tensors);
     right += count_right(results.at(0), next->tensors.back());
+    evaluation.not_finite += count_not_finite(results.at(0));
     loss += results.at(1).at(0) * static_cast<double>(count);
     evaluation.samples += count;
   }
@@ -175,6 +198,7 @@ const PrecisionPlan& Trainer::plan() const { return implementation_->plan; }
 Graph Trainer::graph() const { return implementation_->training_graph; }
 
 std::int64_t Trainer::applied_steps() const {
+  const std::shared_lock reading(implementation_->model->in_use);
   implementation_->require_latest();
   return static_cast<std::int64_t>(implementation_->model->store.at(applied_steps_name).at(0));
 }

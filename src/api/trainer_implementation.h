@@ -26,6 +26,8 @@ struct Trainer::Implementation {
   int bad_losses = 0;            // in a row
   bool profile = false;
 
+  // With the model in use, as what follows.
+  Program* known_evaluation() const;  // nullptr: none yet, or in another precision
   Program& evaluation_program();
   void require_latest() const;  // throws UsageError: a newer Trainer has the model's state
   Executor* executor() const { return training ? training->latest() : nullptr; }

@@ -20,7 +20,10 @@ struct Executor::Bound {
 };
 
 Executor::Executor(Plan plan, StateStore& store, std::uint64_t seed)
-    : plan_(std::move(plan)), store_(store), seed_(seed) {
+    : Executor(std::make_shared<const Plan>(std::move(plan)), store, seed) {}
+
+Executor::Executor(std::shared_ptr<const Plan> plan, StateStore& store, std::uint64_t seed)
+    : shared_plan_(std::move(plan)), plan_(*shared_plan_), store_(store), seed_(seed) {
   store_.add(plan_.graph, seed);
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(plan_.arena_bytes, 64));
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -103,7 +106,7 @@ void Executor::commit() {
       copy(store_.at(state.state.name).data(), pointer(staged ? state.staging : state.next),
            state.bytes);
   }
-  store_.touch(changed_, own_);
+  if (!changed_.empty()) store_.touch(changed_, own_);
 }
 
 std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {

@@ -29,7 +29,9 @@ struct FlushedValue {
 
 class Executor {
  public:
-  // States the store lacks are added; both must outlive the executor.
+  // States the store lacks are added; both must outlive the executor. Executors that share a plan
+  // and a store may run at once, where the plan changes no state and derived states are fresh.
+  Executor(std::shared_ptr<const Plan> plan, StateStore& store, std::uint64_t seed);
   Executor(Plan plan, StateStore& store, std::uint64_t seed);
   ~Executor();
   Executor(Executor&&) = delete;
@@ -39,7 +41,7 @@ class Executor {
   // outputs.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::uint64_t step = 0);
 
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return *shared_plan_; }
   void enable_profile(bool on) { profiling_ = on; }
   std::vector<StepProfile> profile() const;
   // In the order in which they are computed, those with at least one flushed value.
@@ -57,7 +59,8 @@ class Executor {
   void run_step(std::size_t index, const RunContext& context);
   void commit();
 
-  Plan plan_;
+  std::shared_ptr<const Plan> shared_plan_;
+  const Plan& plan_;
   StateStore& store_;
   std::uint64_t seed_;
   std::unique_ptr<std::byte, Unmap> arena_;

@@ -127,6 +127,11 @@ void StateStore::touch(const std::set<std::string>& changed, const std::set<std:
   }
 }
 
+bool StateStore::is_fresh() const {
+  return std::none_of(derivations_.begin(), derivations_.end(),
+                      [](const auto& each) { return each.second.stale; });
+}
+
 void StateStore::refresh_derived() {
   for (auto& [state, derivation] : derivations_) {
     if (!derivation.stale) continue;

@@ -37,7 +37,8 @@ class StateStore {
 
   // Derived states of these sources no longer hold, but for those listed in `kept`.
   void touch(const std::set<std::string>& changed, const std::set<std::string>& kept);
-  void refresh_derived();
+  void refresh_derived();  // writes nothing where they are fresh
+  bool is_fresh() const;   // what is derived follows from its sources as they are
 
  private:
   struct Derivation {

@@ -58,7 +58,7 @@ TEST(thread_changes, plans_of_the_threads_and_batches_used_last_are_kept) {
   const std::vector<Tensor> one{wide_input(1)}, two{wide_input(2)};
   const auto executor = [&](const std::vector<Tensor>& x, int threads) {
     const ThreadScope scope(threads);
-    return &program.executor_for(x);
+    return program.executor_for(x).get();
   };
   const Executor* const first = executor(one, 1);
   const Executor* const second = executor(one, 2);

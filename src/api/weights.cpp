@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights from a model to a file and back.
+#include <algorithm>
+#include <cmath>
+
+#include "api/model_implementation.h"
+#include "base/log.h"
+
+namespace narrowgauge {
+
+LoadMatch parse_load_match(std::string_view name) {
+  if (name == "exact") return LoadMatch::exact;
+  if (name == "shape") return LoadMatch::shape;
+  throw UsageError(concat("load: unknown match '", name, "', expected exact or shape"));
+}
+
+namespace {
+
+constexpr const char* precision_key = "precision";
+
+// Predictions compute as those of the model that was saved, unless a Trainer or set_precision()
+// says how.
+void take_precision(Model::Implementation& model, const TensorFile& file, const std::string& path) {
+  const bool plain = std::holds_alternative<std::monostate>(model.precision);
+  if (model.trainers > 0 || !(plain || model.precision_of_file)) return;
+  if (!plain) model.set_precision(std::monostate{});
+  const auto found = file.metadata.find(precision_key);
+  if (found == file.metadata.end()) return;
+  try {
+    model.set_precision(read_plan(found->second, model.graph(Mode::evaluate)));
+    model.precision_of_file = true;
+  } catch (const ModelError& error) {
+    log(LogLevel::warning, concat(path, ": predictions are in f32, not as those of the model that ",
+                                  "was saved: ", error.what()));
+  }
+}
+
+}  // namespace
+
+TensorFile weights_of(const Model::Implementation& model) {
+  TensorFile file;
+  for (const std::string& state : model.state_names())
+    file.tensors.push_back({state, model.store.at(state)});
+  file.metadata = {{"format", "narrowgauge"}, {"model", model.name}};
+  const PrecisionPlan plan = model.evaluation_plan(model.graph(Mode::evaluate));
+  if (plan.narrow != DType::f32 || plan.f32_math != Math::f32)
+    file.metadata[precision_key] = print(plan);
+  return file;
+}
+
+namespace {
+
+// Files of other programs hold these beside the weights. torchvision's batch normalization counts
+// its batches, which only a mean over all of them would need; Hugging Face's BERT once stored the
+// numbers 0, 1, 2, ... of its positions.
+bool is_no_weight(std::string_view name) {
+  return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids");
+}
+
+bool fits(const Tensor& value, const TensorType& wanted, LoadMatch match) {
+  if (value.type() == wanted) return true;
+  return match == LoadMatch::shape && value.type().shape == wanted.shape &&
+         is_floating(value.dtype()) && is_floating(wanted.dtype);
+}
+
+std::int64_t count_not_finite(const Tensor& value) {
+  std::int64_t count = 0;
+  if (value.dtype() == DType::f32) {
+    for (const float number : value.values<float>()) count += !std::isfinite(number);
+  } else {
+    for (std::int64_t i = 0; i < value.size(); ++i) count += !std::isfinite(value.at(i));
+  }
+  return count;
+}
+
+// "12 (a, b, c, ...)"
+template <class Item, class Text>
+std::string some_of(const std::vector<Item>& items, const Text& text) {
+  constexpr std::size_t most = 4;
+  std::string out = concat(items.size(), " (");
+  for (std::size_t i = 0; i < items.size() && i < most; ++i)
+    out += concat(i == 0 ? "" : ", ", text(items[i]));
+  return out + (items.size() > most ? ", ...)" : ")");
+}
+
+std::string quoted(const std::string& name) { return concat('\'', name, '\''); }
+
+std::string not_finite_text(const LoadReport& report) {
+  const LoadReport::NotFinite& first = report.not_finite.front();
+  std::string text = concat(quoted(first.name), " holds ", first.count, " infinities or NaN among ",
+                            first.size, " numbers");
+  if (const std::size_t more = report.not_finite.size() - 1; more > 0)
+    text +=
+        concat(", and ", more, more == 1 ? " more tensor holds" : " more tensors hold", " some");
+  return text;
+}
+
+std::string differences_text(const LoadReport& report) {
+  std::vector<std::string> parts;
+  if (!report.missing.empty()) parts.push_back("lacks " + some_of(report.missing, quoted));
+  if (!report.extra.empty())
+    parts.push_back("has " + some_of(report.extra, quoted) + " that the model does not have");
+  if (!report.mismatched.empty())
+    parts.push_back(
+        "differs in " + some_of(report.mismatched, [](const LoadReport::Mismatch& each) {
+          return concat(quoted(each.name), " is ", each.file, ", expected ", each.model);
+        }));
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+// What is to be taken, in the model's formats.
+using Taken = std::vector<NamedTensor>;
+
+LoadReport compare(const Model::Implementation& model, const TensorFile& file, LoadMatch match,
+                   Taken& taken) {
+  LoadReport report;
+  for (const std::string& name : model.state_names()) {
+    const Tensor* const value = file.find(name);
+    const TensorType wanted = model.store.at(name).type();
+    if (!value) {
+      report.missing.push_back(name);
+    } else if (!fits(*value, wanted, match)) {
+      report.mismatched.push_back({name, wanted, value->type()});
+    } else {
+      taken.push_back({name, value->cast(wanted.dtype)});
+      const Tensor& tensor = taken.back().tensor;
+      if (const std::int64_t count = count_not_finite(tensor); count > 0)
+        report.not_finite.push_back({name, count, tensor.size()});
+    }
+  }
+  const auto& entries = model.store.entries();
+  for (const NamedTensor& each : file.tensors) {
+    const auto known = entries.find(each.name);
+    const bool own = known != entries.end() && is_saved(known->second.role);
+    if (!own && !is_no_weight(each.name)) report.extra.push_back(each.name);
+  }
+  std::sort(report.extra.begin(), report.extra.end());
+  report.taken = std::ssize(taken);
+  return report;
+}
+
+}  // namespace
+
+LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
+                        const std::string& path, const LoadOptions& options) {
+  Taken taken;
+  const LoadReport report = compare(model, file, options.match, taken);
+  const std::string differences = differences_text(report);
+  const bool whole = differences.empty();
+  require<DataError>(whole || (options.match == LoadMatch::shape && report.taken > 0), path,
+                     ": does not fit model '", model.name, "', which has ",
+                     model.state_names().size(), " tensors: it ", differences);
+  require<DataError>(report.not_finite.empty() || !options.only_finite, path, ": ",
+                     report.not_finite.empty() ? "" : not_finite_text(report));
+  for (const NamedTensor& each : taken) model.store.set(each.name, each.tensor);
+  take_precision(model, file, path);
+  if (!report.not_finite.empty())
+    log(LogLevel::warning, concat(path, ": ", not_finite_text(report)));
+  return report;
+}
+
+void Model::save(const std::string& path) const {
+  const std::shared_lock reading(implementation_->in_use);
+  write_safetensors(path, weights_of(*implementation_));
+}
+
+LoadReport Model::load(const std::string& path, const LoadOptions& options) {
+  const TensorFile file = read_safetensors(path);
+  const std::lock_guard alone(implementation_->in_use);
+  return take_weights(*implementation_, file, path, options);
+}
+
+}  // namespace narrowgauge
