@@ -117,7 +117,7 @@ Outcome train_one(const TrainFlags& flags, Settings settings, const ImageData& d
                   ReportStyle style) {
   if (settings.amp == "off") settings.overrides.clear();
   Session session(settings, data, {.trace = flags.trace.has_value(), .profile = true});
-  if (flags.weights) session.model().load(*flags.weights);
+  take_weights(session, flags);
   std::optional<std::string> folder;
   if (flags.output) folder = folder_of(flags, settings);
   try {

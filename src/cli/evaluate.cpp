@@ -29,10 +29,13 @@ struct Flags {
 void print_evaluation(const Flags& flags, const Settings& settings, const Evaluation& result) {
   if (flags.json) {
     JsonObject json;
-    json.add("event", "done").add("run", *flags.run).add("model", settings.model);
+    json.add("event", std::isfinite(result.loss) ? "done" : "diverged")
+        .add("run", *flags.run)
+        .add("model", settings.model);
     json.add("data", settings.data).add("amp", settings.amp);
     json.add("test_accuracy", result.accuracy).add("test_loss", result.loss);
-    print(json.add("test_samples", result.samples).line());
+    json.add("test_samples", result.samples);
+    print(json.add("not_finite_samples", result.not_finite).line());
     return;
   }
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
@@ -64,6 +67,7 @@ int run_evaluate(const Flags& flags) {
   session.model().load(model_path(*flags.run));
   const Evaluation result = session.trainer().evaluate(data.test, flags.batch.value_or(256));
   print_evaluation(flags, settings, result);
+  require_finite(result);
   return ExitCode::ok;
 }
 

@@ -35,11 +35,14 @@ auto text_reader(const Flag& flag, std::optional<std::string>& target) {
   };
 }
 
+// Throws UsageError where f64 or i64 cannot hold it.
 template <class T>
-std::optional<T> number(const std::string& text) {
+std::optional<T> number(const std::string& name, const std::string& text) {
   T value{};
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
+  require(error != std::errc::result_out_of_range, name, ": ", text, " is beyond what ",
+          std::is_integral_v<T> ? "64 bits" : "f64", " can hold");
   if (error != std::errc{} || stop != end) return std::nullopt;
   return value;
 }
@@ -102,7 +105,7 @@ void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& targe
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
                std::int64_t least) {
   add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
-    target = number<std::int64_t>(text);
+    target = number<std::int64_t>(name, text);
     require(target && *target >= least, name, ": expected a whole number from ", least,
             " on, got \"", text, '"');
   });
@@ -110,7 +113,7 @@ void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& tar
 
 void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least) {
   add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
-    target = number<double>(text);
+    target = number<double>(name, text);
     require(target && std::isfinite(*target) && *target >= least, name, ": expected a number from ",
             least, " on, got \"", text, '"');
   });

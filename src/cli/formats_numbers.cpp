@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -41,9 +42,12 @@ double parse_number(const std::string& text) {
   if (const std::size_t colon = text.find(':'); colon != std::string::npos)
     return number_of_bits(text, colon);
   char* end = nullptr;
+  errno = 0;
   const double value = std::strtod(text.c_str(), &end);
   const bool whole = !text.empty() && end == text.c_str() + text.size() && text[0] > ' ';
   require(whole, "formats: expected a number, or bits such as f16:0x3c00, got \"", text, '"');
+  const bool beyond = errno == ERANGE && (value == 0 || std::isinf(value));
+  require(!beyond, "formats: ", text, " is beyond what f64 can hold");
   return value;
 }
 

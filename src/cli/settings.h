@@ -19,7 +19,8 @@ struct TrainFlags {
   std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
   std::optional<double> learning_rate, momentum, weight_decay, clip;
   std::vector<std::string> overrides, compare;
-  std::optional<std::string> plan, save_plan, output, resume, weights, device, trace;
+  std::optional<std::string> plan, save_plan, output, resume, weights, weights_match;
+  std::optional<std::string> device, trace;
   std::optional<double> tolerance;
   bool nesterov = false, deterministic = false, json = false, quiet = false;
 };

@@ -95,12 +95,26 @@ std::string pairs_table(const std::vector<Pair>& pairs) {
   TextTable table({"between", "outputs that differ", "", "mean ulp", "largest"});
   for (const Pair& pair : pairs) {
     const UlpStatistics& it = pair.statistics;
-    const std::int64_t differ = it.count - it.equal;
+    const std::int64_t differ = it.differing();
     table.add({concat(name(pair.first->model->unit), " and ", name(pair.second->model->unit)),
                grouped(differ), percent_text(it.share(differ)), size_text(it.mean),
                size_text(it.largest)});
   }
   return table.text();
+}
+
+// What the tables leave out.
+std::string not_finite_lines(const std::vector<Simulation>& all, const std::vector<Pair>& pairs) {
+  std::string lines;
+  const auto add = [&](const std::string& what, const UlpStatistics& statistics) {
+    const std::string text = not_finite_text(statistics);
+    if (!text.empty()) lines += concat(what, ": ", text, '\n');
+  };
+  for (const Simulation& it : all) add(unit_text(*it.model) + " and exact", it.statistics);
+  for (const Pair& pair : pairs)
+    add(concat(name(pair.first->model->unit), " and ", name(pair.second->model->unit)),
+        pair.statistics);
+  return lines;
 }
 
 void print_json(const Operands& operands, const std::vector<Simulation>& all,
@@ -121,7 +135,7 @@ void print_json(const Operands& operands, const std::vector<Simulation>& all,
     JsonObject object;
     object.add("first", name(pair.first->model->unit))
         .add("second", name(pair.second->model->unit));
-    object.add("differ", pair.statistics.count - pair.statistics.equal);
+    object.add("differ", pair.statistics.differing());
     add_fields(object, pair.statistics);
     between.push_back(std::move(object));
   }
@@ -172,6 +186,7 @@ int run_unit_comparison(const SimulateFlags& flags) {
   print(concat(operands_text(operands), "\n\n", units_table(all), '\n',
                errors_table(all, operands, flags), '\n', histogram_table(all)));
   if (!pairs.empty()) print(concat('\n', pairs_table(pairs)));
+  print(not_finite_lines(all, pairs));
   print(
       "equal, below and towards 0: shares of results beside the exact product of the rounded\n"
       "operands, rounded once; drift and bias: means with their sign, below 0 towards zero\n");

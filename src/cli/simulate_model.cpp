@@ -51,30 +51,34 @@ Tensor some_logits(Session& session, const ImageData& data) {
   return session.model().predict(batch[0]).cast(DType::f32);
 }
 
-// Largest and mean difference of logits, the latter to their mean size; and changed choices.
+// Largest and mean difference of logits, the latter to their mean size; and changed choices. Of
+// numbers that are finite in both: samples with others are counted and compared no further.
 struct Differences {
   double largest = 0, relative = 0;
-  std::int64_t samples = 0, changed = 0;
+  std::int64_t samples = 0, changed = 0, not_finite = 0;
 };
 
 Differences differences(const Tensor& a, const Tensor& b) {
   Differences result;
   const auto left = a.values<float>(), right = b.values<float>();
   const auto classes = static_cast<std::size_t>(a.dims().back());
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  const auto best = [](auto row) { return std::ranges::max_element(row) - row.begin(); };
   double sum = 0, size = 0;
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    const double difference = std::fabs(double{left[i]} - double{right[i]});
-    result.largest = std::max(result.largest, difference);
-    sum += difference;
-    size += std::fabs(double{left[i]});
-  }
   for (std::size_t i = 0; i < left.size(); i += classes) {
-    const auto best = [&](auto values) {
-      const auto row = values.subspan(i, classes);
-      return std::ranges::max_element(row) - row.begin();
-    };
+    const auto row = left.subspan(i, classes), other = right.subspan(i, classes);
     ++result.samples;
-    result.changed += best(left) != best(right);
+    if (!std::ranges::all_of(row, is_finite) || !std::ranges::all_of(other, is_finite)) {
+      ++result.not_finite;
+      continue;
+    }
+    for (std::size_t k = 0; k < classes; ++k) {
+      const double difference = std::fabs(double{row[k]} - double{other[k]});
+      result.largest = std::max(result.largest, difference);
+      sum += difference;
+      size += std::fabs(double{row[k]});
+    }
+    result.changed += best(row) != best(other);
   }
   result.relative = size > 0 ? sum / size : 0;
   return result;
@@ -86,7 +90,11 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
   const bool trained = fast.fit.steps > 0;
   if (flags.json) {
     JsonObject json;
-    json.add("event", "done").add("model", model).add("data", data).add("math", unit.way);
+    const bool finite = std::isfinite(fast.evaluation.loss) && std::isfinite(unit.evaluation.loss);
+    json.add("event", finite ? "done" : "diverged")
+        .add("model", model)
+        .add("data", data)
+        .add("math", unit.way);
     for (const Answer* answer : {&fast, &unit}) {
       JsonObject one;
       one.add("test_accuracy", answer->evaluation.accuracy);
@@ -97,7 +105,9 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
     }
     json.add("largest_logit_difference", difference.largest);
     json.add("mean_logit_difference", difference.relative);
-    json.add("compared_samples", difference.samples).add("changed_choices", difference.changed);
+    json.add("compared_samples", difference.samples - difference.not_finite);
+    json.add("not_finite_samples", difference.not_finite);
+    json.add("changed_choices", difference.changed);
     print(json.line());
     return;
   }
@@ -114,11 +124,15 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
     table.add(std::move(row));
   }
   print(table.text());
+  if (difference.not_finite > 0)
+    print(fmt::format("logits of {} of {} test samples are infinite or NaN and not compared\n",
+                      grouped(difference.not_finite), grouped(difference.samples)));
+  if (difference.not_finite == difference.samples) return;
   print(
       fmt::format("logits of {} test samples differ by {:.3g} of their size on average, by {:.3g} "
                   "at most; {} of the choices differ\n",
-                  grouped(difference.samples), difference.relative, difference.largest,
-                  grouped(difference.changed)));
+                  grouped(difference.samples - difference.not_finite), difference.relative,
+                  difference.largest, grouped(difference.changed)));
 }
 
 Answer trained(const Settings& settings, const ImageData& data, const std::string& way,
@@ -198,6 +212,8 @@ int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
   const Answer fast = evaluated(record, data, "", plan, folder);
   const Answer unit = evaluated(record, data, math, std::nullopt, folder);
   print_answers(flags, fast, unit, record.settings.model, record.settings.data);
+  require_finite(fast.evaluation);
+  require_finite(unit.evaluation);
   return ExitCode::ok;
 }
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <limits>
 
 #include "base/random.h"
 #include "cli/text.h"
@@ -18,33 +18,83 @@
 namespace narrowgauge::cli {
 namespace {
 
-using Json = nlohmann::json;
-
-void read_numbers(const Json& json, std::size_t depth, Dims& dims, std::vector<float>& values) {
-  if (json.is_array()) {
-    require(depth < 8, "matrix: ", json.dump().substr(0, 40), " is nested too deeply");
-    if (dims.size() == depth) dims.push_back(std::ssize(json));
-    require(depth < dims.size() && dims[depth] == std::ssize(json),
-            "matrix: expected rows of one length, got others");
-    for (const Json& each : json) read_numbers(each, depth + 1, dims, values);
-    return;
+// "[[1, -2e3], [inf, nan]]".
+class TypedNumbers {
+ public:
+  TypedNumbers(const std::string& text, DType dtype)
+      : text_(text),
+        rest_(text),
+        largest_(dtype == DType::f64 ? std::numeric_limits<double>::max()
+                                     : double{std::numeric_limits<float>::max()}),
+        wide_(dtype == DType::f64) {
+    read(0);
+    refuse_unless(skip_blanks().empty());
+    require(element_count(dims) == std::ssize(values), "matrix: expected rows of one length, in ",
+            text);
   }
-  require(json.is_number() && depth == dims.size(), "matrix: expected numbers, got ", json.dump());
-  values.push_back(json.get<float>());
-}
-
-Matrix typed_matrix(const std::string& text) {
   Dims dims;
-  std::vector<float> values;
-  try {
-    read_numbers(Json::parse(text), 0, dims, values);
-  } catch (const Json::exception&) {
-    throw UsageError(
-        concat("matrix: expected a file or numbers such as [[1,2],[3,4]], got ", text));
+  std::vector<double> values;
+
+ private:
+  void read(std::size_t depth) {
+    if (!take('[')) return read_number(depth);
+    require(depth < 8, "matrix: ", text_.substr(0, 40), " is nested too deeply");
+    std::int64_t count = 0;
+    if (dims.size() == depth) {
+      refuse_unless(values.empty());
+      dims.push_back(-1);
+    }
+    if (!take(']')) {
+      do {
+        read(depth + 1);
+        ++count;
+      } while (take(','));
+      refuse_unless(take(']'));
+    }
+    std::int64_t& length = dims[depth];
+    require(length < 0 || length == count, "matrix: expected rows of one length, in ", text_);
+    length = count;
   }
-  require(element_count(dims) == std::ssize(values), "matrix: expected rows of one length, in ",
-          text);
-  return {text.size() > 32 ? text.substr(0, 32) + "..." : text, Tensor::from(dims, values)};
+
+  void read_number(std::size_t depth) {
+    const std::string_view from = skip_blanks();
+    double value = 0;
+    const auto [stop, error] = std::from_chars(from.data(), from.data() + from.size(), value);
+    const std::string number(from.data(), stop);
+    refuse_unless(error != std::errc::invalid_argument && depth > 0 && depth == dims.size());
+    const bool beyond = std::isfinite(value) && std::fabs(value) > largest_;
+    const bool lost = value != 0 && !wide_ && static_cast<float>(value) == 0;
+    require(error == std::errc() && !beyond && !lost, "matrix: ", number, " is beyond what ",
+            wide_ ? "f64" : "f32", " can hold; inf is an infinity",
+            wide_ ? "" : ", --dtype f64 takes numbers of f64");
+    values.push_back(value);
+    rest_ = from.substr(number.size());
+  }
+
+  std::string_view skip_blanks() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
+    return rest_;
+  }
+  bool take(char c) {
+    if (!skip_blanks().starts_with(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  void refuse_unless(bool holds) const {
+    require(holds, "matrix: expected numbers such as [[1,2],[3,4]], or a file, got ", text_);
+  }
+
+  const std::string& text_;
+  std::string_view rest_;
+  double largest_;
+  bool wide_;
+};
+
+Matrix typed_matrix(const std::string& text, DType dtype) {
+  const TypedNumbers typed(text, dtype);
+  Tensor values(DType::f64, typed.dims);
+  std::ranges::copy(typed.values, values.values<double>().begin());
+  return {text.size() > 32 ? text.substr(0, 32) + "..." : text, values.cast(dtype)};
 }
 
 // What a file holds, and how one of its tensors is read.
@@ -138,7 +188,8 @@ std::vector<std::int64_t> shown(std::int64_t count, std::int64_t ends) {
 }  // namespace
 
 Matrix read_matrix(const std::string& text, UnitFormat wanted) {
-  if (text.starts_with('[')) return typed_matrix(text);
+  if (text.starts_with('['))
+    return typed_matrix(text, wanted == UnitFormat::f64 ? DType::f64 : DType::f32);
   std::error_code ignored;
   std::string path = text, name;
   const std::size_t colon = text.rfind(':');

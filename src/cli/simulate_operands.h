@@ -17,8 +17,9 @@ struct Matrix {
   Tensor values;
 };
 
-// "FILE", "FILE:NAME" or "[[1, 2], [3, 4]]" (f32). `wanted` tells what bytes of no kind are in
-// NumPy's files. Throws DataError, UsageError for text that is no matrix.
+// "FILE", "FILE:NAME" or "[[1, 2], [3, inf]]" (f64 where that is wanted, else f32). `wanted` also
+// tells what bytes of no kind are in NumPy's files. Throws DataError, UsageError for text that is
+// no matrix or for numbers that the format cannot hold.
 Matrix read_matrix(const std::string& text, UnitFormat wanted);
 
 struct RandomMatrices {

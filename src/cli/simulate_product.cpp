@@ -48,8 +48,17 @@ std::string why_text(const Matrix& given, const RoundedOperand& rounded, UnitFor
   return out + fmt::format("{} becomes {}", text(before), text(after));
 }
 
+std::int64_t count_not_finite(const Tensor& tensor) {
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) count += !std::isfinite(tensor.at(i));
+  return count;
+}
+
 std::string operand_text(const Matrix& given, const RoundedOperand& rounded, UnitFormat format) {
   std::string out = concat(given.name, ' ', given.values.type(), ": ");
+  if (const std::int64_t bad = count_not_finite(given.values); bad > 0)
+    out += fmt::format("{} of {} elements are infinite or NaN; ", grouped(bad),
+                       grouped(given.values.size()));
   if (rounded.changed == 0) return concat(out, "every element is one of ", name(format));
   out += fmt::format("{} of {} elements are rounded; {}", grouped(rounded.changed),
                      grouped(given.values.size()), why_text(given, rounded, format));
@@ -112,7 +121,10 @@ void print_text(const Simulation& it, const Operands& operands, const UlpStatist
   add_row(table, "  of the rounded operands", it.statistics);
   add_row(table, "  of A and B as given", as_given);
   print(table.text());
-  if (it.statistics.equal < it.statistics.count) print(histogram_text(it.statistics));
+  for (const auto* statistics : {&it.statistics, &as_given})
+    if (const std::string text = not_finite_text(*statistics); !text.empty())
+      print(fmt::format("  {}{}\n", statistics == &as_given ? "as given, " : "", text));
+  if (it.statistics.differing() > 0) print(histogram_text(it.statistics));
   const auto depth = operands.a.values.dims().back();
   const auto bound = sim::error_bound(model, {depth, operands.c.has_value()});
   print(fmt::format("  of sum |a||b|: {:.2g} at most, {:.2g} is the bound for {} products\n",

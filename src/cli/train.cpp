@@ -78,6 +78,8 @@ void add_file_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--resume", "DIR", "go on with this run, and save there or in --output"},
            flags.resume);
   add_text(app, {"--weights", "FILE", "start from these weights (safetensors)"}, flags.weights);
+  add_word(app, {"--weights-match", "W", "exact (default), or shape: what fits, the rest anew"},
+           flags.weights_match, {"exact", "shape"});
   add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
              flags.json);
   add_switch(app, {"--quiet,-q", "", "no progress"}, flags.quiet);
@@ -93,6 +95,7 @@ void check_combinations(const TrainFlags& flags) {
   require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");
   require(!compare || !flags.resume, "--compare: starts anew, --resume cannot be added");
   require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
+  require(flags.weights || !flags.weights_match, "--weights-match: needs --weights");
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
 }
 
@@ -173,7 +176,7 @@ int run_train(const TrainFlags& flags) {
                   {.plan_file = plan_for(flags, settings, resumed),
                    .plan_reason = reason,
                    .trace = flags.trace.has_value()});
-  if (flags.weights) session.model().load(*flags.weights);
+  take_weights(session, flags);
   if (flags.resume) resume(session.trainer(), *flags.resume, settings.epochs);
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
   const Outcome outcome = train(session, data, style_of(flags), folder);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -61,6 +62,55 @@ std::string settle_auto(Settings& settings, const ImageData& data) {
   settings.amp = choice.amp;
   say("--amp auto", choice.reason);
   return choice.reason;
+}
+
+namespace {
+
+// "fc.bias, fc.weight (f32[10,512], the file has f32[1000,512]) and 3 more"
+std::string some_of(const std::vector<std::string>& all) {
+  constexpr std::size_t most = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
+    text += (i == 0 ? "" : ", ") + all[i];
+  return all.size() > most ? fmt::format("{} and {} more", text, all.size() - most) : text;
+}
+
+void tell_weights(const LoadReport& report, const std::string& path, bool as_json) {
+  std::vector<std::string> others, names;
+  for (const LoadReport::Mismatch& each : report.mismatched) {
+    others.push_back(concat(each.name, " (", each.model, ", the file has ", each.file, ')'));
+    names.push_back(each.name);
+  }
+  if (as_json) {
+    JsonObject json;
+    json.add("event", "weights").add("file", path).add("taken", report.taken);
+    json.add("missing", report.missing).add("extra", report.extra);
+    return print(json.add("other_shape", names).line());
+  }
+  const auto tell = [](const char* what, const std::vector<std::string>& all) {
+    if (!all.empty()) say("--weights", fmt::format("{} {}: {}", all.size(), what, some_of(all)));
+  };
+  say("--weights", fmt::format("{} tensors taken from {}", report.taken, path));
+  tell("begin anew, of another shape", others);
+  tell("begin anew, not in the file", report.missing);
+  tell("of the file not used", report.extra);
+}
+
+}  // namespace
+
+void take_weights(Session& session, const TrainFlags& flags) {
+  if (!flags.weights) return;
+  const LoadMatch match = parse_load_match(flags.weights_match.value_or("exact"));
+  const LoadReport report =
+      session.model().load(*flags.weights, {.match = match, .only_finite = true});
+  if (match == LoadMatch::shape) tell_weights(report, *flags.weights, flags.json);
+}
+
+void require_finite(const Evaluation& evaluation) {
+  require<DivergedError>(std::isfinite(evaluation.loss), "the test loss is ", evaluation.loss,
+                         ": the network's outputs are infinite or NaN for ",
+                         grouped(evaluation.not_finite), " of ", grouped(evaluation.samples),
+                         " samples");
 }
 
 namespace {

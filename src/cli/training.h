@@ -43,6 +43,13 @@ std::string settle_auto(Settings& settings, const ImageData& data);
 // "f16", "bf16", and of f32 "ieee" or "f32".
 std::string precision_of(const Settings& settings);
 
+// Takes --weights as --weights-match says, and tells what it left, on stderr or, in JSON, as a line
+// {"event":"weights",...}. Throws DataError also for weights that are not finite.
+void take_weights(Session& session, const TrainFlags& flags);
+
+// Throws DivergedError saying of how many samples the predictions are not finite.
+void require_finite(const Evaluation& evaluation);
+
 struct Outcome {
   std::string amp, precision;
   FitResult fit;

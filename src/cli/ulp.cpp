@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ulp.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "cli/text.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cli {
@@ -35,13 +38,14 @@ class Gatherer {
   // `difference` is result - truth; `truth` is the rounded one.
   void add(std::int64_t at, double result, double truth, double difference, double ulp) {
     ++statistics_.count;
-    if (result == truth || (std::isnan(result) && std::isnan(truth))) {
-      ++statistics_.equal;
-      ++statistics_.histogram[middle];
+    if (!std::isfinite(result) || !std::isfinite(truth)) {
+      const bool same = result == truth || (std::isnan(result) && std::isnan(truth));
+      ++(same ? statistics_.both_not_finite : statistics_.one_not_finite);
       return;
     }
-    if (!std::isfinite(result) || !std::isfinite(truth)) {
-      ++statistics_.other;
+    if (result == truth) {
+      ++statistics_.equal;
+      ++statistics_.histogram[middle];
       return;
     }
     const double size = std::fabs(difference) / ulp;
@@ -66,8 +70,8 @@ class Gatherer {
     biases_ += truth < 0 ? -share : share;
   }
   UlpStatistics take() {
-    const auto finite =
-        static_cast<double>(std::max<std::int64_t>(statistics_.count - statistics_.other, 1));
+    const auto finite = static_cast<double>(
+        std::max<std::int64_t>(statistics_.count - statistics_.not_finite(), 1));
     statistics_.mean = sum_ / finite;
     statistics_.drift = drift_ / finite;
     const auto measured = static_cast<double>(std::max<std::int64_t>(measured_, 1));
@@ -129,10 +133,20 @@ UlpStatistics ulp_between(const Tensor& result, const Tensor& other) {
   return gatherer.take();
 }
 
+std::string not_finite_text(const UlpStatistics& statistics) {
+  if (statistics.not_finite() == 0) return "";
+  return fmt::format(
+      "{} of {} results are infinite or NaN and compared with nothing: {} in both, "
+      "{} in one alone",
+      grouped(statistics.not_finite()), grouped(statistics.count),
+      grouped(statistics.both_not_finite), grouped(statistics.one_not_finite));
+}
+
 void add_fields(JsonObject& json, const UlpStatistics& statistics) {
   json.add("elements", statistics.count).add("equal", statistics.equal);
   json.add("below", statistics.below).add("above", statistics.above);
-  json.add("nearer_zero", statistics.nearer_zero).add("not_comparable", statistics.other);
+  json.add("nearer_zero", statistics.nearer_zero).add("not_comparable", statistics.not_finite());
+  json.add("not_finite_in_both", statistics.both_not_finite);
   json.add("mean_ulp", statistics.mean).add("drift_ulp", statistics.drift);
   json.add("largest_ulp", statistics.largest).add("largest_at", statistics.largest_at);
   if (statistics.relative > 0) {

@@ -20,16 +20,20 @@ std::string ulp_place_name(std::size_t place);  // "-4 to -2", "equal"
 
 struct UlpStatistics {
   std::int64_t count = 0, equal = 0;
-  std::int64_t below = 0, above = 0;        // of numbers that are not equal
-  std::int64_t nearer_zero = 0, other = 0;  // other: just one of the two is finite, or a NaN
-  double mean = 0, largest = 0;             // of |difference|, in ulp; over finite ones
-  std::int64_t largest_at = 0;              // index of the element
-  double drift = 0;                         // mean with its sign: below 0 towards zero
+  std::int64_t below = 0, above = 0;  // of numbers that are not equal
+  std::int64_t nearer_zero = 0;
+  // An infinity or NaN in one of the two, or the same in both: compared with nothing.
+  std::int64_t one_not_finite = 0, both_not_finite = 0;
+  double mean = 0, largest = 0;  // of |difference|, in ulp; over finite ones
+  std::int64_t largest_at = 0;   // index of the element
+  double drift = 0;              // mean with its sign: below 0 towards zero
   // Differences to the sums of magnitudes |c| + sum |a||b|, where these are known: the largest, the
   // root of the mean square, and the mean of what points away from zero.
   double relative = 0, deviation = 0, bias = 0;
   std::array<std::int64_t, ulp_places> histogram{};
 
+  std::int64_t not_finite() const { return one_not_finite + both_not_finite; }
+  std::int64_t differing() const { return count - equal - both_not_finite; }
   double share(std::int64_t part) const {
     return count ? static_cast<double>(part) / static_cast<double>(count) : 0;
   }
@@ -41,6 +45,10 @@ Tensor round_exact(const sim::ExactProduct& exact, DType dtype, const Dims& dims
 // `equal` is a result that the exact one rounds to.
 UlpStatistics ulp_against(const Tensor& result, const sim::ExactProduct& exact);
 UlpStatistics ulp_between(const Tensor& result, const Tensor& other);
+
+// "3 of 64 results are infinite or NaN and compared with nothing: 2 in both, 1 in one alone"; ""
+// for none.
+std::string not_finite_text(const UlpStatistics& statistics);
 
 void add_fields(JsonObject& json, const UlpStatistics& statistics);
 
