@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first convolution of a network on the tiles of AMX: from plain images of few channels into
 // batch-inner blocks (batch_inner.h), and its weight gradient. A row of the kernel, all its columns
-// and channels, is one run of the contraction, filled up with zero weights; images with a value that
-// is not finite are convolved more slowly, window by window. Accuracy and bits are those of
+// and channels, is one run of the contraction, filled up with zero weights; images with a value
+// that is not finite are convolved more slowly, window by window. Accuracy and bits are those of
 // batch_inner_convolution.h.
 #pragma once
 
