@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -110,15 +109,6 @@ JsonObject block_json(const NamedBlockFormat& named) {
 }
 
 }  // namespace
-
-std::vector<const NumberFormat*> chosen_formats(const FormatsFlags& flags) {
-  std::vector<const NumberFormat*> chosen;
-  for (const NumberFormat& format : number_formats())
-    if (flags.formats.empty() ||
-        std::ranges::find(flags.formats, format.name) != flags.formats.end())
-      chosen.push_back(&format);
-  return chosen;
-}
 
 std::string format_tables(const std::vector<const NumberFormat*>& formats) {
   TextTable table({"format", "bits (sign+exponent+fraction)", "largest", "smallest normal",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -198,6 +199,15 @@ JsonObject entry_json(const Entry& entry) {
 }
 
 }  // namespace
+
+std::vector<const NumberFormat*> chosen_formats(const FormatsFlags& flags) {
+  std::vector<const NumberFormat*> chosen;
+  for (const NumberFormat& format : number_formats())
+    if (flags.formats.empty() ||
+        std::ranges::find(flags.formats, format.name) != flags.formats.end())
+      chosen.push_back(&format);
+  return chosen;
+}
 
 std::string number_tables(const FormatsFlags& flags) {
   require(flags.scale.value_or(1) > 0, "formats: --scale must be above 0");

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes valid files for the fuzz targets to start from: make_corpus FOLDER, a folder a target.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include "api/kernel_cache.h"
+#include "fuzz/plan_graph.h"
+#include "io/files.h"
+#include "narrowgauge/npz.h"
+#include "narrowgauge/safetensors.h"
+#include "precision/lists.h"
+
+namespace {
+
+using namespace narrowgauge;
+using testing_files::gzip;
+
+class Corpus {
+ public:
+  explicit Corpus(std::string folder) : folder_(std::move(folder)) {}
+
+  std::string path(const std::string& target) {
+    const std::string folder = folder_ + '/' + target;
+    std::filesystem::create_directories(folder);
+    return concat(folder, "/valid", ++count_);
+  }
+  void add(const std::string& target, std::string_view content) {
+    testing_files::write_file(path(target), std::string(content));
+  }
+  void add_all(const std::string& target, std::initializer_list<std::string_view> contents) {
+    for (const std::string_view content : contents) add(target, content);
+  }
+
+ private:
+  std::string folder_;
+  int count_ = 0;
+};
+
+// The pieces that graphs are written in, each once.
+constexpr std::string_view small_graph = R"(graph "small \"one\"" {
+  ; a comment
+  %x = ng.Input {type=f32[N,3]} : f32[N,3]
+  %w = ng.State {type=f32[3]} : f32[3]
+  %d = ng.State {type=f16[3]} : f16[3]
+  %k = Constant {value=f32[2]{0.1,-3e+30}} : f32[2]
+  %shape = Constant {value=i64[2]{-1,3}} : i64[2]
+  %"a b" = Reshape(%x, %shape) : f32[N,3]
+  %y = Add(%x, %w) @origin="first" @storage=plain
+  %y#2 = Add(%x, %w) : f32[N,3]
+  %half = Cast(%y) {to=f16, saturate=1} : f16[N,3]
+  %ceiling = Constant {value=f32[]{0.5}} : f32[]
+  %clip = Clip(%x, _, %ceiling) : f32[N,3]
+  %norm = LayerNormalization(%y, %w) {axis=-1, epsilon=1e-05} : f32[N,3]
+  %pad = Transpose(%norm) {perm=[1,0]} @math=ieee
+  state %w role=parameter initial=truncated_normal(0.5, 0.02) next=%w
+  state %d role=derived initial=f16[3]{1,2,3} next=%d from=["w"] derivation=graph "cast" {
+    %w = ng.Input {type=f32[3]} : f32[3]
+    %c = Cast(%w) {to=f16} : f16[3]
+    output "c" = %c
+  }
+  output "norm" = %norm
+}
+)";
+
+void add_texts(Corpus& corpus) {
+  corpus.add("graph_text", fuzz::plan_graph_text);
+  corpus.add("graph_text", print(parse(small_graph, op_table())));
+  corpus.add_all("dimension", {"f32[N,3,32,32]", "i64[]", "bf16[(N+2*P-K)/S+1,M*4]", "(N/2+1)/3",
+                               "-N+M*M*7", "((N/M)*(A+B)/M)*(A+B)", "f4e2m1[9223372036854775807]"});
+  const Graph graph = fuzz::plan_graph();
+  corpus.add("plan", print(f32_plan(graph)));
+  for (const DType narrow : {DType::f16, DType::bf16}) {
+    ListOptions options;
+    options.request.narrow = narrow;
+    options.request.overrides = {"relu=f32"};
+    corpus.add("plan", print(plan_by_lists(graph, options)));
+  }
+  corpus.add("plan", "# a list\nSum = deny\nconv1=f32\nhead/*=bf16  # why\n");
+  corpus.add_all("typed_words", {"[[0, 3.14], [1e-3, -2]]", "[1]", "f16:0x3c00", "bf16:0b1",
+                                 "-1.5e-8", "inf", "64,64,1024", "conv1=f32", "head/*=deny", "0231",
+                                 "0123|1:16", "sim:h100:f8e4m3"});
+}
+
+Tensor counted(DType dtype, Dims dims) {
+  Tensor result(dtype, std::move(dims));
+  for (std::int64_t i = 0; i < result.size(); ++i) result.set(i, static_cast<double>(i % 2));
+  return result;
+}
+
+void add_arrays(Corpus& corpus) {
+  std::vector<NamedTensor> tensors;
+  for (const DType dtype : {DType::f32, DType::f16, DType::i64, DType::boolean, DType::u8}) {
+    const Tensor tensor = counted(dtype, {2, 3});
+    tensors.push_back({concat("a/", dtype), tensor});
+    write_npy(corpus.path("npy"), tensor);
+  }
+  corpus.add("npy", std::string("\x93NUMPY\1\0\x46\0", 10) +
+                        "{'descr': '>f4', 'fortran_order': True, 'shape': (1, 2), }    "
+                        "       \n" +
+                        std::string(8, '\1'));
+  write_npz(corpus.path("npz"), tensors);
+  write_npz(corpus.path("npz"), tensors, Compression::deflated);
+  write_safetensors(corpus.path("safetensors"),
+                    TensorFile{.tensors = tensors, .metadata = {{"format", "pt"}}});
+  write_safetensors(corpus.path("safetensors"), TensorFile{});
+}
+
+void add_images(Corpus& corpus) {
+  const std::string images("\0\0\x08\3\0\0\0\3\0\0\0\1\0\0\0\2\1\2\3\4\5\6", 22);
+  const std::string labels("\0\0\x08\1\0\0\0\3\0\1\2", 11);
+  for (const std::string& content : {images, labels}) {
+    corpus.add("idx", content);
+    corpus.add("idx", gzip(content));
+    corpus.add("idx", gzip(content.substr(0, 9)) + gzip(content.substr(9)));
+  }
+}
+
+constexpr std::string_view run_record = R"({"version": 1, "settings": {
+  "model": "lenet", "data": "glyphs", "amp": "f16", "overrides": ["Sum=deny"], "math": "f32",
+  "epochs": 3, "batch": 128, "optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.9,
+  "nesterov": false, "weight_decay": 0, "clip": 0, "schedule": "cosine", "warmup": -1,
+  "loss_scale": "65536", "seed": 1, "threads": 0, "deterministic": false},
+ "images": {"classes": 10, "channels": 1, "height": 28, "width": 28, "padded_height": 32,
+  "padded_width": 32, "mean": [0.5], "deviation": [0.25]}}
+)";
+
+// A model of one node: tags are those of onnx.proto.
+void add_onnx(Corpus& corpus) {
+  const auto field = [](int number, const std::string& bytes) {
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+  };
+  const std::string attribute = field(1, "axis") + std::string("\x18\1\xa0\1\2", 5);
+  const std::string node =
+      field(1, "x") + field(2, "y") + field(4, "Softmax") + field(5, attribute);
+  const std::string tensor = std::string("\x08\2\x10\1", 4) +
+                             field(4, std::string("\0\0\x80\x3f\0\0\0\x40", 8)) + field(8, "w") +
+                             field(9, std::string(8, '\1'));
+  const std::string graph =
+      field(1, node) + field(5, tensor) + field(11, field(1, "x")) + field(12, field(1, "y"));
+  corpus.add("onnx_file", field(7, graph) + field(8, std::string("\x10\x11", 2)));
+  corpus.add("onnx_file", tensor);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 2) {
+    std::fputs("make_corpus FOLDER\n", stderr);
+    return 2;
+  }
+  Corpus corpus(words[1]);
+  add_texts(corpus);
+  add_arrays(corpus);
+  add_images(corpus);
+  corpus.add("run_record", run_record);
+  const KernelRecords kernels{{"Conv f32 [1,2]", {"tiles", "2.1 us, others 3.4 us", true}}};
+  write_kernel_records(corpus.path("kernel_cache"), "fuzz", kernels);
+  add_onnx(corpus);
+}
