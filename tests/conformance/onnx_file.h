@@ -3,8 +3,10 @@
 // of onnx.proto.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -59,6 +61,18 @@ inline Tensor tensor_from(DType dtype, Dims dims, const TypedData& data) {
   return tensor;
 }
 
+// A size that nothing fills must not take memory.
+inline void require_filled(DType dtype, const Dims& dims, const TypedData& data,
+                           const std::optional<std::string_view>& raw) {
+  const std::size_t numbers =
+      std::max({data.floats.size(), data.doubles.size(), data.integers.size()});
+  const auto width = static_cast<std::size_t>(bits(dtype));
+  const std::size_t held =
+      raw ? raw->size() * 8 / width : numbers * std::max<std::size_t>(1, 8 / width);
+  require<DataError>(element_count(dims) <= static_cast<std::int64_t>(held), "onnx: a tensor of ",
+                     dims, " has ", held, " numbers");
+}
+
 inline Tensor parse_tensor(Message message, std::string* tensor_name = nullptr) {
   std::int64_t type = 0;
   Dims dims;
@@ -75,11 +89,12 @@ inline Tensor parse_tensor(Message message, std::string* tensor_name = nullptr) 
     if (field == 10) message.append_fixed(data.doubles);
   }
   const DType dtype = dtype_of_onnx(type);
+  require_filled(dtype, dims, data, raw);
   if (!raw) return tensor_from(dtype, std::move(dims), data);
   Tensor tensor(dtype, std::move(dims));
   require<DataError>(static_cast<std::int64_t>(raw->size()) == tensor.bytes(), "onnx: a tensor of ",
                      tensor.bytes(), " bytes has ", raw->size());
-  std::memcpy(tensor.data(), raw->data(), raw->size());
+  std::ranges::copy(std::as_bytes(std::span(*raw)), tensor.data());
   return tensor;
 }
 

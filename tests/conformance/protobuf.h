@@ -43,10 +43,16 @@ class Message {
   }
   int number() const { return number_; }
   std::int64_t integer() const { return static_cast<std::int64_t>(value_); }
-  std::string_view bytes() const { return bytes_; }
-  std::string text() const { return std::string(bytes_); }
-  Message message() const { return Message(bytes_); }
-  float single() const { return fixed<float>(bytes_); }
+  std::string_view bytes() const {
+    require<DataError>(kind_ == 2, "protobuf: field ", number_, " is a number, expected bytes");
+    return bytes_;
+  }
+  std::string text() const { return std::string(bytes()); }
+  Message message() const { return Message(bytes()); }
+  float single() const {
+    require<DataError>(kind_ == 5, "protobuf: field ", number_, " is no number of four bytes");
+    return fixed<float>(bytes_);
+  }
 
   // A repeated number, packed or not, is appended.
   void append_integers(std::vector<std::int64_t>& to) const {
@@ -58,6 +64,7 @@ class Message {
   // T is float or double.
   template <class T>
   void append_fixed(std::vector<T>& to) const {
+    require<DataError>(kind_ != 0, "protobuf: field ", number_, " holds no floats");
     for (std::size_t at = 0; at + sizeof(T) <= bytes_.size(); at += sizeof(T))
       to.push_back(fixed<T>(bytes_.substr(at)));
   }
