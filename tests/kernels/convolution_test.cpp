@@ -120,16 +120,16 @@ TEST(Convolution, IsCutIntoShardsWithAShorterLastOne) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(named("many images, some shards"), {.dtype = dtype});
-      EXPECT_NE(fixture.prepare(pass).implementation.find("2 shards"), std::string::npos);
+      EXPECT_NE(fixture.prepare(pass).implementation.find("4 shards"), std::string::npos);
       expect_within_format(fixture.result(pass), fixture.reference(pass), fixture.text(pass));
     }
 }
 
 TEST(Convolution, FewImagesAreCutInRowsOrChannels) {
-  const std::pair<const char*, const char*> cases[] = {{"one image, rows", "2 shards"},
-                                                       {"one image, rows of stride 2", "2 shards"},
-                                                       {"two images, rows", "4 shards"},
-                                                       {"one image, channels", "2 shards"}};
+  const std::pair<const char*, const char*> cases[] = {{"one image, rows", "4 shards"},
+                                                       {"one image, rows of stride 2", "4 shards"},
+                                                       {"two images, rows", "8 shards"},
+                                                       {"one image, channels", "4 shards"}};
   for (const auto& [name, shards] : cases) {
     Fixture fixture(named(name), {});
     EXPECT_NE(fixture.prepare(ConvolutionPass::forward).implementation.find(shards),

@@ -4,7 +4,9 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr double operations_each = 1e7;       // of a shard: about 0.1 ms of one core in f32
+constexpr double operations_each = 1e7;     // of a shard: about 0.1 ms of one core in f32
+constexpr double operations_least = 2.5e6;  // of a shard, where there are only a few
+constexpr double few = 4;
 constexpr double operations_an_element = 40;  // bringing it in and out; a shard stays in the L2
 
 // A divisor of the extent is worth half more: no second primitive for a shorter end.
@@ -18,8 +20,9 @@ std::int64_t even_size(std::int64_t extent, std::int64_t least) {
 
 std::int64_t shards_worth(const ShardRequest& request) {
   const double operations = request.operations + operations_an_element * request.elements;
-  return static_cast<std::int64_t>(
-      std::clamp(operations / operations_each, 1.0, static_cast<double>(request.most)));
+  const double worth =
+      std::max(operations / operations_each, std::min(operations / operations_least, few));
+  return static_cast<std::int64_t>(std::clamp(worth, 1.0, static_cast<double>(request.most)));
 }
 
 Shards cut(const ShardRequest& request) {
