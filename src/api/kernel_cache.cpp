@@ -5,11 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/open_file.h"
-#include "io/atomic_file.h"
 #include "narrowgauge/version.h"
 
 namespace narrowgauge {

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/atomic_file.h"
 #include "base/parallel.h"
 #include "cli/bench_kernels.h"
 #include "cli/bench_report.h"
@@ -12,7 +13,6 @@
 #include "cli/network_choice.h"
 #include "cli/settings.h"
 #include "cli/terminal.h"
-#include "io/atomic_file.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {

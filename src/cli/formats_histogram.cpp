@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/atomic_file.h"
 #include "cli/exit_code.h"
 #include "cli/formats_plot.h"
 #include "cli/formats_values.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
-#include "io/atomic_file.h"
 #include "narrowgauge/error.h"
 #include "tensor/block_format.h"
 

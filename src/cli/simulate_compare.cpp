@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/atomic_file.h"
 #include "cli/exit_code.h"
 #include "cli/simulate.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
-#include "io/atomic_file.h"
 #include "kernels/sim/error_bound.h"
 
 namespace narrowgauge::cli {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 #include "io/input_file.h"
 #include "io/npy_header.h"
 #include "io/zip.h"

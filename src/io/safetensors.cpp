@@ -9,9 +9,8 @@
 #include <memory>
 #include <set>
 
-#include "io/atomic_file.h"
-#include "io/input_file.h"
 #include "io/safetensors_header.h"
+#include "io/safetensors_stream.h"
 
 namespace narrowgauge {
 
@@ -78,17 +77,18 @@ const Tensor* TensorFile::find(std::string_view name) const {
   return found == tensors.end() ? nullptr : &found->tensor;
 }
 
-TensorFile read_safetensors(const std::string& path) {
-  const std::unique_ptr<InputFile> file = open_file(path);
-  SafetensorsHeader header = read_header(*file);
+TensorFile read_safetensors(InputFile& file) {
+  SafetensorsHeader header = read_header(file);
   TensorFile content;
   content.metadata = std::move(header.metadata);
   for (const SafetensorsEntry& entry : header.entries)
-    content.tensors.push_back({entry.name, read_tensor(*file, entry)});
+    content.tensors.push_back({entry.name, read_tensor(file, entry)});
   return content;
 }
 
-void write_safetensors(const std::string& path, const TensorFile& content) {
+TensorFile read_safetensors(const std::string& path) { return read_safetensors(*open_file(path)); }
+
+void write_safetensors(AtomicFile& file, const TensorFile& content) {
   const std::vector<const NamedTensor*> order = in_file_order(content.tensors);
   SafetensorsHeader header{.entries = {}, .metadata = content.metadata};
   std::int64_t end = 0;
@@ -99,9 +99,10 @@ void write_safetensors(const std::string& path, const TensorFile& content) {
         {tensor->name, tensor->tensor.dtype(), tensor->tensor.dims(), begin, end});
   }
   const std::string json = format_safetensors_header(header);
-  require(static_cast<std::int64_t>(json.size()) <= largest_safetensors_header, path,
-          ": the header would be ", json.size(), " bytes, more than ", largest_safetensors_header);
-  AtomicFile file(path);
+  require(static_cast<std::int64_t>(json.size()) <= largest_safetensors_header,
+          "safetensors: the header would be ", json.size(), " bytes, more than ",
+          largest_safetensors_header);
+  file.announce(static_cast<std::uint64_t>(length_bytes + end) + json.size());
   const auto length =
       std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{json.size()});
   file.write(length);
@@ -109,6 +110,11 @@ void write_safetensors(const std::string& path, const TensorFile& content) {
   for (const NamedTensor* tensor : order)
     file.write({tensor->tensor.data(), static_cast<std::size_t>(tensor->tensor.bytes())});
   file.commit();
+}
+
+void write_safetensors(const std::string& path, const TensorFile& content) {
+  AtomicFile file(path);
+  write_safetensors(file, content);
 }
 
 }  // namespace narrowgauge

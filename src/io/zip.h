@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 
 namespace narrowgauge {
 

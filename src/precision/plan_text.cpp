@@ -2,9 +2,8 @@
 #include "precision/plan_text.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
+#include "base/atomic_file.h"
 #include "ir/text.h"
 
 namespace narrowgauge {
@@ -123,16 +122,7 @@ std::string print(const PrecisionPlan& plan) {
 }
 
 void save_plan(const PrecisionPlan& plan, const std::string& path) {
-  const std::string temporary = path + ".part";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << print(plan);
-  file.close();
-  std::error_code error;
-  if (!file.fail()) std::filesystem::rename(temporary, path, error);
-  if (!file.fail() && !error) return;
-  std::error_code ignored;
-  std::filesystem::remove(temporary, ignored);
-  throw DataError(concat("precision: cannot write the plan ", path));
+  write_file_atomically(path, print(plan));
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <random>
 
+#include "io/files.h"
 #include "precision/apply.h"
 #include "precision/fingerprint.h"
 #include "precision/lists.h"
@@ -260,6 +261,19 @@ TEST(Plan, SavesAndLoadsFiles) {
   std::remove(path.c_str());
   EXPECT_THROW(load_plan(path, graph), DataError);
   EXPECT_THROW(save_plan(plan, "/nowhere/at/all.plan"), DataError);
+}
+
+// Names that can be guessed are where others lay their links.
+TEST(Plan, IsSavedThroughNoLinkThatSomebodyLaid) {
+  const Graph graph = chain("AID");
+  const testing_files::TemporaryFolder folder;
+  const std::string victim = folder / "victim", path = folder / "plan.txt";
+  testing_files::write_file(victim, "dear");
+  std::filesystem::create_symlink(victim, path + ".part");
+  save_plan(plan_of(graph), path);
+  EXPECT_EQ(testing_files::read_file(victim), "dear");
+  save_plan(plan_of(graph), "/dev/null");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
 TEST(Plan, DiffNamesWhatIsInOnePlanOnly) {

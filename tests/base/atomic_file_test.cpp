@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/atomic_file.h"
+#include "base/atomic_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -10,6 +11,8 @@
 #include <csignal>
 #include <functional>
 
+#include "base/atomic_folder.h"
+#include "base/output_path.h"
 #include "io/files.h"
 #include "narrowgauge/error.h"
 
@@ -84,7 +87,7 @@ TEST(AtomicFile, AFailedWriteLeavesTheOldFileAndNoTemporary) {
   {
     const FileSizeLimit limit(1000);
     EXPECT_EQ(error_of([&] { write_file_atomically(path, std::string(5000, 'x')); }),
-              path + ": cannot be written (File too large)");
+              path + ": cannot be written (File too large: needs 5000 bytes, the limit is 1000)");
   }
   EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(files_in(folder.path()), 1);
@@ -97,7 +100,9 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
   const std::string path = folder / "x";
   write_file(path, "old");
   EXPECT_EQ(error_of([&] { write_file_atomically(path, std::string(200'000, 'x')); }),
-            path + ": cannot be written (No space left on device)");
+            path +
+                ": cannot be written (No space left on device: needs 200000 bytes, 61440 are "
+                "free)");
   EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(files_in(folder.path()), 1);
   write_file_atomically(path, "new");
@@ -112,7 +117,7 @@ TEST(AtomicFile, PlacesThatCannotBeWrittenAreNamed) {
             missing + ": cannot be written (No such file or directory)");
   std::filesystem::create_directory(folder / "taken");
   EXPECT_EQ(error_of([&] { write_file_atomically(folder / "taken", "x"); }),
-            folder / "taken" + ": cannot be replaced (Is a directory)");
+            folder / "taken" + ": expected a file, found a folder");
   EXPECT_EQ(files_in(folder.path()), 1);
   EXPECT_EQ(error_of([&] { write_file_atomically("/proc/x", "x"); }),
             "/proc/x: cannot be written (No such file or directory)");
@@ -150,6 +155,115 @@ TEST(AtomicFile, PermissionsAndLinksStay) {
   std::filesystem::create_symlink("not yet there", folder / "dangling");
   write_file_atomically(folder / "dangling", "made");
   EXPECT_EQ(read_file(folder / "not yet there"), "made");
+}
+
+TEST(AtomicFile, APipeIsWrittenThroughAndStays) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file_atomically(path, "through");
+  char text[16]{};
+  EXPECT_EQ(read(reader, text, sizeof text), 7);
+  EXPECT_STREQ(text, "through");
+  close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+TEST(AtomicFile, ADeviceIsWrittenThroughAndStays) {
+  const TemporaryFolder folder;
+  write_file_atomically("/dev/null", "nowhere");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  std::filesystem::create_symlink("/dev/full", folder / "link");
+  EXPECT_EQ(error_of([&] { write_file_atomically(folder / "link", "x"); }),
+            folder / "link" + ": cannot be written (No space left on device)");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+// As after `> log` in a shell: the descriptor's place in the file counts, and the file stays.
+TEST(AtomicFile, AnOpenDescriptorIsWrittenThroughWhereItStands) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log";
+  const int log = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ASSERT_EQ(write(log, "before ", 7), 7);
+  const std::string number = std::to_string(log);
+  write_file_atomically("/dev/fd/" + number, "through ");
+  std::filesystem::create_symlink("/proc/self/fd/" + number, folder / "link");
+  write_file_atomically(folder / "link", "linked ");
+  ASSERT_EQ(write(log, "after", 5), 5);
+  close(log);
+  EXPECT_EQ(read_file(path), "before through linked after");
+  EXPECT_EQ(files_in(folder.path()), 2);
+}
+
+TEST(AtomicFile, LinksInACircleAreNamed) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("b", folder / "a");
+  std::filesystem::create_symlink("a", folder / "b");
+  EXPECT_EQ(error_of([&] { write_file_atomically(folder / "a", "x"); }),
+            folder / "a" + ": cannot be written (Too many levels of symbolic links)");
+}
+
+TEST(AtomicFile, ANewFileHasThePermissionsThatTheUmaskLeaves) {
+  const TemporaryFolder folder;
+  const mode_t before = umask(027);
+  write_file_atomically(folder / "x", "new");
+  umask(before);
+  struct stat status {};
+  ASSERT_EQ(stat((folder / "x").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777u, 0640u);
+}
+
+TEST(AtomicFile, TheLongestNamesCanBeWritten) {
+  const TemporaryFolder folder;
+  const std::string path = folder / std::string(255, 'n');
+  write_file_atomically(path, "content");
+  EXPECT_EQ(read_file(path), "content");
+}
+
+TEST(AtomicFolder, IsThereWithAllItsFilesOrNotAtAll) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "made";
+  {
+    AtomicFolder left(path);
+    AtomicFile file(left, "x");
+    file.write("content");
+    file.commit();
+  }
+  EXPECT_EQ(files_in(folder.path()), 0);
+  AtomicFolder made(path);
+  AtomicFile file(made, "x");
+  file.write("content");
+  file.commit();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  made.commit();
+  EXPECT_EQ(read_file(path + "/x"), "content");
+  EXPECT_EQ(files_in(folder.path()), 1);
+  EXPECT_EQ(error_of([&] { AtomicFolder(path).commit(); }),
+            path + ": cannot be made (Directory not empty)");
+  remove_folder(path);
+  EXPECT_EQ(files_in(folder.path()), 0);
+}
+
+TEST(AtomicFolder, MakesTheFoldersAboveIt) {
+  const TemporaryFolder folder;
+  make_folders(folder / "a/b/c/");
+  EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b/c"));
+  write_file(folder / "file", "x");
+  EXPECT_EQ(error_of([&] { make_folders(folder / "file/below"); }),
+            folder / "file/below" + ": cannot be made (Not a directory)");
+}
+
+TEST(TemporaryName, IsKnownAgainAndNeverTheSame) {
+  const std::string a = temporary_path("f/x.txt"), b = temporary_path("f/x.txt");
+  EXPECT_NE(a, b);
+  ASSERT_TRUE(a.starts_with("f/")) << a;
+  EXPECT_TRUE(is_temporary_name(a.substr(2), "x.txt")) << a;
+  EXPECT_FALSE(is_temporary_name(a.substr(2), "x"));
+  EXPECT_FALSE(is_temporary_name(".x.txt.12345678901g.tmp", "x.txt"));
+  EXPECT_FALSE(is_temporary_name("x.txt", "x.txt"));
 }
 
 TEST(AtomicFile, ANameWithoutAFolderLiesInTheCurrentOne) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/atomic_folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/output_path.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, std::string_view what) {
+  const std::string reason = std::generic_category().message(errno);
+  throw DataError(concat(path, ": ", what, " (", reason, ")"));
+}
+
+std::string parent_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+void remove_all(const std::string& path) {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+// `wanted` is the whole path, for messages.
+void make_folders(const std::string& path, const std::string& wanted) {
+  struct stat status {};
+  if (path.empty() || (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))) return;
+  make_folders(parent_of(path), wanted);
+  if (mkdir(path.c_str(), 0777) == 0) return sync_folder(parent_of(path));
+  const int reason = errno;
+  if (reason == EEXIST && stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) return;
+  errno = reason == EEXIST ? ENOTDIR : reason;
+  fail(wanted, "cannot be made");
+}
+
+}  // namespace
+
+AtomicFolder::AtomicFolder(std::string path)
+    : path_(std::move(path)), temporary_(temporary_path(path_)) {
+  if (mkdir(temporary_.c_str(), 0777) == 0) return;
+  temporary_.clear();
+  fail(path_, "cannot be made");
+}
+
+AtomicFolder::~AtomicFolder() {
+  if (!temporary_.empty()) remove_all(temporary_);
+}
+
+void AtomicFolder::commit() {
+  sync_folder(temporary_);
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "cannot be made");
+  temporary_.clear();
+  sync_folder(parent_of(path_));
+}
+
+// Without this a new name may be lost when the power fails. File systems that cannot say EINVAL.
+void sync_folder(const std::string& path) {
+  const std::string& folder = path.empty() ? "." : path;
+  const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return;  // a folder may be writable and not readable
+  const bool failed = fsync(opened) != 0 && errno != EINVAL && errno != EROFS;
+  const int reason = errno;
+  close(opened);
+  errno = reason;
+  if (failed) fail(folder, "the folder cannot be brought to disk");
+}
+
+void make_folders(const std::string& path) { make_folders(path, path); }
+
+void remove_folder(const std::string& path) {
+  const std::string doomed = temporary_path(path);
+  if (std::rename(path.c_str(), doomed.c_str()) == 0) remove_all(doomed);
+}
+
+void replace_by_link(const std::string& path, const std::string& to) {
+  const std::string temporary = temporary_path(path);
+  if (symlink(to.c_str(), temporary.c_str()) != 0) fail(path, "cannot be made a link");
+  if (std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  const int reason = errno;
+  unlink(temporary.c_str());
+  errno = reason;
+  fail(path, "cannot be made a link");
+}
+
+}  // namespace narrowgauge
