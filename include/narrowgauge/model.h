@@ -69,12 +69,13 @@ class NG_API Model {
   // a Trainer is made: then they compute as that trains.
   void set_precision(std::optional<MixedPrecision> precision);
 
-  // Parameters and running statistics as safetensors. Throws DataError for a file that is damaged
-  // or does not fit, with LoadMatch::shape for one of which nothing fits: nothing is changed then.
-  // load() passes over what other programs store beside weights: counts of batches
-  // (*.num_batches_tracked) and numbers of positions (*.position_ids). Weights that are not finite
-  // are taken, with a warning to the log. A file says in which formats the model that was saved
-  // predicted; one that is loaded predicts so too, unless a Trainer or set_precision() decided.
+  // Parameters and running statistics as safetensors; load() also takes the folder of a run, and
+  // from it the newest checkpoint. Throws DataError for a file that is damaged or does not fit,
+  // with LoadMatch::shape for one of which nothing fits: nothing is changed then. load() passes
+  // over what other programs store beside weights: counts of batches (*.num_batches_tracked) and
+  // numbers of positions (*.position_ids). Weights that are not finite are taken, with a warning to
+  // the log. A file says in which formats the model that was saved predicted; one that is loaded
+  // predicts so too, unless a Trainer or set_precision() decided.
   void save(const std::string& path) const;
   LoadReport load(const std::string& path, const LoadOptions& options = {});
   std::vector<std::string> state_names() const;
@@ -117,9 +118,13 @@ struct NG_API TrainerOptions {
   bool deterministic = false;                       // the same bits for any number of threads
   int threads = 0;                                  // 0: all
   std::optional<std::string> plan_file{};           // a precision plan instead of the policy's
+  std::optional<std::string> plan_text{};           // its text, where plan_file only names it
   std::string plan_reason{};                        // kept in the plan: why this format
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
 };
+
+struct Checkpoint;       // checkpoint.h
+class CheckpointFolder;  // internal
 
 // What fit() tells while it runs. Return false to stop after this step.
 struct NG_API Progress {
@@ -131,13 +136,30 @@ struct NG_API Progress {
   StepResult last;
   bool epoch_done = false;
   std::optional<Evaluation> evaluation;  // at the end of an epoch, where a test source was given
+  // Path of the checkpoint that was just written, and else empty: a call of its own, in which the
+  // rest is as it was told before.
+  std::string checkpoint;
 };
 using ProgressCallback = std::function<bool(const Progress&)>;
+
+// Where and how often fit() keeps what a training can go on from. It does so also at its end and
+// when the callback stops it, but for the sake of an interval not before a step was applied. A
+// checkpoint that cannot be written ends the training with its DataError; those before it stay.
+struct NG_API CheckpointOptions {
+  std::string folder{};           // of the run (checkpoint.h); "": none are kept
+  std::int64_t every_steps = 0;   // counted over the whole run; 0: not by steps
+  double every_seconds = 0;       // of time, after the step under way; 0: not by time
+  std::int64_t every_epochs = 0;  // after its evaluation; with all three 0: each epoch
+  std::int64_t keep = 2;          // the last so many; older ones are removed, and other runs'
+  std::map<std::string, std::string> files{};  // name and content of more to keep in each
+  std::shared_ptr<CheckpointFolder> locked{};  // the folder, where it is locked already
+};
 
 struct NG_API FitOptions {
   std::int64_t epochs = 1;  // in all: fit() does what is left of them after a resume() or a fit()
   std::int64_t batch = 128;
   bool evaluate_each_epoch = true;
+  CheckpointOptions checkpoints{};
 };
 
 struct NG_API FitResult {
@@ -145,7 +167,8 @@ struct NG_API FitResult {
   double samples_per_second = 0;          // training only
   std::int64_t steps = 0, skipped_steps = 0;
   Evaluation test;
-  bool stopped = false;  // by the callback
+  bool stopped = false;    // by the callback
+  std::string checkpoint;  // path of the last that was written
 };
 
 struct NG_API FlushReport {
@@ -170,7 +193,8 @@ class NG_API Trainer {
   StepResult step(std::span<const Tensor> batch);
   Evaluation evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch = 256);
   // Throws DivergedError when the loss is not finite for several steps in a row, the test loss is
-  // not after an epoch, or no step could be applied.
+  // not after an epoch, or no step could be applied; UsageError naming the process that writes to
+  // the folder of checkpoints already.
   FitResult fit(const std::shared_ptr<DataSource>& training,
                 const std::shared_ptr<DataSource>& test, const FitOptions& options,
                 const ProgressCallback& progress = {});
@@ -191,11 +215,13 @@ class NG_API Trainer {
   void enable_profile();
   std::vector<KernelChoice> kernels() const;
 
-  // model.safetensors and state.safetensors in the folder: the old checkpoint or the new one is
-  // whole, whenever the program ends. resume() goes on as if never stopped; throws DataError for a
-  // checkpoint of another model, optimizer or precision.
-  void save(const std::string& folder) const;
+  // Adds a checkpoint to the folder of a run (checkpoint.h) and returns its path: whenever the
+  // program ends or the power fails, the ones before or this one too are whole. The last two of
+  // this run are kept, and none of another that the folder held. resume() goes on from the newest
+  // as if never stopped; throws DataError for one of another model, optimizer or precision.
+  std::string save(const std::string& folder) const;
   void resume(const std::string& folder);
+  void resume(const Checkpoint& checkpoint);
   std::int64_t epochs_done() const;  // by fit(), also before it was saved and resumed
 
  private:

@@ -2,6 +2,7 @@
 // The whole public interface.
 #pragma once
 
+#include "narrowgauge/checkpoint.h"
 #include "narrowgauge/data.h"
 #include "narrowgauge/log.h"
 #include "narrowgauge/model.h"

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "api/fit_checkpoints.h"
 #include "api/trainer_implementation.h"
 
 namespace narrowgauge {
@@ -55,6 +56,15 @@ class Fitting {
     return tell();
   }
 
+  // Nothing is told where nothing was written.
+  bool after_checkpoint(std::string path) {
+    if (path.empty()) return true;
+    result_.checkpoint = progress_.checkpoint = std::move(path);
+    const bool goes_on = tell();
+    progress_.checkpoint.clear();
+    return goes_on;
+  }
+
   void require_progress() const {
     require<DivergedError>(result_.steps < most_bad_losses || result_.skipped_steps < result_.steps,
                            "none of ", result_.steps, " steps could be applied, their gradients ",
@@ -103,6 +113,13 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
                      {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
                      self.position);
   Fitting fitting(options, loader.batches_per_epoch(), callback);
+  FitCheckpoints checkpoints(*this, options.checkpoints, [&](CheckpointFolder& folder) {
+    return self.add_checkpoint(folder, options.checkpoints);
+  });
+  const auto stop = [&] {
+    fitting.after_checkpoint(checkpoints.at_end(true));
+    return fitting.finish(true);
+  };
   std::int64_t epoch = -1;
   while (const std::optional<Batch> batch = loader.next()) {
     if (batch->position.epoch != epoch) fitting.begin_epoch(epoch = batch->position.epoch);
@@ -115,14 +132,17 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
                            most_bad_losses, " steps in a row, at step ", self.steps,
                            "; try a smaller learning rate");
     const std::int64_t done = batch->position.batch + 1;
-    if (!fitting.after_step(result, done, seconds)) return fitting.finish(true);
+    if (!fitting.after_step(result, done, seconds) ||
+        !fitting.after_checkpoint(checkpoints.after_step()))
+      return stop();
     if (done < loader.batches_per_epoch()) continue;
     const bool evaluates = test && (options.evaluate_each_epoch || epoch + 1 == options.epochs);
     const bool goes_on =
         fitting.after_epoch(evaluates ? std::optional(evaluate(test)) : std::nullopt);
-    if (!goes_on) return fitting.finish(true);
+    if (!fitting.after_checkpoint(checkpoints.after_epoch(epoch)) || !goes_on) return stop();
   }
   fitting.require_progress();
+  fitting.after_checkpoint(checkpoints.at_end(false));
   FitResult result = fitting.finish(false);
   if (result.steps == 0 && test) result.test = evaluate(test);  // resumed after its last epoch
   return result;

@@ -50,7 +50,11 @@ std::string usual_path(const std::string& machine) {
 }  // namespace
 
 KernelRecords read_kernel_records(const std::string& path, const std::string& machine) {
-  const std::string text = read_text_file(path);
+  return parse_kernel_records(read_text_file(path), path, machine);
+}
+
+KernelRecords parse_kernel_records(const std::string& text, const std::string& path,
+                                   const std::string& machine) {
   KernelRecords records;
   try {
     const Json json = Json::parse(text);
@@ -67,14 +71,18 @@ KernelRecords read_kernel_records(const std::string& path, const std::string& ma
   return records;
 }
 
-void write_kernel_records(const std::string& path, const std::string& machine,
-                          const KernelRecords& records) {
+std::string kernel_records_text(const KernelRecords& records, const std::string& machine) {
   Json kernels = Json::object();
   for (const auto& [key, record] : records)
     kernels[key] = {{"kernel", record.kernel}, {"why", record.why}};
   const Json json{
       {"version", format_version}, {"machine", machine}, {"kernels", std::move(kernels)}};
-  write_file_atomically(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+void write_kernel_records(const std::string& path, const std::string& machine,
+                          const KernelRecords& records) {
+  write_file_atomically(path, kernel_records_text(records, machine));
 }
 
 KernelCache::KernelCache(std::string path, std::string machine)

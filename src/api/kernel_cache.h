@@ -16,6 +16,9 @@ using KernelRecords = std::map<std::string, KernelRecord>;
 // JSON. read_kernel_records throws DataError for a file that cannot be read or is damaged, or was
 // written for another machine; `machine` is any text.
 KernelRecords read_kernel_records(const std::string& path, const std::string& machine);
+KernelRecords parse_kernel_records(const std::string& text, const std::string& path,
+                                   const std::string& machine);
+std::string kernel_records_text(const KernelRecords& records, const std::string& machine);
 void write_kernel_records(const std::string& path, const std::string& machine,
                           const KernelRecords& records);
 

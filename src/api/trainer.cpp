@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "api/amp_choice.h"
 #include "api/trainer_implementation.h"
 #include "base/environment.h"
 #include "base/parallel.h"
+#include "precision/plan_reader.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -21,8 +23,17 @@ Graph forward_graph(const Model::Implementation& model, const Loss& loss, Mode m
   return std::move(network.graph());
 }
 
+std::string plan_name(const TrainerOptions& options) { return options.plan_file.value_or("plan"); }
+
+DType narrow_of(const TrainerOptions& options) {
+  if (!options.plan_text) return narrow_of_plan(*options.plan_file);
+  std::istringstream text(*options.plan_text);
+  return narrow_of_plan(text, plan_name(options));
+}
+
 PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
                             const TrainerOptions& options) {
+  if (options.plan_text) return read_named_plan(*options.plan_text, plan_name(options), graph);
   if (options.plan_file) return load_plan(*options.plan_file, graph);
   if (!optimizer.mixed_precision) return f32_plan(graph, optimizer.f32_math);
   return plan_by_lists(graph, {.request = *optimizer.mixed_precision});
@@ -30,13 +41,13 @@ PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
 
 // A plan in f16 needs the loss scale that the optimizer brings for it.
 void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
-  if (!options.plan_file) return;
-  const DType narrow = narrow_of_plan(*options.plan_file);
+  if (!options.plan_file && !options.plan_text) return;
+  const DType narrow = narrow_of(options);
   if (!optimizer.mixed_precision) {
     if (narrow != DType::f32) enable_mixed_precision(optimizer, narrow);
     return;
   }
-  require(optimizer.mixed_precision->narrow == narrow, *options.plan_file, ": is a plan in ",
+  require(optimizer.mixed_precision->narrow == narrow, plan_name(options), ": is a plan in ",
           narrow, ", the optimizer asks for ", optimizer.mixed_precision->narrow);
 }
 
@@ -44,7 +55,8 @@ void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
 void settle_auto(const Model::Implementation& model, const Loss& loss, Optimizer& optimizer,
                  TrainerOptions& options) {
   constexpr std::int64_t usual_batch = 32;
-  if (optimizer.mixed_precision || options.plan_file || environment("AMP") != "auto") return;
+  const bool planned = options.plan_file || options.plan_text;
+  if (optimizer.mixed_precision || planned || environment("AMP") != "auto") return;
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const AmpChoice choice = choose_amp(model.name, model.build, loss, optimizer, usual_batch);
   if (const auto narrow = narrow_of_amp(choice.amp)) enable_mixed_precision(optimizer, *narrow);

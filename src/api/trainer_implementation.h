@@ -4,6 +4,7 @@
 
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
+#include "base/output_path.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge {
@@ -18,17 +19,19 @@ struct Trainer::Implementation {
   Graph training_graph;                   // f32
   PrecisionPlan plan;
   std::unique_ptr<Program> training, evaluation;
-  int number = 0;                // among the Trainers of the model
-  int evaluation_precision = 0;  // model->precisions when `evaluation` was made
-  std::uint64_t steps = 0;       // run so far, skipped ones included
-  BatchPosition position;        // of the next batch of fit()
-  std::int64_t fit_batch = 0;    // samples in a batch of fit(); 0: it never ran
-  int bad_losses = 0;            // in a row
+  int number = 0;                     // among the Trainers of the model
+  int evaluation_precision = 0;       // model->precisions when `evaluation` was made
+  std::uint64_t steps = 0;            // run so far, skipped ones included
+  BatchPosition position;             // of the next batch of fit()
+  std::int64_t fit_batch = 0;         // samples in a batch of fit(); 0: it never ran
+  std::string run = random_digits();  // what checkpoints of one run have in common
+  int bad_losses = 0;                 // in a row
   bool profile = false;
 
   // With the model in use, as what follows.
   Program* known_evaluation() const;  // nullptr: none yet, or in another precision
   Program& evaluation_program();
+  std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept) const;
   void require_latest() const;  // throws UsageError: a newer Trainer has the model's state
   Executor* executor() const { return training ? training->latest() : nullptr; }
 };

@@ -2,9 +2,11 @@
 // Weights from a model to a file and back.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "api/model_implementation.h"
 #include "base/log.h"
+#include "narrowgauge/checkpoint.h"
 
 namespace narrowgauge {
 
@@ -167,9 +169,12 @@ void Model::save(const std::string& path) const {
 }
 
 LoadReport Model::load(const std::string& path, const LoadOptions& options) {
-  const TensorFile file = read_safetensors(path);
+  std::error_code ignored;
+  const bool run = std::filesystem::is_directory(path, ignored);
+  const Checkpoint checkpoint =
+      run ? read_checkpoint(path) : Checkpoint{path, read_safetensors(path), {}, {}};
   const std::lock_guard alone(implementation_->in_use);
-  return take_weights(*implementation_, file, path, options);
+  return take_weights(*implementation_, checkpoint.model, checkpoint.path, options);
 }
 
 }  // namespace narrowgauge

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "cli/exit_code.h"
 #include "cli/terminal.h"
@@ -114,14 +115,13 @@ std::vector<Settings> settled(const std::vector<std::string>& formats, const Set
 }
 
 Outcome train_one(const TrainFlags& flags, Settings settings, const ImageData& data,
-                  ReportStyle style) {
+                  CheckpointOptions checkpoints) {
+  const ReportStyle style = style_of(flags);
   if (settings.amp == "off") settings.overrides.clear();
   Session session(settings, data, {.trace = flags.trace.has_value(), .profile = true});
   take_weights(session, flags);
-  std::optional<std::string> folder;
-  if (flags.output) folder = folder_of(flags, settings);
   try {
-    return train(session, data, style, folder);
+    return train(session, data, style, std::move(checkpoints));
   } catch (const DivergedError& error) {
     throw DivergedError(concat(precision_of(settings), ": ", error.what()));
   }
@@ -189,22 +189,28 @@ std::vector<std::string> comparison_remarks(const std::vector<Outcome>& outcomes
   return lines;
 }
 
-int run_compare(const TrainFlags& flags, const Settings& settings, ReportStyle style) {
+int run_compare(const TrainFlags& flags, const Settings& settings) {
   const auto& formats = flags.compare;
   const auto named = [&](const char* format) {
     return std::find(formats.begin(), formats.end(), format) != formats.end();
   };
   require(settings.math != "ieee" || !named("ieee") || !named("off"),
           "--compare: with --math ieee, off is ieee; name one of them");
-  if (flags.output)
-    for (const std::string& format : formats)
-      if (format != "auto")
-        require_writable(folder_of(flags, settings_in(settings, format)), settings);
+  std::map<std::string, CheckpointOptions> checkpoints;
+  const auto take = [&](const Settings& one) {
+    if (flags.output && !checkpoints.contains(folder_of(flags, one)))
+      checkpoints[folder_of(flags, one)] = checkpoints_in(folder_of(flags, one), flags, one);
+  };
+  for (const std::string& format : formats)
+    if (format != "auto") take(settings_in(settings, format));
   const ImageData data = prepare_data(settings.data, settings.model);
   std::vector<Outcome> outcomes;
   for (const Settings& one : settled(formats, settings, data)) {
     try {
-      outcomes.push_back(train_one(flags, one, data, style));
+      take(one);
+      outcomes.push_back(
+          train_one(flags, one, data,
+                    flags.output ? checkpoints.at(folder_of(flags, one)) : CheckpointOptions{}));
     } catch (const DivergedError&) {
       if (!outcomes.empty()) finish(flags, outcomes, "diverged");
       throw;

@@ -14,7 +14,7 @@ namespace narrowgauge::cli {
 // IEEE's f32, f32 as it is fastest here, and formats as --amp has them.
 inline const std::vector<std::string> compare_words{"ieee", "off", "f16", "bf16", "auto"};
 
-int run_compare(const TrainFlags& flags, const Settings& settings, ReportStyle style);
+int run_compare(const TrainFlags& flags, const Settings& settings);
 
 // In 80 columns, whatever the figures; below it, line by line, what is to be known of the runs.
 std::string comparison_table(const std::vector<Outcome>& outcomes);

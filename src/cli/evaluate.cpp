@@ -48,8 +48,8 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
 
 int run_evaluate(const Flags& flags) {
   require_device(flags.device);
-  RunRecord record = read_run(*flags.run);
-  Settings& settings = record.settings;
+  Run run = read_run(*flags.run);
+  Settings& settings = run.record.settings;
   require_model(settings.model);
   const std::string amp = settle_amp(flags.amp, settings.amp);
   const bool as_trained = amp == settings.amp && amp != "off" && !flags.math;
@@ -57,14 +57,13 @@ int run_evaluate(const Flags& flags) {
   if (flags.math) settings.math = *flags.math;
   if (flags.data) settings.data = *flags.data;
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
-  const ImageData data = prepare_data(settings.data, record.data);
+  const ImageData data = prepare_data(settings.data, run.record.data);
   // The trainer is here for its evaluation alone; no batch of training is made.
   settings.batch = 1;
   settings.schedule = "constant";
   settings.warmup = 0;
-  Session session(settings, data,
-                  {.plan_file = as_trained ? std::optional(plan_path(*flags.run)) : std::nullopt});
-  session.model().load(model_path(*flags.run));
+  Session session(settings, data, as_trained ? plan_of(run) : SessionOptions{});
+  load_weights(session.model(), run);
   const Evaluation result = session.trainer().evaluate(data.test, flags.batch.value_or(256));
   print_evaluation(flags, settings, result);
   require_finite(result);

@@ -8,8 +8,8 @@
 
 #include "api/gradients.h"
 #include "base/parallel.h"
-#include "cli/run_folder.h"
 #include "cli/text.h"
+#include "cli/training.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/models.h"
 #include "train/training_graph.h"
@@ -35,12 +35,10 @@ Values values_of_file(const FormatsFlags& flags) {
 }
 
 // The scale that training in f16 was at when the run was saved.
-double loss_scale_of(const FormatsFlags& flags, const Settings& settings) {
+double loss_scale_of(const FormatsFlags& flags, const Run& run) {
   if (flags.loss_scale) return *flags.loss_scale;
-  if (settings.amp != "f16") return usual_loss_scale;
-  const std::string path = (std::filesystem::path(*flags.histogram) / "state.safetensors").string();
-  const TensorFile state = read_safetensors(path);
-  const Tensor* scale = state.find(loss_scale_name);
+  if (run.record.settings.amp != "f16") return usual_loss_scale;
+  const Tensor* scale = run.checkpoint.state.find(loss_scale_name);
   const bool usable = scale && scale->size() == 1 && scale->at(0) > 1;
   return usable ? scale->at(0) : usual_loss_scale;
 }
@@ -56,7 +54,8 @@ std::string with_scale(double scale) { return fmt::format("gradients x {}", numb
 
 Values values_of_run(const FormatsFlags& flags) {
   const std::string& folder = *flags.histogram;
-  RunRecord record = read_run(folder);
+  Run run = read_run(folder);
+  RunRecord& record = run.record;
   Settings& settings = record.settings;
   require_model(settings.model);
   if (flags.data) settings.data = *flags.data;
@@ -64,13 +63,13 @@ Values values_of_run(const FormatsFlags& flags) {
   const std::int64_t batch = std::min(flags.batch.value_or(settings.batch), data.training_size);
   const ThreadScope threads(settings.threads > 0 ? settings.threads : thread_count());
   Model model(settings.model, find_model(settings.model, data.image, data.classes));
-  model.load(model_path(folder));
+  load_weights(model, run);
   Gradients found = gradients_of(model, softmax_cross_entropy(), first_batch(data, batch));
 
   ValueSet weights{"weights", {}, 1}, gradients{"gradients", std::move(found.tensors), 1};
   for (const NamedTensor& gradient : gradients.tensors)
     weights.tensors.push_back({gradient.name, model.state(gradient.name)});
-  const double scale = loss_scale_of(flags, settings);
+  const double scale = loss_scale_of(flags, run);
   ValueSet scaled{with_scale(scale), gradients.tensors, scale};
   const std::string source =
       fmt::format("{}: {} on {}; gradients in f32 of {} samples, loss {}", folder, settings.model,

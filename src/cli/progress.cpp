@@ -46,6 +46,10 @@ std::string epoch_text(const Progress& progress) {
   return fmt::format("epoch {}/{}", progress.epoch + 1, progress.epochs);
 }
 
+std::string checkpoint_text(const Progress& progress) {
+  return fmt::format("saved at batch {} of {}", progress.batch, epoch_text(progress));
+}
+
 // What is told of a run under way, most wanted first.
 std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
   std::vector<std::string> result{
@@ -90,7 +94,9 @@ class BarReporter : public Reporter {
   ~BarReporter() override { show_status(""); }
 
   void update(const Progress& progress) override {
-    if (progress.epoch_done) {
+    if (!progress.checkpoint.empty()) {
+      saved_ = checkpoint_text(progress);
+    } else if (progress.epoch_done) {
       show_status(epoch_line(progress, label_, clock_.lap()) + '\n');
     } else if (pace_.due() || progress.batch == progress.batches) {
       show_status(line(progress, terminal_width(STDERR_FILENO) - 1));
@@ -105,7 +111,9 @@ class BarReporter : public Reporter {
         static_cast<double>(progress.batch) / static_cast<double>(progress.batches);
     std::string tail = fmt::format(" {:3.0f} %", 100 * share);
     const int fixed = static_cast<int>(head.size()) + 2;
-    for (const std::string& fact : facts(progress, batch_)) {
+    std::vector<std::string> told = facts(progress, batch_);
+    if (!saved_.empty()) told.push_back(saved_);
+    for (const std::string& fact : told) {
       if (fixed + least_cells + static_cast<int>(tail.size() + fact.size()) + 2 > width) break;
       tail += "  " + fact;
     }
@@ -125,6 +133,7 @@ class BarReporter : public Reporter {
   static constexpr int least_cells = 10, most_cells = 30;
   std::string label_;
   std::int64_t batch_;
+  std::string saved_;
   bool colours_ = colours_wanted();
   Pace pace_{0.1};
   EpochClock clock_;
@@ -135,7 +144,9 @@ class PlainReporter : public Reporter {
   PlainReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
 
   void update(const Progress& progress) override {
-    if (progress.epoch_done) {
+    if (!progress.checkpoint.empty()) {
+      write(fmt::format("{}  {}: {}", label_, checkpoint_text(progress), progress.checkpoint));
+    } else if (progress.epoch_done) {
       write(epoch_line(progress, label_, clock_.lap()));
     } else if (pace_.due()) {
       std::string line = fmt::format("{}  {}  batch {}/{}", label_, epoch_text(progress),
@@ -162,6 +173,7 @@ class JsonReporter : public Reporter {
   JsonReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
 
   void update(const Progress& progress) override {
+    if (!progress.checkpoint.empty()) return tell_checkpoint(progress);
     if (!progress.epoch_done && !pace_.due()) return;
     JsonObject json;
     json.add("event", progress.epoch_done ? "epoch" : "progress").add("amp", label_);
@@ -180,6 +192,13 @@ class JsonReporter : public Reporter {
   }
 
  private:
+  void tell_checkpoint(const Progress& progress) const {
+    JsonObject json;
+    json.add("event", "checkpoint").add("amp", label_).add("path", progress.checkpoint);
+    json.add("epoch", progress.epoch + 1).add("batch", progress.batch);
+    print(json.line());
+  }
+
   std::string label_;
   std::int64_t batch_;
   Pace pace_{5};

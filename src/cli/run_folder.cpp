@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_folder.h"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
+#include "api/checkpoint_files.h"
 
 namespace narrowgauge::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr int format_version = 1;
-
-std::string path_in(const std::string& folder, const char* name) {
-  return (std::filesystem::path(folder) / name).string();
-}
 
 // Both directions of a field at once: get or set by name.
 struct Reader {
@@ -67,12 +60,6 @@ void visit_data(auto& data, const auto& visit) {
   visit("deviation", data.transform.deviation);
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  require<DataError>(file.good(), path, ": there is no such file, so this is not a run folder");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void check_data(const ImageData& data, const std::string& path) {
   const ImageShape& drawn = data.drawn;
   const bool sizes = drawn.channels > 0 && drawn.height > 0 && drawn.width > 0;
@@ -83,17 +70,12 @@ void check_data(const ImageData& data, const std::string& path) {
 
 }  // namespace
 
-std::string model_path(const std::string& folder) { return path_in(folder, "model.safetensors"); }
-std::string plan_path(const std::string& folder) { return path_in(folder, "plan.txt"); }
+namespace {
 
-RunRecord read_run(const std::string& folder) {
-  std::error_code ignored;
-  require<DataError>(std::filesystem::is_directory(folder, ignored), folder,
-                     ": there is no such folder");
-  const std::string path = path_in(folder, "run.json");
+RunRecord parse_run(const std::string& text, const std::string& path) {
   RunRecord record;
   try {
-    const Json json = Json::parse(read_text(path));
+    const Json json = Json::parse(text);
     const int version = json.at("version").get<int>();
     require<DataError>(version == format_version, path, ": is of version ", version,
                        ", this program reads ", format_version);
@@ -116,9 +98,27 @@ RunRecord read_run(const std::string& folder) {
   return record;
 }
 
-namespace {
+}  // namespace
 
-std::string text_of(const RunRecord& record) {
+std::string Run::file(const char* name) const { return path_in(checkpoint.path, name); }
+
+std::optional<std::string> Run::text(const char* name) const {
+  const auto found = checkpoint.files.find(name);
+  if (found == checkpoint.files.end()) return std::nullopt;
+  return found->second;
+}
+
+Run read_run(const std::string& folder) {
+  Run run;
+  run.checkpoint = read_checkpoint(folder);
+  const auto text = run.text(run_file);
+  require<DataError>(text.has_value(), run.file(run_file),
+                     ": there is no such file, so this is not a run of the program");
+  run.record = parse_run(*text, run.file(run_file));
+  return run;
+}
+
+std::string run_text(const RunRecord& record) {
   Json settings, images;
   visit_settings(record.settings, Writer{settings});
   visit_data(record.data, Writer{images});
@@ -133,19 +133,10 @@ std::string text_of(const RunRecord& record) {
   }
 }
 
-}  // namespace
-
-void write_run(const std::string& folder, const RunRecord& record, const PrecisionPlan& plan) {
-  save_plan(plan, plan_path(folder));
-  write_file_atomically(path_in(folder, "run.json"), text_of(record));
-}
-
-void require_writable(const std::string& folder, const Settings& settings) {
-  text_of({settings, {}});
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  require<DataError>(!error, folder, ": cannot be made: ", error.message());
-  const AtomicFile probe(path_in(folder, "run.json"));
+std::shared_ptr<CheckpointFolder> open_run_folder(const std::string& folder,
+                                                  const Settings& settings) {
+  run_text({settings, {}});
+  return std::make_shared<CheckpointFolder>(folder);
 }
 
 }  // namespace narrowgauge::cli

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a run: model.safetensors and state.safetensors (the checkpoint), plan.txt (the
-// precision plan) and run.json (settings, and what became of the images).
+// The folder of a run (include/narrowgauge/checkpoint.h), and the program's own file in each of its
+// checkpoints: run.json, the settings and what became of the images.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "api/checkpoint_folder.h"
 #include "cli/image_data.h"
 #include "cli/settings.h"
-#include "narrowgauge/precision.h"
+#include "narrowgauge/checkpoint.h"
 
 namespace narrowgauge::cli {
 
@@ -16,14 +19,23 @@ struct RunRecord {
   ImageData data;  // without its sources
 };
 
+// A run as it was at its newest whole checkpoint.
+struct Run {
+  RunRecord record;
+  Checkpoint checkpoint;
+
+  std::string file(const char* name) const;                 // its path, for messages
+  std::optional<std::string> text(const char* name) const;  // of one of the checkpoint's files
+};
+
+inline constexpr const char* run_file = "run.json";
+
 // Throws DataError when there is no such run, or its record is damaged.
-RunRecord read_run(const std::string& folder);
-void write_run(const std::string& folder, const RunRecord& record, const PrecisionPlan& plan);
+Run read_run(const std::string& folder);
+std::string run_text(const RunRecord& record);
 
-// Makes the folder, and tries to write there: better to know before training than after.
-void require_writable(const std::string& folder, const Settings& settings);
-
-std::string model_path(const std::string& folder);
-std::string plan_path(const std::string& folder);
+// Makes and locks the folder: better to know before training than after.
+std::shared_ptr<CheckpointFolder> open_run_folder(const std::string& folder,
+                                                  const Settings& settings);
 
 }  // namespace narrowgauge::cli

@@ -20,8 +20,9 @@ struct TrainFlags {
   std::optional<double> learning_rate, momentum, weight_decay, clip;
   std::vector<std::string> overrides, compare;
   std::optional<std::string> plan, save_plan, output, resume, weights, weights_match;
-  std::optional<std::string> device, trace;
+  std::optional<std::string> device, trace, checkpoint_every;
   std::optional<double> tolerance;
+  std::optional<std::int64_t> keep;
   bool nesterov = false, deterministic = false, json = false, quiet = false;
 };
 

@@ -140,7 +140,7 @@ Answer trained(const Settings& settings, const ImageData& data, const std::strin
   Session session(settings, data, {});
   Answer answer;
   answer.way = way;
-  const Outcome outcome = train(session, data, style, std::nullopt);
+  const Outcome outcome = train(session, data, style, {});
   answer.fit = outcome.fit;
   answer.evaluation = outcome.fit.test;
   if (!outcome.fit.stopped) answer.logits = some_logits(session, data);
@@ -177,18 +177,18 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   return ExitCode::ok;
 }
 
-// With an empty `math` as it was trained, by its plan where `plan` names one.
-Answer evaluated(const RunRecord& record, const ImageData& data, const std::string& math,
-                 const std::optional<std::string>& plan, const std::string& folder) {
-  Settings settings = record.settings;
+// With an empty `math` as it was trained, by its plan where `options` has one.
+Answer evaluated(const Run& run, const ImageData& data, const std::string& math,
+                 const SessionOptions& options) {
+  Settings settings = run.record.settings;
   const bool fast = math.empty();
   if (!fast) settings.math = math;
   settings.batch = 1;
   settings.schedule = "constant";
   settings.warmup = 0;
   check_settings(settings);
-  Session session(settings, data, {.plan_file = plan});
-  session.model().load(model_path(folder));
+  Session session(settings, data, options);
+  load_weights(session.model(), run);
   Answer answer;
   answer.way = concat(fast ? "fast" : math, ' ', settings.amp == "off" ? "f32" : settings.amp);
   answer.evaluation = session.trainer().evaluate(data.test, batch_of_test);
@@ -199,8 +199,8 @@ Answer evaluated(const RunRecord& record, const ImageData& data, const std::stri
 int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
   require(!flags.epochs && !flags.batch && !flags.seed,
           "simulate: a trained run is evaluated, --epochs, --batch and --seed are of --model");
-  const std::string& folder = *flags.first;
-  RunRecord record = read_run(folder);
+  Run run = read_run(*flags.first);
+  RunRecord& record = run.record;
   require_model(record.settings.model);
   if (flags.data) record.settings.data = *flags.data;
   const std::string amp = settle_amp(flags.amp, record.settings.amp);
@@ -208,9 +208,8 @@ int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
   record.settings.amp = amp;
   if (flags.threads) record.settings.threads = static_cast<int>(*flags.threads);
   const ImageData data = prepare_data(record.settings.data, record.data);
-  const auto plan = as_trained ? std::optional(plan_path(folder)) : std::nullopt;
-  const Answer fast = evaluated(record, data, "", plan, folder);
-  const Answer unit = evaluated(record, data, math, std::nullopt, folder);
+  const Answer fast = evaluated(run, data, "", as_trained ? plan_of(run) : SessionOptions{});
+  const Answer unit = evaluated(run, data, math, {});
   print_answers(flags, fast, unit, record.settings.model, record.settings.data);
   require_finite(fast.evaluation);
   require_finite(unit.evaluation);

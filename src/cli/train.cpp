@@ -8,6 +8,7 @@
 #include "cli/compare.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/interval.h"
 #include "cli/network_choice.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -22,7 +23,9 @@ constexpr const char* examples = R"(examples:
   narrowgauge train --model lenet --data glyphs --amp f16 --output runs/lenet
       in mixed precision, and keeps the result; see also `narrowgauge evaluate runs/lenet`
   narrowgauge train --resume runs/lenet --epochs 5
-      goes on from there
+      goes on from there; RUN/checkpoints/000007 names an earlier state
+  narrowgauge train --model resnet50 --data photos --output runs/r50 --checkpoint-every 30min
+      saves every half hour, and keeps the last two; also 500 (steps), 90s, 2h, 1epoch
   narrowgauge train --model resnet20 --data fashion_mnist --compare ieee,off,bf16
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
@@ -73,8 +76,11 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
 }
 
 void add_file_flags(CLI::App& app, TrainFlags& flags) {
-  add_text(app, {"--output", "DIR", "folder for weights, state, plan, settings; after each epoch"},
+  add_text(app, {"--output", "DIR", "folder for checkpoints: weights, state, plan, settings"},
            flags.output);
+  add_text(app, {"--checkpoint-every", "N", "steps, or 30s, 5min, 2h, 1epoch (default)"},
+           flags.checkpoint_every);
+  add_whole(app, {"--keep", "N", "checkpoints: the last so many (2)"}, flags.keep, 1);
   add_text(app, {"--resume", "DIR", "go on with this run, and save there or in --output"},
            flags.resume);
   add_text(app, {"--weights", "FILE", "start from these weights (safetensors)"}, flags.weights);
@@ -97,21 +103,19 @@ void check_combinations(const TrainFlags& flags) {
   require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
   require(flags.weights || !flags.weights_match, "--weights-match: needs --weights");
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
+  const bool saves = flags.output || flags.resume;
+  require(saves || !flags.checkpoint_every, "--checkpoint-every: needs --output or --resume");
+  if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
+  require(saves || !flags.keep, "--keep: needs --output or --resume");
 }
 
-ReportStyle style_of(const TrainFlags& flags) {
-  if (flags.quiet) return ReportStyle::quiet;
-  return flags.json ? ReportStyle::json : ReportStyle::automatic;
-}
-
-// The plan that a run follows: the one given, or that of the run that goes on.
-std::optional<std::string> plan_for(const TrainFlags& flags, const Settings& settings,
-                                    const std::optional<RunRecord>& resumed) {
-  if (flags.plan) return flags.plan;
-  const bool same =
-      resumed && resumed->settings.amp == settings.amp && flags.overrides.empty() && !flags.math;
-  if (!same || settings.amp == "off") return std::nullopt;
-  return plan_path(*flags.resume);
+// With the plan that a run follows: the one given, or that of the run that goes on.
+SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
+                           const std::optional<Run>& resumed) {
+  if (flags.plan) return {.plan_file = flags.plan};
+  const bool same = resumed && resumed->record.settings.amp == settings.amp &&
+                    flags.overrides.empty() && !flags.math;
+  return same && settings.amp != "off" ? plan_of(*resumed) : SessionOptions{};
 }
 
 void print_result(const Outcome& outcome, const std::optional<std::string>& folder) {
@@ -132,7 +136,7 @@ void print_result(const Outcome& outcome, const std::optional<std::string>& fold
   const std::string flush = flush_text(outcome);
   if (!flush.empty()) print(fmt::format("gradients       {}\n", flush));
   print(fmt::format("weights         sha256 {}\n", outcome.sha256));
-  if (folder) print(fmt::format("saved           {}\n", *folder));
+  if (folder) print(fmt::format("saved           {}\n", outcome.fit.checkpoint));
 }
 
 int finish(const TrainFlags& flags, const Outcome& outcome,
@@ -141,45 +145,51 @@ int finish(const TrainFlags& flags, const Outcome& outcome,
   if (flags.json) {
     JsonObject json;
     json.add("event", stopped ? "interrupted" : "done").add_all(outcome_json(outcome));
-    if (folder) json.add("output", *folder);
+    if (folder) json.add("output", *folder).add("checkpoint", outcome.fit.checkpoint);
     print(json.line());
   } else if (!stopped) {
     print_result(outcome, folder);
   }
   if (!stopped) return ExitCode::ok;
   const std::string steps = fmt::format("stopped after {} steps", grouped(outcome.fit.steps));
-  say("interrupted",
-      folder ? fmt::format("{}; `narrowgauge train --resume {}` goes on", steps, *folder)
-             : steps + "; nothing is saved without --output");
+  if (!folder)
+    say("interrupted", steps + "; nothing is saved without --output");
+  else if (outcome.fit.checkpoint.empty())
+    say("interrupted", steps + ", none of them applied; nothing is saved");
+  else
+    say("interrupted", fmt::format("{}; `narrowgauge train --resume {}` goes on", steps, *folder));
   return ExitCode::interrupted;
 }
 
-void resume(Trainer& trainer, const std::string& folder, std::int64_t epochs) {
-  trainer.resume(folder);
-  require(trainer.epochs_done() <= epochs, "--resume: ", folder, " has done ",
+void resume(Trainer& trainer, const Run& run, std::int64_t epochs) {
+  trainer.resume(run.checkpoint);
+  require(trainer.epochs_done() <= epochs, "--resume: ", run.checkpoint.path, " has done ",
           trainer.epochs_done(), " epochs already, more than the ", epochs, " of --epochs");
 }
 
 int run_train(const TrainFlags& flags) {
   check_combinations(flags);
-  std::optional<RunRecord> resumed;
+  std::optional<std::string> folder = flags.output;
+  if (!folder && flags.resume) folder = run_folder_of(*flags.resume);
+  std::optional<Run> resumed;
   if (flags.resume) resumed = read_run(*flags.resume);
-  Settings settings = settle(flags, resumed ? std::optional(resumed->settings) : std::nullopt);
-  if (!flags.compare.empty()) return run_compare(flags, settings, style_of(flags));
+  Settings settings =
+      settle(flags, resumed ? std::optional(resumed->record.settings) : std::nullopt);
+  if (!flags.compare.empty()) return run_compare(flags, settings);
   if (flags.plan) settings.amp = amp_of_plan(*flags.plan, flags.amp, flags.overrides);
-  const std::optional<std::string> folder = flags.output ? flags.output : flags.resume;
-  if (folder) require_writable(*folder, settings);
+  const CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
 
   const ImageData data = prepare_data(settings.data, settings.model);
   const std::string reason = settle_auto(settings, data);
-  Session session(settings, data,
-                  {.plan_file = plan_for(flags, settings, resumed),
-                   .plan_reason = reason,
-                   .trace = flags.trace.has_value()});
+  SessionOptions options = options_for(flags, settings, resumed);
+  options.plan_reason = reason;
+  options.trace = flags.trace.has_value();
+  Session session(settings, data, options);
   take_weights(session, flags);
-  if (flags.resume) resume(session.trainer(), *flags.resume, settings.epochs);
+  if (resumed) resume(session.trainer(), *resumed, settings.epochs);
+  resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
-  const Outcome outcome = train(session, data, style_of(flags), folder);
+  const Outcome outcome = train(session, data, style_of(flags), checkpoints);
   return finish(flags, outcome, folder);
 }
 

@@ -9,8 +9,11 @@
 #include <filesystem>
 
 #include "api/amp_choice.h"
+#include "api/checkpoint_files.h"
+#include "api/model_implementation.h"
 #include "base/parallel.h"
 #include "cli/interrupt.h"
+#include "cli/interval.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 
@@ -23,6 +26,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.deterministic = settings.deterministic;
   result.threads = settings.threads;
   result.plan_file = options.plan_file;
+  result.plan_text = options.plan_text;
   result.plan_reason = options.plan_reason;
   if (options.trace)
     result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
@@ -49,6 +53,17 @@ Session::Session(const Settings& settings, const ImageData& data, const SessionO
   if (options.profile) trainer_->enable_profile();
 }
 
+SessionOptions plan_of(const Run& run) {
+  const auto text = run.text(plan_file);
+  require<DataError>(text.has_value(), run.file(plan_file), ": there is no such file");
+  return {.plan_file = run.file(plan_file), .plan_text = text};
+}
+
+void load_weights(Model& model, const Run& run) {
+  const std::lock_guard alone(model.implementation().in_use);
+  narrowgauge::take_weights(model.implementation(), run.checkpoint.model, run.file(model_file), {});
+}
+
 std::string settle_auto(Settings& settings, const ImageData& data) {
   if (settings.amp != "auto") return "";
   settings.amp = "off";
@@ -62,6 +77,27 @@ std::string settle_auto(Settings& settings, const ImageData& data) {
   settings.amp = choice.amp;
   say("--amp auto", choice.reason);
   return choice.reason;
+}
+
+ReportStyle style_of(const TrainFlags& flags) {
+  if (flags.quiet) return ReportStyle::quiet;
+  return flags.json ? ReportStyle::json : ReportStyle::automatic;
+}
+
+CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const TrainFlags& flags,
+                                 const Settings& settings) {
+  CheckpointOptions options;
+  if (!folder) return options;
+  options.folder = *folder;
+  if (flags.checkpoint_every) {
+    const Interval every = parse_interval("--checkpoint-every", *flags.checkpoint_every);
+    options.every_steps = every.steps;
+    options.every_seconds = every.seconds;
+    options.every_epochs = every.epochs;
+  }
+  options.keep = flags.keep.value_or(options.keep);
+  options.locked = open_run_folder(*folder, settings);
+  return options;
 }
 
 namespace {
@@ -115,18 +151,12 @@ void require_finite(const Evaluation& evaluation) {
 
 namespace {
 
-void save(Session& session, const ImageData& data, const std::string& folder) {
-  RunRecord record{session.settings(), data};
+RunRecord record_of(const Settings& settings, const ImageData& data) {
+  RunRecord record{settings, data};
   std::error_code ignored;
   if (data.name != "glyphs" && std::filesystem::is_directory(data.name, ignored))
     record.settings.data = std::filesystem::absolute(data.name).string();
-  write_run(folder, record, session.trainer().plan());
-  session.trainer().save(folder);
-}
-
-// Not before some step has changed the weights: a run that never gets there keeps what was saved.
-bool is_worth_saving(const Progress& progress, const Trainer& trainer) {
-  return progress.epoch_done && trainer.applied_steps() > 0;
+  return record;
 }
 
 }  // namespace
@@ -137,24 +167,23 @@ std::string precision_of(const Settings& settings) {
 }
 
 Outcome train(Session& session, const ImageData& data, ReportStyle style,
-              const std::optional<std::string>& folder) {
+              CheckpointOptions checkpoints) {
   const Settings& settings = session.settings();
   Outcome outcome;
   outcome.amp = settings.amp;
   outcome.precision = precision_of(settings);
   const auto reporter = make_reporter(style, outcome.precision, settings.batch);
+  if (!checkpoints.folder.empty())
+    checkpoints.files[run_file] = run_text(record_of(settings, data));
   const InterruptScope interrupts;
-  outcome.fit = session.trainer().fit(data.training, data.test,
-                                      {.epochs = settings.epochs, .batch = settings.batch},
-                                      [&](const Progress& progress) {
-                                        reporter->update(progress);
-                                        outcome.loss_scale = progress.last.scale;
-                                        if (is_worth_saving(progress, session.trainer()) && folder)
-                                          save(session, data, *folder);
-                                        return !interrupted();
-                                      });
-  const bool in_an_epoch = outcome.fit.stopped || outcome.fit.steps == 0;
-  if (folder && in_an_epoch) save(session, data, *folder);
+  outcome.fit = session.trainer().fit(
+      data.training, data.test,
+      {.epochs = settings.epochs, .batch = settings.batch, .checkpoints = std::move(checkpoints)},
+      [&](const Progress& progress) {
+        reporter->update(progress);
+        outcome.loss_scale = progress.last.scale;
+        return !interrupted();
+      });
   const Trainer& trainer = session.trainer();
   outcome.activation_bytes = trainer.activation_bytes();
   outcome.sha256 = session.model().sha256();

@@ -16,9 +16,10 @@ namespace narrowgauge::cli {
 
 struct SessionOptions {
   std::optional<std::string> plan_file{};
-  std::string plan_reason{};  // kept in the plan
-  bool trace = false;         // tells on stderr what each pass of compilation did
-  bool profile = false;       // measures each kernel
+  std::optional<std::string> plan_text{};  // instead of reading plan_file, which then names it
+  std::string plan_reason{};               // kept in the plan
+  bool trace = false;                      // tells on stderr what each pass of compilation did
+  bool profile = false;                    // measures each kernel
 };
 
 // A network and its trainer, made from settings and data.
@@ -36,12 +37,20 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
 };
 
+// The plan that the run was trained by.
+SessionOptions plan_of(const Run& run);
+void load_weights(Model& model, const Run& run);
+
 // Puts the fastest format in the place of "auto", says so, and returns the reason; "" and no change
 // for others.
 std::string settle_auto(Settings& settings, const ImageData& data);
 
 // "f16", "bf16", and of f32 "ieee" or "f32".
 std::string precision_of(const Settings& settings);
+ReportStyle style_of(const TrainFlags& flags);
+// Where and how often a training saves: locks the folder. Nothing without one.
+CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const TrainFlags& flags,
+                                 const Settings& settings);
 
 // Takes --weights as --weights-match says, and tells what it left, on stderr or, in JSON, as a line
 // {"event":"weights",...}. Throws DataError also for weights that are not finite.
@@ -61,10 +70,10 @@ struct Outcome {
   std::vector<Trainer::KernelChoice> kernels;
 };
 
-// Trains to settings.epochs; stops after the step in which Ctrl-C is pressed. Saves into the folder
-// after each epoch and at the end.
+// Trains to settings.epochs; stops after the step in which Ctrl-C is pressed. Adds what the program
+// keeps of a run to the checkpoints.
 Outcome train(Session& session, const ImageData& data, ReportStyle style,
-              const std::optional<std::string>& folder);
+              CheckpointOptions checkpoints);
 
 // What is said of gradients that f16 could not hold; "" when there is nothing to say.
 std::string flush_text(const Outcome& outcome);

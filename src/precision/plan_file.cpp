@@ -3,11 +3,16 @@
 
 #include "base/open_file.h"
 #include "narrowgauge/precision.h"
+#include "precision/plan_reader.h"
 
 namespace narrowgauge {
 
 DType narrow_of_plan(const std::string& path) {
-  std::istringstream file(read_text_file(path));
+  std::istringstream text(read_text_file(path));
+  return narrow_of_plan(text, path);
+}
+
+DType narrow_of_plan(std::istream& file, const std::string& path) {
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("narrow ")) continue;
     const std::string format = line.substr(7, line.find_last_not_of(" \r\t") - 6);

@@ -234,12 +234,14 @@ PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph) {
 
 PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph,
                         const HasKernel& has_kernel) {
-  const std::string text = read_text_file(path);
-  try {
-    return read_plan(text, f32_graph, has_kernel);
-  } catch (const ModelError& error) {
-    throw ModelError(concat(path, ", ", error.what()));
-  }
+  return read_named_plan(read_text_file(path), path, f32_graph, has_kernel);
+}
+
+PrecisionPlan read_named_plan(std::string_view text, const std::string& who, const Graph& f32_graph,
+                              const HasKernel& has_kernel) try {
+  return read_plan(text, f32_graph, has_kernel);
+} catch (const ModelError& error) {
+  throw ModelError(concat(who, ", ", error.what()));
 }
 
 PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph) {

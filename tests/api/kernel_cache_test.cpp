@@ -279,13 +279,15 @@ TEST(Checkpoint, AResumedTrainingKeepsTheKernelsItBeganWith) {
   trainer.step(small_batch(0));
   const std::string began = kernel_of(trainer), other = began == "slow" ? "quick" : "slow";
   trainer.save(folder / "run");
-  KernelRecords records = read_kernel_records(folder / "run/kernels.json", "any");
+  Checkpoint checkpoint = read_checkpoint(folder / "run");
+  std::string& text = checkpoint.files.at("kernels.json");
+  KernelRecords records = parse_kernel_records(text, "kernels.json", "any");
   ASSERT_FALSE(records.empty());
   for (auto& [key, record] : records) record.kernel = record.kernel == began ? other : "onednn";
-  write_kernel_records(folder / "run/kernels.json", "any", records);
+  text = kernel_records_text(records, "any");
   Model again("twice", twice_network());
   Trainer resumed(again, softmax_cross_entropy(), sgd(0.1));
-  resumed.resume(folder / "run");
+  resumed.resume(checkpoint);
   resumed.step(small_batch(1));
   EXPECT_EQ(kernel_of(resumed), other);
   setenv("NARROWGAUGE_KERNEL_CACHE", "off", 1);

@@ -7,6 +7,7 @@
 
 #include "cli/program.h"
 #include "cli/tiny_data.h"
+#include "support/earlier_run.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
@@ -166,7 +167,9 @@ class BadFiles : public testing::Test {
   static std::string copy(const std::string& of) {
     static int count = 0;
     const std::string path = *folder_ / (of + std::to_string(++count));
-    std::filesystem::copy(*folder_ / of, path, std::filesystem::copy_options::recursive);
+    std::filesystem::copy(
+        *folder_ / of, path,
+        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
     return path;
   }
   static void spoil(const std::string& path, const std::function<void(std::string&)>& change) {
@@ -213,20 +216,42 @@ TEST_F(BadFiles, EmptyFolder) {
 }
 
 TEST_F(BadFiles, CorruptCheckpoint) {
-  for (const char* file : {"/model.safetensors", "/state.safetensors"}) {
+  for (const char* file : {"model.safetensors", "state.safetensors", "run.json", "plan.txt"}) {
     const std::string broken = copy("run");
-    spoil(broken + file, [](std::string& s) { s.resize(s.size() / 2); });
-    expect_failure(run({"train", "--resume", broken, "--epochs", "2"}), 4, file);
+    spoil(broken + "/latest/" + file, [](std::string& s) { s.back() ^= 1; });
+    for (const Words& words :
+         {Words{"train", "--resume", broken, "--epochs", "2"}, Words{"evaluate", broken}})
+      expect_failure(run(words), 4, file);
   }
-  const std::string broken = copy("run");
-  spoil(broken + "/model.safetensors", [](std::string& s) { s = "not a checkpoint"; });
-  expect_failure(run({"evaluate", broken}), 4, "model.safetensors");
 }
 
 TEST_F(BadFiles, CheckpointWithoutItsOtherHalf) {
   const std::string broken = copy("run");
-  std::filesystem::remove(broken + "/state.safetensors");
+  std::filesystem::remove(broken + "/latest/state.safetensors");
   expect_failure(run({"train", "--resume", broken, "--epochs", "2"}), 4, "state.safetensors");
+  expect_failure(run({"evaluate", broken}), 4, "no checkpoint is whole");
+}
+
+TEST_F(BadFiles, DamagedCheckpointWithAWholeOneBeforeIt) {
+  const std::string broken = copy("run");
+  ASSERT_EQ(run({"train", "--resume", broken, "--epochs", "2"}).code, 0);
+  spoil(broken + "/latest/state.safetensors", [](std::string& s) { s[s.size() / 2] ^= 1; });
+  const Result result = run({"evaluate", broken});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.err, "000002/state.safetensors: is damaged")) << result.err;
+  EXPECT_TRUE(contains(result.err, "000001 is used")) << result.err;
+  EXPECT_EQ(run({"train", "--resume", broken, "--epochs", "2"}).code, 0);
+  EXPECT_EQ(run({"evaluate", broken}).err, "");
+}
+
+TEST_F(BadFiles, CorruptCheckpointOfTheEarlierForm) {
+  for (const char* file : {"/model.safetensors", "/state.safetensors"}) {
+    const std::string broken = copy("run");
+    make_earlier_form(broken);
+    spoil(broken + file, [](std::string& s) { s.resize(s.size() / 2); });
+    expect_failure(run({"train", "--resume", broken, "--epochs", "2"}), 4, file);
+    expect_failure(run({"evaluate", broken}), 4, file);
+  }
 }
 
 TEST_F(BadFiles, ForeignCheckpoint) {
@@ -248,6 +273,7 @@ TEST_F(BadFiles, ForeignWeights) {
 
 TEST_F(BadFiles, DamagedRunRecord) {
   const std::string broken = copy("run");
+  make_earlier_form(broken);
   spoil(broken + "/run.json", [](std::string& s) { s.resize(s.size() / 2); });
   expect_failure(run({"evaluate", broken}), 4, "run.json: is damaged");
   write_file(broken + "/run.json", "{\"version\": 1}");
@@ -304,9 +330,8 @@ TEST_F(BadFiles, FullDiskWhileSaving) {
   const std::string output = *folder_ / "full";
   const Result result = run(train({"--output", output}), {.file_limit = 16384});
   expect_failure(result, 4, output);
-  EXPECT_FALSE(std::filesystem::exists(output + "/model.safetensors"));
-  for (const auto& entry : std::filesystem::directory_iterator(output))
-    EXPECT_LT(entry.file_size(), 16384u) << entry.path();
+  expect_failure(run({"evaluate", output}), 4, "holds no checkpoint");
+  EXPECT_TRUE(std::filesystem::is_empty(output + "/checkpoints"));
 }
 
 TEST_F(BadFiles, FullDiskUnderStandardOutput) {

@@ -3,48 +3,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "cli/program.h"
-#include "cli/tiny_data.h"
+#include "cli/training_fixture.h"
+#include "support/earlier_run.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
 using testing_files::read_file;
-using testing_files::TemporaryFolder;
 using testing_files::write_file;
-
-class Training : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    write_tiny_data(data());
-  }
-  static void TearDownTestSuite() { delete folder_; }
-  static std::string data() { return *folder_ / "data"; }
-
-  static Words train(const Words& more) {
-    Words words{"train", "--model", "mlp", "--data", data(), "--epochs", "2", "--batch", "32"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-  static Words quiet_json(const Words& more) {
-    Words words = train(more);
-    words.insert(words.end(), {"--json", "--quiet"});
-    return words;
-  }
-  // The last line of a run that must succeed.
-  static json done(const Words& words, const Surroundings& surroundings = {}) {
-    const Result result = run(words, surroundings);
-    EXPECT_EQ(result.code, 0) << result.err;
-    return result.code == 0 ? json::parse(last_line(result.out)) : json{};
-  }
-
-  static TemporaryFolder* folder_;
-};
-TemporaryFolder* Training::folder_ = nullptr;
 
 TEST_F(Training, LearnsInEveryFormatAndSaysSoOnStandardOutput) {
   for (const char* amp : {"off", "f16", "bf16"}) {
@@ -120,7 +87,8 @@ TEST_F(Training, AutoSettlesOnAFormatAndKeepsTheReason) {
 TEST_F(Training, SavedRunIsEvaluatedToTheSameAccuracy) {
   const std::string folder = *folder_ / "saved";
   const json trained = done(quiet_json({"--amp", "bf16", "--epochs", "1", "--output", folder}));
-  for (const char* file : {"model.safetensors", "state.safetensors", "run.json", "plan.txt"})
+  for (const char* file : {"model.safetensors", "run.json", "plan.txt", "latest/state.safetensors",
+                           "checkpoints/000001/manifest.json"})
     EXPECT_TRUE(std::filesystem::exists(folder + "/" + file)) << file;
   const json again = done({"evaluate", folder, "--json"});
   EXPECT_EQ(again.at("amp"), "bf16");
@@ -165,7 +133,7 @@ TEST_F(Training, InterruptedRunIsSavedAndGoesOnToTheSameBits) {
 TEST_F(Training, KilledRunGoesOnFromItsLastEpoch) {
   const std::string folder = *folder_ / "killed";
   const Result result = run(train({"--epochs", "1000", "--output", folder}),
-                            {.interrupt_at = 3, .interrupt_by = SIGKILL});
+                            {.interrupt_at = 5, .interrupt_by = SIGKILL});
   ASSERT_EQ(result.code, 128 + SIGKILL) << result.err;
   const json resumed = done({"train", "--resume", folder, "--epochs", "60", "--json", "--quiet"});
   EXPECT_LE(resumed.at("steps"), 58 * 8);
@@ -194,6 +162,7 @@ TEST_F(Training, ResumedRunKeepsWhatItWasToldBefore) {
 TEST_F(Training, EvaluationNeedsNoScheduleOfTraining) {
   const std::string folder = *folder_ / "warm";
   done(quiet_json({"--warmup", "15", "--output", folder}));
+  make_earlier_form(folder);
   const std::string path = folder + "/run.json";
   std::string text = read_file(path);
   const std::string was = "\"warmup\": 15";

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run left on disk, read as one thing.
+//
+//   RUN/checkpoints/000042/    one checkpoint; the highest number is the newest
+//     model.safetensors          parameters and running statistics, as other programs read them
+//     state.safetensors          moments, counters, loss scale, place in the data
+//     plan.txt, kernels.json     the precision plan; which kernels were chosen by measurement
+//     ...                        CheckpointOptions::files; run.json, from the program
+//     manifest.json              bytes and SHA-256 of each of these
+//   RUN/latest                 link to the newest; RUN/model.safetensors, plan.txt and run.json are
+//                              links into it
+//   RUN/lock                   locked by the training that writes there
+//
+// A checkpoint is written under a temporary name, brought to disk and renamed: it is there as a
+// whole or not at all. `latest` follows the rename and is for people and other programs.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "narrowgauge/safetensors.h"
+
+namespace narrowgauge {
+
+struct NG_API Checkpoint {
+  std::string path;                          // of the folder that it was read from
+  TensorFile model, state;                   // safetensors
+  std::map<std::string, std::string> files;  // all others, by name
+};
+
+// The newest whole checkpoint of a run; `folder` may also be one checkpoint of it. One that is
+// damaged is named in a warning, and the one before it is read. Also reads folders of earlier
+// versions, whose files stand in RUN itself. Needs no lock. Throws DataError when none is whole.
+NG_API Checkpoint read_checkpoint(const std::string& folder);
+
+}  // namespace narrowgauge

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of one checkpoint and their manifest, and the form that earlier versions wrote.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "narrowgauge/checkpoint.h"
+
+namespace narrowgauge {
+
+inline constexpr const char* model_file = "model.safetensors";
+inline constexpr const char* state_file = "state.safetensors";
+inline constexpr const char* plan_file = "plan.txt";
+inline constexpr const char* kernels_file = "kernels.json";
+inline constexpr const char* manifest_file = "manifest.json";
+inline constexpr const char* next_state_file = "state.safetensors.next";  // of the earlier form
+
+std::string path_in(const std::string& folder, const std::string& file);
+
+// Makes the folder `path`, which is there afterwards with all of it or not at all. What the
+// manifest says of the run stands in the state's metadata.
+void write_checkpoint(const std::string& path, const Checkpoint& content);
+// Every file that the manifest names, with its bytes and digest compared. Throws DataError.
+Checkpoint read_whole_checkpoint(const std::string& path);
+// The run that the manifest names; "" where it cannot be read.
+std::string run_of_checkpoint(const std::string& path);
+std::int64_t step_of_checkpoint(const std::string& path);  // -1 where it cannot be read
+
+// Without a state where there is none, as after weights were copied alone.
+Checkpoint read_earlier_form(const std::string& folder);
+
+}  // namespace narrowgauge

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/checkpoint_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <optional>
+
+#include "api/checkpoint_files.h"
+#include "base/atomic_file.h"
+#include "base/atomic_folder.h"
+#include "base/log.h"
+#include "base/output_path.h"
+
+namespace narrowgauge {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* checkpoints_folder = "checkpoints";
+constexpr const char* latest_link = "latest";
+
+// 0: the name of no checkpoint.
+std::int64_t number_of(const std::string& name) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc{} && end == name.data() + name.size() ? number : 0;
+}
+
+std::string name_of(std::int64_t number) {
+  constexpr std::size_t width = 6;
+  const std::string digits = std::to_string(number);
+  return std::string(width - std::min(width, digits.size()), '0') + digits;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  return names;
+}
+
+// Newest first.
+std::vector<std::int64_t> numbers_in(const std::string& run) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& name : names_in(path_in(run, checkpoints_folder)))
+    if (number_of(name) > 0) numbers.push_back(number_of(name));
+  std::ranges::sort(numbers, std::greater{});
+  return numbers;
+}
+
+std::string checkpoint_path(const std::string& run, std::int64_t number) {
+  return path_in(path_in(run, checkpoints_folder), name_of(number));
+}
+
+bool is_link(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_symlink(path, ignored);
+}
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+// "" where it is no link.
+std::string link_target(const std::string& path) {
+  std::error_code error;
+  return fs::read_symlink(path, error).string();
+}
+
+// Of this version, ".run.json.5d41402abc4b.tmp", and of earlier ones, ".run.json.1234.0.tmp".
+bool is_leftover(const std::string& name) {
+  if (name == "plan.txt.part") return true;
+  for (const char* file : {"lock", latest_link, model_file, state_file, next_state_file, plan_file,
+                           "run.json", kernels_file}) {
+    if (is_temporary_name(name, file)) return true;
+    const std::string begin = concat('.', file, '.');
+    if (!name.starts_with(begin) || !name.ends_with(".tmp")) continue;
+    const std::string between = name.substr(begin.size(), name.size() - begin.size() - 4);
+    if (!between.empty() && between.find_first_not_of("0123456789.") == std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+void remove_file(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(path, ignored))) fs::remove(path, ignored);
+}
+
+// Makes the folder, and tries to write there: better to know before a training than after.
+const std::string& made_writable(const std::string& run) {
+  make_folders(run);
+  const AtomicFile probe(path_in(run, "lock"));
+  return run;
+}
+
+}  // namespace
+
+CheckpointFolder::CheckpointFolder(const std::string& run) : path_(run), lock_(made_writable(run)) {
+  remove_leftovers();
+  if (const auto numbers = numbers_in(path_); !numbers.empty()) point_to(numbers.front());
+}
+
+void CheckpointFolder::remove_leftovers() const {
+  for (const std::string& name : names_in(path_))
+    if (is_leftover(name)) remove_file(path_in(path_, name));
+  const std::string folder = path_in(path_, checkpoints_folder);
+  for (const std::string& name : names_in(folder)) {
+    const std::string number = name.substr(name.empty() ? 0 : 1, name.find('.', 1) - 1);
+    std::error_code ignored;
+    if (number_of(number) > 0 && is_temporary_name(name, number))
+      fs::remove_all(path_in(folder, name), ignored);
+  }
+}
+
+std::string CheckpointFolder::add(const Checkpoint& content, std::int64_t keep) {
+  make_folders(path_in(path_, checkpoints_folder));
+  const auto numbers = numbers_in(path_);
+  const std::int64_t number = numbers.empty() ? 1 : numbers.front() + 1;
+  const std::string path = checkpoint_path(path_, number);
+  write_checkpoint(path, content);
+  point_to(number);
+  remove_old(content.state.metadata.at("run"), keep);
+  return path;
+}
+
+// Files of the earlier form are older than any checkpoint. Where the file system has no links, or
+// no room for one, the checkpoints are there all the same.
+void CheckpointFolder::point_to(std::int64_t newest) const {
+  const std::string target = path_in(checkpoints_folder, name_of(newest));
+  const std::string latest = path_in(path_, latest_link);
+  // A copy that followed the links.
+  if (!is_link(latest) && is_there(path_in(latest, manifest_file))) remove_folder(latest);
+  try {
+    if (link_target(latest) != target) replace_by_link(latest, target);
+    for (const std::string file : {model_file, plan_file, "run.json"}) {
+      const std::string path = path_in(path_, file), wanted = path_in(latest_link, file);
+      if (link_target(path) != wanted && is_there(path_in(latest, file)))
+        replace_by_link(path, wanted);
+    }
+  } catch (const DataError&) {
+    remove_file(latest);  // better none than one to what is gone
+  }
+  for (const char* file :
+       {model_file, plan_file, "run.json", state_file, next_state_file, kernels_file})
+    if (const std::string path = path_in(path_, file); !is_link(path)) remove_file(path);
+  sync_folder(path_);
+}
+
+void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) const {
+  std::int64_t kept = 0;
+  for (const std::int64_t number : numbers_in(path_)) {
+    const std::string path = checkpoint_path(path_, number);
+    const bool ours = kept == 0 || run_of_checkpoint(path) == run;
+    if (ours && kept < keep)
+      ++kept;
+    else
+      remove_folder(path);
+  }
+}
+
+std::string run_folder_of(const std::string& path) {
+  const fs::path folder = fs::path(path_in(path, "")).parent_path();  // no slash at the end
+  const bool checkpoint = number_of(folder.filename().string()) > 0 &&
+                          folder.parent_path().filename() == checkpoints_folder &&
+                          is_there(path_in(path, manifest_file));
+  if (!checkpoint) return path;
+  const std::string run = folder.parent_path().parent_path().string();
+  return run.empty() ? "." : run;
+}
+
+namespace {
+
+// Nothing where one was removed while it was read, so that there are newer ones.
+std::optional<Checkpoint> read_newest(const std::string& run,
+                                      const std::vector<std::int64_t>& numbers) {
+  std::string damage;
+  for (const std::int64_t number : numbers) {
+    const std::string path = checkpoint_path(run, number);
+    try {
+      Checkpoint checkpoint = read_whole_checkpoint(path);
+      if (!damage.empty())
+        log(LogLevel::warning,
+            concat(damage, "; ", path, " is used, of step ", step_of_checkpoint(path)));
+      return checkpoint;
+    } catch (const DataError& error) {
+      if (!is_there(path)) return std::nullopt;
+      if (damage.empty()) damage = error.what();
+    }
+  }
+  throw DataError(concat(run, ": no checkpoint is whole: ", damage));
+}
+
+}  // namespace
+
+Checkpoint read_checkpoint(const std::string& folder) {
+  std::error_code ignored;
+  require<DataError>(fs::is_directory(folder, ignored), folder, ": there is no such folder");
+  if (is_there(path_in(folder, manifest_file))) return read_whole_checkpoint(folder);
+  constexpr int most_tries = 1000;  // each sees a training that saved meanwhile
+  for (int i = 0; i < most_tries; ++i) {
+    const auto numbers = numbers_in(folder);
+    if (numbers.empty()) break;
+    if (auto checkpoint = read_newest(folder, numbers)) return *std::move(checkpoint);
+  }
+  require<DataError>(is_there(path_in(folder, model_file)), folder,
+                     ": holds no checkpoint: it is no run folder, or its training saved none yet");
+  return read_earlier_form(folder);
+}
+
+}  // namespace narrowgauge

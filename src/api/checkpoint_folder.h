@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checkpoints of a run (include/narrowgauge/checkpoint.h has the layout): the one writer, with
+// its lock, and what is cleaned up.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/folder_lock.h"
+#include "narrowgauge/checkpoint.h"
+
+namespace narrowgauge {
+
+class CheckpointFolder {
+ public:
+  // Makes the folder, locks it and removes what an ended process left unfinished. Throws UsageError
+  // naming the process that has it, DataError where nothing can be written.
+  explicit CheckpointFolder(const std::string& run);
+  const std::string& path() const { return path_; }
+
+  // Writes the next checkpoint and returns its path; keeps the last `keep` of this run, and none of
+  // another that was here before. An error leaves all as it was.
+  std::string add(const Checkpoint& content, std::int64_t keep);
+
+ private:
+  void remove_leftovers() const;
+  void point_to(std::int64_t newest) const;
+  void remove_old(const std::string& run, std::int64_t keep) const;
+
+  std::string path_;
+  FolderLock lock_;
+};
+
+// RUN of RUN/checkpoints/000042, else the path itself.
+std::string run_folder_of(const std::string& path);
+
+}  // namespace narrowgauge

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of a run: what is written there and when, who may write, and what is cleaned up.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "api/checkpoint_folder.h"
+#include "cli/training_fixture.h"
+#include "support/earlier_run.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+using testing_files::read_file;
+using testing_files::write_file;
+
+class RunFolder : public Training {};
+
+TEST_F(RunFolder, CheckpointsAreWrittenAndKeptAsAsked) {
+  const std::string folder = *folder_ / "often";
+  const Result result =
+      run(train({"--json", "--checkpoint-every", "3", "--keep", "4", "--output", folder}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::vector<std::string> told;
+  for (std::size_t begin = 0; begin < result.out.size();) {
+    const std::size_t end = result.out.find('\n', begin);
+    const json line = json::parse(result.out.substr(begin, end - begin));
+    if (line.at("event") == "checkpoint") told.push_back(line.at("path"));
+    begin = end + 1;
+  }
+  ASSERT_EQ(told.size(), 6u);  // of 16 steps the 3rd, 6th ... 15th and the last
+  EXPECT_EQ(told.back(), folder + "/checkpoints/000006");
+  EXPECT_EQ(json::parse(last_line(result.out)).at("checkpoint"), told.back());
+  for (std::size_t i = 0; i < told.size(); ++i)
+    EXPECT_EQ(std::filesystem::exists(told[i]), i >= 2) << told[i];
+  const json manifest = json::parse(read_file(told[4] + "/manifest.json"));
+  EXPECT_EQ(manifest.at("steps"), 15);
+  // One of them is a run too, and going on from it saves beside it.
+  EXPECT_EQ(done({"evaluate", told[3], "--json"}).at("run"), told[3]);
+  const json further = done({"train", "--resume", told[3], "--json", "--quiet"});
+  EXPECT_EQ(further.at("steps"), 4);
+  EXPECT_EQ(further.at("output"), folder);
+}
+
+TEST_F(RunFolder, TimesAndEpochsBetweenCheckpoints) {
+  const auto saved = [&](const char* every, const char* name) {
+    const std::string folder = *folder_ / name;
+    const Result result = run(
+        train({"--epochs", "4", "--checkpoint-every", every, "--keep", "99", "--output", folder}));
+    EXPECT_EQ(result.code, 0) << result.err;
+    return std::distance(std::filesystem::directory_iterator(folder + "/checkpoints"), {});
+  };
+  EXPECT_EQ(saved("2epochs", "epochs"), 2);
+  EXPECT_EQ(saved("10h", "hours"), 1);
+  EXPECT_GT(saved("0.000001s", "moments"), 10);
+  for (const char* wrong : {"0", "-1", "5 apples", "1.5", "min", "infs", "0.5epoch", ""}) {
+    const Result result = run(train({"--output", *folder_ / "wrong", "--checkpoint-every", wrong}));
+    EXPECT_EQ(result.code, 2) << wrong << result.err;
+    EXPECT_TRUE(contains(result.err, "--checkpoint-every: expected")) << result.err;
+  }
+  EXPECT_EQ(run(train({"--checkpoint-every", "5"})).code, 2);
+}
+
+TEST_F(RunFolder, AFolderInUseIsRefusedAtOnceAndNamesItsProcess) {
+  const std::string folder = *folder_ / "shared";
+  done(quiet_json({"--output", folder}));
+  {
+    const CheckpointFolder mine(folder);
+    for (const Words& words : {train({"--output", folder}), Words{"train", "--resume", folder}}) {
+      const Result result = run(words);
+      EXPECT_EQ(result.code, 2) << result.err;
+      EXPECT_TRUE(contains(result.err,
+                           folder + ": is in use by process " + std::to_string(getpid()) + " on "))
+          << result.err;
+    }
+    EXPECT_EQ(run({"evaluate", folder}).code, 0);
+  }
+  EXPECT_EQ(run({"train", "--resume", folder}).code, 0);
+}
+
+TEST_F(RunFolder, LeftoversOfEndedProcessesAreRemovedAndNothingElse) {
+  const std::string folder = *folder_ / "leftovers";
+  done(quiet_json({"--output", folder}));
+  const std::vector<std::string> ours{"/plan.txt.part", "/.run.json.0123456789ab.tmp",
+                                      "/.model.safetensors.1234.0.tmp",
+                                      "/checkpoints/.000002.0123456789ab.tmp/model.safetensors"};
+  const std::vector<std::string> theirs{"/notes.tmp", "/.notes.0123456789ab.tmp",
+                                        "/checkpoints/mine/.000002.0123456789ab.tmp"};
+  for (const auto& names : {ours, theirs})
+    for (const std::string& name : names) {
+      std::filesystem::create_directories(std::filesystem::path(folder + name).parent_path());
+      write_file(folder + name, "x");
+    }
+  done({"train", "--resume", folder, "--json", "--quiet"});
+  for (const std::string& name : ours) EXPECT_FALSE(std::filesystem::exists(folder + name)) << name;
+  for (const std::string& name : theirs)
+    EXPECT_TRUE(std::filesystem::exists(folder + name)) << name;
+}
+
+TEST_F(RunFolder, FoldersOfTheEarlierFormAreEvaluatedAndGoOn) {
+  const auto sha = [](const json& line) { return line.at("weights_sha256"); };
+  const std::string folder = *folder_ / "earlier";
+  const json trained = done(quiet_json({"--deterministic", "--amp", "bf16", "--output", folder}));
+  make_earlier_form(folder);
+  const json evaluated = done({"evaluate", folder, "--json"});
+  EXPECT_EQ(evaluated.at("test_loss"), trained.at("test_loss"));
+  EXPECT_EQ(evaluated.at("amp"), "bf16");
+  done({"train", "--resume", folder, "--json", "--quiet"});
+  EXPECT_EQ(sha(done({"train", "--resume", folder, "--json", "--quiet"})), sha(trained));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/state.safetensors"));
+}
+
+TEST_F(RunFolder, ANewRunReplacesAnOlderOneWithItsFirstCheckpoint) {
+  const std::string folder = *folder_ / "replaced";
+  done(quiet_json({"--seed", "2", "--checkpoint-every", "5", "--output", folder}));
+  done(quiet_json({"--seed", "3", "--checkpoint-every", "7", "--keep", "9", "--output", folder}));
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/checkpoints")) {
+    const std::string text = read_file(entry.path().string() + "/run.json");
+    EXPECT_EQ(json::parse(text).at("settings").at("seed"), 3);
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli
