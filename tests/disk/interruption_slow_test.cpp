@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call that changes a file, every loss of power, and many ends at random moments.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "disk/trial.h"
+
+namespace narrowgauge::testing_disk {
+namespace {
+
+class EveryCall : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (!shim_works) GTEST_SKIP() << "the shim cannot be loaded ahead of a sanitizer";
+    ASSERT_NE(std::getenv("NARROWGAUGE_SHIM"), nullptr) << "its path, as ctest sets it";
+  }
+};
+
+TEST_P(EveryCall, MayBeTheLastOfAProcess) {
+  Trial trial(GetParam());
+  int least = 0, call = 1;
+  while (check_end_at(trial, call, least) && !HasFailure()) ++call;
+  RecordProperty("calls", call - 1);
+  EXPECT_EQ(least, 3);
+  EXPECT_GT(call, 100);
+}
+
+TEST_P(EveryCall, MayMeetAFullDisk) {
+  Trial trial(GetParam());
+  int least = 0, call = 1;
+  while (check_full_at(trial, call, least) && !HasFailure()) ++call;
+  RecordProperty("calls", call - 1);
+  EXPECT_GE(least, 2);
+}
+
+TEST_P(EveryCall, MayBeTheLastBeforeThePowerFails) {
+  Trial trial(GetParam());
+  const int states = check_power_losses(trial, 3, 1);
+  RecordProperty("states", states);
+  EXPECT_GT(states, 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, EveryCall, testing::Values(false, true),
+                         [](const auto& over) { return over.param ? "AnOlderRun" : "Nothing"; });
+
+// Starts the program and kills it after some time. Returns false when it had ended by itself.
+bool killed_after(const Words& words, std::chrono::microseconds time) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const int nowhere = open("/dev/null", O_WRONLY);
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    testing_cli::detail::become_program(words, {});
+  }
+  std::this_thread::sleep_for(time);
+  kill(child, SIGKILL);
+  const int code = testing_cli::detail::wait_for(child);
+  EXPECT_TRUE(code == 128 + SIGKILL || code == 0) << code;
+  return code != 0;
+}
+
+TEST(RandomKills, TwoHundredLeadToTheSameWeights) {
+  constexpr int wanted = 200;
+  const TemporaryFolder folder;
+  const std::string data = testing_cli::write_tiny_data(folder / "data");
+  const auto training = [&](const std::string& output) {
+    return Words{"train",   "--model",  "mlp",      "--data",  data,
+                 "--batch", "32",       "--epochs", "60",      "--deterministic",
+                 "--amp",   "f16",      "--json",   "--quiet", "--checkpoint-every",
+                 "2",       "--output", output};
+  };
+  const auto started = std::chrono::steady_clock::now();
+  const Result whole = run(training(folder / "whole"));
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> moment(0, 0.5 * seconds);
+  int kills = 0, rounds = 0;
+  for (; kills < wanted; ++rounds) {
+    const std::string output = folder / ("run" + std::to_string(rounds));
+    Words words = training(output);
+    const auto after = [&] {
+      return std::chrono::microseconds(static_cast<long>(1e6 * moment(random)));
+    };
+    while (kills < wanted && killed_after(words, after())) {
+      ++kills;
+      if (run({"evaluate", output, "--json"}).code == 0)
+        words = {"train", "--resume", output, "--json", "--quiet", "--checkpoint-every", "2"};
+    }
+    const Result end = run(words);
+    ASSERT_EQ(end.code, 0) << end.err;
+    EXPECT_EQ(last_sha(end), last_sha(whole)) << "after " << kills << " kills";
+  }
+  RecordProperty("rounds", rounds);
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_disk
