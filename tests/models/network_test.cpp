@@ -43,13 +43,15 @@ TEST(network, refuses_a_linear_layer_over_nothing) {
 }
 
 TEST(network, refuses_heads_that_do_not_divide_the_width) {
-  for (const std::int64_t heads : {0, 3, 16})
-    EXPECT_NE(refusal([&](Network& net) {
-                const Value x = net.input("x", {2, 4, 8});
-                net.attention(x, x, x, {.heads = heads});
-              }).find("do not divide"),
-              std::string::npos)
-        << heads;
+  const auto attention_of = [](std::int64_t heads) {
+    return refusal([&](Network& net) {
+      const Value x = net.input("x", {2, 4, 8});
+      net.attention(x, x, x, {.heads = heads});
+    });
+  };
+  for (const std::int64_t heads : {3, 16})
+    EXPECT_NE(attention_of(heads).find("do not divide"), std::string::npos) << heads;
+  EXPECT_NE(attention_of(0).find("expected heads of 1 or more"), std::string::npos);
   EXPECT_REFUSES("attention: expected query", const Value x = net.input("x", {2, 8});
                  net.attention(x, x, x, {.heads = 2}));
   EXPECT_REFUSES("embedding: expected", net.embedding(net.input("i", {2}, DType::i64), 0, 4));

@@ -194,7 +194,7 @@ TEST(Explain, EveryNodeHasAReason) {
       for (const NodeExplanation& node : explain(graph, plan).nodes) {
         EXPECT_FALSE(node.reason.empty()) << node.entry.name;
         EXPECT_GE(node.chain.size(), 1u);
-        EXPECT_EQ(node.outputs.size(), 1u);
+        EXPECT_GE(node.outputs.size(), 1u);
       }
   }
 }
