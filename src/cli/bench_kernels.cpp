@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "base/parallel.h"
 #include "cli/bench_contender.h"
 #include "cli/bench_roofline.h"
@@ -30,11 +27,6 @@ std::string label_of(const ContractionTime& time) {
   if (time.op == "ng.ConvDataGradient") return time.origin + " dx";
   if (time.op == "ng.ConvWeightGradient") return time.origin + " dw";
   return time.node;
-}
-
-// The end of a name says more than its beginning.
-std::string shortened(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : ".." + text.substr(text.size() - width + 2);
 }
 
 KernelRow measure(const BenchTask& task, const std::string& model, const std::string& precision) {
@@ -80,37 +72,20 @@ KernelTotal total_of(const std::vector<ContractionTime>& contractions, const Pea
 }
 
 std::string kernel_text(const KernelRow& row, const PeakRates& peaks) {
-  constexpr std::size_t screen_width = 80, kernel_width = 18, gap = 2;
-  constexpr std::size_t least_node_width = 13, most_node_width = 25;
-  std::vector<std::array<std::string, 4>> figures{{"count", "ms", "GFLOP/s", "of peak"}};
+  constexpr std::size_t node_width = 20, kernel_width = 12;  // at least
+  TextTable table({folding(fmt::format("{} {}", row.model, row.precision), node_width),
+                   numbers("count", 3), numbers("ms"), numbers("GFLOP/s", 2), numbers("of peak"),
+                   folding("kernel", kernel_width, 1)});
   for (const ContractionTime& each : row.contractions)
-    figures.push_back({fmt::format("{}", each.count), fmt::format("{:.3f}", each.milliseconds),
-                       rate_text(gflops(each)),
-                       fmt::format("{:.0f} %", 100 * of_peak(each, peaks))});
+    table.add({label_of(each), fmt::format("{}", each.count),
+               fmt::format("{:.3f}", each.milliseconds), rate_text(gflops(each)),
+               fmt::format("{:.0f} %", 100 * of_peak(each, peaks)), each.implementation});
   const KernelTotal total = total_of(row.contractions, peaks);
-  figures.push_back({"", fmt::format("{:.2f}", total.milliseconds),
-                     rate_text(1e-6 * total.flops / total.milliseconds),
-                     fmt::format("{:.0f} %", 100 * total.of_peak)});
-  std::size_t taken = gap + kernel_width;
-  for (std::size_t i = 0; i < 4; ++i) {
-    std::size_t widest = 0;
-    for (const auto& line : figures) widest = std::max(widest, line[i].size());
-    taken += gap + widest;
-  }
-  // Names give way to wide figures.
-  const std::size_t node_width =
-      std::clamp(screen_width - std::min(taken, screen_width), least_node_width, most_node_width);
-  const auto line = [&](const std::string& node, std::size_t i, const std::string& kernel) {
-    const auto& [count, milliseconds, rate, share] = figures[i];
-    return std::vector{shortened(node, node_width), count, milliseconds, rate, share, kernel};
-  };
-  TextTable table(line(fmt::format("{} {}", row.model, row.precision), 0, "kernel"), {0, 5});
-  for (std::size_t i = 0; i < row.contractions.size(); ++i)
-    table.add(line(label_of(row.contractions[i]), i + 1,
-                   row.contractions[i].implementation.substr(0, kernel_width)));
   table.add_line();
-  table.add(line("all, by count", figures.size() - 1, ""));
-  return table.text();
+  table.add({"all, by count", "", fmt::format("{:.2f}", total.milliseconds),
+             rate_text(1e-6 * total.flops / total.milliseconds),
+             fmt::format("{:.0f} %", 100 * total.of_peak), ""});
+  return table.text(output_width());
 }
 
 JsonObject kernels_json(const KernelOutcome& outcome) {

@@ -10,13 +10,13 @@
 #include "cli/bench_plot.h"
 #include "cli/bench_torch.h"
 #include "cli/network_choice.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 
 namespace narrowgauge::cli {
 namespace {
 
-// What the kernels may take of 80 columns, whatever the numbers beside them.
-constexpr std::size_t kernels_width = 26;
+constexpr std::size_t kernels_width = 16;  // at least, in columns
 
 std::string or_nothing(double value, const std::string& text) {
   return std::isfinite(value) ? text : "";
@@ -49,16 +49,10 @@ std::string missing_text(const BenchTask& task, const BenchOutcome& outcome) {
   return text;
 }
 
-// Words with commas between them, in lines of limited width.
-std::vector<std::string> wrapped(const std::vector<std::string>& words, std::size_t width) {
-  std::vector<std::string> lines{""};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width)
-      lines.emplace_back();
-    lines.back() += (lines.back().empty() ? "" : " ") + word;
-  }
-  return lines;
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
 }
 
 // The model's name stands in the first of its rows.
@@ -97,47 +91,31 @@ std::string spread_text(const BenchRow& row) {
   return concat(text(spread.median), " (", text(spread.lower), '-', text(spread.upper), ')');
 }
 
-namespace {
-
-std::string speed_columns(const std::vector<BenchRow>& rows, bool with_difference) {
+std::string speed_table(const std::vector<BenchRow>& rows) {
   const BenchRow* first = rows.empty() ? nullptr : base_of(rows, rows.front());
-  std::vector<std::string> heading{"model", "precision", rate_heading(rows) + " (quartiles)",
-                                   "speed-up", "first loss"};
-  if (with_difference) heading.push_back(concat("against ", first ? first->precision : "f32"));
-  TextTable table(heading, {1});
+  TextTable table({words("model"), words("precision"), numbers(rate_heading(rows) + " (quartiles)"),
+                   numbers("speed-up"), numbers("first loss", 1),
+                   numbers(concat("against ", first ? first->precision : "f32"), 2)});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const BenchRow& row = rows[i];
     const bool base = base_of(rows, row) == &row;
     const double times = speed_up(rows, row), difference = loss_difference(rows, row);
-    std::vector<std::string> cells{name_of(rows, i), row.precision, spread_text(row),
-                                   or_nothing(times, fmt::format("{:.2f}x", times)),
-                                   loss_text(row.first_loss())};
-    if (with_difference)
-      cells.push_back(base ? "" : or_nothing(difference, fmt::format("{:+.1e}", difference)));
-    table.add(std::move(cells));
+    table.add({name_of(rows, i), row.precision, spread_text(row),
+               or_nothing(times, fmt::format("{:.2f}x", times)), loss_text(row.first_loss()),
+               base ? "" : or_nothing(difference, fmt::format("{:+.1e}", difference))});
   }
-  return table.text();
-}
-
-}  // namespace
-
-// Beside wide figures there is no room for the difference, which the losses show too.
-std::string speed_table(const std::vector<BenchRow>& rows) {
-  constexpr std::size_t screen_width = 80;
-  std::string whole = speed_columns(rows, true);
-  return whole.find('\n') <= screen_width ? whole : speed_columns(rows, false);
+  return table.text(output_width());
 }
 
 std::string memory_table(const std::vector<BenchRow>& rows) {
-  TextTable table({"model", "precision", "activations", "largest batch", "kernels"}, {1, 4});
+  TextTable table({words("model"), words("precision"), numbers("activations"),
+                   numbers("largest batch", 1), folding("kernels", kernels_width)});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const BenchRow& row = rows[i];
-    const std::vector<std::string> lines = wrapped(kernel_families(row.kernels), kernels_width);
     table.add({name_of(rows, i), row.precision, bytes_text(row.memory.activations),
-               grouped(row.largest_batch), lines.front()});
-    for (std::size_t k = 1; k < lines.size(); ++k) table.add({"", "", "", "", lines[k]});
+               grouped(row.largest_batch), listed(kernel_families(row.kernels))});
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome) {

@@ -131,8 +131,9 @@ Roofline roofline(const BenchRow& row, const PeakRates& rates) {
 std::string roofline_text(const BenchRow& row, const PeakRates& rates) {
   const Roofline found = roofline(row, rates);
   const double step = found.step_milliseconds;
-  TextTable table({fmt::format("{} {}", row.model, row.precision), "ms", "share", "GFLOP/s", "GB/s",
-                   "bound ms", "of bound"});
+  TextTable table({words(fmt::format("{} {}", row.model, row.precision)), numbers("ms"),
+                   numbers("share"), numbers("GFLOP/s", 2), numbers("GB/s", 2),
+                   numbers("bound ms", 1), numbers("of bound")});
   for (const RooflineGroup& group : found.groups) table.add(table_row(group, step));
   table.add_line();
   table.add(table_row(found.total, step));
@@ -142,7 +143,7 @@ std::string roofline_text(const BenchRow& row, const PeakRates& rates) {
   table.add({found.fused.name, "", "", "", "",
              fmt::format("{:.2f}", found.fused.bound_milliseconds),
              share_text(found.fused.bound_milliseconds, step)});
-  return table.text() +
+  return table.text(output_width()) +
          fmt::format("{:.2f} GFLOP and {} moved in a step; {} in the most fused plan\n",
                      found.total.flops * 1e-9,
                      bytes_text(static_cast<std::int64_t>(found.total.bytes)),

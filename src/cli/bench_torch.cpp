@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "cli/bench_report.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
 
@@ -71,8 +72,8 @@ const BenchRow* torch_for(const BenchOutcome& outcome, const BenchRow& row) {
 }
 
 std::string torch_table(const BenchOutcome& outcome) {
-  TextTable table({"model", "precision", "ratio", "quartiles", "torch", "its samples/s", "losses"},
-                  {1, 4});
+  TextTable table({words("model"), words("precision"), numbers("ratio"), numbers("quartiles", 2),
+                   words("torch"), numbers("its samples/s", 1), numbers("losses", 3)});
   std::string before;
   for (const BenchRow& row : outcome.rows) {
     const BenchRow* torch = torch_for(outcome, row);
@@ -83,7 +84,7 @@ std::string torch_table(const BenchOutcome& outcome) {
                spread_text(*torch), difference_text(difference(row, *torch, 0))});
     before = row.model;
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 std::vector<JsonObject> torch_json(const BenchOutcome& outcome) {

@@ -80,7 +80,7 @@ std::string compare_json(const std::vector<Outcome>& outcomes, std::string_view 
 
 void print_comparison(const std::vector<Outcome>& outcomes) {
   print(comparison_table(outcomes));
-  for (const std::string& line : comparison_remarks(outcomes)) print(line + '\n');
+  for (const std::string& line : comparison_remarks(outcomes)) print_text(line + '\n');
 }
 
 void check_tolerance(const TrainFlags& flags, const std::vector<Outcome>& outcomes) {
@@ -161,14 +161,15 @@ std::string why_not_faster(const Outcome& narrow) {
 
 std::string comparison_table(const std::vector<Outcome>& outcomes) {
   const Outcome& base = base_of(outcomes);
-  TextTable table({"precision", "samples/s", "speed-up", "first loss", "final loss", "accuracy",
-                   "activations"});
+  TextTable table({words("precision"), numbers("samples/s"), numbers("speed-up"),
+                   numbers("first loss", 2), numbers("final loss", 1), numbers("accuracy"),
+                   numbers("activations", 1)});
   for (const Outcome& outcome : outcomes)
     table.add({outcome.precision, rate_text(outcome.fit.samples_per_second),
                speed_text(speed_up(outcome, base)), loss_text(outcome.fit.first_loss, 6),
                loss_text(outcome.fit.final_loss, 4), percent_text(outcome.fit.test.accuracy),
                bytes_text(outcome.activation_bytes)});
-  return table.text();
+  return table.text(output_width());
 }
 
 std::vector<std::string> comparison_remarks(const std::vector<Outcome>& outcomes) {

@@ -96,7 +96,7 @@ std::string isa_text(const Machine& machine) {
 }
 
 std::string unit_table(const PeakRates& peaks) {
-  TextTable table({"unit", "peak, GOP/s", "against f32"});
+  TextTable table({words("unit"), numbers("peak, GOP/s"), numbers("against f32")});
   const auto add = [&](const char* unit, double rate) {
     if (rate <= 0)
       table.add({unit, "none", ""});
@@ -108,7 +108,7 @@ std::string unit_table(const PeakRates& peaks) {
   add("bf16", peaks.bf16);
   add("int16", peaks.int16);
   add("int8", peaks.int8);
-  return table.text();
+  return table.text(output_width());
 }
 
 // Of each kernel; what could not be told is not printed.
@@ -117,13 +117,13 @@ std::string kernel_table(const MathRates& math) {
   const auto text = [](double gflops) {
     return gflops > 0 ? fmt::format("{:.0f}", gflops) : std::string("-");
   };
-  TextTable table({"math", "work", alone ? "GFLOP/s of one thread" : "GFLOP/s", "kernel"},
-                  {0, 1, 3});
+  TextTable table({words("math"), words("work"),
+                   numbers(alone ? "GFLOP/s of one thread" : "GFLOP/s"), folding("kernel", 20)});
   for (const MathRate& rate : math.rates) {
     table.add({std::string(name(rate.math)), "matmul", text(rate.product_gflops), rate.product});
     table.add({"", "conv", text(rate.convolution_gflops), rate.convolution});
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 std::string busy_text(Grounds grounds) {
@@ -208,7 +208,10 @@ int run_doctor(bool json) {
   facts.math = measure_math();
   facts.peaks = measure_peaks(peak_seconds);
   show_status("");
-  print(json ? facts_json(facts) : facts_text(facts));
+  if (json)
+    print(facts_json(facts));
+  else
+    print_text(facts_text(facts));
   return ExitCode::ok;
 }
 

@@ -2,13 +2,13 @@
 #include "precision/explain.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "api/amp_choice.h"
 #include "api/kernel_cache.h"
+#include "base/nearest.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/network_choice.h"
@@ -24,7 +24,9 @@ namespace {
 
 constexpr const char* examples = R"(examples:
   narrowgauge explain --model resnet20 --amp f16
-      one line for each node of the training graph
+      what each node of the training graph computes in, and by which rule
+  narrowgauge explain --model resnet20 --amp f16 --all
+      weights and bookkeeping too
   narrowgauge explain --model lenet --amp bf16 --node conv1
       one node, with the chain of reasons
   narrowgauge explain --model lenet --amp f16 --save-plan plan.txt
@@ -35,7 +37,7 @@ struct Flags {
   std::optional<std::string> amp, math, plan, save_plan, node, optimizer;
   std::optional<std::int64_t> batch;
   std::vector<std::string> overrides;
-  bool json = false, kernels = false;
+  bool json = false, kernels = false, all = false;
 };
 
 void require_node(const Explanation& explanation, const std::string& node) {
@@ -82,7 +84,8 @@ Answer answer_to(const Flags& flags) {
 
 // Contractions with the kernel of each, and why that one where several would do.
 void print_kernels(const Plan& plan, bool json) {
-  TextTable table({"contraction", "math", "kernel", "why"}, {0, 1, 2, 3});
+  TextTable table(
+      {folding("contraction", 24), words("math", 1), folding("kernel", 16), folding("why", 20, 2)});
   for (const PlanStep& step : plan.steps) {
     if (step.flops <= 0) continue;
     if (!json) {
@@ -93,7 +96,27 @@ void print_kernels(const Plan& plan, bool json) {
     line.add("node", step.node).add("math", name(step.math));
     print(line.add("kernel", step.implementation).add("why", step.why).line());
   }
-  if (!json) print(table.text());
+  if (!json) print(table.text(output_width()));
+}
+
+// What computes; --all adds weights and bookkeeping, for which there is nothing to choose.
+void print_table(const Explanation& explanation, bool all) {
+  TextTable table({folding("node", 22), folding("op", 16, 3), words("class", 4), words("in", 5),
+                   words("out"), words("rule"), words("casts", 6)});
+  std::int64_t hidden = 0;
+  for (const NodeExplanation& node : explanation.nodes) {
+    if (!all && !node.entry.dtype) {
+      ++hidden;
+      continue;
+    }
+    const ExplanationRow row = row_of(node);
+    table.add({row.node, row.op, row.precision, row.in, row.out, row.rule, row.casts});
+  }
+  print(table.text(output_width()));
+  print_text(summary_text(explanation));
+  if (hidden > 0)
+    print_text(
+        fmt::format("{} nodes of weights and bookkeeping are not shown: --all\n", grouped(hidden)));
 }
 
 int run_explain(const Flags& flags) {
@@ -104,12 +127,14 @@ int run_explain(const Flags& flags) {
   } else if (flags.node) {
     require_node(explanation, *flags.node);
     const NodeExplanation& node = explanation.node(*flags.node);
-    print(flags.json ? explanation_json(node) + '\n' : explanation_text(node));
+    if (flags.json)
+      print(explanation_json(node) + '\n');
+    else
+      print_text(explanation_text(node));
   } else if (flags.json) {
     print(explanation_json(explanation) + '\n');
   } else {
-    const bool terminal = isatty(STDOUT_FILENO) == 1;
-    print(explanation_table(explanation, terminal ? terminal_width(STDOUT_FILENO) : 160));
+    print_table(explanation, flags.all);
   }
   return ExitCode::ok;
 }
@@ -122,6 +147,7 @@ void add_explain(CLI::App& program, Action& action) {
   add_network_flags(app, flags->network);
   add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words);
   add_text(app, {"--math", "M", math_help}, flags->math);
+  add_switch(app, {"--all", "", "weights and bookkeeping too, not only what computes"}, flags->all);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
   add_switch(app, {"--kernels", "", "which kernel each contraction takes, and why that one"},
              flags->kernels);

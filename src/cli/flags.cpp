@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/nearest.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
 

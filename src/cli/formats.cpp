@@ -111,18 +111,19 @@ JsonObject block_json(const NamedBlockFormat& named) {
 }  // namespace
 
 std::string format_tables(const std::vector<const NumberFormat*>& formats) {
-  TextTable table({"format", "bits (sign+exponent+fraction)", "largest", "smallest normal",
-                   "smallest subnormal", "epsilon", "too large becomes"},
-                  {1, 6});
+  TextTable table({words("format"), folding("bits (sign+exponent+fraction)", 12),
+                   numbers("largest"), numbers("smallest normal", 1),
+                   numbers("smallest subnormal", 2), numbers("epsilon"),
+                   folding("too large becomes", 11, 3)});
   for (const NumberFormat* format : formats)
     table.add({std::string(format->name), fields_text(*format), short_number(format->largest),
                format->is_float() ? short_number(format->least_normal) : "-",
                has_subnormals(*format) ? short_number(format->least) : "-",
                format->is_float() ? short_number(std::ldexp(1.0, -format->fraction_bits)) : "-",
                beyond_text(*format)});
-  TextTable blocks({"block format", "elements", "block", "scale of a block", "scale of the tensor",
-                    "bits an element"},
-                   {1, 3, 4});
+  TextTable blocks({words("block format"), words("elements"), numbers("block"),
+                    words("scale of a block"), words("scale of the tensor", 1),
+                    numbers("bits an element", 2)});
   for (const NamedBlockFormat& named : block_formats()) {
     const BlockFormat& format = named.format;
     blocks.add({std::string(named.name), std::string(name(format.element)),
@@ -130,7 +131,7 @@ std::string format_tables(const std::vector<const NumberFormat*>& formats) {
                 format.block > 0 ? std::string(name(format.scale)) : "-",
                 format.tensor_scale ? "f32" : "-", fmt::format("{}", bits_per_element(format))});
   }
-  return table.text() + '\n' + blocks.text();
+  return table.text(output_width()) + '\n' + blocks.text(output_width());
 }
 
 std::string format_tables_json(const std::vector<const NumberFormat*>& formats) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/nearest.h"
 #include "cli/exit_code.h"
 #include "cli/formats.h"
 #include "cli/terminal.h"

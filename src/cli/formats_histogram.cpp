@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -120,7 +119,8 @@ std::string share_text(std::int64_t count, std::int64_t all) {
 }
 
 std::string rows_text(const SetResult& result) {
-  TextTable table({"format", "exact", "rounded", "fewer bits", "to zero", "too large"});
+  TextTable table({words("format"), numbers("exact"), numbers("rounded"), numbers("fewer bits"),
+                   numbers("to zero"), numbers("too large")});
   bool blocks = false;
   for (const Row& row : result.rows) {
     if (row.blocks && !blocks) table.add_line();
@@ -130,7 +130,7 @@ std::string rows_text(const SetResult& result) {
                row.blocks || row.name == "i8" ? "-" : share(row.of(Fate::subnormal)),
                share(row.of(Fate::flushed)), row.blocks ? "-" : share(row.too_large())});
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 std::string heading(const SetResult& result) {
@@ -193,13 +193,14 @@ std::string report_text(const Report& report) {
   for (std::size_t i = 0; i < report.sets.size(); ++i) {
     const SetResult& set = report.sets[i];
     out += '\n' + heading(set) + rows_text(set) + '\n';
-    out += histogram_text(set.histogram, marked, terminal_width(STDOUT_FILENO));
+    out += histogram_text(set.histogram, marked, static_cast<int>(output_width()));
     for (const SetResult& tensor : report.tensors[i])
       out += fmt::format("\n{}, {}", set.name, heading(tensor)) + rows_text(tensor);
   }
   return out +
          "  =: all its bits   -: fewer bits   0: becomes zero   ^: too large\n"
-         "  i8: each tensor's largest becomes 127; block formats: rows of all but the first axis\n";
+         "  i8: each tensor's largest becomes 127\n"
+         "  block formats: rows of all but the first axis\n";
 }
 
 std::string report_json(const Report& report) {
@@ -236,7 +237,10 @@ int run_histogram(const FormatsFlags& flags) {
     report.tensors.push_back(tensor_results(flags, set));
   }
   if (flags.plot) write_picture(report);
-  print(flags.json ? report_json(report) : report_text(report));
+  if (flags.json)
+    print(report_json(report));
+  else
+    print_text(report_text(report));
   return ExitCode::ok;
 }
 

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/nearest.h"
 #include "cli/formats.h"
 #include "cli/json.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
 
@@ -214,13 +216,13 @@ std::string number_tables(const FormatsFlags& flags) {
   std::string out;
   for (const std::string& text : flags.numbers) {
     const double number = parse_number(text);
-    TextTable table({"format", "sign|exponent|fraction", "value", "error", "relative", "ulp",
-                     "below", "above", ""},
-                    {1, 8});
+    TextTable table({words("format"), folding("sign|exponent|fraction", 17, 4), numbers("value"),
+                     numbers("error"), numbers("relative", 1), numbers("ulp", 5),
+                     numbers("below", 3), numbers("above", 2), words("")});
     for (const Entry& entry : entries_of(flags, number)) add_row(table, entry);
     const std::string read = value_text(number_formats()[0], number);
     out += (out.empty() ? "" : "\n") + text + (text == read ? "" : " = " + read) + '\n';
-    out += table.text();
+    out += table.text(output_width());
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/nearest.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 

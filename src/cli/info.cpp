@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "cli/settings.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "ops/table.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -21,13 +23,15 @@ constexpr const char* examples = R"(examples:
       layers, parameters, multiply-adds, and what training takes in each format
   narrowgauge info --model bert-base --sequence 384 --head question-answering --batch 8
       a network for text
-  narrowgauge info --model lenet --batch 512 --json)";
+  narrowgauge info --model lenet --batch 512 --json
+  narrowgauge info --ops
+      the ops that graphs are made of, and their classes in mixed precision)";
 
 struct Flags {
   NetworkFlags network;
   std::optional<std::string> optimizer;
   std::optional<std::int64_t> batch;
-  bool json = false;
+  bool json = false, ops = false;
 };
 
 struct FormatMemory {
@@ -90,7 +94,8 @@ std::string facts_json(const Facts& facts) {
 std::string count_or_nothing(double value) { return value > 0 ? grouped(std::llround(value)) : ""; }
 
 void print_facts(const Flags& flags, const Facts& facts) {
-  TextTable layers({"layer", "op", "output", "parameters", "multiply-adds"}, {1, 2});
+  TextTable layers({folding("layer", 16), words("op", 1), words("output"), numbers("parameters"),
+                    numbers("multiply-adds")});
   for (const LayerInfo& layer : facts.model.layers)
     layers.add({layer.name, layer.op, layer.output,
                 count_or_nothing(static_cast<double>(layer.parameters)),
@@ -98,19 +103,44 @@ void print_facts(const Flags& flags, const Facts& facts) {
   layers.add_line();
   layers.add({facts.network.model, "", "", grouped(facts.model.parameters),
               count_or_nothing(facts.model.macs)});
-  print(layers.text());
-  print(fmt::format("{}; multiply-adds are for one {}\n\n", facts.network.what(),
-                    facts.network.sample()));
-  TextTable memory({"training", "activations", "with workspaces", "weights and state", "in all"});
+  print(layers.text(output_width()));
+  print_text(fmt::format("{}; multiply-adds are for one {}\n\n", facts.network.what(),
+                         facts.network.sample()));
+  TextTable memory({words("training"), numbers("activations"), numbers("with workspaces", 1),
+                    numbers("weights and state"), numbers("in all")});
   for (const FormatMemory& row : facts.memory)
     memory.add({row.amp == "off" ? "f32" : row.amp, bytes_text(row.memory.activations),
                 bytes_text(row.memory.arena), bytes_text(row.memory.states),
                 bytes_text(row.memory.total())});
-  print(memory.text());
+  print(memory.text(output_width()));
   print(fmt::format("batch {}, {}\n", facts.batch, flags.optimizer.value_or("sgd")));
 }
 
+// The ops of graphs and of --override, with their places on the lists of mixed precision.
+void print_ops(bool json) {
+  TextTable table({words("op"), words("in f16"), words("in bf16"), folding("inputs", 16, 1),
+                   folding("outputs", 16, 2)});
+  const auto all = op_table().all();
+  std::vector<const OpRecord*> ops(all.begin(), all.end());
+  std::ranges::sort(ops, {}, &OpRecord::full_name);
+  for (const OpRecord* op : ops) {
+    const std::string f16(name(op->info.precision.f16)), bf16(name(op->info.precision.bf16));
+    table.add(
+        {op->full_name(), f16, bf16, std::string(op->info.inputs), std::string(op->info.outputs)});
+    JsonObject line;
+    line.add("op", op->full_name()).add("f16", f16).add("bf16", bf16);
+    if (json) print(line.add("inputs", op->info.inputs).add("outputs", op->info.outputs).line());
+  }
+  if (!json) print(table.text(output_width()));
+}
+
 int run_info(const Flags& flags) {
+  require(flags.ops != flags.network.model.has_value(), "info: expected --model or --ops, got ",
+          flags.ops ? "both" : "neither");
+  if (flags.ops) {
+    print_ops(flags.json);
+    return ExitCode::ok;
+  }
   const Facts facts = gather(flags);
   if (flags.json)
     print(facts_json(facts));
@@ -125,7 +155,9 @@ void add_info(CLI::App& program, Action& action) {
   CLI::App& app = add_command(
       program, "info", "layers, parameters, multiply-adds and memory of a network", examples);
   const auto flags = std::make_shared<Flags>();
-  add_network_flags(app, flags->network);
+  add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
+  add_input_flags(app, flags->network);
+  add_switch(app, {"--ops", "", "the ops, and their classes in mixed precision"}, flags->ops);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags->batch, 1);
   add_word(app, {"--optimizer,-o", "O", "sgd (default), adam or adamw: its state takes memory"},
            flags->optimizer, {"sgd", "adam", "adamw"});

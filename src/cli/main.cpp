@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/nearest.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
@@ -102,7 +103,7 @@ int run(int argc, char** argv) {
     print(concat(version.what(), '\n'));
     return ExitCode::ok;
   } catch (const CLI::Success&) {
-    print(program.help());
+    print_text(program.help());
     return ExitCode::ok;
   } catch (const CLI::ParseError& error) {
     throw UsageError(parse_error_text(program, error));

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/environment.h"
+#include "base/nearest.h"
 #include "cli/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/nearest.h"
 #include "base/parallel.h"
 #include "cli/flags.h"
 #include "cli/text.h"
@@ -100,6 +101,15 @@ void add_other_flags(CLI::App& app, SimulateFlags& flags) {
   add_switch(app, {"--json", "", "one JSON object"}, flags.json);
 }
 
+// Why a unit has another's model.
+std::string_view alias_reason(std::string_view text) {
+  if (text == "a40") return "of its generation, Ampere; its own chip, GA102, is not compared";
+  if (text == "l40s" || text == "l4") return "the tensor cores of Ada Lovelace";
+  if (text == "h200") return "the same chip with other memory";
+  if (text == "gb200") return "the same GPU beside another CPU";
+  return "a chain of FMAs";
+}
+
 bool is_run(const SimulateFlags& flags) {
   std::error_code ignored;
   return flags.first && !flags.second && std::filesystem::is_directory(*flags.first, ignored);
@@ -129,6 +139,14 @@ MatrixUnit unit_named(const std::string& flag, const std::string& text) {
   for (const auto& alias : matrix_unit_tables::aliases) names.emplace_back(alias.name);
   throw UsageError(
       concat(flag, ": expected ", all, ", got \"", text, '"', suggestion(text, names)));
+}
+
+std::string alias_text(const std::string& text) {
+  for (const auto& alias : matrix_unit_tables::aliases)
+    if (alias.name == text)
+      return concat(text, "     ").substr(0, 8) +
+             concat("computed as ", name(alias.unit), ": ", alias_reason(text), '\n');
+  return "";
 }
 
 const UnitModel& model_for(MatrixUnit unit, DType operand, const SimulateFlags& flags) {

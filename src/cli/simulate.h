@@ -26,6 +26,8 @@ struct SimulateFlags {
 
 // Throws UsageError naming the units there are, and the one that was meant.
 MatrixUnit unit_named(const std::string& flag, const std::string& text);
+// "a40     computed as a100: ..." of a name that has no model of its own; else "".
+std::string alias_text(const std::string& text);
 // With --dtype or else by the operands' dtype. Throws UsageError for formats that the unit lacks
 // and, without --unresolved, for models that are.
 const UnitModel& model_for(MatrixUnit unit, DType operand, const SimulateFlags& flags);

@@ -22,8 +22,9 @@ std::string operands_text(const Operands& operands) {
 }
 
 std::string units_table(const std::vector<Simulation>& all) {
-  TextTable table({"unit", "at once", "bits", "equal", "mean ulp", "largest", "below", "towards 0",
-                   "drift ulp"});
+  TextTable table({words("unit"), numbers("at once", 4), numbers("bits", 4), numbers("equal"),
+                   numbers("mean ulp"), numbers("largest"), numbers("below", 3),
+                   numbers("towards 0", 1), numbers("drift ulp", 2)});
   for (const Simulation& it : all) {
     const UnitModel& model = *it.model;
     const UlpStatistics& statistics = it.statistics;
@@ -35,7 +36,7 @@ std::string units_table(const std::vector<Simulation>& all) {
                percent_text(statistics.share(statistics.nearer_zero)),
                fmt::format("{:+.3g}", statistics.drift)});
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 std::int64_t depth_of(const Operands& operands) { return operands.a.values.dims().back(); }
@@ -45,8 +46,8 @@ std::string errors_table(const std::vector<Simulation>& all, const Operands& ope
                          const SimulateFlags& flags) {
   const std::string distribution = flags.distribution.value_or("normal");
   const bool known = flags.random && distribution != "lognormal";
-  TextTable table(
-      {"to sum |a||b|", "deviation", "expected", "bias", "expected", "largest", "bound"});
+  TextTable table({words("to sum |a||b|"), numbers("deviation"), numbers("expected", 1),
+                   numbers("bias"), numbers("expected", 1), numbers("largest"), numbers("bound")});
   const auto number = [](double value) { return value == 0 ? "0" : fmt::format("{:.2g}", value); };
   for (const Simulation& it : all) {
     const auto random =
@@ -58,13 +59,14 @@ std::string errors_table(const std::vector<Simulation>& all, const Operands& ope
                known ? number(expected.bias) : "", number(it.statistics.relative),
                number(bound.relative)});
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 std::string histogram_table(const std::vector<Simulation>& all) {
-  std::vector<std::string> heading{"ulp from exact"};
-  for (const Simulation& it : all) heading.emplace_back(name(it.model->unit));
-  TextTable table(std::move(heading));
+  std::vector<Column> columns{words("ulp from exact")};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    columns.push_back(numbers(std::string(name(all[i].model->unit)), static_cast<int>(i)));
+  TextTable table(std::move(columns));
   for (std::size_t place = 0; place < ulp_places; ++place) {
     const auto has = [&](const Simulation& it) { return it.statistics.histogram[place] > 0; };
     if (std::ranges::none_of(all, has)) continue;
@@ -75,7 +77,7 @@ std::string histogram_table(const std::vector<Simulation>& all) {
     }
     table.add(std::move(row));
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 struct Pair {
@@ -92,7 +94,8 @@ std::vector<Pair> pairs_of(const std::vector<Simulation>& all) {
 }
 
 std::string pairs_table(const std::vector<Pair>& pairs) {
-  TextTable table({"between", "outputs that differ", "", "mean ulp", "largest"});
+  TextTable table({words("between"), numbers("outputs that differ"), numbers(""),
+                   numbers("mean ulp"), numbers("largest")});
   for (const Pair& pair : pairs) {
     const UlpStatistics& it = pair.statistics;
     const std::int64_t differ = it.differing();
@@ -100,7 +103,7 @@ std::string pairs_table(const std::vector<Pair>& pairs) {
                grouped(differ), percent_text(it.share(differ)), size_text(it.mean),
                size_text(it.largest)});
   }
-  return table.text();
+  return table.text(output_width());
 }
 
 // What the tables leave out.
@@ -187,9 +190,11 @@ int run_unit_comparison(const SimulateFlags& flags) {
                errors_table(all, operands, flags), '\n', histogram_table(all)));
   if (!pairs.empty()) print(concat('\n', pairs_table(pairs)));
   print(not_finite_lines(all, pairs));
+  for (const std::string& unit : flags.compare) print_text(alias_text(unit));
   print(
-      "equal, below and towards 0: shares of results beside the exact product of the rounded\n"
-      "operands, rounded once; drift and bias: means with their sign, below 0 towards zero\n");
+      "equal, below and towards 0: shares of results beside the exact product of the\n"
+      "  rounded operands, rounded once\n"
+      "drift and bias: means with their sign, below 0 towards zero\n");
   return ExitCode::ok;
 }
 

@@ -16,8 +16,8 @@ std::vector<UnitModel> models_by_unit() {
 }
 
 int run_unit_list(const SimulateFlags& flags) {
-  TextTable table({"unit", "operands", "result", "at once", "bits", "evidence", "source"},
-                  {0, 1, 2, 5, 6});
+  TextTable table({words("unit"), words("operands"), words("result"), numbers("at once"),
+                   numbers("bits"), words("evidence"), folding("source", 20, 1)});
   std::optional<MatrixUnit> last;
   for (const UnitModel& model : models_by_unit()) {
     if (flags.json) {
@@ -37,12 +37,15 @@ int run_unit_list(const SimulateFlags& flags) {
                std::string(model.source)});
   }
   if (flags.json) return ExitCode::ok;
-  print(table.text());
+  print(table.text(output_width()));
   print(
-      "at once (L): products that are added together; bits (F): of each, below the largest.\n"
-      "verified: compared with the hardware, vector by vector or instruction by instruction\n"
-      "published: as those who measured it say; unresolved: open, asked for by --unresolved\n"
-      "other names: h200 is h100, l40s and l4 are ada, a40 is a100, gb200 is b200, fma is ieee\n");
+      "at once (L): products that are added together\n"
+      "bits (F): of each, below the largest\n"
+      "verified: compared with the hardware, by vectors or instructions\n"
+      "published: as those who measured it say\n"
+      "unresolved: open, asked for by --unresolved\n"
+      "other names: h200 is h100, l40s and l4 are ada, a40 is a100, gb200 is b200,\n"
+      "  fma is ieee\n");
   return ExitCode::ok;
 }
 

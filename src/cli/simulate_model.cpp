@@ -111,9 +111,12 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
     print(json.line());
     return;
   }
-  std::vector<std::string> heading{model + " on " + data, "test accuracy", "test loss"};
-  if (trained) heading.insert(heading.end(), {"first loss", "final loss", "samples/s"});
-  TextTable table(heading);
+  std::vector<Column> columns{folding(model + " on " + data, 16), numbers("test accuracy"),
+                              numbers("test loss", 1)};
+  if (trained)
+    columns.insert(columns.end(),
+                   {numbers("first loss", 2), numbers("final loss", 1), numbers("samples/s", 3)});
+  TextTable table(std::move(columns));
   for (const Answer* answer : {&fast, &unit}) {
     std::vector<std::string> row{answer->way, percent_text(answer->evaluation.accuracy),
                                  number_text(answer->evaluation.loss)};
@@ -123,12 +126,13 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
                   number_text(answer->fit.final_loss), rate_text(answer->fit.samples_per_second)});
     table.add(std::move(row));
   }
-  print(table.text());
+  print(table.text(output_width()));
+  if (flags.unit) print_text(alias_text(*flags.unit));
   if (difference.not_finite > 0)
-    print(fmt::format("logits of {} of {} test samples are infinite or NaN and not compared\n",
-                      grouped(difference.not_finite), grouped(difference.samples)));
+    print_text(fmt::format("logits of {} of {} test samples are infinite or NaN and not compared\n",
+                           grouped(difference.not_finite), grouped(difference.samples)));
   if (difference.not_finite == difference.samples) return;
-  print(
+  print_text(
       fmt::format("logits of {} test samples differ by {:.3g} of their size on average, by {:.3g} "
                   "at most; {} of the choices differ\n",
                   grouped(difference.samples - difference.not_finite), difference.relative,

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/nearest.h"
 #include "base/random.h"
 #include "cli/text.h"
 #include "narrowgauge/npz.h"

@@ -171,9 +171,9 @@ ProbeResult probe(const UnitModel& model) {
 }
 
 int run_probe(const SimulateFlags& flags) {
-  TextTable table({"unit", "operands", "result", "FTTN", "result bits", "kept bits", "at once",
-                   "rounds", "subnormals"},
-                  {0, 1, 2, 7, 8});
+  TextTable table({words("unit"), words("operands"), words("result"), numbers("FTTN", 1),
+                   numbers("result bits", 2), numbers("kept bits"), numbers("at once"),
+                   words("rounds"), words("subnormals", 3)});
   for (const UnitModel& model : models_by_unit()) {
     if (!is_probed(model) || (model.evidence == Evidence::unresolved && !flags.unresolved))
       continue;
@@ -193,12 +193,12 @@ int run_probe(const SimulateFlags& flags) {
                bits_text(it.at_once, 64), it.rounding, subnormals});
   }
   if (flags.json) return ExitCode::ok;
-  print(table.text());
+  print(table.text(output_width()));
   print(
-      "FTTN: a sum whose parts cancel; exact 255.875. Published (arXiv 2403.00232, by operands of\n"
-      "its own): V100 and A100 0, H100 191.875, MI100 255.875\n"
-      "kept bits: of a term below the largest, where that cancels; at once: products that are\n"
-      "rounded together\n");
+      "FTTN: a sum whose parts cancel; exact 255.875. Published (arXiv 2403.00232, by\n"
+      "  operands of its own): V100 and A100 0, H100 191.875, MI100 255.875\n"
+      "kept bits: of a term below the largest, where that cancels\n"
+      "at once: products that are rounded together\n");
   return ExitCode::ok;
 }
 

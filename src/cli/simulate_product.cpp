@@ -107,28 +107,26 @@ void print_json(const Simulation& it, const UlpStatistics& as_given) {
   print(json.line());
 }
 
-void print_text(const Simulation& it, const Operands& operands, const UlpStatistics& as_given) {
+void print_result(const Simulation& it, const Operands& operands, const UlpStatistics& as_given) {
   const UnitModel& model = *it.model;
-  print(fmt::format("unit    {}: {} ({}: {})\n", unit_text(model), arithmetic_text(model),
-                    name(model.evidence), model.source));
-  print(fmt::format("A       {}\n", operand_text(operands.a, it.a, model.operand)));
-  print(fmt::format("B       {}\n", operand_text(operands.b, it.b, model.operand)));
+  print_text(fmt::format("unit    {}: {} ({}: {})\n", unit_text(model), arithmetic_text(model),
+                         name(model.evidence), model.source));
+  print_text(fmt::format("A       {}\n", operand_text(operands.a, it.a, model.operand)));
+  print_text(fmt::format("B       {}\n", operand_text(operands.b, it.b, model.operand)));
   if (operands.c)
     print(fmt::format("C       {} {}\n", operands.c->name, concat(operands.c->values.type())));
   print(fmt::format("result  {}\n{}", concat(it.result.type()), corner_text(it.result)));
   print(fmt::format("difference from the exact product, in ulp of {}\n", name(model.result)));
-  TextTable table({"", "equal", "mean", "largest", "below", "towards 0"});
+  TextTable table({words(""), numbers("equal"), numbers("mean"), numbers("largest"),
+                   numbers("below"), numbers("towards 0", 1)});
   add_row(table, "  of the rounded operands", it.statistics);
   add_row(table, "  of A and B as given", as_given);
-  print(table.text());
-  for (const auto* statistics : {&it.statistics, &as_given})
-    if (const std::string text = not_finite_text(*statistics); !text.empty())
-      print(fmt::format("  {}{}\n", statistics == &as_given ? "as given, " : "", text));
-  if (it.statistics.differing() > 0) print(histogram_text(it.statistics));
+  print(table.text(output_width()));
+  if (it.statistics.equal < it.statistics.count) print(histogram_text(it.statistics));
   const auto depth = operands.a.values.dims().back();
   const auto bound = sim::error_bound(model, {depth, operands.c.has_value()});
-  print(fmt::format("  of sum |a||b|: {:.2g} at most, {:.2g} is the bound for {} products\n",
-                    it.statistics.relative, bound.relative, grouped(depth)));
+  print_text(fmt::format("  of sum |a||b|: {:.2g} at most, {:.2g} is the bound for {} products\n",
+                         it.statistics.relative, bound.relative, grouped(depth)));
 }
 
 }  // namespace
@@ -244,10 +242,12 @@ int run_product(const SimulateFlags& flags) {
       it.result,
       exact_of(operands.a.values, operands.b.values, operands.c ? &operands.c->values : nullptr));
   if (flags.output) write_matrix(*flags.output, it.result);
-  if (flags.json)
+  if (flags.json) {
     print_json(it, as_given);
-  else
-    print_text(it, operands, as_given);
+    return ExitCode::ok;
+  }
+  print_text(alias_text(*flags.unit));
+  print_result(it, operands, as_given);
   return ExitCode::ok;
 }
 

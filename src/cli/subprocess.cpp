@@ -18,7 +18,8 @@ namespace {
 
 std::array<int, 2> make_pipe() {
   std::array<int, 2> ends{};
-  require<DataError>(pipe2(ends.data(), O_CLOEXEC) == 0, "pipe: ", std::strerror(errno));
+  const bool made = pipe2(ends.data(), O_CLOEXEC) == 0;
+  require<DataError>(made, "pipe: ", std::strerror(errno));
   return ends;
 }
 

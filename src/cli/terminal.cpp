@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/printable.h"
+#include "cli/text.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {
@@ -22,6 +24,19 @@ bool status_shown = false;
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+// Columns; 0 where nothing says how many. What COLUMNS says besides numbers is not for us to judge.
+int wished_width() {
+  const std::string_view text = variable("COLUMNS");
+  int columns = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  return error == std::errc{} && end == text.data() + text.size() ? std::max(columns, 0) : 0;
+}
+
+int width_of_terminal(int file) {
+  winsize size{};
+  return ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 void write_error(std::string_view text) {
@@ -39,11 +54,14 @@ bool stderr_is_terminal() {
 bool colours_wanted() { return stderr_is_terminal() && variable("NO_COLOR").empty(); }
 
 int terminal_width(int file) {
-  winsize size{};
-  if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const int columns = std::atoi(std::string(variable("COLUMNS")).c_str());
-  return columns > 0 ? columns : 80;
+  constexpr int usual = 80;
+  for (const int width :
+       {wished_width(), width_of_terminal(file), width_of_terminal(STDERR_FILENO)})
+    if (width > 0) return width;
+  return usual;
 }
+
+std::size_t output_width() { return static_cast<std::size_t>(terminal_width(STDOUT_FILENO)); }
 
 void print(std::string_view text) { print_bytes(printable_lines(text)); }
 
@@ -51,6 +69,11 @@ void print_bytes(std::string_view bytes) {
   errno = 0;
   const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if ((!whole || std::fflush(stdout) != 0) && output_error == 0) output_error = errno ? errno : EIO;
+}
+
+void print_text(std::string_view text) {
+  const bool known = wished_width() > 0 || width_of_terminal(STDOUT_FILENO) > 0;
+  print(known ? folded_lines(text, output_width()) : std::string(text));
 }
 
 void finish_output() {

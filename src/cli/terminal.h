@@ -8,14 +8,19 @@
 
 namespace narrowgauge::cli {
 
-bool stderr_is_terminal();     // one that can redraw a line
-bool colours_wanted();         // on stderr; off with NO_COLOR (no-color.org) or a dumb terminal
-int terminal_width(int file);  // columns of the terminal; else COLUMNS; else 80
+bool stderr_is_terminal();  // one that can redraw a line
+bool colours_wanted();      // on stderr; off with NO_COLOR (no-color.org) or a dumb terminal
+
+// COLUMNS; else those of the terminal that `file` is; else those of stderr's (`| less`); else 80.
+int terminal_width(int file);
+std::size_t output_width();  // of tables on stdout
 
 // Results, made printable or, as bytes, as they are. A failure (a full disk, a closed descriptor)
 // is remembered for finish_output().
 void print(std::string_view text);
 void print_bytes(std::string_view bytes);
+// The same, with lines folded where COLUMNS is set or stdout is a terminal: sentences, not tables.
+void print_text(std::string_view text);
 void finish_output();  // throws DataError when not all of it could be written
 
 // "narrowgauge: <kind>: <text>" as one printable line of bounded length on stderr, in place of a

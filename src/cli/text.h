@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, durations and tables as people read them, and guesses at what a mistyped word meant.
+// Numbers, durations and tables as people read them.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,39 @@ std::string percent_text(double share);      // "99.35 %" of 0.9935
 std::string points_text(double share);       // "+0.05" percentage points of 0.0005
 std::string number_text(double value);       // six significant digits at most
 
-// The first column and those in `left` stand to the left, the others to the right.
+// Characters on the screen: bytes of UTF-8 but for those that continue one.
+std::size_t width_of(std::string_view text);
+// Lines of at most `width` characters, broken at blanks, after commas and in paths, else anywhere;
+// those after the first begin with `indent` blanks.
+std::vector<std::string> folded(std::string_view text, std::size_t width, std::size_t indent = 0);
+// The same for each line of a text that has several. What follows a label and two blanks, or begins
+// far to the right, stays in its column.
+std::string folded_lines(std::string_view text, std::size_t width);
+
+// A column of a table, and what may become of it where the table is too wide.
+struct Column {
+  std::string heading;
+  bool left = false;      // its cells stand to the left
+  int drop = 0;           // above 0: may be left out, the highest first
+  std::size_t least = 0;  // above 0: may be folded into lines of so many characters
+};
+Column numbers(std::string heading, int drop = 0);
+Column words(std::string heading, int drop = 0);
+Column folding(std::string heading, std::size_t least, int drop = 0);
+
 class TextTable {
  public:
-  explicit TextTable(std::vector<std::string> heading, std::vector<std::size_t> left = {});
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> row);
   void add_line() { rows_.emplace_back(); }
-  std::string text() const;
+  // In lines of at most `width` characters; the last then names the columns that are left out.
+  std::string text(std::size_t width) const;
 
  private:
-  bool is_left(std::size_t column) const;
+  std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> left_;
 };
 
-// "; did you mean lenet?" when one of the words is close to `word`, else "".
-std::string suggestion(std::string_view word, std::span<const std::string> words);
 // "a, b or c"
 std::string choices(std::span<const std::string> words);
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 
+#include "io/foreign_weights.h"
 #include "io/safetensors_header.h"
 #include "io/safetensors_stream.h"
 
@@ -24,9 +25,15 @@ SafetensorsHeader read_header(InputFile& file) {
   const std::int64_t size = file.largest_size();
   std::array<std::byte, length_bytes> raw{};
   const std::size_t got = file.read(raw);
+  const auto refuse_foreign = [&] {
+    const std::string other = foreign_weights_text(file.path(), std::span(raw).first(got));
+    require<DataError>(other.empty(), file.path(), ": ", other);
+  };
+  const auto length = std::bit_cast<std::uint64_t>(raw);
+  // A length that is possible may begin like anything.
+  if (got < raw.size() || length > largest_safetensors_header) refuse_foreign();
   require<DataError>(got == raw.size(), file.path(), ": expected at least ", length_bytes,
                      " bytes, found ", got);
-  const auto length = std::bit_cast<std::uint64_t>(raw);
   require<DataError>(length <= largest_safetensors_header, file.path(),
                      ": expected a header of at most ", largest_safetensors_header,
                      " bytes, found ", length);
@@ -37,6 +44,7 @@ SafetensorsHeader read_header(InputFile& file) {
   const std::size_t header_got = file.read(std::as_writable_bytes(std::span(json)));
   require<DataError>(header_got == length, file.path(), ": expected a header of ", length,
                      " bytes, found ", header_got);
+  if (!json.starts_with('{')) refuse_foreign();
   return parse_safetensors_header(file.path(), json, data_bytes);
 }
 

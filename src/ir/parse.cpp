@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "ir/text.h"
+#include "ir/unknown_op.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -133,7 +134,7 @@ void parse_node(Lexer& lexer, const OpTable& ops, Graph& graph) {
   lexer.expect("=");
   const std::string op_name = lexer.word("({:", "an op");
   const OpRecord* op = ops.find(op_name);
-  if (!op) lexer.fail(concat("unknown op '", op_name, "'"));
+  if (!op) lexer.fail(unknown_op_text(op_name, ops));
   Values inputs;
   if (lexer.accept("(")) {
     do inputs.push_back(lexer.accept("_") ? absent : parse_value(lexer, graph));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/unknown_op.h"
 #include "ops/arithmetic.h"
 #include "ops/average_pool.h"
 #include "ops/batch_normalization.h"
@@ -212,7 +213,7 @@ Value Network::flatten(Value x) {
 
 Value Network::op(std::string_view op_name, Values inputs, std::string_view attributes) {
   const OpRecord* record = op_table().find(op_name);
-  require<ModelError>(record, "network: unknown op '", op_name, "'");
+  if (!record) throw ModelError("network: " + unknown_op_text(op_name, op_table()));
   require(record != &record_of<Input>() && record != &record_of<StateValue>(), "network: op '",
           op_name, "' cannot be added by name; use input() or parameter()");
   return graph_.add(*record, parse_attributes(attributes, *record, op_table()), std::move(inputs),

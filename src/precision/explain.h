@@ -62,8 +62,14 @@ struct Explanation {
 // `binding` gives symbolic dimensions their sizes, for the bytes. Throws as apply() does.
 Explanation explain(const Graph& f32_graph, const PrecisionPlan& plan, const Binding& binding = {});
 
-// Lines of at most `width` characters (60 or more) but for names that are longer than fits.
-std::string explanation_table(const Explanation& explanation, int width = 100);
+// The cells of a node in a table.
+struct ExplanationRow {
+  std::string node, op;
+  std::string precision;  // its class, or "-" where no list was asked
+  std::string in, out;    // "f16,f32"; with the mode of a contraction "f16 @f16"
+  std::string rule, casts;
+};
+ExplanationRow row_of(const NodeExplanation& node);
 // One node in full.
 std::string explanation_text(const NodeExplanation& node);
 std::string summary_text(const Explanation& explanation);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "narrowgauge/tf32.h"
@@ -9,9 +8,6 @@
 namespace narrowgauge {
 
 namespace {
-
-constexpr std::size_t column_count = 7;
-using Row = std::array<std::string, column_count>;
 
 // "f32", or "f16,f32" where they differ, in the order of the ports.
 std::string dtypes_text(const TensorTypes& types) {
@@ -37,64 +33,31 @@ std::string casts_text(const NodeExplanation& node) {
   return out;
 }
 
-Row row_of(const NodeExplanation& node) {
-  const PlanEntry& entry = node.entry;
-  std::string out = dtypes_text(node.outputs);
-  if (node.outputs.empty() && entry.dtype) out = concat(*entry.dtype);
-  std::string made_in = out;
-  if (entry.math != Math::none) made_in += concat(" @", entry.math);
-  return {entry.name,
-          entry.op,
-          std::string(name(entry.precision)),
-          dtypes_text(node.inputs),
-          made_in,
-          std::string(name(entry.rule)),
-          casts_text(node)};
+// Nothing of these nodes was decided by a list, so that they have no class: what is no contraction
+// and stores what its type says, or is a source.
+bool has_class(const PlanEntry& entry) {
+  return entry.precision != PrecisionClass::unlisted || entry.rule == PrecisionRule::unlisted ||
+         entry.rule == PrecisionRule::override_by_name;
 }
 
-// The end of a name says more than its beginning.
-std::string shortened(const std::string& text, std::size_t width) {
-  if (text.size() <= width) return text;
-  return ".." + text.substr(text.size() - width + 2);
-}
-
-std::size_t sum(const std::array<std::size_t, column_count>& widths) {
-  std::size_t total = 2 * (column_count - 1);
-  for (const std::size_t width : widths) total += width;
-  return total;
-}
-
-// Takes from the widest of name, op and rule until the table fits.
-void fit(std::array<std::size_t, column_count>& widths, std::size_t width) {
-  constexpr std::size_t least = 8;
-  while (sum(widths) > width) {
-    std::size_t& widest = widths[0] >= widths[1] ? widths[0] : widths[1];
-    std::size_t& chosen = widest <= 14 && widths[5] > widest ? widths[5] : widest;
-    if (chosen <= least) return;
-    --chosen;
-  }
+std::string class_text(const PlanEntry& entry) {
+  return has_class(entry) ? std::string(name(entry.precision)) : "-";
 }
 
 }  // namespace
 
-std::string explanation_table(const Explanation& explanation, int width) {
-  std::vector<Row> rows{{"node", "op", "class", "in", "out", "rule", "casts"}};
-  for (const NodeExplanation& node : explanation.nodes) rows.push_back(row_of(node));
-  std::array<std::size_t, column_count> widths{};
-  for (const Row& row : rows)
-    for (std::size_t c = 0; c < column_count; ++c) widths[c] = std::max(widths[c], row[c].size());
-  fit(widths, static_cast<std::size_t>(std::max(width, 60)));
-  std::string out;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < column_count; ++c) {
-      std::string cell = shortened(row[c], widths[c]);
-      cell.resize(widths[c] + 2, ' ');
-      line += cell;
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  return out + summary_text(explanation);
+ExplanationRow row_of(const NodeExplanation& node) {
+  const PlanEntry& entry = node.entry;
+  std::string out = dtypes_text(node.outputs);
+  if (node.outputs.empty() && entry.dtype) out = concat(*entry.dtype);
+  if (entry.math != Math::none) out += concat(" @", entry.math);
+  return {.node = entry.name,
+          .op = entry.op,
+          .precision = class_text(entry),
+          .in = dtypes_text(node.inputs),
+          .out = std::move(out),
+          .rule = std::string(name(entry.rule)),
+          .casts = casts_text(node)};
 }
 
 std::string summary_text(const Explanation& explanation) {
@@ -109,10 +72,10 @@ std::string summary_text(const Explanation& explanation) {
   out.insert(before, "nodes: ");
   out += concat("; ", summary.without_choice, " without a choice\ncasts: ", summary.casts, ", ",
                 bytes_text(summary.cast_bytes), " read and written\n");
-  out += concat("unlisted: ", summary.unlisted);
   for (std::size_t i = 0; i < summary.unlisted_ops.size(); ++i)
-    out += concat(i == 0 ? " (" : ", ", summary.unlisted_ops[i]);
-  out += summary.unlisted_ops.empty() ? "\n" : ")\n";
+    out += concat(i == 0 ? concat("unlisted: ", summary.unlisted, " (") : ", ",
+                  summary.unlisted_ops[i]);
+  if (!summary.unlisted_ops.empty()) out += ")\n";
   if (summary.forbidden > 0)
     out += concat("tf32: ", summary.forbidden, " contractions ask for it and compute in ieee, ",
                   tf32_forbidden_by(), " forbids it\n");
@@ -121,8 +84,8 @@ std::string summary_text(const Explanation& explanation) {
 
 std::string explanation_text(const NodeExplanation& node) {
   const PlanEntry& entry = node.entry;
-  std::string out = concat("node    ", entry.name, "\nop      ", entry.op, "\nclass   ",
-                           name(entry.precision), '\n');
+  std::string out =
+      concat("node    ", entry.name, "\nop      ", entry.op, "\nclass   ", class_text(entry), '\n');
   if (entry.dtype) out += concat("format  ", *entry.dtype, '\n');
   if (entry.math != Math::none) {
     const std::string note = math_note(entry);
@@ -188,7 +151,7 @@ Json node_json(const NodeExplanation& node) {
   const std::string note = math_note(entry);
   return {{"name", entry.name},
           {"op", entry.op},
-          {"class", name(entry.precision)},
+          {"class", has_class(entry) ? Json(name(entry.precision)) : Json(nullptr)},
           {"dtype", entry.dtype ? Json(text_of(*entry.dtype)) : Json(nullptr)},
           {"math", entry.math == Math::none ? Json(nullptr) : Json(text_of(entry.math))},
           {"error", error_json(node.error)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/nearest.h"
 #include "base/open_file.h"
 #include "ops/table.h"
 #include "precision/plan_text.h"
@@ -78,6 +79,17 @@ bool is_op_name(const std::string& name) {
   });
 }
 
+// The ops and nodes that there are stand in the model's own explanation.
+std::string unknown_text(const Override& rule, std::span<const PrecisionVertex> vertices) {
+  std::vector<std::string> names;
+  for (const PrecisionVertex& vertex : vertices) names.push_back(vertex.name);
+  for (const OpRecord* op : op_table().all()) names.push_back(op->full_name());
+  const std::string guess = suggestion(rule.pattern, names);
+  return concat("precision: override '", rule.text,
+                "': the model has no node of this name, and there is no such op", guess,
+                guess.empty() ? ";" : "", " `narrowgauge explain --all` lists nodes and ops");
+}
+
 }  // namespace
 
 std::vector<const Override*> match_overrides(std::span<const Override> overrides,
@@ -90,8 +102,7 @@ std::vector<const Override*> match_overrides(std::span<const Override> overrides
       result[v] = &rule;
       found = true;
     }
-    require(found || is_op_name(rule.pattern), "precision: override '", rule.text,
-            "': the model has no node of this name, and there is no such op");
+    if (!found && !is_op_name(rule.pattern)) throw UsageError(unknown_text(rule, vertices));
   }
   return result;
 }

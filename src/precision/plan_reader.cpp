@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/nearest.h"
 #include "base/open_file.h"
 #include "precision/fingerprint.h"
 #include "precision/plan_text.h"
@@ -104,14 +105,15 @@ class PlanReader {
     entry.name = tokens[0];
     entry.op = tokens[1];
     const auto found = by_name_.find(entry.name);
-    check(found != by_name_.end(), "unknown node '", entry.name, "'");
+    if (found == by_name_.end()) refuse_node(entry.name);
     const auto [known, fresh] = lines_.emplace(entry.name, number_);
     check(fresh, "node '", entry.name, "' was on line ", known->second, " already");
     const PrecisionVertex& vertex = *found->second;
     check(entry.op == vertex.node->op->full_name(), "node '", entry.name, "' is ",
           vertex.node->op->full_name(), " in the model, not ", entry.op);
     const auto precision = parse_class(tokens[2]);
-    check(precision.has_value(), "unknown class '", tokens[2], "'");
+    check(precision.has_value(), "unknown class '", tokens[2],
+          "', expected allow, infer, clear, deny or unlisted");
     entry.precision = *precision;
     if (tokens[3] != "-") entry.dtype = read_dtype(tokens[3]);
     read_settings(tokens, entry);
@@ -119,6 +121,20 @@ class PlanReader {
     check_dtype(vertex, entry);
     settle_math(vertex, entry, entry.rule != rule_of_line);
     entries_.emplace(entry.name, std::move(entry));
+  }
+
+  [[noreturn]] void refuse_node(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const PrecisionVertex& vertex : vertices_) names.push_back(vertex.name);
+    throw ModelError(
+        concat("line ", number_, ": unknown node '", name, "'", suggestion(name, names)));
+  }
+  [[noreturn]] void refuse_rule(const std::string& word) const {
+    std::vector<std::string> names;
+    for (int i = 0; i < precision_rule_count; ++i)
+      names.emplace_back(name(static_cast<PrecisionRule>(i)));
+    throw ModelError(
+        concat("line ", number_, ": unknown rule '", word, "'", suggestion(word, names)));
   }
 
   // math=, rule=, cause= and note=, each at most once, rule always.
@@ -132,7 +148,7 @@ class PlanReader {
       check(settings.emplace(key, tokens[i].substr(equals + 1)).second, "two settings '", key, "'");
     }
     const auto rule = parse_precision_rule(settings["rule"]);
-    check(rule.has_value(), "unknown rule '", settings["rule"], "'");
+    if (!rule) refuse_rule(settings["rule"]);
     entry.rule = *rule;
     entry.cause = settings["cause"];
     check(entry.cause.empty() || by_name_.contains(entry.cause), "unknown cause '", entry.cause,

@@ -131,6 +131,11 @@ INSTANTIATE_TEST_SUITE_P(
                 2,
                 "bert-base takes tokens, and the data sets here hold images"},
         BadFlag{"UnknownNode", {"explain", "--model", "lenet", "--node", "conv9"}, 2, "conv9"},
+        BadFlag{"OpSuggested",
+                {"explain", "--model", "lenet", "--override", "Transpse=f32"},
+                2,
+                "did you mean Transpose? `narrowgauge explain --all` lists nodes and ops"},
+        BadFlag{"OpsOfAModel", {"info", "--ops", "--model", "lenet"}, 2, "--model or --ops"},
         BadFlag{"NodeSuggested",
                 {"explain", "--model", "lenet", "--node", "hiden"},
                 2,
@@ -269,6 +274,8 @@ TEST_F(BadFiles, ForeignWeights) {
   words[2] = "lenet";
   expect_failure(run(words), 4, "model.safetensors");
   expect_failure(run(train({"--weights", *folder_ / "run/run.json"})), 4, "run.json");
+  expect_failure(run(train({"--weights", "/nope.safetensors"})), 4,
+                 "/nope.safetensors: No such file or directory");
 }
 
 TEST_F(BadFiles, DamagedRunRecord) {

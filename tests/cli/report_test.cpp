@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "cli/program.h"
 
@@ -78,11 +79,37 @@ TEST(Info, TellsOfANetworkForText) {
 }
 
 TEST(Info, PrintsATable) {
-  const Result result = run({"info", "--model", "resnet20", "--image", "3x32x32"});
+  const Result result = run({"info", "--model", "resnet20", "--image", "3x32x32"},
+                            {.variables = {{"COLUMNS", "100"}}});
   EXPECT_EQ(result.code, 0) << result.err;
   for (const char* part :
        {"parameters", "multiply-adds", "stage3.block3.conv2", "training", "bf16"})
     EXPECT_TRUE(contains(result.out, part)) << part;
+}
+
+TEST(Info, ListsTheOps) {
+  const Result result = run({"info", "--ops"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (const char* op : {"\nConv ", "\nRelu ", "\nSoftmaxCrossEntropyLoss "})
+    EXPECT_TRUE(contains(result.out, op)) << result.out;
+  const json conv = [] {
+    std::istringstream lines(run({"info", "--ops", "--json"}).out);
+    for (std::string line; std::getline(lines, line);)
+      if (const json op = json::parse(line); op.at("op") == "Conv") return op;
+    return json();
+  }();
+  EXPECT_EQ(conv.at("f16"), "allow");
+}
+
+TEST(Explain, LeavesWeightsAndBookkeepingToAll) {
+  const Words words{"explain", "--model", "lenet", "--amp", "f16"};
+  Words all = words;
+  all.emplace_back("--all");
+  const std::string usual = run(words).out, whole = run(all).out;
+  EXPECT_TRUE(contains(usual, "are not shown: --all")) << usual;
+  EXPECT_FALSE(contains(whole, "are not shown")) << whole;
+  EXPECT_FALSE(contains(usual, "\nconv1.weight ")) << usual;
+  EXPECT_TRUE(contains(whole, "\nconv1.weight ")) << whole;
 }
 
 TEST(Explain, GivesEveryNodeOfResnetAReasonFromAClosedList) {

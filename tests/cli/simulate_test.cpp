@@ -50,9 +50,11 @@ TEST(Simulate, NumbersMayBeTyped) {
   const std::string out =
       printed({"--unit", "a40", "--dtype", "tf32", "[0, 3.14]", "[[1,0],[0,1]]"});
   EXPECT_TRUE(contains(out, "0 3.140625")) << out;
+  EXPECT_TRUE(out.starts_with("a40     computed as a100: ")) << out;
   const std::string cut = printed({"--unit", "a100", "--dtype", "tf32", "--tf32-rounding",
                                    "truncate", "[0, 3.1413]", "[[1,0],[0,1]]"});
   EXPECT_TRUE(contains(cut, "0 3.140625")) << cut;
+  EXPECT_FALSE(contains(cut, "computed as")) << cut;
 }
 
 TEST(Simulate, FilesOfAllKindsGiveTheSame) {

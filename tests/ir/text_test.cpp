@@ -119,7 +119,10 @@ TEST(text, a_tensor_takes_no_more_memory_than_its_text_can_fill) {
 
 TEST(text, errors_name_line_and_column) {
   EXPECT_EQ(message("graph \"g\" {\n  %x = Nothing : f32[]\n}"),
-            "line 2, column 15: unknown op 'Nothing'");
+            "line 2, column 15: unknown op 'Nothing'; `narrowgauge info --ops` lists them");
+  EXPECT_EQ(message("graph \"g\" {\n  %x = Rleu : f32[]\n}"),
+            "line 2, column 12: unknown op 'Rleu'; did you mean Relu? `narrowgauge info --ops` "
+            "lists them");
   EXPECT_EQ(message("graph \"g\" {\n  %y = Relu(%x)\n}"), "line 2, column 15: unknown value %x");
   EXPECT_NE(message("graph \"g\" {").find("expected 'output'"), std::string::npos);
   EXPECT_NE(message("graph \"g\" {}x").find("expected the end"), std::string::npos);

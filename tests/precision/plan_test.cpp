@@ -212,7 +212,7 @@ TEST(Plan, TheReaderNamesLineAndCause) {
   EXPECT_SAYS(with(fingerprint(graph), "0123456789abcdef"),
               "line 5: the plan belongs to another model: 'chain' (0123456789abcdef)");
   EXPECT_SAYS(error_of(text, chain("AII")), "belongs to another model");
-  EXPECT_SAYS(with("\nn1 ", "\nm1 "), "line 12: unknown node 'm1'");
+  EXPECT_SAYS(with("\nn1 ", "\nm1 "), "line 12: unknown node 'm1'; did you mean n1?");
   EXPECT_SAYS(with("\nn1 ", "\nn0 "), "line 12: node 'n0' was on line 11 already");
   EXPECT_SAYS(with("small.Infer", "small.Other"), "line 12: node 'n1' is small.Infer in the model");
   EXPECT_SAYS(with(" infer ", " inferred "), "unknown class 'inferred'");
@@ -221,6 +221,7 @@ TEST(Plan, TheReaderNamesLineAndCause) {
   EXPECT_SAYS(with("unlisted  -", "unlisted  f16"), "line 10: node 'x' takes '-'");
   EXPECT_SAYS(with("rule=source", "rule=unlisted"), "rule unlisted does not fit node 'x'");
   EXPECT_SAYS(with("rule=infer-extension", "rule=magic"), "line 12: unknown rule 'magic'");
+  EXPECT_SAYS(with("rule=infer-extension", "rule=infer-extenson"), "did you mean infer-extension?");
   EXPECT_SAYS(with("rule=infer-extension", ""), "unknown rule ''");
   EXPECT_SAYS(with("cause=n0", "cause=m0"), "unknown cause 'm0'");
   EXPECT_SAYS(with("cause=n0", "whim=n0"), "unknown setting 'whim=n0'");
