@@ -14,14 +14,14 @@ int main() {
     x = net.max_pool(net.relu(net.conv(x, 32)));
     return net.linear(net.flatten(x), 10);
   });
-  ng::Optimizer optimizer = ng::adam(1e-3);
+  ng::Optimizer optimizer = ng::adam(5e-3);
   ng::enable_mixed_precision(optimizer);  // f16, f32 master weights, dynamic loss scale
   ng::Trainer trainer(model, ng::softmax_cross_entropy(), optimizer);
 
   const ng::DataSplit data = ng::draw_glyphs(1, 2000, 500);
   const auto train = std::make_shared<ng::TensorSource>(data.train, ng::ImageTransform{});
   const auto test = std::make_shared<ng::TensorSource>(data.test, ng::ImageTransform{});
-  const ng::FitResult result = trainer.fit(train, test, {.epochs = 2, .batch = 64});
+  const ng::FitResult result = trainer.fit(train, test, {.epochs = 4, .batch = 32});
   std::printf("test accuracy %.1f %%\n", 100 * result.test.accuracy);
 
   model.save("mine.safetensors");
