@@ -178,7 +178,8 @@ inline bool check_full_at(Trial& trial, int call, int& least) {
   return true;
 }
 
-// States that a loss of power after any call may leave, of those that differ one in `stride`.
+// States that a loss of power after any call may leave: those around the rename of a checkpoint,
+// and of the others that differ one in `stride`.
 // Returns how many were tried.
 inline int check_power_losses(Trial& trial, unsigned chances, std::size_t stride) {
   trial.restart();
@@ -191,15 +192,17 @@ inline int check_power_losses(Trial& trial, unsigned chances, std::size_t stride
   int sure = 0;
   for (const Record& record : read_log(trial.log())) {
     disk.apply(record);
-    if (record.header.call == Call::rename && record.second.starts_with("00000"))
-      renamed_in = record.header.a;
-    if (record.header.call == Call::sync && record.header.a == renamed_in) ++sure, renamed_in = 0;
+    const bool renamed = record.header.call == Call::rename && record.second.starts_with("00000");
+    const bool made_sure = record.header.call == Call::sync && record.header.a == renamed_in;
+    if (renamed) renamed_in = record.header.a;
+    if (made_sure) ++sure, renamed_in = 0;
     std::vector<std::string> states{disk.state(Survival::what_is_sure), disk.state(Survival::names),
                                     disk.state(Survival::half_of_bytes)};
     for (unsigned seed = 1; seed <= chances; ++seed)
       states.push_back(disk.state(Survival::some, seed));
     for (const std::string& state : states) {
-      if (!seen_before.insert(state).second || seen_before.size() % stride != 0) continue;
+      if (!seen_before.insert(state).second) continue;
+      if (!renamed && !made_sure && seen_before.size() % stride != 0) continue;
       ++tried;
       trial.show(state);
       const int seen = trial.seen();
