@@ -187,8 +187,11 @@ TEST(Doctor, MeasuresEachMathMode) {
   const json doctor = answer({"doctor", "--json"});
   for (const char* format : {"ieee", "f32", "dfp16", "f16", "bf16"}) {
     const json& math = doctor.at("math").at(format);
-    EXPECT_GT(math.at("product_gflops").get<double>(), 0.1) << format;
-    EXPECT_GT(math.at("convolution_gflops").get<double>(), 0.1) << format;
+    for (const char* rate : {"product_gflops", "convolution_gflops"}) {
+      // Beside other programs there may be no telling: never a wrong rate.
+      if (math.at(rate).is_null()) continue;
+      EXPECT_GT(math.at(rate).get<double>(), 0.1) << format;
+    }
     EXPECT_NE(math.at("product_kernel"), "") << format;
   }
   for (const char* amp : {"off", "f16", "bf16", "auto"}) EXPECT_NE(doctor.at("amp").at(amp), "");
