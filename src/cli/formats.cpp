@@ -112,9 +112,8 @@ JsonObject block_json(const NamedBlockFormat& named) {
 
 std::string format_tables(const std::vector<const NumberFormat*>& formats) {
   TextTable table({words("format"), folding("bits (sign+exponent+fraction)", 12),
-                   numbers("largest"), numbers("smallest normal", 1),
-                   numbers("smallest subnormal", 2), numbers("epsilon"),
-                   folding("too large becomes", 11, 3)});
+                   numbers("largest"), numbers("smallest normal"), numbers("smallest subnormal", 2),
+                   numbers("epsilon", 1), folding("too large becomes", 11)});
   for (const NumberFormat* format : formats)
     table.add({std::string(format->name), fields_text(*format), short_number(format->largest),
                format->is_float() ? short_number(format->least_normal) : "-",

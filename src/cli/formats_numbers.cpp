@@ -216,9 +216,9 @@ std::string number_tables(const FormatsFlags& flags) {
   std::string out;
   for (const std::string& text : flags.numbers) {
     const double number = parse_number(text);
-    TextTable table({words("format"), folding("sign|exponent|fraction", 17, 4), numbers("value"),
-                     numbers("error"), numbers("relative", 1), numbers("ulp", 5),
-                     numbers("below", 3), numbers("above", 2), words("")});
+    TextTable table({words("format"), folding("sign|exponent|fraction", 17, 1), numbers("value"),
+                     numbers("error"), numbers("relative", 2), numbers("ulp", 5),
+                     numbers("below", 4), numbers("above", 3), folding("", 16)});
     for (const Entry& entry : entries_of(flags, number)) add_row(table, entry);
     const std::string read = value_text(number_formats()[0], number);
     out += (out.empty() ? "" : "\n") + text + (text == read ? "" : " = " + read) + '\n';

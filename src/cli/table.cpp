@@ -28,7 +28,7 @@ std::size_t prefix_of(std::string_view text, std::size_t width) {
 std::size_t break_before(std::string_view text, std::size_t most) {
   const std::size_t blank = text.substr(0, most + 1).rfind(' ');
   if (blank != std::string_view::npos && blank > 0) return blank;
-  const std::size_t mark = text.substr(0, most).find_last_of(",/.|");
+  const std::size_t mark = text.substr(0, most).find_last_of(",/.|+");
   return mark == std::string_view::npos ? most : mark + 1;
 }
 

@@ -41,8 +41,10 @@ Json entry(const Json& list, const char* key, const std::string& name) {
   return {};
 }
 
+const Surroundings wide{.variables = {{"COLUMNS", "200"}}};
+
 TEST(Formats, AreListedWithTheirRanges) {
-  const Result result = run({"formats"});
+  const Result result = run({"formats"}, wide);
   EXPECT_EQ(result.code, 0) << result.err;
   for (const char* name : {"f64", "f32", "tf32", "bf16", "f16 ", "f8e4m3fn", "f8e5m2", "f8e8m0",
                            "f4e2m1", "i8", "mxfp4", "nvfp4"})
@@ -52,12 +54,16 @@ TEST(Formats, AreListedWithTheirRanges) {
     EXPECT_TRUE(contains(f16, part)) << f16;
   const Json json = json_of({"-f", "f8e4m3fn"});
   EXPECT_EQ(json["formats"].size(), 1U);
+  const std::string narrow = line_of(run({"formats"}).out, "f16 ");
+  for (const char* part : {"16 (1+5+10)", "65504", "2^-14", "infinity"})
+    EXPECT_TRUE(contains(narrow, part)) << narrow;
   EXPECT_EQ(json["formats"][0]["largest"], 448);
   EXPECT_EQ(entry(json["block_formats"], "format", "nvfp4")["bits_per_element"], 4.5);
 }
 
 TEST(Formats, ShowNumbersWithBitsErrorsAndNeighbours) {
-  const Result result = run({"formats", "3.14", "65520", "1e-8", "0x1p-24", "inf", "nan", "-1.5"});
+  const Result result =
+      run({"formats", "3.14", "65520", "1e-8", "0x1p-24", "inf", "nan", "-1.5"}, wide);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "0|10000|1001001000")) << result.out;
   EXPECT_TRUE(contains(result.out, "0x1p-24 = 5.9604644775390625e-08")) << result.out;
