@@ -122,7 +122,10 @@ void print_result(const Simulation& it, const Operands& operands, const UlpStati
   add_row(table, "  of the rounded operands", it.statistics);
   add_row(table, "  of A and B as given", as_given);
   print(table.text(output_width()));
-  if (it.statistics.equal < it.statistics.count) print(histogram_text(it.statistics));
+  for (const auto* statistics : {&it.statistics, &as_given})
+    if (const std::string text = not_finite_text(*statistics); !text.empty())
+      print_text(fmt::format("  {}{}\n", statistics == &as_given ? "as given, " : "", text));
+  if (it.statistics.differing() > 0) print(histogram_text(it.statistics));
   const auto depth = operands.a.values.dims().back();
   const auto bound = sim::error_bound(model, {depth, operands.c.has_value()});
   print_text(fmt::format("  of sum |a||b|: {:.2g} at most, {:.2g} is the bound for {} products\n",
