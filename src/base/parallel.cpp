@@ -101,8 +101,7 @@ int thread_count() {
   return host.threads;
 }
 
-ThreadScope::ThreadScope(int threads)
-    : previous_(host_thread().threads), previous_library_(openmp_threads()) {
+ThreadScope::ThreadScope(int threads) : previous_(host_thread().threads) {
   require(threads >= 1 && threads <= most_threads, "threads: expected 1 to ", most_threads,
           ", got ", threads);
   host_thread().threads = threads;
@@ -110,17 +109,12 @@ ThreadScope::ThreadScope(int threads)
 
 ThreadScope::~ThreadScope() { host_thread().threads = previous_; }
 
-struct FlushDenormalsScope::Saved {
-  unsigned flush;
-};
-
-FlushDenormalsScope::FlushDenormalsScope() : saved_(new Saved{_mm_getcsr() & flush_bits}) {
+FlushDenormalsScope::FlushDenormalsScope() : previous_(_mm_getcsr() & flush_bits) {
   _mm_setcsr(_mm_getcsr() | flush_bits);
 }
 
 FlushDenormalsScope::~FlushDenormalsScope() {
-  _mm_setcsr((_mm_getcsr() & ~flush_bits) | saved_->flush);
-  delete saved_;
+  _mm_setcsr((_mm_getcsr() & ~flush_bits) | previous_);
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads: one pool for each host thread that runs a plan, shared with oneDNN (OpenMP), or plain
-// std::threads in the tsan build. Work is handed out in small pieces, so that a busy neighbour
-// costs its share and not a stall.
+// Threads: one set of workers for the whole process, which help whichever host thread has work. It
+// is handed out in small pieces, so that a busy neighbour costs its share and not a stall.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +30,13 @@ class FunctionRef<R(Args...)> {
 
 int hardware_threads();  // cores this process may use
 
-// Threads the calling host thread works with: NARROWGAUGE_THREADS, else what OpenMP and the cores
-// allow; 1 inside a body. Throws UsageError if NARROWGAUGE_THREADS is not a number of threads.
+// Threads the calling host thread works with: NARROWGAUGE_THREADS, else what OpenMP's settings and
+// the cores allow; 1 inside a body and in the host's parallel regions. Throws UsageError if
+// NARROWGAUGE_THREADS is not a number of threads.
 int thread_count();
 
-// Sets the number of threads for the calling host thread, of oneDNN too, and puts the old ones
-// back. Throws UsageError unless it is 1 to 4096.
+// Sets the number of threads for the calling host thread, and puts the old one back. Throws
+// UsageError unless it is 1 to 4096.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);
@@ -45,12 +45,11 @@ class ThreadScope {
   ThreadScope& operator=(const ThreadScope&) = delete;
 
  private:
-  int previous_, previous_library_;
+  int previous_;
 };
 
-// Sets flush-to-zero and denormals-are-zero in the calling thread and in its pool (the threads of
-// OpenMP are the host program's too), and puts each thread's own setting back. A ThreadScope inside
-// may only lower the number of threads.
+// Sets flush-to-zero and denormals-are-zero in the calling thread, and so in the bodies of its
+// parallel_for, and puts its own setting back.
 class FlushDenormalsScope {
  public:
   FlushDenormalsScope();
@@ -59,8 +58,7 @@ class FlushDenormalsScope {
   FlushDenormalsScope& operator=(const FlushDenormalsScope&) = delete;
 
  private:
-  struct Saved;
-  Saved* saved_;
+  unsigned previous_;
 };
 
 // body(begin, end) over [0, count) in pieces of at most `grain`, the last one shorter. Pieces do

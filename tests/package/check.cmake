@@ -32,7 +32,7 @@ endif()
 
 file(GLOB library ${folder}/prefix/lib/libnarrowgauge.so)
 file(GLOB program ${folder}/prefix/bin/narrowgauge)
-ng_execute(${PYTHON} ${SOURCE}/tools/check_binaries.py ${library} ${program})
+ng_execute(${PYTHON} ${SOURCE}/tools/check_binaries.py ${HARDENED} ${library} ${program})
 ng_execute(nm -D --defined-only ${library})
 string(REGEX MATCHALL "[^\n]+" symbols "${text}")
 list(FILTER symbols EXCLUDE REGEX " (_ZN|_ZNK|_ZT.N|_ZZN|_ZGVN|_ZGVZN)11narrowgauge")
