@@ -19,7 +19,7 @@ namespace narrowgauge {
 struct NG_API DataSet {
   std::string name;
   Tensor images;  // u8 or f32 [N, channels, height, width]
-  Tensor labels;  // i64 [N], each in [0, classes)
+  Tensor labels;  // i64 or u8 [N], each in [0, classes); i64 in batches
   std::int64_t classes = 0;
 };
 
@@ -34,7 +34,7 @@ NG_API DataSplit draw_glyphs(std::uint64_t seed = 1, std::int64_t train_count = 
                              std::int64_t test_count = 4000);
 
 // A folder of IDX files (the format of MNIST), plain or gzipped: {train,t10k}-images-idx3-ubyte and
-// {train,t10k}-labels-idx1-ubyte. Throws DataError naming the file, what was expected and found.
+// {train,t10k}-labels-idx1-ubyte, u8. Throws DataError naming the file, what it expected and found.
 NG_API DataSplit read_idx_folder(const std::string& folder);
 
 // "glyphs", or the path of a folder of IDX files. Throws DataError.

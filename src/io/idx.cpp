@@ -143,9 +143,8 @@ Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
   require<DataError>(labels == sizes[0], part.label_path, ": expected ", sizes[0],
                      " labels, as many as there are images in ", part.image_path, ", found ",
                      labels);
-  const Tensor images = image_file.read(), bytes = label_file.read();
-  part.set.images = images.reshaped({sizes[0], 1, sizes[1], sizes[2]});
-  part.set.labels = bytes.cast(DType::i64);
+  part.set.images = image_file.read().reshaped({sizes[0], 1, sizes[1], sizes[2]});
+  part.set.labels = label_file.read();
   return part;
 }
 
@@ -153,8 +152,8 @@ Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
 // half of the labels below the largest may be without a sample.
 std::int64_t count_classes(const Part& train) {
   std::array<bool, 256> used{};
-  const auto labels = train.set.labels.values<std::int64_t>();
-  for (const std::int64_t label : labels) used[static_cast<std::size_t>(label)] = true;
+  const auto labels = train.set.labels.values<std::uint8_t>();
+  for (const std::uint8_t label : labels) used[label] = true;
   const std::int64_t largest = *std::ranges::max_element(labels);
   const std::int64_t known = std::count(used.begin(), used.begin() + largest, true);
   if (2 * known < largest) {
@@ -170,7 +169,7 @@ void check_test(const Part& train, const Part& test) {
   const Dims &a = train.set.images.dims(), &b = test.set.images.dims();
   require<DataError>(a[2] == b[2] && a[3] == b[3], test.image_path, ": expected images of ", a[2],
                      "x", a[3], " as in the training set, found ", b[2], "x", b[3]);
-  const auto labels = test.set.labels.values<std::int64_t>();
+  const auto labels = test.set.labels.values<std::uint8_t>();
   for (std::size_t i = 0; i < labels.size(); ++i)
     require<DataError>(labels[i] < train.set.classes, test.label_path, ": label ", labels[i],
                        " of sample ", i, " is out of range: the training set has ",

@@ -225,13 +225,13 @@ NpyHeader read_npy_header(const std::string& who, const ReadBytes& read, std::in
   read_format(who, dictionary.descr, reading, header);
   header.dims = std::move(dictionary.shape);
   header.fortran_order = dictionary.fortran_order;
-  const std::int64_t each = header.one_a_byte ? 1 : bits(header.dtype) / 8;
+  header.element_bytes = header.one_a_byte ? 1 : bits(header.dtype) / 8;
   // Even without elements the product of the other dimensions must fit, as strides do.
   Dims nonzero = header.dims;
   std::erase(nonzero, 0);
-  require<DataError>(byte_count(nonzero, each) >= 0, who, ": ", header.dtype, header.dims,
-                     " is larger than any memory");
-  header.bytes = byte_count(header.dims, each);
+  require<DataError>(byte_count(nonzero, header.element_bytes) >= 0, who, ": ", header.dtype,
+                     header.dims, " is larger than any memory");
+  header.bytes = byte_count(header.dims, header.element_bytes);
   require<DataError>(header.bytes <= room, who, ": expected ", header.bytes, " bytes for ",
                      header.dtype, header.dims, ", found at most ", room);
   return header;

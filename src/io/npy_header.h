@@ -17,9 +17,10 @@ struct NpyHeader {
   DType dtype = DType::f32;
   Dims dims;
   bool fortran_order = false;
-  bool swapped = false;     // big-endian
-  bool one_a_byte = false;  // i4 and u4 as ml_dtypes keeps them
-  std::int64_t bytes = 0;   // of the elements in the file
+  bool swapped = false;            // big-endian
+  bool one_a_byte = false;         // i4 and u4 as ml_dtypes keeps them
+  std::int64_t element_bytes = 0;  // in the file
+  std::int64_t bytes = 0;          // of all elements there
 };
 
 // Reads all of the header; `read` fills a span or fewer bytes at the end of what there is. At most

@@ -32,36 +32,59 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t each) {
   for (std::size_t i = 0; i < bytes.size(); i += each) std::ranges::reverse(bytes.subspan(i, each));
 }
 
-// From the first index running fastest to the last.
-Tensor to_row_major(const Tensor& columns, const Dims& dims) {
-  const std::size_t each = static_cast<std::size_t>(bits(columns.dtype())) / 8;
-  Tensor rows(columns.dtype(), dims);
-  Dims strides(dims.size(), 1);  // of the columns
-  for (std::size_t axis = 1; axis < dims.size(); ++axis)
-    strides[axis] = strides[axis - 1] * dims[axis - 1];
-  Dims index(dims.size(), 0);
-  std::int64_t from = 0;
-  for (std::int64_t to = 0; to < rows.size(); ++to) {
-    std::memcpy(rows.data() + static_cast<std::size_t>(to) * each,
-                columns.data() + static_cast<std::size_t>(from) * each, each);
-    for (std::size_t axis = dims.size(); axis-- > 0;) {
-      from += strides[axis];
-      if (++index[axis] < dims[axis]) break;
-      from -= strides[axis] * dims[axis];
-      index[axis] = 0;
-    }
+// Where the elements of a file belong, one after the other: in the file of Fortran's order the
+// first index runs fastest.
+class Places {
+ public:
+  Places(const Dims& dims, bool fortran_order) : dims_(dims), strides_(dense_strides(dims)) {
+    for (std::size_t axis = 0; axis < dims.size(); ++axis) axes_.push_back(axis);
+    if (!fortran_order) std::ranges::reverse(axes_);
+    index_.resize(dims.size());
   }
-  return rows;
+  std::int64_t next() {
+    const std::int64_t place = place_;
+    for (const std::size_t axis : axes_) {
+      place_ += strides_[axis];
+      if (++index_[axis] < dims_[axis]) break;
+      place_ -= strides_[axis] * dims_[axis];
+      index_[axis] = 0;
+    }
+    return place;
+  }
+
+ private:
+  Dims dims_, strides_, index_;
+  std::vector<std::size_t> axes_;  // that running fastest first
+  std::int64_t place_ = 0;
+};
+
+// Of two to a byte the file has one to a byte; ml_dtypes leaves what the high bits are open.
+void put_half(Tensor& tensor, std::int64_t place, std::byte value) {
+  const std::byte low = value & std::byte{15};
+  tensor.data()[place / 2] |= place % 2 ? low << 4 : low;
 }
 
-// Two to a byte from one to a byte; ml_dtypes leaves what the high bits are open.
-Tensor pack_halves(const Tensor& bytes, DType dtype) {
-  Tensor packed(dtype, bytes.dims());
-  for (std::int64_t i = 0; i < bytes.size(); ++i) {
-    const std::byte low = bytes.data()[i] & std::byte{15};
-    packed.data()[i / 2] |= i % 2 ? low << 4 : low;
+// Fills the tensor with what lies otherwise in the file, in strips: it is held once. Returns how
+// many bytes there were.
+std::int64_t read_in_strips(const ReadBytes& read, const NpyHeader& header, Tensor& tensor) {
+  const auto each = static_cast<std::size_t>(header.element_bytes);
+  std::vector<std::byte> strip(std::size_t{1} << 20);  // whole elements of any size
+  Places places(header.dims, header.fortran_order);
+  std::int64_t done = 0;
+  while (done < header.bytes) {
+    const auto wanted = std::min(std::ssize(strip), header.bytes - done);
+    const std::size_t got = read(std::span(strip).first(static_cast<std::size_t>(wanted)));
+    for (std::size_t i = 0; i + each <= got; i += each) {
+      const std::int64_t place = places.next();
+      if (header.one_a_byte)
+        put_half(tensor, place, strip[i]);
+      else
+        std::memcpy(tensor.data() + static_cast<std::size_t>(place) * each, &strip[i], each);
+    }
+    done += static_cast<std::int64_t>(got);
+    if (static_cast<std::int64_t>(got) < wanted) break;
   }
-  return packed;
+  return done;
 }
 
 void check_truth(const std::string& who, const Tensor& tensor) {
@@ -75,16 +98,17 @@ void check_truth(const std::string& who, const Tensor& tensor) {
 Tensor read_array(const std::string& who, const ReadBytes& read, std::int64_t room,
                   const NumpyReading& reading) {
   const NpyHeader header = read_npy_header(who, read, room, reading);
-  const DType stored = header.one_a_byte ? DType::u8 : header.dtype;
   const bool columns = header.fortran_order && header.dims.size() > 1;
-  Tensor tensor(stored, header.dims);
-  const std::size_t got = read(bytes_of(tensor));
-  require<DataError>(static_cast<std::int64_t>(got) == header.bytes, who, ": expected ",
-                     header.bytes, " bytes for ", header.dtype, header.dims, ", found ", got);
-  if (header.swapped) swap_bytes(bytes_of(tensor), static_cast<std::size_t>(bits(stored)) / 8);
+  Tensor tensor(header.dtype, header.dims);
+  const std::int64_t got = columns || header.one_a_byte
+                               ? read_in_strips(read, header, tensor)
+                               : static_cast<std::int64_t>(read(bytes_of(tensor)));
+  require<DataError>(got == header.bytes, who, ": expected ", header.bytes, " bytes for ",
+                     header.dtype, header.dims, ", found ", got);
+  if (header.swapped && !header.one_a_byte)
+    swap_bytes(bytes_of(tensor), static_cast<std::size_t>(header.element_bytes));
   check_truth(who, tensor);
-  if (columns) tensor = to_row_major(tensor, header.dims);
-  return header.one_a_byte ? pack_halves(tensor, header.dtype) : tensor;
+  return tensor;
 }
 
 std::string entry_name(const std::string& name) { return name + std::string(ending); }

@@ -60,6 +60,12 @@ void copy_rows(const Tensor& column, std::span<const std::int64_t> indices, Tens
   }
 }
 
+void widen_rows(const Tensor& column, std::span<const std::int64_t> indices, Tensor& batch) {
+  const auto from = column.values<std::uint8_t>();
+  for (auto to = batch.values<std::int64_t>().begin(); const std::int64_t index : indices)
+    *to++ = from[static_cast<std::size_t>(index)];
+}
+
 }  // namespace
 
 TensorSource::Images::Images(const DataSet& set, const ImageTransform& transform) {
@@ -118,8 +124,9 @@ TensorSource::TensorSource(std::vector<Tensor> columns) : columns_(std::move(col
 
 TensorSource::TensorSource(const DataSet& set, const ImageTransform& transform)
     : columns_{set.images, set.labels}, images_(std::make_unique<Images>(set, transform)) {
-  require(set.labels.dtype() == DType::i64 && set.labels.dims().size() == 1, "data ", set.name,
-          ": expected labels i64[N], got ", set.labels.type());
+  const DType labels = set.labels.dtype();
+  require((labels == DType::i64 || labels == DType::u8) && set.labels.dims().size() == 1, "data ",
+          set.name, ": expected labels i64[N] or u8[N], got ", set.labels.type());
   row_count(columns_);
 }
 
@@ -132,7 +139,8 @@ TensorTypes TensorSource::sample_types() const {
   for (const Tensor& column : columns_)
     types.push_back({column.dtype(), Shape(column.dims().begin() + 1, column.dims().end())});
   if (images_)
-    types[0] = {DType::f32, {images_->out_channels, images_->out_height, images_->out_width}};
+    types = {{DType::f32, {images_->out_channels, images_->out_height, images_->out_width}},
+             {DType::i64, {}}};
   return types;
 }
 
@@ -142,9 +150,14 @@ void TensorSource::read(std::span<const std::int64_t> indices, std::span<Tensor>
   for (const std::int64_t index : indices)
     require(index >= 0 && index < size(), "tensor source: sample ", index, " is outside [0, ",
             size(), ")");
-  for (std::size_t k = images_ ? 1 : 0; k < columns_.size(); ++k)
-    copy_rows(columns_[k], indices, batch[k]);
-  if (!images_) return;
+  if (!images_) {
+    for (std::size_t k = 0; k < columns_.size(); ++k) copy_rows(columns_[k], indices, batch[k]);
+    return;
+  }
+  if (columns_[1].dtype() == DType::u8)
+    widen_rows(columns_[1], indices, batch[1]);
+  else
+    copy_rows(columns_[1], indices, batch[1]);
   const std::int64_t area = images_->channels * images_->height * images_->width;
   const std::int64_t out_area = images_->out_channels * images_->out_height * images_->out_width;
   float* out = batch[0].values<float>().data();

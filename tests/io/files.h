@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files for tests: a folder that is removed again, whole contents in and out, gzip.
+// Files for tests: a folder that is removed again, whole contents in and out, gzip; and what
+// memory it took.
 #pragma once
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <zlib.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -59,6 +62,12 @@ inline std::string gzip(const std::string& content) {
   packed.resize(stream.total_out);
   deflateEnd(&stream);
   return packed;
+}
+
+inline std::int64_t most_memory() {  // KiB that this process ever had
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
 }  // namespace narrowgauge::testing_files

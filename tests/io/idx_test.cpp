@@ -2,7 +2,6 @@
 #include "io/idx.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <cstdlib>
 #include <functional>
@@ -100,12 +99,6 @@ TEST(Idx, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
             std::string::npos);
 }
 
-std::int64_t most_memory() {  // KiB that this process ever had
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
 TEST(Idx, APackedFileTakesNoMemoryForWhatItDoesNotHold) {
   std::mt19937 random(1);
   std::string noise(200'000, '\0');  // packs badly, so that the file could hold 200 MB
@@ -114,6 +107,22 @@ TEST(Idx, APackedFileTakesNoMemoryForWhatItDoesNotHold) {
   EXPECT_EQ(error_of_file(gzip(idx({200'000'000}, noise)), 1),
             "expected 200000000 bytes for 200000000, found 200000");
   EXPECT_LT(most_memory() - before, 64 << 10);
+}
+
+TEST(IdxFolder, ASetTakesWhatItsHeadersDeclare) {
+  const TemporaryFolder folder;
+  constexpr std::uint32_t parts = 40, count = parts * 1'000'000;
+  const std::string part = gzip(std::string(count / parts, '\0'));
+  std::string zeros;
+  for (std::uint32_t i = 0; i < parts; ++i) zeros += part;
+  write_file(folder / "train-images-idx3-ubyte.gz", gzip(idx({count, 1, 1}, "")) + zeros);
+  write_file(folder / "train-labels-idx1-ubyte.gz", gzip(idx({count}, "")) + zeros);
+  write_file(folder / "t10k-images-idx3-ubyte", idx({1, 1, 1}, "x"));
+  write_file(folder / "t10k-labels-idx1-ubyte", idx({1}, std::string(1, 0)));
+  const std::int64_t before = most_memory();
+  const DataSplit split = read_idx_folder(folder.path());
+  EXPECT_EQ(split.train.labels.size(), count);
+  EXPECT_LT((most_memory() - before) << 10, 2 * std::int64_t{count} + (std::int64_t{64} << 20));
 }
 
 TEST(IdxFolder, LabelsAreCountedBeforeTheyAreRead) {

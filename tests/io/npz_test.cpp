@@ -131,6 +131,36 @@ TEST(Npy, FortranOrderComesOutRowMajor) {
         ASSERT_EQ(got.at((i * 3 + j) * 4 + k), static_cast<double>(i + 2 * j + 6 * k));
   const Tensor empty = read(npy(dictionary("<f2", "(2, 0, 3)", "True"), ""));
   EXPECT_EQ(empty.dims(), (Dims{2, 0, 3}));
+  const std::string halves = npy(dictionary(">V1", "(3, 2)", "True"), "\1\2\3\4\5\6");
+  EXPECT_TRUE(
+      read(halves, {DType::u4}).same_bits(of_values(DType::u4, {3, 2}, {1, 4, 2, 5, 3, 6})));
+}
+
+// More than are in memory at once besides their tensor.
+TEST(Npy, ManyNumbersInFortranOrderComeOutRowMajor) {
+  constexpr std::int64_t rows = 3, columns = 400'001;
+  std::string data;
+  for (std::int64_t i = 0; i < rows * columns; ++i)
+    data += little(static_cast<std::uint64_t>(i), 4);
+  const std::string shape = concat("(", rows, ", ", columns, ")");
+  const Tensor got = read(npy(dictionary("<i4", shape, "True"), data));
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j)
+      ASSERT_EQ(got.at(i * columns + j), static_cast<double>(i + rows * j));
+  data.pop_back();
+  const std::string cut = npy(dictionary("<i4", shape, "True"), data + "x");
+  EXPECT_EQ(npy_error(cut.substr(0, cut.size() - 1)).substr(0, 22), "expected 4800012 bytes");
+}
+
+TEST(Npy, FortranOrderIsHeldInMemoryOnce) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.npy";
+  write_file(path, npy(dictionary("<f8", "(4, 3000000)", "True"), ""));
+  constexpr std::int64_t payload = 8 * 4 * 3'000'000;
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) + payload);  // of zeros
+  const std::int64_t before = most_memory();
+  EXPECT_EQ(read_npy(path).bytes(), payload);
+  EXPECT_LT((most_memory() - before) << 10, payload + (std::int64_t{64} << 20));
 }
 
 TEST(Npy, OneByteIsReadAsItIsSaid) {

@@ -42,6 +42,17 @@ TEST(TensorSource, RowsOfEveryColumnAreCopied) {
   EXPECT_TRUE(batch[1].same_bits(Tensor::from<double>({4}, {2.5, 0.5, 2.5, 1.5})));
 }
 
+TEST(TensorSource, LabelsOfOneByteAreWidenedInBatches) {
+  DataSet set = small_set(1);
+  set.labels = Tensor::from<std::uint8_t>({3}, {2, 0, 255});
+  TensorSource source(set, {});
+  EXPECT_EQ(source.sample_types()[1], (TensorType{DType::i64, {}}));
+  const std::vector<Tensor> batch = read(source, {2, 0, 2, 1});
+  EXPECT_TRUE(batch[1].same_bits(Tensor::from<std::int64_t>({4}, {255, 2, 255, 0})));
+  set.labels = Tensor(DType::f32, {3});
+  EXPECT_THROW(TensorSource(set, {}), UsageError);
+}
+
 TEST(TensorSource, BytesAreScaledNormalizedAndPaddedWithBlack) {
   const DataSet set = small_set(2);
   TensorSource source(set,
