@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/whole_number.h"
 #include "base/atomic_folder.h"
 #include "base/sha256.h"
 #include "io/safetensors_stream.h"
@@ -49,7 +50,7 @@ Json read_manifest(const std::string& path) {
   const std::string name = path_in(path, manifest_file);
   try {
     Json json = Json::parse(read_text(*open_file(name)));
-    const int version = json.at("version").get<int>();
+    const auto version = whole_number<int>(json, "version", name);
     require<DataError>(version == format_version, name, ": is of version ", version,
                        ", this program reads ", format_version);
     return json;
@@ -63,7 +64,7 @@ void read_file(const std::string& path, const std::string& name, const Json& rec
   require<DataError>(std::filesystem::path(name).filename() == name, path,
                      ": the manifest names a file in another folder");
   SummedFile file(path_in(path, name));
-  const auto wanted = record.at("bytes").get<std::int64_t>();
+  const auto wanted = whole_number<std::int64_t>(record, "bytes", path_in(path, manifest_file));
   require<DataError>(file.largest_size() == wanted, file.path(), ": has ", file.largest_size(),
                      " bytes, ", manifest_file, " says ", wanted);
   if (name == model_file)
@@ -119,23 +120,16 @@ Checkpoint read_whole_checkpoint(const std::string& path) {
   return checkpoint;
 }
 
-namespace {
-
-template <class T>
-T in_manifest(const std::string& path, const char* key, T otherwise) try {
-  return read_manifest(path).at(key).get<T>();
+std::string run_of_checkpoint(const std::string& path) try {
+  return read_manifest(path).at("run").get<std::string>();
 } catch (const std::exception&) {
-  return otherwise;
+  return "";
 }
 
-}  // namespace
-
-std::string run_of_checkpoint(const std::string& path) {
-  return in_manifest<std::string>(path, "run", "");
-}
-
-std::int64_t step_of_checkpoint(const std::string& path) {
-  return in_manifest<std::int64_t>(path, "steps", -1);
+std::int64_t step_of_checkpoint(const std::string& path) try {
+  return whole_number<std::int64_t>(read_manifest(path), "steps", path);
+} catch (const std::exception&) {
+  return -1;
 }
 
 namespace {

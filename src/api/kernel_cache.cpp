@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/whole_number.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/environment.h"
@@ -58,7 +59,7 @@ KernelRecords parse_kernel_records(const std::string& text, const std::string& p
   KernelRecords records;
   try {
     const Json json = Json::parse(text);
-    require<DataError>(json.at("version").get<int>() == format_version, path,
+    require<DataError>(whole_number<int>(json, "version", path) == format_version, path,
                        ": is of another version");
     const auto written_for = json.at("machine").get<std::string>();
     require<DataError>(written_for == machine, path, ": was written for ", written_for);

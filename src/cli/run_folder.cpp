@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_folder.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "api/checkpoint_files.h"
+#include "api/whole_number.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -14,10 +17,15 @@ constexpr int format_version = 1;
 // Both directions of a field at once: get or set by name.
 struct Reader {
   const Json& json;
+  const std::string& path;
   template <class T>
   void operator()(const char* name, T& value) const {
     value = json.at(name).get<T>();
   }
+  void operator()(const char* name, std::integral auto& value) const {
+    value = whole_number<std::remove_reference_t<decltype(value)>>(json, name, path);
+  }
+  void operator()(const char* name, bool& value) const { value = json.at(name).get<bool>(); }
 };
 struct Writer {
   Json& json;
@@ -65,7 +73,17 @@ void check_data(const ImageData& data, const std::string& path) {
   const bool sizes = drawn.channels > 0 && drawn.height > 0 && drawn.width > 0;
   const bool padding = data.transform.height >= 0 && data.transform.width >= 0;
   require<DataError>(sizes && padding && data.classes > 0, path,
-                     ": classes or sizes of its images make no sense");
+                     ": is damaged: classes or sizes of its images make no sense");
+  const auto finite = [](float number) { return std::isfinite(number); };
+  const auto positive = [](float number) { return std::isfinite(number) && number > 0; };
+  const std::vector<float>&mean = data.transform.mean, &deviation = data.transform.deviation;
+  const auto one_for_each = [&](const std::vector<float>& numbers) {
+    return numbers.size() == 1 || std::ssize(numbers) == drawn.channels;
+  };
+  require<DataError>(one_for_each(mean) && one_for_each(deviation) &&
+                         std::ranges::all_of(mean, finite) &&
+                         std::ranges::all_of(deviation, positive),
+                     path, ": is damaged: mean or deviation of its images make no sense");
 }
 
 }  // namespace
@@ -76,11 +94,11 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
   RunRecord record;
   try {
     const Json json = Json::parse(text);
-    const int version = json.at("version").get<int>();
+    const auto version = whole_number<int>(json, "version", path);
     require<DataError>(version == format_version, path, ": is of version ", version,
                        ", this program reads ", format_version);
-    visit_settings(record.settings, Reader{json.at("settings")});
-    visit_data(record.data, Reader{json.at("images")});
+    visit_settings(record.settings, Reader{json.at("settings"), path});
+    visit_data(record.data, Reader{json.at("images"), path});
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
   }

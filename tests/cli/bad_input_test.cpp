@@ -291,6 +291,10 @@ TEST_F(BadFiles, DamagedRunRecord) {
   for (const auto& [was, is] : {std::pair{"\"batch\": 32", "\"batch\": 0"},
                                 {"\"amp\": \"off\"", "\"amp\": \"x\""},
                                 {"\"epochs\": 1", "\"epochs\": -5"},
+                                {"\"epochs\": 1", "\"epochs\": 1.9"},
+                                {"\"threads\": ", "\"threads\": 4294967296"},
+                                {"\"mean\": [", "\"mean\": [1e39,"},
+                                {"\"deviation\": [", "\"deviation\": [0,"},
                                 {"\"optimizer\": \"sgd\"", "\"optimizer\": \"x\""},
                                 {"\"schedule\": \"cosine\"", "\"schedule\": \"x\""}}) {
     std::string text = good;
