@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "api/checkpoint_files.h"
 #include "api/kernel_cache.h"
 #include "fuzz/plan_graph.h"
+#include "fuzz/small_run.h"
 #include "io/files.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
@@ -78,6 +80,14 @@ void add_texts(Corpus& corpus) {
     corpus.add("plan", print(plan_by_lists(graph, options)));
   }
   corpus.add("plan", "# a list\nSum = deny\nconv1=f32\nhead/*=bf16  # why\n");
+  corpus.add_all("command_line",
+                 {"--model\nlenet\n--amp\nbf16\n--checkpoint-every\n5min\n--override\nconv1=f32",
+                  "-m\nresnet20\n--lr=1e-3\n--loss-scale\n128\n--nesterov\n--image\n3x32x32",
+                  "-mmlp\n--optimizer\nadamw\n--schedule\nstep\n--warmup\n20\n--threads\n2",
+                  "--checkpoint-every\n20\n--units\na100,h100\n--compare\noff,f16\n3.14\n--\n-1"});
+  corpus.add_all("printable",
+                 {"plain\nlines\tof text", "\x1b[31mred\x7f", "\xc3\xa9\xe2\x80\xae",
+                  "label    a word, another word, /a/path/that/is/long/enough/to/fold"});
   corpus.add_all("typed_words", {"[[0, 3.14], [1e-3, -2]]", "[1]", "f16:0x3c00", "bf16:0b1",
                                  "-1.5e-8", "inf", "64,64,1024", "conv1=f32", "head/*=deny", "0231",
                                  "0123|1:16", "sim:h100:f8e4m3"});
@@ -105,6 +115,18 @@ void add_arrays(Corpus& corpus) {
   write_safetensors(corpus.path("safetensors"),
                     TensorFile{.tensors = tensors, .metadata = {{"format", "pt"}}});
   write_safetensors(corpus.path("safetensors"), TensorFile{});
+}
+
+// Of the network that the target loads them into.
+void add_run(Corpus& corpus) {
+  const testing_files::TemporaryFolder folder;
+  write_checkpoint(folder / "checkpoint", fuzz::small_checkpoint());
+  corpus.add("manifest", testing_files::read_file(folder / "checkpoint/manifest.json"));
+  Model model = fuzz::small_model();
+  const Trainer trainer = fuzz::small_trainer(model);
+  const Checkpoint checkpoint = read_checkpoint(trainer.save(folder / "run"));
+  write_safetensors(corpus.path("weights"), checkpoint.model);
+  write_safetensors(corpus.path("weights"), checkpoint.state);
 }
 
 void add_images(Corpus& corpus) {
@@ -155,6 +177,7 @@ int main(int count, char** words) {
   add_arrays(corpus);
   add_images(corpus);
   corpus.add("run_record", run_record);
+  add_run(corpus);
   const KernelRecords kernels{{"Conv f32 [1,2]", {"tiles", "2.1 us, others 3.4 us", true}}};
   write_kernel_records(corpus.path("kernel_cache"), "fuzz", kernels);
   add_onnx(corpus);
