@@ -53,6 +53,10 @@ void load_run(const StripOperand& operand, const std::byte* source, std::int64_t
 
 }  // namespace
 
+bool StripOperand::is_one_value() const {
+  return std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; });
+}
+
 const float* StripOperand::load(const void* data, std::int64_t begin, std::int64_t count,
                                 float* buffer) const {
   const auto* bytes = static_cast<const std::byte*>(data);

@@ -16,6 +16,8 @@ class StripOperand {
   bool contiguous = false;  // element i of the space is element i in memory
   Dims dims, strides;       // of the iteration space; a broadcast axis has stride 0
 
+  // Every element of the space is the same one in memory.
+  bool is_one_value() const;
   // A pointer to `count` f32 values, readable up to the next multiple of 16: into the tensor where
   // it can be, else into `buffer`.
   const float* load(const void* data, std::int64_t begin, std::int64_t count, float* buffer) const;

@@ -121,8 +121,10 @@ constexpr std::int64_t strip = 512;  // values per register: 2 KiB, so that a ch
 constexpr std::int64_t piece = 16 * strip;
 constexpr std::size_t most_registers = 32;
 
-// Maps the program's registers to few buffers: a buffer is free after its last reader.
-std::vector<int> assign_buffers(const StripProgram& program, int& buffer_count) {
+// Maps the program's registers to few buffers: a buffer is free after its last reader, but for
+// those of constants and of the inputs that are `kept`, which are filled once a piece.
+std::vector<int> assign_buffers(const StripProgram& program, const std::vector<bool>& kept,
+                                int& buffer_count) {
   const std::size_t registers = static_cast<std::size_t>(program.input_count) +
                                 program.constants.size() + program.instructions.size();
   const int end = static_cast<int>(program.instructions.size());
@@ -146,10 +148,9 @@ std::vector<int> assign_buffers(const StripProgram& program, int& buffer_count) 
     const auto& instruction = program.instructions[static_cast<std::size_t>(i)];
     const auto out = static_cast<std::size_t>(instruction.output);
     buffer[out] = take();
-    // Constants are filled once a piece and inputs once a strip: only inputs and results go back.
     for (std::size_t r = 0; r < registers; ++r) {
-      const bool constant = r >= static_cast<std::size_t>(program.input_count) && r < loaded;
-      if (!constant && last_use[r] == i && buffer[r] >= 0) free.push_back(buffer[r]);
+      const bool stays = r < kept.size() ? kept[r] : r < loaded;
+      if (!stays && last_use[r] == i && buffer[r] >= 0) free.push_back(buffer[r]);
     }
   }
   return buffer;
@@ -159,7 +160,8 @@ struct Prepared {
   StripProgram program;
   std::vector<StripOperand> inputs, outputs;
   std::vector<bool> input_present, output_present;
-  std::vector<int> buffer;  // per register
+  std::vector<bool> input_kept;  // one value for all elements: loaded once a piece
+  std::vector<int> buffer;       // per register
   std::int64_t total = 0;
   bool avx512 = false;
 };
@@ -171,6 +173,8 @@ class PieceRunner {
       float* registers = buffer_of(p_.program.input_count + static_cast<int>(c));
       std::fill_n(registers, strip, static_cast<float>(p_.program.constants[c]));
     }
+    for (std::size_t i = 0; i < p_.inputs.size(); ++i)
+      if (p_.input_kept[i]) load_input(i, 0, std::min(strip, p_.total));
   }
 
   void run(std::int64_t begin, std::int64_t end) {
@@ -186,9 +190,7 @@ class PieceRunner {
   void run_strip(std::int64_t begin, std::int64_t count) {
     std::vector<const float*>& registers = registers_;
     for (std::size_t i = 0; i < p_.inputs.size(); ++i)
-      if (p_.input_present[i])
-        registers[i] =
-            p_.inputs[i].load(call_.inputs[i].data, begin, count, buffer_of(static_cast<int>(i)));
+      if (p_.input_present[i] && !p_.input_kept[i]) load_input(i, begin, count);
     const std::int64_t padded = (count + 15) / 16 * 16;
     const float* in[8];
     for (const auto& instruction : p_.program.instructions) {
@@ -204,6 +206,11 @@ class PieceRunner {
         p_.outputs[i].store(registers[static_cast<std::size_t>(p_.program.outputs[i])],
                             call_.outputs[i].data, begin, count,
                             call_.flushed_at(i) ? &flushed_[i] : nullptr);
+  }
+
+  void load_input(std::size_t i, std::int64_t begin, std::int64_t count) {
+    registers_[i] =
+        p_.inputs[i].load(call_.inputs[i].data, begin, count, buffer_of(static_cast<int>(i)));
   }
 
   // The last instruction may write an f32 output without a detour: earlier ones may not, since an
@@ -236,6 +243,7 @@ std::string prepare_operands(const Request& request, Prepared& prepared) {
   for (const Operand& input : request.inputs) {
     prepared.inputs.push_back(space.operand(input));
     prepared.input_present.push_back(input.present);
+    prepared.input_kept.push_back(input.present && prepared.inputs.back().is_one_value());
   }
   for (const Operand& output : request.outputs) {
     prepared.outputs.push_back(space.operand(output));
@@ -253,7 +261,7 @@ Offer offer_strip_program(const Request& request, StripProgram program) {
   if (std::string reason = prepare_operands(request, *prepared); !reason.empty())
     return Offer::decline(std::move(reason));
   int buffers = 0;
-  prepared->buffer = assign_buffers(program, buffers);
+  prepared->buffer = assign_buffers(program, prepared->input_kept, buffers);
   if (static_cast<std::size_t>(buffers) > most_registers)
     return Offer::decline(concat("needs ", buffers, " strip registers, has ", most_registers));
   prepared->program = std::move(program);
