@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/whole_number.h"
+#include "api/json_reading.h"
 #include "base/atomic_folder.h"
 #include "base/sha256.h"
 #include "io/safetensors_stream.h"
@@ -14,7 +14,8 @@
 namespace narrowgauge {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int format_version = 1;
 
 // A file that knows the digest of what was read of it.
@@ -49,7 +50,7 @@ bool exists(const std::string& path) {
 Json read_manifest(const std::string& path) {
   const std::string name = path_in(path, manifest_file);
   try {
-    Json json = Json::parse(read_text(*open_file(name)));
+    auto json = parse_json<Json>(read_text(*open_file(name)), name);
     const auto version = whole_number<int>(json, "version", name);
     require<DataError>(version == format_version, name, ": is of version ", version,
                        ", this program reads ", format_version);
@@ -96,7 +97,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& content) {
   write_safetensors(model, content.model);
   write_safetensors(state, content.state);
   for (const auto& [name, text] : content.files) write_text(name, text);
-  Json json{{"format", "narrowgauge checkpoint"}, {"version", format_version}};
+  OrderedJson json{{"format", "narrowgauge checkpoint"}, {"version", format_version}};
   json["run"] = content.state.metadata.at("run");
   for (const char* key : {"steps", "epoch"}) json[key] = std::stoll(content.state.metadata.at(key));
   for (const AtomicFolder::File& file : folder.files())

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/whole_number.h"
+#include "api/json_reading.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/environment.h"
@@ -16,7 +16,8 @@
 namespace narrowgauge {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int format_version = 1;
 
 // The tier counts as well: under NARROWGAUGE_ISA other kernels take a node.
@@ -58,7 +59,7 @@ KernelRecords parse_kernel_records(const std::string& text, const std::string& p
                                    const std::string& machine) {
   KernelRecords records;
   try {
-    const Json json = Json::parse(text);
+    const auto json = parse_json<Json>(text, path);
     require<DataError>(whole_number<int>(json, "version", path) == format_version, path,
                        ": is of another version");
     const auto written_for = json.at("machine").get<std::string>();
@@ -73,12 +74,12 @@ KernelRecords parse_kernel_records(const std::string& text, const std::string& p
 }
 
 std::string kernel_records_text(const KernelRecords& records, const std::string& machine) {
-  Json kernels = Json::object();
+  OrderedJson kernels = OrderedJson::object();
   for (const auto& [key, record] : records)
     kernels[key] = {{"kernel", record.kernel}, {"why", record.why}};
-  const Json json{
+  const OrderedJson json{
       {"version", format_version}, {"machine", machine}, {"kernels", std::move(kernels)}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 
 void write_kernel_records(const std::string& path, const std::string& machine,

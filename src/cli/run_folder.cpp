@@ -6,12 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "api/checkpoint_files.h"
-#include "api/whole_number.h"
+#include "api/json_reading.h"
 
 namespace narrowgauge::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int format_version = 1;
 
 // Both directions of a field at once: get or set by name.
@@ -28,7 +29,7 @@ struct Reader {
   void operator()(const char* name, bool& value) const { value = json.at(name).get<bool>(); }
 };
 struct Writer {
-  Json& json;
+  OrderedJson& json;
   template <class T>
   void operator()(const char* name, const T& value) const {
     json[name] = value;
@@ -93,7 +94,7 @@ namespace {
 RunRecord parse_run(const std::string& text, const std::string& path) {
   RunRecord record;
   try {
-    const Json json = Json::parse(text);
+    const auto json = parse_json<Json>(text, path);
     const auto version = whole_number<int>(json, "version", path);
     require<DataError>(version == format_version, path, ": is of version ", version,
                        ", this program reads ", format_version);
@@ -137,12 +138,12 @@ Run read_run(const std::string& folder) {
 }
 
 std::string run_text(const RunRecord& record) {
-  Json settings, images;
+  OrderedJson settings, images;
   visit_settings(record.settings, Writer{settings});
   visit_data(record.data, Writer{images});
-  const Json json{{"version", format_version},
-                  {"settings", std::move(settings)},
-                  {"images", std::move(images)}};
+  const OrderedJson json{{"version", format_version},
+                         {"settings", std::move(settings)},
+                         {"images", std::move(images)}};
   try {
     return json.dump(2) + '\n';
   } catch (const Json::exception&) {

@@ -4,6 +4,7 @@
 #include "api/kernel_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +206,32 @@ TEST(KernelCache, ADamagedFileCostsOneWarningAndIsReplaced) {
     EXPECT_NE(warnings.lines[0].find(path), std::string::npos);
     EXPECT_EQ(KernelCache(path, "machine").find("key")->kernel, "tiles") << text;
   }
+}
+
+double used_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
+}
+
+TEST(KernelCache, NoTextTakesTimeOrMemoryOutOfProportion) {
+  const auto error_of = [](const std::string& text) -> std::string {
+    try {
+      parse_kernel_records(text, "x", "here");
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_of(std::string(1'000'000, '[')), "x: is damaged: it is nested too deeply");
+  std::string text = R"({"version": 1, "machine": "there")";
+  for (int i = 0; i < 60'000; ++i) text += concat(", \"", i, "\": 0");
+  const double before = used_seconds();
+  EXPECT_EQ(error_of(text + '}'), "x: was written for there");
+  EXPECT_LT(used_seconds() - before, 3);
+  EXPECT_EQ(error_of(R"({"version": 1.5, "machine": "here", "kernels": {}})"),
+            "x: is damaged: expected a whole number as version, found 1.5");
 }
 
 TEST(KernelCache, AnUnwritablePlaceCostsOneWarning) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole numbers from JSON: nlohmann's own get() cuts off fractions and the bits that do not fit.
+// Reading JSON that may be anything. Json is nlohmann::json, whose header belongs in .cpp files;
+// not its ordered one, which takes quadratic time for many keys.
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -10,8 +12,19 @@
 
 namespace narrowgauge {
 
-// Json is nlohmann's, whose header belongs in .cpp files. Throws DataError, and what json.at()
-// does.
+// Of text nested no deeper than the program's own files: brackets take a hundred times their size.
+// Throws DataError, and what Json::parse() does.
+template <class Json>
+Json parse_json(const std::string& text, const std::string& path) {
+  constexpr int deepest = 8;
+  return Json::parse(text, [&](int depth, auto, const Json&) {
+    require<DataError>(depth <= deepest, path, ": is damaged: it is nested too deeply");
+    return true;
+  });
+}
+
+// nlohmann's own get() cuts off fractions and the bits that do not fit. Throws DataError, and what
+// json.at() does.
 template <std::integral T, class Json>
 T whole_number(const Json& json, const std::string& key, const std::string& path) {
   const Json& value = json.at(key);
