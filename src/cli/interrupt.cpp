@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <system_error>
 #include <thread>
+
+#include "base/log.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP};
 
 volatile sig_atomic_t asked = 0;
+bool apart = false;
 
 void handle(int) { asked = 1; }
 
@@ -38,16 +42,27 @@ void mask_interrupts(int how) {
 }  // namespace
 
 void take_interrupts_apart() {
-  std::thread([] {
-    for (;;) pause();
-  }).detach();
+  try {
+    std::thread([] {
+      for (;;) pause();
+    }).detach();
+  } catch (const std::system_error& error) {
+    log(LogLevel::warning, concat("interrupts: no thread that takes them can be started (",
+                                  error.code().message(), "): Ctrl-C ends the program at once"));
+    return;
+  }
   mask_interrupts(SIG_BLOCK);
+  apart = true;
 }
 
 void take_interrupts_again() { mask_interrupts(SIG_UNBLOCK); }
 
-InterruptScope::InterruptScope() { set_handlers(handle); }
-InterruptScope::~InterruptScope() { set_handlers(SIG_DFL); }
+InterruptScope::InterruptScope() {
+  if (apart) set_handlers(handle);
+}
+InterruptScope::~InterruptScope() {
+  if (apart) set_handlers(SIG_DFL);
+}
 
 bool interrupted() { return asked != 0; }
 

@@ -7,7 +7,7 @@ namespace narrowgauge::cli {
 // From now on a thread of its own takes the signals that ask to stop, and no other sees them: a
 // handler that begins within one of oneDNN's f32 products before 3.11.2 writes to the heap, which
 // their stack pointer points to (github.com/uxlfoundation/oneDNN/issues/4845). To be called before
-// other threads begin.
+// other threads begin. Where the system gives no thread, signals keep what they do by default.
 void take_interrupts_apart();
 // For a child, between fork and exec, which does not have that thread.
 void take_interrupts_again();

@@ -116,6 +116,7 @@ int guarded_run(int argc, char** argv) {
     set_log_sink([](LogLevel level, const std::string& message) {
       if (level == LogLevel::warning) say("warning", message);
     });
+    take_interrupts_apart();
     const int code = run(argc, argv);
     finish_output();
     return code;
@@ -132,6 +133,5 @@ int main(int argc, char** argv) {
   // training end because nobody reads what it prints.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
-  narrowgauge::cli::take_interrupts_apart();
   return narrowgauge::cli::guarded_run(argc, argv);
 }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
+#include "base/log.h"
 #include "base/parallel.h"
 #include "io/permutation.h"
 #include "narrowgauge/data.h"
@@ -39,16 +42,76 @@ Plan make_plan(const DataSource& source, const BatchOptions& options, BatchPosit
   return plan;
 }
 
-}  // namespace
-
-class BatchLoader::Worker {
+// One batch after another, each read when it is asked for.
+class BatchReader {
  public:
-  Worker(std::shared_ptr<DataSource> source, const BatchOptions& options, BatchPosition start)
+  BatchReader(std::shared_ptr<DataSource> source, const BatchOptions& options, BatchPosition start)
       : source_(std::move(source)),
         options_(options),
         plan_(make_plan(*source_, options, start)),
-        position_(start),
-        thread_([this, start] { run(start); }) {}
+        at_(start) {}
+
+  std::int64_t batches_per_epoch() const { return plan_.batches; }
+
+  BatchPosition following(BatchPosition at) const {
+    return at.batch + 1 < plan_.batches ? BatchPosition{at.epoch, at.batch + 1}
+                                        : BatchPosition{at.epoch + 1, 0};
+  }
+
+  // Nothing after the last one. Where a batch cannot be read, each call tries it again.
+  std::optional<Batch> next() {
+    if (options_.epochs != 0 && at_.epoch >= options_.epochs) return std::nullopt;
+    if (at_.epoch != ordered_epoch_) order_ = epoch_order(at_.epoch);
+    ordered_epoch_ = at_.epoch;
+    Batch batch = read(at_);
+    at_ = following(at_);
+    return batch;
+  }
+
+ private:
+  std::vector<std::int64_t> epoch_order(std::int64_t epoch) const {
+    if (options_.shuffle) return permutation(plan_.samples, options_.seed, epoch);
+    std::vector<std::int64_t> order(static_cast<std::size_t>(plan_.samples));
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+  }
+
+  Batch read(BatchPosition at) {
+    const std::int64_t first = at.batch * options_.batch;
+    const std::int64_t count = std::min(options_.batch, plan_.samples - first);
+    Batch batch{.position = at, .tensors = {}};
+    for (const TensorType& type : plan_.types) {
+      Dims dims = known_dims(type.shape);
+      dims.insert(dims.begin(), count);
+      batch.tensors.emplace_back(type.dtype, std::move(dims));
+    }
+    const std::span<const std::int64_t> all(order_);
+    source_->read(all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+                  batch.tensors);
+    return batch;
+  }
+
+  std::shared_ptr<DataSource> source_;
+  BatchOptions options_;
+  Plan plan_;
+  BatchPosition at_;
+  std::int64_t ordered_epoch_ = -1;
+  std::vector<std::int64_t> order_;  // of the samples in that epoch
+};
+
+}  // namespace
+
+// Reads ahead in a thread of its own, or none ahead where the system gives no thread.
+class BatchLoader::Worker {
+ public:
+  Worker(std::shared_ptr<DataSource> source, const BatchOptions& options, BatchPosition start)
+      : reader_(std::move(source), options, start), position_(start) {
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      tell_once(error);
+    }
+  }
 
   ~Worker() {
     {
@@ -56,15 +119,22 @@ class BatchLoader::Worker {
       stopped_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  std::int64_t batches_per_epoch() const { return plan_.batches; }
+  std::int64_t batches_per_epoch() const { return reader_.batches_per_epoch(); }
   BatchPosition position() const { return position_; }
 
   std::optional<Batch> next() {
+    std::optional<Batch> batch = thread_.joinable() ? next_ready() : reader_.next();
+    if (batch) position_ = reader_.following(batch->position);
+    return batch;
+  }
+
+ private:
+  std::optional<Batch> next_ready() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ready_.empty() || finished_; });
     if (ready_.empty()) {
@@ -75,21 +145,21 @@ class BatchLoader::Worker {
     ready_.pop_front();
     lock.unlock();
     changed_.notify_all();
-    position_ = following(batch.position);
     return batch;
   }
 
- private:
-  BatchPosition following(BatchPosition at) const {
-    return at.batch + 1 < plan_.batches ? BatchPosition{at.epoch, at.batch + 1}
-                                        : BatchPosition{at.epoch + 1, 0};
+  static void tell_once(const std::system_error& error) {
+    static std::atomic<bool> told = false;
+    if (told.exchange(true)) return;
+    log(LogLevel::warning, concat("batches: no thread that reads ahead can be started (",
+                                  error.code().message(), "): each is read when it is due"));
   }
 
-  void run(BatchPosition start) {
+  void run() {
     std::exception_ptr failure;
     try {
       const ThreadScope alone(1);  // the pool's threads are busy with the step
-      read_all(start);
+      read_all();
     } catch (...) {
       failure = std::current_exception();
     }
@@ -99,17 +169,12 @@ class BatchLoader::Worker {
     changed_.notify_all();
   }
 
-  void read_all(BatchPosition at) {
-    std::vector<std::int64_t> order;
-    std::int64_t ordered_epoch = -1;
-    while (options_.epochs == 0 || at.epoch < options_.epochs) {
-      if (!wait_for_room()) return;
-      if (at.epoch != ordered_epoch) order = epoch_order(at.epoch);
-      ordered_epoch = at.epoch;
-      Batch batch = read_batch(at, order);
-      at = following(at);
+  void read_all() {
+    while (wait_for_room()) {
+      std::optional<Batch> batch = reader_.next();
+      if (!batch) return;
       const std::lock_guard lock(mutex_);
-      ready_.push_back(std::move(batch));
+      ready_.push_back(*std::move(batch));
       changed_.notify_all();
     }
   }
@@ -120,31 +185,7 @@ class BatchLoader::Worker {
     return !stopped_;
   }
 
-  std::vector<std::int64_t> epoch_order(std::int64_t epoch) const {
-    if (options_.shuffle) return permutation(plan_.samples, options_.seed, epoch);
-    std::vector<std::int64_t> order(static_cast<std::size_t>(plan_.samples));
-    std::iota(order.begin(), order.end(), 0);
-    return order;
-  }
-
-  Batch read_batch(BatchPosition at, const std::vector<std::int64_t>& order) {
-    const std::int64_t first = at.batch * options_.batch;
-    const std::int64_t count = std::min(options_.batch, plan_.samples - first);
-    Batch batch{.position = at, .tensors = {}};
-    for (const TensorType& type : plan_.types) {
-      Dims dims = known_dims(type.shape);
-      dims.insert(dims.begin(), count);
-      batch.tensors.emplace_back(type.dtype, std::move(dims));
-    }
-    const std::span<const std::int64_t> all(order);
-    source_->read(all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-                  batch.tensors);
-    return batch;
-  }
-
-  const std::shared_ptr<DataSource> source_;
-  const BatchOptions options_;
-  const Plan plan_;
+  BatchReader reader_;      // of the thread, where there is one
   BatchPosition position_;  // the consumer's own
 
   std::mutex mutex_;  // guards what follows

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/refuse_threads.h"
 #include "io/files.h"
 
 namespace narrowgauge::testing_cli {
@@ -37,6 +38,7 @@ struct Surroundings {
   std::string stdout_to{};  // instead of being read
   int interrupt_at = 0;     // as soon as so many lines are on stderr, comes
   int interrupt_by = SIGINT;
+  bool refuse_threads = false;  // the system gives it none but its first
 };
 
 inline std::string program_path() {
@@ -61,6 +63,7 @@ inline void become_program(const Words& words, const Surroundings& surroundings)
     const rlimit limit{bytes, bytes};
     setrlimit(RLIMIT_FSIZE, &limit);
   }
+  if (surroundings.refuse_threads && !testing_threads::refuse_threads()) _exit(126);
   std::string path = program_path();
   std::vector<char*> arguments{path.data()};
   Words copy = words;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "base/refuse_threads.h"
 #include "io/permutation.h"
 #include "narrowgauge/data.h"
 
@@ -111,6 +114,24 @@ TEST(BatchLoader, ReadsThreeBatchesAheadAndNoMore) {
   EXPECT_TRUE(settles_at(3));
   loader.next();
   EXPECT_TRUE(settles_at(4));
+}
+
+TEST(BatchLoader, WithoutAThreadEachBatchIsReadWhenItIsDue) {
+  const BatchOptions options{.batch = 7, .seed = 3, .epochs = 2};
+  BatchLoader usual(std::make_shared<Counting>(50), options);
+  const auto expected = all_batches(usual);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!testing_threads::refuse_threads()) _exit(1);
+    const auto source = std::make_shared<Counting>(50);
+    BatchLoader loader(source, options);
+    if (source->reads != 0) _exit(2);
+    _exit(all_batches(loader) == expected ? 0 : 3);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(BatchLoader, AnExceptionOfTheSourceArrivesAtItsBatch) {
