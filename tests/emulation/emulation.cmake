@@ -4,28 +4,54 @@ file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.
      ${PROJECT_SOURCE_DIR}/src/kernels/*.amx.cpp)
 list(FILTER kernels EXCLUDE REGEX "/peak\\.")  # measures the units themselves
 set(emulation ${CMAKE_CURRENT_SOURCE_DIR}/emulation)
-add_library(ng_emulated OBJECT ${kernels} ${emulation}/tiles.cpp)
-target_link_libraries(ng_emulated PRIVATE ng_options)
-target_include_directories(ng_emulated BEFORE PRIVATE ${emulation} ${CMAKE_CURRENT_SOURCE_DIR})
+add_library(ng_emulation INTERFACE)
+target_link_libraries(ng_emulation INTERFACE ng_options)
+target_include_directories(ng_emulation BEFORE INTERFACE ${emulation} ${CMAKE_CURRENT_SOURCE_DIR})
 # Vectors of 64 bytes are passed otherwise where a CPU has registers for them; all that pass them
-# are compiled here.
-target_compile_options(ng_emulated PRIVATE -include emulation/intrinsics.h -Wno-psabi
-                                           $<$<CONFIG:Release>:-O2>)
-add_library(ng_emulated_cpu OBJECT ${PROJECT_SOURCE_DIR}/src/base/cpu.cpp)
-target_link_libraries(ng_emulated_cpu PRIVATE ng_options)
-target_include_directories(ng_emulated_cpu BEFORE PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_compile_options(ng_emulated_cpu PRIVATE -include emulation/cpu.h)
+# are compiled so.
+target_compile_options(ng_emulation INTERFACE -include emulation/intrinsics.h -Wno-psabi
+                                              $<$<CONFIG:Release>:-O2>)
+add_library(ng_emulated OBJECT ${kernels} ${emulation}/tiles.cpp)
+target_link_libraries(ng_emulated PRIVATE ng_emulation)
+
+# What these say of the CPU.
+function(ng_emulated_source target source header)
+  add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/src/${source})
+  target_link_libraries(${target} PRIVATE ng_options)
+  target_include_directories(${target} BEFORE PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -include emulation/${header})
+endfunction()
+ng_emulated_source(ng_emulated_cpu base/cpu.cpp cpu.h)
+ng_emulated_source(ng_emulated_strips ops/strip_program.cpp strips.h)
 
 # Those that run kernels of AVX-512 or AMX and are quick enough.
 set(emulated
-    convert gradient_health pair_products pixel_convolution random_fill row_math simulated_product
-    softmax tile_activation)
+    kernels_attention
+    kernels_convert
+    kernels_gradient_health
+    kernels_int8
+    kernels_own_units
+    kernels_pair_products
+    kernels_pixel_convolution
+    kernels_random_fill
+    kernels_row_math
+    kernels_simulated_product
+    kernels_softmax
+    kernels_tile_activation
+    kernels_tile_gemm
+    ops_batch_inner
+    passes_fuse_activation)
 list(JOIN emulated "|" emulated)
 
 function(ng_emulated_test test)
-  add_executable(emulated_${test} $<TARGET_OBJECTS:${test}>)
-  target_link_libraries(emulated_${test} PRIVATE ng_emulated ng_emulated_cpu ${NG_PREVIOUS_LAYER}
-                                                 GTest::gtest_main)
+  if(test STREQUAL kernels_own_units_test)  # has intrinsics of its own
+    add_executable(emulated_${test} kernels/own_units_test.cpp)
+    target_link_libraries(emulated_${test} PRIVATE ng_emulation)
+  else()
+    add_executable(emulated_${test} $<TARGET_OBJECTS:${test}>)
+  endif()
+  target_link_libraries(emulated_${test} PRIVATE ng_emulated ng_emulated_cpu ng_emulated_strips
+                                                 ${NG_PREVIOUS_LAYER} GTest::gtest_main)
   add_test(NAME emulated_${test} COMMAND emulated_${test})
   set_tests_properties(emulated_${test} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 300)
 endfunction()

@@ -12,5 +12,9 @@
 #define __AMX_BF16__ 1
 #include "emulation/avx512_arithmetic.h"
 #include "emulation/avx512_conversions.h"
+#include "emulation/avx512_products.h"
 #include "emulation/avx512_shuffles.h"
 #include "emulation/tiles.h"
+
+// All that can be asked for.
+#define __builtin_cpu_supports(unit) 1

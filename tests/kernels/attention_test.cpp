@@ -269,7 +269,9 @@ TEST(Attention, DropsItsShareOfShares) {
   }
 }
 
-TEST(AttentionOnOlderMachines, IsRight) { expect_tests_pass_under_each_isa("Attention.*"); }
+TEST(AttentionOnOlderMachines, IsRight) {
+  expect_tests_pass_under_each_isa("Attention.*", {Isa::avx2, Isa::avx512});
+}
 
 }  // namespace
 }  // namespace narrowgauge::cpu

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The models of AMX, AVX512-BF16 and VNNI against the instructions of this machine, on random
 // operands with subnormals, infinities, NaN and cancellation. NARROWGAUGE_OWN_UNIT_RESULTS says how
-// many results of each (10^6 unless set). All NaNs count as one.
+// many results of each (10^6 unless set). All NaNs count as one. The emulated instructions of
+// tests/emulation are compared in the same way, on every CPU.
 #include <gtest/gtest.h>
 #include <immintrin.h>
 
@@ -19,6 +20,12 @@
 
 namespace narrowgauge::sim {
 namespace {
+
+#ifdef NG_EMULATED
+#define NG_NEEDS(units)
+#else
+#define NG_NEEDS(units) __attribute__((target(units)))
+#endif
 
 std::int64_t wanted_results() {
   const char* text = std::getenv("NARROWGAUGE_OWN_UNIT_RESULTS");
@@ -87,7 +94,7 @@ struct alignas(64) TileConfiguration {
   std::array<std::uint8_t, 16> rows{};
 };
 
-__attribute__((target("amx-tile"))) void configure() {
+NG_NEEDS("amx-tile") void configure() {
   static TileConfiguration configuration;
   for (std::size_t tile = 0; tile < 3; ++tile) {
     configuration.bytes_per_row[tile] = 64;
@@ -97,7 +104,8 @@ __attribute__((target("amx-tile"))) void configure() {
 }
 
 template <class AnyTile>
-__attribute__((target("amx-tile,amx-bf16,amx-int8"))) void run_tile(AnyTile& tile, int form) {
+NG_NEEDS("amx-tile,amx-bf16,amx-int8")
+void run_tile(AnyTile& tile, int form) {
   asm volatile("" ::: "memory");
   _tile_loadd(0, tile.c.data(), 64);
   _tile_loadd(1, tile.a.data(), 64);
@@ -111,7 +119,7 @@ __attribute__((target("amx-tile,amx-bf16,amx-int8"))) void run_tile(AnyTile& til
   asm volatile("" ::: "memory");
 }
 
-__attribute__((target("amx-tile"))) void release() { _tile_release(); }
+NG_NEEDS("amx-tile") void release() { _tile_release(); }
 
 void fill(Bf16Tile& tile, RandomBf16& random, std::int64_t round) {
   for (auto* operand : {&tile.a, &tile.b})
@@ -166,7 +174,7 @@ TEST(OwnUnits, AmxMultipliesBytesAsItsModelDoes) {
 }
 
 // vdpbf16ps, 16 columns and one pair of k at a time.
-__attribute__((target("avx512bf16,avx512f"))) void multiply_pairs(Bf16Tile& tile) {
+NG_NEEDS("avx512bf16,avx512f") void multiply_pairs(Bf16Tile& tile) {
   for (std::size_t row = 0; row < 16; ++row) {
     __m512 sum = _mm512_load_ps(tile.c.data() + row * 16);
     for (std::size_t k = 0; k < 32; k += 2) {
@@ -186,7 +194,7 @@ TEST(OwnUnits, Avx512Bf16MultipliesAsItsModelDoes) {
                multiply_pairs);
 }
 
-__attribute__((target("avx512vnni,avx512f"))) void multiply_bytes(ByteTile& tile) {
+NG_NEEDS("avx512vnni,avx512f") void multiply_bytes(ByteTile& tile) {
   for (std::size_t row = 0; row < 16; ++row) {
     __m512i sum = _mm512_load_si512(tile.c.data() + row * 16);
     for (std::size_t k = 0; k < 64; k += 4) {
