@@ -2,7 +2,9 @@
 #include "base/printable.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "narrowgauge/error.h"
 
@@ -79,6 +81,10 @@ std::string printable(std::string_view text, std::size_t most) {
   while (tail < text.size() && continues(text[tail])) ++tail;
   return concat(escaped(text.substr(0, head)), " ... ", tail - head, " bytes ... ",
                 escaped(text.substr(tail)));
+}
+
+double printable(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
 std::string printable_lines(std::string_view text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from files and command lines made fit for a terminal or a log.
+// Text from files and command lines, and numbers, made fit for a terminal or a log.
 #pragma once
 
 #include <string>
@@ -13,5 +13,8 @@ std::string printable(std::string_view text, std::size_t most = std::string_view
 
 // The same for each line of a text; line feeds stay.
 std::string printable_lines(std::string_view text);
+
+// NaN without its sign, which says nothing: x86 gives 0 / 0 one, and an addition keeps it.
+double printable(double value);
 
 }  // namespace narrowgauge

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/printable.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -53,7 +54,7 @@ std::string checkpoint_text(const Progress& progress) {
 // What is told of a run under way, most wanted first.
 std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
   std::vector<std::string> result{
-      fmt::format("loss {:.4f}", progress.mean_loss),
+      fmt::format("loss {:.4f}", printable(progress.mean_loss)),
       fmt::format("{} samples/s", rate_text(progress.samples_per_second)),
       fmt::format("ETA {}", seconds_text(seconds_left(progress, batch)))};
   if (progress.last.scale != 1 || progress.skipped_steps > 0) {
@@ -65,8 +66,8 @@ std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
 
 // The end of an epoch, for people.
 std::string epoch_line(const Progress& progress, const std::string& label, double seconds) {
-  std::string line =
-      fmt::format("{}  {}  loss {:.4f}", label, epoch_text(progress), progress.mean_loss);
+  std::string line = fmt::format("{}  {}  loss {:.4f}", label, epoch_text(progress),
+                                 printable(progress.mean_loss));
   if (progress.evaluation)
     line += fmt::format("  test accuracy {}", percent_text(progress.evaluation->accuracy));
   line += fmt::format("  {} samples/s", rate_text(progress.samples_per_second));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/atomic_file.h"
+#include "base/printable.h"
 #include "cli/exit_code.h"
 #include "cli/simulate.h"
 #include "cli/terminal.h"
@@ -13,7 +14,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-std::string size_text(double ulp) { return ulp == 0 ? "0" : fmt::format("{:.3g}", ulp); }
+std::string size_text(double ulp) { return ulp == 0 ? "0" : fmt::format("{:.3g}", printable(ulp)); }
 
 std::string operands_text(const Operands& operands) {
   std::string out = concat(operands.a.name, ' ', operands.a.values.type(), " x ");
@@ -34,7 +35,7 @@ std::string units_table(const std::vector<Simulation>& all) {
                percent_text(statistics.share(statistics.equal)), size_text(statistics.mean),
                size_text(statistics.largest), percent_text(statistics.share(statistics.below)),
                percent_text(statistics.share(statistics.nearer_zero)),
-               fmt::format("{:+.3g}", statistics.drift)});
+               fmt::format("{:+.3g}", printable(statistics.drift))});
   }
   return table.text(output_width());
 }
@@ -48,7 +49,9 @@ std::string errors_table(const std::vector<Simulation>& all, const Operands& ope
   const bool known = flags.random && distribution != "lognormal";
   TextTable table({words("to sum |a||b|"), numbers("deviation"), numbers("expected", 1),
                    numbers("bias"), numbers("expected", 1), numbers("largest"), numbers("bound")});
-  const auto number = [](double value) { return value == 0 ? "0" : fmt::format("{:.2g}", value); };
+  const auto number = [](double value) {
+    return value == 0 ? "0" : fmt::format("{:.2g}", printable(value));
+  };
   for (const Simulation& it : all) {
     const auto random =
         distribution == "uniform" ? sim::RandomOperands::uniform : sim::RandomOperands::normal;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "base/printable.h"
 #include "cli/exit_code.h"
 #include "cli/simulate.h"
 #include "cli/terminal.h"
@@ -122,7 +123,7 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
                                  number_text(answer->evaluation.loss)};
     if (trained)
       row.insert(row.end(),
-                 {fmt::format("{:.9g}", answer->fit.first_loss),
+                 {fmt::format("{:.9g}", printable(answer->fit.first_loss)),
                   number_text(answer->fit.final_loss), rate_text(answer->fit.samples_per_second)});
     table.add(std::move(row));
   }
@@ -132,11 +133,11 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
     print_text(fmt::format("logits of {} of {} test samples are infinite or NaN and not compared\n",
                            grouped(difference.not_finite), grouped(difference.samples)));
   if (difference.not_finite == difference.samples) return;
-  print_text(
-      fmt::format("logits of {} test samples differ by {:.3g} of their size on average, by {:.3g} "
-                  "at most; {} of the choices differ\n",
-                  grouped(difference.samples - difference.not_finite), difference.relative,
-                  difference.largest, grouped(difference.changed)));
+  print_text(fmt::format(
+      "logits of {} test samples differ by {:.3g} of their size on average, by {:.3g} "
+      "at most; {} of the choices differ\n",
+      grouped(difference.samples - difference.not_finite), printable(difference.relative),
+      printable(difference.largest), grouped(difference.changed)));
 }
 
 Answer trained(const Settings& settings, const ImageData& data, const std::string& way,

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "base/random.h"
 #include "cli/text.h"
 #include "narrowgauge/npz.h"
@@ -167,7 +168,7 @@ float random_value(const std::string& distribution, const RandomStream& stream, 
 }
 
 std::string number_of(const Tensor& tensor, std::int64_t index) {
-  const double value = tensor.at(index);
+  const double value = printable(tensor.at(index));
   if (is_integer(tensor.dtype())) return fmt::format("{:.0f}", value);
   if (tensor.dtype() == DType::f64) return fmt::format("{}", value);
   return fmt::format("{}", static_cast<float>(value));

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/memory.h"
+#include "base/printable.h"
 
 namespace narrowgauge::cli {
 
@@ -36,9 +37,9 @@ std::string seconds_text(double seconds) {
   return fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-std::string percent_text(double share) { return fmt::format("{:.2f} %", 100 * share); }
-std::string points_text(double share) { return fmt::format("{:+.2f}", 100 * share); }
-std::string number_text(double value) { return fmt::format("{:.6g}", value); }
+std::string percent_text(double share) { return fmt::format("{:.2f} %", printable(100 * share)); }
+std::string points_text(double share) { return fmt::format("{:+.2f}", printable(100 * share)); }
+std::string number_text(double value) { return fmt::format("{:.6g}", printable(value)); }
 
 std::string choices(std::span<const std::string> words) {
   std::string out;

@@ -4,6 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
+#include "narrowgauge/error.h"
+
 namespace narrowgauge {
 namespace {
 
@@ -39,6 +44,17 @@ TEST(Printable, LeavesOutTheMiddleOfWhatIsTooLong) {
 TEST(Printable, KeepsLines) {
   EXPECT_EQ(printable_lines("a\n\n\x1b\nb"), "a\n\n\\x1b\nb");
   EXPECT_EQ(printable_lines("a\n"), "a\n");
+}
+
+TEST(Printable, LeavesNaNWithoutASign) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double value : {nan, -nan}) {
+    EXPECT_TRUE(std::isnan(printable(value)));
+    EXPECT_FALSE(std::signbit(printable(value)));
+    EXPECT_EQ(concat(value), "nan");
+  }
+  EXPECT_EQ(concat(printable(-1.5)), "-1.5");
+  EXPECT_TRUE(std::signbit(printable(-0.0)));
 }
 
 }  // namespace
