@@ -143,6 +143,15 @@ LoadReport compare(const Model::Implementation& model, const TensorFile& file, L
   return report;
 }
 
+// What would be taken all the same.
+std::string partial_text(const Model::Implementation& model, const TensorFile& file) {
+  Taken taken;
+  const std::int64_t count = compare(model, file, LoadMatch::shape, taken).taken;
+  if (count == 0) return "";
+  return concat("; LoadMatch::shape (--weights-match shape) takes what fits, ", count, " of ",
+                model.state_names().size());
+}
+
 }  // namespace
 
 LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
@@ -153,7 +162,8 @@ LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
   const bool whole = differences.empty();
   require<DataError>(whole || (options.match == LoadMatch::shape && report.taken > 0), path,
                      ": does not fit model '", model.name, "', which has ",
-                     model.state_names().size(), " tensors: it ", differences);
+                     model.state_names().size(), " tensors: it ", differences,
+                     whole || options.match == LoadMatch::shape ? "" : partial_text(model, file));
   require<DataError>(report.not_finite.empty() || !options.only_finite, path, ": ",
                      report.not_finite.empty() ? "" : not_finite_text(report));
   for (const NamedTensor& each : taken) model.store.set(each.name, each.tensor);

@@ -35,9 +35,10 @@ examples:
   narrowgauge bench --model resnet50 --precision bf16 --kernels
       every distinct contraction of a step alone, in percent of the machine's peak
   narrowgauge bench --model lenet,resnet20 --plot bench.svg
-  NARROWGAUGE_TORCH_PYTHON=PYTHON narrowgauge bench --model resnet20 --against torch
-      PyTorch's f32 and bf16 beside ours, by turns; PYTHON (or else python3) has
-      torch. Ends with 7 where the first losses are not the same)";
+  narrowgauge bench --model resnet20 --against torch
+      PyTorch's f32 and bf16 beside ours, by turns; python3, or what
+      $NARROWGAUGE_TORCH_PYTHON names, has torch. Ends with 7
+      where the first losses are not the same)";
 
 struct Flags {
   BenchTask task;

@@ -78,7 +78,13 @@ std::string compare_json(const std::vector<Outcome>& outcomes, std::string_view 
   return json.add("remarks", comparison_remarks(outcomes)).line();
 }
 
+std::vector<Outcome> whole_runs(std::vector<Outcome> outcomes) {
+  std::erase_if(outcomes, [](const Outcome& outcome) { return outcome.fit.stopped; });
+  return outcomes;
+}
+
 void print_comparison(const std::vector<Outcome>& outcomes) {
+  if (outcomes.empty()) return;
   print(comparison_table(outcomes));
   for (const std::string& line : comparison_remarks(outcomes)) print_text(line + '\n');
 }
@@ -132,8 +138,8 @@ int finish(const TrainFlags& flags, const std::vector<Outcome>& outcomes, std::s
   const bool done = event == "done";
   if (flags.json)
     print(compare_json(outcomes, event));
-  else if (event != "interrupted")
-    print_comparison(outcomes);
+  else
+    print_comparison(whole_runs(outcomes));
   if (done) check_tolerance(flags, outcomes);
   return ExitCode::ok;
 }
@@ -217,8 +223,9 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
       throw;
     }
     if (!outcomes.back().fit.stopped) continue;
-    say("interrupted", fmt::format("stopped in {}", outcomes.back().precision));
     finish(flags, outcomes, "interrupted");
+    say("interrupted", fmt::format("stopped in {} after {} steps", outcomes.back().precision,
+                                   grouped(outcomes.back().fit.steps)));
     return ExitCode::interrupted;
   }
   return finish(flags, outcomes, "done");

@@ -25,6 +25,7 @@ constexpr const char* examples = R"(examples:
       the same as if the CPU had no more than AVX2)";
 
 constexpr double peak_seconds = 0.2;
+constexpr const char* ieee_way = "IEEE's f32";
 
 std::string tier_text(const std::string& isa) {
   if (isa == "amx") return "AMX: tiles of bf16 and int8";
@@ -40,7 +41,7 @@ std::string way_of(const MathRate& rate) {
     if (rate.product.find(way) != std::string::npos ||
         rate.convolution.find(way) != std::string::npos)
       return way;
-  return rate.format == DType::f32 ? "IEEE's f32" : std::string(name(rate.format));
+  return rate.format == DType::f32 ? ieee_way : std::string(name(rate.format));
 }
 
 bool is_told(const Facts& facts) { return facts.math.grounds != Grounds::model; }
@@ -62,11 +63,12 @@ std::string narrow_use(const Facts& facts, Math math, const FormatRate& f32,
 }
 
 std::string f32_use(const Facts& facts) {
-  const std::string use =
-      concat("f32 values, contractions in ", way_of(facts.math.of(Math::f32)), ": ");
-  if (!is_told(facts)) return use + "too busy to tell its rate";
+  const std::string way = way_of(facts.math.of(Math::f32));
+  const std::string use = concat("f32 values, contractions in ", way);
+  if (way == ieee_way) return use;
+  if (!is_told(facts)) return use + ": too busy to tell its rate";
   const double ieee = facts.math.of(Math::ieee).gflops();
-  return fmt::format("{}{:.1f} times IEEE's rate", use, facts.math.of(Math::f32).gflops() / ieee);
+  return fmt::format("{}: {:.1f} times IEEE's rate", use, facts.math.of(Math::f32).gflops() / ieee);
 }
 
 std::string best_amp(const Facts& facts) {

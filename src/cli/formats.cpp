@@ -28,7 +28,7 @@ constexpr const char* examples = R"(examples:
   narrowgauge formats --histogram runs/lenet --plot lenet.svg
       weights of a run, and gradients of a batch there: what each format would
       round, flush to zero or overflow
-  narrowgauge formats --histogram model.safetensors --tensors --format f16,f8e4m3fn
+  narrowgauge formats --histogram model.safetensors --tensors --format f16
   narrowgauge formats --convert f32:f8e4m3fn < numbers.f32 > numbers.f8
       raw numbers, as they lie in memory)";
 

@@ -26,12 +26,12 @@ constexpr const char* closing = R"(examples:
   narrowgauge explain --model resnet20 --amp f16
   narrowgauge doctor
   narrowgauge bench --model resnet20,lenet
-  narrowgauge simulate --compare v100,a100,h100,ieee --dtype f16 --random 64,64,1024
+  narrowgauge simulate --compare v100,h100,ieee --dtype f16 --random 64,64,1024
   narrowgauge formats 3.14 65520 1e-8
 `narrowgauge COMMAND --help` has the flags of a command and more examples.
 
-exit codes: 0 done, 2 usage, 3 model or op not supported, 4 data, 5 diverged, 6 device,
-            7 a check failed, 130 interrupted)";
+exit codes: 0 done, 2 usage, 3 model or op not supported, 4 data, 5 diverged,
+            6 device or memory, 7 a check failed, 130 interrupted)";
 
 std::vector<std::string> command_names(const CLI::App& program) {
   std::vector<std::string> names;
@@ -103,7 +103,7 @@ int run(int argc, char** argv) {
     print(concat(version.what(), '\n'));
     return ExitCode::ok;
   } catch (const CLI::Success&) {
-    print_text(program.help());
+    print(folded_lines(program.help(), output_width()));
     return ExitCode::ok;
   } catch (const CLI::ParseError& error) {
     throw UsageError(parse_error_text(program, error));

@@ -12,20 +12,7 @@ std::string model_help(bool with_text) {
   if (!with_text)
     std::erase_if(names,
                   [](const auto& each) { return model_facts(each).input == InputKind::tokens; });
-  constexpr std::size_t width = 60;
-  std::string lines, line = "network:";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool last = i + 1 == names.size();
-    const char* const end = i + 2 < names.size() ? "," : "";
-    const std::string next = concat(' ', last && i > 0 ? "or " : "", names[i], end);
-    if (line.size() + next.size() > width) {
-      lines += line + '\n';
-      line = next.substr(1);
-    } else {
-      line += next;
-    }
-  }
-  return lines + line;
+  return "network: " + choices(names);
 }
 
 void add_network_flags(CLI::App& app, NetworkFlags& flags) {

@@ -19,8 +19,8 @@ constexpr const char* examples = R"(examples:
   narrowgauge simulate --unit a40 --dtype tf32 "[0, 3.14]" "[[1, 0], [0, 1]]"
       what a GPU makes of 3.14 times the identity, and why (pytorch#78275)
   narrowgauge simulate --unit a100 --dtype f16 A.npz B.npz --output D.npy
-      files of NumPy or safetensors; FILE.npz:NAME where there are several arrays
-  narrowgauge simulate --compare v100,a100,h100,ieee --dtype f16 --random 64,64,1024
+      files of NumPy or safetensors; of several arrays FILE.npz:NAME
+  narrowgauge simulate --compare v100,h100,ieee --dtype f16 --random 64,64,1024
       how far units lie from the exact product and from each other, in ulp
   narrowgauge simulate --probe
       what each unit does to sums, found by numbers that it is given

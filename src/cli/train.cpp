@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/printable.h"
 #include "cli/compare.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
@@ -21,12 +22,12 @@ constexpr const char* examples = R"(examples:
   narrowgauge train --model lenet --data glyphs
       trains in f32 with settings that suit the network
   narrowgauge train --model lenet --data glyphs --amp f16 --output runs/lenet
-      in mixed precision, and keeps the result; see also `narrowgauge evaluate runs/lenet`
+      in mixed precision, and keeps the result for `narrowgauge evaluate`
   narrowgauge train --resume runs/lenet --epochs 5
       goes on from there; RUN/checkpoints/000007 names an earlier state
-  narrowgauge train --model resnet50 --data photos --output runs/r50 --checkpoint-every 30min
-      saves every half hour, and keeps the last two; also 500 (steps), 90s, 2h, 1epoch
-  narrowgauge train --model resnet20 --data fashion_mnist --compare ieee,off,bf16
+  narrowgauge train --model resnet20 --output runs/r20 --checkpoint-every 30min
+      saves every half hour, and keeps the last two
+  narrowgauge train --model resnet20 --data mnist --compare ieee,off,bf16
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
       with a precision plan that was saved by --save-plan and edited)";
@@ -123,7 +124,7 @@ void print_result(const Outcome& outcome, const std::optional<std::string>& fold
   print(fmt::format(
       "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
       grouped(std::llround(fit.test.accuracy * static_cast<double>(fit.test.samples))),
-      grouped(fit.test.samples), fit.test.loss));
+      grouped(fit.test.samples), printable(fit.test.loss)));
   if (fit.steps == 0) {
     print("steps           none were left to do; --epochs can ask for more\n");
     return;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/memory.h"
 #include "narrowgauge/tf32.h"
 #include "precision/explain.h"
 
@@ -19,11 +20,8 @@ std::string dtypes_text(const TensorTypes& types) {
   return out.empty() ? "-" : out;
 }
 
-std::string bytes_text(std::optional<std::int64_t> bytes) {
-  if (!bytes) return "? B";
-  if (*bytes < 10'000) return concat(*bytes, " B");
-  if (*bytes < 10'000'000) return concat(*bytes / 1000, " kB");
-  return concat(*bytes / 1'000'000, " MB");
+std::string size_text(std::optional<std::int64_t> bytes) {
+  return bytes ? bytes_text(*bytes) : "? B";
 }
 
 std::string casts_text(const NodeExplanation& node) {
@@ -71,7 +69,7 @@ std::string summary_text(const Explanation& explanation) {
   if (out.size() == before) out += "none with a choice of format";
   out.insert(before, "nodes: ");
   out += concat("; ", summary.without_choice, " without a choice\ncasts: ", summary.casts, ", ",
-                bytes_text(summary.cast_bytes), " read and written\n");
+                size_text(summary.cast_bytes), " read and written\n");
   for (std::size_t i = 0; i < summary.unlisted_ops.size(); ++i)
     out += concat(i == 0 ? concat("unlisted: ", summary.unlisted, " (") : ", ",
                   summary.unlisted_ops[i]);
@@ -98,7 +96,7 @@ std::string explanation_text(const NodeExplanation& node) {
   const auto add_casts = [&](std::string_view side, const std::vector<CastNote>& casts) {
     for (const CastNote& cast : casts)
       out += concat("cast    ", side, ": ", cast.value, " from ", cast.from, " to ", cast.to, ", ",
-                    bytes_text(cast.bytes), '\n');
+                    size_text(cast.bytes), '\n');
   };
   add_casts("before", node.before);
   add_casts("after", node.after);

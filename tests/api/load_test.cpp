@@ -164,6 +164,11 @@ TEST(load, exactly_names_the_first_of_what_differs_and_counts) {
                 "1 ('linear.bias' is f32[3], expected f32[4])");
   EXPECT_TRUE(refusal(model, path, {.match = LoadMatch::shape}).starts_with(path + ": does not"))
       << "nothing fits";
+  file.tensors.front().tensor = Tensor(DType::f32, {4});
+  write_safetensors(path, file);
+  EXPECT_TRUE(refusal(model, path)
+                  .ends_with("; LoadMatch::shape (--weights-match shape) takes what fits, 1 of 10"))
+      << refusal(model, path);
 }
 
 TEST(load, reports_weights_that_are_not_finite_or_refuses_them) {

@@ -201,6 +201,15 @@ TEST_F(Training, InterruptWithoutOutputSavesNothing) {
   EXPECT_TRUE(contains(result.err, "nothing is saved")) << result.err;
 }
 
+TEST_F(Training, InterruptedComparisonShowsTheRunsThatCameToTheirEnd) {
+  const Result result =
+      run(train({"--compare", "off,ieee", "--epochs", "400"}), {.interrupt_at = 401});
+  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_TRUE(contains(result.out, "\nf32 ")) << result.out;
+  EXPECT_FALSE(contains(result.out, "\nieee ")) << result.out;
+  EXPECT_TRUE(contains(result.err, "interrupted: stopped in ieee after ")) << result.err;
+}
+
 TEST_F(Training, EditedLineOfAPlanChangesThatNodeOnly) {
   const std::string plan = *folder_ / "plan.txt", edited = *folder_ / "edited.txt";
   done(quiet_json({"--amp", "f16", "--save-plan", plan}));

@@ -78,6 +78,23 @@ TEST(Width, OfTheHelpOfEveryCommand) {
     expect_narrow({command, "--help"});
 }
 
+// What is copied from an example is the whole command.
+TEST(Width, OfExamplesIsThatOfATerminal) {
+  for (const char* command :
+       {"", "train", "evaluate", "info", "explain", "doctor", "bench", "simulate", "formats"}) {
+    const Words words = *command ? Words{command, "--help"} : Words{"--help"};
+    const auto examples = [&](const char* columns) {
+      std::istringstream lines(run(words, {.variables = {{"COLUMNS", columns}}}).out);
+      Words found;
+      for (std::string line; std::getline(lines, line);)
+        if (contains(line, "  narrowgauge ")) found.push_back(line);
+      return found;
+    };
+    EXPECT_FALSE(examples("80").empty()) << command;
+    EXPECT_EQ(examples("80"), examples("300")) << command;
+  }
+}
+
 TEST(Width, IsThatOfTheTerminal) {
   if (!has_terminals()) GTEST_SKIP() << "no terminals here";
   const Words words{"explain", "--model", "lenet", "--amp", "f16"};
