@@ -9,5 +9,6 @@
 #include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
+#include "narrowgauge/out_of_memory.h"
 #include "narrowgauge/precision.h"
 #include "narrowgauge/tf32.h"

@@ -7,6 +7,7 @@
 #include "api/contraction_times.h"
 #include "api/kernel_cache.h"
 #include "compile/compile.h"
+#include "narrowgauge/out_of_memory.h"
 #include "precision/apply.h"
 #include "precision/lists.h"
 #include "train/training_graph.h"
@@ -77,7 +78,11 @@ bool measure_rates(const std::vector<FormatPlan>& formats, Stopwatch& stopwatch,
   const std::vector<std::string> nodes = nodes_to_try(formats.front().plan);
   std::vector<const Plan*> plans;
   for (const FormatPlan& format : formats) plans.push_back(&format.plan);
-  const std::vector<WayTimes> ways = time_by_turns(plans, nodes, stopwatch);
+  std::vector<WayTimes> ways;
+  try {
+    ways = time_by_turns(plans, nodes, stopwatch);
+  } catch (const OutOfMemoryError&) {  // whoever trains with this batch says what it needs
+  }
   rates.clear();
   for (std::size_t i = 0; i < formats.size(); ++i)
     rates.push_back(

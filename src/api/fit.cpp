@@ -5,6 +5,8 @@
 
 #include "api/fit_checkpoints.h"
 #include "api/trainer_implementation.h"
+#include "base/parallel.h"
+#include "narrowgauge/out_of_memory.h"
 
 namespace narrowgauge {
 
@@ -93,6 +95,16 @@ class Fitting {
   std::int64_t loss_count_ = 0, progress_steps_ = 0;
 };
 
+// In as large batches as fit beside the training.
+Evaluation evaluate_in_what_is_left(Trainer& trainer, const std::shared_ptr<DataSource>& test) {
+  try {
+    return trainer.evaluate(test);
+  } catch (const OutOfMemoryError& error) {
+    if (error.largest_batch == 0) throw;
+    return trainer.evaluate(test, error.largest_batch);
+  }
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -109,6 +121,12 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
           "fit: goes on within an epoch of batches of ", self.fit_batch, ", got a batch of ",
           options.batch);
   self.fit_batch = options.batch;
+  if (training && options.batch <= training->size()) {  // else the loader refuses
+    const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
+    const std::lock_guard alone(self.model->in_use);
+    Implementation::prepare(*self.training, *training, options.batch,
+                            training->size() * options.epochs);
+  }
   BatchLoader loader(training,
                      {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
                      self.position);
@@ -137,14 +155,15 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
       return stop();
     if (done < loader.batches_per_epoch()) continue;
     const bool evaluates = test && (options.evaluate_each_epoch || epoch + 1 == options.epochs);
-    const bool goes_on =
-        fitting.after_epoch(evaluates ? std::optional(evaluate(test)) : std::nullopt);
+    const bool goes_on = fitting.after_epoch(
+        evaluates ? std::optional(evaluate_in_what_is_left(*this, test)) : std::nullopt);
     if (!fitting.after_checkpoint(checkpoints.after_epoch(epoch)) || !goes_on) return stop();
   }
   fitting.require_progress();
   fitting.after_checkpoint(checkpoints.at_end(false));
   FitResult result = fitting.finish(false);
-  if (result.steps == 0 && test) result.test = evaluate(test);  // resumed after its last epoch
+  if (result.steps == 0 && test)
+    result.test = evaluate_in_what_is_left(*this, test);  // resumed after its last epoch
   return result;
 }
 

@@ -9,33 +9,35 @@
 namespace narrowgauge {
 namespace {
 
-// Bytes that running a plan takes beside what is there already.
-struct Need {
-  std::int64_t activations = 0, workspaces = 0, states = 0, outputs = 0;
-  std::int64_t total() const { return activations + workspaces + states + outputs; }
-};
-
-Need need_of(const Plan& plan, const StateStore& store) {
-  Need need;
-  need.activations = plan.value_bytes;
-  need.workspaces = std::max<std::int64_t>(0, plan.arena_bytes - plan.value_bytes);
-  for (const PlanState& state : plan.states)
-    if (!store.has(state.state.name)) need.states += state.bytes;
-  for (const PlanOutput& output : plan.outputs)
-    need.outputs += bytes_for(element_count(known_dims(output.type.shape)), output.type.dtype);
-  return need;
+std::int64_t bytes_of(const TensorType& type) {
+  return bytes_for(element_count(known_dims(type.shape)), type.dtype);
 }
 
-std::string parts_text(const Need& need) {
-  std::string text;
-  const auto add = [&](const char* what, std::int64_t bytes) {
-    if (bytes > 0) text += concat(text.empty() ? "" : ", ", what, ' ', bytes_text(bytes));
-  };
-  add("activations", need.activations);
-  add("workspaces and alignment", need.workspaces);
-  add("weights and other states", need.states);
-  add("results", need.outputs);
-  return text;
+// For stacks, buffers and all that is too small to be asked for; a training is evaluated too.
+std::int64_t reserve_beside(const Plan& plan) {
+  const bool trains = std::ranges::any_of(plan.states, &PlanState::changes);
+  return std::int64_t{trains ? 32 : 8} << 20;
+}
+
+// In a loader three wait and one is read, while one is worked on.
+std::int64_t batches_at_once(Batches batches) {
+  if (batches.unread == 0) return 0;
+  return std::min<std::int64_t>(5, (batches.unread + batches.size - 1) / batches.size);
+}
+
+// What running a plan takes beside what is there already.
+MemoryNeed need_of(const Plan& plan, const StateStore& store, Batches batches) {
+  std::int64_t loaded = 0, results = 0;
+  for (const TensorType& input : plan.inputs) loaded += batches_at_once(batches) * bytes_of(input);
+  for (const PlanOutput& output : plan.outputs) results += bytes_of(output.type);
+  const std::string batch = batches.size > 0 ? concat(" with batch ", batches.size) : "";
+  return {
+      concat("graph '", plan.graph.name(), "'", batch),
+      {{"activations", plan.value_bytes},
+       {"workspaces and alignment", std::max<std::int64_t>(0, plan.arena_bytes - plan.value_bytes)},
+       {"weights and other states", store.bytes_to_add(plan.graph)},
+       {"batches", loaded},
+       {"results", results}}};
 }
 
 }  // namespace
@@ -60,24 +62,31 @@ std::int64_t most_that_fit(const std::function<std::int64_t(std::int64_t)>& need
   return fits;
 }
 
-void require_memory(const Plan& plan, const StateStore& store, std::int64_t batch,
+void require_memory(const Plan& plan, const StateStore& store, Batches batches,
                     const PlanForBatch& plan_for) {
-  const Need need = need_of(plan, store);
-  constexpr std::int64_t worth_asking = std::int64_t{64} << 20;
+  const MemoryNeed need = need_of(plan, store, batches);
   if (need.total() < worth_asking) return;
-  const std::int64_t room = obtainable_memory();
-  if (need.total() <= room) return;
-  std::string advice;
-  if (batch > 1) {
-    const std::int64_t fits = std::min(
-        batch - 1,
-        most_that_fit([&](std::int64_t b) { return need_of(plan_for(b), store).total(); }, room));
-    advice = fits > 0 ? concat("; batch ", fits, " fits") : "; not even batch 1 fits";
-  }
-  throw DeviceError(concat("memory: graph '", plan.graph.name(), "'",
-                           batch > 0 ? concat(" with batch ", batch) : "", " needs ",
-                           bytes_text(need.total()), ": ", parts_text(need), "; ", bytes_text(room),
-                           " can be had", advice));
+  const std::int64_t reserve = reserve_beside(plan);
+  const auto left = too_little_for(need.total() + reserve);
+  if (!left) return;
+  const std::int64_t room = std::max<std::int64_t>(0, *left - reserve);
+  if (batches.size == 0) refuse_memory(need, room);
+  const auto needed = [&](std::int64_t size) {
+    return need_of(plan_for(size), store, {size, batches.unread}).total();
+  };
+  const std::int64_t most = room - room / 32;  // some less may be left the next time
+  refuse_memory(need, room, std::min(batches.size - 1, most_that_fit(needed, most)));
+}
+
+std::int64_t bytes_of_values(const Graph& graph, const Binding& binding) {
+  std::int64_t bytes = 0;
+  for (const Node& node : graph.nodes())
+    for (const ValueInfo& output : node.outputs) {
+      const Shape shape = bind(output.type.shape, binding);
+      const bool known = std::ranges::all_of(shape, [](const Dim& dim) { return dim.is_known(); });
+      if (known) bytes += bytes_for(element_count(known_dims(shape)), output.type.dtype);
+    }
+  return bytes;
 }
 
 }  // namespace narrowgauge

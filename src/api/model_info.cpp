@@ -61,10 +61,11 @@ ModelInfo model_info(const Graph& graph) {
   return info;
 }
 
-TrainingMemory training_memory(const Trainer& trainer, std::int64_t batch) {
+TrainingMemory training_memory(const Graph& graph, const PrecisionPlan& precision,
+                               std::int64_t batch) {
   CompileOptions options;
   options.binding = {{"N", batch}};
-  const Plan plan = compile(apply(trainer.graph(), trainer.plan()), options);
+  const Plan plan = compile(apply(graph, precision), options);
   TrainingMemory memory;
   for (const PlanState& state : plan.states) memory.states += state.bytes;
   memory.activations = plan.value_bytes;
@@ -82,11 +83,10 @@ std::int64_t batch_bytes(const Graph& graph, std::int64_t batch) {
 }
 
 // Whole blocks of 32 images may need less than fewer images that do not fill them.
-std::int64_t largest_batch(const Trainer& trainer, std::int64_t bytes) {
+std::int64_t largest_batch(const Graph& graph, const PrecisionPlan& precision, std::int64_t bytes) {
   constexpr std::int64_t block = 32;
-  const Graph graph = trainer.graph();
   const auto needed = [&](std::int64_t batch) {
-    return training_memory(trainer, batch).total() + batch_bytes(graph, batch);
+    return training_memory(graph, precision, batch).total() + batch_bytes(graph, batch);
   };
   const std::int64_t any = most_that_fit(needed, bytes);
   const auto of_blocks = [&](std::int64_t blocks) { return needed(blocks * block); };

@@ -30,13 +30,14 @@ struct TrainingMemory {
   std::int64_t arena = 0;        // with workspaces and alignment
   std::int64_t total() const { return states + arena; }
 };
-// Of a training step with this batch, by compiling it. Throws as Trainer does.
-TrainingMemory training_memory(const Trainer& trainer, std::int64_t batch);
+// Of a training step with this batch, by compiling it.
+TrainingMemory training_memory(const Graph& graph, const PrecisionPlan& precision,
+                               std::int64_t batch);
 
 // The largest batch with which training takes no more than `bytes`, the batch itself included; 0
 // where not even one sample fits. To within a hundredth: memory grows almost in proportion to the
 // batch. Compiles a few times.
-std::int64_t largest_batch(const Trainer& trainer, std::int64_t bytes);
+std::int64_t largest_batch(const Graph& graph, const PrecisionPlan& precision, std::int64_t bytes);
 
 // Bytes of the tensors that a step is given: the network's inputs and the loss's.
 std::int64_t batch_bytes(const Graph& graph, std::int64_t batch);

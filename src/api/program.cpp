@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/memory_check.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 
 namespace narrowgauge {
@@ -25,24 +26,33 @@ std::size_t Program::most_idle() {
   return std::max(most_plans, static_cast<std::size_t>(hardware_threads()));
 }
 
-Binding Program::binding_for(std::span<const Tensor> inputs) const {
+namespace {
+
+TensorTypes types_of(std::span<const Tensor> tensors) {
+  TensorTypes types;
+  for (const Tensor& tensor : tensors) types.push_back(tensor.type());
+  return types;
+}
+
+}  // namespace
+
+Binding Program::binding_for(const TensorTypes& inputs) const {
   require(inputs.size() == graph_.inputs().size(), "graph '", graph_.name(), "': takes ",
           graph_.inputs().size(), " inputs, got ", inputs.size());
   Binding binding;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Value value = graph_.inputs()[i];
     const TensorType& type = graph_.type(value);
-    const Dims& dims = inputs[i].dims();
-    require(dims.size() == type.shape.size() && inputs[i].dtype() == type.dtype, "input '",
-            graph_.value_name(value), "': expected ", type, ", got ", inputs[i].type());
+    const Dims dims = known_dims(inputs[i].shape);
+    require(dims.size() == type.shape.size() && inputs[i].dtype == type.dtype, "input '",
+            graph_.value_name(value), "': expected ", type, ", got ", inputs[i]);
     for (std::size_t axis = 0; axis < dims.size(); ++axis)
       if (!type.shape[axis].is_known()) binding.try_emplace(type.shape[axis].text(), dims[axis]);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorType& type = graph_.type(graph_.inputs()[i]);
-    require(known_dims(narrowgauge::bind(type.shape, binding)) == inputs[i].dims(), "input '",
-            graph_.value_name(graph_.inputs()[i]), "': expected ", type, ", got ",
-            inputs[i].type());
+    require(narrowgauge::bind(type.shape, binding) == inputs[i].shape, "input '",
+            graph_.value_name(graph_.inputs()[i]), "': expected ", type, ", got ", inputs[i]);
   }
   return binding;
 }
@@ -89,32 +99,55 @@ void Program::GiveBack::operator()(Executor* executor) const {
 }
 
 Program::Lease Program::compiled_executor_for(std::span<const Tensor> inputs) {
-  auto compiled = find(binding_for(inputs));
+  auto compiled = find(binding_for(types_of(inputs)));
   return compiled ? lend(std::move(compiled)) : Lease();
 }
 
-Program::Lease Program::executor_for(std::span<const Tensor> inputs) {
-  const Binding binding = binding_for(inputs);
-  if (auto compiled = find(binding)) return lend(std::move(compiled));
+// Kernels are not measured with a batch that may not fit: that could take minutes.
+Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
+  const auto unmeasured = [&](const Binding& sizes) {
+    CompileOptions options = options_;
+    options.binding = sizes;
+    options.kernels = nullptr;
+    options.trace = nullptr;
+    return compile(graph_, options);
+  };
+  const auto plan_for = [&](std::int64_t size) {
+    Binding other = binding;
+    other["N"] = size;
+    return unmeasured(other);
+  };
+  const auto batch = binding.find("N");
+  const Batches batches{batch == binding.end() ? 0 : batch->second, unread};
+  if (options_.kernels && too_little_for(bytes_of_values(graph_, binding)))
+    require_memory(unmeasured(binding), store_, batches, plan_for);
   CompileOptions options = options_;
   options.binding = binding;
   Plan plan = compile(graph_, options);
-  const auto batch = binding.find("N");
-  require_memory(plan, store_, batch == binding.end() ? 0 : batch->second, [&](std::int64_t size) {
-    CompileOptions other = options;
-    other.binding["N"] = size;
-    return compile(graph_, other);
-  });
+  require_memory(plan, store_, batches, plan_for);
+  return plan;
+}
+
+std::shared_ptr<Program::Compiled> Program::add(const Binding& binding, std::int64_t unread) {
   auto compiled = std::make_shared<Compiled>();
   compiled->binding = binding;
   compiled->threads = thread_count();
-  compiled->plan = std::make_shared<const Plan>(std::move(plan));
-  {
-    const std::lock_guard lock(mutex_);
-    plans_.push_front(compiled);
-    if (plans_.size() > most_plans) plans_.pop_back();
-  }
-  return lend(std::move(compiled));
+  compiled->plan = std::make_shared<const Plan>(compile_for(binding, unread));
+  const std::lock_guard lock(mutex_);
+  plans_.push_front(compiled);
+  if (plans_.size() > most_plans) plans_.pop_back();
+  return compiled;
+}
+
+void Program::prepare(const TensorTypes& inputs, std::int64_t unread) {
+  const Binding binding = binding_for(inputs);
+  if (!find(binding)) add(binding, unread);
+}
+
+Program::Lease Program::executor_for(std::span<const Tensor> inputs) {
+  const Binding binding = binding_for(types_of(inputs));
+  auto compiled = find(binding);
+  return lend(compiled ? std::move(compiled) : add(binding, 0));
 }
 
 Executor* Program::latest() {

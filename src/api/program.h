@@ -33,6 +33,9 @@ class Program {
   // For its holder alone; given back to the program, which must live longer.
   using Lease = std::unique_ptr<Executor, GiveBack>;
 
+  // Compiles for inputs of these types, before a loader reads them from so many samples: throws
+  // OutOfMemoryError where the plan cannot run beside them. Nothing else may use the store.
+  void prepare(const TensorTypes& inputs, std::int64_t unread);
   // An executor for inputs of these shapes. Throws UsageError when they do not fit the graph. May
   // compile, which adds to the store: nothing else may use that meanwhile.
   Lease executor_for(std::span<const Tensor> inputs);
@@ -43,7 +46,9 @@ class Program {
   const Graph& graph() const { return graph_; }
 
  private:
-  Binding binding_for(std::span<const Tensor> inputs) const;
+  Binding binding_for(const TensorTypes& inputs) const;
+  Plan compile_for(const Binding& binding, std::int64_t unread) const;
+  std::shared_ptr<Compiled> add(const Binding& binding, std::int64_t unread);
   std::shared_ptr<Compiled> find(const Binding& binding);
   Lease lend(std::shared_ptr<Compiled> compiled);
   void keep(const std::shared_ptr<Compiled>& compiled, std::unique_ptr<Executor> executor);

@@ -1,67 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
-#include "api/amp_choice.h"
 #include "api/trainer_implementation.h"
-#include "base/environment.h"
+#include "api/training_setup.h"
 #include "base/parallel.h"
-#include "precision/plan_reader.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
 
 namespace {
-
-Graph forward_graph(const Model::Implementation& model, const Loss& loss, Mode mode) {
-  Network network(model.name, mode);
-  const Value prediction = model.build(network);
-  const Value value = loss(network, prediction);
-  if (mode == Mode::evaluate) network.graph().output("prediction", prediction);
-  network.graph().output("loss", value);
-  return std::move(network.graph());
-}
-
-std::string plan_name(const TrainerOptions& options) { return options.plan_file.value_or("plan"); }
-
-DType narrow_of(const TrainerOptions& options) {
-  if (!options.plan_text) return narrow_of_plan(*options.plan_file);
-  std::istringstream text(*options.plan_text);
-  return narrow_of_plan(text, plan_name(options));
-}
-
-PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
-                            const TrainerOptions& options) {
-  if (options.plan_text) return read_named_plan(*options.plan_text, plan_name(options), graph);
-  if (options.plan_file) return load_plan(*options.plan_file, graph);
-  if (!optimizer.mixed_precision) return f32_plan(graph, optimizer.f32_math);
-  return plan_by_lists(graph, {.request = *optimizer.mixed_precision});
-}
-
-// A plan in f16 needs the loss scale that the optimizer brings for it.
-void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
-  if (!options.plan_file && !options.plan_text) return;
-  const DType narrow = narrow_of(options);
-  if (!optimizer.mixed_precision) {
-    if (narrow != DType::f32) enable_mixed_precision(optimizer, narrow);
-    return;
-  }
-  require(optimizer.mixed_precision->narrow == narrow, plan_name(options), ": is a plan in ",
-          narrow, ", the optimizer asks for ", optimizer.mixed_precision->narrow);
-}
-
-// NARROWGAUGE_AMP=auto. Batches are not known yet; kernels are as fast on others.
-void settle_auto(const Model::Implementation& model, const Loss& loss, Optimizer& optimizer,
-                 TrainerOptions& options) {
-  constexpr std::int64_t usual_batch = 32;
-  const bool planned = options.plan_file || options.plan_text;
-  if (optimizer.mixed_precision || planned || environment("AMP") != "auto") return;
-  const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
-  const AmpChoice choice = choose_amp(model.name, model.build, loss, optimizer, usual_batch);
-  if (const auto narrow = narrow_of_amp(choice.amp)) enable_mixed_precision(optimizer, *narrow);
-  options.plan_reason = choice.reason;
-}
 
 StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
   const auto value = [&](std::string_view name) {
@@ -83,20 +31,16 @@ StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
 Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options)
     : implementation_(std::make_unique<Implementation>()) {
   Implementation& self = *implementation_;
-  check(optimizer);
   require(options.threads >= 0 && options.threads <= 4096,
           "trainer: expected threads from 0 to 4096, got ", options.threads);
-  enable_mixed_precision_from_environment(optimizer);
   self.model = &model.implementation();
-  settle_auto(*self.model, loss, optimizer, options);
-  take_format_of_plan(optimizer, options);
+  TrainingSetup setup = set_up_training(self.model->name, self.model->build, loss,
+                                        std::move(optimizer), std::move(options));
   self.loss = std::move(loss);
-  self.optimizer = std::move(optimizer);
-  self.options = std::move(options);
-  const Graph forward = forward_graph(*self.model, self.loss, Mode::train);
-  self.training_graph = make_training_graph(forward, self.optimizer);
-  self.plan = make_plan_for(self.training_graph, self.optimizer, self.options);
-  if (!self.options.plan_reason.empty()) self.plan.reason = self.options.plan_reason;
+  self.optimizer = std::move(setup.optimizer);
+  self.options = std::move(setup.options);
+  self.training_graph = std::move(setup.graph);
+  self.plan = std::move(setup.plan);
   CompileOptions compile_options;
   compile_options.deterministic = self.options.deterministic;
   compile_options.trace = self.options.trace;
@@ -141,11 +85,18 @@ Program& Trainer::Implementation::evaluation_program() {
     compile_options.deterministic = options.deterministic;
     compile_options.kernels = &kernels;
     evaluation = std::make_unique<Program>(
-        model->with_precision(forward_graph(*model, loss, Mode::evaluate)), compile_options,
-        model->store, options.seed);
+        model->with_precision(loss_graph(model->name, model->build, loss, Mode::evaluate)),
+        compile_options, model->store, options.seed);
     evaluation_precision = model->precisions;
   }
   return *evaluation;
+}
+
+void Trainer::Implementation::prepare(Program& program, const DataSource& source,
+                                      std::int64_t batch, std::int64_t samples) {
+  TensorTypes inputs = source.sample_types();
+  for (TensorType& type : inputs) type.shape.insert(type.shape.begin(), Dim(batch));
+  program.prepare(inputs, samples);
 }
 
 namespace {
@@ -186,6 +137,11 @@ std::int64_t count_right(const Tensor& prediction, const Tensor& labels) {
 Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch) {
   Implementation& self = *implementation_;
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
+  if (source && source->size() > 0 && batch > 0) {
+    const std::lock_guard alone(self.model->in_use);
+    Implementation::prepare(self.evaluation_program(), *source, std::min(batch, source->size()),
+                            source->size());
+  }
   BatchLoader loader(source, {.batch = batch, .shuffle = false, .keep_last = true, .epochs = 1});
   Evaluation evaluation;
   double loss = 0;

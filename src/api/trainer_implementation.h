@@ -31,6 +31,10 @@ struct Trainer::Implementation {
   // With the model in use, as what follows.
   Program* known_evaluation() const;  // nullptr: none yet, or in another precision
   Program& evaluation_program();
+  // Throws OutOfMemoryError where a program cannot take such batches of the source, of which a
+  // loader will read so many samples in all.
+  static void prepare(Program& program, const DataSource& source, std::int64_t batch,
+                      std::int64_t samples);
   std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept) const;
   void require_latest() const;  // throws UsageError: a newer Trainer has the model's state
   Executor* executor() const { return training ? training->latest() : nullptr; }

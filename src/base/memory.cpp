@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "base/control_group.h"
-#include "narrowgauge/error.h"
+#include "narrowgauge/out_of_memory.h"
 
 namespace narrowgauge {
 namespace {
@@ -46,8 +46,9 @@ std::optional<double> left_of(const std::filesystem::path& group) {
   std::error_code ignored;
   const bool second = std::filesystem::exists(group / "memory.current", ignored);
   const auto limit = number_in(group / (second ? "memory.max" : "memory.limit_in_bytes"));
+  if (!limit || *limit > no_limit) return {};
   const auto used = number_in(group / (second ? "memory.current" : "memory.usage_in_bytes"));
-  if (!limit || !used || *limit > no_limit) return {};
+  if (!used) return {};
   const auto file = group / "memory.stat";
   const double cache = entry(file, second ? "inactive_file" : "total_inactive_file") +
                        entry(file, second ? "active_file" : "total_active_file");
@@ -93,6 +94,38 @@ std::int64_t obtainable_memory() {
   const std::int64_t free = of_machine("MemAvailable:");
   const std::int64_t most = of_group ? std::min(free, *of_group) : free + of_machine("SwapFree:");
   return std::min(most, address_space_left());
+}
+
+std::int64_t MemoryNeed::total() const {
+  std::int64_t bytes = 0;
+  for (const auto& part : parts) bytes += part.second;
+  return bytes;
+}
+
+std::optional<std::int64_t> too_little_for(std::int64_t bytes) {
+  if (bytes < worth_asking) return {};
+  const std::int64_t room = obtainable_memory();
+  return bytes > room ? std::optional(room) : std::nullopt;
+}
+
+void refuse_memory(const MemoryNeed& need, std::int64_t available,
+                   std::optional<std::int64_t> largest_batch) {
+  std::string text = concat("memory: ", need.who, " needs ", bytes_text(need.total()));
+  const char* before = ": ";
+  for (const auto& [what, bytes] : need.parts) {
+    if (what.empty() || bytes < need.total() / 1000) continue;
+    text += concat(before, what, ' ', bytes_text(bytes));
+    before = ", ";
+  }
+  text += concat("; ", bytes_text(available), " can be had");
+  if (largest_batch)
+    text += *largest_batch > 0 ? concat("; batch ", *largest_batch, " fits")
+                               : "; not even batch 1 fits";
+  throw OutOfMemoryError(text, need.total(), available, largest_batch.value_or(0));
+}
+
+void require_memory(const MemoryNeed& need) {
+  if (const auto room = too_little_for(need.total())) refuse_memory(need, *room);
 }
 
 std::string bytes_text(std::int64_t bytes) {

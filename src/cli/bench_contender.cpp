@@ -32,6 +32,19 @@ void keep_loss(BenchRow& row, double loss) {
 
 }  // namespace
 
+TrainingSetup bench_setup(const BenchTask& task, const NetworkChoice& network,
+                          const std::string& precision) {
+  return set_up_training(network.model, network.build(), network.loss(),
+                         bench_optimizer(task.settled(network.model, precision)), {});
+}
+
+CompileOptions bench_compilation(std::int64_t batch) {
+  CompileOptions options;
+  options.binding = {{"N", batch}};
+  options.kernels = kernel_cache();
+  return options;
+}
+
 OwnContender::OwnContender(const BenchTask& task, const NetworkChoice& network,
                            const std::string& precision)
     : batch_(task.batch),
@@ -55,22 +68,14 @@ void OwnContender::finish(std::span<const Tensor> batch, std::int64_t profiled, 
     const std::int64_t before = row.steps;
     row.profiled_milliseconds = 1e3 * step(batch, profiled, row);
     row.profiled_steps = row.steps - before;
-    CompileOptions unfused = options();
+    CompileOptions unfused = bench_compilation(batch_);
     unfused.fuse = false;
     unfused.layout = Layout::plain;
-    row.fused_bytes = most_fused(run_pipeline(precise_graph(), unfused)).bytes();
+    row.fused_bytes =
+        most_fused(run_pipeline(apply(trainer_.graph(), trainer_.plan()), unfused)).bytes();
   }
   row.kernels = trainer_.kernels();
 }
-
-CompileOptions OwnContender::options() const {
-  CompileOptions options;
-  options.binding = {{"N", batch_}};
-  options.kernels = kernel_cache();
-  return options;
-}
-
-Graph OwnContender::precise_graph() const { return apply(trainer_.graph(), trainer_.plan()); }
 
 double TorchContender::step(std::span<const Tensor>, std::int64_t count, BenchRow& row) {
   const TorchSteps steps = process_.step(precision_, layout_, count);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "api/training_setup.h"
 #include "cli/bench_task.h"
 #include "cli/torch_process.h"
 #include "compile/compile.h"
@@ -21,18 +22,19 @@ class Contender {
   virtual void finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) = 0;
 };
 
+// How one of ours trains; no weights are made for it.
+TrainingSetup bench_setup(const BenchTask& task, const NetworkChoice& network,
+                          const std::string& precision);
+// How its graph with its precision is compiled.
+CompileOptions bench_compilation(std::int64_t batch);
+
 class OwnContender : public Contender {
  public:
   OwnContender(const BenchTask& task, const NetworkChoice& network, const std::string& precision);
   double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) override;
   void finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) override;
 
-  // The training graph with its precision, and how it is compiled for the batch.
-  Graph precise_graph() const;
-  CompileOptions options() const;
-
   const Model& model() const { return model_; }
-  const Trainer& trainer() const { return trainer_; }
   Graph graph() const { return trainer_.graph(); }
 
  private:

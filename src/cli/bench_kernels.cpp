@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "precision/apply.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -31,8 +32,8 @@ std::string label_of(const ContractionTime& time) {
 
 KernelRow measure(const BenchTask& task, const std::string& model, const std::string& precision) {
   KernelRow row{model, precision, {}};
-  const OwnContender contender(task, bench_network(task, model), precision);
-  const Plan plan = compile(contender.precise_graph(), contender.options());
+  const TrainingSetup setup = bench_setup(task, bench_network(task, model), precision);
+  const Plan plan = compile(apply(setup.graph, setup.plan), bench_compilation(task.batch));
   std::vector<ContractionTime> found = distinct_contractions(plan);
   for (ContractionTime& each : found) {
     if (interrupted()) break;

@@ -126,18 +126,17 @@ BenchRow examine_one(const BenchTask& task, const NetworkChoice& network,
                      const std::string& precision, std::int64_t available) {
   BenchRow row{.model = network.model, .precision = precision};
   show_status(status(task, row, "planning its memory"));
-  const OwnContender contender(task, network, precision);
-  row.memory = training_memory(contender.trainer(), task.batch);
-  const Graph graph = contender.graph();
-  row.batch_bytes = batch_bytes(graph, task.batch);
-  row.random = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+  const TrainingSetup setup = bench_setup(task, network, precision);
+  row.memory = training_memory(setup.graph, setup.plan, task.batch);
+  row.batch_bytes = batch_bytes(setup.graph, task.batch);
+  row.random = std::any_of(setup.graph.nodes().begin(), setup.graph.nodes().end(),
                            [](const Node& node) { return node.op->info.random; });
-  const std::int64_t needed = row.memory.total() + row.batch_bytes;
-  row.largest_batch = largest_batch(contender.trainer(), available);
-  require<DeviceError>(needed <= available, "memory: ", network.model, " in ", precision,
-                       " with batch ", grouped(task.batch), " takes ", bytes_text(needed), ", ",
-                       bytes_text(available), " can be had; the largest batch that fits is ",
-                       grouped(row.largest_batch));
+  row.largest_batch = largest_batch(setup.graph, setup.plan, available);
+  const MemoryNeed need{concat(network.model, " in ", precision, " with batch ", task.batch),
+                        {{"activations and workspaces", row.memory.arena},
+                         {"weights and other states", row.memory.states},
+                         {"a batch", row.batch_bytes}}};
+  if (need.total() > available) refuse_memory(need, available, row.largest_batch);
   return row;
 }
 

@@ -31,8 +31,8 @@ int code_of(const std::exception& error) {
 int report(const std::exception& error) {
   const int code = code_of(error);
   if (is<std::bad_alloc>(error))
-    say("error", concat("memory: not enough for this network and batch; ",
-                        bytes_text(obtainable_memory()), " can be had"));
+    say("error",
+        concat("memory: there is not enough; ", bytes_text(obtainable_memory()), " can be had"));
   else if (code == ExitCode::internal)
     say("error", concat("internal error, please report it: ", error.what()));
   else

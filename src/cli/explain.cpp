@@ -8,6 +8,7 @@
 
 #include "api/amp_choice.h"
 #include "api/kernel_cache.h"
+#include "api/training_setup.h"
 #include "base/nearest.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
@@ -16,7 +17,6 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "compile/compile.h"
-#include "narrowgauge/model.h"
 #include "precision/apply.h"
 
 namespace narrowgauge::cli {
@@ -70,15 +70,17 @@ Answer answer_to(const Flags& flags) {
   }
   set_amp(optimizer, amp, flags.overrides);
   if (optimizer.mixed_precision) optimizer.mixed_precision->f32_math = optimizer.f32_math;
-  Model model(network.model, network.build());
-  const Trainer trainer(model, network.loss(), optimizer,
-                        {.plan_file = flags.plan, .plan_reason = reason});
-  if (flags.save_plan) save_plan(trainer.plan(), *flags.save_plan);
+  TrainerOptions trained;
+  trained.plan_file = flags.plan;
+  trained.plan_reason = reason;
+  const TrainingSetup setup =
+      set_up_training(network.model, network.build(), network.loss(), optimizer, trained);
+  if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
   CompileOptions options;
   options.binding = {{"N", flags.batch.value_or(settings.batch)}};
   options.kernels = kernel_cache();
-  Answer answer{explain(trainer.graph(), trainer.plan(), options.binding), std::nullopt};
-  if (flags.kernels) answer.plan = compile(apply(trainer.graph(), trainer.plan()), options);
+  Answer answer{explain(setup.graph, setup.plan, options.binding), std::nullopt};
+  if (flags.kernels) answer.plan = compile(apply(setup.graph, setup.plan), options);
   return answer;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "api/model_info.h"
+#include "api/training_setup.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
 #include "cli/json.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr const char* examples = R"(examples:
   narrowgauge info --model resnet20 --image 3x32x32
       layers, parameters, multiply-adds, and what training takes in each format
-  narrowgauge info --model bert-base --sequence 384 --head question-answering --batch 8
+  narrowgauge info --model bert-base --sequence 384 --batch 8
       a network for text
   narrowgauge info --model lenet --batch 512 --json
   narrowgauge info --ops
@@ -52,14 +53,16 @@ Facts gather(const Flags& flags) {
   settle_amp("off", "off");
   facts.batch = flags.batch.value_or(facts.batch);
   const std::string& name = facts.network.model;
-  Model model(name, facts.network.build());
-  facts.model = model_info(model.graph(Mode::evaluate));
+  Network forward(name, Mode::evaluate);
+  forward.graph().output("prediction", facts.network.build()(forward));
+  facts.model = model_info(forward.graph());
   const Settings settings = usual_settings(name, flags.optimizer.value_or("sgd"));
   for (const std::string& amp : amp_words) {
     Optimizer optimizer = make_optimizer(settings, 100);
     set_amp(optimizer, amp, {});
-    const Trainer trainer(model, facts.network.loss(), optimizer);
-    facts.memory.push_back({amp, training_memory(trainer, facts.batch)});
+    const TrainingSetup setup =
+        set_up_training(name, facts.network.build(), facts.network.loss(), optimizer, {});
+    facts.memory.push_back({amp, training_memory(setup.graph, setup.plan, facts.batch)});
   }
   return facts;
 }

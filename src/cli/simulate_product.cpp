@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/memory.h"
+#include "base/printable.h"
 #include "cli/exit_code.h"
 #include "cli/json.h"
 #include "cli/simulate.h"
@@ -42,8 +45,9 @@ std::string why_text(const Matrix& given, const RoundedOperand& rounded, UnitFor
   const double before = given.values.at(rounded.example),
                after = rounded.values.at(rounded.example);
   const auto text = [&](double value) {
-    return given.values.dtype() == DType::f64 ? fmt::format("{}", value)
-                                              : fmt::format("{}", static_cast<float>(value));
+    return given.values.dtype() == DType::f64
+               ? fmt::format("{}", printable(value))
+               : fmt::format("{}", static_cast<float>(printable(value)));
   };
   return out + fmt::format("{} becomes {}", text(before), text(after));
 }
@@ -68,7 +72,9 @@ std::string operand_text(const Matrix& given, const RoundedOperand& rounded, Uni
 }
 
 void add_row(TextTable& table, const std::string& what, const UlpStatistics& it) {
-  const auto size = [](double value) { return value == 0 ? "0" : fmt::format("{:.3g}", value); };
+  const auto size = [](double value) {
+    return value == 0 ? "0" : fmt::format("{:.3g}", printable(value));
+  };
   table.add({what, percent_text(it.share(it.equal)), size(it.mean), size(it.largest),
              percent_text(it.share(it.below)), percent_text(it.share(it.nearer_zero))});
 }
@@ -166,14 +172,31 @@ std::string arithmetic_text(const UnitModel& model) {
   }
 }
 
+namespace {
+
+// Each operand is kept as given and rounded, and packed for the unit or as f64; each result beside
+// what the exact product has for it, two parts and a magnitude in f64.
+void require_memory_for(const Dims& a, const Dims& b, std::int64_t units) {
+  const std::int64_t operands = element_count(a) + element_count(b);
+  const std::int64_t results = element_count(product_dims(a, b));
+  require_memory({concat("simulate: ", a, " x ", b),
+                  {{"operands", operands * (4 + 8 + 4 * units)},
+                   {"results", results * 4 * units},
+                   {"the exact product", results * 3 * 8}}});
+}
+
+}  // namespace
+
 Operands read_operands(const SimulateFlags& flags) {
   Operands operands;
+  const std::int64_t units = std::max<std::int64_t>(1, std::ssize(flags.compare));
   if (flags.random) {
     require(!flags.first, "--random: A and B cannot be given too");
     RandomMatrices wish;
     parse_sizes(*flags.random, wish);
     wish.distribution = flags.distribution.value_or(wish.distribution);
     wish.seed = flags.seed.value_or(1);
+    require_memory_for({wish.rows, wish.depth}, {wish.depth, wish.columns}, units);
     std::vector<Matrix> matrices = random_matrices(wish);
     operands.a = std::move(matrices[0]);
     operands.b = std::move(matrices[1]);
@@ -188,7 +211,7 @@ Operands read_operands(const SimulateFlags& flags) {
   if (flags.third) operands.c = read_matrix(*flags.third, wanted);
   if (flags.transpose_a) operands.a.values = transposed(operands.a.values);
   if (flags.transpose_b) operands.b.values = transposed(operands.b.values);
-  product_dims(operands.a.values.dims(), operands.b.values.dims());
+  require_memory_for(operands.a.values.dims(), operands.b.values.dims(), units);
   return operands;
 }
 
@@ -208,6 +231,7 @@ sim::ExactProduct exact_of(const Tensor& a, const Tensor& b, const Tensor* c) {
     sim::ExactProduct one = sim::exact_product(size, left.data() + i * size.rows * depth,
                                                right.data() + i * depth * columns,
                                                c ? start.data() + i * outputs : nullptr);
+    if (count == 1) return one;
     all.high.insert(all.high.end(), one.high.begin(), one.high.end());
     all.low.insert(all.low.end(), one.low.begin(), one.low.end());
     all.magnitude.insert(all.magnitude.end(), one.magnitude.begin(), one.magnitude.end());

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "compile/lone_kernel.h"
 #include "narrowgauge/graph.h"
@@ -47,10 +48,15 @@ std::vector<Candidate> candidates_of(const Request& request) {
   return found;
 }
 
+std::int64_t most_workspace(const std::vector<Candidate>& candidates) {
+  std::int64_t bytes = 0;
+  for (const Candidate& each : candidates) bytes = std::max(bytes, each.offer.workspace);
+  return bytes;
+}
+
 // Whether the times can be believed.
 bool measure(const Request& request, std::vector<Candidate>& candidates, Stopwatch& stopwatch) {
-  std::int64_t workspace = 0;
-  for (const Candidate& each : candidates) workspace = std::max(workspace, each.offer.workspace);
+  const std::int64_t workspace = most_workspace(candidates);
   LoneKernel kernel(request.inputs, request.outputs, workspace);
   std::vector<Contestant> contestants;
   for (const Candidate& each : candidates)
@@ -109,6 +115,10 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
   if (candidates.empty()) return {choose_kernel(request, false), ""};
   if (candidates.size() == 1 || !std::all_of(candidates.begin(), candidates.end(), can_run_alone))
     return {std::move(candidates.front().offer), ""};
+  if (too_little_for(
+          lone_kernel_bytes(request.inputs, request.outputs, most_workspace(candidates))))
+    return {std::move(candidates.front().offer),
+            concat("first of ", candidates.size(), ": too little memory to measure them")};
   Stopwatch own;
   const bool steady = measure(request, candidates, stopwatch ? *stopwatch : own);
   Candidate* best = &*std::min_element(

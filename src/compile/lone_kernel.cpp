@@ -44,6 +44,15 @@ std::int64_t elements_of(const Operand& operand) {
 
 }  // namespace
 
+std::int64_t lone_kernel_bytes(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                               std::int64_t workspace) {
+  std::int64_t bytes = workspace;
+  for (const auto operands : {inputs, outputs})
+    for (const Operand& operand : operands)
+      if (operand.present) bytes += bytes_for(elements_of(operand), operand.dtype);
+  return bytes;
+}
+
 LoneKernel::LoneKernel(std::span<const Operand> inputs, std::span<const Operand> outputs,
                        std::int64_t workspace)
     : flushed_(outputs.size()), workspace_(DType::u8, {std::max<std::int64_t>(workspace, 1)}) {

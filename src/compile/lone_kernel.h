@@ -11,6 +11,10 @@
 
 namespace narrowgauge {
 
+// Bytes of a LoneKernel's memory.
+std::int64_t lone_kernel_bytes(std::span<const Operand> inputs, std::span<const Operand> outputs,
+                               std::int64_t workspace);
+
 class LoneKernel {
  public:
   // Memory for operands in their storages: random numbers between -1 and 1 and not zero, since some

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 
+#include "base/memory.h"
 #include "io/foreign_weights.h"
 #include "io/safetensors_header.h"
 #include "io/safetensors_stream.h"
@@ -89,6 +90,10 @@ TensorFile read_safetensors(InputFile& file) {
   SafetensorsHeader header = read_header(file);
   TensorFile content;
   content.metadata = std::move(header.metadata);
+  MemoryNeed need{file.path(), {}};
+  for (const SafetensorsEntry& entry : header.entries)
+    need.parts.emplace_back("", entry.end - entry.begin);
+  require_memory(need);
   for (const SafetensorsEntry& entry : header.entries)
     content.tensors.push_back({entry.name, read_tensor(file, entry)});
   return content;

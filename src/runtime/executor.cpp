@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/memory.h"
 #include "base/parallel.h"
 
 namespace narrowgauge {
@@ -26,9 +27,11 @@ Executor::Executor(std::shared_ptr<const Plan> plan, StateStore& store, std::uin
     : shared_plan_(std::move(plan)), plan_(*shared_plan_), store_(store), seed_(seed) {
   store_.add(plan_.graph, seed);
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(plan_.arena_bytes, 64));
+  const MemoryNeed need{concat("the plan of graph '", plan_.graph.name(), "'"),
+                        {{"", plan_.arena_bytes}}};
+  require_memory(need);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  require<DeviceError>(memory != MAP_FAILED, "memory: ", bytes, " bytes for the plan of '",
-                       plan_.graph.name(), "' are not to be had");
+  if (memory == MAP_FAILED) refuse_memory(need, obtainable_memory());
   madvise(memory, bytes, MADV_HUGEPAGE);
   arena_ = {static_cast<std::byte*>(memory), {bytes}};
   for (const PlanState& state : plan_.states) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "ops/interpret.h"
@@ -72,7 +73,17 @@ Tensor initial_value(const State& state, std::uint64_t seed) {
   return result;
 }
 
+std::int64_t StateStore::bytes_to_add(const Graph& graph) const {
+  std::int64_t bytes = 0;
+  for (const State& state : graph.states())
+    if (!has(state.name))
+      bytes += bytes_for(element_count(known_dims(state.type.shape)), state.type.dtype);
+  return bytes;
+}
+
 void StateStore::add(const Graph& graph, std::uint64_t seed) {
+  require_memory(
+      {concat("graph '", graph.name(), "'"), {{"weights and other states", bytes_to_add(graph)}}});
   for (const State& state : graph.states()) {
     const auto known = entries_.find(state.name);
     if (known != entries_.end()) {

@@ -23,8 +23,10 @@ class StateStore {
   };
 
   // Adds the graph's states that are not there yet. Throws UsageError when one is there with
-  // another type or role. Derived states are computed.
+  // another type or role, OutOfMemoryError before any is made. Derived states are computed.
   void add(const Graph& graph, std::uint64_t seed);
+
+  std::int64_t bytes_to_add(const Graph& graph) const;
 
   void remove(const std::set<Role>& roles);
 

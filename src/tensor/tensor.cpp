@@ -14,18 +14,14 @@ namespace {
 
 constexpr std::size_t alignment = 64;  // bytes: a cache line, a zmm
 
-// Where a control group or the machine is short of memory, the system hands it out and ends the
-// process that then uses it; asking first costs less than zeroing this much.
-constexpr std::int64_t worth_asking = std::int64_t{256} << 20;
-
 std::shared_ptr<std::byte[]> allocate(DType dtype, const Dims& dims, std::int64_t bytes) {
-  const std::int64_t room = bytes < worth_asking ? bytes : obtainable_memory();
+  const auto refuse = [&](std::int64_t room) {
+    refuse_memory({concat("a tensor ", dtype, dims), {{"", bytes}}}, room);
+  };
+  if (const auto room = too_little_for(bytes)) refuse(*room);
   const std::size_t whole_lines = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment;
-  const std::size_t size = std::max<std::size_t>(whole_lines, 1) * alignment;
-  void* memory = bytes <= room ? std::aligned_alloc(alignment, size) : nullptr;
-  if (!memory)
-    throw DeviceError(concat("memory: a tensor ", dtype, dims, " needs ", bytes_text(bytes), ", ",
-                             bytes_text(obtainable_memory()), " can be had"));
+  void* memory = std::aligned_alloc(alignment, std::max<std::size_t>(whole_lines, 1) * alignment);
+  if (!memory) refuse(obtainable_memory());
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 

@@ -3,6 +3,7 @@
 
 #include "api/model_info.h"
 #include "api/synthetic.h"
+#include "api/training_setup.h"
 
 namespace narrowgauge {
 namespace {
@@ -10,13 +11,14 @@ namespace {
 class LargestBatch : public testing::TestWithParam<const char*> {};
 
 TEST_P(LargestBatch, FitsAndIsWithinAHundredthOfWhatFits) {
-  Model model(GetParam(), find_model(GetParam(), {1, 16, 16}, 10));
-  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
+  const TrainingSetup setup = set_up_training(GetParam(), find_model(GetParam(), {1, 16, 16}, 10),
+                                              softmax_cross_entropy(), sgd(0.1), {});
   const auto needed = [&](std::int64_t batch) {
-    return training_memory(trainer, batch).total() + batch_bytes(trainer.graph(), batch);
+    return training_memory(setup.graph, setup.plan, batch).total() +
+           batch_bytes(setup.graph, batch);
   };
   for (const std::int64_t bytes : {std::int64_t{20} << 20, std::int64_t{300} << 20}) {
-    const std::int64_t batch = largest_batch(trainer, bytes);
+    const std::int64_t batch = largest_batch(setup.graph, setup.plan, bytes);
     EXPECT_LE(needed(batch), bytes) << batch;
     EXPECT_GT(needed(batch + batch / 50 + 1), bytes) << batch;
   }
@@ -25,9 +27,9 @@ TEST_P(LargestBatch, FitsAndIsWithinAHundredthOfWhatFits) {
 INSTANTIATE_TEST_SUITE_P(Each, LargestBatch, testing::Values("mlp", "lenet", "resnet20"));
 
 TEST(LargestBatch, IsNothingWhereNotOneSampleFits) {
-  Model model("mlp", find_model("mlp", {1, 16, 16}, 10));
-  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
-  EXPECT_EQ(largest_batch(trainer, 1000), 0);
+  const TrainingSetup setup = set_up_training("mlp", find_model("mlp", {1, 16, 16}, 10),
+                                              softmax_cross_entropy(), sgd(0.1), {});
+  EXPECT_EQ(largest_batch(setup.graph, setup.plan, 1000), 0);
 }
 
 TEST(RandomBatch, HasOneTensorForEachInputAndLabelsInRange) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -33,10 +34,11 @@ struct Result {
 // What differs in the program's surroundings.
 struct Surroundings {
   std::vector<std::pair<std::string, std::string>> variables{};  // "" takes one away
-  long file_limit = 0;      // bytes that a file may have; 0: any
-  int columns = 0;          // > 0: stderr and stdout are a terminal of this width
-  std::string stdout_to{};  // instead of being read
-  int interrupt_at = 0;     // as soon as so many lines are on stderr, comes
+  long file_limit = 0;             // bytes that a file may have; 0: any
+  std::int64_t address_space = 0;  // bytes; 0: any
+  int columns = 0;                 // > 0: stderr and stdout are a terminal of this width
+  std::string stdout_to{};         // instead of being read
+  int interrupt_at = 0;            // as soon as so many lines are on stderr, comes
   int interrupt_by = SIGINT;
   bool refuse_threads = false;  // the system gives it none but its first
 };
@@ -64,6 +66,11 @@ inline void become_program(const Words& words, const Surroundings& surroundings)
     setrlimit(RLIMIT_FSIZE, &limit);
   }
   if (surroundings.refuse_threads && !testing_threads::refuse_threads()) _exit(126);
+  if (surroundings.address_space > 0) {
+    const auto bytes = static_cast<rlim_t>(surroundings.address_space);
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_AS, &limit);
+  }
   std::string path = program_path();
   std::vector<char*> arguments{path.data()};
   Words copy = words;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is thrown before more memory is taken than the machine, the control group or the limits of
+// the process leave.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+
+struct NG_API OutOfMemoryError : DeviceError {
+  OutOfMemoryError(const std::string& message, std::int64_t needed_bytes,
+                   std::int64_t available_bytes, std::int64_t batch = 0)
+      : DeviceError(message),
+        needed(needed_bytes),
+        available(available_bytes),
+        largest_batch(batch) {}
+
+  std::int64_t needed, available;  // bytes
+  std::int64_t largest_batch;      // that fits; 0: none does, or what was asked for has no batch
+};
+
+}  // namespace narrowgauge
