@@ -2,7 +2,6 @@
 // The shapes that convolutions are tested with, and an independent reference in double.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -167,25 +166,5 @@ class ConvolutionReference {
   std::vector<double> x_, w_, y_;
   Dims x_dims_, w_dims_, y_dims_;
 };
-
-// What a pass reads, among x, w and y.
-inline std::array<std::size_t, 2> operands_of(ConvolutionPass pass) {
-  if (pass == ConvolutionPass::forward) return {0, 1};
-  return pass == ConvolutionPass::data_gradient ? std::array<std::size_t, 2>{1, 2}
-                                                : std::array<std::size_t, 2>{0, 2};
-}
-
-// In corners and within: elements of which one is made not finite.
-inline std::vector<std::int64_t> telling_places(const Array& array) {
-  const std::int64_t last = array.size() - 1;
-  return {0, last * 3 / 7, last};
-}
-
-inline void expect_finite_where_expected(const Array& got, const std::vector<double>& expected,
-                                         const std::string& what) {
-  for (std::int64_t i = 0; i < got.size(); ++i)
-    ASSERT_EQ(std::isfinite(got.at(i)), std::isfinite(expected[static_cast<std::size_t>(i)]))
-        << what << ", result " << i;
-}
 
 }  // namespace narrowgauge::cpu

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/window_repair.h"
 #include "kernels/cpu/work.h"
 
 namespace narrowgauge::cpu {
@@ -385,9 +383,8 @@ Prepared prepare_pixel_weight_gradient(const ConvolutionViews& views,
   require(reason.empty(), "weight gradient along pixels: ", reason);
   const int threads = options.threads > 0 ? options.threads : thread_count();
   const auto gradient = std::make_shared<const PixelWeightGradient>(views, window, threads);
-  Prepared prepared{"amx tiles, pixels", gradient->workspace(),
-                    [gradient](const Call& call) { gradient->run(call); }};
-  return repaired(std::move(prepared), ConvolutionPass::weight_gradient, views, window);
+  return {"amx tiles, pixels", gradient->workspace(),
+          [gradient](const Call& call) { gradient->run(call); }};
 }
 
 }  // namespace narrowgauge::cpu

@@ -2,7 +2,8 @@
 // The weight gradient of a convolution of bf16 images in channels last, on the tiles of AMX: the
 // contraction goes along neighbouring pixels, so that any number of images will do. f32
 // accumulation, one rounding on store; subnormals count as zero. The same bits for any number of
-// threads. Taps that do not see a value that is not finite are summed again (window_repair.h).
+// threads. A value that is not finite reaches all taps of its channel, also those that do not see
+// its pixel.
 //
 // Pixels are counted along rows of dy that are so wide that no tap of the window leaves a row of x
 // with its border: a tap is then a fixed distance between pixels of dy and of x. Where the window
