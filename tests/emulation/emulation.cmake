@@ -24,13 +24,15 @@ endfunction()
 ng_emulated_source(ng_emulated_cpu base/cpu.cpp cpu.h)
 ng_emulated_source(ng_emulated_strips ops/strip_program.cpp strips.h)
 
-# Those that run kernels of AVX-512 or AMX and are quick enough.
+# Every kernel of AVX-512 or AMX is run by one of them.
 set(emulated
     kernels_attention
+    kernels_batch_inner_convolution
     kernels_convert
     kernels_gradient_health
     kernels_int8
     kernels_own_units
+    kernels_pair_convolution
     kernels_pair_products
     kernels_pixel_convolution
     kernels_random_fill
