@@ -90,7 +90,7 @@ void add_texts(Corpus& corpus) {
                   "label    a word, another word, /a/path/that/is/long/enough/to/fold"});
   corpus.add_all("typed_words", {"[[0, 3.14], [1e-3, -2]]", "[1]", "f16:0x3c00", "bf16:0b1",
                                  "-1.5e-8", "inf", "64,64,1024", "conv1=f32", "head/*=deny", "0231",
-                                 "0123|1:16", "sim:h100:f8e4m3"});
+                                 "0123|1:16", "sim:h100:f8e4m3", "sim:a100", "bf16x3"});
 }
 
 Tensor counted(DType dtype, Dims dims) {
@@ -110,11 +110,18 @@ void add_arrays(Corpus& corpus) {
                         "{'descr': '>f4', 'fortran_order': True, 'shape': (1, 2), }    "
                         "       \n" +
                         std::string(8, '\1'));
+  corpus.add("npy", std::string("\x93NUMPY\1\0\x46\0", 10) +
+                        "{'descr': '<V1', 'fortran_order': True, 'shape': (2, 3), }    "
+                        "       \n" +
+                        "\1\2\3\4\5\6");
   write_npz(corpus.path("npz"), tensors);
   write_npz(corpus.path("npz"), tensors, Compression::deflated);
   write_safetensors(corpus.path("safetensors"),
                     TensorFile{.tensors = tensors, .metadata = {{"format", "pt"}}});
   write_safetensors(corpus.path("safetensors"), TensorFile{});
+  // What other programs' files begin with.
+  corpus.add_all("safetensors", {"\x80\2} 1234", "PK\3\4 1234", "\x89HDF 123", "GGUF 123",
+                                 "\x93NUMPY 1", "short"});
 }
 
 // Of the network that the target loads them into.
