@@ -28,6 +28,7 @@ ng_emulated_source(ng_emulated_strips ops/strip_program.cpp strips.h)
 set(emulated
     kernels_attention
     kernels_batch_inner_convolution
+    kernels_column_sums
     kernels_convert
     kernels_gradient_health
     kernels_int8
