@@ -75,8 +75,8 @@ std::string link_target(const std::string& path) {
 // Of this version, ".run.json.5d41402abc4b.tmp", and of earlier ones, ".run.json.1234.0.tmp".
 bool is_leftover(const std::string& name) {
   if (name == "plan.txt.part") return true;
-  for (const char* file : {"lock", latest_link, model_file, state_file, next_state_file, plan_file,
-                           "run.json", kernels_file}) {
+  for (const char* file : {FolderLock::file_name, latest_link, model_file, state_file,
+                           next_state_file, plan_file, "run.json", kernels_file}) {
     if (is_temporary_name(name, file)) return true;
     const std::string begin = concat('.', file, '.');
     if (!name.starts_with(begin) || !name.ends_with(".tmp")) continue;
@@ -95,15 +95,23 @@ void remove_file(const std::string& path) {
 // Makes the folder, and tries to write there: better to know before a training than after.
 const std::string& made_writable(const std::string& run) {
   make_folders(run);
-  const AtomicFile probe(path_in(run, "lock"));
+  const AtomicFile probe(path_in(run, FolderLock::file_name));
   return run;
 }
 
 }  // namespace
 
-CheckpointFolder::CheckpointFolder(const std::string& run) : path_(run), lock_(made_writable(run)) {
+CheckpointFolder::CheckpointFolder(const std::string& run)
+    : path_(run), made_(!is_there(run)), lock_(made_writable(run)) {
   remove_leftovers();
   if (const auto numbers = numbers_in(path_); !numbers.empty()) point_to(numbers.front());
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  if (!made_ || names_in(path_) != std::vector<std::string>{FolderLock::file_name}) return;
+  std::error_code ignored;
+  remove_file(path_in(path_, FolderLock::file_name));
+  fs::remove(path_, ignored);
 }
 
 void CheckpointFolder::remove_leftovers() const {

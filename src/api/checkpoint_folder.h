@@ -17,6 +17,8 @@ class CheckpointFolder {
   // Makes the folder, locks it and removes what an ended process left unfinished. Throws UsageError
   // naming the process that has it, DataError where nothing can be written.
   explicit CheckpointFolder(const std::string& run);
+  // Removes a folder that it made and that nothing was written to.
+  ~CheckpointFolder();
   const std::string& path() const { return path_; }
 
   // Writes the next checkpoint and returns its path; keeps the last `keep` of this run, and none of
@@ -29,6 +31,7 @@ class CheckpointFolder {
   void remove_old(const std::string& run, std::int64_t keep) const;
 
   std::string path_;
+  bool made_ = false;
   FolderLock lock_;
 };
 

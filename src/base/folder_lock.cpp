@@ -70,7 +70,7 @@ bool is_still_there(int file, const std::string& path) {
 }  // namespace
 
 FolderLock::FolderLock(const std::string& folder) : owner_(getpid()) {
-  const std::string path = (std::filesystem::path(folder) / "lock").string();
+  const std::string path = (std::filesystem::path(folder) / file_name).string();
   for (;;) {
     file_ = open_lock(path);
     int result = 0;

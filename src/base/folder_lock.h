@@ -14,6 +14,7 @@ namespace narrowgauge {
 // useless, and one writer there is as safe as anywhere.
 class FolderLock {
  public:
+  static constexpr const char* file_name = "lock";
   explicit FolderLock(const std::string& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -78,6 +78,18 @@ TEST_F(RunFolder, AFolderInUseIsRefusedAtOnceAndNamesItsProcess) {
   EXPECT_EQ(run({"train", "--resume", folder}).code, 0);
 }
 
+TEST_F(RunFolder, ARefusedTrainingLeavesNoFolderOfItsOwn) {
+  const std::string absent = *folder_ / "absent", empty = *folder_ / "empty";
+  std::filesystem::create_directory(empty);
+  for (const std::string& folder : {absent, empty}) {
+    const Result result =
+        run({"train", "--model", "lenet", "--data", *folder_ / "nowhere", "--output", folder});
+    EXPECT_EQ(result.code, 4) << result.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(absent));
+  EXPECT_TRUE(std::filesystem::exists(empty));
+}
+
 TEST_F(RunFolder, LeftoversOfEndedProcessesAreRemovedAndNothingElse) {
   const std::string folder = *folder_ / "leftovers";
   done(quiet_json({"--output", folder}));

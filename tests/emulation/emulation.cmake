@@ -56,5 +56,5 @@ function(ng_emulated_test test)
   target_link_libraries(emulated_${test} PRIVATE ng_emulated ng_emulated_cpu ng_emulated_strips
                                                  ${NG_PREVIOUS_LAYER} GTest::gtest_main)
   add_test(NAME emulated_${test} COMMAND emulated_${test})
-  set_tests_properties(emulated_${test} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT 1200)
+  set_tests_properties(emulated_${test} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT ${time_limit})
 endfunction()
