@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <system_error>
 #include <thread>
 
@@ -15,10 +16,12 @@ namespace {
 
 constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP};
 
-volatile sig_atomic_t asked = 0;
+// A handler may write to an atomic that needs no lock.
+std::atomic<bool> asked = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
 bool apart = false;
 
-void handle(int) { asked = 1; }
+void handle(int) { asked = true; }
 
 void set_handlers(void (*handler)(int)) {
   struct sigaction action {};
@@ -64,6 +67,6 @@ InterruptScope::~InterruptScope() {
   if (apart) set_handlers(SIG_DFL);
 }
 
-bool interrupted() { return asked != 0; }
+bool interrupted() { return asked; }
 
 }  // namespace narrowgauge::cli

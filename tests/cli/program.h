@@ -38,7 +38,7 @@ struct Surroundings {
   std::int64_t address_space = 0;  // bytes; 0: any
   int columns = 0;                 // > 0: stderr and stdout are a terminal of this width
   std::string stdout_to{};         // instead of being read
-  int interrupt_at = 0;            // as soon as so many lines are on stderr, comes
+  std::string interrupt_at{};      // as soon as stderr has this, comes
   int interrupt_by = SIGINT;
   bool refuse_threads = false;  // the system gives it none but its first
 };
@@ -140,10 +140,10 @@ inline Result run(const Words& words, const Surroundings& surroundings = {}) {
   }
   close(errors[1]);
   Result result;
-  int lines_wanted = surroundings.interrupt_at;
+  bool interrupts = !surroundings.interrupt_at.empty();
   result.err = detail::read_all(errors[0], [&](const std::string& text) {
-    if (lines_wanted == 0 || std::count(text.begin(), text.end(), '\n') < lines_wanted) return;
-    lines_wanted = 0;
+    if (!interrupts || text.find(surroundings.interrupt_at) == std::string::npos) return;
+    interrupts = false;
     kill(child, surroundings.interrupt_by);
   });
   result.code = detail::wait_for(child);

@@ -122,7 +122,7 @@ TEST_F(Training, InterruptedRunIsSavedAndGoesOnToTheSameBits) {
   const std::string folder = *folder_ / "interrupted";
   Words stopped = words;
   stopped.insert(stopped.end(), {"--output", folder});
-  const Result result = run(stopped, {.interrupt_at = 1});
+  const Result result = run(stopped, {.interrupt_at = "epoch 1/"});
   ASSERT_EQ(result.code, 130) << result.err;
   EXPECT_TRUE(contains(result.err, "train --resume " + folder)) << result.err;
   const json resumed = done({"train", "--resume", folder, "--json", "--quiet"});
@@ -133,7 +133,7 @@ TEST_F(Training, InterruptedRunIsSavedAndGoesOnToTheSameBits) {
 TEST_F(Training, KilledRunGoesOnFromItsLastEpoch) {
   const std::string folder = *folder_ / "killed";
   const Result result = run(train({"--epochs", "1000", "--output", folder}),
-                            {.interrupt_at = 5, .interrupt_by = SIGKILL});
+                            {.interrupt_at = "epoch 3/", .interrupt_by = SIGKILL});
   ASSERT_EQ(result.code, 128 + SIGKILL) << result.err;
   const json resumed = done({"train", "--resume", folder, "--epochs", "60", "--json", "--quiet"});
   EXPECT_LE(resumed.at("steps"), 58 * 8);
@@ -196,14 +196,14 @@ TEST_F(Training, ResumedRunGoesOnToMoreEpochs) {
 }
 
 TEST_F(Training, InterruptWithoutOutputSavesNothing) {
-  const Result result = run(train({"--epochs", "1000"}), {.interrupt_at = 1});
+  const Result result = run(train({"--epochs", "1000"}), {.interrupt_at = "epoch 1/"});
   EXPECT_EQ(result.code, 130) << result.err;
   EXPECT_TRUE(contains(result.err, "nothing is saved")) << result.err;
 }
 
 TEST_F(Training, InterruptedComparisonShowsTheRunsThatCameToTheirEnd) {
   const Result result =
-      run(train({"--compare", "off,ieee", "--epochs", "400"}), {.interrupt_at = 401});
+      run(train({"--compare", "off,ieee", "--epochs", "400"}), {.interrupt_at = "ieee  epoch 1/"});
   EXPECT_EQ(result.code, 130) << result.err;
   EXPECT_TRUE(contains(result.out, "\nf32 ")) << result.out;
   EXPECT_FALSE(contains(result.out, "\nieee ")) << result.out;
