@@ -182,7 +182,7 @@ class NG_API OpTable {
   std::vector<const OpRecord*> ops_;
 };
 
-// Text form; print and parse are inverse. parse throws ModelError naming line and column.
+// Text form; parse undoes print. ModelError names line and column, also for a rule of `verify`.
 NG_API std::string print(const Graph& graph);
 NG_API Graph parse(std::string_view text, const OpTable& ops);
 // "keepdims=0, axis=1" as attributes; throws ModelError.

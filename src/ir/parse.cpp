@@ -226,6 +226,15 @@ Graph parse_graph(Lexer& lexer, const OpTable& ops) {
   return graph;
 }
 
+// A graph that breaks a rule is our mistake elsewhere, and its writer's in a text.
+void check_rules(Lexer& lexer, const Graph& graph) {
+  try {
+    verify(graph, Stage::laid_out);
+  } catch (const InternalError& error) {
+    lexer.fail(error.what());
+  }
+}
+
 }  // namespace
 
 Attributes parse_attributes(std::string_view text, const OpRecord& op, const OpTable& ops) {
@@ -241,6 +250,7 @@ Graph parse(std::string_view text, const OpTable& ops) {
   try {
     Graph graph = parse_graph(lexer, ops);
     if (!lexer.at_end()) lexer.fail("expected the end");
+    check_rules(lexer, graph);
     return graph;
   } catch (const ModelError&) {
     throw;

@@ -93,6 +93,7 @@ void verify(const Graph& graph, Stage stage) {
          ", next is ", graph.type(state.next));
     rule((state.role == Role::derived) == (state.derivation != nullptr), graph, node,
          "derived states, and only they, have a derivation");
+    if (state.derivation) verify(*state.derivation, stage);
   }
   for (const GraphOutput& output : graph.outputs()) graph.info(output.value);
 }

@@ -109,6 +109,31 @@ TEST(text, numbers_beyond_their_range_and_storages_too_many_are_refused) {
             std::string::npos);
 }
 
+TEST(text, graphs_that_break_a_rule_are_refused) {
+  const auto with = [](std::string_view rest) {
+    return message(concat("graph \"g\" {\n  %s = ng.State {type=f32[2]} : f32[2]\n", rest, "}"));
+  };
+  const std::string state = "  state %s role=parameter initial=constant(0) next=%s\n";
+  EXPECT_EQ(with(state), "accepted");
+  EXPECT_EQ(with(""), "line 3, column 2: graph g, node 's': belongs to no state, or to several");
+  EXPECT_EQ(with(state + state),
+            "line 5, column 2: graph g, node 's': belongs to no state, or to several");
+  EXPECT_EQ(
+      with("  %y = Relu(%s)\n" + state + "  state %y role=parameter initial=constant(0) next=%y\n"),
+      "line 6, column 2: graph g, node 'y': is not a state");
+  EXPECT_EQ(with("  %x = ng.Input {type=f32[3]} : f32[3]\n"
+                 "  state %s role=parameter initial=constant(0) next=%x\n"),
+            "line 5, column 2: graph g, node 's': state holds f32[2], next is f32[3]");
+  EXPECT_EQ(
+      with("  state %s role=derived initial=constant(0) next=%s\n"),
+      "line 4, column 2: graph g, node 's': derived states, and only they, have a derivation");
+  EXPECT_EQ(with("  state %s role=derived initial=constant(0) next=%s from=[\"s\"] "
+                 "derivation=graph \"d\" { %t = ng.State {type=f32[2]} }\n"),
+            "line 4, column 2: graph d, node 't': belongs to no state, or to several");
+  EXPECT_EQ(with(state + "  %y = Relu(%s) @storage=210\n"),
+            "line 5, column 2: graph g, node 'y': storage 210 does not fit f32[2]");
+}
+
 TEST(text, a_tensor_takes_no_more_memory_than_its_text_can_fill) {
   const rusage before = usage();
   EXPECT_EQ(message("graph \"g\" {\n  %k = Constant {value=f32[700000000]{0}} : f32[700000000]\n}"),
