@@ -11,11 +11,12 @@ example:
 """
 import argparse
 import json
-import random
 import signal
 import statistics
 import subprocess
 import sys
+
+from busy_neighbour import interval
 
 
 class Contender:
@@ -44,12 +45,6 @@ class Contender:
     def end(self):
         self.process.kill()
         self.process.wait()
-
-
-def interval(ratios, chance=random.Random(1)):
-    """The middle 95 % of the medians of resampled ratios."""
-    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(2000))
-    return medians[50], medians[-51]
 
 
 def main():

@@ -64,11 +64,7 @@ inline std::string gzip(const std::string& content) {
   return packed;
 }
 
-// KiB that this process ever had; 0 under the thread sanitizer, which needs several times as much.
-inline std::int64_t most_memory() {
-#ifdef __SANITIZE_THREAD__
-  return 0;
-#endif
+inline std::int64_t most_memory() {  // KiB that this process ever had
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss;
