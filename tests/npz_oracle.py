@@ -37,7 +37,7 @@ def same(mine, theirs):
 def copy_all(folder):
     (folder / "copies").mkdir()
     program = pathlib.Path(os.environ["NARROWGAUGE_BUILD"]) / "tests" / "io_npz_test"
-    subprocess.run([program, "--gtest_filter=Npz.FilesOfNumpyAreCopied"], check=True,
+    subprocess.run([program, "--gtest_filter=npz.files_of_numpy_are_copied"], check=True,
                    env=os.environ | {"NARROWGAUGE_NPZ_FOLDER": str(folder)},
                    stdout=subprocess.DEVNULL)
 

@@ -11,8 +11,8 @@
 //                              links into it
 //   RUN/lock                   locked by the training that writes there
 //
-// A checkpoint is written under a temporary name, brought to disk and renamed: it is there as a
-// whole or not at all. `latest` follows the rename and is for people and other programs.
+// A checkpoint is written under a temporary name, brought to disk and renamed: it exists as a whole
+// or not at all. `latest` follows the rename and is for people and other programs.
 #pragma once
 
 #include <map>
@@ -28,9 +28,9 @@ struct NG_API Checkpoint {
   std::map<std::string, std::string> files;  // all others, by name
 };
 
-// The newest whole checkpoint of a run; `folder` may also be one checkpoint of it. One that is
-// damaged is named in a warning, and the one before it is read. Also reads folders of earlier
-// versions, whose files stand in RUN itself. Needs no lock. Throws DataError when none is whole.
+// The newest whole checkpoint of a run; `folder` may also be one of its checkpoints. A damaged one
+// is named in a warning, and the one before it is read. Also reads the folders of earlier versions,
+// whose files lie in RUN itself. Needs no lock. Throws DataError when none is whole.
 NG_API Checkpoint read_checkpoint(const std::string& folder);
 
 }  // namespace narrowgauge

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data: labelled image sets, where samples come from (also a source of one's own), and the loader
-// that shuffles them into batches in a thread of its own.
+// Data: labelled image sets, the sources that samples come from (a program may bring its own), and
+// the loader that shuffles them into batches in a thread of its own.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,14 @@ struct NG_API DataSplit {
 NG_API DataSplit draw_glyphs(std::uint64_t seed = 1, std::int64_t train_count = 20000,
                              std::int64_t test_count = 4000);
 
-// A folder of IDX files (the format of MNIST), plain or gzipped: {train,t10k}-images-idx3-ubyte and
-// {train,t10k}-labels-idx1-ubyte, u8. Throws DataError naming the file, what it expected and found.
+// Reads IDX files (MNIST's format), plain or gzipped, from a folder: {train,t10k}-images-idx3-ubyte
+// and {train,t10k}-labels-idx1-ubyte, u8. DataError names the file, what was expected and found.
 NG_API DataSplit read_idx_folder(const std::string& folder);
 
-// "glyphs", or the path of a folder of IDX files. Throws DataError.
+// Loads "glyphs", or a folder of IDX files by its path. Throws DataError.
 NG_API DataSplit load_data(const std::string& name_or_folder);
 
-// Where samples come from. Implement it to train on data of one's own.
+// Where samples come from. Implement it to train on your own data.
 class NG_API DataSource {
  public:
   virtual ~DataSource();
@@ -54,7 +54,7 @@ class NG_API DataSource {
   virtual void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) = 0;
 };
 
-// What becomes of images on their way into a batch, in this order.
+// How images are changed on their way into a batch, in this order.
 struct NG_API ImageTransform {
   // Black pixels (0) around the image up to this size; 0 keeps the size.
   std::int64_t height = 0, width = 0;
@@ -68,7 +68,8 @@ struct NG_API ImageTransform {
 struct NG_API ChannelStatistics {
   std::vector<float> mean, deviation;  // of the values that ImageTransform normalizes
 };
-// Over all images [N,C,H,W], u8 (divided by 255) or f32. Throws UsageError for other types.
+// Statistics of each channel over all images [N,C,H,W], u8 (divided by 255) or f32. Throws
+// UsageError for other types.
 NG_API ChannelStatistics channel_statistics(const Tensor& images);
 
 // Samples held in memory: sample i is row i of each column.

@@ -38,7 +38,7 @@ NG_API std::optional<DType> parse_dtype(std::string_view name);  // the inverse;
 NG_API int bits(DType dtype);                                    // of one element: 1, 4, 8, ... 64
 NG_API bool is_floating(DType dtype);
 NG_API bool is_integer(DType dtype);  // i64 ... u4; not b1, not bool
-// f4e2m1 and f8e8m0: the parts of block formats are moved, cast and quantised, not computed with.
+// f4e2m1 and f8e8m0, the parts of block formats, are moved, cast and quantised, not computed with.
 NG_API bool is_storage_only(DType dtype);
 NG_API double largest_finite(DType dtype);
 NG_API double smallest_normal(DType dtype);     // floating dtypes only

@@ -19,6 +19,12 @@ struct ValueInfo {
   Storage storage;
 };
 
+// Which part of a training step a node belongs to; in graphs that only predict all are `forward`. A
+// node made for another one (a cast, another layout, a part) belongs where that one does.
+enum class Phase : std::uint8_t { forward, backward, update };
+NG_API std::string_view name(Phase phase);
+NG_API Phase parse_phase(std::string_view text);  // throws UsageError
+
 struct Node {
   const OpRecord* op = nullptr;
   Attributes attributes;
@@ -26,7 +32,8 @@ struct Node {
   std::vector<ValueInfo> outputs;
   std::string name;    // unique together with `instance`
   int instance = 0;    // > 0: a recomputation of the node of this name; random numbers are the same
-  std::string origin;  // the node this one was made for, kept by every pass; "" for itself
+  std::string origin;  // for people: the node this one was made for; "" for itself
+  Phase phase = Phase::forward;
   Math math = Math::none;
 
   std::string full_name() const;  // "conv1", "conv1#1"
@@ -41,7 +48,7 @@ struct Node {
   }
 };
 
-// How a state begins.
+// The initial value of a state.
 struct NG_API Initial {
   enum class Kind : std::uint8_t { constant, uniform, normal, data, truncated_normal };
   Kind kind = Kind::constant;
@@ -52,7 +59,7 @@ struct NG_API Initial {
   static Initial normal(double mean, double deviation) {
     return {Kind::normal, mean, deviation, {}};
   }
-  // Normal numbers of this deviation, those beyond twice it drawn anew (0.88 of it is left).
+  // Normal numbers; those beyond two deviations are drawn again, leaving 0.88 of the deviation.
   static Initial truncated_normal(double mean, double deviation) {
     return {Kind::truncated_normal, mean, deviation, {}};
   }
@@ -81,7 +88,7 @@ struct GraphOutput {
   Value value;
 };
 
-// The two ops that stand for what comes from outside, and the constant.
+// Input and StateValue stand for what comes from outside; Constant holds a tensor.
 struct NG_API Input {
   static constexpr OpInfo info{.name = "Input", .domain = "ng", .inputs = "", .outputs = "x:any"};
   TensorType type;
@@ -110,9 +117,19 @@ struct NG_API Constant {
 struct NodeOptions {
   std::string name = "";  // "" makes one from the op
   std::string origin = "";
+  std::optional<Phase> phase = {};  // none: the scope's
   int instance = 0;
   Math math = Math::none;
   std::vector<Storage> storages = {};  // of the outputs; empty: plain
+};
+// The options that make another node like this one.
+NG_API NodeOptions options_of(const Node& node);
+
+// What nodes that are added one after another have in common.
+struct NodeScope {
+  std::string prefix = "";  // of the names of nodes added without a name
+  std::string origin = "";
+  Phase phase = Phase::forward;
 };
 
 class NG_API Graph {
@@ -151,8 +168,8 @@ class NG_API Graph {
   Value find_output(std::string_view name) const;   // absent: none
   std::string value_name(Value value) const;        // "conv1", "bn1@2"
 
-  // Names of nodes added from now on start with `prefix`; `origin` is noted on them.
-  void set_scope(std::string prefix, std::string origin);
+  // Applies to nodes added from now on.
+  void set_scope(NodeScope scope) { scope_ = std::move(scope); }
   // A name that is not taken: `base`, `base_2`, ...
   std::string unique_name(const std::string& base) const;
 
@@ -165,7 +182,7 @@ class NG_API Graph {
   std::vector<GraphOutput> outputs_;
   std::unordered_map<std::string, int> by_name_;
   mutable std::unordered_map<std::string, int> name_counters_;
-  std::string prefix_, scope_origin_;
+  NodeScope scope_;
 };
 
 // Throws InternalError naming node and rule when the graph is not legal after `stage`.

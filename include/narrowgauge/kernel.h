@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a kernel is asked and called: a Request describes one node of a plan, an Offer is the
-// kernel's answer (a prepared function, or the reason why it declines), a KernelCall runs it.
+// kernel's answer (what it would run, or the reason why it declines), a KernelCall runs it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "narrowgauge/matrix_unit.h"
+#include "narrowgauge/target.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge {
@@ -20,31 +22,31 @@ namespace narrowgauge {
 struct OpRecord;
 class Attributes;
 
-// What the products and sums of a contraction must be worth. `none` on everything else.
+// How accurate the products and sums of a contraction must be; `none` for all other nodes.
 //   ieee  f32 products and sums          f32   f32 in and out, TF32's accuracy or better
-//   f16   f16 operands, products exact, f32 accumulation       bf16  the same of bf16
-// The others name one way of keeping a contract; each machine resolves a contract to one of them.
-// Beyond these stand the simulated ones, see simulated().
-enum class Math : std::uint16_t { none, ieee, f32, f16, bf16, tf32, tf32x3, bf16x3, dfp16, f8 };
+//   f16   f16 operands, exact products, f32 accumulation       bf16  the same with bf16
+// The others each name one way of keeping such a contract; a machine resolves a contract to one.
+// The simulated ones come on top, see simulated().
+enum class Math : std::uint16_t { none, ieee, f32, f16, bf16, tf32, tf32x3, bf16x3, dfp16 };
 NG_API std::string_view name(Math math);
 NG_API Math parse_math(std::string_view text);  // throws UsageError
 
-// As a matrix unit computes, bit by bit: "sim:a100", or, with operands rounded to a format of the
-// unit's first, "sim:h100:f8e4m3". `automatic`: in the format of the values, f32 as tf32 where the
-// unit has it, else as a chain of FMAs in f32.
+// Computes as a matrix unit does, bit by bit: "sim:a100", or "sim:h100:f8e4m3" when operands are
+// first rounded to one of the unit's formats. `automatic`: in the format of the values; f32 as tf32
+// where the unit has it, else as a chain of FMAs in f32.
 constexpr Math simulated(MatrixUnit unit, UnitFormat operand = UnitFormat::automatic) {
   return static_cast<Math>(0x100 + static_cast<int>(unit) * 32 + static_cast<int>(operand));
 }
 constexpr bool is_simulated(Math math) { return static_cast<int>(math) >= 0x100; }
-// Of a simulated one.
+// The unit of a simulated math.
 constexpr MatrixUnit unit_of(Math math) {
   return static_cast<MatrixUnit>((static_cast<int>(math) - 0x100) / 32);
 }
 constexpr UnitFormat operand_format_of(Math math) {
   return static_cast<UnitFormat>(static_cast<int>(math) % 32);
 }
-// What contractions of f32 values can be asked for: ieee, f32, tf32, tf32x3, a simulated unit, or a
-// way of keeping f32 (bf16x3, dfp16), in whose place kernels that lack it compute in ieee.
+// Whether contractions of f32 values can be asked for in it: ieee, f32, tf32, tf32x3, a simulated
+// unit, or a way of keeping f32 (bf16x3, dfp16), which kernels that lack it replace by ieee.
 NG_API bool is_f32_math(Math math);
 inline void append_text(std::string& out, Math math) { out += name(math); }
 
@@ -86,6 +88,7 @@ struct NG_API Request {
   const Attributes& attributes;
   std::span<const Operand> inputs;
   std::span<const Operand> outputs;
+  const Target& target;
   Math math = Math::none;
   std::string_view name;       // of the node: random numbers depend on it
   bool deterministic = false;  // the same bits for any number of threads
@@ -93,7 +96,7 @@ struct NG_API Request {
   const T& as() const;  // the op itself; see op.h
 };
 
-// Pointers of one run. An absent operand has data == nullptr.
+// The pointers of one operand in one run. An absent operand has data == nullptr.
 struct View {
   void* data = nullptr;
   template <class T>
@@ -122,14 +125,32 @@ struct InPlace {
   int input, output;
 };
 
+// Whose a kernel is and how it computes; decisions and comparisons go by these facts.
+enum class Vendor : std::uint8_t { own, onednn };
+struct KernelFacts {
+  Vendor vendor = Vendor::own;
+  std::optional<Isa> isa = {};  // of its widest instructions, where it tells
+  Math way = Math::none;        // how f32 or f16 is kept in products of narrower numbers
+  bool widened = false;         // narrow operands become f32 before they multiply
+  bool operator==(const KernelFacts&) const = default;
+};
+
 struct NG_API Offer {
-  std::string reason;             // why the kernel declines; empty: it accepts
-  std::string implementation;     // what will run, for plan and profile
+  std::string reason;          // why the kernel declines; empty: it accepts
+  std::string implementation;  // what will run, for people who read a plan or a profile
+  KernelFacts facts;
   std::int64_t workspace = 0;     // bytes
   std::vector<InPlace> in_place;  // outputs that may take the memory of an input that dies here
   std::vector<InPlace> aliases;   // outputs that are the input's memory: nothing is run for them
   std::function<void(const KernelCall&)> run;
+  // Does the work of getting ready (generating code, packing weights) and fills in the members
+  // above that are known only then; none: the offer is ready. A kernel that is only asked does no
+  // work.
+  std::function<void(Offer&)> prepare;
 
+  void get_ready() {
+    if (const auto make = std::exchange(prepare, nullptr)) make(*this);
+  }
   static Offer decline(std::string reason) {
     Offer offer;
     offer.reason = std::move(reason);

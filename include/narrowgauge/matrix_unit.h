@@ -37,8 +37,8 @@ enum class MatrixUnit : std::uint8_t {
 };
 inline constexpr int matrix_unit_count = 13;
 
-// Formats of operands and results. `automatic` stands for that of the value at hand. The mx and nv
-// formats carry a scale for each block of 32 or 16 elements along k.
+// Formats of operands and results. `automatic` stands for the format of the value at hand. The mx
+// and nv formats carry a scale for each block of 32 or 16 elements along k.
 enum class UnitFormat : std::uint8_t {
   automatic,
   f64,
@@ -274,7 +274,7 @@ constexpr std::string_view name(Evidence evidence) {
   return names[static_cast<std::size_t>(evidence)];
 }
 
-// Also by the names of GPUs with the same unit: h200, l40s, l4, a40, gb200.
+// Also knows the names of GPUs with the same unit: h200, l40s, l4, a40, gb200.
 constexpr std::optional<MatrixUnit> parse_matrix_unit(std::string_view text) {
   const auto& names = matrix_unit_tables::unit_names;
   const auto found = std::find(names.begin(), names.end(), text);
@@ -301,7 +301,7 @@ constexpr const UnitModel* find_unit_model(MatrixUnit unit, UnitFormat operand, 
   return nullptr;
 }
 
-// What a unit makes of operands unless told otherwise: f32, of f64 f64, of integers s32.
+// The result format of a unit unless told otherwise: f64 for f64, s32 for integers, else f32.
 constexpr UnitFormat usual_result(UnitFormat operand) {
   if (operand == UnitFormat::f64) return UnitFormat::f64;
   return operand >= UnitFormat::s8 ? UnitFormat::s32 : UnitFormat::f32;

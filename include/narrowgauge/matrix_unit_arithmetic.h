@@ -19,7 +19,7 @@ namespace matrix_unit_arithmetic {
 inline constexpr std::uint64_t gpu_nan_f32 = 0x7fff'ffff, gpu_nan_f16 = 0x7fff;
 inline constexpr std::uint64_t nan_f32 = 0x7fc0'0000, nan_f64 = 0x7ff8'0000'0000'0000;
 
-// v 2^shift, towards zero.
+// v * 2^shift, rounded towards zero.
 constexpr std::int64_t shifted(std::int64_t v, int shift) {
   if (shift >= 0) return v << shift;
   if (shift < -62) return 0;
@@ -36,7 +36,7 @@ constexpr Rounding rounding_of(ResultRounding rounding) {
   return {{8, 23}, rounding == ResultRounding::f32_cut_to_13 ? 13 : 23, false};
 }
 
-// The bits of sum 2^exponent; a sum that is too large becomes infinite, zero is +0.
+// The bits of sum * 2^exponent; a sum that is too large becomes infinite, zero is +0.
 constexpr std::uint64_t rounded(std::int64_t sum, int exponent, const Rounding& to) {
   if (sum == 0) return 0;
   const auto magnitude = static_cast<std::uint64_t>(sum < 0 ? -sum : sum);
@@ -71,13 +71,13 @@ inline double special_sum(std::span<const Unpacked> a, std::span<const Unpacked>
   return sum;
 }
 
-// A term of a sum: significand 2^(exponent - fraction).
+// A term of a sum: significand * 2^(exponent - fraction).
 struct Term {
   std::int64_t significand;
   int exponent, fraction;
 };
 
-// Terms cut to `fraction` bits below the largest exponent, and summed.
+// Sums terms that are cut to `fraction` bits below the largest exponent.
 class CutSum {
  public:
   CutSum(const UnitModel& model) : model_(model), largest_(model.floor) {}
@@ -101,14 +101,14 @@ class CutSum {
   std::array<Term, 33> terms_;  // the longest has 32 products and c
 };
 
-// c of a result's format. f16 is taken as f32 would hold it: subnormals are normalised.
+// Unpacks c from the result's format. f16 is widened to f32, which normalises its subnormals.
 inline Unpacked unpack_c(UnitFormat result, std::uint64_t bits) {
   if (result == UnitFormat::f32) return unpack(result, bits);
   const float wide = static_cast<float>(unpack(result, bits).value);
   return unpack(UnitFormat::f32, std::bit_cast<std::uint32_t>(wide));
 }
 
-// A double that holds a sum of two numbers of the result's format, rounded to it.
+// Rounds a double that holds the sum of two numbers of the result's format to that format.
 inline std::uint64_t nearest(UnitFormat result, double sum) {
   if (result == UnitFormat::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(sum));
   if (sum == 0) return std::signbit(sum) ? 0x8000 : 0;
@@ -124,7 +124,7 @@ inline std::uint64_t special_bits(UnitFormat result, double sum) {
   return sum > 0 ? 0x7f80'0000 : 0xff80'0000;
 }
 
-// At most `terms` products of one operation; scales of this block, or none.
+// One operation of at most `terms` products; `scales` are this block's, or none.
 inline std::uint64_t cut_operation(const UnitModel& model, std::span<const Unpacked> a,
                                    std::span<const Unpacked> b, std::uint64_t c_bits,
                                    const BlockScales& scales) {
@@ -141,7 +141,7 @@ inline std::uint64_t cut_operation(const UnitModel& model, std::span<const Unpac
   return sum.result();
 }
 
-// Two operations on f16, then c.
+// Summation::then_added: two operations on f16, then c is added.
 inline std::uint64_t then_added(const UnitModel& model, std::span<const Unpacked> a,
                                 std::span<const Unpacked> b, std::uint64_t c) {
   std::array<Unpacked, 16> pair_a, pair_b;
@@ -162,7 +162,7 @@ inline std::uint64_t then_added(const UnitModel& model, std::span<const Unpacked
   return nearest(model.result, result);
 }
 
-// Products of 16 elements, exact, times their two scales, whose significands are not normalised.
+// Exact products of 16 elements, times their two scales, whose significands are not normalised.
 inline std::uint64_t group_operation(const UnitModel& model, std::span<const Unpacked> a,
                                      std::span<const Unpacked> b, std::uint64_t c_bits,
                                      const BlockScales& scales) {

@@ -21,7 +21,7 @@ struct FloatFormat {
   constexpr int smallest_exponent() const { return 1 - bias(); }
 };
 
-// Of integers {}. tf32 is f32 whose last 13 bits are not read; block formats are those of elements.
+// {} for integers. tf32 is f32 whose last 13 bits are not read; block formats have their elements'.
 constexpr FloatFormat float_format(UnitFormat format) {
   switch (format) {
     case UnitFormat::f64:
@@ -81,7 +81,7 @@ constexpr std::int64_t integer_value(UnitFormat format, std::uint64_t bits) {
   }
 }
 
-// Of normal doubles.
+// 2^exponent; the exponent must be that of a normal double.
 constexpr double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
@@ -115,7 +115,7 @@ inline Unpacked unpack_float(FloatFormat format, std::uint64_t bits) {
 
 }  // namespace matrix_unit_arithmetic
 
-// One element from its bits: f16 in the lowest 16, tf32 as the f32 it came in, s4 in the lowest 4.
+// Unpacks one element: f16 from the lowest 16 bits, tf32 from its f32, s4 from the lowest 4 bits.
 inline Unpacked unpack(UnitFormat format, std::uint64_t bits) {
   if (format >= UnitFormat::s8) {
     const std::int64_t value = matrix_unit_arithmetic::integer_value(format, bits);
@@ -125,15 +125,15 @@ inline Unpacked unpack(UnitFormat format, std::uint64_t bits) {
   return matrix_unit_arithmetic::unpack_float(float_format(format), bits);
 }
 
-// A power of two of 8 bits, biased by 127; all ones is NaN (OCP MX 1.0: E8M0).
+// Unpacks a power of two of 8 bits, biased by 127; all ones is NaN (OCP MX 1.0: E8M0).
 inline Unpacked unpack_power(std::uint64_t bits) {
   if ((bits & 0xff) == 0xff) return {std::numeric_limits<double>::quiet_NaN(), 0, 0, 0};
   const int exponent = static_cast<int>(bits & 0xff) - 127;
   return {matrix_unit_arithmetic::power_of_two(exponent), 1, exponent, 0};
 }
 
-// One scale for each block along k: powers of two for the mx formats, f8e4m3 for nvf4. The sign of
-// the latter does not count.
+// One scale for each block along k: powers of two for the mx formats, f8e4m3 for nvf4, whose sign
+// is ignored.
 struct BlockScales {
   std::span<const Unpacked> a, b;
 };

@@ -15,13 +15,14 @@
 #include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
+#include "narrowgauge/step_outcome.h"
 
 namespace narrowgauge {
 
 // Which tensors of a file load() takes.
 enum class LoadMatch : std::uint8_t {
-  exact,  // all of the model's and no others, each of its type
-  shape   // those of a name and shape of the model's; other formats of real numbers are converted
+  exact,  // exactly the model's tensors, each with its type
+  shape   // those with a name and shape of the model; other real formats are converted
 };
 NG_API LoadMatch parse_load_match(std::string_view name);  // throws UsageError
 
@@ -30,7 +31,7 @@ struct NG_API LoadOptions {
   bool only_finite = false;  // infinities and NaN are a DataError; else they are only reported
 };
 
-// By name, in alphabetical order.
+// What load() did; names are in alphabetical order.
 struct NG_API LoadReport {
   std::int64_t taken = 0;            // tensors
   std::vector<std::string> missing;  // of the model, not in the file: they stay as they were
@@ -47,12 +48,12 @@ struct NG_API LoadReport {
   std::vector<NotFinite> not_finite;  // among the taken
 };
 
-// predict() may be called from any number of threads at once; each computes in memory of its own,
-// which is kept for the next call: for up to four shapes of input, and for as many calls at once as
-// the machine has cores (at least four). What changes weights or precision (set_state(), load(),
-// set_precision(), a Trainer's step() and resume()) waits for the predictions under way, and later
-// ones wait for it; so does the first prediction of each shape, which compiles. A Trainer belongs
-// to one thread at a time.
+// predict() may be called from any number of threads at once. Each call computes in memory of its
+// own, which is kept for the next call: for up to four input shapes, and for as many simultaneous
+// calls as the machine has cores (at least four). Changes of weights or precision (set_state(),
+// load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
+// predictions wait for them; so it is with the first prediction of each shape, which compiles. A
+// Trainer belongs to one thread at a time.
 class NG_API Model {
  public:
   explicit Model(std::string name, BuildNetwork build, std::uint64_t seed = 1);
@@ -64,18 +65,18 @@ class NG_API Model {
 
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
-  Tensor predict(std::span<const Tensor> inputs);  // of a network with several
-  // From now on predict() and Trainer::evaluate() compute in `narrow` where the ops allow it; until
-  // a Trainer is made: then they compute as that trains.
+  Tensor predict(std::span<const Tensor> inputs);  // for a network with several inputs
+  // Makes predict() and Trainer::evaluate() compute in `narrow` where the ops allow it. Once a
+  // Trainer is made, they compute as it trains.
   void set_precision(std::optional<MixedPrecision> precision);
 
-  // Parameters and running statistics as safetensors; load() also takes the folder of a run, and
-  // from it the newest checkpoint. Throws DataError for a file that is damaged or does not fit,
-  // with LoadMatch::shape for one of which nothing fits: nothing is changed then. load() passes
-  // over what other programs store beside weights: counts of batches (*.num_batches_tracked) and
-  // numbers of positions (*.position_ids). Weights that are not finite are taken, with a warning to
-  // the log. A file says in which formats the model that was saved predicted; one that is loaded
-  // predicts so too, unless a Trainer or set_precision() decided.
+  // Parameters and running statistics as safetensors; load() also takes the folder of a run and
+  // reads its newest checkpoint. Throws DataError for a file that is damaged or does not fit (with
+  // LoadMatch::shape: of which nothing fits); nothing is changed then. load() ignores what other
+  // programs store beside weights: batch counts (*.num_batches_tracked) and position numbers
+  // (*.position_ids). Weights that are not finite are loaded, with a warning in the log. A file
+  // records the formats in which the saved model predicted; the loading model predicts so too,
+  // unless a Trainer or set_precision() decided.
   void save(const std::string& path) const;
   LoadReport load(const std::string& path, const LoadOptions& options = {});
   std::vector<std::string> state_names() const;
@@ -89,13 +90,6 @@ class NG_API Model {
 
  private:
   std::unique_ptr<Implementation> implementation_;
-};
-
-enum class StepOutcome : std::uint8_t {
-  applied,
-  gradient_overflow,   // a scaled gradient was not finite: skipped, the scale goes down
-  loss_not_finite,     // NaN or infinity before any scaling: skipped, the scale stays
-  gradient_not_finite  // at the smallest scale: skipped, nothing is left to lower
 };
 
 struct NG_API StepResult {
@@ -115,18 +109,21 @@ struct NG_API Evaluation {
 
 struct NG_API TrainerOptions {
   std::uint64_t seed = 1;
-  bool deterministic = false;                       // the same bits for any number of threads
-  int threads = 0;                                  // 0: all
-  std::optional<std::string> plan_file{};           // a precision plan instead of the policy's
-  std::optional<std::string> plan_text{};           // its text, where plan_file only names it
-  std::string plan_reason{};                        // kept in the plan: why this format
+  bool deterministic = false;              // the same bits for any number of threads
+  int threads = 0;                         // 0: all
+  std::optional<std::string> plan_file{};  // a precision plan instead of the policy's
+  std::optional<std::string> plan_text{};  // its text, where plan_file only names it
+  std::string plan_reason{};               // kept in the plan: why this format
+  // NARROWGAUGE_AMP and NARROWGAUGE_AUTO_MIXED_PRECISION choose a format where the optimizer, and a
+  // plan, ask for none.
+  bool obeys_environment = true;
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
 };
 
 struct Checkpoint;       // checkpoint.h
 class CheckpointFolder;  // internal
 
-// What fit() tells while it runs. Return false to stop after this step.
+// What fit() reports while it runs. Return false to stop after this step.
 struct NG_API Progress {
   std::int64_t epoch = 0, epochs = 0;
   std::int64_t batch = 0, batches = 0;  // within the epoch, after this step
@@ -136,15 +133,15 @@ struct NG_API Progress {
   StepResult last;
   bool epoch_done = false;
   std::optional<Evaluation> evaluation;  // at the end of an epoch, where a test source was given
-  // Path of the checkpoint that was just written, and else empty: a call of its own, in which the
-  // rest is as it was told before.
+  // Path of the checkpoint that was just written, else empty. It is reported in a call of its own,
+  // whose other fields repeat the call before.
   std::string checkpoint;
 };
 using ProgressCallback = std::function<bool(const Progress&)>;
 
-// Where and how often fit() keeps what a training can go on from. It does so also at its end and
-// when the callback stops it, but for the sake of an interval not before a step was applied. A
-// checkpoint that cannot be written ends the training with its DataError; those before it stay.
+// Where and how often fit() writes checkpoints. It also writes one at its end and when the callback
+// stops it; only the end writes one before any step was applied. A checkpoint that cannot be
+// written ends the training with its DataError; earlier ones stay.
 struct NG_API CheckpointOptions {
   std::string folder{};           // of the run (checkpoint.h); "": none are kept
   std::int64_t every_steps = 0;   // counted over the whole run; 0: not by steps
@@ -178,7 +175,7 @@ struct NG_API FlushReport {
 };
 
 // Holds a reference to its Model, which must live longer. A new Trainer takes the model over with
-// fresh moments, counters and loss scale: an earlier one then throws UsageError when it is to
+// fresh moments, counters and loss scale; an earlier one then throws UsageError when asked to
 // train.
 class NG_API Trainer {
  public:
@@ -188,13 +185,13 @@ class NG_API Trainer {
   ~Trainer();
   Trainer(Trainer&&) noexcept;
 
-  // One step on the tensors of a batch: the network's inputs, then the loss's. One that throws does
-  // not count.
+  // One step on the tensors of a batch: the network's inputs, then the loss's. A step that throws
+  // does not count.
   StepResult step(std::span<const Tensor> batch);
   Evaluation evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch = 256);
-  // Throws DivergedError when the loss is not finite for several steps in a row, the test loss is
-  // not after an epoch, or no step could be applied; UsageError naming the process that writes to
-  // the folder of checkpoints already.
+  // Throws DivergedError when the loss is not finite for several steps in a row, when the test loss
+  // is not finite after an epoch, or when no step could be applied; throws UsageError naming the
+  // process that already writes to the folder of checkpoints.
   FitResult fit(const std::shared_ptr<DataSource>& training,
                 const std::shared_ptr<DataSource>& test, const FitOptions& options,
                 const ProgressCallback& progress = {});
@@ -207,6 +204,7 @@ class NG_API Trainer {
   FlushReport flushed() const;
   struct KernelChoice {
     std::string node, op, implementation;
+    KernelFacts facts;
     double milliseconds = 0;  // summed over the steps since enable_profile()
     Math math = Math::none;   // of a contraction
     double flops = 0;         // of a step: multiplications and additions of contractions
@@ -215,9 +213,9 @@ class NG_API Trainer {
   void enable_profile();
   std::vector<KernelChoice> kernels() const;
 
-  // Adds a checkpoint to the folder of a run (checkpoint.h) and returns its path: whenever the
-  // program ends or the power fails, the ones before or this one too are whole. The last two of
-  // this run are kept, and none of another that the folder held. resume() goes on from the newest
+  // Adds a checkpoint to the folder of a run (checkpoint.h) and returns its path. Whenever the
+  // program ends or the power fails, the earlier checkpoints or this one too are whole. Keeps the
+  // last two of this run, and none of another run in the folder. resume() continues from the newest
   // as if never stopped; throws DataError for one of another model, optimizer or precision.
   std::string save(const std::string& folder) const;
   void resume(const std::string& folder);

@@ -22,8 +22,8 @@ struct NG_API TextShape {
   std::int64_t sequence = 128, vocabulary = 30522;  // tokens of a text; tokens there are
 };
 
-// What stands on an encoder of text: a choice among classes for the whole, or the span of tokens
-// that answers a question.
+// What is put on an encoder of text: a choice among classes for the whole text, or the span of
+// tokens that answers a question.
 enum class Head : std::uint8_t { classification, question_answering };
 
 enum class InputKind : std::uint8_t { images, tokens };
@@ -40,7 +40,7 @@ struct NG_API ModelFacts {
 };
 
 NG_API std::vector<std::string> model_names();
-// Throws ModelError for a name that model_names() does not have.
+// Throws ModelError for a name that is not in model_names().
 NG_API const ModelFacts& model_facts(std::string_view name);
 
 // A network for images: input "images" f32 [N, channels, height, width], logits [N, classes].
@@ -56,8 +56,8 @@ struct NG_API BertSize {
   std::int64_t positions = 512, token_types = 2;
   double dropout = 0.1;
 };
-// Throws UsageError for a sequence longer than the positions, a width that the heads do not divide
-// and fewer than one of anything. `classes` is for classification alone.
+// Throws UsageError for a sequence longer than the positions, a width that the heads do not divide,
+// and fewer than one of anything. `classes` is used for classification only.
 NG_API BuildNetwork bert(const BertSize& size, TextShape text, Head head, std::int64_t classes = 2);
 NG_API BuildNetwork bert_base(TextShape text, Head head, std::int64_t classes = 2);
 

@@ -43,7 +43,7 @@ enum class ConvInitial : std::uint8_t {
   uniform      // weights and bias in +-1/sqrt(inputs of a group * kernel^2)
 };
 
-// How the parameters of layers begin.
+// The initial values of the parameters of layers.
 struct Initials {
   ConvInitial conv = ConvInitial::he_fan_in;
   std::optional<Initial> linear_weight{}, linear_bias{};  // nothing: uniform in +-1/sqrt(features)
@@ -64,18 +64,18 @@ class NG_API Network {
   // A trained parameter, f32.
   Value parameter(const std::string& name, Dims dims, Initial initial);
 
-  // For the layers made from now on.
+  // Applies to the layers made from now on.
   void set_initials(Initials initials) { initials_ = std::move(initials); }
 
-  // Images [N, C, H, W].
+  // Convolution of images [N, C, H, W].
   Value conv(Value x, std::int64_t channels, ConvOptions options = {}, std::string name = "");
   // [..., features] -> [..., units], of rank 2 or more; weights [units, features].
   Value linear(Value x, std::int64_t units, std::string name = "");
-  // Per channel (axis 1), epsilon 1e-5, running averages with momentum 0.9.
+  // Normalizes each channel (axis 1), epsilon 1e-5, running averages with momentum 0.9.
   Value batch_norm(Value x, std::string name = "");
-  // Over the last axis.
+  // Normalizes over the last axis.
   Value layer_norm(Value x, std::string name = "", double epsilon = 1e-5);
-  // Indices [...] of i64 below `count` -> [..., width].
+  // Looks up i64 indices [...] below `count` in a table: -> [..., width].
   Value embedding(Value indices, std::int64_t count, std::int64_t width, std::string name = "");
   // Attention by several heads (Vaswani et al. 2017): query [N, T, width], key and value
   // [N, S, width] -> [N, T, width]; scores are scaled by 1/sqrt(width / heads). Has no parameters.
@@ -92,20 +92,20 @@ class NG_API Network {
   Value average_pool(Value x, PoolOptions options = {});
   Value global_average_pool(Value x);  // [N, C, H, W] -> [N, C]
   Value flatten(Value x);              // [N, ...] -> [N, rest]
-  // Another shape of as many elements.
+  // Another shape with as many elements.
   Value reshape(Value x, Shape shape, std::string name = "");
-  // Repeated along axes of size 1.
+  // Repeats along axes of size 1.
   Value expand(Value x, Shape shape, std::string name = "");
   Value concat(Values parts, std::int64_t axis, std::string name = "");
   // Elements from `begin` to before `end` of an axis.
   Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t end,
               std::string name = "");
 
-  // A built-in op by its name, attributes as text: op("ReduceMean", {x}, "keepdims=0"). Names and
+  // A built-in op by name, with attributes as text: op("ReduceMean", {x}, "keepdims=0"). Names and
   // attributes are ONNX's. Throws ModelError for an unknown op or attribute.
   Value op(std::string_view op_name, Values inputs, std::string_view attributes = "");
 
-  // Any op as a struct, also one of the program's own.
+  // Any op as a struct, including the program's own.
   template <Op T>
   Value apply(T op, Values inputs, std::string name = "") {
     return graph_.add(std::move(op), std::move(inputs), {.name = scoped(std::move(name))});
@@ -125,15 +125,15 @@ class NG_API Network {
   std::string prefix_;
 };
 
-// Makes the network's inputs and layers, and returns the prediction.
+// Makes the network's inputs and layers and returns the prediction.
 using BuildNetwork = std::function<Value(Network&)>;
 
 // A loss takes the prediction, makes the input "labels" it needs, and returns a scalar f32.
 using Loss = std::function<Value(Network& network, Value prediction)>;
-// Logits [N, classes], labels i64 [N].
+// Takes logits [N, classes] and labels i64 [N].
 NG_API Loss softmax_cross_entropy();
-// Logits [N, positions, 2] for the first and the last token of a span, labels i64 [N, 2] their
-// positions: the mean of both cross entropies.
+// Takes logits [N, positions, 2] for the first and the last token of a span, and labels i64 [N, 2],
+// their positions: the mean of both cross entropies.
 NG_API Loss span_cross_entropy();
 // Mean of the squared differences; labels f32 of the prediction's shape.
 NG_API Loss mean_squared_error();

@@ -13,11 +13,11 @@
 
 namespace narrowgauge {
 
-// NumPy names only its own formats in a file. With ml_dtypes 0.6, bfloat16 is written as "<V2" (two
-// bytes of no kind; no other of its formats is) and float8_e5m2 as "<f1" (which numpy itself does
-// not read back); float8_e4m3fn is "<V1", and so are a dozen other formats of one byte. So "V2" is
-// read as bf16, "f1" as f8e5m2, and "V1" as what `one_byte` says: f8e4m3fn or f8e5m2 (or, ml_dtypes
-// keeping one to a byte, i4 or u4).
+// NumPy names only its own formats in a file. ml_dtypes 0.6 writes bfloat16 as "<V2" (two bytes of
+// no kind, used for no other of its formats) and float8_e5m2 as "<f1" (which numpy itself cannot
+// read back); float8_e4m3fn is "<V1", and so are a dozen other formats of one byte. So "V2" is read
+// as bf16, "f1" as f8e5m2, and "V1" as `one_byte` says: f8e4m3fn or f8e5m2 (or i4 or u4, of which
+// ml_dtypes keeps one to a byte).
 struct NG_API NumpyReading {
   std::optional<DType> one_byte{};  // none: "V1" is refused
 };
@@ -27,7 +27,7 @@ struct NG_API NumpyReading {
 // here (u2, u4, u8, complex, text, objects), sizes that the file cannot hold.
 NG_API Tensor read_npy(const std::string& path, const NumpyReading& reading = {});
 
-// As numpy writes format 1.0, C order, little-endian; bf16 as "<V2", f8e4m3fn and f8e5m2 as "<V1":
+// Writes numpy's format 1.0, C order, little-endian; bf16 as "<V2", f8e4m3fn and f8e5m2 as "<V1":
 // `numpy.load(path).view(ml_dtypes.bfloat16)`. Replaces the file as a whole. Throws UsageError for
 // formats of less than a byte, DataError if it cannot be written.
 NG_API void write_npy(const std::string& path, const Tensor& tensor);
@@ -40,8 +40,8 @@ NG_API Tensor read_npz(const std::string& path, const std::string& name,
 NG_API std::vector<NamedTensor> read_npz(const std::string& path, const NumpyReading& reading = {});
 
 enum class Compression : bool { stored, deflated };
-// As numpy.savez and savez_compressed. Equal content gives equal bytes. Throws UsageError for names
-// that are empty or double.
+// Writes as numpy.savez and savez_compressed do. Equal content gives equal bytes. Throws UsageError
+// for names that are empty or appear twice.
 NG_API void write_npz(const std::string& path, std::span<const NamedTensor> tensors,
                       Compression compression = Compression::stored);
 

@@ -34,7 +34,7 @@ inline constexpr Value absent{};
 enum class PrecisionClass : std::uint8_t { unlisted, allow, infer, clear, deny };
 NG_API std::string_view name(PrecisionClass precision);
 
-// Class of the type variable T for each narrow format.
+// The precision class of the type variable T for each narrow format.
 struct Precision {
   PrecisionClass f16 = PrecisionClass::unlisted;
   PrecisionClass bf16 = PrecisionClass::unlisted;
@@ -54,8 +54,9 @@ struct OpInfo {
   std::string_view name;
   std::string_view domain = "";  // "" is ONNX's own, "ng" is ours
   // Ports: "x:T, w:T~, bias?:f32, rest*:T". `?` optional, `*` variadic (last). After the type: `!`
-  // no gradient flows, `~` always lies plain (weights: not an activation whose layout may change).
-  // A type is a variable (T, U, ...) or a dtype, or `any`.
+  // no gradient flows, `~` always lies plain (weights: not an activation whose layout may change),
+  // `^` takes the value in the format it comes in. A type is a variable (T, U, ...) or a dtype, or
+  // `any`. The format of T is what a precision plan chooses for the node.
   std::string_view inputs;
   std::string_view outputs;
   std::string_view types = "";  // what variables may be: "T:float, I:integer"; else any dtype
@@ -66,9 +67,14 @@ struct OpInfo {
   Stage stage = Stage::built;
 };
 
+// What a precision plan does with a port's format: chooses it, keeps it, or lets it follow the
+// value that comes in.
+enum class PortFormat : std::uint8_t { kept, chosen, as_it_comes };
+
 struct Port {
   std::string name, type;
   bool optional = false, variadic = false, differentiable = true, plain = false;
+  PortFormat format = PortFormat::kept;
 };
 
 // Walks over the attributes of an op, by name: printing, parsing, hashing, comparing, ONNX.
@@ -113,7 +119,7 @@ const T& Request::as() const {
   return attributes.as<T>();
 }
 
-// What infer() sees: types of the inputs, and values of those that are constant.
+// What infer() sees: types of the inputs, and the values of constant ones.
 class NG_API Inference {
  public:
   Inference(const OpRecord& op, std::vector<std::optional<TensorType>> types,
@@ -157,7 +163,7 @@ class NG_API Rewriting {
   Values inputs_, outputs_;
 };
 
-// What gradient() sees. It returns one value per input, absent where there is none or where none
+// What gradient() sees. gradient() returns one value per input, absent where there is none or none
 // was asked for.
 class NG_API Gradient : public Rewriting {
  public:
@@ -174,7 +180,7 @@ class NG_API Gradient : public Rewriting {
            wanted_[static_cast<std::size_t>(input)];
   }
   bool has_output_gradient(int i = 0) const { return !output_gradient(i).is_absent(); }
-  // Absent where nothing flows back; gradient() is called only when some output has one.
+  // Absent where nothing flows back; gradient() is called only if some output has a gradient.
   Value output_gradient(int i = 0) const {
     return output_gradients_.at(static_cast<std::size_t>(i));
   }
@@ -191,7 +197,7 @@ class NG_API Gradient : public Rewriting {
   RegionGradient region_gradient_;
 };
 
-// One call to try an op with: the tests, the fuzzer and the benchmarks all start from these.
+// One call to try an op with: tests, the fuzzer and the benchmarks all start from these.
 struct SampleInput {
   TensorType type;
   double low = -2, high = 2;  // values are uniform in between; whole numbers for integer dtypes
@@ -213,8 +219,8 @@ struct ErasedSample {
   std::vector<SampleInput> inputs;
 };
 
-// How the ends of one region meet the ports of its node: what passes need to see through If, Loop
-// and Scan. Values that meet have one dtype; their shapes may differ (Scan's slices).
+// How the ends of one region connect to the ports of its node: what passes need to see through If,
+// Loop and Scan. Connected values have one dtype; their shapes may differ (Scan's slices).
 struct RegionPorts {
   std::vector<int> inputs;   // of the node, one for each input of the body; -1: the op makes it
   std::vector<int> outputs;  // of the node, one for each output of the body; -1: none
@@ -279,7 +285,7 @@ struct NG_API OpRecord {
   double (*flops)(const void* attributes, std::span<const TensorType> inputs,
                   std::span<const TensorType> outputs) = nullptr;  // nullptr: none
   std::vector<ErasedSample> (*samples)() = nullptr;
-  // For a node with so many inputs; nullptr: its regions, if any, are closed to passes.
+  // The region ports of a node with so many inputs; nullptr: its regions are closed to passes.
   std::vector<RegionPorts> (*region_ports)(const void* attributes, int inputs) = nullptr;
   std::optional<Elementwise> elementwise;
 

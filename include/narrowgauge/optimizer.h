@@ -11,7 +11,7 @@
 
 namespace narrowgauge {
 
-// The learning rate as a function of the steps that were applied; skipped steps do not count.
+// The learning rate as a function of the applied steps; skipped steps do not count.
 struct NG_API Schedule {
   enum class Kind : std::uint8_t { constant, step, cosine };
   Kind kind = Kind::constant;
@@ -23,9 +23,9 @@ struct NG_API Schedule {
 };
 NG_API Schedule::Kind parse_schedule(std::string_view name);  // throws UsageError
 
-// f16 gradients are scaled so that small ones do not vanish; bf16 has f32's range and needs none. A
-// scale is a number from 2^-126 to 2^126: it and its inverse are then normal numbers of f32. One
-// that growth would take beyond that, or beyond `maximum`, stays or becomes `maximum`.
+// f16 gradients are scaled so that small ones do not vanish; bf16 has f32's range and needs no
+// scale. A scale lies between 2^-126 and 2^126: it and its inverse are then normal f32 numbers. A
+// scale that would grow beyond that stays; beyond `maximum` it becomes `maximum`.
 struct NG_API LossScale {
   // automatic: dynamic for f16, off otherwise.
   enum class Kind : std::uint8_t { automatic, dynamic, fixed, off };
@@ -59,16 +59,17 @@ NG_API Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01);
 // "sgd", "adam" or "adamw" with its usual numbers; throws UsageError.
 NG_API Optimizer parse_optimizer(std::string_view name);
 
-// Throws UsageError naming the first number that makes no sense, or that f32 cannot hold: a Trainer
-// asks this first.
+// Throws UsageError naming the first number that makes no sense or that f32 cannot hold. A Trainer
+// calls this first.
 NG_API void check(const Optimizer& optimizer);
 
-// From now on the network trains in `narrow` where its ops allow it: f32 master weights, and for
-// f16 a dynamic loss scale. Throws UsageError for other formats than f16 and bf16.
+// Makes the network train in `narrow` where its ops allow it: with f32 master weights and, for f16,
+// a dynamic loss scale. Throws UsageError for formats other than f16 and bf16.
 NG_API void enable_mixed_precision(Optimizer& optimizer, DType narrow = DType::f16);
 
 // NARROWGAUGE_AMP=off|f16|bf16 or NARROWGAUGE_AUTO_MIXED_PRECISION=0|1|f16|bf16 (1 is f16) switches
-// it on where the program did not. With NARROWGAUGE_AMP=auto a Trainer measures what is fastest.
+// mixed precision on if the program did not. With NARROWGAUGE_AMP=auto a Trainer measures which
+// format is fastest.
 NG_API void enable_mixed_precision_from_environment(Optimizer& optimizer);
 
 }  // namespace narrowgauge

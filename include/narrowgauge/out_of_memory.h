@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is thrown before more memory is taken than the machine, the control group or the limits of
-// the process leave.
+// The error thrown before more memory is taken than the machine, the control group or the process
+// limits leave.
 #pragma once
 
 #include <cstdint>

@@ -13,13 +13,13 @@
 
 namespace narrowgauge {
 
-// What to ask for.
+// What mixed precision to ask for.
 struct MixedPrecision {
   DType narrow = DType::bf16;  // or f16
   Math f32_math = Math::f32;   // of contractions in f32, simulated() of all; see kernel.h
   // "Sum=deny" changes the class of an op (allow, infer, clear, deny, unlisted), "conv1=f32" the
-  // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with
-  // * and ?. The last that fits counts.
+  // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with *
+  // and ?. The last that matches counts.
   std::vector<std::string> overrides;
 };
 
@@ -60,7 +60,7 @@ struct PlanEntry {
   Math math = Math::none;      // of a contraction: f16, bf16, or as is_f32_math()
   PrecisionRule rule{};
   std::string cause;  // name of the neighbour that made the rule fire; "" for none
-  std::string note;   // what else there is to say
+  std::string note;   // further remarks
 
   bool operator==(const PlanEntry&) const = default;
 };
@@ -82,13 +82,13 @@ struct NG_API PrecisionPlan {
 // by hand comes back with the rule `edited`. A plan states contracts, not how a machine keeps
 // them, so it reads the same on every machine.
 NG_API std::string print(const PrecisionPlan& plan);
-// Throws ModelError naming the line: damaged text, a plan of another model, unknown, missing or
-// repeated nodes, formats that a node cannot have.
+// Throws ModelError naming the line for damaged text, a plan of another model, unknown, missing or
+// repeated nodes, and formats that a node cannot have.
 NG_API PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph);
 NG_API void save_plan(const PrecisionPlan& plan, const std::string& path);  // throws DataError
 NG_API PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph);
-// What a plan's header says before there is a graph to read the rest with: f32, f16 or bf16.
-// Throws DataError when the file cannot be read, ModelError when it is no plan.
+// The narrow format in a plan's header, before there is a graph to read the rest with: f32, f16 or
+// bf16. Throws DataError when the file cannot be read, ModelError when it is no plan.
 NG_API DType narrow_of_plan(const std::string& path);
 
 struct PlanChange {

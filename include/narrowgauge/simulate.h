@@ -15,12 +15,12 @@
 
 namespace narrowgauge {
 
-// Nearest even is what libraries do before they call the unit; the unit itself reads 10 bits of an
-// f32 and drops the others.
+// How f32 becomes tf32: libraries round to nearest even before they call the unit; the unit itself
+// reads 10 mantissa bits of an f32 and drops the others.
 enum class Tf32Rounding : std::uint8_t { nearest, truncate };
 
-// The dtype that holds elements of a format: f32 for tf32, i8 and u8, one to a byte, for the
-// integers of four bits and one. Throws UsageError for block formats.
+// The dtype that holds elements of a format: f32 for tf32; i8 and u8, one to a byte, for integers
+// of four bits and one. Throws UsageError for block formats.
 NG_API DType element_dtype(UnitFormat format);
 
 struct NG_API RoundedOperand {
@@ -30,23 +30,23 @@ struct NG_API RoundedOperand {
   std::int64_t example = -1;                 // the changed element that lost most of its value
 };
 
-// Every element to the format, to nearest even; tf32 as told. Integers must fit: UsageError. Blocks
-// lie along k: the last axis, as of a, or the one before it, as of b.
+// Rounds every element to the format, to nearest even; tf32 as told. Throws UsageError for integers
+// that do not fit. Blocks lie along k: the last axis (operand a), or the one before it (operand b).
 NG_API RoundedOperand round_operand(const Tensor& operand, UnitFormat format,
                                     Tf32Rounding tf32 = Tf32Rounding::nearest,
                                     bool by_columns = false);
 
-// d = c + a b of a [..., M, K] (or [K], one row) and b [K, N] (or [K], one column; or [..., K, N]
-// with the leading dimensions of a), of the unit's result format: f32, f16, f64 or s32 (i32).
-// Operands are rounded to the unit's format first, to nearest even, block formats as their
-// standards say with blocks along k (nvf4: the scales of the tensors multiply the product in f32, c
-// is added after that); c, of the result's shape, to the result's. K is cut into operations from
-// its beginning, as one k-loop of `mma` instructions does. Throws UsageError for shapes that do not
-// fit.
+// d = c + a b for a [..., M, K] (or [K], one row) and b [K, N] (or [K], one column; or [..., K, N]
+// with the leading dimensions of a), in the unit's result format: f32, f16, f64 or s32 (i32).
+// Operands are first rounded to the unit's format, to nearest even; block formats as their
+// standards say, with blocks along k (nvf4: the scales of the tensors multiply the product in f32,
+// then c is added). c has the result's shape and is rounded to its format. K is cut into operations
+// from its beginning, as a k-loop of `mma` instructions does. Throws UsageError for shapes that do
+// not fit.
 NG_API Tensor simulate_product(const UnitModel& unit, const Tensor& a, const Tensor& b,
                                const Tensor* c = nullptr);
 
-// Dimensions of the product of these: its errors name a and b.
+// The dimensions of the product of a and b; errors name them so.
 NG_API Dims product_dims(const Dims& a, const Dims& b);
 
 }  // namespace narrowgauge

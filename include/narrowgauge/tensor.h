@@ -90,8 +90,8 @@ NG_DTYPE_OF(std::uint8_t, u8)
 NG_DTYPE_OF(bool, boolean)
 #undef NG_DTYPE_OF
 
-// A dense row-major array in host memory, 64-byte aligned. Copies share the memory; clone() does
-// not.
+// A dense row-major array in host memory, 64-byte aligned. Copies share the memory; clone() copies
+// it.
 class NG_API Tensor {
  public:
   static constexpr std::int64_t most_elements = std::int64_t{1} << 56;  // their bits fit 64 bits

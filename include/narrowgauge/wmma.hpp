@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's warp matrix functions without a GPU: namespace narrowgauge::wmma has the words of
 // nvcuda::wmma (fragment, load_matrix_sync, fill_fragment, mma_sync, bmma_sync, store_matrix_sync),
-// the same shapes and types, and nothing that CUDA has not. Under nvcc they are nvcuda::wmma's own,
-// so that one source runs on both; on the host they compute bit by bit as a chosen unit (a100
-// unless wmma::use_unit says otherwise). wmma/launch.h has what kernels need besides, wmma/sparse.h
-// matrices of which two in four elements are zero. Header-only, C++20; docs/wmma.md tells more.
+// the same shapes and types, and nothing that CUDA lacks. Under nvcc they are nvcuda::wmma's own,
+// so one source runs on both; on the host they compute bit by bit as a chosen unit (a100 unless
+// wmma::use_unit says otherwise). wmma/launch.h has what else kernels need, wmma/sparse.h matrices
+// in which two of four elements are zero. Header-only, C++20; see docs/wmma.md.
 //
 //   namespace wmma = narrowgauge::wmma;
 //   wmma::fragment<wmma::matrix_a, 16, 16, 16, wmma::half, wmma::row_major> a;

@@ -15,7 +15,7 @@
 namespace narrowgauge {
 namespace {
 
-// Contractions of more work are passed over where there are lesser ones: the choice is to take a
+// Contractions of more work are left out if there are smaller ones: the choice should take a
 // second, not minutes.
 constexpr double most_flops = 1e10;
 constexpr std::size_t most_tried = 10;
@@ -28,7 +28,7 @@ Plan training_plan(const Graph& forward, const Optimizer& optimizer, std::int64_
   return compile(apply(graph, precision), {.binding = {{"N", batch}}, .kernels = kernel_cache()});
 }
 
-// Nodes to try: spread evenly over those of bearable work, the lighter first.
+// Nodes to try, spread evenly over those of bearable work, the lighter first.
 std::vector<std::string> nodes_to_try(const Plan& plan) {
   std::vector<ContractionTime> all = distinct_contractions(plan);
   std::stable_sort(all.begin(), all.end(),
@@ -48,7 +48,7 @@ struct FormatPlan {
   Plan plan;
 };
 
-// In f32, and in what narrow formats change something.
+// Plans in f32 and in each narrow format that changes something in the network.
 std::vector<FormatPlan> format_plans(const Graph& forward, const Optimizer& optimizer,
                                      std::int64_t batch) {
   std::vector<FormatPlan> plans;
@@ -68,11 +68,11 @@ std::vector<FormatPlan> format_plans(const Graph& forward, const Optimizer& opti
 bool is_widened(const Plan& plan, const std::vector<std::string>& nodes) {
   return std::all_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) {
     const bool tried = std::find(nodes.begin(), nodes.end(), step.node) != nodes.end() && step.run;
-    return !tried || step.implementation.find("widened") != std::string::npos;
+    return !tried || step.facts.widened;
   });
 }
 
-// False where it cannot be told how fast they are.
+// Returns false if other programs make the rates unmeasurable.
 bool measure_rates(const std::vector<FormatPlan>& formats, Stopwatch& stopwatch,
                    std::vector<FormatRate>& rates) {
   const std::vector<std::string> nodes = nodes_to_try(formats.front().plan);

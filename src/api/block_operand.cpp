@@ -20,7 +20,7 @@ const BlockFormat& storage_of(UnitFormat format) {
   }
 }
 
-// [..., lines, k] in f32.
+// The values as [..., lines, k] in f32.
 Tensor with_k_last(const Tensor& values, bool by_columns) {
   const Tensor wide = values.cast(DType::f32);
   const Dims& dims = wide.dims();

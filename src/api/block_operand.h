@@ -23,9 +23,8 @@ struct BlockOperand {
 
 bool is_block_format(UnitFormat format);
 
-// Of a matrix or several [..., rows, columns] with k along the last axis, or along the one before
-// it
-// (`by_columns`), or of a vector.
+// Makes the operand from a matrix or several [..., rows, columns] with k along the last axis, or
+// along the one before it (`by_columns`), or from a vector.
 BlockOperand block_operand(const Tensor& values, UnitFormat format, bool by_columns);
 
 }  // namespace narrowgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a training is kept in a checkpoint, and how it goes on from there.
+// What a checkpoint keeps of a training, and how training resumes from it.
 #include <charconv>
 
 #include "api/checkpoint_files.h"
@@ -33,7 +33,7 @@ void require_same(const TensorFile& file, const std::string& path, const std::st
 
 bool is_trainers(Role role) { return role == Role::moment || role == Role::control; }
 
-// Whoever goes on with a training computes it with the same kernels, where they are there.
+// A resumed training uses the same kernels, if this machine has them.
 void resume_kernels(KernelChoices& kernels, const Checkpoint& checkpoint) {
   const auto file = checkpoint.files.find(kernels_file);
   if (file == checkpoint.files.end()) return;

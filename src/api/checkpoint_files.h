@@ -18,16 +18,16 @@ inline constexpr const char* next_state_file = "state.safetensors.next";  // of 
 
 std::string path_in(const std::string& folder, const std::string& file);
 
-// Makes the folder `path`, which is there afterwards with all of it or not at all. What the
-// manifest says of the run stands in the state's metadata.
+// Makes the folder `path`, which then exists with all its files or not at all. What the manifest
+// says of the run comes from the state's metadata.
 void write_checkpoint(const std::string& path, const Checkpoint& content);
-// Every file that the manifest names, with its bytes and digest compared. Throws DataError.
+// Reads every file that the manifest names and compares its bytes and digest. Throws DataError.
 Checkpoint read_whole_checkpoint(const std::string& path);
-// The run that the manifest names; "" where it cannot be read.
+// The run that the manifest names; "" if it cannot be read.
 std::string run_of_checkpoint(const std::string& path);
 std::int64_t step_of_checkpoint(const std::string& path);  // -1 where it cannot be read
 
-// Without a state where there is none, as after weights were copied alone.
+// Reads the earlier form; without a state where there is none, as after weights were copied alone.
 Checkpoint read_earlier_form(const std::string& folder);
 
 }  // namespace narrowgauge

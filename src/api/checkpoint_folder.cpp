@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* checkpoints_folder = "checkpoints";
 constexpr const char* latest_link = "latest";
 
-// 0: the name of no checkpoint.
+// The number of a checkpoint by its name; 0: not a checkpoint's name.
 std::int64_t number_of(const std::string& name) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -43,7 +43,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-// Newest first.
+// The numbers of the checkpoints in a run, newest first.
 std::vector<std::int64_t> numbers_in(const std::string& run) {
   std::vector<std::int64_t> numbers;
   for (const std::string& name : names_in(path_in(run, checkpoints_folder)))
@@ -66,13 +66,14 @@ bool is_there(const std::string& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-// "" where it is no link.
+// Where a link leads; "" if the path is no link.
 std::string link_target(const std::string& path) {
   std::error_code error;
   return fs::read_symlink(path, error).string();
 }
 
-// Of this version, ".run.json.5d41402abc4b.tmp", and of earlier ones, ".run.json.1234.0.tmp".
+// Matches temporary names of this version, ".run.json.5d41402abc4b.tmp", and of earlier ones,
+// ".run.json.1234.0.tmp".
 bool is_leftover(const std::string& name) {
   if (name == "plan.txt.part") return true;
   for (const char* file : {FolderLock::file_name, latest_link, model_file, state_file,
@@ -92,7 +93,7 @@ void remove_file(const std::string& path) {
   if (!fs::is_directory(fs::symlink_status(path, ignored))) fs::remove(path, ignored);
 }
 
-// Makes the folder, and tries to write there: better to know before a training than after.
+// Makes the folder and tries to write there: better to fail before a training than after it.
 const std::string& made_writable(const std::string& run) {
   make_folders(run);
   const AtomicFile probe(path_in(run, FolderLock::file_name));
@@ -137,12 +138,12 @@ std::string CheckpointFolder::add(const Checkpoint& content, std::int64_t keep) 
   return path;
 }
 
-// Files of the earlier form are older than any checkpoint. Where the file system has no links, or
-// no room for one, the checkpoints are there all the same.
+// Files of the earlier form are older than any checkpoint. On a file system without links, or
+// without room for one, the checkpoints still exist.
 void CheckpointFolder::point_to(std::int64_t newest) const {
   const std::string target = path_in(checkpoints_folder, name_of(newest));
   const std::string latest = path_in(path_, latest_link);
-  // A copy that followed the links.
+  // A folder here comes from a copy that followed the links.
   if (!is_link(latest) && is_there(path_in(latest, manifest_file))) remove_folder(latest);
   try {
     if (link_target(latest) != target) replace_by_link(latest, target);
@@ -152,7 +153,7 @@ void CheckpointFolder::point_to(std::int64_t newest) const {
         replace_by_link(path, wanted);
     }
   } catch (const DataError&) {
-    remove_file(latest);  // better none than one to what is gone
+    remove_file(latest);  // no link is better than one to a removed checkpoint
   }
   for (const char* file :
        {model_file, plan_file, "run.json", state_file, next_state_file, kernels_file})
@@ -184,7 +185,7 @@ std::string run_folder_of(const std::string& path) {
 
 namespace {
 
-// Nothing where one was removed while it was read, so that there are newer ones.
+// Nothing if a checkpoint was removed while it was read, so that there are newer ones.
 std::optional<Checkpoint> read_newest(const std::string& run,
                                       const std::vector<std::int64_t>& numbers) {
   std::string damage;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoints of a run (include/narrowgauge/checkpoint.h has the layout): the one writer, with
-// its lock, and what is cleaned up.
+// The checkpoints of a run (include/narrowgauge/checkpoint.h has the layout): the one writer, its
+// lock, and the cleaning up.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace narrowgauge {
 class CheckpointFolder {
  public:
   // Makes the folder, locks it and removes what an ended process left unfinished. Throws UsageError
-  // naming the process that has it, DataError where nothing can be written.
+  // naming the process that holds the lock, DataError where nothing can be written.
   explicit CheckpointFolder(const std::string& run);
-  // Removes a folder that it made and that nothing was written to.
+  // Removes a folder that it made if nothing was written to it.
   ~CheckpointFolder();
   const std::string& path() const { return path_; }
 
-  // Writes the next checkpoint and returns its path; keeps the last `keep` of this run, and none of
-  // another that was here before. An error leaves all as it was.
+  // Writes the next checkpoint and returns its path. Keeps the last `keep` of this run and none of
+  // another run that was here before. An error leaves everything as it was.
   std::string add(const Checkpoint& content, std::int64_t keep);
 
  private:

@@ -10,7 +10,7 @@
 namespace narrowgauge {
 namespace {
 
-// Sorted.
+// Times of the runs in milliseconds, sorted.
 std::vector<double> run_times(ContractionRun& run, double seconds, std::size_t least) {
   Stopwatch stopwatch;
   run.milliseconds(stopwatch);
@@ -21,7 +21,7 @@ std::vector<double> run_times(ContractionRun& run, double seconds, std::size_t l
   return times;
 }
 
-// Nothing where the plan has no such node, or none that runs.
+// nullptr if the plan has no such node, or nothing runs for it.
 const PlanStep* find_step(const Plan& plan, const std::string& node) {
   const auto step = std::find_if(plan.steps.begin(), plan.steps.end(),
                                  [&](const PlanStep& each) { return each.node == node; });
@@ -43,7 +43,7 @@ std::string operands_text(const Graph& graph, const Node& node) {
   return text;
 }
 
-// Attributes; of a group, what its body does, whatever its nodes are called.
+// The attributes; for a group, those of its body, whatever its nodes are called.
 std::string attributes_text(const Node& node) {
   if (!node.is<Fused>()) return print_attributes(*node.op, node.attributes);
   std::string text;
@@ -77,7 +77,8 @@ std::vector<ContractionTime> distinct_contractions(const Plan& plan) {
     const auto [place, fresh] = known.emplace(key, found.size());
     if (fresh)
       found.push_back({step.op, step.node, node.origin, shapes_text(plan.graph, node),
-                       step.implementation, step.why, step.math, step.flops, step.bytes});
+                       step.implementation, step.why, step.facts, step.math, step.flops,
+                       step.bytes});
     ++found[place->second].count;
   }
   return found;
@@ -118,7 +119,7 @@ std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_
 
 namespace {
 
-// False where it cannot be told.
+// Returns false if other programs make the times unmeasurable.
 bool time_node(std::span<const Plan* const> plans, const std::string& node, Stopwatch& stopwatch,
                std::vector<WayTimes>& ways) {
   std::vector<ContractionRun> runs;

@@ -19,6 +19,7 @@ struct ContractionTime {
   std::string origin;               // of a gradient: the node it belongs to
   std::string shapes;               // of inputs and result: "f32[8,4] x f32[4,2] -> f32[8,2]"
   std::string implementation, why;  // as in PlanStep
+  KernelFacts facts;
   Math math = Math::none;
   double flops = 0;         // of one run
   std::int64_t bytes = 0;   // operands, each once
@@ -27,11 +28,11 @@ struct ContractionTime {
   double fastest = 0;       // milliseconds of the fastest run
 };
 
-// Nodes with the same op, attributes, operands and kernel count as one; in the order of the plan.
-// Not timed yet.
+// The contractions of a plan, not yet timed, in its order. Nodes with the same op, attributes,
+// operands and kernel count as one.
 std::vector<ContractionTime> distinct_contractions(const Plan& plan);
 
-// One contraction of a plan, which is to live longer, on memory of its own.
+// One contraction of a plan, which must live longer, on memory of its own.
 class ContractionRun {
  public:
   ContractionRun(const Plan& plan, const std::string& node);
@@ -43,21 +44,21 @@ class ContractionRun {
   std::unique_ptr<LoneKernel> kernel_;
 };
 
-// Takes the time: runs for about so many seconds and at least so many times, after one run that
-// warms up.
+// Times a contraction: runs it for about so many seconds and at least so many times, after one run
+// that warms up.
 void time_contraction(const Plan& plan, ContractionTime& contraction, double seconds,
                       std::size_t least = 3);
 
-// All of them, timed.
+// All contractions of a plan, timed.
 std::vector<ContractionTime> time_contractions(const Plan& plan, double seconds_each);
 
-// The same work planned in several ways: the plans run each of the nodes by turns, those that have
-// it.
+// The speed of one of several plans for the same work.
 struct WayTimes {
   double flops = 0, milliseconds = 0;  // of the nodes, each one's best run
   double gflops() const { return milliseconds > 0 ? 1e-6 * flops / milliseconds : 0; }
 };
-// One for each plan; empty where other programs kept the cores too busy to tell.
+// Runs each of the nodes in turn in all plans that have it. One result for each plan; empty if
+// other programs kept the cores too busy to tell.
 std::vector<WayTimes> time_by_turns(std::span<const Plan* const> plans,
                                     std::span<const std::string> nodes, Stopwatch& stopwatch);
 

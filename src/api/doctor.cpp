@@ -19,7 +19,7 @@
 namespace narrowgauge {
 namespace {
 
-// The kernel's own "NVRM version: ..." line of a loaded NVIDIA driver.
+// The "NVRM version: ..." line that a loaded NVIDIA driver shows in /proc.
 std::string gpu_text() {
   std::ifstream driver("/proc/driver/nvidia/version");
   std::string line;
@@ -69,10 +69,16 @@ Graph convolutions(const Kind& kind) {
 
 struct Measured {
   std::string implementation;  // of the first contraction
-  double gflops = 0;           // of all together
+  KernelFacts facts;
+  double gflops = 0;  // of all together
 };
 
-// One for each kind; false where it cannot be told how fast they are.
+Measured first_of(const Plan& plan, double gflops) {
+  const ContractionTime first = distinct_contractions(plan).front();
+  return {first.implementation, first.facts, gflops};
+}
+
+// One rate for each kind; returns false if other programs make them unmeasurable.
 bool measure(Graph (*graph_of)(const Kind&), Stopwatch& stopwatch,
              std::vector<Measured>& measured) {
   CompileOptions options;
@@ -87,8 +93,7 @@ bool measure(Graph (*graph_of)(const Kind&), Stopwatch& stopwatch,
   const std::vector<WayTimes> ways = time_by_turns(pointers, nodes, stopwatch);
   measured.clear();
   for (std::size_t i = 0; i < plans.size(); ++i)
-    measured.push_back({distinct_contractions(plans[i]).front().implementation,
-                        ways.empty() ? 0 : ways[i].gflops()});
+    measured.push_back(first_of(plans[i], ways.empty() ? 0 : ways[i].gflops()));
   return !ways.empty();
 }
 
@@ -120,8 +125,9 @@ std::vector<FormatRate> MathRates::formats(Isa isa) const {
   std::vector<FormatRate> formats;
   const auto add = [&](const char* amp, Math math) {
     const MathRate& rate = of(math);
-    formats.push_back(grounds == Grounds::model ? modelled_rate(isa, amp)
-                                                : FormatRate{amp, rate.gflops(), rate.widened()});
+    formats.push_back(grounds == Grounds::model
+                          ? modelled_rate(isa, amp)
+                          : FormatRate{amp, rate.gflops(), rate.product_facts.widened});
   };
   add("off", Math::f32);
   add("bf16", Math::bf16);
@@ -139,8 +145,8 @@ MathRates measure_math(const MakeStopwatch& make) {
   for (std::size_t i = 0; i < std::size(kinds); ++i) {
     const bool known = result.grounds != Grounds::model;
     result.rates.push_back({kinds[i].math, kinds[i].format, products[i].implementation,
-                            groups[i].implementation, known ? products[i].gflops : 0,
-                            known ? groups[i].gflops : 0});
+                            groups[i].implementation, products[i].facts, groups[i].facts,
+                            known ? products[i].gflops : 0, known ? groups[i].gflops : 0});
   }
   return result;
 }

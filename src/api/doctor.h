@@ -26,37 +26,37 @@ Machine examine_machine();
 // (forward and both gradients), with the kernels that a plan would choose.
 struct MathRate {
   Math math = Math::f32;
-  DType format = DType::f32;                          // of the operands
-  std::string product, convolution;                   // whose kernels, and how
+  DType format = DType::f32;         // of the operands
+  std::string product, convolution;  // whose kernels, and how
+  KernelFacts product_facts, convolution_facts;
   double product_gflops = 0, convolution_gflops = 0;  // 1e9 multiplications and additions a second
-  bool widened() const { return product.find("widened") != std::string::npos; }
-  double gflops() const;  // the geometric mean of both
+  double gflops() const;                              // the geometric mean of both
 };
 struct MathRates {
   std::vector<MathRate> rates;             // ieee, f32, dfp16 (all of f32 values), bf16 and f16
   Grounds grounds = Grounds::all_threads;  // model: there are no rates, only kernels
 
   const MathRate& of(Math math) const;
-  // In f32, bf16 and f16: measured, or as the units of this tier have them.
+  // Rates in f32, bf16 and f16: measured, or modelled from the units of this tier.
   std::vector<FormatRate> formats(Isa isa) const;
 };
-// By turns. Other stopwatches are for tests.
+// Measures all kinds in turn. Tests pass other stopwatches.
 MathRates measure_math(const MakeStopwatch& make = make_stopwatch);
 
-// What the units of this machine reach in short loops; operations and bytes a second, of all
-// threads together. 0 where there is no such unit, or NARROWGAUGE_ISA holds it back.
+// The rates that the units of this machine reach in short loops: operations and bytes a second, of
+// all threads together. 0 if there is no such unit, or NARROWGAUGE_ISA excludes it.
 struct PeakRates {
   double f32 = 0, bf16 = 0, int16 = 0, int8 = 0;
   double memory = 0;
 
-  // The most that a contraction of this contract can reach the fastest way that keeps it here: bf16
-  // as it is or in int16, f32 in int16 or as three products of bf16, f16 and dfp16 in int16 or as
-  // three products of int8, and all others in f32.
+  // The highest rate of a contraction under this contract, in the fastest way that keeps it here:
+  // bf16 as it is or in int16, f32 in int16 or as three products of bf16, f16 and dfp16 in int16 or
+  // as three products of int8, and all others in f32.
   double of(Math contract) const;
 };
 // Takes about six times `seconds`.
 PeakRates measure_peaks(double seconds);
-// The better of each: a peak is reached while nothing else runs, so it is looked for more than
+// The higher of each rate: a peak shows only while nothing else runs, so it is measured more than
 // once.
 PeakRates best_of(const PeakRates& a, const PeakRates& b);
 

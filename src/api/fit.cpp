@@ -14,7 +14,7 @@ namespace {
 
 constexpr int most_bad_losses = 5;  // in a row, before a run counts as diverged
 
-// Keeps the sums of a run, and tells the callback.
+// Keeps the sums of a run and calls the callback.
 class Fitting {
  public:
   Fitting(const FitOptions& options, std::int64_t batches, const ProgressCallback& callback)
@@ -58,7 +58,7 @@ class Fitting {
     return tell();
   }
 
-  // Nothing is told where nothing was written.
+  // Tells nothing if nothing was written.
   bool after_checkpoint(std::string path) {
     if (path.empty()) return true;
     result_.checkpoint = progress_.checkpoint = std::move(path);
@@ -95,7 +95,7 @@ class Fitting {
   std::int64_t loss_count_ = 0, progress_steps_ = 0;
 };
 
-// In as large batches as fit beside the training.
+// Evaluates in batches as large as fit into memory beside the training.
 Evaluation evaluate_in_what_is_left(Trainer& trainer, const std::shared_ptr<DataSource>& test) {
   try {
     return trainer.evaluate(test);

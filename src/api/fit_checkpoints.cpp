@@ -49,7 +49,7 @@ std::string FitCheckpoints::at_end(bool stopped) {
   return stopped && !may_save() ? "" : save();
 }
 
-// A run that never changes the weights keeps what was there before it.
+// A run that never changes the weights leaves earlier checkpoints as they are.
 bool FitCheckpoints::may_save() const {
   return folder_ && (last_.empty() || last_steps_ != steps()) && trainer_.applied_steps() > 0;
 }

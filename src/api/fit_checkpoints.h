@@ -12,7 +12,7 @@
 
 namespace narrowgauge {
 
-// Each call writes one where it is due, and returns its path or "".
+// Each call writes a checkpoint if one is due, and returns its path or "".
 class FitCheckpoints {
  public:
   using Write = std::function<std::string(CheckpointFolder&)>;

@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Outputs: the loss, then the gradient of each of `parameters`.
+// Its outputs are the loss, then the gradient of each of `parameters`.
 Graph gradient_graph(const Model::Implementation& model, const Loss& loss,
                      std::vector<std::string>& parameters) {
   Network network(model.name, Mode::train);

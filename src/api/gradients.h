@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of a batch as numbers to look at: no step is made.
+// The gradients of a batch as numbers to look at, without a training step.
 #pragma once
 
 #include <span>
@@ -15,9 +15,9 @@ struct Gradients {
   std::vector<NamedTensor> tensors;  // f32, one for each parameter, named after it
 };
 
-// Of the loss in the training graph (batch statistics, dropout) at the model's weights, in f32. The
-// batch holds the network's inputs, then the loss's. No state changes. Throws UsageError where the
-// loss is no scalar or the tensors do not fit.
+// Gradients of the loss in the training graph (batch statistics, dropout) at the model's weights,
+// in f32. The batch holds the network's inputs, then the loss's. No state changes. Throws
+// UsageError if the loss is no scalar or the tensors do not fit.
 Gradients gradients_of(Model& model, const Loss& loss, std::span<const Tensor> batch);
 
 }  // namespace narrowgauge

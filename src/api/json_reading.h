@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading JSON that may be anything. Json is nlohmann::json, whose header belongs in .cpp files;
+// Reads JSON that may hold anything. Json is nlohmann::json, whose header belongs in .cpp files;
 // not its ordered one, which takes quadratic time for many keys.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace narrowgauge {
 
-// Of text nested no deeper than the program's own files: brackets take a hundred times their size.
-// Throws DataError, and what Json::parse() does.
+// Parses text nested no deeper than the program's own files: brackets take a hundred times their
+// size. Throws DataError, and whatever Json::parse() throws.
 template <class Json>
 Json parse_json(const std::string& text, const std::string& path) {
   constexpr int deepest = 8;
@@ -23,8 +23,8 @@ Json parse_json(const std::string& text, const std::string& path) {
   });
 }
 
-// nlohmann's own get() cuts off fractions and the bits that do not fit. Throws DataError, and what
-// json.at() does.
+// Reads a whole number; nlohmann's own get() cuts off fractions and bits that do not fit. Throws
+// DataError, and whatever json.at() throws.
 template <std::integral T, class Json>
 T whole_number(const Json& json, const std::string& key, const std::string& path) {
   const Json& value = json.at(key);

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int format_version = 1;
 
-// The tier counts as well: under NARROWGAUGE_ISA other kernels take a node.
+// The tier is part of the text: under NARROWGAUGE_ISA other kernels compute a node.
 std::string machine_text() {
   return concat(cpu_name(), ", ", name(isa()), ", narrowgauge ", NARROWGAUGE_VERSION);
 }
@@ -40,7 +40,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// "" where there is no place for it.
+// The default path of the cache; "" if there is no folder for it.
 std::string usual_path(const std::string& machine) {
   std::filesystem::path folder = variable("XDG_CACHE_HOME");
   if (folder.empty() && !variable("HOME").empty())
@@ -128,7 +128,7 @@ void KernelCache::save() {
   if (std::filesystem::exists(path_, error)) try {
       all.merge(read());
     } catch (const DataError&) {
-      // What is damaged is replaced.
+      // A damaged file is replaced.
     }
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
   try {

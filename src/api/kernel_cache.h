@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernels were found to be fastest on this machine, kept on disk; and those that one training
-// took, kept in its checkpoint.
+// Which kernels were measured to be fastest on this machine, kept on disk; and those that one
+// training used, kept in its checkpoint.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@ namespace narrowgauge {
 
 using KernelRecords = std::map<std::string, KernelRecord>;
 
-// JSON. read_kernel_records throws DataError for a file that cannot be read or is damaged, or was
-// written for another machine; `machine` is any text.
+// The records as JSON. read_kernel_records throws DataError for a file that cannot be read, is
+// damaged, or was written for another machine; `machine` is any text.
 KernelRecords read_kernel_records(const std::string& path, const std::string& machine);
 KernelRecords parse_kernel_records(const std::string& text, const std::string& path,
                                    const std::string& machine);
@@ -22,8 +22,8 @@ std::string kernel_records_text(const KernelRecords& records, const std::string&
 void write_kernel_records(const std::string& path, const std::string& machine,
                           const KernelRecords& records);
 
-// A file that several processes may share: it is read once, and written as a whole with what others
-// put there since. Damaged or unwritable, it costs one warning, and nothing else. Thread-safe.
+// A file that several processes may share: read once, and written as a whole with what others added
+// since. A damaged or unwritable one costs a warning and nothing else. Thread-safe.
 class KernelCache : public KernelMemory {
  public:
   KernelCache(std::string path, std::string machine);
@@ -41,12 +41,12 @@ class KernelCache : public KernelMemory {
   bool changed_ = false, warned_ = false;
 };
 
-// The cache of this process: NARROWGAUGE_KERNEL_CACHE=PATH, or else
-// kernels-<machine>.json in $XDG_CACHE_HOME/narrowgauge or ~/.cache/narrowgauge. nullptr with
-// NARROWGAUGE_KERNEL_CACHE=off, or where there is no such folder: nothing is measured then.
+// The cache of this process: NARROWGAUGE_KERNEL_CACHE=PATH, or else kernels-<machine>.json in
+// $XDG_CACHE_HOME/narrowgauge or ~/.cache/narrowgauge. nullptr with NARROWGAUGE_KERNEL_CACHE=off or
+// without such a folder: then nothing is measured.
 KernelMemory* kernel_cache();
 
-// What one training chose: first what it remembers itself, then the cache.
+// The choices of one training: first those it remembers itself, then the cache's.
 class KernelChoices : public KernelMemory {
  public:
   explicit KernelChoices(KernelMemory* cache) : cache_(cache) {}

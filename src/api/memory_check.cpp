@@ -13,19 +13,19 @@ std::int64_t bytes_of(const TensorType& type) {
   return bytes_for(element_count(known_dims(type.shape)), type.dtype);
 }
 
-// For stacks, buffers and all that is too small to be asked for; a training is evaluated too.
+// Bytes for stacks, buffers and small things that are not counted; a training also evaluates.
 std::int64_t reserve_beside(const Plan& plan) {
   const bool trains = std::ranges::any_of(plan.states, &PlanState::changes);
   return std::int64_t{trains ? 32 : 8} << 20;
 }
 
-// In a loader three wait and one is read, while one is worked on.
+// A loader holds three batches and reads one, while one is worked on.
 std::int64_t batches_at_once(Batches batches) {
   if (batches.unread == 0) return 0;
   return std::min<std::int64_t>(5, (batches.unread + batches.size - 1) / batches.size);
 }
 
-// What running a plan takes beside what is there already.
+// The memory that running a plan takes on top of what is already in use.
 MemoryNeed need_of(const Plan& plan, const StateStore& store, Batches batches) {
   std::int64_t loaded = 0, results = 0;
   for (const TensorType& input : plan.inputs) loaded += batches_at_once(batches) * bytes_of(input);
@@ -42,7 +42,7 @@ MemoryNeed need_of(const Plan& plan, const StateStore& store, Batches batches) {
 
 }  // namespace
 
-// The secant through what fits best and what was tried before it.
+// Follows the secant through the last two sizes tried.
 std::int64_t most_that_fit(const std::function<std::int64_t(std::int64_t)>& needed,
                            std::int64_t bytes) {
   std::int64_t fits = 1, too_large = 0, before = 1, before_bytes = needed(1), tried = 8;
@@ -74,7 +74,7 @@ void require_memory(const Plan& plan, const StateStore& store, Batches batches,
   const auto needed = [&](std::int64_t size) {
     return need_of(plan_for(size), store, {size, batches.unread}).total();
   };
-  const std::int64_t most = room - room / 32;  // some less may be left the next time
+  const std::int64_t most = room - room / 32;  // a little less may be free the next time
   refuse_memory(need, room, std::min(batches.size - 1, most_that_fit(needed, most)));
 }
 

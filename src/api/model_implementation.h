@@ -20,7 +20,8 @@ struct Model::Implementation {
   std::string name;
   BuildNetwork build;
   std::uint64_t seed = 1;
-  // Guards what follows: shared to read, alone to change. What is called under it takes it no more.
+  // Guards the members below: shared to read, alone to change. What it calls must not lock it
+  // again.
   mutable FairSharedMutex in_use;
   StateStore store;
   // How evaluation computes: in f32, as set_precision() asked, or as the latest Trainer trains.
@@ -35,7 +36,7 @@ struct Model::Implementation {
   PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
   Graph with_precision(const Graph& evaluation_graph) const;
   Program& prediction_program();
-  // Runs a program that changes no state: at once with other threads where `known` gives it and it
+  // Runs a program that changes no state: together with other threads if `known` returns it and it
   // is compiled, else alone, after `made` made it.
   std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
                           std::span<const Tensor> inputs);
@@ -43,10 +44,10 @@ struct Model::Implementation {
   std::string sha256() const;
 };
 
-// Parameters and statistics, as model.safetensors holds them, with the precision plan of
-// predictions where they are not in plain f32.
+// Parameters and statistics as model.safetensors holds them, with the precision plan of predictions
+// unless they are in plain f32.
 TensorFile weights_of(const Model::Implementation& model);
-// Takes them from such a file, all that are to be taken or none; throws DataError. `path` is its
+// Takes the weights from such a file, all that are wanted or none; throws DataError. `path` is its
 // name in messages.
 LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
                         const std::string& path, const LoadOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a network costs, known before anything runs: parameters and multiply-adds of each layer, and
-// the memory of training it.
+// the memory for training it.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ struct TrainingMemory {
   std::int64_t arena = 0;        // with workspaces and alignment
   std::int64_t total() const { return states + arena; }
 };
-// Of a training step with this batch, by compiling it.
+// The memory of a training step with this batch, found by compiling it.
 TrainingMemory training_memory(const Graph& graph, const PrecisionPlan& precision,
                                std::int64_t batch);
 
-// The largest batch with which training takes no more than `bytes`, the batch itself included; 0
-// where not even one sample fits. To within a hundredth: memory grows almost in proportion to the
-// batch. Compiles a few times.
+// The largest batch with which training takes no more than `bytes`, including the batch itself; 0
+// if not even one sample fits. Exact to within a hundredth, because memory grows almost in
+// proportion to the batch. Compiles a few times.
 std::int64_t largest_batch(const Graph& graph, const PrecisionPlan& precision, std::int64_t bytes);
 
 // Bytes of the tensors that a step is given: the network's inputs and the loss's.

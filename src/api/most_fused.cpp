@@ -8,7 +8,7 @@
 namespace narrowgauge {
 namespace {
 
-// What a value that is not stored is computed from.
+// How to compute a value that is not stored.
 struct Recipe {
   std::set<Value> sources;
   bool reduces = false;  // needs all of its sources before the first element is known
@@ -87,7 +87,7 @@ class Counter {
     return out <= 2 * in && in <= 2 * out;
   }
 
-  // Checks and norms of gradients are made where the gradients are.
+  // Whether the result is tiny: checks and norms of gradients are made where the gradients are.
   bool condenses(int index) const {
     constexpr std::int64_t far_smaller = 1000;
     return graph_.node(index).op->info.fusion == Fusion::opaque &&
@@ -100,7 +100,7 @@ class Counter {
            moves(index) || condenses(index);
   }
 
-  // Tensors that the node needs from memory.
+  // The stored tensors that the node's inputs are computed from.
   Recipe recipe_of(int index) const {
     Recipe recipe;
     for (const Value& value : graph_.node(index).inputs) {
@@ -116,8 +116,8 @@ class Counter {
     return recipe;
   }
 
-  // How often a value would be read: by nodes that do not fuse, and by those that join it with
-  // others, through nodes that do nothing but compute on it.
+  // How often a value would be read: by nodes that do not fuse and by nodes that join it with
+  // others, also through nodes that only compute on it.
   int reads_of(Value value) const {
     int reads = kept_.contains(value);
     for (const int reader : readers_[static_cast<std::size_t>(value.node)]) {
@@ -133,7 +133,7 @@ class Counter {
     return reads;
   }
 
-  // Not what is made in passing: means, sums over rows.
+  // Whether a value is too large to be made in passing, unlike means and sums over rows.
   bool is_large(Value value, Value beside) const {
     constexpr std::int64_t much_smaller = 8;
     return much_smaller * bytes(value) >= bytes(beside);
@@ -180,8 +180,8 @@ class Counter {
     std::int64_t largest = 0;
     for (const Value& source : recipe.sources)
       if (!is_source(graph_.producer(source))) largest = std::max(largest, bytes(source));
-    // In the epilogue of what makes one of its sources, that one need not be read; made by the
-    // first that needs it, it is not read there.
+    // A value made in the epilogue of the node that makes one of its sources need not read that
+    // source; a value made by its first reader is not read there.
     const std::int64_t by_reader = behind - (reads > 0 ? own : 0);
     const std::int64_t to_make = recipe.reduces ? by_reader : std::min(behind - largest, by_reader);
     const bool small = 8 * own < largest;  // made in passing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step must move through memory however well it is fused: the bytes of the most
-// fused plan of a graph, whatever plan runs.
+// The bytes that a training step must move through memory however well it is fused: those of the
+// most fused plan of a graph, whatever plan runs.
 //
 // In that plan the results of ops that fuse (elementwise, normalizations and other reductions,
 // views, moves) are not stored: they are computed where they are read, from the stored tensors
@@ -25,7 +25,7 @@ struct MostFused {
   std::int64_t bytes() const { return read + written; }
 };
 
-// Of a graph with known shapes, with its precision, before layout and fusion.
+// Takes a graph with known shapes and its precision, before layout and fusion.
 MostFused most_fused(const Graph& graph);
 
 }  // namespace narrowgauge

@@ -103,7 +103,7 @@ Program::Lease Program::compiled_executor_for(std::span<const Tensor> inputs) {
   return compiled ? lend(std::move(compiled)) : Lease();
 }
 
-// Kernels are not measured with a batch that may not fit: that could take minutes.
+// No kernels are measured with a batch that may not fit: that could take minutes.
 Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
   const auto unmeasured = [&](const Binding& sizes) {
     CompileOptions options = options_;

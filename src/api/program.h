@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph with symbols in its shapes, compiled for each batch size and number of threads it is run
-// with. The plans used last are kept and shared; whoever runs one has an executor to himself.
+// A graph with symbols in its shapes, compiled for each batch size and number of threads it runs
+// with. The plans used last are kept and shared; each caller that runs one gets its own executor.
 #pragma once
 
 #include <list>
@@ -22,7 +22,7 @@ class Program {
   ~Program();
 
   static constexpr std::size_t most_plans = 4;
-  // Executors that nobody runs keep their memory up to this number, those of the plans used last.
+  // How many idle executors keep their memory, those of the plans used last.
   static std::size_t most_idle();
 
   struct GiveBack {
@@ -30,18 +30,18 @@ class Program {
     std::shared_ptr<Compiled> compiled{};
     void operator()(Executor* executor) const;
   };
-  // For its holder alone; given back to the program, which must live longer.
+  // An executor lent to one holder; it goes back to the program, which must live longer.
   using Lease = std::unique_ptr<Executor, GiveBack>;
 
-  // Compiles for inputs of these types, before a loader reads them from so many samples: throws
-  // OutOfMemoryError where the plan cannot run beside them. Nothing else may use the store.
+  // Compiles for inputs of these types, before a loader reads them from so many samples. Throws
+  // OutOfMemoryError if the plan cannot run beside them. Nothing else may use the store meanwhile.
   void prepare(const TensorTypes& inputs, std::int64_t unread);
   // An executor for inputs of these shapes. Throws UsageError when they do not fit the graph. May
-  // compile, which adds to the store: nothing else may use that meanwhile.
+  // compile, which adds to the store: nothing else may use it meanwhile.
   Lease executor_for(std::span<const Tensor> inputs);
-  // The same where the plan is there already, else nothing. Any number of threads may ask.
+  // Like executor_for(), but nothing if no plan is compiled yet. Any number of threads may ask.
   Lease compiled_executor_for(std::span<const Tensor> inputs);
-  // What ran last; nullptr before the first, or while it is lent.
+  // The executor that ran last; nullptr before the first run, or while it is lent.
   Executor* latest();
   const Graph& graph() const { return graph_; }
 

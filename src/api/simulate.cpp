@@ -62,7 +62,7 @@ Tensor to_format(const Tensor& operand, UnitFormat format, Tf32Rounding tf32) {
   return result;
 }
 
-// What blocks hold of these numbers, in f64.
+// The values of these numbers after rounding to blocks, in f64.
 Tensor block_values(const Tensor& operand, UnitFormat format, bool by_columns) {
   const BlockOperand blocks = block_operand(operand, format, by_columns);
   const Dims& dims = operand.dims();
@@ -96,13 +96,13 @@ class UnitOperands {
     if (blocks_) return a_blocks_.elements(first);
     return {unit_.operand, a_.data() + bytes_for(first * depth, a_.dtype()), depth, 1};
   }
-  // Of the matrix that begins with this column of all.
+  // The elements of b for the matrix that begins with this column, counted over all matrices.
   sim::Elements columns(std::int64_t first, const ProductShape& shape) const {
     if (blocks_) return b_blocks_.elements(first);
     return {unit_.operand, b_.data() + bytes_for(first * shape.depth, b_.dtype()), 1,
             shape.columns};
   }
-  // Products are to be multiplied by this.
+  // Products must be multiplied by this.
   float scale() const { return blocks_ ? a_blocks_.tensor_scale * b_blocks_.tensor_scale : 1; }
 
  private:
@@ -112,7 +112,7 @@ class UnitOperands {
   BlockOperand a_blocks_, b_blocks_;
 };
 
-// d = scale d + c, as the epilogue of a library's kernel does it, in f32.
+// d = scale * d + c in f32, as in the epilogue of a library's kernel.
 void scale_and_add(Tensor& d, float scale, const Tensor* c) {
   const auto values = d.values<float>();
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -48,7 +48,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   self.training = std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
                                             self.model->store, self.options.seed);
   const std::lock_guard alone(self.model->in_use);
-  // Those of an earlier Trainer, which may have computed in another format.
+  // Removes the states of an earlier Trainer, which may have computed in another format.
   self.model->store.remove({Role::moment, Role::control, Role::derived});
   self.model->store.add(self.training_graph, self.model->seed);
   self.model->set_precision(self.plan);
@@ -101,7 +101,7 @@ void Trainer::Implementation::prepare(Program& program, const DataSource& source
 
 namespace {
 
-// Rows with a number that is not finite.
+// The number of rows that hold a value that is not finite.
 std::int64_t count_not_finite(const Tensor& prediction) {
   const std::int64_t rows = prediction.dims().empty() ? 1 : prediction.dims()[0];
   const std::int64_t width = rows > 0 ? prediction.size() / rows : 0;
@@ -203,7 +203,7 @@ std::vector<Trainer::KernelChoice> Trainer::kernels() const {
   if (const Executor* executor = implementation_->executor())
     for (StepProfile& row : executor->profile())
       choices.push_back({std::move(row.node), std::move(row.op), std::move(row.implementation),
-                         row.milliseconds, row.math, row.flops, row.bytes});
+                         row.facts, row.milliseconds, row.math, row.flops, row.bytes});
   return choices;
 }
 

@@ -28,11 +28,11 @@ struct Trainer::Implementation {
   int bad_losses = 0;                 // in a row
   bool profile = false;
 
-  // With the model in use, as what follows.
+  // The members below are called with the model in use.
   Program* known_evaluation() const;  // nullptr: none yet, or in another precision
   Program& evaluation_program();
-  // Throws OutOfMemoryError where a program cannot take such batches of the source, of which a
-  // loader will read so many samples in all.
+  // Throws OutOfMemoryError if a program cannot take such batches of the source, of which a loader
+  // will read `samples` samples in all.
   static void prepare(Program& program, const DataSource& source, std::int64_t batch,
                       std::int64_t samples);
   std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept) const;

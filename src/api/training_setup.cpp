@@ -41,7 +41,7 @@ void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
           narrow, ", the optimizer asks for ", optimizer.mixed_precision->narrow);
 }
 
-// NARROWGAUGE_AMP=auto. Batches are not known yet; kernels are as fast on others.
+// Settles NARROWGAUGE_AMP=auto. Batches are not known yet, so kernels are timed with a usual one.
 void settle_auto(const std::string& name, const BuildNetwork& build, const Loss& loss,
                  Optimizer& optimizer, TrainerOptions& options) {
   constexpr std::int64_t usual_batch = 32;
@@ -67,8 +67,10 @@ Graph loss_graph(const std::string& name, const BuildNetwork& build, const Loss&
 TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build, const Loss& loss,
                               Optimizer optimizer, TrainerOptions options) {
   check(optimizer);
-  enable_mixed_precision_from_environment(optimizer);
-  settle_auto(name, build, loss, optimizer, options);
+  if (options.obeys_environment) {
+    enable_mixed_precision_from_environment(optimizer);
+    settle_auto(name, build, loss, optimizer, options);
+  }
   take_format_of_plan(optimizer, options);
   Graph graph = make_training_graph(loss_graph(name, build, loss, Mode::train), optimizer);
   PrecisionPlan plan = make_plan_for(graph, optimizer, options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights from a model to a file and back.
+// Writes a model's weights to a file and reads them back.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* precision_key = "precision";
 
-// Predictions compute as those of the model that was saved, unless a Trainer or set_precision()
+// Makes predictions compute as those of the saved model did, unless a Trainer or set_precision()
 // says how.
 void take_precision(Model::Implementation& model, const TensorFile& file, const std::string& path) {
   const bool plain = std::holds_alternative<std::monostate>(model.precision);
@@ -54,7 +54,7 @@ namespace {
 
 // Files of other programs hold these beside the weights. torchvision's batch normalization counts
 // its batches, which only a mean over all of them would need; Hugging Face's BERT once stored the
-// numbers 0, 1, 2, ... of its positions.
+// position numbers 0, 1, 2, ....
 bool is_no_weight(std::string_view name) {
   return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids");
 }
@@ -75,7 +75,7 @@ std::int64_t count_not_finite(const Tensor& value) {
   return count;
 }
 
-// "12 (a, b, c, ...)"
+// At most a few items: "12 (a, b, c, ...)".
 template <class Item, class Text>
 std::string some_of(const std::vector<Item>& items, const Text& text) {
   constexpr std::size_t most = 4;
@@ -112,7 +112,7 @@ std::string differences_text(const LoadReport& report) {
   return text;
 }
 
-// What is to be taken, in the model's formats.
+// The tensors to load, in the model's formats.
 using Taken = std::vector<NamedTensor>;
 
 LoadReport compare(const Model::Implementation& model, const TensorFile& file, LoadMatch match,
@@ -143,7 +143,7 @@ LoadReport compare(const Model::Implementation& model, const TensorFile& file, L
   return report;
 }
 
-// What would be taken all the same.
+// Says what LoadMatch::shape would still load; "" if nothing.
 std::string partial_text(const Model::Implementation& model, const TensorFile& file) {
   Taken taken;
   const std::int64_t count = compare(model, file, LoadMatch::shape, taken).taken;

@@ -25,7 +25,7 @@ const char* kind_of(mode_t mode) {
   return S_ISBLK(mode) ? "a block device" : "a socket";
 }
 
-// Owner and permissions of the file that is replaced, as far as this process may give them.
+// Copies the owner and permissions of the replaced file, as far as this process may.
 void copy_permissions(const struct stat& existing, int file) {
   constexpr mode_t permissions = 0777;
   std::ignore = fchown(file, existing.st_uid, existing.st_gid);
@@ -82,7 +82,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   NG_INVARIANT(file_ >= 0);
-  const bool regular = !temporary_.empty();  // others have no disk to be brought to
+  const bool regular = !temporary_.empty();  // only regular files have a disk to be brought to
   if (regular && fsync(file_) != 0) fail("cannot be brought to disk");
   const int closed = close(file_);
   file_ = -1;
@@ -108,10 +108,10 @@ std::string AtomicFile::reason_text(int reason, std::size_t wanted) const {
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return text;
     return concat(text, ": needs ", needed, " bytes, the limit is ", limit.rlim_cur);
   }
-  if (temporary_.empty()) return text;  // a pipe or device, which has no room to speak of
+  if (temporary_.empty()) return text;  // a pipe or device has no disk that could be full
   struct statvfs disk {};
   if ((reason != ENOSPC && reason != EDQUOT) || fstatvfs(file_, &disk) != 0) return text;
-  // What is written of it so far becomes free again.
+  // The partial file will be removed, which frees its bytes again.
   const std::uint64_t free = std::uint64_t{disk.f_bavail} * disk.f_frsize + written_;
   return concat(text, ": needs ", needed, " bytes, ", free, " are free");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way in which files are written. Replacing a file as a whole: whatever happens, its path
+// The one way in which files are written. A file is replaced as a whole: whatever happens, its path
 // holds the old content or the new.
 #pragma once
 
@@ -15,23 +15,23 @@ namespace narrowgauge {
 
 class AtomicFolder;
 
-// Writes to a temporary name in the same folder, which nobody can guess; commit() brings it to disk
-// and gives it the name. Without commit() nothing remains. The permissions are those of the file
-// that is replaced, or what the umask leaves. A symbolic link stays, and the file it leads to is
-// replaced. A pipe, a character device or an open descriptor (/dev/stdout) is written straight
-// through and stays what it is. Errors are DataErrors naming the path, what was tried and the
-// system's reason; of a full disk, also what is needed and what is free.
+// Writes to a temporary name in the same folder, which nobody can guess; commit() brings the file
+// to disk and gives it its name. Without commit() nothing remains. Permissions are those of the
+// replaced file, or what the umask leaves. A symbolic link stays, and the file it leads to is
+// replaced. A pipe, a character device or an open descriptor (/dev/stdout) is written directly and
+// stays what it is. Errors are DataErrors naming the path, what was tried and the system's reason;
+// for a full disk also the bytes needed and free.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
-  // In a folder that is made as a whole: under its own name from the start. commit() enters it and
-  // its digest into the folder's files().
+  // Writes in a folder that is made as a whole, under its own name from the start. commit() adds
+  // the file and its digest to the folder's files().
   AtomicFile(AtomicFolder& folder, std::string name);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // How much will be written in all, where it is known: told when the disk is full.
+  // Says how much will be written in all; the error of a full disk reports it.
   void announce(std::uint64_t bytes) { announced_ = bytes; }
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }

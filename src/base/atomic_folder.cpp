@@ -62,11 +62,11 @@ void AtomicFolder::commit() {
   sync_folder(parent_of(path_));
 }
 
-// Without this a new name may be lost when the power fails. File systems that cannot say EINVAL.
+// Without this a power failure may lose a new name. File systems that cannot do it return EINVAL.
 void sync_folder(const std::string& path) {
   const std::string& folder = path.empty() ? "." : path;
   const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (opened < 0) return;  // a folder may be writable and not readable
+  if (opened < 0) return;  // a folder may be writable but not readable
   const bool failed = fsync(opened) != 0 && errno != EINVAL && errno != EROFS;
   const int reason = errno;
   close(opened);

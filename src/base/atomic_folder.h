@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and removing a folder as a whole: its name is there with all that belongs in it, or not at
-// all, also after the power failed. Errors are DataErrors.
+// Makes and removes a folder as a whole: its name exists with all its content or not at all, even
+// after a power failure. Errors are DataErrors.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,13 @@ class AtomicFolder {
   std::vector<File> files_;
 };
 
-// Brings the names in a folder to disk. File systems that cannot are passed over.
+// Brings the names in a folder to disk, on file systems that can.
 void sync_folder(const std::string& path);
-// The folder and those above it that are missing.
+// Makes the folder and any missing folders above it.
 void make_folders(const std::string& path);
-// Takes its name away first. What cannot be removed stays under a temporary name.
+// Removes a folder, renaming it first. What cannot be removed keeps the temporary name.
 void remove_folder(const std::string& path);
-// A symbolic link to `to` in place of whatever file has the name. Not brought to disk.
+// Puts a symbolic link to `to` in place of whatever file has the name. Not brought to disk.
 void replace_by_link(const std::string& path, const std::string& to);
 
 }  // namespace narrowgauge

@@ -15,8 +15,8 @@ std::optional<double> tighter(std::optional<double> a, std::optional<double> b) 
   return std::min(*a, *b);
 }
 
-// A container often sees its own group as the root, and a path in /proc that is not there: folders
-// that do not exist limit nothing.
+// A container often sees its own group as the root, and a path in /proc that does not exist;
+// missing folders limit nothing.
 std::optional<double> tightest_along(const std::filesystem::path& root, std::string_view path,
                                      const GroupLimit& limit) {
   std::optional<double> tightest = limit(root);

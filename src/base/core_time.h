@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long threads of this process have had a core, and how long others kept them from one.
+// How long threads of this process have had a core, and how long others kept them waiting for one.
 #pragma once
 
 #include <map>
 
 namespace narrowgauge {
 
-// Seconds that the calling thread has had a core: others on the machine cost nothing here.
+// Seconds that the calling thread has had a core; time that others take does not count.
 double thread_seconds();
 
-// Threads of this process that were ready to run while something else had their core.
+// Watches threads of this process that are ready to run while something else has their core.
 class CoreWait {
  public:
   CoreWait() { longest(); }
-  // Seconds that the thread which waited longest has waited since the last call; 0 where the system
-  // does not say.
+  // The longest that any thread has waited since the last call, in seconds; 0 where the system does
+  // not say.
   double longest();
 
  private:

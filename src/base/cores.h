@@ -8,15 +8,15 @@
 
 namespace narrowgauge {
 
-// Cores' worth of time from cpu.max ("200000 100000"); empty without a limit ("max 100000").
+// Cores' worth of time in cpu.max ("200000 100000"); empty without a limit ("max 100000").
 std::optional<double> parse_cpu_max(std::string_view text);
 
-// The tightest limit along the group's path. `mount` is where control groups are mounted
-// (/sys/fs/cgroup), `membership` the text of /proc/self/cgroup. Versions 1 and 2.
+// The tightest limit along the group's path, for versions 1 and 2. `mount` is where control groups
+// are mounted (/sys/fs/cgroup), `membership` the text of /proc/self/cgroup.
 std::optional<double> control_group_cores(const std::filesystem::path& mount,
                                           std::string_view membership);
 
-// Of the calling thread's mask, or of all places where OpenMP has bound the thread to one.
+// Cores in the calling thread's mask, or in all places where OpenMP has bound the thread to one.
 int affinity_cores();
 
 }  // namespace narrowgauge

@@ -44,8 +44,8 @@ constexpr std::uint64_t zmm_state = 0b1110'0110;
 constexpr unsigned tile_data = 18;
 constexpr std::uint64_t tile_state = 0b11ULL << 17;
 
-// Linux hands out the 8 KiB of tile registers on request only, for the whole process and the
-// threads it starts later (Documentation/arch/x86/xstate.rst).
+// Linux grants the 8 KiB of tile registers only on request, for the whole process and threads that
+// it starts later (Documentation/arch/x86/xstate.rst).
 bool tiles_granted() {
   constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
@@ -79,11 +79,16 @@ Isa detected_isa() {
   return detected;
 }
 
-Isa capped(Isa detected, std::string_view cap) {
-  const auto found = std::find(isa_names.begin(), isa_names.end(), cap);
-  require(found != isa_names.end(),
-          "NARROWGAUGE_ISA: expected avx2, avx512, vnni, bf16 or amx, got \"", cap, '"');
-  return std::min(detected, static_cast<Isa>(found - isa_names.begin()));
+Isa parse_isa(std::string_view text) {
+  const auto found = std::find(isa_names.begin(), isa_names.end(), text);
+  require(found != isa_names.end(), "expected avx2, avx512, vnni, bf16 or amx, got \"", text, '"');
+  return static_cast<Isa>(found - isa_names.begin());
+}
+
+Isa capped(Isa detected, std::string_view cap) try {
+  return std::min(detected, parse_isa(cap));
+} catch (const UsageError& error) {
+  throw UsageError(concat("NARROWGAUGE_ISA: ", error.what()));
 }
 
 Isa isa() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environment variables, read through one door.
+// The one place that reads environment variables.
 #pragma once
 
 #include <string>

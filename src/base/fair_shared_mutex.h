@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One writer or many readers, as std::shared_mutex has it, but whoever waits to write goes ahead of
-// the readers that come later: glibc's lets readers that overlap keep a writer out for ever.
+// Allows one writer or many readers, like std::shared_mutex, but a waiting writer goes ahead of
+// later readers: with glibc's, overlapping readers can keep a writer out for ever.
 #pragma once
 
 #include <mutex>

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t longest_text = 300;
 
-// The command line parts its words by zeros, and whoever wrote the file may have put in anything.
+// Makes one line: the command line separates words by zeros, and the file may hold anything.
 std::string one_line(std::string text) {
   while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
   std::ranges::replace(text, '\0', ' ');
@@ -59,7 +59,7 @@ int open_lock(const std::string& path) {
   throw DataError(concat(path, ": expected a file"));
 }
 
-// Somebody may have removed it between its opening and its locking.
+// Whether the file still has this path: somebody may remove it between opening and locking.
 bool is_still_there(int file, const std::string& path) {
   struct stat opened {
   }, named{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One writer a folder: an advisory lock that the kernel takes back when the process ends, however
-// it ends. The file FOLDER/lock stays; it says who has the lock, for people.
+// One writer per folder: an advisory lock that the kernel releases when the process ends, however
+// it ends. The file FOLDER/lock stays; it tells people who holds the lock.
 #pragma once
 
 #include <sys/types.h>
@@ -9,9 +9,9 @@
 
 namespace narrowgauge {
 
-// Throws UsageError naming the process that has the folder, DataError where the file cannot be
-// made. On a file system that knows no locks it warns and goes on: refusing would make such places
-// useless, and one writer there is as safe as anywhere.
+// Throws UsageError naming the process that holds the lock, DataError if the file cannot be made.
+// On a file system without locks it warns and goes on: refusing would make such places useless, and
+// one writer there is as safe as anywhere.
 class FolderLock {
  public:
   static constexpr const char* file_name = "lock";

@@ -12,8 +12,8 @@ constexpr std::uint32_t asleep = 1u << 24, claimed = 1u << 25;
 
 constexpr unsigned status_bits = 0x3f;  // MXCSR: exceptions seen; each thread's own affair
 
-// The host thread's rounding and flushing modes for as long as a worker works for it: what an
-// element becomes must not depend on the thread that takes it.
+// Gives a worker the host thread's rounding and flushing modes while it works for it: an element
+// must not depend on the thread that computes it.
 class FloatingModes {
  public:
   explicit FloatingModes(unsigned modes) : own_(_mm_getcsr()) {
@@ -55,7 +55,7 @@ void Job::take_all() {
 }
 
 void Job::finish(std::chrono::nanoseconds spin) {
-  // Who took the last piece may not have come to shut the door.
+  // The worker that took the last piece may not have closed the job yet.
   state_.fetch_and(~places, std::memory_order_relaxed);
   const auto all_left = [&] { return (state_.load(std::memory_order_acquire) & inside) == 0; };
   if (!spin_until(all_left, spin)) {

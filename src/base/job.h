@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that a host thread shares with the team's workers. Whoever is inside takes one piece after
-// another; with the last one the door shuts, so that the host thread waits only for those inside.
+// Work that a host thread shares with the team's workers. Each thread inside takes one piece after
+// another; the last piece closes the job, so the host thread waits only for those inside.
 #pragma once
 
 #include <atomic>
@@ -16,24 +16,24 @@ class alignas(64) Job {
  public:
   using Piece = FunctionRef<void(std::int64_t piece)>;
 
-  // The host thread: claim, open, take_all, finish.
+  // Called by the host thread in this order: claim, open, take_all, finish.
   bool claim();  // false: another host thread has it
   void open(std::int64_t pieces, int places, const Piece& piece);
   void take_all();
   void finish(std::chrono::nanoseconds spin);
 
-  // A worker takes part, if it is let in.
+  // Called by a worker to take part; false if it is not let in.
   bool help();
 
-  // In a child of fork(), where no worker is left.
+  // Called in a child of fork(), where no worker is left.
   void forget_workers(bool claimed);
 
  private:
   bool enter();
   void leave();
 
-  // One word: whether the job is claimed, whether its host thread sleeps, how many workers may
-  // still come in, and how many are inside.
+  // One word says whether the job is claimed, whether its host thread sleeps, how many workers may
+  // still enter, and how many are inside.
   Word state_{0};
   const Piece* piece_ = nullptr;
   std::int64_t pieces_ = 0;

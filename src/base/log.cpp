@@ -18,8 +18,8 @@ void set_log_sink(LogSink sink) {
   current_sink.swap(next);
 }
 
-// The sink is called outside the lock, so that it may log or be replaced from within; it has to
-// bear calls from several threads.
+// The sink is called outside the lock, so that it may log or replace itself; it must accept calls
+// from several threads.
 void log(LogLevel level, const std::string& message) {
   std::shared_ptr<const LogSink> sink;
   {

@@ -18,7 +18,7 @@
 namespace narrowgauge {
 namespace {
 
-// The number in a file that holds nothing else ("max" is none).
+// The number in a file that holds nothing else; nothing for "max".
 std::optional<double> number_in(const std::filesystem::path& file) {
   std::istringstream stream(read_text(file).value_or(""));
   double value = 0;
@@ -26,7 +26,7 @@ std::optional<double> number_in(const std::filesystem::path& file) {
   return value;
 }
 
-// The number after a word at the beginning of a line; 0 where there is none.
+// The number after a word at the start of a line; 0 if there is none.
 double entry(const std::filesystem::path& file, std::string_view wanted) {
   std::istringstream stream(read_text(file).value_or(""));
   std::string line;
@@ -39,7 +39,7 @@ double entry(const std::filesystem::path& file, std::string_view wanted) {
   return 0;
 }
 
-// Without a limit version 1 says almost 2^63.
+// Version 1 reports almost 2^63 when there is no limit.
 constexpr double no_limit = 1e18;
 
 std::optional<double> left_of(const std::filesystem::path& group) {
@@ -70,7 +70,7 @@ std::int64_t of_machine(const char* what) {
   return static_cast<std::int64_t>(entry("/proc/meminfo", what) * 1024);
 }
 
-// What is left of the address space that `ulimit -v` allows.
+// How much of the address space that `ulimit -v` allows is left.
 std::int64_t address_space_left() {
   constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
   rlimit limit{};

@@ -16,7 +16,7 @@ bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-// Letters to add, to take away or to change, and neighbours to swap; their case does not count.
+// Letters to add, remove or change and neighbours to swap; case is ignored.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -8,7 +8,7 @@
 
 namespace narrowgauge {
 
-// The word that `word` differs least from, or begins; "" where none is close.
+// The word that differs least from `word` or begins with it; "" if none is close.
 std::string_view nearest(std::string_view word, std::span<const std::string> words);
 // "; did you mean lenet?", or "" where none is close.
 std::string suggestion(std::string_view word, std::span<const std::string> words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening files to read them: what is no file is refused at once, and a pipe without a writer makes
-// nobody wait.
+// Opens files for reading: what is no file is refused at once, and a pipe without a writer does not
+// block.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace narrowgauge {
 // for what cannot be read or is no regular file.
 int open_regular_file(const std::string& path);
 
-// All of a text that people or this program wrote; pipes such as /dev/stdin or the shell's <(...)
-// are read to their end. Throws DataError, also beyond 256 MiB.
+// Reads a whole text that people or this program wrote; pipes such as /dev/stdin or the shell's
+// <(...) are read to their end. Throws DataError, also beyond 256 MiB.
 std::string read_text_file(const std::string& path);
 
 }  // namespace narrowgauge

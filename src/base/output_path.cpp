@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number N where the path is the link /proc/<this process>/fd/N, however it is reached.
+// The number N if the path is the link /proc/<this process>/fd/N, however it is reached.
 int own_descriptor(const fs::path& path) {
   const std::string name = path.filename().string();
   int number = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a path that is to be written leads, and names for what is not whole yet.
+// Where a path that will be written leads, and temporary names for unfinished files.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,14 +15,14 @@ struct OutputPath {
   int descriptor = -1;                  // of ours, where the path names one, as /dev/stdout does
 };
 
-// Leaves `errno` and returns nothing where the path cannot be followed.
+// Returns nothing and leaves `errno` set if the path cannot be followed.
 std::optional<OutputPath> follow_output_path(const std::string& path);
 
 // Twelve hexadecimal digits that nobody can guess.
 std::string random_digits();
-// "folder/.name.5d41402abc4b.tmp" for "folder/name", another at each call.
+// "folder/.name.5d41402abc4b.tmp" for "folder/name", different at each call.
 std::string temporary_path(const std::string& target);
-// Whether the file has such a name, made for `name`.
+// Whether a file's name is a temporary one made for `name`.
 bool is_temporary_name(const std::string& file_name, const std::string& name);
 
 }  // namespace narrowgauge

@@ -40,8 +40,8 @@ int default_threads() {
   return threads;
 }
 
-// The pieces of one parallel_for. The exception kept is that of the lowest piece of those that
-// failed; pieces not yet begun by then are left out.
+// The pieces of one parallel_for. When pieces fail, the exception of the lowest of them is kept,
+// and pieces not yet begun are left out.
 class Pieces {
  public:
   using Body = FunctionRef<void(std::int64_t, std::int64_t)>;

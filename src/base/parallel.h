@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads: one set of workers for the whole process, which help whichever host thread has work. It
-// is handed out in small pieces, so that a busy neighbour costs its share and not a stall.
+// Threads: one set of workers for the whole process, which help whichever host thread has work.
+// Work is handed out in small pieces, so that a busy neighbour costs its share and not a stall.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ class FunctionRef<R(Args...)> {
 
 int hardware_threads();  // cores this process may use
 
-// Threads the calling host thread works with: NARROWGAUGE_THREADS, else what OpenMP's settings and
-// the cores allow; 1 inside a body and in the host's parallel regions. Throws UsageError if
+// Threads that the calling host thread works with: NARROWGAUGE_THREADS, else what OpenMP's settings
+// and the cores allow; 1 inside a body and in the host's parallel regions. Throws UsageError if
 // NARROWGAUGE_THREADS is not a number of threads.
 int thread_count();
 
-// Sets the number of threads for the calling host thread, and puts the old one back. Throws
-// UsageError unless it is 1 to 4096.
+// Sets the number of threads for the calling host thread and restores the old one at the end.
+// Throws UsageError unless it is 1 to 4096.
 class ThreadScope {
  public:
   explicit ThreadScope(int threads);
@@ -49,7 +49,7 @@ class ThreadScope {
 };
 
 // Sets flush-to-zero and denormals-are-zero in the calling thread, and so in the bodies of its
-// parallel_for, and puts its own setting back.
+// parallel_for, and restores its own setting at the end.
 class FlushDenormalsScope {
  public:
   FlushDenormalsScope();
@@ -61,10 +61,10 @@ class FlushDenormalsScope {
   unsigned previous_;
 };
 
-// body(begin, end) over [0, count) in pieces of at most `grain`, the last one shorter. Pieces do
-// not depend on the number of threads; which thread takes which does. An exception of the body is
-// rethrown in the caller. Runs in place, piece after piece, when nested, when one piece is enough
-// or with one thread. The body sees the caller's rounding and flushing modes in every thread.
+// Calls body(begin, end) over [0, count) in pieces of at most `grain`, the last one shorter. Pieces
+// do not depend on the number of threads; which thread takes which does. An exception of the body
+// is rethrown in the caller. Runs in place, piece after piece, when nested, with one piece or with
+// one thread. The body sees the caller's rounding and flushing modes in every thread.
 void parallel_for(std::int64_t count, std::int64_t grain,
                   FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
 

@@ -11,7 +11,7 @@
 namespace narrowgauge {
 namespace {
 
-// A character of UTF-8 as RFC 3629 has it: the shortest form, no surrogates. 0 bytes: none.
+// A character of UTF-8 under RFC 3629: the shortest form, no surrogates. 0 bytes: none.
 struct Character {
   std::size_t bytes = 0;
   std::uint32_t code = 0;

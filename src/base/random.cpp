@@ -33,7 +33,7 @@ std::uint64_t stable_hash(std::string_view text, std::uint64_t seed) {
   return hash;
 }
 
-// The key is a block of Philox itself: under FNV alone, other seeds and names would share streams.
+// The key is a block of Philox itself: with FNV alone, other seeds and names would share streams.
 RandomStream::RandomStream(std::uint64_t seed, std::string_view name, std::uint64_t step)
     : step_(step) {
   const RandomBlock block = philox(seed, stable_hash(name), 0);

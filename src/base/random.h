@@ -13,18 +13,18 @@ using RandomBlock = std::array<std::uint32_t, 4>;
 
 RandomBlock philox(std::uint64_t key, std::uint64_t counter_high, std::uint64_t counter_low);
 
-// FNV-1a of the bytes: stable over runs and machines.
+// FNV-1a of the bytes: the same on every run and machine.
 std::uint64_t stable_hash(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325ULL);
 
 // A stream of numbers named by (seed, name, step); element i always gets the same number.
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, std::string_view name, std::uint64_t step = 0);
-  // The stream that has these for key() and step().
+  // The stream whose key() and step() are these.
   static RandomStream of_key(std::uint64_t key, std::uint64_t step) { return {key, step}; }
   RandomBlock block(std::uint64_t index) const;  // the bits of elements 4 * index and on
   std::uint32_t bits(std::uint64_t element) const;
-  // 16 bits for each element, two of them from each number.
+  // 16 bits for each element: two elements share one number.
   std::uint32_t short_bits(std::uint64_t element) const {
     return bits(element / 2) >> (16 * (element % 2)) & 0xffff;
   }

@@ -22,7 +22,7 @@ constexpr std::chrono::nanoseconds spin_time = std::chrono::microseconds(50);
 
 class Team {
  public:
-  // Workers that can help, started where there are too few.
+  // The number of workers that can help; starts more if there are too few.
   int workers_for(int threads) {
     const int ready = workers_.load(std::memory_order_acquire);
     if (ready >= threads - 1 || complete_.load(std::memory_order_relaxed)) return ready;
@@ -35,7 +35,7 @@ class Team {
     return nullptr;
   }
 
-  // Spinning workers come by themselves; as many others as are missing are woken.
+  // Spinning workers come by themselves; sleeping ones are woken for the rest.
   void call(int helpers) {
     calls_.fetch_add(1);
     const int missing = helpers - spinning_.load();
@@ -78,9 +78,9 @@ class Team {
     --sleeping_;
   }
 
-  // A host thread that finds all jobs taken works alone: that many keep the cores busy.
+  // A host thread that finds all jobs taken works alone: this many keep the cores busy.
   std::array<Job, 16> jobs_;
-  alignas(64) Word calls_{0};  // changes when there is work: what workers without any sleep on
+  alignas(64) Word calls_{0};  // changes when there is work; idle workers sleep on it
   alignas(64) std::atomic<int> spinning_{0};
   std::atomic<int> sleeping_{0};
   alignas(64) std::atomic<int> workers_{0};
@@ -88,11 +88,11 @@ class Team {
   std::atomic<bool> may_spin_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> quota_told_{false};
-  std::mutex mutex_;  // of those that start and stop workers
+  std::mutex mutex_;  // held while workers are started or stopped
   std::array<pthread_t, most_threads> handles_{};
 };
 
-// Never destroyed: host threads may work on while a program ends, alone.
+// The team is never destroyed: host threads may work on, alone, while a program ends.
 constinit Team team;
 
 class InPiece {
@@ -107,7 +107,7 @@ class InPiece {
   bool previous_;
 };
 
-// Signals are the host's threads' affair, but for those that a fault of the worker itself raises.
+// Signals belong to the host's threads, except those that a fault of the worker itself raises.
 sigset_t signals_of_others() {
   sigset_t signals;
   sigfillset(&signals);
@@ -136,7 +136,7 @@ int Team::start_worker(pthread_t& worker) {
   return error;
 }
 
-// Threads of those asked for that may be started.
+// How many of the threads asked for may be started.
 int Team::allowed(int threads) {
   const int cores = hardware_threads(), limit = openmp_thread_limit();
   if (threads > cores && cores < affinity_cores() && !quota_told_.exchange(true))
@@ -179,7 +179,7 @@ void Team::stop() {
   for (int i = 0; i < ready; ++i) pthread_join(handles_[static_cast<std::size_t>(i)], nullptr);
 }
 
-// Of all threads the child has only the one that called fork(), which may have opened a job.
+// A child of fork() has only the thread that called it, which may have opened a job.
 void Team::begin_anew() {
   for (Job& job : jobs_) job.forget_workers(&job == host_thread().job);
   spinning_ = sleeping_ = workers_ = 0;
@@ -187,7 +187,7 @@ void Team::begin_anew() {
   mutex_.unlock();
 }
 
-// Workers end before the library's code goes, and with the program.
+// Workers end before the library's code is unloaded, and with the program.
 struct Lifetime {
   Lifetime() {
     pthread_atfork([] { team.before_fork(); }, [] { team.after_fork(); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The team behind parallel_for: one set of workers for the whole process, started when they are
-// first asked for, joined when the library goes, begun anew in a child of fork().
+// The team behind parallel_for: one set of workers for the whole process, started on first use,
+// joined when the library is unloaded, and started again in a child of fork().
 #pragma once
 
 #include "base/parallel.h"
@@ -11,7 +11,7 @@ constexpr int most_threads = 4096;
 
 class Job;
 
-// The calling thread's part in threading.
+// The state of the calling thread as a host thread or worker.
 struct HostThread {
   int threads = 0;       // wanted; 0 until it is known
   bool in_team = false;  // inside a piece
@@ -20,9 +20,9 @@ struct HostThread {
 };
 HostThread& host_thread();
 
-// piece(i) once for each i in [0, pieces): by the caller, which need not be alone, and by up to
-// threads - 1 workers. It must not throw. Workers see the caller's rounding and flushing modes.
-// The caller waits for workers that are inside a piece, not for one that has yet to come.
+// Calls piece(i) once for each i in [0, pieces), in the caller and in up to threads - 1 workers. It
+// must not throw. Workers see the caller's rounding and flushing modes. The caller waits for
+// workers that are inside a piece, not for those that have yet to come.
 void run_team(std::int64_t pieces, int threads, FunctionRef<void(std::int64_t piece)> piece);
 
 }  // namespace narrowgauge

@@ -28,7 +28,7 @@ bool spin_until(const Condition& condition, std::chrono::nanoseconds time) {
   return false;
 }
 
-// Returns when woken, at once where the word is not `value`, and perhaps for no reason.
+// Returns when woken, at once if the word is not `value`, and sometimes without a reason.
 void sleep_while(const Word& word, std::uint32_t value);
 void wake(const Word& word, int threads);  // at most so many of those that sleep on the word
 

@@ -46,7 +46,7 @@ struct Flags {
   std::optional<std::int64_t> batch, iterations, batches, seed, threads;
 };
 
-// Tried before the work, and left as it was found.
+// Tries to write before the work begins, and leaves the file as it was.
 void require_writable_file(const std::string& path) {
   require<DataError>(!std::filesystem::is_directory(path), path, ": is a folder, not a file");
   AtomicFile(path).write("");
@@ -69,7 +69,6 @@ BenchTask task_of(const Flags& flags) {
   if (flags.seed) task.seed = *flags.seed;
   require(!task.models.empty(), "bench: --model is required");
   for (const std::string& model : task.models) bench_network(task, model);
-  settle_amp("off", "off");
   task.against_torch = flags.against.has_value();
   require(!task.kernels || !(task.against_torch || task.roofline || task.plot),
           "--kernels: times contractions alone, not with --against, --roofline or --plot");

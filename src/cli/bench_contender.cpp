@@ -35,7 +35,8 @@ void keep_loss(BenchRow& row, double loss) {
 TrainingSetup bench_setup(const BenchTask& task, const NetworkChoice& network,
                           const std::string& precision) {
   return set_up_training(network.model, network.build(), network.loss(),
-                         bench_optimizer(task.settled(network.model, precision)), {});
+                         bench_optimizer(task.settled(network.model, precision)),
+                         {.obeys_environment = false});
 }
 
 CompileOptions bench_compilation(std::int64_t batch) {

@@ -16,16 +16,16 @@ namespace narrowgauge::cli {
 class Contender {
  public:
   virtual ~Contender() = default;
-  // Seconds of so many steps; ours are fewer after Ctrl-C. The row takes what became of them.
+  // Returns the seconds of `count` steps, or fewer after Ctrl-C, and notes in `row` how they went.
   virtual double step(std::span<const Tensor> batch, std::int64_t count, BenchRow& row) = 0;
-  // What else is known at the end; with `profiled` > 0 after so many more steps, each kernel timed.
+  // Adds what is known at the end; with `profiled` > 0 after so many more steps, each kernel timed.
   virtual void finish(std::span<const Tensor> batch, std::int64_t profiled, BenchRow& row) = 0;
 };
 
-// How one of ours trains; no weights are made for it.
+// How one of our models trains; no weights are made for it.
 TrainingSetup bench_setup(const BenchTask& task, const NetworkChoice& network,
                           const std::string& precision);
-// How its graph with its precision is compiled.
+// How a model's graph is compiled once it has its precision.
 CompileOptions bench_compilation(std::int64_t batch);
 
 class OwnContender : public Contender {
@@ -43,7 +43,7 @@ class OwnContender : public Contender {
   Trainer trainer_;
 };
 
-// The batch is the one that the process was opened with.
+// Trains in torch; the batch is the one that the process was opened with.
 class TorchContender : public Contender {
  public:
   TorchContender(TorchProcess& process, const BenchRow& row)

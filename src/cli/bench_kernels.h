@@ -23,11 +23,11 @@ struct KernelOutcome {
   bool interrupted = false;
 };
 
-// Stops between two contractions when Ctrl-C is pressed.
+// Runs the benchmark; Ctrl-C stops it between two contractions.
 KernelOutcome run_kernel_benchmark(const BenchTask& task);
 
-// Of all nodes: milliseconds, and the share of the peak of each contraction's math. Both count each
-// contraction as often as it stands in the step.
+// The sum over all nodes: milliseconds, and the share of the peak of each contraction's math. Both
+// count a contraction as often as it occurs in the step.
 struct KernelTotal {
   double milliseconds = 0, flops = 0, of_peak = 0;
 };

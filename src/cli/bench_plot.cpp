@@ -12,7 +12,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-// Pixels. A number such as "123,456" in the smaller font is narrower than a bar's place.
+// Lengths in pixels. A number such as "123,456" in the smaller font is narrower than a bar's place.
 constexpr double margin = svg_margin, bar_width = 44, bar_place = 60, group_gap = 36,
                  plot_height = 200;
 constexpr double title_height = 84, above = 26, below = 58, letter = 7.6;

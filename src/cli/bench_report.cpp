@@ -55,7 +55,7 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
-// The model's name stands in the first of its rows.
+// A model's name appears only in the first of its rows.
 std::string name_of(const std::vector<BenchRow>& rows, std::size_t index) {
   const bool same = index > 0 && rows[index - 1].model == rows[index].model;
   return same ? "" : rows[index].model;
@@ -80,7 +80,7 @@ std::string rate_heading(const std::vector<BenchRow>& rows) {
 
 }  // namespace
 
-// All with the digits that suit the median.
+// Median and quartiles, all with the digits that suit the median.
 std::string spread_text(const BenchRow& row) {
   const Quartiles spread = row.spread();
   if (!std::isfinite(spread.median)) return "-";
@@ -184,7 +184,7 @@ JsonObject outcome_json(const BenchTask& task, const BenchOutcome& outcome) {
 
 namespace {
 
-// Torch's faster layout of each of its precisions.
+// The row of torch's faster layout for each of its precisions.
 std::vector<const BenchRow*> torch_bars(const BenchOutcome& outcome, const std::string& model) {
   std::vector<const BenchRow*> best;
   for (const std::string& precision : torch_precisions)

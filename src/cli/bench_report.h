@@ -13,7 +13,7 @@ namespace narrowgauge::cli {
 std::string spread_text(const BenchRow& row);
 std::string speed_table(const std::vector<BenchRow>& rows);
 std::string memory_table(const std::vector<BenchRow>& rows);
-// How it was measured, and what is to be known of it; each a line.
+// How the times were measured and what to know about them, one remark a line.
 std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome);
 
 std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome);  // an SVG

@@ -20,8 +20,8 @@ struct Kind {
   std::vector<std::string_view> ops;  // by the beginning of their names
 };
 
-// In the order of the table; the first that fits counts. What fits none is elementwise: those ops
-// are the many.
+// Kinds in the order of the table; the first that fits counts. Ops that fit none are elementwise,
+// which are most.
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
       {"convolution", {"Conv"}},
@@ -71,7 +71,7 @@ void add(RooflineGroup& group, const Trainer::KernelChoice& kernel, double steps
   if (kernel.flops > 0) group.bound_milliseconds += 1e3 * kernel.flops / rates.of(kernel.math);
 }
 
-// 1e9 a second of what takes so many milliseconds.
+// The rate in 1e9 a second; "" where nothing was counted or timed.
 std::string rate_or_nothing(double count, double milliseconds) {
   return count > 0 && milliseconds > 0 ? rate_text(1e-6 * count / milliseconds) : "";
 }

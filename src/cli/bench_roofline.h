@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a training step goes, and how near it comes to what the machine could do.
+// Where the time of a training step goes, and how near it comes to what the machine can do.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace narrowgauge::cli {
 
-// What the machine was seen to reach; takes about a second. The better of this measurement and an
+// Measures the machine's peaks, in about a second; each is the better of this measurement and an
 // earlier one.
 PeakRates measure_rates(const std::optional<PeakRates>& earlier);
 
-// Of one step: kernels of one kind, or all of them.
+// The kernels of one kind in one step, or all of them.
 struct RooflineGroup {
   std::string name;
   double milliseconds = 0, flops = 0, bytes = 0;
@@ -28,7 +28,7 @@ struct Roofline {
   std::vector<RooflineGroup> groups;  // in the order of the network, those that ran
   RooflineGroup total;
   double step_milliseconds = 0;  // whole, with what lies between the kernels
-  // The same FLOPs, and the bytes of the most fused plan (api/most_fused.h), whatever plan ran.
+  // Has the same FLOPs, but the bytes of the most fused plan (api/most_fused.h), whatever plan ran.
   RooflineGroup fused;
 };
 Roofline roofline(const BenchRow& row, const PeakRates& rates);

@@ -28,7 +28,7 @@ std::string status(const BenchTask& task, const BenchRow& row, const std::string
   return fmt::format("{}  {}  batch {}  {}", row.model, label_of(row), task.batch, what);
 }
 
-// Labels, and what a network for text reads: tokens of the vocabulary, two kinds of them, none
+// Labels, and what a network for text reads: tokens of the vocabulary, two token types, nothing
 // masked.
 std::map<std::string, WholeNumbers> ranges_of(const NetworkChoice& network) {
   const bool span = network.head == Head::question_answering;
@@ -83,8 +83,8 @@ class Rounds {
     last_warm_up_.push_back(seconds);
   }
 
-  // Of torch's layouts, one that another in the same precision leaves far behind: it needs no
-  // turns.
+  // Whether another of torch's layouts in the same precision is far faster: then this one gets no
+  // more turns.
   bool is_slow(std::size_t i) const {
     for (std::size_t k = 0; k < rows_.size() && rows_[i].is_torch(); ++k)
       if (rows_[k].is_torch() && rows_[k].precision == rows_[i].precision &&
@@ -93,7 +93,7 @@ class Rounds {
     return false;
   }
 
-  // Who begins changes from round to round.
+  // The row that begins changes from round to round.
   void run_round(std::size_t round, const BenchListener& listener) {
     for (std::size_t turn = 0; turn < rows_.size() && !interrupted(); ++turn) {
       const std::size_t i = (turn + round) % rows_.size();
@@ -140,7 +140,7 @@ BenchRow examine_one(const BenchTask& task, const NetworkChoice& network,
   return row;
 }
 
-// What torch needs is not known before; this is a guess on the safe side.
+// Torch's need for memory is not known beforehand; this is a guess on the safe side.
 constexpr std::int64_t torch_share = 2;
 
 bool fit_together(std::span<const BenchRow> rows) {
@@ -149,8 +149,8 @@ bool fit_together(std::span<const BenchRow> rows) {
   return bytes <= available_memory();
 }
 
-// Those of torch's precisions that stand beside our rows: all where one of ours has none of its
-// own.
+// Torch's precisions that belong beside our rows; all of them if one of our precisions has no equal
+// in torch.
 std::vector<std::string> precisions_of_torch(std::span<const BenchRow> own) {
   std::vector<std::string> needed;
   for (const std::string& precision : torch_precisions) {
@@ -178,7 +178,7 @@ std::vector<BenchRow> with_torch(std::span<const BenchRow> own) {
   return rows;
 }
 
-// Rows of f32, and those of narrower formats: each of ours with what it is compared with.
+// Rows of f32, then rows of narrower formats, each with the torch rows to compare with.
 std::vector<std::vector<BenchRow>> by_storage(std::span<const BenchRow> rows) {
   std::vector<std::vector<BenchRow>> groups(2);
   for (const BenchRow& row : rows) groups[in_torch(row.precision) == "f32" ? 0 : 1].push_back(row);
@@ -209,7 +209,7 @@ void run_model(const BenchTask& task, const std::vector<BenchRow>& rows,
 
 }  // namespace
 
-// Flags of the other kind of input are for other networks of the list, if there is one.
+// Flags for the other kind of input are meant for other networks of the list, if there are any.
 NetworkChoice bench_network(const BenchTask& task, const std::string& name) {
   for (const std::string& model : task.models) require_model(model);
   NetworkFlags flags = task.network;

@@ -13,16 +13,16 @@
 
 namespace narrowgauge::cli {
 
-// The network with its images or texts: what was asked for, or what is usual. Throws ModelError for
-// an unknown one, UsageError for flags of the other kind of input.
+// The network with its images or texts: those asked for, or the usual ones. Throws ModelError for
+// an unknown network, UsageError for flags of the other kind of input.
 NetworkChoice bench_network(const BenchTask& task, const std::string& name);
 
-// Measures what `auto` stands for in each model, where it is asked for.
+// Measures which format `auto` stands for in each model, if it is asked for.
 void choose_formats(BenchTask& task);
 
-// Rows with what is known before anything runs: memory and the largest batch, against the memory
-// that can be had now. Throws ModelError for a model or images that do not go together, UsageError
-// for a precision that would change nothing, DeviceError for a batch that does not fit.
+// Rows with what is known before anything runs: memory and the largest batch for the memory that is
+// available now. Throws ModelError for a model and images that do not fit together, UsageError for
+// a precision that would change nothing, DeviceError for a batch that does not fit.
 std::vector<BenchRow> examine(const BenchTask& task);
 
 struct BenchOutcome {
@@ -34,15 +34,14 @@ struct BenchOutcome {
   bool interrupted = false;
 };
 
-// Told of each iteration once it is done.
+// Called after each iteration.
 using BenchListener = std::function<void(const BenchRow& row)>;
 
-// Where the precisions of a model do not fit into memory together, those of f32 run first, then the
-// narrow ones; where that is too much, each alone.
-// 2 batches to warm up, then the iterations; the precisions of a model take turns, iteration by
-// iteration, and torch with them where it is given, so that what else the machine does meets all
-// alike. A layout of torch's that is far behind its other one after the warming up has no turns.
-// Stops after the step in which Ctrl-C is pressed.
+// Runs 2 batches to warm up, then the iterations. The precisions of a model, and torch if given,
+// take turns iteration by iteration, so that other load on the machine meets all alike. A torch
+// layout that is far slower than its other one after the warm-up gets no turns. If the precisions
+// of a model do not fit into memory together, those of f32 run first, then the narrow ones; if that
+// is too much, each alone. Ctrl-C stops it after the step under way.
 BenchOutcome run_benchmark(const BenchTask& task, const std::vector<BenchRow>& rows,
                            const BenchListener& listener, TorchProcess* torch);
 

@@ -13,32 +13,21 @@ namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-// "avx512_core_amx" -> "amx": the widest instructions that an implementation names.
-std::string instructions_of(const std::string& implementation) {
-  for (const char* isa : {"amx", "avx512_bf16", "vnni", "avx512", "avx2"})
-    if (implementation.find(isa) != std::string::npos) return isa;
-  return "";
-}
-
-// How f32 or f16 is kept in products of narrower numbers.
-std::string way_of(const std::string& implementation) {
-  for (const char* way : {"bf16x3", "dfp16"})
-    if (implementation.find(way) != std::string::npos) return concat(' ', way);
-  return "";
+std::string instructions_text(Isa isa) {
+  return isa == Isa::bf16 ? "avx512_bf16" : std::string(name(isa));
 }
 
 struct Family {
   std::string vendor, instructions;
 };
 
-// "onednn brgconv:avx512_core_amx, 16 shards" -> oneDNN, amx.
 Family family_of(const Trainer::KernelChoice& kernel) {
-  const std::string& implementation = kernel.implementation;
+  const KernelFacts& facts = kernel.facts;
   if (kernel.flops <= 0) return {"own", ""};
-  std::string instructions = instructions_of(implementation);
-  instructions += way_of(implementation);
-  if (implementation.find("widened") != std::string::npos) instructions += " widened";
-  return {implementation.starts_with("onednn ") ? "oneDNN" : "own", instructions};
+  std::string instructions = facts.isa ? instructions_text(*facts.isa) : "";
+  if (facts.way != Math::none) instructions += concat(' ', name(facts.way));
+  if (facts.widened) instructions += " widened";
+  return {facts.vendor == Vendor::onednn ? "oneDNN" : "own", instructions};
 }
 
 }  // namespace

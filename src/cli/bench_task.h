@@ -15,9 +15,9 @@
 
 namespace narrowgauge::cli {
 
-// ieee, f32 and dfp16: f32 values whose contractions are in IEEE's f32, in the way of keeping f32
-// that suits the machine (bf16x3, dfp16 or ieee), or in dfp16; the others: mixed precision, auto in
-// the format that is fastest here.
+// ieee, f32 and dfp16 train f32 values: with contractions in IEEE's f32, in the way of keeping f32
+// that suits the machine (bf16x3, dfp16 or ieee), or in dfp16. The others are mixed precision; auto
+// is the format that is fastest here.
 inline const std::vector<std::string> bench_precisions{"ieee", "f32", "dfp16",
                                                        "bf16", "f16", "auto"};
 
@@ -31,11 +31,11 @@ struct BenchTask {
   bool against_torch = false;
   std::map<std::string, AmpChoice> chosen{};  // of each model, where auto is among the precisions
 
-  // What "auto" stands for; others as they are.
+  // The format that "auto" stands for; other precisions as they are.
   std::string settled(const std::string& model, const std::string& precision) const;
 };
 
-// Quartiles, interpolated; NaN of nothing.
+// Interpolated quartiles; NaN of nothing.
 struct Quartiles {
   double lower, median, upper;
 };
@@ -61,7 +61,7 @@ struct BenchRow {
   double first_loss() const;
 };
 
-// "bf16", "torch bf16": what the row is called beside others of its model.
+// What the row is called beside others of its model: "bf16", "torch bf16".
 std::string label_of(const BenchRow& row);
 
 // Whether the row's values are f32, so that torch's f32 stands beside it.
@@ -71,16 +71,16 @@ std::string in_torch(const std::string& precision);  // what torch calls it
 // The row of the same model in ieee, or else in f32; nullptr without one.
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-// Of the iterations, each beside the other's of the same round; of those that both have.
+// Quartiles of the ratio of rates, each iteration against the other row's of the same round.
 Quartiles rate_ratio(const BenchRow& row, const BenchRow& other);
 
-// Speed, the median of rate_ratio(), and first loss against those of base_of(); NaN where there is
-// none.
+// The row's speed (the median of rate_ratio()) and first loss against those of base_of(); NaN where
+// there is none.
 double speed_up(const std::vector<BenchRow>& rows, const BenchRow& row);
 double loss_difference(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-// "oneDNN amx", "own amx bf16x3", "own": whose kernels ran, those of contractions with the
-// instructions they use and their way of keeping f32 or f16; most work first.
+// Whose kernels ran, most work first: "oneDNN amx", "own amx bf16x3", "own". For contractions with
+// the instructions and the way of keeping f32 or f16.
 std::vector<std::string> kernel_families(const std::vector<Trainer::KernelChoice>& kernels);
 
 }  // namespace narrowgauge::cli

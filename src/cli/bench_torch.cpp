@@ -15,20 +15,19 @@
 namespace narrowgauge::cli {
 namespace {
 
-// Of a loss, relative: of the first step, and of the third, to which two updates have led. The ways
-// of keeping f32 are a little coarser than torch's f32, dfp16 about as coarse as TF32: first losses
-// of resnet50 from five seeds are 1e-4 from ieee's in the root mean square, a quarter of what is
-// allowed. In bf16 the two round in different places.
+// The relative difference allowed in the losses of the first step and of the third, which two
+// updates led to. The ways of keeping f32 are a little coarser than torch's f32, dfp16 about as
+// coarse as TF32: first losses of resnet50 from five seeds differ from ieee's by 1e-4 in the root
+// mean square, a quarter of the allowance. In bf16 the two programs round in different places.
 struct Tolerance {
   double first, third;
 };
 Tolerance tolerance_of(const BenchRow& row) {
   if (row.precision == "ieee") return {1e-4, 1e-3};
   if (!is_f32(row.precision)) return {1e-2, 5e-2};
-  const bool dfp16 =
-      std::any_of(row.kernels.begin(), row.kernels.end(), [](const Trainer::KernelChoice& kernel) {
-        return kernel.implementation.find("dfp16") != std::string::npos;
-      });
+  const bool dfp16 = std::any_of(
+      row.kernels.begin(), row.kernels.end(),
+      [](const Trainer::KernelChoice& kernel) { return kernel.facts.way == Math::dfp16; });
   return dfp16 ? Tolerance{4e-4, 1e-2} : Tolerance{1.5e-4, 2e-3};
 }
 
@@ -102,8 +101,8 @@ std::vector<JsonObject> torch_json(const BenchOutcome& outcome) {
 
 namespace {
 
-// Where training moves fast, two of torch's own layouts are some percent of the way apart after two
-// updates; a wrong gradient is as far off as the way itself.
+// Where training moves fast, even two of torch's own layouts differ after two updates by some
+// percent of the distance moved; a wrong gradient is off by the whole distance.
 constexpr double share_of_the_way = 0.05;
 
 bool third_agrees(const BenchRow& row, const BenchRow& torch, double tolerance) {
@@ -116,7 +115,7 @@ bool third_agrees(const BenchRow& row, const BenchRow& torch, double tolerance) 
 void check_pair(const BenchRow& row, const BenchRow& torch) {
   const Tolerance most = tolerance_of(row);
   const double first = difference(row, torch, 0), third = difference(row, torch, 2);
-  // Written so that what is not a number fails.
+  // Written so that NaN fails.
   require<CheckError>(
       std::abs(first) <= most.first && third_agrees(row, torch, most.third),
       fmt::format("--against torch: {} {}: losses of the first and the third step "

@@ -10,16 +10,16 @@
 
 namespace narrowgauge::cli {
 
-// Torch's faster layout in the row's precision, or where it has none in its fastest; nullptr where
-// torch did not run.
+// Torch's faster layout in the row's precision or, if it has none, in its fastest precision;
+// nullptr if torch did not run.
 const BenchRow* torch_for(const BenchOutcome& outcome, const BenchRow& row);
 
 std::string torch_table(const BenchOutcome& outcome);
 std::vector<JsonObject> torch_json(const BenchOutcome& outcome);
 
-// Throws CheckError where the losses of the first and the third step are not torch's: then the
-// networks are not the same, and the times mean nothing. Not of networks with dropout, which draws
-// other numbers.
+// Throws CheckError if the losses of the first and third step differ from torch's: then the
+// networks are not the same and the times mean nothing. Skips networks with dropout, which draws
+// different numbers.
 void check_losses(const BenchOutcome& outcome);
 
 }  // namespace narrowgauge::cli

@@ -15,10 +15,10 @@
 namespace narrowgauge::cli {
 namespace {
 
-// Below this a run counts as no faster: runs after one another differ by some percent anyway.
+// A smaller ratio counts as no faster: runs one after another differ by some percent anyway.
 constexpr double worth_mentioning = 1.05;
 
-// The run that others are measured by: IEEE's f32, or else the other f32, or else the first.
+// The run that others are compared with: IEEE's f32, else the other f32, else the first.
 const Outcome& base_of(const std::vector<Outcome>& outcomes) {
   for (const char* precision : {"ieee", "f32"})
     for (const Outcome& outcome : outcomes)
@@ -30,7 +30,7 @@ double speed_up(const Outcome& outcome, const Outcome& base) {
   return outcome.fit.samples_per_second / base.fit.samples_per_second;
 }
 
-// Two standard errors of the difference of two independent shares of `samples`.
+// Two standard errors of the difference between two independent shares of `samples`.
 double noise(const Evaluation& a, const Evaluation& b) {
   const auto variance = [](const Evaluation& e) { return e.accuracy * (1 - e.accuracy); };
   return 2 * std::sqrt((variance(a) + variance(b)) /
@@ -45,7 +45,7 @@ double largest_difference(const std::vector<Outcome>& outcomes) {
   return largest;
 }
 
-// A run of one step has no rate: its only step compiled.
+// A run of one step has no rate: that step compiled.
 std::string speed_text(double times) {
   if (!std::isfinite(times)) return "-";
   return times < 1000 ? fmt::format("{:.2f}x", times) : fmt::format("{:.1e}x", times);
@@ -101,14 +101,14 @@ std::string folder_of(const TrainFlags& flags, const Settings& settings) {
   return (std::filesystem::path(*flags.output) / precision_of(settings)).string();
 }
 
-// With one of the words of --compare.
+// The settings for one of the words of --compare.
 Settings settings_in(Settings settings, const std::string& format) {
   settings.amp = format == "ieee" ? "off" : format;
   if (format == "ieee") settings.math = "ieee";
   return settings;
 }
 
-// With a format in the place of "auto", none twice.
+// The settings of each format, none twice, with a measured format in place of "auto".
 std::vector<Settings> settled(const std::vector<std::string>& formats, const Settings& settings,
                               const ImageData& data) {
   std::vector<Settings> result;
@@ -133,7 +133,7 @@ Outcome train_one(const TrainFlags& flags, Settings settings, const ImageData& d
   }
 }
 
-// What `compare` ends with: results of the formats that were trained, and how it came to an end.
+// Ends `compare`: prints the results of the trained formats and how it came to an end.
 int finish(const TrainFlags& flags, const std::vector<Outcome>& outcomes, std::string_view event) {
   const bool done = event == "done";
   if (flags.json)
@@ -154,7 +154,7 @@ std::string why_not_faster(const Outcome& narrow) {
     if (kernel.flops <= 0) continue;
     inside += kernel.milliseconds;
     ++contractions;
-    widened += kernel.implementation.find("widened") != std::string::npos;
+    widened += kernel.facts.widened;
   }
   if (contractions > 0 && widened == contractions)
     return "its contractions are widened to f32 on this CPU: it saves memory, not time";

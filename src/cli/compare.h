@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains in several formats from one seed, and shows side by side what became of each.
+// Trains in several formats from one seed and shows the results side by side.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace narrowgauge::cli {
 
-// IEEE's f32, f32 as it is fastest here, and formats as --amp has them.
+// IEEE's f32, f32 as it is fastest here, and the formats of --amp.
 inline const std::vector<std::string> compare_words{"ieee", "off", "f16", "bf16", "auto"};
 
 int run_compare(const TrainFlags& flags, const Settings& settings);
 
-// In 80 columns, whatever the figures; below it, line by line, what is to be known of the runs.
+// A table in 80 columns, whatever the numbers; below it remarks about the runs, line by line.
 std::string comparison_table(const std::vector<Outcome>& outcomes);
 std::vector<std::string> comparison_remarks(const std::vector<Outcome>& outcomes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs before anything else, and is compiled for any x86-64: all other code of the program may hold
-// instructions that an old CPU does not know, even what sets up its global objects.
+// Runs before anything else and is compiled for any x86-64: all other code, even that which sets up
+// global objects, may hold instructions that an old CPU does not know.
 #include <unistd.h>
 
 #include <cstring>

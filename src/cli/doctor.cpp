@@ -35,18 +35,16 @@ std::string tier_text(const std::string& isa) {
   return "AVX2: f32 alone, narrow formats save memory only";
 }
 
-// "bf16x3", "dfp16", or what else the kernel is called.
+// How f32 is kept: "bf16x3", "dfp16", or else the kernel's name.
 std::string way_of(const MathRate& rate) {
-  for (const char* way : {"bf16x3", "dfp16"})
-    if (rate.product.find(way) != std::string::npos ||
-        rate.convolution.find(way) != std::string::npos)
-      return way;
+  for (const KernelFacts& facts : {rate.product_facts, rate.convolution_facts})
+    if (facts.way != Math::none) return std::string(name(facts.way));
   return rate.format == DType::f32 ? ieee_way : std::string(name(rate.format));
 }
 
 bool is_told(const Facts& facts) { return facts.math.grounds != Grounds::model; }
 
-// What --amp f16 and bf16 come to here; `rates` are of f32 and of this format.
+// What --amp f16 or bf16 brings here; `rates` are those of f32 and of this format.
 std::string narrow_use(const Facts& facts, Math math, const FormatRate& f32,
                        const FormatRate& narrow) {
   const MathRate& rate = facts.math.of(math);
@@ -54,7 +52,7 @@ std::string narrow_use(const Facts& facts, Math math, const FormatRate& f32,
   const bool faster = times >= faster_by && !narrow.widened;
   const std::string use =
       fmt::format("{} values (half the memory), contractions {}", name(rate.format),
-                  rate.widened() ? "widened to f32" : concat("in ", way_of(rate)));
+                  rate.product_facts.widened ? "widened to f32" : concat("in ", way_of(rate)));
   if (!is_told(facts))
     return concat(use, ": too busy to tell; by its unit ", faster ? "faster" : "no faster",
                   " than f32");
@@ -113,7 +111,7 @@ std::string unit_table(const PeakRates& peaks) {
   return table.text(output_width());
 }
 
-// Of each kernel; what could not be told is not printed.
+// The rate of each kernel; what could not be measured is not printed.
 std::string kernel_table(const MathRates& math) {
   const bool alone = math.grounds == Grounds::one_thread;
   const auto text = [](double gflops) {
@@ -176,7 +174,7 @@ JsonObject rate_json(const MathRate& rate) {
   json.add("product_gflops", known(rate.product_gflops));  // null: too busy to tell
   json.add("convolution_gflops", known(rate.convolution_gflops));
   json.add("product_kernel", rate.product).add("convolution_kernel", rate.convolution);
-  json.add("widened", rate.widened());
+  json.add("widened", rate.product_facts.widened);
   return json;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `doctor` prints of a machine, from what was measured there.
+// What `doctor` prints about a machine, from what was measured there.
 #pragma once
 
 #include <string>

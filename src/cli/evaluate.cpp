@@ -58,7 +58,7 @@ int run_evaluate(const Flags& flags) {
   if (flags.data) settings.data = *flags.data;
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
   const ImageData data = prepare_data(settings.data, run.record.data);
-  // The trainer is here for its evaluation alone; no batch of training is made.
+  // The trainer only evaluates; it gets no training batch.
   settings.batch = 1;
   settings.schedule = "constant";
   settings.warmup = 0;

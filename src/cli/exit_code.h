@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program's exit code says.
+// What the program's exit codes mean.
 #pragma once
 
 #include <exception>
@@ -18,7 +18,7 @@ struct ExitCode {
   static constexpr int interrupted = 130;
 };
 
-// Says the error in one line on stderr and returns the code of its cause.
+// Prints the error in one line on stderr and returns the code of its cause.
 int report(const std::exception& error);
 
 }  // namespace narrowgauge::cli

@@ -29,12 +29,14 @@ constexpr const char* examples = R"(examples:
       weights and bookkeeping too
   narrowgauge explain --model lenet --amp bf16 --node conv1
       one node, with the chain of reasons
+  narrowgauge explain --model resnet50 --amp bf16 --kernels --target amx
+      the kernels on a CPU with AMX, whatever this one has
   narrowgauge explain --model lenet --amp f16 --save-plan plan.txt
       the same as a plan that can be edited, and then given to --plan)";
 
 struct Flags {
   NetworkFlags network;
-  std::optional<std::string> amp, math, plan, save_plan, node, optimizer;
+  std::optional<std::string> amp, math, plan, save_plan, node, optimizer, target;
   std::optional<std::int64_t> batch;
   std::vector<std::string> overrides;
   bool json = false, kernels = false, all = false;
@@ -47,7 +49,7 @@ void require_node(const Explanation& explanation, const std::string& node) {
           "--node: ", explanation.model_name, " has no node ", node, suggestion(node, names));
 }
 
-// And the compiled plan, where --kernels asks for it.
+// The explanation, and the compiled plan if --kernels asks for it.
 struct Answer {
   Explanation explanation;
   std::optional<Plan> plan;
@@ -58,6 +60,8 @@ Answer answer_to(const Flags& flags) {
   std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
                                : settle_amp(flags.amp, std::nullopt, "f16");
   require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
+  require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
+  require(!flags.target || amp != "auto", "--target: --amp auto is measured here, name a format");
   Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
   settings.math = flags.math.value_or(settings.math);
   Optimizer optimizer = make_optimizer(settings, 100);
@@ -73,18 +77,24 @@ Answer answer_to(const Flags& flags) {
   TrainerOptions trained;
   trained.plan_file = flags.plan;
   trained.plan_reason = reason;
+  trained.obeys_environment = false;
   const TrainingSetup setup =
       set_up_training(network.model, network.build(), network.loss(), optimizer, trained);
   if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
   CompileOptions options;
   options.binding = {{"N", flags.batch.value_or(settings.batch)}};
-  options.kernels = kernel_cache();
+  if (flags.target) {
+    options.target.isa = parse_isa(*flags.target);
+    options.runs = false;
+  } else {
+    options.kernels = kernel_cache();
+  }
   Answer answer{explain(setup.graph, setup.plan, options.binding), std::nullopt};
   if (flags.kernels) answer.plan = compile(apply(setup.graph, setup.plan), options);
   return answer;
 }
 
-// Contractions with the kernel of each, and why that one where several would do.
+// Prints contractions with the kernel of each, and why that one if several would do.
 void print_kernels(const Plan& plan, bool json) {
   TextTable table(
       {folding("contraction", 24), words("math", 1), folding("kernel", 16), folding("why", 20, 2)});
@@ -101,7 +111,7 @@ void print_kernels(const Plan& plan, bool json) {
   if (!json) print(table.text(output_width()));
 }
 
-// What computes; --all adds weights and bookkeeping, for which there is nothing to choose.
+// Prints the nodes that compute; --all adds weights and bookkeeping, which have no choice.
 void print_table(const Explanation& explanation, bool all) {
   TextTable table({folding("node", 22), folding("op", 16, 3), words("class", 4), words("in", 5),
                    words("out"), words("rule"), words("casts", 6)});
@@ -153,6 +163,8 @@ void add_explain(CLI::App& program, Action& action) {
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
   add_switch(app, {"--kernels", "", "which kernel each contraction takes, and why that one"},
              flags->kernels);
+  add_word(app, {"--target", "T", "kernels for avx2, avx512, vnni, bf16 (AMD's) or amx"},
+           flags->target, {"avx2", "avx512", "vnni", "bf16", "amx"});
   add_text(app, {"--plan", "FILE", "explain this plan"}, flags->plan);
   add_text(app, {"--save-plan", "FILE", "write the plan"}, flags->save_plan);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},

@@ -13,7 +13,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-// The flag's first name, for messages.
+// The flag's first name, used in messages.
 std::string first_name(const Flag& flag) { return flag.names.substr(0, flag.names.find(',')); }
 
 template <class Read>
@@ -36,7 +36,7 @@ auto text_reader(const Flag& flag, std::optional<std::string>& target) {
   };
 }
 
-// Throws UsageError where f64 or i64 cannot hold it.
+// Parses a number; throws UsageError if f64 or i64 cannot hold it.
 template <class T>
 std::optional<T> number(const std::string& name, const std::string& text) {
   T value{};
@@ -122,7 +122,7 @@ void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, do
 
 namespace {
 
-// An option whose words all go to `target`, as many as it may have.
+// Adds an option whose words all go to `target`, as many as it may have.
 CLI::Option* add_words(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
   const auto take = [&target](const CLI::results_t& words) {
     target = words;

@@ -15,7 +15,7 @@ class App;
 
 namespace narrowgauge::cli {
 
-// What a flag is called, what its value is called in the help, and what it does.
+// The names of a flag, of its value in the help, and its help text.
 struct Flag {
   std::string names;  // "--epochs", "RUN" for a positional argument
   std::string value;  // "N"
@@ -32,13 +32,13 @@ void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& targe
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
                std::int64_t least);
 void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least = 0);
-// May be given several times.
+// Adds a flag that may be given several times.
 void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
-// All arguments that are not flags.
+// Adds a place for all arguments that are not flags.
 void add_arguments(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
-// "a,b,c", none twice.
+// Adds a list such as "a,b,c" without repetitions.
 void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
-// The same, each one of the words.
+// Adds a list without repetitions, each item one of the words.
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
                    std::vector<std::string> words);
 void add_switch(CLI::App& app, const Flag& flag, bool& target);

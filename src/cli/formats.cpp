@@ -49,7 +49,7 @@ std::string fields_text(const NumberFormat& format) {
                      format.fraction_bits);
 }
 
-// "2^-14" of a power of two, else its digits.
+// A power of two as "2^-14", other numbers by their digits.
 std::string short_number(double value) {
   int exponent = 0;
   if (value > 0 && std::frexp(value, &exponent) == 0.5 && (value < 1e-3 || value > 1e6))

@@ -19,7 +19,7 @@ struct FormatsFlags {
   bool tensors = false, json = false;
 };
 
-// Those of --format, else all.
+// The formats of --format, or all.
 std::vector<const NumberFormat*> chosen_formats(const FormatsFlags& flags);
 
 std::string format_tables(const std::vector<const NumberFormat*>& formats);
@@ -30,7 +30,7 @@ std::string number_tables_json(const FormatsFlags& flags);
 
 int run_histogram(const FormatsFlags& flags);
 
-// Numbers from stdin as they lie in memory, in another format to stdout: "f32:f16".
+// Converts raw numbers from stdin to another format on stdout: "f32:f16".
 int run_convert(const std::string& formats);
 
 }  // namespace narrowgauge::cli

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t chunk = 1 << 18;  // elements: whole bytes in any format
 
-// tf32 lies in 32 bits, as the f32 that it is; i4 besides the formats of the tables.
+// A raw format: one of the tables, where tf32 lies in 32 bits as the f32 that it is, or i4.
 struct RawFormat {
   DType dtype = DType::f32;
   bool tf32 = false;
@@ -41,7 +41,7 @@ void round_tf32(void* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) floats[i] = round_to_tf32(floats[i]);
 }
 
-// As the kernels convert where f32 is on one side.
+// Converts with the kernels' own functions where f32 is on one side.
 void convert(RawFormat from, const void* in, RawFormat to, void* out, std::int64_t count) {
   if (from.dtype == DType::f32)
     cpu::narrow_row(static_cast<const float*>(in), to.dtype, out, count);

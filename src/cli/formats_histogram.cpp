@@ -17,7 +17,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-// What became of values in one format. Of block formats subnormals are not told apart.
+// What happened to the values in one format. Block formats do not count subnormals apart.
 struct Row {
   std::string name;
   FateCounts counts{};
@@ -33,14 +33,14 @@ double largest_magnitude(const Tensor& tensor) {
   return largest;
 }
 
-// Integers are tried with the scale that is usual for a tensor: its largest becomes 127.
+// Integers get the usual scale for a tensor: its largest value becomes 127.
 FateCounts plain_counts(const NumberFormat& format, const Tensor& tensor, double scale) {
   if (format.is_float()) return count_fates(format, tensor, scale);
   const double largest = largest_magnitude(tensor);
   return count_fates(format, tensor, largest > 0 ? format.largest / largest : 1);
 }
 
-// In rows as a contraction reads them: all but the first axis is one.
+// Counts in rows as a contraction reads them: all axes but the first make one.
 FateCounts block_counts(const BlockFormat& format, const Tensor& tensor, double scale) {
   Tensor values = tensor.cast(DType::f32);
   if (tensor.dtype() == DType::f32) values = tensor.clone();
@@ -66,7 +66,7 @@ void add(FateCounts& sum, const FateCounts& counts) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i];
 }
 
-// The formats a weight may be kept in, wide ones only where they are asked for.
+// The formats a weight may be kept in; wide ones only if they are asked for.
 std::vector<const NumberFormat*> histogram_formats(const FormatsFlags& flags) {
   std::vector<const NumberFormat*> formats = chosen_formats(flags);
   std::erase_if(formats, [&](const NumberFormat* format) {
@@ -168,7 +168,7 @@ JsonObject set_json(const SetResult& result) {
   return json;
 }
 
-// Tensors one by one, where --tensors asks for them.
+// Results of each tensor, if --tensors asks for them.
 std::vector<SetResult> tensor_results(const FormatsFlags& flags, const ValueSet& set) {
   std::vector<SetResult> results;
   if (!flags.tensors) return results;
@@ -230,7 +230,7 @@ void write_picture(const Report& report) {
 }  // namespace
 
 int run_histogram(const FormatsFlags& flags) {
-  histogram_formats(flags);  // refuses before anything is read
+  histogram_formats(flags);  // refuses wrong formats before anything is read
   Report report{flags, read_values(flags), {}, {}};
   for (const ValueSet& set : report.values.sets) {
     report.sets.push_back(result_of(flags, set.name, set.tensors, set.scale));

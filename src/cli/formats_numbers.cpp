@@ -60,7 +60,7 @@ std::string binary(std::uint64_t bits, int count) {
   return text;
 }
 
-// sign|exponent|fraction; a fraction that is longer than f32's in hexadecimal digits.
+// sign|exponent|fraction; a fraction longer than f32's is in hexadecimal digits.
 std::string bits_text(const NumberFormat& format, std::uint64_t pattern) {
   if (!format.is_float()) return binary(pattern, format.bits());
   const int fraction = format.fraction_bits;
@@ -107,7 +107,7 @@ struct Entry {
   }
 };
 
-// How many bits are left of the fraction and the one before it.
+// The number of bits left of the fraction and of the one before it.
 int kept_bits(const Entry& entry) {
   return std::ilogb(std::fabs(entry.value)) - std::ilogb(entry.format->least) + 1;
 }
@@ -174,7 +174,7 @@ void add_row(TextTable& table, const Entry& entry) {
              text(beside.above), fate_text(entry)});
 }
 
-// A number of JSON, or the word where JSON has none.
+// Adds a number, or a word where JSON has no such number.
 void add_number(JsonObject& json, const char* key, std::optional<double> value) {
   if (!value)
     json.add_null(key);

@@ -33,8 +33,8 @@ std::int64_t count_in(const ExponentHistogram& histogram, Span span) {
   return count;
 }
 
-// Exponents that a format holds with all its bits, and those below that it holds at all. Half of
-// the least number is the last that is not certain to become zero.
+// The exponents that a format holds with all its bits, and below them the lowest that it holds at
+// all. Half of the least number is the last that may become zero.
 Span normal_range(const NumberFormat& format) {
   return {std::ilogb(format.least_normal), std::ilogb(format.largest)};
 }
@@ -56,7 +56,7 @@ std::string short_name(std::string_view name) {
 
 constexpr int most_lines = 36;
 
-// Without a thin tail below, where lines are few: up to a hundredth of the values.
+// The exponents to show. If lines are few, a tail below of up to 1 % of the values is cut.
 Span shown_exponents(const ExponentHistogram& histogram) {
   Span span = used_exponents(histogram);
   const std::int64_t most_left_out = count_in(histogram, span) / 100;

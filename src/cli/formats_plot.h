@@ -14,12 +14,12 @@ struct HistogramPanel {
   const ExponentHistogram* histogram;
 };
 
-// One line for a range of exponents, with a mark for each format: = all its bits, - fewer, 0 none,
-// ^ too large.
+// One line for a range of exponents, with a mark for each format: = all its bits, - fewer, 0
+// becomes zero, ^ too large.
 std::string histogram_text(const ExponentHistogram& histogram,
                            const std::vector<const NumberFormat*>& formats, int width);
 
-// Self-contained SVG: a panel below the other, and a bar for each format's range below all.
+// A self-contained SVG: one panel below the other, and below all a bar for each format's range.
 std::string histogram_picture(const std::string& title, const std::string& subtitle,
                               const std::vector<HistogramPanel>& panels,
                               const std::vector<const NumberFormat*>& formats);

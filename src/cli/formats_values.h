@@ -22,7 +22,7 @@ struct Values {
   std::vector<ValueSet> sets;
 };
 
-// Throws DataError for a file or a run that cannot be read, and where there are no numbers.
+// Throws DataError for a file or run that cannot be read or has no numbers.
 Values read_values(const FormatsFlags& flags);
 
 }  // namespace narrowgauge::cli

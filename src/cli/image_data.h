@@ -22,12 +22,12 @@ struct ImageData {
   ImageTransform transform;
 };
 
-// Throws DataError.
+// Prepares a set for training a model. Throws DataError.
 ImageData prepare_data(const std::string& data, const std::string& model);
-// For a trained network: its transform. Throws DataError when images or classes do not fit.
+// Prepares a set with a trained network's transform. Throws DataError if it does not fit.
 ImageData prepare_data(const std::string& data, const ImageData& trained);
 
-// What the network sees of such images: padded to the sides that it wants.
+// The shape in which a network sees such images: padded to the sides that it needs.
 ImageShape network_image(const std::string& model, ImageShape drawn);
 
 ImageShape parse_image(const std::string& text);  // "3x32x32"; throws UsageError

@@ -50,7 +50,6 @@ struct Facts {
 Facts gather(const Flags& flags) {
   Facts facts;
   facts.network = choose_network(flags.network);
-  settle_amp("off", "off");
   facts.batch = flags.batch.value_or(facts.batch);
   const std::string& name = facts.network.model;
   Network forward(name, Mode::evaluate);
@@ -60,8 +59,8 @@ Facts gather(const Flags& flags) {
   for (const std::string& amp : amp_words) {
     Optimizer optimizer = make_optimizer(settings, 100);
     set_amp(optimizer, amp, {});
-    const TrainingSetup setup =
-        set_up_training(name, facts.network.build(), facts.network.loss(), optimizer, {});
+    const TrainingSetup setup = set_up_training(name, facts.network.build(), facts.network.loss(),
+                                                optimizer, {.obeys_environment = false});
     facts.memory.push_back({amp, training_memory(setup.graph, setup.plan, facts.batch)});
   }
   return facts;
@@ -119,7 +118,7 @@ void print_facts(const Flags& flags, const Facts& facts) {
   print(fmt::format("batch {}, {}\n", facts.batch, flags.optimizer.value_or("sgd")));
 }
 
-// The ops of graphs and of --override, with their places on the lists of mixed precision.
+// Prints the ops of graphs and of --override, with their places on the lists of mixed precision.
 void print_ops(bool json) {
   TextTable table({words("op"), words("in f16"), words("in bf16"), folding("inputs", 16, 1),
                    folding("outputs", 16, 2)});

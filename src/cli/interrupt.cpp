@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP};
 
-// A handler may write to an atomic that needs no lock.
+// A signal handler may write to an atomic that needs no lock.
 std::atomic<bool> asked = false;
 static_assert(std::atomic<bool>::is_always_lock_free);
 bool apart = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often something is done, as a flag says it: "20" or "20steps", "30s", "5min", "2h", "1epoch".
+// How often something is done, as flags say it: "20" or "20steps", "30s", "5min", "2h", "1epoch".
 #pragma once
 
 #include <cstdint>

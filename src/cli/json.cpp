@@ -72,7 +72,7 @@ JsonObject& JsonObject::add_all(const JsonObject& other) {
   return *this;
 }
 
-// Paths may hold bytes that are no UTF-8.
+// Paths may hold bytes that are not UTF-8.
 std::string JsonObject::line() const {
   return content_->json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -53,7 +53,7 @@ std::string unknown_text(const CLI::App& app, const std::string& word) {
   return concat("unknown flag ", flag, suggestion(flag, flag_names(app)));
 }
 
-// "Sentence" becomes "sentence"; --flags and names in capitals stay.
+// "Sentence" becomes "sentence"; --flags and words in capitals stay.
 std::string lower_first(std::string text) {
   const bool sentence = text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]));
   if (sentence) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -129,8 +129,8 @@ int guarded_run(int argc, char** argv) {
 }  // namespace narrowgauge::cli
 
 int main(int argc, char** argv) {
-  // A file that grows too large is then an error that can be told, and not the end; nor does
-  // training end because nobody reads what it prints.
+  // A file that grows too large then gives an error instead of ending the program, and training
+  // goes on when nobody reads its output.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
   return narrowgauge::cli::guarded_run(argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network that a command is asked about, with flags for what images or texts it takes.
+// The network that a command works on, with flags for its images or texts.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct NetworkChoice {
 // other kind of input.
 NetworkChoice choose_network(const NetworkFlags& flags);
 
-// "network: mlp, lenet, ...", in lines; those for text only where they are wanted.
+// Lines of "network: mlp, lenet, ..."; networks for text only if they are wanted.
 std::string model_help(bool with_text);
 
 }  // namespace narrowgauge::cli

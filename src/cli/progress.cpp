@@ -35,7 +35,7 @@ class Pace {
   Clock::time_point last_ = Clock::now();
 };
 
-// Without the evaluations that are still to come.
+// The time left, without evaluations still to come.
 double seconds_left(const Progress& progress, std::int64_t batch) {
   const std::int64_t done = progress.epoch * progress.batches + progress.batch;
   const std::int64_t steps = progress.epochs * progress.batches - done;
@@ -51,7 +51,7 @@ std::string checkpoint_text(const Progress& progress) {
   return fmt::format("saved at batch {} of {}", progress.batch, epoch_text(progress));
 }
 
-// What is told of a run under way, most wanted first.
+// Facts about a run under way, the most wanted first.
 std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
   std::vector<std::string> result{
       fmt::format("loss {:.4f}", printable(progress.mean_loss)),
@@ -64,7 +64,7 @@ std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
   return result;
 }
 
-// The end of an epoch, for people.
+// The line at the end of an epoch, for people.
 std::string epoch_line(const Progress& progress, const std::string& label, double seconds) {
   std::string line = fmt::format("{}  {}  loss {:.4f}", label, epoch_text(progress),
                                  printable(progress.mean_loss));
@@ -105,7 +105,7 @@ class BarReporter : public Reporter {
   }
 
  private:
-  // Facts are left out from the end where the terminal is narrow.
+  // Leaves facts out from the end if the terminal is narrow.
   std::string line(const Progress& progress, int width) const {
     const std::string head = fmt::format("{}  {} ", label_, epoch_text(progress));
     const double share =

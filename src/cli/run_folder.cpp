@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int format_version = 1;
 
-// Both directions of a field at once: get or set by name.
+// Serves both directions of a field: reads or writes it by name.
 struct Reader {
   const Json& json;
   const std::string& path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a run (include/narrowgauge/checkpoint.h), and the program's own file in each of its
-// checkpoints: run.json, the settings and what became of the images.
+// The folder of a run (include/narrowgauge/checkpoint.h) and the program's own file in each
+// checkpoint: run.json, with the settings and how images are transformed.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ inline constexpr const char* run_file = "run.json";
 Run read_run(const std::string& folder);
 std::string run_text(const RunRecord& record);
 
-// Makes and locks the folder: better to know before training than after.
+// Makes and locks the folder: better to fail before training than after it.
 std::shared_ptr<CheckpointFolder> open_run_folder(const std::string& folder,
                                                   const Settings& settings);
 

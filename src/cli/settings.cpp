@@ -102,8 +102,6 @@ std::string settle_amp(const std::optional<std::string>& flag,
   Optimizer probe;
   enable_mixed_precision_from_environment(probe);
   const std::string wish = environment("AMP");
-  unsetenv("NARROWGAUGE_AUTO_MIXED_PRECISION");
-  unsetenv("NARROWGAUGE_AMP");
   if (flag) return *flag;
   if (of_run) return *of_run;
   if (wish == "auto") return wish;
@@ -122,14 +120,14 @@ std::string amp_of_plan(const std::string& plan, const std::optional<std::string
 
 namespace {
 
-// What a network is trained with by sgd.
+// The usual sgd settings of a network.
 struct Habits {
   double learning_rate = 0.05, weight_decay = 0;
   bool warms_up = false;
 };
 
-// As published: He et al. 2016 for residual networks (rates this high want a warm-up, section 4.2)
-// and Huang et al. 2017; Simonyan, Zisserman 2015.
+// Published values: He et al. 2016 for residual networks (rates this high need a warm-up, section
+// 4.2), Huang et al. 2017, and Simonyan, Zisserman 2015.
 Habits habits_of(const std::string& model) {
   if (model == "mlp" || model == "lenet") return {};
   if (model == "vgg19") return {0.01, 5e-4, true};
@@ -167,7 +165,7 @@ void take_optimizer(Settings& settings, const Settings& usual) {
   settings.weight_decay = usual.weight_decay;
 }
 
-// Its place in the data and in the schedule is counted in batches.
+// A resumed run keeps its batch: its place in data and schedule is counted in batches.
 void check_resumed(const TrainFlags& flags, const std::optional<Settings>& resumed) {
   require(!resumed || !flags.batch || *flags.batch == resumed->batch,
           "--batch: a run that goes on keeps its batch of ", resumed ? resumed->batch : 0,
@@ -229,7 +227,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.schedule.total_steps = steps;
   optimizer.schedule.warmup_steps =
       settings.warmup >= 0 ? settings.warmup : usual_warmup(settings, steps);
-  // Thirds, as is usual for networks on images.
+  // The rate steps down after each third, as is usual for networks on images.
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
   set_amp(optimizer, settings.amp, settings.overrides);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that decides how a run goes: from flags, from a run that is resumed, and from what
-// suits a network. Kept in run.json.
+// Everything that decides how a run goes: from flags, from a resumed run, and from what suits a
+// network. Kept in run.json.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace narrowgauge::cli {
 
-// As typed; empty where a flag was not given.
+// Flags as typed; empty where a flag was not given.
 struct TrainFlags {
   std::optional<std::string> model, data, amp, math, optimizer, schedule, loss_scale;
   std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
@@ -45,26 +45,25 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-// What suits a network and an optimizer.
+// The usual settings for a network and an optimizer.
 Settings usual_settings(const std::string& model, const std::string& optimizer);
 
-// Flags first, then the run that is resumed, or else the environment and what is usual. Throws
-// UsageError and ModelError for names that are not known.
+// Takes flags first, then the resumed run, or else the environment and the usual values. Throws
+// UsageError and ModelError for unknown names.
 Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed);
 
 // Throws ModelError naming the networks there are.
 void require_model(const std::string& name);
-// Throws DeviceError: only the CPU is there.
+// Throws DeviceError for anything but the CPU.
 void require_device(const std::optional<std::string>& name);
 
 // The format asked for by --amp, or else that of the run at hand, or else that of NARROWGAUGE_AMP
-// or NARROWGAUGE_AUTO_MIXED_PRECISION, or else `usual`. The variables are taken out of the
-// environment: they must not change a run that was told "off".
+// or NARROWGAUGE_AUTO_MIXED_PRECISION, or else `usual`.
 std::string settle_amp(const std::optional<std::string>& flag,
                        const std::optional<std::string>& of_run, const std::string& usual = "off");
 
-// What --amp comes to with --plan: the plan's format. Throws UsageError for another --amp, or for
-// overrides, which a plan that is given has no use for.
+// The format for --amp when --plan is given: the plan's. Throws UsageError for another --amp and
+// for overrides, which a given plan does not use.
 std::string amp_of_plan(const std::string& plan, const std::optional<std::string>& amp,
                         const std::vector<std::string>& overrides);
 
@@ -76,9 +75,9 @@ void set_amp(Optimizer& optimizer, const std::string& amp,
 void check_settings(const Settings& settings);
 
 inline const std::vector<std::string> amp_words{"off", "f16", "bf16"};
-// And auto: what is fastest here, by a short measurement.
+// The words of --amp: auto is what is fastest here, by a short measurement.
 inline const std::vector<std::string> amp_flag_words{"off", "f16", "bf16", "auto"};
-// What contractions of f32 values are worth; bf16x3 and dfp16 are ways of keeping f32.
+// The math of contractions of f32 values; bf16x3 and dfp16 are ways of keeping f32.
 inline const std::vector<std::string> math_words{"f32",    "ieee",   "tf32",
                                                  "tf32x3", "bf16x3", "dfp16"};
 inline constexpr const char* math_help =

@@ -101,7 +101,7 @@ void add_other_flags(CLI::App& app, SimulateFlags& flags) {
   add_switch(app, {"--json", "", "one JSON object"}, flags.json);
 }
 
-// Why a unit has another's model.
+// Why a GPU's name uses another unit's model.
 std::string_view alias_reason(std::string_view text) {
   if (text == "a40") return "of its generation, Ampere; its own chip, GA102, is not compared";
   if (text == "l40s" || text == "l4") return "the tensor cores of Ada Lovelace";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `narrowgauge simulate`: its flags, and what it does by them.
+// `narrowgauge simulate`: its flags and its commands.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@ struct SimulateFlags {
   bool probe = false, list = false, json = false;
 };
 
-// Throws UsageError naming the units there are, and the one that was meant.
+// Throws UsageError naming the units there are, and the one that was probably meant.
 MatrixUnit unit_named(const std::string& flag, const std::string& text);
-// "a40     computed as a100: ..." of a name that has no model of its own; else "".
+// "a40     computed as a100: ..." for a name without a model of its own; else "".
 std::string alias_text(const std::string& text);
-// With --dtype or else by the operands' dtype. Throws UsageError for formats that the unit lacks
-// and, without --unresolved, for models that are.
+// The model for --dtype, or else for the operands' dtype. Throws UsageError for formats that the
+// unit lacks and, without --unresolved, for models that are unresolved.
 const UnitModel& model_for(MatrixUnit unit, DType operand, const SimulateFlags& flags);
 std::string unit_text(const UnitModel& model);  // "a100 f16 -> f32"
 std::string arithmetic_text(const UnitModel& model);
 std::vector<UnitModel> models_by_unit();
 
-// What is multiplied, as given.
+// The matrices to multiply, as given.
 struct Operands {
   Matrix a, b;
   std::optional<Matrix> c;
@@ -49,7 +49,7 @@ struct Simulation {
   Tensor result;
   UlpStatistics statistics;  // against the exact product of the rounded operands
 };
-// Of rounded operands, and of those that are given.
+// The exact product of these operands, rounded or as given.
 sim::ExactProduct exact_of(const Tensor& a, const Tensor& b, const Tensor* c);
 Simulation simulate(const UnitModel& model, const Operands& operands, const SimulateFlags& flags);
 
@@ -59,7 +59,7 @@ int run_probe(const SimulateFlags& flags);
 int run_unit_list(const SimulateFlags& flags);
 int run_model(const SimulateFlags& flags);
 
-// Shares of differences by their size, a panel for each unit; self-contained SVG.
+// Shares of differences by their size, one panel for each unit; self-contained SVG.
 struct UlpPanel {
   std::string name, note;
   UlpStatistics statistics;

@@ -42,7 +42,7 @@ std::string units_table(const std::vector<Simulation>& all) {
 
 std::int64_t depth_of(const Operands& operands) { return operands.a.values.dims().back(); }
 
-// What theory says beside what came.
+// A table of the errors that theory predicts beside those that occurred.
 std::string errors_table(const std::vector<Simulation>& all, const Operands& operands,
                          const SimulateFlags& flags) {
   const std::string distribution = flags.distribution.value_or("normal");
@@ -109,7 +109,7 @@ std::string pairs_table(const std::vector<Pair>& pairs) {
   return table.text(output_width());
 }
 
-// What the tables leave out.
+// Lines about values that are not finite, which the tables leave out.
 std::string not_finite_lines(const std::vector<Simulation>& all, const std::vector<Pair>& pairs) {
   std::string lines;
   const auto add = [&](const std::string& what, const UlpStatistics& statistics) {

@@ -28,7 +28,7 @@ std::string math_text(const SimulateFlags& flags) {
   return flags.dtype ? concat("sim:", unit, ':', *flags.dtype) : "sim:" + unit;
 }
 
-// One way of computing the network, by its name in tables.
+// One way of computing the network, with its name in tables.
 struct Answer {
   std::string way;
   Evaluation evaluation;
@@ -52,8 +52,8 @@ Tensor some_logits(Session& session, const ImageData& data) {
   return session.model().predict(batch[0]).cast(DType::f32);
 }
 
-// Largest and mean difference of logits, the latter to their mean size; and changed choices. Of
-// numbers that are finite in both: samples with others are counted and compared no further.
+// The largest and mean difference of logits, the latter relative to their mean size, and changed
+// choices. Samples with a value that is not finite are counted and not compared further.
 struct Differences {
   double largest = 0, relative = 0;
   std::int64_t samples = 0, changed = 0, not_finite = 0;
@@ -182,7 +182,7 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   return ExitCode::ok;
 }
 
-// With an empty `math` as it was trained, by its plan where `options` has one.
+// Evaluates the network; with an empty `math` as it was trained, by the plan in `options` if any.
 Answer evaluated(const Run& run, const ImageData& data, const std::string& math,
                  const SessionOptions& options) {
   Settings settings = run.record.settings;

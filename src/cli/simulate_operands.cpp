@@ -20,7 +20,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-// "[[1, -2e3], [inf, nan]]".
+// Parses "[[1, -2e3], [inf, nan]]".
 class TypedNumbers {
  public:
   TypedNumbers(const std::string& text, DType dtype)
@@ -174,7 +174,7 @@ std::string number_of(const Tensor& tensor, std::int64_t index) {
   return fmt::format("{}", static_cast<float>(value));
 }
 
-// Indices from 0 with -1 in place of those that are left out.
+// Indices from 0, with -1 in place of those left out.
 std::vector<std::int64_t> shown(std::int64_t count, std::int64_t ends) {
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < count; ++i) {

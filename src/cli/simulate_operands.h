@@ -17,9 +17,9 @@ struct Matrix {
   Tensor values;
 };
 
-// "FILE", "FILE:NAME" or "[[1, 2], [3, inf]]" (f64 where that is wanted, else f32). `wanted` also
-// tells what bytes of no kind are in NumPy's files. Throws DataError, UsageError for text that is
-// no matrix or for numbers that the format cannot hold.
+// Reads "FILE", "FILE:NAME" or "[[1, 2], [3, inf]]" (f64 if that is wanted, else f32). `wanted`
+// also says how to read untyped bytes in NumPy's files. Throws DataError, or UsageError for text
+// that is no matrix or numbers that the format cannot hold.
 Matrix read_matrix(const std::string& text, UnitFormat wanted);
 
 struct RandomMatrices {
@@ -33,11 +33,11 @@ void parse_sizes(const std::string& text, RandomMatrices& wish);  // "M,N,K"; Us
 
 Tensor transposed(const Tensor& matrix);  // the last two dimensions
 
-// As .npy, .npz (one array, "d") or .safetensors (one tensor, "d"), by the name's ending.
+// Writes .npy, .npz (one array, "d") or .safetensors (one tensor, "d"), by the name's ending.
 void write_matrix(const std::string& path, const Tensor& tensor);
 void check_output_name(const std::string& path);  // UsageError
 
-// Rows of numbers, at most `rows` and `columns` of them with dots in place of the others.
+// Rows of numbers, at most `rows` and `columns` of them, with dots for the others.
 std::string corner_text(const Tensor& tensor);
 
 }  // namespace narrowgauge::cli

@@ -9,7 +9,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-// Pixels.
+// Lengths in pixels.
 constexpr double label_width = 150, bar_place = 46, bar_width = 34;
 constexpr double panel_height = 96, panel_gap = 40, title_height = 70, axis_height = 58;
 
@@ -22,7 +22,7 @@ const char* class_of(std::size_t place) {
   return place < ulp_places / 2 ? "bar1" : "bar3";
 }
 
-// `full` is the share that is as high as a panel.
+// `full` is the share that fills a panel's height.
 std::string panel_text(const UlpPanel& panel, double base, double full) {
   std::string out = svg_text(svg_margin, base - panel_height / 2 - 4, panel.name, "", "start");
   out += svg_text(svg_margin, base - panel_height / 2 + 12, panel.note, "small soft", "start");
@@ -41,7 +41,7 @@ std::string panel_text(const UlpPanel& panel, double base, double full) {
                            svg_margin + label_width, base, bar_place * ulp_places);
 }
 
-// "-4" below the bars from -2 to -4.
+// Labels below the bars: "-4" for the bar of -4 to -2.
 std::string axis_text(double base) {
   std::string out;
   for (std::size_t place = 0; place < ulp_places; ++place) {

@@ -21,8 +21,8 @@ struct Factors {
   double a, b;
 };
 
-// Products that are powers of two, or three times one, around 2^12: every format of a byte or more
-// has room for 30 binades below.
+// Products are powers of two, or three times one, around 2^12: every format of a byte or more has
+// room for 30 binades below.
 class Probe {
  public:
   explicit Probe(const UnitModel& model) : model_(model) {
@@ -42,7 +42,7 @@ class Probe {
     return unpack(model_.result, bits).value;
   }
 
-  // one 2^-bits as a product.
+  // one * 2^-bits as a product.
   static Factors part(int bits, double times = 1) {
     const int exponent = 12 - bits, half = exponent / 2;
     return {std::ldexp(times, half), std::ldexp(1.0, exponent - half)};
@@ -60,7 +60,7 @@ class Probe {
     return bits;
   }
 
-  // Two half units in the last place count where they are added together.
+  // Two halves of the last place count only if they are added together.
   int at_once(int result_bits) const {
     constexpr int most = 64;
     for (int last = 2; last < most; ++last) {
@@ -94,8 +94,8 @@ class Probe {
     return run({{0, 0}}, least) != 0;
   }
 
-  // Three steps of 16 products, each with a pair that cancels and so sets what is kept beside it.
-  // 64 beside 2^31 is lost everywhere; 192 beside 2^30 needs 25 bits, an eighth beside 2^22 also.
+  // Three steps of 16 products, each with a pair that cancels and so decides what is kept beside
+  // it. 64 beside 2^31 is lost everywhere; 192 beside 2^30 and an eighth beside 2^22 need 25 bits.
   std::optional<double> cancellation() const {
     if (model_.result != UnitFormat::f32 || float_format(model_.operand).exponent_bits < 5 ||
         model_.operand == UnitFormat::f8e5m2)

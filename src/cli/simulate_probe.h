@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a matrix unit does to sums, found only by numbers that it is given, as FTTN does it (Li et
-// al., arXiv 2403.00232).
+// How a matrix unit adds, found only by feeding it numbers, as FTTN does (Li et al., arXiv
+// 2403.00232).
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace narrowgauge::cli {
 
 struct ProbeResult {
   // A product of 48 f16 numbers whose parts cancel; nothing for formats that cannot hold them.
-  // FTTN's matrix product gave 0 on V100 and A100, 191.875 on H100 and 255.875 (exact) on MI100;
-  // its operands are not published as text, these are our own and give the same three numbers.
+  // FTTN's matrix product gave 0 on V100 and A100, 191.875 on H100 and 255.875 (exact) on MI100.
+  // Its operands are not published as text; ours are our own and give the same three numbers.
   std::optional<double> cancellation;
   int result_bits = 0;   // of the mantissa of a sum
   int kept_bits = 0;     // below the largest term, where it cancels in the end

@@ -79,7 +79,7 @@ void add_row(TextTable& table, const std::string& what, const UlpStatistics& it)
              percent_text(it.share(it.below)), percent_text(it.share(it.nearer_zero))});
 }
 
-// Lines of the places that have any.
+// Lines of the histogram that are not empty.
 std::string histogram_text(const UlpStatistics& it) {
   std::string out;
   for (std::size_t place = 0; place < ulp_places; ++place) {
@@ -174,8 +174,8 @@ std::string arithmetic_text(const UnitModel& model) {
 
 namespace {
 
-// Each operand is kept as given and rounded, and packed for the unit or as f64; each result beside
-// what the exact product has for it, two parts and a magnitude in f64.
+// Each operand is held as given, rounded, and packed for the unit or as f64; each result together
+// with two parts and a magnitude of the exact product in f64.
 void require_memory_for(const Dims& a, const Dims& b, std::int64_t units) {
   const std::int64_t operands = element_count(a) + element_count(b);
   const std::int64_t results = element_count(product_dims(a, b));
@@ -246,7 +246,7 @@ Simulation simulate(const UnitModel& model, const Operands& operands, const Simu
   it.b = round_operand(operands.b.values, model.operand, tf32_rounding(flags), true);
   Tensor c;
   if (operands.c) c = operands.c->values.cast(element_dtype(model.result));
-  // Numbers of blocks are not rounded to blocks again.
+  // simulate_product() rounds to blocks itself; numbers that are rounded already must not be again.
   const bool blocks = block_size(model.operand) > 0;
   it.result = simulate_product(model, blocks ? operands.a.values : it.a.values,
                                blocks ? operands.b.values : it.b.values, operands.c ? &c : nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another program that is talked to line by line through its standard input and output.
+// Another program, used line by line through its standard input and output.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +15,8 @@ class Subprocess {
  public:
   static constexpr int cannot_start = 127;
 
-  // `words` begin with the program, looked up in PATH. Its stderr is ours. A program that cannot be
-  // started ends with cannot_start, as a shell's does.
+  // `words` begin with the program, which is looked up in PATH. Its stderr is ours. A program that
+  // cannot be started ends with cannot_start, as a shell's does.
   explicit Subprocess(std::vector<std::string> words);
   ~Subprocess();  // closes its input and waits until it has ended
   Subprocess(const Subprocess&) = delete;

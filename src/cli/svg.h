@@ -15,7 +15,7 @@ std::string svg_escaped(const std::string& text);
 // anchor: start, middle or end.
 std::string svg_text(double x, double y, const std::string& text, const char* classes,
                      const char* anchor = "middle");
-// The beginning of a page, with its title and a line below; "</svg>" is what ends it.
+// The beginning of a page with its title and a line below it; "</svg>" ends the page.
 std::string svg_page(double width, double height, const std::string& title,
                      const std::string& subtitle);
 

@@ -24,7 +24,7 @@ std::size_t prefix_of(std::string_view text, std::size_t width) {
   return end;
 }
 
-// Where a line may end, at most at `most` bytes.
+// Where a line may break, after at most `most` bytes.
 std::size_t break_before(std::string_view text, std::size_t most) {
   const std::size_t blank = text.substr(0, most + 1).rfind(' ');
   if (blank != std::string_view::npos && blank > 0) return blank;
@@ -58,7 +58,7 @@ class Layout {
     return result;
   }
 
-  // Takes from the widest of the columns that may be folded.
+  // Narrows the widest of the columns that may be folded.
   void fold(std::size_t limit) {
     while (total() > limit) {
       std::size_t widest = columns_.size();
@@ -129,7 +129,7 @@ std::string omission_text(const std::vector<Column>& columns, const Layout& layo
   return folded_lines(text, width) + '\n';
 }
 
-// The column in which the text of a line begins behind its label, or where all of it does.
+// The column for continued lines: where the text begins after a label or far to the right.
 std::size_t hanging_indent(std::string_view line) {
   constexpr std::size_t usual = 2, far_right = 8, widest_label = 40;
   const std::size_t first = line.find_first_not_of(' ');

@@ -26,7 +26,7 @@ std::string_view variable(const char* name) {
   return value ? value : "";
 }
 
-// Columns; 0 where nothing says how many. What COLUMNS says besides numbers is not for us to judge.
+// The width in columns; 0 if nothing says it. Text in COLUMNS that is no number is ignored.
 int wished_width() {
   const std::string_view text = variable("COLUMNS");
   int columns = 0;

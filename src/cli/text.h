@@ -18,16 +18,16 @@ std::string percent_text(double share);      // "99.35 %" of 0.9935
 std::string points_text(double share);       // "+0.05" percentage points of 0.0005
 std::string number_text(double value);       // six significant digits at most
 
-// Characters on the screen: bytes of UTF-8 but for those that continue one.
+// Characters on the screen: bytes of UTF-8 except those that continue a character.
 std::size_t width_of(std::string_view text);
-// Lines of at most `width` characters, broken at blanks, after commas and in paths, else anywhere;
-// those after the first begin with `indent` blanks.
+// Breaks text into lines of at most `width` characters, at blanks, after commas and in paths, else
+// anywhere; lines after the first begin with `indent` blanks.
 std::vector<std::string> folded(std::string_view text, std::size_t width, std::size_t indent = 0);
-// The same for each line of a text that has several. What follows a label and two blanks, or begins
-// far to the right, stays in its column.
+// Folds each line of a text. What follows a label and two blanks, or begins far to the right, stays
+// in its column.
 std::string folded_lines(std::string_view text, std::size_t width);
 
-// A column of a table, and what may become of it where the table is too wide.
+// A column of a table, and what may be done with it if the table is too wide.
 struct Column {
   std::string heading;
   bool left = false;      // its cells stand to the left
@@ -43,7 +43,7 @@ class TextTable {
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> row);
   void add_line() { rows_.emplace_back(); }
-  // In lines of at most `width` characters; the last then names the columns that are left out.
+  // The table in lines of at most `width` characters; the last one then names the omitted columns.
   std::string text(std::size_t width) const;
 
  private:

@@ -19,7 +19,7 @@ std::string python() {
   return chosen && *chosen ? chosen : "python3";
 }
 
-// Beside the program where it was built, and where it was installed.
+// The script lies beside the program where it was built, and where it was installed.
 std::string script_path() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -43,7 +43,7 @@ json read_answer(Subprocess& process) {
   return answer;
 }
 
-// Gone with all that is in it.
+// A folder that is removed with everything in it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

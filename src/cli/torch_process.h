@@ -24,14 +24,14 @@ struct TorchSteps {
 
 class TorchProcess {
  public:
-  // Starts NARROWGAUGE_TORCH_PYTHON or else python3, which is to work with so many threads. Throws
-  // UsageError where it has no torch.
+  // Starts NARROWGAUGE_TORCH_PYTHON or else python3, to work with so many threads. Throws
+  // UsageError if it has no torch.
   explicit TorchProcess(int threads);
 
   const std::string& version() const { return version_; }
 
-  // The network that is trained from now on, with the model's weights as they are now, on a batch
-  // for the inputs of the graph. Throws ModelError for one that torch does not have here.
+  // Sets the network that is trained from now on, with the model's present weights, on a batch for
+  // the inputs of the graph. Throws ModelError for one that torch does not have here.
   void open(const Model& model, const Graph& graph, std::span<const Tensor> batch);
   TorchSteps step(const std::string& precision, const std::string& layout, std::int64_t count);
 

@@ -110,7 +110,7 @@ void check_combinations(const TrainFlags& flags) {
   require(saves || !flags.keep, "--keep: needs --output or --resume");
 }
 
-// With the plan that a run follows: the one given, or that of the run that goes on.
+// Options with the plan that a run follows: the given one, or that of the resumed run.
 SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
                            const std::optional<Run>& resumed) {
   if (flags.plan) return {.plan_file = flags.plan};

@@ -22,6 +22,7 @@ namespace {
 
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options) {
   TrainerOptions result;
+  result.obeys_environment = false;
   result.seed = static_cast<std::uint64_t>(settings.seed);
   result.deterministic = settings.deterministic;
   result.threads = settings.threads;

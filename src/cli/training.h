@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training run of the program, and what it came to.
+// One training run of the program, and its results.
 #pragma once
 
 #include <memory>
@@ -37,26 +37,26 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
 };
 
-// The plan that the run was trained by.
+// Options with the plan that the run was trained by.
 SessionOptions plan_of(const Run& run);
 void load_weights(Model& model, const Run& run);
 
-// Puts the fastest format in the place of "auto", says so, and returns the reason; "" and no change
-// for others.
+// Replaces "auto" by the fastest format, says so and returns the reason; for others "" and no
+// change.
 std::string settle_auto(Settings& settings, const ImageData& data);
 
-// "f16", "bf16", and of f32 "ieee" or "f32".
+// "f16" or "bf16"; for f32 "ieee" or "f32".
 std::string precision_of(const Settings& settings);
 ReportStyle style_of(const TrainFlags& flags);
-// Where and how often a training saves: locks the folder. Nothing without one.
+// Where and how often a training saves; locks the folder. Nothing without a folder.
 CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const TrainFlags& flags,
                                  const Settings& settings);
 
-// Takes --weights as --weights-match says, and tells what it left, on stderr or, in JSON, as a line
-// {"event":"weights",...}. Throws DataError also for weights that are not finite.
+// Loads --weights as --weights-match says and reports what it left out, on stderr or, in JSON, as a
+// line {"event":"weights",...}. Throws DataError also for weights that are not finite.
 void take_weights(Session& session, const TrainFlags& flags);
 
-// Throws DivergedError saying of how many samples the predictions are not finite.
+// Throws DivergedError saying for how many samples the predictions are not finite.
 void require_finite(const Evaluation& evaluation);
 
 struct Outcome {
@@ -70,12 +70,12 @@ struct Outcome {
   std::vector<Trainer::KernelChoice> kernels;
 };
 
-// Trains to settings.epochs; stops after the step in which Ctrl-C is pressed. Adds what the program
-// keeps of a run to the checkpoints.
+// Trains to settings.epochs, or until Ctrl-C, which lets the step finish. Adds the program's own
+// files to the checkpoints.
 Outcome train(Session& session, const ImageData& data, ReportStyle style,
               CheckpointOptions checkpoints);
 
-// What is said of gradients that f16 could not hold; "" when there is nothing to say.
+// A remark about gradients that f16 could not hold; "" if there were none.
 std::string flush_text(const Outcome& outcome);
 
 // {"amp":..., "test_accuracy":..., ...}

@@ -35,7 +35,7 @@ double ulp_of(double value, DType dtype) {
 
 class Gatherer {
  public:
-  // `difference` is result - truth; `truth` is the rounded one.
+  // `difference` is result - truth; `truth` is already rounded.
   void add(std::int64_t at, double result, double truth, double difference, double ulp) {
     ++statistics_.count;
     if (!std::isfinite(result) || !std::isfinite(truth)) {
@@ -122,7 +122,7 @@ UlpStatistics ulp_against(const Tensor& result, const sim::ExactProduct& exact) 
 }
 
 UlpStatistics ulp_between(const Tensor& result, const Tensor& other) {
-  // Of the coarser format, where they differ.
+  // Differences count in ulp of the narrower format.
   const bool narrow = bits(result.dtype()) < bits(other.dtype());
   const DType dtype = narrow ? result.dtype() : other.dtype();
   Gatherer gatherer;

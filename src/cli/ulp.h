@@ -13,8 +13,8 @@
 
 namespace narrowgauge::cli {
 
-// Differences in ulp of the second number, with the sign of growing magnitude: below 0 lies towards
-// zero. Places 0 to 6 are towards zero, 7 is equal, 8 to 14 are away.
+// Differences in ulp of the second number; the sign is that of growing magnitude, so below 0 is
+// towards zero. Places 0 to 6 are towards zero, 7 is equal, 8 to 14 are away.
 inline constexpr std::size_t ulp_places = 15;
 std::string ulp_place_name(std::size_t place);  // "-4 to -2", "equal"
 
@@ -22,13 +22,13 @@ struct UlpStatistics {
   std::int64_t count = 0, equal = 0;
   std::int64_t below = 0, above = 0;  // of numbers that are not equal
   std::int64_t nearer_zero = 0;
-  // An infinity or NaN in one of the two, or the same in both: compared with nothing.
+  // An infinity or NaN in one of the two, or the same in both: not compared.
   std::int64_t one_not_finite = 0, both_not_finite = 0;
   double mean = 0, largest = 0;  // of |difference|, in ulp; over finite ones
   std::int64_t largest_at = 0;   // index of the element
   double drift = 0;              // mean with its sign: below 0 towards zero
-  // Differences to the sums of magnitudes |c| + sum |a||b|, where these are known: the largest, the
-  // root of the mean square, and the mean of what points away from zero.
+  // Differences relative to the sums of magnitudes |c| + sum |a||b|, if these are known: the
+  // largest, the root mean square, and the mean, positive away from zero.
   double relative = 0, deviation = 0, bias = 0;
   std::array<std::int64_t, ulp_places> histogram{};
 
@@ -42,12 +42,12 @@ struct UlpStatistics {
 // The exact product rounded once, to nearest even.
 Tensor round_exact(const sim::ExactProduct& exact, DType dtype, const Dims& dims);
 
-// `equal` is a result that the exact one rounds to.
+// `equal` means a result that the exact one rounds to.
 UlpStatistics ulp_against(const Tensor& result, const sim::ExactProduct& exact);
 UlpStatistics ulp_between(const Tensor& result, const Tensor& other);
 
-// "3 of 64 results are infinite or NaN and compared with nothing: 2 in both, 1 in one alone"; ""
-// for none.
+// "3 of 64 results are infinite or NaN and compared with nothing: 2 in both, 1 in one alone"; "" if
+// there are none.
 std::string not_finite_text(const UlpStatistics& statistics);
 
 void add_fields(JsonObject& json, const UlpStatistics& statistics);

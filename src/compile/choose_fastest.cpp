@@ -14,8 +14,8 @@
 namespace narrowgauge {
 namespace {
 
-// Slower by less than this, the first in the list stays: so far apart are the best of few runs of
-// one kernel where others use the machine too.
+// The first kernel in the list stays unless another is this much faster: so far apart are the best
+// of few runs of one kernel when others use the machine too.
 constexpr double worth_it = 1.125;
 
 struct Candidate {
@@ -36,12 +36,13 @@ std::string operand_text(const Operand& operand) {
 }
 
 // All that take the request but the last, the reference, which is never the fastest.
-std::vector<Candidate> candidates_of(const Request& request) {
+std::vector<Candidate> candidates_of(const Request& request, bool ready = true) {
   std::vector<Candidate> found;
   const auto kernels = request.op.kernels();
   for (const Kernel& kernel : kernels.first(kernels.empty() ? 0 : kernels.size() - 1)) {
     Offer offer = kernel.offer(request);
     if (!offer) continue;
+    if (ready) offer.get_ready();
     if (offer.implementation.empty()) offer.implementation = kernel.name;
     found.push_back({std::string(kernel.name), std::move(offer)});
   }
@@ -54,7 +55,7 @@ std::int64_t most_workspace(const std::vector<Candidate>& candidates) {
   return bytes;
 }
 
-// Whether the times can be believed.
+// Times the candidates; returns false if the times cannot be trusted.
 bool measure(const Request& request, std::vector<Candidate>& candidates, Stopwatch& stopwatch) {
   const std::int64_t workspace = most_workspace(candidates);
   LoneKernel kernel(request.inputs, request.outputs, workspace);
@@ -81,7 +82,7 @@ std::string reason_text(const std::vector<Candidate>& candidates, const Candidat
   return text;
 }
 
-// Nothing where this kernel is gone, or does not take the request.
+// The offer of this kernel; nothing if the kernel is gone or declines the request.
 std::optional<Offer> offer_of(const Request& request, const std::string& kernel) try {
   return choose_kernel(request, false, kernel);
 } catch (const UsageError&) {
@@ -101,7 +102,7 @@ std::string kernel_key(const Request& request) {
     key += operands.data() == request.inputs.data() ? " of" : " to";
     for (const Operand& operand : operands) key += concat(' ', operand_text(operand));
   }
-  return concat(key, ", ", thread_count(), " threads");
+  return concat(key, ", ", request.target.threads, " threads");
 }
 
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwatch* stopwatch) {
@@ -131,6 +132,18 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
              : concat("first of ", candidates.size(), ": too busy to tell which is fastest");
   memory->keep(key, {best->kernel, why, steady});
   return {std::move(best->offer), why};
+}
+
+ChosenKernel first_to_take(const Request& request) {
+  std::vector<Candidate> candidates = candidates_of(request, false);
+  if (candidates.empty()) return {choose_kernel(request, true), ""};
+  std::string why;
+  if (request.op.info.fusion == Fusion::contraction && candidates.size() > 1) {
+    why = concat("not measured; first of ", candidates.size(), ":");
+    for (const Candidate& each : candidates)
+      why += concat(&each == &candidates.front() ? " " : ", ", each.kernel);
+  }
+  return {std::move(candidates.front().offer), std::move(why)};
 }
 
 }  // namespace narrowgauge

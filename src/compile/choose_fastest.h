@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice among the kernels that take a contraction: the fastest, by a short measurement that is
+// Chooses among the kernels that take a contraction: the fastest, by a short measurement that is
 // remembered.
 #pragma once
 
@@ -13,19 +13,23 @@ namespace narrowgauge {
 
 struct ChosenKernel {
   Offer offer;
-  std::string why;  // "" where there was nothing to choose, or nothing was measured
+  std::string why;  // "" if there was nothing to choose or nothing was measured
 };
 
-// The key under which the choice is remembered: op, attributes, math, operands, and the threads of
-// the caller.
+// The key under which a choice is remembered: op, attributes, math, operands, and the caller's
+// number of threads.
 std::string kernel_key(const Request& request);
 
-// What memory has for the request, if that kernel still takes it; else the fastest of those that
-// do, the reference apart: the first unless another is an eighth faster, and the first where the
-// machine is too busy to tell, which no file remembers. Without memory, for deterministic requests
-// and for what is no contraction: the first that takes it. Throws UsageError when none does.
-// The stopwatch is for tests.
+// Takes the remembered kernel if it still accepts the request; else the fastest that accepts it,
+// the reference aside: the first unless another is an eighth faster. If the machine is too busy to
+// tell, it is the first, and no file remembers that. Without memory, for deterministic requests and
+// for anything but contractions: the first that accepts. Throws UsageError if none does. Tests pass
+// a stopwatch.
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory,
                             Stopwatch* stopwatch = nullptr);
+
+// The first that takes the request, asked and not made ready: for a target that need not be this
+// machine. `why` says where a measurement would decide, and between which.
+ChosenKernel first_to_take(const Request& request);
 
 }  // namespace narrowgauge

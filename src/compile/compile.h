@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a graph to a plan.
+// Turns a graph into a plan.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,11 @@ namespace narrowgauge {
 
 struct CompileOptions {
   Binding binding{};
+  Target target = Target::machine();
+  bool runs = true;  // false: kernels are asked and not made ready; the plan is for reading
   bool deterministic = false;
   bool fuse = true;
   bool normalize_again = true;  // in the backward pass, rather than keep it; only with `fuse`
-  bool keep_names = false;      // no merging or folding: every node of the graph stays visible
   Layout layout = Layout::fastest;
   KernelMemory* kernels = nullptr;  // nullptr: the first kernel that takes a node runs
   // Called with the text of each pass's effect: "== name (ms)" and a diff, or "(unchanged)".
@@ -27,10 +28,10 @@ struct CompileOptions {
 // Runs the passes in the order of pipeline.cpp, verifying after each.
 Graph run_pipeline(const Graph& graph, const CompileOptions& options);
 
-// The whole way. Throws UsageError where shapes are not bound or no kernel takes a node.
+// Runs the pipeline and plans. Throws UsageError if shapes are unbound or no kernel takes a node.
 Plan compile(const Graph& graph, const CompileOptions& options);
 
-// Kernels and memory for a graph that has been through the pipeline.
+// Chooses kernels and memory for a graph that has been through the pipeline.
 Plan make_plan(Graph graph, const CompileOptions& options);
 
 }  // namespace narrowgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found to be fastest where several kernels take a node.
+// Remembers which kernel was fastest where several take a node.
 #pragma once
 
 #include <optional>

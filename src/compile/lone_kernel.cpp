@@ -30,7 +30,7 @@ void fill(Tensor& tensor) {
                 static_cast<std::size_t>(std::min(step, tensor.bytes() - at)));
 }
 
-// As many elements as the operand reaches over, its blocks padded.
+// The elements that the operand spans in memory, its blocks padded.
 std::int64_t elements_of(const Operand& operand) {
   if (!operand.storage.blocks.empty() || operand.strides.empty())
     return stored_elements(operand.dims, operand.storage);

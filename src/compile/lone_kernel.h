@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what a kernel offered outside a plan, on memory of its own: to time it.
+// Runs an offered kernel outside a plan, on memory of its own, to time it.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 
 namespace narrowgauge {
 
-// Bytes of a LoneKernel's memory.
+// Bytes of memory that a LoneKernel takes.
 std::int64_t lone_kernel_bytes(std::span<const Operand> inputs, std::span<const Operand> outputs,
                                std::int64_t workspace);
 
 class LoneKernel {
  public:
-  // Memory for operands in their storages: random numbers between -1 and 1 and not zero, since some
-  // units are faster on zeros. Whole numbers are 0: they would be places in something.
+  // Allocates operands in their storages. Values are random, between -1 and 1 and not zero, since
+  // some units are faster on zeros. Whole numbers are 0: they may be indices.
   LoneKernel(std::span<const Operand> inputs, std::span<const Operand> outputs,
              std::int64_t workspace);
 
-  // Of one run, as the executor would run it.
+  // The time of one run, done as the executor would do it.
   double milliseconds(const std::function<void(const KernelCall&)>& run, Stopwatch& stopwatch);
 
  private:

@@ -16,7 +16,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Values that share memory have one root: what they are views of, or were computed in place of.
+// Values that share memory have one root, which they are views of or were computed in place of.
 struct Root {
   Location location;  // none: to be placed in the arena
   std::int64_t bytes = 0;
@@ -49,7 +49,7 @@ class Planner {
  private:
   const Graph& graph() const { return plan_.graph; }
   int node_count() const { return static_cast<int>(graph().nodes().size()); }
-  // After the last step: what is read by the host or copied to states lives until then.
+  // The step after the last: what the host reads or is copied to states lives until then.
   int end() const { return static_cast<int>(plan_.steps.size()); }
 
   std::int64_t bytes_of(Value value) const {
@@ -90,15 +90,17 @@ class Planner {
     const Node& node = graph().node(index);
     const std::vector<Operand> inputs = input_operands(graph(), node);
     const std::vector<Operand> outputs = output_operands(graph(), index, read_);
-    const Request request{*node.op,  node.attributes,       inputs, outputs, node.math,
-                          node.name, options_.deterministic};
-    ChosenKernel chosen = choose_fastest(request, options_.kernels);
+    const Request request{*node.op,        node.attributes, inputs,    outputs,
+                          options_.target, node.math,       node.name, options_.deterministic};
+    ChosenKernel chosen =
+        options_.runs ? choose_fastest(request, options_.kernels) : first_to_take(request);
     Offer& offer = chosen.offer;
     PlanStep step;
     step.why = std::move(chosen.why);
     step.node = node.full_name();
     step.op = node.op->full_name();
     step.implementation = offer.implementation;
+    step.facts = offer.facts;
     step.workspace_bytes = offer.workspace;
     step.run = std::move(offer.run);
     step.math = math_of(node);
@@ -111,10 +113,10 @@ class Planner {
       const bool present = outputs[static_cast<std::size_t>(o)].present;
       if (present) step.bytes += bytes_of(value);
       root_of_[value] = present ? new_root({}, bytes_of(value), at) : -1;
-      step.outputs.push_back({{},
-                              value_name(node, value),
-                              graph().type(value),
-                              graph().type(value).dtype == DType::f16 && !node.origin.empty()});
+      const TensorType& type = graph().type(value);
+      const bool gradient = phase_of(node, o) == Phase::backward;
+      step.outputs.push_back(
+          {{}, value_name(node, value), type, gradient && type.dtype == DType::f16});
     }
     for (const auto& [input, output] : offer.aliases) alias(node, index, input, output);
     if (!offer.aliases.empty()) {
@@ -126,14 +128,21 @@ class Planner {
     plan_.steps.push_back(std::move(step));
   }
 
-  // The value of a fused group has its name inside the body.
+  // A value's name; in a fused group it is the name inside the body.
   std::string value_name(const Node& node, Value value) const {
     if (node.is<Fused>())
       return node.as<Fused>().body->outputs()[static_cast<std::size_t>(value.output)].name;
     return graph().value_name(value);
   }
 
-  // What picks elements out of its first input reads as many as it writes.
+  // The phase of an output; in a group of several phases each value has its own in the body.
+  static Phase phase_of(const Node& node, int output) {
+    if (!node.is<Fused>()) return node.phase;
+    const Graph& body = *node.as<Fused>().body;
+    return body.producer(body.outputs()[static_cast<std::size_t>(output)].value).phase;
+  }
+
+  // Ops that pick elements out of their first input read as many as they write.
   std::int64_t bytes_read(const Node& node, int index, std::size_t input) const {
     const std::int64_t bytes = bytes_of(node.inputs[input]);
     const bool picks = input == 0 && (node.is<Gather>() || node.is<Slice>());
@@ -176,8 +185,8 @@ class Planner {
       if (state.next != state.current) use(state.next, end());
   }
 
-  // Outputs move into the memory of an input that dies in their step; the next value of a state
-  // into the state's own.
+  // Lets outputs use the memory of an input that dies in their step, and the next value of a state
+  // use the state's own.
   void share_memory() {
     for (int s = 0; s < end(); ++s)
       for (const auto& [input, output] : in_place_[static_cast<std::size_t>(s)])
@@ -245,7 +254,7 @@ class Planner {
         state.staging.index = buffers[staged++].offset;
   }
 
-  // A state whose next value lies in another state's memory is copied aside before any is written.
+  // Copies a state's next value aside first if it lies in another state's memory.
   void add_staging(std::vector<BufferRequest>& buffers) {
     for (PlanState& state : plan_.states) {
       if (!state.changes) continue;

@@ -17,7 +17,7 @@ bool alive_together(const BufferRequest& a, const BufferRequest& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
-// The lowest gap between those placed that are alive at the same time; they are sorted by offset.
+// The lowest gap between `placed` buffers, sorted by offset, that are alive at the same time.
 std::int64_t lowest_gap(const std::vector<const BufferRequest*>& placed,
                         const BufferRequest& buffer) {
   std::int64_t offset = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The story of compilation, in order.
+// The passes of compilation, in order.
 #include <chrono>
 #include <set>
 #include <sstream>
@@ -29,26 +29,27 @@ struct Pass {
 };
 
 std::vector<Pass> pipeline(const CompileOptions& options) {
+  const auto for_target = [&](Graph (*pass)(const Graph&, const Target&)) {
+    return [&options, pass](const Graph& graph) { return pass(graph, options.target); };
+  };
   std::vector<Pass> passes{
       {"bind_shapes", Stage::precise,
        [&](const Graph& graph) { return bind_shapes(graph, options.binding); }},
-      {"attention_in_parts", Stage::precise, attention_in_parts}};
-  if (!options.keep_names) {
-    passes.push_back({"fold_constants", Stage::precise, fold_constants});
-    passes.push_back({"merge_duplicates", Stage::precise, merge_duplicates});
-  }
-  passes.push_back({"hoist_derived_state", Stage::precise, hoist_derived_state});
-  passes.push_back({"remove_dead_code", Stage::precise, remove_dead_code});
-  passes.push_back({"assign_layout", Stage::laid_out,
-                    [&](const Graph& graph) { return assign_layout(graph, options.layout); }});
+      {"attention_in_parts", Stage::precise, for_target(attention_in_parts)},
+      {"fold_constants", Stage::precise, fold_constants},
+      {"merge_duplicates", Stage::precise, merge_duplicates},
+      {"hoist_derived_state", Stage::precise, hoist_derived_state},
+      {"remove_dead_code", Stage::precise, remove_dead_code},
+      {"assign_layout", Stage::laid_out,
+       [&](const Graph& graph) { return assign_layout(graph, options.layout, options.target); }}};
   if (options.fuse) {
     if (options.normalize_again)
-      passes.push_back({"normalize_again", Stage::laid_out, normalize_again});
-    passes.push_back({"fuse_normalization", Stage::laid_out, fuse_normalization});
-    passes.push_back({"fuse_activation", Stage::laid_out, fuse_activation});
-    passes.push_back({"fuse_gelu", Stage::laid_out, fuse_gelu});
-    passes.push_back({"fuse_layer_norm", Stage::laid_out, fuse_layer_norm});
-    passes.push_back({"fuse_elementwise", Stage::laid_out, fuse_elementwise});
+      passes.push_back({"normalize_again", Stage::laid_out, for_target(normalize_again)});
+    passes.push_back({"fuse_normalization", Stage::laid_out, for_target(fuse_normalization)});
+    passes.push_back({"fuse_activation", Stage::laid_out, for_target(fuse_activation)});
+    passes.push_back({"fuse_gelu", Stage::laid_out, for_target(fuse_gelu)});
+    passes.push_back({"fuse_layer_norm", Stage::laid_out, for_target(fuse_layer_norm)});
+    passes.push_back({"fuse_elementwise", Stage::laid_out, for_target(fuse_elementwise)});
   }
   return passes;
 }
@@ -60,7 +61,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Lines that went and lines that came, in order; a node is one line, so this reads as a diff.
+// The lines removed and added, in order; a node is one line, so this reads as a diff.
 std::string difference(const std::string& before, const std::string& after) {
   const auto old_lines = lines_of(before), new_lines = lines_of(after);
   const std::set<std::string> old_set(old_lines.begin(), old_lines.end());

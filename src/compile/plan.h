@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of a graph when everything is decided: kernels in order, each with the places of its
-// operands. A plan is for bound shapes, one machine and one number of threads or any.
+// A graph with everything decided: kernels in order, each with the places of its operands. A plan
+// holds for bound shapes and one machine, and for one number of threads or any number.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,7 @@ struct PlanOutput {
 
 struct PlanStep {
   std::string node, op, implementation;
+  KernelFacts facts;
   std::string why;  // this kernel, where others would have taken it too
   std::vector<Location> inputs;
   std::vector<PlanOutput> outputs;

@@ -12,15 +12,15 @@ namespace {
 
 constexpr std::size_t least_turns = 3, most_turns = 12;
 constexpr double long_enough = 60;  // milliseconds
-// Where the best times do not agree well by then.
+// Tries allowed when the best times do not agree well by then.
 constexpr std::size_t most_tries = 4 * most_turns;
 constexpr double patience = 500;
-// Of the two best times of one contestant: how far apart they are on a quiet machine, and on one
-// that still can be told from.
+// How far apart the two best times of a contestant may be: on a quiet machine, and on one where the
+// result still counts.
 constexpr double agree_well = 1.05, agree = 1.25;
 
-// A thread that is woken waits for some tens of microseconds, one that lost its core for at least a
-// time slice, which is a millisecond or more.
+// A woken thread waits for some tens of microseconds; one that lost its core waits at least a time
+// slice, a millisecond or more.
 bool is_spoiled(double waited, double milliseconds) {
   constexpr double wake_up = 0.3, share = 0.1;
   return 1e3 * waited > std::max(wake_up, share * milliseconds);
@@ -34,7 +34,7 @@ bool two_best_agree(std::vector<double> times, double within) {
 
 using Times = std::vector<std::vector<double>>;
 
-// Turns one after another, until there are enough good ones or patience ends.
+// Takes turns until there are enough good ones or patience ends.
 class Measurement {
  public:
   Measurement(std::span<const Contestant> contestants, Stopwatch& stopwatch)

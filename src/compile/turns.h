@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring what is fastest by turns, so that what else the machine does meets all alike, and
-// telling whether it did too much to tell.
+// Measures in turns what is fastest, so that other load on the machine meets all contestants alike,
+// and tells when that load was too high to measure.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@
 
 namespace narrowgauge {
 
-// For work in the threads that the caller has now. One thread alone is timed while it has a core:
-// others cannot spoil that. Several are timed by the clock on the wall.
+// Times work in the threads that the caller has now. One thread alone is timed by the core time it
+// gets, which other programs cannot spoil; several are timed by wall clock.
 class Stopwatch {
  public:
   Stopwatch();
   virtual ~Stopwatch() = default;
   virtual double seconds();  // now
-  // Seconds that some thread of this process has waited for a core since the last call; 0 for one
-  // thread alone.
+  // The longest that a thread of this process has waited for a core since the last call, in
+  // seconds; 0 for one thread alone.
   virtual double waited();
 
  private:
@@ -28,19 +28,19 @@ class Stopwatch {
   std::optional<CoreWait> wait_;
 };
 
-// One run; milliseconds.
+// Runs once and returns the milliseconds.
 using Contestant = std::function<double()>;
 
 struct Turns {
-  // Of each contestant, sorted: milliseconds of the turns in which no thread waited for a core; of
-  // all turns where it is not steady.
+  // Sorted milliseconds of each contestant: of the turns in which no thread waited for a core, or
+  // of all turns if not steady.
   std::vector<std::vector<double>> times;
-  // Whether some turns were such, and the two best times of each contestant agree.
+  // Whether there were such turns and the two best times of each contestant agree.
   bool steady = false;
 };
 
-// A first turn warms up; then all run once in each turn, who begins changes. Fewer turns where they
-// take long, more until it is steady, within half a second or the three turns that are the least.
+// Warms up in a first turn; then all contestants run once a turn, in changing order. Slow ones get
+// fewer turns, unsteady ones more, within half a second or the least of three turns.
 Turns measure_by_turns(std::span<const Contestant> contestants, Stopwatch& stopwatch);
 
 }  // namespace narrowgauge

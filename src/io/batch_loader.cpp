@@ -42,7 +42,7 @@ Plan make_plan(const DataSource& source, const BatchOptions& options, BatchPosit
   return plan;
 }
 
-// One batch after another, each read when it is asked for.
+// Reads one batch after another, each when it is asked for.
 class BatchReader {
  public:
   BatchReader(std::shared_ptr<DataSource> source, const BatchOptions& options, BatchPosition start)
@@ -58,7 +58,7 @@ class BatchReader {
                                         : BatchPosition{at.epoch + 1, 0};
   }
 
-  // Nothing after the last one. Where a batch cannot be read, each call tries it again.
+  // The next batch; nothing after the last. If a batch cannot be read, each call tries it again.
   std::optional<Batch> next() {
     if (options_.epochs != 0 && at_.epoch >= options_.epochs) return std::nullopt;
     if (at_.epoch != ordered_epoch_) order_ = epoch_order(at_.epoch);
@@ -101,7 +101,7 @@ class BatchReader {
 
 }  // namespace
 
-// Reads ahead in a thread of its own, or none ahead where the system gives no thread.
+// Reads ahead in its own thread, or on demand if the system gives no thread.
 class BatchLoader::Worker {
  public:
   Worker(std::shared_ptr<DataSource> source, const BatchOptions& options, BatchPosition start)

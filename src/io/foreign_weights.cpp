@@ -16,7 +16,7 @@ bool begins(std::span<const std::byte> bytes, std::string_view magic) {
                     [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
-// A pickle of protocol 2 to 5, or the zip that torch.save writes.
+// Recognises a pickle of protocol 2 to 5, or the zip that torch.save writes.
 bool is_torch(const std::string& path, std::span<const std::byte> first) {
   const bool named = path.ends_with(".pth") || path.ends_with(".pt") || path.ends_with(".bin") ||
                      path.ends_with(".ckpt");

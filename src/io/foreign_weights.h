@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights in other programs' formats: what they are, and how they become safetensors.
+// Recognises weight files of other programs and says how to convert them to safetensors.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace narrowgauge {
 
-// "is a checkpoint of PyTorch; ..." by a file's name and its first bytes, or "" where it looks like
-// none of those that are known.
+// "is a checkpoint of PyTorch; ..." by a file's name and first bytes, or "" if it looks like no
+// known format.
 std::string foreign_weights_text(const std::string& path, std::span<const std::byte> first);
 
 }  // namespace narrowgauge

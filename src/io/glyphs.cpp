@@ -20,7 +20,7 @@ struct Segment {
 };
 using Strokes = std::vector<Segment>;
 
-// Random numbers of one image, in the order in which they are asked for.
+// The random numbers of one image, in the order in which they are drawn.
 class Dice {
  public:
   Dice(std::uint64_t key, std::int64_t index)
@@ -63,8 +63,8 @@ Strokes joined(Strokes a, const Strokes& b) {
   return a;
 }
 
-// The part of a circle of this radius that is open to the right: t = tan(angle / 2) is 1 / s with s
-// from -last to last, so that the gap lies where |s| would be larger.
+// An arc of this radius that is open to the right: t = tan(angle / 2) is 1 / s for s from -last to
+// last, so that the gap is where |s| would be larger.
 Strokes open_circle(float radius, float last, int pieces) {
   Strokes strokes;
   Point previous;

@@ -86,7 +86,7 @@ class IdxFile {
   const Dims& sizes() const { return sizes_; }
 
   Tensor read() {
-    // What a few packed bytes promise is counted before memory is taken for it.
+    // The promised size of a compressed file is checked before memory is allocated for it.
     constexpr std::int64_t worth_counting = std::int64_t{64} << 20;
     if (file_->is_packed() && payload_ > worth_counting) count_payload();
     Tensor result(DType::u8, sizes_);
@@ -115,7 +115,7 @@ class IdxFile {
   std::string expected_;
 };
 
-// The file of this name in the folder, or the gzipped one.
+// The file of this name in the folder, or its gzipped form.
 std::string find_file(const std::filesystem::path& folder, const std::string& name) {
   std::error_code ignored;
   for (const char* ending : {"", ".gz"}) {
@@ -148,8 +148,8 @@ Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
   return part;
 }
 
-// One more than the largest label. A byte far beyond the others is damage and not a class: at most
-// half of the labels below the largest may be without a sample.
+// One more than the largest label. A byte far above the others is damage and no class: at most half
+// of the labels below the largest may have no sample.
 std::int64_t count_classes(const Part& train) {
   std::array<bool, 256> used{};
   const auto labels = train.set.labels.values<std::uint8_t>();

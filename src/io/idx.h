@@ -10,9 +10,8 @@
 
 namespace narrowgauge {
 
-// A file of unsigned bytes (type 08) of this rank, as a u8 tensor; gzip is told by its first bytes.
-// Throws DataError for every file that is not exactly that; sizes are checked before memory is
-// taken.
+// Reads a file of unsigned bytes (type 08) of this rank as a u8 tensor; gzip is recognised by its
+// first bytes. Throws DataError for any other file; sizes are checked before memory is allocated.
 Tensor read_idx(const std::string& path, int rank);
 
 }  // namespace narrowgauge

@@ -92,7 +92,7 @@ class GzipFile : public InputFile {
     stream_.avail_in = static_cast<uInt>(got);
   }
 
-  // A gzip file may be several, one after another; zlib checks each one's sum.
+  // A gzip file may hold several members, one after another; zlib checks the sum of each.
   void begin_next_member() {
     if (stream_.avail_in == 0) {
       const std::size_t got = packed_->read(input_);

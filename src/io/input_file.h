@@ -17,8 +17,8 @@ class InputFile {
   virtual ~InputFile() = default;
   // Fills `bytes` from the current place; fewer only at the end. Throws DataError.
   virtual std::size_t read(std::span<std::byte> bytes) = 0;
-  // The most bytes there can be in all: the size of a plain file; of a gzipped one, what the best
-  // compression could have packed into it. Nothing larger need be allocated for its content.
+  // The most bytes there can be: the size of a plain file, or what the best compression could have
+  // packed into a gzipped one. Nothing larger need be allocated.
   virtual std::int64_t largest_size() const = 0;
   virtual bool is_packed() const = 0;
   const std::string& path() const { return path_; }
@@ -32,7 +32,7 @@ class InputFile {
 
 // Opens a regular file. Throws DataError if there is none or it cannot be read.
 std::unique_ptr<InputFile> open_file(const std::string& path);
-// The same, and unpacks it if its first bytes say gzip, whatever its name.
+// Opens a regular file and unpacks it if its first bytes say gzip, whatever its name.
 std::unique_ptr<InputFile> open_maybe_gzip(const std::string& path);
 
 }  // namespace narrowgauge

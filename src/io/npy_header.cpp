@@ -10,7 +10,7 @@ namespace narrowgauge {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-// Shapes need some hundred bytes; more is damage, or names of fields that are not read here.
+// Shapes need some hundred bytes; more is damage, or field names that are not read here.
 constexpr std::int64_t largest_dictionary = 1 << 20;
 constexpr std::size_t most_dimensions = 64;
 
@@ -30,12 +30,12 @@ constexpr std::array<Format, 11> formats{{{"f8", DType::f64},
                                           {"V2", DType::bf16},
                                           {"f1", DType::f8e5m2}}};
 
-// What some programs write in place of numpy's code.
+// Names that some programs write in place of numpy's codes.
 constexpr std::array<Format, 3> ml_dtypes_names{{{"bfloat16", DType::bf16},
                                                  {"float8_e4m3fn", DType::f8e4m3fn},
                                                  {"float8_e5m2", DType::f8e5m2}}};
 
-// Reads the dictionary, which numpy writes as Python would print it; no other Python is understood.
+// Reads the dictionary as numpy writes it; no other Python syntax is understood.
 class Dictionary {
  public:
   Dictionary(const std::string& who, std::string_view text) : who_(who), text_(text) {}
@@ -152,7 +152,7 @@ class Dictionary {
   std::array<bool, 3> seen_{};
 };
 
-// The format of a code such as "<f4"; sets what else it says in the header.
+// The format of a code such as "<f4"; sets what else the code says in the header.
 void read_format(const std::string& who, const std::string& descr, const NumpyReading& reading,
                  NpyHeader& header) {
   const auto named = std::ranges::find(ml_dtypes_names, std::string_view(descr), &Format::code);
@@ -207,7 +207,7 @@ std::string read_dictionary(const std::string& who, const ReadBytes& read, std::
   return dictionary;
 }
 
-// -1 where it does not fit 63 bits.
+// The bytes of all elements; -1 if they do not fit 63 bits.
 std::int64_t byte_count(const Dims& dims, std::int64_t each) {
   for (const std::int64_t dim : dims)
     if (__builtin_mul_overflow(each, std::max<std::int64_t>(dim, 1), &each)) return -1;
@@ -226,7 +226,7 @@ NpyHeader read_npy_header(const std::string& who, const ReadBytes& read, std::in
   header.dims = std::move(dictionary.shape);
   header.fortran_order = dictionary.fortran_order;
   header.element_bytes = header.one_a_byte ? 1 : bits(header.dtype) / 8;
-  // Even without elements the product of the other dimensions must fit, as strides do.
+  // Even without elements, the product of the other dimensions must fit, as strides do.
   Dims nonzero = header.dims;
   std::erase(nonzero, 0);
   require<DataError>(byte_count(nonzero, header.element_bytes) >= 0, who, ": ", header.dtype,
@@ -254,7 +254,7 @@ std::string npy_header(const Tensor& tensor) {
   const Dims& dims = tensor.dims();
   for (std::size_t i = 0; i < dims.size(); ++i) text += concat(i > 0 ? ", " : "", dims[i]);
   text += dims.size() == 1 ? ",), }" : "), }";
-  // As numpy does: room for the first dimension to grow in place, and at least one space.
+  // As numpy does, leaves room for the first dimension to grow in place, and at least one space.
   if (!dims.empty()) text.append(21 - std::to_string(dims[0]).size(), ' ');
   const bool wide = text.size() > std::numeric_limits<std::uint16_t>::max() - 128;
   const std::size_t front = magic.size() + 2 + (wide ? 4 : 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front of a .npy file: magic, version, and a Python dictionary that names format, order and
-// shape of the elements behind it (numpy/lib/format.py, NEP 1).
+// The front of a .npy file: magic, version, and a Python dictionary with the format, order and
+// shape of the elements that follow (numpy/lib/format.py, NEP 1).
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ struct NpyHeader {
   std::int64_t bytes = 0;          // of all elements there
 };
 
-// Reads all of the header; `read` fills a span or fewer bytes at the end of what there is. At most
-// `room` bytes can be there in all. Throws DataError beginning with `who`.
+// Reads the whole header; `read` fills a span, or fewer bytes at the end of the data. At most
+// `room` bytes exist in all. Throws DataError beginning with `who`.
 using ReadBytes = std::function<std::size_t(std::span<std::byte>)>;
 NpyHeader read_npy_header(const std::string& who, const ReadBytes& read, std::int64_t room,
                           const NumpyReading& reading);
 
-// Magic, version 1.0 (2.0 where the text needs it) and dictionary, padded to a multiple of 64
-// bytes. Throws UsageError for formats of less than a byte.
+// Magic, version 1.0 (2.0 if the text needs it) and dictionary, padded to a multiple of 64 bytes.
+// Throws UsageError for formats of less than a byte.
 std::string npy_header(const Tensor& tensor);
 
 }  // namespace narrowgauge

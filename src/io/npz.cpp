@@ -32,8 +32,8 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t each) {
   for (std::size_t i = 0; i < bytes.size(); i += each) std::ranges::reverse(bytes.subspan(i, each));
 }
 
-// Where the elements of a file belong, one after the other: in the file of Fortran's order the
-// first index runs fastest.
+// The places in the tensor of a file's elements in turn; in Fortran's order the first index runs
+// fastest.
 class Places {
  public:
   Places(const Dims& dims, bool fortran_order) : dims_(dims), strides_(dense_strides(dims)) {
@@ -58,14 +58,14 @@ class Places {
   std::int64_t place_ = 0;
 };
 
-// Of two to a byte the file has one to a byte; ml_dtypes leaves what the high bits are open.
+// Stores half a byte; the file has one value to a byte, whose high bits ml_dtypes leaves open.
 void put_half(Tensor& tensor, std::int64_t place, std::byte value) {
   const std::byte low = value & std::byte{15};
   tensor.data()[place / 2] |= place % 2 ? low << 4 : low;
 }
 
-// Fills the tensor with what lies otherwise in the file, in strips: it is held once. Returns how
-// many bytes there were.
+// Fills the tensor from a file with another layout, in strips, so that it is held only once.
+// Returns how many bytes there were.
 std::int64_t read_in_strips(const ReadBytes& read, const NpyHeader& header, Tensor& tensor) {
   const auto each = static_cast<std::size_t>(header.element_bytes);
   std::vector<std::byte> strip(std::size_t{1} << 20);  // whole elements of any size
@@ -94,7 +94,7 @@ void check_truth(const std::string& who, const Tensor& tensor) {
                        std::to_integer<int>(b));
 }
 
-// `room`: the most bytes that header and elements can have.
+// `room` is the most bytes that header and elements can have.
 Tensor read_array(const std::string& who, const ReadBytes& read, std::int64_t room,
                   const NumpyReading& reading) {
   const NpyHeader header = read_npy_header(who, read, room, reading);

@@ -15,7 +15,7 @@ std::vector<std::int64_t> permutation(std::int64_t count, std::uint64_t seed, st
   std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   const RandomStream random(seed, "shuffle", static_cast<std::uint64_t>(epoch));
-  // Fisher and Yates. Scaling 32 bits to [0, i) favours some places by at most i / 2^32.
+  // Fisher and Yates; scaling 32 bits to [0, i) favours some places by at most i / 2^32.
   for (std::uint64_t i = order.size(); i > 1; --i)
     std::swap(order[i - 1], order[(random.bits(i) * i) >> 32]);
   return order;

@@ -31,7 +31,7 @@ SafetensorsHeader read_header(InputFile& file) {
     require<DataError>(other.empty(), file.path(), ": ", other);
   };
   const auto length = std::bit_cast<std::uint64_t>(raw);
-  // A length that is possible may begin like anything.
+  // In a file of another format, a possible length may be followed by anything.
   if (got < raw.size() || length > largest_safetensors_header) refuse_foreign();
   require<DataError>(got == raw.size(), file.path(), ": expected at least ", length_bytes,
                      " bytes, found ", got);
@@ -62,7 +62,7 @@ Tensor read_tensor(InputFile& file, const SafetensorsEntry& entry) {
   return tensor;
 }
 
-// By dtype and name, as the reference does.
+// Orders by dtype and name, as the reference does.
 std::vector<const NamedTensor*> in_file_order(const std::vector<NamedTensor>& tensors) {
   std::vector<const NamedTensor*> order;
   std::set<std::string_view> names;

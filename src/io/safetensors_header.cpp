@@ -16,7 +16,7 @@ struct DtypeName {
   std::string_view name;
   DType dtype;
 };
-// In the order in which the reference lays out tensors: wide numbers first, so that all lie
+// Dtypes in the order in which the reference lays out tensors: wide ones first, so that all are
 // aligned.
 constexpr std::array<DtypeName, 14> dtype_names{{
     {"I64", DType::i64},
@@ -35,7 +35,7 @@ constexpr std::array<DtypeName, 14> dtype_names{{
     {"BOOL", DType::boolean},
 }};
 
-// Watches the parser, which itself would take the last of equal keys and any depth and length.
+// Checks while parsing, since the parser takes the last of equal keys and any depth and length.
 class HeaderGuard {
  public:
   explicit HeaderGuard(const std::string& path) : path_(path) {}
@@ -64,7 +64,7 @@ class HeaderGuard {
   int numbers_ = 0;
 };
 
-// Reads one tensor's entry; its errors name file and tensor.
+// Reads one tensor's entry; errors name file and tensor.
 class EntryReader {
  public:
   EntryReader(const std::string& path, const std::string& name, const Json& entry)
@@ -116,7 +116,7 @@ class EntryReader {
     return numbers;
   }
 
-  // -1 where it does not fit 64 bits, or is not whole: files have no half bytes.
+  // The bytes of all elements; -1 if they do not fit 64 bits or end within a byte.
   static std::int64_t byte_count(const Dims& dims, DType dtype) {
     std::int64_t all_bits = bits(dtype);
     for (const std::int64_t dim : dims)
@@ -136,11 +136,11 @@ Json parse_json(const std::string& path, std::string_view json) {
                      json.empty() ? "an empty one" : "another byte");
   constexpr int unexpected_input = 101;  // nlohmann::json::parse_error
   try {
-    // By reference, since the parser copies its callback.
+    // Passed by reference, since the parser copies its callback.
     HeaderGuard guard(path);
     return Json::parse(json.begin(), json.end(), std::ref(guard));
   } catch (const Json::exception& error) {
-    // The parser's own text quotes the input, which may be anything.
+    // The parser's own message quotes the input, which may be anything.
     throw DataError(
         concat(path, ": expected a header of JSON, found an error (",
                error.id == unexpected_input ? "not JSON or not UTF-8" : "a number too large", ")"));
@@ -195,7 +195,7 @@ int safetensors_place(DType dtype) {
 }
 
 std::string format_safetensors_header(const SafetensorsHeader& header) {
-  // In the order given: the reference writes by offset too.
+  // Keeps the given order: the reference writes by offset too.
   nlohmann::ordered_json root = nlohmann::ordered_json::object();
   if (!header.metadata.empty()) root[std::string(safetensors_metadata_key)] = header.metadata;
   for (const SafetensorsEntry& entry : header.entries) {

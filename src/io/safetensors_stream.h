@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Safetensors from and to files that are open already.
+// Reads and writes safetensors in files that are already open.
 #pragma once
 
 #include "base/atomic_file.h"

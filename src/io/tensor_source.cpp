@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets in memory as a source: rows copied, images normalized, padded and given more channels.
+// Data sets in memory as a source: rows are copied; images normalized, padded, channels repeated.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -176,7 +176,7 @@ struct Moments {
   double sum = 0, squares = 0;
 };
 
-// Of bytes the sums are exact, and so the same in any order.
+// Byte sums are exact, and so the same in any order.
 Moments moments_of(std::span<const std::uint8_t> plane) {
   std::int64_t sum = 0, squares = 0;
   for (const std::int64_t x : plane) sum += x, squares += x * x;

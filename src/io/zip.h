@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives as NumPy needs them: entries stored or deflated, zip64, sums checked (PKWARE's
-// APPNOTE.TXT 6.3.10; section numbers in zip_*.cpp are its). No encryption, no parts.
+// Zip archives as NumPy needs them: stored or deflated entries, zip64, checked sums (PKWARE's
+// APPNOTE.TXT 6.3.10, whose section numbers zip_*.cpp cites). No encryption, no parts.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct ZipEntry {
   std::uint64_t offset = 0;            // of the local header
 };
 
-// A file that is read at any place. Errors are DataErrors naming it.
+// A file that can be read at any place. Errors are DataErrors naming it.
 class PlacedFile {
  public:
   explicit PlacedFile(std::string path);
@@ -41,8 +41,8 @@ class PlacedFile {
   std::uint64_t size_ = 0;
 };
 
-// The directory at the end of an archive. Every entry lies within the file, and none in another's
-// place, so that all of them unpack to no more than deflate's best ratio (1032) of the file.
+// The directory at the end of an archive. Every entry lies within the file and none overlaps
+// another, so all of them together unpack to at most deflate's best ratio (1032) times the file.
 class ZipReader {
  public:
   explicit ZipReader(std::string path);
@@ -50,7 +50,7 @@ class ZipReader {
   const std::vector<ZipEntry>& entries() const { return entries_; }
   const ZipEntry* find(std::string_view name) const;
 
-  // Bytes of one entry in order; ends with a check of size and sum.
+  // The bytes of one entry in order; ends with a check of size and sum.
   class Stream {
    public:
     Stream(const ZipReader& zip, const ZipEntry& entry);
@@ -73,11 +73,11 @@ class ZipReader {
   std::uint64_t directory_ = 0;  // where it begins
 };
 
-// Entries one after another; finish() writes the directory. The time of all is 1980-01-01, so that
-// equal content gives equal bytes.
+// Writes entries one after another; finish() writes the directory. All have the time 1980-01-01, so
+// that equal content gives equal bytes.
 class ZipWriter {
  public:
-  // Sizes, offsets and counts from these on are written as zip64.
+  // Sizes, offsets and counts from these limits on are written as zip64.
   struct Limits {
     std::uint64_t bytes = 0xFFFFFFFF;
     std::uint64_t entries = 0xFFFF;

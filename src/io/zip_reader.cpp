@@ -31,7 +31,7 @@ constexpr std::uint64_t record_signature = 0x02014b50, local_signature = 0x04034
 constexpr std::size_t end_bytes = 22, locator_bytes = 20, end64_bytes = 56;
 constexpr std::size_t record_bytes = 46, local_bytes = 30;
 constexpr std::uint64_t wide32 = 0xFFFFFFFF, wide16 = 0xFFFF;
-// 258 bytes into two bits: no code of deflate is shorter.
+// Deflate's shortest code packs 258 bytes into two bits.
 constexpr std::uint64_t best_ratio = 1032;
 
 struct Directory {
@@ -55,7 +55,7 @@ Directory read_end64(const PlacedFile& file, std::uint64_t end_place) {
   return {number(end, 32, 8), number(end, 40, 8), number(end, 48, 8)};
 }
 
-// 4.3.16: the record at the end, behind which there may be a comment of up to 65535 bytes.
+// 4.3.16: finds the record at the end, after which a comment of up to 65535 bytes may follow.
 std::uint64_t find_end(const PlacedFile& file, Bytes& tail) {
   const std::uint64_t most = std::min<std::uint64_t>(file.size(), end_bytes + wide16);
   tail.resize(most);
@@ -85,7 +85,7 @@ Directory find_directory(const PlacedFile& file) {
   return directory;
 }
 
-// 4.5.3: those of size, packed size and offset that do not fit 32 bits, in this order.
+// 4.5.3: reads those of size, packed size and offset that do not fit 32 bits, in this order.
 void read_wide(std::span<const std::byte> extra, ZipEntry& entry) {
   for (std::size_t place = 0; place + 4 <= extra.size();) {
     const std::uint64_t id = number(extra, place, 2), length = number(extra, place + 2, 2);

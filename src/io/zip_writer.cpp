@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t wide32 = 0xFFFFFFFF, wide16 = 0xFFFF;
 constexpr std::size_t at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
 
-// Numbers in little-endian order, one after another.
+// A record of little-endian numbers, one after another.
 class Record {
  public:
   Record& add(int bytes, std::uint64_t value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes seen without knowing the op: regions inside, shapes to bind, text, equality.
+// Works on attributes without knowing the op: regions inside, shapes to bind, text, equality.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace narrowgauge {
 
-// An AttributeVisitor that does nothing; override what is of interest.
+// An AttributeVisitor that does nothing; override what you need.
 class IgnoringVisitor : public AttributeVisitor {
  public:
   void operator()(std::string_view, bool&) override {}
@@ -28,16 +28,16 @@ class IgnoringVisitor : public AttributeVisitor {
 using RegionChange = std::function<Region(const Region&)>;
 
 std::vector<Region> regions_of(const Node& node);
-// Whether it, or a node of its regions, draws random numbers.
+// Whether the node, or a node in its regions, draws random numbers.
 bool is_random(const Node& node);
-// The same attributes with every region replaced by change(region).
+// A copy of the attributes with every region replaced by change(region).
 Attributes map_regions(const OpRecord& op, const Attributes& attributes,
                        const RegionChange& change);
-// The same attributes with the symbols in shapes, types and regions bound.
+// A copy of the attributes with the symbols in shapes, types and regions bound.
 Attributes bind_attributes(const OpRecord& op, const Attributes& attributes, const Binding& binding,
                            const RegionChange& bind_region);
 
-// The same attributes with the DType attribute of this name set; throws InternalError without one.
+// A copy of the attributes with this DType attribute set; throws InternalError if there is none.
 Attributes with_dtype(const OpRecord& op, const Attributes& attributes, std::string_view name,
                       DType dtype);
 

@@ -14,7 +14,8 @@ namespace narrowgauge {
 namespace {
 constexpr std::array<std::string_view, 5> role_names{"parameter", "statistic", "moment", "control",
                                                      "derived"};
-}
+constexpr std::array<std::string_view, 3> phase_names{"forward", "backward", "update"};
+}  // namespace
 
 std::string_view name(Role role) { return role_names.at(static_cast<std::size_t>(role)); }
 
@@ -22,6 +23,20 @@ Role parse_role(std::string_view text) {
   const auto found = std::find(role_names.begin(), role_names.end(), text);
   require(found != role_names.end(), "state: unknown role '", text, "'");
   return static_cast<Role>(found - role_names.begin());
+}
+
+std::string_view name(Phase phase) { return phase_names.at(static_cast<std::size_t>(phase)); }
+
+Phase parse_phase(std::string_view text) {
+  const auto found = std::find(phase_names.begin(), phase_names.end(), text);
+  require(found != phase_names.end(), "node: unknown phase '", text, "'");
+  return static_cast<Phase>(found - phase_names.begin());
+}
+
+NodeOptions options_of(const Node& node) {
+  NodeOptions options{node.name, node.origin, node.phase, node.instance, node.math, {}};
+  for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);
+  return options;
 }
 
 std::string Node::full_name() const { return instance == 0 ? name : concat(name, '#', instance); }
@@ -74,7 +89,7 @@ void Graph::set_next(std::string_view state_name, Value next) {
 }
 
 void Graph::output(std::string output_name, Value value) {
-  info(value);  // throws for a value that is not of this graph
+  info(value);  // throws for a value of another graph
   require(find_output(output_name).is_absent(), "graph ", name_, ": output '", output_name,
           "' exists already");
   outputs_.push_back({std::move(output_name), value});
@@ -113,19 +128,15 @@ std::string Graph::unique_name(const std::string& base) const {
   return candidate;
 }
 
-void Graph::set_scope(std::string prefix, std::string origin) {
-  prefix_ = std::move(prefix);
-  scope_origin_ = std::move(origin);
-}
-
 Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeOptions options) {
   while (!inputs.empty() && inputs.back().is_absent()) inputs.pop_back();
   Node node;
   node.instance = options.instance;
-  node.origin = options.origin.empty() ? scope_origin_ : std::move(options.origin);
+  node.origin = options.origin.empty() ? scope_.origin : std::move(options.origin);
+  node.phase = options.phase.value_or(scope_.phase);
   node.math = options.math;
-  node.name =
-      options.name.empty() ? unique_name(prefix_ + lower(op.info.name)) : std::move(options.name);
+  node.name = options.name.empty() ? unique_name(scope_.prefix + lower(op.info.name))
+                                   : std::move(options.name);
   TensorTypes outputs;
   try {
     outputs = infer_outputs(*this, op, attributes, inputs);

@@ -9,8 +9,8 @@
 namespace narrowgauge {
 
 namespace {
-constexpr std::array<std::string_view, 10> math_names{"none", "ieee",   "f32",    "f16",   "bf16",
-                                                      "tf32", "tf32x3", "bf16x3", "dfp16", "f8"};
+constexpr std::array<std::string_view, 9> math_names{"none", "ieee",   "f32",    "f16",  "bf16",
+                                                     "tf32", "tf32x3", "bf16x3", "dfp16"};
 }
 
 namespace {

@@ -116,7 +116,7 @@ std::int64_t Lexer::integer(std::string_view further_stops) {
 
 namespace {
 
-// A number may be rounded, but not to an infinity, NaN or zero, and an integer not at all.
+// Whether a number is lost: an integer not exact, or a float rounded to infinity, NaN or zero.
 bool loses(double number, const Tensor& tensor, std::int64_t index) {
   const double kept = tensor.at(index);
   if (!is_floating(tensor.dtype())) return kept != number;
@@ -129,7 +129,7 @@ Tensor Lexer::tensor() {
   const TensorType type = TensorType::parse(balanced("{,", "a tensor type"));
   Dims dims = known_dims(type.shape);
   expect("{");
-  // A value and its comma are two characters: what the text cannot hold is not allocated.
+  // A value and its comma take two characters: never allocate more than the text can hold.
   const auto most = static_cast<std::int64_t>((text_.size() - position_ + 1) / 2);
   const std::int64_t count = element_count(dims);
   if (count > most)

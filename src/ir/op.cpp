@@ -42,10 +42,14 @@ Port parse_port(std::string_view text) {
   if (port_name.ends_with('?')) port.optional = true;
   if (port_name.ends_with('*')) port.variadic = true;
   if (port.optional || port.variadic) port_name.remove_suffix(1);
-  for (; type.ends_with('!') || type.ends_with('~'); type.remove_suffix(1)) {
+  if (type.starts_with("any")) port.format = PortFormat::as_it_comes;
+  constexpr std::string_view marks = "!~^";
+  for (; !type.empty() && marks.find(type.back()) != marks.npos; type.remove_suffix(1)) {
     if (type.back() == '!') port.differentiable = false;
     if (type.back() == '~') port.plain = true;
+    if (type.back() == '^') port.format = PortFormat::as_it_comes;
   }
+  if (type == "T") port.format = PortFormat::chosen;
   port.name = port_name;
   port.type = type;
   return port;

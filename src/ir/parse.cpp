@@ -71,7 +71,7 @@ class AttributeReader : public AttributeVisitor {
   std::string key_;
 };
 
-// What follows a "%" of a node: its name, quoted or not, and its instance.
+// What follows the "%" of a node: its name, quoted or not, and its instance.
 struct NodeName {
   std::string name;
   int instance = 0;
@@ -118,6 +118,8 @@ void parse_notes(Lexer& lexer, NodeOptions& options) {
       options.math = parse_math(lexer.word("", "a math mode"));
     } else if (lexer.accept("origin=")) {
       options.origin = lexer.string();
+    } else if (lexer.accept("phase=")) {
+      options.phase = parse_phase(lexer.word("@", "a phase"));
     } else {
       lexer.expect("storage=");
       do options.storages.push_back(Storage::parse(lexer.word(",", "a storage")));
@@ -177,7 +179,7 @@ Initial parse_initial(Lexer& lexer) {
 
 }  // namespace
 
-// What parse_graph gathers beside the nodes: state lines come after all nodes.
+// What parse_graph collects beside the nodes: state lines come after all nodes.
 struct GraphBuilder {
   static void add_state(Graph& graph, State state) { graph.states_.push_back(std::move(state)); }
 };
@@ -226,7 +228,7 @@ Graph parse_graph(Lexer& lexer, const OpTable& ops) {
   return graph;
 }
 
-// A graph that breaks a rule is our mistake elsewhere, and its writer's in a text.
+// In a text, a graph that breaks a rule is its writer's mistake; elsewhere it is ours.
 void check_rules(Lexer& lexer, const Graph& graph) {
   try {
     verify(graph, Stage::laid_out);

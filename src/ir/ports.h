@@ -9,11 +9,11 @@
 namespace narrowgauge {
 
 bool is_type_variable(std::string_view type);  // "T", as against "f32" or "any"
-// "float", "integer", "number", "byte", "index", or "" for a variable without a constraint. Dtypes
-// that are for storage only belong to none of them.
+// The class of a variable: "float", "integer", "number", "byte", "index", or "" if unconstrained.
+// Storage-only dtypes belong to none of them.
 std::string_view class_of_variable(const OpRecord& op, std::string_view variable);
 bool port_accepts(const OpRecord& op, const Port& port, DType dtype);
-// Number of inputs, pinned dtypes, classes, and one dtype per variable; throws UsageError.
+// Checks number of inputs, pinned dtypes, classes, and one dtype per variable; throws UsageError.
 void check_inputs(const OpRecord& op, const Inference& in);
 
 }  // namespace narrowgauge

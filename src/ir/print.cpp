@@ -22,7 +22,7 @@ std::string quoted(std::string_view text) {
 
 namespace {
 
-// Quoted where it has characters that would end it.
+// The name, quoted if it has characters that would end it.
 std::string name_text(std::string_view name) {
   const bool plain = name.find_first_of(" \t\n\r\"\\=,;@#(){}") == std::string_view::npos;
   return plain ? std::string(name) : quoted(name);
@@ -128,6 +128,7 @@ void append_inputs(std::string& out, const Graph& graph, const Node& node) {
 void append_notes(std::string& out, const Node& node) {
   if (node.math != Math::none) out += concat(" @math=", node.math);
   if (!node.origin.empty()) out += concat(" @origin=", quoted(node.origin));
+  if (node.phase != Phase::forward) out += concat(" @phase=", name(node.phase));
   bool plain = true;
   for (const ValueInfo& output : node.outputs) plain = plain && output.storage.is_plain();
   if (plain) return;

@@ -21,7 +21,7 @@ class Lexer {
   char peek();                          // the next character that is not space; '\0' at the end
   bool accept(std::string_view token);  // skips it when it comes next
   void expect(std::string_view token);
-  // Characters up to the first one of `stops` or white space; at least one.
+  // The characters up to one of `stops` or white space; at least one.
   std::string word(std::string_view stops, std::string_view what);
   // A word in which brackets are balanced: stops inside [] and () do not count.
   std::string balanced(std::string_view stops, std::string_view what);
@@ -32,7 +32,7 @@ class Lexer {
   Tensor tensor();
   [[noreturn]] void fail(std::string_view message);
 
-  // Stands while a graph is read; fails where graphs are nested deeper than 100.
+  // Counts nested graphs while one is read; fails where they are nested deeper than 100.
   class Nesting {
    public:
     explicit Nesting(Lexer& lexer);

@@ -23,10 +23,12 @@ std::string_view tf32_forbidden_by() {
   return program_allows_tf32 ? "" : "allow_tf32(false)";
 }
 
-bool rounds_to_tf32(Math math) {
-  return (math == Math::tf32 || math == Math::tf32x3) && tf32_allowed();
+bool rounds_to_tf32(Math math, const Target& target) {
+  return (math == Math::tf32 || math == Math::tf32x3) && target.tf32;
 }
 
-bool rounds_operands(Math math) { return is_simulated(math) || rounds_to_tf32(math); }
+bool rounds_operands(Math math, const Target& target) {
+  return is_simulated(math) || rounds_to_tf32(math, target);
+}
 
 }  // namespace narrowgauge

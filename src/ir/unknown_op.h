@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to say of the name of an op that there is not.
+// The error text for the name of an unknown op.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ bool fits(const Storage& storage, const TensorType& type) {
          });
 }
 
-// The graph's lists and its nodes name each other.
+// Checks that the graph's lists and its nodes name each other.
 void verify_source(const Graph& graph, int index) {
   const Node& node = graph.node(index);
   const Value value{index, 0};

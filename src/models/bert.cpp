@@ -9,7 +9,7 @@ namespace narrowgauge {
 namespace {
 
 constexpr double epsilon = 1e-12;
-// Added to the scores of padding: its share is then 0 in f32, and the sum is finite in f16.
+// Added to the scores of padding: its share is then 0 in f32, yet the sum stays finite in f16.
 constexpr double far_below = -1e4;
 
 struct Text {
@@ -23,7 +23,7 @@ Text text_inputs(Network& net, const TextShape& text) {
   return {ids, types, net.input("attention_mask", shape, DType::i64)};
 }
 
-// [N, 1, 1, sequence]: 0 where there is a token, far below elsewhere.
+// The mask [N, 1, 1, sequence] for the scores: 0 for tokens, far below for padding.
 Value score_mask(Network& net, Value mask) {
   const Shape shape = net.shape(mask);
   const Value one = net.graph().constant(Tensor::scalar(DType::f32, 1));
@@ -43,7 +43,7 @@ Value embeddings(Network& net, const Text& text, const BertSize& size, TextShape
   return net.dropout(net.layer_norm(x, "LayerNorm", epsilon), size.dropout);
 }
 
-// The layer's output onto what it came from, normalized.
+// Adds the layer's output to its input and normalizes.
 Value joined(Network& net, Value x, Value onto, const BertSize& size) {
   x = net.dropout(net.linear(x, size.width, "dense"), size.dropout);
   return net.layer_norm(net.add(x, onto), "LayerNorm", epsilon);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The builders of the networks for images, one family a file.
+// The builders of the networks for images, one family per file.
 #pragma once
 
 #include "narrowgauge/models.h"

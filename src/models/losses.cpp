@@ -26,7 +26,7 @@ Loss softmax_cross_entropy() {
   };
 }
 
-// Start and end are the places behind the classes, so that one loss takes the mean over both.
+// Start and end lie along the axis after the classes, so one loss takes the mean over both.
 Loss span_cross_entropy() {
   return [](Network& network, Value logits) {
     const Shape& scores = network.shape(logits);

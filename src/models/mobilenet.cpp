@@ -6,7 +6,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Convolution, batch normalization, Relu6: `name`.0 and .1.
+// Convolution, batch normalization and Relu6; the first two are `name`.0 and `name`.1.
 Value conv_unit(Network& net, Value x, std::int64_t channels, ConvOptions options,
                 const std::string& name) {
   options.bias = false;
@@ -17,7 +17,7 @@ struct Bottleneck {
   std::int64_t expansion, channels, stride;
 };
 
-// Expand, convolve each channel for itself, project; the shortcut joins narrow ends.
+// Expands, convolves each channel on its own, projects; the shortcut joins the narrow ends.
 Value inverted_residual(Network& net, Value x, Bottleneck block) {
   const std::int64_t inputs = net.shape(x)[1].value(), inner = inputs * block.expansion;
   int unit = 0;

@@ -19,7 +19,7 @@ struct BuiltIn {
 constexpr ImageShape photo{3, 224, 224};
 constexpr std::int64_t photo_classes = 1000;
 
-// Halving sides until none is left sets densenet121's and vgg19's least side.
+// densenet121 and vgg19 halve the sides several times, which sets their least side.
 constexpr BuiltIn built_in[] = {
     {{.name = "mlp"}, mlp},
     {{.name = "lenet"}, lenet},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of networks over sequences, and what cuts and joins tensors for them.
+// Layers of networks over sequences, and the cutting and joining of tensors for them.
 #include "narrowgauge/network.h"
 #include "ops/attention.h"
 #include "ops/concat.h"

@@ -6,7 +6,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Two convolutions beside a shortcut; the shortcut of a first block is a strided 1x1 convolution.
+// Two convolutions beside a shortcut, which is a 1x1 convolution if `stride` is not 1.
 Value residual_block(Network& net, Value x, std::int64_t channels, std::int64_t stride) {
   Value y = net.conv(x, channels, {.stride = stride, .bias = false}, "conv1");
   y = net.relu(net.batch_norm(y, "bn1"));
@@ -48,7 +48,7 @@ Value basic(Network& net, Value x, Block block) {
   return net.batch_norm(net.conv(x, block.width, {.bias = false}, "conv2"), "bn2");
 }
 
-// 1x1, 3x3, 1x1, with the stride in the 3x3 ("v1.5": Goyal et al. 2017, section 5.1, have it so).
+// 1x1, 3x3, 1x1, with the stride in the 3x3 ("v1.5", as in Goyal et al. 2017, section 5.1).
 Value bottleneck(Network& net, Value x, Block block) {
   x = net.conv(x, block.width, {.kernel = 1, .bias = false}, "conv1");
   x = net.relu(net.batch_norm(x, "bn1"));

@@ -12,7 +12,7 @@ BuildNetwork mlp(ImageShape image, std::int64_t classes) {
   };
 }
 
-// LeCun, Bottou, Bengio, Haffner 1998, with max pooling and Relu as is usual today.
+// LeCun, Bottou, Bengio, Haffner 1998, with today's usual max pooling and Relu.
 BuildNetwork lenet(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
     Value x = image_input(net, image);

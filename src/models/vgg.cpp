@@ -7,8 +7,9 @@ namespace narrowgauge {
 
 namespace {
 
-// Weights [to, from] of the mean over a window of places for each of `to` places: windows begin at
-// floor(i from / to) and end before ceil((i + 1) from / to), as PyTorch's adaptive pooling has it.
+// The weights [to, from] of means over windows of `from` places, one for each of `to` places:
+// window i begins at floor(i from / to) and ends before ceil((i + 1) from / to), as in PyTorch's
+// adaptive pooling.
 std::vector<float> window_means(std::int64_t from, std::int64_t to) {
   std::vector<float> weights(static_cast<std::size_t>(from * to), 0.0F);
   for (std::int64_t i = 0; i < to; ++i) {
@@ -19,7 +20,7 @@ std::vector<float> window_means(std::int64_t from, std::int64_t to) {
   return weights;
 }
 
-// Features of any size averaged or repeated to `side` x `side`, flat: [N, C * side * side]. A
+// Averages or repeats features of any size to `side` x `side`, flat: [N, C * side * side]. It is a
 // product with a constant matrix, since only images other than 224x224 need it.
 Value pool_to(Network& net, Value x, std::int64_t side) {
   const Shape from = net.shape(x);

@@ -26,7 +26,7 @@ Value block(Network& net, Value x, const VitSize& size) {
   return net.add(x, y);
 }
 
-// Patches of an image as tokens behind the class token, [N, 1 + patches, width], positions added.
+// The patches of an image as tokens after the class token, [N, 1 + patches, width], plus positions.
 Value tokens(Network& net, ImageShape image, const VitSize& size) {
   const ConvOptions cut{.kernel = size.patch, .stride = size.patch, .padding = 0};
   const std::int64_t patches = (image.height / size.patch) * (image.width / size.patch);
@@ -43,7 +43,7 @@ Value tokens(Network& net, ImageShape image, const VitSize& size) {
 }  // namespace
 
 // Weights begin as in timm's vision_transformer.py, whose truncated normal numbers of deviation
-// 0.02 are cut at +-2, that is 100 deviations: never.
+// 0.02 are cut at +-2, which is 100 deviations: never.
 BuildNetwork vit(const VitSize& size, ImageShape image, std::int64_t classes) {
   for (const std::int64_t count : {size.layers, size.width, size.heads, size.inner, size.patch,
                                    image.channels, image.height, image.width, classes})

@@ -42,7 +42,7 @@ std::vector<Sample<Abs>> Abs::samples() {
 
 namespace {
 
-// One gradient per input of a broadcasting op: made by make(0), make(1) where it is wanted.
+// The gradient of each input of a broadcasting op, from make(0) and make(1) if it is wanted.
 template <class Make>
 Values broadcast_gradients(Gradient& g, const Make& make) {
   Values result;

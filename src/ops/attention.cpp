@@ -20,7 +20,7 @@ namespace {
 
 DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-// Checks q, k and v, inputs first to first + 2, and the mask and the key, inputs mask and mask + 1.
+// Checks q, k and v, inputs first to first + 2, and mask and key, inputs mask and mask + 1.
 template <class AttentionOp>
 void check(const AttentionOp& op, const Inference& in, int first, int mask) {
   const Shape &q = in.shape(first), &k = in.shape(first + 1), &v = in.shape(first + 2);
@@ -61,7 +61,7 @@ TensorTypes AttentionGradient::infer(const Inference& in) const {
 
 namespace {
 
-// What attention is made of, with the scores as a whole.
+// The parts of attention, with the whole matrix of scores.
 class Parts {
  public:
   Parts(Rewriting& r, const AttentionSettings& settings, Value q, Value k, Value v, Value mask)
@@ -101,14 +101,14 @@ class Parts {
     if (settings_.causal) s = s + Expression{r_, r_.constant(hidden(r_.shape(s)))};
     return s;
   }
-  // d, the dropout's factors of the shares; 1 where there is none.
+  // Multiplies the shares by d, the dropout's factors; 1 without dropout.
   Expression dropped(Expression shares, Value key) const {
     if (settings_.keep == 1) return shares;
     const Value kept = r_.add(KeptElements{r_.shape(shares), settings_.keep}, {key});
     return shares * (cast(kept) / settings_.keep);
   }
 
-  // Gradients by q, k, v and the mask, for gradients of y and logsumexp; either may be absent.
+  // Gradients of q, k, v and the mask, given those of y and logsumexp; either may be absent.
   Values gradients(Value dy, Value dlogsumexp, Value logsumexp, Value key) const {
     const Expression shares = exp(scores() - per_query(logsumexp));
     Values result(4);
@@ -143,7 +143,7 @@ class Parts {
     shape.back() = 1;
     return {r_, r_.add(BroadcastGradient{std::move(shape)}, {value})};
   }
-  // -inf where a query does not see a key.
+  // The mask that is -inf where a query does not see a key.
   Tensor hidden(const Shape& scores) const {
     require(scores[2].is_known() && scores[3].is_known(),
             "Attention: the parts of causal attention need known lengths, got ", scores);
@@ -212,7 +212,7 @@ Values Attention::gradient(Gradient& g) const {
 
 namespace {
 
-// Of `count` products of [T, S] with the width of all heads.
+// The flops of `count` products of [T, S] with the width of all heads.
 double product_flops(int count, const TensorType& q, const TensorType& k) {
   return 2.0 * count * static_cast<double>(element_count(known_dims(q.shape))) *
          static_cast<double>(k.shape[1].value());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention by several heads (Vaswani et al. 2017) and its gradient, without the
-// matrix of shares in memory (Dao et al., "FlashAttention", 2022). ONNX 23's Attention of rank 3,
-// with dropout and what the backward pass reads.
+// Scaled dot-product attention with several heads (Vaswani et al. 2017) and its gradient, without
+// the matrix of shares in memory (Dao et al., "FlashAttention", 2022). This is ONNX 23's Attention
+// of rank 3, with dropout and outputs for the backward pass.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace narrowgauge {
 
-// For each image and head, s = scale * q k^T + mask, p = softmax(s) over the keys, y = p v, where
-// q [N, T, heads * width], k and v [N, S, heads * width], y as q; logsumexp [N, heads, T] = log of
-// the sum of exp(s), in f32 (f64 of f64). A mask broadcasts to [N, heads, T, S]. Where all scores
-// of a query are -inf, its shares and its y are 0. With dropout, which needs a key of RandomKey, an
-// element of p is 0 with that probability, rounded to 16 bits, and else divided by 1 less it:
-// KeptElements says which.
+// For each image and head, s = scale * q k^T + mask, p = softmax(s) over the keys, y = p v, where q
+// is [N, T, heads * width], k and v are [N, S, heads * width], and y is like q; logsumexp [N,
+// heads, T] is the log of the sum of exp(s), in f32 (f64 for f64). A mask broadcasts to [N, heads,
+// T, S]. If all scores of a query are -inf, its shares and its y are 0. Dropout needs a key from
+// RandomKey: an element of p is 0 with that probability, rounded to 16 bits, and is else divided by
+// 1 minus it. KeptElements says which are kept.
 struct Attention {
   static constexpr OpInfo info{.name = "Attention",
                                .domain = "ng",
@@ -73,7 +73,7 @@ struct AttentionGradient {
   static std::vector<Sample<AttentionGradient>> samples();
 };
 
-// What both read from their attributes; the inputs' places differ.
+// Settings that both ops read from their attributes; the positions of their inputs differ.
 struct AttentionSettings {
   std::int64_t heads;
   double scale;  // settled

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/cpu.h"
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/view.h"
 #include "narrowgauge/tf32.h"
 #include "ops/attention.h"
 #include "ops/random_key.h"
@@ -14,7 +14,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Places of the inputs: q, k and v follow each other, the key follows the mask.
+// Positions of the inputs: q, k and v are consecutive, and the key follows the mask.
 struct Places {
   std::size_t q, mask;
 };
@@ -27,7 +27,7 @@ bool has(std::span<const Operand> operands, std::size_t i) {
   return i < operands.size() && operands[i].present;
 }
 
-// Rows whose elements are neighbours.
+// Whether the elements of each row are contiguous.
 bool lies_in_rows(const Operand& operand) {
   return operand.storage.is_plain() && operand.strides[2] == 1;
 }
@@ -53,20 +53,20 @@ std::string operands_reason(const Request& request, const Places& at) {
   return {};
 }
 
-// Why the operands' values cannot be multiplied as bf16; "" when they can.
+// Why the tiles cannot multiply the operands as bf16; "" if they can.
 std::string tiles_reason(const Request& request, const Places& at) {
-  if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
+  if (std::string reason = cpu::tile_isa_reason(request.target.isa); !reason.empty()) return reason;
   if (request.inputs[at.q].dtype != DType::bf16)
     return concat("multiplies bf16, not ", request.inputs[at.q].dtype);
   if (request.math == Math::ieee) return "shares are rounded to bf16, ieee wants f32";
   return {};
 }
 
-// Products in f32 keep all contracts but those that round operands further.
+// Why f32 products do not keep the math; they keep all but those that round operands further.
 std::string vectors_reason(const Request& request) {
   const Math math = request.math;
   const bool keeps = math == Math::none || math == Math::f16 || math == Math::bf16 ||
-                     (is_f32_math(math) && !rounds_operands(math));
+                     (is_f32_math(math) && !rounds_operands(math, request.target));
   return keeps ? "" : concat("math ", math);
 }
 
@@ -75,7 +75,7 @@ std::int64_t mask_stride(const Operand& mask, std::size_t from_end) {
   return from_end > rank || mask.dims[rank - from_end] == 1 ? 0 : mask.strides[rank - from_end];
 }
 
-// The problem of a request; a call adds the pointers.
+// A request's problem without the pointers, which a call adds.
 struct Prepared {
   cpu::AttentionProblem problem;
   bool has_key = false;
@@ -123,10 +123,12 @@ struct Prepared {
   }
 };
 
-Offer forward_offer(const Request& request, const cpu::AttentionEngine& engine, const char* name) {
+Offer forward_offer(const Request& request, const cpu::AttentionEngine& engine, const char* name,
+                    const KernelFacts& facts) {
   const Prepared prepared = Prepared::of<Attention>(request);
   Offer offer;
   offer.implementation = name;
+  offer.facts = facts;
   offer.workspace = attention_workspace(engine, prepared.problem.shape);
   offer.run = [prepared, &engine](const KernelCall& call) {
     cpu::AttentionForward forward;
@@ -138,10 +140,12 @@ Offer forward_offer(const Request& request, const cpu::AttentionEngine& engine, 
   return offer;
 }
 
-Offer backward_offer(const Request& request, const cpu::AttentionEngine& engine, const char* name) {
+Offer backward_offer(const Request& request, const cpu::AttentionEngine& engine, const char* name,
+                     const KernelFacts& facts) {
   const Prepared prepared = Prepared::of<AttentionGradient>(request);
   Offer offer;
   offer.implementation = name;
+  offer.facts = facts;
   offer.workspace = attention_backward_workspace(engine, prepared.problem.shape);
   offer.run = [prepared, &engine](const KernelCall& call) {
     cpu::AttentionBackward backward;
@@ -157,11 +161,12 @@ Offer backward_offer(const Request& request, const cpu::AttentionEngine& engine,
 }
 
 template <class AttentionOp>
-Offer offer_with(const Request& request, const cpu::AttentionEngine& engine, const char* name) {
+Offer offer_with(const Request& request, const cpu::AttentionEngine& engine, const char* name,
+                 const KernelFacts& facts) {
   if constexpr (std::is_same_v<AttentionOp, Attention>)
-    return forward_offer(request, engine, name);
+    return forward_offer(request, engine, name, facts);
   else
-    return backward_offer(request, engine, name);
+    return backward_offer(request, engine, name, facts);
 }
 
 template <class AttentionOp>
@@ -178,7 +183,8 @@ Offer offer_tiles(const Request& request) {
   std::string reason = usual_reason<AttentionOp>(request);
   if (reason.empty()) reason = tiles_reason(request, places<AttentionOp>);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_with<AttentionOp>(request, cpu::amx::attention_engine, "bf16 tiles, f32 scores");
+  return offer_with<AttentionOp>(request, cpu::amx::attention_engine, "bf16 tiles, f32 scores",
+                                 {.isa = Isa::amx});
 }
 
 template <class AttentionOp>
@@ -186,10 +192,11 @@ Offer offer_vectors(const Request& request) {
   std::string reason = usual_reason<AttentionOp>(request);
   if (reason.empty()) reason = vectors_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_with<AttentionOp>(request, cpu::vector_attention(), "f32 vectors");
+  return offer_with<AttentionOp>(request, cpu::vector_attention(), "f32 vectors",
+                                 {.widened = request.inputs[0].dtype != DType::f32});
 }
 
-// One head, element by element.
+// Computes one head, element by element.
 struct ReferenceHead {
   const Prepared& prepared;
   const std::vector<ReferenceView>& in;
@@ -208,7 +215,7 @@ struct ReferenceHead {
       sum += a[at(shape().queries, t, w)] * b[at(shape().keys, s, w)];
     return sum;
   }
-  // The places that a mask of fewer or broadcast axes has, row-major.
+  // The mask's value at a place; a mask may have fewer or broadcast axes.
   double mask(std::int64_t t, std::int64_t s) const {
     if (!has(prepared.inputs, prepared.at.mask)) return 0;
     const Dims& dims = prepared.inputs[prepared.at.mask].dims;
@@ -223,7 +230,7 @@ struct ReferenceHead {
     const std::size_t q = prepared.at.q;
     return scale * dot(in[q], t, in[q + 1], s) + mask(t, s);
   }
-  // 0, or 1 / keep: what dropout multiplies a share with.
+  // The dropout factor of a share: 0, or 1 / keep.
   double kept(std::int64_t t, std::int64_t s, double keep) const {
     if (keep == 1) return 1;
     const ReferenceView& key = in[prepared.at.mask + 1];
@@ -256,7 +263,7 @@ void reference_query(const ReferenceHead& one, const AttentionSettings& settings
   out[1].set(one.query_index(t), sum == 0 ? nothing : largest + std::log(sum));
 }
 
-// Adds what one query has to say to gradients of k and v; its own by q.
+// Adds what one query contributes to the gradients of k and v, and computes that of q.
 void reference_query_gradient(const ReferenceHead& one, const AttentionSettings& settings,
                               std::int64_t t, const std::array<Row*, 3>& gradients) {
   const cpu::AttentionShape& shape = one.shape();

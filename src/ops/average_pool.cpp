@@ -74,7 +74,7 @@ struct Averaging {
   bool with_pads = false;
 };
 
-// `input` is x's, or dx's, spatial part.
+// `input` is the spatial part of x or dx.
 template <class Op>
 Averaging averaging(const Op& op, const Dims& input) {
   if constexpr (requires { op.kernel_shape; }) {
@@ -112,7 +112,7 @@ Offer offer_pool(const Request& request) {
       prepare(spatial_view(request, in), spatial_view(request, out), window, count), {0});
 }
 
-// Places of a window that the mean divides by.
+// The number of places that a window's mean divides by.
 std::int64_t counted(const Averaging& how, const Dims& input, const Dims& place) {
   const Window& w = how.window;
   std::int64_t count = 1;
@@ -130,7 +130,7 @@ std::int64_t counted(const Averaging& how, const Dims& input, const Dims& place)
   return std::max<std::int64_t>(count, 1);
 }
 
-// visit(element of x, element of y, 1 / count) for all that a mean joins.
+// Calls visit(element of x, element of y, 1 / count) for all pairs that a mean joins.
 void each_pair(const Averaging& how, const Dims& x_dims, const Dims& y_dims,
                const std::function<void(std::int64_t, std::int64_t, double)>& visit) {
   const Dims x = spatial_part(x_dims), y = spatial_part(y_dims);

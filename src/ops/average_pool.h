@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AveragePool and GlobalAveragePool as ONNX has them, over one to three spatial axes, and their
-// gradients. Forward and backward are linear: each is the gradient of the other.
+// ONNX's AveragePool and GlobalAveragePool over one to three spatial axes, and their gradients.
+// Forward and backward are linear: each is the gradient of the other.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace narrowgauge {
 
-// x [N, C, spatial...] -> the mean of each window over its places in x; with count_include_pad over
-// those in the padding too, which count as zeros.
+// x [N, C, spatial...] -> the mean of each window over its places in x; with count_include_pad also
+// over those in the padding, which count as zeros.
 struct AveragePool {
   static constexpr OpInfo info{.name = "AveragePool",
                                .inputs = "x:T",

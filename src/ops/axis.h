@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From operands to the kernels that work along one axis.
+// Connects operands to the kernels that work along one axis.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace narrowgauge {
 
-// Plain elements, row-major, without gaps.
+// Whether elements are plain, row-major and without gaps.
 bool is_dense(const Operand& operand);
 
-// Operands of one shape that all lie as one AxisLayout says, without gaps.
+// The one AxisLayout of several operands of one shape, all without gaps.
 struct SharedAxis {
   cpu::AxisLayout layout;
   std::string reason;  // why there is none; "" when there is one
@@ -22,7 +22,7 @@ struct SharedAxis {
 // counts from 0.
 SharedAxis shared_axis(const std::vector<const Operand*>& operands, std::int64_t axis);
 
-// An attribute that may count from the end; throws UsageError naming the op when it is outside.
+// Settles an axis that may count from the end; throws UsageError naming the op if it is outside.
 std::int64_t settled_axis(std::string_view op, std::int64_t axis, std::size_t rank);
 
 }  // namespace narrowgauge

@@ -67,7 +67,7 @@ class Channels {
   }
   // [C] as [C, 1, ...], which broadcasts.
   Expression column(Value vector) const { return reshaped(wide(vector), column_); }
-  // Over all axes but the channels, as a vector.
+  // Sums over all axes but the channels; gives a vector.
   Expression sum(Value value) const { return reshaped(column_sum(value), {column_[0]}); }
   Expression mean(Value value) const {
     return reshaped(over_count(column_sum(value)), {column_[0]});
@@ -143,8 +143,8 @@ Values BatchNormalizationGradient::decompose(Rewriting& r) const {
 
 namespace {
 
-// What flows to x where outputs that hold the batch's mean m or variance v have gradients:
-// dm / dx = 1 / count, dv / dx = 2 (x - m) / count, d inverse_std / dv = -inverse_std^3 / 2.
+// The gradient that reaches x from outputs that hold the batch's mean m or variance v: dm / dx = 1
+// / count, dv / dx = 2 (x - m) / count, d inverse_std / dv = -inverse_std^3 / 2.
 Value through_statistics(Gradient& g, const BatchNormalization& op) {
   const Value x_value = g.input(0);
   const DType dtype = g.type(x_value).dtype;
@@ -166,7 +166,7 @@ Value through_statistics(Gradient& g, const BatchNormalization& op) {
   return channels.cast(channels.over_count(sum), dtype);
 }
 
-// y with given statistics: one factor and one addend for each channel.
+// The gradient for given statistics: one factor and one addend for each channel.
 Values gradient_of_inference(Gradient& g, const BatchNormalization& op) {
   const DType dtype = statistics_dtype(g.type(g.input(0)).dtype);
   const Channels channels(g, g.input(0), dtype);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization as ONNX 15 has it, and its gradient: Ioffe, Szegedy, "Batch normalization",
-// 2015. Statistics are made in f32 (f64 of f64) whatever T is.
+// ONNX 15's batch normalization and its gradient: Ioffe, Szegedy, "Batch normalization", 2015.
+// Statistics are computed in f32 (f64 for f64) whatever T is.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// y = (x - mean) / sqrt(variance + epsilon) * scale + b over x [N, C, ...], vectors [C].
-// training_mode: mean and variance (biased) are x's own; running_mean and running_var are
-// input_* * momentum + batch's * (1 - momentum). The last three outputs, ours, are what the
-// backward pass reads: the batch's mean, 1 / sqrt(variance + epsilon), and b with what y loses
-// where the mean is rounded. Else mean and variance are input_*, and y is the only output. No
-// gradient flows to input_mean and input_var.
+// y = (x - mean) / sqrt(variance + epsilon) * scale + b over x [N, C, ...], vectors [C]. In
+// training_mode, mean and variance (biased) are x's own; running_mean and running_var are input_* *
+// momentum + batch's * (1 - momentum). The last three outputs, ours, are for the backward pass: the
+// batch's mean, 1 / sqrt(variance + epsilon), and b plus what y loses when the mean is rounded.
+// Otherwise mean and variance are input_*, and y is the only output. No gradient flows to
+// input_mean and input_var.
 struct BatchNormalization {
   static constexpr OpInfo info{
       .name = "BatchNormalization",
@@ -38,8 +38,8 @@ struct BatchNormalization {
   static std::vector<Sample<BatchNormalization>> samples();
 };
 
-// The y of a BatchNormalization in training again, from the statistics and the b that it gave: the
-// same bits.
+// Computes the y of a BatchNormalization in training again, with the same bits, from the statistics
+// and the b that it returned.
 struct NormalizeAgain {
   static constexpr OpInfo info{.name = "NormalizeAgain",
                                .domain = "ng",
@@ -54,9 +54,9 @@ struct NormalizeAgain {
   static std::vector<Sample<NormalizeAgain>> samples();
 };
 
-// With n = (x - mean) * inverse_std: dbias = sum(dy), dscale = sum(dy * n), and
-// dx = scale * inverse_std * (dy - mean(dy) - n * mean(dy * n)) where the statistics are x's own,
-// scale * inverse_std * dy where they are given (training = false).
+// With n = (x - mean) * inverse_std: dbias = sum(dy), dscale = sum(dy * n), and dx = scale *
+// inverse_std * (dy - mean(dy) - n * mean(dy * n)) if the statistics are x's own, scale *
+// inverse_std * dy if they are given (training = false).
 struct BatchNormalizationGradient {
   static constexpr OpInfo info{.name = "BatchNormalizationGradient",
                                .domain = "ng",

@@ -17,7 +17,7 @@ std::vector<Operand> operands_of(const Request& request) {
   return all;
 }
 
-// Why a vector of channels cannot be read or written; "" when all can.
+// Why a vector of channels cannot be read or written; "" if all can.
 std::string vector_reason(std::span<const Operand> vectors) {
   for (const Operand& vector : vectors)
     if (vector.present && (vector.dtype == DType::f64 || !is_dense(vector)))
@@ -25,7 +25,7 @@ std::string vector_reason(std::span<const Operand> vectors) {
   return {};
 }
 
-// x and y; `all` as operands_of returns it.
+// The kernel's layout, x and y; `all` comes from operands_of().
 cpu::BatchNormApply apply_of(const SharedChannels& shared, const std::vector<Operand>& all,
                              const KernelCall& call) {
   cpu::BatchNormApply norm;
@@ -137,7 +137,7 @@ Offer offer_again(const Request& request) {
   return offer;
 }
 
-// dx = scale * inverse_std * dy: the forward kernel on dy, about a mean of 0.
+// dx = scale * inverse_std * dy, from the forward kernel on dy with a mean of 0.
 void backward_given(const cpu::BatchNormBackward& norm, float* zeros, void* workspace) {
   std::fill_n(zeros, norm.layout.channels, 0.0F);
   cpu::BatchNormApply apply;
@@ -190,7 +190,7 @@ Offer offer_gradient(const Request& request) {
   return offer;
 }
 
-// Row-major [N, C, inner].
+// The sizes of a row-major [N, C, inner].
 struct Sizes {
   std::int64_t batch, channels, inner;
   explicit Sizes(const Dims& dims)

@@ -39,7 +39,7 @@ Values BroadcastGradient::gradient(Gradient& g) const {
 
 namespace {
 
-// How far one step along each axis of the input moves in the row-major result; 0 where summed.
+// How far a step along each axis of the input moves in the row-major result; 0 if summed.
 Dims target_strides(const Dims& from, const Dims& to) {
   const Dims dense = dense_strides(to);
   Dims strides(from.size());
@@ -107,7 +107,7 @@ Offer offer_sums(const Request& request) {
   return offer;
 }
 
-// Where all leading axes are summed, and the others stay.
+// For sums over all leading axes, while the others stay.
 Offer offer_columns(const Request& request) {
   const Operand &dy = request.inputs[0], &dx = request.outputs[0];
   for (const Operand* operand : {&dy, &dx}) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inverse of broadcasting, which gradients of broadcasting ops end with.
+// The inverse of broadcasting, with which the gradients of broadcasting ops end.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// The sum over the axes along which a tensor of `shape` was broadcast to the input's shape. Sums
-// are made in f32 (f64 for f64) whatever T is.
+// Sums over the axes along which a tensor of `shape` was broadcast to the input's shape, in f32
+// (f64 for f64) whatever T is.
 struct BroadcastGradient {
   static constexpr OpInfo info{.name = "BroadcastGradient",
                                .domain = "ng",
@@ -24,10 +24,10 @@ struct BroadcastGradient {
   static std::vector<Sample<BroadcastGradient>> samples();
 };
 
-// Whether sums of images [N, C, H, W] are those of its channels.
+// Whether `sums` are one number for each channel of images [N, C, H, W].
 bool are_channels(const Dims& sums, const Dims& images);
 
-// `gradient` summed to the shape of `like`; itself where nothing was broadcast.
+// `gradient` summed to the shape of `like`; itself if nothing was broadcast.
 Value reduce_to(Rewriting& r, Value gradient, Value like);
 
 }  // namespace narrowgauge

@@ -57,7 +57,7 @@ void narrow_counting(const float* in, DType to, void* out, std::int64_t count,
   if (lost != 0) std::atomic_ref(*flushed).fetch_add(lost, std::memory_order_relaxed);
 }
 
-// To powers of two, which strips do not compute.
+// Casts to powers of two, which strips do not compute.
 Offer offer_powers(const Request& request) {
   const Operand &x = request.inputs[0], &y = request.outputs[0];
   const bool read = x.dtype == DType::f32 || x.dtype == DType::f16 || x.dtype == DType::bf16;
@@ -83,7 +83,7 @@ Offer offer_powers(const Request& request) {
   return offer;
 }
 
-// Whole tensors from and to the formats that strips do not compute in.
+// Casts whole tensors from and to formats that strips do not compute in.
 Offer offer_conversion(const Request& request) {
   const Operand& x = request.inputs[0];
   const Operand& y = request.outputs[0];
@@ -144,7 +144,7 @@ TensorTypes Cast::infer(const Inference& in) const {
 
 Elementwise Cast::elementwise() { return make_elementwise<Cast, 1>("(T x)", "x"); }
 
-// Rounding counts as the identity.
+// The gradient treats rounding as the identity.
 Values Cast::gradient(Gradient& g) const {
   if (!is_floating(to)) return {absent};
   return {g.add(Cast{.to = g.type(g.input(0)).dtype}, {g.output_gradient()})};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of number format, and the op that changes nothing.
+// Changes of number format, and Identity, which changes nothing.
 #pragma once
 
 #include "ops/elementwise.h"
@@ -49,7 +49,7 @@ struct SaturatingCast {
   }
 };
 
-// For the reference alone: strips do not compute in f8e8m0.
+// Only for the reference: strips do not compute in f8e8m0.
 struct PowerCast {
   PowerRounding rounding;
   bool saturate;
@@ -62,14 +62,14 @@ struct PowerCast {
 
 }  // namespace detail
 
-// Floating results are rounded to nearest even. Floating values going to an integer dtype are
-// truncated; integers saturate, NaN becomes 0. With `saturate` (8-bit floats only, as in ONNX)
-// values too large become the largest finite one; without it infinity or NaN. f8e8m0 rounds by
+// Floating results are rounded to nearest even. Floating values cast to an integer dtype are
+// truncated; integers saturate, NaN becomes 0. With `saturate` (8-bit floats only, as in ONNX) too
+// large values become the largest finite one, without it infinity or NaN. f8e8m0 rounds by
 // `round_mode`: "up" to the next power of two, "down", or "nearest" with ties up; with `saturate`
-// zero becomes the least power, without it NaN; what is negative becomes NaN.
+// zero becomes the least power, without it NaN; negative values become NaN.
 struct Cast {
   static constexpr OpInfo info{
-      .name = "Cast", .inputs = "x:S", .outputs = "y:any", .fusion = Fusion::elementwise};
+      .name = "Cast", .inputs = "x:S^", .outputs = "y:any", .fusion = Fusion::elementwise};
   DType to = DType::f32;
   std::int64_t saturate = 1;
   std::string round_mode = "up";

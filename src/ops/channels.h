@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From operands to the kernels that have a number per channel: the layout that several operands
+// Connects operands to kernels that have a number per channel: the layout that several operands
 // share, and vectors of channels as f32 whatever their dtype.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace narrowgauge {
 
-// Operands [N, C, ...] that all lie as one ChannelLayout says; `pitches` in the order given.
+// The one ChannelLayout of operands [N, C, ...]; `pitches` are in the given order.
 struct SharedChannels {
   cpu::ChannelLayout layout;
   std::vector<std::int64_t> pitches;
@@ -30,7 +30,7 @@ inline cpu::Array array_of(const View& view, const Operand& operand, std::int64_
   return {view.data, operand.dtype, pitch, flushed};
 }
 
-// Vectors of one length as f32: those that are not lie in a workspace while a kernel runs.
+// Vectors of one length as f32; those of other dtypes are converted into a workspace.
 class FloatVectors {
  public:
   static std::int64_t bytes(std::int64_t length, std::int64_t vectors) {
@@ -40,7 +40,7 @@ class FloatVectors {
       : length_(length), free_(static_cast<float*>(workspace)) {}
 
   const float* input(const View& view, DType dtype);
-  // Where a result is computed; null for one that nobody reads.
+  // Where to compute a result; null for one that nobody reads.
   float* output(const View& view, DType dtype, std::int64_t* flushed);
   float* scratch();
   void store();  // puts results where they belong

@@ -20,7 +20,7 @@ constexpr OpInfo test_info(std::string_view name) {
   info.outputs = "y:bool";
   return info;
 }
-// Whole numbers, so that some are equal.
+// Samples are whole numbers, so that some are equal.
 template <class Op>
 std::vector<Sample<Op>> comparison_samples() {
   std::vector<Sample<Op>> all = binary_samples<Op>();

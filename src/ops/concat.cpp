@@ -16,7 +16,7 @@ namespace narrowgauge {
 
 namespace {
 
-// `axis` is the attribute of all three ops; pieces lie side by side along it.
+// All three ops have the attribute `axis`; pieces are side by side along it.
 template <class Op>
 std::size_t axis_of(const Request& request) {
   const auto rank = static_cast<std::int64_t>(request.outputs[0].dims.size());
@@ -30,12 +30,12 @@ std::vector<MovedRange> whole(const Dims& dims) {
   return ranges;
 }
 
-// The channels of images that lie batch-inner.
+// Whether channels of batch-inner images are joined or cut.
 bool moves_blocks(const Request& request, std::size_t axis) {
   return axis == 1 && is_batch_inner(request) && bits(request.outputs[0].dtype) >= 8;
 }
 
-// A piece of the channels in every pixel of 32 images: its rows lie apart in the whole.
+// Moves a piece of the channels in every pixel of 32 images; its rows are apart in the whole.
 Move move_in_blocks(const Operand& piece, const Operand& whole, std::int64_t at, bool join) {
   const std::int64_t own = piece.dims[1] * 32, all = whole.dims[1] * 32;
   const std::int64_t pixels = piece.dims[0] / 32 * piece.dims[2] * piece.dims[3];
@@ -131,7 +131,7 @@ Shape sizes_along(const Rewriting& r, const Values& values, std::size_t axis) {
   return sizes;
 }
 
-// The pieces' gradients joined; zeros where nothing came back.
+// Joins the pieces' gradients; zeros where there is none.
 Values join_gradients(Gradient& g, std::int64_t axis, int pieces) {
   Values parts;
   for (int i = 0; i < pieces; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining tensors along an axis, and cutting one into pieces.
+// Joins tensors along an axis, and cuts one into pieces.
 #pragma once
 
 #include "narrowgauge/op.h"
@@ -17,7 +17,7 @@ struct Concat {
   static std::vector<Sample<Concat>> samples();
 };
 
-// Pieces of the sizes in `split` (constant), or num_outputs pieces of one size, the last of which
+// Makes pieces of the sizes in `split` (constant), or num_outputs equal pieces, the last of which
 // may be smaller.
 struct Split {
   static constexpr OpInfo info{
@@ -34,7 +34,7 @@ struct Split {
   static std::vector<Sample<Split>> samples();
 };
 
-// dy of Concat cut into the pieces that were joined; sizes along the axis may be symbols.
+// Cuts dy of Concat into the joined pieces; sizes along the axis may be symbols.
 struct ConcatGradient {
   static constexpr OpInfo info{.name = "ConcatGradient",
                                .domain = "ng",

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/environment.h"
 #include "narrowgauge/tf32.h"
 
 namespace narrowgauge {
@@ -12,10 +11,10 @@ namespace narrowgauge {
 namespace {
 
 // Narrow operands are multiplied exactly and added up in f32, which keeps ieee and f32 too.
-bool keeps(Math math, DType dtype) {
+bool keeps(Math math, DType dtype, const Target& target) {
   if (math == Math::f16) return dtype == DType::f16;
   if (math == Math::bf16) return dtype == DType::bf16;
-  return math == Math::none || (is_f32_math(math) && !rounds_operands(math));
+  return math == Math::none || (is_f32_math(math) && !rounds_operands(math, target));
 }
 
 bool has_kernel(DType dtype) {
@@ -40,10 +39,10 @@ std::string storage_reason(const Request& request) {
 namespace {
 
 // Whether products of f32 and f16 may be those of bf16x3.
-bool allows_bf16x3(Math math, DType dtype) {
+bool allows_bf16x3(Math math, DType dtype, const Target& target) {
   if (math == Math::bf16x3) return true;
   if (dtype == DType::f16) return math == Math::f16 || math == Math::f32;
-  return dtype == DType::f32 && math == Math::f32 && fast_math();
+  return dtype == DType::f32 && math == Math::f32 && target.fast_math;
 }
 
 }  // namespace
@@ -51,27 +50,21 @@ bool allows_bf16x3(Math math, DType dtype) {
 std::string contraction_reason(const Request& request) {
   const DType dtype = request.inputs[0].dtype;
   if (!has_kernel(dtype)) return concat("dtype ", dtype);
-  if (!keeps(request.math, dtype)) return concat("math ", request.math, " of ", dtype);
+  if (!keeps(request.math, dtype, request.target))
+    return concat("math ", request.math, " of ", dtype);
   return storage_reason(request);
 }
 
-bool fast_math() {
-  const std::string text = environment("FAST_MATH");
-  require(text.empty() || text == "0" || text == "1",
-          "NARROWGAUGE_FAST_MATH: expected 0 or 1, got \"", text, '"');
-  return text != "0";
-}
-
-std::string tile_math_reason(Math math, DType dtype) {
+std::string tile_math_reason(Math math, DType dtype, const Target& target) {
   const bool takes = dtype == DType::bf16
                          ? math == Math::bf16 || math == Math::f32 || math == Math::none
-                         : allows_bf16x3(math, dtype);
+                         : allows_bf16x3(math, dtype, target);
   if (takes) return {};
-  return concat("math ", math, " of ", dtype, fast_math() ? "" : " without fast math");
+  return concat("math ", math, " of ", dtype, target.fast_math ? "" : " without fast math");
 }
 
 std::string tile_product_reason(const Request& request) {
-  std::string reason = tile_math_reason(request.math, request.inputs[0].dtype);
+  std::string reason = tile_math_reason(request.math, request.inputs[0].dtype, request.target);
   return reason.empty() ? storage_reason(request) : reason;
 }
 
@@ -80,11 +73,13 @@ cpu::ContractionOptions contraction_options(const Request& request) {
   return {.native_bf16 = request.math != Math::ieee};
 }
 
-Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs) {
+namespace {
+
+void set_prepared(Offer& offer, cpu::Prepared prepared, std::vector<int> inputs) {
   constexpr std::size_t most_inputs = 4;
   NG_INVARIANT(inputs.size() <= most_inputs);
-  Offer offer;
   offer.implementation = prepared.implementation;
+  offer.facts = prepared.facts;
   offer.workspace = prepared.workspace;
   offer.run = [run = std::move(prepared.run), inputs = std::move(inputs)](const KernelCall& call) {
     std::array<const void*, most_inputs> sources{};
@@ -93,14 +88,29 @@ Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs) {
     void* const result = call.outputs[0].data;
     run({sources.data(), &result, call.workspace, call.flushed_at(0)});
   };
+}
+
+}  // namespace
+
+Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs) {
+  Offer offer;
+  set_prepared(offer, std::move(prepared), std::move(inputs));
+  return offer;
+}
+
+Offer offer_prepared(std::function<cpu::Prepared()> prepare, std::vector<int> inputs) {
+  Offer offer;
+  offer.prepare = [prepare = std::move(prepare), inputs = std::move(inputs)](Offer& ready) {
+    set_prepared(ready, prepare(), inputs);
+  };
   return offer;
 }
 
 Offer offer_contraction(const Request& request, std::vector<int> inputs,
-                        const std::function<cpu::Prepared()>& prepare) {
+                        std::function<cpu::Prepared()> prepare) {
   std::string reason = contraction_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare(), std::move(inputs));
+  return offer_prepared(std::move(prepare), std::move(inputs));
 }
 
 }  // namespace narrowgauge

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan with ONNX's semantics. Their regions are closed: values captured from outside
-// become inputs after those that ONNX lists. Random ops inside draw anew for each node and each
-// iteration. A gradient computes the forward regions again: its `stream` names the forward node, so
-// that the same numbers come.
+// become inputs after those that ONNX lists. Random ops inside draw new numbers for each node and
+// each iteration. A gradient computes the forward regions again: its `stream` names the forward
+// node, so that it draws the same numbers.
 #pragma once
 
 #include "narrowgauge/graph.h"

@@ -68,7 +68,7 @@ Value weight_gradient(Gradient& g, ConvWeightGradient op, Value x, Value dy, Val
   return g.add(std::move(op), {x, dy});
 }
 
-// dy summed over all axes but the channels.
+// Sums dy over all axes but the channels.
 Value bias_gradient(Gradient& g, Value dy) {
   const Dim channels = g.shape(dy)[1];
   Shape kept(g.shape(dy).size() - 1, 1);
@@ -119,36 +119,37 @@ namespace {
 
 using cpu::ConvolutionPass;
 
+template <class Op>
+Offer offer_pass(const Request& request, ConvolutionPass pass, const ConvolutionOperands& operands,
+                 std::vector<int> inputs) {
+  const auto& [x, w, y] = operands;
+  cpu::ConvolutionViews views{kernel_view(x), kernel_view(w), kernel_view(y), {}};
+  if (inputs.size() > 2) views.bias = kernel_view(request.inputs[2]);
+  return offer_contraction(
+      request, std::move(inputs),
+      [pass, views = std::move(views), window = kernel_window(case_of<Op>(request, x, w)),
+       options = contraction_options(request)] {
+        return prepare_convolution(pass, views, window, options);
+      });
+}
+
 Offer offer_conv(const Request& request) {
-  const Operand &x = request.inputs[0], &w = request.inputs[1], &y = request.outputs[0];
   const bool bias = request.inputs.size() > 2 && request.inputs[2].present;
-  std::vector<int> inputs{0, 1};
-  if (bias) inputs.push_back(2);
-  return offer_contraction(request, inputs, [&] {
-    cpu::ConvolutionViews views{kernel_view(x), kernel_view(w), kernel_view(y), {}};
-    if (bias) views.bias = kernel_view(request.inputs[2]);
-    return prepare_convolution(ConvolutionPass::forward, views,
-                               kernel_window(case_of<Conv>(request, x, w)),
-                               contraction_options(request));
-  });
+  return offer_pass<Conv>(request, ConvolutionPass::forward,
+                          {request.inputs[0], request.inputs[1], request.outputs[0]},
+                          bias ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 1});
 }
 
 Offer offer_data_gradient(const Request& request) {
-  const Operand &dy = request.inputs[0], &w = request.inputs[1], &dx = request.outputs[0];
-  return offer_contraction(request, {1, 0}, [&] {
-    return prepare_convolution(
-        ConvolutionPass::data_gradient, {kernel_view(dx), kernel_view(w), kernel_view(dy), {}},
-        kernel_window(case_of<ConvDataGradient>(request, dx, w)), contraction_options(request));
-  });
+  return offer_pass<ConvDataGradient>(request, ConvolutionPass::data_gradient,
+                                      {request.outputs[0], request.inputs[1], request.inputs[0]},
+                                      {1, 0});
 }
 
 Offer offer_weight_gradient(const Request& request) {
-  const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
-  return offer_contraction(request, {0, 1}, [&] {
-    return prepare_convolution(
-        ConvolutionPass::weight_gradient, {kernel_view(x), kernel_view(dw), kernel_view(dy), {}},
-        kernel_window(case_of<ConvWeightGradient>(request, x, dw)), contraction_options(request));
-  });
+  return offer_pass<ConvWeightGradient>(request, ConvolutionPass::weight_gradient,
+                                        {request.inputs[0], request.outputs[0], request.inputs[1]},
+                                        {0, 1});
 }
 
 template <class Op>
@@ -196,7 +197,7 @@ Offer reference_weight_gradient(const Request& request) {
   });
 }
 
-// One of the offers above in a format of pairs.
+// Makes one of the offers above in a format of pairs.
 template <Offer (*offer)(cpu::PairFormat, const Request&), cpu::PairFormat format>
 Offer in_pairs(const Request& request) {
   return offer(format, request);
@@ -260,7 +261,7 @@ std::vector<Sample<ConvDataGradient>> ConvDataGradient::samples() {
   return {
       {{.pads = {1, 1, 1, 1}, .shape = {2, 3, 4, 5}},
        {sample("f32[2,4,4,5]"), sample("f32[4,3,3,3]")}},
-      // The last column of x is in no window.
+      // No window sees the last column of x.
       {{.strides = {2, 2}, .shape = {1, 2, 5, 6}},
        {sample("f32[1,3,2,2]"), sample("f32[3,2,3,3]")}},
       {{.dilations = {2}, .group = 2, .shape = {2, 4, 7}},

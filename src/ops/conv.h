@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv as ONNX has it, over one to three spatial axes, and its two gradients. All three are the one
-// trilinear form sum(y * conv(x, w)), so that the gradients of each are the other two.
+// ONNX's Conv over one to three spatial axes, and its two gradients. All three come from the
+// trilinear form sum(y * conv(x, w)), so the gradients of each are the other two.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Inputs of the two ops.
+// The positions of the inputs of both ops.
 struct Places {
   int x, w, x_zero, w_zero;
   int x_scale = -1, w_scale = -1, y_scale = -1, y_zero = -1, bias = -1;
@@ -53,20 +53,21 @@ Offer offer_kernel(const Request& request) {
                                    w.constant ? w.constant->data() : nullptr};
   std::string reason = int8_convolution_reason(operands);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return int8_offer(prepare_int8_convolution(operands, kernel_window(case_of<Op>(request, x, w)),
-                                             int8_quantities(request, {.a_zero = at.w_zero,
-                                                                       .b_zero = at.x_zero,
-                                                                       .bias = at.bias,
-                                                                       .a_scale = at.w_scale,
-                                                                       .b_scale = at.x_scale,
-                                                                       .y_scale = at.y_scale,
-                                                                       .y_zero = at.y_zero})),
-                    at.w, at.x);
+  const auto quantities = int8_quantities(request, {.a_zero = at.w_zero,
+                                                    .b_zero = at.x_zero,
+                                                    .bias = at.bias,
+                                                    .a_scale = at.w_scale,
+                                                    .b_scale = at.x_scale,
+                                                    .y_scale = at.y_scale,
+                                                    .y_zero = at.y_zero});
+  const cpu::ConvolutionWindow window = kernel_window(case_of<Op>(request, x, w));
+  return int8_offer([=] { return prepare_int8_convolution(operands, window, quantities); }, at.w,
+                    at.x);
 }
 
 using Views = std::vector<ReferenceView>;
 
-// A dense tensor, for the loops over doubles.
+// A dense tensor of doubles for the reference loops.
 struct Wide {
   Tensor values;
   Operand operand;
@@ -76,7 +77,7 @@ struct Wide {
   ReferenceView view() { return {operand, View{values.data()}}; }
 };
 
-// Sums below 2^53 are exact in f64: 2^35 products and more.
+// Sums are exact in f64 below 2^53, that is for 2^35 products and more.
 Tensor exact_sums(const ConvolutionCase& c, const Places& at, const Views& in, const Dims& y_dims) {
   const ReferenceView &x = in[static_cast<std::size_t>(at.x)],
                       &w = in[static_cast<std::size_t>(at.w)];

@@ -9,8 +9,8 @@
 
 namespace narrowgauge {
 
-// x [N, C, spatial...], w [M, C / group, kernel...] -> y [N, M, spatial...] = the convolution of
-// x - x_zero_point with w - w_zero_point in i32, modulo 2^32; pads stand for x_zero_point.
+// x [N, C, spatial...], w [M, C / group, kernel...] -> y [N, M, spatial...]: the convolution of x -
+// x_zero_point with w - w_zero_point in i32, modulo 2^32; pads stand for x_zero_point.
 // w_zero_point: one for all, or one for each output channel.
 struct ConvInteger {
   static constexpr OpInfo info{.name = "ConvInteger",
@@ -29,8 +29,8 @@ struct ConvInteger {
   static std::vector<Sample<ConvInteger>> samples();
 };
 
-// The same plus the bias B [M] (quantised with x_scale w_scale), quantised again as QLinearMatMul
-// does. w_scale: one for all, or one for each output channel.
+// ConvInteger plus the bias B [M] (quantised with x_scale w_scale), quantised again as
+// QLinearMatMul does. w_scale: one for all, or one for each output channel.
 struct QLinearConv {
   static constexpr OpInfo info{
       .name = "QLinearConv",

@@ -13,7 +13,7 @@ namespace {
 using cpu::ConvolutionPass;
 using cpu::PairFormat;
 
-// x, w and y as ConvolutionViews has them.
+// x, w and y as in ConvolutionViews.
 struct Operands {
   const Operand &x, &w, &y;
 };
@@ -27,10 +27,12 @@ Offer offer(PairFormat format, const Request& request, ConvolutionPass pass,
       kernel_view(operands.x), kernel_view(operands.w), kernel_view(operands.y), {}};
   if (inputs.size() > 2) views.bias = kernel_view(request.inputs[2]);
   const cpu::ConvolutionWindow window = kernel_window(case_of<Op>(request, operands.x, operands.w));
-  reason = pair_convolution_reason(format, pass, views, window);
+  reason = pair_convolution_reason(format, pass, views, window, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return offer_prepared(
-      prepare_pair_convolution(format, pass, views, window, contraction_options(request)),
+      [=, options = contraction_options(request)] {
+        return prepare_pair_convolution(format, pass, views, window, options);
+      },
       std::move(inputs));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions on pairs of 16 bits, with images channels-last.
+// Convolutions on pairs of 16-bit values, with images channels-last.
 #pragma once
 
 #include "kernels/cpu/pair_products.h"

@@ -7,7 +7,7 @@ namespace narrowgauge {
 
 namespace {
 
-// One row-major index more; false behind the last.
+// Moves to the next row-major index; false after the last.
 bool advance(Dims& index, const Dims& dims) {
   for (std::size_t axis = dims.size(); axis-- > 0;) {
     if (++index[axis] < dims[axis]) return true;
@@ -65,8 +65,8 @@ void for_each_tap(const Window& window, const Sizes& sizes, Visit visit) {
   } while (advance(y, sizes.y));
 }
 
-// The pairs of channels that a weight joins: visit(first x, first w, first y) are row-major indices
-// where their spatial parts begin.
+// Calls visit for the pairs of channels that a weight joins: first x, first w and first y are
+// row-major indices where their spatial parts begin.
 void for_each_plane(const Sizes& s, Visit visit) {
   const std::int64_t in_group = s.x_channels / s.group, out_group = s.y_channels / s.group;
   for (std::int64_t n = 0; n < s.batch; ++n)

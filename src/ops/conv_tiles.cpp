@@ -16,7 +16,7 @@ namespace {
 
 using cpu::ConvolutionPass;
 
-// x, w and y as ConvolutionViews has them.
+// x, w and y as in ConvolutionViews.
 struct Operands {
   const Operand &x, &w, &y;
 };
@@ -33,37 +33,39 @@ cpu::BatchInnerConvolution convolution_of(const Op& op, ConvolutionPass pass,
 }
 
 // Why tiles cannot multiply these; "" when they can.
-std::string tiles_reason(Math math, const Operands& operands) {
+std::string tiles_reason(Math math, const Operands& operands, const Target& target) {
   const auto& [x, w, y] = operands;
   if (x.dtype != y.dtype) return concat("images of ", x.dtype, " and ", y.dtype);
-  std::string reason = tile_math_reason(math, x.dtype);
+  std::string reason = tile_math_reason(math, x.dtype, target);
   if (!reason.empty()) return reason;
   if (!lies_batch_inner(y) || !lies_densely(w))
     return concat("tiles need images in batch-inner blocks, y lies ", y.storage);
   return {};
 }
 
-// The same of a node in a group whose x has to lie as it can be read.
-std::string node_reason(const Node& node, const Operands& operands, bool x_fits) {
-  std::string reason = tiles_reason(node.math, operands);
+// Why tiles cannot compute a node of a group, whose x has to lie as it can be read; "" if they can.
+std::string node_reason(const Node& node, const Operands& operands, bool x_fits,
+                        const Target& target) {
+  std::string reason = tiles_reason(node.math, operands, target);
   if (reason.empty() && !x_fits) reason = concat("x lies ", operands.x.storage);
   return reason;
 }
 
 Offer offer_tiles(const Request& request, const cpu::BatchInnerConvolution& convolution,
                   const Operands& operands, std::vector<int> inputs) {
-  std::string reason = tiles_reason(request.math, operands);
+  std::string reason = tiles_reason(request.math, operands, request.target);
   if (!request.outputs[0].present) reason = "nobody reads the result";
   if (!reason.empty()) return Offer::decline(std::move(reason));
   if (lies_batch_inner(operands.x)) {
-    reason = batch_inner_reason(convolution);
+    reason = batch_inner_reason(convolution, request.target.isa);
     if (!reason.empty()) return Offer::decline(std::move(reason));
-    return offer_prepared(prepare_batch_inner_convolution(convolution), std::move(inputs));
+    return offer_prepared([=] { return prepare_batch_inner_convolution(convolution); },
+                          std::move(inputs));
   }
   if (!lies_densely(operands.x)) return Offer::decline(concat("x lies ", operands.x.storage));
-  reason = image_convolution_reason(convolution);
+  reason = image_convolution_reason(convolution, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_image_convolution(convolution), std::move(inputs));
+  return offer_prepared([=] { return prepare_image_convolution(convolution); }, std::move(inputs));
 }
 
 }  // namespace
@@ -96,7 +98,7 @@ Offer offer_weight_gradient_tiles(const Request& request) {
 
 namespace {
 
-// [pixels, channels] of images in channels last; no dims where pixels are not at equal distances.
+// Channels-last images as [pixels, channels]; no dims if pixels are not evenly spaced.
 cpu::View pixel_rows(const Operand& images) {
   const Dims& strides = images.strides;
   const std::int64_t step = strides[3], row = images.dims[3] * step, image = images.dims[2] * row;
@@ -107,7 +109,7 @@ cpu::View pixel_rows(const Operand& images) {
       images.dtype, {images.dims[0] * images.dims[2] * images.dims[3], images.dims[1]}, {step, 1}};
 }
 
-// Why a convolution is no product of its pixels and w; "" when it is.
+// Why a convolution is not a product of its pixels and w; "" if it is.
 std::string pixel_reason(const Operands& operands, const cpu::ConvolutionWindow& window) {
   const auto& [x, w, y] = operands;
   if (x.dims.size() != 4) return "needs two spatial axes";
@@ -123,9 +125,11 @@ std::string pixel_reason(const Operands& operands, const cpu::ConvolutionWindow&
 
 Offer offer_products(const Request& request, const cpu::MatMulViews& views,
                      std::vector<int> inputs) {
-  std::string reason = tile_gemm_reason(views);
+  std::string reason = tile_gemm_reason(views, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_tile_gemm(views, contraction_options(request)), std::move(inputs));
+  return offer_prepared(
+      [views, options = contraction_options(request)] { return prepare_tile_gemm(views, options); },
+      std::move(inputs));
 }
 
 }  // namespace
@@ -162,16 +166,19 @@ Offer offer_weight_gradient_pixels(const Request& request) {
   const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
   const cpu::ConvolutionViews views{kernel_view(x), kernel_view(dw), kernel_view(dy), {}};
   const cpu::ConvolutionWindow window = kernel_window(case_of<ConvWeightGradient>(request, x, dw));
-  reason = pixel_weight_gradient_reason(views, window);
+  reason = pixel_weight_gradient_reason(views, window, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_pixel_weight_gradient(views, window, contraction_options(request)),
-                        {0, 1});
+  return offer_prepared(
+      [views, window, options = contraction_options(request)] {
+        return prepare_pixel_weight_gradient(views, window, options);
+      },
+      {0, 1});
 }
 
 TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Operand& w,
-                                   const Operand& y) {
+                                   const Operand& y, const Target& target) {
   const Operands operands{x, w, y};
-  TilesConvolution tiles{{}, node_reason(node, operands, lies_batch_inner(x))};
+  TilesConvolution tiles{{}, node_reason(node, operands, lies_batch_inner(x), target)};
   if (!tiles.reason.empty()) return tiles;
   const auto of = [&](const auto& op, ConvolutionPass pass) {
     tiles.convolution = convolution_of(op, pass, operands);
@@ -180,17 +187,17 @@ TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Ope
   if (node.is<ConvDataGradient>()) of(node.as<ConvDataGradient>(), ConvolutionPass::data_gradient);
   if (node.is<ConvWeightGradient>())
     of(node.as<ConvWeightGradient>(), ConvolutionPass::weight_gradient);
-  tiles.reason = batch_inner_reason(tiles.convolution);
+  tiles.reason = batch_inner_reason(tiles.convolution, target.isa);
   return tiles;
 }
 
 TilesConvolution image_convolution(const Node& node, const Operand& x, const Operand& w,
-                                   const Operand& y) {
+                                   const Operand& y, const Target& target) {
   const Operands operands{x, w, y};
-  TilesConvolution tiles{{}, node_reason(node, operands, lies_densely(x))};
+  TilesConvolution tiles{{}, node_reason(node, operands, lies_densely(x), target)};
   if (!tiles.reason.empty()) return tiles;
   tiles.convolution = convolution_of(node.as<Conv>(), ConvolutionPass::forward, operands);
-  tiles.reason = image_convolution_reason(tiles.convolution);
+  tiles.reason = image_convolution_reason(tiles.convolution, target.isa);
   return tiles;
 }
 

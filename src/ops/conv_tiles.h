@@ -11,22 +11,22 @@ namespace narrowgauge {
 Offer offer_conv_tiles(const Request& request);
 Offer offer_data_gradient_tiles(const Request& request);
 Offer offer_weight_gradient_tiles(const Request& request);
-// Of images in channels last: convolutions of single pixels, which are matrix products, and the
-// weight gradients of all.
+// Offers for images in channels last: convolutions of single pixels, which are matrix products, and
+// all weight gradients.
 Offer offer_conv_pixels(const Request& request);
 Offer offer_data_gradient_pixels(const Request& request);
 Offer offer_weight_gradient_pixels(const Request& request);
 
-// A Conv without bias or a gradient of one inside a group, all images in batch-inner blocks: what
-// to prepare, or the reason why tiles do not take it.
+// What to prepare for a Conv without bias, or a gradient of one, inside a group with all images in
+// batch-inner blocks; or the reason why tiles do not take it.
 struct TilesConvolution {
   cpu::BatchInnerConvolution convolution;
   std::string reason;
 };
 TilesConvolution tiles_convolution(const Node& node, const Operand& x, const Operand& w,
-                                   const Operand& y);
-// The same of a Conv that reads plain images.
+                                   const Operand& y, const Target& target);
+// The convolution of a Conv that reads plain images.
 TilesConvolution image_convolution(const Node& node, const Operand& x, const Operand& w,
-                                   const Operand& y);
+                                   const Operand& y, const Target& target);
 
 }  // namespace narrowgauge

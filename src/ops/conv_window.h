@@ -14,7 +14,7 @@ WindowAttributes window_of(const Op& op, const Dims& kernel) {
   return {Op::info.name, op.auto_pad, kernel, op.strides, op.dilations, op.pads, false};
 }
 
-// The shape of y, for x and w; checks that they fit.
+// The shape of y for x and w; checks that they fit.
 template <class Op>
 Shape output_shape(const Op& op, const Shape& x, const Shape& w) {
   constexpr std::string_view name = Op::info.name;

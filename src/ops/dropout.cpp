@@ -11,7 +11,7 @@ namespace narrowgauge {
 
 namespace {
 
-// The settings among the inputs of Dropout (from 1) and DropoutGradient (from 2).
+// Checks the settings among the inputs of Dropout (from 1) and DropoutGradient (from 2).
 void check_settings(const Inference& in, int first) {
   for (int i = first; i < in.count(); ++i)
     require(!in.has(i) || in.rank(i) == 0, in.op_name(), ": ",
@@ -33,7 +33,7 @@ struct DropoutRun {
     return {request.as<Dropout>().seed, std::string(request.name),
             has_ratio ? request.inputs[1].dtype : DType::f32};
   }
-  // The share of elements that stays.
+  // The share of elements that is kept.
   float keep(const KernelCall& call) const {
     if (call.inputs.size() < 3 || !call.inputs[2].data || !*call.inputs[2].as<bool>()) return 1;
     const double ratio =
@@ -61,7 +61,7 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-// The mask depends on an element's logical position, so only row-major arrays are taken.
+// Only row-major arrays are taken: the mask depends on an element's logical position.
 Offer offer_rows(const Request& request) {
   for (const auto operands : {request.inputs.first(1), request.outputs}) {
     for (const Operand& operand : operands) {

@@ -6,10 +6,10 @@
 
 namespace narrowgauge {
 
-// y = x / (1 - ratio) where the mask is true, else 0; y = x and a mask of true unless
-// training_mode. The mask is a function of (seed, step, node name, element), 16 bits each, where
-// the attribute `seed` takes the place of the run's seed unless it is negative. Throws UsageError
-// when a constant ratio lies outside [0, 1), or at run time when another one does.
+// y = x / (1 - ratio) where the mask is true, else 0; unless in training_mode, y = x and the mask
+// is true. The mask is a function of (seed, step, node name, element), 16 bits each; the attribute
+// `seed` replaces the run's seed unless it is negative. Throws UsageError if a constant ratio is
+// outside [0, 1), or at run time if another one is.
 struct Dropout {
   static constexpr OpInfo info{.name = "Dropout",
                                .inputs = "x:T, ratio?:U!, training_mode?:bool",

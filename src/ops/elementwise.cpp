@@ -27,7 +27,7 @@ TensorTypes elementwise_types(const Inference& in, std::optional<DType> result) 
   for (int i = 0; i < in.count(); ++i) {
     if (!in.has(i)) continue;
     shape = broadcast_shapes(in.op_name(), shape, in.shape(i));
-    // The condition of Where comes first; the value's dtype is that of the last input.
+    // The condition of Where comes first; the last input gives the value's dtype.
     dtype = in.dtype(i);
   }
   return {{result.value_or(dtype), std::move(shape)}};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops write one formula. It is compiled for double (reference, gradient checks), for
-// int64, for f32 strips with AVX2 and AVX-512, and kept as text for fusion and code generators.
+// An elementwise op writes one formula. It is compiled for double (reference, gradient checks), for
+// int64, and for f32 strips with AVX2 and AVX-512, and is kept as text for fusion and code
+// generators.
 #pragma once
 
 #include <cmath>
@@ -9,7 +10,7 @@
 #include "narrowgauge/op.h"
 #include "ops/integer.h"
 
-// glibc's vector functions, which g++ takes for the calls in a simd loop.
+// glibc's vector functions, which g++ uses for calls in a simd loop.
 extern "C" {
 #define NG_SIMD_FUNCTION(name) _Pragma("omp declare simd notinbranch") float name(float) noexcept;
 NG_SIMD_FUNCTION(expf)
@@ -31,13 +32,13 @@ float powf(float, float) noexcept;
 
 namespace narrowgauge {
 
-// Both sides are computed: what a formula uses in place of ?: so that its loop stays a simd loop.
+// Formulas use this instead of ?: so that their loops vectorize: both sides are computed.
 template <class T>
 NG_INLINE T select(bool condition, T yes, T no) {
   return condition ? yes : no;
 }
 
-// Types of an elementwise op: one broadcast shape; `result` empty: the dtype of the T inputs.
+// Types of an elementwise op: one broadcast shape; without `result`, the dtype of the T inputs.
 TensorTypes elementwise_types(const Inference& in, std::optional<DType> result = {});
 // Facts of an elementwise op with inputs "x:T", or "a:T, b:T", and one output of T.
 constexpr OpInfo unary_info(std::string_view name, Precision precision,
@@ -73,7 +74,7 @@ constexpr OpInfo commutative(OpInfo info) {
   info.commutative = true;
   return info;
 }
-// Odd sizes, one element; and broadcasting both ways.
+// Samples with odd sizes, one element, and broadcasting both ways.
 template <class Op>
 std::vector<Sample<Op>> unary_samples(double low = -2, double high = 2, Op op = {}) {
   return {{op, {sample("f32[2,3,5]", low, high)}},
@@ -88,7 +89,7 @@ std::vector<Sample<Op>> binary_samples(double low = -2, double high = 2, Op op =
           {op, {sample("f32[2,3,2,5]", low, high), sample("f32[3,1,1]", low, high)}}};
 }
 
-// Of the gradient of an activation: x or y, and dy.
+// Samples for the gradient of an activation: x or y, and dy.
 template <class Op>
 std::vector<Sample<Op>> gradient_samples(double low = -2, double high = 2, Op op = {}) {
   return {{op, {sample("f32[2,3,5]", low, high), sample("f32[2,3,5]")}},
@@ -96,17 +97,17 @@ std::vector<Sample<Op>> gradient_samples(double low = -2, double high = 2, Op op
           {op, {sample("f32[2,3,4,5]", low, high), sample("f32[2,3,4,5]")}}};
 }
 
-// "strips", then "reference".
+// The kernels "strips", then "reference".
 std::span<const Kernel> elementwise_kernels();
-// The same for ops whose inputs are not broadcast: the gradients of activations.
+// Types of ops whose inputs are not broadcast: the gradients of activations.
 TensorTypes same_shape_types(const Inference& in);
-// Shape of ONNX's multidirectional broadcasting; throws UsageError naming the op and both shapes.
+// The shape by ONNX's multidirectional broadcasting; UsageError names the op and both shapes.
 Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b);
 
 namespace detail {
 
-// Calls use(op), or, for an op whose formula depends on an attribute that is not a number,
-// use(formula chosen for the attribute), so that nothing is decided inside the loop.
+// Calls use(op). If the formula depends on an attribute that is no number, calls use(the formula
+// chosen for it) instead, so that nothing is decided inside the loop.
 template <class Op, class Use>
 NG_INLINE void with_formula(const Op& op, Use use) {
   if constexpr (requires { op.choose(use); })
@@ -150,7 +151,7 @@ void integer_strip(const void* self, const std::int64_t* const* in, std::int64_t
   integer_strip<Op>(self, in, out, count, std::make_index_sequence<arity>{});
 }
 
-// Number of "T " in an argument list.
+// The number of "T " in an argument list.
 constexpr int arity_of(std::string_view arguments) {
   int count = 0;
   for (std::size_t i = 0; i + 1 < arguments.size(); ++i)
@@ -179,12 +180,12 @@ Elementwise make_elementwise(std::string_view arguments, std::string_view text) 
 
 }  // namespace narrowgauge
 
-// The formula of an elementwise op, with what follows from it. Arguments are "T name"; attributes
-// are members, used as T(alpha). Constants are T(0.5). An op that is defined on integers says
-// `static constexpr bool on_integers = true;`, one with optional inputs
-// `static constexpr double when_absent[] = {0, -inf, inf};`, a variadic one, whose formula has two
-// arguments, `static constexpr bool folds = true;`. One whose formula depends on a string or a
-// dtype has `NG_INLINE void choose(auto use) const`, which calls use(formula object) once.
+// The formula of an elementwise op, and what follows from it. Arguments are "T name"; attributes
+// are members, used as T(alpha); constants are T(0.5). An op defined on integers says `static
+// constexpr bool on_integers = true;`, one with optional inputs `static constexpr double
+// when_absent[] = {0, -inf, inf};`, a variadic one, whose formula has two arguments, `static
+// constexpr bool folds = true;`. One whose formula depends on a string or a dtype has `NG_INLINE
+// void choose(auto use) const`, which calls use(formula object) once.
 #define NG_FORMULA(Self, ARGUMENTS, ...)                                                        \
   template <class T>                                                                            \
   NG_INLINE T formula ARGUMENTS const {                                                         \

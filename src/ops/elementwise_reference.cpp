@@ -13,7 +13,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Index of the element of a broadcast operand that meets `index` of the result.
+// The index of the element of a broadcast operand for `index` of the result.
 std::int64_t broadcast_index(const Dims& result, const Dims& operand, std::int64_t index) {
   std::int64_t source = 0, stride = 1;
   for (std::size_t i = 0; i < result.size(); ++i) {
@@ -27,7 +27,7 @@ std::int64_t broadcast_index(const Dims& result, const Dims& operand, std::int64
   return source;
 }
 
-// Infinities stand for "no limit", which the integers next to them are.
+// Infinities stand for "no limit", as the outermost integers do.
 template <class T>
 T saturated(double value) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
@@ -37,7 +37,7 @@ T saturated(double value) {
   return static_cast<T>(value);
 }
 
-// One element at a time through the op's own function for T.
+// Computes one element at a time with the op's own function for T.
 template <class T, class Load, class Store>
 void for_each_element(const Elementwise& elementwise, const Attributes& attributes,
                       const std::vector<ReferenceView>& in, const ReferenceView& out,
@@ -67,7 +67,7 @@ void for_each_element(const Elementwise& elementwise, const Attributes& attribut
   }
 }
 
-// The low bits, as machines keep them; other dtypes than the narrow integers as they are.
+// Keeps the low bits of narrow integers, as machines do; other dtypes are unchanged.
 std::int64_t wrapped(std::int64_t value, DType dtype) {
   const int unused = 64 - bits(dtype);
   if (!is_integer(dtype) || unused == 0) return value;

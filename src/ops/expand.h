@@ -6,8 +6,8 @@
 
 namespace narrowgauge {
 
-// x broadcast against the constant `shape`, in both directions as ONNX has it: where `shape` says
-// 1, x keeps its size.
+// x broadcast against the constant `shape`, in both directions as in ONNX: where `shape` is 1, x
+// keeps its size.
 struct Expand {
   static constexpr OpInfo info{
       .name = "Expand", .inputs = "x:T~, shape:i64!", .outputs = "y:T~", .precision = clear};

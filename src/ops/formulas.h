@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas that several elementwise ops share, written so that nothing overflows on the way and
-// small results keep their relative accuracy.
+// Formulas that several elementwise ops share, written so that nothing overflows and small results
+// keep their relative accuracy.
 #pragma once
 
 #include "kernels/cpu/normal_distribution.h"
@@ -64,8 +64,8 @@ NG_INLINE T mish_slope(T x) {
   return t.value + x * (T(4) * power * (T(1) + t.e) / (t.denominator * t.denominator));
 }
 
-// P(X <= x) for a normal X, erfc keeps the left tail accurate, and e^(-x^2 / 2); f32 computes both
-// at once.
+// P(X <= x) for a normal X, with erfc for an accurate left tail, and e^(-x^2 / 2); f32 computes
+// both at once.
 template <class T>
 struct NormalValues {
   T below, density;

@@ -85,7 +85,7 @@ Tensor read_all(const ReferenceView& view, const TensorType& type) {
   return tensor;
 }
 
-// The body, node by node.
+// Interprets the body node by node.
 Offer offer_interpreted(const Request& request) {
   const Region body = request.as<Fused>().body;
   Offer offer =

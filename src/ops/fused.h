@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group of ops run as one kernel. The body is a closed graph of f32 values (f64 in f64 graphs);
-// narrow inputs are widened when read, outputs rounded once when stored.
+// A group of ops that runs as one kernel. The body is a closed graph of f32 values (f64 in f64
+// graphs); narrow inputs are widened when read, outputs rounded once when stored.
 #pragma once
 
 #include "narrowgauge/graph.h"
@@ -25,7 +25,7 @@ struct Fused {
   static std::vector<Sample<Fused>> samples();
 };
 
-// The dtype of values inside a body that stand for values of this dtype outside.
+// The dtype inside a body of values that have this dtype outside.
 DType inside_dtype(DType outside);
 
 }  // namespace narrowgauge

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/cpu.h"
 #include "kernels/cpu/batch_inner_gather.h"
 #include "kernels/cpu/image_convolution.h"
 #include "kernels/cpu/strip.h"
@@ -26,7 +25,7 @@ struct SlopeGroup {
   int slope = -1, sums = -1;  // outputs
 };
 
-// length 0 of the pattern: no such group.
+// Matches a slope group; pattern.length is 0 if there is none.
 SlopeGroup match_group(const Graph& body) {
   const std::vector<int> nodes = working_nodes(body);
   SlopeGroup group{.pattern = match_slope(body, nodes)};
@@ -59,7 +58,7 @@ std::string group_reason(const Request& request, const SlopeGroup& group) {
   return sums.present && are_channels(sums.dims, slope.dims) ? "" : "sums not of channels";
 }
 
-// The workspace: the gather's own, then the pieces' sums, their joins in f64 and in f32.
+// The workspace: the gather's own, then the pieces' sums, then their joins in f64 and in f32.
 class SlopeSums {
  public:
   SlopeSums(const cpu::BatchInnerGather& gather, const Operand& sums)
@@ -111,8 +110,8 @@ Offer offer_fused_activation(const Request& request) {
   if (x < 0 || w < 0 || (biased && bias < 0)) return Offer::decline("a convolution of constants");
   const auto in = [&](int i) { return request.inputs[static_cast<std::size_t>(i)]; };
   const bool first = !lies_batch_inner(in(x));
-  TilesConvolution tiles =
-      (first ? image_convolution : tiles_convolution)(conv, in(x), in(w), request.outputs[0]);
+  TilesConvolution tiles = (first ? image_convolution : tiles_convolution)(
+      conv, in(x), in(w), request.outputs[0], request.target);
   if (bias >= 0 && tiles.reason.empty()) {
     tiles.convolution.bias = in(bias).dtype;
     tiles.reason =
@@ -122,11 +121,14 @@ Offer offer_fused_activation(const Request& request) {
   if (first) {
     std::vector<int> inputs{x, w};
     if (bias >= 0) inputs.push_back(bias);
-    return offer_prepared(prepare_image_convolution(tiles.convolution, true), std::move(inputs));
+    return offer_prepared(
+        [convolution = tiles.convolution] { return prepare_image_convolution(convolution, true); },
+        std::move(inputs));
   }
   const auto gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
   Offer offer;
   offer.implementation = "amx tiles, batch-inner, relu";
+  offer.facts = cpu::tile_facts(tiles.convolution.image);
   offer.workspace = gather->workspace();
   offer.run = [=](const KernelCall& call) {
     gather->run({data_at(call.inputs, x), data_at(call.inputs, w), data_at(call.inputs, bias),
@@ -140,14 +142,15 @@ Offer offer_fused_activation_gradient(const Request& request) {
   SlopeGroup group = match_group(*request.as<Fused>().body);
   SlopePattern& pattern = group.pattern;
   if (pattern.length == 0) return Offer::decline("no gradient of a Relu among others");
-  if (isa() != Isa::amx) return Offer::decline(concat("tiles need amx, this is ", name(isa())));
-  std::string reason = group_reason(request, group);
+  std::string reason = cpu::tile_isa_reason(request.target.isa);
+  if (reason.empty()) reason = group_reason(request, group);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand& slope = request.outputs[static_cast<std::size_t>(group.slope)];
   auto [gather, declined] = gather_slope(pattern, request, slope);
   if (!gather) return Offer::decline(std::move(declined));
   Offer offer;
   offer.implementation = pattern.convolution ? "amx tiles, batch-inner, to slopes" : "slopes";
+  if (pattern.convolution) offer.facts = cpu::tile_facts(slope.dtype);
   offer.in_place = slope_places(pattern, group.slope);
   pattern.convolution = nullptr;  // lives no longer than the request
   const Operand sums =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for groups around a Relu, on images in batch-inner blocks: a Conv and its Relu; and a
-// gradient's way back through a Relu, which is a ConvDataGradient or not, an Add or not, a
-// ReluGradient, and the sums of its channels or not.
+// Kernels for groups around a Relu, on images in batch-inner blocks: a Conv and its Relu; or a
+// gradient passing back through a Relu: an optional ConvDataGradient, an optional Add, a
+// ReluGradient, and optionally the sums of its channels.
 #pragma once
 
 #include "narrowgauge/kernel.h"

@@ -21,7 +21,7 @@ namespace {
 
 using cpu::TileActivation;
 
-// Which of the group's operands is which; -1: none. `product`: the node.
+// The indices of the group's operands by their part in the pattern; -1: none. `product` is a node.
 struct Pattern {
   int product = -1;
   int a = -1, b = -1, bias = -1, x = -1;
@@ -29,20 +29,20 @@ struct Pattern {
   TileActivation activation = TileActivation::none;
 };
 
-// The nodes of a chain from the product on. Every step takes the value before, or that value in
+// The nodes of a chain from the product on. Every step takes the previous value, or that value in
 // another shape.
 class Chain {
  public:
   explicit Chain(const Graph& body) : body_(body), nodes_(working_nodes(body)) {}
 
   bool empty() const { return at_ == nodes_.size(); }
-  // The next node if it is of this kind; -1 if not.
+  // Takes the next node if it is an Op; -1 if not.
   template <class Op>
   int take() {
     if (empty() || !body_.node(nodes_[at_]).is<Op>()) return -1;
     return nodes_[at_++];
   }
-  // `value` in another shape, or as it is.
+  // `value` after the next node, if that reshapes it; else `value` itself.
   Value reshaped(Value value) {
     if (empty() || !body_.node(nodes_[at_]).is<ReshapeTo>()) return value;
     if (!(body_.node(nodes_[at_]).inputs[0] == value)) return value;
@@ -55,8 +55,8 @@ class Chain {
   std::size_t at_ = 0;
 };
 
-// The one of two values that is an output, the other being the same in another shape; -1: neither,
-// or both.
+// The output that is one of two values, the second being the first in another shape; -1 if neither
+// or both are outputs.
 int one_output(const Graph& body, Value first, Value second) {
   const int one = output_index(body, first), other = output_index(body, second);
   if (first == second) return one;
@@ -113,7 +113,7 @@ std::optional<Pattern> match_backward(const Graph& body) {
   return all && body.outputs().size() == outputs ? std::optional(found) : std::nullopt;
 }
 
-// A dense operand as so many rows.
+// Whether an operand is dense and has the size of these rows.
 bool are_rows(const Operand& operand, const Dims& rows) {
   return operand.storage.is_plain() && operand.strides == dense_strides(operand.dims) &&
          !operand.dims.empty() && operand.dims.back() == rows[1] &&
@@ -135,7 +135,7 @@ struct Product {
   cpu::TileEpilogue epilogue;
 };
 
-// Operands that lie beside y and must be rows of bf16 as it is.
+// Why operands beside y are not plain rows of bf16.
 std::string rows_reason(const Request& request, const Pattern& found, const Dims& rows) {
   const auto fits = [&](const Operand& operand) {
     return !operand.present || (operand.dtype == DType::bf16 && are_rows(operand, rows));
@@ -170,12 +170,12 @@ Product product_of(const Request& request, const Pattern& found) {
   product.epilogue.activation = found.activation;
   if (found.sums >= 0)
     product.epilogue.column_sums = request.outputs[static_cast<std::size_t>(found.sums)].dtype;
-  product.reason = tile_math_reason(node.math, product.views.a.dtype);
+  product.reason = tile_math_reason(node.math, product.views.a.dtype, request.target);
   for (const int i : {found.a, found.b})
     if (product.reason.empty() && !input(i).storage.is_plain())
       product.reason = concat("storage ", input(i).storage);
   if (product.reason.empty()) product.reason = rows_reason(request, found, rows);
-  if (product.reason.empty()) product.reason = tile_gemm_reason(product.views);
+  if (product.reason.empty()) product.reason = tile_gemm_reason(product.views, request.target.isa);
   if (product.reason.empty())
     product.reason = tile_epilogue_reason(product.views, product.epilogue);
   return product;
@@ -186,19 +186,22 @@ Offer offer_pattern(const Request& request, const std::optional<Pattern>& match)
   const Pattern& found = *match;
   Product product = product_of(request, found);
   if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
-  const cpu::Prepared prepared =
-      prepare_tile_gemm(product.views, contraction_options(request), product.epilogue);
   Offer offer;
-  offer.implementation = prepared.implementation + (found.x < 0 ? ", gelu" : ", gelu's gradient");
-  offer.workspace = prepared.workspace;
   if (found.x >= 0) offer.in_place = {{found.x, found.y}};
-  offer.run = [found, run = prepared.run](const KernelCall& call) {
-    const std::array<const void*, 4> inputs{
-        data_at(call.inputs, found.a), data_at(call.inputs, found.b),
-        data_at(call.inputs, found.bias), data_at(call.inputs, found.x)};
-    const std::array<void*, 2> outputs{data_at(call.outputs, found.y),
-                                       data_at(call.outputs, std::max(found.kept, found.sums))};
-    run({inputs.data(), outputs.data(), call.workspace, nullptr});
+  offer.prepare = [found, views = product.views, epilogue = product.epilogue,
+                   options = contraction_options(request)](Offer& ready) {
+    const cpu::Prepared prepared = prepare_tile_gemm(views, options, epilogue);
+    ready.implementation = prepared.implementation + (found.x < 0 ? ", gelu" : ", gelu's gradient");
+    ready.facts = prepared.facts;
+    ready.workspace = prepared.workspace;
+    ready.run = [found, run = prepared.run](const KernelCall& call) {
+      const std::array<const void*, 4> inputs{
+          data_at(call.inputs, found.a), data_at(call.inputs, found.b),
+          data_at(call.inputs, found.bias), data_at(call.inputs, found.x)};
+      const std::array<void*, 2> outputs{data_at(call.outputs, found.y),
+                                         data_at(call.outputs, std::max(found.kept, found.sums))};
+      run({inputs.data(), outputs.data(), call.workspace, nullptr});
+    };
   };
   return offer;
 }

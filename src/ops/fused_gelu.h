@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for groups around a Gelu on the tiles of AMX: a Gemm and its Gelu; and a Gemm that makes
-// the gradient of a Gelu's result, the GeluGradient, and the sums of its columns or not, which are
-// the gradient of a bias. Values may be given other shapes of the same rows on the way.
+// Kernels for groups around a Gelu on AMX tiles: a Gemm and its Gelu; or a Gemm that computes the
+// gradient of a Gelu's result, the GeluGradient, and optionally the sums of its columns, which are
+// the gradient of a bias. Values may be reshaped with the same rows in between.
 #pragma once
 
 #include "narrowgauge/kernel.h"

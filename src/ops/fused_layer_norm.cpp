@@ -16,8 +16,8 @@ namespace narrowgauge {
 
 namespace {
 
-// The share of elements that a Dropout or its gradient keeps, whose settings begin at input
-// `first`; nothing where they are not constant, or not of training.
+// The share of elements that a Dropout or its gradient keeps; its settings begin at input `first`.
+// Nothing if they are not constant or not for training.
 std::optional<float> constant_keep(const Graph& body, const Node& node, std::size_t first) {
   if (node.inputs.size() != first + 2 || node.inputs[first + 1].is_absent()) return {};
   const Tensor* training = body.constant_value(node.inputs[first + 1]);
@@ -27,7 +27,7 @@ std::optional<float> constant_keep(const Graph& body, const Node& node, std::siz
   return static_cast<float>(1 - (ratio ? ratio->at(0) : 0.5));
 }
 
-// Whether a value is read by one node of the body only, and no output.
+// Whether one node of the body reads the value, and it is no output.
 bool is_inner(const Graph& body, Value value) {
   std::int64_t readers = output_index(body, value) >= 0 ? 2 : 0;
   for (const Node& node : body.nodes())
@@ -35,7 +35,7 @@ bool is_inner(const Graph& body, Value value) {
   return readers == 1;
 }
 
-// Which of the group's operands is which; -1: none.
+// The indices of the group's operands by their part in the pattern; -1: none.
 struct Forward {
   LayerNormalization op;
   int x = -1, other = -1, scale = -1, bias = -1;
@@ -45,7 +45,7 @@ struct Forward {
   std::string dropout;  // the name of the node
 };
 
-// The Dropout that made a value, as a part of the pattern.
+// Takes the Dropout that made a value into the pattern.
 bool take_dropout(const Graph& body, Value value, Forward& found) {
   const Node& node = body.producer(value);
   const std::optional<float> keep = constant_keep(body, node, 1);
@@ -99,7 +99,7 @@ struct Backward {
 
 constexpr std::size_t most_gradients = 4;
 
-// The inputs whose sum a value is.
+// Collects the inputs that a value is the sum of.
 bool collect_terms(const Graph& body, Value value, std::vector<int>& terms) {
   const int input = input_index(body, value);
   if (input >= 0) {
@@ -147,7 +147,7 @@ std::optional<Backward> match_backward(const Graph& body) {
   return all ? std::optional(found) : std::nullopt;
 }
 
-// Checks of operands by their index, and their arrays in a call.
+// Checks operands by their index, and finds their arrays in a call.
 class Operands {
  public:
   explicit Operands(const Request& request)
@@ -157,7 +157,7 @@ class Operands {
   const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
   const Operand& output(int o) const { return outputs_[static_cast<std::size_t>(o)]; }
 
-  // All dense, floating up to 32 bits but for the mask.
+  // Requires all to be dense and floating with up to 32 bits, except the mask.
   std::string reason() const {
     for (const auto* operands : {&inputs_, &outputs_})
       for (const Operand& operand : *operands) {
@@ -187,7 +187,7 @@ class Operands {
   static T* output_data(const KernelCall& call, int o) {
     return o < 0 ? nullptr : call.outputs[static_cast<std::size_t>(o)].as<T>();
   }
-  // An output may take the place of an input of its type.
+  // Lets an output use the memory of an input of its type.
   void offer_place(int from, int to, Offer& offer) const {
     if (from >= 0 && to >= 0 && input(from).dtype == output(to).dtype)
       offer.in_place.push_back({from, to});
@@ -197,7 +197,7 @@ class Operands {
   std::vector<Operand> inputs_, outputs_;
 };
 
-// Rows of the last axis; nothing where another is normalized, or they are too long.
+// Rows of the last axis; nothing if another axis is normalized or rows are too long.
 std::optional<cpu::RowLayout> rows_of(const Dims& dims, std::int64_t axis) {
   if (dims.empty() || settled_axis("LayerNormalization", axis, dims.size()) + 1 !=
                           static_cast<std::int64_t>(dims.size()))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for groups of a transformer: a Dropout or none, an Add and a LayerNormalization; and
-// Adds or none, a LayerNormalizationGradient and a DropoutGradient or none. One pass over memory.
+// Kernels for groups of a transformer: an optional Dropout, an Add and a LayerNormalization; or any
+// Adds, a LayerNormalizationGradient and an optional DropoutGradient. One pass over memory.
 #pragma once
 
 #include "narrowgauge/kernel.h"

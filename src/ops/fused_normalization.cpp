@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/cpu.h"
 #include "kernels/cpu/batch_inner_gather.h"
 #include "kernels/cpu/batch_norm.h"
 #include "ops/arithmetic.h"
@@ -22,7 +21,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Which of the group's operands is which; -1: none.
+// The indices of the group's operands by their part in the pattern; -1: none.
 struct Pattern {
   const Node* convolution = nullptr;
   int source = -1, weights = -1;  // of the convolution
@@ -119,9 +118,10 @@ std::string vectors_reason(const Operands& operands, const Pattern& pattern) {
   return reason;
 }
 
-// Behind a convolution, all images lie in batch-inner blocks.
+// After a convolution, all images must be in batch-inner blocks.
 std::string blocks_reason(const Operands& operands, const Pattern& pattern) {
-  if (isa() != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa()));
+  const Isa isa = operands.request.target.isa;
+  if (isa != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa));
   const Operand& y = operands.out(pattern.y);
   std::string reason = image_reason(y, y.dims);
   if (pattern.other >= 0 && reason.empty())
@@ -131,7 +131,7 @@ std::string blocks_reason(const Operands& operands, const Pattern& pattern) {
   return convolved.present ? image_reason(convolved, y.dims) : "an output that nobody reads";
 }
 
-// Of y, x (after a convolution y again: they lie alike) and other.
+// The layout that y, x (after a convolution: y again) and other share.
 SharedChannels images(const Operands& operands, const Pattern& pattern) {
   const Operand& y = operands.out(pattern.y);
   if (!y.present) return {{}, {}, "nobody reads y"};
@@ -253,12 +253,13 @@ Offer offer_fused_normalization(const Request& request) {
   if (pattern->convolution) {
     TilesConvolution tiles =
         tiles_convolution(*pattern->convolution, operands.in(pattern->source),
-                          operands.in(pattern->weights), operands.out(pattern->y));
+                          operands.in(pattern->weights), operands.out(pattern->y), request.target);
     if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
     gather = std::make_shared<const cpu::BatchInnerGather>(tiles.convolution);
   }
   Offer offer;
   offer.implementation = gather ? "amx tiles, batch-inner, normalize" : "normalize, f32 statistics";
+  if (gather) offer.facts = cpu::tile_facts(operands.in(pattern->source).dtype);
   if (pattern->other >= 0 && (!gather || pattern->convolved >= 0))
     offer.in_place = {{pattern->other, pattern->y}};
   const auto forward = std::make_shared<const Forward>(std::move(*pattern), std::move(gather),

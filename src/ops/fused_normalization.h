@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel for groups around a BatchNormalization in training: the Conv before it, or not; an Add
-// and a Relu, or a Relu alone, or nothing after it. On images in batch-inner blocks.
+// The kernel for groups around a BatchNormalization in training: optionally the Conv before it, and
+// after it an Add and a Relu, a Relu alone, or nothing. On images in batch-inner blocks.
 #pragma once
 
 #include "narrowgauge/kernel.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/cpu.h"
 #include "kernels/cpu/batch_inner_gather.h"
 #include "kernels/cpu/batch_norm.h"
 #include "ops/arithmetic.h"
@@ -20,7 +19,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Places among the group's inputs and outputs; -1: none.
+// Positions among the group's inputs and outputs; -1: none.
 struct Normalization {
   int x, scale, mean, inverse_std;
   int dx, dscale, dbias;
@@ -53,7 +52,7 @@ class Matcher {
   }
 
  private:
-  // A normalization alone has its own kernel, but none for an addition behind it.
+  // A normalization alone has a kernel of its own, but none that also adds.
   bool begin_with_normalization() {
     const bool fits = nodes_.size() == 2 &&
                       body_.node(nodes_[0]).is<BatchNormalizationGradient>() &&
@@ -85,7 +84,7 @@ class Matcher {
     return last.x >= 0 && last.scale >= 0 && last.mean >= 0 && last.inverse_std >= 0;
   }
 
-  // An addition to the only normalization's dx.
+  // Takes an Add to the only normalization's dx.
   bool take_sum() {
     const int index = nodes_[next_++];
     if (!body_.node(index).is<Add>() || pattern_.normalizations.size() != 1) return false;
@@ -96,7 +95,7 @@ class Matcher {
     return norm.other >= 0;
   }
 
-  // What the Relu saw is made again from what the first normalization reads.
+  // Whether the Relu's input is computed again from the input of the first normalization.
   bool is_normalized_first() const {
     if (pattern_.normalizations.empty()) return false;
     const Normalization& first = pattern_.normalizations[0];
@@ -154,8 +153,8 @@ std::string operand_reason(const Operands& operands, const Pattern& pattern) {
   return reason;
 }
 
-// The workspace: what the gather needs, the pieces' sums, their joins, the normalizations', and two
-// vectors for what is normalized again.
+// The workspace: what the gather needs, the pieces' sums, their joins, the normalizations' own, and
+// two vectors for normalizing again.
 class Backward {
  public:
   Backward(Pattern pattern, std::shared_ptr<const cpu::BatchInnerGather> gather, const Operand& x)
@@ -180,7 +179,7 @@ class Backward {
     for (std::size_t p = 0; p < 1 + count(); ++p)
       gather_->join(parts + static_cast<std::int64_t>(p) * gather_->part_floats(),
                     sums + static_cast<std::int64_t>(p) * layout_.channels);
-    // The first last: it may be written over what the others read.
+    // The first goes last: it may overwrite what the others read.
     for (std::size_t p = count(); p-- > 0;)
       normalize(call, p, data_at(call.outputs, written), sums);
   }
@@ -213,7 +212,7 @@ class Backward {
     return slopes;
   }
 
-  // The mean's rounding is left out: it is far below theirs.
+  // Ignores the rounding of the mean, which is far below theirs.
   void normalize(const KernelCall& call, std::size_t p, const void* slope, double* sums) const {
     cpu::BatchNormBackward backward;
     backward.layout = layout_;
@@ -243,9 +242,9 @@ class Backward {
 Offer offer_fused_normalization_gradient(const Request& request) {
   auto pattern = Matcher(*request.as<Fused>().body).match();
   if (!pattern) return Offer::decline("no gradient of a normalization behind others");
-  if (isa() != Isa::amx) return Offer::decline(concat("tiles need amx, this is ", name(isa())));
   const Operands operands{request};
-  std::string reason = operand_reason(operands, *pattern);
+  std::string reason = cpu::tile_isa_reason(request.target.isa);
+  if (reason.empty()) reason = operand_reason(operands, *pattern);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand& x = operands.in(pattern->normalizations[0].x);
   auto [gather, declined] = gather_slope(pattern->chain, request, x);
@@ -253,6 +252,7 @@ Offer offer_fused_normalization_gradient(const Request& request) {
   Offer offer;
   offer.implementation = pattern->chain.convolution ? "amx tiles, batch-inner, to normalization"
                                                     : "slopes to normalization";
+  if (pattern->chain.convolution) offer.facts = cpu::tile_facts(x.dtype);
   const int written = pattern->slope >= 0 ? pattern->slope : pattern->normalizations[0].dx;
   offer.in_place = slope_places(pattern->chain, written);
   const auto backward = std::make_shared<const Backward>(std::move(*pattern), std::move(gather), x);

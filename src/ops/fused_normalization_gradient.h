@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel for groups that lead a gradient back through a normalization: a ConvDataGradient, an
-// Add and a ReluGradient, each of them or not, then one or two BatchNormalizationGradients in
-// training that read what these give. On images in batch-inner blocks.
+// The kernel for groups that pass a gradient back through a normalization: an optional
+// ConvDataGradient, Add and ReluGradient, then one or two BatchNormalizationGradients in training
+// that read the result. On images in batch-inner blocks.
 #pragma once
 
 #include "narrowgauge/kernel.h"

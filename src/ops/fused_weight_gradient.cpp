@@ -50,23 +50,26 @@ Offer offer_fused_weight_gradient(const Request& request) {
   if (reason.empty()) reason = pattern->x.reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   TilesConvolution tiles =
-      tiles_convolution(*pattern->gradient, x, request.outputs[0], in(pattern->dy));
+      tiles_convolution(*pattern->gradient, x, request.outputs[0], in(pattern->dy), request.target);
   if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
   using Given = cpu::BatchInnerConvolution::Given;
   tiles.convolution.given = pattern->x.relu ? Given::normalized_relu : Given::normalized;
-  const cpu::Prepared prepared = prepare_batch_inner_convolution(tiles.convolution);
-  const std::int64_t channels = x.dims[1], own = (prepared.workspace + 63) / 64 * 64;
   Offer offer;
   offer.implementation = "amx tiles, batch-inner, normalized again";
-  offer.workspace = own + 2 * channels * 4;
-  offer.run = [=, run = prepared.run, again = pattern->x,
-               dy = pattern->dy](const KernelCall& call) {
-    auto* const factor = reinterpret_cast<float*>(call.workspace + own);
-    float* const constant = factor + channels;
-    again.factors(call, channels, factor, constant);
-    const void* const inputs[] = {data_at(call.inputs, again.x), data_at(call.inputs, dy),
-                                  data_at(call.inputs, again.mean), factor, constant};
-    run({inputs, &call.outputs[0].data, call.workspace, call.flushed_at(0)});
+  offer.facts = cpu::tile_facts(tiles.convolution.image);
+  offer.prepare = [convolution = tiles.convolution, channels = x.dims[1], again = pattern->x,
+                   dy = pattern->dy](Offer& ready) {
+    const cpu::Prepared prepared = prepare_batch_inner_convolution(convolution);
+    const std::int64_t own = (prepared.workspace + 63) / 64 * 64;
+    ready.workspace = own + 2 * channels * 4;
+    ready.run = [=, run = prepared.run](const KernelCall& call) {
+      auto* const factor = reinterpret_cast<float*>(call.workspace + own);
+      float* const constant = factor + channels;
+      again.factors(call, channels, factor, constant);
+      const void* const inputs[] = {data_at(call.inputs, again.x), data_at(call.inputs, dy),
+                                    data_at(call.inputs, again.mean), factor, constant};
+      run({inputs, &call.outputs[0].data, call.workspace, call.flushed_at(0)});
+    };
   };
   return offer;
 }

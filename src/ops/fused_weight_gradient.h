@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel for a ConvWeightGradient whose x is normalized again, with a Relu behind it or not,
+// The kernel for a ConvWeightGradient whose x is normalized again, optionally followed by a Relu,
 // while it is packed. On images in batch-inner blocks.
 #pragma once
 

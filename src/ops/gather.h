@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing slices by their number: embeddings.
+// Chooses slices by their index: embeddings.
 #pragma once
 
 #include "narrowgauge/op.h"
@@ -22,8 +22,8 @@ struct Gather {
   static std::vector<Sample<Gather>> samples();
 };
 
-// The sum of all slices of dy that were taken from each slice of a tensor of `shape`; zeros where
-// none was. Sums are made in f32 in the order of the indices.
+// For each slice of a tensor of `shape`, the sum of all slices of dy that were taken from it; zeros
+// if there are none. Sums are computed in f32 in the order of the indices.
 struct GatherGradient {
   static constexpr OpInfo info{.name = "GatherGradient",
                                .domain = "ng",

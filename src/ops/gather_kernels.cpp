@@ -92,8 +92,8 @@ Offer offer_gather_reference(const Request& request) {
   });
 }
 
-// Which entries of the index list belong to each slice: entries[first[j] .. first[j + 1]), in
-// the order of the list, so that sums do not depend on the number of threads.
+// The entries of the index list that belong to each slice: entries[first[j] .. first[j + 1]), in
+// list order, so that sums do not depend on the number of threads.
 struct Members {
   std::int64_t* first;
   std::int64_t* entries;
@@ -103,7 +103,7 @@ Members sort_entries(const Slices& s, DType type, const void* indices, std::byte
   const Members members{reinterpret_cast<std::int64_t*>(workspace),
                         reinterpret_cast<std::int64_t*>(workspace) + s.size + 2};
   std::fill_n(members.first, s.size + 2, 0);
-  // Counts stand two places ahead, so that filling in the entries leaves the beginnings.
+  // Counts are stored two places ahead, so that filling in the entries leaves the beginnings.
   for (std::int64_t i = 0; i < s.count; ++i)
     ++members.first[checked_index(read_index(type, indices, i), s.size) + 2];
   for (std::int64_t j = 2; j <= s.size; ++j) members.first[j + 1] += members.first[j];
@@ -123,7 +123,7 @@ struct Addition {
   std::byte* dx;
 };
 
-// One slice of dx.
+// Sums one slice of dx.
 void add_slice(const Addition& a, const Members& members, std::int64_t number,
                std::int64_t* flushed) {
   const std::int64_t outer = number / a.s.size, slice = number % a.s.size;

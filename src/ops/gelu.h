@@ -31,7 +31,7 @@ struct TanhGelu {
   NG_INLINE T formula(T x) const {
     return x * sigmoid(T(scale) * x * (T(1) + T(cubic) * x * x));
   }
-  // Beyond |x| = 20 the sigmoid is 0 or 1 in every format, and x^3 times its slope 0.
+  // Beyond |x| = 20 the sigmoid is 0 or 1 in every format, and x^3 times its slope is 0.
   template <class T>
   NG_INLINE T formula(T x, T dy) const {
     const T c = select(x > T(20), T(20), select(x < T(-20), T(-20), x));

@@ -76,7 +76,7 @@ cpu::MatMulViews views_of(const Request& request) {
           {}};
 }
 
-// c as the kernel's bias of one value per column.
+// Whether c can be the kernel's bias of one value per column.
 bool is_row(const Operand& c, const Dims& y) {
   return !c.dims.empty() && c.dims.back() == y[1] && (c.dims.size() == 1 || c.dims[0] == 1);
 }
@@ -114,18 +114,22 @@ Offer offer_in_pairs(const Request& request) {
 Offer offer_tiles(const Request& request) {
   PlainProduct product = plain_product(request);
   if (product.reason.empty()) product.reason = tile_product_reason(request);
-  if (product.reason.empty()) product.reason = tile_gemm_reason(product.views);
+  if (product.reason.empty()) product.reason = tile_gemm_reason(product.views, request.target.isa);
   if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
-  return offer_prepared(prepare_tile_gemm(product.views, contraction_options(request)),
-                        std::move(product.inputs));
+  return offer_prepared(
+      [views = product.views, options = contraction_options(request)] {
+        return prepare_tile_gemm(views, options);
+      },
+      std::move(product.inputs));
 }
 
 Offer offer_plain(const Request& request) {
   PlainProduct product = plain_product(request);
   if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
-  return offer_contraction(request, std::move(product.inputs), [&] {
-    return prepare_matmul(product.views, contraction_options(request));
-  });
+  return offer_contraction(request, std::move(product.inputs),
+                           [views = product.views, options = contraction_options(request)] {
+                             return prepare_matmul(views, options);
+                           });
 }
 
 // c with y's dims; strides are 0 where it repeats.
@@ -143,7 +147,7 @@ cpu::GemmEpilogue epilogue_of(const Request& request, const cpu::View& y) {
   return epilogue;
 }
 
-// The product in f32 (f64 of f64) in the workspace, then alpha, beta and c in one pass.
+// Computes the product in f32 (f64 for f64) in the workspace, then alpha, beta and c in one pass.
 Offer offer_scaled(const Request& request) {
   std::string reason = contraction_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
@@ -151,16 +155,19 @@ Offer offer_scaled(const Request& request) {
   const cpu::GemmEpilogue epilogue = epilogue_of(request, views.y);
   views.y = cpu::dense_view(views.y.dtype == DType::f64 ? DType::f64 : DType::f32, views.y.dims);
   const std::int64_t product_bytes = (views.y.dims[0] * views.y.dims[1] * 8 + 63) / 64 * 64;
-  const cpu::Prepared product = prepare_matmul(views, contraction_options(request));
   Offer offer;
-  offer.implementation = product.implementation + ", scaled";
-  offer.workspace = product_bytes + product.workspace;
-  offer.run = [epilogue, product_bytes, run = product.run](const KernelCall& call) {
-    void* const sums = call.workspace;
-    const void* const sources[] = {call.inputs[0].data, call.inputs[1].data};
-    run({sources, &sums, call.workspace + product_bytes, nullptr});
-    const void* const c = call.inputs.size() > 2 ? call.inputs[2].data : nullptr;
-    cpu::gemm_epilogue(epilogue, sums, c, call.outputs[0].data, call.flushed_at(0));
+  offer.prepare = [=, options = contraction_options(request)](Offer& ready) {
+    const cpu::Prepared product = prepare_matmul(views, options);
+    ready.implementation = product.implementation + ", scaled";
+    ready.facts = product.facts;
+    ready.workspace = product_bytes + product.workspace;
+    ready.run = [epilogue, product_bytes, run = product.run](const KernelCall& call) {
+      void* const sums = call.workspace;
+      const void* const sources[] = {call.inputs[0].data, call.inputs[1].data};
+      run({sources, &sums, call.workspace + product_bytes, nullptr});
+      const void* const c = call.inputs.size() > 2 ? call.inputs[2].data : nullptr;
+      cpu::gemm_epilogue(epilogue, sums, c, call.outputs[0].data, call.flushed_at(0));
+    };
   };
   return offer;
 }

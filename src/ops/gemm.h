@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemm as ONNX has it.
+// ONNX's Gemm.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// y [M, N] = alpha * op(a) [M, K] op(b) [K, N] + beta * c, op exchanging the axes where it is asked
-// to; c broadcasts to y.
+// y [M, N] = alpha * op(a) [M, K] op(b) [K, N] + beta * c, where op exchanges the axes if asked to;
+// c broadcasts to y.
 struct Gemm {
   static constexpr OpInfo info{.name = "Gemm",
                                .inputs = "a:T~, b:T~, c?:T~",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flat row-major indices and positions along the axes: what reference kernels walk with.
+// Flat row-major indices and positions along the axes, for the loops of reference kernels.
 #pragma once
 
 #include "narrowgauge/tensor.h"

@@ -44,19 +44,32 @@ cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at
           numbers(at.y_zero),  request.outputs[0].dtype == DType::i8};
 }
 
-Offer int8_offer(cpu::Prepared prepared, int a, int b) {
+namespace {
+
+void run_int8(const std::function<void(const cpu::Call&)>& run, const KernelCall& call, int a,
+              int b) {
+  std::array<const void*, first_number + most_inputs> sources{};
+  NG_INVARIANT(call.inputs.size() <= most_inputs);
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    sources[first_number + i] = call.inputs[i].data;
+  sources[0] = call.inputs[static_cast<std::size_t>(a)].data;
+  sources[1] = call.inputs[static_cast<std::size_t>(b)].data;
+  void* const result = call.outputs[0].data;
+  run({sources.data(), &result, call.workspace, nullptr});
+}
+
+}  // namespace
+
+Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b) {
   Offer offer;
-  offer.implementation = prepared.implementation;
-  offer.workspace = prepared.workspace;
-  offer.run = [run = std::move(prepared.run), a, b](const KernelCall& call) {
-    std::array<const void*, first_number + most_inputs> sources{};
-    NG_INVARIANT(call.inputs.size() <= most_inputs);
-    for (std::size_t i = 0; i < call.inputs.size(); ++i)
-      sources[first_number + i] = call.inputs[i].data;
-    sources[0] = call.inputs[static_cast<std::size_t>(a)].data;
-    sources[1] = call.inputs[static_cast<std::size_t>(b)].data;
-    void* const result = call.outputs[0].data;
-    run({sources.data(), &result, call.workspace, nullptr});
+  offer.prepare = [prepare = std::move(prepare), a, b](Offer& ready) {
+    cpu::Prepared prepared = prepare();
+    ready.implementation = prepared.implementation;
+    ready.facts = prepared.facts;
+    ready.workspace = prepared.workspace;
+    ready.run = [run = std::move(prepared.run), a, b](const KernelCall& call) {
+      run_int8(run, call, a, b);
+    };
   };
   return offer;
 }

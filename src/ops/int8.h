@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ops on quantised bytes share: zero points and scales, for shapes, kernels and
-// references.
+// What the ops on quantised bytes share: zero points and scales in shapes, kernels and references.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "kernels/cpu/int8_gemm.h"
@@ -21,20 +21,20 @@ struct Int8Lines {
 };
 void require_lines(const Inference& in, int input, const Int8Lines& lines);
 
-// Inputs of a request; -1: the op has none.
+// Positions of a request's inputs; -1: the op has none.
 struct Int8Places {
   int a_zero, b_zero;
   int bias = -1, a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;
 };
 cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at);
-// What was prepared for rows from input `a` and columns from input `b`.
-Offer int8_offer(cpu::Prepared prepared, int a, int b);
+// Offers a kernel with rows from input `a` and columns from input `b`; see offer_prepared().
+Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b);
 
-// For references: number i of a list, or the one for all; 0 or 1 where there is none.
+// For references: number i of a list, or the one for all; if there is none, 0 (zero) or 1 (scale).
 std::int64_t int8_zero(const std::vector<ReferenceView>& in, int input, std::int64_t i);
 float int8_scale(const std::vector<ReferenceView>& in, int input, std::int64_t i);
 std::int32_t wrapped_int32(std::int64_t x);
-// round(sum row column) + zero, the least for NaN; the view saturates.
+// round(sum row column) + zero, the least number for NaN; the view saturates.
 double int8_quantised(std::int32_t sum, const cpu::Int8Scales& scales, std::int64_t zero);
 
 }  // namespace narrowgauge

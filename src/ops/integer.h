@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// int64 for the formulas of elementwise ops, with a result for every operand: sums, differences
-// and products wrap around, x / 0 is 0.
+// int64 for the formulas of elementwise ops, with a result for all operands: sums, differences and
+// products wrap around, x / 0 is 0.
 #pragma once
 
 #include <compare>
@@ -26,7 +26,7 @@ struct Integer {
     return b.value == -1 ? -a : Integer(a.value / b.value);
   }
   friend Integer abs(Integer a) { return a.value < 0 ? -a : a; }
-  // Negative exponents: the integer part of the fraction, 0 for 0.
+  // For negative exponents, the integer part of the fraction; 0 for base 0.
   friend Integer pow(Integer base, Integer exponent) {
     if (exponent.value < 0) {
       if (base.value == -1) return Integer(exponent.value % 2 == 0 ? 1 : -1);

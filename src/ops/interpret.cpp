@@ -13,6 +13,7 @@ Offer choose_kernel(const Request& request, bool reference, std::string_view onl
     if (!only.empty() && kernel.name != only) continue;
     Offer offer = kernel.offer(request);
     if (offer) {
+      offer.get_ready();
       if (offer.implementation.empty()) offer.implementation = kernel.name;
       return offer;
     }
@@ -98,8 +99,8 @@ class Interpreter {
       made.emplace_back(operand.dtype, dims);
       out_views.push_back({made.back().data()});
     }
-    const Request request{*node.op,  node.attributes,       inputs, outputs, node.math,
-                          node.name, options_.deterministic};
+    const Request request{*node.op, node.attributes, inputs,    outputs,
+                          target_,  node.math,       node.name, options_.deterministic};
     const Offer offer = choose_kernel(request, options_.reference);
     for (const auto& [input, output] : offer.aliases) {
       const auto& source = tensor_of(node.inputs[static_cast<std::size_t>(input)]);
@@ -113,6 +114,7 @@ class Interpreter {
 
   const Graph& graph_;
   const InterpretOptions& options_;
+  const Target target_ = Target::machine();
   std::vector<std::vector<Tensor>> values_;
 };
 

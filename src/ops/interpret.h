@@ -19,13 +19,13 @@ struct InterpretOptions {
   std::map<std::string, Tensor>* states = nullptr;  // read, and replaced by their next values
 };
 
-// Inputs in the graph's order, all shapes known; returns the outputs in the graph's order. A value
-// that is not plain comes back as the flat array it is in memory.
+// Runs the graph on inputs in its order, all shapes known; returns the outputs in its order. A
+// value that is not plain comes back as the flat array in memory.
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs,
                               const InterpretOptions& options = {});
 
-// Asks the op's kernels in order; throws UsageError listing the reasons when all decline.
-// `reference` asks them from the last to the first.
+// Asks the op's kernels in order, or from the last to the first if `reference`; throws UsageError
+// listing the reasons if all decline.
 Offer choose_kernel(const Request& request, bool reference, std::string_view only = {});
 
 }  // namespace narrowgauge

@@ -15,7 +15,7 @@ namespace {
 
 DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-// The shapes that follow from x's and the axis.
+// The shapes that follow from x's shape and the axis.
 struct Shapes {
   Shape normalized, statistics;
   Shapes(std::string_view op, const Shape& x, std::int64_t axis) {
@@ -67,7 +67,7 @@ class Rows {
     if (r_.type(value).dtype == dtype) return {r_, value};
     return {r_, r_.add(Cast{.to = dtype}, {value})};
   }
-  // Over the normalized axes, which keep size 1.
+  // The mean over the normalized axes, which keep size 1.
   Expression mean(Value value) const { return over_count(sum_to(value, shapes_.statistics)); }
   Expression over_count(Expression value) const {
     const Dim count = element_count(shapes_.normalized);
@@ -75,7 +75,7 @@ class Rows {
     const Value ones = r_.add(ExpandTo{shapes_.normalized}, {r_.scalar(1, dtype_)});
     return value / sum_to(ones, {});
   }
-  // Over the other axes.
+  // Sums over the other axes.
   Expression sum_of_rows(Value value) const { return sum_to(value, shapes_.normalized); }
 
  private:
@@ -117,8 +117,8 @@ Values LayerNormalizationGradient::decompose(Rewriting& r) const {
 
 namespace {
 
-// What flows to x where the statistics have gradients: d mean / dx = 1 / count,
-// d inverse_std / dx = -inverse_std^3 (x - mean) / count.
+// The gradient that reaches x through the statistics: d mean / dx = 1 / count, d inverse_std / dx =
+// -inverse_std^3 (x - mean) / count.
 Value through_statistics(Gradient& g, std::int64_t axis) {
   const Rows rows(g, g.input(0), axis);
   const Expression centred = rows.wide(g.input(0)) - Expression{g, g.output(1)};

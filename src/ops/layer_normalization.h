@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalization as ONNX 17 has it, and its gradient: Ba, Kiros, Hinton, "Layer
-// normalization", 2016. Statistics are made in f32 (f64 of f64) whatever T is.
+// ONNX 17's layer normalization and its gradient: Ba, Kiros, Hinton, "Layer normalization", 2016.
+// Statistics are computed in f32 (f64 for f64) whatever T is.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance (biased) over the
-// axes from `axis` on, scale and bias of their shape. mean and inverse_std keep these axes, with
-// size 1.
+// y = (x - mean) / sqrt(variance + epsilon) * scale + bias. Mean and variance (biased) are over the
+// axes from `axis` on; scale and bias have the shape of these axes. mean and inverse_std keep them
+// with size 1.
 struct LayerNormalization {
   static constexpr OpInfo info{.name = "LayerNormalization",
                                .inputs = "x:T~, scale:S~, bias?:S~",
@@ -34,8 +34,8 @@ struct LayerNormalization {
 };
 
 // With n = (x - mean) * inverse_std and g = dy * scale: dx = inverse_std * (g - mean(g) - n *
-// mean(g * n)), means over the normalized axes; dscale = sum(dy * n) and dbias = sum(dy) over the
-// others.
+// mean(g * n)), means over the normalized axes; dscale = sum(dy * n) and dbias = sum(dy), sums over
+// the other axes.
 struct LayerNormalizationGradient {
   static constexpr OpInfo info{.name = "LayerNormalizationGradient",
                                .domain = "ng",

@@ -11,7 +11,7 @@ namespace narrowgauge {
 
 namespace {
 
-// x as rows: `axis` and all after it are columns.
+// x as rows; `axis` and all later axes are columns.
 cpu::RowLayout rows_of(std::string_view op, const Dims& x, std::int64_t axis) {
   const auto first = static_cast<std::size_t>(settled_axis(op, axis, x.size()));
   return {element_count(std::span(x).first(first)), element_count(std::span(x).subspan(first))};
@@ -37,7 +37,7 @@ std::vector<DType> dtypes_of(std::span<const Operand> operands) {
   return dtypes;
 }
 
-// Of one call: arrays of operands in their dtypes.
+// The arrays of one call, in the dtypes of its operands.
 struct Arrays {
   const KernelCall& call;
   const std::vector<DType>&inputs, &outputs;

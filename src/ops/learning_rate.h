@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The learning rate as a function of the steps that have been applied, computed in the graph.
+// The learning rate as a function of the applied steps, computed in the graph.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace narrowgauge {
 
-// While fewer than warmup_steps have been applied: base * (applied_steps + 1) / warmup_steps. Then,
+// While fewer than warmup_steps steps are applied: base * (applied_steps + 1) / warmup_steps. Then,
 // with t = applied_steps - warmup_steps:
 //   constant  base
 //   step      base * step_factor^(t / step_every), not less than minimum

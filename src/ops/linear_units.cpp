@@ -10,7 +10,7 @@ Values LeakyRelu::gradient(Gradient& g) const {
   return {g.add(LeakyReluGradient{alpha}, {g.input(0), g.output_gradient()})};
 }
 
-// Linear in dy, constant in x almost everywhere.
+// The gradient is linear in dy, and constant in x almost everywhere.
 Values LeakyReluGradient::gradient(Gradient& g) const {
   return {absent, g.add(LeakyReluGradient{alpha}, {g.input(0), g.output_gradient()})};
 }

@@ -12,10 +12,10 @@
 
 namespace narrowgauge {
 
-std::string_view name(StepReason reason) {
+std::string_view name(StepOutcome outcome) {
   constexpr std::array<std::string_view, 4> names{"applied", "gradient overflow",
                                                   "loss is not finite", "gradient is not finite"};
-  return names.at(static_cast<std::size_t>(reason));
+  return names.at(static_cast<std::size_t>(outcome));
 }
 
 namespace {
@@ -63,15 +63,15 @@ struct Step {
   std::int64_t good, applied, skipped;
 };
 
-StepReason advance(const LossScaleUpdate& op, bool finite, bool loss_finite, Step& step) {
+StepOutcome advance(const LossScaleUpdate& op, bool finite, bool loss_finite, Step& step) {
   const bool applied = finite && loss_finite;
   ++(applied ? step.applied : step.skipped);
-  if (!loss_finite) return StepReason::loss_not_finite;
+  if (!loss_finite) return StepOutcome::loss_not_finite;
   if (!finite) {
     const bool lowest = step.scale <= op.minimum;
     step.good = 0;
     if (op.dynamic) step.scale = std::max(step.scale * op.backoff, op.minimum);
-    return lowest ? StepReason::gradient_not_finite : StepReason::gradient_overflow;
+    return lowest ? StepOutcome::gradient_not_finite : StepOutcome::gradient_overflow;
   }
   if (op.dynamic && ++step.good >= op.growth_interval) {
     constexpr double largest = 0x1p126;  // whose inverse is a normal number of f32
@@ -79,20 +79,20 @@ StepReason advance(const LossScaleUpdate& op, bool finite, bool loss_finite, Ste
     step.good = 0;
     if (grown <= largest) step.scale = grown;
   }
-  return StepReason::applied;
+  return StepOutcome::applied;
 }
 
 Offer offer_scale_update(const Request& request) {
   const auto op = request.as<LossScaleUpdate>();
   Offer offer = reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     Step step{in[0][0], in[1].integer(0), in[2].integer(0), in[3].integer(0)};
-    const StepReason reason = advance(op, in[4][0] != 0, in[5][0] != 0, step);
+    const StepOutcome outcome = advance(op, in[4][0] != 0, in[5][0] != 0, step);
     out[0].set(0, step.scale);
     out[1].set_integer(0, step.good);
     out[2].set_integer(0, step.applied);
     out[3].set_integer(0, step.skipped);
-    out[4].set(0, reason == StepReason::applied ? 1 : 0);
-    out[5].set_integer(0, static_cast<std::int64_t>(reason));
+    out[4].set(0, outcome == StepOutcome::applied ? 1 : 0);
+    out[5].set_integer(0, static_cast<std::int64_t>(outcome));
   });
   offer.in_place = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
   return offer;
@@ -167,7 +167,7 @@ SampleInput whole(std::int64_t value) {
   return sample(Tensor::scalar(DType::i64, static_cast<double>(value)));
 }
 SampleInput flag(bool value) { return sample(Tensor::scalar(DType::boolean, value)); }
-// Scalars that are f32 whatever the gradients are.
+// A scalar that is f32 whatever the gradients are.
 SampleInput number(double value) { return sample(Tensor::scalar(DType::f32, value)); }
 
 }  // namespace

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training step does between its gradients and its weight updates, all in the graph: are the
-// gradients finite and how large are they; is the step applied; the next loss scale; the number
-// that unscales and clips gradients. No host read inside a step.
+// What a training step does in the graph between its gradients and its weight updates: whether the
+// gradients are finite, and their norm; whether the step is applied; the next loss scale; the
+// number that unscales and clips gradients. The host reads nothing during a step.
 #pragma once
 
 #include "narrowgauge/op.h"
+#include "narrowgauge/step_outcome.h"
 
 namespace narrowgauge {
 
-// One pass over all gradients, which carry the loss scale. `norm` is that of the true gradients,
-// sqrt(sum(g * g)) / scale, and not finite when they are not; beyond f32, where nothing could clip
-// it, it counts as not finite itself, but not without `bounds_norm`. `first_not_finite`: the index
-// of the first gradient that holds an infinity or NaN; -1.
+// One pass over all gradients, which include the loss scale. `norm` is that of the true gradients,
+// sqrt(sum(g * g)) / scale, and not finite if they are not. A norm beyond f32, which nothing could
+// clip, also counts as not finite, unless `bounds_norm` is false. `first_not_finite` is the index
+// of the first gradient that holds an infinity or NaN, or -1.
 struct GradientHealth {
   static constexpr OpInfo info{.name = "GradientHealth",
                                .domain = "ng",
@@ -25,20 +26,10 @@ struct GradientHealth {
   static std::vector<Sample<GradientHealth>> samples();
 };
 
-// Why a step was applied or skipped.
-enum class StepReason : std::int64_t {
-  applied = 0,
-  gradient_overflow = 1,   // in scaled gradients: a smaller scale may mend it
-  loss_not_finite = 2,     // made in the forward pass: the scale has no part in it
-  gradient_not_finite = 3  // at the smallest scale: nothing left to lower
-};
-NG_API std::string_view name(StepReason reason);
-
 // Dynamic loss scaling. growth_interval good steps in a row multiply the scale by `growth`, up to
-// `maximum`, unless that leaves the numbers whose inverse f32 has; an overflow of the gradients
-// multiplies it by `backoff`, down to `minimum`, and starts the count again; a loss that is not
-// finite changes neither. `dynamic` false: the scale stays. Steps are counted as applied or
-// skipped.
+// `maximum`, unless f32 cannot hold the result's inverse. An overflow of the gradients multiplies
+// it by `backoff`, down to `minimum`, and restarts the count. A loss that is not finite changes
+// neither. If `dynamic` is false the scale stays. Steps are counted as applied or skipped.
 struct LossScaleUpdate {
   static constexpr OpInfo info{
       .name = "LossScaleUpdate",
@@ -48,7 +39,7 @@ struct LossScaleUpdate {
           "loss_finite:bool",
       .outputs =
           "next_scale:f32, next_good_steps:i64, next_applied_steps:i64, "
-          "next_skipped_steps:i64, applied:bool, reason:i64",
+          "next_skipped_steps:i64, applied:bool, outcome:i64",
       .stage = Stage::trained};
   bool dynamic = true;
   std::int64_t growth_interval = 2000;
@@ -67,8 +58,8 @@ struct LossScaleUpdate {
   static std::vector<Sample<LossScaleUpdate>> samples();
 };
 
-// What scaled gradients are multiplied by: 1 / scale, times limit / norm where the norm of the true
-// gradients is above the limit (0: no limit).
+// The factor for scaled gradients: 1 / scale, times limit / norm if the norm of the true gradients
+// is above the limit (0: no limit).
 struct ClipMultiplier {
   static constexpr OpInfo info{.name = "ClipMultiplier",
                                .domain = "ng",

@@ -45,14 +45,14 @@ Value matmul(Gradient& g, Value a, bool transpose_a, Value b, bool transpose_b) 
   return g.add(FusedMatMul{transpose_a, transpose_b}, {a, b});
 }
 
-// [..., K] as [all the rows, K].
+// [..., K] as one matrix of all rows, [rows, K].
 Value as_rows(Gradient& g, Value x) {
   const Shape& shape = g.shape(x);
   const Dim rows = element_count(Shape(shape.begin(), shape.end() - 1));
   return g.add(ReshapeTo{Shape{rows, shape.back()}}, {x});
 }
 
-// Gradients of y = op(a) op(b) for operands of rank 2 or more.
+// The gradients of y = op(a) op(b) for operands of rank 2 or more.
 Values product_gradient(Gradient& g, const FusedMatMul& op, Value a, Value b, Value dy) {
   Values gradients(2);
   if (g.wants(0)) {
@@ -61,7 +61,7 @@ Values product_gradient(Gradient& g, const FusedMatMul& op, Value a, Value b, Va
     gradients[0] = reduce_to(g, da, a);
   }
   if (!g.wants(1)) return gradients;
-  // One matrix against a whole batch: the batch is summed over inside one product.
+  // If one matrix meets a whole batch, one product sums over the batch.
   if (g.shape(b).size() == 2 && g.shape(a).size() > 2 && !op.transA) {
     a = as_rows(g, a);
     dy = as_rows(g, dy);
@@ -115,19 +115,21 @@ cpu::MatMulViews views_of(const Request& request, bool transpose_a, bool transpo
 }
 
 Offer offer_product(const Request& request, bool transpose_a, bool transpose_b) {
-  return offer_contraction(request, {0, 1}, [&] {
-    return prepare_matmul(views_of(request, transpose_a, transpose_b),
-                          contraction_options(request));
-  });
+  return offer_contraction(
+      request, {0, 1},
+      [views = views_of(request, transpose_a, transpose_b),
+       options = contraction_options(request)] { return prepare_matmul(views, options); });
 }
 
 Offer offer_tiles(const Request& request, bool transpose_a, bool transpose_b) {
   std::string reason = tile_product_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
-  reason = tile_gemm_reason(views);
+  reason = tile_gemm_reason(views, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_tile_gemm(views, contraction_options(request)), {0, 1});
+  return offer_prepared(
+      [views, options = contraction_options(request)] { return prepare_tile_gemm(views, options); },
+      {0, 1});
 }
 
 Offer offer_matmul_tiles(const Request& request) { return offer_tiles(request, false, false); }
@@ -164,7 +166,7 @@ Offer simulated_fused_matmul(const Request& request) {
   return offer_simulated_matmul(request, views_of(request, op.transA, op.transB));
 }
 
-// The reference works with dense row-major indices: a vector is a matrix with one row or column.
+// Dense row-major indices suffice for the reference: a vector is a matrix of one row or column.
 Offer reference_product(const Request& request, bool transpose_a, bool transpose_b) {
   cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
   return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices and of batches of them.
+// Products of matrices and of batches of matrices.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// numpy.matmul: a [..., M, K], b [..., K, N] -> y [..., M, N], leading axes broadcast; a vector on
-// the left is a row, one on the right a column, and that axis is missing in y.
+// numpy.matmul: a [..., M, K], b [..., K, N] -> y [..., M, N]; leading axes broadcast. A vector on
+// the left is a row, one on the right a column, and its axis is missing in y.
 struct MatMul {
   static constexpr OpInfo info{.name = "MatMul",
                                .inputs = "a:T~, b:T~",
@@ -23,7 +23,7 @@ struct MatMul {
   static std::vector<Sample<MatMul>> samples();
 };
 
-// The same for ranks from 2, with either operand's last two axes exchanged before.
+// MatMul for rank 2 or more, which can first exchange the last two axes of either operand.
 struct FusedMatMul {
   static constexpr OpInfo info{.name = "FusedMatMul",
                                .domain = "ng",

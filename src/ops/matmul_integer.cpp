@@ -9,7 +9,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Inputs of the two ops.
+// The positions of the inputs of both ops.
 struct Places {
   int a, b, a_zero, b_zero;
   int a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;
@@ -41,18 +41,18 @@ Offer offer_tiles(const Request& request, const Places& at) {
                                    b.constant ? b.constant->data() : nullptr};
   std::string reason = int8_matmul_reason(operands);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return int8_offer(prepare_int8_matmul(operands, int8_quantities(request, {.a_zero = at.a_zero,
-                                                                            .b_zero = at.b_zero,
-                                                                            .a_scale = at.a_scale,
-                                                                            .b_scale = at.b_scale,
-                                                                            .y_scale = at.y_scale,
-                                                                            .y_zero = at.y_zero})),
-                    at.a, at.b);
+  const auto quantities = int8_quantities(request, {.a_zero = at.a_zero,
+                                                    .b_zero = at.b_zero,
+                                                    .a_scale = at.a_scale,
+                                                    .b_scale = at.b_scale,
+                                                    .y_scale = at.y_scale,
+                                                    .y_zero = at.y_zero});
+  return int8_offer([=] { return prepare_int8_matmul(operands, quantities); }, at.a, at.b);
 }
 
 using Views = std::vector<ReferenceView>;
 
-// The sum for element (row, column) of matrix `batch` of y.
+// Computes the sum for element (row, column) of matrix `batch` of y.
 struct ReferenceSums {
   cpu::MatMulViews views;
   Places at;

@@ -20,9 +20,9 @@ struct MatMulInteger {
   static std::vector<Sample<MatMulInteger>> samples();
 };
 
-// The same, quantised again: round(sum a_scale b_scale / y_scale) + y_zero_point, halves to even,
-// saturated, NaN to the least. The sum is rounded to f32, the factor computed in f32. Scales of a
-// and b have the shapes of their zero points; y has one.
+// MatMulInteger, quantised again: round(sum a_scale b_scale / y_scale) + y_zero_point, halves to
+// even, saturated, NaN to the least. The sum is rounded to f32, the factor computed in f32. Scales
+// of a and b have the shapes of their zero points; y has one.
 struct QLinearMatMul {
   static constexpr OpInfo info{
       .name = "QLinearMatMul",

@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace {
 
-// y without the axes that stand for vectors, or with them.
+// y with or without the axes that stand for vectors.
 Shape without_vectors(Shape y, bool a_is_vector, bool b_is_vector) {
   if (b_is_vector) y.pop_back();
   if (a_is_vector) y.erase(y.end() - (b_is_vector ? 1 : 2));

@@ -16,7 +16,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Enough for the number of a tap.
+// The smallest dtype that holds the number of a tap.
 DType tap_dtype(const Dims& kernel) {
   return element_count(kernel) <= 256 ? DType::u8 : DType::i32;
 }
@@ -66,12 +66,12 @@ std::string pool_reason(const Request& request, DType dtype) {
   return {};
 }
 
-// Why vectors of blocks cannot take this; "" when they can. `taps`: null where nobody reads them.
+// Why vectors of blocks cannot compute this; "" if they can. `taps`: null if nobody reads them.
 std::string blocks_reason(const Request& request, const Operand* taps,
                           const cpu::BatchInnerMaxPool& pool) {
   if (!is_batch_inner(request)) return "not in batch-inner blocks";
   if (taps && taps->dtype != DType::u8) return concat("taps of ", taps->dtype);
-  return batch_inner_max_pool_reason(pool);
+  return batch_inner_max_pool_reason(pool, request.target.isa);
 }
 
 Offer offer_blocks(const Request& request) {
@@ -82,13 +82,16 @@ Offer offer_blocks(const Request& request) {
   if (request.outputs[1].present) reason = "indices of elements in blocks";
   if (!y.present) reason = "nobody reads y";
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const cpu::Prepared prepared = prepare_batch_inner_max_pool(pool);
   Offer offer;
-  offer.implementation = prepared.implementation;
-  offer.run = [run = prepared.run](const KernelCall& call) {
-    const void* const in = call.inputs[0].data;
-    void* const out[] = {call.outputs[0].data, call.outputs[2].data};
-    run({&in, out, call.workspace, nullptr});
+  offer.prepare = [pool](Offer& ready) {
+    const cpu::Prepared prepared = prepare_batch_inner_max_pool(pool);
+    ready.implementation = prepared.implementation;
+    ready.facts = prepared.facts;
+    ready.run = [run = prepared.run](const KernelCall& call) {
+      const void* const in = call.inputs[0].data;
+      void* const out[] = {call.outputs[0].data, call.outputs[2].data};
+      run({&in, out, call.workspace, nullptr});
+    };
   };
   return offer;
 }
@@ -101,10 +104,10 @@ Offer offer_gradient_blocks(const Request& request) {
       dx.dtype};
   std::string reason = blocks_reason(request, &taps, pool);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(prepare_batch_inner_max_pool_gradient(pool), {0, 1});
+  return offer_prepared([pool] { return prepare_batch_inner_max_pool_gradient(pool); }, {0, 1});
 }
 
-// The kernel writes y and one kind of index.
+// Takes requests for y and one kind of index.
 Offer offer_max_pool(const Request& request) {
   const Operand &x = request.inputs[0], &y = request.outputs[0];
   std::string reason = pool_reason(request, x.dtype);
@@ -122,6 +125,7 @@ Offer offer_max_pool(const Request& request) {
                        kernel_window(window_of(request, x)));
   Offer offer;
   offer.implementation = prepared.implementation;
+  offer.facts = prepared.facts;
   offer.workspace = prepared.workspace;
   offer.run = [run = prepared.run, place](const KernelCall& call) {
     const void* const in = call.inputs[0].data;
@@ -143,7 +147,7 @@ Offer offer_gradient(const Request& request) {
       {0, 1});
 }
 
-// Row-major sizes of a pool.
+// The row-major sizes of a pool.
 struct Sizes {
   Dims x, y;  // spatial
   std::int64_t planes, x_size, y_size;
@@ -230,7 +234,7 @@ std::span<const Kernel> MaxPoolGradient::kernels() { return gradient_kernels; }
 
 namespace {
 
-// Distinct values far apart, so that a small change does not change which is the largest.
+// Distinct values far apart, so that a small change does not change which one is the largest.
 SampleInput distinct(std::string_view type) {
   const Dims dims = known_dims(TensorType::parse(type).shape);
   Tensor tensor(DType::f32, dims);

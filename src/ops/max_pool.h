@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool as ONNX has it, over one to three spatial axes, and its gradient.
+// ONNX's MaxPool over one to three spatial axes, and its gradient.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace narrowgauge {
 
-// x [N, C, spatial...] -> the largest value of each window: the first of equals, NaN before any
-// number. `indices`: its place in row-major x (storage_order 1: column-major in the spatial part).
-// `taps`, ours, is what the gradient reads: its number in the window, a byte where that is enough.
+// x [N, C, spatial...] -> the largest value of each window: the first of equals, and NaN before any
+// number. `indices` is its place in row-major x (storage_order 1: column-major in the spatial
+// part). `taps`, ours, is for the gradient: its number in the window, a byte if that is enough.
 struct MaxPool {
   static constexpr OpInfo info{.name = "MaxPool",
                                .inputs = "x:T",
@@ -34,7 +34,7 @@ struct MaxPool {
   static std::vector<Sample<MaxPool>> samples();
 };
 
-// Each dy where the largest value of its window stands in dx, which has the given shape.
+// Puts each dy where the largest value of its window is in dx, which has the given shape.
 struct MaxPoolGradient {
   static constexpr OpInfo info{.name = "MaxPoolGradient",
                                .domain = "ng",

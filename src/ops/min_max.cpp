@@ -89,7 +89,7 @@ std::vector<Sample<Clip>> Clip::samples() {
           {{}, {sample("i64[9]", -9, 9)}}};
 }
 
-// Linear in dy, constant in x and in the limits almost everywhere.
+// The gradient is linear in dy, and constant in x and the limits almost everywhere.
 Values ClipGradient::gradient(Gradient& g) const {
   Values result(4);
   result[1] = g.add(ClipGradient{}, {g.input(0), g.output_gradient(), g.input(2), g.input(3)});

@@ -55,7 +55,7 @@ struct Clip {
   static std::vector<Sample<Clip>> samples();
 };
 
-// dy where x lies within the limits.
+// dy where x is within the limits, else 0.
 struct ClipGradient {
   static constexpr OpInfo info =
       activation_gradient_info("ClipGradient", clear, "x:T, dy:T, min?:T, max?:T");

@@ -20,7 +20,7 @@ bool is_dense(const Operand& operand) {
          operand.strides == strides_of(operand.dims, operand.storage);
 }
 
-// Whether the output is the very memory of the input.
+// Whether the output is exactly the memory of the input.
 bool changes_nothing(const Request& request, const Move& move) {
   if (move.input < 0 || move.from != 0 || move.to != 0) return false;
   const Operand& x = input_of(request, move.input);

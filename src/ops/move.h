@@ -10,8 +10,8 @@
 
 namespace narrowgauge {
 
-// One strided copy from an input to an output; offsets in elements. Without an input (-1, or one
-// that is absent) it writes zeros.
+// One strided copy from an input to an output; offsets in elements. Without an input (-1, or an
+// absent one) it writes zeros.
 struct Move {
   int input = 0, output = 0;
   std::int64_t from = 0, to = 0;
@@ -24,16 +24,16 @@ struct MovedRange {
   std::int64_t size = 0, from = 0, step = 1, to = 0, target_step = 1;
 };
 
-// A move between operands of one rank, a range for each axis. Strides are those of the operands.
+// A move between operands of one rank, with a range for each axis and the operands' strides.
 Move move_ranges(const Request& request, int input, int output,
                  const std::vector<MovedRange>& ranges);
-// Fills all of an output with an input of one element, or with zeros.
+// Fills a whole output with an input of one element, or with zeros.
 Move fill(const Request& request, int input, int output);
 
-// Why elements of these operands cannot be moved by strides; "" when they can.
+// Why strides cannot move elements of these operands; "" if they can.
 std::string check_movable(const Request& request);
 
-// Runs the moves in order; outputs that nobody reads are left out. A single move that changes
+// Runs the moves in order, leaving out outputs that nobody reads. A single move that changes
 // nothing makes the output an alias of its input.
 Offer offer_moves(const Request& request, const std::vector<Move>& moves);
 

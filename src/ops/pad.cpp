@@ -16,7 +16,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Pads of all axes from those of some.
+// Completes the pads of some axes to those of all axes.
 Dims complete(const Dims& pads, const Dims& axes, std::size_t rank) {
   require(pads.size() == 2 * axes.size(), "Pad: ", axes.size(), " axes need ", 2 * axes.size(),
           " pads, got ", pads);
@@ -30,7 +30,7 @@ Dims complete(const Dims& pads, const Dims& axes, std::size_t rank) {
   return all;
 }
 
-// `constant(i)`: the tensor of input i, nullptr where absent.
+// `constant(i)` returns the tensor of input i, or nullptr if it is absent.
 template <class Constant>
 Dims all_pads(const Constant& constant, std::size_t rank) {
   Dims axes(rank);
@@ -59,8 +59,8 @@ Segments segments_of(const Request& request, const Dims& pads) {
   return segments;
 }
 
-// Segments of the axes form boxes. One that lies outside along some axis takes the constant; boxes
-// behind such an axis are joined, since all of them do.
+// Segments of the axes form boxes. A box that is outside along some axis takes the constant; boxes
+// that differ only along later axes are joined, since all of them take it.
 void add_boxes(const Request& request, const Segments& segments, std::vector<MovedRange>& chosen,
                std::vector<Move>& moves) {
   const std::size_t axis = chosen.size();
@@ -84,7 +84,7 @@ void add_boxes(const Request& request, const Segments& segments, std::vector<Mov
   }
 }
 
-// Mirrored several times over a short axis, boxes become single elements.
+// More boxes do not pay: an axis mirrored several times makes boxes of single elements.
 constexpr std::size_t most_boxes = 4096;
 
 Offer offer_copy(const Request& request) {
@@ -139,7 +139,7 @@ TensorTypes Pad::infer(const Inference& in) const {
   return {{in.dtype(0), padded_shape("Pad", mode, in.shape(0), pads)}};
 }
 
-// Cutting off undoes padding with a constant, and the other way round.
+// Cutting off undoes padding with a constant, and the reverse.
 Values Pad::gradient(Gradient& g) const {
   Dims pads = all_pads(
       [&](int i) { return g.has_input(i) ? g.graph().constant_value(g.input(i)) : nullptr; },

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values around a tensor: a constant, its edge, or itself mirrored or repeated.
+// Adds values around a tensor: a constant, its edge, or itself mirrored or repeated.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// `pads` (constant): how many elements to add before each axis of `axes` (all, where absent), then
+// `pads` (constant): how many elements to add before each axis of `axes` (all, if absent), then
 // after each; negative ones cut elements off. `mode`: constant (constant_value, or 0), edge,
 // reflect (without repeating the edge), wrap.
 struct Pad {
@@ -23,7 +23,7 @@ struct Pad {
   static std::vector<Sample<Pad>> samples();
 };
 
-// For modes other than constant: each element of dx is the sum of dy where the element was copied
+// For modes other than constant: each element of dx is the sum of dy over the places it was copied
 // to. `pads` are those of all axes of x, whose shape is `shape`.
 struct PadGradient {
   static constexpr OpInfo info{.name = "PadGradient",

@@ -15,7 +15,7 @@ namespace narrowgauge {
 
 namespace {
 
-// For each element of an axis, where it was copied to: targets[first[i] .. first[i + 1]).
+// Where each element of an axis was copied to: targets[first[i] .. first[i + 1]).
 struct Copies {
   std::vector<std::int64_t> first, targets;
 };
@@ -48,7 +48,7 @@ struct Prepared {
   Operand dy, dx;
 };
 
-// Rows along the last axis: the rows of dy that belong to a row of dx are added up column by
+// Sums rows along the last axis: the rows of dy that belong to a row of dx are added column by
 // column, in a fixed order.
 class RowSummer {
  public:

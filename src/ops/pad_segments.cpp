@@ -7,7 +7,7 @@ namespace narrowgauge {
 
 namespace {
 
-// The element of an axis of `size` that stands at `position`, which may lie outside; -1: none.
+// The element of an axis of `size` for `position`, which may be outside; -1: none.
 std::int64_t source_at(std::string_view mode, std::int64_t size, std::int64_t position) {
   if (position >= 0 && position < size) return position;
   if (mode == "edge") return std::clamp<std::int64_t>(position, 0, size - 1);
@@ -56,7 +56,7 @@ Shape padded_shape(std::string_view op, std::string_view mode, const Shape& shap
           ": mode must be constant, edge, reflect or wrap, got '", mode, "'");
   require(pads.size() == 2 * shape.size(), op, ": ", shape, " needs ", 2 * shape.size(),
           " pads, got ", pads);
-  // So that sums of a size and two pads cannot overflow.
+  // Bounds the pads so that sums of a size and two pads cannot overflow.
   const auto legal = [](std::int64_t pad) { return pad >= INT32_MIN && pad <= INT32_MAX; };
   require(std::all_of(pads.begin(), pads.end(), legal), op,
           ": pads must be of less than 2^31 elements, got ", pads);

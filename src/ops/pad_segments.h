@@ -10,8 +10,8 @@
 
 namespace narrowgauge {
 
-// Elements [to, to + size) of the padded axis are those at from, from + step, ... of the axis; with
-// `outside` they come from no element.
+// Elements [to, to + size) of the padded axis are the elements from, from + step, ... of the axis;
+// with `outside` they are no elements of it.
 struct PadSegment {
   std::int64_t to, size, from, step;
   bool outside;
@@ -21,12 +21,12 @@ struct PadAmount {
   std::int64_t before, after;
 };
 
-// Segments in order, none empty, covering size + before + after elements.
+// The segments in order, none empty, covering size + before + after elements.
 std::vector<PadSegment> pad_segments(std::string_view mode, std::int64_t size, PadAmount pad);
-// The same, one entry for each element of the padded axis; -1: none.
+// The source of each element of the padded axis; -1: none.
 std::vector<std::int64_t> pad_sources(std::string_view mode, std::int64_t size, PadAmount pad);
 
-// The shape after padding; `pads` are those of all axes. Throws UsageError naming the op when the
+// The shape after padding; `pads` are those of all axes. Throws UsageError naming the op if the
 // mode is unknown or the pads do not fit.
 Shape padded_shape(std::string_view op, std::string_view mode, const Shape& shape,
                    const Dims& pads);

@@ -9,7 +9,7 @@ namespace narrowgauge {
 
 namespace {
 
-// One line, written from front to back.
+// Writes one line from front to back.
 template <class T>
 class LineWriter {
  public:

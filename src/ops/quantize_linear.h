@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// From numbers to quantised integers and back. They are constant almost everywhere or have integer
-// inputs: no gradient flows through them, a scale that is to be trained is refused, and mixed
-// precision leaves them alone.
+// Quantises numbers to integers and back. These ops are constant almost everywhere or have integer
+// inputs: no gradient flows through them, trainable scales are refused, and mixed precision leaves
+// them alone.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// y = round(x / y_scale) + y_zero_point, halves to even, saturated; NaN gives y_zero_point. One
-// scale for all; one for each index of `axis` (a list); or, with block_size, one for so many
-// neighbours along `axis`. f32 arithmetic, f64 for f64. y has the dtype of y_zero_point, else
-// `output_dtype`: integers, or floats of 8 and 4 bits, which are not rounded to whole numbers;
-// those of 8 bits saturate only where `saturate` is set. Scales may be 8-bit floats too, f8e8m0
-// among them.
+// y = round(x / y_scale) + y_zero_point, halves to even, saturated; NaN gives y_zero_point. There
+// is one scale for all; one for each index of `axis` (a list); or, with block_size, one for each
+// block of neighbours along `axis`. Arithmetic is f32, f64 for f64. y has the dtype of
+// y_zero_point, else `output_dtype`: integers, or floats of 8 and 4 bits, which are not rounded to
+// whole numbers; 8-bit floats saturate only if `saturate` is set. Scales may also be 8-bit floats,
+// including f8e8m0.
 struct QuantizeLinear {
   static constexpr OpInfo info{.name = "QuantizeLinear",
                                .inputs = "x:X!~, y_scale:S!~, y_zero_point?:Z!~",
@@ -33,8 +33,8 @@ struct QuantizeLinear {
   static std::vector<Sample<QuantizeLinear>> samples();
 };
 
-// y = (x - x_zero_point) x_scale in `output_dtype`, else in the dtype of x_scale, which must not be
-// one of 8 bits then; scales as above.
+// y = (x - x_zero_point) x_scale in `output_dtype`, else in the dtype of x_scale, which must not
+// have 8 bits then; scales as in QuantizeLinear.
 struct DequantizeLinear {
   static constexpr OpInfo info{.name = "DequantizeLinear",
                                .inputs = "x:X!~, x_scale:S~, x_zero_point?:X!~",
@@ -52,8 +52,8 @@ struct DequantizeLinear {
   static std::vector<Sample<DequantizeLinear>> samples();
 };
 
-// y of u8 over the range of x widened to have 0 in it: y_scale = (max - min) / 255, y_zero_point =
-// round(-min / y_scale). Where all of x is 0, all of the results are.
+// y of u8 over the range of x, widened to include 0: y_scale = (max - min) / 255, y_zero_point =
+// round(-min / y_scale). If all of x is 0, all results are 0.
 struct DynamicQuantizeLinear {
   static constexpr OpInfo info{.name = "DynamicQuantizeLinear",
                                .inputs = "x:f32!~",

@@ -15,7 +15,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Which scale belongs to an element of x.
+// Finds the scale that belongs to an element of x.
 class ScaleIndex {
  public:
   ScaleIndex(const Dims& x, const Dims& scale, std::int64_t axis, std::int64_t block_size)
@@ -53,7 +53,7 @@ std::int64_t zero_at(const std::vector<ReferenceView>& in, std::int64_t i) {
   return in.size() > 2 && in[2].present() ? in[2].integer(i) : 0;
 }
 
-// x / scale, in f32 but for f64.
+// x / scale, in f32 except for f64.
 double ratio_of(const ReferenceView& x, std::int64_t i, double scale) {
   if (x.dtype() == DType::f64) return x[i] / scale;
   return static_cast<double>(static_cast<float>(x[i]) / static_cast<float>(scale));
@@ -102,7 +102,7 @@ bool is_strip(DType dtype) {
 }
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
-// Why the kernels cannot take it; `wide` is the float side.
+// Why the kernels cannot take the request; `wide` is the float side.
 std::string kernel_reason(const Request& request, const ScaleIndex& index, const Operand& wide,
                           const Operand& narrow) {
   if (!is_strip(wide.dtype) || !is_byte(narrow.dtype))
@@ -115,7 +115,7 @@ std::string kernel_reason(const Request& request, const ScaleIndex& index, const
   return {};
 }
 
-// Scales and zero points of all channels, in a workspace.
+// Loads scales and zero points of all channels into a workspace.
 struct ScaleLoader {
   DType scale, zero;
   bool has_zeros;
@@ -175,7 +175,7 @@ Offer offer_dequantize(const Request& request) {
   return offer;
 }
 
-// Any scales and any dtype of the quantised side; f32 scales and zero points in a workspace.
+// For any scales and any quantised dtype: loads scales and zero points as f32 into a workspace.
 struct BlockLoader {
   cpu::ScalePlaces places;
   DType scale, zero;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers as values: a key, drawn once a step, and what is a function of a key and nothing
-// else, so that the backward pass makes the same numbers again and none are stored.
+// Random numbers as values: a key, drawn once a step, and functions of the key alone, so that the
+// backward pass computes the same numbers again and none are stored.
 #pragma once
 
 #include "base/random.h"
@@ -8,8 +8,8 @@
 
 namespace narrowgauge {
 
-// Key and step of a RandomStream, a function of (seed, step, node name); the attribute `seed` takes
-// the place of the run's seed unless it is negative.
+// Key and step of a RandomStream, a function of (seed, step, node name); the attribute `seed`
+// replaces the run's seed unless it is negative.
 struct RandomKey {
   static constexpr OpInfo info{
       .name = "RandomKey", .domain = "ng", .inputs = "", .outputs = "key:i64!", .random = true};
@@ -20,8 +20,8 @@ struct RandomKey {
   static std::vector<Sample<RandomKey>> samples();
 };
 
-// Which elements of a tensor of this shape dropout keeps, each with probability `keep`: those of
-// whose 16 random bits, RandomStream::short_bits, the number is less than keep * 2^16.
+// Which elements of a tensor of this shape dropout keeps, each with probability `keep`: those whose
+// 16 random bits, RandomStream::short_bits, are less than keep * 2^16.
 struct KeptElements {
   static constexpr OpInfo info{
       .name = "KeptElements", .domain = "ng", .inputs = "key:i64!", .outputs = "mask:bool!"};

@@ -49,7 +49,7 @@ Values ReduceOp<kind>::gradient(Gradient& g) const {
 
 template <Reduction kind>
 std::vector<Sample<ReduceOp<kind>>> ReduceOp<kind>::samples() {
-  // Products and logarithms want positive numbers; the others both signs.
+  // Products and logarithms need positive numbers; the others take both signs.
   constexpr bool positive = kind == Reduction::product || kind == Reduction::log_sum;
   const auto x = [](std::string_view type) {
     return positive ? sample(type, 0.5, 1.5) : sample(type);

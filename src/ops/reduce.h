@@ -59,8 +59,8 @@ constexpr OpInfo reduce_info(Reduction kind) {
 
 // y = x reduced over `axes` (constant; negative ones count from the end). Without axes all are
 // reduced, or none with noop_with_empty_axes. Reduced axes stay with size 1 if keepdims. Sums are
-// made in f64; integers are exact and saturate at the ends of their dtype. NaN propagates.
-// Over nothing: sums and L norms are 0, the product 1, maximum and logarithms -inf, minimum inf,
+// computed in f64; integers are exact and saturate at the ends of their dtype. NaN propagates. Over
+// no elements: sums and L norms are 0, the product 1, maximum and logarithms -inf, minimum inf,
 // mean NaN.
 template <Reduction kind>
 struct ReduceOp {
@@ -98,8 +98,8 @@ constexpr OpInfo spread_info(std::string_view name) {
           .fusion = Fusion::reduction};
 }
 
-// dy repeated along `axes` (none negative) to `shape`; dy has these axes with size 1, or not at
-// all. ReduceMeanGradient divides by the number of repetitions.
+// dy repeated along `axes` (none negative) to `shape`; dy has these axes with size 1 or lacks them.
+// ReduceMeanGradient divides by the number of repetitions.
 struct ReduceSumGradient {
   static constexpr OpInfo info = spread_info("ReduceSumGradient");
   Shape shape;

@@ -15,11 +15,11 @@ struct ReducedShapes {
 };
 ReducedShapes reduced_shapes(const Shape& shape, const Dims& axes);
 
-// Axes in [0, rank); `given` is the op's own constant input, nullptr where absent. Throws
+// The reduced axes in [0, rank); `given` is the op's own constant input, nullptr if absent. Throws
 // UsageError naming the op.
 Dims reduced_axes(std::string_view op, const Tensor* given, std::size_t rank, bool noop_if_empty);
 
-// `dy` as an operand of the rank of `dx`: axes that a reduction dropped stand there with size 1.
+// `dy` as an operand of the rank of `dx`: axes that a reduction dropped have size 1.
 Operand with_reduced_axes(const Operand& dy, const Operand& dx, const Dims& axes);
 
 }  // namespace narrowgauge

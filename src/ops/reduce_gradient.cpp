@@ -13,7 +13,7 @@ namespace narrowgauge {
 
 namespace {
 
-// x, y and dy of a reduction, the latter two with reduced axes of size 1, so that they broadcast
+// x, y and dy of a reduction; y and dy have the reduced axes with size 1, so that they broadcast
 // against x.
 class ReductionGradient {
  public:
@@ -66,8 +66,8 @@ class ReductionGradient {
     return where(wins, dy_ / count, 0);
   }
 
-  // The product of the others: y / x without zeros; with one zero, the product of the rest there
-  // and 0 elsewhere; with more, 0.
+  // The product of the other elements: y / x without zeros; with one zero, the product of the rest
+  // there and 0 elsewhere; with more zeros, 0.
   Value of_product() const {
     const Expression is_zero = x_ == 0;
     const Expression zeros = sum(where(is_zero, x_.number(1), 0));
@@ -78,7 +78,7 @@ class ReductionGradient {
     return where(zeros == 0, scaled / safe, where(zeros == 1, where(is_zero, scaled, 0), 0));
   }
 
-  // exp(x - y), where y = -inf stands for nothing but -inf in x.
+  // exp(x - y); y = -inf means that all of x is -inf.
   Value of_exponentials() const {
     const double infinity = std::numeric_limits<double>::infinity();
     const Expression shift = where(y_ == -infinity, 0, y_);

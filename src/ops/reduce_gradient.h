@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of reductions, built of primitives.
+// Gradients of reductions, built from primitives.
 #pragma once
 
 #include "ops/reduce.h"
 
 namespace narrowgauge {
 
-// dx of the reduction of g's first input over `axes` (none negative).
+// The dx of the reduction of g's first input over `axes` (none negative).
 Value reduction_gradient(Reduction kind, Gradient& g, const Dims& axes);
 
 }  // namespace narrowgauge

@@ -67,7 +67,7 @@ Offer offer_rows(const Request& request) {
   return offer;
 }
 
-// The flat indices of x behind each element of y: calls use(output, input) in the order of x.
+// Calls use(output, input) for each element of x and its element of y, in the order of x.
 template <class Use>
 void for_each_pair(const Dims& dims, const std::vector<bool>& reduced, const Use& use) {
   Dims strides(dims.size());
@@ -148,7 +148,7 @@ void reduce_numbers(const Job& job, const ReferenceView& x, const ReferenceView&
     y.set(static_cast<std::int64_t>(o), finish(kind, sums[o], counts[o], shifts[o]));
 }
 
-// Holds any sum or product of two i64, and sums of any that fit into memory.
+// Holds any sum or product of two i64, and any sum of those that fit into memory.
 __extension__ typedef __int128 Wide;
 
 Wide saturated(Wide value) {
@@ -180,7 +180,7 @@ std::int64_t first_integer(Reduction kind) {
   return kind == Reduction::minimum ? std::numeric_limits<std::int64_t>::max() : 0;
 }
 
-// Exact but for the ends of i64. The mean is cut towards zero; that of nothing is 0.
+// Exact except at the ends of i64. The mean is cut towards zero; that of no elements is 0.
 void reduce_integers(const Job& job, const ReferenceView& x, const ReferenceView& y) {
   const auto& [kind, reduced] = job;
   const auto outputs = static_cast<std::size_t>(y.size());
@@ -196,7 +196,7 @@ void reduce_integers(const Job& job, const ReferenceView& x, const ReferenceView
   }
 }
 
-// Roots and logarithms of integers: as numbers, then cut towards zero.
+// Roots and logarithms of integers: computed as numbers, then cut towards zero.
 class Truncating {
  public:
   static bool is_needed(Reduction kind) {
@@ -227,7 +227,7 @@ Offer offer_reference(const Request& request) {
 template <Reduction kind>
 constexpr Kernel reduce_list[] = {{"rows", offer_rows<kind>}, {"reference", offer_reference<kind>}};
 
-// One over the number of repetitions for the mean, else 1.
+// 1 / the number of repetitions for the mean, else 1.
 template <class Op>
 double scale_of(const Request& request) {
   if constexpr (std::is_same_v<Op, ReduceSumGradient>) return 1;
@@ -237,7 +237,7 @@ double scale_of(const Request& request) {
   return 1 / count;
 }
 
-// dy as broadcast by an elementwise program: loads in the order of dx, at most one instruction.
+// Broadcasts dy by an elementwise program: loads in the order of dx, at most one instruction.
 template <class Op>
 Offer offer_spread(const Request& request) {
   if (!request.inputs[0].storage.blocks.empty() || !request.outputs[0].storage.blocks.empty())

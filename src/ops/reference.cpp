@@ -9,7 +9,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Blocked storage: outer part in `order`, blocked axes divided, then the blocks inside.
+// Blocked storage: the outer part in `order` with blocked axes divided, then the blocks inside.
 std::int64_t blocked_offset(const Operand& operand, const Dims& index) {
   const Storage& storage = operand.storage;
   Dims outer_dims = operand.dims, outer_index = index;
@@ -62,7 +62,8 @@ Offer reference_offer(const Request& request, ReferenceFunction function) {
     for (const Operand& operand : operands)
       if (!operand.storage.encoding.empty())
         return Offer::decline(concat("storage ", operand.storage));
-  if (rounds_operands(request.math)) return Offer::decline(concat("math ", request.math));
+  if (rounds_operands(request.math, request.target))
+    return Offer::decline(concat("math ", request.math));
   struct Prepared {
     std::vector<Operand> inputs, outputs;
     ReferenceFunction function;

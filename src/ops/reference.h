@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of reference kernels: any dtype read and written as double, any strides.
+// Helpers of reference kernels: read and write any dtype as double, with any strides.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class ReferenceView {
   bool present() const { return data_ != nullptr; }
   const Dims& dims() const { return operand_.dims; }
   std::int64_t size() const { return element_count(operand_.dims); }
-  // Where element `index` (row-major over the logical shape) lies, blocks included.
+  // The offset of element `index` (row-major over the logical shape), blocks included.
   std::int64_t offset(std::int64_t index) const;
   double operator[](std::int64_t index) const {
     return load_element(operand_.dtype, data_, offset(index));
@@ -41,11 +41,11 @@ class ReferenceView {
   void* data_;
 };
 
-// Offset in elements of a logical index, under strides or blocked storage.
+// The offset in elements of a logical index, under strides or blocked storage.
 std::int64_t offset_of(const Operand& operand, std::int64_t index);
 
-// A reference kernel from a function of views; outputs that nobody reads are still computed into
-// scratch memory, so that the function need not look. Declines math that rounds operands: it is
+// A reference kernel from a function of views. Outputs that nobody reads are still computed, into
+// scratch memory, so that the function need not check. Declines math that rounds operands: it is
 // exact.
 using ReferenceFunction =
     std::function<void(const std::vector<ReferenceView>& inputs,

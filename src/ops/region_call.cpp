@@ -29,7 +29,7 @@ std::vector<Tensor> RegionCall::run(const Graph& region, std::span<const Tensor>
                                     std::string_view stream, std::int64_t iteration) const {
   InterpretOptions options;
   options.reference = false;
-  // Into the step and not the seed, which an op of its own seed does not look at.
+  // The stream goes into the step and not the seed, which ops with a seed of their own ignore.
   options.context = {
       call_.context.seed,
       stable_hash(concat(stream.empty() ? name_ : stream, '/', iteration), call_.context.step)};

@@ -27,8 +27,8 @@ bool has_blocks_of_blocks(const Operand& operand) {
   return false;
 }
 
-// Elements of a block along each axis, 1 where neither operand has blocks. Nothing where a pair of
-// strides for each axis does not describe both.
+// The block size along each axis, 1 if neither operand has blocks. Nothing if a pair of strides for
+// each axis cannot describe both.
 std::optional<Dims> shared_blocks(const Request& request) {
   const Operand &x = request.inputs[0], &y = request.outputs[0];
   if (has_blocks_of_blocks(x) || has_blocks_of_blocks(y)) return {};
@@ -41,7 +41,7 @@ std::optional<Dims> shared_blocks(const Request& request) {
   return sizes;
 }
 
-// Strides along each axis: from one block to the next, and inside a block.
+// Strides along each axis: from block to block, and inside a block.
 struct Strides {
   Dims outer, lane;
 };
@@ -71,19 +71,19 @@ Strides strides_in(const Operand& operand, const Dims& blocks) {
   return result;
 }
 
-// `lanes` lanes of `blocks` blocks; from block `first`, lane `lane` on.
+// Lanes [lane, lane + lanes) of `blocks` blocks from block `first` on.
 struct Part {
   std::int64_t first, blocks, lane, lanes;
   bool zeros = false;
 };
 
-// Whole blocks, the block that the axis does not fill, and what it leaves of it.
+// The whole blocks, the last block if the axis does not fill it, and its unfilled rest.
 std::vector<Part> parts_of(const Operand& y, std::size_t axis, std::int64_t block) {
   const std::int64_t full = y.dims[axis] / block, rest = y.dims[axis] % block;
   std::vector<Part> parts;
   if (full > 0 || rest == 0) parts.push_back({0, full, 0, block});
   if (rest > 0) parts.push_back({full, 1, 0, rest});
-  // Lanes beyond the axis are zeros, so that kernels may compute with them.
+  // Lanes beyond the axis become zeros, so that kernels may compute with them.
   if (rest > 0 && own_block(y, axis) > 1) parts.push_back({full, 1, rest, block - rest, true});
   return parts;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same logical value in another storage. Only the layout pass makes it.
+// Gives a logical value another storage. Only the layout pass adds it.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// The storage it makes is that of its output.
+// The new storage is that of its output.
 struct Relayout {
   static constexpr OpInfo info{.name = "Relayout",
                                .domain = "ng",

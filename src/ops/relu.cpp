@@ -10,7 +10,7 @@ Values Relu::gradient(Gradient& g) const {
   return {g.add(ReluGradient{}, {g.output(), g.output_gradient()})};
 }
 
-// The derivative of a step is zero: nothing flows to y.
+// The derivative of a step is zero: no gradient flows to y.
 Values ReluGradient::gradient(Gradient& g) const {
   return {absent, g.add(ReluGradient{}, {g.input(0), g.output_gradient()})};
 }

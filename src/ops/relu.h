@@ -22,7 +22,7 @@ struct Relu {
   static std::vector<Sample<Relu>> samples() { return {{{}, {sample("f32[2,3,5]")}}}; }
 };
 
-// dy where the forward output is positive (or NaN). Reads y, so that x need not be kept.
+// dy where the forward output is positive or NaN. Reads y, so that x need not be kept.
 struct ReluGradient {
   static constexpr OpInfo info{.name = "ReluGradient",
                                .domain = "ng",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reshape and broadcast to a shape that stands in the op: its dimensions may be symbols.
+// Reshape and broadcast to a shape that is an attribute, whose dimensions may be symbols.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// x with another shape of as many elements.
+// x in another shape with as many elements.
 struct ReshapeTo {
   static constexpr OpInfo info{.name = "ReshapeTo",
                                .domain = "ng",
@@ -34,7 +34,7 @@ struct ExpandTo {
   static std::vector<Sample<ExpandTo>> samples();
 };
 
-// Kernels that pass their only input on as it lies in memory: for views of plain operands.
+// Kernels that pass on the memory of their only input: for views of plain operands.
 std::span<const Kernel> view_kernels();
 
 }  // namespace narrowgauge

@@ -54,7 +54,7 @@ Elementwise RoundTo::elementwise() {
   return e;
 }
 
-// To f64, where finite differences see the identity and not steps.
+// Samples round to f64, where finite differences see the identity and not steps.
 std::vector<Sample<RoundTo>> RoundTo::samples() {
   return {{{DType::f64}, {sample("f32[2,9]")}}, {{DType::f64}, {sample("f32[]")}}};
 }

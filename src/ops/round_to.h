@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds to the grid of a narrow format and stays in the wide one: what a Cast down becomes inside
+// Rounds to the grid of a narrow format but keeps the wide format: what a Cast down becomes inside
 // a fused group, where values are f32.
 #pragma once
 

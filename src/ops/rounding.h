@@ -38,7 +38,7 @@ struct Ceil {
   static std::vector<Sample<Ceil>> samples() { return unary_samples<Ceil>(-3, 3); }
 };
 
-// To the nearest whole number, halves to the even one.
+// Rounds to the nearest whole number, halves to the even one.
 struct Round {
   static constexpr OpInfo info = step_info("Round", "T:float");
   NG_NO_ATTRIBUTES

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of Scan: the forward scan once more, now also writing down the states that each
-// step began with; then a scan backwards over the body's own gradient. Gradients of states are
-// carried, gradients of captured values are carried and added up, gradients of slices are scanned
-// out.
+// The gradient of Scan: runs the forward scan again, also recording the states that each step began
+// with; then scans backwards over the body's own gradient. Gradients of states are carried,
+// gradients of captured values are carried and summed, gradients of slices are scanned out.
 #include "ops/arithmetic.h"
 #include "ops/control_flow.h"
 #include "ops/relu.h"
@@ -71,7 +70,7 @@ class ScanGradient {
   bool is_scanned(std::size_t i) const { return i >= states_ && i < states_ + scans_; }
   bool is_captured(std::size_t i) const { return i >= states_ + scans_; }
 
-  // The forward scan with one more scan output for each state: what it was before the step.
+  // The forward scan with one more scan output for each state: its value before the step.
   Value add_recording_scan() {
     Graph body(scan_.body->name() + ".recording");
     Values arguments;
@@ -89,8 +88,8 @@ class ScanGradient {
     return g_.add(std::move(recording), operands);
   }
 
-  // Body: (state gradients, captured gradients; slices, states before, gradients of scan outputs;
-  // captured) -> (state gradients, captured gradients; slice gradients).
+  // The body: (state gradients, captured gradients; slices, states before, gradients of scan
+  // outputs; captured) -> (state gradients, captured gradients; slice gradients).
   Values add_backward_scan(Value recorded) {
     const Region backward = g_.differentiate(scan_.body, outputs_, wanted_);
     Graph body(scan_.body->name() + ".backward");
@@ -122,7 +121,7 @@ class ScanGradient {
     return index < directions.size() && directions[index] == 1;
   }
 
-  // Gradients that are carried: one for each wanted state and captured value.
+  // Adds the carried gradients: one for each wanted state and captured value.
   Values add_carried(Graph& body, Values& operands) {
     Values carried(inputs_);
     for (const int w : wanted_) {

@@ -55,7 +55,7 @@ std::vector<Sample<HardSigmoid>> HardSigmoid::samples() {
   return all;
 }
 
-// Linear in dy, constant in x almost everywhere.
+// The gradient is linear in dy, and constant in x almost everywhere.
 Values HardSigmoidGradient::gradient(Gradient& g) const {
   return {absent, g.add(HardSigmoidGradient{alpha, beta}, {g.input(0), g.output_gradient()})};
 }

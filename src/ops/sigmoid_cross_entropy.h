@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary cross entropy of logits, element by element, in the form that does not overflow.
+// Binary cross entropy of logits, elementwise, in a form that does not overflow.
 #pragma once
 
 #include "ops/formulas.h"
@@ -26,7 +26,7 @@ struct SigmoidCrossEntropy {
   }
 };
 
-// Of the logits: (sigmoid(x) - target) * dy.
+// The gradient of the logits: (sigmoid(x) - target) * dy.
 struct SigmoidCrossEntropyGradient {
   static constexpr OpInfo info{.name = "SigmoidCrossEntropyGradient",
                                .domain = "ng",

@@ -28,7 +28,7 @@ void multiply_by(float* sums, std::int64_t count, float factor) {
   });
 }
 
-// A product with its memory: the sums, then the right operand, then rows of the left one.
+// A product with its memory: the sums, then the right operand, then rows of the left operand.
 class Simulation {
  public:
   Simulation(const UnitModel& model, const Request& request, SimulatedProduct product)

@@ -11,7 +11,7 @@ namespace {
 using cpu::ConvolutionPass;
 using Axis = ProductLines::Axis;
 
-// Where tap `tap` of output place `out` reads along a spatial axis of x; -1 outside.
+// The place that tap `tap` of output place `out` reads along a spatial axis of x; -1 if outside.
 std::int64_t input_place(const cpu::ConvolutionWindow& window, std::size_t axis, std::int64_t out,
                          std::int64_t tap, std::int64_t size) {
   const std::int64_t place =
@@ -46,7 +46,7 @@ struct Problem {
   std::int64_t in_channels() const { return w.dims[1]; }  // of a group
   std::int64_t out_channels() const { return w.dims[0] / window.groups; }
 
-  // Lines whose places do not depend on k, such as those of weights: each place of k is one step.
+  // Lines whose places do not depend on k, such as those of weights: k counts the places.
   std::vector<Axis> plain_axes(const Operand& operand) const {
     std::vector<Axis> all;
     for (std::size_t i = 0; i < axes(); ++i)
@@ -56,8 +56,8 @@ struct Problem {
   }
 };
 
-// Forward: rows (image, place of y), k (tap, channel of x). The gradient of data: x and y
-// exchanged.
+// The forward product has rows (image, place of y) and k (tap, channel of x); the data gradient has
+// x and y exchanged.
 SimulatedProduct image_product(const Problem& p, bool forward) {
   using Part = ProductLines::Part;
   const Operand &read = forward ? p.x : p.y, &made = forward ? p.y : p.x;
@@ -80,7 +80,7 @@ SimulatedProduct image_product(const Problem& p, bool forward) {
   return product;
 }
 
-// Rows (tap, channel of x), k (image, place of y).
+// The weight gradient has rows (tap, channel of x) and k (image, place of y).
 SimulatedProduct weight_product(const Problem& p) {
   SimulatedProduct product;
   product.a.line_inner = {p.in_channels(), p.x.strides[1]};
@@ -99,8 +99,8 @@ SimulatedProduct weight_product(const Problem& p) {
   return product;
 }
 
-// One group of the result as the sums have it and as the tensor has it, channels in front: rows
-// (image, places) of so many columns, or, of weights, (taps, channel) of them.
+// One group of the result, as sums and as a tensor with channels in front. The sums have rows
+// (image, places), or for weights (taps, channel).
 struct Results {
   cpu::View sums, tensor;
   std::int64_t sums_each = 0, tensor_each = 0;  // elements from one group to the next
@@ -119,7 +119,7 @@ Results image_results(const Operand& images, std::int64_t channels) {
   return results;
 }
 
-// The sums lie as taps, input channels, output channels.
+// The sums lie in the order taps, input channels, output channels.
 Results weight_results(const Operand& w, std::int64_t out_channels) {
   Results results;
   Dims dims = w.dims;

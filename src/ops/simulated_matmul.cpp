@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Where matrix `batch` of y's has its operand, in elements; axes of size 1 are broadcast.
+// Where an operand's matrix for matrix `batch` of y begins, in elements; axes of size 1 broadcast.
 std::int64_t matrix_offset(std::int64_t batch, const Dims& y, const cpu::View& operand) {
   std::int64_t offset = 0;
   for (std::size_t i = 3; i <= y.size(); ++i) {

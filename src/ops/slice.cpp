@@ -16,7 +16,7 @@ namespace narrowgauge {
 
 namespace {
 
-// What the constants say, one entry for each sliced axis.
+// The bounds that the constants give, one entry for each sliced axis.
 struct Bounds {
   Dims starts, ends, axes, steps;
 };
@@ -26,11 +26,11 @@ struct Range {
   std::int64_t step = 1;
 };
 
-// ONNX's way to say "to the end" is a number beyond any axis.
+// ONNX says "to the end" by a number beyond any axis.
 constexpr std::int64_t beyond = std::int64_t{1} << 30;
 
-// Where counting from `bound` begins or ends; `low` and `high` are the ends that the direction
-// allows. While `dim` is a symbol, a bound lies inside unless it is beyond every axis.
+// Where slicing begins or ends for `bound`; `low` and `high` are the ends that the direction
+// allows. While `dim` is a symbol, a bound counts as inside unless it is beyond every axis.
 Dim clamped(std::int64_t bound, const Dim& dim, const Dim& low, const Dim& high) {
   if (dim.is_known()) {
     const std::int64_t position = bound < 0 ? bound + dim.value() : bound;
@@ -44,7 +44,7 @@ Dim clamped(std::int64_t bound, const Dim& dim, const Dim& low, const Dim& high)
 Range range_along(std::string_view op, const Bounds& bounds, std::size_t entry, const Dim& dim) {
   require(bounds.steps[entry] != 0, op, ": a step of 0 was given");
   if (dim == Dim(0)) return {0, 0, 1};
-  // A step over the whole axis gives one element, however long it is.
+  // A step over the whole axis gives one element, however long the step is.
   const std::int64_t longest = dim.is_known() ? dim.value() : beyond;
   const std::int64_t step = std::clamp(bounds.steps[entry], -longest, longest);
   const Dim highest = step > 0 ? dim : dim - 1;
@@ -82,7 +82,7 @@ Bounds checked(std::string_view op, Bounds bounds) {
   return bounds;
 }
 
-// `constant(i)`: the values of input i, empty where it is absent.
+// `constant(i)` returns the values of input i, empty if it is absent.
 template <class Constant>
 Bounds bounds_from(const Constant& constant) {
   return checked("Slice", {constant(1), constant(2), constant(3), constant(4)});

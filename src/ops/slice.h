@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every step-th element between two ends, along some axes.
+// Takes every step-th element between two ends, along some axes.
 #pragma once
 
 #include "narrowgauge/op.h"
@@ -7,8 +7,8 @@
 namespace narrowgauge {
 
 // starts, ends, axes and steps are constant. Negative starts and ends count from the end; both are
-// clamped to the axis, as numpy does. A negative step walks backwards. Along an axis whose size is
-// a symbol the ends are taken to lie inside until the symbol is bound.
+// clamped to the axis, as in numpy. A negative step walks backwards. Along an axis whose size is a
+// symbol, the ends count as inside until the symbol is bound.
 struct Slice {
   static constexpr OpInfo info{.name = "Slice",
                                .inputs = "x:T, starts:I!, ends:I!, axes?:I!, steps?:I!",
@@ -22,7 +22,7 @@ struct Slice {
   static std::vector<Sample<Slice>> samples();
 };
 
-// dy where it was taken from in a tensor of `shape`, zeros elsewhere.
+// dy in the places it was taken from in a tensor of `shape`, zeros elsewhere.
 struct SliceGradient {
   static constexpr OpInfo info{.name = "SliceGradient",
                                .domain = "ng",

@@ -14,7 +14,7 @@ SlopePattern match_slope(const Graph& body, const std::vector<int>& nodes) {
     return pattern.length < nodes.size() ? &body.node(nodes[pattern.length]) : nullptr;
   };
   const auto advance = [&] { pattern.slope = {nodes[pattern.length++], 0}; };
-  // What the first node reads is the gradient.
+  // Takes the gradient that the first node reads.
   const auto begin_with = [&](Value value) {
     if (!pattern.slope.is_absent()) return;
     pattern.slope = value;
@@ -55,8 +55,8 @@ SlopeGather gather_slope(const SlopePattern& pattern, const Request& request,
   const auto in = [&](int i) -> const Operand& {
     return request.inputs[static_cast<std::size_t>(i)];
   };
-  TilesConvolution tiles =
-      tiles_convolution(*pattern.convolution, slope, in(pattern.weights), in(pattern.dy));
+  TilesConvolution tiles = tiles_convolution(*pattern.convolution, slope, in(pattern.weights),
+                                             in(pattern.dy), request.target);
   if (!tiles.reason.empty()) return {nullptr, std::move(tiles.reason)};
   return {std::make_shared<const cpu::BatchInnerGather>(tiles.convolution), {}};
 }

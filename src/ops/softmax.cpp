@@ -46,7 +46,7 @@ Values LogSoftmax::gradient(Gradient& g) const {
 
 namespace {
 
-// The sum along the axis, which stays with size 1.
+// Sums along the axis, which stays with size 1.
 Expression sum_along(Rewriting& r, Value value, std::int64_t axis) {
   Shape shape = r.shape(value);
   shape[static_cast<std::size_t>(settled_axis("softmax", axis, shape.size()))] = 1;
@@ -106,7 +106,7 @@ Offer offer_backward(const Request& request) {
   return offer;
 }
 
-// Row-major rows along the axis: visit(index of element a) for a row.
+// Walks over row-major rows along the axis: visit(index of element a) for a row.
 struct Rows {
   std::int64_t axis, inner, count;
   template <class Op>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and LogSoftmax along one axis (ONNX 13) and their gradients, which read the results.
-// Exponentials and sums are made in f32 (f64 of f64) whatever T is.
+// Exponentials and sums are computed in f32 (f64 for f64) whatever T is.
 #pragma once
 
 #include "narrowgauge/op.h"

@@ -10,7 +10,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Shape of the losses; inputs are scores, labels and weights from `first` on.
+// The shape of the losses; inputs are scores, labels and weights from `first` on.
 template <class Op>
 Shape loss_shape(const Op& op, const Inference& in, int first) {
   constexpr std::string_view name = Op::info.name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SoftmaxCrossEntropyLoss as ONNX 13 has it, and its gradient.
+// ONNX 13's SoftmaxCrossEntropyLoss, and its gradient.
 #pragma once
 
 #include <limits>
@@ -9,14 +9,13 @@
 
 namespace narrowgauge {
 
-// Labels are never this: no label is ignored.
+// No label equals this: none is ignored.
 inline constexpr std::int64_t no_ignored_label = std::numeric_limits<std::int64_t>::min();
 
-// scores [N, C, d...], labels [N, d...] (classes from 0), weights [C]:
-// loss = -weights[label] * log_softmax(scores)[label], 0 where the label is ignore_index.
-// reduction "none": the losses; "sum": their sum; "mean": that divided by the sum of the weights
-// (of 1 where there are none) over the labels that are not ignored.
-// The kernels throw DataError for a label that is not a class.
+// scores [N, C, d...], labels [N, d...] (classes from 0), weights [C]: loss = -weights[label] *
+// log_softmax(scores)[label], 0 where the label is ignore_index. reduction "none" gives the losses;
+// "sum" their sum; "mean" the sum divided by the sum of the weights (1 if there are none) over
+// labels that are not ignored. The kernels throw DataError for a label that is not a class.
 struct SoftmaxCrossEntropyLoss {
   static constexpr OpInfo info{.name = "SoftmaxCrossEntropyLoss",
                                .inputs = "scores:T, labels:I~!, weights?:T~!",
@@ -37,7 +36,7 @@ struct SoftmaxCrossEntropyLoss {
   static std::vector<Sample<SoftmaxCrossEntropyLoss>> samples();
 };
 
-// dy (of the loss's shape) -> dscores = (softmax(scores) - one_hot(label)) * weight * dy / divisor.
+// dy (in the loss's shape) -> dscores = (softmax(scores) - one_hot(label)) * weight * dy / divisor.
 struct SoftmaxCrossEntropyLossGradient {
   static constexpr OpInfo info{.name = "SoftmaxCrossEntropyLossGradient",
                                .domain = "ng",

@@ -17,7 +17,7 @@ constexpr std::int64_t alignment = 64;
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// What both directions prepare: where scores lie, and labels and weights in the kernel's types.
+// What both directions prepare: the places of scores, labels and weights in the kernel's types.
 struct Prepared {
   cpu::AxisLayout layout;
   std::int64_t ignore_index;
@@ -30,7 +30,7 @@ struct Prepared {
   }
 };
 
-// Takes its part of the workspace; labels and weights of other dtypes are copied there.
+// Takes its part of the workspace, where labels and weights of other dtypes are converted.
 class Inputs {
  public:
   Inputs(const Prepared& prepared, std::byte* workspace, const View& labels, const View& weights)
@@ -66,7 +66,7 @@ class Inputs {
   std::byte* free_;
 };
 
-// Added in pieces of a fixed length, then in order.
+// Sums pieces of a fixed length, then the pieces in order.
 double sum(const float* values, std::int64_t count) {
   constexpr std::int64_t piece = 16384;
   std::vector<double> parts(static_cast<std::size_t>((count + piece - 1) / piece));
@@ -130,7 +130,7 @@ Offer offer_loss(const Request& request) {
   return offer;
 }
 
-// The weights of the labels that count, added up.
+// The sum of the weights of all labels that are not ignored.
 double label_weights(const cpu::CrossEntropy& common, std::int64_t rows) {
   double total = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -174,7 +174,7 @@ Offer offer_gradient(const Request& request) {
   return offer;
 }
 
-// The reference. Row-major scores [N, C, inner], labels [N, inner].
+// The layout for the reference: row-major scores [N, C, inner], labels [N, inner].
 struct Rows {
   std::int64_t batch, classes, inner;
   std::int64_t count() const { return batch * inner; }
@@ -194,7 +194,7 @@ double log_sum(const ReferenceView& scores, const Rows& rows, std::int64_t row) 
   return largest + std::log(sum_of_exps);
 }
 
-// Of a row's label; 0 for one that is ignored.
+// The weight of a row's label; 0 if it is ignored.
 double weight_of(std::int64_t label, std::int64_t ignored, const Rows& rows,
                  const ReferenceView* weights) {
   if (ignored != no_ignored_label && label == ignored) return 0;

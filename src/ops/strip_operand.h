@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of a strip program: how elements [begin, begin + count) of the iteration space, taken
-// in the order in which the outputs lie in memory, are loaded to f32 and stored from it.
+// Operands of a strip program: how elements [begin, begin + count) of the iteration space, in the
+// order of the outputs in memory, are loaded as f32 and stored from it.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ class StripOperand {
   bool contiguous = false;  // element i of the space is element i in memory
   Dims dims, strides;       // of the iteration space; a broadcast axis has stride 0
 
-  // Every element of the space is the same one in memory.
+  // Whether every element of the space is the same one in memory.
   bool is_one_value() const;
-  // A pointer to `count` f32 values, readable up to the next multiple of 16: into the tensor where
-  // it can be, else into `buffer`.
+  // A pointer to `count` f32 values, readable up to the next multiple of 16: into the tensor if
+  // possible, else into `buffer`.
   const float* load(const void* data, std::int64_t begin, std::int64_t count, float* buffer) const;
   void store(const float* values, void* data, std::int64_t begin, std::int64_t count,
              std::int64_t* flushed) const;
-  // Where results can be written without a copy; nullptr if nowhere.
+  // Where results can be written without a copy; nullptr if that is impossible.
   float* direct(void* data, std::int64_t begin, std::int64_t count) const;
 };
 
@@ -38,7 +38,7 @@ class IterationSpace {
   std::int64_t total_ = 0;
 };
 
-// Why strips cannot run over these operands; "" when they can.
+// Why strips cannot run over these operands; "" if they can.
 std::string check_strip_operands(const Request& request);
 std::vector<InPlace> in_place_pairs(const Request& request);
 

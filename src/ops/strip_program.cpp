@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 
-#include "base/cpu.h"
 #include "base/parallel.h"
 #include "ops/strip_operand.h"
 
@@ -46,8 +45,7 @@ int add_constant(StripProgram& program, double value) {
   return program.input_count + static_cast<int>(program.constants.size()) - 1;
 }
 
-// Gives every value of the body a register; constants come before results, so they are counted
-// first.
+// Gives every value of the body a register; constants precede results, so they are counted first.
 class BodyTranslator {
  public:
   explicit BodyTranslator(const Graph& body) : body_(body) {
@@ -121,8 +119,8 @@ constexpr std::int64_t strip = 512;  // values per register: 2 KiB, so that a ch
 constexpr std::int64_t piece = 16 * strip;
 constexpr std::size_t most_registers = 32;
 
-// Maps the program's registers to few buffers: a buffer is free after its last reader, but for
-// those of constants and of the inputs that are `kept`, which are filled once a piece.
+// Maps the program's registers to few buffers. A buffer is free after its last reader, except those
+// of constants and of `kept` inputs, which are filled once a piece.
 std::vector<int> assign_buffers(const StripProgram& program, const std::vector<bool>& kept,
                                 int& buffer_count) {
   const std::size_t registers = static_cast<std::size_t>(program.input_count) +
@@ -213,8 +211,8 @@ class PieceRunner {
         p_.inputs[i].load(call_.inputs[i].data, begin, count, buffer_of(static_cast<int>(i)));
   }
 
-  // The last instruction may write an f32 output without a detour: earlier ones may not, since an
-  // output can lie on an input that is still to be read.
+  // The last instruction may write directly to an f32 output. Earlier ones may not, since an output
+  // may share memory with an input that is still to be read.
   float* destination(const StripProgram::Instruction& instruction, std::int64_t begin,
                      std::int64_t count) {
     const bool last = &instruction == &p_.program.instructions.back();
@@ -265,9 +263,10 @@ Offer offer_strip_program(const Request& request, StripProgram program) {
   if (static_cast<std::size_t>(buffers) > most_registers)
     return Offer::decline(concat("needs ", buffers, " strip registers, has ", most_registers));
   prepared->program = std::move(program);
-  prepared->avx512 = isa() >= Isa::avx512;
+  prepared->avx512 = request.target.isa >= Isa::avx512;
   Offer offer;
   offer.implementation = prepared->avx512 ? "strips:avx512" : "strips:avx2";
+  offer.facts.isa = prepared->avx512 ? Isa::avx512 : Isa::avx2;
   offer.in_place = in_place_pairs(request);
   offer.run = [prepared](const KernelCall& call) {
     parallel_for(prepared->total, piece, [&](std::int64_t begin, std::int64_t end) {

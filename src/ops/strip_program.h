@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of elementwise ops run in one pass over memory: strips of values are loaded to f32
-// registers in L1, every instruction runs over the strip, results are stored in their dtype.
+// A chain of elementwise ops in one pass over memory: strips of values are loaded into f32
+// registers in L1, every instruction runs over the strip, and results are stored in their dtype.
 #pragma once
 
 #include <string>
@@ -24,12 +24,12 @@ struct StripProgram {
   std::vector<int> outputs;  // registers, one per output
   std::string reason;        // why there is no program; "" when there is one
 
-  // Computes one op from these registers, one per input or missing one; returns the register of the
-  // result. Registers of results count on from `next`.
+  // Appends one op on these registers, one per input (with missing ones); returns the result's
+  // register. Registers of results are numbered from `next` on.
   int append(const Elementwise& op, const Attributes& attributes, std::vector<int> registers,
              int& next);
   static StripProgram of_single(const Request& request);
-  // The body of a fused group: elementwise ops and scalar constants only.
+  // The program of a fused group's body, which has only elementwise ops and scalar constants.
   static StripProgram of_body(const Graph& body);
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of ops: NG_OPS names the ops of a source file, the build collects these files.
+// The table of ops: NG_OPS names the ops of a source file, and the build collects these files.
 #pragma once
 
 #include <tuple>
@@ -12,14 +12,14 @@ namespace narrowgauge {
 
 std::vector<const OpRecord*> built_in_ops();
 
-// Built-in ops, those of the graph itself, and those registered by the program.
+// All built-in ops, the graph's own ops, and those that the program registered.
 const OpTable& op_table();
-// Makes an op of the program known to the parser; throws UsageError when its name is taken.
+// Makes an op of the program known to the parser; throws UsageError if its name is taken.
 NG_API void register_op(const OpRecord& op);
 
 }  // namespace narrowgauge
 
-// NG_OPS(stem, Op, ...): one a file, at its end, at the start of a line.
+// NG_OPS(stem, Op, ...) must stand once per file, at its end, at the start of a line.
 #define NG_OPS(stem, ...)                                      \
   namespace narrowgauge::ops_table {                           \
   std::vector<const OpRecord*> stem();                         \

@@ -14,7 +14,7 @@ namespace narrowgauge {
 
 namespace {
 
-// The same values as an operand of their own, one after the other in the same order of axes.
+// An operand for a dense copy of the values, with the axes in the same order.
 Operand packed(const Operand& operand) {
   Operand made = operand;
   made.strides = strides_of(operand.dims, operand.storage);
@@ -24,7 +24,7 @@ Operand packed(const Operand& operand) {
 
 cpu::View view_of(const Operand& operand) { return {operand.dtype, operand.dims, operand.strides}; }
 
-// Floats of a workspace, each array on a cache line of its own.
+// Lays out arrays of floats in a workspace, each on a cache line of its own.
 class Arrays {
  public:
   std::int64_t add(std::int64_t count) {
@@ -42,12 +42,12 @@ float* floats(const KernelCall& call, std::int64_t offset) {
   return reinterpret_cast<float*>(call.workspace + offset);
 }
 
-// One of the first two operands and where its parts lie.
+// One of the first two operands and the places of its parts.
 struct Factor {
   Operand given, copy;
   std::int64_t count = 0, high = 0, low = 0;
 
-  // The values one after the other, where they are or as a copy in `high`.
+  // The values densely: in place if they are dense, else as a copy in `high`.
   const float* gather(const KernelCall& call, std::size_t input) const {
     const float* const from = call.inputs[input].as<const float>();
     if (given.strides == copy.strides) return from;
@@ -56,7 +56,7 @@ struct Factor {
   }
 };
 
-// ieee's kernel of the same op on copies of the operands.
+// Runs ieee's kernel of the same op on copies of the operands.
 struct Product {
   Offer offer;
 
@@ -67,12 +67,12 @@ struct Product {
     for (std::size_t i = 2; i < inputs.size(); ++i)
       if (!with_others) inputs[i] = {.present = false};
     const Operand y = packed(request.outputs[0]);
-    const Request ieee{request.op,   request.attributes,   inputs, {&y, 1}, Math::ieee,
-                       request.name, request.deterministic};
+    const Request ieee{request.op,     request.attributes, inputs,       {&y, 1},
+                       request.target, Math::ieee,         request.name, request.deterministic};
     offer = choose_kernel(ieee, false);
   }
 
-  // What else the op adds is in the call's own inputs; `others` says whether it does.
+  // The call's own inputs hold what else the op adds; `others` says whether to add it.
   void run(const KernelCall& call, std::array<float*, 2> factors, float* result,
            std::int64_t workspace, bool others) const {
     std::array<View, 3> inputs{View{factors[0]}, View{factors[1]}, View{}};
@@ -87,7 +87,7 @@ struct Product {
 };
 
 std::string reason_against(const Request& request) {
-  if (!rounds_to_tf32(request.math)) return concat("math ", request.math);
+  if (!rounds_to_tf32(request.math, request.target)) return concat("math ", request.math);
   NG_INVARIANT(request.inputs.size() <= 3 && request.outputs.size() == 1);
   if (!request.outputs[0].present) return "nobody reads the result";
   for (const auto operands : {request.inputs, request.outputs})
@@ -100,7 +100,7 @@ std::string reason_against(const Request& request) {
   return {};
 }
 
-// Where things lie in the workspace; the ieee kernel's own comes last.
+// The layout of the workspace; the ieee kernel's own part comes last.
 struct Layout {
   std::array<Factor, 2> factors;
   bool strided_result = false;
@@ -126,13 +126,13 @@ struct Layout {
     each = kept > 0 ? (arrays.bytes() - results) / kept : 0;
     bytes = arrays.bytes();
   }
-  // Corrections first, then the sums where y has strides.
+  // The corrections come first, then the sums if y has strides.
   float* result(const KernelCall& call, int index) const {
     return floats(call, results + index * each);
   }
 };
 
-// Makes `y` packed, and copies it where it belongs.
+// Computes a dense y and copies it to its place.
 template <class Compute>
 void store(const Layout& layout, const Operand& y, int corrections, const KernelCall& call,
            const Compute& compute) {
@@ -147,6 +147,7 @@ Offer offer_rounded(const Request& request) {
   const Product product(request, layout.factors, true);
   Offer offer;
   offer.implementation = concat("tf32 operands, ", product.offer.implementation);
+  offer.facts = product.offer.facts;
   offer.workspace = layout.bytes + product.offer.workspace;
   offer.run = [layout, product, y = request.outputs[0]](const KernelCall& call) {
     std::array<float*, 2> factors{};
@@ -166,6 +167,7 @@ Offer offer_split(const Request& request) {
   const Product product(request, layout.factors, true), bare(request, layout.factors, false);
   Offer offer;
   offer.implementation = concat("3 products of tf32, ", product.offer.implementation);
+  offer.facts = product.offer.facts;
   offer.workspace = layout.bytes + std::max(product.offer.workspace, bare.offer.workspace);
   offer.run = [layout, product, bare, y = request.outputs[0]](const KernelCall& call) {
     std::array<float*, 2> high{}, low{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Axes in another order.
+// Puts axes in another order.
 #pragma once
 
 #include "narrowgauge/op.h"

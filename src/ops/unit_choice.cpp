@@ -11,7 +11,7 @@ namespace {
 
 bool is_gpu(MatrixUnit unit) { return unit <= MatrixUnit::b200_mma; }
 
-// Whatever the switch of TF32 says.
+// The format asked for, whether or not TF32 is allowed.
 UnitFormat asked_format(Math math, DType dtype) {
   if (operand_format_of(math) != UnitFormat::automatic) return operand_format_of(math);
   if (dtype == DType::f16) return UnitFormat::f16;
@@ -35,7 +35,7 @@ const UnitModel* find_model(MatrixUnit unit, UnitFormat format) {
   return model;
 }
 
-// "f16, f32"
+// The formats of a unit, as "f16, f32".
 std::string formats_of(MatrixUnit unit) {
   std::string text;
   for (const UnitModel& model : unit_models())

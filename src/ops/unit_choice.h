@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model of a matrix unit a simulated contraction is computed by.
+// Which model of a matrix unit computes a simulated contraction.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace narrowgauge {
 
-// The format that values of a dtype have by themselves; f32 of all that units have no format of.
+// The unit format for values of a dtype; f32 if units have none for it.
 UnitFormat own_format(DType dtype);
 
-// For a simulated math and values of a dtype: the format that was named, else that of the values;
-// f32 values as tf32 where a GPU has it and TF32 is allowed, else as a chain of FMAs in f32. Sums
-// are f32, of f64 f64. Throws UsageError naming what the unit has where it lacks the format, and
-// for what is unresolved, unless NARROWGAUGE_SIM_UNRESOLVED=1.
+// The model for a simulated math and values of a dtype. Its format is the one named, else that of
+// the values; f32 values as tf32 if a GPU has it and TF32 is allowed, else as a chain of FMAs in
+// f32. Sums are f32, for f64 f64. Throws UsageError naming the unit's formats if it lacks this one,
+// and for unresolved models unless NARROWGAUGE_SIM_UNRESOLVED=1.
 const UnitModel& unit_model(Math math, DType dtype);
-// Whether there is one for f64, which few units have; else f64 is computed in ieee.
+// Whether the unit multiplies f64, as few do; else f64 is computed in ieee.
 bool multiplies_f64(Math math);
 
-// Whether f32 values are to be rounded to TF32, were it allowed.
+// Whether f32 values would be rounded to TF32 if that is allowed.
 bool asks_for_tf32(Math math, DType dtype);
 
 // "tf32 operands, 4 products at once, cut to 24 bits; verified"

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t elements_each = 16384;
 
-// Whether a tensor of this dtype has the unit's format as it is.
+// Whether a tensor of this dtype already has the unit's format.
 bool is_format_of(UnitFormat format, DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -31,13 +31,13 @@ bool is_format_of(UnitFormat format, DType dtype) {
   }
 }
 
-// The dtype in which elements without scales lie; f32 for tf32.
+// The dtype that stores elements without scales; f32 for tf32.
 DType stored_dtype(UnitFormat format) {
   if (format == UnitFormat::f16) return DType::f16;
   return format == UnitFormat::bf16 ? DType::bf16 : DType::f32;
 }
 
-// Formats whose elements have scales; nullptr for the others.
+// The block format if elements have scales, else nullptr.
 const BlockFormat* block_format_of(UnitFormat format) {
   switch (format) {
     case UnitFormat::f8e4m3:
@@ -114,7 +114,7 @@ void UnitOperand::round(std::int64_t count, std::byte* workspace) const {
   });
 }
 
-// A line more than there are, with the tensor's largest magnitude, gives all calls its scale.
+// An extra line with the tensor's largest magnitude gives all calls the same tensor scale.
 sim::Elements UnitOperand::quantize_lines(std::int64_t count, const Scale& scale,
                                           std::byte* workspace) const {
   const BlockFormat& blocks = *block_format_of(format_);

@@ -18,8 +18,8 @@ Values reshape_back(Gradient& g) {
 
 SampleInput list(const Dims& values) { return sample(list_of(values)); }
 
-// Dimensions taken over from x stand on both sides of the division, and a symbol over itself
-// would stay there: they are left out.
+// Dimensions copied from x would be on both sides of the division, where a symbol over itself would
+// remain; they are left out.
 Dim rest_of(const TensorType& x, const Dims& wanted, bool zero_is_size) {
   Dim total(1), given(1);
   for (std::size_t i = 0; i < std::max(x.shape.size(), wanted.size()); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same elements under another shape: nothing is moved where the operand lies plain.
+// Puts the same elements in another shape, without moving them if the operand is plain.
 #pragma once
 
 #include "narrowgauge/op.h"
@@ -14,8 +14,8 @@ constexpr OpInfo view_info(std::string_view name, std::string_view inputs) {
           .fusion = Fusion::view};
 }
 
-// The constant `shape` may hold one -1 (what is left) and zeros (the same as in x; with allowzero
-// just zeros).
+// The constant `shape` may hold one -1 (what is left) and zeros (the dimension of x; with allowzero
+// just 0).
 struct Reshape {
   static constexpr OpInfo info = view_info("Reshape", "x:T~, shape:i64!");
   std::int64_t allowzero = 0;
@@ -26,7 +26,7 @@ struct Reshape {
   static std::vector<Sample<Reshape>> samples();
 };
 
-// A matrix: axes before `axis` are its rows, the others its columns.
+// Makes a matrix: axes before `axis` are its rows, the others its columns.
 struct Flatten {
   static constexpr OpInfo info = view_info("Flatten", "x:T~");
   std::int64_t axis = 1;
@@ -37,7 +37,7 @@ struct Flatten {
   static std::vector<Sample<Flatten>> samples();
 };
 
-// Without the axes of size 1 that the constant `axes` names; without axes all of size 1.
+// Removes the axes of size 1 that the constant `axes` names; without axes all of size 1.
 struct Squeeze {
   static constexpr OpInfo info = view_info("Squeeze", "x:T~, axes?:i64!");
   static void attributes(auto&, auto&&) {}
@@ -47,7 +47,7 @@ struct Squeeze {
   static std::vector<Sample<Squeeze>> samples();
 };
 
-// With new axes of size 1 at the places that the constant `axes` names in the result.
+// Inserts axes of size 1 at the places that the constant `axes` names in the result.
 struct Unsqueeze {
   static constexpr OpInfo info = view_info("Unsqueeze", "x:T~, axes:i64!");
   static void attributes(auto&, auto&&) {}

@@ -61,7 +61,7 @@ bool is_storage(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-// `copy` is the output that holds the narrow copy.
+// `copy` is the index of the output with the narrow copy.
 std::string update_reason(const Request& request, std::size_t copy) {
   if (request.inputs[0].dtype != DType::f32)
     return concat("a weight of ", request.inputs[0].dtype, ", not f32");
@@ -76,7 +76,7 @@ std::string update_reason(const Request& request, std::size_t copy) {
   return {};
 }
 
-// `scalars` is the first of learning_rate, multiplier and applied; `copy` as above.
+// `scalars` is the first of learning_rate, multiplier and applied; `copy` as in update_reason().
 cpu::UpdateCommon common_of(const KernelCall& call, std::int64_t count, std::size_t scalars,
                             std::size_t copy) {
   cpu::UpdateCommon common;

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weight updates, fused into one pass over memory: they read the gradient as it comes (scaled, in
-// any float format), the f32 master weight and its moments, and write the new ones where the old
-// ones lie, and a narrow copy of the weight beside them.
+// any float format), the f32 master weight and its moments, overwrite these, and write a narrow
+// copy of the weight.
 #pragma once
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// `multiplier` takes the gradient to its true size: 1 / loss scale, times the clipping factor.
-// While `applied` is false weight and moments stay what they were. `narrow_weight` is next_weight
-// in the dtype `narrow`.
+// `multiplier` turns the gradient into the true one: 1 / loss scale, times the clipping factor.
+// While `applied` is false, weight and moments keep their values. `narrow_weight` is next_weight in
+// the dtype `narrow`.
 
-// g = gradient * multiplier + weight_decay * weight
-// v = momentum * velocity + (1 - dampening) * g; weight -= learning_rate * (nesterov ? g +
-// momentum * v : v). PyTorch's SGD, whose first step takes v = g: the same while dampening is 0.
-// Without a velocity v is g, and next_velocity is 0.
+// g = gradient * multiplier + weight_decay * weight; v = momentum * velocity + (1 - dampening) * g;
+// weight -= learning_rate * (nesterov ? g + momentum * v : v). This equals PyTorch's SGD, whose
+// first step takes v = g, if dampening is 0. Without a velocity v is g, and next_velocity is 0.
 struct SgdUpdate {
   static constexpr OpInfo info{
       .name = "SgdUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~, velocity?:W~, learning_rate:f32, multiplier:f32, "
+          "weight:W~, gradient:G~^, velocity?:W~, learning_rate:f32, multiplier:f32, "
           "applied:bool",
       .outputs = "next_weight:W~, next_velocity?:W~, narrow_weight?:any~",
       .types = "W:float, G:float",
@@ -44,14 +43,14 @@ struct SgdUpdate {
 };
 
 // Kingma, Ba, "Adam", 2015; with `decoupled` Loshchilov, Hutter, "Decoupled weight decay
-// regularization", 2019 (AdamW). Epsilon is added after bias correction, as PyTorch does.
-// applied_steps: how many steps have been applied before this one.
+// regularization", 2019 (AdamW). Epsilon is added after bias correction, as in PyTorch.
+// applied_steps counts the steps applied before this one.
 struct AdamUpdate {
   static constexpr OpInfo info{
       .name = "AdamUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~, first_moment:W~, second_moment:W~, learning_rate:f32, "
+          "weight:W~, gradient:G~^, first_moment:W~, second_moment:W~, learning_rate:f32, "
           "multiplier:f32, applied:bool, applied_steps:i64",
       .outputs = "next_weight:W~, next_first_moment:W~, next_second_moment:W~, narrow_weight?:any~",
       .types = "W:float, G:float",

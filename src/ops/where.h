@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choice between two tensors, element by element.
+// Chooses between two tensors, element by element.
 #pragma once
 
 #include "ops/elementwise.h"

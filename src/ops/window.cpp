@@ -19,20 +19,20 @@ void check_list(const WindowAttributes& a, std::string_view list, const Dims& va
                 std::size_t count, std::int64_t least) {
   require(values.empty() || values.size() == count, a.op, ": expected ", count, " values in ", list,
           ", got ", values);
-  // Below 2^31, so that products and sums of two cannot overflow.
+  // Values are below 2^31, so that products and sums of two cannot overflow.
   const auto legal = [&](std::int64_t v) { return v >= least && v <= INT32_MAX; };
   require(std::all_of(values.begin(), values.end(), legal), a.op, ": ", list, " must be at least ",
           least, " and below 2^31, got ", values);
 }
 
-// What the taps of a window span.
+// The extent that the taps of a window span.
 std::int64_t extent(const WindowAttributes& a, std::size_t axis) {
   return (a.kernel[axis] - 1) * entry(a.dilations, axis, 1) + 1;
 }
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// ceil_mode, without windows that would begin behind the input: they would see padding alone.
+// Output size in ceil_mode, without windows that would begin after the input, in the padding.
 Dim ceil_output(const WindowAttributes& a, const Dim& input, std::size_t axis) {
   const std::int64_t stride = entry(a.strides, axis, 1), begin = entry(a.pads, axis, 0),
                      end = a.pads.empty() ? 0 : a.pads[axis + a.kernel.size()];

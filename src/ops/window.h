@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sliding window of Conv and of pools: ONNX's attributes, checked, and made definite for given
-// sizes (auto_pad and defaults resolved).
+// The sliding window of Conv and of pools: ONNX's attributes, checked, and resolved for given sizes
+// (auto_pad and defaults).
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace narrowgauge {
 
-// As ONNX has them; an empty list stands for its default. `kernel` is kernel_shape, or the spatial
+// ONNX's attributes; an empty list stands for its default. `kernel` is kernel_shape, or the spatial
 // shape of w.
 struct WindowAttributes {
   std::string_view op;
@@ -29,14 +29,14 @@ struct Window {
 // legal.
 void check_window(const WindowAttributes& attributes, std::size_t axes);
 
-// Spatial shape of the output. Throws UsageError as check_window does, and for an input that is
-// smaller than the window.
+// The spatial shape of the output. Throws UsageError as check_window does, and for an input smaller
+// than the window.
 Shape window_output(const WindowAttributes& attributes, const Shape& input);
 
-// Throws UsageError for pads as long as the window; the other attributes have been checked.
+// Throws UsageError for pads as long as the window; the other attributes must be checked already.
 void check_pool_pads(const WindowAttributes& attributes);
 
-// The window over an input of spatial size `input`; the attributes have been checked.
+// The window over an input of spatial size `input`; the attributes must be checked already.
 Window resolve_window(const WindowAttributes& attributes, const Dims& input);
 
 // The dimensions after batch and channel.
@@ -65,14 +65,14 @@ void visit_pool(auto& self, auto&& visit) {
   visit("strides", self.strides);
 }
 
-// The same attributes for check_window and resolve_window.
+// A pool's attributes in the form for check_window and resolve_window.
 template <class Pool>
 WindowAttributes pool_window(const Pool& pool) {
   return {Pool::info.name, pool.auto_pad, pool.kernel_shape,  pool.strides,
           pool.dilations,  pool.pads,     pool.ceil_mode != 0};
 }
 
-// [N, C, spatial...] after a pool; throws UsageError for a rank that no pool has.
+// The shape [N, C, spatial...] after a pool; throws UsageError for a rank that no pool has.
 template <class Pool>
 Shape pool_shape(const Pool& pool, const Shape& x) {
   require(x.size() >= 3 && x.size() <= 5, Pool::info.name,
@@ -83,8 +83,8 @@ Shape pool_shape(const Pool& pool, const Shape& x) {
   return y;
 }
 
-// Calls visit(element of x, or -1 in the padding or behind it, tap) for each tap of the window at
-// an output place, last axis fastest; elements are row-major in the spatial part.
+// Calls visit(element of x, or -1 in or beyond the padding, tap) for each tap of the window at an
+// output place, last axis fastest; elements are row-major in the spatial part.
 void each_tap(const Window& window, const Dims& input, const Dims& place,
               const std::function<void(std::int64_t, std::int64_t)>& visit);
 

@@ -15,17 +15,17 @@ namespace {
 
 class LayoutAssigner {
  public:
-  LayoutAssigner(const Graph& graph, std::vector<Layout> layouts, bool everywhere)
+  LayoutAssigner(const Graph& graph, std::vector<Layout> layouts, const Target& target)
       : graph_(graph),
         layouts_(std::move(layouts)),
-        everywhere_(everywhere),
+        target_(target),
         rebuild_(graph),
         read_(values_read(graph)) {}
 
   Graph run() {
     choose_nodes();
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) place(i);
-    // What leaves the graph, and what states hold, lies plain.
+    // Outputs of the graph and values of states are plain.
     for (const State& state : graph_.states()) restore(state.next);
     for (const GraphOutput& output : graph_.outputs()) restore(output.value);
     return rebuild_.finish();
@@ -36,7 +36,7 @@ class LayoutAssigner {
     return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
   }
 
-  // Operands of the node's highest rank take the layout; others lie plain.
+  // Only operands of the node's highest rank take the layout; others stay plain.
   static bool takes_layout(Layout layout, const Port& port, const TensorType& type,
                            std::size_t rank) {
     if (port.plain || type.shape.size() != rank) return false;
@@ -45,7 +45,7 @@ class LayoutAssigner {
     return rank == 4 && whole(type.shape[0]) && whole(type.shape[1]);
   }
 
-  // The highest rank among the operands that may move.
+  // The highest rank among the operands that may change their layout.
   std::size_t activation_rank(const Node& node) const {
     std::size_t rank = 0;
     const auto see = [&](const Port& port, const TensorType& type) {
@@ -63,8 +63,7 @@ class LayoutAssigner {
   static Storage storage_for(Layout layout, std::size_t rank) {
     const auto axes = static_cast<std::int64_t>(rank);
     if (layout == Layout::batch_inner) return Storage::batch_inner();
-    return layout == Layout::channels_last ? Storage::channels_last(axes)
-                                           : Storage::channels_blocked(axes, 16);
+    return Storage::channels_last(axes);
   }
 
   void set_storage(Operand& operand, const Storage& storage) const {
@@ -89,15 +88,15 @@ class LayoutAssigner {
     for (std::size_t o = 0; o < outputs.size(); ++o)
       place(outputs[o], node.op->output_port(static_cast<int>(o)), node.outputs[o].type);
     if (!any) return false;
-    const Request request{*node.op, node.attributes, inputs, outputs, node.math, node.name};
+    const Request request{*node.op, node.attributes, inputs,   outputs,
+                          target_,  node.math,       node.name};
     const auto kernels = node.op->kernels();
-    const std::size_t asked = everywhere_ ? kernels.size() : kernels.size() - 1;
-    return std::any_of(
-        kernels.begin(), kernels.begin() + static_cast<std::ptrdiff_t>(asked),
-        [&](const Kernel& kernel) { return static_cast<bool>(kernel.offer(request)); });
+    return std::any_of(kernels.begin(), kernels.end() - 1, [&](const Kernel& kernel) {
+      return static_cast<bool>(kernel.offer(request));
+    });
   }
 
-  // Contractions that take the layout, and what is connected to them through nodes that do.
+  // Chooses contractions that take the layout, and nodes connected to them through nodes that do.
   void choose_nodes() {
     const std::size_t count = graph_.nodes().size();
     rank_.resize(count);
@@ -121,7 +120,7 @@ class LayoutAssigner {
       const Node& node = graph_.node(i);
       const auto at = static_cast<std::size_t>(i);
       capable[at] = rank_[at] > 0 && !chosen_[at] && is_accepted(layout, i, rank_[at]);
-      const bool seed = everywhere_ || node.op->info.fusion == Fusion::contraction;
+      const bool seed = node.op->info.fusion == Fusion::contraction;
       if (capable[at] && seed) open.push_back(i);
     }
     while (!open.empty()) {
@@ -148,16 +147,18 @@ class LayoutAssigner {
     return found;
   }
 
-  // The value in the wanted storage, through one Relayout shared by all who want it so.
+  // The value in the wanted storage, by one Relayout for all nodes that want it.
   Value in_storage(Value old, const Storage& wanted) {
     const Value now = rebuild_.mapped(old);
     if (rebuild_.graph().info(now).storage == wanted) return now;
     auto& made = relayouts_[{now, concat(wanted)}];
     if (made.is_absent()) {
       const std::string name = graph_.value_name(old) + ".relayout";
+      const Node& producer = graph_.producer(old);
       made = rebuild_.graph().add(Relayout{}, {now},
                                   {.name = rebuild_.graph().unique_name(name),
-                                   .origin = graph_.producer(old).full_name(),
+                                   .origin = producer.full_name(),
+                                   .phase = producer.phase,
                                    .storages = {wanted}});
     }
     return made;
@@ -181,7 +182,7 @@ class LayoutAssigner {
       rebuild_.copy(index, node.attributes, inputs);
       return;
     }
-    NodeOptions options = rebuild_.options_of(index);
+    NodeOptions options = options_of(node);
     for (std::size_t o = 0; o < node.outputs.size(); ++o)
       if (takes_layout(*layout, node.op->output_port(static_cast<int>(o)), node.outputs[o].type,
                        rank))
@@ -198,7 +199,7 @@ class LayoutAssigner {
 
   const Graph& graph_;
   std::vector<Layout> layouts_;
-  bool everywhere_;
+  const Target& target_;
   Rebuild rebuild_;
   std::set<Value> read_;
   std::vector<std::size_t> rank_;
@@ -208,11 +209,11 @@ class LayoutAssigner {
 
 }  // namespace
 
-Graph assign_layout(const Graph& graph, Layout layout, bool everywhere) {
+Graph assign_layout(const Graph& graph, Layout layout, const Target& target) {
   if (layout == Layout::plain) return graph;
   std::vector<Layout> layouts{layout};
   if (layout == Layout::fastest) layouts = {Layout::batch_inner, Layout::channels_last};
-  return LayoutAssigner(graph, std::move(layouts), everywhere).run();
+  return LayoutAssigner(graph, std::move(layouts), target).run();
 }
 
 }  // namespace narrowgauge

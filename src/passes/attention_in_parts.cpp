@@ -20,8 +20,8 @@ Value cast(Graph& graph, Value value, DType to) {
   return graph.type(value).dtype == to ? value : graph.add(Cast{.to = to}, {value});
 }
 
-// The primitives of one node as a graph of its own: inputs and outputs are the node's. Scores and
-// shares are f32, as attention's kernels have them in registers.
+// The primitives of one node as a graph with the node's inputs and outputs. Scores and shares are
+// f32, as in the registers of attention's kernels.
 Graph parts_of(const Graph& graph, const Node& node) {
   Graph parts("parts");
   Values inputs;
@@ -30,7 +30,7 @@ Graph parts_of(const Graph& graph, const Node& node) {
     inputs.push_back(absent);
     if (value.is_absent()) continue;
     inputs.back() = parts.input(concat("in", i), graph.type(value));
-    if (node.op->input_port(i).type == "T" && is_narrow(graph.type(value).dtype))
+    if (node.op->input_port(i).format == PortFormat::chosen && is_narrow(graph.type(value).dtype))
       inputs.back() = cast(parts, inputs.back(), DType::f32);
   }
   Rewriting rewriting(parts, inputs, {});
@@ -40,7 +40,7 @@ Graph parts_of(const Graph& graph, const Node& node) {
   return parts;
 }
 
-// For values that were widened: a unit takes them, and the shares, in the format they had.
+// For widened values: a unit takes them, and the shares, in the format they had.
 Math math_of_parts(const Node& node) {
   const DType dtype = node.outputs[0].type.dtype;
   if (!is_simulated(node.math) || operand_format_of(node.math) != UnitFormat::automatic)
@@ -50,7 +50,7 @@ Math math_of_parts(const Node& node) {
   return node.math;
 }
 
-// The part that makes the first output bears the node's own name.
+// The part that computes the first output gets the node's own name.
 void add_parts(Rebuild& rebuild, int index) {
   const Node& node = rebuild.source().node(index);
   const Graph parts = parts_of(rebuild.source(), node);
@@ -67,7 +67,7 @@ void add_parts(Rebuild& rebuild, int index) {
       made.push_back(rebuild.mapped(node.inputs[next_input++]));
       continue;
     }
-    NodeOptions options = rebuild.options_of(index);
+    NodeOptions options = options_of(node);
     options.storages.clear();
     const bool first = parts.outputs()[0].value.node == static_cast<int>(made.size());
     if (!first) options.name = concat(node.name, '/', part.name);
@@ -83,14 +83,16 @@ void add_parts(Rebuild& rebuild, int index) {
 
 }  // namespace
 
-Graph attention_in_parts(const Graph& graph) {
+Graph attention_in_parts(const Graph& graph, const Target& target) {
   Rebuild rebuild(graph);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
-    if (is_attention(node) && rounds_operands(node.math))
+    if (is_attention(node) && rounds_operands(node.math, target))
       add_parts(rebuild, i);
     else
-      rebuild.copy(i, with_regions(node, attention_in_parts), rebuild.mapped(node.inputs));
+      rebuild.copy(
+          i, with_regions(node, [&](const Graph& g) { return attention_in_parts(g, target); }),
+          rebuild.mapped(node.inputs));
   }
   return rebuild.finish();
 }

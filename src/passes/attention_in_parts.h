@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention whose products are to round their operands in a way that no kernel of attention has:
-// its matrix products apart, each with the math that was asked of the whole, and what is between
-// them in f32. In regions too.
+// Splits attention whose products must round their operands as no attention kernel does: into
+// matrix products, each with the math asked of the whole, and the steps between them in f32. Also
+// in regions.
 #pragma once
 
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
 
-Graph attention_in_parts(const Graph& graph);
+Graph attention_in_parts(const Graph& graph, const Target& target);
 
 }  // namespace narrowgauge

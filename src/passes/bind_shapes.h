@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the symbols of all shapes by numbers: a plan is for bound shapes.
+// Replaces the symbols of all shapes by numbers, since a plan needs bound shapes.
 #pragma once
 
 #include "narrowgauge/graph.h"

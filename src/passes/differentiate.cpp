@@ -12,9 +12,13 @@ namespace narrowgauge {
 
 namespace {
 
+NodeScope backward_of(const Node& node) {
+  return {node.name + ".gradient/", node.full_name(), Phase::backward};
+}
+
 class Differentiator {
  public:
-  // Nodes before `first_node` are not looked into: their values count as independent.
+  // Nodes before `first_node` are not differentiated: their values count as independent.
   Differentiator(Graph& graph, std::span<const Value> with_respect_to, int first_node = 0)
       : graph_(graph),
         first_node_(first_node),
@@ -31,17 +35,16 @@ class Differentiator {
 
   void run() {
     for (int i = forward_nodes_ - 1; i >= first_node_; --i) visit(i);
-    graph_.set_scope("", "");
+    graph_.set_scope({});
   }
 
-  // The sum of what has flowed to a value; absent when nothing has.
+  // The sum of all gradients of a value so far; absent if there are none.
   Value total(Value value) {
     const auto found = contributions_.find(value);
     if (found == contributions_.end()) return absent;
     Values& parts = found->second;
     while (parts.size() > 1) {
-      graph_.set_scope(graph_.producer(value).name + ".gradient/",
-                       graph_.producer(value).full_name());
+      graph_.set_scope(backward_of(graph_.producer(value)));
       parts[0] = graph_.add(Add{}, {parts[0], parts[1]});
       parts.erase(parts.begin() + 1);
     }
@@ -49,7 +52,7 @@ class Differentiator {
   }
 
  private:
-  // Which values change when the wanted ones do.
+  // Marks the values that change when the wanted ones do.
   void mark_dependents(std::span<const Value> with_respect_to) {
     depends_.resize(static_cast<std::size_t>(forward_nodes_));
     wanted_.assign(with_respect_to.begin(), with_respect_to.end());
@@ -93,7 +96,7 @@ class Differentiator {
     for (int k = 0; k < static_cast<int>(node.inputs.size()); ++k) wanted.push_back(flows(node, k));
     Values outputs;
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) outputs.push_back({index, o});
-    graph_.set_scope(node.name + ".gradient/", node.full_name());
+    graph_.set_scope(backward_of(node));
     if (!node.op->gradient) {
       through_decomposition(node, output_gradients, wanted);
       return;
@@ -102,8 +105,8 @@ class Differentiator {
     accept(node, node.op->gradient(node.attributes.get(), context), wanted);
   }
 
-  // An op without a gradient of its own: that of its primitives. Its inputs are independent here,
-  // whatever made them; one that is given twice gets the whole gradient once.
+  // The gradient of an op without its own, through its primitives. Its inputs are independent here,
+  // whatever computed them; an input given twice gets the whole gradient once.
   void through_decomposition(const Node& node, const Values& output_gradients,
                              const std::vector<bool>& wanted) {
     Values sources;
@@ -146,7 +149,7 @@ class Differentiator {
   std::map<Value, Values> contributions_;
 };
 
-// Zeros of a type whose shape may hold symbols.
+// Zeros of a type whose shape may contain symbols.
 Value zeros(Graph& graph, const TensorType& type) {
   return graph.add(ExpandTo{type.shape}, {graph.constant(Tensor::scalar(type.dtype, 0))});
 }
@@ -161,7 +164,7 @@ Values append_gradients(Graph& graph, std::span<const Value> outputs, std::span<
   differentiator.run();
   Values gradients;
   for (const Value& value : with_respect_to) gradients.push_back(differentiator.total(value));
-  graph.set_scope("", "");
+  graph.set_scope({});
   return gradients;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reverse-mode differentiation, graph to graph: only what is asked for is computed.
+// Reverse-mode differentiation, graph to graph; computes only what is asked for.
 #pragma once
 
 #include <span>
@@ -11,14 +11,15 @@
 namespace narrowgauge {
 
 // Appends to `graph` the gradients of sum_i <outputs[i], seeds[i]> with respect to
-// `with_respect_to`; a seed has its output's type. Absent where nothing flows. New nodes are named
-// "<node>.gradient/..." and have that node as origin. Throws UsageError naming an op that has no
-// gradient but lies in between.
+// `with_respect_to`; a seed has its output's type. Absent where no gradient flows. New nodes are
+// named "<node>.gradient/..." and have that node as origin. Throws UsageError naming an op in
+// between that has no gradient.
 Values append_gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                         std::span<const Value> with_respect_to);
 
 // The graph with one more input "gradient" (of the type of its first output) and one more output
-// "gradient/<input>" for each floating input: for tests and for regions. Zeros where nothing flows.
+// "gradient/<input>" for each floating input: for tests and for regions. Zeros where no gradient
+// flows.
 Graph differentiate(const Graph& graph);
 
 // The backward graph of a region; see Gradient::differentiate in op.h.

@@ -25,8 +25,8 @@ bool is_foldable(const Graph& graph, const Node& node) {
                      [&](Value value) { return value.is_absent() || graph.constant_value(value); });
 }
 
-// What a graph of this one node over constants gives; empty where it fails. It may stand in a
-// branch that is never taken, so its error is left to the step that runs it.
+// The results of this one node over constants; nothing if it fails. The node may be in a branch
+// that is never taken, so its error is left to the step that runs it.
 std::optional<std::vector<Tensor>> evaluate(const Graph& graph, const Node& node) {
   Graph single("constant");
   Values inputs;
@@ -42,13 +42,18 @@ std::optional<std::vector<Tensor>> evaluate(const Graph& graph, const Node& node
   }
 }
 
-// Of the constant that takes an output's place: taken neither in the new graph nor by a node of the
-// old one that is still to come.
+// A name for the constant that replaces an output: unused in the new graph and by nodes of the old
+// one that are still to come.
 std::string name_of(Rebuild& rebuild, int node, int output) {
   const std::string name = rebuild.source().node(node).full_name();
   if (output == 0) return name;
-  const std::string further = rebuild.source().unique_name(concat(name, '.', output));
-  return rebuild.graph().unique_name(further);
+  const std::string base = concat(name, '.', output);
+  std::string free = base;
+  const auto is_taken = [&] {
+    return rebuild.source().find_node(free) >= 0 || rebuild.graph().find_node(free) >= 0;
+  };
+  for (int number = 2; is_taken(); ++number) free = concat(base, '_', number);
+  return free;
 }
 
 }  // namespace
@@ -57,7 +62,7 @@ Graph fold_constants(const Graph& graph) {
   Rebuild rebuild(graph);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
-    // Constants made on the way count: look at the new graph's inputs.
+    // Looks at the new graph's inputs, so that constants made on the way count.
     const Values inputs = rebuild.mapped(node.inputs);
     Node seen = node;
     seen.inputs = inputs;

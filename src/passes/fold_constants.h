@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes what depends on constants alone, with the ops' own reference kernels. Results of more
-// than 64 Ki elements stay computed at run time.
+// Computes nodes that depend only on constants, with the ops' own reference kernels. Results of
+// more than 64 Ki elements are still computed at run time.
 #pragma once
 
 #include "narrowgauge/graph.h"

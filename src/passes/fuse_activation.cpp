@@ -32,8 +32,8 @@ std::vector<Members> backward_groups(const GroupFormer& former, int relu) {
 
 }  // namespace
 
-Graph fuse_activation(const Graph& graph) {
-  GroupFormer former(graph);
+Graph fuse_activation(const Graph& graph, const Target& target) {
+  GroupFormer former(graph, target);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     if (former.is<Conv>(i)) {
       const int relu = former.only_reader({i, 0});

@@ -17,8 +17,7 @@ bool is_strip_dtype(DType dtype) {
          (is_floating(dtype) && dtype != DType::f64 && !is_storage_only(dtype));
 }
 
-// RoundTo, which stands for a Cast inside a group, has infinities where these have the largest
-// value.
+// These casts saturate; RoundTo, which replaces a Cast inside a group, would give infinities.
 bool is_saturating_cast(const Node& node) {
   if (!node.is<Cast>()) return false;
   const Cast& cast = node.as<Cast>();
@@ -59,6 +58,8 @@ Groups find_groups(const Graph& graph) {
 
 }  // namespace
 
-Graph fuse_elementwise(const Graph& graph) { return fuse_groups(graph, find_groups(graph)); }
+Graph fuse_elementwise(const Graph& graph, const Target& target) {
+  return fuse_groups(graph, find_groups(graph), target);
+}
 
 }  // namespace narrowgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins neighbouring elementwise ops of one shape into groups that pass over memory once.
+// Joins neighbouring elementwise ops of one shape into groups that run in one pass over memory.
 #pragma once
 
 #include "narrowgauge/graph.h"
@@ -9,6 +9,6 @@ namespace narrowgauge {
 // For bound shapes, after layout. A group is made only where a kernel of ng.Fused offers to take
 // it; the result of joining ops is that of running them one by one without rounding in between,
 // but where the graph itself casts down.
-Graph fuse_elementwise(const Graph& graph);
+Graph fuse_elementwise(const Graph& graph, const Target& target);
 
 }  // namespace narrowgauge

@@ -13,8 +13,8 @@ namespace {
 
 using Members = GroupFormer::Members;
 
-// The Gemm that makes a value for one reader or for more, and what gives it another shape on the
-// way; empty: none.
+// The Gemm that computes a value, and the reshape after it if there is one; empty if there is no
+// Gemm. The value may have several readers.
 Members product_before(const GroupFormer& former, Value value) {
   Members members;
   if (former.is<ReshapeTo>(value.node)) {
@@ -59,8 +59,8 @@ std::vector<Members> backward_groups(const GroupFormer& former, int gradient) {
 
 }  // namespace
 
-Graph fuse_gelu(const Graph& graph) {
-  GroupFormer former(graph);
+Graph fuse_gelu(const Graph& graph, const Target& target) {
+  GroupFormer former(graph, target);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     if (former.is<Gelu>(i)) former.form(forward_groups(former, i));
     if (former.is<GeluGradient>(i)) former.form(backward_groups(former, i));

@@ -36,7 +36,7 @@ class Finder {
   bool has_one_reader(Value value) const {
     return readers(value).size() == 1 && !leaving_.contains(value);
   }
-  // An Add of two tensors of the shape of the sum.
+  // Whether the value is an Add of two tensors of its own shape.
   bool is_plain_sum(Value value) const {
     const Node& node = graph_.producer(value);
     return node.is<Add>() && groups_.group_of(value.node) < 0 &&
@@ -55,7 +55,7 @@ class Finder {
     return {sum.node, norm};
   }
 
-  // Sums that nothing but the gradient reads, the gradient, and a dropout of it.
+  // The members around a gradient: sums that only it reads, itself, and a dropout of its result.
   std::vector<int> around_gradient(int norm) const {
     std::vector<int> members;
     std::vector<Value> sums{graph_.node(norm).inputs[0]};
@@ -95,6 +95,8 @@ class Finder {
 
 }  // namespace
 
-Graph fuse_layer_norm(const Graph& graph) { return fuse_groups(graph, Finder(graph).find()); }
+Graph fuse_layer_norm(const Graph& graph, const Target& target) {
+  return fuse_groups(graph, Finder(graph).find(), target);
+}
 
 }  // namespace narrowgauge

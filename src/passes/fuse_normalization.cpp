@@ -16,7 +16,7 @@ namespace {
 
 using Members = GroupFormer::Members;
 
-// Largest first.
+// The choices of groups, the largest first.
 std::vector<Members> forward_groups(const GroupFormer& former, int norm) {
   Members tail;
   int next = former.only_reader({norm, 0});
@@ -40,8 +40,8 @@ std::vector<Members> forward_groups(const GroupFormer& former, int norm) {
   return choices;
 }
 
-// The chain that ends in a normalization's gradient, with others that read what it reads; or with
-// an addition to what it gives.
+// Groups that end in a normalization's gradient: the chain before it, other such gradients with the
+// same input, and an Add to its result.
 std::vector<Members> backward_groups(const GroupFormer& former, int norm) {
   const Value slope = former.graph().node(norm).inputs[0];
   Members normalizations;
@@ -74,8 +74,8 @@ std::vector<Members> weight_gradient_groups(const GroupFormer& former, int gradi
 
 }  // namespace
 
-Graph fuse_normalization(const Graph& graph) {
-  GroupFormer former(graph);
+Graph fuse_normalization(const Graph& graph, const Target& target) {
+  GroupFormer former(graph, target);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     if (former.is<BatchNormalization>(i)) former.form(forward_groups(former, i));
     if (former.is<BatchNormalizationGradient>(i)) former.form(backward_groups(former, i));

@@ -45,7 +45,8 @@ class GroupBuilder {
     Values inputs;
     for (const Value& value : node.inputs)
       inputs.push_back(value.is_absent() ? absent : inside(value));
-    const NodeOptions options{node.name, node.origin, node.instance, node.math, {}};
+    NodeOptions options = options_of(node);
+    options.storages.clear();
     if (node.is<Cast>()) {
       inside_[{index, 0}] = cast_inside(node, inputs[0], options);
       return;
@@ -55,7 +56,7 @@ class GroupBuilder {
       inside_[{index, o}] = {made.node, o};
   }
 
-  // A cast up is nothing in f32; a cast down keeps its rounding.
+  // A cast up does nothing in f32; a cast down keeps its rounding.
   Value cast_inside(const Node& node, Value input, const NodeOptions& options) {
     const DType to = node.outputs[0].type.dtype;
     if (to == DType::f32 && body_.type(input).dtype == DType::f32) return input;
@@ -78,7 +79,7 @@ class GroupBuilder {
 
 void emit(Rebuild& rebuild, const FusedGroup& group, int last) {
   const Graph& graph = rebuild.source();
-  NodeOptions options = rebuild.options_of(last);
+  NodeOptions options = options_of(graph.node(last));
   options.name = rebuild.graph().unique_name(graph.node(last).full_name() + ".fused");
   options.origin = graph.node(last).full_name();
   options.instance = 0;
@@ -92,7 +93,7 @@ void emit(Rebuild& rebuild, const FusedGroup& group, int last) {
 
 }  // namespace
 
-// Values that something outside their group reads.
+// The values that are read outside their group.
 std::set<Value> values_read_outside(const Graph& graph, const Groups& groups) {
   std::set<Value> read;
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
@@ -110,26 +111,27 @@ FusedGroup build_group(const Graph& graph, const std::vector<int>& members,
   return GroupBuilder(graph, members, read).finish();
 }
 
-bool is_offered(const Graph& graph, const FusedGroup& group) {
+bool is_offered(const Graph& graph, const FusedGroup& group, const Target& target) {
   std::vector<Operand> inputs, outputs;
   for (const Value& value : group.inputs) inputs.push_back(operand_of(graph, value));
   for (const Value& value : group.outputs) outputs.push_back(operand_of(graph, value));
   const Attributes attributes = Attributes::of(group.op);
-  const Request request{record_of<Fused>(), attributes, inputs, outputs, Math::none, "fused"};
+  const Request request{record_of<Fused>(), attributes, inputs, outputs, target,
+                        Math::none,         "fused"};
   const auto kernels = Fused::kernels();
   return std::any_of(kernels.begin(), kernels.end() - 1, [&](const Kernel& kernel) {
     return static_cast<bool>(kernel.offer(request));
   });
 }
 
-Graph fuse_groups(const Graph& graph, Groups groups) {
+Graph fuse_groups(const Graph& graph, Groups groups, const Target& target) {
   const std::set<Value> read = values_read_outside(graph, groups);
   std::map<int, FusedGroup> built;  // by last member
   for (int g = 0; g < groups.count(); ++g) {
     if (groups.members(g).empty()) continue;
     const int last = groups.members(g).back();
     FusedGroup group = build_group(graph, groups.members(g), read);
-    if (is_offered(graph, group))
+    if (is_offered(graph, group, target))
       built.emplace(last, std::move(group));
     else
       groups.dissolve(g);

@@ -17,17 +17,17 @@ struct FusedGroup {
   Fused op;
 };
 
-// Values that something outside their group reads.
+// The values that are read outside their group.
 std::set<Value> values_read_outside(const Graph& graph, const Groups& groups);
 
-// The members in their order; those of their values that are in `read` become outputs.
+// Builds a group of the members in their order; their values that are in `read` become outputs.
 FusedGroup build_group(const Graph& graph, const std::vector<int>& members,
                        const std::set<Value>& read);
 
 // Whether a kernel other than the interpreter takes the group.
-bool is_offered(const Graph& graph, const FusedGroup& group);
+bool is_offered(const Graph& graph, const FusedGroup& group, const Target& target);
 
 // Puts every group that a kernel other than the interpreter takes in the place of its members.
-Graph fuse_groups(const Graph& graph, Groups groups);
+Graph fuse_groups(const Graph& graph, Groups groups, const Target& target);
 
 }  // namespace narrowgauge

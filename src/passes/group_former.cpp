@@ -5,8 +5,8 @@
 
 namespace narrowgauge {
 
-GroupFormer::GroupFormer(const Graph& graph)
-    : graph_(graph), readers_(readers_of(graph)), groups_(graph) {
+GroupFormer::GroupFormer(const Graph& graph, const Target& target)
+    : graph_(graph), target_(target), readers_(readers_of(graph)), groups_(graph) {
   for (const State& state : graph.states()) leaving_.insert(state.next);
   for (const GraphOutput& output : graph.outputs()) leaving_.insert(output.value);
 }
@@ -37,7 +37,7 @@ void GroupFormer::form(const std::vector<Members>& choices) {
 }
 
 bool GroupFormer::is_taken(const Members& members) const {
-  return is_offered(graph_, build_group(graph_, members, read_outside(members)));
+  return is_offered(graph_, build_group(graph_, members, read_outside(members)), target_);
 }
 
 std::set<Value> GroupFormer::read_outside(const Members& members) const {

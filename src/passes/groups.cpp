@@ -23,7 +23,7 @@ void Groups::dissolve(int group) {
   members_[static_cast<std::size_t>(group)].clear();
 }
 
-// Whether `group` is among what the node, with all members of its own group, depends on.
+// Whether the node, together with its whole group, depends on `group`.
 bool Groups::reaches(int from_node, int group, std::vector<bool>& seen) const {
   if (group_of(from_node) == group) return true;
   if (seen[static_cast<std::size_t>(from_node)]) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of nodes that can become one node: a group is convex, no path leaves it and comes back.
+// Groups of nodes that can become one node: a group is convex, so no path leaves it and returns.
 #pragma once
 
 #include <vector>
@@ -18,12 +18,12 @@ class Groups {
   }
   int count() const { return static_cast<int>(members_.size()); }
   int start(int node);  // a new group of one
-  // Whether the group stays convex when `node`, which comes after all its members, joins.
+  // Whether the group stays convex if `node`, which comes after all its members, joins.
   bool can_join(int node, int group) const;
   void join(int node, int group);
   void dissolve(int group);
-  // Nodes and groups in an order in which each comes after what it reads; a group stands as its
-  // last member. Close to the graph's own order.
+  // Nodes and groups, each after everything it reads; a group appears as its last member. Close to
+  // the graph's own order.
   std::vector<int> order() const;
 
  private:

@@ -12,7 +12,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Output of a node that can hold a rounded copy of its output 0; -1 when the op has none.
+// The output of a node that can hold a rounded copy of its output 0; -1 if the op has none.
 int narrow_port(const OpRecord& op) {
   for (std::size_t i = 0; i < op.outputs.size(); ++i)
     if (op.outputs[i].name == "narrow_weight") return static_cast<int>(i);
@@ -39,7 +39,7 @@ std::vector<Copy> find_copies(const Graph& graph, std::map<int, std::size_t>& co
     const State* state = state_of(graph, node.inputs[0]);
     if (!state || state->role != Role::parameter) continue;
     const DType to = node.outputs[0].type.dtype;
-    // The updates round their copy to nearest even, which is all of a Cast to these two only.
+    // Updates round their copy to nearest even, as a Cast does only for these two formats.
     if (to != DType::f16 && to != DType::bf16) continue;
     const auto known = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
       return copy.source == state && copy.dtype == to;
@@ -67,7 +67,7 @@ State derived_state(const Copy& copy) {
   return state;
 }
 
-// Attributes of the update ops that also write a copy, by node; one copy for each update.
+// The update nodes that also write a copy, with its dtype; one copy for each update.
 std::map<int, DType> find_writers(const Graph& graph, const std::vector<Copy>& copies) {
   std::map<int, DType> writers;
   for (const Copy& copy : copies) {
@@ -84,10 +84,12 @@ void connect_next(Rebuild& rebuild, const Copy& copy, const std::map<int, DType>
   const Value updated = rebuild.mapped(next);
   const auto writer = writers.find(next.node);
   const bool written = writer != writers.end() && writer->second == copy.dtype;
-  const Value narrow =
-      written ? Value{updated.node, narrow_port(*rebuild.graph().producer(updated).op)}
-              : rebuild.graph().add(Cast{.to = copy.dtype}, {updated},
-                                    {.name = copy.name() + ".next", .origin = copy.source->name});
+  const Value narrow = written
+                           ? Value{updated.node, narrow_port(*rebuild.graph().producer(updated).op)}
+                           : rebuild.graph().add(Cast{.to = copy.dtype}, {updated},
+                                                 {.name = copy.name() + ".next",
+                                                  .origin = copy.source->name,
+                                                  .phase = Phase::update});
   rebuild.graph().set_next(copy.name(), narrow);
 }
 

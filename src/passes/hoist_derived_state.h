@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the narrow copy of a parameter as a state of its own, instead of casting it in every step.
+// Keeps the narrow copy of a parameter as a state of its own instead of casting it in every step.
 #pragma once
 
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
 
-// A Cast of a parameter to a narrow format becomes the derived state "<parameter>.<dtype>". Where
-// the parameter is updated by an op that has an output port `narrow_weight`, that op writes the
-// copy in the same pass over memory; elsewhere a Cast of the new value does.
+// A Cast of a parameter to a narrow format becomes the derived state "<parameter>.<dtype>". If an
+// op with an output port `narrow_weight` updates the parameter, it writes the copy in the same pass
+// over memory; otherwise a Cast of the new value does.
 Graph hoist_derived_state(const Graph& graph);
 
 }  // namespace narrowgauge

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes one node of several that compute the same: same op, attributes, inputs, math and instance.
-// Random ops are never merged, and a recomputation is not merged with what it recomputes.
+// Merges nodes that compute the same: same op, attributes, inputs, math and instance. Random ops
+// are never merged, and a recomputation is not merged with what it recomputes.
 #pragma once
 
 #include "narrowgauge/graph.h"

@@ -14,7 +14,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Nodes of the graph; relu -1: none.
+// Nodes of the graph; relu is -1 if there is none.
 struct Normalized {
   int norm, relu;
   std::vector<int> readers;  // of the backward pass
@@ -37,7 +37,7 @@ std::vector<Normalized> find_normalized(const GroupFormer& former) {
     if (former.leaves(value)) continue;
     bool all_fit = true;
     for (const int reader : former.readers(value)) {
-      if (graph.node(reader).origin.empty()) continue;
+      if (graph.node(reader).phase == Phase::forward) continue;
       one.readers.push_back(reader);
       all_fit = all_fit && takes_again(graph.node(reader), value);
     }
@@ -46,8 +46,7 @@ std::vector<Normalized> find_normalized(const GroupFormer& former) {
   return all;
 }
 
-// The graph in which readers have what they read made again for each of them alone, and these
-// readers in it.
+// The graph in which each reader has its input normalized again just for it, and the readers in it.
 class Renewed {
  public:
   Renewed(const Graph& graph, const std::vector<Normalized>& all) : rebuild_(graph) {
@@ -71,10 +70,12 @@ class Renewed {
   int reader(int old) const { return reader_.at(old); }
 
  private:
-  NodeOptions options_of(int node) {
-    NodeOptions options = rebuild_.options_of(node);
-    options.instance = ++instances_[node];
-    options.origin = rebuild_.source().node(node).full_name();
+  NodeOptions options_of(int index) {
+    const Node& node = rebuild_.source().node(index);
+    NodeOptions options = narrowgauge::options_of(node);
+    options.instance = ++instances_[index];
+    options.origin = node.full_name();
+    options.phase = Phase::backward;
     options.storages.resize(1);
     return options;
   }
@@ -93,8 +94,8 @@ class Renewed {
   std::map<int, int> instances_, reader_;
 };
 
-// Whether a kernel takes the reader, its x or y normalized again; a ReluGradient with the gradient
-// of the normalization, which reads the same.
+// Whether a kernel takes the reader with its input normalized again; a ReluGradient together with
+// the normalization gradients that read its result.
 bool is_taken(const GroupFormer& former, int reader) {
   const Value value{reader, 0};
   GroupFormer::Members members =
@@ -111,12 +112,12 @@ bool is_taken(const GroupFormer& former, int reader) {
 
 }  // namespace
 
-Graph normalize_again(const Graph& graph) {
-  std::vector<Normalized> all = find_normalized(GroupFormer(graph));
+Graph normalize_again(const Graph& graph, const Target& target) {
+  std::vector<Normalized> all = find_normalized(GroupFormer(graph, target));
   if (all.empty()) return graph;
   Renewed tried(graph, all);
   const Graph trial = tried.finish();
-  const GroupFormer former(trial);
+  const GroupFormer former(trial, target);
   std::erase_if(all, [&](const Normalized& one) {
     return !std::all_of(one.readers.begin(), one.readers.end(),
                         [&](int reader) { return is_taken(former, tried.reader(reader)); });

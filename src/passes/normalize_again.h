@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the backward pass normalize again what a BatchNormalization (and a Relu behind it) made, so
-// that of a convolution's result and the normalized one only the first is kept. The readers are
-// kernels that make it in registers: bits stay as they are, and no bytes are added.
+// Lets the backward pass compute the result of a BatchNormalization (and a Relu after it) again, so
+// that only the convolution's result is kept and not also the normalized one. Kernels that read it
+// compute it in registers: bits stay the same, and no bytes are added.
 #pragma once
 
 #include "narrowgauge/graph.h"
@@ -10,6 +10,6 @@ namespace narrowgauge {
 
 // For graphs that are laid out, before groups are formed; where every reader of the backward pass
 // will be in a group that a kernel takes.
-Graph normalize_again(const Graph& graph);
+Graph normalize_again(const Graph& graph, const Target& target);
 
 }  // namespace narrowgauge

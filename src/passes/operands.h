@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a bound graph as kernels are asked about it.
+// Describes a node of a bound graph in the form in which kernels are asked about it.
 #pragma once
 
 #include <set>
@@ -10,11 +10,11 @@
 namespace narrowgauge {
 
 Operand operand_of(const Graph& graph, Value value);
-// Absent inputs are operands that are not present.
+// The operands of a node's inputs; absent inputs are operands that are not present.
 std::vector<Operand> input_operands(const Graph& graph, const Node& node);
-// Optional outputs that are not among the values read are operands that are not present.
+// The operands of a node's outputs; those that are not in `read` are not present.
 std::vector<Operand> output_operands(const Graph& graph, int node, const std::set<Value>& read);
-// Inputs of nodes, outputs of the graph, next values of states.
+// All values that are inputs of nodes, outputs of the graph or next values of states.
 std::set<Value> values_read(const Graph& graph);
 
 }  // namespace narrowgauge

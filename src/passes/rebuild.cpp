@@ -35,13 +35,6 @@ void Rebuild::map(Value old, Value now) {
   map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)] = now;
 }
 
-NodeOptions Rebuild::options_of(int index) const {
-  const Node& node = source_.node(index);
-  NodeOptions options{node.name, node.origin, node.instance, node.math, {}};
-  for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);
-  return options;
-}
-
 void Rebuild::copy(int index) {
   copy(index, source_.node(index).attributes, mapped(source_.node(index).inputs));
 }
@@ -58,7 +51,7 @@ void Rebuild::copy(int index, Attributes attributes, Values inputs) {
     state.type = attributes.as<StateValue>().type;
     made = graph_.state(std::move(state));
   } else {
-    made = graph_.add(*node.op, std::move(attributes), std::move(inputs), options_of(index));
+    made = graph_.add(*node.op, std::move(attributes), std::move(inputs), options_of(node));
   }
   for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) map({index, o}, {made.node, o});
 }
@@ -71,9 +64,9 @@ Graph Rebuild::finish() {
   return std::move(graph_);
 }
 
-Attributes with_regions(const Node& node, Graph (*pass)(const Graph&)) {
+Attributes with_regions(const Node& node, const std::function<Graph(const Graph&)>& pass) {
   if (regions_of(node).empty()) return node.attributes;
-  return map_regions(*node.op, node.attributes, [pass](const Region& region) {
+  return map_regions(*node.op, node.attributes, [&](const Region& region) {
     return std::make_shared<const Graph>(pass(*region));
   });
 }

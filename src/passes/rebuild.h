@@ -2,6 +2,7 @@
 // How passes make a new graph from an old one: copy nodes in order, map values, finish.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "narrowgauge/graph.h"
@@ -15,17 +16,16 @@ class Rebuild {
   const Graph& source() const { return source_; }
   Graph& graph() { return graph_; }
 
-  // The new value of an old one; absent stays absent.
+  // The new value for an old one; absent stays absent.
   Value mapped(Value old) const;
   Values mapped(const Values& old) const;
   bool has(Value old) const;
   void map(Value old, Value now);
-  // Copies a node with its name, storage and math onto mapped inputs; also inputs and states.
+  // Copies a node, an input or a state with its name, storage and math onto mapped inputs.
   void copy(int node);
-  // The same with other attributes or inputs (already of the new graph).
+  // Copies a node with other attributes or inputs (values of the new graph).
   void copy(int node, Attributes attributes, Values inputs);
-  NodeOptions options_of(int node) const;
-  // Next values of states and outputs follow; then the graph is taken out.
+  // Maps next values of states and outputs, and returns the graph.
   Graph finish();
 
  private:
@@ -35,7 +35,7 @@ class Rebuild {
 };
 
 // Applies a pass to the regions inside a node's attributes.
-Attributes with_regions(const Node& node, Graph (*pass)(const Graph&));
+Attributes with_regions(const Node& node, const std::function<Graph(const Graph&)>& pass);
 
 // For every value of the graph, the nodes that read it.
 std::vector<std::vector<std::vector<int>>> readers_of(const Graph& graph);

@@ -7,20 +7,20 @@ namespace narrowgauge {
 
 namespace {
 
-bool is_backward(const Node& node) { return !node.origin.empty(); }
+bool is_forward(const Node& node) { return node.phase == Phase::forward; }
 
 class Recomputer {
  public:
   Recomputer(const Graph& graph, const std::function<bool(const Node&)>& chosen)
       : graph_(graph), rebuild_(graph), clone_(graph.nodes().size(), -1) {
     for (const Node& node : graph.nodes())
-      chosen_.push_back(!is_backward(node) && !node.inputs.empty() && chosen(node));
+      chosen_.push_back(is_forward(node) && !node.inputs.empty() && chosen(node));
   }
 
   Graph run() {
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
       const Node& node = graph_.node(i);
-      if (!is_backward(node)) {
+      if (is_forward(node)) {
         rebuild_.copy(i);
         continue;
       }
@@ -32,7 +32,7 @@ class Recomputer {
   }
 
  private:
-  // Chains of chosen nodes are cloned as a whole, from the last value that is kept.
+  // Clones chains of chosen nodes as a whole, from the last kept value on.
   Value for_backward(Value value) {
     if (value.is_absent()) return absent;
     const auto at = static_cast<std::size_t>(value.node);
@@ -41,9 +41,10 @@ class Recomputer {
       const Node& node = graph_.node(value.node);
       Values inputs;
       for (const Value& input : node.inputs) inputs.push_back(for_backward(input));
-      NodeOptions options = rebuild_.options_of(value.node);
+      NodeOptions options = options_of(node);
       ++options.instance;
       options.origin = node.full_name();
+      options.phase = Phase::backward;
       clone_[at] = rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options)).node;
     }
     return {clone_[at], value.output};

@@ -18,7 +18,7 @@ Graph remove_dead_code(const Graph& graph) {
     for (const Value& value : node.inputs)
       if (!value.is_absent()) mark(value);
   }
-  // A state that is written must be there to be written to.
+  // A state that is written must exist.
   for (const State& state : graph.states())
     if (live[static_cast<std::size_t>(state.next.node)]) mark(state.current);
   Rebuild rebuild(graph);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drops nodes that no output and no state's next value depends on. Inputs are the graph's
-// signature and stay; a state that nothing reads or writes goes.
+// Removes nodes that no output and no state's next value depends on. Inputs stay as the graph's
+// signature; a state that nothing reads or writes is removed.
 #pragma once
 
 #include "narrowgauge/graph.h"

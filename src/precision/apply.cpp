@@ -17,7 +17,7 @@ namespace {
 using Entries = std::map<std::string_view, const PlanEntry*>;
 using Formats = std::map<int, DType>;  // of some inputs or outputs, by index
 
-// Rewrites one graph; makes another of itself for each region.
+// Rewrites one graph; a new Applier handles each region.
 class Applier {
  public:
   Applier(const Graph& from, const Entries& entries, std::string prefix)
@@ -27,7 +27,7 @@ class Applier {
         to_(from.name()),
         casting_(to_, from) {}
 
-  // Formats of inputs and outputs that differ from the graph's own.
+  // Rewrites with the formats of inputs and outputs that differ from the graph's own.
   Graph run(const Formats& inputs, const Formats& outputs) {
     for (int i = 0; i < static_cast<int>(from_.inputs().size()); ++i)
       if (const auto found = inputs.find(i); found != inputs.end())
@@ -80,12 +80,6 @@ class Applier {
     return to_.state(std::move(state));
   }
 
-  static NodeOptions options_of(const Node& node) {
-    NodeOptions options{node.name, node.origin, node.instance, node.math, {}};
-    for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);
-    return options;
-  }
-
   Value rewrite_node(const Node& node) {
     const PlanEntry& plan = entry(prefix_ + node.full_name());
     NodeOptions options = options_of(node);
@@ -103,17 +97,17 @@ class Applier {
     return made;
   }
 
-  // T in the planned format, all else in the format it had; but with `as_it_comes`, ports that take
-  // any format get the value as it is.
+  // The inputs: chosen ones in the planned format, others in their old format. With `as_it_comes`,
+  // ports with that format get the value unchanged.
   Values as_planned(const Node& node, const PlanEntry& plan, bool as_it_comes) {
     Values inputs;
     for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
       const Value value = node.inputs[static_cast<std::size_t>(i)];
-      const std::string& type = node.op->input_port(i).type;
-      const bool chosen = plan.dtype && type == "T";
+      const PortFormat format = node.op->input_port(i).format;
+      const bool chosen = plan.dtype && format == PortFormat::chosen;
       if (value.is_absent())
         inputs.push_back(value);
-      else if (as_it_comes && (type == "G" || type == "any" || node.is<Cast>()))
+      else if (as_it_comes && format == PortFormat::as_it_comes)
         inputs.push_back(mapped(value));
       else
         inputs.push_back(
@@ -139,13 +133,17 @@ class Applier {
     }
   }
 
-  // Whether outputs that are not T stay what they were.
+  static bool is_chosen(const Node& node, int output) {
+    return node.is<Cast>() || node.op->output_port(output).format == PortFormat::chosen;
+  }
+
+  // Whether outputs whose format is not chosen keep their types.
   bool keeps_outputs(const Node& node, const Attributes& attributes, const Values& inputs) const {
     const auto made = infer(node, attributes, to_, inputs);
     if (!made || made->size() != node.outputs.size()) return false;
     for (int o = 0; o < static_cast<int>(made->size()); ++o) {
       const auto at = static_cast<std::size_t>(o);
-      const bool free = node.op->output_port(o).type == "T" || node.is<Cast>();
+      const bool free = is_chosen(node, o);
       if (!free && (*made)[at] != node.outputs[at].type) return false;
     }
     return true;
@@ -154,7 +152,7 @@ class Applier {
   void check_outputs(const Node& node, const PlanEntry& plan, Value made) const {
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
       const DType before = node.outputs[static_cast<std::size_t>(o)].type.dtype;
-      const bool chosen = plan.dtype && (node.is<Cast>() || node.op->output_port(o).type == "T");
+      const bool chosen = plan.dtype && is_chosen(node, o);
       const DType expected = chosen ? *plan.dtype : before;
       const DType got = to_.type({made.node, o}).dtype;
       require(got == expected, "precision: node '", node.full_name(), "': output ", o, " of ",

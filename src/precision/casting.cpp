@@ -55,11 +55,11 @@ Tensor convert_constant(const Tensor& tensor, DType dtype) {
 Value Casting::convert(Value value, DType dtype) {
   std::string name = cast_name(graph_, value, dtype);
   while (graph_.find_node(name) >= 0 || reserved_.find_node(name) >= 0) name += "_";
-  const std::string origin = graph_.producer(value).full_name();
+  const Node& producer = graph_.producer(value);
+  NodeOptions options{.name = name, .origin = producer.full_name(), .phase = producer.phase};
   if (const Tensor* constant = graph_.constant_value(value))
-    return graph_.add(Constant{convert_constant(*constant, dtype)}, {},
-                      {.name = name, .origin = origin});
-  return graph_.add(Cast{.to = dtype}, {value}, {.name = name, .origin = origin});
+    return graph_.add(Constant{convert_constant(*constant, dtype)}, {}, std::move(options));
+  return graph_.add(Cast{.to = dtype}, {value}, std::move(options));
 }
 
 Value Casting::as(Value value, DType dtype) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a graph in other formats: one Cast for each value and format.
+// Provides a graph's values in other formats, with one Cast for each value and format.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ std::string cast_name(const Graph& graph, Value value, DType to);
 
 class Casting {
  public:
-  // Adds to `graph`; names in `reserved` are left to the nodes that will get them.
+  // Adds casts to `graph`; names of nodes in `reserved` are not used.
   Casting(Graph& graph, const Graph& reserved) : graph_(graph), reserved_(reserved) {}
   Value as(Value value, DType dtype);
 

@@ -12,8 +12,8 @@ using Vertices = std::vector<int>;
 
 enum class Direction { forward, backward, both };
 
-// What a walk found: for each vertex that it entered, the neighbour that it came from (itself for
-// a root) and the root. -1: not entered.
+// What a walk found: for each vertex that it entered, the neighbour it came from (itself for a
+// root) and the root. -1: not entered.
 struct Walk {
   std::vector<int> from, root;
   bool entered(int vertex) const { return from[static_cast<std::size_t>(vertex)] >= 0; }
@@ -82,8 +82,8 @@ class Colouring {
     return result;
   }
 
-  // Breadth first, each level in the order of names: which neighbour a vertex is reached from does
-  // not depend on the order of nodes.
+  // Walks breadth first, each level in the order of names: which neighbour a vertex is reached from
+  // does not depend on the order of nodes.
   Walk walk(Vertices level, Direction direction, const std::function<bool(int)>& enter) const {
     Walk result{std::vector<int>(vertices_.size(), -1), std::vector<int>(vertices_.size(), -1)};
     const auto visit = [&](int v, int from, int root) {
@@ -105,7 +105,7 @@ class Colouring {
     return result;
   }
 
-  // Step 1.
+  // Step 1: allow ops become narrow.
   void seed_allow() {
     for (int v = 0; v < count(); ++v) {
       if (!is_seed(v)) continue;
@@ -115,8 +115,8 @@ class Colouring {
     }
   }
 
-  // Step 2: forward from deny ops through vertices that reach a deny or infer op through clear ops
-  // alone. A clear op ahead of an allow op is left: nothing there needs the range of f32.
+  // Step 2: deny spreads forward from deny ops through vertices that reach a deny or infer op by
+  // clear ops alone. A clear op before an allow op is left: nothing there needs f32's range.
   void propagate_deny() {
     const Vertices ends =
         all([&](int v) { return class_of(v) == PrecisionClass::deny || is_infer(v); });
@@ -126,7 +126,7 @@ class Colouring {
     for (int v = 0; v < count(); ++v) denied_[static_cast<std::size_t>(v)] = deny_walk_.entered(v);
   }
 
-  // Step 3.
+  // Step 3: allow fills the paths between allow ops.
   void fill_between_allows() {
     const Vertices seeds = all([&](int v) { return is_seed(v); });
     const Walk downstream = walk(seeds, Direction::forward, [&](int v) { return is_open(v); });
@@ -148,7 +148,7 @@ class Colouring {
     return best;
   }
 
-  // Step 4, in rounds up to the fixpoint: chains of infer ops do not depend on the order of nodes.
+  // Step 4 runs in rounds to the fixpoint, so that chains of infer ops do not depend on node order.
   void extend_infer() {
     for (bool changed = true; changed;) {
       std::vector<std::pair<int, int>> found;  // vertex, its narrow producer
@@ -165,7 +165,7 @@ class Colouring {
     }
   }
 
-  // Step 5.
+  // Step 5: narrow spreads to clear ops beside narrow ones.
   void spread_to_clear() {
     const Vertices narrow =
         all([&](int v) { return colours_[static_cast<std::size_t>(v)].narrow; });
@@ -176,7 +176,7 @@ class Colouring {
         paint(v, PrecisionRule::clear_neighbour, reached.from[static_cast<std::size_t>(v)]);
   }
 
-  // Casts to f32 that only narrow vertices read make the narrow format instead.
+  // Casts to f32 that only narrow vertices read produce the narrow format instead.
   void take_casts() {
     for (int v = 0; v < count(); ++v) {
       const PrecisionVertex& cast = vertex(v);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The colouring of TensorFlow's automatic mixed precision, made independent of the order of nodes:
-// allow ops are narrow; deny spreads forward through infer and clear ops; allow grows between allow
-// ops, to infer ops behind narrow ones, and to clear ops beside narrow ones.
+// allow ops are narrow; deny spreads forward through infer and clear ops; allow spreads between
+// allow ops, to infer ops after narrow ones, and to clear ops beside narrow ones.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace narrowgauge {
 
-// What the colouring is told about a vertex.
+// What the colouring needs to know about a vertex.
 struct Candidate {
   PrecisionClass precision = PrecisionClass::unlisted;
   std::optional<PrecisionRule> refusal;  // why it cannot become narrow, whatever the colours
@@ -29,7 +29,7 @@ struct Colour {
   std::string note;
 };
 
-// `infer_extension`: whether infer ops behind narrow ones become narrow although no allow op
+// `infer_extension`: whether infer ops after narrow ones become narrow although no allow op
 // follows. TensorFlow takes this step for bf16 (its MKL lists) only; here f16 takes it too.
 std::vector<Colour> colour(std::span<const PrecisionVertex> vertices,
                            std::span<const Candidate> candidates, bool infer_extension);

@@ -19,8 +19,8 @@ struct Arithmetic {
   OperandRounding operands = OperandRounding::none;
 };
 
-// Formats with scales keep no bits of small numbers beside large ones: what their rounding costs
-// has no bound in terms of sum |a||b|, and is left out.
+// Formats with scales lose small numbers beside large ones: the cost of that rounding has no bound
+// in terms of sum |a||b|, and is left out.
 Arithmetic simulated_arithmetic(Math math, DType dtype) {
   const UnitModel& unit = unit_model(math, dtype);
   const bool scaled = unit.operand >= UnitFormat::f8e4m3;
@@ -57,7 +57,7 @@ TensorType bound_type(const TensorType& type, const Binding& binding) {
   return {type.dtype, bind(type.shape, binding)};
 }
 
-// Of dx, whose elements at the borders have fewer products than w has taps.
+// The taps of dx; elements at its borders have fewer products than w has taps.
 std::int64_t taps_of(const TensorType& w, std::int64_t groups) {
   const Dims dims = known_dims(w.shape);
   return element_count(dims) / std::max<std::int64_t>(dims[1] * groups, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a contraction's results can lie from the exact ones under its math, from the model of the
+// How far a contraction's results can be from the exact ones under its math, from the model of the
 // unit that computes it.
 #pragma once
 
@@ -19,11 +19,11 @@ struct ContractionError {
   double bias = 0;         // its mean for operands of U(0, 1); below 0 towards zero
 };
 
-// Of a contraction of `math` in a graph whose symbols `binding` gives sizes. Nothing for other
-// nodes, unknown sizes and ways of keeping f32 that are several products (bf16x3, tf32x3, dfp16).
-// f32 states TF32's accuracy: operands are taken as rounded to it. Sums of ieee, f16 and bf16 are
-// bounded whatever their order. Of formats with scales (f8, mx, nv) only the sums of the rounded
-// operands count. Throws UsageError where a simulated unit lacks the format.
+// The error of a contraction with `math` in a graph whose symbols have their sizes from `binding`.
+// Nothing for other nodes, unknown sizes and ways of keeping f32 by several products (bf16x3,
+// tf32x3, dfp16). For f32, which promises TF32's accuracy, operands count as rounded to TF32. Sums
+// of ieee, f16 and bf16 are bounded whatever their order. For formats with scales (f8, mx, nv) only
+// the sums of the rounded operands count. Throws UsageError if a simulated unit lacks the format.
 std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node, Math math,
                                                   const Binding& binding);
 

@@ -24,7 +24,7 @@ std::optional<std::int64_t> cast_bytes(const Graph& graph, const Node& cast,
   return bytes_for(elements, from.dtype) + bytes_for(elements, to.dtype);
 }
 
-// What is around the nodes of one graph after the plan was applied; goes into regions.
+// What surrounds the nodes of one graph once the plan is applied, regions included.
 class Surroundings {
  public:
   explicit Surroundings(const Binding& binding) : binding_(binding) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers why each node computes in its format: the rule, the chain of causes, the casts around it.
+// Explains why each node computes in its format: the rule, the chain of causes, casts around it.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace narrowgauge {
 
 // "deny ReduceSum 'loss/sum' reaches it through 'add_3'".
 std::string reason(const PrecisionPlan& plan, const PlanEntry& entry);
-// Whether a contraction would round f32 values to TF32, and computes in ieee since that is
+// Whether a contraction would round f32 values to TF32 but computes in ieee because that is
 // forbidden.
 bool tf32_is_forbidden_to(const PlanEntry& entry);
-// That in words, and what a simulated unit does; "" where there is nothing to say.
+// A note in words about forbidden TF32 and about what a simulated unit does; "" if there is none.
 std::string math_note(const PlanEntry& entry);
-// One line for the entry and for each cause behind it, up to the first.
+// One line for the entry and one for each cause behind it, up to the first.
 std::vector<std::string> reason_chain(const PrecisionPlan& plan, const PlanEntry& entry);
 
-// A Cast that the plan puts in.
+// A Cast that the plan adds.
 struct CastNote {
   std::string name, value;  // of the cast, and of the value that it reads
   DType from = DType::f32, to = DType::f32;
@@ -59,10 +59,10 @@ struct Explanation {
   const NodeExplanation& node(std::string_view name) const;  // throws UsageError: no such node
 };
 
-// `binding` gives symbolic dimensions their sizes, for the bytes. Throws as apply() does.
+// `binding` gives symbolic dimensions their sizes, to count bytes. Throws as apply() does.
 Explanation explain(const Graph& f32_graph, const PrecisionPlan& plan, const Binding& binding = {});
 
-// The cells of a node in a table.
+// The cells for a node in a table.
 struct ExplanationRow {
   std::string node, op;
   std::string precision;  // its class, or "-" where no list was asked
@@ -70,10 +70,10 @@ struct ExplanationRow {
   std::string rule, casts;
 };
 ExplanationRow row_of(const NodeExplanation& node);
-// One node in full.
+// The full explanation of one node.
 std::string explanation_text(const NodeExplanation& node);
 std::string summary_text(const Explanation& explanation);
-// One object: model, policy, narrow, nodes, summary. And one node of it.
+// One JSON object: model, policy, narrow, nodes, summary. The second form explains one node.
 std::string explanation_json(const Explanation& explanation);
 std::string explanation_json(const NodeExplanation& node);
 

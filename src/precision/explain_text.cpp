@@ -10,7 +10,7 @@ namespace narrowgauge {
 
 namespace {
 
-// "f32", or "f16,f32" where they differ, in the order of the ports.
+// "f32", or "f16,f32" if they differ, in the order of the ports.
 std::string dtypes_text(const TensorTypes& types) {
   std::vector<DType> seen;
   for (const TensorType& type : types)
@@ -31,8 +31,8 @@ std::string casts_text(const NodeExplanation& node) {
   return out;
 }
 
-// Nothing of these nodes was decided by a list, so that they have no class: what is no contraction
-// and stores what its type says, or is a source.
+// Whether a list decided about the node. Other nodes have no class: sources, and nodes that are no
+// contraction and store what their type says.
 bool has_class(const PlanEntry& entry) {
   return entry.precision != PrecisionClass::unlisted || entry.rule == PrecisionRule::unlisted ||
          entry.rule == PrecisionRule::override_by_name;
@@ -170,7 +170,7 @@ Json summary_json(const PrecisionSummary& summary) {
           {"unlisted", summary.unlisted}, {"unlisted_ops", summary.unlisted_ops}};
 }
 
-// Names that are no UTF-8 are printed with replacement characters.
+// Names that are not UTF-8 are printed with replacement characters.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells models apart: a hash of a graph's structure.
+// Tells models apart by a hash of a graph's structure.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace narrowgauge {
 
 // 16 hexadecimal digits over the nodes' names, ops, inputs, attributes and types, regions included,
-// and over states and outputs. Left out is what changes between runs of one model: the order of
+// and over states and outputs. Leaves out what changes between runs of one model: the order of
 // nodes, values of constants, attributes that are real numbers (rates, epsilons), all attributes of
-// what updates weights (steps of a schedule), and sizes of activations (the batch; ranks count).
-// Sizes of states count.
+// weight updates (steps of a schedule), and sizes of activations (the batch; ranks count). Sizes of
+// states count.
 std::string fingerprint(const Graph& graph);
 
 }  // namespace narrowgauge

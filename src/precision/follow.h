@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One network has several graphs, for training, evaluation and prediction: they compute alike.
+// Makes the several graphs of one network, for training, evaluation and prediction, compute alike.
 #pragma once
 
 #include "narrowgauge/precision.h"
 
 namespace narrowgauge {
 
-// The plan by which a graph computes as another graph of the same network was planned to: nodes
-// that both have take format and contract from there, edited ones too; the lists decide on others.
+// The plan that makes a graph compute as another graph of the same network does: nodes in both take
+// format and contract from `plan`, even edited ones; the lists decide on the others.
 PrecisionPlan follow(const PrecisionPlan& plan, const Graph& f32_graph);
 
 }  // namespace narrowgauge

@@ -81,7 +81,7 @@ class Lists {
     return result;
   }
 
-  // Ports of another type have the class of their node, and nothing to choose.
+  // Ports of another type have the class of their node but no choice of format.
   static Candidate of_other_type(const Candidate& owner) {
     const PrecisionClass precision = owner.forced ? PrecisionClass::allow : owner.precision;
     return {precision, PrecisionRule::pinned_type, false, ""};
@@ -145,7 +145,7 @@ class Lists {
   std::vector<const Override*> matched_;
 };
 
-// "conv1 (Conv): no kernel ...; fc (Gemm): ...", at most five; or which ops there are.
+// "conv1 (Conv): no kernel ...; fc (Gemm): ...", at most five; or a list of the ops there are.
 std::string why_nothing(const PrecisionPlan& plan) {
   std::string allow_ops;
   std::map<std::string, std::pair<int, std::string_view>> others;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy `lists`: the precision class of each op, overrides by name, and the colouring make a
-// plan.
+// The policy `lists`: makes a plan from the precision class of each op, overrides by name, and the
+// colouring.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace narrowgauge {
 
-// Whether some kernel computes this node (of the f32 graph) with T in the narrow format.
+// Whether some kernel computes this node of the f32 graph with T in the narrow format.
 using HasKernel = std::function<bool(const Node&, DType narrow)>;
 
 struct ListOptions {
@@ -18,12 +18,12 @@ struct ListOptions {
   HasKernel has_kernel{};       // empty: every op that takes the format has one
 };
 
-// Throws UsageError for a bad override, and when nothing would become narrow: it says why.
+// Throws UsageError for a bad override, or if nothing would become narrow, and says why.
 PrecisionPlan plan_by_lists(const Graph& f32_graph, const ListOptions& options);
-// The same; a plan in which all stay f32 is an answer like others.
+// Makes the plan even if all nodes stay in f32.
 PrecisionPlan colour_by_lists(const Graph& f32_graph, const ListOptions& options);
 
-// The plan in which nothing is narrow: policy `f32`.
+// The plan of policy `f32`, in which nothing is narrow.
 PrecisionPlan f32_plan(const Graph& f32_graph, Math f32_math = Math::f32);
 
 }  // namespace narrowgauge

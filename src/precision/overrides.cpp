@@ -79,7 +79,7 @@ bool is_op_name(const std::string& name) {
   });
 }
 
-// The ops and nodes that there are stand in the model's own explanation.
+// The model's own explanation lists its ops and nodes.
 std::string unknown_text(const Override& rule, std::span<const PrecisionVertex> vertices) {
   std::vector<std::string> names;
   for (const PrecisionVertex& vertex : vertices) names.push_back(vertex.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides of classes and formats: "Sum=deny", "conv1=f32", "head/*=bf16", one an option or one a
+// Overrides of classes and formats: "Sum=deny", "conv1=f32", "head/*=bf16", one per option or per
 // line of a list file.
 #pragma once
 
@@ -22,14 +22,14 @@ struct Override {
 };
 
 Override parse_override(std::string_view text);  // throws UsageError
-// The overrides of a list file: `#` starts a comment. Throws ModelError naming `path` and line.
+// Reads overrides from a list file; `#` starts a comment. ModelError names `path` and line.
 std::vector<std::string> read_override_list(const std::string& path);
 
-// * stands for any characters, ? for one.
+// Whether the name matches; * stands for any characters, ? for one.
 bool matches_pattern(std::string_view pattern, std::string_view name);
 
 // The last override that fits each vertex, or nullptr. Throws UsageError for one that fits no
-// vertex of the graph and is not the name of an op.
+// vertex of the graph and names no op.
 std::vector<const Override*> match_overrides(std::span<const Override> overrides,
                                              std::span<const PrecisionVertex> vertices);
 

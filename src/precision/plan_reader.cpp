@@ -23,7 +23,7 @@ class PlanReader {
   PrecisionPlan read() {
     read_header();
     Tokens tokens = next_line();
-    // A node of this name has more words.
+    // The line of a node called "reason" would have more words.
     if (tokens.size() == 2 && tokens[0] == "reason") {
       plan_.reason = tokens[1];
       tokens = next_line();
@@ -42,7 +42,7 @@ class PlanReader {
     require<ModelError>(holds, "line ", number_, ": ", message...);
   }
 
-  // Words of the next line that has any; none at the end.
+  // The words of the next line that has any; none at the end.
   Tokens next_line() {
     while (!text_.empty()) {
       const std::size_t end = text_.find('\n');
@@ -137,7 +137,7 @@ class PlanReader {
         concat("line ", number_, ": unknown rule '", word, "'", suggestion(word, names)));
   }
 
-  // math=, rule=, cause= and note=, each at most once, rule always.
+  // Reads math=, rule=, cause= and note=, each at most once; rule is required.
   void read_settings(const Tokens& tokens, PlanEntry& entry) {
     std::map<std::string, std::string> settings;
     for (std::size_t i = 4; i < tokens.size(); ++i) {
@@ -190,7 +190,7 @@ class PlanReader {
     entry.cause.clear();
   }
 
-  // Whether the math is one that values of the format can be asked for.
+  // Whether values of the entry's format may have this math.
   bool can_have(const PrecisionVertex& vertex, const PlanEntry& entry) const try {
     if (entry.math == Math::none) return false;
     if (is_simulated(entry.math))
@@ -202,7 +202,7 @@ class PlanReader {
     return false;
   }
 
-  // A format edited since the plan was written takes its contract along; any other contract must
+  // If only the format was edited, its usual contract replaces the old one; any other contract must
   // fit.
   void settle_math(const PrecisionVertex& vertex, PlanEntry& entry, bool new_format) const {
     const Math usual = math_contract(vertex, entry.dtype, plan_.f32_math);

@@ -30,7 +30,7 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 
-// From the quote at `at` to behind the closing one; appends what stands between.
+// Reads from the quote at `at` to after the closing one; appends the text in between.
 std::size_t take_quoted(std::string_view line, std::size_t at, int number, std::string& out) {
   for (std::size_t i = at + 1; i < line.size(); ++i) {
     if (line[i] == '"') return i + 1;
@@ -84,7 +84,7 @@ constexpr std::string_view introduction =
 
 std::string dtype_word(std::optional<DType> dtype) { return dtype ? concat(*dtype) : "-"; }
 
-// Text before the notes in columns.
+// The columns of text before the notes.
 std::vector<std::string> columns(const PlanEntry& entry) {
   return {plan_word(entry.name), plan_word(entry.op), std::string(name(entry.precision)),
           dtype_word(entry.dtype),

@@ -24,7 +24,7 @@ std::string math_note(const PlanEntry& entry) {
 
 namespace {
 
-// The entry and the causes behind it; a plan edited by hand may lead in a circle, which ends it.
+// The entry and the causes behind it; a circle in a plan edited by hand ends the chain.
 std::vector<const PlanEntry*> causes(const PrecisionPlan& plan, const PlanEntry& entry) {
   std::vector<const PlanEntry*> result{&entry};
   std::set<std::string_view> seen{entry.name};
@@ -41,7 +41,7 @@ std::string titled(const PlanEntry& entry) {
   return concat(name(entry.precision), ' ', entry.op, " '", entry.name, '\'');
 }
 
-// " through 'a', 'b'": what lies between the first cause and the entry, at most four.
+// " through 'a', 'b'": the entries between the first cause and the entry, at most four.
 std::string through(const std::vector<const PlanEntry*>& chain) {
   const std::size_t between = chain.size() - 2;
   std::string out;

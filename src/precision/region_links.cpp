@@ -18,7 +18,7 @@ class RegionNames : public IgnoringVisitor {
   std::vector<std::string> names;
 };
 
-// Joins the ends of a region op's values: union-find over four kinds of ends.
+// Joins the ends of a region op's values by union-find over four kinds of ends.
 class LinkFinder {
  public:
   explicit LinkFinder(const Node& node)

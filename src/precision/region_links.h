@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values pass between a region op (If, Loop, Scan) and the graphs inside it, and what the
-// places inside are called.
+// How values pass between a region op (If, Loop, Scan) and the graphs inside it, and the names of
+// the places inside.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace narrowgauge {
 
-// Ports of a region op and ends of its regions that hold one value, or one value per round: what
-// is carried around a loop is one link. All have the same dtype.
+// Ports of a region op and ends of its regions that hold one value, or one value per round: a value
+// carried around a loop is one link. All have the same dtype.
 struct RegionLink {
   struct End {
     int region, index;  // an input or output of that region's graph
@@ -21,13 +21,13 @@ struct RegionLink {
   std::vector<int> inputs, outputs;
   std::vector<End> body_inputs, body_outputs;
 };
-// Empty for ops that do not say how their regions are connected.
+// The links of a node; empty for ops that do not say how their regions are connected.
 std::vector<RegionLink> links_of(const Node& node);
 
 // "body", "then_branch": names of the attributes that hold regions, in the order of regions_of().
 std::vector<std::string> region_names(const Node& node);
 
-// Names of entries: `prefix` is "" in the graph itself, "scan1:body:" inside.
+// Prefixes of entry names: `prefix` is "" in the graph itself, "scan1:body:" inside.
 std::string region_prefix(const std::string& prefix, const Node& node, std::string_view region);
 std::string link_name(const std::string& prefix, const Node& node, const RegionLink& link);
 

@@ -11,7 +11,7 @@ struct RuleText {
   std::string_view name, text;
 };
 
-// In the order of the enum.
+// Texts in the order of the enum.
 constexpr std::array<RuleText, precision_rule_count> rules{{
     {"seed-allow", "its op is on the allow list"},
     {"between-allows", "it lies on a path from one allow op to another"},

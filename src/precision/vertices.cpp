@@ -21,7 +21,8 @@ bool PrecisionVertex::takes(DType other) const {
     const Value value = node->inputs[static_cast<std::size_t>(i)];
     types.push_back(value.is_absent() ? std::nullopt : std::optional(graph->type(value)));
     constants.push_back(value.is_absent() ? nullptr : graph->constant_value(value));
-    if (types.back() && node->op->input_port(i).type == "T") types.back()->dtype = other;
+    if (types.back() && node->op->input_port(i).format == PortFormat::chosen)
+      types.back()->dtype = other;
   }
   const Inference inference(*node->op, std::move(types), std::move(constants));
   try {
@@ -29,7 +30,7 @@ bool PrecisionVertex::takes(DType other) const {
     const TensorTypes made = node->op->infer(node->attributes.get(), inference);
     for (int o = 0; o < static_cast<int>(made.size()); ++o) {
       TensorType expected = node->outputs.at(static_cast<std::size_t>(o)).type;
-      if (node->op->output_port(o).type == "T") expected.dtype = other;
+      if (node->op->output_port(o).format == PortFormat::chosen) expected.dtype = other;
       if (made[static_cast<std::size_t>(o)] != expected) return false;
     }
     return made.size() == node->outputs.size();
@@ -118,7 +119,7 @@ class VertexBuilder {
       at(maker->second).used_otherwise = true;
   }
 
-  // `makers` comes with the links behind the graph's inputs and returns with all values.
+  // `makers` comes with the links behind the graph's inputs and is returned with all values.
   Makers add_graph(const Graph& graph, const std::string& prefix, Makers makers) {
     for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
       const Node& node = graph.node(i);
@@ -144,11 +145,12 @@ class VertexBuilder {
     for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
       const Value value = node.inputs[static_cast<std::size_t>(i)];
       if (value.is_absent()) continue;
-      if (at(self).kind == PrecisionVertex::Kind::node && node.op->input_port(i).type == "T") {
+      const Port& port = node.op->input_port(i);
+      if (at(self).kind == PrecisionVertex::Kind::node && port.format == PortFormat::chosen) {
         at(self).dtype = graph.type(value).dtype;
         connect(makers, value, self);
       } else if (has_other_vertex(self, graph.type(value).dtype)) {
-        connect(makers, value, other_vertex(self, node.op->input_port(i).type, others));
+        connect(makers, value, other_vertex(self, port.type, others));
       } else {
         use(makers, value);
       }
@@ -159,12 +161,13 @@ class VertexBuilder {
     }
     if (at(self).kind != PrecisionVertex::Kind::node) return;
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
-      const std::string& type = node.op->output_port(o).type;
-      if (type == "T" && at(self).dtype)
+      const Port& port = node.op->output_port(o);
+      const bool chosen = port.format == PortFormat::chosen;
+      if (chosen && at(self).dtype)
         makers[{index, o}] = self;
-      else if (type != "T" &&
+      else if (!chosen &&
                has_other_vertex(self, node.outputs[static_cast<std::size_t>(o)].type.dtype))
-        makers[{index, o}] = other_vertex(self, type, others);
+        makers[{index, o}] = other_vertex(self, port.type, others);
     }
   }
 
@@ -172,7 +175,7 @@ class VertexBuilder {
     return with_other_types_ && at(node).kind == PrecisionVertex::Kind::node && is_floating(dtype);
   }
 
-  // The vertex of the ports of this type, made where the node has none.
+  // The vertex of the ports of this type, made if the node has none.
   int other_vertex(int node, const std::string& type, OtherTypes& others) {
     const auto [found, is_new] = others.emplace(type, static_cast<int>(vertices_.size()));
     if (is_new) {

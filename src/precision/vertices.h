@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of a graph, regions included, for which a precision is chosen: the type variable T of
-// each node, and each value that If, Loop or Scan passes between a node and its regions. For the
-// colouring also the other type variables, whose format is fixed.
+// The places of a graph, regions included, that get a precision: the type variable T of each node,
+// and each value that If, Loop or Scan passes between a node and its regions. The colouring also
+// needs the other type variables, whose format is fixed.
 #pragma once
 
 #include <optional>
@@ -24,22 +24,22 @@ struct PrecisionVertex {
   bool preserved = false;                 // makes an output of the graph or a state's next value
   bool used_otherwise = false;            // by a port without a vertex
 
-  // Whether the op can be had with T of this dtype: its ports take it, its inference accepts it,
-  // and exactly the outputs of type T follow.
+  // Whether the op exists with T of this dtype: its ports take it, its inference accepts it, and
+  // only the outputs of type T follow.
   bool takes(DType other) const;
 };
 
-// Why there is no format to choose for this vertex; empty: there is.
+// Why this vertex has no choice of format; empty if it has one.
 std::optional<PrecisionRule> nothing_to_choose(const PrecisionVertex& vertex);
-// The contract of a contraction whose T has this dtype (empty: the one it has); none for others.
+// The contract of a contraction whose T has this dtype (empty: its present one); none for others.
 Math math_contract(const PrecisionVertex& vertex, std::optional<DType> dtype, Math f32_math);
 
-// In the graph's order; after a region op come its links, then the nodes of its regions. Holds
-// pointers into the graph. Throws ModelError when two places get the same name.
+// The vertices in the graph's order; a region op is followed by its links, then the nodes of its
+// regions. Holds pointers into the graph. Throws ModelError if two places get the same name.
 std::vector<PrecisionVertex> precision_vertices(const Graph& graph);
-// The same, and behind each node a vertex for each other type of its floating-point ports (S of a
-// normalization's scale), as TensorFlow colours every type attribute of a node: such a vertex never
-// becomes narrow, and what is denied reaches and leaves it.
+// The precision_vertices(), each node followed by a vertex for each other type of its
+// floating-point ports (S of a normalization's scale), as TensorFlow colours every type attribute
+// of a node. Such a vertex never becomes narrow, but deny reaches it and spreads from it.
 std::vector<PrecisionVertex> colouring_vertices(const Graph& graph);
 
 }  // namespace narrowgauge

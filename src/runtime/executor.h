@@ -15,6 +15,7 @@ namespace narrowgauge {
 
 struct StepProfile {
   std::string node, op, implementation;
+  KernelFacts facts;
   double milliseconds = 0;  // summed over the runs
   Math math = Math::none;
   double flops = 0;  // of one run
@@ -29,22 +30,22 @@ struct FlushedValue {
 
 class Executor {
  public:
-  // States the store lacks are added; both must outlive the executor. Executors that share a plan
-  // and a store may run at once, where the plan changes no state and derived states are fresh.
+  // Adds states that the store lacks; plan and store must outlive the executor. Executors that
+  // share both may run at once if the plan changes no state and derived states are fresh.
   Executor(std::shared_ptr<const Plan> plan, StateStore& store, std::uint64_t seed);
   Executor(Plan plan, StateStore& store, std::uint64_t seed);
   ~Executor();
   Executor(Executor&&) = delete;
 
-  // Inputs in the plan's order, checked against its types; returns the outputs in the plan's
-  // order. Nothing is read back before the last kernel is done; no memory is allocated but for the
-  // outputs.
+  // Takes inputs in the plan's order and checks them against its types; returns the outputs in the
+  // plan's order. Nothing is read back before the last kernel is done; only the outputs allocate
+  // memory.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::uint64_t step = 0);
 
   const Plan& plan() const { return *shared_plan_; }
   void enable_profile(bool on) { profiling_ = on; }
   std::vector<StepProfile> profile() const;
-  // In the order in which they are computed, those with at least one flushed value.
+  // The values with at least one flushed element, in the order in which they are computed.
   std::vector<FlushedValue> flushed() const;
   std::int64_t gradient_elements() const;  // f16 gradient values stored so far
 

@@ -14,7 +14,7 @@ namespace narrowgauge {
 
 namespace {
 
-// Of numbers beyond two deviations the same element of the next stream is taken.
+// Replaces a number beyond two deviations by the same element of the next stream.
 float truncated_normal(std::uint64_t seed, const std::string& name, std::uint64_t element) {
   for (std::uint64_t attempt = 1;; ++attempt) {
     const float value = RandomStream(seed, name, attempt).normal(element);

@@ -12,7 +12,7 @@
 
 namespace narrowgauge {
 
-// The value a state begins with: a function of (seed, name) and nothing else.
+// The value that a state begins with, a function of (seed, name) alone.
 Tensor initial_value(const State& state, std::uint64_t seed);
 
 class StateStore {
@@ -22,8 +22,8 @@ class StateStore {
     Tensor value;
   };
 
-  // Adds the graph's states that are not there yet. Throws UsageError when one is there with
-  // another type or role, OutOfMemoryError before any is made. Derived states are computed.
+  // Adds the graph's states that are missing and computes derived ones. Throws UsageError if one
+  // exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
 
   std::int64_t bytes_to_add(const Graph& graph) const;
@@ -33,11 +33,11 @@ class StateStore {
   bool has(std::string_view name) const;
   Tensor& at(std::string_view name);  // throws UsageError
   const Tensor& at(std::string_view name) const;
-  // Takes the bits of a tensor of the same type; derived states are computed anew before use.
+  // Copies a tensor of the same type; derived states are computed again before use.
   void set(std::string_view name, const Tensor& value);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
-  // Derived states of these sources no longer hold, but for those listed in `kept`.
+  // Marks derived states of these sources as stale, except those listed in `kept`.
   void touch(const std::set<std::string>& changed, const std::set<std::string>& kept);
   void refresh_derived();  // writes nothing where they are fresh
   bool is_fresh() const;   // what is derived follows from its sources as they are

@@ -27,12 +27,12 @@ constexpr float least_scale = 0x1p-126F;      // normal, so that flushing leaves
 constexpr int least_power = -127, most_power = 127;
 constexpr std::uint32_t infinity = 0x7f80'0000;
 
-// 2^exponent for exponents of normal numbers.
+// 2^exponent, for exponents of normal numbers.
 float power_of_two(int exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
 }
 
-// Bits of the largest magnitude: at least `infinity` where a value is not finite.
+// The bits of the largest magnitude: at least `infinity` if a value is not finite.
 std::uint32_t largest_magnitude(const float* x, std::int64_t count) {
   std::uint32_t largest = 0;
   for (std::int64_t i = 0; i < count; ++i)
@@ -69,8 +69,8 @@ float largest_element(const BlockFormat& format) {
   return static_cast<float>(largest_finite(format.element));
 }
 
-// How values become elements: ((x first) second) / divisor. Two factors, since a power of two may
-// lie outside of normal f32; a division where x / scale is asked for.
+// How values become elements: ((x first) second) / divisor. There are two factors because a power
+// of two may be outside normal f32, and a division because x / scale is defined as one.
 struct Scaling {
   float first = 1, second = 1, divisor = 1;
 };
@@ -102,7 +102,7 @@ void write_half(std::uint8_t* to, std::int64_t index, std::uint8_t code) {
   byte = static_cast<std::uint8_t>((byte & (0xf0 >> shift)) | code << shift);
 }
 
-// Codes as elements from flat index `first` on.
+// Writes codes as elements from flat index `first` on.
 void write_codes(DType element, const std::uint8_t* codes, std::int64_t count, std::int64_t first,
                  std::byte* elements) {
   auto* to = reinterpret_cast<std::uint8_t*>(elements);
@@ -129,12 +129,12 @@ void read_codes(DType element, const std::byte* elements, std::int64_t first, st
     codes[i - first] = static_cast<std::uint8_t>(i % 2 == 0 ? from[i / 2] & 15 : from[i / 2] >> 4);
 }
 
-// A run of elements with one scale: a block, or a part of a row where there are no blocks.
+// A run of elements with one scale: a block, or a part of a row if there are no blocks.
 struct Run {
   std::int64_t index, first, count;  // index of the scale; flat index of the first element
 };
 
-// body(run) for all of them, side by side unless two of them share a byte.
+// Calls body(run) for all runs, in parallel unless two of them share a byte.
 template <class Body>
 void each_run(const BlockFormat& format, BlockRows rows, const Body& body) {
   const std::int64_t longest = format.block > 0 ? format.block : longest_piece;
@@ -160,7 +160,7 @@ TensorScale tensor_scale_of(const BlockFormat& format, const float* x, std::int6
   const float amax = finite_amax(x, count), most = largest_element(format);
   if (amax == 0) return {};
   if (format.block == 0) return {1, std::max(amax / most, least_scale)};
-  // So small that the product with any scale of a block is normal.
+  // The largest encode scale: its product with any block scale is normal.
   constexpr float largest_encode = 0x1p117F;
   const float encode = std::min(largest_small<f8e4m3fn> * most / amax, largest_encode);
   return {encode, 1 / encode};
@@ -223,7 +223,7 @@ void quantize_run(const BlockFormat& format, const float* x, const Run& run, con
   }
 }
 
-// The numbers of all codes, those of 4 bits at the front.
+// The numbers of all codes; 4-bit codes use the first ones.
 using Numbers = std::array<float, 256>;
 template <class Narrow>
 Numbers numbers_of(unsigned count) {

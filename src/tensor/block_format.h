@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block formats as storage: rows of f32 as elements of 8 or 4 bits that share a scale by blocks of
-// neighbours, and back. Sources: OCP Microscaling Formats (MX) 1.0, sections 5.1 and 6.3; NVIDIA,
-// "Pretraining Large Language Models with NVFP4", arXiv 2509.25149, appendix C; Transformer Engine,
-// "current scaling".
+// Block formats as storage: turns rows of f32 into elements of 8 or 4 bits, where each block of
+// neighbours shares a scale, and back. Sources: OCP Microscaling Formats (MX) 1.0, sections 5.1 and
+// 6.3; NVIDIA, "Pretraining Large Language Models with NVFP4", arXiv 2509.25149, appendix C;
+// Transformer Engine, "current scaling".
 #pragma once
 
 #include <cstddef>
@@ -55,8 +55,8 @@ struct BlockRows {
 };
 std::int64_t blocks_in_row(const BlockFormat& format, std::int64_t length);  // 0 without scales
 
-// Elements lie densely, those of 4 bits two to a byte across the ends of rows, the low half first;
-// scales are [rows][blocks_in_row].
+// Elements are dense, 4-bit ones two to a byte across the ends of rows, the low half first; scales
+// are [rows][blocks_in_row].
 struct BlockStorage {
   std::byte* elements = nullptr;
   std::byte* scales = nullptr;
@@ -67,13 +67,13 @@ struct ConstBlockStorage {
   float tensor_scale = 1;
 };
 
-// Returns the scale of the tensor, 1 where the format has none.
+// Returns the scale of the tensor, 1 if the format has none.
 float quantize(const BlockFormat& format, const float* values, BlockRows rows,
                const BlockStorage& to);
 void dequantize(const BlockFormat& format, const ConstBlockStorage& from, BlockRows rows,
                 float* values);
 
-// The same for tensors: blocks lie along the last axis. elements has the dims of the tensor, scales
+// A quantized tensor, with blocks along the last axis. elements has the dims of the tensor, scales
 // those with the last one divided.
 struct BlockTensor {
   BlockFormat format;

@@ -12,7 +12,7 @@ struct DimExpression {
   std::string text;
 };
 
-// What the operators of Dim need of its inside.
+// Gives the operators of Dim access to its inside.
 struct DimAccess {
   static Polynomial polynomial(const Dim& dim) {
     return dim.expression_ ? dim.expression_->polynomial : constant(dim.value_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing single elements of any dtype, through double.
+// Reads and writes single elements of any dtype, through double.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -40,7 +40,7 @@ void write_packed(void* data, std::int64_t index, int width, unsigned value) {
   byte = static_cast<std::uint8_t>((byte & ~mask) | ((value << position) & mask));
 }
 
-// Nearest even, without the CPU's rounding mode. From 2^52 on every double is an integer.
+// Rounds to nearest even without the CPU's rounding mode. From 2^52 on every double is an integer.
 double nearest_integer(double value) {
   if (!(std::fabs(value) < 0x1p52)) return value;
   const double floor = std::floor(value), rest = value - floor;
@@ -48,7 +48,7 @@ double nearest_integer(double value) {
   return up ? floor + 1 : floor;
 }
 
-// NaN becomes 0.
+// Saturates to the dtype's range; NaN becomes 0.
 std::int64_t saturated(double value, DType dtype) {
   if (std::isnan(value)) return 0;
   const int width = bits(dtype);
@@ -79,7 +79,7 @@ double rounded_to_odd(std::int64_t value) {
   return value < 0 ? -result : result;
 }
 
-// Not by way of f32, where the least is a subnormal.
+// Avoids f32, where the least power is a subnormal.
 double power(f8e8m0 value) {
   if (value.bits == 0xff) return std::numeric_limits<double>::quiet_NaN();
   return std::bit_cast<double>((std::uint64_t{value.bits} + 1023 - 127) << 52);

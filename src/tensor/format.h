@@ -25,7 +25,7 @@ struct Layout {
   static constexpr std::uint64_t implicit_one = std::uint64_t{1} << mantissa;
   static constexpr std::uint64_t all_exponent = sign - implicit_one;
   // The OCP 8-bit format E4M3 has one NaN pattern, all ones, and no infinity; in the 4-bit format
-  // E2M1 all ones is the largest number, which overflow gives, and NaN too.
+  // E2M1 all ones is the largest number, to which overflow and NaN go.
   static constexpr std::uint64_t infinite = has_infinity ? all_exponent : sign - 1;
   static constexpr std::uint64_t quiet_nan =
       has_infinity ? all_exponent | implicit_one >> 1 : sign - 1;
@@ -57,8 +57,8 @@ constexpr std::uint64_t shift_nearest_even(std::uint64_t significand, int shift)
   return (significand + (half - 1) + odd) >> shift;
 }
 
-// The bits of a finite or infinite value of one layout, sign left out, in a narrower one.
-// round(significand, shift) says what becomes of significand / 2^shift.
+// The bits of a finite or infinite value of one layout, without the sign, in a narrower one.
+// round(significand, shift) rounds significand / 2^shift.
 template <class To, class From, class Round>
 constexpr std::uint64_t narrow_magnitude(std::uint64_t magnitude, Round round) {
   if (magnitude == From::all_exponent) return To::infinite;

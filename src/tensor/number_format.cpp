@@ -52,7 +52,7 @@ std::uint64_t sign_of(const NumberFormat& format) {
 bool is_integer(const NumberFormat& format) { return !format.is_float(); }
 bool is_powers(const NumberFormat& format) { return !format.has_sign; }
 
-// The number of a magnitude's bits, where there is one: infinity counts, NaN does not.
+// The number that a magnitude's bits mean, including infinity; nothing for NaN.
 std::optional<double> number_at(const NumberFormat& format, std::uint64_t pattern) {
   const double number = from_pattern(format, pattern);
   if (std::isnan(number)) return {};
@@ -146,7 +146,7 @@ Fate fate(const NumberFormat& format, double value) {
 
 namespace {
 
-// fate() of f32 values in a format that does not tell signs apart, by comparisons of their bits.
+// fate() of f32 values by comparing bits, in a format that does not distinguish signs.
 class QuickFate {
  public:
   explicit QuickFate(const NumberFormat& format) : beyond_(format.beyond) {
@@ -155,7 +155,7 @@ class QuickFate {
         first_of(format, [](Fate f) { return f == Fate::overflow || f == Fate::saturated; });
     normal_from_ = std::bit_cast<std::uint32_t>(static_cast<float>(format.least_normal));
     fraction_ = format.fraction_bits >= 23 ? 0 : (1U << (23 - format.fraction_bits)) - 1;
-    // Subnormals of formats with the exponents of f32 are those of f32.
+    // Formats with the exponents of f32 have the same subnormals as f32.
     steps_ = format.exponent_bits < 8;
     inverse_ = steps_ ? static_cast<float>(1 / format.least) : 1;
   }
@@ -176,7 +176,7 @@ class QuickFate {
   }
 
  private:
-  // The least bits above 0 from which on `holds`, which once it holds does so to the end.
+  // The least bits above 0 from which on `holds` is true; once true it must stay true.
   template <class Holds>
   static std::uint32_t first_of(const NumberFormat& format, const Holds& holds) {
     std::uint32_t low = 1, high = 0x7f80'0000;  // infinity: taken to hold
@@ -198,7 +198,7 @@ class QuickFate {
 
 constexpr std::int64_t piece = 1 << 15;
 
-// body(values, count, part) for pieces as f32, or as doubles where f32 does not hold them.
+// Calls body(values, count, part) for pieces as f32, or as doubles if f32 cannot hold them.
 template <class Body>
 void each_piece(const Tensor& values, double scale, const Body& body) {
   const std::int64_t count = values.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number formats as patterns of bits: what a number becomes in each, its neighbours there, and
-// how many of many numbers a format would round, flush to zero or overflow.
+// The number formats as bit patterns: what a number becomes in each, its neighbours there, and how
+// many of a set of numbers a format would round, flush to zero or overflow.
 #pragma once
 
 #include <array>
@@ -31,22 +31,22 @@ struct NumberFormat {
 std::span<const NumberFormat> number_formats();
 const NumberFormat* find_number_format(std::string_view name);  // nullptr: there is none
 
-// The bits that a number becomes, rounded once to nearest even, and the number that bits are.
+// to_pattern() gives a number's bits, rounded once to nearest even; from_pattern() the reverse.
 std::uint64_t to_pattern(const NumberFormat& format, double value);
 double from_pattern(const NumberFormat& format, std::uint64_t pattern);
 
-// The numbers (infinities among them) next to one of the format's; none at the ends and beside NaN.
+// The numbers (or infinities) next to a number of the format; none at the ends and beside NaN.
 struct Neighbours {
   std::optional<double> below, above;
 };
 Neighbours neighbours(const NumberFormat& format, double number);
-// The distance between the numbers around a finite one: that to the next larger magnitude, at the
-// largest that from the one before.
+// The distance from a finite number to the next larger magnitude; for the largest number, from the
+// one before.
 double step_at(const NumberFormat& format, double number);
 
-// What becomes of a number: `subnormal` is rounded with fewer bits than the format has, `saturated`
-// and `overflow` are too large, `lost` has no counterpart: NaN in f4e2m1 and i8, what is not
-// positive in f8e8m0.
+// What happens to a number: `subnormal` is rounded with fewer bits than the format has, `saturated`
+// and `overflow` are too large, `lost` has no counterpart: NaN in f4e2m1 and i8, and values that
+// are not positive in f8e8m0.
 enum class Fate : std::uint8_t { exact, rounded, subnormal, flushed, saturated, overflow, lost };
 inline constexpr int fate_count = 7;
 Fate fate(const NumberFormat& format, double value);

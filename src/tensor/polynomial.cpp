@@ -27,8 +27,8 @@ std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
-// Products of sums grow with every level of nesting, so that time and memory would be exponential
-// in the length of what was written.
+// Limits the size: products of sums grow with every level of nesting, so time and memory would be
+// exponential in the length of the text.
 void check_size(std::size_t terms, std::size_t characters) {
   constexpr std::size_t most_terms = 512, most_characters = 1 << 14;
   require(terms <= most_terms && characters <= most_characters, "dimension: expected at most ",
@@ -43,7 +43,7 @@ std::size_t characters(const Polynomial& p) {
   return count;
 }
 
-// Greater monomials stand first.
+// Greater monomials come first.
 bool stands_before(const std::vector<Atom>& a, const std::vector<Atom>& b) {
   if (a.size() != b.size()) return a.size() > b.size();
   return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
@@ -101,7 +101,7 @@ QuotientAndRest divide_with_rest(Polynomial a, const Polynomial& b) {
       result.quotient = add(result.quotient, part);
       a = add(a, negate(multiply(part, b)));
     }
-    // What is left of the leading term cannot be divided further.
+    // The rest of the leading term cannot be divided further.
     if (!a.empty() && a.front().atoms == lead.atoms) {
       result.rest.push_back(a.front());
       a.erase(a.begin());

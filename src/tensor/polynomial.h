@@ -27,8 +27,8 @@ struct Term {
   std::vector<Atom> atoms;
 };
 
-// Terms from the greatest monomial to the least, none with coefficient 0. The order is graded: a
-// higher degree first, then the alphabet. It is kept by multiplication, as division needs.
+// Terms from the greatest monomial to the least, none with coefficient 0. The order is graded:
+// higher degree first, then alphabetical. Multiplication keeps it, as division needs.
 using Polynomial = std::vector<Term>;
 
 struct Division {
@@ -40,7 +40,7 @@ Polynomial symbol(std::string name);
 bool is_constant(const Polynomial& p);
 std::int64_t constant_value(const Polynomial& p);  // of a constant
 
-// All throw UsageError where a coefficient leaves 64 bits or there would be thousands of terms.
+// All throw UsageError if a coefficient exceeds 64 bits or there would be thousands of terms.
 Polynomial add(const Polynomial& a, const Polynomial& b);
 Polynomial negate(const Polynomial& a);
 Polynomial multiply(const Polynomial& a, const Polynomial& b);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32 to the formats of 8 and 4 bits for loops over many: the bits of narrow()
-// in tensor/values.h, without branches, so that compilers make vectors of it.
-// Wants the CPU to round to nearest; f32 subnormals are far below all of these
-// formats, so that flushing them changes nothing.
+// f32 to the formats of 8 and 4 bits for loops: the bits of narrow() in tensor/values.h, without
+// branches, so that compilers vectorize it. The CPU must round to nearest; f32 subnormals are far
+// below all of these formats, so flushing them changes nothing.
 #pragma once
 
 #include <bit>
@@ -13,11 +12,10 @@
 namespace narrowgauge {
 namespace detail {
 
-// Magnitude bits of an 8-bit float with the given number of mantissa bits, as
-// if its exponents had no end. Normal results: half a step less one, plus the
-// last bit that stays, carries where nearest even rounds up. Subnormal ones:
-// the sum with `magic`, whose last bit is the least subnormal, is rounded by
-// the adder.
+// Magnitude bits of an 8-bit float with the given number of mantissa bits, as if its exponents had
+// no end. Normal results: adding half a step less one, plus the last kept bit, carries where
+// nearest even rounds up. Subnormal results: the adder rounds the sum with `magic`, whose last bit
+// is the least subnormal.
 template <int mantissa_bits, int bias>
 constexpr std::uint32_t small_magnitude(std::uint32_t magnitude) {
   constexpr int dropped = 23 - mantissa_bits;
@@ -71,9 +69,8 @@ constexpr std::uint32_t small_bits<f8e5m2>(float value) {
   return (magnitude > detail::f32_infinity ? nan : number) | (bits >> 24 & 0x80);
 }
 
-// How many of the seven middles between neighbours lie below; a middle itself
-// counts where the upper neighbour is even. NaN is above all of them, and
-// positive.
+// Counts how many of the seven midpoints between neighbours are below the value; a midpoint itself
+// counts if the upper neighbour is even. NaN is above all of them, and positive.
 template <>
 constexpr std::uint32_t small_bits<f4e2m1>(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -84,7 +81,7 @@ constexpr std::uint32_t small_bits<f4e2m1>(float value) {
   return magnitude | (x == x ? bits >> 28 & 8 : 0);
 }
 
-// The exponent's field, up by one from 1.5 of its power on; f32 has the least two as subnormals.
+// The exponent field, plus one from 1.5 times its power on; in f32 the least two are subnormals.
 template <>
 constexpr std::uint32_t small_bits<f8e8m0>(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -64,7 +64,7 @@ Dims dense_strides(std::span<const std::int64_t> dims) {
   std::int64_t stride = 1;
   for (std::size_t axis = dims.size(); axis-- > 0;) {
     strides[axis] = stride;
-    // Too large only where there is no element, and no stride is used.
+    // It overflows only if there is no element; then no stride is used.
     (void)__builtin_mul_overflow(stride, std::max<std::int64_t>(dims[axis], 1), &stride);
   }
   return strides;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place in a text that is being parsed; its errors quote the text and the place.
+// A position in a text that is being parsed; its errors quote the text and the position.
 #pragma once
 
 #include <charconv>
@@ -23,7 +23,7 @@ class TextCursor {
 
   std::string_view rest() const { return text_.substr(position_); }
 
-  // Takes the character if it is next; spaces before it do not count.
+  // Takes the character if it comes next, after any spaces.
   bool take(char c) {
     skip_spaces();
     if (position_ == text_.size() || text_[position_] != c) return false;
@@ -31,7 +31,7 @@ class TextCursor {
     return true;
   }
 
-  // The letters, digits and '_' that come next, maybe none.
+  // The letters, digits and '_' that come next; may be empty.
   std::string_view take_word() {
     skip_spaces();
     const std::size_t begin = position_;

@@ -16,7 +16,7 @@ Narrow narrow_with(Wide value, Round round) {
       narrow_bits<To, From>(std::bit_cast<typename From::Storage>(value), round));
 }
 
-// Every value of these formats is a normal float, or zero: the product is exact.
+// Every value of these formats is zero or a normal float, so the product is exact.
 template <class Narrow>
 float widen_small(Narrow value) {
   using From = LayoutOf<Narrow>;
@@ -43,7 +43,7 @@ float widen_small(Narrow value) {
   return std::bit_cast<float>(sign | bits);
 }
 
-// Up if random / 2^32 is less than the remainder, which is known to 2^-32 of a unit.
+// Rounds up if random / 2^32 is less than the remainder, which is known to 2^-32 of a unit.
 struct RoundStochastically {
   std::uint32_t random;
   std::uint64_t operator()(std::uint64_t significand, int shift) const {
@@ -58,7 +58,7 @@ struct RoundStochastically {
 constexpr std::uint32_t float_infinity = 0x7f80'0000;
 constexpr std::uint32_t below_tf32 = 0x1fff;  // the 13 mantissa bits that tf32 lacks
 
-// The exponent of the power of two that a positive finite value, given by its bits, is rounded to.
+// The exponent of the power of two to which a positive finite value, given by its bits, is rounded.
 template <class From>
 int rounded_exponent(std::uint64_t bits, PowerRounding rounding) {
   const int field = static_cast<int>(bits >> From::mantissa_bits);
@@ -172,7 +172,7 @@ float round_to_tf32_away(float value) {
   return std::bit_cast<float>((bits + (below_tf32 + 1) / 2) & ~below_tf32);
 }
 
-// A NaN whose payload lies in the dropped bits alone would turn into an infinity.
+// Truncating a NaN whose payload is only in the dropped bits would make an infinity.
 float truncate_to_tf32(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (is_nan_bits(bits)) return std::bit_cast<float>((bits | 0x0040'0000) & ~below_tf32);

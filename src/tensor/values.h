@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element conversions between the number formats, right for every bit pattern. NaN stays NaN
-// (quiet, sign and leading payload bits kept where they fit), infinities stay infinite where the
-// format has them, subnormals are kept. What the smallest formats lack:
-// f4e2m1 saturates, and NaN becomes 6, as ONNX ("Float stored in 4 bits") and PTX
-// (cvt.rn.satfinite.e2m1x2) have it; the OCP MX specification 1.0 leaves it open.
-// f8e8m0 rounds ties up, positive values below its least to it, and makes NaN of what overflows,
-// of infinity, of zero and of anything negative, as ml_dtypes does (which
-// also takes f32 between the least and 1.5 times that to the next).
+// Element conversions between the number formats, correct for every bit pattern. NaN stays NaN
+// (quiet, sign and leading payload bits kept if they fit), infinities stay infinite if the format
+// has them, subnormals are kept. The smallest formats: f4e2m1 saturates, and NaN becomes 6, as in
+// ONNX ("Float stored in 4 bits") and PTX (cvt.rn.satfinite.e2m1x2); the OCP MX specification 1.0
+// leaves it open. f8e8m0 rounds ties up, rounds positive values below its least to it, and makes
+// NaN of overflow, infinity, zero and negative values, as ml_dtypes does (which also rounds f32
+// between the least and 1.5 times it up).
 #pragma once
 
 #include <cstdint>
@@ -23,20 +22,20 @@ float widen(f4e2m1 value);
 float widen(f8e8m0 value);
 inline float widen(float value) { return value; }
 
-// Nearest even. From double directly: going through float would round twice.
+// Rounds to nearest even. From double directly: going through float would round twice.
 template <class Narrow>
 Narrow narrow(float value);  // f16, bf16, f8e4m3fn (overflow to NaN), f8e5m2, f4e2m1, f8e8m0, float
 template <class Narrow>
 Narrow narrow(double value);
 
 // Stochastic rounding: up with the probability of the remainder; `random` is uniform over 32 bits.
-// Not to f8e8m0.
+// Not for f8e8m0.
 template <class Narrow>
 Narrow narrow_stochastic(float value, std::uint32_t random);
 
-// The roundings to f8e8m0 of ONNX's Cast: to the next power of two, the one before, or the nearest,
-// ties up. With `saturate` zero and what is too small become the least, what is too large and
-// infinity the largest; without it all of them become NaN, as NaN and negative values do always.
+// The roundings to f8e8m0 of ONNX's Cast: to the next power of two, the previous one, or the
+// nearest, ties up. With `saturate` zero and too small values become the least, infinity and too
+// large ones the largest; without it all of these become NaN. NaN and negative values always do.
 enum class PowerRounding { up, down, nearest };
 template <class Wide>  // float, double
 f8e8m0 narrow_to_power(Wide value, PowerRounding rounding, bool saturate);
@@ -45,15 +44,14 @@ float round_to_tf32(float value);       // nearest even to 10 mantissa bits
 float round_to_tf32_away(float value);  // nearest, ties away: cvt.rna.tf32
 float truncate_to_tf32(float value);    // what a tensor core does to raw f32
 
-// Any dtype as double, at a flat element index (i4, u4, f4e2m1 and b1 are packed, low
-// bits first).
-// While denormals-are-zero is set, the CPU reads subnormal f32 and bf16 as 0 on their way to
-// double.
+// Reads an element of any dtype as double, by flat index (i4, u4, f4e2m1 and b1 are packed, low
+// bits first). While denormals-are-zero is set, the CPU reads subnormal f32 and bf16 as 0 on their
+// way to double.
 double load_element(DType dtype, const void* data, std::int64_t index);
-// Nearest even; integers saturate, NaN gives 0; bool and b1 are value != 0.
+// Rounds to nearest even; integers saturate, NaN gives 0; bool and b1 are value != 0.
 void store_element(DType dtype, void* data, std::int64_t index, double value);
 
-// `count` elements from one dtype to another, as store_element rounds, and once only: i64 too.
+// Converts `count` elements, rounding as store_element does, and only once: even i64.
 void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count);
 
 }  // namespace narrowgauge

@@ -67,7 +67,7 @@ namespace {
 
 using Float = std::numeric_limits<float>;
 
-// Smaller numbers are zero in the f32 that updates compute in.
+// Requires a size that f32, in which updates compute, does not make zero.
 void require_size(const char* what, double value) {
   require(value == 0 || (value >= double{Float::min()} && value <= double{Float::max()}),
           "optimizer: expected ", what, " of 0, or from 1.2e-38 to 3.4e38 as f32 holds it, got ",

@@ -86,11 +86,10 @@ class TrainingGraphBuilder {
     }
   }
 
-  // Nodes of training have an origin, as those of the backward pass have.
   template <Op T>
   Value add(T op, Values inputs, std::string name) {
     return graph_.add(std::move(op), std::move(inputs),
-                      {.name = std::move(name), .origin = "training"});
+                      {.name = std::move(name), .origin = "training", .phase = Phase::update});
   }
 
   void add_outcome() {
@@ -98,7 +97,7 @@ class TrainingGraphBuilder {
     for (const Parameter& parameter : parameters_) checked.push_back(parameter.gradient);
     const Value health = add(GradientHealth{}, checked, "training/gradient_health");
     norm_ = {health.node, 1};
-    // The loss is not clipped: one that is finite is, whatever the scale makes of it.
+    // The loss is not clipped, so a finite loss counts as finite whatever the scale makes of it.
     loss_finite_ =
         add(GradientHealth{.bounds_norm = false}, {scale_, loss_}, "training/loss_health");
     LossScaleUpdate op;
@@ -118,10 +117,10 @@ class TrainingGraphBuilder {
     graph_.set_next(applied_steps_name, {outcome, 2});
     graph_.set_next(skipped_steps_name, {outcome, 3});
     applied_ = {outcome, 4};
-    reason_ = {outcome, 5};
+    outcome_ = {outcome, 5};
   }
 
-  // Running statistics advance also when gradients overflow, but not on a batch whose forward pass
+  // Running statistics advance even if gradients overflow, but not on a batch whose forward pass
   // was not finite: an infinity would stay in them.
   void protect_statistics() {
     const std::vector<State> states = graph_.states();
@@ -191,7 +190,7 @@ class TrainingGraphBuilder {
   }
 
   void add_outputs() {
-    graph_.output("reason", reason_);
+    graph_.output("reason", outcome_);
     graph_.output("scale", scale_);
     graph_.output("norm", norm_);
     graph_.output("learning_rate", learning_rate_);
@@ -200,7 +199,7 @@ class TrainingGraphBuilder {
   Graph graph_;
   const Optimizer& optimizer_;
   Value loss_, scale_, good_steps_, applied_steps_, skipped_steps_;
-  Value loss_finite_, norm_, applied_, reason_, learning_rate_, multiplier_;
+  Value loss_finite_, norm_, applied_, outcome_, learning_rate_, multiplier_;
   std::vector<Parameter> parameters_;
 };
 

@@ -199,7 +199,7 @@ std::optional<Claim> claim_of(const SampleCase& sample, int times, bool decompos
   return claim;
 }
 
-TEST_P(Gradients, EqualCentralDifferences) {
+TEST_P(Gradients, equal_central_differences) {
   for_each_case(op(), DType::f64, [&](const SampleCase& sample) {
     const std::optional<Built> built = build(sample);
     if (!built || built->sources.empty() || built->outputs.empty()) return;
@@ -215,7 +215,7 @@ TEST_P(Gradients, EqualCentralDifferences) {
 
 class SecondGradients : public Gradients {};
 
-TEST_P(SecondGradients, EqualCentralDifferences) {
+TEST_P(SecondGradients, equal_central_differences) {
   int done = 0;
   std::string missing;
   for_each_case(op(), DType::f64, [&](const SampleCase& sample) {
@@ -250,7 +250,7 @@ void expect_near(const std::vector<Tensor>& actual, const std::vector<Tensor>& e
 
 class Decompositions : public Gradients {};
 
-TEST_P(Decompositions, ComputeTheSame) {
+TEST_P(Decompositions, compute_the_same) {
   for_each_case(op(), DType::f64, [&](const SampleCase& sample) {
     Graph direct = sample.graph(), decomposed;
     const Values inputs = sample.add_inputs(decomposed);

@@ -139,9 +139,10 @@ class KernelTrial {
     std::vector<Operand> in, out;
     for (const Memory& memory : inputs_) in.push_back(memory.operand());
     for (const Memory& memory : outputs_) out.push_back(memory.operand());
-    const Offer offer =
-        kernel.offer({*sample_.op, sample_.attributes, in, out, math_of(*sample_.op, sample_),
-                      "tested", settings_.deterministic});
+    const Target target = Target::machine();
+    Offer offer = kernel.offer({*sample_.op, sample_.attributes, in, out, target,
+                                math_of(*sample_.op, sample_), "tested", settings_.deterministic});
+    if (offer) offer.get_ready();
     KernelRun result{offer.reason, offer.implementation, {}, {}, offer.in_place, offer.aliases};
     if (!offer) return result;
     call(offer);

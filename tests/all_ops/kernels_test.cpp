@@ -81,7 +81,7 @@ void expect_same_bits(const KernelRun& a, const KernelRun& b, const std::string&
     EXPECT_TRUE(a.outputs[o].same_bits(b.outputs[o])) << what << ": output " << o << " differs";
 }
 
-TEST_P(Kernels, ReferenceTakesEveryDtypeAndStride) {
+TEST_P(Kernels, reference_takes_every_dtype_and_stride) {
   for_each_run([&](const SampleCase& sample, const RunSettings& settings) {
     const KernelRun run = run_kernel(sample, reference(), settings);
     EXPECT_EQ(run.reason, "");
@@ -91,7 +91,7 @@ TEST_P(Kernels, ReferenceTakesEveryDtypeAndStride) {
   });
 }
 
-TEST_P(Kernels, EqualTheReference) {
+TEST_P(Kernels, equal_the_reference) {
   std::map<std::string, double> worst;
   for_each_run([&](const SampleCase& sample, const RunSettings& settings) {
     const KernelRun expected = run_kernel(sample, reference(), settings);
@@ -113,7 +113,7 @@ TEST_P(Kernels, EqualTheReference) {
     std::printf("    %s %s: worst error %.2g\n", op().full_name().c_str(), what.c_str(), error);
 }
 
-TEST_P(Kernels, GiveTheSameBitsWithAnyNumberOfThreads) {
+TEST_P(Kernels, give_the_same_bits_with_any_number_of_threads) {
   for_each_run([&](const SampleCase& sample, const RunSettings& settings) {
     for (const Kernel& kernel : op().kernels()) {
       std::vector<KernelRun> runs;
@@ -126,7 +126,7 @@ TEST_P(Kernels, GiveTheSameBitsWithAnyNumberOfThreads) {
   });
 }
 
-TEST_P(Kernels, GiveTheSameBitsInPlace) {
+TEST_P(Kernels, give_the_same_bits_in_place) {
   for_each_run([&](const SampleCase& sample, RunSettings settings) {
     for (const Kernel& kernel : op().kernels()) {
       const KernelRun expected = run_kernel(sample, kernel, settings);
@@ -143,7 +143,7 @@ TEST_P(Kernels, GiveTheSameBitsInPlace) {
 
 class OptionalOutputs : public Kernels {};
 
-TEST_P(OptionalOutputs, NeedNotBeMadeWhenNobodyReadsThem) {
+TEST_P(OptionalOutputs, need_not_be_made_when_nobody_reads_them) {
   for_each_run([&](const SampleCase& sample, RunSettings settings) {
     const int outputs = static_cast<int>(sample.graph().outputs().size());
     for (int o = 0; o < outputs; ++o) {
@@ -167,7 +167,7 @@ TEST_P(OptionalOutputs, NeedNotBeMadeWhenNobodyReadsThem) {
 
 class CommutativeOps : public Kernels {};
 
-TEST_P(CommutativeOps, Commute) {
+TEST_P(CommutativeOps, commute) {
   for_each_case(op(), DType::f32, [&](const SampleCase& sample) {
     SampleCase swapped = sample;
     std::reverse(swapped.inputs.begin(), swapped.inputs.end());

@@ -181,7 +181,7 @@ std::vector<Attempt> wrong_attributes(const SampleCase& sample) {
   }
 }
 
-TEST_P(Types, HoldWithASymbolForTheBatch) {
+TEST_P(Types, hold_with_a_symbol_for_the_batch) {
   for_each_case(op(), DType::f32, [&](const SampleCase& sample) {
     const Graph known = sample.graph();
     if (sample.inputs.empty() || sample.inputs[0].constant || !sample.inputs[0].present) return;
@@ -213,11 +213,11 @@ TEST_P(Types, HoldWithASymbolForTheBatch) {
   });
 }
 
-TEST_P(Types, HaveSamples) {
+TEST_P(Types, have_samples) {
   EXPECT_GT(for_each_case(op(), DType::f32, [](const SampleCase&) {}), 0);
 }
 
-TEST_P(Types, PortsAgreeWithWhatIsInferred) {
+TEST_P(Types, ports_agree_with_what_is_inferred) {
   for_each_case(op(), DType::f32, [&](const SampleCase& sample) {
     const Graph graph = sample.graph();
     const auto& outputs = graph.nodes().back().outputs;
@@ -229,7 +229,7 @@ TEST_P(Types, PortsAgreeWithWhatIsInferred) {
   });
 }
 
-TEST_P(Types, PrintAndParseAreInverse) {
+TEST_P(Types, print_and_parse_are_inverse) {
   for (const DType dtype : {DType::f32, DType::f16})
     for_each_case(op(), dtype, [&](const SampleCase& sample) {
       const Graph graph = sample.graph();
@@ -240,14 +240,14 @@ TEST_P(Types, PrintAndParseAreInverse) {
     });
 }
 
-TEST_P(Types, WrongInputsAreRefused) {
+TEST_P(Types, wrong_inputs_are_refused) {
   for_each_case(op(), DType::f32, [&](const SampleCase& sample) {
     for (const Attempt& attempt : wrong_counts(sample)) expect_refused_or_harmless(attempt);
     for (const Attempt& attempt : wrong_tensors(sample)) expect_refused_or_harmless(attempt);
   });
 }
 
-TEST_P(Types, WrongAttributesAreRefused) {
+TEST_P(Types, wrong_attributes_are_refused) {
   for_each_case(op(), DType::f32, [&](const SampleCase& sample) {
     for (const Attempt& attempt : wrong_attributes(sample)) expect_refused_or_harmless(attempt);
   });

@@ -29,7 +29,7 @@ Graph three_products(DType dtype, Math math) {
   return graph;
 }
 
-TEST(ContractionTimes, CountWhatIsTheSameAsOne) {
+TEST(contraction_times, count_what_is_the_same_as_one) {
   const Plan plan = compile(three_products(DType::f32, Math::ieee), {});
   const std::vector<ContractionTime> times = time_contractions(plan, 1e-4);
   ASSERT_EQ(times.size(), 2u);
@@ -48,7 +48,7 @@ TEST(ContractionTimes, CountWhatIsTheSameAsOne) {
   }
 }
 
-TEST(Peaks, AreThoseOfTheWayThatKeepsTheContract) {
+TEST(peaks, are_those_of_the_way_that_keeps_the_contract) {
   const PeakRates tiles{.f32 = 1, .bf16 = 12, .int16 = 2, .int8 = 24};
   EXPECT_EQ(tiles.of(Math::ieee), 1);
   EXPECT_EQ(tiles.of(Math::none), 1);
@@ -68,7 +68,7 @@ TEST(Peaks, AreThoseOfTheWayThatKeepsTheContract) {
     EXPECT_EQ(plain.of(math), 1);
 }
 
-TEST(Peaks, TheBestOfTwoIsTakenUnitByUnit) {
+TEST(peaks, the_best_of_two_is_taken_unit_by_unit) {
   const PeakRates best = best_of({1, 20, 3, 40, 5}, {10, 2, 30, 4, 50});
   EXPECT_EQ(best.f32, 10);
   EXPECT_EQ(best.bf16, 20);
@@ -78,7 +78,7 @@ TEST(Peaks, TheBestOfTwoIsTakenUnitByUnit) {
 }
 
 // With a tenth for what two measurements differ by.
-TEST(Peaks, NoProductBeatsThem) {
+TEST(peaks, no_product_beats_them) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers slow our loops, and not those that oneDNN writes";
 #endif
@@ -92,7 +92,7 @@ TEST(Peaks, NoProductBeatsThem) {
   EXPECT_GT(peaks.memory, 1e8);
 }
 
-TEST(AmpChoice, IsTheFastestThatIsWorthIt) {
+TEST(amp_choice, is_the_fastest_that_is_worth_it) {
   EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 300}, {"f16", 200}}).amp, "bf16");
   EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 90}, {"f16", 190}}).amp, "f16");
   EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 104}, {"f16", 90}}).amp, "off");
@@ -101,7 +101,7 @@ TEST(AmpChoice, IsTheFastestThatIsWorthIt) {
   EXPECT_EQ(fastest_format({{"off", 100}}).amp, "off");
 }
 
-TEST(AmpChoice, GivesItsReason) {
+TEST(amp_choice, gives_its_reason) {
   EXPECT_EQ(fastest_format({{"off", 99.6}, {"bf16", 300}, {"f16", 20}}).reason,
             "contractions at 100 GFLOP/s in f32, 300 in bf16, 20 in f16: bf16 is fastest");
   EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 90}}).reason,
@@ -114,7 +114,7 @@ constexpr std::int64_t mib = 1 << 20;
 Value square(Graph& graph, const char* name) { return graph.input(name, {DType::f32, {512, 512}}); }
 Value times(Graph& graph, Value a, Value b) { return graph.add(MatMul{}, {a, b}); }
 
-TEST(MostFused, AProductReadsItsOperandsAndWritesItsResult) {
+TEST(most_fused, a_product_reads_its_operands_and_writes_its_result) {
   Graph graph("one");
   graph.output("y", times(graph, square(graph, "a"), square(graph, "b")));
   const MostFused found = most_fused(graph);
@@ -122,7 +122,7 @@ TEST(MostFused, AProductReadsItsOperandsAndWritesItsResult) {
   EXPECT_EQ(found.written, mib);
 }
 
-TEST(MostFused, WhatFusesBetweenProductsMovesNothing) {
+TEST(most_fused, what_fuses_between_products_moves_nothing) {
   Graph graph("chain");
   const Value a = square(graph, "a"), b = square(graph, "b"), c = square(graph, "c");
   Value y = times(graph, a, b);
@@ -135,7 +135,7 @@ TEST(MostFused, WhatFusesBetweenProductsMovesNothing) {
 }
 
 // A sum of two tensors that one product reads is computed there; read by three, it is stored.
-TEST(MostFused, ASumOfTwoIsStoredWhereItIsReadOften) {
+TEST(most_fused, a_sum_of_two_is_stored_where_it_is_read_often) {
   for (const int readers : {1, 3}) {
     Graph graph("block");
     const Value a = square(graph, "a"), b = square(graph, "b"), w = square(graph, "w");
@@ -153,7 +153,7 @@ TEST(MostFused, ASumOfTwoIsStoredWhereItIsReadOften) {
   }
 }
 
-TEST(MostFused, WhatNobodyReadsCostsNothing) {
+TEST(most_fused, what_nobody_reads_costs_nothing) {
   Graph graph("none");
   const Value a = square(graph, "a");
   times(graph, a, a);

@@ -84,12 +84,13 @@ ChosenKernel choose(Twice op, KernelMemory* memory, bool deterministic = false,
   const std::vector<Operand> operands{operand};
   runs = 0;
   Clock clock(neighbour);
-  return choose_fastest(
-      {record_of<Twice>(), attributes, operands, operands, Math::ieee, "node", deterministic},
-      memory, &clock);
+  const Target target = Target::machine();
+  return choose_fastest({record_of<Twice>(), attributes, operands, operands, target, Math::ieee,
+                         "node", deterministic},
+                        memory, &clock);
 }
 
-TEST(ChooseFastest, TakesWhatWasMeasuredToBeFastestAndSaysSo) {
+TEST(choose_fastest, takes_what_was_measured_to_be_fastest_and_says_so) {
   Memory memory;
   const ChosenKernel chosen = choose({}, &memory);
   EXPECT_EQ(chosen.offer.implementation, "quick");
@@ -98,7 +99,7 @@ TEST(ChooseFastest, TakesWhatWasMeasuredToBeFastestAndSaysSo) {
   EXPECT_EQ(memory.records.begin()->second.kernel, "quick");
 }
 
-TEST(ChooseFastest, MeasuresOnceForEachKindOfRequest) {
+TEST(choose_fastest, measures_once_for_each_kind_of_request) {
   Memory memory;
   const std::string why = choose({}, &memory).why;
   EXPECT_GE(runs, 6);
@@ -109,7 +110,7 @@ TEST(ChooseFastest, MeasuresOnceForEachKindOfRequest) {
   EXPECT_EQ(memory.records.size(), 2u);
 }
 
-TEST(ChooseFastest, TheFirstRunsWhereNothingMayBeMeasured) {
+TEST(choose_fastest, the_first_runs_where_nothing_may_be_measured) {
   Memory memory;
   EXPECT_EQ(choose({}, &memory, true).offer.implementation, "slow");
   EXPECT_EQ(choose({}, nullptr).offer.implementation, "slow");
@@ -118,7 +119,7 @@ TEST(ChooseFastest, TheFirstRunsWhereNothingMayBeMeasured) {
   EXPECT_TRUE(memory.records.empty());
 }
 
-TEST(ChooseFastest, ARememberedKernelIsTakenOnlyWhereItStillIs) {
+TEST(choose_fastest, a_remembered_kernel_is_taken_only_where_it_still_is) {
   Memory memory;
   choose({}, &memory);
   const std::string key = memory.records.begin()->first;
@@ -130,7 +131,7 @@ TEST(ChooseFastest, ARememberedKernelIsTakenOnlyWhereItStillIs) {
   EXPECT_EQ(choose({}, &memory).offer.implementation, "quick");
 }
 
-TEST(ChooseFastest, OneKernelNeedsNoMeasurement) {
+TEST(choose_fastest, one_kernel_needs_no_measurement) {
   Memory memory;
   const ChosenKernel chosen = choose({.quick_is_there = false}, &memory);
   EXPECT_EQ(chosen.offer.implementation, "slow");
@@ -140,7 +141,7 @@ TEST(ChooseFastest, OneKernelNeedsNoMeasurement) {
 
 // Each run takes longer than the one before, or all as long, but with a neighbour on a core: nobody
 // can say how long it takes.
-TEST(ChooseFastest, OnABusyMachineTheFirstIsTakenAndNoFileRemembers) {
+TEST(choose_fastest, on_a_busy_machine_the_first_is_taken_and_no_file_remembers) {
   for (const bool neighbour : {false, true}) {
     Memory busy;
     unsteady = !neighbour;
@@ -153,7 +154,7 @@ TEST(ChooseFastest, OnABusyMachineTheFirstIsTakenAndNoFileRemembers) {
   }
 }
 
-TEST(KernelCache, KeepsWhatIsNotLastingToItself) {
+TEST(kernel_cache, keeps_what_is_not_lasting_to_itself) {
   TemporaryFolder folder;
   const std::string path = folder / "cache.json";
   KernelCache cache(path, "machine");
@@ -165,7 +166,7 @@ TEST(KernelCache, KeepsWhatIsNotLastingToItself) {
   EXPECT_EQ(KernelCache(path, "machine").find("steady")->kernel, "tiles");
 }
 
-TEST(KernelCache, AnotherProcessFindsWhatWasKept) {
+TEST(kernel_cache, another_process_finds_what_was_kept) {
   TemporaryFolder folder;
   const std::string path = folder / "deep/cache.json";
   KernelCache first(path, "machine");
@@ -189,7 +190,7 @@ class Warnings {
   std::vector<std::string> lines;
 };
 
-TEST(KernelCache, ADamagedFileCostsOneWarningAndIsReplaced) {
+TEST(kernel_cache, a_damaged_file_costs_one_warning_and_is_replaced) {
   for (const char* text :
        {"", "{", "[]", R"({"version":9})", R"({"version":1,"machine":"machine"})",
         R"({"version":1,"machine":"machine","kernels":{"a":{"kernel":1}}})",
@@ -215,7 +216,7 @@ double used_seconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec);
 }
 
-TEST(KernelCache, NoTextTakesTimeOrMemoryOutOfProportion) {
+TEST(kernel_cache, no_text_takes_time_or_memory_out_of_proportion) {
   const auto error_of = [](const std::string& text) -> std::string {
     try {
       parse_kernel_records(text, "x", "here");
@@ -234,7 +235,7 @@ TEST(KernelCache, NoTextTakesTimeOrMemoryOutOfProportion) {
             "x: is damaged: expected a whole number as version, found 1.5");
 }
 
-TEST(KernelCache, AnUnwritablePlaceCostsOneWarning) {
+TEST(kernel_cache, an_unwritable_place_costs_one_warning) {
   TemporaryFolder folder;
   testing_files::write_file(folder / "file", "");
   const Warnings warnings;
@@ -247,7 +248,7 @@ TEST(KernelCache, AnUnwritablePlaceCostsOneWarning) {
   EXPECT_EQ(warnings.lines.size(), 1u);
 }
 
-TEST(KernelCache, WritersAtOnceLeaveAWholeFile) {
+TEST(kernel_cache, writers_at_once_leave_a_whole_file) {
   TemporaryFolder folder;
   const std::string path = folder / "cache.json";
   std::vector<pid_t> writers;
@@ -273,7 +274,7 @@ TEST(KernelCache, WritersAtOnceLeaveAWholeFile) {
   EXPECT_GE(records.size(), 20u);
 }
 
-TEST(KernelCache, OffMeansNone) {
+TEST(kernel_cache, off_means_none) {
   setenv("NARROWGAUGE_KERNEL_CACHE", "off", 1);
   EXPECT_EQ(kernel_cache(), nullptr);
   TemporaryFolder folder;
@@ -298,7 +299,7 @@ std::string kernel_of(const Trainer& trainer) {
 }
 
 // The gradient of Twice is not asked for: its input is data.
-TEST(Checkpoint, AResumedTrainingKeepsTheKernelsItBeganWith) {
+TEST(checkpoint, a_resumed_training_keeps_the_kernels_it_began_with) {
   TemporaryFolder folder;
   setenv("NARROWGAUGE_KERNEL_CACHE", (folder / "cache.json").c_str(), 1);
   Model model("twice", twice_network());

@@ -10,7 +10,7 @@ namespace {
 
 class LargestBatch : public testing::TestWithParam<const char*> {};
 
-TEST_P(LargestBatch, FitsAndIsWithinAHundredthOfWhatFits) {
+TEST_P(LargestBatch, fits_and_is_within_a_hundredth_of_what_fits) {
   const TrainingSetup setup = set_up_training(GetParam(), find_model(GetParam(), {1, 16, 16}, 10),
                                               softmax_cross_entropy(), sgd(0.1), {});
   const auto needed = [&](std::int64_t batch) {
@@ -26,13 +26,13 @@ TEST_P(LargestBatch, FitsAndIsWithinAHundredthOfWhatFits) {
 
 INSTANTIATE_TEST_SUITE_P(Each, LargestBatch, testing::Values("mlp", "lenet", "resnet20"));
 
-TEST(LargestBatch, IsNothingWhereNotOneSampleFits) {
+TEST(largest_batch, is_nothing_where_not_one_sample_fits) {
   const TrainingSetup setup = set_up_training("mlp", find_model("mlp", {1, 16, 16}, 10),
                                               softmax_cross_entropy(), sgd(0.1), {});
   EXPECT_EQ(largest_batch(setup.graph, setup.plan, 1000), 0);
 }
 
-TEST(RandomBatch, HasOneTensorForEachInputAndLabelsInRange) {
+TEST(random_batch, has_one_tensor_for_each_input_and_labels_in_range) {
   Model model("mlp", find_model("mlp", {3, 8, 8}, 4));
   const Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
   const std::vector<Tensor> batch = random_batch(trainer.graph(), 100, {{"labels", {0, 4}}}, 1);

@@ -60,7 +60,7 @@ void predict_in_little_memory() {
   std::exit(fits > 100 && !again ? 0 : 2);
 }
 
-TEST(Memory, APlanThatDoesNotFitSaysWhatItNeedsAndWhichBatchFits) {
+TEST(memory, a_plan_that_does_not_fit_says_what_it_needs_and_which_batch_fits) {
   if (sanitized) GTEST_SKIP() << "the sanitizer's shadow memory leaves no limit to set";
   EXPECT_EXIT(predict_in_little_memory(), testing::ExitedWithCode(0), "batch 60000 needs");
 }
@@ -76,7 +76,7 @@ void make_large_tensor() {
   std::exit(1);
 }
 
-TEST(Memory, ATensorThatDoesNotFitSaysWhatItNeeds) {
+TEST(memory, a_tensor_that_does_not_fit_says_what_it_needs) {
   if (sanitized) GTEST_SKIP() << "the sanitizer's shadow memory leaves no limit to set";
   EXPECT_EXIT(make_large_tensor(), testing::ExitedWithCode(0),
               "memory: a tensor f32.1000,1000,1000. needs 3.7 GiB; .* can be had");
@@ -104,7 +104,7 @@ void fit_in_little_memory() {
   std::exit(1);
 }
 
-TEST(Memory, IsAskedForBeforeALoaderReads) {
+TEST(memory, is_asked_for_before_a_loader_reads) {
   if (sanitized) GTEST_SKIP() << "the sanitizer's shadow memory leaves no limit to set";
   EXPECT_EXIT(fit_in_little_memory(), testing::ExitedWithCode(0),
               "with batch 20000 needs .*, batches .*; batch .* fits");
@@ -121,7 +121,7 @@ void make_large_network() {
   std::exit(1);
 }
 
-TEST(Memory, WeightsThatDoNotFitAreNotMade) {
+TEST(memory, weights_that_do_not_fit_are_not_made) {
   if (sanitized) GTEST_SKIP() << "the sanitizer's shadow memory leaves no limit to set";
   EXPECT_EXIT(make_large_network(), testing::ExitedWithCode(0),
               "graph 'vgg19' needs 548 MiB: weights and other states 548 MiB; .* can be had");

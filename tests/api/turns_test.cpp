@@ -30,7 +30,7 @@ class Neighbour : public Stopwatch {
   int turn_ = 0;
 };
 
-TEST(Turns, AreKeptInWhichNoThreadWaited) {
+TEST(turns, are_kept_in_which_no_thread_waited) {
   int runs = 0;
   // Every run of an odd turn takes 20 times as long.
   const auto run = [&](double milliseconds) {
@@ -46,7 +46,7 @@ TEST(Turns, AreKeptInWhichNoThreadWaited) {
 }
 
 // Twenty times too slow in every run, and so as steady as can be.
-TEST(Turns, AreNotSteadyWhereAThreadWaitedInAll) {
+TEST(turns, are_not_steady_where_a_thread_waited_in_all) {
   int runs = 0;
   const Contestant contestants[] = {[&] { return ++runs, 20.; }};
   std::vector<int> all(100);
@@ -56,14 +56,14 @@ TEST(Turns, AreNotSteadyWhereAThreadWaitedInAll) {
   EXPECT_LE(runs, 30);  // patience ends
 }
 
-TEST(Turns, AreNotSteadyWhereTheBestDiffer) {
+TEST(turns, are_not_steady_where_the_best_differ) {
   double time = 1;
   const Contestant contestants[] = {[&] { return time *= 2; }};
   Neighbour nobody({});
   EXPECT_FALSE(measure_by_turns(contestants, nobody).steady);
 }
 
-TEST(Turns, BeginWithAnotherContestantEachTime) {
+TEST(turns, begin_with_another_contestant_each_time) {
   std::string order;
   const Contestant contestants[] = {[&] { return order += 'a', 30.; },
                                     [&] { return order += 'b', 30.; }};
@@ -72,7 +72,7 @@ TEST(Turns, BeginWithAnotherContestantEachTime) {
   EXPECT_EQ(order, "abbaabba");
 }
 
-TEST(Stopwatch, CountsOneThreadOnlyWhileItHasACore) {
+TEST(stopwatch, counts_one_thread_only_while_it_has_a_core) {
   const ThreadScope alone(1);
   Stopwatch stopwatch;
   const double before = stopwatch.seconds();
@@ -82,7 +82,7 @@ TEST(Stopwatch, CountsOneThreadOnlyWhileItHasACore) {
 }
 
 // More threads than cores: some must wait.
-TEST(CoreWait, TellsOfThreadsThatWantACore) {
+TEST(core_wait, tells_of_threads_that_want_a_core) {
   CoreWait wait;
   if (std::ifstream("/proc/self/schedstat").fail()) GTEST_SKIP() << "the system does not tell";
   std::vector<std::thread> threads;
@@ -118,7 +118,7 @@ AmpChoice choose(const MakeStopwatch& make) {
                     make);
 }
 
-TEST(AmpChoice, SaysWhatItRestsOn) {
+TEST(amp_choice, says_what_it_rests_on) {
   const ThreadScope threads(2);
   EXPECT_TRUE(choose(spoiled(false, false)).reason.starts_with("contractions at "));
   const std::string alone = choose(spoiled(true, false)).reason;
@@ -130,7 +130,7 @@ TEST(AmpChoice, SaysWhatItRestsOn) {
   EXPECT_EQ(modelled.amp, isa() >= Isa::bf16 ? "bf16" : "off");
 }
 
-TEST(AmpChoice, ModelsWhatTheUnitsAreFor) {
+TEST(amp_choice, models_what_the_units_are_for) {
   const auto best = [](Isa isa) {
     return fastest_format(
                {modelled_rate(isa, "off"), modelled_rate(isa, "bf16"), modelled_rate(isa, "f16")},
@@ -142,7 +142,7 @@ TEST(AmpChoice, ModelsWhatTheUnitsAreFor) {
   for (const Isa isa : {Isa::avx2, Isa::avx512, Isa::vnni}) EXPECT_EQ(best(isa), "off");
 }
 
-TEST(MeasureMath, GivesNoRatesWhereItCannotBeTold) {
+TEST(measure_math, gives_no_rates_where_it_cannot_be_told) {
   const ThreadScope threads(2);
   const MathRates busy = measure_math(spoiled(true, true));
   EXPECT_EQ(busy.grounds, Grounds::model);

@@ -54,7 +54,7 @@ class FileSizeLimit {
   rlimit old_{};
 };
 
-TEST(AtomicFile, ReplacesTheFileAtCommit) {
+TEST(atomic_file, replaces_the_file_at_commit) {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   write_file(path, "old");
@@ -69,7 +69,7 @@ TEST(AtomicFile, ReplacesTheFileAtCommit) {
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
-TEST(AtomicFile, WithoutCommitNothingRemains) {
+TEST(atomic_file, without_commit_nothing_remains) {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   { AtomicFile(path).write("new"); }
@@ -80,7 +80,7 @@ TEST(AtomicFile, WithoutCommitNothingRemains) {
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
-TEST(AtomicFile, AFailedWriteLeavesTheOldFileAndNoTemporary) {
+TEST(atomic_file, a_failed_write_leaves_the_old_file_and_no_temporary) {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   write_file(path, "old");
@@ -93,7 +93,7 @@ TEST(AtomicFile, AFailedWriteLeavesTheOldFileAndNoTemporary) {
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
-TEST(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
+TEST(atomic_file, a_full_disk_leaves_the_old_file_and_no_temporary) {
   const TemporaryFolder folder;
   if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k") != 0)
     GTEST_SKIP() << "a small file system can be mounted by root only";
@@ -110,7 +110,7 @@ TEST(AtomicFile, AFullDiskLeavesTheOldFileAndNoTemporary) {
   EXPECT_EQ(umount(folder.path().c_str()), 0);
 }
 
-TEST(AtomicFile, PlacesThatCannotBeWrittenAreNamed) {
+TEST(atomic_file, places_that_cannot_be_written_are_named) {
   const TemporaryFolder folder;
   const std::string missing = folder / "nowhere/x";
   EXPECT_EQ(error_of([&] { write_file_atomically(missing, "x"); }),
@@ -125,7 +125,7 @@ TEST(AtomicFile, PlacesThatCannotBeWrittenAreNamed) {
             "\"\": expected the name of a file to write");
 }
 
-TEST(AtomicFile, AFolderWithoutPermissionIsNamed) {
+TEST(atomic_file, a_folder_without_permission_is_named) {
   constexpr uid_t nobody = 65534;
   const TemporaryFolder folder;
   const std::string path = folder / "x";
@@ -140,7 +140,7 @@ TEST(AtomicFile, AFolderWithoutPermissionIsNamed) {
   EXPECT_EQ(read_file(path), "old");
 }
 
-TEST(AtomicFile, PermissionsAndLinksStay) {
+TEST(atomic_file, permissions_and_links_stay) {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   write_file(path, "old");
@@ -157,7 +157,7 @@ TEST(AtomicFile, PermissionsAndLinksStay) {
   EXPECT_EQ(read_file(folder / "not yet there"), "made");
 }
 
-TEST(AtomicFile, APipeIsWrittenThroughAndStays) {
+TEST(atomic_file, a_pipe_is_written_through_and_stays) {
   const TemporaryFolder folder;
   const std::string path = folder / "pipe";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
@@ -171,7 +171,7 @@ TEST(AtomicFile, APipeIsWrittenThroughAndStays) {
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
-TEST(AtomicFile, ADeviceIsWrittenThroughAndStays) {
+TEST(atomic_file, a_device_is_written_through_and_stays) {
   const TemporaryFolder folder;
   write_file_atomically("/dev/null", "nowhere");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
@@ -183,7 +183,7 @@ TEST(AtomicFile, ADeviceIsWrittenThroughAndStays) {
 }
 
 // As after `> log` in a shell: the descriptor's place in the file counts, and the file stays.
-TEST(AtomicFile, AnOpenDescriptorIsWrittenThroughWhereItStands) {
+TEST(atomic_file, an_open_descriptor_is_written_through_where_it_stands) {
   const TemporaryFolder folder;
   const std::string path = folder / "log";
   const int log = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -198,7 +198,7 @@ TEST(AtomicFile, AnOpenDescriptorIsWrittenThroughWhereItStands) {
   EXPECT_EQ(files_in(folder.path()), 2);
 }
 
-TEST(AtomicFile, LinksInACircleAreNamed) {
+TEST(atomic_file, links_in_a_circle_are_named) {
   const TemporaryFolder folder;
   std::filesystem::create_symlink("b", folder / "a");
   std::filesystem::create_symlink("a", folder / "b");
@@ -206,7 +206,7 @@ TEST(AtomicFile, LinksInACircleAreNamed) {
             folder / "a" + ": cannot be written (Too many levels of symbolic links)");
 }
 
-TEST(AtomicFile, ANewFileHasThePermissionsThatTheUmaskLeaves) {
+TEST(atomic_file, a_new_file_has_the_permissions_that_the_umask_leaves) {
   const TemporaryFolder folder;
   const mode_t before = umask(027);
   write_file_atomically(folder / "x", "new");
@@ -216,14 +216,14 @@ TEST(AtomicFile, ANewFileHasThePermissionsThatTheUmaskLeaves) {
   EXPECT_EQ(status.st_mode & 07777u, 0640u);
 }
 
-TEST(AtomicFile, TheLongestNamesCanBeWritten) {
+TEST(atomic_file, the_longest_names_can_be_written) {
   const TemporaryFolder folder;
   const std::string path = folder / std::string(255, 'n');
   write_file_atomically(path, "content");
   EXPECT_EQ(read_file(path), "content");
 }
 
-TEST(AtomicFolder, IsThereWithAllItsFilesOrNotAtAll) {
+TEST(atomic_folder, is_there_with_all_its_files_or_not_at_all) {
   const TemporaryFolder folder;
   const std::string path = folder / "made";
   {
@@ -247,7 +247,7 @@ TEST(AtomicFolder, IsThereWithAllItsFilesOrNotAtAll) {
   EXPECT_EQ(files_in(folder.path()), 0);
 }
 
-TEST(AtomicFolder, MakesTheFoldersAboveIt) {
+TEST(atomic_folder, makes_the_folders_above_it) {
   const TemporaryFolder folder;
   make_folders(folder / "a/b/c/");
   EXPECT_TRUE(std::filesystem::is_directory(folder / "a/b/c"));
@@ -256,7 +256,7 @@ TEST(AtomicFolder, MakesTheFoldersAboveIt) {
             folder / "file/below" + ": cannot be made (Not a directory)");
 }
 
-TEST(TemporaryName, IsKnownAgainAndNeverTheSame) {
+TEST(temporary_name, is_known_again_and_never_the_same) {
   const std::string a = temporary_path("f/x.txt"), b = temporary_path("f/x.txt");
   EXPECT_NE(a, b);
   ASSERT_TRUE(a.starts_with("f/")) << a;
@@ -266,7 +266,7 @@ TEST(TemporaryName, IsKnownAgainAndNeverTheSame) {
   EXPECT_FALSE(is_temporary_name("x.txt", "x.txt"));
 }
 
-TEST(AtomicFile, ANameWithoutAFolderLiesInTheCurrentOne) {
+TEST(atomic_file, a_name_without_a_folder_lies_in_the_current_one) {
   const TemporaryFolder folder;
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());

@@ -30,14 +30,14 @@ class ControlGroups : public testing::Test {
   fs::path root_;
 };
 
-TEST(CpuMax, IsQuotaByPeriod) {
+TEST(cpu_max, is_quota_by_period) {
   EXPECT_EQ(parse_cpu_max("200000 100000\n"), 2.0);
   EXPECT_EQ(parse_cpu_max("50000 100000"), 0.5);
   for (const char* none : {"max 100000", "-1 100000", "", "7", "1 0", "words"})
     EXPECT_EQ(parse_cpu_max(none), std::nullopt) << none;
 }
 
-TEST_F(ControlGroups, GiveTheTightestLimitAlongThePath) {
+TEST_F(ControlGroups, give_the_tightest_limit_along_the_path) {
   write("cpu.max", "800000 100000");
   write("a/cpu.max", "max 100000");
   write("a/b/cpu.max", "300000 100000");
@@ -48,19 +48,19 @@ TEST_F(ControlGroups, GiveTheTightestLimitAlongThePath) {
   EXPECT_EQ(control_group_cores(root_, "0::/a/b/not/mounted\n"), 3.0);
 }
 
-TEST_F(ControlGroups, AreReadInVersion1Too) {
+TEST_F(ControlGroups, are_read_in_version_1_too) {
   write("cpu/box/cpu.cfs_quota_us", "150000");
   write("cpu/box/cpu.cfs_period_us", "100000");
   EXPECT_EQ(control_group_cores(root_, "9:memory:/box\n4:cpu,cpuacct:/box\n"), 1.5);
   EXPECT_EQ(control_group_cores(root_, "9:memory:/box\n4:cpuset:/box\n"), std::nullopt);
 }
 
-TEST_F(ControlGroups, LimitNothingWhereNoneAreMounted) {
+TEST_F(ControlGroups, limit_nothing_where_none_are_mounted) {
   EXPECT_EQ(control_group_cores(root_ / "absent", "0::/a\n"), std::nullopt);
   EXPECT_EQ(control_group_cores(root_, "nonsense\n:\n\n"), std::nullopt);
 }
 
-TEST(HardwareThreads, FollowTheAffinityMask) {
+TEST(hardware_threads, follow_the_affinity_mask) {
   cpu_set_t before, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
   EXPECT_EQ(affinity_cores(), CPU_COUNT(&before));

@@ -17,7 +17,7 @@ class IsaCap {
   ~IsaCap() { unsetenv("NARROWGAUGE_ISA"); }
 };
 
-TEST(Isa, IsCappedByTheEnvironmentAndNeverRaised) {
+TEST(isa, is_capped_by_the_environment_and_never_raised) {
   for (const Isa cap : {Isa::avx2, Isa::avx512, Isa::vnni, Isa::bf16, Isa::amx}) {
     const IsaCap scope(std::string(name(cap)).c_str());
     EXPECT_EQ(isa(), std::min(cap, detected_isa()));
@@ -25,14 +25,14 @@ TEST(Isa, IsCappedByTheEnvironmentAndNeverRaised) {
   EXPECT_EQ(isa(), detected_isa());
 }
 
-TEST(Isa, IsTheLesserOfDetectedAndCap) {
+TEST(isa, is_the_lesser_of_detected_and_cap) {
   EXPECT_EQ(capped(Isa::avx2, "amx"), Isa::avx2);
   EXPECT_EQ(capped(Isa::amx, "avx2"), Isa::avx2);
   EXPECT_EQ(capped(Isa::vnni, "avx512"), Isa::avx512);
   EXPECT_EQ(capped(Isa::amx, "bf16"), Isa::bf16);
 }
 
-TEST(Isa, RefusesAnUnknownCap) {
+TEST(isa, refuses_an_unknown_cap) {
   const IsaCap scope("sse9");
   EXPECT_THROW(isa(), UsageError);
 }
@@ -48,7 +48,7 @@ void run_amx() {
   asm volatile("ldtilecfg %0\n\ttilezero %%tmm0\n\ttilerelease" ::"m"(configuration));
 }
 
-TEST(Isa, CanRunWhatItDetectedInThisThreadAndInNewOnes) {
+TEST(isa, can_run_what_it_detected_in_this_thread_and_in_new_ones) {
   const auto run = [] {
     if (detected_isa() >= Isa::avx512) run_avx512();
     if (detected_isa() >= Isa::vnni) run_vnni();
@@ -59,7 +59,7 @@ TEST(Isa, CanRunWhatItDetectedInThisThreadAndInNewOnes) {
   std::thread(run).join();
 }
 
-TEST(Cpu, SaysItsNameAndMemory) {
+TEST(cpu, says_its_name_and_memory) {
   EXPECT_FALSE(cpu_name().empty());
   EXPECT_NE(cpu_name().front(), ' ');
   EXPECT_NE(cpu_name().back(), ' ');

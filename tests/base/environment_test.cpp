@@ -8,7 +8,7 @@
 namespace narrowgauge {
 namespace {
 
-TEST(Environment, GivesTheValueOrNothing) {
+TEST(environment, gives_the_value_or_nothing) {
   unsetenv("NARROWGAUGE_TEST_VALUE");
   EXPECT_EQ(environment("TEST_VALUE"), "");
   setenv("NARROWGAUGE_TEST_VALUE", "some text", 1);

@@ -36,7 +36,7 @@ std::vector<unsigned> settings_in_pool(int threads) {
   return seen;
 }
 
-TEST(FlushDenormalsScope, FlushesInEveryThreadOfThePoolAndPutsThemBack) {
+TEST(flush_denormals_scope, flushes_in_every_thread_of_the_pool_and_puts_them_back) {
   const ThreadScope threads(3);
   const std::vector<unsigned> before(3, 0), during(3, flush_bits);
   EXPECT_EQ(settings_in_pool(3), before);
@@ -49,7 +49,7 @@ TEST(FlushDenormalsScope, FlushesInEveryThreadOfThePoolAndPutsThemBack) {
   EXPECT_NE(tiny_product(), 0.0F);
 }
 
-TEST(FlushDenormalsScope, KeepsASettingThatTheCallerHadBefore) {
+TEST(flush_denormals_scope, keeps_a_setting_that_the_caller_had_before) {
   set_flush(flush_to_zero);
   {
     const FlushDenormalsScope outer;
@@ -60,7 +60,7 @@ TEST(FlushDenormalsScope, KeepsASettingThatTheCallerHadBefore) {
   set_flush(0);
 }
 
-TEST(FlushDenormalsScope, TouchesOnlyTheCallingThreadWhenNested) {
+TEST(flush_denormals_scope, touches_only_the_calling_thread_when_nested) {
   const ThreadScope threads(2);
   std::atomic<int> wrong = 0;
   parallel_for(64, 1, [&](std::int64_t, std::int64_t) {
@@ -73,7 +73,7 @@ TEST(FlushDenormalsScope, TouchesOnlyTheCallingThreadWhenNested) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(ParallelFor, ShowsTheCallersModesToEveryThreadDuringTheBodyOnly) {
+TEST(parallel_for, shows_the_callers_modes_to_every_thread_during_the_body_only) {
   const ThreadScope threads(3);
   const unsigned own = _mm_getcsr();
   _mm_setcsr(own | flush_to_zero | round_to_zero);
@@ -83,7 +83,7 @@ TEST(ParallelFor, ShowsTheCallersModesToEveryThreadDuringTheBodyOnly) {
   EXPECT_EQ(settings_in_pool(3), std::vector<unsigned>(3, 0));
 }
 
-TEST(FlushDenormalsScope, ReachesThreadsThatAreAskedForInside) {
+TEST(flush_denormals_scope, reaches_threads_that_are_asked_for_inside) {
   const FlushDenormalsScope scope;
   const ThreadScope more(4);
   EXPECT_EQ(settings_in_pool(4), std::vector<unsigned>(4, flush_bits));

@@ -16,7 +16,7 @@ class Log : public testing::Test {
   ~Log() override { set_log_sink({}); }
 };
 
-TEST_F(Log, GoesToTheSinkOrNowhere) {
+TEST_F(Log, goes_to_the_sink_or_nowhere) {
   std::vector<std::string> seen;
   log(LogLevel::warning, "dropped");
   set_log_sink([&](LogLevel level, const std::string& message) {
@@ -29,7 +29,7 @@ TEST_F(Log, GoesToTheSinkOrNowhere) {
   EXPECT_EQ(seen, (std::vector<std::string>{"warning: first", "second"}));
 }
 
-TEST_F(Log, LetsASinkReplaceItself) {
+TEST_F(Log, lets_a_sink_replace_itself) {
   int calls = 0;
   set_log_sink([&](LogLevel, const std::string&) {
     ++calls;
@@ -40,7 +40,7 @@ TEST_F(Log, LetsASinkReplaceItself) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST_F(Log, BearsThreadsThatLogWhileTheSinkIsReplaced) {
+TEST_F(Log, bears_threads_that_log_while_the_sink_is_replaced) {
   std::atomic<int> calls = 0;
   const auto sink = [&](LogLevel, const std::string&) { ++calls; };
   set_log_sink(sink);

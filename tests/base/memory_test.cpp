@@ -29,7 +29,7 @@ class GroupMemory : public testing::Test {
   fs::path root_;
 };
 
-TEST_F(GroupMemory, IsTheTightestLimitLessWhatIsUsedAndNotCache) {
+TEST_F(GroupMemory, is_the_tightest_limit_less_what_is_used_and_not_cache) {
   write("memory.max", "9000\n");
   write("memory.current", "1000\n");
   write("a/memory.max", "max\n");
@@ -41,7 +41,7 @@ TEST_F(GroupMemory, IsTheTightestLimitLessWhatIsUsedAndNotCache) {
   EXPECT_EQ(control_group_memory(root_, "0::/a\n"), 8000);
 }
 
-TEST_F(GroupMemory, IsReadInVersion1Too) {
+TEST_F(GroupMemory, is_read_in_version_1_too) {
   write("memory/box/memory.limit_in_bytes", "7000\n");
   write("memory/box/memory.usage_in_bytes", "2000\n");
   write("memory/box/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n");
@@ -52,13 +52,13 @@ TEST_F(GroupMemory, IsReadInVersion1Too) {
   EXPECT_EQ(control_group_memory(root_, "9:cpuset:/box\n"), std::nullopt);
 }
 
-TEST_F(GroupMemory, IsNothingWhereMoreIsUsedThanTheLimit) {
+TEST_F(GroupMemory, is_nothing_where_more_is_used_than_the_limit) {
   write("memory.max", "500\n");
   write("memory.current", "700\n");
   EXPECT_EQ(control_group_memory(root_, "0::/\n"), 0);
 }
 
-TEST(AvailableMemory, IsSomeOfTheMachines) {
+TEST(available_memory, is_some_of_the_machines) {
   EXPECT_GT(available_memory(), 0);
   EXPECT_LE(available_memory(), memory_bytes());
 }

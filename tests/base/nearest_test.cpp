@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<std::string> words{"lenet", "resnet20", "resnet50", "Relu", "MaxPool"};
 
-TEST(Nearest, IsTheWordWithTheFewestChanges) {
+TEST(nearest, is_the_word_with_the_fewest_changes) {
   EXPECT_EQ(nearest("lennet", words), "lenet");
   EXPECT_EQ(nearest("resnet5", words), "resnet50");
   EXPECT_EQ(nearest("relu", words), "Relu");
@@ -19,14 +19,14 @@ TEST(Nearest, IsTheWordWithTheFewestChanges) {
   EXPECT_EQ(nearest("resnet", words), "resnet20");
 }
 
-TEST(Nearest, IsNothingWhereNoWordIsClose) {
+TEST(nearest, is_nothing_where_no_word_is_close) {
   EXPECT_EQ(nearest("transformer", words), "");
   EXPECT_EQ(nearest("", words), "");
   EXPECT_EQ(nearest("lenet", {}), "");
   EXPECT_EQ(nearest(std::string(100000, 'x'), words), "");
 }
 
-TEST(Nearest, IsToldAsAQuestion) {
+TEST(nearest, is_told_as_a_question) {
   EXPECT_EQ(suggestion("lennet", words), "; did you mean lenet?");
   EXPECT_EQ(suggestion("transformer", words), "");
 }

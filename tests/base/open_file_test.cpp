@@ -31,7 +31,7 @@ std::string refusal(const Read& read) {
   }
 }
 
-TEST(OpenFile, EveryReaderRefusesAFolderAndAPipe) {
+TEST(open_file, every_reader_refuses_a_folder_and_a_pipe) {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -45,7 +45,7 @@ TEST(OpenFile, EveryReaderRefusesAFolderAndAPipe) {
   }
 }
 
-TEST(OpenFile, TextsRefuseAFolderAndDoNotWaitForAPipe) {
+TEST(open_file, texts_refuse_a_folder_and_do_not_wait_for_a_pipe) {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -56,7 +56,7 @@ TEST(OpenFile, TextsRefuseAFolderAndDoNotWaitForAPipe) {
   EXPECT_EQ(read_text_file(pipe), "");  // nobody writes
 }
 
-TEST(OpenFile, ATextMayComeThroughAPipe) {
+TEST(open_file, a_text_may_come_through_a_pipe) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const std::string text = "Sum=deny\n";
@@ -66,7 +66,7 @@ TEST(OpenFile, ATextMayComeThroughAPipe) {
   close(ends[0]);
 }
 
-TEST(OpenFile, SaysWhatTheSystemSays) {
+TEST(open_file, says_what_the_system_says) {
   EXPECT_EQ(refusal([] { read_text_file("/nope"); }), "/nope: No such file or directory");
   EXPECT_EQ(refusal([] { read_safetensors("/nope.safetensors"); }),
             "/nope.safetensors: No such file or directory");

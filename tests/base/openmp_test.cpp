@@ -20,7 +20,7 @@
 namespace narrowgauge {
 namespace {
 
-TEST(ParallelFor, RunsInPlaceInAParallelRegionOfTheHost) {
+TEST(parallel_for, runs_in_place_in_a_parallel_region_of_the_host) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer does not see libgomp's barriers";
 #endif
@@ -37,7 +37,7 @@ TEST(ParallelFor, RunsInPlaceInAParallelRegionOfTheHost) {
   EXPECT_EQ(pieces, 20);
 }
 
-TEST(ThreadScope, LeavesOpenMpToTheHost) {
+TEST(thread_scope, leaves_open_mp_to_the_host) {
   omp_set_num_threads(3);
   const ThreadScope outer(5);
   {
@@ -49,7 +49,7 @@ TEST(ThreadScope, LeavesOpenMpToTheHost) {
   EXPECT_EQ(omp_get_max_threads(), 3);
 }
 
-TEST(OneOpenMpThread, HoldsInTheCallingThreadAndPutsTheHostsNumberBack) {
+TEST(one_open_mp_thread, holds_in_the_calling_thread_and_puts_the_hosts_number_back) {
   omp_set_num_threads(3);
   {
     const OneOpenMpThread one;
@@ -90,7 +90,7 @@ void end_as(bool right) {
   std::exit(right ? 0 : 1);
 }
 
-TEST_F(OpenMpVariables, BindingDoesNotPutTheTeamOnOneCore) {
+TEST_F(OpenMpVariables, binding_does_not_put_the_team_on_one_core) {
   const int cores = affinity_cores();
   if (cores < 2) GTEST_SKIP() << "one core";
   setenv("OMP_PROC_BIND", "true", 1);
@@ -99,7 +99,7 @@ TEST_F(OpenMpVariables, BindingDoesNotPutTheTeamOnOneCore) {
       testing::ExitedWithCode(0), "right");
 }
 
-TEST_F(OpenMpVariables, ThreadLimitCapsTheTeamAndSaysSoOnce) {
+TEST_F(OpenMpVariables, thread_limit_caps_the_team_and_says_so_once) {
   setenv("OMP_THREAD_LIMIT", "2", 1);
   EXPECT_EXIT(
       {
@@ -122,7 +122,7 @@ TEST_F(OpenMpVariables, ThreadLimitCapsTheTeamAndSaysSoOnce) {
       testing::ExitedWithCode(0), "4 were asked for, and OMP_THREAD_LIMIT allows 2\nright");
 }
 
-TEST_F(OpenMpVariables, NumThreadsIsTheDefault) {
+TEST_F(OpenMpVariables, num_threads_is_the_default) {
   setenv("OMP_NUM_THREADS", "1", 1);
   EXPECT_EXIT(end_as(thread_count() == 1), testing::ExitedWithCode(0), "right");
 }

@@ -33,7 +33,7 @@ std::vector<Piece> sorted_pieces(int threads, std::int64_t count, std::int64_t g
   return pieces;
 }
 
-TEST(ParallelFor, CutsTheRangeIntoTheSamePiecesForAnyNumberOfThreads) {
+TEST(parallel_for, cuts_the_range_into_the_same_pieces_for_any_number_of_threads) {
   for (const std::int64_t count : {0, 1, 6, 7, 8, 1000})
     for (const std::int64_t grain : {1, 7, 1000, 1 << 30}) {
       std::vector<Piece> expected;
@@ -44,7 +44,7 @@ TEST(ParallelFor, CutsTheRangeIntoTheSamePiecesForAnyNumberOfThreads) {
     }
 }
 
-TEST(ParallelFor, UsesSeveralThreads) {
+TEST(parallel_for, uses_several_threads) {
   const ThreadScope scope(2);
   std::mutex mutex;
   std::set<std::thread::id> seen;
@@ -59,7 +59,7 @@ TEST(ParallelFor, UsesSeveralThreads) {
   EXPECT_EQ(seen.size(), 2U);
 }
 
-TEST(ParallelFor, RethrowsTheExceptionOfABodyAndWorksAfterIt) {
+TEST(parallel_for, rethrows_the_exception_of_a_body_and_works_after_it) {
   for (const int threads : {1, 2, 5}) {
     const ThreadScope scope(threads);
     const auto fail = [] {
@@ -72,7 +72,7 @@ TEST(ParallelFor, RethrowsTheExceptionOfABodyAndWorksAfterIt) {
   }
 }
 
-TEST(ParallelFor, StopsEarlyWhenEveryPieceFails) {
+TEST(parallel_for, stops_early_when_every_piece_fails) {
   const ThreadScope scope(2);
   std::atomic<int> begun = 0;
   const auto fail = [&] {
@@ -85,7 +85,7 @@ TEST(ParallelFor, StopsEarlyWhenEveryPieceFails) {
   EXPECT_LE(begun, 2);
 }
 
-TEST(ParallelFor, RunsInPlaceWhenNested) {
+TEST(parallel_for, runs_in_place_when_nested) {
   const ThreadScope scope(3);
   std::atomic<int> elsewhere = 0, inner_pieces = 0, threads = 0;
   parallel_for(8, 1, [&](std::int64_t, std::int64_t) {
@@ -101,7 +101,7 @@ TEST(ParallelFor, RunsInPlaceWhenNested) {
   EXPECT_EQ(threads, 1);
 }
 
-TEST(ParallelFor, PassesExceptionsThroughNesting) {
+TEST(parallel_for, passes_exceptions_through_nesting) {
   const ThreadScope scope(2);
   const auto fail = [] {
     parallel_for(4, 1, [](std::int64_t, std::int64_t) {
@@ -111,13 +111,13 @@ TEST(ParallelFor, PassesExceptionsThroughNesting) {
   EXPECT_THROW(fail(), UsageError);
 }
 
-TEST(ParallelFor, RefusesANegativeCountAndAGrainOfZero) {
+TEST(parallel_for, refuses_a_negative_count_and_a_grain_of_zero) {
   const auto nothing = [](std::int64_t, std::int64_t) {};
   EXPECT_THROW(parallel_for(-1, 1, nothing), InternalError);
   EXPECT_THROW(parallel_for(1, 0, nothing), InternalError);
 }
 
-TEST(ParallelFor, ServesSeveralHostThreadsAtOnce) {
+TEST(parallel_for, serves_several_host_threads_at_once) {
   std::atomic<std::int64_t> wrong = 0;
   const auto host = [&](int threads) {
     const ThreadScope scope(threads);
@@ -136,7 +136,7 @@ TEST(ParallelFor, ServesSeveralHostThreadsAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(ThreadScope, RefusesNumbersThatAreNotThreadCounts) {
+TEST(thread_scope, refuses_numbers_that_are_not_thread_counts) {
   const int before = thread_count();
   EXPECT_THROW(ThreadScope(0), UsageError);
   EXPECT_THROW(ThreadScope(-3), UsageError);
@@ -144,7 +144,7 @@ TEST(ThreadScope, RefusesNumbersThatAreNotThreadCounts) {
   EXPECT_EQ(thread_count(), before);
 }
 
-TEST(ThreadScope, BelongsToItsHostThread) {
+TEST(thread_scope, belongs_to_its_host_thread) {
   const ThreadScope scope(7);
   int elsewhere = 0;
   std::thread([&] {
@@ -167,7 +167,7 @@ int thread_count_of_a_new_host_thread() {
   return count;
 }
 
-TEST(ThreadCount, FollowsTheEnvironmentVariable) {
+TEST(thread_count, follows_the_environment_variable) {
   setenv("NARROWGAUGE_THREADS", "5", 1);
   EXPECT_EQ(thread_count_of_a_new_host_thread(), 5);
   for (const char* wrong : {"0", "-1", "two", "2x", "1000000", "99999999999999999999"}) {

@@ -12,19 +12,19 @@
 namespace narrowgauge {
 namespace {
 
-TEST(Printable, LeavesTextAsItIs) {
+TEST(printable, leaves_text_as_it_is) {
   for (const char* text : {"", "conv1.weight", "Größe", "重み", "\xf0\x9f\x99\x82"})
     EXPECT_EQ(printable(text), text);
 }
 
-TEST(Printable, EscapesWhatATerminalWouldObey) {
+TEST(printable, escapes_what_a_terminal_would_obey) {
   EXPECT_EQ(printable("a\x1b[2Jb\a\r\n\t\x7f"), "a\\x1b[2Jb\\x07\\x0d\\n\\t\\x7f");
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // CSI in one character
   EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae");  // right-to-left override
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 
-TEST(Printable, EscapesWhatIsNotUtf8) {
+TEST(printable, escapes_what_is_not_utf8) {
   EXPECT_EQ(printable("\xff"), "\\xff");
   EXPECT_EQ(printable("a\x80z"), "a\\x80z");
   EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");           // two bytes where one would do
@@ -33,7 +33,7 @@ TEST(Printable, EscapesWhatIsNotUtf8) {
   EXPECT_EQ(printable("\xe9\x87"), "\\xe9\\x87");  // cut off
 }
 
-TEST(Printable, LeavesOutTheMiddleOfWhatIsTooLong) {
+TEST(printable, leaves_out_the_middle_of_what_is_too_long) {
   const std::string text = std::string(50, 'a') + std::string(1000, 'x') + std::string(50, 'z');
   EXPECT_EQ(printable(text, 100),
             std::string(50, 'a') + " ... 1000 bytes ... " + std::string(50, 'z'));
@@ -41,12 +41,12 @@ TEST(Printable, LeavesOutTheMiddleOfWhatIsTooLong) {
     EXPECT_EQ(printable("é重é重", most).find('\\'), std::string::npos) << most;
 }
 
-TEST(Printable, KeepsLines) {
+TEST(printable, keeps_lines) {
   EXPECT_EQ(printable_lines("a\n\n\x1b\nb"), "a\n\n\\x1b\nb");
   EXPECT_EQ(printable_lines("a\n"), "a\n");
 }
 
-TEST(Printable, LeavesNaNWithoutASign) {
+TEST(printable, leaves_nan_without_a_sign) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double value : {nan, -nan}) {
     EXPECT_TRUE(std::isnan(printable(value)));

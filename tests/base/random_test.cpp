@@ -11,7 +11,7 @@ namespace narrowgauge {
 namespace {
 
 // Known answers that its authors publish with the Random123 library (philox4x32, 10 rounds).
-TEST(Philox, MatchesThePublishedVectors) {
+TEST(philox, matches_the_published_vectors) {
   EXPECT_EQ(philox(0, 0, 0), (RandomBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox(~0ULL, ~0ULL, ~0ULL),
             (RandomBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
@@ -19,14 +19,14 @@ TEST(Philox, MatchesThePublishedVectors) {
             (RandomBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(StableHash, IsFnv1a) {
+TEST(stable_hash, is_fnv1a) {
   EXPECT_EQ(stable_hash(""), 0xcbf29ce484222325ULL);
   EXPECT_EQ(stable_hash("a"), 0xaf63dc4c8601ec8cULL);
   EXPECT_EQ(stable_hash("foobar"), 0x85944171f73967e8ULL);
   EXPECT_NE(stable_hash("\xff"), stable_hash("\x7f"));
 }
 
-TEST(RandomStream, IsNamedBySeedNameAndStep) {
+TEST(random_stream, is_named_by_seed_name_and_step) {
   std::set<std::uint32_t> first_numbers;
   for (std::uint64_t seed = 0; seed < 20; ++seed)
     for (char letter = 'a'; letter < 'k'; ++letter)
@@ -36,13 +36,13 @@ TEST(RandomStream, IsNamedBySeedNameAndStep) {
   EXPECT_EQ(RandomStream(3, "dropout", 7).bits(11), RandomStream(3, "dropout", 7).bits(11));
 }
 
-TEST(RandomStream, GivesBlocksAndSingleElementsAlike) {
+TEST(random_stream, gives_blocks_and_single_elements_alike) {
   const RandomStream stream(1, "x");
   for (std::uint64_t element = 0; element < 64; ++element)
     EXPECT_EQ(stream.bits(element), stream.block(element / 4)[element % 4]);
 }
 
-TEST(RandomStream, DrawsUniformNumbersFromHalfOpenInterval) {
+TEST(random_stream, draws_uniform_numbers_from_half_open_interval) {
   const RandomStream stream(42, "uniform");
   constexpr int count = 1'000'000;
   double sum = 0, squares = 0, neighbours = 0, previous = 0;
@@ -60,7 +60,7 @@ TEST(RandomStream, DrawsUniformNumbersFromHalfOpenInterval) {
   EXPECT_NEAR(neighbours / count, 0, 5.0 / 12 / std::sqrt(count));
 }
 
-TEST(RandomStream, DrawsNormalNumbers) {
+TEST(random_stream, draws_normal_numbers) {
   const RandomStream stream(42, "normal");
   constexpr int count = 1'000'000;
   double sum = 0, squares = 0, fourth = 0, pairs = 0;

@@ -9,7 +9,7 @@ namespace narrowgauge {
 namespace {
 
 // NIST's examples for FIPS 180-4.
-TEST(Sha256, MatchesThePublishedVectors) {
+TEST(sha256, matches_the_published_vectors) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
@@ -25,14 +25,14 @@ std::string pattern(std::size_t length) {
 }
 
 // Every way to fill the last block; the digest of the digests is from Python's hashlib.
-TEST(Sha256, PadsEveryLengthRight) {
+TEST(sha256, pads_every_length_right) {
   std::string digests;
   for (std::size_t length = 0; length <= 200; ++length) digests += sha256_hex(pattern(length));
   EXPECT_EQ(sha256_hex(digests),
             "b367ea311264aae50e6260b96a10761169ce3eec5d5f8f2258351f82c7252776");
 }
 
-TEST(Sha256, DoesNotDependOnHowTheBytesArrive) {
+TEST(sha256, does_not_depend_on_how_the_bytes_arrive) {
   const std::string text = pattern(1000);
   for (std::size_t step : {1, 3, 63, 64, 65, 127, 500}) {
     Sha256 hash;
@@ -41,7 +41,7 @@ TEST(Sha256, DoesNotDependOnHowTheBytesArrive) {
   }
 }
 
-TEST(Sha256, GoesOnAfterADigest) {
+TEST(sha256, goes_on_after_a_digest) {
   Sha256 hash;
   hash.update("ab");
   EXPECT_EQ(hash.hex(), sha256_hex("ab"));

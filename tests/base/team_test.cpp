@@ -38,7 +38,7 @@ std::int64_t sum_of(std::int64_t count, int threads) {
   return sum;
 }
 
-TEST(Team, WaitsForNoWorkerThatHasYetToCome) {
+TEST(team, waits_for_no_worker_that_has_yet_to_come) {
   sum_of(100, 2);  // starts the worker
   // The worker is held in another job as one that the scheduler holds elsewhere.
   std::atomic<bool> held = false, go_on = false;
@@ -56,7 +56,7 @@ TEST(Team, WaitsForNoWorkerThatHasYetToCome) {
   other.join();
 }
 
-TEST(Team, AThreadThatIsSlowCostsItsPieceOnly) {
+TEST(team, a_thread_that_is_slow_costs_its_piece_only) {
   const ThreadScope scope(2);
   sum_of(100, 2);
   std::atomic<int> others = 0;
@@ -73,7 +73,7 @@ TEST(Team, AThreadThatIsSlowCostsItsPieceOnly) {
   EXPECT_FALSE(late);
 }
 
-TEST(Team, ServesMoreCallersThanItHasPlacesFor) {
+TEST(team, serves_more_callers_than_it_has_places_for) {
   std::atomic<int> wrong = 0;
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 24; ++caller)
@@ -85,7 +85,7 @@ TEST(Team, ServesMoreCallersThanItHasPlacesFor) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Team, HasNoMoreWorkersThanTheMostThatWereAskedFor) {
+TEST(team, has_no_more_workers_than_the_most_that_were_asked_for) {
   std::mutex mutex;
   std::set<std::thread::id> workers;
   std::vector<std::thread> callers;
@@ -103,7 +103,7 @@ TEST(Team, HasNoMoreWorkersThanTheMostThatWereAskedFor) {
   EXPECT_LE(workers.size(), 3U);
 }
 
-TEST(Team, WorkersLeaveSignalsToTheHost) {
+TEST(team, workers_leave_signals_to_the_host) {
   sigset_t before;
   pthread_sigmask(SIG_BLOCK, nullptr, &before);
   EXPECT_EQ(sigismember(&before, SIGINT), 0);
@@ -122,7 +122,7 @@ TEST(Team, WorkersLeaveSignalsToTheHost) {
   EXPECT_EQ(open, 0);
 }
 
-TEST(Team, SleepsWhereThereIsNothingToDo) {
+TEST(team, sleeps_where_there_is_nothing_to_do) {
   sum_of(100, 2);
   std::this_thread::sleep_for(100ms);
   const auto cpu_time = [] {
@@ -148,7 +148,7 @@ int in_child(const Child& child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-TEST(Team, BeginsAnewInAChild) {
+TEST(team, begins_anew_in_a_child) {
   if (!can_fork) GTEST_SKIP() << "no threads after fork() under the thread sanitizer";
   EXPECT_EQ(sum_of(1000, 3), 499500);
   const auto compute = [] {
@@ -160,7 +160,7 @@ TEST(Team, BeginsAnewInAChild) {
   EXPECT_EQ(compute(), 0);
 }
 
-TEST(Team, BeginsAnewInAChildOfAProcessAtWork) {
+TEST(team, begins_anew_in_a_child_of_a_process_at_work) {
   if (!can_fork) GTEST_SKIP() << "no threads after fork() under the thread sanitizer";
   std::atomic<bool> stop = false;
   std::vector<std::thread> callers;
@@ -174,7 +174,7 @@ TEST(Team, BeginsAnewInAChildOfAProcessAtWork) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST(Team, AForkWithinAPieceDoesNotHang) {
+TEST(team, a_fork_within_a_piece_does_not_hang) {
   if (!can_fork) GTEST_SKIP() << "no threads after fork() under the thread sanitizer";
   std::atomic<int> wrong = 0;
   const ThreadScope scope(2);
@@ -184,7 +184,7 @@ TEST(Team, AForkWithinAPieceDoesNotHang) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Team, GoesOnWithFewerThreadsWhereTheSystemGivesNoMore) {
+TEST(team, goes_on_with_fewer_threads_where_the_system_gives_no_more) {
   if (!can_fork) GTEST_SKIP() << "no threads after fork() under the thread sanitizer";
   const int code = in_child([] {
     // The limit does not hold for root.
@@ -202,7 +202,7 @@ TEST(Team, GoesOnWithFewerThreadsWhereTheSystemGivesNoMore) {
   EXPECT_EQ(code, 0);
 }
 
-TEST(Team, EndsWithTheProgram) {
+TEST(team, ends_with_the_program) {
   if (!can_fork) GTEST_SKIP() << "no threads after fork() under the thread sanitizer";
   EXPECT_EXIT(
       {

@@ -24,7 +24,7 @@ void load_use_and_unload() {
   EXPECT_EQ(dlopen(NARROWGAUGE_UNLOAD_PLUGIN, RTLD_NOW | RTLD_NOLOAD), nullptr);
 }
 
-TEST(Unload, EndsTheWorkersFirst) {
+TEST(unload, ends_the_workers_first) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer keeps what is unloaded";
 #endif

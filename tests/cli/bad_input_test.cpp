@@ -32,7 +32,7 @@ void expect_failure(const Result& result, int code, const std::string& message) 
 
 class BadFlags : public testing::TestWithParam<BadFlag> {};
 
-TEST_P(BadFlags, EndInOneLineAndTheRightCode) {
+TEST_P(BadFlags, end_in_one_line_and_the_right_code) {
   const Result result = run(GetParam().words);
   expect_failure(result, GetParam().code, GetParam().message);
   EXPECT_EQ(result.out, "");
@@ -135,6 +135,18 @@ INSTANTIATE_TEST_SUITE_P(
                 {"explain", "--model", "lenet", "--override", "Transpse=f32"},
                 2,
                 "did you mean Transpose? `narrowgauge explain --all` lists nodes and ops"},
+        BadFlag{"TargetWithoutKernels",
+                {"explain", "--model", "lenet", "--target", "amx"},
+                2,
+                "--target: needs --kernels"},
+        BadFlag{"TargetUnknown",
+                {"explain", "--model", "lenet", "--kernels", "--target", "sse"},
+                2,
+                "--target"},
+        BadFlag{"TargetMeasured",
+                {"explain", "--model", "lenet", "--kernels", "--target", "amx", "--amp", "auto"},
+                2,
+                "name a format"},
         BadFlag{"OpsOfAModel", {"info", "--ops", "--model", "lenet"}, 2, "--model or --ops"},
         BadFlag{"NodeSuggested",
                 {"explain", "--model", "lenet", "--node", "hiden"},
@@ -142,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "did you mean hidden?"}),
     [](const auto& each) { return each.param.name; });
 
-TEST(BadEnvironment, IsAUsageError) {
+TEST(bad_environment, is_a_usage_error) {
   const Words words{"explain", "--model", "lenet"};
   expect_failure(run(words, {.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", "f17"}}}), 2,
                  "AUTO_MIXED_PRECISION");
@@ -190,17 +202,17 @@ class BadFiles : public testing::Test {
 };
 TemporaryFolder* BadFiles::folder_ = nullptr;
 
-TEST_F(BadFiles, BatchLargerThanTheData) {
+TEST_F(BadFiles, batch_larger_than_the_data) {
   expect_failure(run(train({"--batch", "257"})), 2, "--batch: 257 is larger than the 256 images");
 }
 
-TEST_F(BadFiles, TruncatedIdx) {
+TEST_F(BadFiles, truncated_idx) {
   const std::string data = copy("data");
   spoil(data + "/train-images-idx3-ubyte", [](std::string& s) { s.resize(s.size() - 1); });
   expect_failure(run(train_on(data)), 4, "train-images-idx3-ubyte");
 }
 
-TEST_F(BadFiles, TruncatedGzip) {
+TEST_F(BadFiles, truncated_gzip) {
   const std::string data = copy("data");
   const std::string file = data + "/t10k-images-idx3-ubyte";
   const std::string packed = testing_files::gzip(read_file(file));
@@ -209,18 +221,18 @@ TEST_F(BadFiles, TruncatedGzip) {
   expect_failure(run(train_on(data)), 4, "t10k-images-idx3-ubyte.gz");
 }
 
-TEST_F(BadFiles, LabelCountDiffers) {
+TEST_F(BadFiles, label_count_differs) {
   const std::string data = copy("data");
   write_file(data + "/train-labels-idx1-ubyte", tiny_labels(tiny_train - 1));
   expect_failure(run(train_on(data)), 4, "expected 256 labels");
 }
 
-TEST_F(BadFiles, EmptyFolder) {
+TEST_F(BadFiles, empty_folder) {
   TemporaryFolder empty;
   expect_failure(run(train_on(empty.path())), 4, "train-images-idx3-ubyte");
 }
 
-TEST_F(BadFiles, CorruptCheckpoint) {
+TEST_F(BadFiles, corrupt_checkpoint) {
   for (const char* file : {"model.safetensors", "state.safetensors", "run.json", "plan.txt"}) {
     const std::string broken = copy("run");
     spoil(broken + "/latest/" + file, [](std::string& s) { s.back() ^= 1; });
@@ -230,14 +242,14 @@ TEST_F(BadFiles, CorruptCheckpoint) {
   }
 }
 
-TEST_F(BadFiles, CheckpointWithoutItsOtherHalf) {
+TEST_F(BadFiles, checkpoint_without_its_other_half) {
   const std::string broken = copy("run");
   std::filesystem::remove(broken + "/latest/state.safetensors");
   expect_failure(run({"train", "--resume", broken, "--epochs", "2"}), 4, "state.safetensors");
   expect_failure(run({"evaluate", broken}), 4, "no checkpoint is whole");
 }
 
-TEST_F(BadFiles, DamagedCheckpointWithAWholeOneBeforeIt) {
+TEST_F(BadFiles, damaged_checkpoint_with_a_whole_one_before_it) {
   const std::string broken = copy("run");
   ASSERT_EQ(run({"train", "--resume", broken, "--epochs", "2"}).code, 0);
   spoil(broken + "/latest/state.safetensors", [](std::string& s) { s[s.size() / 2] ^= 1; });
@@ -249,7 +261,7 @@ TEST_F(BadFiles, DamagedCheckpointWithAWholeOneBeforeIt) {
   EXPECT_EQ(run({"evaluate", broken}).err, "");
 }
 
-TEST_F(BadFiles, CorruptCheckpointOfTheEarlierForm) {
+TEST_F(BadFiles, corrupt_checkpoint_of_the_earlier_form) {
   for (const char* file : {"/model.safetensors", "/state.safetensors"}) {
     const std::string broken = copy("run");
     make_earlier_form(broken);
@@ -259,7 +271,7 @@ TEST_F(BadFiles, CorruptCheckpointOfTheEarlierForm) {
   }
 }
 
-TEST_F(BadFiles, ForeignCheckpoint) {
+TEST_F(BadFiles, foreign_checkpoint) {
   expect_failure(run({"train", "--resume", *folder_ / "run", "--epochs", "2", "--model", "lenet"}),
                  4, "mlp");
   expect_failure(run({"train", "--resume", *folder_ / "run", "--epochs", "2", "--amp", "f16"}), 4,
@@ -269,7 +281,7 @@ TEST_F(BadFiles, ForeignCheckpoint) {
       "state.safetensors");
 }
 
-TEST_F(BadFiles, ForeignWeights) {
+TEST_F(BadFiles, foreign_weights) {
   Words words = train({"--weights", *folder_ / "run/model.safetensors"});
   words[2] = "lenet";
   expect_failure(run(words), 4, "model.safetensors");
@@ -278,7 +290,7 @@ TEST_F(BadFiles, ForeignWeights) {
                  "/nope.safetensors: No such file or directory");
 }
 
-TEST_F(BadFiles, DamagedRunRecord) {
+TEST_F(BadFiles, damaged_run_record) {
   const std::string broken = copy("run");
   make_earlier_form(broken);
   spoil(broken + "/run.json", [](std::string& s) { s.resize(s.size() / 2); });
@@ -306,12 +318,12 @@ TEST_F(BadFiles, DamagedRunRecord) {
   expect_failure(run({"evaluate", broken}), 4, "run.json");
 }
 
-TEST_F(BadFiles, EvaluationOnOtherImages) {
+TEST_F(BadFiles, evaluation_on_other_images) {
   const std::string other = write_tiny_data(*folder_ / "other", 10);
   expect_failure(run({"evaluate", *folder_ / "run", "--data", other}), 4, "1x10x10");
 }
 
-TEST_F(BadFiles, PlansThatDoNotFit) {
+TEST_F(BadFiles, plans_that_do_not_fit) {
   const std::string plan = *folder_ / "plan.txt";
   ASSERT_EQ(run(train({"--amp", "f16", "--save-plan", plan})).code, 0);
   const std::string good = read_file(plan);
@@ -334,7 +346,7 @@ TEST_F(BadFiles, PlansThatDoNotFit) {
     expect_failure(run(words), 2, "--override cannot be added");
 }
 
-TEST_F(BadFiles, FullDiskWhileSaving) {
+TEST_F(BadFiles, full_disk_while_saving) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer's own tables are files, and larger than the limit";
 #endif
@@ -345,12 +357,12 @@ TEST_F(BadFiles, FullDiskWhileSaving) {
   EXPECT_TRUE(std::filesystem::is_empty(output + "/checkpoints"));
 }
 
-TEST_F(BadFiles, FullDiskUnderStandardOutput) {
+TEST_F(BadFiles, full_disk_under_standard_output) {
   const Result result = run(train({}), {.stdout_to = "/dev/full"});
   expect_failure(result, 4, "standard output");
 }
 
-TEST_F(BadFiles, LossThatIsNotANumber) {
+TEST_F(BadFiles, loss_that_is_not_a_number) {
   expect_failure(run(train({"--lr", "1e30", "--epochs", "20"})), 5, "loss");
   // Too short a run for several bad steps in a row: the test set tells.
   expect_failure(run(train({"--lr", "1e30", "--batch", "128"})), 5, "test loss");
@@ -358,7 +370,7 @@ TEST_F(BadFiles, LossThatIsNotANumber) {
                  "f32: ");
 }
 
-TEST_F(BadFiles, LossScaleThatLetsNoStepThrough) {
+TEST_F(BadFiles, loss_scale_that_lets_no_step_through) {
   const std::string output = copy("run");
   const std::string before = read_file(output + "/model.safetensors");
   expect_failure(run(train({"--amp", "f16", "--loss-scale", "16777216", "--output", output})), 5,
@@ -366,12 +378,12 @@ TEST_F(BadFiles, LossScaleThatLetsNoStepThrough) {
   EXPECT_TRUE(read_file(output + "/model.safetensors") == before);
 }
 
-TEST_F(BadFiles, PathThatIsNotUtf8) {
+TEST_F(BadFiles, path_that_is_not_utf8) {
   const std::string data = write_tiny_data(*folder_ / "data\xff");
   expect_failure(run(train({"--data", data, "--output", *folder_ / "kept"})), 4, "UTF-8");
 }
 
-TEST_F(BadFiles, AccuraciesFurtherApartThanAllowed) {
+TEST_F(BadFiles, accuracies_further_apart_than_allowed) {
   // One step of training leaves an accuracy that depends on the format's rounding; a tolerance
   // below zero cannot be given, so the runs must differ for this.
   Words words = train({"--compare", "off,bf16", "--tolerance", "0", "--lr", "0.3"});

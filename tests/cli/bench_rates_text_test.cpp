@@ -21,7 +21,7 @@ BenchRow row_of(const std::string& precision, std::vector<double> rates, double 
   return row;
 }
 
-TEST(BenchRates, AreMedianAndQuartiles) {
+TEST(bench_rates, are_median_and_quartiles) {
   const Quartiles odd = quartiles_of({5, 1, 4, 2, 3});
   EXPECT_EQ(odd.lower, 2);
   EXPECT_EQ(odd.median, 3);
@@ -35,7 +35,7 @@ TEST(BenchRates, AreMedianAndQuartiles) {
 }
 
 // Nine quiet iterations and one beside a neighbour.
-TEST(BenchRates, AreNotMovedByOneIteration) {
+TEST(bench_rates, are_not_moved_by_one_iteration) {
   EXPECT_EQ(spread_text(row_of("f32", {2000, 2010, 1990, 2000, 2000, 100, 2000, 2000, 2000, 2000})),
             "2,000 (2,000-2,000)");
   EXPECT_EQ(spread_text(row_of("f32", {12.34, 12.56})), "12.4 (12.4-12.5)");
@@ -43,7 +43,7 @@ TEST(BenchRates, AreNotMovedByOneIteration) {
 }
 
 // The machine grows slower from round to round; bf16 is twice as fast in each, f16 had fewer turns.
-TEST(BenchRates, AreComparedRoundByRound) {
+TEST(bench_rates, are_compared_round_by_round) {
   const std::vector<BenchRow> rows{row_of("ieee", {100, 10, 1}), row_of("bf16", {200, 20, 2}),
                                    row_of("f16", {150}), row_of("f32", {})};
   EXPECT_EQ(speed_up(rows, rows[1]), 2);
@@ -51,7 +51,7 @@ TEST(BenchRates, AreComparedRoundByRound) {
   EXPECT_TRUE(std::isnan(speed_up(rows, rows[3])));
 }
 
-TEST(BenchRates, NeverPrintWhatIsNoNumber) {
+TEST(bench_rates, never_print_what_is_no_number) {
   std::vector<BenchRow> rows{row_of("ieee", {}), row_of("bf16", {}, -std::nan(""))};
   rows.back().losses.clear();
   rows.push_back(row_of("f16", {0.01, 0.02}, std::nan("")));
@@ -59,7 +59,7 @@ TEST(BenchRates, NeverPrintWhatIsNoNumber) {
     EXPECT_FALSE(contains(text, "nan")) << text;
 }
 
-TEST(BenchRates, SayWhichIterationsAreMissing) {
+TEST(bench_rates, say_which_iterations_are_missing) {
   BenchTask task;
   task.models = {"mlp", "lenet"};
   task.precisions = {"ieee", "f16"};
@@ -76,7 +76,7 @@ TEST(BenchRates, SayWhichIterationsAreMissing) {
   EXPECT_FALSE(contains(said(), "interrupted: ")) << said();
 }
 
-TEST(BenchRates, FitEightyColumns) {
+TEST(bench_rates, fit_eighty_columns) {
   std::vector<BenchRow> rows;
   for (const char* precision : {"ieee", "bf16"})
     rows.push_back(row_of(precision, {123456, 234567, 345678}, 1e30));

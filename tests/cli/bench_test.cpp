@@ -42,7 +42,7 @@ std::size_t longest_line(const std::string& text) {
   return longest;
 }
 
-TEST(Bench, PrintsARowForEachModelAndPrecisionInEightyColumns) {
+TEST(bench, prints_a_row_for_each_model_and_precision_in_eighty_columns) {
   const Result result = run(bench({"--model", "mlp,resnet20"}));
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
@@ -55,14 +55,14 @@ TEST(Bench, PrintsARowForEachModelAndPrecisionInEightyColumns) {
   EXPECT_LE(longest_line(result.out), 80u) << result.out;
 }
 
-TEST(Bench, SaysOnATerminalWhereItIs) {
+TEST(bench, says_on_a_terminal_where_it_is) {
   if (!has_terminals()) GTEST_SKIP() << "no terminals here";
   const Result result = run(bench({"--model", "mlp"}), {.columns = 80});
   EXPECT_EQ(result.code, 0);
   EXPECT_TRUE(contains(result.out, "mlp  bf16  batch 8  iteration 2/2")) << result.out;
 }
 
-TEST(Bench, TellsEachIterationAndEndsWithAllRuns) {
+TEST(bench, tells_each_iteration_and_ends_with_all_runs) {
   Words words = bench({"--model", "mlp", "--precision", "f32,bf16", "--json"});
   const std::vector<json> lines = events(run(words));
   ASSERT_EQ(lines.size(), 5u);
@@ -88,7 +88,7 @@ TEST(Bench, TellsEachIterationAndEndsWithAllRuns) {
   }
 }
 
-TEST(Bench, PrecisionsTakeTurns) {
+TEST(bench, precisions_take_turns) {
   const std::vector<json> lines =
       events(run(bench({"--model", "mlp", "--precision", "bf16,f32", "--json"})));
   std::vector<std::string> order;
@@ -97,7 +97,7 @@ TEST(Bench, PrecisionsTakeTurns) {
   EXPECT_EQ(order, (std::vector<std::string>{"bf16", "f32", "f32", "bf16"}));
 }
 
-TEST(Bench, PrecisionsBeginWithTheSameWeightsAndBatch) {
+TEST(bench, precisions_begin_with_the_same_weights_and_batch) {
   const json runs =
       answer({"--model", "lenet", "--precision", "ieee,f32,dfp16,bf16,f16"}).at("runs");
   ASSERT_EQ(runs.size(), 5u);
@@ -114,7 +114,7 @@ TEST(Bench, PrecisionsBeginWithTheSameWeightsAndBatch) {
   EXPECT_NE(other[0].at("first_loss"), ieee);
 }
 
-TEST(Bench, SpeedUpIsOverIeeeOrElseOverF32) {
+TEST(bench, speed_up_is_over_ieee_or_else_over_f32) {
   const json all = answer({"--model", "mlp", "--precision", "f32,ieee,bf16"}).at("runs");
   const json two = answer({"--model", "mlp", "--precision", "bf16,f32"}).at("runs");
   // Of two rounds, each with the base of the same round.
@@ -132,14 +132,14 @@ TEST(Bench, SpeedUpIsOverIeeeOrElseOverF32) {
   EXPECT_TRUE(contains(table.out, "against f32")) << table.out;
 }
 
-TEST(Bench, MemoryIsThatOfInfo) {
+TEST(bench, memory_is_that_of_info) {
   const json row = answer({"--model", "lenet", "--precision", "bf16"}).at("runs")[0];
   const Result info = run({"info", "--model", "lenet", "--batch", "8", "--json"});
   EXPECT_EQ(row.at("activation_bytes"),
             json::parse(info.out).at("training_memory").at("bf16").at("activation_bytes"));
 }
 
-TEST(Bench, RooflineCountsTheWorkOfLenet) {
+TEST(bench, roofline_counts_the_work_of_lenet) {
   Words words{"--model", "lenet", "--precision", "ieee", "--roofline"};
   const json last = answer(words);
   const json& found = last.at("runs")[0].at("roofline");
@@ -170,7 +170,7 @@ TEST(Bench, RooflineCountsTheWorkOfLenet) {
   EXPECT_NEAR(total.at("bound_milliseconds").get<double>(), bound, 1e-3 * bound);
 }
 
-TEST(Bench, RooflineKnowsTheBoundOfAnyPlan) {
+TEST(bench, roofline_knows_the_bound_of_any_plan) {
   const json last = answer({"--model", "resnet20", "--precision", "bf16", "--roofline"});
   const json& found = last.at("runs")[0].at("roofline");
   const double fused = found.at("fused_bytes"), bytes = found.at("total").at("bytes");
@@ -182,7 +182,7 @@ TEST(Bench, RooflineKnowsTheBoundOfAnyPlan) {
               found.at("total").at("bound_milliseconds").get<double>() - less, 1e-6 * less);
 }
 
-TEST(Bench, KernelsTimesEachDistinctContractionOnce) {
+TEST(bench, kernels_times_each_distinct_contraction_once) {
   const json last = answer({"--model", "lenet", "--precision", "ieee,bf16", "--kernels"});
   ASSERT_EQ(last.at("runs").size(), 2u);
   constexpr double conv1 = 28. * 28 * 16 * 25, conv2 = 14. * 14 * 32 * 16 * 25;
@@ -208,7 +208,7 @@ TEST(Bench, KernelsTimesEachDistinctContractionOnce) {
   EXPECT_LE(longest_line(table.out), 80u) << table.out;
 }
 
-TEST(Bench, AutoIsOneOfTheOthersAndSaysWhy) {
+TEST(bench, auto_is_one_of_the_others_and_says_why) {
   const json last = answer({"--model", "lenet", "--precision", "auto"});
   EXPECT_EQ(last.at("runs")[0].at("precision"), "auto");
   bool said = false;
@@ -216,7 +216,7 @@ TEST(Bench, AutoIsOneOfTheOthersAndSaysWhy) {
   EXPECT_TRUE(said);
 }
 
-TEST(Bench, RooflineIsATableForEachPrecision) {
+TEST(bench, roofline_is_a_table_for_each_precision) {
   const Result result =
       run(bench({"--model", "resnet20", "--precision", "f32,bf16", "--roofline"}));
   EXPECT_EQ(result.code, 0) << result.err;
@@ -247,7 +247,7 @@ bool is_well_formed(const std::string& xml) {
   return any && open.empty();
 }
 
-TEST(Bench, PlotsABarForEachRow) {
+TEST(bench, plots_a_bar_for_each_row) {
   testing_files::TemporaryFolder folder;
   const std::string path = folder / "bench.svg";
   const Result result = run(bench({"--model", "mlp,lenet", "--plot", path}));
@@ -264,7 +264,7 @@ TEST(Bench, PlotsABarForEachRow) {
     EXPECT_TRUE(contains(svg, part)) << part;
 }
 
-TEST(Bench, APlotThatCannotBeWrittenEndsItBeforeAnyWork) {
+TEST(bench, a_plot_that_cannot_be_written_ends_it_before_any_work) {
   testing_files::TemporaryFolder folder;
   for (const std::string& path : {folder / "no/such/bench.svg", folder / "."}) {
     const Result result = run(bench({"--model", "mlp", "--plot", path}));
@@ -309,7 +309,7 @@ done
   std::string python_ = folder_ / "python";
 };
 
-TEST_F(AgainstTorch, RatiosAreOfRoundsAndOtherLossesEndWith7) {
+TEST_F(AgainstTorch, ratios_are_of_rounds_and_other_losses_end_with_7) {
   const Result result = against({"--precision", "f32,f16", "--json"});
   EXPECT_EQ(result.code, 7) << result.err;
   EXPECT_TRUE(contains(result.err, "the networks are not the same")) << result.err;
@@ -324,7 +324,7 @@ TEST_F(AgainstTorch, RatiosAreOfRoundsAndOtherLossesEndWith7) {
   EXPECT_EQ(done.at("runs")[1].at("torch_precision"), "f32");
 }
 
-TEST_F(AgainstTorch, TheSameLossesAreATable) {
+TEST_F(AgainstTorch, the_same_losses_are_a_table) {
   const Result found = against({"--precision", "f32", "--json"});
   const json losses = json::parse(last_line(found.out)).at("runs")[0].at("losses");
   ASSERT_EQ(losses.size(), 3u);
@@ -337,7 +337,7 @@ TEST_F(AgainstTorch, TheSameLossesAreATable) {
   EXPECT_LE(longest_line(result.out), 80u) << result.out;
 }
 
-TEST_F(AgainstTorch, OnlyWhatCanStandBesideOursTakesTurns) {
+TEST_F(AgainstTorch, only_what_can_stand_beside_ours_takes_turns) {
   const json one = json::parse(last_line(against({"--precision", "bf16", "--json"}).out));
   ASSERT_EQ(one.at("torch").size(), 2u);
   for (const json& row : one.at("torch")) EXPECT_EQ(row.at("precision"), "bf16");
@@ -347,7 +347,7 @@ TEST_F(AgainstTorch, OnlyWhatCanStandBesideOursTakesTurns) {
   EXPECT_EQ(rest[0].at("layout"), "channels_last");
 }
 
-TEST_F(AgainstTorch, WhatItLacksIsOneLine) {
+TEST_F(AgainstTorch, what_it_lacks_is_one_line) {
   const auto failed = [&](const Result& result, int code, const char* part) {
     EXPECT_EQ(result.code, code) << result.err;
     EXPECT_TRUE(contains(result.err, part)) << result.err;
@@ -365,7 +365,7 @@ TEST_F(AgainstTorch, WhatItLacksIsOneLine) {
 }
 
 // A shell's background program ignores SIGINT, so the other signal that asks to stop is sent.
-TEST(Bench, InterruptedItPrintsWhatWasDone) {
+TEST(bench, interrupted_it_prints_what_was_done) {
   testing_files::TemporaryFolder folder;
   const std::string out = folder / "out";
   const std::string script = '"' + program_path() +
@@ -387,7 +387,7 @@ TEST(Bench, InterruptedItPrintsWhatWasDone) {
 }
 
 // A handler in a thread that computes could break the heap (cli/interrupt.h).
-TEST(Bench, OneThreadAloneTakesInterrupts) {
+TEST(bench, one_thread_alone_takes_interrupts) {
   testing_files::TemporaryFolder folder;
   const std::string out = folder / "out", masks = folder / "masks";
   const std::string script =
@@ -415,7 +415,7 @@ struct BadBench {
 
 class BadBenches : public testing::TestWithParam<BadBench> {};
 
-TEST_P(BadBenches, AreOneClearLineBeforeAnyWork) {
+TEST_P(BadBenches, are_one_clear_line_before_any_work) {
   const Result result = run(GetParam().words);
   EXPECT_EQ(result.code, GetParam().code) << result.err;
   EXPECT_TRUE(contains(result.err, GetParam().part)) << result.err;

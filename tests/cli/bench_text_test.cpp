@@ -18,7 +18,7 @@ std::size_t longest_line(const std::string& text) {
   return longest;
 }
 
-TEST(BenchText, PeaksOfAnyFastMachineKeepToEightyColumns) {
+TEST(bench_text, peaks_of_any_fast_machine_keep_to_eighty_columns) {
   for (const double rate : {1e9, 1e11, 1e12, 1e13, 1e14})
     for (const double memory : {1e9, 1e11, 1e12}) {
       const std::string text = peaks_text({rate, rate, rate, rate, memory});
@@ -27,7 +27,7 @@ TEST(BenchText, PeaksOfAnyFastMachineKeepToEightyColumns) {
     }
 }
 
-TEST(BenchText, WideFiguresOfKernelsKeepToEightyColumns) {
+TEST(bench_text, wide_figures_of_kernels_keep_to_eighty_columns) {
   for (const double milliseconds : {1e-3, 1.0, 1e4, 1e6})
     for (const double rate : {1e6, 1e11, 1e14})  // FLOP/s
       for (const double peak : {1e11, 1e13}) {

@@ -20,18 +20,20 @@ Facts amx(Grounds grounds) {
   facts.machine.used_isa = facts.machine.detected_isa = "amx";
   facts.isa = Isa::amx;
   facts.math.grounds = grounds;
-  const auto add = [&](Math math, DType format, const char* kernel, double gflops) {
-    facts.math.rates.push_back({math, format, kernel, kernel, gflops * known, gflops * known});
+  const auto add = [&](Math math, DType format, Math way, double gflops) {
+    const KernelFacts kernel{.way = way};
+    facts.math.rates.push_back(
+        {math, format, "tiles", "tiles", kernel, kernel, gflops * known, gflops * known});
   };
-  add(Math::ieee, DType::f32, "onednn", 100);
-  add(Math::f32, DType::f32, "bf16x3 tiles", 400);
-  add(Math::dfp16, DType::f32, "dfp16 tiles", 500);
-  add(Math::bf16, DType::bf16, "tiles", 1200);
-  add(Math::f16, DType::f16, "bf16x3 tiles", 390);
+  add(Math::ieee, DType::f32, Math::none, 100);
+  add(Math::f32, DType::f32, Math::bf16x3, 400);
+  add(Math::dfp16, DType::f32, Math::dfp16, 500);
+  add(Math::bf16, DType::bf16, Math::none, 1200);
+  add(Math::f16, DType::f16, Math::bf16x3, 390);
   return facts;
 }
 
-TEST(Doctor, GivesRatesWhereTheyWereMeasured) {
+TEST(doctor, gives_rates_where_they_were_measured) {
   const std::string text = facts_text(amx(Grounds::all_threads));
   EXPECT_FALSE(contains(text, "busy")) << text;
   for (const char* part :
@@ -40,7 +42,7 @@ TEST(Doctor, GivesRatesWhereTheyWereMeasured) {
     EXPECT_TRUE(contains(text, part)) << part << '\n' << text;
 }
 
-TEST(Doctor, SaysThatItMeasuredOneThread) {
+TEST(doctor, says_that_it_measured_one_thread) {
   const std::string text = facts_text(amx(Grounds::one_thread));
   for (const char* part : {"GFLOP/s of one thread", "other programs use the cores: measured in one",
                            "auto  bf16 is the fastest here"})
@@ -49,7 +51,7 @@ TEST(Doctor, SaysThatItMeasuredOneThread) {
   EXPECT_EQ(json.at("measured"), "one thread");
 }
 
-TEST(Doctor, TellsNoRatesWhereItIsTooBusyAndDecidesByTheUnits) {
+TEST(doctor, tells_no_rates_where_it_is_too_busy_and_decides_by_the_units) {
   const std::string text = facts_text(amx(Grounds::model));
   for (const char* part :
        {"matmul        -  tiles", "other programs use the cores: too busy to tell how fast",

@@ -43,7 +43,7 @@ Json entry(const Json& list, const char* key, const std::string& name) {
 
 const Surroundings wide{.variables = {{"COLUMNS", "200"}}};
 
-TEST(Formats, AreListedWithTheirRanges) {
+TEST(formats, are_listed_with_their_ranges) {
   const Result result = run({"formats"}, wide);
   EXPECT_EQ(result.code, 0) << result.err;
   for (const char* name : {"f64", "f32", "tf32", "bf16", "f16 ", "f8e4m3fn", "f8e5m2", "f8e8m0",
@@ -61,7 +61,7 @@ TEST(Formats, AreListedWithTheirRanges) {
   EXPECT_EQ(entry(json["block_formats"], "format", "nvfp4")["bits_per_element"], 4.5);
 }
 
-TEST(Formats, ShowNumbersWithBitsErrorsAndNeighbours) {
+TEST(formats, show_numbers_with_bits_errors_and_neighbours) {
   const Result result =
       run({"formats", "3.14", "65520", "1e-8", "0x1p-24", "inf", "nan", "-1.5"}, wide);
   EXPECT_EQ(result.code, 0) << result.err;
@@ -82,7 +82,7 @@ TEST(Formats, ShowNumbersWithBitsErrorsAndNeighbours) {
   EXPECT_EQ(entry(json["numbers"][0]["formats"], "format", "tf32")["value"], 3.140625);
 }
 
-TEST(Formats, TakeBitPatternsAndScales) {
+TEST(formats, take_bit_patterns_and_scales) {
   const Json json = json_of({"f16:0x3c00", "f4e2m1:0b1111", "f8e8m0:0x80"});
   EXPECT_EQ(json["numbers"][0]["value"], 1);
   EXPECT_EQ(json["numbers"][1]["value"], -6);
@@ -98,7 +98,7 @@ struct Refused {
   const char* message;
 };
 
-TEST(Formats, RefuseNonsenseInOneLine) {
+TEST(formats, refuse_nonsense_in_one_line) {
   const TemporaryFolder folder;
   write_file(folder / "text", "not a tensor file");
   write_safetensors(folder / "whole", {{{"a", Tensor(DType::i64, {3})}}, {}});
@@ -127,7 +127,7 @@ TEST(Formats, RefuseNonsenseInOneLine) {
   }
 }
 
-TEST(FormatsHistogram, CountsTheValuesOfAFile) {
+TEST(formats_histogram, counts_the_values_of_a_file) {
   const TemporaryFolder folder;
   const std::vector<float> values{1, 1.0001F, 1e-6F, 1e-9F, 70000, 0, NAN, -2};
   write_safetensors(
@@ -155,7 +155,7 @@ TEST(FormatsHistogram, CountsTheValuesOfAFile) {
   EXPECT_TRUE(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
 }
 
-TEST(FormatsHistogram, HasWeightsAndGradientsOfARun) {
+TEST(formats_histogram, has_weights_and_gradients_of_a_run) {
   const TemporaryFolder folder;
   const std::string data = write_tiny_data(folder / "data"), trained = folder / "run";
   ASSERT_EQ(run({"train", "--model", "lenet", "--data", data, "--epochs", "1", "--batch", "32",
@@ -190,7 +190,7 @@ std::string converted(const std::string& formats, const std::string& bytes) {
   return read_file(folder / "out");
 }
 
-TEST(FormatsConvert, ChangesRawNumbers) {
+TEST(formats_convert, changes_raw_numbers) {
   const float values[] = {1, -0.5F, 448, 3.14F};
   std::string bytes(sizeof values, '\0');
   std::memcpy(bytes.data(), values, sizeof values);

@@ -7,7 +7,7 @@
 namespace narrowgauge::testing_cli {
 namespace {
 
-TEST(Help, OfTheProgramListsItsCommandsExamplesAndExitCodes) {
+TEST(help, of_the_program_lists_its_commands_examples_and_exit_codes) {
   for (const char* flag : {"--help", "-h"}) {
     const Result result = run({flag});
     EXPECT_EQ(result.code, 0);
@@ -20,7 +20,7 @@ TEST(Help, OfTheProgramListsItsCommandsExamplesAndExitCodes) {
 
 class CommandHelp : public testing::TestWithParam<const char*> {};
 
-TEST_P(CommandHelp, HasExamplesAndFlags) {
+TEST_P(CommandHelp, has_examples_and_flags) {
   const std::string command = GetParam();
   const Result result = run({command, "--help"});
   EXPECT_EQ(result.code, 0);
@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
                          testing::Values("train", "evaluate", "info", "explain", "doctor", "bench",
                                          "formats", "simulate"));
 
-TEST(Help, OfTrainNamesEveryFlag) {
+TEST(help, of_train_names_every_flag) {
   const std::string out = run({"train", "--help"}).out;
   for (const char* flag :
        {"--model",         "--data",         "--amp",       "--plan",   "--save-plan",
@@ -46,7 +46,7 @@ TEST(Help, OfTrainNamesEveryFlag) {
     EXPECT_TRUE(contains(out, flag)) << flag;
 }
 
-TEST(Help, LinesAreNoWiderThanATerminal) {
+TEST(help, lines_are_no_wider_than_a_terminal) {
   for (const char* command : {"train", "explain", "bench", "formats"}) {
     const std::string out = run({command, "--help"}).out;
     std::size_t longest = 0;
@@ -59,7 +59,7 @@ TEST(Help, LinesAreNoWiderThanATerminal) {
   }
 }
 
-TEST(Version, IsThatOfTheLibrary) {
+TEST(version, is_that_of_the_library) {
   const Result result = run({"--version"});
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, std::string("narrowgauge ") + NARROWGAUGE_VERSION + "\n");

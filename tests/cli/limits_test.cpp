@@ -11,7 +11,7 @@ bool warns(const Result& result, const std::string& text) {
   return contains(result.err, "narrowgauge: warning: " + text);
 }
 
-TEST_F(Limits, TrainingNeedsNoThreadButItsOwn) {
+TEST_F(Limits, training_needs_no_thread_but_its_own) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer needs a thread of its own";
 #endif
@@ -27,7 +27,7 @@ TEST_F(Limits, TrainingNeedsNoThreadButItsOwn) {
   EXPECT_TRUE(warns(alone, "batches: no thread that reads ahead can be started (")) << alone.err;
 }
 
-TEST_F(Limits, OpenMpsLimitOfThreadsHoldsForTheTeam) {
+TEST_F(Limits, open_mps_limit_of_threads_holds_for_the_team) {
   const Words words = quiet_json({"--epochs", "1", "--threads", "3"});
   const json usual = done(words);
   const Result limited = run(words, {.variables = {{"OMP_THREAD_LIMIT", "2"}}});

@@ -37,7 +37,7 @@ std::int64_t batch_that_fits(const std::string& text) {
   return place == std::string::npos ? 0 : std::atoll(text.c_str() + place + 18);
 }
 
-TEST_F(LittleMemory, TrainingAndEvaluationNameTheBatchThatFitsBeforeTheyMakeOne) {
+TEST_F(LittleMemory, training_and_evaluation_name_the_batch_that_fits_before_they_make_one) {
   const testing_files::TemporaryFolder folder;
   const std::string output = folder / "run";
   const auto train = [&](std::int64_t batch) {
@@ -57,25 +57,25 @@ TEST_F(LittleMemory, TrainingAndEvaluationNameTheBatchThatFitsBeforeTheyMakeOne)
   EXPECT_GT(batch_that_fits(evaluated.err), 10) << evaluated.err;
 }
 
-TEST_F(LittleMemory, BenchNamesTheBatchThatFits) {
+TEST_F(LittleMemory, bench_names_the_batch_that_fits) {
   const Result refused =
       run_in(1000, {"bench", "--model", "resnet20", "--precision", "f32", "--batch", "5000"});
   expect_refusal(refused, {"memory: resnet20 in f32 with batch 5000 needs ", "a batch "});
   EXPECT_GT(batch_that_fits(refused.err), 10);
 }
 
-TEST_F(LittleMemory, WeightsThatDoNotFitAreNotMade) {
+TEST_F(LittleMemory, weights_that_do_not_fit_are_not_made) {
   expect_refusal(run_in(500, {"train", "--model", "vgg19", "--data", "glyphs"}),
                  {"memory: graph 'vgg19' needs ", ": weights and other states "});
 }
 
-TEST_F(LittleMemory, AProductIsRefusedBeforeItIsComputed) {
+TEST_F(LittleMemory, a_product_is_refused_before_it_is_computed) {
   expect_refusal(run_in(500, {"simulate", "--unit", "a100", "--random", "9000,9000,64"}),
                  {"memory: simulate: [9000,64] x [64,9000] needs ", ": operands ", ", results ",
                   ", the exact product 1.8 GiB; "});
 }
 
-TEST_F(LittleMemory, WhatTellsAboutNetworksMakesNoWeights) {
+TEST_F(LittleMemory, what_tells_about_networks_makes_no_weights) {
   for (const Words& words :
        {Words{"explain", "--model", "vgg19", "--amp", "f16", "--batch", "100000"},
         Words{"info", "--model", "vgg19", "--batch", "100000"}}) {

@@ -52,7 +52,7 @@ class NotFinite : public testing::Test {
       Model("mlp", find_model("mlp", {1, tiny_side, tiny_side}, tiny_classes)).state_names().back();
 };
 
-TEST_F(NotFinite, EvaluateSaysSoAndEndsAsDiverged) {
+TEST_F(NotFinite, evaluate_says_so_and_ends_as_diverged) {
   const Result result = run({"evaluate", run_});
   EXPECT_EQ(result.code, 5);
   EXPECT_TRUE(contains(result.err, "warning: " + run_ + "/model.safetensors: '" + last_ +
@@ -63,7 +63,7 @@ TEST_F(NotFinite, EvaluateSaysSoAndEndsAsDiverged) {
   EXPECT_TRUE(contains(result.out, "0.00 %")) << result.out;
 }
 
-TEST_F(NotFinite, EvaluateInJsonStaysJson) {
+TEST_F(NotFinite, evaluate_in_json_stays_json) {
   const Result result = run({"evaluate", run_, "--json"});
   EXPECT_EQ(result.code, 5);
   const json object = json::parse(result.out);
@@ -73,7 +73,7 @@ TEST_F(NotFinite, EvaluateInJsonStaysJson) {
   EXPECT_EQ(object.at("test_accuracy"), 0);
 }
 
-TEST_F(NotFinite, TrainingDoesNotBeginFromSuchWeights) {
+TEST_F(NotFinite, training_does_not_begin_from_such_weights) {
   const Result result = run(train({"--weights", folder_ / "bad.safetensors"}));
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(line_count(result.err), 1) << result.err;
@@ -82,7 +82,7 @@ TEST_F(NotFinite, TrainingDoesNotBeginFromSuchWeights) {
   EXPECT_FALSE(contains(result.err, "learning rate")) << result.err;
 }
 
-TEST_F(NotFinite, SimulatedNetworksDoNotAgreeInIt) {
+TEST_F(NotFinite, simulated_networks_do_not_agree_in_it) {
   const Result result = run({"simulate", run_, "--unit", "a100"});
   EXPECT_EQ(result.code, 5);
   EXPECT_TRUE(contains(result.out, "64 of 64 test samples are infinite or NaN and not compared"))
@@ -95,7 +95,7 @@ TEST_F(NotFinite, SimulatedNetworksDoNotAgreeInIt) {
   EXPECT_EQ(object.at("not_finite_samples"), 64);
 }
 
-TEST(NotFiniteProducts, AreCountedApart) {
+TEST(not_finite_products, are_counted_apart) {
   const Words product{"simulate",  "--unit", "a100",
                       "--dtype",   "tf32",   "[[1, nan], [1, inf], [1, 2]]",
                       "[[1], [1]]"};
@@ -122,7 +122,7 @@ struct Typed {
   const char* message;  // nullptr: taken
 };
 
-TEST(TypedNumbers, ThatTheFormatCannotHoldAreRefused) {
+TEST(typed_numbers, that_the_format_cannot_hold_are_refused) {
   const Words base{"simulate", "--unit", "ieee", "--dtype", "f32"};
   for (const auto& [numbers, message] :
        {Typed{"[1e39]", "1e39 is beyond what f32 can hold"},
@@ -144,7 +144,7 @@ TEST(TypedNumbers, ThatTheFormatCannotHoldAreRefused) {
             0);
 }
 
-TEST(TypedNumbers, OfFlagsAndFormatsToo) {
+TEST(typed_numbers, of_flags_and_formats_too) {
   for (const Words& words : {Words{"train", "--model", "mlp", "--lr", "1e400"},
                              Words{"train", "--model", "mlp", "--lr", "1e-400"},
                              Words{"train", "--model", "mlp", "--seed", "99999999999999999999"},
@@ -160,7 +160,7 @@ TEST(TypedNumbers, OfFlagsAndFormatsToo) {
 }
 
 // Weights of a network of other classes: what fits is taken, and what does not is named.
-TEST_F(NotFinite, WeightsByShapeNameWhatTheyLeave) {
+TEST_F(NotFinite, weights_by_shape_name_what_they_leave) {
   const std::string path = folder_ / "ten.safetensors";
   const Model ten("mlp", find_model("mlp", {1, tiny_side, tiny_side}, 10));
   ten.save(path);

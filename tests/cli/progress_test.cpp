@@ -39,7 +39,7 @@ std::vector<std::string> drawn_lines(const std::string& out) {
   return lines;
 }
 
-TEST_F(Shown, OnATerminalABarIsRedrawn) {
+TEST_F(Shown, on_a_terminal_a_bar_is_redrawn) {
   const Result result = run(train({}), {.columns = 100});
   EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_TRUE(contains(result.out, "\r\033[K"));
@@ -48,7 +48,7 @@ TEST_F(Shown, OnATerminalABarIsRedrawn) {
     EXPECT_TRUE(contains(result.out, part)) << part;
 }
 
-TEST_F(Shown, BarFitsTheTerminal) {
+TEST_F(Shown, bar_fits_the_terminal) {
   for (const int columns : {30, 60, 120}) {
     const Result result = run(train({"--amp", "f16"}), {.columns = columns});
     EXPECT_EQ(result.code, 0) << result.out;
@@ -63,13 +63,13 @@ TEST_F(Shown, BarFitsTheTerminal) {
   }
 }
 
-TEST_F(Shown, LossScaleAndSkippedStepsAreInTheBar) {
+TEST_F(Shown, loss_scale_and_skipped_steps_are_in_the_bar) {
   const Result result = run(train({"--amp", "f16"}), {.columns = 120});
   EXPECT_TRUE(contains(result.out, "scale ")) << result.out;
   EXPECT_TRUE(contains(result.out, "skipped ")) << result.out;
 }
 
-TEST_F(Shown, WithoutColoursWhereTheyAreNotWanted) {
+TEST_F(Shown, without_colours_where_they_are_not_wanted) {
   const Result result = run(train({}), {.variables = {{"NO_COLOR", "1"}}, .columns = 100});
   EXPECT_TRUE(contains(result.out, "\r\033[K"));
   EXPECT_TRUE(contains(result.out, "[==")) << result.out;
@@ -77,7 +77,7 @@ TEST_F(Shown, WithoutColoursWhereTheyAreNotWanted) {
     EXPECT_FALSE(contains(result.out, colour)) << result.out;
 }
 
-TEST_F(Shown, OnADumbTerminalAndInAPipeLinesArePlain) {
+TEST_F(Shown, on_a_dumb_terminal_and_in_a_pipe_lines_are_plain) {
   const Result dumb = run(train({}), {.variables = {{"TERM", "dumb"}}, .columns = 100});
   const Result piped = run(train({}));
   for (const std::string& text : {dumb.out, piped.err}) {
@@ -89,7 +89,7 @@ TEST_F(Shown, OnADumbTerminalAndInAPipeLinesArePlain) {
   EXPECT_LE(line_count(piped.err), 12) << piped.err;
 }
 
-TEST_F(Shown, QuietRunPrintsTheResultAlone) {
+TEST_F(Shown, quiet_run_prints_the_result_alone) {
   const Result result = run(train({"--quiet"}));
   EXPECT_EQ(result.err, "");
   EXPECT_TRUE(contains(result.out, "test accuracy")) << result.out;

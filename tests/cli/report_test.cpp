@@ -2,6 +2,7 @@
 // info, explain and doctor: what they answer about networks and machines.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -21,7 +22,7 @@ json answer(const Words& words, const Surroundings& surroundings = {}) {
   return result.code == 0 ? json::parse(result.out) : json{};
 }
 
-TEST(Info, CountsTheParametersOfLenet) {
+TEST(info, counts_the_parameters_of_lenet) {
   // conv 5*5*1*16+16, conv 5*5*16*32+32, linear 7*7*32*128+128, linear 128*10+10.
   constexpr std::int64_t expected = 416 + 12832 + 200832 + 1290;
   const json info = answer({"info", "--model", "lenet", "--json"});
@@ -31,14 +32,14 @@ TEST(Info, CountsTheParametersOfLenet) {
   EXPECT_EQ(sum, expected);
 }
 
-TEST(Info, CountsTheMultiplyAddsOfLenet) {
+TEST(info, counts_the_multiply_adds_of_lenet) {
   constexpr double expected =
       28. * 28 * 16 * 25 + 14. * 14 * 32 * 16 * 25 + 1568. * 128 + 128. * 10;
   EXPECT_NEAR(answer({"info", "--model", "lenet", "--json"}).at("macs").get<double>(), expected,
               0.01 * expected);
 }
 
-TEST(Info, MemoryGrowsWithTheBatchAndShrinksInNarrowFormats) {
+TEST(info, memory_grows_with_the_batch_and_shrinks_in_narrow_formats) {
   const auto bytes = [](const char* batch, const char* amp) {
     const json info = answer({"info", "--model", "resnet20", "--batch", batch, "--json"});
     return info.at("training_memory").at(amp).at("activation_bytes").get<double>();
@@ -48,7 +49,7 @@ TEST(Info, MemoryGrowsWithTheBatchAndShrinksInNarrowFormats) {
   EXPECT_LT(bytes("64", "f16"), 0.75 * bytes("64", "off"));
 }
 
-TEST(Info, MemoryIsThatOfTheRun) {
+TEST(info, memory_is_that_of_the_run) {
   const json info = answer({"info", "--model", "mlp", "--batch", "100", "--json"});
   const Result trained = run({"train", "--model", "mlp", "--data", "glyphs", "--batch", "100",
                               "--epochs", "1", "--json", "--quiet"});
@@ -57,13 +58,13 @@ TEST(Info, MemoryIsThatOfTheRun) {
             json::parse(last_line(trained.out)).at("activation_bytes"));
 }
 
-TEST(Info, TakesTheUsualImagesOfANetwork) {
+TEST(info, takes_the_usual_images_of_a_network) {
   const json info = answer({"info", "--model", "resnet18", "--batch", "2", "--json"});
   EXPECT_EQ(info.at("image"), "3x224x224");
   EXPECT_EQ(info.at("parameters"), 11689512);
 }
 
-TEST(Info, TellsOfANetworkForText) {
+TEST(info, tells_of_a_network_for_text) {
   const Words words{"info", "--model", "bert-base", "--batch", "1", "--sequence"};
   Words shorter = words, longer = words;
   shorter.insert(shorter.end(), {"16", "--head", "question-answering", "--json"});
@@ -78,7 +79,7 @@ TEST(Info, TellsOfANetworkForText) {
   EXPECT_TRUE(contains(result.out, "sequences of 32 tokens, 2 classes")) << result.out;
 }
 
-TEST(Info, PrintsATable) {
+TEST(info, prints_a_table) {
   const Result result = run({"info", "--model", "resnet20", "--image", "3x32x32"},
                             {.variables = {{"COLUMNS", "100"}}});
   EXPECT_EQ(result.code, 0) << result.err;
@@ -87,7 +88,7 @@ TEST(Info, PrintsATable) {
     EXPECT_TRUE(contains(result.out, part)) << part;
 }
 
-TEST(Info, ListsTheOps) {
+TEST(info, lists_the_ops) {
   const Result result = run({"info", "--ops"});
   EXPECT_EQ(result.code, 0) << result.err;
   for (const char* op : {"\nConv ", "\nRelu ", "\nSoftmaxCrossEntropyLoss "})
@@ -101,7 +102,7 @@ TEST(Info, ListsTheOps) {
   EXPECT_EQ(conv.at("f16"), "allow");
 }
 
-TEST(Explain, LeavesWeightsAndBookkeepingToAll) {
+TEST(explain, leaves_weights_and_bookkeeping_to_all) {
   const Words words{"explain", "--model", "lenet", "--amp", "f16"};
   Words all = words;
   all.emplace_back("--all");
@@ -112,7 +113,7 @@ TEST(Explain, LeavesWeightsAndBookkeepingToAll) {
   EXPECT_TRUE(contains(whole, "\nconv1.weight ")) << whole;
 }
 
-TEST(Explain, GivesEveryNodeOfResnetAReasonFromAClosedList) {
+TEST(explain, gives_every_node_of_resnet_a_reason_from_a_closed_list) {
   const std::set<std::string> rules{"seed-allow",
                                     "between-allows",
                                     "infer-extension",
@@ -143,13 +144,13 @@ TEST(Explain, GivesEveryNodeOfResnetAReasonFromAClosedList) {
   }
 }
 
-TEST(Explain, AnswersForANetworkForText) {
+TEST(explain, answers_for_a_network_for_text) {
   const json node = answer({"explain", "--model", "bert-base", "--sequence", "16", "--amp", "bf16",
                             "--node", "bert.encoder.layer.0.attention.self.query", "--json"});
   EXPECT_EQ(node.at("dtype"), "bf16");
 }
 
-TEST(Explain, PrintsOneNodeInFull) {
+TEST(explain, prints_one_node_in_full) {
   const Result result =
       run({"explain", "--model", "resnet20", "--amp", "f16", "--node", "stage1.block1.conv1"});
   EXPECT_EQ(result.code, 0) << result.err;
@@ -157,7 +158,7 @@ TEST(Explain, PrintsOneNodeInFull) {
     EXPECT_TRUE(contains(result.out, part)) << result.out;
 }
 
-TEST(Explain, SavedPlanExplainsTheSame) {
+TEST(explain, saved_plan_explains_the_same) {
   testing_files::TemporaryFolder folder;
   const std::string plan = folder / "plan.txt";
   const Words words{"explain", "--model", "lenet", "--amp", "bf16", "--json"};
@@ -167,14 +168,14 @@ TEST(Explain, SavedPlanExplainsTheSame) {
   EXPECT_EQ(answer(reading), saved);
 }
 
-TEST(Explain, OverrideByNameIsSaid) {
+TEST(explain, override_by_name_is_said) {
   const json node = answer({"explain", "--model", "lenet", "--amp", "f16", "--override",
                             "conv1=f32", "--node", "conv1", "--json"});
   EXPECT_EQ(node.at("dtype"), "f32");
   EXPECT_EQ(node.at("rule"), "override");
 }
 
-TEST(Explain, PlanOfAStrongCpuIsReadOnAWeakOne) {
+TEST(explain, plan_of_a_strong_cpu_is_read_on_a_weak_one) {
   testing_files::TemporaryFolder folder;
   const std::string plan = folder / "plan.txt";
   const Words saving{"explain", "--model", "lenet", "--amp", "bf16", "--json", "--save-plan", plan};
@@ -183,7 +184,7 @@ TEST(Explain, PlanOfAStrongCpuIsReadOnAWeakOne) {
   EXPECT_EQ(answer(reading, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}}), saved);
 }
 
-TEST(Doctor, MeasuresEachMathMode) {
+TEST(doctor, measures_each_math_mode) {
   const json doctor = answer({"doctor", "--json"});
   for (const char* format : {"ieee", "f32", "dfp16", "f16", "bf16"}) {
     const json& math = doctor.at("math").at(format);
@@ -202,15 +203,44 @@ TEST(Doctor, MeasuresEachMathMode) {
   EXPECT_NE(doctor.at("gpu"), "");
 }
 
-TEST(Doctor, ObeysTheCapOnInstructions) {
+TEST(doctor, obeys_the_cap_on_instructions) {
   const Result result = run({"doctor"}, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "isa       avx2")) << result.out;
   EXPECT_TRUE(contains(result.out, "tier      AVX2: f32 alone")) << result.out;
 }
 
+// What each contraction would take there, by kernel.
+std::map<std::string, int> kernels_on(const std::string& target, const std::string& amp) {
+  const Result result = run({"explain", "--model", "resnet20", "--amp", amp, "--batch", "32",
+                             "--kernels", "--target", target, "--json"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  std::map<std::string, int> kernels;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {
+    const json kernel = json::parse(line);
+    ++kernels[kernel.at("kernel")];
+    const std::string why = kernel.at("why");
+    EXPECT_TRUE(why.empty() || why.starts_with("not measured; first of ")) << why;
+  }
+  return kernels;
+}
+
+TEST(explain, tells_the_kernels_of_any_target_on_any_machine) {
+  const auto avx2 = kernels_on("avx2", "bf16"), vnni = kernels_on("vnni", "bf16"),
+             zen4 = kernels_on("bf16", "bf16"), amx = kernels_on("amx", "bf16");
+  EXPECT_EQ(avx2.size(), 1U);
+  EXPECT_GT(avx2.at("onednn"), 50);
+  EXPECT_GT(vnni.at("dfp16"), 50);
+  EXPECT_GT(zen4.at("pairs"), 50);
+  EXPECT_EQ(amx.count("pairs") + amx.count("dfp16"), 0U);
+  for (const char* amp : {"bf16", "off"})
+    EXPECT_GT(kernels_on("amx", amp)["amx tiles, batch-inner, normalize"], 5) << amp;
+}
+
 // Widening cannot be faster than what is not widened; and it says so.
-TEST(Doctor, KeepsF32WhereNarrowIsNoFaster) {
+TEST(doctor, keeps_f32_where_narrow_is_no_faster) {
   const json doctor = answer({"doctor", "--json"}, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}});
   EXPECT_EQ(doctor.at("amp_auto"), "off");
   const std::string bf16 = doctor.at("amp").at("bf16"), choice = doctor.at("amp").at("auto");

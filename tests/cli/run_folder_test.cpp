@@ -16,7 +16,7 @@ using testing_files::write_file;
 
 class RunFolder : public Training {};
 
-TEST_F(RunFolder, CheckpointsAreWrittenAndKeptAsAsked) {
+TEST_F(RunFolder, checkpoints_are_written_and_kept_as_asked) {
   const std::string folder = *folder_ / "often";
   const Result result =
       run(train({"--json", "--checkpoint-every", "3", "--keep", "4", "--output", folder}));
@@ -42,7 +42,7 @@ TEST_F(RunFolder, CheckpointsAreWrittenAndKeptAsAsked) {
   EXPECT_EQ(further.at("output"), folder);
 }
 
-TEST_F(RunFolder, TimesAndEpochsBetweenCheckpoints) {
+TEST_F(RunFolder, times_and_epochs_between_checkpoints) {
   const auto saved = [&](const char* every, const char* name) {
     const std::string folder = *folder_ / name;
     const Result result = run(
@@ -61,7 +61,7 @@ TEST_F(RunFolder, TimesAndEpochsBetweenCheckpoints) {
   EXPECT_EQ(run(train({"--checkpoint-every", "5"})).code, 2);
 }
 
-TEST_F(RunFolder, AFolderInUseIsRefusedAtOnceAndNamesItsProcess) {
+TEST_F(RunFolder, a_folder_in_use_is_refused_at_once_and_names_its_process) {
   const std::string folder = *folder_ / "shared";
   done(quiet_json({"--output", folder}));
   {
@@ -78,7 +78,7 @@ TEST_F(RunFolder, AFolderInUseIsRefusedAtOnceAndNamesItsProcess) {
   EXPECT_EQ(run({"train", "--resume", folder}).code, 0);
 }
 
-TEST_F(RunFolder, ARefusedTrainingLeavesNoFolderOfItsOwn) {
+TEST_F(RunFolder, a_refused_training_leaves_no_folder_of_its_own) {
   const std::string absent = *folder_ / "absent", empty = *folder_ / "empty";
   std::filesystem::create_directory(empty);
   for (const std::string& folder : {absent, empty}) {
@@ -90,7 +90,7 @@ TEST_F(RunFolder, ARefusedTrainingLeavesNoFolderOfItsOwn) {
   EXPECT_TRUE(std::filesystem::exists(empty));
 }
 
-TEST_F(RunFolder, LeftoversOfEndedProcessesAreRemovedAndNothingElse) {
+TEST_F(RunFolder, leftovers_of_ended_processes_are_removed_and_nothing_else) {
   const std::string folder = *folder_ / "leftovers";
   done(quiet_json({"--output", folder}));
   const std::vector<std::string> ours{"/plan.txt.part", "/.run.json.0123456789ab.tmp",
@@ -109,7 +109,7 @@ TEST_F(RunFolder, LeftoversOfEndedProcessesAreRemovedAndNothingElse) {
     EXPECT_TRUE(std::filesystem::exists(folder + name)) << name;
 }
 
-TEST_F(RunFolder, FoldersOfTheEarlierFormAreEvaluatedAndGoOn) {
+TEST_F(RunFolder, folders_of_the_earlier_form_are_evaluated_and_go_on) {
   const auto sha = [](const json& line) { return line.at("weights_sha256"); };
   const std::string folder = *folder_ / "earlier";
   const json trained = done(quiet_json({"--deterministic", "--amp", "bf16", "--output", folder}));
@@ -123,7 +123,7 @@ TEST_F(RunFolder, FoldersOfTheEarlierFormAreEvaluatedAndGoOn) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/state.safetensors"));
 }
 
-TEST_F(RunFolder, ANewRunReplacesAnOlderOneWithItsFirstCheckpoint) {
+TEST_F(RunFolder, a_new_run_replaces_an_older_one_with_its_first_checkpoint) {
   const std::string folder = *folder_ / "replaced";
   done(quiet_json({"--seed", "2", "--checkpoint-every", "5", "--output", folder}));
   done(quiet_json({"--seed", "3", "--checkpoint-every", "7", "--keep", "9", "--output", folder}));

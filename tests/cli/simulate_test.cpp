@@ -27,7 +27,7 @@ std::string printed(const Words& more) {
 
 // pytorch#78275: z S z of z = [0, 3.14] and the identity gave 9.8616 on an A40 and 9.8596
 // elsewhere: the product with S on the tensor cores, the one with z after it in f32.
-TEST(Simulate, TellsWhyAnA40Gives98616) {
+TEST(simulate, tells_why_an_a40_gives_98616) {
   const TemporaryFolder folder;
   write_npy(folder / "z.npy", Tensor::from<float>({2}, std::vector<float>{0, 3.14F}));
   write_npy(folder / "S.npy", Tensor::from<float>({2, 2}, std::vector<float>{1, 0, 0, 1}));
@@ -46,7 +46,7 @@ TEST(Simulate, TellsWhyAnA40Gives98616) {
   EXPECT_NEAR(answer("f32"), 9.8596, 5e-5);
 }
 
-TEST(Simulate, NumbersMayBeTyped) {
+TEST(simulate, numbers_may_be_typed) {
   const std::string out =
       printed({"--unit", "a40", "--dtype", "tf32", "[0, 3.14]", "[[1,0],[0,1]]"});
   EXPECT_TRUE(contains(out, "0 3.140625")) << out;
@@ -57,7 +57,7 @@ TEST(Simulate, NumbersMayBeTyped) {
   EXPECT_FALSE(contains(cut, "computed as")) << cut;
 }
 
-TEST(Simulate, FilesOfAllKindsGiveTheSame) {
+TEST(simulate, files_of_all_kinds_give_the_same) {
   const TemporaryFolder folder;
   const Tensor a = Tensor::from<float>({2, 2}, std::vector<float>{1, 2, 3, 4});
   const Tensor b = Tensor::from<float>({2, 1}, std::vector<float>{0.5F, -1});
@@ -85,7 +85,7 @@ TEST(Simulate, FilesOfAllKindsGiveTheSame) {
               Tensor::from<float>({2, 1}, std::vector<float>{-0.5F, -0.5F}).cast(DType::f16)));
 }
 
-TEST(Simulate, BlocksAreScaledAlongK) {
+TEST(simulate, blocks_are_scaled_along_k) {
   // All but 1/512 are numbers of f4e2m1 with a power of two; NVFP4 has other scales: 0.5 beside 4
   // becomes 2/3.
   for (const char* dtype : {"mxf4", "mxf8e4m3", "mxf8e5m2", "nvf4"}) {
@@ -101,7 +101,7 @@ TEST(Simulate, BlocksAreScaledAlongK) {
   EXPECT_TRUE(contains(lost, "1 become zero")) << lost;
 }
 
-TEST(Simulate, ProbeGivesTheNumbersThatFttnPublished) {
+TEST(simulate, probe_gives_the_numbers_that_fttn_published) {
   const std::string out = printed({"--probe", "--json"});
   const auto expect = [&](const std::string& unit, const std::string& value) {
     const std::string line = "{\"unit\":\"" + unit +
@@ -117,14 +117,14 @@ TEST(Simulate, ProbeGivesTheNumbersThatFttnPublished) {
   EXPECT_TRUE(contains(printed({"--probe"}), "191.875"));
 }
 
-TEST(Simulate, ListSaysHowSureEachModelIs) {
+TEST(simulate, list_says_how_sure_each_model_is) {
   const std::string out = printed({"--list"});
   for (const char* word :
        {"v100", "a100", "h100", "b200", "amx", "verified", "published", "unresolved", "2512.07004"})
     EXPECT_TRUE(contains(out, word)) << word;
 }
 
-TEST(Simulate, ComparedUnitsAreTabledAndPlotted) {
+TEST(simulate, compared_units_are_tabled_and_plotted) {
   const TemporaryFolder folder;
   const Words words{"--compare", "v100,a100,h100,ieee", "--dtype", "f16", "--random", "16,16,256"};
   const std::string out = printed(words);
@@ -140,7 +140,7 @@ TEST(Simulate, ComparedUnitsAreTabledAndPlotted) {
   EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
 }
 
-TEST(Simulate, NanAndInfinityAreComputedButNotCompared) {
+TEST(simulate, nan_and_infinity_are_computed_but_not_compared) {
   const TemporaryFolder folder;
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -154,7 +154,7 @@ TEST(Simulate, NanAndInfinityAreComputedButNotCompared) {
   EXPECT_TRUE(contains(empty, "f32[]")) << empty;
 }
 
-TEST(Simulate, ANetworkIsTrainedAndEvaluatedOnAUnit) {
+TEST(simulate, a_network_is_trained_and_evaluated_on_a_unit) {
   const TemporaryFolder folder;
   const std::string data = write_tiny_data(folder / "data");
   const Result trained = run({"train", "--model", "mlp", "--data", data, "--epochs", "1", "--batch",
@@ -176,7 +176,7 @@ struct BadWords {
 };
 class BadSimulations : public testing::TestWithParam<BadWords> {};
 
-TEST_P(BadSimulations, EndInOneLine) {
+TEST_P(BadSimulations, end_in_one_line) {
   const Result result = run(simulate(GetParam().words));
   EXPECT_EQ(result.code, GetParam().code) << result.err;
   EXPECT_EQ(line_count(result.err), 1) << result.err;
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
             "UnknownModel", {"--model", "lennet", "--unit", "a100"}, 3, "did you mean lenet?"}),
     [](const auto& each) { return each.param.name; });
 
-TEST(Simulate, SeveralArraysMustBeNamed) {
+TEST(simulate, several_arrays_must_be_named) {
   const TemporaryFolder folder;
   const Tensor a = Tensor::from<float>({1}, std::vector<float>{1});
   write_npz(folder / "x.npz", std::vector<NamedTensor>{{"left", a}, {"right", a}});

@@ -13,7 +13,7 @@ namespace {
 using testing_files::read_file;
 using testing_files::write_file;
 
-TEST_F(Training, LearnsInEveryFormatAndSaysSoOnStandardOutput) {
+TEST_F(Training, learns_in_every_format_and_says_so_on_standard_output) {
   for (const char* amp : {"off", "f16", "bf16"}) {
     const Result result = run(train({"--amp", amp, "--epochs", "3"}));
     EXPECT_EQ(result.code, 0) << result.err;
@@ -23,7 +23,7 @@ TEST_F(Training, LearnsInEveryFormatAndSaysSoOnStandardOutput) {
   }
 }
 
-TEST_F(Training, JsonIsOneObjectALineAndTheLastIsDone) {
+TEST_F(Training, json_is_one_object_a_line_and_the_last_is_done) {
   const Result result = run(train({"--amp", "f16", "--json"}));
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
@@ -46,7 +46,7 @@ TEST_F(Training, JsonIsOneObjectALineAndTheLastIsDone) {
   EXPECT_EQ(last.at("weights_sha256").get<std::string>().size(), 64u);
 }
 
-TEST_F(Training, EnvironmentDecidesWhereTheFlagIsNotGiven) {
+TEST_F(Training, environment_decides_where_the_flag_is_not_given) {
   const auto amp_of = [](const Words& words, const char* value) {
     return done(words, {.variables = {{"NARROWGAUGE_AUTO_MIXED_PRECISION", value}}}).at("amp");
   };
@@ -65,7 +65,7 @@ TEST_F(Training, EnvironmentDecidesWhereTheFlagIsNotGiven) {
 }
 
 // What is fastest differs from machine to machine; that it is settled once, and why, does not.
-TEST_F(Training, AutoSettlesOnAFormatAndKeepsTheReason) {
+TEST_F(Training, auto_settles_on_a_format_and_keeps_the_reason) {
   const std::string folder = *folder_ / "auto", plan = folder + "/plan.txt";
   const Result result = run(quiet_json({"--amp", "auto", "--epochs", "1", "--output", folder}));
   EXPECT_EQ(result.code, 0) << result.err;
@@ -84,7 +84,7 @@ TEST_F(Training, AutoSettlesOnAFormatAndKeepsTheReason) {
   EXPECT_EQ(json::parse(last_line(further.out)).at("amp"), amp);
 }
 
-TEST_F(Training, SavedRunIsEvaluatedToTheSameAccuracy) {
+TEST_F(Training, saved_run_is_evaluated_to_the_same_accuracy) {
   const std::string folder = *folder_ / "saved";
   const json trained = done(quiet_json({"--amp", "bf16", "--epochs", "1", "--output", folder}));
   for (const char* file : {"model.safetensors", "run.json", "plan.txt", "latest/state.safetensors",
@@ -99,7 +99,7 @@ TEST_F(Training, SavedRunIsEvaluatedToTheSameAccuracy) {
   EXPECT_NEAR(elsewhere.at("test_loss").get<double>(), trained.at("test_loss").get<double>(), 0.02);
 }
 
-TEST_F(Training, StartsFromGivenWeights) {
+TEST_F(Training, starts_from_given_weights) {
   const std::string folder = *folder_ / "start";
   const json first = done(quiet_json({"--output", folder}));
   const json second =
@@ -107,14 +107,14 @@ TEST_F(Training, StartsFromGivenWeights) {
   EXPECT_LT(second.at("first_loss").get<double>(), 0.5 * first.at("first_loss").get<double>());
 }
 
-TEST_F(Training, SameSeedGivesTheSameBitsForAnyNumberOfThreads) {
+TEST_F(Training, same_seed_gives_the_same_bits_for_any_number_of_threads) {
   const auto sha = [](const Words& words) { return done(words).at("weights_sha256"); };
   const json one = sha(quiet_json({"--deterministic", "--threads", "1"}));
   EXPECT_EQ(one, sha(quiet_json({"--deterministic", "--threads", "2"})));
   EXPECT_NE(one, sha(quiet_json({"--deterministic", "--seed", "2"})));
 }
 
-TEST_F(Training, InterruptedRunIsSavedAndGoesOnToTheSameBits) {
+TEST_F(Training, interrupted_run_is_saved_and_goes_on_to_the_same_bits) {
   const Words words = train({"--deterministic", "--epochs", "40", "--amp", "f16"});
   Words whole = words;
   whole.insert(whole.end(), {"--json", "--quiet"});
@@ -130,7 +130,7 @@ TEST_F(Training, InterruptedRunIsSavedAndGoesOnToTheSameBits) {
   EXPECT_LT(resumed.at("steps"), never_stopped.at("steps"));
 }
 
-TEST_F(Training, KilledRunGoesOnFromItsLastEpoch) {
+TEST_F(Training, killed_run_goes_on_from_its_last_epoch) {
   const std::string folder = *folder_ / "killed";
   const Result result = run(train({"--epochs", "1000", "--output", folder}),
                             {.interrupt_at = "epoch 3/", .interrupt_by = SIGKILL});
@@ -139,7 +139,7 @@ TEST_F(Training, KilledRunGoesOnFromItsLastEpoch) {
   EXPECT_LE(resumed.at("steps"), 58 * 8);
 }
 
-TEST_F(Training, ResumedRunKeepsWhatItWasToldBefore) {
+TEST_F(Training, resumed_run_keeps_what_it_was_told_before) {
   const std::string folder = *folder_ / "told";
   done(quiet_json({"--optimizer", "adam", "--amp", "bf16", "--output", folder}));
   const Result batch = run({"train", "--resume", folder, "--epochs", "4", "--batch", "64"});
@@ -159,7 +159,7 @@ TEST_F(Training, ResumedRunKeepsWhatItWasToldBefore) {
   EXPECT_EQ(done({"evaluate", folder, "--json"}, f16).at("amp"), "bf16");
 }
 
-TEST_F(Training, EvaluationNeedsNoScheduleOfTraining) {
+TEST_F(Training, evaluation_needs_no_schedule_of_training) {
   const std::string folder = *folder_ / "warm";
   done(quiet_json({"--warmup", "15", "--output", folder}));
   make_earlier_form(folder);
@@ -171,7 +171,7 @@ TEST_F(Training, EvaluationNeedsNoScheduleOfTraining) {
   EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_samples"), tiny_test);
 }
 
-TEST_F(Training, NodesOfTheBackwardPassCanBeChanged) {
+TEST_F(Training, nodes_of_the_backward_pass_can_be_changed) {
   const json by_pattern = done(quiet_json({"--amp", "f16", "--override", "*gradient*=f32"}));
   EXPECT_EQ(by_pattern.at("test_samples"), tiny_test);
   const std::string plan = *folder_ / "backward.txt";
@@ -184,7 +184,7 @@ TEST_F(Training, NodesOfTheBackwardPassCanBeChanged) {
   EXPECT_EQ(done(quiet_json({"--plan", plan})).at("test_samples"), tiny_test);
 }
 
-TEST_F(Training, ResumedRunGoesOnToMoreEpochs) {
+TEST_F(Training, resumed_run_goes_on_to_more_epochs) {
   const auto sha = [](const Words& words) { return done(words).at("weights_sha256"); };
   const Words constant{"--deterministic", "--schedule", "constant"};
   Words whole = quiet_json(constant), half = quiet_json(constant);
@@ -195,13 +195,13 @@ TEST_F(Training, ResumedRunGoesOnToMoreEpochs) {
   EXPECT_EQ(sha({"train", "--resume", folder, "--epochs", "4", "--json", "--quiet"}), sha(whole));
 }
 
-TEST_F(Training, InterruptWithoutOutputSavesNothing) {
+TEST_F(Training, interrupt_without_output_saves_nothing) {
   const Result result = run(train({"--epochs", "1000"}), {.interrupt_at = "epoch 1/"});
   EXPECT_EQ(result.code, 130) << result.err;
   EXPECT_TRUE(contains(result.err, "nothing is saved")) << result.err;
 }
 
-TEST_F(Training, InterruptedComparisonShowsTheRunsThatCameToTheirEnd) {
+TEST_F(Training, interrupted_comparison_shows_the_runs_that_came_to_their_end) {
   const Result result =
       run(train({"--compare", "off,ieee", "--epochs", "400"}), {.interrupt_at = "ieee  epoch 1/"});
   EXPECT_EQ(result.code, 130) << result.err;
@@ -210,7 +210,7 @@ TEST_F(Training, InterruptedComparisonShowsTheRunsThatCameToTheirEnd) {
   EXPECT_TRUE(contains(result.err, "interrupted: stopped in ieee after ")) << result.err;
 }
 
-TEST_F(Training, EditedLineOfAPlanChangesThatNodeOnly) {
+TEST_F(Training, edited_line_of_a_plan_changes_that_node_only) {
   const std::string plan = *folder_ / "plan.txt", edited = *folder_ / "edited.txt";
   done(quiet_json({"--amp", "f16", "--save-plan", plan}));
   std::string text = read_file(plan);
@@ -233,7 +233,7 @@ TEST_F(Training, EditedLineOfAPlanChangesThatNodeOnly) {
   EXPECT_EQ(explained.at("rule"), "edited");
 }
 
-TEST_F(Training, CompareShowsOneRowForEachFormat) {
+TEST_F(Training, compare_shows_one_row_for_each_format) {
   const Result result = run(train({"--compare", "off,f16,bf16", "--tolerance", "100"}));
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(result.out.starts_with("precision")) << result.out;
@@ -242,7 +242,7 @@ TEST_F(Training, CompareShowsOneRowForEachFormat) {
   EXPECT_TRUE(contains(result.out, "two standard errors")) << result.out;
 }
 
-TEST_F(Training, CompareMeasuresByIeeeWhereItIsNamed) {
+TEST_F(Training, compare_measures_by_ieee_where_it_is_named) {
   const json last = done(quiet_json({"--compare", "off,ieee", "--output", *folder_ / "runs"}));
   EXPECT_EQ(last.at("base"), "ieee");
   EXPECT_EQ(last["runs"][0]["precision"], "f32");
@@ -252,7 +252,7 @@ TEST_F(Training, CompareMeasuresByIeeeWhereItIsNamed) {
     EXPECT_TRUE(std::filesystem::exists(*folder_ / run)) << run;
 }
 
-TEST_F(Training, ComparedRunsStartFromTheSameWeights) {
+TEST_F(Training, compared_runs_start_from_the_same_weights) {
   const json last = done(quiet_json({"--compare", "off,f16,bf16"}));
   EXPECT_EQ(last.at("event"), "done");
   ASSERT_EQ(last.at("runs").size(), 3u);
@@ -263,14 +263,14 @@ TEST_F(Training, ComparedRunsStartFromTheSameWeights) {
   EXPECT_LT(last["runs"][1]["activation_bytes"], last["runs"][0]["activation_bytes"]);
 }
 
-TEST_F(Training, CompareSaysWhyANarrowFormatIsNotFaster) {
+TEST_F(Training, compare_says_why_a_narrow_format_is_not_faster) {
   const json last = done(quiet_json({"--compare", "off,f16"}));
   const double speed_up = last["runs"][1]["speed_up"];
   if (speed_up >= 1.05) GTEST_SKIP() << "f16 is faster here: " << speed_up;
   EXPECT_TRUE(contains(last.at("remarks").dump(), "widened to f32")) << last.at("remarks");
 }
 
-TEST_F(Training, GradientsFlushedWithoutALossScaleAreCounted) {
+TEST_F(Training, gradients_flushed_without_a_loss_scale_are_counted) {
   const Words words = train({"--amp", "f16", "--loss-scale", "off", "--epochs", "20"});
   const Result result = run(words);
   ASSERT_EQ(result.code, 0) << result.err;
@@ -282,13 +282,13 @@ TEST_F(Training, GradientsFlushedWithoutALossScaleAreCounted) {
   EXPECT_NE(last.at("flushed").at("first"), "");
 }
 
-TEST_F(Training, TraceShowsThePasses) {
+TEST_F(Training, trace_shows_the_passes) {
   const Result result = run(train({"--trace", "passes", "--quiet"}));
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.err, "== ")) << result.err.substr(0, 500);
 }
 
-TEST_F(Training, SmallImagesArePaddedToWholePatches) {
+TEST_F(Training, small_images_are_padded_to_whole_patches) {
   const json last = done({"train", "--model", "vit-small", "--data", data(), "--epochs", "1",
                           "--batch", "128", "--json", "--output", *folder_ / "vit"});
   EXPECT_EQ(last.at("steps"), 2);
@@ -297,7 +297,7 @@ TEST_F(Training, SmallImagesArePaddedToWholePatches) {
   EXPECT_EQ(record.at("images").at("padded_height"), 16);
 }
 
-TEST_F(Training, SmallImagesArePaddedForResnet) {
+TEST_F(Training, small_images_are_padded_for_resnet) {
   const json last = done({"train", "--model", "resnet20", "--data", data(), "--epochs", "1",
                           "--batch", "64", "--json", "--output", *folder_ / "resnet"});
   EXPECT_EQ(last.at("steps"), 4);

@@ -26,7 +26,7 @@ void expect_narrow(const Words& command) {
   }
 }
 
-TEST(Width, OfExplain) {
+TEST(width, of_explain) {
   for (const char* model : {"lenet", "resnet20", "vit-small"}) {
     const Words words{"explain", "--model", model, "--amp", "f16"};
     expect_narrow(words);
@@ -38,18 +38,18 @@ TEST(Width, OfExplain) {
   expect_narrow({"explain", "--model", "lenet", "--amp", "f16", "--node", "conv1"});
 }
 
-TEST(Width, OfInfo) {
+TEST(width, of_info) {
   for (const char* model : {"lenet", "resnet50", "bert-base"})
     expect_narrow({"info", "--model", model, "--batch", "8"});
   expect_narrow({"info", "--ops"});
 }
 
-TEST(Width, OfFormats) {
+TEST(width, of_formats) {
   expect_narrow({"formats"});
   expect_narrow({"formats", "3.14", "65520", "1e-8", "0x1p-24", "1e300", "inf", "nan"});
 }
 
-TEST(Width, OfSimulate) {
+TEST(width, of_simulate) {
   expect_narrow({"simulate", "--list"});
   expect_narrow({"simulate", "--probe"});
   expect_narrow({"simulate", "--unit", "a40", "--dtype", "tf32", "[0, 3.14]", "[[1, 0], [0, 1]]"});
@@ -57,9 +57,9 @@ TEST(Width, OfSimulate) {
                  "--random", "8,8,256"});
 }
 
-TEST(Width, OfDoctor) { expect_narrow({"doctor"}); }
+TEST(width, of_doctor) { expect_narrow({"doctor"}); }
 
-TEST(Width, OfTrainingAndWhatReadsItsRun) {
+TEST(width, of_training_and_what_reads_its_run) {
   testing_files::TemporaryFolder folder;
   const std::string data = write_tiny_data(folder / "data"), output = folder / "run";
   const Words train{"train", "--model", "mlp", "--data", data, "--epochs", "1", "--batch", "32"};
@@ -72,14 +72,14 @@ TEST(Width, OfTrainingAndWhatReadsItsRun) {
   expect_narrow({"simulate", output, "--unit", "a100"});
 }
 
-TEST(Width, OfTheHelpOfEveryCommand) {
+TEST(width, of_the_help_of_every_command) {
   for (const char* command :
        {"train", "evaluate", "info", "explain", "doctor", "bench", "simulate", "formats"})
     expect_narrow({command, "--help"});
 }
 
 // What is copied from an example is the whole command.
-TEST(Width, OfExamplesIsThatOfATerminal) {
+TEST(width, of_examples_is_that_of_a_terminal) {
   for (const char* command :
        {"", "train", "evaluate", "info", "explain", "doctor", "bench", "simulate", "formats"}) {
     const Words words = *command ? Words{command, "--help"} : Words{"--help"};
@@ -95,14 +95,14 @@ TEST(Width, OfExamplesIsThatOfATerminal) {
   }
 }
 
-TEST(Width, IsThatOfTheTerminal) {
+TEST(width, is_that_of_the_terminal) {
   if (!has_terminals()) GTEST_SKIP() << "no terminals here";
   const Words words{"explain", "--model", "lenet", "--amp", "f16"};
   EXPECT_TRUE(contains(run(words, {.columns = 80}).out, "(left out:"));
   EXPECT_FALSE(contains(run(words, {.columns = 200}).out, "(left out:"));
 }
 
-TEST(Width, IsEightyInAPipe) {
+TEST(width, is_eighty_in_a_pipe) {
   EXPECT_TRUE(contains(run({"explain", "--model", "lenet"}).out, "(left out:"));
 }
 

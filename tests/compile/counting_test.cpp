@@ -20,7 +20,7 @@ Plan plan_of(const std::function<Value(Network&)>& build) {
   return compile(network.graph(), {.binding = {{"N", 4}}, .layout = Layout::plain});
 }
 
-TEST(Counting, ConvolutionsHaveTheirMultiplicationsAndAdditionsAndOperands) {
+TEST(counting, convolutions_have_their_multiplications_and_additions_and_operands) {
   const Plan plan = plan_of([](Network& net) {
     return net.conv(net.input("x", {net.batch(), 6, 10, 10}), 8,
                     {.kernel = 3, .stride = 2, .groups = 2, .bias = false});
@@ -30,7 +30,7 @@ TEST(Counting, ConvolutionsHaveTheirMultiplicationsAndAdditionsAndOperands) {
   EXPECT_EQ(conv.bytes, 4 * (4 * 6 * 100 + 8 * 3 * 9 + 4 * 8 * 25));
 }
 
-TEST(Counting, ProductsHaveTheirMultiplicationsAndAdditionsAndOperands) {
+TEST(counting, products_have_their_multiplications_and_additions_and_operands) {
   const Plan plan = plan_of([](Network& net) {
     return net.linear(net.input("x", {net.batch(), 30}), 7);
   });
@@ -39,7 +39,7 @@ TEST(Counting, ProductsHaveTheirMultiplicationsAndAdditionsAndOperands) {
   EXPECT_EQ(gemm.bytes, 4 * (4 * 30 + 30 * 7 + 7 + 4 * 7));
 }
 
-TEST(Counting, ViewsMoveNothing) {
+TEST(counting, views_move_nothing) {
   const Plan plan = plan_of([](Network& net) {
     return net.relu(net.flatten(net.input("x", {net.batch(), 3, 5})));
   });
@@ -49,7 +49,7 @@ TEST(Counting, ViewsMoveNothing) {
   EXPECT_EQ(bytes, 4 * 2 * 4 * 15);
 }
 
-TEST(Counting, GatherReadsTheRowsThatItWrites) {
+TEST(counting, gather_reads_the_rows_that_it_writes) {
   const Plan plan = plan_of([](Network& net) {
     const Value table = net.parameter("table", {1000, 16}, Initial{});
     return net.op("Gather", {table, net.input("ids", {net.batch(), 3}, DType::i64)}, "axis=0");

@@ -166,7 +166,7 @@ void write_passes(const fs::path& path, const std::map<std::string, Result>& res
     if (result.outcome == Outcome::passed) out << key << '\n';
 }
 
-TEST(OnnxNodes, GiveTheResultsOfOnnx) {
+TEST(onnx_nodes, give_the_results_of_onnx) {
   if (!fs::exists(archive())) GTEST_SKIP() << "no " << archive().string();
   if (std::system("command -v xz >/dev/null") != 0) GTEST_SKIP() << "no xz to unpack it with";
   const UnpackedArchive unpacked(archive());

@@ -18,7 +18,7 @@ class EveryCall : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(EveryCall, MayBeTheLastOfAProcess) {
+TEST_P(EveryCall, may_be_the_last_of_a_process) {
   Trial trial(GetParam());
   int least = 0, call = 1;
   while (check_end_at(trial, call, least) && !HasFailure()) ++call;
@@ -27,7 +27,7 @@ TEST_P(EveryCall, MayBeTheLastOfAProcess) {
   EXPECT_GT(call, 100);
 }
 
-TEST_P(EveryCall, MayMeetAFullDisk) {
+TEST_P(EveryCall, may_meet_a_full_disk) {
   Trial trial(GetParam());
   int least = 0, call = 1;
   while (check_full_at(trial, call, least) && !HasFailure()) ++call;
@@ -35,7 +35,7 @@ TEST_P(EveryCall, MayMeetAFullDisk) {
   EXPECT_GE(least, 2);
 }
 
-TEST_P(EveryCall, MayBeTheLastBeforeThePowerFails) {
+TEST_P(EveryCall, may_be_the_last_before_the_power_fails) {
   Trial trial(GetParam());
   const int states = check_power_losses(trial, 3, 1);
   RecordProperty("states", states);
@@ -61,7 +61,7 @@ bool killed_after(const Words& words, std::chrono::microseconds time) {
   return code != 0;
 }
 
-TEST(RandomKills, TwoHundredLeadToTheSameWeights) {
+TEST(random_kills, two_hundred_lead_to_the_same_weights) {
   constexpr int wanted = 200;
   const TemporaryFolder folder;
   const std::string data = testing_cli::write_tiny_data(folder / "data");

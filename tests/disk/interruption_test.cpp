@@ -17,7 +17,7 @@ class Interruption : public testing::TestWithParam<bool> {
   static constexpr int stride = 29;
 };
 
-TEST_P(Interruption, AProcessThatEndsLeavesOneWholeRun) {
+TEST_P(Interruption, a_process_that_ends_leaves_one_whole_run) {
   Trial trial(GetParam());
   int least = 0;
   for (int call = 1; check_end_at(trial, call, least); call += stride)
@@ -25,7 +25,7 @@ TEST_P(Interruption, AProcessThatEndsLeavesOneWholeRun) {
   EXPECT_GE(least, 2);
 }
 
-TEST_P(Interruption, AFullDiskLeavesOneWholeRun) {
+TEST_P(Interruption, a_full_disk_leaves_one_whole_run) {
   Trial trial(GetParam());
   int least = 0;
   for (int call = 1; check_full_at(trial, call, least); call += stride)
@@ -33,7 +33,7 @@ TEST_P(Interruption, AFullDiskLeavesOneWholeRun) {
   EXPECT_GE(least, 2);
 }
 
-TEST_P(Interruption, ALossOfPowerLeavesOneWholeRun) {
+TEST_P(Interruption, a_loss_of_power_leaves_one_whole_run) {
   Trial trial(GetParam());
   EXPECT_GT(check_power_losses(trial, 0, stride), 4);
 }

@@ -49,7 +49,7 @@ constexpr std::string_view small_graph = R"(graph "small \"one\"" {
   %k = Constant {value=f32[2]{0.1,-3e+30}} : f32[2]
   %shape = Constant {value=i64[2]{-1,3}} : i64[2]
   %"a b" = Reshape(%x, %shape) : f32[N,3]
-  %y = Add(%x, %w) @origin="first" @storage=plain
+  %y = Add(%x, %w) @origin="first" @phase=update @storage=plain
   %y#2 = Add(%x, %w) : f32[N,3]
   %half = Cast(%y) {to=f16, saturate=1} : f16[N,3]
   %ceiling = Constant {value=f32[]{0.5}} : f32[]

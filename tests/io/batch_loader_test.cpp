@@ -48,7 +48,7 @@ std::vector<std::vector<std::int64_t>> all_batches(BatchLoader& loader) {
   return result;
 }
 
-TEST(BatchLoader, EvaluationSeesEverySampleInOrder) {
+TEST(batch_loader, evaluation_sees_every_sample_in_order) {
   BatchLoader loader(std::make_shared<Counting>(10),
                      {.batch = 4, .shuffle = false, .keep_last = true, .epochs = 1});
   EXPECT_EQ(loader.batches_per_epoch(), 3);
@@ -57,7 +57,7 @@ TEST(BatchLoader, EvaluationSeesEverySampleInOrder) {
   EXPECT_FALSE(loader.next());  // and stays at the end
 }
 
-TEST(BatchLoader, ABatchHasTheTypesOfTheSourceWithItsSizeInFront) {
+TEST(batch_loader, a_batch_has_the_types_of_the_source_with_its_size_in_front) {
   BatchLoader loader(std::make_shared<Counting>(10), {.batch = 4});
   const auto batch = loader.next();
   ASSERT_TRUE(batch);
@@ -67,7 +67,7 @@ TEST(BatchLoader, ABatchHasTheTypesOfTheSourceWithItsSizeInFront) {
   EXPECT_EQ(batch->tensors[1].at(1), batch->tensors[0].at(0));
 }
 
-TEST(BatchLoader, TrainingDropsTheSmallerBatchAndShufflesEveryEpochAnew) {
+TEST(batch_loader, training_drops_the_smaller_batch_and_shuffles_every_epoch_anew) {
   BatchLoader loader(std::make_shared<Counting>(103), {.batch = 10, .seed = 5, .epochs = 2});
   const auto batches = all_batches(loader);
   ASSERT_EQ(batches.size(), 20u);
@@ -82,7 +82,7 @@ TEST(BatchLoader, TrainingDropsTheSmallerBatchAndShufflesEveryEpochAnew) {
   }
 }
 
-TEST(BatchLoader, AStreamGoesOnFromASavedPosition) {
+TEST(batch_loader, a_stream_goes_on_from_a_saved_position) {
   const BatchOptions options{.batch = 8, .seed = 3, .epochs = 3};
   BatchLoader whole(std::make_shared<Counting>(50), options);
   const auto expected = all_batches(whole);
@@ -102,7 +102,7 @@ TEST(BatchLoader, AStreamGoesOnFromASavedPosition) {
   }
 }
 
-TEST(BatchLoader, ReadsThreeBatchesAheadAndNoMore) {
+TEST(batch_loader, reads_three_batches_ahead_and_no_more) {
   const auto source = std::make_shared<Counting>(1000);
   BatchLoader loader(source, {.batch = 10});
   const auto settles_at = [&](int reads) {
@@ -116,7 +116,7 @@ TEST(BatchLoader, ReadsThreeBatchesAheadAndNoMore) {
   EXPECT_TRUE(settles_at(4));
 }
 
-TEST(BatchLoader, WithoutAThreadEachBatchIsReadWhenItIsDue) {
+TEST(batch_loader, without_a_thread_each_batch_is_read_when_it_is_due) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer starts no threads in a child";
 #endif
@@ -137,7 +137,7 @@ TEST(BatchLoader, WithoutAThreadEachBatchIsReadWhenItIsDue) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(BatchLoader, AnExceptionOfTheSourceArrivesAtItsBatch) {
+TEST(batch_loader, an_exception_of_the_source_arrives_at_its_batch) {
   BatchLoader loader(std::make_shared<Counting>(20, 7), {.batch = 3, .shuffle = false});
   EXPECT_EQ(samples(*loader.next()), (std::vector<std::int64_t>{0, 1, 2}));
   EXPECT_EQ(samples(*loader.next()), (std::vector<std::int64_t>{3, 4, 5}));
@@ -152,7 +152,7 @@ TEST(BatchLoader, AnExceptionOfTheSourceArrivesAtItsBatch) {
   EXPECT_EQ(loader.position(), (BatchPosition{0, 2}));
 }
 
-TEST(BatchLoader, CanBeDestroyedAtAnyTime) {
+TEST(batch_loader, can_be_destroyed_at_any_time) {
   for (int taken = 0; taken < 40; ++taken) {
     BatchLoader loader(std::make_shared<Counting>(100, taken % 3 ? -1 : 50), {.batch = 10});
     try {
@@ -162,7 +162,7 @@ TEST(BatchLoader, CanBeDestroyedAtAnyTime) {
   }
 }
 
-TEST(BatchLoader, ABatchLargerThanTheDataIsRefusedWithBothNumbers) {
+TEST(batch_loader, a_batch_larger_than_the_data_is_refused_with_both_numbers) {
   const auto source = std::make_shared<Counting>(100);
   try {
     BatchLoader loader(source, {.batch = 128});
@@ -175,7 +175,7 @@ TEST(BatchLoader, ABatchLargerThanTheDataIsRefusedWithBothNumbers) {
   EXPECT_EQ(all_batches(evaluation).at(0).size(), 100u);
 }
 
-TEST(BatchLoader, BadOptionsAreUsageErrors) {
+TEST(batch_loader, bad_options_are_usage_errors) {
   const auto source = std::make_shared<Counting>(100);
   EXPECT_THROW(BatchLoader(nullptr, {}), UsageError);
   EXPECT_THROW(BatchLoader(source, {.batch = 0}), UsageError);
@@ -184,7 +184,7 @@ TEST(BatchLoader, BadOptionsAreUsageErrors) {
   EXPECT_THROW(BatchLoader(std::make_shared<Counting>(0), {.keep_last = true}), UsageError);
 }
 
-TEST(Permutation, IsAPermutationThatVariesWithSeedAndEpoch) {
+TEST(permutation, is_a_permutation_that_varies_with_seed_and_epoch) {
   std::set<std::vector<std::int64_t>> different;
   for (std::uint64_t seed = 0; seed < 4; ++seed)
     for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
@@ -199,7 +199,7 @@ TEST(Permutation, IsAPermutationThatVariesWithSeedAndEpoch) {
 
 // Over many epochs every sample comes about equally often at every place: chi-squared over 12 x 12
 // cells has 121 degrees of freedom, mean 121, deviation 15.6.
-TEST(Permutation, FavoursNoPlace) {
+TEST(permutation, favours_no_place) {
   constexpr std::size_t n = 12;
   constexpr int epochs = 6000;
   int count[n][n] = {};

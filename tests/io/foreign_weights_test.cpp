@@ -28,7 +28,7 @@ std::string refusal(const std::string& name, const std::string& content) {
 const std::string rest(200, 'x');
 const std::string zip = "PK\x03\x04\0\0\x08\x08"s + rest;  // as torch.save begins
 
-TEST(ForeignWeights, OfPyTorchComeWithTheLineThatConvertsThem) {
+TEST(foreign_weights, of_py_torch_come_with_the_line_that_converts_them) {
   const std::string pickle = "\x80\x02\x8a\x0al\xfc\x9c\x46"s + rest;  // torch.save before 1.6
   for (const std::string& text : {refusal("net.pth", zip), refusal("net.bin", zip),
                                   refusal("net.pth", pickle), refusal("net", pickle)}) {
@@ -39,7 +39,7 @@ TEST(ForeignWeights, OfPyTorchComeWithTheLineThatConvertsThem) {
   EXPECT_TRUE(contains(refusal("a'b.pt", zip), "torch.load(FILE")) << refusal("a'b.pt", zip);
 }
 
-TEST(ForeignWeights, AreNamed) {
+TEST(foreign_weights, are_named) {
   EXPECT_TRUE(contains(refusal("net.h5", "\x89HDF\r\n\x1a\n" + rest), "an HDF5 file"));
   EXPECT_TRUE(contains(refusal("net.gguf", "GGUF\x03\0\0\0"s + rest), "a GGUF file"));
   EXPECT_TRUE(contains(refusal("net.npy", "\x93NUMPY\x01\0"s + rest), "an array of NumPy"));
@@ -49,7 +49,7 @@ TEST(ForeignWeights, AreNamed) {
 }
 
 // 640 is 0x280, with which pickles begin too.
-TEST(ForeignWeights, AreNotSeenInAHeaderOfAnyLength) {
+TEST(foreign_weights, are_not_seen_in_a_header_of_any_length) {
   for (const std::size_t length : {640, 896, 1152, 1408}) {
     std::string header = R"({"__metadata__":{"note":")";
     header += std::string(length - header.size() - 3, 'n') + "\"}}";

@@ -25,7 +25,7 @@ std::uint64_t hash_of(const Tensor& images) {
   return stable_hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-TEST(Glyphs, AnImageDependsOnSeedPartAndIndexOnly) {
+TEST(glyphs, an_image_depends_on_seed_part_and_index_only) {
   const DataSplit few = draw_glyphs(7, 150, 50);
   const DataSplit more = [] {
     const ThreadScope one(1);
@@ -39,11 +39,11 @@ TEST(Glyphs, AnImageDependsOnSeedPartAndIndexOnly) {
   EXPECT_NE(hash_of(few.train.images), hash_of(draw_glyphs(8, 150, 0).train.images));
 }
 
-TEST(Glyphs, ImagesAreTheSameOnEveryMachine) {
+TEST(glyphs, images_are_the_same_on_every_machine) {
   EXPECT_EQ(hash_of(draw_glyphs(1, 1000, 0).train.images), 4990076529944890795u);
 }
 
-TEST(Glyphs, LabelsAreBalancedAndTypesAreThoseOfAnImageSet) {
+TEST(glyphs, labels_are_balanced_and_types_are_those_of_an_image_set) {
   const DataSplit split = draw_glyphs(1, 1000, 200);
   EXPECT_EQ(split.train.images.type(), TensorType::parse("u8[1000,1,28,28]"));
   EXPECT_EQ(split.test.labels.type(), TensorType::parse("i64[200]"));
@@ -56,7 +56,7 @@ TEST(Glyphs, LabelsAreBalancedAndTypesAreThoseOfAnImageSet) {
 }
 
 // A picture for people: one row a class, in the build folder.
-TEST(Glyphs, AContactSheetCanBeWritten) {
+TEST(glyphs, a_contact_sheet_can_be_written) {
   const char* folder = std::getenv("NARROWGAUGE_BUILD");
   if (!folder) GTEST_SKIP() << "NARROWGAUGE_BUILD is not set";
   constexpr std::size_t columns = 24;
@@ -118,7 +118,7 @@ double accuracy(LinearModel& model, const DataSet& set) {
   return static_cast<double>(right) / static_cast<double>(labels.size());
 }
 
-TEST(Glyphs, ALinearModelStaysUnder90Percent) {
+TEST(glyphs, a_linear_model_stays_under_90_percent) {
   const DataSplit split = draw_glyphs();
   ASSERT_EQ(split.train.labels.size(), 20000);
   ASSERT_EQ(split.test.labels.size(), 4000);

@@ -61,7 +61,7 @@ std::string error_of_file(const std::string& content, int rank) {
   return error.substr(std::min(error.size(), path.size() + 2));
 }
 
-TEST(Idx, PlainAndGzippedFilesAreRead) {
+TEST(idx, plain_and_gzipped_files_are_read) {
   const TemporaryFolder folder;
   const std::string content = idx({2, 3, 5}, counting(30, 256));
   write_file(folder / "plain", content);
@@ -74,7 +74,7 @@ TEST(Idx, PlainAndGzippedFilesAreRead) {
   }
 }
 
-TEST(Idx, DamagedFilesAreRefusedWithTheReason) {
+TEST(idx, damaged_files_are_refused_with_the_reason) {
   EXPECT_EQ(error_of_file("", 1), "expected a header of 8 bytes, found 0");
   EXPECT_EQ(error_of_file(idx({7}, "").substr(0, 6), 1), "expected a header of 8 bytes, found 6");
   EXPECT_EQ(error_of_file(idx({7}, counting(7, 9)), 3),
@@ -87,7 +87,7 @@ TEST(Idx, DamagedFilesAreRefusedWithTheReason) {
             "expected 8 bytes for 2x2x2, found more");
 }
 
-TEST(Idx, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
+TEST(idx, absurd_sizes_are_refused_before_memory_is_taken) {
   const std::string huge = idx({~0u, ~0u, ~0u}, counting(100, 9));
   EXPECT_EQ(error_of_file(huge, 3),
             "expected more bytes for 4294967295x4294967295x4294967295, found 100");
@@ -99,7 +99,7 @@ TEST(Idx, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
             std::string::npos);
 }
 
-TEST(Idx, APackedFileTakesNoMemoryForWhatItDoesNotHold) {
+TEST(idx, a_packed_file_takes_no_memory_for_what_it_does_not_hold) {
   std::mt19937 random(1);
   std::string noise(200'000, '\0');  // packs badly, so that the file could hold 200 MB
   for (char& byte : noise) byte = static_cast<char>(random());
@@ -109,7 +109,7 @@ TEST(Idx, APackedFileTakesNoMemoryForWhatItDoesNotHold) {
   EXPECT_LT(most_memory() - before, 64 << 10);
 }
 
-TEST(IdxFolder, ASetTakesWhatItsHeadersDeclare) {
+TEST(idx_folder, a_set_takes_what_its_headers_declare) {
   const TemporaryFolder folder;
   constexpr std::uint32_t parts = 40, count = parts * 1'000'000;
   const std::string part = gzip(std::string(count / parts, '\0'));
@@ -128,7 +128,7 @@ TEST(IdxFolder, ASetTakesWhatItsHeadersDeclare) {
   EXPECT_LT((most_memory() - before) << 10, 2 * std::int64_t{count} + (std::int64_t{64} << 20));
 }
 
-TEST(IdxFolder, LabelsAreCountedBeforeTheyAreRead) {
+TEST(idx_folder, labels_are_counted_before_they_are_read) {
   const TemporaryFolder folder;
   write_small_set(folder);
   std::string noise(200'000, '\0');
@@ -142,7 +142,7 @@ TEST(IdxFolder, LabelsAreCountedBeforeTheyAreRead) {
             std::string::npos);
 }
 
-TEST(Idx, DamagedGzipIsRefusedWithTheReason) {
+TEST(idx, damaged_gzip_is_refused_with_the_reason) {
   const std::string content = idx({5000}, counting(5000, 251));
   const std::string packed = gzip(content);
   EXPECT_EQ(error_of_file(packed.substr(0, packed.size() / 2), 1),
@@ -159,7 +159,7 @@ TEST(Idx, DamagedGzipIsRefusedWithTheReason) {
             "expected 5000 bytes for 5000, found 3992");
 }
 
-TEST(Idx, AnyFlippedByteOfAGzipFileIsRefusedOrHarmless) {
+TEST(idx, any_flipped_byte_of_a_gzip_file_is_refused_or_harmless) {
   const TemporaryFolder folder;
   const std::string content = idx({100}, counting(100, 7));
   const std::string packed = gzip(content);
@@ -176,7 +176,7 @@ TEST(Idx, AnyFlippedByteOfAGzipFileIsRefusedOrHarmless) {
   }
 }
 
-TEST(IdxFolder, ASetIsReadWhole) {
+TEST(idx_folder, a_set_is_read_whole) {
   const TemporaryFolder folder;
   write_small_set(folder);
   const DataSplit split = read_idx_folder(folder.path() + "/");
@@ -188,7 +188,7 @@ TEST(IdxFolder, ASetIsReadWhole) {
   EXPECT_EQ(split.train.name, name + "/train");
 }
 
-TEST(IdxFolder, MissingPartsAreNamed) {
+TEST(idx_folder, missing_parts_are_named) {
   const TemporaryFolder folder;
   const std::string missing = folder / "nowhere";
   EXPECT_EQ(error_of([&] { read_idx_folder(missing); }), missing + ": no such folder");
@@ -207,7 +207,7 @@ TEST(IdxFolder, MissingPartsAreNamed) {
             folder / "train-images-idx3-ubyte" + ": expected a file, found a folder");
 }
 
-TEST(IdxFolder, PartsThatDoNotFitAreRefused) {
+TEST(idx_folder, parts_that_do_not_fit_are_refused) {
   const auto error_with = [](const std::string& name, const std::string& content) {
     const TemporaryFolder folder;
     write_small_set(folder);
@@ -231,7 +231,7 @@ TEST(IdxFolder, PartsThatDoNotFitAreRefused) {
             "t10k-images-idx3-ubyte: expected at least one image, found 0x3x2");
 }
 
-TEST(IdxFolder, FashionMnistIsRead) {
+TEST(idx_folder, fashion_mnist_is_read) {
   const char* source = std::getenv("NARROWGAUGE_SOURCE");
   const char* data = std::getenv("NARROWGAUGE_DATA");
   const std::string folder = (data     ? std::string(data)

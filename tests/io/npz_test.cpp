@@ -79,7 +79,7 @@ std::string file_of_numpy() {
          "a\x7f"s;
 }
 
-TEST(Npy, BytesAreThoseOfNumpy) {
+TEST(npy, bytes_are_those_of_numpy) {
   const TemporaryFolder folder;
   const Tensor tensor = of_values(DType::f32, {2, 2}, {1.5, -2, 0.25, 3e38});
   write_npy(folder / "ours", tensor);
@@ -87,7 +87,7 @@ TEST(Npy, BytesAreThoseOfNumpy) {
   EXPECT_TRUE(read(file_of_numpy()).same_bits(tensor));
 }
 
-TEST(Npy, EveryFormatOfNumpyIsRead) {
+TEST(npy, every_format_of_numpy_is_read) {
   const auto expect = [](const std::string& descr, const std::string& data, DType dtype,
                          double value) {
     const Tensor got = read(npy(dictionary(descr, "(1,)"), data));
@@ -111,7 +111,7 @@ TEST(Npy, EveryFormatOfNumpyIsRead) {
   expect("float8_e4m3fn", "\x7e"s, DType::f8e4m3fn, 448);
 }
 
-TEST(Npy, ShapesVersionsAndOrdersOfTheDictionaryAreRead) {
+TEST(npy, shapes_versions_and_orders_of_the_dictionary_are_read) {
   EXPECT_EQ(read(npy(dictionary("|u1", "()"), "a")).dims(), Dims{});
   EXPECT_EQ(read(npy(dictionary("|u1", "(0, 3)"), "")).dims(), (Dims{0, 3}));
   EXPECT_EQ(read(npy(dictionary("|u1", "(2L, 1L)"), "ab")).dims(), (Dims{2, 1}));
@@ -121,7 +121,7 @@ TEST(Npy, ShapesVersionsAndOrdersOfTheDictionaryAreRead) {
   EXPECT_EQ(read(npy(turned, "ab")).dims(), Dims{2});
 }
 
-TEST(Npy, FortranOrderComesOutRowMajor) {
+TEST(npy, fortran_order_comes_out_row_major) {
   std::string data;
   for (char i = 0; i < 24; ++i) data += i;
   const Tensor got = read(npy(dictionary("|i1", "(2, 3, 4)", "True"), data));
@@ -137,7 +137,7 @@ TEST(Npy, FortranOrderComesOutRowMajor) {
 }
 
 // More than are in memory at once besides their tensor.
-TEST(Npy, ManyNumbersInFortranOrderComeOutRowMajor) {
+TEST(npy, many_numbers_in_fortran_order_come_out_row_major) {
   constexpr std::int64_t rows = 3, columns = 400'001;
   std::string data;
   for (std::int64_t i = 0; i < rows * columns; ++i)
@@ -152,7 +152,7 @@ TEST(Npy, ManyNumbersInFortranOrderComeOutRowMajor) {
   EXPECT_EQ(npy_error(cut.substr(0, cut.size() - 1)).substr(0, 22), "expected 4800012 bytes");
 }
 
-TEST(Npy, FortranOrderIsHeldInMemoryOnce) {
+TEST(npy, fortran_order_is_held_in_memory_once) {
   const TemporaryFolder folder;
   const std::string path = folder / "x.npy";
   write_file(path, npy(dictionary("<f8", "(4, 3000000)", "True"), ""));
@@ -166,7 +166,7 @@ TEST(Npy, FortranOrderIsHeldInMemoryOnce) {
   EXPECT_LT((most_memory() - before) << 10, payload + (std::int64_t{64} << 20));
 }
 
-TEST(Npy, OneByteIsReadAsItIsSaid) {
+TEST(npy, one_byte_is_read_as_it_is_said) {
   const std::string file = npy(dictionary("<V1", "(3,)"), "\x38\x01\xff"s);
   EXPECT_EQ(npy_error(file), "\"<V1\" may be any format of one byte; say which, such as f8e4m3fn");
   EXPECT_EQ(read(file, {DType::f8e4m3fn}).at(0), 1);
@@ -176,7 +176,7 @@ TEST(Npy, OneByteIsReadAsItIsSaid) {
   EXPECT_THROW(read(file, {DType::f32}), UsageError);
 }
 
-TEST(Npy, HeadersThatAreNotOneAreRefused) {
+TEST(npy, headers_that_are_not_one_are_refused) {
   const auto error = [](const std::string& text) { return npy_error(npy(text, "abcd")); };
   EXPECT_EQ(npy_error(""), "ends within its header");
   EXPECT_EQ(npy_error("PK\x03\x04 and more"), "does not begin as a .npy file does");
@@ -202,7 +202,7 @@ TEST(Npy, HeadersThatAreNotOneAreRefused) {
   EXPECT_EQ(error(dictionary("|b1", "(4,)")), "expected 0 or 1 as bool, found 97");
 }
 
-TEST(Npy, SizesAreCheckedBeforeMemoryIsTaken) {
+TEST(npy, sizes_are_checked_before_memory_is_taken) {
   const auto error = [](const std::string& shape) {
     return npy_error(npy(dictionary("<f4", shape), "abcd"));
   };
@@ -245,7 +245,7 @@ void expect_same(const std::vector<NamedTensor>& a, const std::vector<NamedTenso
   }
 }
 
-TEST(Npz, ArraysSurviveStoredAndDeflated) {
+TEST(npz, arrays_survive_stored_and_deflated) {
   const TemporaryFolder folder;
   for (const Compression way : {Compression::stored, Compression::deflated}) {
     write_npz(folder / "x", some_arrays(), way);
@@ -289,7 +289,7 @@ std::string archive_of_numpy(bool wide_directory = false) {
   return local + array + record + (wide_directory ? end64 : "") + end;
 }
 
-TEST(Npz, AFileOfNumpyIsRead) {
+TEST(npz, a_file_of_numpy_is_read) {
   const TemporaryFolder folder;
   for (const bool wide : {false, true}) {
     write_file(folder / "theirs", archive_of_numpy(wide));
@@ -297,7 +297,7 @@ TEST(Npz, AFileOfNumpyIsRead) {
   }
 }
 
-TEST(Npz, ZipArchivesOfAnySizeSayTheSame) {
+TEST(npz, zip_archives_of_any_size_say_the_same) {
   const TemporaryFolder folder;
   const std::string content = "abcabcabcabcabcabc";
   const std::span<const std::byte> part = std::as_bytes(std::span(content));
@@ -320,7 +320,7 @@ TEST(Npz, ZipArchivesOfAnySizeSayTheSame) {
   }
 }
 
-TEST(Npz, WhatCannotBeStoredIsAUsageError) {
+TEST(npz, what_cannot_be_stored_is_a_usage_error) {
   const TemporaryFolder folder;
   const Tensor one(DType::u8, {1});
   EXPECT_THROW(write_npz(folder / "x", std::vector<NamedTensor>{{"a", one}, {"a", one}}),
@@ -331,7 +331,7 @@ TEST(Npz, WhatCannotBeStoredIsAUsageError) {
   EXPECT_THROW(write_npy(folder / "no/x", one), DataError);
 }
 
-TEST(Npz, WhatIsNoArchiveOfArraysIsRefused) {
+TEST(npz, what_is_no_archive_of_arrays_is_refused) {
   EXPECT_EQ(npz_error(""), "is not a zip archive, or its end is missing");
   EXPECT_EQ(npz_error(file_of_numpy()), "is not a zip archive, or its end is missing");
   const auto changed = [](const std::string& was, const std::string& is) {
@@ -389,7 +389,7 @@ void expect_harmless(const std::string& good, bool archive, int tries) {
   EXPECT_GT(count, tries / 3);
 }
 
-TEST(Npz, DamageIsNeverMoreThanADataError) {
+TEST(npz, damage_is_never_more_than_a_data_error) {
   const TemporaryFolder folder;
   write_npz(folder / "packed", std::vector<NamedTensor>{some_arrays()[1], some_arrays()[8]},
             Compression::deflated);
@@ -401,7 +401,7 @@ TEST(Npz, DamageIsNeverMoreThanADataError) {
 
 // tests/npz_oracle.py names a folder with files of numpy's, and compares the copies that this
 // makes.
-TEST(Npz, FilesOfNumpyAreCopied) {
+TEST(npz, files_of_numpy_are_copied) {
   const char* const folder = std::getenv("NARROWGAUGE_NPZ_FOLDER");
   if (!folder) GTEST_SKIP() << "for tests/npz_oracle.py";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -95,13 +95,13 @@ std::string error_of(const std::string& content) {
 // A file with one u8 tensor, or what is given instead, and four bytes of data.
 std::string error_with(const std::string& header) { return error_of(file_bytes(header, "abcd")); }
 
-TEST(Safetensors, BytesAreThoseOfTheReference) {
+TEST(safetensors, bytes_are_those_of_the_reference) {
   const TemporaryFolder folder;
   write_safetensors(folder / "ours", every_dtype());
   EXPECT_EQ(read_file(folder / "ours"), reference_file());
 }
 
-TEST(Safetensors, AFileOfTheReferenceIsRead) {
+TEST(safetensors, a_file_of_the_reference_is_read) {
   const TemporaryFolder folder;
   write_file(folder / "theirs", reference_file());
   const TensorFile content = read_safetensors(folder / "theirs");
@@ -110,7 +110,7 @@ TEST(Safetensors, AFileOfTheReferenceIsRead) {
 }
 
 // Written by safetensors 0.8 from torch's float4_e2m1fn_x2, of two bytes, and its 8-bit floats.
-TEST(Safetensors, BytesOfFloatsOfFourAndEightBitsAreThoseOfTheReference) {
+TEST(safetensors, bytes_of_floats_of_four_and_eight_bits_are_those_of_the_reference) {
   const std::string reference = "\xb8\x01\x00\x00\x00\x00\x00\x00"s +
                                 R"({"h":{"dtype":"I16","shape":[1],"data_offsets":[0,2]},)"
                                 R"("s":{"dtype":"F8_E8M0","shape":[3],"data_offsets":[2,5]},)"
@@ -140,7 +140,7 @@ TEST(Safetensors, BytesOfFloatsOfFourAndEightBitsAreThoseOfTheReference) {
   EXPECT_NE(error_with(R"({"a":{"dtype":"F4","shape":[7],"data_offsets":[0,4]}})"), "no error");
 }
 
-TEST(Safetensors, EveryBitPatternSurvives) {
+TEST(safetensors, every_bit_pattern_survives) {
   const TemporaryFolder folder;
   TensorFile content;
   std::uint64_t counter = 0;
@@ -156,14 +156,14 @@ TEST(Safetensors, EveryBitPatternSurvives) {
   expect_same(content, read_safetensors(folder / "x"));
 }
 
-TEST(Safetensors, AnEmptyFileOfTensorsIsOne) {
+TEST(safetensors, an_empty_file_of_tensors_is_one) {
   const TemporaryFolder folder;
   write_safetensors(folder / "x", {});
   EXPECT_TRUE(read_safetensors(folder / "x").tensors.empty());
   EXPECT_EQ(read_file(folder / "x"), file_bytes("{}      ", ""));
 }
 
-TEST(Safetensors, WhatCannotBeStoredIsAUsageError) {
+TEST(safetensors, what_cannot_be_stored_is_a_usage_error) {
   const TemporaryFolder folder;
   const Tensor one(DType::u8, {1});
   EXPECT_THROW(write_safetensors(folder / "x", {{{"a", one}, {"a", one}}, {}}), UsageError);
@@ -176,7 +176,7 @@ TEST(Safetensors, WhatCannotBeStoredIsAUsageError) {
   EXPECT_THROW(write_safetensors(folder / "no/x", {{{"a", one}}, {}}), DataError);
 }
 
-TEST(Safetensors, LengthsAreCheckedBeforeMemoryIsTaken) {
+TEST(safetensors, lengths_are_checked_before_memory_is_taken) {
   EXPECT_EQ(error_of(""), "expected at least 8 bytes, found 0");
   EXPECT_EQ(error_of("\x01\x00\x00"s), "expected at least 8 bytes, found 3");
   EXPECT_EQ(error_of("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
@@ -188,7 +188,7 @@ TEST(Safetensors, LengthsAreCheckedBeforeMemoryIsTaken) {
             "expected 1099511627776 bytes of data, found 4");
 }
 
-TEST(Safetensors, HeadersThatAreNotOneAreRefused) {
+TEST(safetensors, headers_that_are_not_one_are_refused) {
   EXPECT_EQ(error_with(""), "expected a header that begins with {, found an empty one");
   EXPECT_EQ(error_with(" {}"), "expected a header that begins with {, found another byte");
   const std::string not_json = "expected a header of JSON, found an error (not JSON or not UTF-8)";
@@ -209,7 +209,7 @@ TEST(Safetensors, HeadersThatAreNotOneAreRefused) {
             "expected __metadata__ as text by name, found array");
 }
 
-TEST(Safetensors, EntriesThatDoNotFitAreRefused) {
+TEST(safetensors, entries_that_do_not_fit_are_refused) {
   const auto error = [](const std::string& entry) {
     const std::string text = error_with(R"({"a":)" + entry + "}");
     return text.substr(0, 10) == "tensor a: " ? text.substr(10) : text;
@@ -243,7 +243,7 @@ TEST(Safetensors, EntriesThatDoNotFitAreRefused) {
             "expected");
 }
 
-TEST(Safetensors, DataMustBeCoveredWithoutGapOrOverlap) {
+TEST(safetensors, data_must_be_covered_without_gap_or_overlap) {
   const auto error = [](const std::string& a, const std::string& b) {
     const auto entry = [](const std::string& offsets) {
       return R"({"dtype":"U8","shape":[)"s + offsets[2] + R"(],"data_offsets":[)" + offsets[0] +
@@ -268,7 +268,7 @@ TEST(Safetensors, DataMustBeCoveredWithoutGapOrOverlap) {
 }
 
 // Whatever the damage, there is a DataError or a file that reads: the sanitizers watch.
-TEST(Safetensors, DamageIsNeverMoreThanADataError) {
+TEST(safetensors, damage_is_never_more_than_a_data_error) {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   const std::string good = reference_file();

@@ -31,7 +31,7 @@ std::vector<Tensor> read(DataSource& source, const std::vector<std::int64_t>& in
   return batch;
 }
 
-TEST(TensorSource, RowsOfEveryColumnAreCopied) {
+TEST(tensor_source, rows_of_every_column_are_copied) {
   const auto bytes = Tensor::from<std::uint8_t>({3, 2}, {1, 2, 3, 4, 5, 6});
   const auto numbers = Tensor::from<double>({3}, {0.5, 1.5, 2.5});
   TensorSource source({bytes, numbers});
@@ -42,7 +42,7 @@ TEST(TensorSource, RowsOfEveryColumnAreCopied) {
   EXPECT_TRUE(batch[1].same_bits(Tensor::from<double>({4}, {2.5, 0.5, 2.5, 1.5})));
 }
 
-TEST(TensorSource, LabelsOfOneByteAreWidenedInBatches) {
+TEST(tensor_source, labels_of_one_byte_are_widened_in_batches) {
   DataSet set = small_set(1);
   set.labels = Tensor::from<std::uint8_t>({3}, {2, 0, 255});
   TensorSource source(set, {});
@@ -53,7 +53,7 @@ TEST(TensorSource, LabelsOfOneByteAreWidenedInBatches) {
   EXPECT_THROW(TensorSource(set, {}), UsageError);
 }
 
-TEST(TensorSource, BytesAreScaledNormalizedAndPaddedWithBlack) {
+TEST(tensor_source, bytes_are_scaled_normalized_and_padded_with_black) {
   const DataSet set = small_set(2);
   TensorSource source(set,
                       {.height = 5, .width = 4, .mean = {0.25f, 0.5f}, .deviation = {0.5f, 2.0f}});
@@ -73,7 +73,7 @@ TEST(TensorSource, BytesAreScaledNormalizedAndPaddedWithBlack) {
         }
 }
 
-TEST(TensorSource, AnOnlyChannelIsRepeated) {
+TEST(tensor_source, an_only_channel_is_repeated) {
   const DataSet set = small_set(1);
   TensorSource source(set, {.channels = 3});
   const std::vector<Tensor> batch = read(source, {0});
@@ -83,7 +83,7 @@ TEST(TensorSource, AnOnlyChannelIsRepeated) {
                     static_cast<float>(set.images.at(i % 6)) / 255.0f);
 }
 
-TEST(TensorSource, FloatImagesAreNormalizedWithoutScaling) {
+TEST(tensor_source, float_images_are_normalized_without_scaling) {
   DataSet set = small_set(1);
   set.images = set.images.cast(DType::f32);
   TensorSource source(set, {.mean = {10.0f}, .deviation = {4.0f}});
@@ -91,7 +91,7 @@ TEST(TensorSource, FloatImagesAreNormalizedWithoutScaling) {
   for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(batch[0].at(i), (set.images.at(12 + i) - 10) / 4);
 }
 
-TEST(TensorSource, MisfitsAreUsageErrors) {
+TEST(tensor_source, misfits_are_usage_errors) {
   const DataSet set = small_set(2);
   EXPECT_THROW(TensorSource(set, {.height = 1}), UsageError);
   EXPECT_THROW(TensorSource(set, {.channels = 3}), UsageError);
@@ -104,7 +104,7 @@ TEST(TensorSource, MisfitsAreUsageErrors) {
   EXPECT_THROW(read(source, {-1}), UsageError);
 }
 
-TEST(ChannelStatistics, AreThoseOfTheNormalizedValues) {
+TEST(channel_statistics, are_those_of_the_normalized_values) {
   const DataSet set = small_set(2);
   const ChannelStatistics statistics = channel_statistics(set.images);
   ASSERT_EQ(statistics.mean.size(), 2u);

@@ -17,7 +17,8 @@ Graph small_graph() {
   const Value w = graph.state(
       {"w", Role::parameter, TensorType::parse("f32[N,3]"), Initial::normal(0, 0.5), {}, {}});
   const Value y = graph.add(Relu{}, {x}, {.name = "y"});
-  const Value z = graph.add(ReluGradient{}, {y, w}, {.origin = "y", .instance = 2});
+  const Value z =
+      graph.add(ReluGradient{}, {y, w}, {.origin = "y", .phase = Phase::backward, .instance = 2});
   graph.constant(Tensor::from<float>({2}, {0.1F, -3e30F}), "k");
   graph.set_next("w", z);
   graph.output("out", z);

@@ -200,14 +200,14 @@ void expect_right(const AttentionEngine& engine, DType dtype, double bound) {
   }
 }
 
-TEST(Attention, OfVectorsAgreesWithDoubleLoops) {
+TEST(attention, of_vectors_agrees_with_double_loops) {
   expect_right(vector_attention(), DType::f32, 2e-6);
   expect_right(vector_attention(), DType::f16, 4e-4);
   expect_right(vector_attention(), DType::bf16, 3e-3);
 }
 
 // Shares and the gradients of scores are rounded to bf16 too.
-TEST(Attention, OfTilesAgreesWithDoubleLoops) {
+TEST(attention, of_tiles_agrees_with_double_loops) {
   if (isa() != Isa::amx) GTEST_SKIP() << "this is " << name(isa());
   expect_right(amx::attention_engine, DType::bf16, 6e-3);
 }
@@ -218,7 +218,7 @@ std::vector<const AttentionEngine*> engines() {
   return all;
 }
 
-TEST(Attention, GivesTheSameBitsWithAnyNumberOfThreads) {
+TEST(attention, gives_the_same_bits_with_any_number_of_threads) {
   for (const AttentionEngine* engine : engines()) {
     std::vector<Problem> runs;
     for (const int threads : {1, 2, 3}) {
@@ -231,7 +231,7 @@ TEST(Attention, GivesTheSameBitsWithAnyNumberOfThreads) {
   }
 }
 
-TEST(Attention, IsZeroWhereNothingIsSeenAndNotFiniteWhereNanIs) {
+TEST(attention, is_zero_where_nothing_is_seen_and_not_finite_where_nan_is) {
   for (const AttentionEngine* engine : engines()) {
     const AttentionShape shape{2, 1, 40, 40, 32};
     Problem p({shape, false, true}, DType::bf16);
@@ -249,7 +249,7 @@ TEST(Attention, IsZeroWhereNothingIsSeenAndNotFiniteWhereNanIs) {
 }
 
 // With values of 1, y is the sum of a query's shares: 1 on average whatever was dropped.
-TEST(Attention, DropsItsShareOfShares) {
+TEST(attention, drops_its_share_of_shares) {
   const AttentionShape shape{4, 4, 64, 64, 32};
   for (const AttentionEngine* engine : engines()) {
     Problem p({shape, false, false, 0.75F}, DType::bf16);
@@ -269,8 +269,8 @@ TEST(Attention, DropsItsShareOfShares) {
   }
 }
 
-TEST(AttentionOnOlderMachines, IsRight) {
-  expect_tests_pass_under_each_isa("Attention.*", {Isa::avx2, Isa::avx512});
+TEST(attention_on_older_machines, is_right) {
+  expect_tests_pass_under_each_isa("attention.*", {Isa::avx2, Isa::avx512});
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ class BatchInnerConvolutionTest : public testing::Test {
   }
 };
 
-TEST_F(BatchInnerConvolutionTest, EveryPassIsExactProductsAddedInF32AndRoundedOnce) {
+TEST_F(BatchInnerConvolutionTest, every_pass_is_exact_products_added_in_f32_and_rounded_once) {
   for (const ConvolutionCase& shape : cases())
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(shape);
@@ -212,7 +212,7 @@ TEST_F(BatchInnerConvolutionTest, EveryPassIsExactProductsAddedInF32AndRoundedOn
     }
 }
 
-TEST_F(BatchInnerConvolutionTest, PlainImagesAreConvolvedIntoBlocks) {
+TEST_F(BatchInnerConvolutionTest, plain_images_are_convolved_into_blocks) {
   for (const ConvolutionCase& shape : image_cases())
     for (const ConvolutionPass pass : {passes[0], passes[2]}) {
       Fixture fixture(shape, DType::f32);
@@ -226,7 +226,7 @@ TEST_F(BatchInnerConvolutionTest, PlainImagesAreConvolvedIntoBlocks) {
 
 // Three of the four products of two values in two parts: what the fourth adds to an f32 is
 // measured at 4.4e-6 of the sums; to an f16, less than a rounding to f32 does.
-TEST_F(BatchInnerConvolutionTest, F32AndF16AreMultipliedInTwoParts) {
+TEST_F(BatchInnerConvolutionTest, f32_and_f16_are_multiplied_in_two_parts) {
   std::vector<ConvolutionCase> all = cases();
   all.insert(all.end(), image_cases().begin(), image_cases().end());
   for (const ConvolutionCase& shape : all)
@@ -249,7 +249,7 @@ TEST_F(BatchInnerConvolutionTest, F32AndF16AreMultipliedInTwoParts) {
     }
 }
 
-TEST_F(BatchInnerConvolutionTest, WideRowsAreCutIntoColumns) {
+TEST_F(BatchInnerConvolutionTest, wide_rows_are_cut_into_columns) {
   const ConvolutionCase wide{"wide", 32, 96, 32, {3, 42}, {3, 3}, {}, {}, {1, 1}, {1, 1}};
   const ConvolutionCase strides{"strides", 32,     352, 352,    {6, 17},
                                 {3, 3},    {2, 2}, {},  {1, 1}, {1, 1}};
@@ -261,7 +261,7 @@ TEST_F(BatchInnerConvolutionTest, WideRowsAreCutIntoColumns) {
     }
 }
 
-TEST_F(BatchInnerConvolutionTest, ResultsThatBecomeZeroInF16AreCounted) {
+TEST_F(BatchInnerConvolutionTest, results_that_become_zero_in_f16_are_counted) {
   const ConvolutionCase shape{"", 32, 32, 32, {2, 2}, {1, 1}};
   Fixture fixture(shape, DType::f16, DType::f16);
   for (std::int64_t i = 0; i < fixture.x().size(); ++i) fixture.x().set(i, i % 2 ? 6e-8 : 0);
@@ -271,7 +271,7 @@ TEST_F(BatchInnerConvolutionTest, ResultsThatBecomeZeroInF16AreCounted) {
   EXPECT_EQ(fixture.flushed(), 2 * 32 * 2);
 }
 
-TEST_F(BatchInnerConvolutionTest, WeightGradientIsStoredInF32WhereThatIsAskedFor) {
+TEST_F(BatchInnerConvolutionTest, weight_gradient_is_stored_in_f32_where_that_is_asked_for) {
   for (const std::size_t index : {std::size_t{0}, std::size_t{2}, cases().size() - 1}) {
     Fixture fixture(cases()[index], DType::f32);
     expect_within_format(fixture.result(passes[2]), fixture.reference(passes[2]),
@@ -279,7 +279,7 @@ TEST_F(BatchInnerConvolutionTest, WeightGradientIsStoredInF32WhereThatIsAskedFor
   }
 }
 
-TEST_F(BatchInnerConvolutionTest, BitsDoNotDependOnThreads) {
+TEST_F(BatchInnerConvolutionTest, bits_do_not_depend_on_threads) {
   for (const ConvolutionCase& shape : cases())
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(shape, DType::f32);
@@ -289,7 +289,7 @@ TEST_F(BatchInnerConvolutionTest, BitsDoNotDependOnThreads) {
     }
 }
 
-TEST_F(BatchInnerConvolutionTest, WhatANanOrInfinityReachesIsNotFinite) {
+TEST_F(BatchInnerConvolutionTest, what_a_nan_or_infinity_reaches_is_not_finite) {
   const ConvolutionCase shape{"3x3", 32, 64, 32, {4, 4}, {3, 3}, {}, {}, {1, 1}, {1, 1}};
   for (const DType image : {DType::bf16, DType::f32, DType::f16})
     for (const double bad :
@@ -309,7 +309,8 @@ TEST_F(BatchInnerConvolutionTest, WhatANanOrInfinityReachesIsNotFinite) {
 
 // Each in its own place, alone: an element that is not finite reaches all that it is multiplied
 // for.
-TEST_F(BatchInnerConvolutionTest, WhatIsNotFiniteInPlainImagesReachesItsWindowsAndNoOther) {
+TEST_F(BatchInnerConvolutionTest,
+       what_is_not_finite_in_plain_images_reaches_its_windows_and_no_other) {
   for (const ConvolutionCase& shape : image_cases())
     for (const DType image : {DType::bf16, DType::f32, DType::f16})
       for (const ConvolutionPass pass : {passes[0], passes[2]})
@@ -331,10 +332,11 @@ TEST_F(BatchInnerConvolutionTest, WhatIsNotFiniteInPlainImagesReachesItsWindowsA
         }
 }
 
-TEST(BatchInnerConvolutionReason, NamesWhatDoesNotFit) {
+TEST(batch_inner_convolution_reason, names_what_does_not_fit) {
   if (isa() != Isa::amx) {
     Fixture fixture(cases()[0]);
-    EXPECT_NE(batch_inner_reason(fixture.convolution(passes[0])).find("amx"), std::string::npos);
+    EXPECT_NE(batch_inner_reason(fixture.convolution(passes[0]), isa()).find("amx"),
+              std::string::npos);
     return;
   }
   const ConvolutionCase images{"", 31, 32, 32, {4, 4}, {3, 3}, {}, {}, {1, 1}, {1, 1}};
@@ -342,7 +344,7 @@ TEST(BatchInnerConvolutionReason, NamesWhatDoesNotFit) {
   const ConvolutionCase groups{"", 32, 64, 64, {4, 4}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 2};
   for (const auto& [shape, word] : std::vector<std::pair<ConvolutionCase, std::string>>{
            {images, "32 images"}, {channels, "channels"}, {groups, "2 groups"}}) {
-    const std::string reason = batch_inner_reason(Fixture(shape).convolution(passes[0]));
+    const std::string reason = batch_inner_reason(Fixture(shape).convolution(passes[0]), isa());
     EXPECT_NE(reason.find(word), std::string::npos) << reason;
   }
 }

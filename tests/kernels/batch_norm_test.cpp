@@ -89,7 +89,7 @@ Reference reference(const Problem& p) {
   return r;
 }
 
-TEST(BatchNorm, TrainingForwardAgreesWithDoubleLoops) {
+TEST(batch_norm, training_forward_agrees_with_double_loops) {
   for (const ChannelLayout& layout : layouts())
     for (const DType dtype : storage_dtypes) {
       Problem p(layout, dtype);
@@ -103,7 +103,7 @@ TEST(BatchNorm, TrainingForwardAgreesWithDoubleLoops) {
     }
 }
 
-TEST(BatchNorm, KeepsDigitsWhereTheMeanIsAMillionDeviations) {
+TEST(batch_norm, keeps_digits_where_the_mean_is_a_million_deviations) {
   for (const ChannelLayout& layout :
        {ChannelLayout{8, 3, 1000}, ChannelLayout{3000, 20, 1}, ChannelLayout{4, 32, 50, 16}}) {
     Problem p(layout, DType::f32, 1e4, 1e-2);
@@ -115,7 +115,7 @@ TEST(BatchNorm, KeepsDigitsWhereTheMeanIsAMillionDeviations) {
   }
 }
 
-TEST(BatchNorm, ReadsAndWritesChannelSlicesOfWiderBuffers) {
+TEST(batch_norm, reads_and_writes_channel_slices_of_wider_buffers) {
   const ChannelLayout layout{100, 24, 1};
   const std::int64_t wide = 40, first = 8;
   Problem p(layout, DType::bf16);
@@ -135,7 +135,7 @@ TEST(BatchNorm, ReadsAndWritesChannelSlicesOfWiderBuffers) {
     }
 }
 
-TEST(BatchNorm, InferenceUsesTheGivenStatistics) {
+TEST(batch_norm, inference_uses_the_given_statistics) {
   for (const ChannelLayout& layout : layouts()) {
     Problem p(layout, DType::f32);
     const Tensor mean = random_tensor(DType::f32, layout.channels, 8);
@@ -155,7 +155,7 @@ TEST(BatchNorm, InferenceUsesTheGivenStatistics) {
   }
 }
 
-TEST(BatchNorm, RunningStatisticsFollowOnnx) {
+TEST(batch_norm, running_statistics_follow_onnx) {
   const Tensor batch_mean = random_tensor(DType::f32, 5, 1), batch_variance = batch_mean;
   Tensor mean = random_tensor(DType::f32, 5, 2), variance = random_tensor(DType::f32, 5, 3);
   const std::vector<double> before = doubles(mean);
@@ -221,7 +221,7 @@ void check_gradients(const Problem& p, const Gradients& g) {
   expect_close(g.dx, dx, 3e-6, count < 8 ? 1e-3 : 3e-6, what + " dx");
 }
 
-TEST(BatchNorm, BackwardAgreesWithDoubleLoops) {
+TEST(batch_norm, backward_agrees_with_double_loops) {
   for (const ChannelLayout& layout : layouts())
     for (const DType dtype : storage_dtypes) {
       Problem p(layout, dtype);
@@ -232,7 +232,7 @@ TEST(BatchNorm, BackwardAgreesWithDoubleLoops) {
     }
 }
 
-TEST(BatchNorm, BackwardKeepsDigitsWhereTheMeanIsFarLargerThanTheSpread) {
+TEST(batch_norm, backward_keeps_digits_where_the_mean_is_far_larger_than_the_spread) {
   for (const ChannelLayout& layout :
        {ChannelLayout{100, 1, 1000}, ChannelLayout{3000, 20, 1}, ChannelLayout{4, 32, 50, 16}}) {
     Problem p(layout, DType::f32, 1e4, 0.1);
@@ -244,7 +244,7 @@ TEST(BatchNorm, BackwardKeepsDigitsWhereTheMeanIsFarLargerThanTheSpread) {
   }
 }
 
-TEST(BatchNorm, BackwardTakesAGivenMeanAsItStands) {
+TEST(batch_norm, backward_takes_a_given_mean_as_it_stands) {
   const ChannelLayout layout{30, 4, 20};
   Problem p(layout, DType::f32);
   p.train();
@@ -262,7 +262,7 @@ TEST(BatchNorm, BackwardTakesAGivenMeanAsItStands) {
   expect_close(g.scale_gradient, expected, 1e-5, 1e-5);
 }
 
-TEST(BatchNorm, ANanStaysInItsChannel) {
+TEST(batch_norm, a_nan_stays_in_its_channel) {
   const ChannelLayout layout{40, 6, 30};
   Problem p(layout, DType::f16);
   p.x.set(std::int64_t(place(layout, 3, 2, 5)), std::numeric_limits<double>::quiet_NaN());
@@ -275,7 +275,7 @@ TEST(BatchNorm, ANanStaysInItsChannel) {
   }
 }
 
-TEST(BatchNorm, BitsDoNotDependOnTheNumberOfThreads) {
+TEST(batch_norm, bits_do_not_depend_on_the_number_of_threads) {
   for (const ChannelLayout& layout :
        {ChannelLayout{32, 7, 1024}, ChannelLayout{20000, 40, 1}, ChannelLayout{6, 64, 300, 16}}) {
     std::vector<Tensor> first;

@@ -19,7 +19,7 @@ Tensor sums_of(const RowLayout& layout, const Tensor& x) {
 }
 
 // 128 rows at a time are added up in f32, these sums in f64.
-TEST(ColumnSums, AreThoseOfEachColumn) {
+TEST(column_sums, are_those_of_each_column) {
   constexpr double relative = 128 * 0x1p-24;
   for (const RowLayout& layout : layouts)
     for (const DType dtype : storage_dtypes) {
@@ -38,7 +38,7 @@ TEST(ColumnSums, AreThoseOfEachColumn) {
     }
 }
 
-TEST(ColumnSums, BitsDoNotDependOnThreads) {
+TEST(column_sums, bits_do_not_depend_on_threads) {
   const RowLayout layout{1000, 70};
   const Tensor x = random_tensor(DType::bf16, layout.rows * layout.columns, 4);
   const ThreadScope alone(1);
@@ -47,7 +47,7 @@ TEST(ColumnSums, BitsDoNotDependOnThreads) {
   EXPECT_EQ(doubles(sums_of(layout, x)), expected);
 }
 
-TEST(ColumnSumsOfEachIsa, AreRight) { expect_tests_pass_under_each_isa("ColumnSums.*"); }
+TEST(column_sums_of_each_isa, are_right) { expect_tests_pass_under_each_isa("column_sums.*"); }
 
 }  // namespace
 }  // namespace narrowgauge::cpu

@@ -77,7 +77,7 @@ void expect_floats_narrow(bool flush) {
   EXPECT_EQ(flushed, expected_flushed);
 }
 
-TEST(Convert, WidensEveryPatternLikeTheScalarConversion) {
+TEST(convert, widens_every_pattern_like_the_scalar_conversion) {
   for (bool flush : {false, true}) {
     expect_every_pattern_widens<f16>(flush);
     expect_every_pattern_widens<bf16>(flush);
@@ -87,7 +87,7 @@ TEST(Convert, WidensEveryPatternLikeTheScalarConversion) {
   }
 }
 
-TEST(Convert, NarrowsLikeTheScalarConversionAndCountsWhatBecomesZero) {
+TEST(convert, narrows_like_the_scalar_conversion_and_counts_what_becomes_zero) {
   for (bool flush : {false, true}) {
     expect_floats_narrow<f16>(flush);
     expect_floats_narrow<bf16>(flush);
@@ -96,7 +96,7 @@ TEST(Convert, NarrowsLikeTheScalarConversionAndCountsWhatBecomesZero) {
   }
 }
 
-TEST(Convert, Avx512VersionEqualsTheChosenOne) {
+TEST(convert, avx512_version_equals_the_chosen_one) {
   if (detected_isa() < Isa::avx512) GTEST_SKIP() << "no AVX-512 here";
   const std::vector<float> in = interesting_floats();
   const auto count = static_cast<std::int64_t>(in.size());
@@ -116,7 +116,7 @@ TEST(Convert, Avx512VersionEqualsTheChosenOne) {
   }
 }
 
-TEST(Convert, RowsOfAnyLengthTouchNothingElse) {
+TEST(convert, rows_of_any_length_touch_nothing_else) {
   std::vector<float> in(40);
   std::iota(in.begin(), in.end(), 1.0F);
   for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::i8}) {
@@ -137,7 +137,7 @@ TEST(Convert, RowsOfAnyLengthTouchNothingElse) {
   }
 }
 
-TEST(Convert, PowersAndPackedFloatsAgreeWithSingleElements) {
+TEST(convert, powers_and_packed_floats_agree_with_single_elements) {
   const std::vector<float> in = interesting_floats();
   for (const std::int64_t count : {std::ssize(in), std::ssize(in) - 1})
     for (const DType dtype : {DType::f4e2m1, DType::f8e8m0}) {
@@ -164,7 +164,7 @@ TEST(Convert, PowersAndPackedFloatsAgreeWithSingleElements) {
     }
 }
 
-TEST(Convert, IntegersAndBooleansAgreeWithSingleElements) {
+TEST(convert, integers_and_booleans_agree_with_single_elements) {
   const std::vector<float> in = interesting_floats();
   for (DType dtype : {DType::f64, DType::i64, DType::i32, DType::i16, DType::i8, DType::u8,
                       DType::i4, DType::u4, DType::b1, DType::boolean}) {

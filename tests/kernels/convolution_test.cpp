@@ -94,13 +94,13 @@ const ConvolutionCase& named(const std::string& name) {
   throw UsageError("no case " + name);
 }
 
-TEST(Convolution, EveryShapeAndPassMatchesTheReferenceInEveryFormat) {
+TEST(convolution, every_shape_and_pass_matches_the_reference_in_every_format) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64})
     for (const ConvolutionCase& shape : convolution_cases())
       Fixture(shape, {.dtype = dtype}).expect_passes_match();
 }
 
-TEST(Convolution, EveryLayoutMatchesTheReference) {
+TEST(convolution, every_layout_matches_the_reference) {
   const Layout layouts[] = {Layout::row_major, Layout::channels_last, Layout::channel_slice,
                             Layout::channel_slice_row_major};
   for (const char* name : {"resnet", "odd channels", "3-D", "first layer"})
@@ -110,13 +110,13 @@ TEST(Convolution, EveryLayoutMatchesTheReference) {
           Fixture(named(name), {.x = x, .y = y, .dtype = dtype}).expect_passes_match();
 }
 
-TEST(Convolution, WidenedBf16MatchesTheReference) {
+TEST(convolution, widened_bf16_matches_the_reference) {
   for (const char* name : {"resnet", "3 odd groups", "1x1 stride 2"})
     Fixture(named(name), {.dtype = DType::bf16, .options = {.native_bf16 = false}})
         .expect_passes_match();
 }
 
-TEST(Convolution, IsCutIntoShardsWithAShorterLastOne) {
+TEST(convolution, is_cut_into_shards_with_a_shorter_last_one) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(named("many images, some shards"), {.dtype = dtype});
@@ -125,7 +125,7 @@ TEST(Convolution, IsCutIntoShardsWithAShorterLastOne) {
     }
 }
 
-TEST(Convolution, FewImagesAreCutInRowsOrChannels) {
+TEST(convolution, few_images_are_cut_in_rows_or_channels) {
   const std::pair<const char*, const char*> cases[] = {{"one image, rows", "4 shards"},
                                                        {"one image, rows of stride 2", "4 shards"},
                                                        {"two images, rows", "8 shards"},
@@ -138,7 +138,7 @@ TEST(Convolution, FewImagesAreCutInRowsOrChannels) {
   }
 }
 
-TEST(Convolution, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(convolution, gives_the_same_bits_for_any_number_of_threads) {
   for (const char* name : {"many images, some shards", "resnet", "batch of 1", "depthwise",
                            "one image, rows", "two images, rows", "one image, channels"})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
@@ -153,7 +153,7 @@ TEST(Convolution, GivesTheSameBitsForAnyNumberOfThreads) {
       }
 }
 
-TEST(Convolution, GivesTheSameBitsWithFlushToZeroOnOrdinaryValues) {
+TEST(convolution, gives_the_same_bits_with_flush_to_zero_on_ordinary_values) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(named("many images, some shards"), {.dtype = dtype});
@@ -163,7 +163,7 @@ TEST(Convolution, GivesTheSameBitsWithFlushToZeroOnOrdinaryValues) {
     }
 }
 
-TEST(Convolution, NarrowsSubnormalsRightlyUnderFlushToZeroAndCountsWhatBecomesZero) {
+TEST(convolution, narrows_subnormals_rightly_under_flush_to_zero_and_counts_what_becomes_zero) {
   const ConvolutionCase& shape = named("1x1 odd channels");
   Fixture fixture(shape, {.dtype = DType::f16});
   for (std::int64_t i = 0; i < fixture.x().size(); ++i)
@@ -186,7 +186,7 @@ TEST(Convolution, NarrowsSubnormalsRightlyUnderFlushToZeroAndCountsWhatBecomesZe
 }
 
 // The outputs that a value takes part in are not finite, all others stay right.
-TEST(Convolution, NonFiniteInputReachesItsOutputsAndNoOther) {
+TEST(convolution, non_finite_input_reaches_its_outputs_and_no_other) {
   for (const char* name : {"resnet", "odd channels", "1x1 odd channels", "stride 2", "depthwise",
                            "first layer", "1x1 with pads"})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
@@ -209,7 +209,7 @@ TEST(Convolution, NonFiniteInputReachesItsOutputsAndNoOther) {
         }
 }
 
-TEST(Convolution, MixedFormatsComputeFromWhatIsStored) {
+TEST(convolution, mixed_formats_compute_from_what_is_stored) {
   const ConvolutionCase& shape = named("resnet");
   for (const DType inputs : {DType::f16, DType::bf16})
     for (const DType result : {DType::f32, DType::f16, DType::bf16}) {
@@ -231,7 +231,7 @@ TEST(Convolution, MixedFormatsComputeFromWhatIsStored) {
     }
 }
 
-TEST(Convolution, Bf16UsesAmxWhereThereIsAmx) {
+TEST(convolution, bf16_uses_amx_where_there_is_amx) {
   if (isa() < Isa::amx) GTEST_SKIP() << "no AMX here";
   for (const ConvolutionPass pass : passes) {
     Fixture fixture(named("resnet"), {.dtype = DType::bf16});
@@ -239,7 +239,7 @@ TEST(Convolution, Bf16UsesAmxWhereThereIsAmx) {
   }
 }
 
-TEST(Convolution, ObeysTheCapOfTheInstructionSet) {
+TEST(convolution, obeys_the_cap_of_the_instruction_set) {
   for (const DType dtype : {DType::f32, DType::bf16})
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(named("resnet"), {.dtype = dtype});
@@ -249,7 +249,7 @@ TEST(Convolution, ObeysTheCapOfTheInstructionSet) {
     }
 }
 
-TEST(Convolution, NoShapeFallsToTheReferenceKernel) {
+TEST(convolution, no_shape_falls_to_the_reference_kernel) {
   for (const ConvolutionCase& shape : convolution_cases())
     for (const ConvolutionPass pass : passes)
       for (const DType dtype : {DType::f32, DType::f16}) {
@@ -259,7 +259,7 @@ TEST(Convolution, NoShapeFallsToTheReferenceKernel) {
       }
 }
 
-TEST(Convolution, EmptyBatchGivesZeroWeightGradientAndBiasForNoChannels) {
+TEST(convolution, empty_batch_gives_zero_weight_gradient_and_bias_for_no_channels) {
   Array x(DType::f32, {0, 4, 5, 5}), y(DType::f32, {0, 4, 5, 5}), dw(DType::f16, {4, 4, 1, 1});
   const ConvolutionWindow window{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
   run(prepare_convolution(ConvolutionPass::weight_gradient, {x.view(), dw.view(), y.view(), {}},
@@ -275,7 +275,7 @@ TEST(Convolution, EmptyBatchGivesZeroWeightGradientAndBiasForNoChannels) {
   for (std::int64_t i = 0; i < out.size(); ++i) EXPECT_EQ(out.at(i), bias.at(i / 25 % 4));
 }
 
-TEST(Convolution, RefusesShapesAndFormatsThatDoNotFit) {
+TEST(convolution, refuses_shapes_and_formats_that_do_not_fit) {
   const ConvolutionWindow window{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
   const View x = dense_view(DType::f32, {2, 4, 5, 5}), w = dense_view(DType::f32, {8, 4, 3, 3});
   const auto attempt = [&](const View& y, const ConvolutionWindow& how) {
@@ -291,8 +291,8 @@ TEST(Convolution, RefusesShapesAndFormatsThatDoNotFit) {
   EXPECT_THROW(attempt(dense_view(DType::f32, {2, 8, 3, 3}), grouped), UsageError);
 }
 
-TEST(Convolution, TestsPassUnderEachCapOfTheInstructionSet) {
-  expect_tests_pass_under_each_isa("Convolution.*-*UnderEachCap*:*EveryLayout*");
+TEST(convolution, tests_pass_under_each_cap_of_the_instruction_set) {
+  expect_tests_pass_under_each_isa("convolution.*-*under_each_cap*:*every_layout*");
 }
 
 }  // namespace

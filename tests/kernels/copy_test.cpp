@@ -74,7 +74,7 @@ Axes transposed(const std::vector<std::int64_t>& dims, const std::vector<std::si
   return axes;
 }
 
-TEST(StridedCopy, TransposesEveryOrderOfAxes) {
+TEST(strided_copy, transposes_every_order_of_axes) {
   for (const std::vector<std::int64_t>& dims : std::vector<std::vector<std::int64_t>>{
            {2, 3, 5, 7}, {3, 17, 1, 33}, {1, 64, 8, 8}, {2, 16, 9, 24}}) {
     std::vector<std::size_t> order{0, 1, 2, 3};
@@ -83,7 +83,7 @@ TEST(StridedCopy, TransposesEveryOrderOfAxes) {
   }
 }
 
-TEST(StridedCopy, ChangesBetweenLayoutsOfImages) {
+TEST(strided_copy, changes_between_layouts_of_images) {
   for (const std::int64_t channels : {3, 16, 64})
     for (const std::int64_t pixels : {1, 49, 300, 1024}) {
       const std::int64_t image = channels * pixels;
@@ -97,7 +97,7 @@ TEST(StridedCopy, ChangesBetweenLayoutsOfImages) {
     }
 }
 
-TEST(StridedCopy, CopiesSlicesForwardsAndBackwards) {
+TEST(strided_copy, copies_slices_forwards_and_backwards) {
   check_all({{5, 100, 20}, {20, 1, 1}});  // out of a wider array
   check_all({{5, 20, 100}, {20, 1, 1}});  // into a wider array
   check_all({{40, 1, 10}});               // one channel of NHWC
@@ -108,14 +108,14 @@ TEST(StridedCopy, CopiesSlicesForwardsAndBackwards) {
   check_all({{70000, 2, 3}});
 }
 
-TEST(StridedCopy, RepeatsWhereTheSourceStrideIsZero) {
+TEST(strided_copy, repeats_where_the_source_stride_is_zero) {
   check_all({{30, 0, 700}, {700, 1, 1}});
   check_all({{30, 1, 700}, {700, 0, 1}});
   check_all({{3, 0, 40}, {4, 1, 10}, {10, 0, 1}});
   check_all({{100000, 0, 1}});
 }
 
-TEST(StridedCopy, CopiesNothingAndScalars) {
+TEST(strided_copy, copies_nothing_and_scalars) {
   check_all({});
   check_all({{1, 5, 7}});
   const Axes none{{4, 1, 1}, {0, 4, 4}};
@@ -123,7 +123,7 @@ TEST(StridedCopy, CopiesNothingAndScalars) {
   EXPECT_THROW(StridedCopy(none, 3), UsageError);
 }
 
-TEST(StridedCopy, CoversLargeTransposesWithAnyNumberOfThreads) {
+TEST(strided_copy, covers_large_transposes_with_any_number_of_threads) {
   for (const int threads : {1, 2}) {
     const ThreadScope scope(threads);
     check<std::uint32_t>({{1000, 1, 1003}, {1003, 1000, 1}});

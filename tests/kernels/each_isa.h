@@ -20,10 +20,13 @@ inline void expect_tests_pass_under_each_isa(const std::string& filter,
                                                  Isa::avx2, Isa::avx512, Isa::vnni, Isa::bf16}) {
   for (const Isa tier : tiers) {
     if (tier >= isa() || (tier == Isa::avx2 && kernels_are_emulated())) continue;
-    const std::string command = "NARROWGAUGE_ISA=" + std::string(name(tier)) +
+    const std::string program = "NARROWGAUGE_ISA=" + std::string(name(tier)) +
                                 " \"$(readlink /proc/" + std::to_string(::getpid()) +
-                                "/exe)\" --gtest_brief=1 --gtest_filter='" + filter + "' 1>&2";
-    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+                                "/exe)\" --gtest_filter='" + filter + "' ";
+    const std::string lists = program + "--gtest_list_tests | grep -q '^  '";
+    EXPECT_EQ(std::system(lists.c_str()), 0) << "no test has such a name: " << filter;
+    const std::string runs = program + "--gtest_brief=1 1>&2";
+    EXPECT_EQ(std::system(runs.c_str()), 0) << runs;
   }
 }
 

@@ -113,7 +113,7 @@ float nearest_float(Wide value) {
   return negative ? -result : result;
 }
 
-TEST(ExactProduct, IsThatOfIntegersAndRoundsOnce) {
+TEST(exact_product, is_that_of_integers_and_rounds_once) {
   const RandomStream random(7, "integers");
   std::uint64_t next = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -142,7 +142,7 @@ TEST(ExactProduct, IsThatOfIntegersAndRoundsOnce) {
   EXPECT_EQ(static_cast<float>(rounded_to_odd(-half, -0x1p-80)), -1 - 0x1p-23F);
 }
 
-TEST(ErrorBound, HoldsForEveryUnitAndFormatOnTroublesomeData) {
+TEST(error_bound, holds_for_every_unit_and_format_on_troublesome_data) {
   Dice dice(1);
   for (const UnitModel& unit : unit_models()) {
     if (!is_plain(unit)) continue;
@@ -186,7 +186,7 @@ double worst_share(const UnitModel& unit, std::int64_t depth) {
   return worst;
 }
 
-TEST(ErrorBound, IsWithinAFactorOfThreeOfTheWorstFound) {
+TEST(error_bound, is_within_a_factor_of_three_of_the_worst_found) {
   for (const UnitModel& unit : unit_models()) {
     if (!is_plain(unit) || unit.result == UnitFormat::f64) continue;
     const std::int64_t depth = 256;
@@ -200,7 +200,7 @@ TEST(ErrorBound, IsWithinAFactorOfThreeOfTheWorstFound) {
   }
 }
 
-TEST(ErrorBound, RoundingOfOperandsIsPartOfIt) {
+TEST(error_bound, rounding_of_operands_is_part_of_it) {
   Dice dice(2);
   for (const UnitFormat format : {UnitFormat::tf32, UnitFormat::bf16, UnitFormat::f16}) {
     const UnitModel& unit = *find_unit_model(MatrixUnit::a100, format, UnitFormat::f32);
@@ -227,7 +227,7 @@ TEST(ErrorBound, RoundingOfOperandsIsPartOfIt) {
   }
 }
 
-TEST(ErrorBound, HoldsForBlocksWithScales) {
+TEST(error_bound, holds_for_blocks_with_scales) {
   Dice dice(3);
   for (const UnitFormat format :
        {UnitFormat::mxf8e4m3, UnitFormat::mxf8e5m2, UnitFormat::mxf4, UnitFormat::nvf4}) {
@@ -253,7 +253,7 @@ TEST(ErrorBound, HoldsForBlocksWithScales) {
   }
 }
 
-TEST(ErrorBound, OfIntegersAndOfNothingIsZero) {
+TEST(error_bound, of_integers_and_of_nothing_is_zero) {
   const UnitModel& bytes = *find_unit_model(MatrixUnit::a100, UnitFormat::s8, UnitFormat::s32);
   EXPECT_EQ(error_bound(bytes, {1000}).of(1e6, 127), 0);
   const UnitModel& half = *find_unit_model(MatrixUnit::a100, UnitFormat::f16, UnitFormat::f32);
@@ -291,7 +291,7 @@ Measured measure(const UnitModel& unit, std::int64_t depth, RandomOperands opera
   return measured;
 }
 
-TEST(ExpectedError, IsWithinAFactorOfTwoOfTheMeasured) {
+TEST(expected_error, is_within_a_factor_of_two_of_the_measured) {
   for (const UnitModel& unit : unit_models()) {
     if (!is_plain(unit) || unit.result == UnitFormat::f64) continue;
     // The same arithmetic under another name.
@@ -319,7 +319,7 @@ TEST(ExpectedError, IsWithinAFactorOfTwoOfTheMeasured) {
   }
 }
 
-TEST(ExpectedError, OfUnitsThatCutIsABiasThatGrowsWithTheDepth) {
+TEST(expected_error, of_units_that_cut_is_a_bias_that_grows_with_the_depth) {
   const UnitModel& unit = *find_unit_model(MatrixUnit::a100, UnitFormat::f16, UnitFormat::f32);
   const ExpectedError shallow = expected_error(unit, 256, RandomOperands::uniform);
   const ExpectedError deep = expected_error(unit, 4096, RandomOperands::uniform);

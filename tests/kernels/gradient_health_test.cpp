@@ -28,7 +28,7 @@ std::vector<Tensor> mixed_gradients() {
   return gradients;
 }
 
-TEST(GradientHealth, SumsTheSquaresOfAllBuffers) {
+TEST(gradient_health, sums_the_squares_of_all_buffers) {
   const std::vector<Tensor> gradients = mixed_gradients();
   double expected = 0;
   for (const Tensor& gradient : gradients)
@@ -39,7 +39,7 @@ TEST(GradientHealth, SumsTheSquaresOfAllBuffers) {
   EXPECT_NEAR(health.sum_of_squares, expected, 1e-12 * expected);
 }
 
-TEST(GradientHealth, FindsOneBadValueAnywhere) {
+TEST(gradient_health, finds_one_bad_value_anywhere) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const double bad : {inf, -inf, std::numeric_limits<double>::quiet_NaN()}) {
     const std::vector<Tensor> good = mixed_gradients();
@@ -55,7 +55,7 @@ TEST(GradientHealth, FindsOneBadValueAnywhere) {
   }
 }
 
-TEST(GradientHealth, LargestAndSmallestValuesAreFiniteAndCounted) {
+TEST(gradient_health, largest_and_smallest_values_are_finite_and_counted) {
   const double most = double(std::numeric_limits<float>::max());
   const GradientHealth large = check({Tensor::full(DType::f32, {1000}, most)}, 1);
   EXPECT_TRUE(large.finite);
@@ -64,7 +64,7 @@ TEST(GradientHealth, LargestAndSmallestValuesAreFiniteAndCounted) {
   EXPECT_NEAR(small.sum_of_squares / 1e-57, 1, 1e-6);
 }
 
-TEST(GradientHealth, BitsDoNotDependOnTheNumberOfThreads) {
+TEST(gradient_health, bits_do_not_depend_on_the_number_of_threads) {
   std::vector<double> sums;
   for (const int threads : {1, 2}) {
     const ThreadScope scope(threads);
@@ -84,7 +84,7 @@ double square_sum_in_order(const Tensor& gradient) {
   return sum[0];
 }
 
-TEST(GradientHealth, BitsDoNotDependOnTheInstructions) {
+TEST(gradient_health, bits_do_not_depend_on_the_instructions) {
   for (const Tensor& gradient : mixed_gradients()) {
     if (gradient.size() > 16384) continue;
     EXPECT_EQ(check({gradient}, 1).sum_of_squares, square_sum_in_order(gradient))
@@ -92,9 +92,11 @@ TEST(GradientHealth, BitsDoNotDependOnTheInstructions) {
   }
 }
 
-TEST(GradientHealthEachIsa, TheTestsPass) { expect_tests_pass_under_each_isa("GradientHealth.*"); }
+TEST(gradient_health_each_isa, the_tests_pass) {
+  expect_tests_pass_under_each_isa("gradient_health.*");
+}
 
-TEST(GradientHealth, NothingIsHealthy) {
+TEST(gradient_health, nothing_is_healthy) {
   const GradientHealth health = check({}, 1);
   EXPECT_TRUE(health.finite);
   EXPECT_EQ(health.sum_of_squares, 0);

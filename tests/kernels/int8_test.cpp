@@ -96,7 +96,7 @@ void check(const Case& c, unsigned seed) {
         << text(c) << " at " << i / c.n << ',' << i % c.n;
 }
 
-TEST(Int8, EverySmallShapeIsExact) {
+TEST(int8, every_small_shape_is_exact) {
   unsigned seed = 0;
   for (const std::int64_t m : {1, 2, 31, 33})
     for (const std::int64_t n : {1, 7, 32, 50})
@@ -105,7 +105,7 @@ TEST(Int8, EverySmallShapeIsExact) {
           for (const DType b : bytes) check({m, n, k, a, b}, ++seed);
 }
 
-TEST(Int8, EveryOrderAndKindOfZeroIsExact) {
+TEST(int8, every_order_and_kind_of_zero_is_exact) {
   unsigned seed = 0;
   constexpr Order orders[] = {Order::plain, Order::transposed, Order::wide, Order::spread};
   for (const Order a_order : orders)
@@ -121,7 +121,7 @@ TEST(Int8, EveryOrderAndKindOfZeroIsExact) {
 }
 
 // Several row blocks, column blocks, runs and chunks.
-TEST(Int8, LargeProductsAreExact) {
+TEST(int8, large_products_are_exact) {
   for (const bool constant : {false, true}) {
     check({300, 140, 1100, DType::u8, DType::i8, Order::plain, Order::plain, 1, 1, constant}, 1);
     check({33, 600, 8300, DType::i8, DType::u8, Order::plain, Order::transposed, 1, 600, constant},
@@ -132,7 +132,7 @@ TEST(Int8, LargeProductsAreExact) {
   }
 }
 
-TEST(Int8, ExtremeValuesWrapAsInt32) {
+TEST(int8, extreme_values_wrap_as_int32) {
   struct Extreme {
     DType a, b;
     int left, right, a_zero, b_zero;
@@ -160,7 +160,7 @@ TEST(Int8, ExtremeValuesWrapAsInt32) {
     }
 }
 
-TEST(Int8, BatchesBroadcast) {
+TEST(int8, batches_broadcast) {
   struct Shapes {
     Dims a, b, y;
   };
@@ -197,7 +197,7 @@ TEST(Int8, BatchesBroadcast) {
 
 float scale_of(double x) { return static_cast<float>(x); }
 
-TEST(Int8, QuantisedResultsAreRoundedOnceAndSaturated) {
+TEST(int8, quantised_results_are_rounded_once_and_saturated) {
   const Case c{70, 45, 100, DType::i8, DType::u8};
   for (const DType y_dtype : bytes)
     for (const std::int64_t a_scales : {1, 70})
@@ -245,7 +245,7 @@ TEST(Int8, QuantisedResultsAreRoundedOnceAndSaturated) {
         }
 }
 
-TEST(Int8, BitsDoNotDependOnThreads) {
+TEST(int8, bits_do_not_depend_on_threads) {
   std::mt19937 random(7);
   Array a(DType::i8, {300, 700}), b(DType::u8, {700, 500});
   fill(a, random), fill(b, random);
@@ -349,7 +349,7 @@ void check(const Window& c, DType x_dtype, DType w_dtype, std::int64_t w_zeros, 
   }
 }
 
-TEST(Int8, ConvolutionsOfEveryWindowAreExact) {
+TEST(int8, convolutions_of_every_window_are_exact) {
   for (const Window& c : windows())
     for (const DType x : bytes)
       for (const DType w : bytes) {
@@ -359,8 +359,8 @@ TEST(Int8, ConvolutionsOfEveryWindowAreExact) {
       }
 }
 
-TEST(Int8, EqualOnEveryIsa) {
-  expect_tests_pass_under_each_isa("Int8.*-*EveryIsa", {Isa::avx2, Isa::vnni});
+TEST(int8, equal_on_every_isa) {
+  expect_tests_pass_under_each_isa("int8.*-*every_isa", {Isa::avx2, Isa::vnni});
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ struct Problem {
   }
 };
 
-TEST(LayerNorm, ForwardAgreesWithDoubleLoops) {
+TEST(layer_norm, forward_agrees_with_double_loops) {
   for (const RowLayout& layout : layouts())
     for (const DType dtype : storage_dtypes) {
       Problem p(layout, dtype);
@@ -64,7 +64,7 @@ TEST(LayerNorm, ForwardAgreesWithDoubleLoops) {
     }
 }
 
-TEST(LayerNorm, KeepsDigitsWhereTheMeanIsAMillionDeviations) {
+TEST(layer_norm, keeps_digits_where_the_mean_is_a_million_deviations) {
   Problem p({20, 1500}, DType::f32, 1e4, 1e-2);
   p.forward();
   p.check(1e-5, 1e-5);
@@ -85,7 +85,7 @@ struct Gradients {
   }
 };
 
-TEST(LayerNorm, BackwardAgreesWithDoubleLoops) {
+TEST(layer_norm, backward_agrees_with_double_loops) {
   for (const RowLayout& layout : layouts())
     for (const DType dtype : storage_dtypes) {
       Problem p(layout, dtype);
@@ -115,14 +115,14 @@ TEST(LayerNorm, BackwardAgreesWithDoubleLoops) {
     }
 }
 
-TEST(LayerNorm, ANanStaysInItsRow) {
+TEST(layer_norm, a_nan_stays_in_its_row) {
   Problem p({4, 700}, DType::bf16);
   p.x.set(2 * 700 + 600, std::numeric_limits<double>::quiet_NaN());
   p.forward();
   for (std::int64_t i = 0; i < p.y.size(); ++i) ASSERT_EQ(std::isnan(p.y.at(i)), i / 700 == 2) << i;
 }
 
-TEST(LayerNorm, BitsDoNotDependOnTheNumberOfThreads) {
+TEST(layer_norm, bits_do_not_depend_on_the_number_of_threads) {
   std::vector<Tensor> first;
   for (const int threads : {1, 2}) {
     const ThreadScope scope(threads);

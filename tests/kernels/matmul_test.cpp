@@ -99,7 +99,7 @@ Product multiply(const Case& shape, const Choice& setup) {
   return {y, reference(a, b, shape.bias ? &bias : nullptr, shape.y), prepared.implementation};
 }
 
-TEST(MatMul, EveryShapeMatchesTheReferenceInEveryFormat) {
+TEST(matmul, every_shape_matches_the_reference_in_every_format) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64})
     for (const Case& shape : cases()) {
       const Product done = multiply(shape, {.dtype = dtype});
@@ -108,7 +108,7 @@ TEST(MatMul, EveryShapeMatchesTheReferenceInEveryFormat) {
     }
 }
 
-TEST(MatMul, EveryOrderOfTheOperandsMatchesTheReference) {
+TEST(matmul, every_order_of_the_operands_matches_the_reference) {
   const Order orders[] = {Order::plain, Order::transposed, Order::spread, Order::wide};
   for (const char* name : {"odd", "two batch axes", "crossed broadcast", "one row", "one column",
                            "shared right", "several shards of columns", "inner size 1"})
@@ -127,7 +127,7 @@ TEST(MatMul, EveryOrderOfTheOperandsMatchesTheReference) {
     }
 }
 
-TEST(MatMul, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(matmul, gives_the_same_bits_for_any_number_of_threads) {
   for (const Case& shape : cases())
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
       const auto with = [&](int threads) {
@@ -139,7 +139,7 @@ TEST(MatMul, GivesTheSameBitsForAnyNumberOfThreads) {
     }
 }
 
-TEST(MatMul, NonFiniteInputReachesItsRowAndNoOther) {
+TEST(matmul, non_finite_input_reaches_its_row_and_no_other) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64})
     for (const double bad :
          {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
@@ -154,14 +154,14 @@ TEST(MatMul, NonFiniteInputReachesItsRowAndNoOther) {
       }
 }
 
-TEST(MatMul, ResultsBeyondTheFormatBecomeInfinite) {
+TEST(matmul, results_beyond_the_format_become_infinite) {
   Array a(DType::f16, {1, 2}), b(DType::f16, {2, 1}), y(DType::f16, {1, 1});
   a.set(0, 300), a.set(1, 0), b.set(0, 300), b.set(1, 0);
   run(prepare_matmul({a.view(), b.view(), y.view(), {}}, {}), {&a, &b}, {&y});
   EXPECT_EQ(y.at(0), std::numeric_limits<double>::infinity());
 }
 
-TEST(MatMul, CountsResultsThatBecomeZeroInF16) {
+TEST(matmul, counts_results_that_become_zero_in_f16) {
   Array a(DType::f16, {4, 1}), b(DType::f16, {1, 3}), y(DType::f16, {4, 3});
   for (int i = 0; i < 4; ++i) a.set(i, i == 3 ? 0 : 0x1p-20);
   for (int i = 0; i < 3; ++i) b.set(i, i == 2 ? 1 : 0x1p-20);
@@ -169,7 +169,7 @@ TEST(MatMul, CountsResultsThatBecomeZeroInF16) {
   EXPECT_EQ(run(product, {&a, &b}, {&y}), 6);
 }
 
-TEST(MatMul, EmptySumIsTheBias) {
+TEST(matmul, empty_sum_is_the_bias) {
   for (const DType dtype : {DType::f32, DType::f16, DType::f64}) {
     Array a(dtype, {3, 0}), b(dtype, {0, 4}), bias(dtype, {4}), y(dtype, {3, 4});
     bias.randomize(1);
@@ -180,7 +180,7 @@ TEST(MatMul, EmptySumIsTheBias) {
   }
 }
 
-TEST(MatMul, RefusesShapesThatDoNotFit) {
+TEST(matmul, refuses_shapes_that_do_not_fit) {
   const auto attempt = [](const Dims& a, const Dims& b, const Dims& y) {
     return prepare_matmul(
         {dense_view(DType::f32, a), dense_view(DType::f32, b), dense_view(DType::f32, y), {}}, {});
@@ -192,7 +192,7 @@ TEST(MatMul, RefusesShapesThatDoNotFit) {
   EXPECT_THROW(attempt({3}, {3, 4}, {4}), UsageError);
 }
 
-TEST(MatMul, TwoHostThreadsPrepareAndRunAtTheSameTime) {
+TEST(matmul, two_host_threads_prepare_and_run_at_the_same_time) {
   const Case& shape = cases()[7];
   const Product expected = multiply(shape, {});
   std::vector<std::thread> threads;
@@ -208,7 +208,7 @@ TEST(MatMul, TwoHostThreadsPrepareAndRunAtTheSameTime) {
 }
 
 // 1729 rows are cut into shards of 96 and one of 1, for which oneDNN has no AMX kernel.
-TEST(MatMul, Bf16IsWidenedWhereTheShorterLastShardWouldNotUseAmx) {
+TEST(matmul, bf16_is_widened_where_the_shorter_last_shard_would_not_use_amx) {
   const auto uses_amx = [](std::int64_t rows) {
     const MatMulViews views{dense_view(DType::bf16, {rows, 130}),
                             dense_view(DType::bf16, {130, 512}),
@@ -221,8 +221,8 @@ TEST(MatMul, Bf16IsWidenedWhereTheShorterLastShardWouldNotUseAmx) {
   EXPECT_FALSE(uses_amx(1729));
 }
 
-TEST(MatMul, TestsPassUnderEachCapOfTheInstructionSet) {
-  expect_tests_pass_under_each_isa("MatMul.*-*UnderEachCap*");
+TEST(matmul, tests_pass_under_each_cap_of_the_instruction_set) {
+  expect_tests_pass_under_each_isa("matmul.*-*under_each_cap*");
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ int mismatches(const Measured& measured, const Vectors& vectors, UnitFormat resu
   return wrong;
 }
 
-TEST(MatrixUnit, GivesWhatA100AndH100Gave) {
+TEST(matrix_unit, gives_what_a100_and_h100_gave) {
   const fs::path archive = testing::data_folder() / "tensor_core_vectors.tar.xz";
   if (!fs::exists(archive)) GTEST_SKIP() << archive << " is not there";
   const testing::UnpackedArchive unpacked_archive(archive);
@@ -143,7 +143,7 @@ float sum(MatrixUnit unit, UnitFormat operand, const std::vector<double>& a,
 }
 
 // Beside 2^24, terms below 2, 1 and 1/2 are lost (after the probe of FTTN, arXiv 2403.00232).
-TEST(MatrixUnit, LosesTermsBelowItsFraction) {
+TEST(matrix_unit, loses_terms_below_its_fraction) {
   const std::vector<double> b{0x1p12, 0x1p12, 1, 1};
   const auto beside = [&](MatrixUnit unit, double term) {
     return sum(unit, UnitFormat::f16, {0x1p12, -0x1p12, term, term}, b);
@@ -157,13 +157,13 @@ TEST(MatrixUnit, LosesTermsBelowItsFraction) {
   EXPECT_EQ(beside(MatrixUnit::ieee, 0.375), 0.75);
 }
 
-TEST(MatrixUnit, CutsResultsTowardZeroWhereFmaRoundsToNearest) {
+TEST(matrix_unit, cuts_results_toward_zero_where_fma_rounds_to_nearest) {
   const std::vector<double> a{1, 0x1p-12, 0x1p-12}, b{1, 0x1.8p-12, 0};
   EXPECT_EQ(sum(MatrixUnit::a100, UnitFormat::f16, a, b), 1);  // 1 + 0.75 ulp
   EXPECT_EQ(sum(MatrixUnit::ieee, UnitFormat::f16, a, b), 1 + 0x1p-23F);
 }
 
-TEST(MatrixUnit, TellsOrdersOfIeeeSumsApart) {
+TEST(matrix_unit, tells_orders_of_ieee_sums_apart) {
   std::vector<double> a(16, 1.0), b(16, 1.0);
   a[0] = 0x1p24;
   EXPECT_EQ(sum(MatrixUnit::ieee, UnitFormat::f32, a, b), 0x1p24F);
@@ -171,7 +171,7 @@ TEST(MatrixUnit, TellsOrdersOfIeeeSumsApart) {
   EXPECT_EQ(sum(MatrixUnit::ieee_pairwise, UnitFormat::f32, a, b), 0x1p24F + 14);
 }
 
-TEST(MatrixUnit, KeepsSubnormalsAndGpusNan) {
+TEST(matrix_unit, keeps_subnormals_and_gpus_nan) {
   const std::vector<double> least{0x1p-24}, one{1};
   EXPECT_EQ(sum(MatrixUnit::a100, UnitFormat::f16, least, least), 0x1p-48F);
   EXPECT_EQ(sum(MatrixUnit::a100, UnitFormat::bf16, {0x1p-133}, one), 0x1p-133F);
@@ -188,7 +188,7 @@ TEST(MatrixUnit, KeepsSubnormalsAndGpusNan) {
   EXPECT_EQ(d(-1, 1, 0x3f80'0000), 0U);
 }
 
-TEST(MatrixUnit, ScalesBlocksByTheirExponents) {
+TEST(matrix_unit, scales_blocks_by_their_exponents) {
   const UnitModel& mx = *find_unit_model(MatrixUnit::b200, UnitFormat::mxf8e4m3, UnitFormat::f32);
   const auto one = unpacked(UnitFormat::mxf8e4m3, std::vector<double>(40, 1.0));
   const std::vector<Unpacked> a{unpack_power(128), unpack_power(126)},
@@ -203,7 +203,7 @@ TEST(MatrixUnit, ScalesBlocksByTheirExponents) {
   EXPECT_TRUE(std::isnan(as_float(dot_product_add(mx, one, one, 0, {nan, b}))));
 }
 
-TEST(MatrixUnit, NamesAreReadBack) {
+TEST(matrix_unit, names_are_read_back) {
   for (int i = 0; i < matrix_unit_count; ++i)
     EXPECT_EQ(parse_matrix_unit(name(static_cast<MatrixUnit>(i))), static_cast<MatrixUnit>(i));
   for (int i = 0; i < unit_format_count; ++i)
@@ -212,7 +212,7 @@ TEST(MatrixUnit, NamesAreReadBack) {
   EXPECT_FALSE(parse_matrix_unit("a1000"));
 }
 
-TEST(MatrixUnit, HasOneModelForEachOperation) {
+TEST(matrix_unit, has_one_model_for_each_operation) {
   for (const UnitModel& model : unit_models()) {
     EXPECT_EQ(find_unit_model(model.unit, model.operand, model.result), &model);
     EXPECT_FALSE(model.source.empty());

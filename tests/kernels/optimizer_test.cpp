@@ -57,7 +57,7 @@ Tensor gradient_of(DType dtype, std::int64_t count, unsigned step) {
   return random_tensor(dtype, count, 100 + step, 0, double(loss_scale));
 }
 
-TEST(Optimizer, SgdFollowsItsFormula) {
+TEST(optimizer, sgd_follows_its_formula) {
   for (const std::int64_t count : sizes)
     for (const DType dtype : storage_dtypes)
       for (const float momentum : {0.0F, 0.9F})
@@ -84,7 +84,7 @@ TEST(Optimizer, SgdFollowsItsFormula) {
         }
 }
 
-TEST(Optimizer, AdamAndAdamWFollowTheirFormulas) {
+TEST(optimizer, adam_and_adamw_follow_their_formulas) {
   for (const std::int64_t count : sizes)
     for (const DType dtype : storage_dtypes)
       for (const bool decoupled : {false, true}) {
@@ -109,7 +109,7 @@ TEST(Optimizer, AdamAndAdamWFollowTheirFormulas) {
       }
 }
 
-TEST(Optimizer, ASkippedStepChangesNothing) {
+TEST(optimizer, a_skipped_step_changes_nothing) {
   Problem p(1000, DType::f16);
   const Tensor good = gradient_of(DType::f16, 1000, 1);
   adam_update(p.adam(good, 1, false));
@@ -129,7 +129,7 @@ TEST(Optimizer, ASkippedStepChangesNothing) {
   EXPECT_TRUE(p.narrow.same_bits(weight.cast(DType::f16)));
 }
 
-TEST(Optimizer, ASkippedStepIntoOtherMemoryCopies) {
+TEST(optimizer, a_skipped_step_into_other_memory_copies) {
   Problem p(777, DType::bf16);
   const Tensor gradient = gradient_of(DType::bf16, 777, 1);
   adam_update(p.adam(gradient, 1, false));
@@ -147,7 +147,7 @@ TEST(Optimizer, ASkippedStepIntoOtherMemoryCopies) {
   EXPECT_TRUE(next.second.same_bits(p.second));
 }
 
-TEST(Optimizer, CountsWeightsThatTheNarrowCopyLoses) {
+TEST(optimizer, counts_weights_that_the_narrow_copy_loses) {
   Problem p(1000, DType::f16);
   for (float& w : p.weight.values<float>()) w = 1e-9F;
   p.weight.set(5, 0);
@@ -160,7 +160,7 @@ TEST(Optimizer, CountsWeightsThatTheNarrowCopyLoses) {
   EXPECT_EQ(flushed, 10 + 998);
 }
 
-TEST(Optimizer, BitsDoNotDependOnTheNumberOfThreads) {
+TEST(optimizer, bits_do_not_depend_on_the_number_of_threads) {
   std::vector<Tensor> weights;
   for (const int threads : {1, 2}) {
     const ThreadScope scope(threads);

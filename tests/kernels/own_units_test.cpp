@@ -148,7 +148,7 @@ void compare_bf16(const UnitModel& model, const Instruction& instruction) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(OwnUnits, AmxMultipliesBf16AsItsModelDoes) {
+TEST(own_units, amx_multiplies_bf16_as_its_model_does) {
   if (detected_isa() < Isa::amx) GTEST_SKIP() << "this CPU has no AMX";
   configure();
   compare_bf16(*find_unit_model(MatrixUnit::amx, UnitFormat::bf16, UnitFormat::f32),
@@ -156,7 +156,7 @@ TEST(OwnUnits, AmxMultipliesBf16AsItsModelDoes) {
   release();
 }
 
-TEST(OwnUnits, AmxMultipliesBytesAsItsModelDoes) {
+TEST(own_units, amx_multiplies_bytes_as_its_model_does) {
   if (detected_isa() < Isa::amx) GTEST_SKIP() << "this CPU has no AMX";
   configure();
   const UnitModel& model = *find_unit_model(MatrixUnit::amx, UnitFormat::s8, UnitFormat::s32);
@@ -188,7 +188,7 @@ NG_NEEDS("avx512bf16,avx512f") void multiply_pairs(Bf16Tile& tile) {
   }
 }
 
-TEST(OwnUnits, Avx512Bf16MultipliesAsItsModelDoes) {
+TEST(own_units, avx512_bf16_multiplies_as_its_model_does) {
   if (!__builtin_cpu_supports("avx512bf16")) GTEST_SKIP() << "this CPU has no AVX512-BF16";
   compare_bf16(*find_unit_model(MatrixUnit::avx512_bf16, UnitFormat::bf16, UnitFormat::f32),
                multiply_pairs);
@@ -207,7 +207,7 @@ NG_NEEDS("avx512vnni,avx512f") void multiply_bytes(ByteTile& tile) {
   }
 }
 
-TEST(OwnUnits, VnniMultipliesAsItsModelDoes) {
+TEST(own_units, vnni_multiplies_as_its_model_does) {
   if (!__builtin_cpu_supports("avx512vnni")) GTEST_SKIP() << "this CPU has no AVX512-VNNI";
   const UnitModel& model = *find_unit_model(MatrixUnit::vnni, UnitFormat::s8, UnitFormat::s32);
   RandomBf16 random;

@@ -84,7 +84,7 @@ Convolved convolve(const ConvolutionCase& shape, ConvolutionPass pass, const Set
   return {w, expected, flushed};
 }
 
-TEST(PairConvolution, MatchesTheReferenceInEveryPass) {
+TEST(pair_convolution, matches_the_reference_in_every_pass) {
   NG_NEEDS_VNNI();
   for (const ConvolutionCase& shape : convolutions())
     for (const ConvolutionPass pass : passes)
@@ -101,7 +101,7 @@ TEST(PairConvolution, MatchesTheReferenceInEveryPass) {
         }
 }
 
-TEST(PairConvolution, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(pair_convolution, gives_the_same_bits_for_any_number_of_threads) {
   NG_NEEDS_VNNI();
   for (const Way& way : ways())
     for (const ConvolutionCase& shape : convolutions())
@@ -116,7 +116,7 @@ TEST(PairConvolution, GivesTheSameBitsForAnyNumberOfThreads) {
 
 // In dfp16 each pixel has its own scale: a pixel that is not finite reaches its windows and no
 // other. A weight gradient has one for a channel: all that this channel takes part in is lost.
-TEST(PairConvolution, WhatIsNotFiniteReachesEveryOutputOfItsWindows) {
+TEST(pair_convolution, what_is_not_finite_reaches_every_output_of_its_windows) {
   NG_NEEDS_VNNI();
   for (const Way& way : ways())
     for (const ConvolutionCase& shape : convolutions())
@@ -135,7 +135,7 @@ TEST(PairConvolution, WhatIsNotFiniteReachesEveryOutputOfItsWindows) {
         }
 }
 
-TEST(PairConvolution, CountsResultsThatBecomeZero) {
+TEST(pair_convolution, counts_results_that_become_zero) {
   NG_NEEDS_VNNI();
   // 9 columns: two segments of 5 that share one.
   const ConvolutionCase shape{"", 1, 16, 16, {3, 9}, {1, 3}, {}, {}, {0, 1}, {0, 1}};
@@ -150,7 +150,7 @@ TEST(PairConvolution, CountsResultsThatBecomeZero) {
 }
 
 // Pixels that agree perfectly with the weights, and dy with x.
-TEST(PairConvolution, NoSumOverflows) {
+TEST(pair_convolution, no_sum_overflows) {
   NG_NEEDS_VNNI();
   const ConvolutionCase shape{"", 2, 256, 32, {28, 28}, {3, 3}, {}, {}, {1, 1}, {1, 1}};
   for (const ConvolutionPass pass : passes) {
@@ -177,8 +177,8 @@ TEST(PairConvolution, NoSumOverflows) {
   }
 }
 
-TEST(PairConvolution, TestsPassUnderEachCapOfTheInstructionSet) {
-  expect_tests_pass_under_each_isa("PairConvolution.MatchesTheReference*");
+TEST(pair_convolution, tests_pass_under_each_cap_of_the_instruction_set) {
+  expect_tests_pass_under_each_isa("pair_convolution.matches_the_reference*");
 }
 
 }  // namespace

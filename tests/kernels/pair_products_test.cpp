@@ -87,7 +87,7 @@ std::vector<double> rounded_to(DType dtype, const std::vector<double>& values) {
 }
 
 // f32 operands are held to those rounded to f16.
-TEST(PairProducts, ErrorIsThatOfNarrowOperands) {
+TEST(pair_products, error_is_that_of_narrow_operands) {
   NG_NEEDS_VNNI();
   const Size size{56, 64, 1024};
   for (const Distribution& distribution : distributions()) {
@@ -111,7 +111,7 @@ TEST(PairProducts, ErrorIsThatOfNarrowOperands) {
 }
 
 // Every edge: rows, columns and depths that are no multiple of anything, one and several chunks.
-TEST(PairProducts, EveryShapeAndOrderMatchesTheReference) {
+TEST(pair_products, every_shape_and_order_matches_the_reference) {
   NG_NEEDS_VNNI();
   const Size sizes[] = {{64, 64, 64},    {16, 32, 32},   {17, 33, 35},  {29, 47, 257},
                         {100, 200, 300}, {31, 40, 4099}, {57, 129, 511}};
@@ -140,7 +140,7 @@ struct Batch {
   Dims a, b, y;
 };
 
-TEST(PairProducts, BatchesAndBroadcastsMatchTheReference) {
+TEST(pair_products, batches_and_broadcasts_match_the_reference) {
   NG_NEEDS_VNNI();
   const Batch batches[] = {{{5, 3, 40, 64}, {5, 3, 64, 48}, {5, 3, 40, 48}},
                            {{6, 20, 33}, {33, 32}, {6, 20, 32}},
@@ -166,7 +166,7 @@ TEST(PairProducts, BatchesAndBroadcastsMatchTheReference) {
 
 // Operands whose integers reach the bound of Cauchy and Schwarz: a wrapped int32 has the wrong
 // sign.
-TEST(PairProducts, NoSumOverflowsWhereOperandsArePerfectlyCorrelated) {
+TEST(pair_products, no_sum_overflows_where_operands_are_perfectly_correlated) {
   NG_NEEDS_VNNI();
   const Draw draws[] = {
       [](std::mt19937&) { return 1.0; }, [](std::mt19937&) { return 65504.0; },
@@ -194,7 +194,7 @@ TEST(PairProducts, NoSumOverflowsWhereOperandsArePerfectlyCorrelated) {
         }
 }
 
-TEST(PairProducts, MagnitudesAtTheEndsOfF32AreKept) {
+TEST(pair_products, magnitudes_at_the_ends_of_f32_are_kept) {
   NG_NEEDS_VNNI();
   for (const Way& way : ways())
     for (const double power : {-80.0, -60.0, 60.0, 80.0})
@@ -212,7 +212,7 @@ TEST(PairProducts, MagnitudesAtTheEndsOfF32AreKept) {
       }
 }
 
-TEST(PairProducts, WhatIsNotFiniteReachesItsRowOrColumnAndNoOther) {
+TEST(pair_products, what_is_not_finite_reaches_its_row_or_column_and_no_other) {
   NG_NEEDS_VNNI();
   const Size size{40, 48, 300};
   for (const Way& way : ways())
@@ -233,7 +233,7 @@ TEST(PairProducts, WhatIsNotFiniteReachesItsRowOrColumnAndNoOther) {
         }
 }
 
-TEST(PairProducts, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(pair_products, gives_the_same_bits_for_any_number_of_threads) {
   NG_NEEDS_VNNI();
   for (const Way& way : ways())
     for (const Order order : {Order::plain, Order::transposed}) {
@@ -251,7 +251,7 @@ TEST(PairProducts, GivesTheSameBitsForAnyNumberOfThreads) {
     }
 }
 
-TEST(PairProducts, CountsResultsThatBecomeZeroInF16) {
+TEST(pair_products, counts_results_that_become_zero_in_f16) {
   NG_NEEDS_VNNI();
   // 19 rows: the halves of the last tile share one.
   Array a(DType::f16, {19, 32}), b(DType::f16, {32, 40}), y(DType::f16, {19, 40});
@@ -262,9 +262,9 @@ TEST(PairProducts, CountsResultsThatBecomeZeroInF16) {
             18 * 39);
 }
 
-TEST(PairProducts, DeclinesWhatIsSmallOrLiesOtherwise) {
+TEST(pair_products, declines_what_is_small_or_lies_otherwise) {
   const auto reason = [](const View& a, const View& b, const View& y) {
-    return pair_matmul_reason(PairFormat::dfp16, {a, b, y, {}});
+    return pair_matmul_reason(PairFormat::dfp16, {a, b, y, {}}, isa());
   };
   const auto dense = [](const Dims& dims) { return dense_view(DType::f16, dims); };
   if (isa() < Isa::vnni) {
@@ -281,10 +281,10 @@ TEST(PairProducts, DeclinesWhatIsSmallOrLiesOtherwise) {
   EXPECT_NE(reason(dense({64, 64}), dense({64, 64}), dense_view(DType::f64, {64, 64})), "");
 }
 
-TEST(PairProducts, OfBf16NeedTheUnitAndTakeBf16Alone) {
+TEST(pair_products, of_bf16_need_the_unit_and_take_bf16_alone) {
   const auto reason = [](PairFormat format, DType dtype) {
     const View matrix = dense_view(dtype, {64, 64});
-    return pair_matmul_reason(format, {matrix, matrix, matrix, {}});
+    return pair_matmul_reason(format, {matrix, matrix, matrix, {}}, isa());
   };
   const bool has_pairs = isa() == Isa::bf16;
   EXPECT_EQ(reason(PairFormat::bf16, DType::bf16).empty(), has_pairs);
@@ -294,7 +294,7 @@ TEST(PairProducts, OfBf16NeedTheUnitAndTakeBf16Alone) {
 }
 
 // Products of bf16 are exact: sums of small integers are too.
-TEST(PairProducts, OfBf16AddUpIntegersExactly) {
+TEST(pair_products, of_bf16_add_up_integers_exactly) {
   if (isa() != Isa::bf16) GTEST_SKIP() << "no unit of bf16 that is used, this is " << name(isa());
   const Size size{45, 50, 333};
   Array a(DType::bf16, {size.m, size.k}), b(DType::bf16, {size.k, size.n});
@@ -306,8 +306,8 @@ TEST(PairProducts, OfBf16AddUpIntegersExactly) {
   EXPECT_EQ(y.values(), product(a.values(), b.values(), size));
 }
 
-TEST(PairProducts, TestsPassUnderEachCapOfTheInstructionSet) {
-  expect_tests_pass_under_each_isa("PairProducts.*-*UnderEachCap*:*Every*");
+TEST(pair_products, tests_pass_under_each_cap_of_the_instruction_set) {
+  expect_tests_pass_under_each_isa("pair_products.*-*under_each_cap*:*every*");
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ class Fixture {
     x_.randomize(1);
     y_.randomize(3);
   }
-  std::string reason() const { return pixel_weight_gradient_reason(views(), shape_.window()); }
+  std::string reason() const {
+    return pixel_weight_gradient_reason(views(), shape_.window(), isa());
+  }
   Array result() const {
     Array dw = w_;
     run(prepare_pixel_weight_gradient(views(), shape_.window(), {}), {&x_, &y_}, {&dw});
@@ -63,7 +65,7 @@ class PixelWeightGradientTest : public testing::Test {
   }
 };
 
-TEST_F(PixelWeightGradientTest, IsExactProductsAddedInF32AndRoundedOnceForAnyShape) {
+TEST_F(PixelWeightGradientTest, is_exact_products_added_in_f32_and_rounded_once_for_any_shape) {
   std::vector<ConvolutionCase> all = convolution_cases();
   all.insert(all.end(), larger_cases().begin(), larger_cases().end());
   int taken = 0;
@@ -76,13 +78,13 @@ TEST_F(PixelWeightGradientTest, IsExactProductsAddedInF32AndRoundedOnceForAnySha
   EXPECT_GE(taken, 20);
 }
 
-TEST_F(PixelWeightGradientTest, ReadsSlicesOfChannelsAndStoresF32) {
+TEST_F(PixelWeightGradientTest, reads_slices_of_channels_and_stores_f32) {
   const ConvolutionCase& shape = larger_cases()[0];
   const Fixture fixture(shape, Layout::channel_slice, Layout::channel_slice, DType::f32);
   expect_within_format(fixture.result(), fixture.reference(), shape.name);
 }
 
-TEST_F(PixelWeightGradientTest, BitsDoNotDependOnThreads) {
+TEST_F(PixelWeightGradientTest, bits_do_not_depend_on_threads) {
   for (const ConvolutionCase& shape : larger_cases()) {
     const Fixture fixture(shape, Layout::channels_last, Layout::channels_last, DType::f32);
     const Array many = fixture.result();
@@ -93,7 +95,7 @@ TEST_F(PixelWeightGradientTest, BitsDoNotDependOnThreads) {
   }
 }
 
-TEST_F(PixelWeightGradientTest, WhatANanOrInfinityReachesIsNotFinite) {
+TEST_F(PixelWeightGradientTest, what_a_nan_or_infinity_reaches_is_not_finite) {
   const ConvolutionCase& shape = larger_cases()[2];
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
@@ -112,7 +114,7 @@ TEST_F(PixelWeightGradientTest, WhatANanOrInfinityReachesIsNotFinite) {
   }
 }
 
-TEST(PixelWeightGradientReason, NamesWhatDoesNotFit) {
+TEST(pixel_weight_gradient_reason, names_what_does_not_fit) {
   const ConvolutionCase usual{"", 2, 32, 32, {4, 4}, {3, 3}};
   if (isa() != Isa::amx) {
     EXPECT_NE(Fixture(usual).reason().find("amx"), std::string::npos);

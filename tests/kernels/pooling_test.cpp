@@ -140,7 +140,7 @@ void expect_max_pool(const Case& shape, DType dtype, Layout layout, DType index_
   expect_within_format(dx, gradient, what);
 }
 
-TEST(MaxPool, EveryShapeLayoutAndFormatMatchesTheReference) {
+TEST(max_pool, every_shape_layout_and_format_matches_the_reference) {
   for (const Case& shape : cases())
     for (const DType dtype : dtypes)
       for (const Layout layout : layouts)
@@ -148,7 +148,7 @@ TEST(MaxPool, EveryShapeLayoutAndFormatMatchesTheReference) {
           expect_max_pool(shape, dtype, layout, index);
 }
 
-TEST(MaxPool, LayoutsOfOperandsMayDiffer) {
+TEST(max_pool, layouts_of_operands_may_differ) {
   const Case& shape = named("overlapping");
   Array x(DType::f16, shape.x, Layout::channels_last), y(DType::f16, shape.y, Layout::row_major);
   Array indices(DType::u8, shape.y, Layout::channel_slice);
@@ -157,7 +157,7 @@ TEST(MaxPool, LayoutsOfOperandsMayDiffer) {
   EXPECT_EQ(y.values(), maxima(shape, x.values()).values);
 }
 
-TEST(MaxPool, NanReachesTheWindowsThatSeeItAndMinusInfinityHasAnIndex) {
+TEST(max_pool, nan_reaches_the_windows_that_see_it_and_minus_infinity_has_an_index) {
   const Case& shape = named("overlapping");
   for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
     Array x(DType::f16, shape.x, layout), y(DType::f16, shape.y, layout);
@@ -196,7 +196,7 @@ Averages averages(const Case& shape, const Array& x, const Array& dy, PoolCount 
   return result;
 }
 
-TEST(AveragePool, EveryShapeLayoutAndFormatMatchesTheReference) {
+TEST(average_pool, every_shape_layout_and_format_matches_the_reference) {
   for (const Case& shape : cases())
     for (const DType dtype : dtypes)
       for (const Layout layout : layouts)
@@ -214,7 +214,7 @@ TEST(AveragePool, EveryShapeLayoutAndFormatMatchesTheReference) {
         }
 }
 
-TEST(AveragePool, MeanOfALargeImageIsRightToTheLastDigits) {
+TEST(average_pool, mean_of_a_large_image_is_right_to_the_last_digits) {
   const PoolWindow window{{512, 512}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
   for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
     Array x(DType::f32, {1, 3, 512, 512}, layout), y(DType::f32, {1, 3, 1, 1}, layout);
@@ -224,7 +224,7 @@ TEST(AveragePool, MeanOfALargeImageIsRightToTheLastDigits) {
   }
 }
 
-TEST(AveragePool, GradientOfManyWindowsIsRightToTheLastDigits) {
+TEST(average_pool, gradient_of_many_windows_is_right_to_the_last_digits) {
   const Dims dims = {1, 1, 64, 64};
   const PoolWindow window{{127, 127}, {1, 1}, {1, 1}, {63, 63}, {63, 63}};
   Array dy(DType::f32, dims), dx(DType::f32, dims);
@@ -235,7 +235,7 @@ TEST(AveragePool, GradientOfManyWindowsIsRightToTheLastDigits) {
   for (const double value : dx.values()) ASSERT_FLOAT_EQ(static_cast<float>(value), 0.1f);
 }
 
-TEST(AveragePool, CountsWhatBecomesZeroInF16UnderFlushToZero) {
+TEST(average_pool, counts_what_becomes_zero_in_f16_under_flush_to_zero) {
   const Case& shape = named("2x2");
   Array x(DType::f16, shape.x), y(DType::f16, shape.y);
   for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, i % 16 == 0 ? 0x1p-24 : i % 8 < 2 ? 0 : 1);
@@ -246,7 +246,7 @@ TEST(AveragePool, CountsWhatBecomesZeroInF16UnderFlushToZero) {
   EXPECT_EQ(run(pool, {&x}, {&y}), y.size() / 4);
 }
 
-TEST(Pooling, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(pooling, gives_the_same_bits_for_any_number_of_threads) {
   const Case& shape = named("wide");
   std::vector<Array> results;
   for (const int threads : {1, 2, 3}) {
@@ -260,7 +260,7 @@ TEST(Pooling, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_TRUE(results[0].same_bytes(results[1]) && results[0].same_bytes(results[2]));
 }
 
-TEST(Pooling, TakesImagesWithoutChannels) {
+TEST(pooling, takes_images_without_channels) {
   const Dims x_dims = {2, 0, 4, 4}, y_dims = {2, 0, 2, 2};
   const PoolWindow window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
   for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
@@ -274,7 +274,7 @@ TEST(Pooling, TakesImagesWithoutChannels) {
   }
 }
 
-TEST(Pooling, RefusesWhatDoesNotFit) {
+TEST(pooling, refuses_what_does_not_fit) {
   const PoolWindow window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
   const View x = dense_view(DType::f32, {2, 3, 4, 4}), y = dense_view(DType::f32, {2, 3, 2, 2});
   EXPECT_NO_THROW(prepare_max_pool(x, y, {}, window));
@@ -286,8 +286,8 @@ TEST(Pooling, RefusesWhatDoesNotFit) {
                UsageError);
 }
 
-TEST(Pooling, TestsPassUnderEachCapOfTheInstructionSet) {
-  expect_tests_pass_under_each_isa("*-*UnderEachCap*");
+TEST(pooling, tests_pass_under_each_cap_of_the_instruction_set) {
+  expect_tests_pass_under_each_isa("*-*under_each_cap*");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-TEST(RandomFill, BitsAreThoseOfTheStream) {
+TEST(random_fill, bits_are_those_of_the_stream) {
   const RandomStream stream(7, "layer", std::uint64_t{5} << 33 | 9);
   for (const std::uint64_t first :
        {std::uint64_t{0}, std::uint64_t{3}, (std::uint64_t{1} << 34) - 40, std::uint64_t{1} << 34})
@@ -20,7 +20,7 @@ TEST(RandomFill, BitsAreThoseOfTheStream) {
     }
 }
 
-TEST(Dropout, KeepsAndScalesWhatTheStreamSays) {
+TEST(dropout, keeps_and_scales_what_the_stream_says) {
   for (const DType dtype : storage_dtypes)
     for (const std::int64_t count : {1, 7, 17, 1000, 100001})
       for (const float keep : {0.0F, 0.3F, 0.9F, 1.0F}) {
@@ -42,7 +42,7 @@ TEST(Dropout, KeepsAndScalesWhatTheStreamSays) {
       }
 }
 
-TEST(Dropout, DropsNanAndWorksInPlaceWithAnyNumberOfThreads) {
+TEST(dropout, drops_nan_and_works_in_place_with_any_number_of_threads) {
   const RandomStream stream(3, "dropout", 1);
   std::vector<Tensor> results;
   for (const int threads : {1, 2}) {

@@ -132,7 +132,7 @@ std::vector<Case> cases() {
           {{0, 3}, {false, true}}};
 }
 
-TEST(Reduce, AgreesWithDoubleLoops) {
+TEST(reduce, agrees_with_double_loops) {
   for (const Case& one : cases())
     for (const DType dtype : storage_dtypes)
       for (const Reduction reduction : reductions) {
@@ -147,7 +147,7 @@ TEST(Reduce, AgreesWithDoubleLoops) {
       }
 }
 
-TEST(Reduce, FollowsAnyStrides) {
+TEST(reduce, follows_any_strides) {
   const Tensor x = random_tensor(DType::f32, 6000, 1);
   const std::vector<std::vector<ReduceAxis>> strided = {
       {{10, 1, 0, true}, {20, 10, 1, false}, {30, 200, 20, false}},  // transposed
@@ -160,7 +160,7 @@ TEST(Reduce, FollowsAnyStrides) {
       check(reduction, axes, x, "strided");
 }
 
-TEST(Reduce, SumsChannelsOfEveryLayout) {
+TEST(reduce, sums_channels_of_every_layout) {
   for (const DType dtype : storage_dtypes)
     for (const ChannelLayout& layout :
          {ChannelLayout{3, 5, 1000}, ChannelLayout{4, 20, 49}, ChannelLayout{5000, 16, 1},
@@ -172,7 +172,7 @@ TEST(Reduce, SumsChannelsOfEveryLayout) {
       }
 }
 
-TEST(Reduce, CancellationAndLargeCountsKeepTheirDigits) {
+TEST(reduce, cancellation_and_large_counts_keep_their_digits) {
   Tensor x = Tensor::full(DType::f32, {3000000}, 0.1);
   x.set(0, 1e8);
   x.set(2999999, -1e8);
@@ -181,7 +181,7 @@ TEST(Reduce, CancellationAndLargeCountsKeepTheirDigits) {
   check(Reduction::l2, dense_axes(Dims{100}, {true}), large, "l2");
 }
 
-TEST(Reduce, NanAndInfinityPropagate) {
+TEST(reduce, nan_and_infinity_propagate) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const Case& one : {Case{{3, 1000}, {false, true}}, Case{{1000, 3}, {true, false}},
                           Case{{5, 3, 9}, {true, false, true}}})
@@ -196,7 +196,7 @@ TEST(Reduce, NanAndInfinityPropagate) {
       }
 }
 
-TEST(Reduce, BitsDoNotDependOnTheNumberOfThreads) {
+TEST(reduce, bits_do_not_depend_on_the_number_of_threads) {
   for (const Case& one : {Case{{1000000}, {true}}, Case{{3000, 700}, {true, false}},
                           Case{{30, 40, 900}, {true, false, true}}}) {
     std::vector<Tensor> results;

@@ -23,7 +23,7 @@ double ulps(float got, double expected) {
   return std::abs(double(got) - expected) / unit;
 }
 
-TEST(RowMath, ExponentialIsWithinOneUnitFromUnderflowToOverflow) {
+TEST(row_math, exponential_is_within_one_unit_from_underflow_to_overflow) {
   for (const RowMath* math : versions())
     for (float x = -110; x < 95; x += 0.00731F) {
       float y = 0;
@@ -36,7 +36,7 @@ TEST(RowMath, ExponentialIsWithinOneUnitFromUnderflowToOverflow) {
     }
 }
 
-TEST(RowMath, ExponentialKeepsNanAndInfinity) {
+TEST(row_math, exponential_keeps_nan_and_infinity) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> x{infinity, -infinity, std::nanf(""), 0, -0.0F};
   for (const RowMath* math : versions()) {
@@ -83,7 +83,7 @@ std::vector<double> all_results(const RowMath& math, std::int64_t count) {
   return out;
 }
 
-TEST(RowMath, EveryInstructionSetGivesTheSameBits) {
+TEST(row_math, every_instruction_set_gives_the_same_bits) {
   for (const std::int64_t count : counts) {
     const std::vector<double> expected = all_results(baseline_row_math, count);
     for (const RowMath* math : versions()) {
@@ -93,7 +93,7 @@ TEST(RowMath, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
-TEST(RowMath, MomentsOfAStripAgreeWithDoubleLoops) {
+TEST(row_math, moments_of_a_strip_agree_with_double_loops) {
   for (const RowMath* math : versions())
     for (const std::int64_t count : counts) {
       const Tensor x = random_tensor(DType::f32, count, 1, 1e4, 1e-2);

@@ -6,7 +6,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-TEST(Shards, CoverTheExtentInMultiplesOfTheGranule) {
+TEST(shards, cover_the_extent_in_multiples_of_the_granule) {
   for (std::int64_t extent = 1; extent < 200; ++extent)
     for (const std::int64_t granule : {1, 8, 64})
       for (const double operations : {0.0, 1e7, 3e7, 1e9}) {
@@ -18,7 +18,7 @@ TEST(Shards, CoverTheExtentInMultiplesOfTheGranule) {
       }
 }
 
-TEST(Shards, FollowEachOtherAndStartAnewWithEachImage) {
+TEST(shards, follow_each_other_and_start_anew_with_each_image) {
   Shards shards = cut({.extent = 23, .operations = 8e7});
   shards.images = 3;
   ASSERT_GT(shards.count, 1);
@@ -31,7 +31,7 @@ TEST(Shards, FollowEachOtherAndStartAnewWithEachImage) {
   }
 }
 
-TEST(Shards, ReachWhatTheWindowCoversAndSayWhatLiesOutside) {
+TEST(shards, reach_what_the_window_covers_and_say_what_lies_outside) {
   const Reach reach{.stride = 2, .taps = 3, .pad = 1, .extent = 8};  // gives 4 rows and uses 0 to 7
   EXPECT_EQ(reach.of({0, 1}).begin, 0);
   EXPECT_EQ(reach.of({0, 1}).size, 2);

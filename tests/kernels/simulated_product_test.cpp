@@ -143,7 +143,7 @@ void expect_equal(const UnitModel& model, Shape shape, Kind kind, unsigned seed)
           << " kind " << static_cast<int>(kind) << " at " << i << ", " << j;
 }
 
-TEST(SimulatedProduct, EqualsTheScalarModelBitByBit) {
+TEST(simulated_product, equals_the_scalar_model_bit_by_bit) {
   for (const UnitModel& model : unit_models())
     for (const Kind kind :
          {Kind::near_one, Kind::wide, Kind::any_finite, Kind::any, Kind::subnormal}) {
@@ -153,7 +153,7 @@ TEST(SimulatedProduct, EqualsTheScalarModelBitByBit) {
     }
 }
 
-TEST(SimulatedProduct, DoesNotDependOnFlushingOrThreads) {
+TEST(simulated_product, does_not_depend_on_flushing_or_threads) {
   const UnitModel& model = *find_unit_model(MatrixUnit::h100, UnitFormat::bf16, UnitFormat::f32);
   Case one(model, {40, 300, 50}, Kind::subnormal, 3);
   const std::vector<std::byte> usual = one.fast().all();
@@ -162,7 +162,7 @@ TEST(SimulatedProduct, DoesNotDependOnFlushingOrThreads) {
   EXPECT_EQ(one.fast().all(), usual);
 }
 
-TEST(SimulatedProduct, OfNoDepthIsC) {
+TEST(simulated_product, of_no_depth_is_c) {
   const UnitModel& model = *find_unit_model(MatrixUnit::a100, UnitFormat::f16, UnitFormat::f32);
   Case one(model, {2, 3, 0}, Kind::near_one, 5);
   Bytes d = one.fast();
@@ -171,8 +171,8 @@ TEST(SimulatedProduct, OfNoDepthIsC) {
     EXPECT_EQ(element_bits(rows, i / 3, i % 3), one.scalar(i / 3, i % 3));
 }
 
-TEST(SimulatedProduct, IsTheSameOnEveryIsa) {
-  expect_tests_pass_under_each_isa("SimulatedProduct.EqualsTheScalarModelBitByBit");
+TEST(simulated_product, is_the_same_on_every_isa) {
+  expect_tests_pass_under_each_isa("simulated_product.equals_the_scalar_model_bit_by_bit");
 }
 
 }  // namespace

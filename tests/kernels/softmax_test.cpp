@@ -46,7 +46,7 @@ std::string describe(const AxisLayout& l, DType dtype) {
   return concat(dtype, " ", l.outer, "x", l.axis, "x", l.inner);
 }
 
-TEST(Softmax, ForwardAgreesWithDoubleLoops) {
+TEST(softmax, forward_agrees_with_double_loops) {
   for (const AxisLayout& layout : layouts())
     for (const DType dtype : storage_dtypes) {
       const Tensor x = random_tensor(dtype, layout.size(), 1, 50, 10);
@@ -58,7 +58,7 @@ TEST(Softmax, ForwardAgreesWithDoubleLoops) {
     }
 }
 
-TEST(Softmax, BackwardAgreesWithDoubleLoops) {
+TEST(softmax, backward_agrees_with_double_loops) {
   for (const AxisLayout& layout : layouts())
     for (const DType dtype : storage_dtypes)
       for (const SoftmaxKind kind : {SoftmaxKind::softmax, SoftmaxKind::log_softmax}) {
@@ -81,7 +81,7 @@ TEST(Softmax, BackwardAgreesWithDoubleLoops) {
       }
 }
 
-TEST(Softmax, WorksInPlace) {
+TEST(softmax, works_in_place) {
   const AxisLayout layout{30, 700, 1};
   Tensor x = random_tensor(DType::f32, layout.size(), 1), y(DType::f32, {layout.size()});
   softmax_forward(SoftmaxKind::softmax, layout, view(std::as_const(x)), view(y));
@@ -89,7 +89,7 @@ TEST(Softmax, WorksInPlace) {
   EXPECT_TRUE(x.same_bits(y));
 }
 
-TEST(Softmax, SpreadsNanAndMasksMinusInfinity) {
+TEST(softmax, spreads_nan_and_masks_minus_infinity) {
   for (const DType dtype : storage_dtypes)
     for (const AxisLayout& layout : {AxisLayout{3, 40, 1}, AxisLayout{1, 40, 3}}) {
       Tensor x = random_tensor(dtype, 120, 1), y(dtype, {120});
@@ -114,7 +114,7 @@ TEST(Softmax, SpreadsNanAndMasksMinusInfinity) {
     }
 }
 
-TEST(Softmax, HugeAndTinyLogitsStayFinite) {
+TEST(softmax, huge_and_tiny_logits_stay_finite) {
   const AxisLayout layout{1, 4, 1};
   const Tensor x = Tensor::from<float>({4}, std::vector<float>{3e38F, -3e38F, 0, 3e38F});
   Tensor y(DType::f32, {4});
@@ -160,7 +160,7 @@ struct EntropyProblem {
   }
 };
 
-TEST(CrossEntropy, ForwardAgreesWithDoubleLoops) {
+TEST(cross_entropy, forward_agrees_with_double_loops) {
   for (const AxisLayout& layout : layouts())
     for (const DType dtype : storage_dtypes)
       for (const bool weighted : {false, true}) {
@@ -177,7 +177,7 @@ TEST(CrossEntropy, ForwardAgreesWithDoubleLoops) {
       }
 }
 
-TEST(CrossEntropy, BackwardAgreesWithDoubleLoops) {
+TEST(cross_entropy, backward_agrees_with_double_loops) {
   for (const AxisLayout& layout : layouts())
     for (const DType dtype : storage_dtypes)
       for (const bool one_gradient : {false, true}) {
@@ -203,7 +203,7 @@ TEST(CrossEntropy, BackwardAgreesWithDoubleLoops) {
       }
 }
 
-TEST(CrossEntropy, AnyNumberMayBeTheIgnoredLabel) {
+TEST(cross_entropy, any_number_may_be_the_ignored_label) {
   const AxisLayout layout{2, 5000, 1};
   for (const std::int64_t ignored :
        {std::numeric_limits<std::int64_t>::min() + 1, std::numeric_limits<std::int64_t>::max()}) {
@@ -221,7 +221,7 @@ TEST(CrossEntropy, AnyNumberMayBeTheIgnoredLabel) {
   }
 }
 
-TEST(CrossEntropy, ALabelOutsideTheClassesIsADataError) {
+TEST(cross_entropy, a_label_outside_the_classes_is_a_data_error) {
   EntropyProblem p({4, 10, 1}, DType::f32);
   Tensor loss(DType::f32, {4});
   for (const std::int64_t label : {std::int64_t{-1}, std::int64_t{10}}) {
@@ -232,7 +232,7 @@ TEST(CrossEntropy, ALabelOutsideTheClassesIsADataError) {
   }
 }
 
-TEST(Softmax, BitsDoNotDependOnTheNumberOfThreads) {
+TEST(softmax, bits_do_not_depend_on_the_number_of_threads) {
   for (const AxisLayout& layout : {AxisLayout{500, 300, 1}, AxisLayout{9, 30, 700}}) {
     std::vector<Tensor> results;
     for (const int threads : {1, 2}) {

@@ -24,7 +24,7 @@ void expect_copied(const Array& from, Array& to) {
   EXPECT_TRUE(to.guards_intact());
 }
 
-TEST(StridedCopy, AnyLayoutAndFormatGoesToAnyOther) {
+TEST(strided_copy, any_layout_and_format_goes_to_any_other) {
   for (const Dims& dims : {Dims{2, 3, 4, 5}, Dims{2, 70, 9, 13}, Dims{1, 1, 1, 1}, Dims{3, 16, 7},
                            Dims{2, 130, 1, 1}, Dims{1, 5, 33, 65}})
     for (const Layout from : layouts)
@@ -39,7 +39,7 @@ TEST(StridedCopy, AnyLayoutAndFormatGoesToAnyOther) {
           }
 }
 
-TEST(StridedCopy, StrideZeroRepeatsValues) {
+TEST(strided_copy, stride_zero_repeats_values) {
   Array row(DType::f32, {7});
   row.randomize(1);
   Array out(DType::f16, {5, 7, 3});
@@ -48,7 +48,7 @@ TEST(StridedCopy, StrideZeroRepeatsValues) {
     EXPECT_EQ(out.at(i), widen(narrow<f16>(row.at(i / 3 % 7))));
 }
 
-TEST(StridedCopy, CountsWhatBecomesZeroOnceWithAnyNumberOfThreads) {
+TEST(strided_copy, counts_what_becomes_zero_once_with_any_number_of_threads) {
   for (const int threads : {1, 3}) {
     const ThreadScope scope(threads);
     Array from(DType::f32, {64, 64, 30}, Layout::channels_last), to(DType::f16, {64, 64, 30});
@@ -60,7 +60,7 @@ TEST(StridedCopy, CountsWhatBecomesZeroOnceWithAnyNumberOfThreads) {
   }
 }
 
-TEST(StridedCopy, SumOfPartsIsInTheirOrderForAnyNumberOfThreads) {
+TEST(strided_copy, sum_of_parts_is_in_their_order_for_any_number_of_threads) {
   constexpr std::int64_t parts = 5, count = 40000;
   std::vector<float> in(parts * count);
   for (std::size_t i = 0; i < in.size(); ++i) in[i] = std::sin(static_cast<float>(i));

@@ -64,7 +64,7 @@ struct Activated {
 constexpr std::array<std::array<std::int64_t, 3>, 5> shapes = {
     {{33, 47, 95}, {70, 64, 601}, {40, 96, 3400}, {600, 200, 130}, {64, 64, 1200}}};
 
-TEST(TileActivation, GeluIsThatOfTheSumWhichIsKept) {
+TEST(tile_activation, gelu_is_that_of_the_sum_which_is_kept) {
   NEEDS_TILES();
   for (const auto& [m, n, k] : shapes) {
     Activated p(m, n, k);
@@ -82,7 +82,7 @@ TEST(TileActivation, GeluIsThatOfTheSumWhichIsKept) {
   }
 }
 
-TEST(TileActivation, GradientIsTheSumTimesTheSlopeAndItsColumnsAreSummed) {
+TEST(tile_activation, gradient_is_the_sum_times_the_slope_and_its_columns_are_summed) {
   NEEDS_TILES();
   for (const auto& [m, n, k] : shapes) {
     Activated p(m, n, k);
@@ -100,7 +100,7 @@ TEST(TileActivation, GradientIsTheSumTimesTheSlopeAndItsColumnsAreSummed) {
 }
 
 // Every bf16 times one.
-TEST(TileActivation, EveryValueKeepsItsDigitsDownTheLeftTail) {
+TEST(tile_activation, every_value_keeps_its_digits_down_the_left_tail) {
   NEEDS_TILES();
   constexpr std::int64_t m = 64, n = 1024;
   Activated p(m, n, n);
@@ -129,7 +129,7 @@ TEST(TileActivation, EveryValueKeepsItsDigitsDownTheLeftTail) {
   }
 }
 
-TEST(TileActivation, KeepsNanAndInfinity) {
+TEST(tile_activation, keeps_nan_and_infinity) {
   NEEDS_TILES();
   Activated p(32, 32, 32);
   p.bias.set(3, std::numeric_limits<double>::quiet_NaN());
@@ -147,7 +147,7 @@ TEST(TileActivation, KeepsNanAndInfinity) {
   EXPECT_TRUE(std::isfinite(p.sums.at(4)));
 }
 
-TEST(TileActivation, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(tile_activation, gives_the_same_bits_for_any_number_of_threads) {
   NEEDS_TILES();
   for (const auto activation : {TileActivation::gelu, TileActivation::gelu_gradient}) {
     Activated one(600, 200, 130);
@@ -158,7 +158,7 @@ TEST(TileActivation, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST(TileActivation, DeclinesWithAReason) {
+TEST(tile_activation, declines_with_a_reason) {
   const View a = dense_view(DType::bf16, {64, 64}), f32 = dense_view(DType::f32, {64, 64}),
              batch = dense_view(DType::bf16, {2, 64, 64});
   constexpr TileEpilogue gelu{TileActivation::gelu, DType::f32};

@@ -112,7 +112,7 @@ const Accuracy table[] = {
 
 class StripAccuracy : public ::testing::TestWithParam<Accuracy> {};
 
-TEST_P(StripAccuracy, StaysWithinItsBound) {
+TEST_P(StripAccuracy, stays_within_its_bound) {
   const Accuracy& entry = GetParam();
   const Tensor x = points(entry.low, entry.high);
   const Tensor y = entry.strips(x);
@@ -150,7 +150,7 @@ float slope_at(Op op, float x) {
   return static_cast<float>(results[0].at(0));
 }
 
-TEST(Activations, ReachTheirLimitsWithoutOverflow) {
+TEST(activations, reach_their_limits_without_overflow) {
   for (const float x : {90.0F, 1e4F, 1e15F, 3e38F}) {
     EXPECT_EQ(at(Sigmoid{}, x), 1);
     EXPECT_EQ(at(Sigmoid{}, -x) < 1e-38F, true);
@@ -176,7 +176,7 @@ TEST(Activations, ReachTheirLimitsWithoutOverflow) {
   EXPECT_EQ(at(Softplus{}, infinity), infinity);
 }
 
-TEST(Activations, KeepNan) {
+TEST(activations, keep_nan) {
   for (const float y :
        {at(Sigmoid{}, nan), at(Tanh{}, nan), at(Softplus{}, nan), at(Swish{}, nan), at(Mish{}, nan),
         at(Gelu{}, nan), at(Gelu{"tanh"}, nan), at(Erf{}, nan), at(Elu{}, nan),
@@ -185,7 +185,7 @@ TEST(Activations, KeepNan) {
 }
 
 // Of torch 2 in f64: nn.functional at x = -1.25.
-TEST(Activations, EqualKnownValues) {
+TEST(activations, equal_known_values) {
   constexpr float x = -1.25F;
   EXPECT_NEAR(at(Gelu{}, x), -0.13206222, 1e-6);
   EXPECT_NEAR(at(Gelu{"tanh"}, x), -0.13228580, 1e-6);
@@ -199,7 +199,7 @@ TEST(Activations, EqualKnownValues) {
   EXPECT_NEAR(at(LeakyRelu{}, x), -0.0125, 1e-8);
 }
 
-TEST(Activations, RefuseAnUnknownApproximation) {
+TEST(activations, refuse_an_unknown_approximation) {
   EXPECT_THROW(at(Gelu{"fast"}, 1), UsageError);
   EXPECT_THROW(slope_at(GeluGradient{"fast"}, 1), UsageError);
 }

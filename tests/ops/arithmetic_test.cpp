@@ -22,7 +22,7 @@ Tensor integers(Dims dims, const std::vector<std::int64_t>& values) {
   return Tensor::from<std::int64_t>(std::move(dims), values);
 }
 
-TEST(Arithmetic, BroadcastsAsOnnxDoes) {
+TEST(arithmetic, broadcasts_as_onnx_does) {
   const Tensor column = floats({2, 1}, {1, 2});
   const Tensor row = floats({3}, {10, 20, 30});
   for (const bool reference : {false, true}) {
@@ -37,7 +37,7 @@ TEST(Arithmetic, BroadcastsAsOnnxDoes) {
   }
 }
 
-TEST(Arithmetic, IntegersAreExactAndHaveAResultForEveryOperand) {
+TEST(arithmetic, integers_are_exact_and_have_a_result_for_every_operand) {
   constexpr std::int64_t big = (std::int64_t{1} << 60) + 1;
   constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
   const Tensor sum = run_op(Add{}, {integers({2}, {big, lowest}), integers({2}, {2, -1})})[0];
@@ -51,7 +51,7 @@ TEST(Arithmetic, IntegersAreExactAndHaveAResultForEveryOperand) {
   EXPECT_EQ(ratio.values<std::int64_t>()[3], lowest);
 }
 
-TEST(Arithmetic, NarrowIntegersWrapAround) {
+TEST(arithmetic, narrow_integers_wrap_around) {
   const auto sum_of = [](DType dtype, double a, double b) {
     const Tensor x = Tensor::scalar(dtype, a), y = Tensor::scalar(dtype, b);
     return run_op(Add{}, {x, y})[0].at(0);
@@ -68,13 +68,13 @@ TEST(Arithmetic, NarrowIntegersWrapAround) {
             255);
 }
 
-TEST(Arithmetic, ACastOfIntegersSaturates) {
+TEST(arithmetic, a_cast_of_integers_saturates) {
   EXPECT_EQ(run_op(Cast{.to = DType::i32}, {integers({1}, {1LL << 40})})[0].at(0), 2147483647);
   EXPECT_EQ(run_op(Cast{.to = DType::u8}, {integers({1}, {-3})})[0].at(0), 0);
   EXPECT_EQ(run_op(Cast{.to = DType::boolean}, {integers({1}, {256})})[0].at(0), 1);
 }
 
-TEST(Arithmetic, RoundsHalvesToEvenAndKeepsNan) {
+TEST(arithmetic, rounds_halves_to_even_and_keeps_nan) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = floats({7}, {0.5F, 1.5F, 2.5F, -0.5F, -1.5F, 2.4F, 1e9F});
   for (const bool reference : {false, true}) {
@@ -85,12 +85,12 @@ TEST(Arithmetic, RoundsHalvesToEvenAndKeepsNan) {
   }
 }
 
-TEST(Arithmetic, RefusesShapesThatDoNotBroadcast) {
+TEST(arithmetic, refuses_shapes_that_do_not_broadcast) {
   EXPECT_THROW(run_op(Add{}, {floats({2}, {1, 2}), floats({3}, {1, 2, 3})}), UsageError);
   EXPECT_THROW(run_op(Add{}, {floats({2}, {1, 2}), integers({2}, {1, 2})}), UsageError);
 }
 
-TEST(BroadcastGradient, SumsOverTheAxesThatWereRepeated) {
+TEST(broadcast_gradient, sums_over_the_axes_that_were_repeated) {
   const Tensor dy = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(to_doubles(run_op(BroadcastGradient{{3}}, {dy})[0]), (Doubles{5, 7, 9}));
   EXPECT_EQ(to_doubles(run_op(BroadcastGradient{{2, 1}}, {dy})[0]), (Doubles{6, 15}));

@@ -50,7 +50,7 @@ Tensor bf16(Dims dims, std::int64_t seed = 0) {
   return pattern(DType::bf16, std::move(dims), seed);
 }
 
-TEST(BatchInner, ConvolutionsAndTheirGradients) {
+TEST(batch_inner, convolutions_and_their_gradients) {
   if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
   const Tensor bias = pattern(DType::f32, {32}, 3);
   const Conv conv{.pads = {1, 1, 1, 1}, .strides = {2, 2}};
@@ -67,14 +67,14 @@ TEST(BatchInner, ConvolutionsAndTheirGradients) {
   }
 }
 
-TEST(BatchInner, ProductsInTwoPartsAreNotIeee) {
+TEST(batch_inner, products_in_two_parts_are_not_ieee) {
   const Tensor x = pattern(DType::f32, {32, 32, 2, 2}), w = pattern(DType::f32, {32, 32, 1, 1}, 1);
   for (const Math math : {Math::ieee, Math::none})
     EXPECT_ANY_THROW(
         run_kernel(Conv{}, {x, w}, {.kernel = "tiles", .batch_inner = true, .math = math}));
 }
 
-TEST(BatchInner, NormalizationInTrainingAndItsGradient) {
+TEST(batch_inner, normalization_in_training_and_its_gradient) {
   const Tensor scale = pattern(DType::f32, {64}, 2), bias = pattern(DType::f32, {64}, 3);
   const Tensor mean = pattern(DType::f32, {64}, 4);
   Tensor variance(DType::f32, {64});
@@ -94,7 +94,7 @@ TEST(BatchInner, NormalizationInTrainingAndItsGradient) {
   }
 }
 
-TEST(BatchInner, MaxPoolsInVectors) {
+TEST(batch_inner, max_pools_in_vectors) {
   if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
   for (const DType dtype : {DType::bf16, DType::f32, DType::f16}) {
     Tensor x = pattern(dtype, {64, 32, 6, 5});
@@ -123,7 +123,7 @@ TEST(BatchInner, MaxPoolsInVectors) {
   }
 }
 
-TEST(BatchInner, PoolsAndTheirGradients) {
+TEST(batch_inner, pools_and_their_gradients) {
   const double bound = bound_of(DType::bf16);
   const Tensor x = bf16({64, 32, 6, 5}), dy = bf16({64, 32, 3, 3}, 1);
   const Dims kernel{3, 3}, pads{1, 1, 1, 1}, strides{2, 2};
@@ -143,30 +143,30 @@ TEST(BatchInner, PoolsAndTheirGradients) {
                             {.kernel = "rows"}, bound);
 }
 
-TEST(BatchInner, IndicesOfMaximaAreLeftToTheReference) {
+TEST(batch_inner, indices_of_maxima_are_left_to_the_reference) {
   const Tensor x = bf16({32, 32, 4, 4});
   const MaxPool pool{.kernel_shape = {2, 2}, .strides = {2, 2}};
   expect_equal_to_reference(pool, {x}, {.kernel = "", .unread = {2}}, 0);
 }
 
-TEST(BatchInner, JoinedAndCutChannels) {
+TEST(batch_inner, joined_and_cut_channels) {
   const Tensor a = bf16({64, 32, 2, 3}), b = bf16({64, 96, 2, 3}, 1);
   expect_equal_to_reference(Concat{1}, {a, b}, {.kernel = "copy"}, 0);
   const Tensor whole = bf16({64, 128, 2, 3}, 2);
   expect_equal_to_reference(ConcatGradient{1, {32, 96}}, {whole}, {.kernel = "copy"}, 0);
 }
 
-TEST(BatchInner, SumsOfChannels) {
+TEST(batch_inner, sums_of_channels) {
   expect_equal_to_reference(BroadcastGradient{{1, 64, 1, 1}}, {bf16({64, 64, 3, 2})},
                             {.kernel = "sums"}, bound_of(DType::bf16));
 }
 
-TEST(BatchInner, ElementwiseOps) {
+TEST(batch_inner, elementwise_ops) {
   expect_equal_to_reference(Relu{}, {bf16({32, 64, 3, 2})}, {.kernel = ""}, 0);
 }
 
 // Every pair of storages, also of sizes that leave blocks unfilled; the rest of a block is zero.
-TEST(BatchInner, RelayoutsKeepValues) {
+TEST(batch_inner, relayouts_keep_values) {
   const Storage storages[] = {{},
                               Storage::channels_last(4),
                               Storage::channels_blocked(4, 32),
@@ -182,8 +182,9 @@ TEST(BatchInner, RelayoutsKeepValues) {
         };
         const Operand x = operand(from), y = operand(to);
         const Attributes attributes = Attributes::of(Relayout{});
+        const Target target = Target::machine();
         const Request request{
-            record_of<Relayout>(), attributes, {&x, 1}, {&y, 1}, Math::none, "test"};
+            record_of<Relayout>(), attributes, {&x, 1}, {&y, 1}, target, Math::none, "test"};
         const Offer offer = Relayout::kernels()[0].offer(request);
         const bool sixteens = from == storages[3] || to == storages[3];
         const bool mixed = sixteens && !(from == to) && !from.blocks.empty() && !to.blocks.empty();

@@ -129,8 +129,9 @@ inline KernelResult run_kernel(const OpRecord& op, const Attributes& attributes,
   const TensorTypes types = types_of_results(op, attributes, inputs);
   const kernel_run::Side in = kernel_run::place_inputs(op, inputs, how),
                          out = kernel_run::place_outputs(op, types, how);
-  const Request request{op,       attributes, in.operands,      out.operands,
-                        how.math, "test",     how.deterministic};
+  const Target target = Target::machine();
+  const Request request{op,     attributes, in.operands, out.operands,
+                        target, how.math,   "test",      how.deterministic};
   const Offer offer = choose_kernel(request, how.reference, how.kernel);
   KernelResult result;
   result.implementation = offer.implementation;

@@ -20,7 +20,7 @@ struct Scaler {
   double scale = 65536;
   std::int64_t good = 0, applied = 0, skipped = 0;
 
-  StepReason step(bool finite, bool loss_finite = true) {
+  StepOutcome step(bool finite, bool loss_finite = true) {
     const auto count = [](std::int64_t n) { return Tensor::scalar(DType::i64, double(n)); };
     const auto flag = [](bool value) { return Tensor::scalar(DType::boolean, value); };
     const auto out = run_kernel(op, {number(scale), count(good), count(applied), count(skipped),
@@ -30,9 +30,9 @@ struct Scaler {
     good = static_cast<std::int64_t>(out[1].at(0));
     applied = static_cast<std::int64_t>(out[2].at(0));
     skipped = static_cast<std::int64_t>(out[3].at(0));
-    const auto reason = static_cast<StepReason>(static_cast<std::int64_t>(out[5].at(0)));
-    EXPECT_EQ(out[4].at(0) != 0, reason == StepReason::applied);
-    return reason;
+    const auto outcome = static_cast<StepOutcome>(static_cast<std::int64_t>(out[5].at(0)));
+    EXPECT_EQ(out[4].at(0) != 0, outcome == StepOutcome::applied);
+    return outcome;
   }
 };
 
@@ -41,7 +41,7 @@ TEST(loss_scale, doubles_at_the_2000th_good_step_and_not_before) {
   for (int i = 0; i < 1999; ++i) scaler.step(true);
   EXPECT_EQ(scaler.scale, 65536);
   EXPECT_EQ(scaler.good, 1999);
-  EXPECT_EQ(scaler.step(true), StepReason::applied);
+  EXPECT_EQ(scaler.step(true), StepOutcome::applied);
   EXPECT_EQ(scaler.scale, 131072);
   EXPECT_EQ(scaler.good, 0);
   EXPECT_EQ(scaler.applied, 2000);
@@ -51,7 +51,7 @@ TEST(loss_scale, an_overflow_halves_it_and_starts_the_count_again) {
   Scaler scaler{.op = {.growth_interval = 3}};
   scaler.step(true);
   scaler.step(true);
-  EXPECT_EQ(scaler.step(false), StepReason::gradient_overflow);
+  EXPECT_EQ(scaler.step(false), StepOutcome::gradient_overflow);
   EXPECT_EQ(scaler.scale, 32768);
   EXPECT_EQ(scaler.good, 0);
   EXPECT_EQ(scaler.applied, 2);
@@ -64,9 +64,9 @@ TEST(loss_scale, keeps_between_floor_and_ceiling) {
   Scaler scaler{.op = {.growth_interval = 1, .maximum = 262144}};
   for (int i = 0; i < 5; ++i) scaler.step(true);
   EXPECT_EQ(scaler.scale, 262144);
-  for (int i = 0; i < 18; ++i) EXPECT_EQ(scaler.step(false), StepReason::gradient_overflow);
+  for (int i = 0; i < 18; ++i) EXPECT_EQ(scaler.step(false), StepOutcome::gradient_overflow);
   EXPECT_EQ(scaler.scale, 1);
-  EXPECT_EQ(scaler.step(false), StepReason::gradient_not_finite);
+  EXPECT_EQ(scaler.step(false), StepOutcome::gradient_not_finite);
   EXPECT_EQ(scaler.scale, 1);
 }
 
@@ -74,7 +74,7 @@ TEST(loss_scale, a_loss_that_is_not_finite_leaves_it_alone) {
   Scaler scaler{.op = {.growth_interval = 2}};
   scaler.step(true);
   for (const bool finite : {false, true})
-    EXPECT_EQ(scaler.step(finite, false), StepReason::loss_not_finite);
+    EXPECT_EQ(scaler.step(finite, false), StepOutcome::loss_not_finite);
   EXPECT_EQ(scaler.scale, 65536);
   EXPECT_EQ(scaler.good, 1);
   EXPECT_EQ(scaler.skipped, 2);
@@ -82,8 +82,8 @@ TEST(loss_scale, a_loss_that_is_not_finite_leaves_it_alone) {
 
 TEST(loss_scale, a_fixed_scale_stays_and_still_skips) {
   Scaler scaler{.op = {.dynamic = false, .growth_interval = 1}, .scale = 128};
-  EXPECT_EQ(scaler.step(true), StepReason::applied);
-  EXPECT_EQ(scaler.step(false), StepReason::gradient_overflow);
+  EXPECT_EQ(scaler.step(true), StepOutcome::applied);
+  EXPECT_EQ(scaler.step(false), StepOutcome::gradient_overflow);
   EXPECT_EQ(scaler.scale, 128);
   EXPECT_EQ(scaler.skipped, 1);
 }

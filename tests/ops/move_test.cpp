@@ -47,19 +47,19 @@ class Moves : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Kernels, Moves, ::testing::Values(false, true),
                          [](const auto& test) { return test.param ? "Reference" : "Fast"; });
 
-TEST_P(Moves, TransposePermutes) {
+TEST_P(Moves, transpose_permutes) {
   const Tensor y = run_op(Transpose{{2, 0, 1}}, {counting(DType::f16, {2, 2, 3})}, reference())[0];
   EXPECT_EQ(y.dims(), (Dims{3, 2, 2}));
   EXPECT_EQ(to_doubles(y), (Doubles{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11}));
 }
 
-TEST(Split, RefusesOutputsWithoutEnd) {
+TEST(split, refuses_outputs_without_end) {
   for (const Dims& dims : {Dims{4}, Dims{0}})
     EXPECT_THROW(run_op(Split{.axis = 0, .num_outputs = 100000000000}, {Tensor(DType::f32, dims)}),
                  UsageError);
 }
 
-TEST_P(Moves, ConcatJoinsAndSplitCuts) {
+TEST_P(Moves, concat_joins_and_split_cuts) {
   const Tensor a = counting(DType::i64, {2, 1}), b = counting(DType::i64, {2, 2});
   const Tensor joined = run_op(Concat{1}, {a, b}, reference())[0];
   EXPECT_EQ(to_doubles(joined), (Doubles{0, 0, 1, 1, 2, 3}));
@@ -69,14 +69,14 @@ TEST_P(Moves, ConcatJoinsAndSplitCuts) {
   EXPECT_EQ(to_doubles(pieces[1]), (Doubles{1, 3}));
 }
 
-TEST_P(Moves, IntegersKeepEveryBit) {
+TEST_P(Moves, integers_keep_every_bit) {
   const Tensor x = Tensor::from<std::int64_t>({2}, {(std::int64_t{1} << 60) + 1, -3});
   const Tensor y = run_with(
       Slice{}, x, {list_of(Dims{-1}), list_of(Dims{-3}), {}, list_of(Dims{-1})}, reference())[0];
   EXPECT_EQ(y.values<std::int64_t>()[1], (std::int64_t{1} << 60) + 1);
 }
 
-TEST_P(Moves, SliceStepsBothWays) {
+TEST_P(Moves, slice_steps_both_ways) {
   const Tensor x = counting(DType::f32, {2, 5});
   const auto slice = [&](const Dims& starts, const Dims& ends, const Dims& axes,
                          const Dims& steps) {
@@ -90,14 +90,14 @@ TEST_P(Moves, SliceStepsBothWays) {
   EXPECT_EQ(slice({4}, {2}, {1}, {1}), (Doubles{}));
 }
 
-TEST_P(Moves, SliceGradientFillsWithZeros) {
+TEST_P(Moves, slice_gradient_fills_with_zeros) {
   const Tensor dy = Tensor::from<float>({3}, {1, 2, 3});
   EXPECT_EQ(to_doubles(run_op(SliceGradient{{6}, {-1}, {-100}, {0}, {-2}}, {dy}, reference())[0]),
             (Doubles{0, 3, 0, 2, 0, 1}));
   EXPECT_THROW(run_op(SliceGradient{{6}, {0}, {2}, {0}, {1}}, {dy}), UsageError);
 }
 
-TEST_P(Moves, PadModes) {
+TEST_P(Moves, pad_modes) {
   const Tensor x = counting(DType::f32, {3});
   const auto pad = [&](const char* mode, const Dims& pads, const Tensor& value = {}) {
     return to_doubles(run_with(Pad{mode}, x, {list_of(pads), value}, reference())[0]);
@@ -113,7 +113,7 @@ TEST_P(Moves, PadModes) {
   EXPECT_THROW(pad("constant", {1}), UsageError);
 }
 
-TEST_P(Moves, PadGradientAddsTheCopies) {
+TEST_P(Moves, pad_gradient_adds_the_copies) {
   const Tensor dy = Tensor::from<float>({6}, {1, 2, 4, 8, 16, 32});
   EXPECT_EQ(to_doubles(run_op(PadGradient{"edge", {3}, {2, 1}}, {dy}, reference())[0]),
             (Doubles{7, 8, 48}));
@@ -121,7 +121,7 @@ TEST_P(Moves, PadGradientAddsTheCopies) {
             (Doubles{4, 42, 17}));
 }
 
-TEST_P(Moves, GatherCountsFromBothEnds) {
+TEST_P(Moves, gather_counts_from_both_ends) {
   const Tensor data = counting(DType::f32, {2, 3});
   const Tensor y = run_with(Gather{1}, data, {list_of(Dims{-1, 0})}, reference())[0];
   EXPECT_EQ(to_doubles(y), (Doubles{2, 0, 5, 3}));
@@ -131,7 +131,7 @@ TEST_P(Moves, GatherCountsFromBothEnds) {
   EXPECT_THROW(run_with(Gather{1}, data, {list_of(Dims{-4})}, reference()), DataError);
 }
 
-TEST_P(Moves, GatherGradientAddsWhatWasTakenTwice) {
+TEST_P(Moves, gather_gradient_adds_what_was_taken_twice) {
   const Tensor dy = Tensor::from<float>({3, 2}, {1, 2, 4, 8, 16, 32});
   const Tensor dx =
       run_with(GatherGradient{0, {4, 2}}, dy, {list_of(Dims{2, 0, -2})}, reference())[0];
@@ -139,7 +139,7 @@ TEST_P(Moves, GatherGradientAddsWhatWasTakenTwice) {
 }
 
 // In bf16 a sum of 300 ones kept in bf16 would stop at 256.
-TEST(GatherGradient, SumsLongListsInSinglePrecision) {
+TEST(gather_gradient, sums_long_lists_in_single_precision) {
   const Tensor dy = Tensor::full(DType::bf16, {300, 1}, 1);
   const Tensor indices(DType::i64, {300});
   EXPECT_EQ(run_with(GatherGradient{0, {1, 1}}, dy, {indices}, false)[0].at(0), 300);
@@ -155,14 +155,14 @@ std::vector<Tensor> relay(const Tensor& x, const Storage& storage, bool referenc
   return interpret(graph, std::vector<Tensor>{x}, {.reference = reference});
 }
 
-TEST_P(Moves, RelayoutToChannelsLastAndBack) {
+TEST_P(Moves, relayout_to_channels_last_and_back) {
   const Tensor x = counting(DType::f32, {1, 3, 2, 2});
   const auto results = relay(x, Storage::channels_last(4), reference());
   EXPECT_EQ(to_doubles(results[0]), (Doubles{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
   EXPECT_TRUE(results[1].same_bits(x));
 }
 
-TEST_P(Moves, RelayoutToBlocksAndBack) {
+TEST_P(Moves, relayout_to_blocks_and_back) {
   const Tensor x = counting(DType::bf16, {2, 3, 2});
   const auto results = relay(x, Storage::channels_blocked(3, 2), reference());
   // Two blocks of two channels, the last channel missing: zeros.
@@ -170,7 +170,7 @@ TEST_P(Moves, RelayoutToBlocksAndBack) {
   EXPECT_TRUE(results[1].same_bits(x));
 }
 
-TEST(Relayout, GoesFromChannelsLastToBlocksAtOnce) {
+TEST(relayout, goes_from_channels_last_to_blocks_at_once) {
   const Tensor x = counting(DType::f32, {2, 5, 3, 2});
   Graph graph;
   const Value in = graph.input("x", x.type());

@@ -21,7 +21,7 @@ Tensor floats(const std::vector<float>& values) {
   return Tensor::from<float>({static_cast<std::int64_t>(values.size())}, values);
 }
 
-TEST(QuantizeLinear, RoundsHalvesToEvenSaturatesAndKeepsNanAtZero) {
+TEST(quantize_linear, rounds_halves_to_even_saturates_and_keeps_nan_at_zero) {
   const float inf = HUGE_VALF;
   const Tensor x = floats({-3, -1, -0.5F, 0, 1, 3, 5, 1e9F, -1e9F, inf, -inf, NAN});
   for (const bool reference : {false, true}) {
@@ -38,7 +38,7 @@ TEST(QuantizeLinear, RoundsHalvesToEvenSaturatesAndKeepsNanAtZero) {
   }
 }
 
-TEST(QuantizeLinear, EveryByteComesBackFromItsNumber) {
+TEST(quantize_linear, every_byte_comes_back_from_its_number) {
   for (const DType dtype : {DType::u8, DType::i8}) {
     Tensor bytes(dtype, {2, 128});
     for (std::int64_t i = 0; i < 256; ++i)
@@ -52,7 +52,7 @@ TEST(QuantizeLinear, EveryByteComesBackFromItsNumber) {
 
 // Block formats are this op with their scales; those of zeros are 2^-127, which flushing must not
 // take for 0.
-TEST(QuantizeLinear, StoresBlockFormatsWithTheirScales) {
+TEST(quantize_linear, stores_block_formats_with_their_scales) {
   Tensor x(DType::f32, {4, 70});
   const RandomStream stream(1, "blocks");
   for (std::int64_t i = 70; i < 280; ++i)
@@ -73,7 +73,7 @@ TEST(QuantizeLinear, StoresBlockFormatsWithTheirScales) {
 }
 
 // Scales of f8e4m3fn are numbers of their own, with one f32 for all.
-TEST(QuantizeLinear, ComposesNvfp4OfTwoLevels) {
+TEST(quantize_linear, composes_nvfp4_of_two_levels) {
   Tensor x(DType::f32, {3, 48});
   const RandomStream stream(2, "blocks");
   for (std::int64_t i = 0; i < x.size(); ++i)
@@ -86,7 +86,7 @@ TEST(QuantizeLinear, ComposesNvfp4OfTwoLevels) {
     EXPECT_EQ(static_cast<float>(once.at(i)) * stored.tensor_scale, values.at(i));
 }
 
-TEST(DequantizeLinear, WantsToKnowTheResultOfScalesOfEightBits) {
+TEST(dequantize_linear, wants_to_know_the_result_of_scales_of_eight_bits) {
   const Tensor x(DType::f4e2m1, {32}), scale = Tensor::full(DType::f8e8m0, {1}, 2);
   EXPECT_THROW(run_op(DequantizeLinear{}, {x, scale}), UsageError);
   const auto y = run_op(DequantizeLinear{.output_dtype = DType::bf16}, {x, scale});
@@ -94,14 +94,14 @@ TEST(DequantizeLinear, WantsToKnowTheResultOfScalesOfEightBits) {
   EXPECT_THROW(run_op(QuantizeLinear{}, {x, scale}), UsageError);
 }
 
-TEST(DynamicQuantizeLinear, GivesZerosForZeros) {
+TEST(dynamic_quantize_linear, gives_zeros_for_zeros) {
   const auto made = run_op(DynamicQuantizeLinear{}, {floats({0, 0, 0})});
   EXPECT_EQ(to_doubles(made[0]), (std::vector<double>{0, 0, 0}));
   EXPECT_EQ(made[1].at(0), 0);
   EXPECT_EQ(made[2].at(0), 0);
 }
 
-TEST(QLinearMatMul, GivesTheLeastForNan) {
+TEST(qlinear_matmul, gives_the_least_for_nan) {
   const Tensor a = Tensor::full(DType::u8, {1, 2}, 3), b = Tensor::full(DType::i8, {2, 1}, 4);
   const Tensor zero = Tensor::scalar(DType::i8, 9);
   for (const bool reference : {false, true}) {
@@ -114,7 +114,7 @@ TEST(QLinearMatMul, GivesTheLeastForNan) {
   }
 }
 
-TEST(DequantizeLinear, RefusesToTrainItsScale) {
+TEST(dequantize_linear, refuses_to_train_its_scale) {
   Graph graph;
   const Value x = graph.input("x", {DType::i8, {3}}),
               scale = graph.input("scale", {DType::f32, {}});

@@ -32,7 +32,7 @@ Tensor reduce(T op, const Tensor& x, const std::optional<Dims>& axes, bool refer
 
 const Tensor six = floats({2, 3}, {1, 2, 3, 4, 5, 7});
 
-TEST(Reduce, SumAndMeanOverAnyAxes) {
+TEST(reduce, sum_and_mean_over_any_axes) {
   for (const bool reference : {false, true}) {
     EXPECT_EQ(to_doubles(reduce(ReduceSum{}, six, {}, reference)), (Doubles{22}));
     EXPECT_EQ(to_doubles(reduce(ReduceSum{}, six, Dims{0}, reference)), (Doubles{5, 7, 10}));
@@ -41,7 +41,7 @@ TEST(Reduce, SumAndMeanOverAnyAxes) {
   }
 }
 
-TEST(Reduce, KeepsOrDropsReducedAxes) {
+TEST(reduce, keeps_or_drops_reduced_axes) {
   EXPECT_EQ(reduce(ReduceSum{}, six, Dims{1}, false).dims(), (Dims{2, 1}));
   EXPECT_EQ(reduce(ReduceSum{.keepdims = 0}, six, Dims{1}, false).dims(), (Dims{2}));
   EXPECT_EQ(reduce(ReduceSum{.keepdims = 0}, six, {}, false).dims(), (Dims{}));
@@ -50,7 +50,7 @@ TEST(Reduce, KeepsOrDropsReducedAxes) {
   EXPECT_TRUE(reduce(noop, six, Dims{}, false).same_bits(six));
 }
 
-TEST(Reduce, OtherReductionsFollowTheirFormulas) {
+TEST(reduce, other_reductions_follow_their_formulas) {
   const Tensor x = floats({1, 3}, {-1, 2, 3});
   const auto value = [&](auto op, bool reference) {
     return reduce(op, x, Dims{1}, reference).at(0);
@@ -80,25 +80,25 @@ Doubles gradient_of(T op, const Tensor& x) {
   return to_doubles(interpret(graph, std::vector<Tensor>{x}, {.reference = false})[0]);
 }
 
-TEST(Reduce, ProductGradientIsRightBesideZeros) {
+TEST(reduce, product_gradient_is_right_beside_zeros) {
   EXPECT_EQ(gradient_of(ReduceProd{}, floats({1, 3}, {2, 3, 4})), (Doubles{12, 8, 6}));
   EXPECT_EQ(gradient_of(ReduceProd{}, floats({1, 3}, {2, 0, 4})), (Doubles{0, 8, 0}));
   EXPECT_EQ(gradient_of(ReduceProd{}, floats({1, 3}, {0, 0, 4})), (Doubles{0, 0, 0}));
 }
 
-TEST(Reduce, EqualExtremesShareTheGradient) {
+TEST(reduce, equal_extremes_share_the_gradient) {
   const Tensor x = floats({2, 3}, {1, 5, 5, 2, 0, 1});
   EXPECT_EQ(gradient_of(ReduceMax{.keepdims = 0}, x), (Doubles{0, 0.5, 0.5, 1, 0, 0}));
   EXPECT_EQ(gradient_of(ReduceMin{}, x), (Doubles{1, 0, 0, 0, 1, 0}));
 }
 
-TEST(Reduce, GradientsStayFiniteAtTheEdges) {
+TEST(reduce, gradients_stay_finite_at_the_edges) {
   const float low = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(gradient_of(ReduceL2{}, floats({1, 2}, {0, 0})), (Doubles{0, 0}));
   EXPECT_EQ(gradient_of(ReduceLogSumExp{}, floats({1, 2}, {low, low})), (Doubles{0, 0}));
 }
 
-TEST(Reduce, IntegersAreExactAndSaturate) {
+TEST(reduce, integers_are_exact_and_saturate) {
   constexpr std::int64_t large = (std::int64_t{1} << 62) + 1;
   const auto sum = [](const std::vector<std::int64_t>& values) {
     return reduce(ReduceSum{}, integers(values), {}, false).values<std::int64_t>()[0];
@@ -108,7 +108,7 @@ TEST(Reduce, IntegersAreExactAndSaturate) {
   EXPECT_EQ(sum({large, large, -large, 5}), large + 5);
 }
 
-TEST(Reduce, PropagatesNanAndKnowsEmptyAxes) {
+TEST(reduce, propagates_nan_and_knows_empty_axes) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool reference : {false, true}) {
     EXPECT_TRUE(std::isnan(reduce(ReduceSum{}, floats({2}, {nan, 1}), {}, reference).at(0)));
@@ -119,7 +119,7 @@ TEST(Reduce, PropagatesNanAndKnowsEmptyAxes) {
   }
 }
 
-TEST(Reduce, RefusesWrongAxes) {
+TEST(reduce, refuses_wrong_axes) {
   EXPECT_THROW(reduce(ReduceSum{}, six, Dims{2}, false), UsageError);
   EXPECT_THROW(reduce(ReduceSum{}, six, Dims{-3}, false), UsageError);
   EXPECT_THROW(reduce(ReduceSum{}, six, Dims{1, -1}, false), UsageError);
@@ -129,7 +129,7 @@ TEST(Reduce, RefusesWrongAxes) {
   EXPECT_THROW(graph.add(ReduceSum{}, {x, axes}), UsageError);
 }
 
-TEST(Reduce, TakesSymbolicShapes) {
+TEST(reduce, takes_symbolic_shapes) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[N,3,H]"));
   const Value axes = graph.constant(integers({1}));
@@ -137,7 +137,7 @@ TEST(Reduce, TakesSymbolicShapes) {
             TensorType::parse("f32[N,H]"));
 }
 
-TEST(Reduce, SumGradientRepeatsAndMeanGradientDivides) {
+TEST(reduce, sum_gradient_repeats_and_mean_gradient_divides) {
   const Tensor dy = floats({2}, {6, 9});
   for (const bool reference : {false, true}) {
     EXPECT_EQ(to_doubles(testing::run_op(ReduceSumGradient{{2, 3}, {1}}, {dy}, reference)[0]),

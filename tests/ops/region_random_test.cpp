@@ -43,7 +43,7 @@ Region scan_body(std::int64_t seed) {
   return std::make_shared<const Graph>(std::move(body));
 }
 
-TEST(RegionRandom, EachIterationOfAScanDrawsAnew) {
+TEST(region_random, each_iteration_of_a_scan_draws_anew) {
   for (const std::int64_t seed : {-1, 7}) {
     Graph graph;
     const Value h = graph.input("h", row);
@@ -58,7 +58,7 @@ TEST(RegionRandom, EachIterationOfAScanDrawsAnew) {
   }
 }
 
-TEST(RegionRandom, EachIterationOfALoopDrawsAnew) {
+TEST(region_random, each_iteration_of_a_loop_draws_anew) {
   Graph body("body");
   body.input("iteration", TensorType::parse("i64[]"));
   const Value going = body.input("going", TensorType::parse("bool[]"));
@@ -79,7 +79,7 @@ Region branch() {
   return std::make_shared<const Graph>(std::move(body));
 }
 
-TEST(RegionRandom, NodesWithEqualRegionsDrawDifferently) {
+TEST(region_random, nodes_with_equal_regions_draw_differently) {
   Graph graph;
   const Value yes = graph.constant(Tensor::scalar(DType::boolean, 1));
   const Value x = graph.input("x", row);
@@ -91,7 +91,7 @@ TEST(RegionRandom, NodesWithEqualRegionsDrawDifferently) {
 }
 
 // Of ones, the output is the mask over the share kept, and so is the gradient of the input.
-TEST(RegionRandom, AGradientDrawsWhatTheForwardRegionDrew) {
+TEST(region_random, a_gradient_draws_what_the_forward_region_drew) {
   Graph graph;
   const Value yes = graph.constant(Tensor::scalar(DType::boolean, 1));
   const Value h = graph.input("h", row), x = graph.input("x", row);

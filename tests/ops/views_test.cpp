@@ -29,7 +29,7 @@ TensorType slice_type(std::string_view type, const std::vector<Dims>& lists) {
 
 TensorType expected(std::string_view type) { return TensorType::parse(type); }
 
-TEST(Reshape, UnderstandsZeroAndMinusOne) {
+TEST(reshape, understands_zero_and_minus_one) {
   EXPECT_EQ(type_of(Reshape{}, "f32[2,3,4]", Dims{0, -1}), expected("f32[2,12]"));
   EXPECT_EQ(type_of(Reshape{}, "f32[2,3,4]", Dims{4, -1, 2}), expected("f32[4,3,2]"));
   EXPECT_EQ(type_of(Reshape{.allowzero = 1}, "f32[0,3]", Dims{3, 0}), expected("f32[3,0]"));
@@ -40,14 +40,14 @@ TEST(Reshape, UnderstandsZeroAndMinusOne) {
   EXPECT_THROW(type_of(Reshape{}, "f32[2,3]", Dims{2, 3, 0}), UsageError);
 }
 
-TEST(Reshape, KeepsSymbols) {
+TEST(reshape, keeps_symbols) {
   EXPECT_EQ(type_of(Reshape{}, "f32[N,3,4]", Dims{0, -1}), expected("f32[N,12]"));
   EXPECT_EQ(type_of(Reshape{}, "f32[N,T,12]", Dims{0, 0, 3, -1}), expected("f32[N,T,3,4]"));
   EXPECT_EQ(type_of(Reshape{}, "f32[N,3,4]", Dims{-1, 12}), expected("f32[N,12]"));
   EXPECT_EQ(type_of(Reshape{}, "f32[N,T,8]", Dims{-1, 8}), expected("f32[N*T,8]"));
 }
 
-TEST(Flatten, MultipliesBothSidesOfTheAxis) {
+TEST(flatten, multiplies_both_sides_of_the_axis) {
   EXPECT_EQ(type_of(Flatten{}, "f32[N,3,4]"), expected("f32[N,12]"));
   EXPECT_EQ(type_of(Flatten{0}, "f32[2,3]"), expected("f32[1,6]"));
   EXPECT_EQ(type_of(Flatten{-1}, "f32[2,3,4]"), expected("f32[6,4]"));
@@ -55,26 +55,26 @@ TEST(Flatten, MultipliesBothSidesOfTheAxis) {
   EXPECT_THROW(type_of(Flatten{3}, "f32[2,3]"), UsageError);
 }
 
-TEST(Squeeze, TakesAxesAway) {
+TEST(squeeze, takes_axes_away) {
   EXPECT_EQ(type_of(Squeeze{}, "f32[1,3,1]"), expected("f32[3]"));
   EXPECT_EQ(type_of(Squeeze{}, "f32[1,N,1]", Dims{-1}), expected("f32[1,N]"));
   EXPECT_THROW(type_of(Squeeze{}, "f32[1,3]", Dims{1}), UsageError);
   EXPECT_THROW(type_of(Squeeze{}, "f32[1,N]"), UsageError);
 }
 
-TEST(Unsqueeze, CountsAxesInTheResult) {
+TEST(unsqueeze, counts_axes_in_the_result) {
   EXPECT_EQ(type_of(Unsqueeze{}, "f32[N,3]", Dims{0, -1}), expected("f32[1,N,3,1]"));
   EXPECT_EQ(type_of(Unsqueeze{}, "f32[3]", Dims{2, 0}), expected("f32[1,3,1]"));
   EXPECT_THROW(type_of(Unsqueeze{}, "f32[3]", Dims{2}), UsageError);
   EXPECT_THROW(type_of(Unsqueeze{}, "f32[3]", Dims{0, 0}), UsageError);
 }
 
-TEST(Expand, BroadcastsBothWays) {
+TEST(expand, broadcasts_both_ways) {
   EXPECT_EQ(type_of(Expand{}, "f32[N,1]", Dims{2, 1, 4}), expected("f32[2,N,4]"));
   EXPECT_THROW(type_of(Expand{}, "f32[3]", Dims{2}), UsageError);
 }
 
-TEST(Slice, KeepsSymbols) {
+TEST(slice, keeps_symbols) {
   const std::int64_t end = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(slice_type("f32[N,8]", {{1}, {5}, {1}}), expected("f32[N,4]"));
   EXPECT_EQ(slice_type("f32[T]", {{1}, {end}}), expected("f32[T-1]"));
@@ -84,18 +84,20 @@ TEST(Slice, KeepsSymbols) {
   EXPECT_EQ(slice_type("f32[T]", {{-1}, {-end}, {0}, {-1}}), expected("f32[T]"));
 }
 
-TEST(Slice, RefusesWhatDoesNotFit) {
+TEST(slice, refuses_what_does_not_fit) {
   EXPECT_THROW(slice_type("f32[4]", {{0}, {1, 2}}), UsageError);
   EXPECT_THROW(slice_type("f32[4]", {{0}, {2}, {1}}), UsageError);
   EXPECT_THROW(slice_type("f32[4]", {{0}, {2}, {0}, {0}}), UsageError);
   EXPECT_THROW(slice_type("f32[4,4]", {{0, 0}, {2, 2}, {1, 1}}), UsageError);
 }
 
-TEST(Views, MoveNothing) {
+TEST(views, move_nothing) {
   const Operand x{.dtype = DType::f32, .dims = {2, 3}, .strides = {3, 1}};
   const Operand y{.dtype = DType::f32, .dims = {2, 1, 3}, .strides = {3, 3, 1}};
   const Attributes attributes = Attributes::of(Unsqueeze{});
-  const Request request{record_of<Unsqueeze>(), attributes, {&x, 1}, {&y, 1}, Math::none, "view"};
+  const Target target = Target::machine();
+  const Request request{
+      record_of<Unsqueeze>(), attributes, {&x, 1}, {&y, 1}, target, Math::none, "view"};
   const Offer offer = choose_kernel(request, false);
   ASSERT_EQ(offer.aliases.size(), 1U);
   EXPECT_EQ(offer.aliases[0].input, 0);

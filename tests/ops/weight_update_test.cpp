@@ -125,7 +125,8 @@ TEST(weight_update, new_values_may_lie_on_the_old_ones) {
     const Operand scalar{};
     std::vector<Operand> inputs{vector, vector, vector, scalar, scalar, scalar};
     std::vector<Operand> outputs(3, vector);
-    const Request request{op, attributes, inputs, outputs, Math::none, "update", false};
+    const Target target = Target::machine();
+    const Request request{op, attributes, inputs, outputs, target, Math::none, "update", false};
     return choose_kernel(request, false).in_place.size();
   };
   EXPECT_EQ(offers(record_of<SgdUpdate>(), Attributes::of(SgdUpdate{.momentum = 0.9})), 2U);

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "base/cpu.h"
 #include "base/random.h"
 #include "compile/compile.h"
 #include "ops/table.h"
@@ -14,6 +13,8 @@
 
 namespace narrowgauge {
 namespace {
+
+const Target with_amx{.isa = Isa::amx};
 
 // From `channels` to 32, then 64.
 Graph network(std::int64_t images, std::int64_t channels = 20) {
@@ -41,9 +42,8 @@ int count_relayouts(const Graph& graph) {
   return count;
 }
 
-TEST(AssignLayout, ConvolutionsThatTilesTakeRunBatchInnerAndTheOthersChannelsLast) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const Graph moved = assign_layout(network(64), Layout::fastest);
+TEST(assign_layout, convolutions_that_tiles_take_run_batch_inner_and_the_others_channels_last) {
+  const Graph moved = assign_layout(network(64), Layout::fastest, with_amx);
   verify(moved, Stage::laid_out);
   EXPECT_EQ(storage_of(moved, "c1"), Storage::channels_last(4));
   for (const char* node : {"r1", "c2", "p"})
@@ -51,21 +51,20 @@ TEST(AssignLayout, ConvolutionsThatTilesTakeRunBatchInnerAndTheOthersChannelsLas
   EXPECT_EQ(count_relayouts(moved), 3) << print(moved);
 }
 
-TEST(AssignLayout, TheFirstConvolutionReadsPlainImagesOfFewChannels) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const Graph moved = assign_layout(network(32, 3), Layout::fastest);
+TEST(assign_layout, the_first_convolution_reads_plain_images_of_few_channels) {
+  const Graph moved = assign_layout(network(32, 3), Layout::fastest, with_amx);
   for (const char* node : {"c1", "r1", "c2", "p"})
     EXPECT_EQ(storage_of(moved, node), Storage::batch_inner()) << node;
   EXPECT_EQ(count_relayouts(moved), 1) << print(moved);
 }
 
-TEST(AssignLayout, ChannelsLastWhereBlocksWouldNotBeFull) {
-  const Graph moved = assign_layout(network(48), Layout::fastest);
+TEST(assign_layout, channels_last_where_blocks_would_not_be_full) {
+  const Graph moved = assign_layout(network(48), Layout::fastest, with_amx);
   for (const char* node : {"c1", "r1", "c2", "p"})
     EXPECT_EQ(storage_of(moved, node), Storage::channels_last(4)) << node;
 }
 
-TEST(AssignLayout, ValuesDoNotDependOnTheLayout) {
+TEST(assign_layout, values_do_not_depend_on_the_layout) {
   const Graph graph = network(32);
   std::vector<Tensor> inputs;
   for (const Value& value : graph.inputs()) {

@@ -49,54 +49,51 @@ constexpr std::string_view backward = R"(graph "g" {
 }
 )";
 
-TEST(FuseActivation, TakesTheReluBehindAConvolution) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const Graph fused = fuse_activation(laid_out(forward));
+TEST(fuse_activation, takes_the_relu_behind_a_convolution) {
+  const Graph fused = fuse_activation(laid_out(forward), with_amx);
   verify(fused, Stage::laid_out);
   EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
   EXPECT_EQ(count(fused, "Conv") + count(fused, "Relu"), 0);
 }
 
-TEST(FuseActivation, TakesTheReluBehindTheFirstConvolution) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const Graph fused = fuse_activation(laid_out(first));
+TEST(fuse_activation, takes_the_relu_behind_the_first_convolution) {
+  const Graph fused = fuse_activation(laid_out(first), with_amx);
   verify(fused, Stage::laid_out);
   EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
   EXPECT_EQ(count(fused, "Relu"), 0);
 }
 
-TEST(FuseActivation, TakesWhatLeadsBackThroughARelu) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const Graph fused = fuse_activation(laid_out(backward));
+TEST(fuse_activation, takes_what_leads_back_through_a_relu) {
+  const Graph fused = fuse_activation(laid_out(backward), with_amx);
   verify(fused, Stage::laid_out);
   EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
   EXPECT_EQ(count(fused, "ReluGradient") + count(fused, "BroadcastGradient"), 0);
 }
 
-TEST(FuseActivation, LeavesAConvolutionThatSomebodyElseReads) {
+TEST(fuse_activation, leaves_a_convolution_that_somebody_else_reads) {
   std::string text(forward);
   text.insert(text.find("  output"), "  output \"c\" = %c\n");
-  EXPECT_EQ(count(fuse_activation(laid_out(text)), "Fused"), 0);
+  EXPECT_EQ(count(fuse_activation(laid_out(text), with_amx), "Fused"), 0);
 }
 
-TEST(FuseActivation, LeavesWhatNoKernelTakes) {
+TEST(fuse_activation, leaves_what_no_kernel_takes) {
   const Graph plain = parse(forward, op_table());
-  EXPECT_EQ(print(fuse_activation(plain)), print(plain));
+  EXPECT_EQ(print(fuse_activation(plain, with_amx)), print(plain));
 }
 
-TEST(FuseActivation, ValuesAreThoseOfTheNodesApart) {
+TEST(fuse_activation, values_are_those_of_the_nodes_apart) {
   expect_same_values(forward);
   for (const char* format : {"bf16", "f16", "f32"}) expect_same_values(in_format(first, format));
   expect_same_values(backward);
 }
 
-TEST(FuseActivation, BitsDoNotDependOnThreads) {
+TEST(fuse_activation, bits_do_not_depend_on_threads) {
   expect_same_bits(forward);
   expect_same_bits(first);
   expect_same_bits(backward);
 }
 
-TEST(FuseActivation, NaNStaysOne) {
+TEST(fuse_activation, nan_stays_one) {
   for (const std::string_view graph : {forward, first}) {
     const std::vector<Tensor> results = run(graph, {}, 2, std::numeric_limits<float>::quiet_NaN());
     EXPECT_TRUE(std::isnan(results[0].at(0)));

@@ -39,10 +39,9 @@ std::string without(std::string_view text, std::string_view line) {
   return out;
 }
 
-TEST(FuseGelu, TakesTheProductBeforeAndBehind) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+TEST(fuse_gelu, takes_the_product_before_and_behind) {
   for (const std::string_view text : {forward, backward}) {
-    const Graph fused = fuse_gelu(laid_out(text));
+    const Graph fused = fuse_gelu(laid_out(text), with_amx);
     verify(fused, Stage::laid_out);
     EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
     EXPECT_EQ(count(fused, "Gemm") + count(fused, "Gelu") + count(fused, "GeluGradient"), 0);
@@ -50,8 +49,7 @@ TEST(FuseGelu, TakesTheProductBeforeAndBehind) {
   }
 }
 
-TEST(FuseGelu, TakesWhatIsThereOfThem) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
+TEST(fuse_gelu, takes_what_is_there_of_them) {
   const std::string texts[] = {
       without(forward, "  output \"s\""), without(without(backward, "  %n"), "  output \"n\""),
       replaced(replaced(without(forward, "  %s ="), "%s", "%p"), "2,32,160", "64,160"),
@@ -59,28 +57,28 @@ TEST(FuseGelu, TakesWhatIsThereOfThem) {
                         "%r", "%g"),
                "2,32,160", "64,160")};
   for (const std::string& text : texts) {
-    const Graph fused = fuse_gelu(laid_out(text));
+    const Graph fused = fuse_gelu(laid_out(text), with_amx);
     EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
     EXPECT_EQ(count(fused, "Gemm"), 0);
     expect_same_values(text);
   }
 }
 
-TEST(FuseGelu, LeavesWhatNoKernelTakes) {
+TEST(fuse_gelu, leaves_what_no_kernel_takes) {
   for (const std::string& text :
        {replaced(std::string(forward), "Gelu(%s)", "Gelu(%s) {approximate=\"tanh\"}"),
         replaced(std::string(forward), "bf16", "f32"),
         replaced(std::string(backward), "Gemm(%dy, %w)", "Gemm(%dy, %w) {alpha=0.5}"),
         replaced(std::string(backward), "  output \"n\"", "  output \"d\" = %d\n  output \"n\"")})
-    EXPECT_EQ(count(fuse_gelu(laid_out(text)), "Fused"), 0) << text;
+    EXPECT_EQ(count(fuse_gelu(laid_out(text), with_amx), "Fused"), 0) << text;
 }
 
-TEST(FuseGelu, ValuesAreThoseOfTheNodesApart) {
+TEST(fuse_gelu, values_are_those_of_the_nodes_apart) {
   expect_same_values(forward);
   expect_same_values(backward);
 }
 
-TEST(FuseGelu, BitsDoNotDependOnThreads) {
+TEST(fuse_gelu, bits_do_not_depend_on_threads) {
   expect_same_bits(forward);
   expect_same_bits(backward);
 }

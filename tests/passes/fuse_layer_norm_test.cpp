@@ -79,28 +79,28 @@ std::int64_t count(const Graph& graph, std::string_view op) {
                        [&](const Node& node) { return node.op->info.name == op; });
 }
 
-TEST(FuseLayerNorm, TakesDropoutsAndSumsToTheNormalizations) {
-  const Graph fused = fuse_layer_norm(Network(DType::bf16).graph);
+TEST(fuse_layer_norm, takes_dropouts_and_sums_to_the_normalizations) {
+  const Graph fused = fuse_layer_norm(Network(DType::bf16).graph, {.isa = Isa::amx});
   verify(fused, Stage::laid_out);
   EXPECT_EQ(count(fused, "Fused"), 3) << print(fused);
   for (const char* op : {"Add", "Dropout", "LayerNormalization", "DropoutGradient"})
     EXPECT_EQ(count(fused, op), 0) << op;
 }
 
-TEST(FuseLayerNorm, LeavesWhatNoKernelTakes) {
+TEST(fuse_layer_norm, leaves_what_no_kernel_takes) {
   const Graph wide = Network(DType::f64).graph;
-  EXPECT_EQ(print(fuse_layer_norm(wide)), print(wide));
+  EXPECT_EQ(print(fuse_layer_norm(wide, {.isa = Isa::amx})), print(wide));
 }
 
-TEST(FuseLayerNorm, LeavesADropoutThatSomebodyElseReads) {
+TEST(fuse_layer_norm, leaves_a_dropout_that_somebody_else_reads) {
   Network network(DType::f32);
   network.output({{network.graph.find_node("drop"), 0}});
-  const Graph fused = fuse_layer_norm(network.graph);
+  const Graph fused = fuse_layer_norm(network.graph, {.isa = Isa::amx});
   EXPECT_EQ(count(fused, "Dropout"), 1);
   EXPECT_EQ(count(fused, "Add"), 0);
 }
 
-TEST(FuseLayerNorm, ValuesAreThoseOfTheNodesApart) {
+TEST(fuse_layer_norm, values_are_those_of_the_nodes_apart) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     const Network network(dtype);
     const std::vector<Tensor> apart = network.run(false), fused = network.run(true);
@@ -117,13 +117,13 @@ TEST(FuseLayerNorm, ValuesAreThoseOfTheNodesApart) {
   }
 }
 
-TEST(FuseLayerNorm, BitsDoNotDependOnThreads) {
+TEST(fuse_layer_norm, bits_do_not_depend_on_threads) {
   const Network network(DType::bf16);
   const std::vector<Tensor> one = network.run(true, 1), three = network.run(true, 3);
   for (std::size_t o = 0; o < one.size(); ++o) EXPECT_TRUE(one[o].same_bits(three[o])) << o;
 }
 
-TEST(FuseLayerNorm, ANanStaysInItsRow) {
+TEST(fuse_layer_norm, a_nan_stays_in_its_row) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Tensor> results = Network(DType::bf16).run(true, 2, nan);
   for (const std::size_t o : {0, 3, 6})
@@ -131,8 +131,8 @@ TEST(FuseLayerNorm, ANanStaysInItsRow) {
       ASSERT_EQ(std::isnan(results[o].at(i)), i / 70 == 1) << o << " at " << i;
 }
 
-TEST(FuseLayerNormOnOlderMachines, IsTheSame) {
-  expect_tests_pass_under_each_isa("FuseLayerNorm.*");
+TEST(fuse_layer_norm_on_older_machines, is_the_same) {
+  expect_tests_pass_under_each_isa("fuse_layer_norm.*");
 }
 
 }  // namespace

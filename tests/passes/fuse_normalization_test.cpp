@@ -69,9 +69,8 @@ constexpr std::string_view gradient = R"(graph "g" {
 }
 )";
 
-TEST(FuseNormalization, TakesTheConvolutionTheAddAndTheRelu) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const Graph fused = fuse_normalization(laid_out(residual));
+TEST(fuse_normalization, takes_the_convolution_the_add_and_the_relu) {
+  const Graph fused = fuse_normalization(laid_out(residual), with_amx);
   verify(fused, Stage::laid_out);
   EXPECT_EQ(count(fused, "Fused"), 3)
       << print(fused);  // the shortcut's has no Add: one can take it
@@ -79,9 +78,8 @@ TEST(FuseNormalization, TakesTheConvolutionTheAddAndTheRelu) {
   EXPECT_EQ(count(fused, "Relu") + count(fused, "Add"), 0);
 }
 
-TEST(FuseNormalization, TakesTheGradientsBeforeTheNormalizations) {
-  if (isa() != Isa::amx) GTEST_SKIP() << "needs amx";
-  const Graph fused = fuse_normalization(laid_out(gradient));
+TEST(fuse_normalization, takes_the_gradients_before_the_normalizations) {
+  const Graph fused = fuse_normalization(laid_out(gradient), with_amx);
   verify(fused, Stage::laid_out);
   EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
   EXPECT_EQ(count(fused, "BatchNormalizationGradient") + count(fused, "ReluGradient"), 0);
@@ -95,10 +93,10 @@ std::string in_other_sizes(std::string_view text) {
   return replaced(replaced(images, "[32,32,3,3]", "[24,24,3,3]"), "f32[32]", "f32[24]");
 }
 
-TEST(FuseNormalization, OtherLayoutsAreFusedBehindTheConvolution) {
+TEST(fuse_normalization, other_layouts_are_fused_behind_the_convolution) {
   const std::string text = in_other_sizes(residual);
   for (const Graph& graph : {parse(text, op_table()), laid_out(text)}) {
-    const Graph fused = fuse_normalization(graph);
+    const Graph fused = fuse_normalization(graph, with_amx);
     verify(fused, Stage::laid_out);
     EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
     EXPECT_EQ(count(fused, "Relu") + count(fused, "Add"), 0);
@@ -110,30 +108,30 @@ TEST(FuseNormalization, OtherLayoutsAreFusedBehindTheConvolution) {
   expect_same_bits(text);
 }
 
-TEST(FuseNormalization, LeavesWhatNoKernelTakes) {
+TEST(fuse_normalization, leaves_what_no_kernel_takes) {
   const std::string text = in_format(in_other_sizes(residual), "f64");
   const Graph wide = parse(replaced(text, "f32", "f64"), op_table());
-  EXPECT_EQ(print(fuse_normalization(wide)), print(wide));
+  EXPECT_EQ(print(fuse_normalization(wide, with_amx)), print(wide));
 }
 
-TEST(FuseNormalization, LeavesAReluWhoseInputSomebodyElseReads) {
+TEST(fuse_normalization, leaves_a_relu_whose_input_somebody_else_reads) {
   std::string text(residual);
   text.insert(text.find("  output \"mean\""), "  output \"n1\" = %n1\n  output \"a\" = %a\n");
-  const Graph fused = fuse_normalization(assign_layout(parse(text, op_table()), Layout::fastest));
+  const Graph fused = fuse_normalization(
+      assign_layout(parse(text, op_table()), Layout::fastest, with_amx), with_amx);
   EXPECT_EQ(count(fused, "Relu"), 2);
   EXPECT_EQ(count(fused, "Add"), 1);
 }
 
-TEST(FuseNormalization, ValuesAreThoseOfTheNodesApart) { expect_same_values(residual); }
+TEST(fuse_normalization, values_are_those_of_the_nodes_apart) { expect_same_values(residual); }
 
-TEST(FuseNormalization, GradientsAreThoseOfTheNodesApart) { expect_same_values(gradient); }
+TEST(fuse_normalization, gradients_are_those_of_the_nodes_apart) { expect_same_values(gradient); }
 
-TEST(FuseNormalization, F32AndF16AreFusedAsBf16Is) {
+TEST(fuse_normalization, f32_and_f16_are_fused_as_bf16_is) {
   for (const std::string_view text : {residual, gradient}) {
     for (const std::string_view format : {"f32", "f16"}) {
-      if (isa() != Isa::amx) continue;
-      EXPECT_EQ(count(fuse_normalization(laid_out(in_format(text, format))), "Fused"),
-                count(fuse_normalization(laid_out(text)), "Fused"))
+      EXPECT_EQ(count(fuse_normalization(laid_out(in_format(text, format)), with_amx), "Fused"),
+                count(fuse_normalization(laid_out(text), with_amx), "Fused"))
           << format;
     }
     expect_same_values(in_format(text, "f32"), 1e-5, 1e-5);
@@ -141,14 +139,14 @@ TEST(FuseNormalization, F32AndF16AreFusedAsBf16Is) {
   }
 }
 
-TEST(FuseNormalization, BitsDoNotDependOnThreads) {
+TEST(fuse_normalization, bits_do_not_depend_on_threads) {
   for (const std::string_view text : {residual, gradient}) {
     expect_same_bits(text);
     for (const std::string_view format : {"f32", "f16"}) expect_same_bits(in_format(text, format));
   }
 }
 
-TEST(FuseNormalization, GoesToNaNWhereAnInputIsNotFinite) {
+TEST(fuse_normalization, goes_to_nan_where_an_input_is_not_finite) {
   const std::vector<Tensor> results = run(residual, {}, 2, std::numeric_limits<float>::infinity());
   for (std::size_t o = 1; o < results.size(); ++o)
     EXPECT_TRUE(std::any_of(results[o].values<float>().begin(), results[o].values<float>().end(),
@@ -191,7 +189,7 @@ std::int64_t count_again(const Graph& graph) {
   return found;
 }
 
-TEST(NormalizeAgain, OneOfTwoTensorsIsKept) {
+TEST(normalize_again, one_of_two_tensors_is_kept) {
   const Graph graph = parse(trained("6,5"), op_table());
   const Graph compiled = run_pipeline(graph, {});
   EXPECT_EQ(count(compiled, "NormalizeAgain"), 0);
@@ -200,7 +198,7 @@ TEST(NormalizeAgain, OneOfTwoTensorsIsKept) {
   EXPECT_EQ(compile(graph, {}).value_bytes < kept, isa() == Isa::amx);
 }
 
-TEST(NormalizeAgain, BitsAreThoseOfTheKeptTensor) {
+TEST(normalize_again, bits_are_those_of_the_kept_tensor) {
   for (const std::string_view size : {"6,5", "18,20", "8,70"})
     for (const std::string_view format : {"bf16", "f16", "f32"}) {
       if (size != "6,5" && isa() != Isa::amx) continue;
@@ -220,7 +218,7 @@ TEST(NormalizeAgain, BitsAreThoseOfTheKeptTensor) {
     }
 }
 
-TEST(NormalizeAgain, WhatIsKeptAnywayIsRead) {
+TEST(normalize_again, what_is_kept_anyway_is_read) {
   const Graph graph = parse(trained("6,5", "  output \"r1\" = %r1\n"), op_table());
   EXPECT_EQ(count_again(run_pipeline(graph, {})), isa() == Isa::amx ? 1 : 0);
 }

@@ -31,11 +31,11 @@ Graph there_and_back(Cast there, std::int64_t count) {
   return graph;
 }
 
-TEST(FusedValues, ACastToBoolMakesZerosAndOnes) {
+TEST(fused_values, a_cast_to_bool_makes_zeros_and_ones) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = Tensor::from<float>({5}, {2.5F, 0, -3, -0.0F, nan});
   const Graph plain = there_and_back({.to = DType::boolean}, 5);
-  const Graph fused = fuse_elementwise(plain);
+  const Graph fused = fuse_elementwise(plain, Target::machine());
   EXPECT_TRUE(has_group(fused)) << print(fused);
   const Tensor given[] = {x};
   for (const bool reference : {false, true})
@@ -44,14 +44,14 @@ TEST(FusedValues, ACastToBoolMakesZerosAndOnes) {
                 (Doubles{1, 0, 1, 0, 1}));
 }
 
-TEST(FusedValues, ACastToF8KeepsItsSaturation) {
+TEST(fused_values, a_cast_to_f8_keeps_its_saturation) {
   const Tensor x = Tensor::from<float>({4}, {1e6F, 3.3F, 448, 1});
   const Tensor given[] = {x};
   for (const DType to : {DType::f8e4m3fn, DType::f8e5m2})
     for (const int saturate : {0, 1}) {
       const Graph plain = there_and_back({.to = to, .saturate = saturate}, 4);
       const Doubles expected = to_doubles(interpret(plain, given, {.reference = false})[0]);
-      const Graph fused = fuse_elementwise(plain);
+      const Graph fused = fuse_elementwise(plain, Target::machine());
       const Doubles got = to_doubles(interpret(fused, given, {.reference = false})[0]);
       for (std::size_t i = 0; i < expected.size(); ++i)
         EXPECT_TRUE(got[i] == expected[i] || (got[i] != got[i] && expected[i] != expected[i]))

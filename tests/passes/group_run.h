@@ -38,8 +38,11 @@ inline std::string in_format(std::string_view text, std::string_view format) {
   return out;
 }
 
+// Passes are tested for it on any machine: what they make is not run.
+inline const Target with_amx{.isa = Isa::amx};
+
 inline Graph laid_out(std::string_view text) {
-  return assign_layout(parse(text, op_table()), Layout::fastest);
+  return assign_layout(parse(text, op_table()), Layout::fastest, with_amx);
 }
 
 inline std::int64_t count(const Graph& graph, std::string_view op) {

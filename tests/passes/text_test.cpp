@@ -24,25 +24,32 @@
 namespace narrowgauge {
 namespace {
 
-using Pass = std::function<Graph(const Graph&)>;
+using Pass = std::function<Graph(const Graph&, const Target&)>;
+
+Pass for_any(Graph (*pass)(const Graph&)) {
+  return [pass](const Graph& graph, const Target&) { return pass(graph); };
+}
 
 const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> all{
-      {"assign_layout", [](const Graph& g) { return assign_layout(g, Layout::channels_last); }},
+      {"assign_layout",
+       [](const Graph& g, const Target& target) {
+         return assign_layout(g, Layout::channels_last, target);
+       }},
       {"bind_shapes",
-       [](const Graph& g) {
+       [](const Graph& g, const Target&) {
          return bind_shapes(g, {{"N", 4}});
        }},
-      {"differentiate", differentiate},
-      {"fold_constants", fold_constants},
+      {"differentiate", for_any(differentiate)},
+      {"fold_constants", for_any(fold_constants)},
       {"fuse_elementwise", fuse_elementwise},
-      {"hoist_derived_state", hoist_derived_state},
-      {"merge_duplicates", merge_duplicates},
+      {"hoist_derived_state", for_any(hoist_derived_state)},
+      {"merge_duplicates", for_any(merge_duplicates)},
       {"recompute",
-       [](const Graph& g) {
+       [](const Graph& g, const Target&) {
          return recompute(g, [](const Node& node) { return node.op->info.name == "Relu"; });
        }},
-      {"remove_dead_code", remove_dead_code}};
+      {"remove_dead_code", for_any(remove_dead_code)}};
   return all;
 }
 
@@ -85,7 +92,10 @@ TEST_P(PassText, gives_what_the_file_says) {
   std::ostringstream written;
   for (const Case& one : cases) {
     const Graph before = parse(one.before, op_table());
-    const std::string after = print(passes().at(GetParam())(before));
+    const Pass& pass = passes().at(GetParam());
+    const std::string after = print(pass(before, {.isa = Isa::amx}));
+    for (const Isa isa : {Isa::avx2, Isa::vnni, Isa::bf16})
+      EXPECT_EQ(print(pass(before, {.isa = isa})), after) << one.title << ' ' << name(isa);
     written << one.title << "\nbefore:\n" << print(before) << "after:\n" << after << '\n';
     if (!update) {
       EXPECT_EQ(after + '\n', one.after) << one.title;

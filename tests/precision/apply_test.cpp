@@ -34,7 +34,7 @@ const Node& node(const Graph& graph, std::string_view name) {
   return graph.node(index);
 }
 
-TEST(Apply, OneCastServesAllReadersOfAValue) {
+TEST(apply, one_cast_serves_all_readers_of_a_value) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[2,3]"));
   Values made;
@@ -50,7 +50,7 @@ TEST(Apply, OneCastServesAllReadersOfAValue) {
   EXPECT_EQ(applied.type(applied.find_output("y")).dtype, DType::f32);
 }
 
-TEST(Apply, AValueReadInTwoFormatsGetsACastForEach) {
+TEST(apply, a_value_read_in_two_formats_gets_a_cast_for_each) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[2,3]"));
   const Value a = graph.add(Allow{}, {x}, {.name = "a"});
@@ -62,7 +62,7 @@ TEST(Apply, AValueReadInTwoFormatsGetsACastForEach) {
   EXPECT_EQ(node(applied, "b").math, Math::bf16);
 }
 
-TEST(Apply, PortsOfOtherVariablesKeepTheirFormat) {
+TEST(apply, ports_of_other_variables_keep_their_format) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[2,3]"));
   const Value a = graph.add(Allow{}, {x}, {.name = "a"});
@@ -80,7 +80,7 @@ TEST(Apply, PortsOfOtherVariablesKeepTheirFormat) {
   EXPECT_GE(applied.find_node("b.to_f32"), 0);
 }
 
-TEST(Apply, GradientsAreTakenAsTheyCome) {
+TEST(apply, gradients_are_taken_as_they_come) {
   Graph graph;
   const Value w = graph.state(parameter("w", "f32[4]"));
   const Value g = graph.add(Allow{}, {w}, {.name = "g"});
@@ -91,7 +91,7 @@ TEST(Apply, GradientsAreTakenAsTheyCome) {
   EXPECT_EQ(casts_in(applied), 1);
 }
 
-TEST(Apply, APortOfTypeAnyTakesANarrowValueOnlyIfTheOutputsStayTheSame) {
+TEST(apply, a_port_of_type_any_takes_a_narrow_value_only_if_the_outputs_stay_the_same) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[4]"));
   const Value a = graph.add(Allow{}, {x}, {.name = "a"});
@@ -102,7 +102,7 @@ TEST(Apply, APortOfTypeAnyTakesANarrowValueOnlyIfTheOutputsStayTheSame) {
   EXPECT_EQ(applied.type(node(applied, "q").inputs[0]).dtype, DType::f32);
 }
 
-TEST(Apply, WideningAndNarrowingAgainIsTheValueItself) {
+TEST(apply, widening_and_narrowing_again_is_the_value_itself) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f16[4]"));
   const Value up = graph.add(Cast{.to = DType::f32}, {x}, {.name = "up"});
@@ -116,7 +116,7 @@ TEST(Apply, WideningAndNarrowingAgainIsTheValueItself) {
   EXPECT_EQ(other.value_name(node(other, "a").inputs[0]), "x.to_bf16");
 }
 
-TEST(Apply, ConstantsAreConvertedAndFiniteOnesStayFinite) {
+TEST(apply, constants_are_converted_and_finite_ones_stay_finite) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[3]"));
   const Value c = graph.constant(Tensor::from<float>({3}, {1.0f / 3, -1e9f, 70000}), "mask");
@@ -130,7 +130,7 @@ TEST(Apply, ConstantsAreConvertedAndFiniteOnesStayFinite) {
   EXPECT_EQ(mask->at(2), 65504);
 }
 
-TEST(Apply, AllF32IsTheSameGraphWithContracts) {
+TEST(apply, all_f32_is_the_same_graph_with_contracts) {
   const Graph graph = chain("AICD");
   const Graph applied = apply(graph, f32_plan(graph, Math::ieee));
   EXPECT_EQ(applied.nodes().size(), graph.nodes().size());
@@ -138,7 +138,7 @@ TEST(Apply, AllF32IsTheSameGraphWithContracts) {
   EXPECT_EQ(node(applied, "n1").math, Math::none);
 }
 
-TEST(Apply, KeepsNamesOriginsInstancesAndStates) {
+TEST(apply, keeps_names_origins_instances_and_states) {
   Graph graph;
   const Value w = graph.state(parameter("w", "f32[4]"));
   const Value a = graph.add(Allow{}, {w}, {.name = "a", .origin = "somebody", .instance = 3});
@@ -152,7 +152,7 @@ TEST(Apply, KeepsNamesOriginsInstancesAndStates) {
   EXPECT_GE(applied.find_node("a.3.to_f32"), 0);
 }
 
-TEST(Apply, APlanOfAnotherModelIsRefused) {
+TEST(apply, a_plan_of_another_model_is_refused) {
   EXPECT_THROW(apply(chain("AI"), plan_of(chain("AC"))), ModelError);
 }
 
@@ -181,7 +181,7 @@ void check_formats(const Graph& graph, const PrecisionPlan& plan, const Graph& a
     }
 }
 
-TEST(Apply, RandomGraphsGetExactlyThePlannedFormats) {
+TEST(apply, random_graphs_get_exactly_the_planned_formats) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 24);
@@ -196,7 +196,7 @@ TEST(Apply, RandomGraphsGetExactlyThePlannedFormats) {
   }
 }
 
-TEST(Apply, WideningIsExactWhereEveryValueSurvives) {
+TEST(apply, widening_is_exact_where_every_value_survives) {
   EXPECT_TRUE(widens_exactly(DType::f16, DType::f32));
   EXPECT_TRUE(widens_exactly(DType::f8e5m2, DType::f16));
   EXPECT_TRUE(widens_exactly(DType::f4e2m1, DType::f8e4m3fn));

@@ -116,7 +116,7 @@ Tensor some(Dims dims, float first) {
   return result;
 }
 
-TEST(ControlFlow, ScanCarriesCapturesAndStacksInF16) {
+TEST(control_flow, scan_carries_captures_and_stacks_in_f16) {
   const Graph graph = parse(scan_text, op_table());
   const PrecisionPlan plan = plan_of(graph, {"*:wx=allow"});
   EXPECT_EQ(format(plan, "scan:body:wx"), DType::f16);
@@ -128,7 +128,7 @@ TEST(ControlFlow, ScanCarriesCapturesAndStacksInF16) {
   check_applied(graph, plan, {some({4}, 0.3f), some({3, 4}, 0.2f), some({4}, 0.1f)});
 }
 
-TEST(ControlFlow, IfTakesAndGivesInF16) {
+TEST(control_flow, if_takes_and_gives_in_f16) {
   const Graph graph = parse(if_text, op_table());
   const PrecisionPlan plan = plan_of(graph, {"*:product=allow", "*:sum=allow"});
   EXPECT_EQ(format(plan, "if:in1"), DType::f16);
@@ -139,7 +139,7 @@ TEST(ControlFlow, IfTakesAndGivesInF16) {
                   {Tensor::scalar(DType::boolean, p), some({4}, 0.3f), some({4}, 0.1f)});
 }
 
-TEST(ControlFlow, LoopCarriesInF16AndKeepsItsCounter) {
+TEST(control_flow, loop_carries_in_f16_and_keeps_its_counter) {
   const Graph graph = parse(loop_text, op_table());
   const PrecisionPlan plan = plan_of(graph, {"*:product=allow"});
   EXPECT_EQ(format(plan, "loop:in2"), DType::f16);
@@ -148,7 +148,7 @@ TEST(ControlFlow, LoopCarriesInF16AndKeepsItsCounter) {
   check_applied(graph, plan, {some({4}, 0.9f), some({4}, 0.7f)});
 }
 
-TEST(ControlFlow, ALoopMayHaveNothingButItsCount) {
+TEST(control_flow, a_loop_may_have_nothing_but_its_count) {
   Graph body("body");
   body.input("iteration", TensorType::parse("i64[]"));
   body.output("going", body.input("going", TensorType::parse("bool[]")));

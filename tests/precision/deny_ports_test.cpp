@@ -33,7 +33,7 @@ void expect_same_in_f16(std::string_view text, const std::vector<Tensor>& inputs
 }
 
 // 0.99998^exp(11.5) = 0.138; f16 has no number between 0.9995 and 1, and exp(11.5) is beyond it.
-TEST(DenyPorts, AnExponentIsReadInF32) {
+TEST(deny_ports, an_exponent_is_read_in_f32) {
   expect_same_in_f16(
       R"(graph "exponent" {
   %x = ng.Input {type=f32[2,2]} : f32[2,2]
@@ -52,7 +52,7 @@ TEST(DenyPorts, AnExponentIsReadInF32) {
 }
 
 // exp(12) = 162,755 is more than f16 holds; times 0.37 it is 6e4.
-TEST(DenyPorts, AScaleIsReadInF32) {
+TEST(deny_ports, a_scale_is_read_in_f32) {
   expect_same_in_f16(R"(graph "scale" {
   %x = ng.Input {type=f32[1,2,1,1]} : f32[1,2,1,1]
   %e = ng.Input {type=f32[2]} : f32[2]

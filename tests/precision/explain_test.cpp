@@ -23,7 +23,7 @@ PrecisionPlan plan_of(const Graph& graph, std::vector<std::string> overrides = {
   return colour_by_lists(graph, options);
 }
 
-TEST(Explain, FollowsTheCausesBack) {
+TEST(explain, follows_the_causes_back) {
   const Graph graph = chain("DICIU");
   const PrecisionPlan plan = plan_of(graph);
   EXPECT_EQ(reason(plan, *plan.find("n3")), "deny small.Deny 'n0' reaches it through 'n1', 'n2'");
@@ -38,7 +38,7 @@ TEST(Explain, FollowsTheCausesBack) {
             "deny small.Deny 'n0' reaches it through 'n1', 'n2', 'n3' and 3 more");
 }
 
-TEST(Explain, SaysWhatIsNarrowBesideIt) {
+TEST(explain, says_what_is_narrow_beside_it) {
   const PrecisionPlan plan = plan_of(chain("AC"));
   EXPECT_EQ(reason(plan, *plan.find("n1")),
             "it keeps values as they are and is beside a narrow one: allow small.Allow 'n0'");
@@ -46,7 +46,7 @@ TEST(Explain, SaysWhatIsNarrowBesideIt) {
   EXPECT_EQ(reason(over, *over.find("n1")), "its op is on the deny list (n1=deny)");
 }
 
-TEST(Explain, CausesInACircleEnd) {
+TEST(explain, causes_in_a_circle_end) {
   PrecisionPlan plan = plan_of(chain("DII"));
   for (PlanEntry& entry : plan.entries)
     if (entry.name == "n1") entry.cause = "n2";
@@ -62,7 +62,7 @@ Graph with_symbols() {
   return graph;
 }
 
-TEST(Explain, CountsCastsAndTheirBytes) {
+TEST(explain, counts_casts_and_their_bytes) {
   const Graph graph = with_symbols();
   const Explanation unbound = explain(graph, plan_of(graph));
   EXPECT_EQ(unbound.summary.casts, 2);
@@ -96,7 +96,7 @@ NodeExplanation explained_product(Math math, const Binding& binding) {
   return explain(graph, plan, binding).node("product");
 }
 
-TEST(Explain, BoundsTheErrorOfAContraction) {
+TEST(explain, bounds_the_error_of_a_contraction) {
   const Binding ten{{"N", 10}};
   const NodeExplanation ieee = explained_product(Math::ieee, ten);
   ASSERT_TRUE(ieee.error.has_value());
@@ -117,7 +117,7 @@ TEST(Explain, BoundsTheErrorOfAContraction) {
   EXPECT_FALSE(explained_product(Math::ieee, {}).error.has_value());
 }
 
-TEST(Explain, RowsSummaryAndNodeReadWell) {
+TEST(explain, rows_summary_and_node_read_well) {
   const Graph graph = with_symbols();
   const Explanation explanation = explain(graph, plan_of(graph), {{"N", 10}});
   const auto row = [&](const char* name) {
@@ -146,7 +146,7 @@ TEST(Explain, RowsSummaryAndNodeReadWell) {
             "because a (small.Allow, allow): f16, seed-allow: its op is on the allow list\n");
 }
 
-TEST(Explain, TheJsonSaysTheSame) {
+TEST(explain, the_json_says_the_same) {
   const Graph graph = with_symbols();
   const auto json =
       nlohmann::json::parse(explanation_json(explain(graph, plan_of(graph), {{"N", 10}})));
@@ -169,7 +169,7 @@ TEST(Explain, TheJsonSaysTheSame) {
   EXPECT_TRUE(open["summary"]["cast_bytes"].is_null());
 }
 
-TEST(Explain, EveryNodeHasAReason) {
+TEST(explain, every_node_has_a_reason) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 20);

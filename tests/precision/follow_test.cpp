@@ -15,7 +15,7 @@ const PlanEntry& entry(const PrecisionPlan& plan, const std::string& name) {
   return found ? *found : none;
 }
 
-TEST(Follow, EvaluationComputesAsTrainingWasEdited) {
+TEST(follow, evaluation_computes_as_training_was_edited) {
   Model model("small", small_network());
   Optimizer optimizer = sgd(0.05);
   enable_mixed_precision(optimizer, DType::bf16);
@@ -41,7 +41,7 @@ TEST(Follow, EvaluationComputesAsTrainingWasEdited) {
     }
 }
 
-TEST(Follow, OfAPlanInF32AllStaysF32) {
+TEST(follow, of_a_plan_in_f32_all_stays_f32) {
   Model model("small", small_network());
   const Trainer trainer(model, softmax_cross_entropy(), sgd(0.05));
   for (const PlanEntry& each : follow(trainer.plan(), model.graph(Mode::evaluate)).entries)

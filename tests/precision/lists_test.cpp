@@ -44,7 +44,7 @@ PrecisionRule rule_of(const PrecisionPlan& plan, std::string_view name) {
 
 // The example of TensorFlow's own comments: the clear node ahead of the allow node is free, and the
 // clear step takes it.
-TEST(Lists, ChainWithADenyAtItsHead) {
+TEST(lists, chain_with_a_deny_at_its_head) {
   ListOptions without = options(DType::f16);
   without.infer_extension = false;
   EXPECT_EQ(colours(colour_by_lists(chain("DICICAI"), without)), "DDDDNN.");
@@ -57,7 +57,7 @@ TEST(Lists, ChainWithADenyAtItsHead) {
   EXPECT_EQ(rule_of(plan, "n2"), PrecisionRule::deny_propagated);
 }
 
-TEST(Lists, WhatLiesBetweenAllowOpsIsNarrow) {
+TEST(lists, what_lies_between_allow_ops_is_narrow) {
   const PrecisionPlan plan = colour_by_lists(chain("AICIA"), options(DType::bf16));
   EXPECT_EQ(colours(plan), "NNNNN");
   EXPECT_EQ(rule_of(plan, "n2"), PrecisionRule::between_allows);
@@ -66,13 +66,13 @@ TEST(Lists, WhatLiesBetweenAllowOpsIsNarrow) {
   EXPECT_EQ(plan.find("n4")->math, Math::bf16);
 }
 
-TEST(Lists, InferOpsAfterNarrowOnesFollowThroughAnyLength) {
+TEST(lists, infer_ops_after_narrow_ones_follow_through_any_length) {
   EXPECT_EQ(colours(colour_by_lists(chain("AIIII"), options(DType::f16))), "NNNNN");
   // A clear op between them stops the extension: it turns narrow in the step after.
   EXPECT_EQ(colours(colour_by_lists(chain("ACI"), options(DType::f16))), "NN.");
 }
 
-TEST(Lists, DenyTravelsThroughPortsOfEveryFloatingType) {
+TEST(lists, deny_travels_through_ports_of_every_floating_type) {
   // d reaches i by its port of another type, and i's other output, but not what i makes of x.
   const Graph graph = build({{"x", 'x', {}},
                              {"d", 'D', {"x"}},
@@ -92,7 +92,7 @@ TEST(Lists, DenyTravelsThroughPortsOfEveryFloatingType) {
   EXPECT_EQ(plan.entries.size(), graph.nodes().size());
 }
 
-TEST(Lists, UnlistedOpsStopTheColours) {
+TEST(lists, unlisted_ops_stop_the_colours) {
   const PrecisionPlan plan = colour_by_lists(chain("AUCUA"), options(DType::f16));
   EXPECT_EQ(colours(plan), "N...N");
   EXPECT_EQ(rule_of(plan, "n1"), PrecisionRule::unlisted);
@@ -100,7 +100,7 @@ TEST(Lists, UnlistedOpsStopTheColours) {
   EXPECT_EQ(colours(colour_by_lists(chain("DUI"), options(DType::f16))), "D..");
 }
 
-TEST(Lists, AnOpMayBeDeniedInOneFormatOnly) {
+TEST(lists, an_op_may_be_denied_in_one_format_only) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[4]"));
   const Value a = graph.add(Allow{}, {x}, {.name = "a"});
@@ -202,7 +202,7 @@ class BruteForce {
   const std::set<std::string>& preserved_;
 };
 
-TEST(Lists, RandomGraphsAreColouredAsTheDefinitionsSay) {
+TEST(lists, random_graphs_are_coloured_as_the_definitions_say) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 4 + static_cast<int>(random() % 14));
@@ -218,7 +218,7 @@ TEST(Lists, RandomGraphsAreColouredAsTheDefinitionsSay) {
   }
 }
 
-TEST(Lists, ThePlanDoesNotDependOnTheOrderOfNodes) {
+TEST(lists, the_plan_does_not_depend_on_the_order_of_nodes) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 24);
@@ -234,7 +234,7 @@ TEST(Lists, ThePlanDoesNotDependOnTheOrderOfNodes) {
   }
 }
 
-TEST(Lists, ColouringTheResultAgainChangesNothing) {
+TEST(lists, colouring_the_result_again_changes_nothing) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 20);
@@ -247,7 +247,7 @@ TEST(Lists, ColouringTheResultAgainChangesNothing) {
   }
 }
 
-TEST(Lists, NodesWithoutANarrowKernelStayF32) {
+TEST(lists, nodes_without_a_narrow_kernel_stay_f32) {
   ListOptions asked = options(DType::f16);
   asked.has_kernel = [](const Node& node, DType) { return node.name != "n1"; };
   const PrecisionPlan plan = colour_by_lists(chain("AIAA"), asked);
@@ -255,7 +255,7 @@ TEST(Lists, NodesWithoutANarrowKernelStayF32) {
   EXPECT_EQ(rule_of(plan, "n1"), PrecisionRule::no_narrow_kernel);
 }
 
-TEST(Lists, OpsThatRefuseTheFormatStayF32) {
+TEST(lists, ops_that_refuse_the_format_stay_f32) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[4]"));
   const Value a = graph.add(Stubborn{}, {x}, {.name = "a"});
@@ -266,7 +266,7 @@ TEST(Lists, OpsThatRefuseTheFormatStayF32) {
   EXPECT_EQ(plan.find("b")->dtype, DType::f16);
 }
 
-TEST(Lists, OutputsAndNextValuesOfStatesArePreserved) {
+TEST(lists, outputs_and_next_values_of_states_are_preserved) {
   Graph graph;
   const Value w = graph.state(parameter("w", "f32[4]"));
   const Value a = graph.add(Allow{}, {w}, {.name = "a"});
@@ -280,7 +280,7 @@ TEST(Lists, OutputsAndNextValuesOfStatesArePreserved) {
   EXPECT_EQ(plan.find("a")->dtype, DType::bf16);
 }
 
-TEST(Lists, ACastThatOnlyNarrowNodesReadMakesTheNarrowFormat) {
+TEST(lists, a_cast_that_only_narrow_nodes_read_makes_the_narrow_format) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("i64[4]"));
   const Value shared = graph.add(Cast{.to = DType::f32}, {x}, {.name = "shared"});
@@ -304,7 +304,7 @@ std::string message(const std::function<void()>& call) {
   return "";
 }
 
-TEST(Lists, ARequestThatChangesNothingSaysWhy) {
+TEST(lists, a_request_that_changes_nothing_says_why) {
   const std::string none = message([] { plan_by_lists(chain("ICD"), options(DType::f16)); });
   EXPECT_NE(none.find("no op of the class allow; there are 1 small.Clear (clear)"),
             std::string::npos)
@@ -317,7 +317,7 @@ TEST(Lists, ARequestThatChangesNothingSaysWhy) {
 }
 
 // A graph in which every rule of the colouring fires somewhere; `edited` is the reader's.
-TEST(Lists, EveryRuleCanBeReached) {
+TEST(lists, every_rule_can_be_reached) {
   Graph graph = chain("DICICAIUCIA");
   const Value x = graph.inputs()[0];
   graph.output("stubborn", graph.add(Unlisted{}, {graph.add(Stubborn{}, {x}, {.name = "s"})}));
@@ -343,7 +343,7 @@ TEST(Lists, EveryRuleCanBeReached) {
         << name(static_cast<PrecisionRule>(rule));
 }
 
-TEST(Lists, RuleNamesAreTheInverseOfTheirParser) {
+TEST(lists, rule_names_are_the_inverse_of_their_parser) {
   for (int i = 0; i < precision_rule_count; ++i) {
     const auto rule = static_cast<PrecisionRule>(i);
     EXPECT_EQ(parse_precision_rule(name(rule)), rule);

@@ -42,7 +42,7 @@ PrecisionRule rule_of(const PrecisionPlan& plan, std::string_view name) {
   return plan.find(name)->rule;
 }
 
-TEST(Overrides, OverridesChangeClassesByOpAndByNode) {
+TEST(overrides, overrides_change_classes_by_op_and_by_node) {
   EXPECT_EQ(colours(colour_by_lists(chain("AIA"), options(DType::f16, {"Infer=deny"}))), "NDN");
   EXPECT_EQ(colours(colour_by_lists(chain("AIA"), options(DType::f16, {"small.Infer=deny"}))),
             "NDN");
@@ -54,7 +54,7 @@ TEST(Overrides, OverridesChangeClassesByOpAndByNode) {
             "DDD");
 }
 
-TEST(Overrides, OverridesPinFormatsByNode) {
+TEST(overrides, overrides_pin_formats_by_node) {
   const PrecisionPlan pinned = colour_by_lists(chain("AIA"), options(DType::f16, {"n1=f32"}));
   EXPECT_EQ(colours(pinned), "N.N");
   EXPECT_EQ(rule_of(pinned, "n1"), PrecisionRule::override_by_name);
@@ -75,7 +75,7 @@ std::string message(const std::function<void()>& call) {
   return "";
 }
 
-TEST(Overrides, BadOverridesAreNamed) {
+TEST(overrides, bad_overrides_are_named) {
   const auto said = [](std::string text) {
     return message([&] { colour_by_lists(chain("A"), options(DType::f16, {std::move(text)})); });
   };
@@ -88,7 +88,7 @@ TEST(Overrides, BadOverridesAreNamed) {
             std::string::npos);
 }
 
-TEST(Overrides, AListFileIsReadWithCommentsAndBadLinesAreNamed) {
+TEST(overrides, a_list_file_is_read_with_comments_and_bad_lines_are_named) {
   const std::string path = testing::TempDir() + "precision.list";
   std::ofstream(path) << "# ours\nSum=deny   # because\n\nn0 = f32\n";
   EXPECT_EQ(read_override_list(path), (std::vector<std::string>{"Sum=deny", "n0=f32"}));
@@ -98,7 +98,7 @@ TEST(Overrides, AListFileIsReadWithCommentsAndBadLinesAreNamed) {
   EXPECT_THROW(read_override_list(path), DataError);
 }
 
-TEST(Overrides, PatternsMatchAsInAShell) {
+TEST(overrides, patterns_match_as_in_a_shell) {
   EXPECT_TRUE(matches_pattern("conv*", "conv"));
   EXPECT_TRUE(matches_pattern("*/weight*2", "a/b/weight_12"));
   EXPECT_TRUE(matches_pattern("a?c*", "abc"));

@@ -58,7 +58,7 @@ std::string error_of(const std::string& text, const Graph& graph,
     EXPECT_NE(said.find(part), std::string::npos) << "said: " << said; \
   } while (false)
 
-TEST(Plan, IsALineForEachNodeWithFormatMathAndRule) {
+TEST(plan, is_a_line_for_each_node_with_format_math_and_rule) {
   const Graph graph = chain("AID");
   EXPECT_EQ(print(plan_of(graph)),
             concat("# Which format each node computes in, and the rule that decided.\n"
@@ -80,7 +80,7 @@ TEST(Plan, IsALineForEachNodeWithFormatMathAndRule) {
                    "end  small.Unlisted  unlisted  f32            rule=unlisted\n"));
 }
 
-TEST(Plan, PrintAndReadAreInverse) {
+TEST(plan, print_and_read_are_inverse) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 20);
@@ -96,7 +96,7 @@ TEST(Plan, PrintAndReadAreInverse) {
   EXPECT_EQ(read_plan(print(f32_plan(graph)), graph), f32_plan(graph));
 }
 
-TEST(Plan, NamesWithSpacesQuotesAndHashesAreQuoted) {
+TEST(plan, names_with_spaces_quotes_and_hashes_are_quoted) {
   Graph graph("my \"model\" #1");
   const Value x = graph.input("#x", TensorType::parse("f32[2]"));
   const Value a = graph.add(Allow{}, {x}, {.name = "a b\"c\\d"});
@@ -107,7 +107,7 @@ TEST(Plan, NamesWithSpacesQuotesAndHashesAreQuoted) {
   EXPECT_EQ(read_plan(print(plan), graph), plan);
 }
 
-TEST(Plan, AnEditedLineChangesThatNodeOnly) {
+TEST(plan, an_edited_line_changes_that_node_only) {
   const Graph graph = chain("AICIAID");
   const PrecisionPlan plan = plan_of(graph);
   const PrecisionPlan changed = read_plan(edited(print(plan), "n2", "f16", "f32"), graph);
@@ -129,7 +129,7 @@ TEST(Plan, AnEditedLineChangesThatNodeOnly) {
   EXPECT_EQ(after.nodes().size(), before.nodes().size() + 2);
 }
 
-TEST(Plan, TheContractFollowsAnEditedFormat) {
+TEST(plan, the_contract_follows_an_edited_format) {
   const Graph graph = chain("AAD");
   const std::string text = print(plan_of(graph));
   const PrecisionPlan up = read_plan(edited(text, "n1", "f16 ", "f32 "), graph);
@@ -144,7 +144,7 @@ TEST(Plan, TheContractFollowsAnEditedFormat) {
   EXPECT_EQ(without.find("n1")->rule, PrecisionRule::edited);
 }
 
-TEST(Plan, AnEditedLineOfAnOverrideIsAnEdit) {
+TEST(plan, an_edited_line_of_an_override_is_an_edit) {
   const Graph graph = chain("AAD");
   ListOptions asked = options(DType::f16);
   asked.request.overrides = {"n1=bf16"};
@@ -159,7 +159,7 @@ TEST(Plan, AnEditedLineOfAnOverrideIsAnEdit) {
               "math f16 does not fit bf16");
 }
 
-TEST(Plan, AnEditedContractIsAnEdit) {
+TEST(plan, an_edited_contract_is_an_edit) {
   const Graph graph = chain("AD");
   const PrecisionPlan plan = colour_by_lists(graph, [] {
     ListOptions asked = options(DType::f16);
@@ -174,7 +174,7 @@ TEST(Plan, AnEditedContractIsAnEdit) {
   EXPECT_EQ(applied.node(applied.find_node("n0")).math, Math::ieee);
 }
 
-TEST(Plan, CommentsAndBlankLinesAreFree) {
+TEST(plan, comments_and_blank_lines_are_free) {
   const Graph graph = chain("AID");
   const PrecisionPlan plan = plan_of(graph);
   std::string text =
@@ -185,7 +185,7 @@ TEST(Plan, CommentsAndBlankLinesAreFree) {
   EXPECT_EQ(read_plan(text, graph), plan);
 }
 
-TEST(Plan, LinesMayStandInAnyOrder) {
+TEST(plan, lines_may_stand_in_any_order) {
   const Graph graph = chain("AID");
   const PrecisionPlan plan = plan_of(graph);
   std::string text = print(plan);
@@ -195,7 +195,7 @@ TEST(Plan, LinesMayStandInAnyOrder) {
   EXPECT_EQ(read_plan(text + line, graph), plan);
 }
 
-TEST(Plan, TheReaderNamesLineAndCause) {
+TEST(plan, the_reader_names_line_and_cause) {
   const Graph graph = chain("AID");
   const std::string text = print(plan_of(graph));
   const auto with = [&](std::string_view what, std::string_view by) {
@@ -238,7 +238,7 @@ TEST(Plan, TheReaderNamesLineAndCause) {
   EXPECT_SAYS(error_of(text, graph, none), "no kernel here computes node 'n0' in f16");
 }
 
-TEST(Plan, AFormatThatTheOpRefusesIsAnError) {
+TEST(plan, a_format_that_the_op_refuses_is_an_error) {
   Graph graph;
   const Value x = graph.input("x", TensorType::parse("f32[4]"));
   const Value s = graph.add(Stubborn{}, {x}, {.name = "s"});
@@ -247,7 +247,7 @@ TEST(Plan, AFormatThatTheOpRefusesIsAnError) {
   EXPECT_SAYS(error_of(text, graph), "small.Stubborn of node 's' does not take f16");
 }
 
-TEST(Plan, SavesAndLoadsFiles) {
+TEST(plan, saves_and_loads_files) {
   const Graph graph = chain("AID");
   const PrecisionPlan plan = plan_of(graph);
   const std::string path = testing::TempDir() + "precision.plan";
@@ -265,7 +265,7 @@ TEST(Plan, SavesAndLoadsFiles) {
 }
 
 // Names that can be guessed are where others lay their links.
-TEST(Plan, IsSavedThroughNoLinkThatSomebodyLaid) {
+TEST(plan, is_saved_through_no_link_that_somebody_laid) {
   const Graph graph = chain("AID");
   const testing_files::TemporaryFolder folder;
   const std::string victim = folder / "victim", path = folder / "plan.txt";
@@ -277,7 +277,7 @@ TEST(Plan, IsSavedThroughNoLinkThatSomebodyLaid) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-TEST(Plan, DiffNamesWhatIsInOnePlanOnly) {
+TEST(plan, diff_names_what_is_in_one_plan_only) {
   const PrecisionPlan before = plan_of(chain("AI"));
   const PrecisionPlan after = plan_of(chain("AII"), DType::bf16);
   const auto changes = diff(before, after);
@@ -289,7 +289,7 @@ TEST(Plan, DiffNamesWhatIsInOnePlanOnly) {
   EXPECT_TRUE(diff(after, after).empty());
 }
 
-TEST(Plan, TheFingerprintIsOfTheStructure) {
+TEST(plan, the_fingerprint_is_of_the_structure) {
   const auto model = [](std::string_view type, double scale, std::string_view weights,
                         const char* node) {
     Graph graph("m");
@@ -309,7 +309,7 @@ TEST(Plan, TheFingerprintIsOfTheStructure) {
 }
 
 // Whatever happens to the text: a plan or a ModelError, and a plan that is read can be applied.
-TEST(Plan, DamagedTextNeverDoesWorse) {
+TEST(plan, damaged_text_never_does_worse) {
   const Graph graph = chain("AICIADU");
   const std::string text = print(plan_of(graph));
   const std::string pieces[] = {"f16",  "f32", "bf16", "-",        "rule=edited", "math=ieee",

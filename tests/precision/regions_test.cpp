@@ -56,7 +56,7 @@ DType format(const PrecisionPlan& plan, std::string_view name) {
   return *entry->dtype;
 }
 
-TEST(Regions, ACarriedValueIsNarrowAllAround) {
+TEST(regions, a_carried_value_is_narrow_all_around) {
   const Graph graph = loop('A', 'A', 'A');
   const PrecisionPlan plan = plan_of(graph);
   EXPECT_EQ(format(plan, "r:in0"), DType::f16);
@@ -75,7 +75,7 @@ TEST(Regions, ACarriedValueIsNarrowAllAround) {
   EXPECT_EQ(body->node(body->find_node("step")).math, Math::f16);
 }
 
-TEST(Regions, DenyInsideALoopKeepsTheCarriedValueF32) {
+TEST(regions, deny_inside_a_loop_keeps_the_carried_value_f32) {
   const Graph graph = loop('A', 'D', 'I');
   const PrecisionPlan plan = plan_of(graph);
   EXPECT_EQ(format(plan, "r:body:step"), DType::f32);
@@ -89,7 +89,7 @@ TEST(Regions, DenyInsideALoopKeepsTheCarriedValueF32) {
   EXPECT_GE(applied.find_node("before.to_f32"), 0);
 }
 
-TEST(Regions, ColoursGoAroundALoop) {
+TEST(regions, colours_go_around_a_loop) {
   // Inside, infer reads what comes around: narrow as the allow op before and after.
   EXPECT_EQ(format(plan_of(loop('A', 'I', 'A')), "r:body:step"), DType::f16);
   // Nothing narrow enters: the body stays.
@@ -100,7 +100,7 @@ TEST(Regions, ColoursGoAroundALoop) {
   EXPECT_EQ(plan.find("r:in0")->cause, "r:body:step");
 }
 
-TEST(Regions, APlanLineInsideABodyCanBeOverridden) {
+TEST(regions, a_plan_line_inside_a_body_can_be_overridden) {
   const Graph graph = loop('A', 'A', 'A');
   const PrecisionPlan plan = plan_of(graph, {"r:body:*=f32"});
   EXPECT_EQ(format(plan, "r:body:step"), DType::f32);
@@ -131,7 +131,7 @@ Graph either(char yes, char no) {
   return graph;
 }
 
-TEST(Regions, BranchesOfAnIfAgreeOnWhatTheyTakeAndGive) {
+TEST(regions, branches_of_an_if_agree_on_what_they_take_and_give) {
   const PrecisionPlan both = plan_of(either('I', 'I'));
   EXPECT_EQ(format(both, "e:yes:work"), DType::f16);
   EXPECT_EQ(format(both, "e:no:work"), DType::f16);
@@ -150,7 +150,7 @@ TEST(Regions, BranchesOfAnIfAgreeOnWhatTheyTakeAndGive) {
   EXPECT_GE(regions[1]->find_node("work.to_f16"), 0);
 }
 
-TEST(Regions, ExplainCountsCastsInside) {
+TEST(regions, explain_counts_casts_inside) {
   const Explanation explanation = explain(either('I', 'U'), plan_of(either('I', 'U')));
   EXPECT_EQ(explanation.summary.casts, 4);  // x down, two inside, b up
   EXPECT_EQ(explanation.summary.cast_bytes, 4 * 6 * (4 + 2));
@@ -158,7 +158,7 @@ TEST(Regions, ExplainCountsCastsInside) {
   EXPECT_EQ(explanation.node("e:no:work").after.size(), 1u);
 }
 
-TEST(Regions, ResultsAreStableAndReadBack) {
+TEST(regions, results_are_stable_and_read_back) {
   for (const char before : std::string("AICDU"))
     for (const char inside : std::string("AICDU"))
       for (const char after : std::string("AICDU")) {

@@ -93,7 +93,7 @@ struct Norm {
 struct Update {
   static constexpr OpInfo info{.name = "Update",
                                .domain = "small",
-                               .inputs = "p:f32, g:G",
+                               .inputs = "p:f32, g:G^",
                                .outputs = "q:f32",
                                .types = "G:float"};
   TensorTypes infer(const Inference& in) const { return {in.type(0)}; }

@@ -143,7 +143,7 @@ constexpr BlockFormat mx_formats[] = {mxfp8_e4m3, mxfp8_e5m2, mxfp4};
 // A whole number of blocks, part of one, one element more or less than bytes hold.
 constexpr BlockRows shapes[] = {{40, 64}, {37, 40}, {23, 33}, {64, 1}, {1, 2560}};
 
-TEST(BlockFormat, MxBlocksAreThoseOfTheSpecification) {
+TEST(block_format, mx_blocks_are_those_of_the_specification) {
   for (const BlockFormat& format : mx_formats)
     for (const BlockRows rows : shapes)
       for (const int spread : {0, 20, 120}) {
@@ -154,7 +154,7 @@ TEST(BlockFormat, MxBlocksAreThoseOfTheSpecification) {
       }
 }
 
-TEST(BlockFormat, Nvfp4BlocksAreThoseOfTheRecipe) {
+TEST(block_format, nvfp4_blocks_are_those_of_the_recipe) {
   for (const BlockRows rows : shapes)
     for (const int spread : {0, 3, 20}) {
       SCOPED_TRACE(concat(rows.rows, 'x', rows.length, ' ', spread));
@@ -166,7 +166,7 @@ TEST(BlockFormat, Nvfp4BlocksAreThoseOfTheRecipe) {
     }
 }
 
-TEST(BlockFormat, ScalesOfTheTensorTakeTheLargestToTheLargest) {
+TEST(block_format, scales_of_the_tensor_take_the_largest_to_the_largest) {
   for (const BlockFormat& format : {scaled_e4m3, scaled_e5m2}) {
     const BlockRows rows{3, 1500};
     const auto x = some_values(4500, 3, 3);
@@ -181,7 +181,7 @@ TEST(BlockFormat, ScalesOfTheTensorTakeTheLargestToTheLargest) {
   }
 }
 
-TEST(BlockFormat, AllowsScalesInF32) {
+TEST(block_format, allows_scales_in_f32) {
   const BlockFormat format{DType::f8e4m3fn, 128, DType::f32, false};
   const auto x = some_values(600, 4, 100);
   const Stored stored = there_and_back(format, x, {2, 300});
@@ -193,7 +193,7 @@ TEST(BlockFormat, AllowsScalesInF32) {
               static_cast<float>(nearest(numbers_of(DType::f8e4m3fn), x[i] / scale)) * scale);
 }
 
-TEST(BlockFormat, StoresWhatWasStoredAgain) {
+TEST(block_format, stores_what_was_stored_again) {
   for (const BlockFormat& format : mx_formats)
     for (const int spread : {0, 20, 120}) {
       const BlockRows rows{50, 70};
@@ -209,7 +209,7 @@ TEST(BlockFormat, StoresWhatWasStoredAgain) {
   EXPECT_EQ(once.scales, twice.scales);
 }
 
-TEST(BlockFormat, KeepsElementsWhenAllIsTimesAPowerOfTwo) {
+TEST(block_format, keeps_elements_when_all_is_times_a_power_of_two) {
   for (const NamedBlockFormat& named : block_formats()) {
     SCOPED_TRACE(named.name);
     const BlockRows rows{20, 48};
@@ -235,7 +235,7 @@ TEST(BlockFormat, KeepsElementsWhenAllIsTimesAPowerOfTwo) {
 // Half a step of the element next to the value, or what lies beyond the largest element: that is at
 // most amax / 2^(mantissa bits + 1) or, where the block's largest is cut off, amax less the
 // largest.
-TEST(BlockFormat, ErrsByLessThanHalfAStepAtTheLargestOfTheBlock) {
+TEST(block_format, errs_by_less_than_half_a_step_at_the_largest_of_the_block) {
   struct Bound {
     BlockFormat format;
     double share;  // of the amax of the block
@@ -257,7 +257,7 @@ TEST(BlockFormat, ErrsByLessThanHalfAStepAtTheLargestOfTheBlock) {
   }
 }
 
-TEST(BlockFormat, MakesNanOfBlocksWithWhatIsNotFinite) {
+TEST(block_format, makes_nan_of_blocks_with_what_is_not_finite) {
   for (const float special : {NAN, -NAN, HUGE_VALF, -HUGE_VALF})
     for (const NamedBlockFormat& named : block_formats()) {
       const BlockFormat& format = named.format;
@@ -283,7 +283,7 @@ TEST(BlockFormat, MakesNanOfBlocksWithWhatIsNotFinite) {
     }
 }
 
-TEST(BlockFormat, StoresZerosAndTheEndsOfF32) {
+TEST(block_format, stores_zeros_and_the_ends_of_f32) {
   constexpr float huge = std::numeric_limits<float>::max();
   for (const NamedBlockFormat& named : block_formats()) {
     SCOPED_TRACE(named.name);
@@ -304,7 +304,7 @@ TEST(BlockFormat, StoresZerosAndTheEndsOfF32) {
   }
 }
 
-TEST(BlockFormat, GivesTheSameWhileDenormalsAreFlushed) {
+TEST(block_format, gives_the_same_while_denormals_are_flushed) {
   for (const NamedBlockFormat& named : block_formats()) {
     const auto x = some_values(6400, 9, 60);
     const Stored expected = there_and_back(named.format, x, {100, 64});
@@ -316,7 +316,7 @@ TEST(BlockFormat, GivesTheSameWhileDenormalsAreFlushed) {
   }
 }
 
-TEST(BlockFormat, LaysElementsTwoToAByteAcrossRows) {
+TEST(block_format, lays_elements_two_to_a_byte_across_rows) {
   const std::vector<float> x{6, -0.5F, 1, 4, 3, -2};
   const Stored stored = there_and_back(mxfp4, x, {2, 3});
   const std::vector<std::byte> expected{std::byte{0x97}, std::byte{0x62}, std::byte{0xc5}};
@@ -324,7 +324,7 @@ TEST(BlockFormat, LaysElementsTwoToAByteAcrossRows) {
   EXPECT_EQ(stored.scales, (std::vector<std::byte>{std::byte{127}, std::byte{127}}));
 }
 
-TEST(BlockFormat, TakesTensors) {
+TEST(block_format, takes_tensors) {
   const auto x = some_values(2 * 3 * 40, 10, 2);
   const Tensor values = Tensor::from<float>({2, 3, 40}, x);
   const BlockTensor stored = quantize(nvfp4, values);
@@ -338,7 +338,7 @@ TEST(BlockFormat, TakesTensors) {
   EXPECT_EQ(quantize(mxfp4, Tensor(DType::f32, {0, 7})).elements.size(), 0);
 }
 
-TEST(BlockFormat, KnowsItsBitsAndRefusesNonsense) {
+TEST(block_format, knows_its_bits_and_refuses_nonsense) {
   EXPECT_EQ(bits_per_element(mxfp4), 4.25);
   EXPECT_EQ(bits_per_element(nvfp4), 4.5);
   EXPECT_EQ(bits_per_element(mxfp8_e4m3), 8.25);

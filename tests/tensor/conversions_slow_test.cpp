@@ -41,7 +41,7 @@ std::int64_t row_differences(DType dtype) {
   });
 }
 
-TEST(EveryFloat, BecomesTheSameInRows) {
+TEST(every_float, becomes_the_same_in_rows) {
   EXPECT_EQ(row_differences<f16>(DType::f16), 0);
   EXPECT_EQ(row_differences<bf16>(DType::bf16), 0);
   EXPECT_EQ(row_differences<f8e4m3fn>(DType::f8e4m3fn), 0);

@@ -94,21 +94,21 @@ bool bf16_agrees(const Batch& batch) {
   return true;
 }
 
-TEST(NarrowF16, EqualsTheCpuOnADenseStrideOverAllFloats) { for_dense_stride(f16_agrees); }
+TEST(narrow_f16, equals_the_cpu_on_a_dense_stride_over_all_floats) { for_dense_stride(f16_agrees); }
 
-TEST(NarrowF16, EqualsTheCpuOnAllTies) {
+TEST(narrow_f16, equals_the_cpu_on_all_ties) {
   for_ties<f16>(f16_agrees);
   for_ties<bf16>(f16_agrees);
 }
 
-TEST(NarrowBf16, EqualsTheCpuButForSubnormals) {
+TEST(narrow_bf16, equals_the_cpu_but_for_subnormals) {
   if (!__builtin_cpu_supports("avx512bf16")) GTEST_SKIP() << "this CPU has no avx512_bf16";
   for_dense_stride(bf16_agrees);
   for_ties<bf16>(bf16_agrees);
 }
 
 // Independent of the CPU: bf16 is the upper half of f32, so adding just under half rounds.
-TEST(NarrowBf16, RoundsTheUpperHalfOfFloat) {
+TEST(narrow_bf16, rounds_the_upper_half_of_float) {
   const auto check = [](const Batch& batch) {
     for (const std::uint32_t bits : batch) {
       const bool nan = (bits & 0x7fffffff) > 0x7f800000;
@@ -124,7 +124,7 @@ TEST(NarrowBf16, RoundsTheUpperHalfOfFloat) {
   for_ties<bf16>(check);
 }
 
-TEST(WidenF16, EqualsTheCpuOnEveryPattern) {
+TEST(widen_f16, equals_the_cpu_on_every_pattern) {
   for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
     const float cpu = _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(static_cast<short>(pattern))));
     ASSERT_EQ(as_bits(widen(f16{static_cast<std::uint16_t>(pattern)})), as_bits(cpu))
@@ -132,7 +132,7 @@ TEST(WidenF16, EqualsTheCpuOnEveryPattern) {
   }
 }
 
-TEST(WidenBf16, IsTheUpperHalfOfFloatWithQuietNans) {
+TEST(widen_bf16, is_the_upper_half_of_float_with_quiet_nans) {
   for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
     const bool nan = (pattern & 0x7fff) > 0x7f80;
     ASSERT_EQ(as_bits(widen(bf16{static_cast<std::uint16_t>(pattern)})),
@@ -141,7 +141,7 @@ TEST(WidenBf16, IsTheUpperHalfOfFloatWithQuietNans) {
   }
 }
 
-TEST(NarrowFloat, EqualsTheCpuFromDouble) {
+TEST(narrow_float, equals_the_cpu_from_double) {
   std::uint64_t state = 1;
   for (int i = 0; i < 20'000'000; ++i) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -24,7 +24,7 @@ std::int64_t floor_of(std::int64_t a, std::int64_t b) {
 
 Dim parsed(const char* text) { return Dim::parse(text); }
 
-TEST(Dim, ComparesExpressionsByTheirMeaning) {
+TEST(dim, compares_expressions_by_their_meaning) {
   const Dim n = Dim::symbol("N"), t = Dim::symbol("T");
   EXPECT_EQ(n + n, 2 * n);
   EXPECT_EQ(n * 4 / 4, n);
@@ -45,7 +45,7 @@ TEST(Dim, ComparesExpressionsByTheirMeaning) {
   EXPECT_NE(n, 4);
 }
 
-TEST(Dim, PrintsWhatItParses) {
+TEST(dim, prints_what_it_parses) {
   for (const char* text : {"N", "N*4", "N*4+T-1", "N*T*2", "(T+1)/2", "N/2", "(N/2)*4", "-N+3",
                            "-(N/2)", "N/T", "(N+1)/(T+1)", "(N*3)/4", "0", "17", "-5", "_x9"})
     EXPECT_EQ(parsed(text).text(), text);
@@ -54,7 +54,7 @@ TEST(Dim, PrintsWhatItParses) {
   EXPECT_EQ(parsed("9223372036854775807").value(), largest);
 }
 
-TEST(Dim, RefusesTextThatIsNoDimension) {
+TEST(dim, refuses_text_that_is_no_dimension) {
   for (const char* text :
        {"",     " ",      "N+",  "*N",  "(N",      "N)",  "N M", "N**2",
         "N//2", "3N",     "N.5", "N/0", "N/(T-T)", "--N", "2^3", "9223372036854775808",
@@ -63,12 +63,12 @@ TEST(Dim, RefusesTextThatIsNoDimension) {
   EXPECT_THROW(parsed(std::string(100'000, '(').c_str()), UsageError);
 }
 
-TEST(Dim, RefusesNamesThatAreNoSymbols) {
+TEST(dim, refuses_names_that_are_no_symbols) {
   for (const char* name : {"", "1N", "N M", "N*2", "a-b", "("})
     EXPECT_THROW(Dim::symbol(name), UsageError) << name;
 }
 
-TEST(Dim, SaysWhatIsUnbound) {
+TEST(dim, says_what_is_unbound) {
   const Dim dim = parsed("N*2+T");
   EXPECT_THROW(dim.value(), UsageError);
   EXPECT_EQ(dim.bind({{"N", 5}}), parsed("T+10"));
@@ -76,7 +76,7 @@ TEST(Dim, SaysWhatIsUnbound) {
   EXPECT_THROW(parsed("4/N").bind({{"N", 0}}), UsageError);
 }
 
-TEST(Dim, DividesTowardsMinusInfinity) {
+TEST(dim, divides_towards_minus_infinity) {
   for (std::int64_t a = -7; a <= 7; ++a)
     for (std::int64_t b = -3; b <= 3; ++b) {
       if (b == 0) {
@@ -89,7 +89,7 @@ TEST(Dim, DividesTowardsMinusInfinity) {
     }
 }
 
-TEST(Dim, RefusesToLeave64Bits) {
+TEST(dim, refuses_to_leave_64_bits) {
   const Dim n = Dim::symbol("N");
   EXPECT_THROW(Dim(largest) + Dim(1), UsageError);
   EXPECT_THROW(Dim(smallest) - Dim(1), UsageError);
@@ -152,7 +152,7 @@ class Generator {
   std::mt19937 random_;
 };
 
-TEST(RandomDim, HasTheValueOfItsExpression) {
+TEST(random_dim, has_the_value_of_its_expression) {
   Generator generator(1);
   int checked = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -170,7 +170,7 @@ TEST(RandomDim, HasTheValueOfItsExpression) {
   EXPECT_GT(checked, 9000);
 }
 
-TEST(RandomDim, IsParsedBackFromItsText) {
+TEST(random_dim, is_parsed_back_from_its_text) {
   Generator generator(2);
   for (int i = 0; i < 3000; ++i) {
     const Dim dim = generator.expression(5).dim;
@@ -181,21 +181,21 @@ TEST(RandomDim, IsParsedBackFromItsText) {
 }
 
 // Each level writes the one inside it twice once products are expanded.
-TEST(Dim, RefusesDivisionsWhoseTextGrowsExponentially) {
+TEST(dim, refuses_divisions_whose_text_grows_exponentially) {
   std::string text = "N";
   for (int level = 0; level < 30; ++level) text = concat("((", text, ")/M)*(A+B)");
   EXPECT_LT(text.size(), 400U);
   EXPECT_THROW(Dim::parse(text), UsageError);
 }
 
-TEST(Dim, RefusesToExpandWithoutEnd) {
+TEST(dim, refuses_to_expand_without_end) {
   std::string sum = "(a0", product;
   for (int i = 1; i < 50; ++i) sum += "+a" + std::to_string(i);
   for (int i = 0; i < 10; ++i) product += (i == 0 ? "" : "*") + sum + ")";
   EXPECT_THROW(Dim::parse(product), UsageError);
 }
 
-TEST(RandomDim, ObeysTheLawsOfIntegers) {
+TEST(random_dim, obeys_the_laws_of_integers) {
   Generator generator(3);
   for (int i = 0; i < 2000; ++i) {
     const Dim a = generator.expression(3).dim, b = generator.expression(3).dim;

@@ -15,7 +15,7 @@ namespace {
 
 DType at(int i) { return static_cast<DType>(i); }
 
-TEST(DType, HasANameThatParsesBack) {
+TEST(dtype, has_a_name_that_parses_back) {
   std::set<std::string> names;
   for (int i = 0; i < dtype_count; ++i) {
     EXPECT_EQ(parse_dtype(name(at(i))), at(i));
@@ -26,7 +26,7 @@ TEST(DType, HasANameThatParsesBack) {
     EXPECT_EQ(parse_dtype(wrong), std::nullopt) << wrong;
 }
 
-TEST(DType, KnowsItsBitsAndKind) {
+TEST(dtype, knows_its_bits_and_kind) {
   EXPECT_EQ(bits(DType::f64), 64);
   EXPECT_EQ(bits(DType::bf16), 16);
   EXPECT_EQ(bits(DType::f8e5m2), 8);
@@ -42,7 +42,7 @@ TEST(DType, KnowsItsBitsAndKind) {
   }
 }
 
-TEST(DType, PacksSmallElementsIntoBytes) {
+TEST(dtype, packs_small_elements_into_bytes) {
   EXPECT_EQ(bytes_for(3, DType::i4), 2);
   EXPECT_EQ(bytes_for(5, DType::f4e2m1), 3);
   EXPECT_EQ(bytes_for(8, DType::b1), 1);
@@ -61,7 +61,7 @@ void expect_extremes(DType dtype, unsigned largest, unsigned normal) {
   EXPECT_EQ(smallest_subnormal(dtype), value(1));
 }
 
-TEST(DType, KnowsItsExtremes) {
+TEST(dtype, knows_its_extremes) {
   expect_extremes<f16>(DType::f16, 0x7bff, 0x0400);
   expect_extremes<bf16>(DType::bf16, 0x7f7f, 0x0080);
   expect_extremes<f8e4m3fn>(DType::f8e4m3fn, 0x7e, 0x08);

@@ -21,7 +21,7 @@ double stored(DType dtype, double value) {
   return load_element(dtype, bytes.data(), 1);
 }
 
-TEST(Elements, SaturateIntegersAndRoundTheirHalvesToEven) {
+TEST(elements, saturate_integers_and_round_their_halves_to_even) {
   struct Case {
     DType dtype;
     double low, high;
@@ -46,7 +46,7 @@ TEST(Elements, SaturateIntegersAndRoundTheirHalvesToEven) {
   }
 }
 
-TEST(Elements, ReachBothEndsOfInt64) {
+TEST(elements, reach_both_ends_of_int64) {
   std::int64_t value = 0;
   store_element(DType::i64, &value, 0, 1e30);
   EXPECT_EQ(value, std::numeric_limits<std::int64_t>::max());
@@ -56,7 +56,7 @@ TEST(Elements, ReachBothEndsOfInt64) {
   EXPECT_EQ(value, std::int64_t{1} << 62);
 }
 
-TEST(Elements, TakeTruthFromAnythingButZero) {
+TEST(elements, take_truth_from_anything_but_zero) {
   for (const DType dtype : {DType::boolean, DType::b1}) {
     for (const double value : {1.0, -3.0, 1e-300, HUGE_VAL, double{NAN}})
       EXPECT_EQ(stored(dtype, value), 1);
@@ -65,7 +65,7 @@ TEST(Elements, TakeTruthFromAnythingButZero) {
   }
 }
 
-TEST(Elements, KeepEveryFloatingValueOfTheirFormat) {
+TEST(elements, keep_every_floating_value_of_their_format) {
   for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn,
                             DType::f8e5m2, DType::f4e2m1}) {
     SCOPED_TRACE(name(dtype));
@@ -86,7 +86,7 @@ TEST(Elements, KeepEveryFloatingValueOfTheirFormat) {
   }
 }
 
-TEST(Elements, OfPowersOfTwoHaveNeitherSignNorZero) {
+TEST(elements, of_powers_of_two_have_neither_sign_nor_zero) {
   for (int exponent = -127; exponent <= 127; ++exponent)
     EXPECT_EQ(stored(DType::f8e8m0, std::ldexp(1.0, exponent)), std::ldexp(1.0, exponent));
   for (const double value : {0.0, -0.0, -1.0, HUGE_VAL, -HUGE_VAL, double{NAN}, 0x1.8p127})
@@ -96,7 +96,7 @@ TEST(Elements, OfPowersOfTwoHaveNeitherSignNorZero) {
   EXPECT_EQ(load_element(DType::f8e8m0, &zero_bits, 0), 0x1p-127);
 }
 
-TEST(Elements, PackSmallOnesLowBitsFirst) {
+TEST(elements, pack_small_ones_low_bits_first) {
   std::array<std::uint8_t, 2> bytes{};
   const std::array<double, 4> four{-8, 7, -1, 3};
   for (std::int64_t i = 0; i < 4; ++i)
@@ -121,7 +121,7 @@ TEST(Elements, PackSmallOnesLowBitsFirst) {
 }
 
 // The CPU rounds an integer to f32 once; through double it would be twice.
-TEST(ConvertElements, RoundsInt64ToFloatsOnce) {
+TEST(convert_elements, rounds_int64_to_floats_once) {
   std::uint64_t state = 7;
   int differs_through_double = 0;
   for (int i = 0; i < 1'000'000; ++i) {
@@ -148,7 +148,7 @@ TEST(ConvertElements, RoundsInt64ToFloatsOnce) {
   }
 }
 
-TEST(ConvertElements, AgreesWithStoringWhatWasLoaded) {
+TEST(convert_elements, agrees_with_storing_what_was_loaded) {
   const std::vector<double> numbers{0, 1, -1, 2.5, 3.7, -7.2, 300, 1e-6, 70000, 1e20};
   const auto count = static_cast<std::int64_t>(numbers.size());
   for (int from = 0; from < dtype_count; ++from)

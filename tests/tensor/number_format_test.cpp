@@ -20,7 +20,7 @@ const NumberFormat& format(std::string_view name) {
   return *found;
 }
 
-TEST(NumberFormat, HasTheBitsAndRangesOfItsDtype) {
+TEST(number_format, has_the_bits_and_ranges_of_its_dtype) {
   EXPECT_EQ(number_formats().size(), 10U);
   for (const NumberFormat& f : number_formats()) {
     SCOPED_TRACE(f.name);
@@ -39,7 +39,7 @@ TEST(NumberFormat, HasTheBitsAndRangesOfItsDtype) {
   EXPECT_EQ(find_number_format("f12"), nullptr);
 }
 
-TEST(NumberFormat, Tf32IsWhatF32IsRoundedTo) {
+TEST(number_format, tf32_is_what_f32_is_rounded_to) {
   const NumberFormat& tf32 = format("tf32");
   EXPECT_EQ(tf32.bits(), 19);
   for (std::uint64_t bits = 0; bits < 1ULL << 32; bits += 65521) {
@@ -52,7 +52,7 @@ TEST(NumberFormat, Tf32IsWhatF32IsRoundedTo) {
 }
 
 // Neighbours are what lies next among all numbers of the format.
-TEST(NumberFormat, NeighboursAreTheNextNumbers) {
+TEST(number_format, neighbours_are_the_next_numbers) {
   for (const char* name : {"f16", "bf16", "f8e4m3fn", "f8e5m2", "f4e2m1", "f8e8m0", "i8"}) {
     SCOPED_TRACE(name);
     const NumberFormat& f = format(name);
@@ -74,7 +74,7 @@ TEST(NumberFormat, NeighboursAreTheNextNumbers) {
   EXPECT_FALSE(nan.below || nan.above);
 }
 
-TEST(NumberFormat, StepsAreThoseAtTheNumber) {
+TEST(number_format, steps_are_those_at_the_number) {
   EXPECT_EQ(step_at(format("f16"), 1), 0x1p-10);
   EXPECT_EQ(step_at(format("f16"), -3), 0x1p-9);
   EXPECT_EQ(step_at(format("f16"), 0), 0x1p-24);
@@ -85,7 +85,7 @@ TEST(NumberFormat, StepsAreThoseAtTheNumber) {
   EXPECT_EQ(step_at(format("f64"), 1), 0x1p-52);
 }
 
-TEST(Fate, NamesWhatBecomesOfANumber) {
+TEST(fate, names_what_becomes_of_a_number) {
   struct Case {
     const char* name;
     double value;
@@ -157,7 +157,7 @@ Tensor all_over(std::size_t count) {
   return Tensor::from<float>({static_cast<std::int64_t>(count)}, values);
 }
 
-TEST(CountFates, CountsWhatEachValueBecomes) {
+TEST(count_fates, counts_what_each_value_becomes) {
   const Tensor values = all_over(100'000);
   for (const NumberFormat& f : number_formats())
     for (const double scale : {1.0, 1024.0}) {
@@ -171,7 +171,7 @@ TEST(CountFates, CountsWhatEachValueBecomes) {
     }
 }
 
-TEST(ExponentHistogram, CountsByExponent) {
+TEST(exponent_histogram, counts_by_exponent) {
   ExponentHistogram histogram;
   histogram.add(Tensor::from<float>(
       {9}, std::vector<float>{0, 1, -1.5F, 2, 0.5F, 0x1p-149F, NAN, HUGE_VALF, 3e38F}));

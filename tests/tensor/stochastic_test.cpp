@@ -23,7 +23,7 @@ double share_of(float value, unsigned pattern, std::uint32_t draws) {
   return hits / static_cast<double>(draws);
 }
 
-TEST(StochasticRounding, GoesUpExactlyAsOftenAsTheRemainderSays) {
+TEST(stochastic_rounding, goes_up_exactly_as_often_as_the_remainder_says) {
   constexpr std::uint32_t draws = 1 << 16;  // bf16 drops 16 bits of f32
   for (const std::uint32_t remainder : {0U, 1U, 0x4000U, 0x8000U, 0xfffeU, 0xffffU})
     for (const std::uint32_t upper : {0x3f80U, 0x3fffU, 0xbf80U, 0x0000U, 0x0001U, 0x8010U}) {
@@ -50,7 +50,7 @@ void expect_mean(float value) {
   EXPECT_NEAR(sum / draws, value, step / draws) << value;
 }
 
-TEST(StochasticRounding, KeepsTheMean) {
+TEST(stochastic_rounding, keeps_the_mean) {
   for (const float sign : {1.0F, -1.0F}) {
     for (const float value : {1.2345F, 0.3e-4F, 1e-6F, 60001.5F, 2.5e-8F, 3.999F})
       expect_mean<f16>(sign * value);
@@ -62,7 +62,7 @@ TEST(StochasticRounding, KeepsTheMean) {
   }
 }
 
-TEST(StochasticRounding, KeepsTheMeanWithOurRandomNumbers) {
+TEST(stochastic_rounding, keeps_the_mean_with_our_random_numbers) {
   const RandomStream stream(1, "rounding");
   constexpr int count = 1 << 20;
   double sum = 0;
@@ -72,7 +72,7 @@ TEST(StochasticRounding, KeepsTheMeanWithOurRandomNumbers) {
   EXPECT_NEAR(sum / count, 1.001F, 5 * step * std::sqrt(p * (1 - p) / count));
 }
 
-TEST(StochasticRounding, LeavesSpecialValuesAloneAndMayOverflow) {
+TEST(stochastic_rounding, leaves_special_values_alone_and_may_overflow) {
   for (const std::uint32_t random : {0U, 0x80000000U, 0xffffffffU}) {
     EXPECT_EQ(narrow_stochastic<f16>(INFINITY, random).bits, 0x7c00);
     EXPECT_EQ(narrow_stochastic<f16>(-INFINITY, random).bits, 0xfc00);
@@ -86,7 +86,7 @@ TEST(StochasticRounding, LeavesSpecialValuesAloneAndMayOverflow) {
   EXPECT_EQ(share_of<f16>(65512.0F, 0x7c00, 1 << 16), 0.25);  // a quarter of the last step of 32
 }
 
-TEST(StochasticRounding, NeverRaisesWhatIsBelowItsResolution) {
+TEST(stochastic_rounding, never_raises_what_is_below_its_resolution) {
   for (const std::uint32_t random : {0U, 1U, 0xffffffffU})
     EXPECT_EQ(narrow_stochastic<f8e4m3fn>(1e-30F, random).bits, 0);
 }
@@ -101,7 +101,7 @@ double rounded_to_11_bits(float value, bool ties_away) {
   return std::fabs(result) >= 0x1p128 ? std::copysign(INFINITY, result) : result;
 }
 
-TEST(Tf32, RoundsToElevenSignificantBits) {
+TEST(tf32, rounds_to_eleven_significant_bits) {
   for (std::uint64_t bits = 0; bits < 1ULL << 32; bits += 4093) {
     for (const std::uint32_t low : {0U, 0x0fffU, 0x1000U, 0x1001U, 0x1fffU}) {
       const auto value = std::bit_cast<float>((static_cast<std::uint32_t>(bits) & ~0x1fffU) | low);
@@ -115,7 +115,7 @@ TEST(Tf32, RoundsToElevenSignificantBits) {
   }
 }
 
-TEST(Tf32, KeepsNansThatWouldTurnIntoInfinities) {
+TEST(tf32, keeps_nans_that_would_turn_into_infinities) {
   for (const std::uint32_t bits : {0x7f800001U, 0xff800001U, 0x7fffffffU, 0x7f801000U}) {
     const auto nan = std::bit_cast<float>(bits);
     for (const float result :

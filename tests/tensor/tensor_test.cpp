@@ -9,7 +9,7 @@
 namespace narrowgauge {
 namespace {
 
-TEST(Tensor, StartsWithZerosInAlignedMemory) {
+TEST(tensor, starts_with_zeros_in_aligned_memory) {
   for (int i = 0; i < dtype_count; ++i) {
     const Tensor tensor(static_cast<DType>(i), {3, 7});
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0U);
@@ -20,7 +20,7 @@ TEST(Tensor, StartsWithZerosInAlignedMemory) {
   EXPECT_EQ(Tensor(DType::i4, {3}).bytes(), 2);
 }
 
-TEST(Tensor, MayBeEmptyOrScalar) {
+TEST(tensor, may_be_empty_or_scalar) {
   EXPECT_EQ(Tensor().size(), 0);
   EXPECT_EQ(Tensor().bytes(), 0);
   EXPECT_TRUE(Tensor().same_bits(Tensor(DType::f32, {0})));
@@ -30,7 +30,7 @@ TEST(Tensor, MayBeEmptyOrScalar) {
   EXPECT_EQ(concat(Tensor::scalar(DType::bf16, 1.5).type()), "bf16[]");
 }
 
-TEST(Tensor, HoldsGivenValues) {
+TEST(tensor, holds_given_values) {
   const Tensor tensor = Tensor::from({2, 2}, std::vector<float>{1, 2, 3, 4});
   EXPECT_EQ(concat(tensor.type()), "f32[2,2]");
   EXPECT_EQ(tensor.values<float>()[3], 4);
@@ -39,7 +39,7 @@ TEST(Tensor, HoldsGivenValues) {
   EXPECT_THROW(Tensor::from({-2, -1}, std::vector<float>{1, 2}), UsageError);
 }
 
-TEST(Tensor, RefusesWrongTypesIndicesAndSizes) {
+TEST(tensor, refuses_wrong_types_indices_and_sizes) {
   Tensor tensor(DType::f16, {4});
   EXPECT_THROW(tensor.values<float>(), UsageError);
   EXPECT_THROW(tensor.at(4), UsageError);
@@ -53,7 +53,7 @@ TEST(Tensor, RefusesWrongTypesIndicesAndSizes) {
   EXPECT_THROW(Tensor(DType::u8, {std::int64_t{1} << 40, std::int64_t{1} << 40}), UsageError);
 }
 
-TEST(Tensor, SharesMemoryInCopiesAndReshapedButNotInClones) {
+TEST(tensor, shares_memory_in_copies_and_reshaped_but_not_in_clones) {
   Tensor tensor = Tensor::full(DType::f32, {2, 3}, 1);
   const Tensor copy = tensor, reshaped = tensor.reshaped({3, 2}), clone = tensor.clone();
   tensor.set(5, 9);
@@ -63,7 +63,7 @@ TEST(Tensor, SharesMemoryInCopiesAndReshapedButNotInClones) {
   EXPECT_EQ(clone.at(5), 1);
 }
 
-TEST(Tensor, CastsToNearestEven) {
+TEST(tensor, casts_to_nearest_even) {
   const Tensor tensor = Tensor::from({3}, std::vector<float>{1.0F + 0x1p-8F, 1e9F, -2.5F});
   const Tensor narrow = tensor.cast(DType::bf16);
   EXPECT_EQ(narrow.dtype(), DType::bf16);
@@ -73,7 +73,7 @@ TEST(Tensor, CastsToNearestEven) {
   EXPECT_TRUE(tensor.cast(DType::f32).same_bits(tensor));
 }
 
-TEST(Tensor, ComparesDtypeDimsAndEveryBit) {
+TEST(tensor, compares_dtype_dims_and_every_bit) {
   const Tensor zero = Tensor::full(DType::f32, {2}, 0.0);
   EXPECT_TRUE(zero.same_bits(zero.clone()));
   EXPECT_FALSE(zero.same_bits(Tensor::full(DType::f32, {2}, -0.0)));

@@ -6,7 +6,7 @@
 namespace narrowgauge {
 namespace {
 
-TEST(TensorType, PrintsWhatItParses) {
+TEST(tensor_type, prints_what_it_parses) {
   for (const char* text : {"f32[N,3,32,32]", "bf16[]", "f8e4m3fn[0]", "i4[N*4,(T+1)/2+1]",
                            "bool[1]", "f64[N/2,N-1]", "b1[9223372036854775807]"})
     EXPECT_EQ(concat(TensorType::parse(text)), text);
@@ -17,14 +17,14 @@ TEST(TensorType, PrintsWhatItParses) {
   EXPECT_EQ(concat(TensorType::parse(" f32 [ 2 , N ] ")), "f32[2,N]");
 }
 
-TEST(TensorType, RefusesTextThatIsNoType) {
+TEST(tensor_type, refuses_text_that_is_no_type) {
   for (const char* text :
        {"", "f32", "[2]", "float[2]", "F32[2]", "f32[2", "f32 2]", "f32[2]]", "f32[,]", "f32[2,]",
         "f32[,2]", "f32[-1]", "f32[2]x", "f32[2][3]", "tf32[1]", "f32[N N]", "f32[1.5]"})
     EXPECT_THROW(TensorType::parse(text), UsageError) << text;
 }
 
-TEST(TensorType, QuotesTheTextAndThePlaceInItsErrors) {
+TEST(tensor_type, quotes_the_text_and_the_place_in_its_errors) {
   try {
     TensorType::parse("f33[2]");
     FAIL();
@@ -35,7 +35,7 @@ TEST(TensorType, QuotesTheTextAndThePlaceInItsErrors) {
   }
 }
 
-TEST(Shape, BindsAndCounts) {
+TEST(shape, binds_and_counts) {
   const Shape shape = TensorType::parse("f32[N,3,T*2]").shape;
   EXPECT_FALSE(is_known(shape));
   EXPECT_THROW(known_dims(shape), UsageError);
@@ -47,7 +47,7 @@ TEST(Shape, BindsAndCounts) {
   EXPECT_EQ(element_count(Shape{}), 1);
 }
 
-TEST(Dims, CountElementsAndRefuseToOverflow) {
+TEST(dims, count_elements_and_refuse_to_overflow) {
   const std::int64_t huge = std::int64_t{1} << 40;
   EXPECT_EQ(element_count(Dims{2, 3, 4}), 24);
   EXPECT_EQ(element_count(Dims{}), 1);
@@ -56,7 +56,7 @@ TEST(Dims, CountElementsAndRefuseToOverflow) {
   EXPECT_THROW(element_count(Dims{huge, huge}), UsageError);
 }
 
-TEST(Dims, HaveRowMajorStrides) {
+TEST(dims, have_row_major_strides) {
   EXPECT_EQ(dense_strides(Dims{2, 3, 4}), (Dims{12, 4, 1}));
   EXPECT_EQ(dense_strides(Dims{}), Dims{});
   EXPECT_EQ(dense_strides(Dims{5, 0, 4}), (Dims{4, 4, 1}));

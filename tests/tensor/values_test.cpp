@@ -98,7 +98,7 @@ class NarrowFormat : public testing::Test {
 using Formats = testing::Types<f16, bf16, f8e4m3fn, f8e5m2, f4e2m1>;
 TYPED_TEST_SUITE(NarrowFormat, Formats);
 
-TYPED_TEST(NarrowFormat, WidensEveryPatternToItsDefinition) {
+TYPED_TEST(NarrowFormat, widens_every_pattern_to_its_definition) {
   using T = TypeParam;
   for (unsigned pattern = 0; pattern < this->sign; ++pattern) {
     const double expected = defined_value<T>(pattern);
@@ -115,7 +115,7 @@ TYPED_TEST(NarrowFormat, WidensEveryPatternToItsDefinition) {
   }
 }
 
-TYPED_TEST(NarrowFormat, GivesEveryPatternBackAfterARoundTrip) {
+TYPED_TEST(NarrowFormat, gives_every_pattern_back_after_a_round_trip) {
   using T = TypeParam;
   const unsigned quiet = std::is_same_v<T, f8e4m3fn> ? 0 : 1U << (Definition<T>::mantissa_bits - 1);
   for (unsigned pattern = 0; pattern < 2 * this->sign; ++pattern) {
@@ -128,7 +128,7 @@ TYPED_TEST(NarrowFormat, GivesEveryPatternBackAfterARoundTrip) {
   }
 }
 
-TYPED_TEST(NarrowFormat, RoundsToNearestEvenInEveryGap) {
+TYPED_TEST(NarrowFormat, rounds_to_nearest_even_in_every_gap) {
   using T = TypeParam;
   const unsigned count = this->finite_count();
   for (unsigned lower = 0; lower + 1 < count; ++lower) {
@@ -138,7 +138,7 @@ TYPED_TEST(NarrowFormat, RoundsToNearestEvenInEveryGap) {
   }
 }
 
-TYPED_TEST(NarrowFormat, OverflowsFromHalfAStepAboveTheLargest) {
+TYPED_TEST(NarrowFormat, overflows_from_half_a_step_above_the_largest) {
   using T = TypeParam;
   if constexpr (std::is_same_v<T, f4e2m1>) GTEST_SKIP() << "f4e2m1 saturates, see below";
   const unsigned largest = this->finite_count() - 1;
@@ -153,7 +153,7 @@ TYPED_TEST(NarrowFormat, OverflowsFromHalfAStepAboveTheLargest) {
   }
 }
 
-TYPED_TEST(NarrowFormat, KeepsSignAndLeadingPayloadOfNans) {
+TYPED_TEST(NarrowFormat, keeps_sign_and_leading_payload_of_nans) {
   using T = TypeParam;
   if constexpr (std::is_same_v<T, f4e2m1>) GTEST_SKIP() << "f4e2m1 has no NaN, see below";
   using D = Definition<T>;
@@ -176,7 +176,7 @@ TYPED_TEST(NarrowFormat, KeepsSignAndLeadingPayloadOfNans) {
 
 // A double just beside a tie of the narrow format is that tie in f32: rounding twice would go
 // wrong.
-TYPED_TEST(NarrowFormat, RoundsDoublesOnlyOnce) {
+TYPED_TEST(NarrowFormat, rounds_doubles_only_once) {
   using T = TypeParam;
   constexpr unsigned even = std::is_same_v<T, f4e2m1> ? 4 : 0x40;
   const double middle = (defined_value<T>(even) + defined_value<T>(even + 1)) / 2;
@@ -186,7 +186,7 @@ TYPED_TEST(NarrowFormat, RoundsDoublesOnlyOnce) {
   EXPECT_EQ(narrow<T>(static_cast<float>(beside)).bits, even);
 }
 
-TYPED_TEST(NarrowFormat, TakesTheSmallestSourcesToZero) {
+TYPED_TEST(NarrowFormat, takes_the_smallest_sources_to_zero) {
   using T = TypeParam;
   EXPECT_EQ(narrow<T>(std::numeric_limits<double>::denorm_min()).bits, 0);
   EXPECT_EQ(narrow<T>(-std::numeric_limits<double>::denorm_min()).bits, this->sign);
@@ -194,7 +194,7 @@ TYPED_TEST(NarrowFormat, TakesTheSmallestSourcesToZero) {
   EXPECT_EQ(narrow<T>(std::numeric_limits<double>::min()).bits, 0);
 }
 
-TYPED_TEST(NarrowFormat, ConvertsAlikeWhileDenormalsAreFlushed) {
+TYPED_TEST(NarrowFormat, converts_alike_while_denormals_are_flushed) {
   using T = TypeParam;
   const FlushDenormalsScope flush;
   for (unsigned pattern = 0; pattern < 2 * this->sign; ++pattern) {
@@ -204,7 +204,7 @@ TYPED_TEST(NarrowFormat, ConvertsAlikeWhileDenormalsAreFlushed) {
   }
 }
 
-TEST(NarrowF4, SaturatesAndTakesNanToSix) {
+TEST(narrow_f4, saturates_and_takes_nan_to_six) {
   for (const float beyond : {6.0F, 6.99F, 7.0F, 1e30F, HUGE_VALF}) {
     EXPECT_EQ(narrow<f4e2m1>(beyond).bits, 0x7) << beyond;
     EXPECT_EQ(narrow<f4e2m1>(-beyond).bits, 0xf) << beyond;
@@ -215,7 +215,7 @@ TEST(NarrowF4, SaturatesAndTakesNanToSix) {
   EXPECT_EQ(narrow<f4e2m1>(-std::numeric_limits<double>::quiet_NaN()).bits, 0x7);
 }
 
-TEST(NarrowF8E8M0, RoundsToTheNearestPowerTiesUp) {
+TEST(narrow_f8e8m0, rounds_to_the_nearest_power_ties_up) {
   for (int exponent = -127; exponent <= 127; ++exponent) {
     const double power = std::ldexp(1.0, exponent);
     const auto expected = static_cast<unsigned>(exponent + 127);
@@ -236,7 +236,7 @@ TEST(NarrowF8E8M0, RoundsToTheNearestPowerTiesUp) {
   EXPECT_EQ(narrow<f8e8m0>(0x1.8p-127F).bits, 1);
 }
 
-TEST(NarrowF8E8M0, MakesNanOfZeroInfinityAndSigns) {
+TEST(narrow_f8e8m0, makes_nan_of_zero_infinity_and_signs) {
   for (const float value : {0.0F, -0.0F, -1.0F, HUGE_VALF, -HUGE_VALF, NAN, -NAN}) {
     EXPECT_EQ(narrow<f8e8m0>(value).bits, 0xff) << value;
     EXPECT_EQ(narrow<f8e8m0>(static_cast<double>(value)).bits, 0xff) << value;
@@ -249,7 +249,7 @@ struct PowerCase {
 };
 
 // The table of ONNX's Cast; NaN stays NaN and what is negative becomes it.
-TEST(NarrowToPower, FollowsTheModeAndSaturatesWhereAsked) {
+TEST(narrow_to_power, follows_the_mode_and_saturates_where_asked) {
   for (const auto& [value, up, down, nearest] :
        {PowerCase{1, 127, 127, 127}, PowerCase{1.01F, 128, 127, 127},
         PowerCase{1.5F, 128, 127, 128}, PowerCase{1.99F, 128, 127, 128},

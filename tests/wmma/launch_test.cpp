@@ -33,7 +33,7 @@ NG_KERNEL void pass_on(int rounds, int* result) {
     result[static_cast<int>(number) * wmma::warp_count() + i] = place[i];
 }
 
-TEST(WmmaLaunch, WarpsOfABlockMeetAtBarriersAndShareMemory) {
+TEST(wmma_launch, warps_of_a_block_meet_at_barriers_and_share_memory) {
   const wmma::dim3 blocks(3, 2, 4);
   for (const int warps : {1, 4, 32}) {
     std::vector<int> result(static_cast<std::size_t>(24 * warps), -1);
@@ -48,7 +48,7 @@ NG_KERNEL void count_lanes(std::atomic<int>* count, int lanes) {
   for (int i = wmma::lane_rank(); i < lanes; i += wmma::lane_count()) ++*count;
 }
 
-TEST(WmmaLaunch, ALoopOverLanesPassesEveryElementOnceAWarp) {
+TEST(wmma_launch, a_loop_over_lanes_passes_every_element_once_a_warp) {
   std::atomic<int> count = 0;
   wmma::launch({2, 2}, 64, count_lanes, &count, 100);
   EXPECT_EQ(count, 4 * 2 * 100);
@@ -62,7 +62,7 @@ NG_KERNEL void read_shared(float* seen) {
   memory[63] = more[15] = 1;
 }
 
-TEST(WmmaLaunch, SharedMemoryHoldsNothingFromBlocksBefore) {
+TEST(wmma_launch, shared_memory_holds_nothing_from_blocks_before) {
   std::vector<float> seen(40, 0.0F);
   wmma::launch(wmma::Grid{20, 32, 64}, read_shared, seen.data());
   for (const float value : seen) ASSERT_TRUE(std::isnan(value));
@@ -76,7 +76,7 @@ NG_KERNEL void fill_by_kind(std::vector<int>* seen) {
   *seen = {first[0], second[0], &first != &second};
 }
 
-TEST(WmmaLaunch, EachDeclarationOfSharedMemoryIsItsOwn) {
+TEST(wmma_launch, each_declaration_of_shared_memory_is_its_own) {
   std::vector<int> seen;
   wmma::launch(1, 32, fill_by_kind<3>, &seen);
   EXPECT_EQ(seen, (std::vector<int>{3, -3, 1}));
@@ -88,7 +88,7 @@ NG_KERNEL void fail_in_third_warp(std::atomic<int>* passed) {
   ++*passed;
 }
 
-TEST(WmmaLaunch, AWarpThatThrowsEndsTheLaunchWithItsExceptionAndNobodyWaits) {
+TEST(wmma_launch, a_warp_that_throws_ends_the_launch_with_its_exception_and_nobody_waits) {
   std::atomic<int> passed = 0;
   EXPECT_THROW(wmma::launch(1, 256, fail_in_third_warp, &passed), std::runtime_error);
   EXPECT_EQ(passed, 7);
@@ -100,13 +100,13 @@ NG_KERNEL void return_early(std::atomic<int>* passed) {
   ++*passed;
 }
 
-TEST(WmmaLaunch, WarpsThatHaveReturnedAreNotWaitedFor) {
+TEST(wmma_launch, warps_that_have_returned_are_not_waited_for) {
   std::atomic<int> passed = 0;
   wmma::launch(6, 128, return_early, &passed);
   EXPECT_EQ(passed, 12);
 }
 
-TEST(WmmaLaunch, BlocksAreWholeWarps) {
+TEST(wmma_launch, blocks_are_whole_warps) {
   std::vector<int> result(64);
   for (const unsigned threads : {0U, 16U, 33U, 1056U})
     EXPECT_THROW(wmma::launch(1, threads, pass_on, 1, result.data()), std::invalid_argument);
@@ -115,14 +115,14 @@ TEST(WmmaLaunch, BlocksAreWholeWarps) {
 
 NG_KERNEL void note_unit(MatrixUnit* units) { units[wmma::warp_rank()] = *wmma::executing_unit(); }
 
-TEST(WmmaLaunch, WarpsComputeAsTheUnitOfTheirCaller) {
+TEST(wmma_launch, warps_compute_as_the_unit_of_their_caller) {
   std::vector<MatrixUnit> units(4);
   const wmma::UnitScope scope(MatrixUnit::v100);
   wmma::launch(1, 128, note_unit, units.data());
   EXPECT_EQ(units, std::vector<MatrixUnit>(4, MatrixUnit::v100));
 }
 
-TEST(WmmaLaunch, SharedMemoryNeedsALaunch) {
+TEST(wmma_launch, shared_memory_needs_a_launch) {
   std::vector<float> seen(2);
   EXPECT_THROW(read_shared(seen.data()), std::logic_error);
 }
@@ -143,7 +143,7 @@ NG_KERNEL void tiles(const half* a, const half* b, float* c) {
   }
 }
 
-TEST(WmmaLaunch, ResultsDoNotDependOnTheNumberOfWarps) {
+TEST(wmma_launch, results_do_not_depend_on_the_number_of_warps) {
   wmma::ManagedArray<half> a(4096), b(4096);
   wmma::ManagedArray<float> one(4096), many(4096);
   for (std::size_t i = 0; i < 4096; ++i) {

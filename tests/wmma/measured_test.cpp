@@ -74,7 +74,7 @@ int all_mismatches(const fs::path& start) {
          mismatches<wmma::precision::tf32, float, 8>(start, "tf32", "fp32");
 }
 
-TEST(WmmaMeasured, FragmentsGiveWhatWmmaGaveOnAnA100AndAnH100) {
+TEST(wmma_measured, fragments_give_what_wmma_gave_on_an_a100_and_an_h100) {
   const fs::path archive = testing::data_folder() / "tensor_core_vectors.tar.xz";
   if (!fs::exists(archive)) GTEST_SKIP() << archive << " is not there";
   const testing::UnpackedArchive unpacked(archive);

@@ -112,29 +112,29 @@ void check_large_shapes(const std::vector<MatrixUnit>& units) {
 
 using enum MatrixUnit;
 
-TEST(WmmaMultiply, HalvesGiveTheBitsOfTheScalarModelInEveryShapeLayoutAndUnit) {
+TEST(wmma_multiply, halves_give_the_bits_of_the_scalar_model_in_every_shape_layout_and_unit) {
   check_large_shapes<half, float, float>({v100, t4, a100, ada, h100, b200, ieee});
   check_large_shapes<half, half, half>({v100, t4, a100, ada, h100, b200});
 }
 
-TEST(WmmaMultiply, AccumulatorsOfTwoTypesAreAddedInFloat) {
+TEST(wmma_multiply, accumulators_of_two_types_are_added_in_float) {
   check_large_shapes<half, half, float>({t4, a100, h100});
   check_large_shapes<half, float, half>({t4, a100, h100});
 }
 
-TEST(WmmaMultiply, Bfloat16GivesTheBitsOfTheScalarModel) {
+TEST(wmma_multiply, bfloat16_gives_the_bits_of_the_scalar_model) {
   check_large_shapes<bfloat16, float, float>({a100, ada, h100, b200, amx, avx512_bf16, ieee});
 }
 
-TEST(WmmaMultiply, Tf32GivesTheBitsOfTheScalarModelInSumsOfFour) {
+TEST(wmma_multiply, tf32_gives_the_bits_of_the_scalar_model_in_sums_of_four) {
   check_layouts<tf32, float, float, 16, 16, 8>({a100, ada, h100, b200, ieee});
 }
 
-TEST(WmmaMultiply, DoublesAreChainsOfFmas) {
+TEST(wmma_multiply, doubles_are_chains_of_fmas) {
   check_layouts<double, double, double, 8, 8, 4>({a100, h100, ieee});
 }
 
-TEST(WmmaMultiply, IntegersAreExact) {
+TEST(wmma_multiply, integers_are_exact) {
   check_large_shapes<signed char, int, int>({t4, a100, h100, vnni, amx});
   check_large_shapes<unsigned char, int, int>({t4, a100, h100, vnni, amx});
   check_layouts<packed::s4, int, int, 8, 8, 32>({t4, a100});
@@ -158,7 +158,7 @@ float sum_of(MatrixUnit unit, const std::vector<float>& row) {
   return result[0] * 0x1p12F;
 }
 
-TEST(WmmaMultiply, UnitsKeepAsManyBitsBelowTheLargestProductAsTheyHave) {
+TEST(wmma_multiply, units_keep_as_many_bits_below_the_largest_product_as_they_have) {
   const std::vector<float> two{1, 0x1p-24F, 0x1p-24F};
   const std::vector<float> four{1, 0x1p-24F, 0x1p-24F, 0, 0, 0, 0, 0, 0x1p-24F, 0x1p-24F};
   const float one = 1, above = 1 + 0x1p-23F;
@@ -175,7 +175,7 @@ TEST(WmmaMultiply, UnitsKeepAsManyBitsBelowTheLargestProductAsTheyHave) {
   EXPECT_EQ(sum_of(h100, apart), above);
 }
 
-TEST(WmmaMultiply, Tf32OfAnH100IsAddedInFoursAsItsInstructionsAre) {
+TEST(wmma_multiply, tf32_of_an_h100_is_added_in_fours_as_its_instructions_are) {
   const UnitScope scope(h100);
   const auto sum = [](int second, int third) {
     fragment<matrix_a, 16, 16, 8, tf32, row_major> a;
@@ -195,7 +195,7 @@ TEST(WmmaMultiply, Tf32OfAnH100IsAddedInFoursAsItsInstructionsAre) {
   EXPECT_EQ(sum(1, 4), 1.0F);
 }
 
-TEST(WmmaMultiply, SumsOfIntegersWrapOrSaturate) {
+TEST(wmma_multiply, sums_of_integers_wrap_or_saturate) {
   fragment<matrix_a, 16, 16, 16, signed char, row_major> a;
   fragment<matrix_b, 16, 16, 16, signed char, col_major> b;
   fragment<accumulator, 16, 16, 16, int> c, d;
@@ -215,7 +215,7 @@ TEST(WmmaMultiply, SumsOfIntegersWrapOrSaturate) {
   }
 }
 
-TEST(WmmaMultiply, SingleBitsAreComparedOrMasked) {
+TEST(wmma_multiply, single_bits_are_compared_or_masked) {
   std::mt19937 random(3);
   Matrix<packed::b1> a(8, 128, 256), b(8, 128, 384);
   a.fill(random, Spread::any_bits), b.fill(random, Spread::any_bits);
@@ -240,7 +240,7 @@ TEST(WmmaMultiply, SingleBitsAreComparedOrMasked) {
     }
 }
 
-TEST(WmmaMultiply, ResultsMayOverwriteWhatTheyAdd) {
+TEST(wmma_multiply, results_may_overwrite_what_they_add) {
   std::mt19937 random(5);
   Matrix<half> a(16, 16, 16), b(16, 16, 16);
   a.fill(random, Spread::near_one), b.fill(random, Spread::near_one);
@@ -255,7 +255,7 @@ TEST(WmmaMultiply, ResultsMayOverwriteWhatTheyAdd) {
   for (int i = 0; i < c.num_elements; ++i) ASSERT_EQ(c.x[i], d.x[i]);
 }
 
-TEST(WmmaMultiply, PackedElementsAreFilledWithTheirLowestBits) {
+TEST(wmma_multiply, packed_elements_are_filled_with_their_lowest_bits) {
   fragment<matrix_a, 8, 8, 32, packed::s4, row_major> nibbles;
   wmma::fill_fragment(nibbles, -3);
   EXPECT_EQ(static_cast<unsigned>(nibbles.x[31]), 0xddddddddU);
@@ -285,7 +285,7 @@ void multiply_zeros() {
   wmma::mma_sync(d, a, b, c);
 }
 
-TEST(WmmaMultiply, WhatAUnitHasNotIsRefusedByName) {
+TEST(wmma_multiply, what_a_unit_has_not_is_refused_by_name) {
   EXPECT_EQ(refusal(v100, multiply_zeros<bfloat16, float, float, 16, 16, 16>),
             "wmma: v100 has no products of bf16 with results in f32");
   EXPECT_NE(refusal(t4, multiply_zeros<tf32, float, float, 16, 16, 8>), "");
@@ -302,18 +302,18 @@ TEST(WmmaMultiply, WhatAUnitHasNotIsRefusedByName) {
             "wmma: t4 has no bmma_sync with bmmaBitOpAND");
 }
 
-TEST(WmmaMultiply, WhatNobodyMeasuredNeedsTheFlag) {
+TEST(wmma_multiply, what_nobody_measured_needs_the_flag) {
   const auto mixed = multiply_zeros<half, half, float, 16, 16, 16>;
   EXPECT_NE(refusal(v100, mixed).find("Unresolved::allowed"), std::string::npos);
   EXPECT_EQ(refusal(v100, mixed, wmma::Unresolved::allowed), "");
 }
 
-TEST(WmmaMultiply, PackedElementsAreEmulatedWhereTheUnitHasThemNoMore) {
+TEST(wmma_multiply, packed_elements_are_emulated_where_the_unit_has_them_no_more) {
   EXPECT_EQ(refusal(h100, multiply_zeros<packed::s4, int, int, 8, 8, 32>), "");
   EXPECT_EQ(refusal(b200, multiply_zeros<packed::u4, int, int, 8, 8, 32>), "");
 }
 
-TEST(WmmaMultiply, MemoryThatAGpuCouldNotReadIsRefused) {
+TEST(wmma_multiply, memory_that_a_gpu_could_not_read_is_refused) {
   Aligned<half> memory(1024, half(0.0F));
   fragment<matrix_a, 16, 16, 16, half, row_major> a;
   EXPECT_NO_THROW(wmma::load_matrix_sync(a, memory.data() + 16, 24));
@@ -321,7 +321,7 @@ TEST(WmmaMultiply, MemoryThatAGpuCouldNotReadIsRefused) {
   EXPECT_THROW(wmma::load_matrix_sync(a, memory.data(), 20), std::invalid_argument);
 }
 
-TEST(WmmaUnit, AScopeCoversOneThreadAndEndsWithItsBlock) {
+TEST(wmma_unit, a_scope_covers_one_thread_and_ends_with_its_block) {
   EXPECT_EQ(wmma::executing_unit(), a100);
   {
     const UnitScope scope(h100);
@@ -333,7 +333,7 @@ TEST(WmmaUnit, AScopeCoversOneThreadAndEndsWithItsBlock) {
   wmma::use_unit(a100);
 }
 
-TEST(WmmaNumbers, HalvesConvertAsTheCpuConvertsThem) {
+TEST(wmma_numbers, halves_convert_as_the_cpu_converts_them) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const half value = wmma::half_from_bits(static_cast<std::uint16_t>(bits));
     const float wide = _cvtsh_ss(static_cast<unsigned short>(bits));
@@ -353,7 +353,7 @@ TEST(WmmaNumbers, HalvesConvertAsTheCpuConvertsThem) {
   }
 }
 
-TEST(WmmaNumbers, FloatsRoundToBfloat16AndTf32) {
+TEST(wmma_numbers, floats_round_to_bfloat16_and_tf32) {
   std::mt19937 random(11);
   for (int i = 0; i < 200'000; ++i) {
     const auto bits = static_cast<std::uint32_t>(random());
@@ -375,7 +375,7 @@ TEST(WmmaNumbers, FloatsRoundToBfloat16AndTf32) {
   }
 }
 
-TEST(WmmaNumbers, ArithmeticOfHalvesRoundsOnce) {
+TEST(wmma_numbers, arithmetic_of_halves_rounds_once) {
   EXPECT_EQ(static_cast<float>(half(1.0F) + half(0x1p-11F)), 1.0F);
   EXPECT_EQ(static_cast<float>(half(3.0F) * half(-0.5F)), -1.5F);
   EXPECT_EQ(static_cast<float>(-half(3.0F) / half(2)), -1.5F);

@@ -89,7 +89,7 @@ void check_exact() {
   }
 }
 
-TEST(WmmaSparse, ProductsEqualThoseOfTheDenseTileInEveryShapeTypeAndSelector) {
+TEST(wmma_sparse, products_equal_those_of_the_dense_tile_in_every_shape_type_and_selector) {
   check_exact<half, 16, float>();
   check_exact<half, 16, float, 1>();
   check_exact<half, 16, half, 3>();
@@ -105,7 +105,7 @@ TEST(WmmaSparse, ProductsEqualThoseOfTheDenseTileInEveryShapeTypeAndSelector) {
   check_exact<unsigned char, 64, int>();
 }
 
-TEST(WmmaSparse, SumsAreThoseOfTheUnitOverTheSelectedProducts) {
+TEST(wmma_sparse, sums_are_those_of_the_unit_over_the_selected_products) {
   std::mt19937 random(9);
   for (const MatrixUnit unit : {MatrixUnit::a100, MatrixUnit::h100}) {
     const UnitScope scope(unit, Unresolved::allowed);
@@ -141,7 +141,7 @@ TEST(WmmaSparse, SumsAreThoseOfTheUnitOverTheSelectedProducts) {
   }
 }
 
-TEST(WmmaSparse, MetadataStandsWherePtxHasIt) {
+TEST(wmma_sparse, metadata_stands_where_ptx_has_it) {
   std::uint32_t words[32];
   Aligned<half> dense(16 * 32, half(0.0F)), values(16 * 16);
   for (std::size_t i = 0; i < dense.size(); i += 2)
@@ -166,7 +166,7 @@ TEST(WmmaSparse, MetadataStandsWherePtxHasIt) {
   EXPECT_EQ(words[4 * 1 + 2], 0x4444'444eU);
 }
 
-TEST(WmmaSparse, MetadataReadsBackTheColumns) {
+TEST(wmma_sparse, metadata_reads_back_the_columns) {
   std::mt19937 random(4);
   const auto dense = sparse_tile<64, signed char>(random, 4);
   Aligned<signed char> values(16 * 32);
@@ -190,7 +190,7 @@ std::string message_of(const Action& action) {
   return "";
 }
 
-TEST(WmmaSparse, TilesThatAreNotSparseAreRefusedByTheirPlace) {
+TEST(wmma_sparse, tiles_that_are_not_sparse_are_refused_by_their_place) {
   Aligned<half> dense(16 * 16, half(0.0F)), values(16 * 8);
   dense[5 * 16 + 8] = dense[5 * 16 + 9] = dense[5 * 16 + 11] = half(1.0F);
   std::uint32_t words[32];
@@ -203,7 +203,7 @@ TEST(WmmaSparse, TilesThatAreNotSparseAreRefusedByTheirPlace) {
       "");
 }
 
-TEST(WmmaSparse, MetadataThatPtxLeavesOpenIsRefused) {
+TEST(wmma_sparse, metadata_that_ptx_leaves_open_is_refused) {
   std::vector<int> columns(16 * 16);
   for (unsigned bits = 0; bits < 16; ++bits) {
     std::uint32_t words[32];
@@ -220,7 +220,7 @@ TEST(WmmaSparse, MetadataThatPtxLeavesOpenIsRefused) {
             "wmma: metadata: the bits of row 0, group 0 are 0, no two indices in rising order");
 }
 
-TEST(WmmaSparse, SumsOfFloatsNeedTheFlagAndIntegersDoNot) {
+TEST(wmma_sparse, sums_of_floats_need_the_flag_and_integers_do_not) {
   const auto floats = [] { multiply<half, 16, float, 0>(Tile<half, 16, float>()); };
   const auto bytes = [] { multiply<signed char, 32, int, 0>(Tile<signed char, 32, int>()); };
   EXPECT_NE(message_of(floats).find("Unresolved::allowed"), std::string::npos);
@@ -230,7 +230,7 @@ TEST(WmmaSparse, SumsOfFloatsNeedTheFlagAndIntegersDoNot) {
   EXPECT_EQ(message_of(floats), "wmma: t4 has no sparse products");
 }
 
-TEST(WmmaSparse, SumsOfIntegersSaturate) {
+TEST(wmma_sparse, sums_of_integers_saturate) {
   Aligned<signed char> dense(16 * 32, static_cast<signed char>(0)), values(16 * 16);
   for (std::size_t i = 0; i < dense.size(); i += 2) dense[i] = 100;
   std::uint32_t metadata[32];

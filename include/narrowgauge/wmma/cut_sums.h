@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of tensor cores (Summation::truncated) over a whole fragment: operands are taken apart
-// once and not for every product. The same bits as dot_product_add(), for finite operands.
+// The sums of tensor cores (Summation::truncated) over a whole fragment: operands are unpacked once
+// and not for every product. Gives the bits of dot_product_add() for finite operands.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline namespace on_host {
 
 namespace product {
 
-// Elements as significand 2^(exponent - bits of the mantissa); zeros have an exponent below all.
+// Elements as significand * 2^(exponent - mantissa bits); zeros have an exponent below all others.
 template <int Count>
 struct Parts {
   std::array<int, Count> significand, exponent;
@@ -57,7 +57,7 @@ class CutSums {
         rounding_(matrix_unit_arithmetic::rounding_of(model.rounding)),
         raise_(model.fraction - 2 * float_format(model.operand).mantissa_bits) {}
 
-  // c, finite, and the result as bits of the model's result.
+  // Takes c, which is finite, and returns the result, both as bits of the model's result format.
   std::uint64_t operator()(const PartsOfLine& line, int depth, std::uint64_t c) const {
     for (int k = 0; k < depth; k += model_.terms) {
       const float start = model_.result == UnitFormat::f16

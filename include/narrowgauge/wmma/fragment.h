@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fragments of the host: a fragment holds its whole matrix, where one of CUDA's holds a thread's
 // part of it. The words, shapes and types are those of nvcuda::wmma (CUDA C++ Programming Guide,
-// warp matrix functions); what CUDA has not does not compile.
+// warp matrix functions); what CUDA lacks does not compile.
 #pragma once
 
 #include <bit>
@@ -42,7 +42,7 @@ enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };
 
 namespace element {
 
-// What stands in memory for an element: its format, its C++ type, and how many share one.
+// How an element lies in memory: its format, its C++ type, and how many share one.
 template <class T>
 struct Traits {
   static constexpr bool is_known = false;
@@ -110,7 +110,7 @@ constexpr bool is_accumulator() {
   if (is_8x8<M, N, K, 4>) return std::same_as<T, double>;
   return std::same_as<T, int>;
 }
-// Of packed elements only rows of a and columns of b.
+// Packed elements exist only in rows of a and columns of b.
 template <class Use, class T, class Layout>
 constexpr bool is_layout() {
   if (std::same_as<Use, accumulator>) return std::same_as<Layout, void>;
@@ -180,7 +180,7 @@ void check_memory(const void* p, unsigned ldm) {
   check_memory(p, ldm, Traits<T>::bits, bytes);
 }
 
-// Copies between lines of a fragment and memory: line i, element j stands at p[i * ldm + j] where
+// Copies between lines of a fragment and memory: element j of line i is at p[i * ldm + j] if
 // `contiguous`, else at p[j * ldm + i].
 template <bool ToMemory, class S, class P>
 void copy_lines(S* x, P* p, unsigned ldm, int lines, int length, bool contiguous) {
@@ -198,7 +198,7 @@ void copy_lines(S* x, P* p, unsigned ldm, int lines, int length, bool contiguous
 
 }  // namespace element
 
-// p: rows or columns of the matrix, by Layout, each `ldm` elements after the one before.
+// Loads rows or columns of the matrix, by Layout, from p on, `ldm` elements apart. Throws
 // std::invalid_argument where a GPU's behaviour is undefined: a start or a stride not aligned.
 template <class Use, int M, int N, int K, class T, class Layout>
 requires(!std::same_as<Use, accumulator> && !element::Traits<T>::is_packed) void load_matrix_sync(
@@ -210,7 +210,7 @@ requires(!std::same_as<Use, accumulator> && !element::Traits<T>::is_packed) void
   element::copy_lines<false>(f.x, p, ldm, Fragment::lines, Fragment::line_length, contiguous);
 }
 
-// Packed elements, the first in the lowest bits; ldm counts elements.
+// Loads packed elements, the first in the lowest bits; ldm counts elements.
 template <class Use, int M, int N, int K, class T, class Layout>
 requires(element::Traits<T>::is_packed) void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f,
                                                               const void* p, unsigned ldm) {
@@ -238,7 +238,7 @@ void store_matrix_sync(std::type_identity_t<T>* p, const fragment<accumulator, M
   element::copy_lines<true>(f.x, p, ldm, M, N, layout == mem_row_major);
 }
 
-// Every element; of s4 and u4 the lowest four bits of `value` count, of b1 the lowest.
+// Sets every element; s4 and u4 take the lowest four bits of `value`, b1 the lowest.
 template <class Use, int M, int N, int K, class T, class Layout>
 void fill_fragment(fragment<Use, M, N, K, T, Layout>& f,
                    const std::type_identity_t<typename element::Traits<T>::storage>& value) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One source for kernels of CUDA and of the host: what a kernel needs besides fragments.
 //
-// On the host a warp is one call of the kernel, for its fragments hold whole matrices; the warps of
-// a block are threads with a real barrier, and blocks run one after another, several at once where
-// there are more cores than warps. So loops over threads go from thread_rank() in steps of
+// On the host a warp is one call of the kernel, because its fragments hold whole matrices. The
+// warps of a block are threads with a real barrier; blocks run one after another, several at once
+// if there are more cores than warps. So loops over threads go from thread_rank() in steps of
 // thread_count(): over the block's threads on a GPU, over its warps on the host. Loops over the
 // lanes of a warp go from lane_rank() in steps of lane_count(), which are 0 and 1 on the host.
 //

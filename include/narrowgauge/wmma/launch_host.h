@@ -55,7 +55,7 @@ inline Memory allocate(std::size_t bytes) {
   return Memory(::operator new(bytes ? bytes : 1, std::align_val_t(128)));
 }
 
-// A barrier that threads may leave for good: those that stay no longer wait for them.
+// A barrier that threads may leave for good: the others no longer wait for them.
 class Barrier {
  public:
   void reset(int threads) { expected_ = threads, waiting_ = 0; }
@@ -83,7 +83,7 @@ class Barrier {
   unsigned turn_ = 0;
 };
 
-// A block that runs: its memory and its barrier.
+// A running block: its memory and its barrier.
 class Block {
  public:
   explicit Block(const Grid& grid) : dynamic_(allocate(grid.shared_bytes)), grid_(grid) {}
@@ -213,7 +213,7 @@ class Launch {
     warp = before;
   }
 
-  // One warp of a block. One that throws leaves the barrier, so that the others reach their end.
+  // Runs one warp of a block. If it throws, it leaves the barrier, so the others reach their end.
   void call(Block& block) {
     try {
       call_(kernel_);
@@ -251,14 +251,14 @@ inline dim3 block_index() { return host::block_of_warp("block_index").index; }
 inline dim3 grid_size() { return host::block_of_warp("grid_size").grid().blocks; }
 inline void sync_warp() {}
 
-// Of all threads of the block that have not returned. Outside of a launch there is one warp.
+// Waits for all threads of the block that have not returned. Outside a launch there is one warp.
 inline void sync_threads() {
   if (host::warp.block) host::warp.block->barrier.wait();
 }
 
-// Runs the kernel on every block and returns when all have ended. Computes as the unit of the
-// calling thread. The first exception of a warp is thrown here; blocks that have not begun do not.
-// std::invalid_argument: a block of no, of part of a warp, or of more than 1024 threads.
+// Runs the kernel on every block, computing as the unit of the calling thread, and returns when all
+// have ended. The first exception of a warp is thrown here, and no further block begins. Throws
+// std::invalid_argument for a block of no, of part of a warp, or of more than 1024 threads.
 template <class... Parameters, class... Arguments>
 void launch(const Grid& grid, void (*kernel)(Parameters...), Arguments&&... arguments) {
   const auto call = [&] { kernel(static_cast<Parameters>(arguments)...); };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // d = a b + c on the host, bit by bit as the chosen unit computes it.
 //
-// What nvcc 13 makes of wmma decides on the order, and was read from its machine code: f16 and bf16
-// are one HMMA of 16 products, tf32 two of 4 products on every GPU (so that the deeper sums of H100
-// and B200 have no use for it), and in products of f16 whose accumulators differ c is widened to
-// f32, and d rounded from f32 to nearest even. From sm_90 on the compiler emulates s4, u4 and b1.
+// The order follows what nvcc 13 makes of wmma, read from its machine code: f16 and bf16 are one
+// HMMA of 16 products; tf32 is two of 4 products on every GPU (so the deeper sums of H100 and B200
+// are unused); in products of f16 whose accumulators differ, c is widened to f32 and d rounded from
+// f32 to nearest even. From sm_90 on the compiler emulates s4, u4 and b1.
 #pragma once
 
 #include <algorithm>
@@ -32,15 +32,14 @@ inline bool is_emulated(MatrixUnit unit, UnitFormat operand) {
   return is_new && operand >= UnitFormat::s4 && operand <= UnitFormat::b1;
 }
 
-// tcgen05 is no part of wmma: on a B200 wmma is mma.sync, of which the 16-bit formats were
-// measured.
+// tcgen05 is no part of wmma: on a B200 wmma is mma.sync, whose 16-bit formats were measured.
 inline UnitChoice current_choice() {
   UnitChoice choice = unit::choice();
   if (choice.unit == MatrixUnit::b200_mma) choice.unit = MatrixUnit::b200;
   return choice;
 }
 
-// The model of the chosen unit, or std::invalid_argument where it has none or nobody measured it.
+// The model of the chosen unit; std::invalid_argument if it has none or nobody measured it.
 inline UnitModel model_of(UnitFormat operand, UnitFormat result, bool is_measured = true) {
   const UnitChoice choice = current_choice();
   const UnitModel* found = find_unit_model(choice.unit, operand, result);
@@ -105,15 +104,15 @@ D result_of(std::uint64_t bits) {
     return from_bits<D>(bits);
 }
 
-// Whether CutSums computes it: all that is finite, and whose raised products are whole.
+// Whether CutSums computes the product: all values must be finite and the raised products whole.
 template <int M, int N, class C, class A, class B>
 bool has_cut_sums(const UnitModel& model, const A& a, const B& b, const C* c) {
   if (model.summation != Summation::truncated || !a.is_finite || !b.is_finite) return false;
   return std::all_of(c, c + M * N, [](C x) { return std::isfinite(static_cast<double>(x)); });
 }
 
-// Of the product of a fragment or of selected elements of it: result m, n from line m of a and n of
-// b, which hold K elements each.
+// Multiplies a fragment or selected elements of it: result m, n comes from line m of a and n of b,
+// which hold K elements each.
 template <class T, class D, class C, int M, int N, int K>
 void multiply_lines(const UnitModel& model, const typename element::Traits<T>::storage* a,
                     const typename element::Traits<T>::storage* b, const C* c, D* d) {
@@ -157,7 +156,7 @@ void multiply_floats(fragment<accumulator, M, N, K, D>& d,
   multiply_lines<T, D, C, M, N, K>(model, a.x, b.x, c.x, d.x);
 }
 
-// Modulo 2^32, or kept within the range of int.
+// The sum modulo 2^32, or limited to the range of int.
 inline int finished(std::int64_t sum, bool saturate) {
   using Limits = std::numeric_limits<int>;
   if (saturate) sum = std::clamp<std::int64_t>(sum, Limits::min(), Limits::max());
@@ -219,7 +218,8 @@ constexpr void check_types() {
 
 }  // namespace product
 
-// d may be c. std::invalid_argument: the chosen unit has no such product, or no measured model.
+// d = a b + c; d may be c. Throws std::invalid_argument if the chosen unit has no such product or
+// no measured model.
 template <int M, int N, int K, class TA, class TB, class LayoutA, class LayoutB, class C, class D>
 void mma_sync(fragment<accumulator, M, N, K, D>& d,
               const fragment<matrix_a, M, N, K, TA, LayoutA>& a,
@@ -234,7 +234,7 @@ void mma_sync(fragment<accumulator, M, N, K, D>& d,
   }
 }
 
-// satf: sums beyond the range of int become its limits.
+// Integer products; with satf, sums beyond the range of int become its limits.
 template <int M, int N, int K, class TA, class TB, class LayoutA, class LayoutB, class C, class D>
 void mma_sync(fragment<accumulator, M, N, K, D>& d,
               const fragment<matrix_a, M, N, K, TA, LayoutA>& a,
@@ -246,7 +246,7 @@ void mma_sync(fragment<accumulator, M, N, K, D>& d,
     product::multiply_integers(d, a, b, c, satf);
 }
 
-// d = c + number of ones in a ^ b, or in a & b, which t4 has not.
+// d = c + number of ones in a ^ b, or in a & b, which t4 lacks.
 inline void bmma_sync(
     fragment<accumulator, 8, 8, 128, int>& d,
     const fragment<matrix_a, 8, 8, 128, experimental::precision::b1, row_major>& a,

@@ -109,7 +109,7 @@ struct bfloat16 {
 template <class T>
 concept NarrowFloat = std::same_as<T, half> || std::same_as<T, bfloat16>;
 
-// f32 has more than twice the bits of both formats, so that rounding twice is rounding once.
+// f32 has more than twice the bits of both formats, so rounding twice equals rounding once.
 template <NarrowFloat T>
 T operator+(T a, T b) {
   return static_cast<float>(a) + static_cast<float>(b);

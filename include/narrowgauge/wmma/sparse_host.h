@@ -37,13 +37,13 @@ class sparse_fragment {
   storage_element_type x[num_elements];
 };
 
-// One word for each thread of the warp.
+// The metadata: one word for each thread of the warp.
 template <int K, class T>
 struct sparse_metadata {
   std::uint32_t x[sparse::lanes];
 };
 
-// Kept elements, rows `ldm` apart; a wmma::compress_sparse makes them.
+// Loads kept elements, rows `ldm` apart; wmma::compress_sparse makes them.
 template <int K, class T>
 void load_matrix_sync(sparse_fragment<matrix_a, K, T>& a,
                       std::type_identity_t<const typename element::Traits<T>::storage>* p,
@@ -111,9 +111,9 @@ void multiply_row(const typename element::Traits<T>::storage* a,
 
 }  // namespace product
 
-// d = a b + c with what the metadata selects; `Selector` names the threads whose words count. satf:
-// sums of integers keep within the range of int. std::invalid_argument: metadata that PTX does not
-// define, a unit without this product, or whose sparse sums may not be guessed.
+// d = a b + c over what the metadata selects; `Selector` names the threads whose words count. With
+// satf, integer sums stay within the range of int. Throws std::invalid_argument for metadata that
+// PTX does not define, a unit without this product, or one whose sparse sums may not be guessed.
 template <int Selector = 0, int K, class T, class C>
 void mma_sp_sync(sparse_fragment<accumulator, K, C>& d, const sparse_fragment<matrix_a, K, T>& a,
                  const sparse_fragment<matrix_b, K, T>& b,

@@ -40,7 +40,7 @@ struct Shape {
   static constexpr int selectors = 4 / chunks;
 };
 
-// Of one group: the index of its first kept element, and of its second.
+// The indices of a group's first and second kept element.
 struct Indices {
   int first, second;
 };
@@ -69,7 +69,7 @@ bool is_zero(T value) {
   return static_cast<float>(value) == 0;
 }
 
-// Elements that are not zero, then the first of the others: two indices in rising order, or one.
+// Indices of the elements that are not zero, then of the first others: two in rising order, or one.
 template <int K, class T>
 Indices kept_indices(const T* group, int row, int first_column) {
   using S = Shape<K, T>;
@@ -104,10 +104,10 @@ inline namespace on_device {
 inline namespace on_host {
 #endif
 
-// A dense tile of 16 rows of K elements, `dense_stride` apart, becomes 16 rows of K / 2 elements
+// Turns a dense tile of 16 rows of K elements, `dense_stride` apart, into 16 rows of K / 2 elements
 // and 32 words of metadata, one for each thread of a warp; words that the selector does not name
-// are 0. tf32 is float here. std::invalid_argument: a group has too many elements that are not
-// zero.
+// are 0. tf32 is float here. Throws std::invalid_argument if a group has too many non-zero
+// elements.
 template <int K, class T>
 void compress_sparse(const T* dense, int dense_stride, T* values, int value_stride,
                      std::uint32_t* metadata, int selector = 0) {
@@ -127,8 +127,8 @@ void compress_sparse(const T* dense, int dense_stride, T* values, int value_stri
     }
 }
 
-// The column of every kept element: K / 2 for each of 16 rows. std::invalid_argument: bits that are
-// no indices in rising order, whose meaning PTX leaves open.
+// The column of every kept element: K / 2 for each of 16 rows. Throws std::invalid_argument for
+// bits that are not indices in rising order, whose meaning PTX leaves open.
 template <int K, class T>
 void read_metadata(const std::uint32_t* metadata, int* columns, int selector = 0) {
   using Shape = sparse::Shape<K, T>;

@@ -16,7 +16,7 @@
 
 namespace narrowgauge::wmma {
 
-// Whether models that nothing measured confirms (Evidence::unresolved) may compute.
+// Whether models that no measurement confirms (Evidence::unresolved) may compute.
 enum class Unresolved : std::uint8_t { refused, allowed };
 
 struct UnitChoice {
@@ -43,7 +43,7 @@ class UnitScope {
   explicit UnitScope(MatrixUnit, Unresolved = Unresolved::refused) {}
 };
 
-// The unit of the current device, by its compute capability; nothing where that is not known.
+// The unit of the current device, by its compute capability; nothing if that is unknown.
 inline std::optional<MatrixUnit> executing_unit() {
   int device = 0, major = 0, minor = 0;
   if (cudaGetDevice(&device) != cudaSuccess) return {};
@@ -90,14 +90,14 @@ inline UnitChoice choice() { return of_thread ? *of_thread : of_process.load(); 
 
 }  // namespace unit
 
-// The unit of all threads from now on, but for those in a UnitScope; a100 until then. Returns
-// whether the choice has an effect: on the host it has.
+// Sets the unit of all threads from now on, except inside a UnitScope; it is a100 until then.
+// Returns whether the choice has an effect: on the host it has.
 inline bool use_unit(MatrixUnit unit, Unresolved unresolved = Unresolved::refused) {
   unit::of_process = UnitChoice{unit, unresolved};
   return true;
 }
 
-// The unit of this thread, and of the kernels it launches, while the scope lasts.
+// Sets the unit of this thread, and of the kernels it launches, while the scope lasts.
 class UnitScope {
  public:
   explicit UnitScope(UnitChoice choice) : before_(unit::of_thread) { unit::of_thread = choice; }
@@ -111,7 +111,7 @@ class UnitScope {
   std::optional<UnitChoice> before_;
 };
 
-// The unit that a product of this thread would be computed as.
+// The unit that would compute a product of this thread.
 inline std::optional<MatrixUnit> executing_unit() { return unit::choice().unit; }
 
 }  // namespace on_host

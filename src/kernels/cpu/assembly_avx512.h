@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of single CPUs with AVX-512, for which the files that use them are not compiled:
-// only a CPU that has them comes there. And loads that GCC is not to rearrange. Only for
-// *.avx512.cpp; tests/emulation has their doubles for every CPU.
+// Instructions that only some CPUs with AVX-512 have and the files using them are not compiled for:
+// only a CPU that has them gets there. Also loads that GCC must not rearrange. Only for
+// *.avx512.cpp; tests/emulation has doubles for every CPU.
 #pragma once
 
 #ifdef __AVX512F__
@@ -13,7 +13,7 @@
 
 namespace narrowgauge::cpu::avx512 {
 
-// AVX512_VNNI: pairs of int16, fours of u8 by s8, multiplied and added up with `sum`.
+// AVX512_VNNI: multiplies pairs of int16, or fours of u8 by s8, and adds the products to `sum`.
 [[gnu::always_inline]] inline void add_products_of_int16(__m512i& sum, __m512i a, __m512i b) {
   __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
@@ -21,7 +21,7 @@ namespace narrowgauge::cpu::avx512 {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
 
-// AVX512_BF16: pairs of bf16; and 32 f32 as bf16.
+// AVX512_BF16: multiplies pairs of bf16; as_bf16 converts 32 f32.
 [[gnu::always_inline]] inline void add_products_of_bf16(__m512i& sum, __m512i a, __m512i b) {
   __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 }
@@ -31,19 +31,19 @@ namespace narrowgauge::cpu::avx512 {
   return y;
 }
 
-// 32 bits in all lanes.
+// Loads 32 bits into all lanes.
 [[gnu::always_inline]] inline __m512i broadcast(const std::byte* from) {
   __m512i x;
   __asm__("vpbroadcastd %1, %0" : "=v"(x) : "m"(*reinterpret_cast<const std::int32_t*>(from)));
   return x;
 }
 
-// Bytes between rows, times one, three and five.
+// The bytes between rows, times one, three and five.
 struct Pitches {
   std::int64_t one, three, five;
 };
 
-// The same of one of seven rows. GCC would keep a pointer for each row, and spill.
+// Loads 32 bits of one of seven rows into all lanes. GCC would keep a pointer per row, and spill.
 template <int row>
 [[gnu::always_inline]] inline __m512i broadcast(const std::byte* a, const Pitches& pitch) {
   __m512i x;

@@ -11,14 +11,14 @@ constexpr std::int64_t chunk_blocks =
 
 static_assert(side == block_rows);
 
-// In blocks of 32.
+// The sizes of a head in blocks of 32.
 struct Blocks {
   std::int64_t keys, width;
   explicit Blocks(const AttentionShape& shape)
       : keys(padded(shape.keys) / side), width(padded(shape.width) / side) {}
 };
 
-// Scratch memory cut into arrays.
+// Cuts scratch memory into arrays.
 class Cutter {
  public:
   explicit Cutter(std::byte* scratch) : next_(scratch) {}
@@ -44,7 +44,7 @@ __mmask32 columns_mask(std::int64_t columns) {
   return static_cast<__mmask32>((std::uint64_t{1} << (columns < side ? columns : side)) - 1);
 }
 
-// In place, or copied to `room` with zeros beyond the last row and the width.
+// The square in place, or copied to `room` with zeros beyond the last row and the width.
 Square square_of(const std::byte* head, std::int64_t row_step, RowRange rows, std::int64_t width,
                  std::byte* room) {
   const std::byte* from = head + rows.first * row_step;
@@ -63,7 +63,7 @@ void copy_block(const Square& square, std::byte* block) {
     _mm512_store_si512(block + r * row_bytes, _mm512_loadu_si512(square.rows + r * square.step));
 }
 
-// One head of an array.
+// The rows of one head in an array.
 class HeadRows {
  public:
   HeadRows(const AttentionInput& input, const AttentionShape& shape, AttentionHead head)
@@ -72,7 +72,7 @@ class HeadRows {
         step_(2 * input.row),
         width_(shape.width) {}
 
-  // visit(square, block of 32 rows, block of 32 columns) for `rows`, counted from their first.
+  // Calls visit(square, block of 32 rows, block of 32 columns) for `rows`, from their first on.
   template <class Visit>
   void for_squares(RowRange rows, const Visit& visit) const {
     alignas(64) std::byte room[block_bytes];
@@ -89,7 +89,7 @@ class HeadRows {
   std::int64_t step_, width_;
 };
 
-// Stores the sums at columns `at` and on of rows `pitch` floats apart.
+// Stores the sums in columns from `at` on of rows that are `pitch` floats apart.
 void store_block(float* rows, std::int64_t pitch) {
   const std::int64_t step = pitch * 4;
   _tile_stored(0, rows, step);
@@ -114,7 +114,7 @@ void add_products(const std::byte* a, std::int64_t a_step, const std::byte* b, s
     multiply_block<Reading::reused>(a + i * a_step * block_bytes, b + i * b_step * block_bytes);
 }
 
-// 32 rows of `columns` blocks of f32, narrowed to blocks of A; 0 in the rows from `count` on.
+// Narrows 32 rows of `columns` blocks of f32 to blocks of A; rows from `count` on become 0.
 void narrow(const float* rows, std::int64_t pitch, std::int64_t count, std::int64_t columns,
             std::byte* blocks) {
   for (std::int64_t r = 0; r < side; ++r)
@@ -127,29 +127,29 @@ void narrow(const float* rows, std::int64_t pitch, std::int64_t count, std::int6
   before_tile_loads();
 }
 
-// Keys, or values, so that a product with a row of q or dy is a row over the keys: block (width,
-// key) of B at width * keys + key.
+// Packs keys, or values, so that a row of q or dy times them gives a row over the keys: block
+// (width, key) of B is at width * keys + key.
 void pack_over_keys(const HeadRows& rows, std::int64_t keys, const Blocks& count, std::byte* to) {
   rows.for_squares({0, keys}, [&](const Square& square, std::int64_t i, std::int64_t j) {
     pack_b_transposed(square.rows, square.step, to + (j * count.keys + i) * block_bytes);
   });
 }
 
-// Rows so that they are summed over in a product: block (row, width) of B at row * width + width.
+// Packs rows that a product sums over: block (row, width) of B is at row * width + width.
 void pack_summed(const HeadRows& rows, RowRange range, const Blocks& count, std::byte* to) {
   rows.for_squares(range, [&](const Square& square, std::int64_t i, std::int64_t j) {
     pack_b(square.rows, square.step, to + (i * count.width + j) * block_bytes);
   });
 }
 
-// 32 rows as blocks of A along the width.
+// Packs 32 rows as blocks of A along the width.
 void pack_rows(const HeadRows& rows, RowRange range, std::byte* to) {
   rows.for_squares(range, [&](const Square& square, std::int64_t, std::int64_t j) {
     copy_block(square, to + j * block_bytes);
   });
 }
 
-// scores [32][pitch] = rows times keys, of `seen` blocks of keys.
+// scores [32][pitch] = rows times keys, for `seen` blocks of keys.
 void multiply_over_keys(const std::byte* rows, const std::byte* keys, const Blocks& count,
                         std::int64_t seen, float* scores) {
   before_tile_loads();
@@ -160,7 +160,7 @@ void multiply_over_keys(const std::byte* rows, const std::byte* keys, const Bloc
   }
 }
 
-// y [32][padded width] = shares times values, of `seen` blocks of keys.
+// y [32][padded width] = shares times values, for `seen` blocks of keys.
 void multiply_over_width(const std::byte* shares, const std::byte* values, const Blocks& count,
                          std::int64_t seen, float* y) {
   before_tile_loads();
@@ -171,7 +171,7 @@ void multiply_over_width(const std::byte* shares, const std::byte* values, const
   }
 }
 
-// Rows of a head times a factor each, where there are any, to where they belong.
+// Stores rows of a head, each times its factor if there are factors.
 void store_rows(const AttentionProblem& problem, const AttentionOutput& to, AttentionHead head,
                 RowRange rows, const float* from, const float* factors) {
   if (!to.data) return;
@@ -289,7 +289,7 @@ class Backward {
     pack_summed(keys, {0, shape_.keys}, n_, keys_summed_);
   }
 
-  // dq of 32 queries; their shares and the gradients of their scores, turned, for add_chunk().
+  // Computes dq of 32 queries; keeps their shares and score gradients, transposed, for add_chunk().
   void take_block(RowRange rows, std::int64_t place) {
     strip_.start(rows);
     strip_.fetch_next(call_.dy);
@@ -313,8 +313,8 @@ class Backward {
     turn(turned_flows, seen, keys_turned_, place);
   }
 
-  // Blocks over the keys, transposed: block (key, query) of A at key * chunk_blocks + query. Those
-  // of keys that are not seen become 0.
+  // Transposes blocks over the keys: block (key, query) of A at key * chunk_blocks + query. Blocks
+  // of unseen keys become 0.
   void turn(const std::byte* blocks, std::int64_t seen, std::byte* to, std::int64_t place) const {
     for (std::int64_t i = 0; i < n_.keys; ++i) {
       std::byte* const block = to + (i * chunk_blocks + place) * block_bytes;
@@ -325,7 +325,7 @@ class Backward {
     }
   }
 
-  // sums [keys][width] += turned times rows, over the queries of a chunk; chunk.count in blocks.
+  // sums [keys][width] += turned times rows, over the queries of a chunk; chunk.count is in blocks.
   void add_chunk(const std::byte* turned, const std::byte* rows, float* sums,
                  RowRange chunk) const {
     before_tile_loads();
@@ -349,9 +349,9 @@ class Backward {
   Blocks n_;
   HeadRows queries_, gradients_;
   TileScope tiles_;
-  // Blocks of B over the keys, and of B summed over the keys; blocks of A of one block of queries.
+  // Blocks of B over the keys and summed over the keys; blocks of A of one block of queries.
   std::byte *keys_over_, *values_over_, *keys_summed_, *rows_, *shares_;
-  // Of a chunk: blocks of B summed over the queries, and blocks of A, a row for each key.
+  // For a chunk: blocks of B summed over the queries, and blocks of A, a row for each key.
   std::byte *query_rows_, *gradient_rows_, *values_, *keys_turned_;
   float *scores_, *flows_, *dq_, *dk_, *dv_;
   ScoreStrip strip_;

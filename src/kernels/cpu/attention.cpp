@@ -16,7 +16,7 @@ namespace {
 
 constexpr AttentionEngine narrow_engine = AttentionLoops<Float8>::engine();
 
-// Each with its own scratch memory.
+// Each piece has its own scratch memory.
 constexpr std::int64_t most_pieces = 32;
 
 std::int64_t heads_of(const AttentionShape& shape) { return shape.batch * shape.heads; }

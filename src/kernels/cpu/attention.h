@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of queries over keys and values, forward and backward, without the matrix of scores:
-// 32 queries of one head at a time have their scores in f32 in a cache, and the backward pass makes
+// the f32 scores of 32 queries of one head at a time stay in a cache, and the backward pass makes
 // them again from the logarithms of their sums. Dao, Fu, Ermon, Rudra, Re, "FlashAttention", 2022.
 #pragma once
 
@@ -16,7 +16,7 @@ struct AttentionShape {
   std::int64_t width = 0;  // of a head
 };
 
-// [batch, rows, heads * width]; strides in elements, a row's elements are neighbours.
+// An array [batch, rows, heads * width]; strides in elements, a row's elements are contiguous.
 struct AttentionInput {
   const void* data = nullptr;
   std::int64_t batch = 0, row = 0;
@@ -27,15 +27,15 @@ struct AttentionOutput {
   std::int64_t* flushed = nullptr;
 };
 
-// Added to the scores [batch, heads, queries, keys]; a stride is 0 where it repeats.
+// Added to the scores [batch, heads, queries, keys]; a stride is 0 along axes that repeat.
 struct AttentionMask {
   ConstArray values;
   std::int64_t batch = 0, head = 0, query = 0;
   bool repeats = false;  // one number for all keys, else they are neighbours
 };
 
-// Shares p = softmax(scale * q k^T + mask) over the keys; where all scores are -inf, they are 0.
-// Each share is kept with probability `keep`, a multiple of 2^-16, and divided by it: where
+// Shares p = softmax(scale * q k^T + mask) over the keys; 0 if all scores are -inf. Each share is
+// kept, and divided by `keep`, with probability `keep`, a multiple of 2^-16: if
 // dropout.short_bits(its index in [batch, heads, queries, keys]) < keep * 2^16.
 struct AttentionProblem {
   AttentionShape shape;
@@ -48,14 +48,14 @@ struct AttentionProblem {
   RandomStream dropout = RandomStream::of_key(0, 0);
 };
 
-// y = p v; logsumexp [batch, heads, queries], where it is wanted.
+// y = p v; logsumexp [batch, heads, queries] if it is wanted.
 struct AttentionForward {
   AttentionProblem problem;
   AttentionOutput y;
   float* logsumexp = nullptr;
 };
 
-// Outputs that are null are not stored.
+// The gradients; outputs that are null are not stored.
 struct AttentionBackward {
   AttentionProblem problem;
   AttentionInput dy;
@@ -67,7 +67,7 @@ struct AttentionHead {
   std::int64_t image, head;
 };
 
-// A way to compute one head, with so many bytes of scratch memory.
+// A way to compute one head, with its bytes of scratch memory.
 struct AttentionEngine {
   std::int64_t (*forward_bytes)(const AttentionShape& shape);
   std::int64_t (*backward_bytes)(const AttentionShape& shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in vectors of f32: the rows of scores, small products of matrices, and a head.
+// Attention in vectors of f32: rows of scores, small matrix products, and a head.
 #pragma once
 
 #include <cstddef>
@@ -74,8 +74,8 @@ struct AttentionLoops {
     return {.exponentials = exponentials, .gradients = gradients};
   }
 
-  // c [m, n] (+)= a [m, k] b [k, n]; m a multiple of 8 and n of 32. An element of a lies at
-  // i * a_row + j * a_column, those of a row of b and c are neighbours.
+  // c [m, n] (+)= a [m, k] b [k, n]; m is a multiple of 8 and n of 32. An element of a lies at i *
+  // a_row + j * a_column; those of a row of b and c are contiguous.
   struct Product {
     const float* a;
     std::int64_t a_row, a_column;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engines of attention share: rows of a head in and out, and what is done to a row of
-// scores between the products.
+// What the attention engines share: loading and storing the rows of a head, and the steps on a row
+// of scores between the products.
 #pragma once
 
 #include "kernels/cpu/attention.h"
@@ -14,14 +14,14 @@ struct RowRange {
   std::int64_t first, count;
 };
 
-// Rows of one head as f32 [attention_block multiple][pitch], 0 beyond the width and the last row.
+// Loads rows of a head as f32 [attention_block multiple][pitch], 0 beyond the width and last row.
 void load_head_rows(const AttentionProblem& problem, const AttentionInput& from, AttentionHead head,
                     RowRange rows, float* to);
-// Rows [count][padded width] to where they belong; nothing where the output is null.
+// Stores rows [count][padded width] of one head; does nothing if the output is null.
 void store_head_rows(const AttentionProblem& problem, const AttentionOutput& to, AttentionHead head,
                      RowRange rows, const float* from);
 
-// Scores of one query on their way to shares.
+// The scores of one query while they become shares.
 struct ScoreRow {
   float* scores = nullptr;              // products of q and k, unscaled
   const float* mask = nullptr;          // may be null
@@ -36,10 +36,10 @@ struct RowShares {
 };
 
 struct AttentionMath {
-  // scores = exp(score - largest) where it is kept, else 0; the sum is over all that are visible.
+  // scores = exp(score - largest) if kept, else 0; the sum covers all visible ones.
   RowShares (*exponentials)(const ScoreRow& row);
-  // scores = exp(score - logsumexp), dropped and divided by keep; gradient: of those shares,
-  // becomes that of the products.
+  // scores = exp(score - logsumexp), dropped and divided by keep. `gradient` comes in as the
+  // gradient of these shares and becomes that of the products q k.
   void (*gradients)(const ScoreRow& row, float logsumexp, float* gradient);
 };
 extern const AttentionMath attention_math;
@@ -47,17 +47,17 @@ namespace avx512 {
 extern const AttentionMath attention_math;
 }
 
-// The rows of scores of up to attention_block queries of one head, on their way to shares.
+// The rows of scores of up to attention_block queries of one head while they become shares.
 class ScoreStrip {
  public:
   static std::int64_t bytes(const AttentionShape& shape);
   ScoreStrip(const AttentionProblem& problem, AttentionHead head, std::byte* scratch);
   void start(RowRange queries);  // draws the random numbers
-  // Begins to bring the part of the next head's rows to the cache that the strip is of this head's:
-  // of q, k, v and `more`.
+  // Starts fetching into the cache the part of the next head's rows (of q, k, v and `more`) that
+  // corresponds to this strip.
   void fetch_next(const AttentionInput& more) const;
   std::int64_t padded_keys() const { return padded_; }  // that any of the queries sees
-  // `query` counts within the strip.
+  // `query` is counted within the strip.
   ScoreRow row(std::int64_t query, float* scores) const;
   std::int64_t index(std::int64_t query) const;  // in [batch, heads, queries]
 

@@ -6,7 +6,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-// Rows are held as `Real`, and added up as `Sum`.
+// Holds rows as `Real` and sums them as `Sum`.
 template <class Real, class Sum>
 class AveragePool {
  public:
@@ -86,7 +86,7 @@ class AveragePool {
       }
   }
 
-  // body(element of x's row, element of y's row) for every tap along the last axis.
+  // Calls body(element of x's row, element of y's row) for every tap along the last axis.
   template <class Body>
   void each_pair(const Body& body) const {
     for (std::int64_t c = 0; c < grid_.kernel()[2]; ++c) {
@@ -99,7 +99,7 @@ class AveragePool {
     }
   }
 
-  // A window that sees nothing has the sum 0 and stays so.
+  // A window that sees nothing has the sum 0, which stays.
   template <class Number>
   void divide(const Number* in, std::int64_t i, std::int64_t j, Real* out) const {
     const std::int64_t outer =
@@ -112,7 +112,7 @@ class AveragePool {
     }
   }
 
-  // The sums of a row of x.
+  // The sums of a row of x, rounded to `Real`.
   static const Real* rounded(Scratch& scratch) {
     if constexpr (std::same_as<Real, Sum>) return scratch.sums.data();
     std::transform(scratch.sums.begin(), scratch.sums.begin() + std::ssize(scratch.x),
@@ -125,10 +125,10 @@ class AveragePool {
   std::array<std::vector<std::int64_t>, 3> counts_;  // elements of the windows along each axis
 };
 
-// Beyond this sums are f64: an f32 sum of so many numbers is not right to its last digits.
+// Larger windows are summed in f64: an f32 sum of so many numbers loses its last digits.
 constexpr std::int64_t most_f32_terms = 64;
 
-// use(pool) with the pool in the arithmetic that fits; `summed` is the view that is added up.
+// Calls use(pool) with the pool in the arithmetic that fits; `summed` is the view that is summed.
 template <class Use>
 Prepared with_pool(const char* who, const PoolGrid& grid, const View5& summed, PoolCount count,
                    const Use& use) {

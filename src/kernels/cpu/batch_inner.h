@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in batch-inner blocks, [N/32][y][x][C/32][32 images][32 channels] of bf16: each block of
-// 2 KB is two tiles of AMX, so that convolutions read and write it without packing. The tables that
-// tell the tile kernels which blocks meet; N and C are multiples of 32.
+// Images in batch-inner blocks, [N/32][y][x][C/32][32 images][32 channels] of bf16: each block of 2
+// KB is two AMX tiles, so convolutions read and write it without packing. Also the tables that tell
+// the tile kernels which blocks meet. N and C are multiples of 32.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ struct ColumnRun {
   std::int32_t source, tap, length;
 };
 
-// Each block of the result is a sum over taps of blocks of the source times weights
-// [result's block][tap][source's block]. Convolution forward and its data gradient are both one.
+// Each block of the result is a sum over taps of source blocks times weights [result's
+// block][tap][source's block]. Both the forward convolution and its data gradient have this form.
 struct GatherPlan {
   BatchInnerImages source, result;
   std::int64_t taps = 1, kernel_width = 1;
@@ -46,17 +46,16 @@ struct GatherPlan {
   const ColumnRun* columns = nullptr;
 };
 
-// Per channel, of the values that a piece stores less `shift`, which is the first of them.
+// Moments per channel of the values that a piece stores, each minus `shift`, the first of them.
 struct PieceMoments {
   float *shift = nullptr, *sum = nullptr, *squares = nullptr;
 };
 
-// The gradient of a Relu (and of an addition before it) on the way to memory: blocks plus those of
-// `other`, zero where those of `kept`, the Relu's result, are not positive; either may be null.
-// Where `factor` is given, what the Relu saw is made again: (x - mean) * factor + constant of the
-// first of the products.
-// Then sums of what is stored, per channel, where `sum` is given: of itself, and times x - mean for
-// `count` images x.
+// The gradient of a Relu (and of an addition before it), computed before storing: adds the blocks
+// of `other`, and is zero where those of `kept`, the Relu's result, are not positive; either may be
+// null. If `factor` is given, the Relu's input is computed again as (x - mean) * factor + constant
+// from the first product. If `sum` is given, sums what is stored, per channel: itself, and times x
+// - mean for each of `count` images x.
 struct Slopes {
   static constexpr int most = 2;
   struct Product {
@@ -71,28 +70,28 @@ struct Slopes {
   int count = 0;
 };
 
-// What happens to blocks between their sums and memory, beside bias and rounding.
+// What is done to blocks between summing and storing, beside bias and rounding.
 struct Epilogue {
   enum class Kind { plain, relu, moments, slopes } kind = Kind::plain;
   PieceMoments moments{};
   Slopes slopes{};
 };
 
-// Places [row_begin, row_end) x [column_begin, column_end), rows counted over all groups.
+// The places [row_begin, row_end) x [column_begin, column_end); rows count over all groups.
 struct Patch {
   std::int64_t row_begin, row_end, column_begin, column_end;
   std::int64_t pixels() const { return (row_end - row_begin) * (column_end - column_begin); }
 };
 
-// Columns [first_column, first_column + columns) of rows of the source, split (split.h) into
-// blocks; row y of a group in slot y % slots.
+// Columns [first_column, first_column + columns) of source rows, split (split.h) into blocks; row y
+// of a group is in slot y % slots.
 struct SplitRows {
   std::byte* blocks = nullptr;
   std::int64_t slots = 1, first_column = 0, columns = 0;
 };
 
-// A part of the result: a patch, and some of its blocks. Images of f32 and f16 are multiplied from
-// `split`, those of bf16 from `source`.
+// A part of the result: a patch, and some of its blocks. f32 and f16 images are multiplied from
+// `split`, bf16 images from `source`.
 struct GatherPiece {
   const std::byte *source, *weights;
   std::byte* result;
@@ -114,8 +113,8 @@ struct TapRange {
   std::int32_t begin, end, source;
 };
 
-// dw = sum over pixels of x (transposed) times dy, a block of f32 [32][32] for each of the outer
-// channels' blocks [b][tap][a]: `a` is the operand that is packed transposed, `b` the other one.
+// dw = sum over pixels of x (transposed) times dy: an f32 block [32][32] for each pair of channel
+// blocks [b][tap][a]; `a` is the operand packed transposed, `b` the other one.
 struct WeightGradientPlan {
   BatchInnerImages x, y;
   std::int64_t kernel_height = 1, kernel_width = 1;
@@ -134,7 +133,7 @@ struct PackedRows {
   std::int64_t slots;
 };
 
-// Rows of y [row_begin, row_end) of one group, for blocks [b_begin, b_end): adds to the sums, or
+// Rows [row_begin, row_end) of y in one group, for blocks [b_begin, b_end): adds to the sums or
 // sets them. `near`: the packed rows and the sums of one block of b fit into L2.
 struct WeightGradientPiece {
   PackedRows x, y;
@@ -147,20 +146,20 @@ namespace amx {
 
 void gather(const GatherPlan& plan, const GatherPiece& piece);
 void gather_split(const GatherPlan& plan, const GatherPiece& piece);  // of f32 or f16
-// The epilogue alone: the source, which lies as the result does, takes the place of the sums.
+// Runs the epilogue alone: the source, laid out as the result, takes the place of the sums.
 void pass_on(const GatherPlan& plan, const GatherPiece& piece);
 void weight_gradient(const WeightGradientPlan& plan, const WeightGradientPiece& piece);
-// `width` pixels of a row of blocks, `column_step` apart, into rows of `pitch`: the contraction
-// along the images, as A (transposed) or as B.
+// Packs `width` pixels of a row of blocks, `column_step` apart, into rows of `pitch`. The
+// contraction is along the images, as A (transposed) or as B.
 struct RowPacking {
   std::int64_t width, pitch, blocks, column_step;
   bool transposed;
 };
 void pack_row(const std::byte* row, const RowPacking& packing, std::int64_t slot,
               const PackedRows& packed);
-// Weights bf16 [M][C][taps] -> blocks [m][tap'][c] of B that multiply channels of C (forward), or
-// [c][tap'][m] that multiply channels of M (`backward`); tap' = order[tap]. Outer blocks
-// [begin, end).
+// Packs weights bf16 [M][C][taps] into blocks of B: [m][tap'][c] that multiply channels of C
+// (forward), or [c][tap'][m] that multiply channels of M (`backward`); tap' = order[tap]. Does
+// outer blocks [begin, end).
 struct WeightBlocks {
   std::int64_t outputs, inputs, taps;
   const std::int32_t* order;

@@ -15,8 +15,8 @@ BatchInnerImages batch_inner_images(const Dims& dims) {
   return {dims[0] / 32, dims[2], dims[3], dims[1] / 32};
 }
 
-std::string batch_inner_reason(const BatchInnerConvolution& c) {
-  if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
+std::string batch_inner_reason(const BatchInnerConvolution& c, Isa isa) {
+  if (std::string reason = tile_isa_reason(isa); !reason.empty()) return reason;
   if (c.x.size() != 4) return "not two spatial axes";
   if (c.window.groups != 1) return concat(c.window.groups, " groups");
   for (const std::int64_t size : {c.x[0], c.x[1], c.y[1]})
@@ -42,10 +42,11 @@ void load_bias(std::optional<DType> dtype, const void* given, std::int64_t chann
 }
 
 Prepared prepare_batch_inner_convolution(const BatchInnerConvolution& c) {
-  const std::string reason = batch_inner_reason(c);
+  const std::string reason = batch_inner_reason(c, isa());
   require(reason.empty(), "batch-inner convolution: ", reason);
   Prepared prepared;
   prepared.implementation = "amx tiles, batch-inner";
+  prepared.facts = tile_facts(c.image);
   if (c.pass == ConvolutionPass::weight_gradient) {
     prepare_batch_inner_weight_gradient(c, prepared);
     return prepared;

@@ -83,7 +83,7 @@ void BatchInnerGather::run(const GatherOperands& operands, const Epilogue& epilo
   });
 }
 
-// Chan, Golub, LeVeque 1979.
+// Joins the moments of the pieces: Chan, Golub, LeVeque 1979.
 void BatchInnerGather::join(const PieceMoments& moments, float epsilon,
                             const BatchStatistics& statistics) const {
   for (std::int64_t c = 0; c < channels(); ++c) {
@@ -124,7 +124,7 @@ void BatchInnerGather::cut(std::int64_t rows_each, std::int64_t columns_each) {
           {row, std::min(rows(), row + rows_each), column, std::min(width, column + columns_each)});
 }
 
-// What the first patch of this size sees.
+// The bytes of source that a patch sees.
 std::int64_t BatchInnerGather::source_bytes(const Patch& patch) const {
   std::int64_t first_row = plan_.source.height, last_row = -1;
   for (auto i = plan_.row_begin[patch.row_begin]; i < plan_.row_begin[patch.row_end]; ++i) {
@@ -142,7 +142,7 @@ std::int64_t BatchInnerGather::source_bytes(const Patch& patch) const {
   return (last_row - first_row + 1) * (last - first + 1) * plan_.source.blocks * block_bytes;
 }
 
-// Patches whose source stays in L2 while weights pass, so that the fewest bytes come from beyond.
+// Chooses patches whose source stays in L2 while weights stream, with the fewest bytes from beyond.
 void BatchInnerGather::choose_patches() {
   const std::int64_t height = plan_.result.height, width = plan_.result.width;
   double least = -1;
@@ -163,7 +163,7 @@ void BatchInnerGather::choose_patches() {
   cut(best_rows, best_columns);
 }
 
-// Small weights of one tap stay in L2 while images pass; else patch by patch.
+// Small weights of one tap stay in L2 while images stream; other work goes patch by patch.
 void BatchInnerGather::choose_pieces() {
   stream_ = plan_.result.count() * bytes_for(32 * 32, image_) >= stream_bytes;
   blocks_in_piece_ = plan_.result.blocks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution forward and data gradient on the tiles of AMX, images in batch-inner blocks, with
-// what follows them on the way to memory. Bits do not depend on the number of threads.
+// Convolution forward and data gradient on AMX tiles, for images in batch-inner blocks, with the
+// epilogue before the store. Bits do not depend on the number of threads.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class SplitGather;
 class BatchInnerGather {
  public:
   explicit BatchInnerGather(const BatchInnerConvolution& convolution);
-  // Nothing is multiplied: the source, images of these dims, meets the epilogue at once.
+  // Without a product: the epilogue takes the source, images of these dims.
   BatchInnerGather(const Dims& images, DType image);
   ~BatchInnerGather();
   BatchInnerGather(const BatchInnerGather&) = delete;
@@ -27,15 +27,15 @@ class BatchInnerGather {
   bool has_bias() const { return bias_.has_value(); }
   std::int64_t workspace() const;
 
-  // The epilogue's sums and shifts are arrays of part_floats(), one part for each piece.
+  // The epilogue's sums and shifts are arrays of part_floats() values, one part for each piece.
   void run(const GatherOperands& operands, const Epilogue& epilogue) const;
   std::int64_t part_floats() const {
     return static_cast<std::int64_t>(patches_.size()) * channels();
   }
 
-  // Of what was stored.
+  // The statistics of what was stored, from the moments of the parts.
   void join(const PieceMoments& moments, float epsilon, const BatchStatistics& statistics) const;
-  // Sums over the parts, in their order, of each channel.
+  // Sums the parts of each channel in their order.
   void join(const float* parts, double* sums) const;
 
  private:

@@ -10,7 +10,7 @@ using namespace cpu::amx;
 
 constexpr std::int64_t rows = 32, channels = 32;
 
-// The block two further on, which the hardware's own prefetching does not reach across pages.
+// Prefetches the block two further on; the hardware does not prefetch across pages.
 template <class Rows>
 [[gnu::always_inline]] inline void prefetch(const std::byte* row) {
   for (std::int64_t line = 0; line < Rows::row_bytes; line += 64)
@@ -22,7 +22,7 @@ struct Joined {
   Pair mean, squares;
 };
 
-// Mean and squares of a block, joined to those of `before` blocks (Chan, Golub, LeVeque 1979).
+// Joins the mean and squares of a block to those of `before` blocks (Chan, Golub, LeVeque 1979).
 template <class Rows>
 Joined join_block(const std::byte* block, const Pair& shift, const Joined& all, float before) {
   Pair sum[2] = {zeros(), zeros()};
@@ -46,7 +46,7 @@ Joined join_block(const std::byte* block, const Pair& shift, const Joined& all, 
           all.squares + squares[0] + squares[1] + delta * delta * (before * share * rows)};
 }
 
-// A NaN stays one: max gives its second operand then.
+// A NaN stays NaN, because max then returns its second operand.
 inline Pair at_least_zero(const Pair& a) {
   return {_mm512_max_ps(_mm512_setzero_ps(), a.even), _mm512_max_ps(_mm512_setzero_ps(), a.odd)};
 }

@@ -17,7 +17,7 @@ const std::byte* bytes(const void* data) { return static_cast<const std::byte*>(
 
 std::int64_t chunks_of(const ChannelLayout& layout) { return std::min(most_chunks, layout.outer); }
 
-// body(chunk, offset in bytes, pixels) for fixed ranges of pixels.
+// Calls body(chunk, offset in bytes, pixels) for fixed ranges of pixels.
 template <class Body>
 void for_chunks(const ChannelLayout& layout, DType dtype, const Body& body) {
   const std::int64_t chunks = chunks_of(layout);
@@ -31,7 +31,7 @@ void for_chunks(const ChannelLayout& layout, DType dtype, const Body& body) {
   });
 }
 
-// The first value of each channel, near its mean; 0 for one that is not finite.
+// Takes the first value of each channel, which is near its mean; 0 if it is not finite.
 void choose_shifts(const ChannelLayout& layout, ConstArray x, float* shift) {
   for (std::int64_t c = 0; c < layout.channels; ++c) {
     shift[c] = *load_strip(x, c / block * block * block + c % block, 1, &shift[c]);
@@ -47,7 +47,7 @@ struct Moments {
   double mean = 0, squares = 0;
 };
 
-// The chunks of a channel, joined in their order.
+// Joins the chunks of a channel in their order.
 Moments join(const ChannelLayout& layout, const float* mean, const float* squares, std::int64_t c) {
   const std::int64_t chunks = chunks_of(layout);
   Moments all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalization of f32, f16 or bf16 images in batch-inner blocks (batch_inner.h): one pass
-// over memory in the order in which it lies, with the sums of all channels in L1. What batch_norm.h
-// promises holds.
+// over memory in its own order, with the sums of all channels in L1. Keeps the promises of
+// batch_norm.h.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace narrowgauge::cpu::batch_inner {
 
-// Whether these arrays lie in batch-inner blocks and the CPU has what the functions below use.
+// Whether these arrays lie in batch-inner blocks and the CPU can run the functions below.
 bool takes(const ChannelLayout& layout, std::initializer_list<ConstArray> arrays);
 std::int64_t workspace(const ChannelLayout& layout);
 
 void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
                 const BatchStatistics& statistics, void* workspace);
-// y = (x - mean) * factor + constant, and what BatchNormApply adds to it.
+// y = (x - mean) * factor + constant, plus what BatchNormApply adds.
 void apply(const BatchNormApply& norm, const float* factor, const float* constant);
 
 void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void* workspace);
@@ -28,7 +28,8 @@ void gradient(const BatchNormBackward& norm, const GradientFactors& factors);
 
 namespace amx {
 
-// `pixels` pixels of `blocks` blocks, one after the other; vectors hold 32 values for each block.
+// `count` pixels of `blocks` blocks each, one after the other; arrays per channel hold 32 values
+// for each block.
 struct Pixels {
   std::int64_t count, blocks;
 };
@@ -51,7 +52,7 @@ struct Sums {
 };
 void gradient_sums(DType dtype, const std::byte* dy, const std::byte* x, Pixels pixels,
                    const Sums& sums);
-// `other` may be null. Returns what affine returns.
+// Operands of gradient(), which returns what affine() returns; `other` may be null.
 struct Slope {
   const std::byte *dy, *x, *other;
 };

@@ -20,12 +20,12 @@ inline Floats widen(__m512i bits) {
   return {widen(_mm512_castsi512_si256(bits)), widen(_mm512_extracti64x4_epi64(bits, 1))};
 }
 
-// Where v is larger than the best, or the first NaN.
+// The lanes where v is larger than the best, or the first NaN.
 inline __mmask16 takes(__m512 v, __m512 best) {
   return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(best, best, _CMP_ORD_Q), v, best, _CMP_NLE_UQ);
 }
 
-// Whole bf16 are moved: narrowing would make subnormals zero.
+// bf16 values are moved whole, since narrowing would make subnormals zero.
 void max_of_bf16(const std::uint16_t* x, const PoolTaps& taps, std::int64_t count, std::uint16_t* y,
                  std::uint8_t* taken) {
   for (std::int64_t i = 0; i < count; i += lanes) {
@@ -72,7 +72,7 @@ void max_of(const std::byte* x, const PoolTaps& taps, std::int64_t count, std::b
   }
 }
 
-// Slopes of the places that took this one, added in the order of taps.
+// Adds the slopes of the places that took this element, in the order of taps.
 template <class Format>
 std::int64_t slopes_of(const std::byte* dy, const std::uint8_t* taken, const PoolTaps& taps,
                        std::int64_t count, std::byte* dx) {

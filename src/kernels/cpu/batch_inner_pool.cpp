@@ -12,12 +12,12 @@
 namespace narrowgauge::cpu {
 namespace {
 
-// For each place along an axis of one side: places of the other side, and the tap between them.
+// For each place along an axis of one side: the places of the other side and the taps between them.
 using AxisTaps = std::vector<std::vector<std::array<std::int64_t, 2>>>;
 
 class MaxPool {
  public:
-  // `backward`: places of x see those of y.
+  // `backward`: places of x look up those of y; otherwise places of y those of x.
   MaxPool(const BatchInnerMaxPool& pool, bool backward)
       : inner_(pool.x[1] * 32), kernel_width_(pool.window.kernel[1]) {
     const Dims &to = backward ? pool.x : pool.y, &from = backward ? pool.y : pool.x;
@@ -37,7 +37,7 @@ class MaxPool {
     }
   }
 
-  // body(element of this side's pixel, taps whose offsets are on the other side) for every pixel.
+  // Calls body(element of this side's pixel, taps with offsets on the other side) for every pixel.
   template <class Body>
   void each_pixel(const Body& body) const {
     parallel_for(groups_ * to_[0], 1, [&](std::int64_t begin, std::int64_t end) {
@@ -68,8 +68,8 @@ class MaxPool {
 
 }  // namespace
 
-std::string batch_inner_max_pool_reason(const BatchInnerMaxPool& pool) {
-  if (isa() != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa()));
+std::string batch_inner_max_pool_reason(const BatchInnerMaxPool& pool, Isa isa) {
+  if (isa != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa));
   if (pool.x.size() != 4 || pool.x[0] % 32 != 0 || pool.x[1] % 32 != 0)
     return concat("blocks hold 32 images and channels, x is ", pool.x);
   if (pool.dtype != DType::bf16 && pool.dtype != DType::f16 && pool.dtype != DType::f32)

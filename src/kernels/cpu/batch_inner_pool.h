@@ -9,8 +9,8 @@
 
 namespace narrowgauge::cpu {
 
-// Dims [N, C, H, W] of whole blocks. The number of the element taken is a u8, as PoolWindow's
-// functions have it. `window` is over two axes, of at most 256 elements.
+// Dims [N, C, H, W] of whole blocks. The index of the chosen element is a u8, as in PoolWindow's
+// functions. `window` spans two axes and at most 256 elements.
 struct BatchInnerMaxPool {
   Dims x, y;
   PoolWindow window;
@@ -18,10 +18,10 @@ struct BatchInnerMaxPool {
   bool taps = true;  // forward: written beside y
 };
 
-// Why there is no such kernel on this machine; "" when there is.
-std::string batch_inner_max_pool_reason(const BatchInnerMaxPool& pool);
+// Why no such kernel exists for such a CPU; "" if one does.
+std::string batch_inner_max_pool_reason(const BatchInnerMaxPool& pool, Isa isa);
 
-// inputs {x}, outputs {y, taps}; as prepare_max_pool.
+// inputs {x}, outputs {y, taps}, as in prepare_max_pool.
 Prepared prepare_batch_inner_max_pool(const BatchInnerMaxPool& pool);
 // inputs {dy, taps}, outputs {dx}.
 Prepared prepare_batch_inner_max_pool_gradient(const BatchInnerMaxPool& pool);
@@ -37,10 +37,10 @@ struct PoolTaps {
   const PoolTap* list;
   int count;
 };
-// A pixel's `count` elements, all blocks of its channels; images begin at multiples of 64 bytes.
+// Pools a pixel's `count` elements, all blocks of its channels; images are aligned to 64 bytes.
 void max_pool_pixel(DType dtype, const void* x, const PoolTaps& taps, std::int64_t count, void* y,
                     std::uint8_t* taken);
-// Returns how many results were not zero in f32 and became zero in f16.
+// The gradient of one pixel. Returns how many results were not zero in f32 and became zero in f16.
 std::int64_t max_pool_gradient_pixel(DType dtype, const void* dy, const std::uint8_t* taken,
                                      const PoolTaps& taps, std::int64_t count, void* dx);
 

@@ -23,12 +23,12 @@ constexpr std::int64_t partial_bytes = 32 << 20;  // sums of all shards
 constexpr std::int64_t small_map = 13 * 13;       // pixels
 constexpr std::int64_t large_sums = 4 << 20;
 
-// Packed rows of both operands, `y_rows` of dy at a time and the rows of x that they see.
+// Packed rows of both operands: `y_rows` rows of dy at a time and the rows of x that they see.
 struct Strip {
   std::int64_t y_rows, x_slots;
 };
 
-// Columns of dy and those of x that they see, packed by themselves.
+// Columns of dy and the columns of x that they see, packed on their own.
 struct Panel {
   WeightGradientPlan plan;
   std::vector<TapRange> columns;  // counted from the panel's first
@@ -39,15 +39,15 @@ struct Panel {
   }
 };
 
-// x where it lies, and how it is normalized while it is packed (mean null: not).
+// x in its place in memory, and how it is normalized while it is packed (null mean: not at all).
 struct PackedImages {
   const std::byte* blocks;
   batch_inner::amx::Affine affine{};
 };
 
-// One of two ways. Large maps: fixed shards of rows, each with sums and packed rows of its own, in
-// panels of columns so narrow that some rows of both operands stay in L2. Small maps and large
-// sums: rows are packed once for all, and threads take different blocks of dw.
+// Works in one of two ways. Large maps: fixed shards of rows, each with its own sums and packed
+// rows, in panels of columns so narrow that some rows of both operands stay in L2. Small maps with
+// large sums: rows are packed once for all, and threads take different blocks of dw.
 class WeightGradient {
  public:
   explicit WeightGradient(const BatchInnerConvolution& c)
@@ -115,7 +115,7 @@ class WeightGradient {
   std::int64_t packed_bytes() const { return panels_[0].blocks(strip_) * packed_block(); }
   std::int64_t rows() const { return plan_.y.groups * plan_.y.height; }
 
-  // A 1x1 kernel with strides sees only some pixels: the others are not packed.
+  // Skips pixels that a 1x1 kernel with strides does not see: they are not packed.
   void skip_unseen(const BatchInnerConvolution& c) {
     const bool pads = c.window.pads_begin != Dims{0, 0};
     if (plan_.taps() != 1 || pads) return;
@@ -145,7 +145,7 @@ class WeightGradient {
     return {y_rows, std::min(plan_.x.height, (y_rows - 1) * plan_.stride_height + reach_[0] + 1)};
   }
 
-  // The columns [begin, begin + width) of dy, with all that they see of x.
+  // The panel of columns [begin, begin + width) of dy, with everything they see of x.
   Panel panel(std::int64_t begin, std::int64_t width) const {
     Panel panel{plan_, {}, 0, begin};
     const std::int64_t end = std::min(begin + width, plan_.y.width), stride = plan_.stride_width;
@@ -178,7 +178,7 @@ class WeightGradient {
     panels_.clear();
     for (std::int64_t begin = 0; begin < plan_.y.width; begin += width)
       panels_.push_back(panel(begin, width));
-    // Buffers are as large as the widest needs.
+    // Buffers are as large as the widest panel needs.
     std::int64_t widest = 0;
     for (const Panel& one : panels_) widest = std::max(widest, one.plan.x.width);
     for (Panel& one : panels_) one.plan.x.width = widest;
@@ -215,7 +215,7 @@ class WeightGradient {
             reinterpret_cast<float*>(own)};
   }
 
-  // Rows of x that rows [begin, end) of dy see.
+  // The rows of x that rows [begin, end) of dy see.
   std::array<std::int64_t, 2> seen(std::int64_t begin, std::int64_t end) const {
     const std::int64_t first = begin * plan_.stride_height - reach_[1];
     const std::int64_t last = (end - 1) * plan_.stride_height - reach_[1] + reach_[0];
@@ -235,7 +235,7 @@ class WeightGradient {
     else
       pack(from, packing, row, packed);
   }
-  // Some blocks of a pixel at a time, which stay in L1.
+  // Normalizes some blocks of a pixel at a time, which stay in L1, and packs them.
   void pack_normalized(const std::byte* from, const batch_inner::amx::Affine& affine,
                        const amx::RowPacking& packing, std::int64_t row,
                        const PackedRows& packed) const {
@@ -307,7 +307,7 @@ class WeightGradient {
     }
   }
 
-  // Blocks of b that stay in L2.
+  // The number of blocks of b that stay in L2.
   std::int64_t blocks_in_group() const {
     const WeightGradientPlan& plan = panels_[0].plan;
     const std::int64_t row = plan_.transpose_x ? plan.y.width : plan.x.width;
@@ -315,7 +315,7 @@ class WeightGradient {
     return std::max<std::int64_t>(1, group_bytes / (slots * row * packed_block()));
   }
 
-  // Blocks of x meet many of dy: for those the sums pass the pixels, not the pixels the sums.
+  // Whether blocks of x meet many of dy: then the sums stream past the pixels, not the reverse.
   bool near() const {
     constexpr std::int64_t most_sums = 640 << 10;
     return !is_split() && plan_.transpose_x && plan_.a_blocks() * plan_.taps() >= 4 &&
@@ -344,7 +344,7 @@ class WeightGradient {
     }
   }
 
-  // The shards' sums, added in their order, as rows of dw.
+  // Stores the shards' sums, added in their order, as rows of dw.
   void store(const std::byte* workspace, const Call& call) const {
     const std::int64_t taps = plan_.taps(), inputs = plan_.x.blocks;
     parallel_for(plan_.y.blocks * inputs, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -364,7 +364,7 @@ class WeightGradient {
     });
   }
 
-  // rows[m][c * taps] of one block of dw.
+  // Adds one block of dw to rows[m][c * taps].
   void add_block(const std::byte* workspace, const std::array<std::int64_t, 3>& place,
                  float* rows) const {
     const auto [m, c, tap] = place;

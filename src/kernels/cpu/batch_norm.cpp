@@ -27,7 +27,7 @@ struct ApplyColumns {
   const float *mean, *factor, *constant;
 };
 
-// y may lie on x.
+// y may be x.
 void apply_row(const float* x, const ApplyColumns& columns, std::int64_t count, float* y) {
   const auto [mean, factor, constant] = columns;
 #pragma GCC ivdep
@@ -39,7 +39,7 @@ void add_row(const float* other, std::int64_t count, float* y) {
   for (std::int64_t j = 0; j < count; ++j) y[j] += other[j];
 }
 
-// NaN stays.
+// Applies Relu; NaN stays.
 void relu_row(std::int64_t count, float* y) {
   for (std::int64_t j = 0; j < count; ++j) y[j] = y[j] < 0 ? 0 : y[j];
 }
@@ -59,7 +59,7 @@ void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
     if (norm.other)
       other = load_strip(norm.other, grid.strip(chunk, row, norm.other.pitch).offset, count,
                          other_buffer.data());
-    // Over `other`, y is written at last.
+    // With `other`, over which y may lie, y is written last.
     float* y = norm.other ? y_buffer.data() : result_strip(norm.y, to, y_buffer.data());
     apply_row(x, columns, count, y);
     if (other) add_row(other, count, y);
@@ -97,7 +97,7 @@ void add_gradient_rows(const GradientRows& rows, const GradientColumns& columns,
   }
 }
 
-// Of every chunk, a number per channel of its panel.
+// For every chunk, one number per channel of its panel.
 struct GradientPartials {
   float *dy_sum, *product_sum, *deviation_sum;
 };
@@ -165,19 +165,19 @@ void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
   }
 }
 
-// Per channel: what backward_row takes.
+// Per channel, the coefficients for backward_row.
 struct Coefficients {
   float *dy_mean, *slope;
 };
 
-// What the mean of x lost when it was made in f32, from the mean of x - mean. No more than f32 can
-// lose: a mean that is not that of x stays as it was given.
+// What the mean of x lost when it was rounded to f32, from the mean of x - mean. At most what f32
+// can lose: a mean that is not that of x stays as it was given.
 double mean_low(float mean, double inverse_std, double deviation) {
   const double most = (std::abs(double(mean)) + 1 / inverse_std) * 0x1p-23;
   return std::clamp(deviation, -most, most);
 }
 
-// What a channel's sums come to: its gradients, and what dx is made from.
+// Turns a channel's sums into its gradients and the coefficients of dx.
 void finish_channel(const BatchNormBackward& norm, std::int64_t c,
                     const std::array<double, 3>& sums, const Coefficients& coefficients) {
   const auto [dy_sum, product_sum, deviation_sum] = sums;
@@ -193,7 +193,7 @@ void finish_channel(const BatchNormBackward& norm, std::int64_t c,
   coefficients.slope[c] = float(slope);
 }
 
-// The chunks of a panel, added in their order.
+// Adds the chunks of a panel in their order.
 void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t panel,
                 const GradientPartials& partials, const Coefficients& coefficients) {
   std::array<double, strip_length> dy_sum{}, product_sum{}, deviation_sum{};
@@ -211,7 +211,7 @@ void join_panel(const BatchNormBackward& norm, const ChannelGrid& grid, std::int
                    {dy_sum[i], product_sum[i], deviation_sum[i]}, coefficients);
 }
 
-// The same of images in batch-inner blocks; `floats` as workspace.
+// The backward pass for images in batch-inner blocks; `floats` is the workspace.
 void backward_in_blocks(const BatchNormBackward& norm, float* floats) {
   const std::int64_t channels = norm.layout.channels;
   auto* const doubles = reinterpret_cast<double*>(floats + 4 * channels);

@@ -11,15 +11,15 @@
 
 namespace narrowgauge::cpu {
 
-// Bytes that `workspace` of the functions below must have, aligned to 8.
+// Bytes of `workspace` for the functions below; it must be aligned to 8.
 std::int64_t batch_norm_workspace(const ChannelLayout& layout);
 
-// Per channel, f32; what is null is not written.
+// Statistics per channel, f32; null arrays are not written.
 struct BatchStatistics {
   float* mean = nullptr;
   float* variance = nullptr;  // biased: divided by the number of elements
   float* inverse_std = nullptr;
-  // Added to the rounded mean this is the mean to twice the digits.
+  // The rounding error of the mean: added to it, it gives twice the digits.
   float* mean_low = nullptr;
 };
 void batch_statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
@@ -36,7 +36,7 @@ struct RunningStatistics {
 void update_running_statistics(const RunningStatistics& running);
 
 // y = (x - mean) * inverse_std * scale + bias; plus `other`, over which y may lie, and at least 0
-// where that is asked for.
+// if that is asked for.
 struct BatchNormApply {
   ChannelLayout layout;
   ConstArray x;
@@ -48,13 +48,13 @@ struct BatchNormApply {
   bool relu = false;
 };
 void batch_norm_apply(const BatchNormApply& norm, void* workspace);
-// The same as y = (x - mean) * factor + constant, per channel; x and y are not looked at.
+// Writes the same as y = (x - mean) * factor + constant per channel; x and y are not used.
 void batch_norm_factors(const BatchNormApply& norm, float* factor, float* constant);
 
-// Statistics, then y. `statistics` must have room for mean and inverse_std.
+// Computes statistics, then y. `statistics` must have room for mean and inverse_std.
 void batch_norm_train(BatchNormApply norm, float epsilon, BatchStatistics statistics,
                       void* workspace);
-// y from given mean and variance (norm.mean is the mean, norm.inverse_std is not read).
+// Computes y from the given mean and variance (norm.mean is the mean, norm.inverse_std is unused).
 void batch_norm_infer(BatchNormApply norm, const float* variance, float epsilon, void* workspace);
 
 // Gradients of batch_norm_train. Outputs that are null are not computed.
@@ -69,12 +69,12 @@ struct BatchNormBackward {
 };
 void batch_norm_backward(const BatchNormBackward& norm, void* workspace);
 
-// Sums over all elements of each channel: of dy, of dy * (x - mean), and of x - mean, which is what
-// the mean lost when it was rounded (null: nothing).
+// Sums over all elements of each channel: of dy, of dy * (x - mean), and of x - mean, which is the
+// mean's rounding error (null: none).
 struct GradientSums {
   double *dy, *product, *deviation;
 };
-// The same from sums that are known, of images in batch-inner blocks; dx may lie on dy.
+// batch_norm_backward() from known sums, for images in batch-inner blocks; dx may be dy.
 void batch_norm_backward_from(const BatchNormBackward& norm, const GradientSums& sums,
                               void* workspace);
 

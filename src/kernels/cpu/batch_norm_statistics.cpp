@@ -11,7 +11,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-// Joins rows to columns [begin, end), which had `before` rows.
+// Joins rows to columns [begin, end), which already hold `before` rows.
 void join_rows(const float* const* rows, std::int64_t count, const MomentColumns& columns,
                std::array<std::int64_t, 2> range, std::int64_t before) {
   const auto [begin, end] = range;
@@ -58,7 +58,7 @@ void chunk_moments(const ChannelGrid& grid, ConstArray x, std::int64_t number,
   grid.fold_moments(chunk, mean.data(), m2.data(), out.mean + at, out.m2 + at);
 }
 
-// The first value of each channel: no further from its mean than sqrt(count) deviations.
+// Takes the first value of each channel, at most sqrt(count) deviations from its mean.
 void choose_shifts(const ChannelLayout& layout, ConstArray x, float* shift) {
   for (std::int64_t c = 0; c < layout.channels; ++c) {
     const std::int64_t offset = c / layout.block * layout.inner * layout.block + c % layout.block;
@@ -71,7 +71,7 @@ struct Totals {
   std::array<double, strip_length> mean{}, m2{};
 };
 
-// The chunks of a panel, joined in their order.
+// Joins the chunks of a panel in their order.
 void join_chunks(const ChannelGrid& grid, const Partials& partials, std::int64_t panel,
                  Totals& totals) {
   const std::int64_t channels = grid.channel_count(panel);

@@ -13,7 +13,7 @@ constexpr __mmask32 first_values(std::int64_t count) {
   return count >= 32 ? 0xffffffff : (1U << count) - 1;
 }
 
-// Where a vector's pairs are in 32 even and 32 odd values: those of [first, first + 16).
+// Indices of a vector's pairs in 32 even and 32 odd values: those of [first, first + 16).
 using Places = std::array<std::uint16_t, 32>;
 constexpr Places places_from(std::int64_t first) {
   Places places{};
@@ -26,8 +26,8 @@ constexpr Places places_from(std::int64_t first) {
 alignas(64) constexpr Places first_places = places_from(0), behind_panel = places_from(pair_panel),
                              behind_lanes = places_from(16);
 
-// Two vectors of lanes that each are a column of values, the second `width` elements behind the
-// first: 16, or those of a panel.
+// Two vectors in which each lane holds one column of values; the second begins `width` elements
+// after the first: 16, or a panel.
 struct Columns {
   __m512i low, high;
   __mmask32 mask;
@@ -56,20 +56,20 @@ struct Target {
   to.q[1] += to.pair_bytes;
 }
 
-// `pairs` of them lie `stride` elements apart.
+// Packs `pairs` pairs that are `stride` elements apart.
 void pack(const Columns& columns, const Bits* even, const Bits* odd, std::int64_t stride,
           std::int64_t pairs, Target to) {
   for (; pairs > 0; --pairs, even += stride, odd += stride)
     store_pair(columns, columns.load(even), columns.load(odd), to);
 }
-// The same with zeros for the odd values.
+// Packs like pack(), with zeros for the odd values.
 void pack_half(const Columns& columns, const Bits* even, std::int64_t stride, std::int64_t pairs,
                Target to) {
   for (; pairs > 0; --pairs, even += stride)
     store_pair(columns, columns.load(even), _mm512_setzero_si512(), to);
 }
 
-// `depth` values that lie `stride` apart.
+// Packs `depth` values that are `stride` apart.
 void pack_depth(const Columns& columns, const Bits* x, std::int64_t stride, std::int64_t depth,
                 Target to) {
   const std::int64_t pairs = depth / 2;
@@ -123,6 +123,7 @@ void row(const PairRow& from, const PairScales&, const PairRowTarget& to) {
 }  // namespace
 
 const PairUnit bf16_unit{.implementation = "pairs, avx512_bf16",
+                         .facts = {.isa = Isa::bf16},
                          .has_scales = false,
                          .kernel = bf16_kernel,
                          .store = bf16_store,

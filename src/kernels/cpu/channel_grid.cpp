@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::int64_t chunk_elements = 32768;  // 128 KB of f32: small pieces, large against setup
 constexpr std::int64_t most_chunks = 64;        // of a panel: bounds the partial sums
-// Columns of a strip where the next strip follows in memory: eight of them stay in L1. Where it
-// lies elsewhere, strips are up to strip_length long, so that prefetching pays.
+// Columns of a strip if the next strip follows in memory: eight of them stay in L1. If it does not
+// follow, strips are up to strip_length long, so that prefetching pays.
 constexpr std::int64_t usual_width = 512;
 constexpr int lanes = 16;
 
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t to) { return ceil_divide(a, to) * to; }
 
-// Sum in an order that depends on the count alone.
+// A sum whose order depends only on the count.
 float lane_sum(const float* values, std::int64_t count) {
   std::array<float, lanes> sum{};
   std::int64_t i = 0;
@@ -62,7 +62,7 @@ struct Moments {
 struct Counts {
   std::int64_t columns, before, added;
 };
-// Moments::add for many columns whose counts are the same.
+// Does what Moments::add does for many columns with equal counts.
 void add_moments(const Counts& counts, const float* other_mean, const float* other_m2, float* mean,
                  float* m2) {
   if (counts.added == 0) return;
@@ -77,7 +77,7 @@ void add_moments(const Counts& counts, const float* other_mean, const float* oth
   }
 }
 
-// Columns that have the same number of rows each.
+// The moments of columns that have the same number of rows each.
 Moments equal_columns(const float* mean, const float* m2, std::int64_t columns, std::int64_t rows) {
   if (columns <= 0 || rows == 0) return {};
   const float center = lane_sum(mean, columns) / float(columns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels with a number per channel walk over NCHW, NHWC and blocked tensors: all of them
-// become panels of rows, each row a contiguous strip whose columns belong to channels in a fixed
-// pattern. One vectorized loop over columns then serves every layout.
+// How kernels with a number per channel walk over NCHW, NHWC and blocked tensors. All become panels
+// of rows; each row is a contiguous strip whose columns belong to channels in a fixed pattern. One
+// vectorized loop over columns then serves every layout.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace narrowgauge::cpu {
 
-// Element (o, c, i) lies at o * pitch + ((c / block) * inner + i) * block + c % block.
-// NCHW: {N, C, H*W}; NHWC: {N*H*W, C, 1}, with the width of the wider buffer as pitch when it is a
-// slice of channels; nChw16c: {N, C, H*W, 16}. `channels` is a multiple of `block`.
+// Element (o, c, i) lies at o * pitch + ((c / block) * inner + i) * block + c % block. NCHW: {N, C,
+// H*W}; NHWC: {N*H*W, C, 1}, with the width of the wider buffer as pitch for a slice of channels;
+// nChw16c: {N, C, H*W, 16}. `channels` is a multiple of `block`.
 struct ChannelLayout {
   std::int64_t outer = 1;
   std::int64_t channels = 1;
@@ -27,13 +27,13 @@ struct ChannelLayout {
 
 class ChannelGrid {
  public:
-  // `dense`: every array has dense pitch, so that slices may be joined.
+  // `dense`: every array has a dense pitch, so that slices may be joined.
   ChannelGrid(const ChannelLayout& layout, bool dense);
 
   struct Strip {
     std::int64_t offset, count;
   };
-  // Rows [begin, end) of one panel; `width` columns, of which all rows have the first `least`.
+  // Rows [begin, end) of one panel; of the `width` columns, all rows have the first `least`.
   struct Chunk {
     std::int64_t panel, index, begin, end, width, least;
   };
@@ -56,7 +56,7 @@ class ChannelGrid {
   void expand(std::int64_t panel, const float* values, float* columns) const;
   // Adds up the columns of each channel: sums[c], c counted from the panel's first channel.
   void fold_sums(const Chunk& chunk, const float* columns, float* sums) const;
-  // The same for means and sums of squared deviations of the columns over the chunk's rows.
+  // Joins means and sums of squared deviations of the columns over the chunk's rows, per channel.
   void fold_moments(const Chunk& chunk, const float* column_mean, const float* column_m2,
                     float* mean, float* m2) const;
 

@@ -23,7 +23,7 @@ auto adder_for(DType dtype) {
   return dtype == DType::f32 ? table.f32 : dtype == DType::f16 ? table.f16 : table.bf16;
 }
 
-// Of `count` columns from `begin` on, all chunks in their order.
+// Adds the chunks of `count` columns from `begin` on, in their order.
 void join(const RowLayout& layout, const float* partial, std::int64_t begin, std::int64_t count,
           float* out) {
   std::array<double, strip_length> sum{};

@@ -37,7 +37,7 @@ struct ColumnSumLoops {
     }
   }
 
-  // The columns from `begin` on, fewer than a vector has lanes.
+  // Sums the columns from `begin` on, fewer than a vector has lanes.
   template <class Stored>
   static void add_few(const Stored* x, std::int64_t begin, std::int64_t columns, float* sums) {
     for (std::int64_t j = begin; j < columns; ++j) sums[j] += Float::one(x[j]);

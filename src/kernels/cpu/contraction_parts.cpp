@@ -15,7 +15,7 @@ namespace {
 constexpr float zero = 0;
 constexpr int no_input = -1;
 
-// copy_strided goes through f32; f64 is copied element by element.
+// f64 is copied element by element, since copy_strided goes through f32.
 void fill_f64(const View& from, const double* in, const View& to, double* out) {
   const std::int64_t count = element_count(to.dims);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -48,8 +48,8 @@ std::optional<Computing> computing_for(const std::string& who,
   if (f64) return std::nullopt;
   Computing computing;
   if (f16 || bf16)
-    computing.note = concat(", ", f16 ? "f16" : "", f16 && bf16 ? " and " : "", bf16 ? "bf16" : "",
-                            " widened to f32");
+    computing.widening = concat(", ", f16 ? "f16" : "", f16 && bf16 ? " and " : "",
+                                bf16 ? "bf16" : "", " widened to f32");
   return computing;
 }
 

@@ -30,7 +30,7 @@ __mmask16 nan_mask(__m512i x) {
                                  _mm512_set1_epi32(0x7f800000));
 }
 
-// 16 values, or those of the mask.
+// Widens 16 values, or those in the mask.
 void widen_f16_part(const std::uint16_t* in, float* out, __mmask16 mask) {
   _mm512_mask_storeu_ps(out, mask, _mm512_cvtph_ps(load_halves(in, mask)));
 }
@@ -48,7 +48,7 @@ void widen_f16(const std::uint16_t* in, float* out, std::int64_t count) {
   if (i < count) widen_f16_part(in + i, out + i, mask_for(count - i));
 }
 
-// The halves of two vectors, each above 16 bits of zero.
+// Moves the halves of a vector into the upper 16 bits of two vectors.
 void widen_bf16(const std::uint16_t* in, float* out, std::int64_t count) {
   constexpr __mmask32 upper = 0xAAAAAAAA;
   alignas(64) static constexpr std::uint16_t places[32] = {0, 0,  0, 1,  0, 2,  0, 3,  0, 4, 0,
@@ -84,7 +84,7 @@ std::int64_t narrow_f16(const float* in, std::uint16_t* out, std::int64_t count)
   return lost;
 }
 
-// Rounded to the upper 16 bits, if it is not NaN. Integer arithmetic, since VCVTNEPS2BF16 makes
+// Rounds to the upper 16 bits a value that is not NaN, in integers, since VCVTNEPS2BF16 makes
 // subnormals zero.
 __m512i rounded(__m512i x) {
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(x, 16), _mm512_set1_epi32(1));
@@ -100,7 +100,7 @@ std::int64_t narrow_bf16_part(const float* in, std::uint16_t* out, __mmask16 mas
   return count_lost(mask, x, y);
 }
 
-// NaN, and what is not zero but is rounded to it.
+// The lanes that hold NaN, or a value other than zero that rounds to zero.
 __mmask16 is_special(__m512i x) {
   const __m512i magnitude = _mm512_and_si512(x, _mm512_set1_epi32(0x7fffffff));
   const __m512i less_one = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));

@@ -38,7 +38,7 @@ __m256 widen_bf16_lanes(__m128i x) {
 // f16 and become zero either way.
 __m128i narrow_f16_lanes(__m256i x) { return _mm256_cvtps_ph(_mm256_castsi256_ps(x), nearest); }
 
-// Integer arithmetic, so that MXCSR has no say over subnormals.
+// Uses integer arithmetic, so that MXCSR does not affect subnormals.
 __m128i narrow_bf16_lanes(__m256i x) {
   const __m256i high = _mm256_srli_epi32(x, 16);
   const __m256i half =
@@ -110,7 +110,7 @@ void widen_elements(const void* in, float* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(from[i]);
 }
 
-// Without the CPU's conversion, which makes f32 subnormals zero during a run.
+// Avoids the CPU's conversion, which makes f32 subnormals zero during a run.
 void widen_doubles(const void* in, float* out, std::int64_t count) {
   const auto* from = static_cast<const double*>(in);
   for (std::int64_t i = 0; i < count; ++i) out[i] = narrow<float>(from[i]);
@@ -125,7 +125,7 @@ void widen_packed(DType from, const void* in, float* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(load_element(from, in, i));
 }
 
-// Two to a byte, the low half first.
+// Two values share a byte, the low half first.
 void widen_f4(const void* in, float* out, std::int64_t count) {
   static const auto table = [] {
     std::array<std::array<float, 2>, 256> values;
@@ -151,7 +151,7 @@ void widen_bytes(const void* in, float* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = table[from[i]];
 }
 
-// During a run a subnormal compares equal to zero and converts to it: by its bits it does not.
+// During a run a subnormal compares equal to zero and converts to it; its bits still differ.
 bool is_nonzero(float value) { return std::bit_cast<std::uint32_t>(value) << 1 != 0; }
 
 double to_double(float value) {
@@ -173,7 +173,7 @@ std::int64_t narrow_bytes(const float* in, void* out, std::int64_t count) {
   return lost;
 }
 
-// Leaves the upper half of a last byte that it shares as it is.
+// Keeps the upper half of the last byte if `count` is odd.
 std::int64_t narrow_f4(const float* in, void* out, std::int64_t count) {
   auto* to = static_cast<std::uint8_t*>(out);
   std::int64_t lost = 0;

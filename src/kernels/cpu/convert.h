@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of whole rows between f32 and the storage formats: the bits of tensor/values.h, at the
-// speed of memory. Right whatever MXCSR says: flush-to-zero is on during a run.
+// Converts whole rows between f32 and the storage formats, with the bits of tensor/values.h, at the
+// speed of memory. Correct whatever MXCSR says: flush-to-zero is on during a run.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,11 @@
 
 namespace narrowgauge::cpu {
 
-// out[i] = float(in[i]). i4, u4, f4e2m1 and b1 are packed and begin at a byte.
+// out[i] = float(in[i]). i4, u4, f4e2m1 and b1 are packed and begin at a whole byte.
 void widen_row(DType from, const void* in, float* out, std::int64_t count);
 
-// out[i] = in[i] in `to`: nearest even, integers saturated. Adds to *flushed, where given, the
-// number of values that were not zero in f32 (its subnormals count) and are zero in a floating
-// `to`.
+// out[i] = in[i] in `to`: nearest even, integers saturated. Adds to *flushed, if given, the number
+// of values that were not zero in f32 (subnormals count) and are zero in a floating `to`.
 void narrow_row(const float* in, DType to, void* out, std::int64_t count,
                 std::int64_t* flushed = nullptr);
 

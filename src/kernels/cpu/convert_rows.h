@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row conversions that have a version for each instruction set; convert.cpp chooses.
+// Row conversions that have a version for each instruction set; convert.cpp chooses.
 #pragma once
 
 #include <cstdint>
 
 namespace narrowgauge::cpu {
 
-// Narrowing returns how many values that were not zero became zero.
+// Narrowing returns how many nonzero values became zero.
 struct RowConversions {
   void (*widen_f16)(const std::uint16_t* in, float* out, std::int64_t count);
   void (*widen_bf16)(const std::uint16_t* in, float* out, std::int64_t count);

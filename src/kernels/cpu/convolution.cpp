@@ -52,7 +52,7 @@ void check_shapes(const ConvolutionViews& views, const ConvolutionWindow& window
             " values, got ", views.bias->dims);
 }
 
-// [M, C / g, ...] as [g, M / g, C / g, ...].
+// Views [M, C / g, ...] as [g, M / g, C / g, ...].
 View with_groups(const View& w, std::int64_t groups) {
   if (groups == 1) return w;
   View view = w;
@@ -66,7 +66,7 @@ Port activation(int number, int index, const View& view, DType dtype) {
   return {number, index, false, 0, view, channels_last_view(dtype, view.dims), false};
 }
 
-// The weights as the caller has them where oneDNN's reorder reads that dtype, else a wide copy.
+// The caller's weights if oneDNN's reorder reads their dtype, else a widened copy.
 Port weights(int number, int index, const View& view, DType dtype) {
   const View wanted = view.dtype == dtype ? view : dense_view(dtype, view.dims);
   return {number, index, false, whole, view, wanted, true};
@@ -99,9 +99,9 @@ class Convolution {
                                                      : views_.w;
   }
 
-  // Along what the contraction is cut. Few images are not enough for all threads: then images are
-  // cut in rows, each by itself, and in channels of the result where the weights are larger than
-  // the images, which every shard of rows would read anew.
+  // The axis along which the contraction is cut. If there are too few images for all threads, each
+  // image is cut into rows, or into channels of the result if the weights are larger than the
+  // images: every shard of rows would read the weights again.
   enum class Axis { images, rows, channels };
 
   Axis axis() const {
@@ -115,7 +115,7 @@ class Convolution {
     return pass_ == ConvolutionPass::forward && rows_have_pixels ? Axis::rows : Axis::images;
   }
 
-  // Of the rows of x under the window of one row of y.
+  // The number of rows of x under the window of one row of y.
   std::int64_t taps() const {
     const std::size_t kernel_axis = window_.groups == 1 ? 2 : 3;
     return (views_.w.dims[kernel_axis] - 1) * (window_.dilations[0] + 1) + 1;
@@ -191,7 +191,7 @@ class Convolution {
     return ports;
   }
 
-  // x, w, y and perhaps the bias.
+  // Cuts the ports x, w, y and perhaps the bias along channels.
   void cut_channels(std::vector<Port>& ports) const {
     const bool of_x = pass_ == ConvolutionPass::data_gradient;
     ports[0].axis = of_x ? 1 : whole;
@@ -200,7 +200,7 @@ class Convolution {
     if (ports.size() > 3) ports[3].axis = 0;
   }
 
-  // Of one image.
+  // Cuts the ports of one image into rows.
   void cut_rows(std::vector<Port>& ports) const {
     for (Port* const port : {&ports[0], &ports[2]}) {
       port->axis = 2;
@@ -251,7 +251,7 @@ class Convolution {
     const std::vector<Port> ports = this->ports(computing.inputs);
     return prepare_sharded(
         ports, shards(), options_.threads,
-        [&](const Range& range) { return describe(ports, range); }, computing.note);
+        [&](const Range& range) { return describe(ports, range); }, computing.widening);
   }
 
   ConvolutionPass pass_;

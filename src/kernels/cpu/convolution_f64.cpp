@@ -82,7 +82,7 @@ class Convolution64 {
 
   std::int64_t outputs_each() const { return w_.dims[0] / groups_; }
 
-  // The place in x that an output place sees through a tap; false in the padding.
+  // The place in x that an output place sees through a tap; false if it is in the padding.
   bool source(const Index3& place, const Index3& tap, Index3& from) const {
     for (std::size_t i = 0; i < 3; ++i) {
       from[i] = place[i] * strides_[i] - pads_[i] + tap[i] * dilations_[i];
@@ -91,7 +91,7 @@ class Convolution64 {
     return true;
   }
 
-  // The output place that sees a place of x through a tap; false where there is none.
+  // The output place that sees a place of x through a tap; false if there is none.
   bool target(const Index3& place, const Index3& tap, Index3& to) const {
     for (std::size_t i = 0; i < 3; ++i) {
       const std::int64_t offset = place[i] + pads_[i] - tap[i] * dilations_[i];

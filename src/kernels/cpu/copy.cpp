@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t unit_elements = 16384;
 constexpr std::int64_t square = 64;  // of a transpose: both sides stay in L1
 
-// In the order of the target; neighbours that lie together in both are merged.
+// The axes in the order of the target; neighbours that are contiguous in both are merged.
 std::vector<CopyAxis> simplify(std::span<const CopyAxis> given) {
   std::vector<CopyAxis> axes(given.begin(), given.end());
   std::erase_if(axes, [](const CopyAxis& axis) { return axis.size == 1; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided copies of elements of 1, 2, 4 or 8 bytes between any two orders of axes: what transposes,
-// slices, concatenations, pads, expansions and changes of layout are made of.
+// Strided copies of elements of 1, 2, 4 or 8 bytes between any orders of axes: the basis of
+// transposes, slices, concatenations, pads, expansions and layout changes.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace narrowgauge::cpu {
 
-// Strides in elements; they may be negative, and source_stride 0 repeats (or fills, if all are 0).
+// Strides are in elements and may be negative; source_stride 0 repeats (or fills, if all are 0).
 struct CopyAxis {
   std::int64_t size = 1;
   std::int64_t source_stride = 0;
   std::int64_t target_stride = 0;
 };
 
-// A copy prepared for given axes; run() may be called often, and from several threads. Source and
-// target must not overlap, and the target's elements must be distinct.
+// A copy prepared for given axes; run() may be called repeatedly and from several threads. Source
+// and target must not overlap, and the target's elements must be distinct.
 class StridedCopy {
  public:
   // Throws UsageError unless element_bytes is 1, 2, 4 or 8.

@@ -51,7 +51,7 @@ struct Scales {
   __m512 forth, back;
 };
 
-// See dfp16_scales_avx512.h: 2^-15 in rows, 2^15 in columns; at most 2^110.
+// Scales as in dfp16_scales_avx512.h: times 2^-15 in rows and 2^15 in columns; at most 2^110.
 [[gnu::always_inline]] inline Scales scales_for(__m512i largest, bool rows) {
   const __m512 s = _mm512_maskz_min_ps(
       all, _mm512_div_ps(_mm512_set1_ps(32639.0F), _mm512_castsi512_ps(largest)),
@@ -71,7 +71,7 @@ struct Scales {
   return _mm512_srai_epi16(_mm512_add_epi16(q, _mm512_set1_epi16(128)), 8);
 }
 
-// 64 int16 as bytes, the upper ones and the lower ones.
+// Stores 64 int16 as bytes: the upper ones, then the lower ones.
 [[gnu::always_inline]] inline void store_bytes(__m512i a, __m512i b, std::byte* high) {
   const auto store = [](__m512i words, std::byte * to) __attribute__((always_inline)) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
@@ -83,7 +83,7 @@ struct Scales {
   store(b, high + 2080);
 }
 
-// (max|x| / rms)^2 from the squares of what was scaled to 32639.
+// (max|x| / rms)^2, from the squares of values scaled to 32639.
 [[gnu::always_inline]] inline __m512 crest_of(__m512 squares, std::int64_t depth) {
   const __m512 most = _mm512_set1_ps(32639.0F * 32639.0F * static_cast<float>(depth));
   return _mm512_maskz_div_ps(_mm512_cmp_ps_mask(squares, _mm512_setzero_ps(), _CMP_GT_OQ), most,
@@ -94,7 +94,7 @@ struct RowBlock {
   float scale, squares;
 };
 
-// A row's block into rows of tiles, a step apart.
+// Packs a row's block into rows of tiles, one step apart.
 template <class T>
 RowBlock pack_row(const T* x, std::int64_t depth, bool rows, std::byte* q) {
   __m512 values[pair_block / 16];
@@ -146,7 +146,7 @@ void pack_rows(const T* x, std::int64_t stride, const Dfp16Shape& shape, std::by
   return _mm512_mask_blend_epi16(0xaaaaaaaa, even, _mm512_maskz_slli_epi32(all, odd, 16));
 }
 
-// The lower bytes of four words of a lane, as the lane.
+// The lower bytes of each lane's four words.
 [[gnu::always_inline]] inline __m512i lower_bytes(__m512i first, __m512i second) {
   const __m512i low = _mm512_and_si512(first, _mm512_set1_epi32(0x00ff00ff));
   const __m512i high = _mm512_and_si512(second, _mm512_set1_epi32(0x00ff00ff));
@@ -158,7 +158,7 @@ void pack_rows(const T* x, std::int64_t stride, const Dfp16Shape& shape, std::by
   return _mm512_or_si512(a, _mm512_maskz_slli_epi32(all, b, 16));
 }
 
-// 16 columns into tiles of columns. Returns the largest crest^2.
+// Packs 16 columns into tiles of columns. Returns the largest crest^2.
 template <class T>
 float pack_lanes(const T* x, std::int64_t stride, const Dfp16Shape& shape, __mmask16 mask,
                  std::byte* q, float* scales) {
@@ -185,7 +185,7 @@ float pack_lanes(const T* x, std::int64_t stride, const Dfp16Shape& shape, __mma
       _mm512_castsi512_ps(largest_lane(_mm512_castps_si512(crest_of(squares, shape.depth)))));
 }
 
-// A tile of rows becomes one of columns, and the other way round.
+// Turns tiles of rows into tiles of columns, and back.
 void transpose_tiles(std::byte* q, std::int64_t tiles) {
   for (std::int64_t t = 0; t < tiles; ++t, q += 1024) {
     __m512i r[16];
@@ -215,8 +215,8 @@ void pack(const PairSource& source, const Dfp16Shape& shape, std::byte* q, float
 
 constexpr std::int64_t result_bytes(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
 
-// What is left of a square when its products are in memory: done row by row between the products
-// of the next one.
+// The work left on a square whose products are in memory: done row by row between the products of
+// the next square.
 struct Pending {
   alignas(64) std::int32_t high[1024], cross[1024], low[1024];
   bool has_low = false;

@@ -16,8 +16,8 @@
 
 namespace narrowgauge::cpu {
 
-// 64 values of a sum, for 32 rows or columns: [h, l] of two tiles each. Tiles of rows: [16 rows][64
-// values]; of columns: [16 fours of values][16 columns][4].
+// 64 values of a sum, for 32 rows or columns: two tiles each of h and l. Tiles of rows: [16
+// rows][64 values]; of columns: [16 fours of values][16 columns][4].
 inline constexpr std::int64_t dfp16_step = 64;
 inline constexpr std::int64_t dfp16_step_bytes = 4096;
 inline constexpr std::int64_t dfp16_block_bytes = pair_block / dfp16_step * dfp16_step_bytes;
@@ -31,10 +31,10 @@ struct Dfp16Shape {
   bool rows;                  // of a, not columns of b
   bool dense_sums;            // the values of a sum lie next to each other
 };
-// One block, and its scales.
+// Packs one block and its scales.
 void dfp16_pack(const PairSource& source, const Dfp16Shape& shape, std::byte* q, float* scales);
 
-// One block of columns against the same block of several squares of rows.
+// Multiplies one block of columns by the same block of several squares of rows.
 struct Dfp16Strip {
   const std::byte *a, *b;
   std::int64_t a_step;  // bytes from the rows of a square to those of the next
@@ -43,12 +43,12 @@ struct Dfp16Strip {
   std::int64_t squares, steps;
   float* sums;  // [square][32][32] f32, `sums_step` elements apart: added to
   std::int64_t sums_step;
-  // Where the sums are complete: the result.
+  // The result, when the sums are complete.
   void* y;  // or null
   std::int64_t pitch, rows, columns;
   DType dtype;  // f32, f16 or bf16
 };
-// Returns how many results that were not zero became zero in f16.
+// Returns how many nonzero results became zero in f16.
 std::int64_t dfp16_multiply(const Dfp16Strip& strip);
 
 }  // namespace amx

@@ -8,7 +8,7 @@
 namespace narrowgauge::cpu::avx512 {
 namespace {
 
-// 32 int32 as int16.
+// Narrows 32 int32 to int16.
 [[gnu::always_inline]] inline __m512i narrowed(__m512i low, __m512i high) {
   const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
   return _mm512_maskz_permutexvar_epi64(0xff, order, _mm512_packs_epi32(low, high));
@@ -25,7 +25,7 @@ struct RowExtent {
           _mm512_reduce_add_ps(_mm512_add_ps(a.squares, b.squares))};
 }
 
-// A block of a row; `vectors` is even. Returns what its integers are to be multiplied with.
+// Packs a block of a row; `vectors` is even. Returns the factor for sums of its integers.
 [[gnu::always_inline]] inline float finish_row(const __m512* values, int vectors,
                                                const RowExtent& extent, bool power_of_two,
                                                float factor, std::byte* q) {
@@ -82,7 +82,7 @@ void pack_row(const T* x, std::int64_t depth, std::byte* q, float* scales, float
   if (k < depth) *scales = part_of_block(x + k, depth - k, q + 2 * k, factor);
 }
 
-// Two vectors of lanes that each are a column of values, `stride` elements from one to the next.
+// Two vectors in which each lane holds one column of values, `stride` elements apart.
 template <class T>
 struct Lanes {
   const T* x;
@@ -209,6 +209,7 @@ void panels_block(const PairSource& source, std::int64_t count, std::int64_t dep
 }  // namespace
 
 const PairUnit dfp16_unit{.implementation = "dfp16, vnni",
+                          .facts = {.isa = Isa::vnni, .way = Math::dfp16},
                           .has_scales = true,
                           .kernel = dfp16_kernel,
                           .store = dfp16_store,

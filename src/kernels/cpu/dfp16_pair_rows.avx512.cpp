@@ -102,7 +102,7 @@ void dfp16_scales(const Dfp16Extent& extent, std::int64_t values, DType dtype, b
   for (int v = 0; v < 32; v += 16) {
     const __m512i largest = _mm512_load_si512(extent.largest + v);
     __m512 bound = norm_bound(_mm512_load_ps(extent.squares + v));
-    // Where f32 does not hold the squares: |x| <= max|x| sqrt(values).
+    // If f32 cannot hold the squares, the bound is |x| <= max|x| sqrt(values).
     if (!squares_are_exact(largest))
       bound = _mm512_div_ps(norm_bound(_mm512_set1_ps(static_cast<float>(values))),
                             _mm512_castsi512_ps(largest));

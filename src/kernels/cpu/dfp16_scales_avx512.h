@@ -29,8 +29,8 @@
 
 namespace narrowgauge::cpu::avx512 {
 
-// Scales of rows are multiplied by 2^-15 and those of columns by 2^15: their product with a sum of
-// up to 2^31 stays in f32's range on the way.
+// Scales of rows are multiplied by 2^-15 and those of columns by 2^15, so that their product with a
+// sum of up to 2^31 stays in f32's range.
 inline constexpr float row_factor = 0x1p-15F, column_factor = 0x1p15F;
 
 [[gnu::always_inline]] inline __m512 load(const float* from, __mmask16 mask) {
@@ -50,7 +50,7 @@ struct Bf16 {
   return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, wide, 16));
 }
 
-// visit(the elements at `data`, as what they are).
+// Calls visit with `data` as a pointer to elements of its dtype.
 template <class Visit>
 [[gnu::always_inline]] inline auto as_elements(DType dtype, const void* data, const Visit& visit) {
   if (dtype == DType::f16) return visit(static_cast<const F16*>(data));
@@ -58,7 +58,7 @@ template <class Visit>
   return visit(static_cast<const float*>(data));
 }
 
-// Largest magnitude and sum of squares, lane by lane. NaN is larger than all.
+// The largest magnitude and the sum of squares, lane by lane. NaN counts as larger than all.
 struct Extent {
   __m512i largest = _mm512_setzero_si512();
   __m512 squares = _mm512_setzero_ps();
@@ -71,7 +71,7 @@ struct Extent {
   }
 };
 
-// The power of two by which values must be multiplied so that squares keep within f32's range.
+// The power of two that scales values so that their squares stay within f32's range.
 [[gnu::always_inline]] inline __m512 normalizer(__m512i largest) {
   const __m512i exponent = _mm512_and_si512(largest, _mm512_set1_epi32(0x7f800000));
   const __m512i bounded = _mm512_maskz_max_epu32(
@@ -80,8 +80,8 @@ struct Extent {
   return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(254 << 23), bounded));
 }
 
-// Whether squares of these stay far from the ends of f32's range. Zeros and what is not finite
-// need no sum of squares.
+// Whether the squares of these values stay far from the ends of f32's range. Zeros and values that
+// are not finite need no sum of squares.
 [[gnu::always_inline]] inline bool squares_are_exact(__m512i largest) {
   const __m512i least = _mm512_set1_epi32((127 - 40) << 23), most = _mm512_set1_epi32(167 << 23);
   const __mmask16 tiny =
@@ -99,7 +99,7 @@ struct Scales {
   return _mm512_div_ps(_mm512_set1_ps(46300.0F), _mm512_maskz_sqrt_ps(all, squares));
 }
 
-// s <= 2^110, so that 2^-15 / s is no subnormal.
+// s <= 2^110 keeps 2^-15 / s from being subnormal.
 [[gnu::always_inline]] inline Scales scales_for(__m512i largest, __m512 by_norm, bool power_of_two,
                                                 float factor) {
   const __m512 by_value = _mm512_div_ps(_mm512_set1_ps(32766.0F), _mm512_castsi512_ps(largest));

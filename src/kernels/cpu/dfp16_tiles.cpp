@@ -86,7 +86,7 @@ class TileProduct {
     bias_bytes_ = views_.bias ? panels() * dfp16_square * 4 : 0;
   }
 
-  // Neighbouring panels lie on the same pages where sums run across rows of b.
+  // Neighbouring panels share pages if sums run across rows of b.
   void pack_columns(const Matrix& matrix, std::int64_t chunk) const {
     constexpr std::int64_t together = 4;
     const std::int64_t groups = ceil_divide(panels(), together);
@@ -195,8 +195,8 @@ class TileProduct {
   std::int64_t depth_, chunks_;  // of what is packed at a time
   std::int64_t batch_workers_ = 1, workers_ = 1;
   std::int64_t row_block_ = 0, row_blocks_ = 0, column_blocks_ = 1;
-  // Memory: the bias; for each matrix at work the packed b, its scales and sums between chunks, and
-  // for each thread a slot of packed rows, their scales and sums.
+  // Memory holds the bias; for each matrix at work the packed b, its scales and the sums between
+  // chunks; and for each thread a slot of packed rows, their scales and sums.
   std::int64_t bias_bytes_ = 0, matrix_bytes_ = 0;
   std::int64_t scales_at_ = 0, partial_at_ = 0, slots_at_ = 0;
   std::int64_t row_scales_at_ = 0, sums_at_ = 0, slot_bytes_ = 0;
@@ -206,7 +206,10 @@ class TileProduct {
 
 Prepared prepare_dfp16_tiles(const MatMulViews& views, int threads) {
   auto product = std::make_shared<const TileProduct>(views, threads);
-  return {"dfp16, amx", product->workspace(), [product](const Call& call) { product->run(call); }};
+  return {"dfp16, amx",
+          product->workspace(),
+          [product](const Call& call) { product->run(call); },
+          {.isa = Isa::amx, .way = Math::dfp16}};
 }
 
 }  // namespace narrowgauge::cpu

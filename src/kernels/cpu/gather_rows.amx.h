@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block of sums becomes a block of the result, a row of 32 channels at a time: the epilogues
+// Turns a block of sums into a block of the result, a row of 32 channels at a time: the epilogues
 // of batch_inner.h. Only for *.amx.cpp.
 #pragma once
 
@@ -18,7 +18,7 @@ struct BlockPlace {
   bool first = false;
 };
 
-// The block to finish, and the one after it: what that will read is fetched meanwhile.
+// The block to finish, and the next one, whose operands are prefetched meanwhile.
 struct Finishing {
   const float* sums;
   BlockPlace block, next;
@@ -29,7 +29,7 @@ template <class Format>
   Format::store_vector(sums, first ? more : Format::load_vector(sums) + more);
 }
 
-// Counts what f16 loses.
+// Counts the values that become zero in f16.
 class LossCount {
  public:
   explicit LossCount(const GatherPiece& piece) : target_(piece.lost) {}
@@ -121,7 +121,7 @@ class MomentsRow {
   Pair shift_, sum_ = zeros(), squares_ = zeros();
 };
 
-// `products` -1: no sum either.
+// `products` of -1: sums nothing at all.
 template <class Format_, bool stream, int products>
 class SlopesRow {
  public:
@@ -195,7 +195,7 @@ class SlopesRow {
   Pair mean_[products + 2], sum_ = zeros(), product_[products + 2]{zeros()};
 };
 
-// Rows of a block, a few at a time.
+// Finishes the rows of a block, a few at a time.
 template <class Row>
 class Paced {
  public:
@@ -213,13 +213,13 @@ class Paced {
   std::int64_t at_ = 0;
 };
 
-// Before the first block.
+// Stands for the previous block before the first one.
 struct NothingYet {
   void step(int) const {}
   void rest() const {}
 };
 
-// body.operator()<Row>() for the row that the piece's epilogue asks for.
+// Calls body.operator()<Row>() with the row type for the piece's epilogue.
 template <class Format, class Body>
 void with_row(const GatherPiece& piece, const Body& body) {
   const auto choose = [&]<bool stream>() {

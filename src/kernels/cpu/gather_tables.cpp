@@ -16,7 +16,7 @@ Epilogue part_of(const Epilogue& whole, std::int64_t offset) {
   return part;
 }
 
-// The places of the source along one axis, for each place of the result.
+// For each place of the result along one axis, the places of the source that it needs.
 struct GatherTables::AxisTaps {
   std::vector<std::vector<RowTap>> of_place;
 };
@@ -37,7 +37,7 @@ GatherTables::AxisTaps GatherTables::forward_taps(const BatchInnerConvolution& c
   return taps;
 }
 
-// The kernel is turned around, so that neighbours stay neighbours.
+// The kernel is reversed, so that neighbours stay neighbours.
 GatherTables::AxisTaps GatherTables::backward_taps(const BatchInnerConvolution& c,
                                                    std::size_t axis) {
   const auto& w = c.window;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which blocks of the source meet which of the result in a convolution of batch-inner images,
-// forward or the gradient of its data.
+// forward or data gradient.
 #pragma once
 
 #include <vector>
@@ -10,26 +10,26 @@
 
 namespace narrowgauge::cpu {
 
-// What a gather reads and writes: the source is x, or dy; the result y, or dx. The bias is null
-// where there is none; `flushed` as Call has it.
+// What a gather reads and writes: the source is x or dy, the result y or dx. The bias is null if
+// there is none; `flushed` is as in Call.
 struct GatherOperands {
   const void *source, *weights, *bias;
   void *result, *workspace;
   std::int64_t* flushed = nullptr;
 };
 
-// The epilogue with arrays of sums that begin `offset` later.
+// The epilogue with its arrays of sums moved by `offset`.
 Epilogue part_of(const Epilogue& whole, std::int64_t offset);
 
 class GatherTables {
  public:
   explicit GatherTables(const BatchInnerConvolution& convolution);
-  // Nothing is multiplied: source and result are images of these dims.
+  // Tables without a product: source and result are images of these dims.
   explicit GatherTables(const Dims& images);
   GatherTables(const GatherTables&) = delete;
   GatherTables& operator=(const GatherTables&) = delete;
 
-  // Valid as long as this is.
+  // The plan is valid as long as this object.
   const GatherPlan& plan() const { return plan_; }
   const amx::WeightBlocks& weights() const { return weights_; }
 

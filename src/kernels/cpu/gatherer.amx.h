@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of a GatherPiece over the tiles, for each format of images and each epilogue. Only for
+// The loops of a GatherPiece over the tiles, for each image format and each epilogue. Only for
 // *.amx.cpp.
 #pragma once
 
@@ -44,7 +44,7 @@ class Gatherer {
           one_block<Reading::streamed>(row, x, block);
   }
 
-  // Multiplies a block while the one before is finished.
+  // Multiplies a block while the previous one is finished.
   template <Reading reading>
   [[gnu::always_inline]] void one_block(std::int64_t row, std::int64_t x, std::int64_t block) {
     const std::int64_t at = (row * plan_.result.width + x) * plan_.result.blocks + block;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gelu and its slope for results that are rounded to bf16: few enough instructions to hide behind
-// the tiles. Only for *.amx.cpp.
+// Gelu and its slope for results that are rounded to bf16, in so few instructions that they hide
+// behind the tiles. Only for *.amx.cpp.
 #pragma once
 
 #ifdef __AMX_BF16__
@@ -9,8 +9,8 @@
 
 namespace narrowgauge::cpu::amx {
 
-// Several vectors at once, each instruction for all of them: one alone would wait for itself, and
-// what waits keeps the tiles' instructions out.
+// Computes several vectors at once, each instruction for all of them: a single vector would wait
+// for itself and keep the tiles' instructions out.
 template <int count>
 struct NormalLanes {
   __m512 below[count];    // P(X <= x), within 2^-15 of itself down to x = -13
@@ -76,7 +76,7 @@ template <int count>
   NG_EACH x[i] = _mm512_mul_ps(x[i], normal.below[i]);
 }
 
-// dy times the slope of gelu at x, in the place of dy.
+// dy times the slope of gelu at x, stored over dy.
 template <int count>
 [[gnu::always_inline]] inline void gelu_gradient(const __m512 (&x)[count], __m512 (&dy)[count]) {
   const NormalLanes<count> normal = normal_lanes(x);

@@ -26,7 +26,7 @@ void load(const View& from, const void* data, std::int64_t offset, std::int64_t 
     out[i] = static_cast<T>(load_element(from.dtype, data, offset + i * stride));
 }
 
-// The results of a strip, where they belong. Returns how many became zero.
+// Stores the results of a strip. Returns how many became zero.
 std::int64_t store(const View& to, void* data, std::int64_t offset, std::int64_t count,
                    const float* in) {
   std::int64_t flushed = 0;

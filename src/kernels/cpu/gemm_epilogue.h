@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Gemm does after its product, where this is more than adding a row.
+// What Gemm does after its product, if that is more than adding a row.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,15 @@
 
 namespace narrowgauge::cpu {
 
-// y [M, N] = alpha * product + beta * c. The product is dense f32, or f64 for a y of f64; c has y's
-// dims, with strides of 0 where it repeats. Rounded to y's dtype once.
+// y [M, N] = alpha * product + beta * c, rounded to y's dtype once. The product is dense f32, or
+// f64 for a y of f64; c has y's dims, with strides of 0 where it repeats.
 struct GemmEpilogue {
   double alpha = 1, beta = 1;
   std::optional<View> c;
   View y;
 };
 
-// Adds to *flushed, where given, how many results were not zero in f32 and became zero in y.
+// Adds to *flushed, if given, how many results were not zero in f32 and became zero in y.
 void gemm_epilogue(const GemmEpilogue& epilogue, const void* product, const void* c, void* y,
                    std::int64_t* flushed);
 

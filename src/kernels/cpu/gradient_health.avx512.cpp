@@ -19,7 +19,7 @@ struct Squares {
     high = _mm512_fmadd_pd(b, b, high);
   }
 
-  // Lane l and lane l + 8, then 4, 2, 1 apart.
+  // Adds lane l and lane l + 8, then lanes 4, 2 and 1 apart.
   double sum() const {
     alignas(64) double lane[8];
     _mm512_store_pd(lane, _mm512_add_pd(low, high));

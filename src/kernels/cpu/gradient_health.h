@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over all gradients before an update: is any of them not finite, and what is their norm.
+// One pass over all gradients before an update: whether all are finite, and their norm.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::int64_t gradient_health_workspace(std::span<const GradientBuffer> gradients
 GradientHealth gradient_health(std::span<const GradientBuffer> gradients, double multiplier,
                                void* workspace);
 
-// Of elements [begin, end) of f32, f16 or bf16; the baseline's bits.
+// The sum of squares of elements [begin, end) of f32, f16 or bf16; same bits as the baseline's.
 namespace avx512 {
 double square_sum(ConstArray array, std::int64_t begin, std::int64_t end);
 }

@@ -6,7 +6,7 @@
 namespace narrowgauge::cpu::amx {
 namespace {
 
-// Both tiles of A with rows `pitch` bytes apart.
+// Multiplies both tiles of A, whose rows are `pitch` bytes apart.
 inline void multiply_strided(const std::byte* a, std::int64_t pitch, const std::byte* b) {
   _tile_loadd(4, a, pitch);
   _tile_loadd(6, b, 64);
@@ -21,7 +21,7 @@ inline void multiply_strided(const std::byte* a, std::int64_t pitch, const std::
 template <DType dtype>
 constexpr std::int64_t row_size = dtype == DType::f32 ? 128 : 64;  // bytes of 32 values of y
 
-// `least`: 0 behind a Relu, else -inf. A NaN, the second operand of the maximum, stays one.
+// `least` is 0 for a Relu, else -inf. A NaN stays NaN, being the second operand of the maximum.
 template <DType dtype>
 void store_block(const float* sums, const float* bias, __m512 least, std::byte* y,
                  std::int64_t& lost) {

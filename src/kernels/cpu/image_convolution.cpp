@@ -21,7 +21,7 @@ constexpr std::int64_t rows_in_shard = 7, most_shards = 32;
 
 constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Whether no value's exponent is full. `Bits` are as wide as the values.
+// Whether all values are finite (no exponent is all ones). `Bits` are as wide as the values.
 template <class Bits>
 bool are_finite(const void* values, std::int64_t count, Bits exponent) {
   Bits full = 0;
@@ -113,7 +113,7 @@ class ImageConvolution {
   }
 
  private:
-  // What the last pixel's blocks reach, and all that is packed.
+  // Columns that cover both the reach of the last pixel's blocks and everything that is packed.
   static std::int64_t padded_columns(const BatchInnerConvolution& c) {
     const std::int64_t steps = ceil_divide(c.w[3] * c.x[1], 32);
     const std::int64_t last = (c.y[3] - 1) * c.window.strides[1] * c.x[1] + steps * 32;
@@ -129,8 +129,8 @@ class ImageConvolution {
   std::int64_t packed_bytes() const { return plan_.width * plan_.blocks * packed_block(); }
   std::int64_t packed_images() const { return image_bytes() * (is_split() ? 2 : 1); }
 
-  // The same as gather_images, of windows alone: an infinity next to a window would meet the
-  // weights of zero that fill up its rows, and make NaN.
+  // Does what gather_images does, on single windows: an infinity beside a window would meet the
+  // zero weights that fill up its rows, and make NaN.
   std::int64_t gather_windows(const amx::ImageGather& row) const {
     const std::int64_t parts = is_split() ? 2 : 1, pitch = plan_.steps * 64;
     const std::int64_t used = c_.w[3] * c_.x[1] * 2, window_bytes = c_.w[2] * 32 * pitch;
@@ -157,7 +157,7 @@ class ImageConvolution {
     return lost;
   }
 
-  // All rows of 32 images, with pads. Returns whether all are finite.
+  // Packs all rows of 32 images, with pads. Returns whether all values are finite.
   bool pack_images(const void* x, std::int64_t group, std::byte* images) const {
     std::atomic<bool> finite = true;
     parallel_for(rows_, 4, [&](std::int64_t begin, std::int64_t end) {
@@ -186,7 +186,7 @@ class ImageConvolution {
     return finite;
   }
 
-  // A row of 32 images -> [image][x, channel].
+  // Interleaves a row of 32 images into [image][x, channel].
   template <class Element>
   void interleave_images(const Element* x, std::int64_t group, std::int64_t row,
                          Element* plain) const {
@@ -206,7 +206,7 @@ class ImageConvolution {
     }
   }
 
-  // body(weight's index, block, column in the run, channel of y) for every weight.
+  // Calls body(weight's index, block, column in the run, channel of y) for every weight.
   template <class Body>
   void each_weight(const Body& body) const {
     const std::int64_t channels = c_.x[1], height = c_.w[2], width = c_.w[3];
@@ -242,7 +242,7 @@ class ImageConvolution {
     });
   }
 
-  // The shards' sums, added in their order.
+  // Stores the shards' sums, added in their order.
   void store(const float* sums, const Call& call) const {
     std::vector<float> values(static_cast<std::size_t>(element_count(c_.w)));
     each_weight([&](std::int64_t i, std::int64_t block, std::int64_t k, std::int64_t m) {
@@ -267,9 +267,9 @@ class ImageConvolution {
 
 }  // namespace
 
-std::string image_convolution_reason(const BatchInnerConvolution& c) {
+std::string image_convolution_reason(const BatchInnerConvolution& c, Isa isa) {
   constexpr std::int64_t most_channels = 4;
-  if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
+  if (std::string reason = tile_isa_reason(isa); !reason.empty()) return reason;
   if (c.pass == ConvolutionPass::data_gradient) return "the gradient of images";
   if (c.x.size() != 4 || c.window.groups != 1) return "not two spatial axes in one group";
   if (c.window.dilations[1] != 1) return concat("dilation ", c.window.dilations[1]);
@@ -280,12 +280,13 @@ std::string image_convolution_reason(const BatchInnerConvolution& c) {
 }
 
 Prepared prepare_image_convolution(const BatchInnerConvolution& c, bool relu) {
-  const std::string reason = image_convolution_reason(c);
+  const std::string reason = image_convolution_reason(c, isa());
   require(reason.empty(), "image convolution: ", reason);
   const auto convolution = std::make_shared<const ImageConvolution>(c, relu);
   Prepared prepared;
   prepared.implementation = "amx tiles, images to batch-inner";
   if (relu) prepared.implementation += ", relu";
+  prepared.facts = tile_facts(c.image);
   prepared.workspace = convolution->workspace();
   if (c.pass == ConvolutionPass::forward)
     prepared.run = [convolution](const Call& call) { convolution->forward(call); };

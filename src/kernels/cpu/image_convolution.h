@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first convolution of a network on the tiles of AMX: from plain images of few channels into
+// The first convolution of a network on AMX tiles, from plain images of few channels into
 // batch-inner blocks (batch_inner.h), and its weight gradient. A row of the kernel, all its columns
-// and channels, is one run of the contraction, filled up with zero weights; images with a value
-// that is not finite are convolved more slowly, window by window. Accuracy and bits are those of
+// and channels, is one run of the contraction, filled up with zero weights. Images with values that
+// are not finite are convolved more slowly, window by window. Accuracy and bits are those of
 // batch_inner_convolution.h.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace narrowgauge::cpu {
 
-// As batch_inner_reason, for x [N, C, H, W] that lies plainly and densely.
-std::string image_convolution_reason(const BatchInnerConvolution& convolution);
+// The reason as in batch_inner_reason(), for plain and dense x [N, C, H, W].
+std::string image_convolution_reason(const BatchInnerConvolution& convolution, Isa isa);
 
-// Forward pass, with a Relu behind it where one is wanted, or weight gradient; Call::inputs as
-// prepare_convolution has them. Throws UsageError with the reason if there is one.
+// The forward pass, followed by a Relu if wanted, or the weight gradient; Call::inputs are those of
+// prepare_convolution. Throws UsageError with the reason if there is one.
 Prepared prepare_image_convolution(const BatchInnerConvolution& convolution, bool relu = false);
 
-// Rows of 32 images with pads around, [row][image][x, channel], or [row][x, channel][image] where
-// the contraction is along images. Columns are multiples of 32; what is beyond the images is zero.
+// Padded rows of 32 images, [row][image][x, channel], or [row][x, channel][image] if the
+// contraction is along images. Columns are a multiple of 32; what is beyond the images is zero.
 struct ImageRows {
   std::byte* rows;
   std::int64_t columns;
@@ -37,10 +37,10 @@ struct ImagePlan {
 
 namespace amx {
 
-// Row of bf16 [32][columns] -> [columns][32].
+// Transposes a row of bf16 [32][columns] to [columns][32].
 void transpose_images(const std::byte* row, std::int64_t columns, std::byte* transposed);
-// A row of y. `pitch`: bytes between images of x. `low`: bytes from the high parts of x to the low
-// ones, where the images are not bf16 and blocks of B and of dy are split (split.h).
+// A row of y. `pitch`: bytes between images of x. `low`: bytes from the high to the low parts of x
+// if the images are not bf16 and blocks of B and of dy are split (split.h).
 struct ImageGather {
   const std::byte *x, *weights;  // weights: blocks of B [block][kernel row][step]
   std::int64_t pitch;

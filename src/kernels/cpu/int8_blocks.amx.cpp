@@ -9,7 +9,7 @@
 namespace narrowgauge::cpu::amx {
 namespace {
 
-// Four products of two tiles of a with two of b. `form`: 2 where a is signed, 1 where b is.
+// Multiplies two tiles of a by two of b, four products. `form`: 2 if a is signed, plus 1 if b is.
 template <int form>
 [[gnu::always_inline]] inline void multiply(const std::byte* a, const std::byte* b) {
 #define NG_MULTIPLY(c, a, b)      \
@@ -34,7 +34,7 @@ template <int form>
 #undef NG_MULTIPLY
 }
 
-// A square whose sums lie in memory: finished row by row between the products of the next one.
+// A square with its sums in memory: finished row by row between the products of the next one.
 template <bool whole>
 class Pending {
  public:
@@ -79,7 +79,7 @@ struct Ahead {
   }
 };
 
-// Squares whose sums go on, or begin, to the next steps.
+// Squares whose sums begin or continue here and go on in the next steps.
 template <int form>
 void accumulate(const Int8Strip& strip, Ahead ahead) {
   for (std::int64_t square = 0; square < strip.squares; ++square) {

@@ -36,7 +36,7 @@ struct Packing {
   std::int32_t* sums;
 };
 
-// Values of a sum next to each other: rows of 64 of them.
+// Packs values of a sum that are contiguous, as rows of 64 of them.
 void pack_rows(const Int8Source& source, const Packing& packing, std::byte* panel) {
   for (std::int64_t r = 0; r < int8_square; ++r) {
     const std::uint8_t* const row = source.data + (r < source.outer ? r * source.outer_step : 0);
@@ -59,7 +59,7 @@ void pack_rows(const Int8Source& source, const Packing& packing, std::byte* pane
   }
 }
 
-// 32 bytes of four rows become 32 fours: [0] of columns 0 to 15, [1] of 16 to 31.
+// Interleaves 32 bytes of four rows to 32 fours: [0] of columns 0 to 15, [1] of 16 to 31.
 [[gnu::always_inline]] inline void interleave(const __m256i (&rows)[4], __m512i (&fours)[2]) {
   const __m256i a = _mm256_unpacklo_epi8(rows[0], rows[1]);
   const __m256i b = _mm256_unpackhi_epi8(rows[0], rows[1]);
@@ -77,7 +77,7 @@ void pack_rows(const Int8Source& source, const Packing& packing, std::byte* pane
   _mm512_storeu_si512(sums, _mm512_add_epi32(_mm512_loadu_si512(sums), more));
 }
 
-// Neighbours in `outer` next to each other: fours of columns.
+// Packs values that are contiguous along `outer`, as fours of columns.
 void pack_columns(const Int8Source& source, const Packing& packing, std::byte* panel) {
   const __mmask32 mask = first<__mmask32>(source.outer);
   const __m256i flip = _mm512_castsi512_si256(packing.flip);
@@ -106,7 +106,7 @@ void pack_columns(const Int8Source& source, const Packing& packing, std::byte* p
   add_to(packing.sums + 16, sums[1]);
 }
 
-// Neither: a step at a time as rows of its own.
+// Packs values contiguous along neither, a step at a time as rows of its own.
 void pack_scattered(const Int8Source& source, const Packing& packing, std::byte* panel) {
   alignas(64) std::uint8_t rows[int8_square][int8_step];
   Packing one = packing;

@@ -16,7 +16,7 @@ namespace {
 std::int32_t wrapped(std::uint32_t x) { return static_cast<std::int32_t>(x); }
 std::uint32_t bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 
-// Where a value of a panel lies.
+// The place of a value in a panel.
 std::int64_t place(bool rows, std::int64_t outer, std::int64_t k) {
   const std::int64_t step = k / int8_step * int8_step_bytes, in_step = k % int8_step;
   if (rows) return step + 64 * outer + in_step;
@@ -54,7 +54,7 @@ void multiply_pair(const std::byte* a, const std::byte* b, std::int64_t steps, s
     for (std::int64_t four = 0; four < 16; ++four) add_fours(a + 4 * four, b + 64 * four, sums);
   for (int r = 0; r < pair; ++r)
     for (int v = 0; v < vectors; v += 2) {
-      // Of vectors of 4 columns c: [c0 c1 | c2 c3], added in pairs: [c0 c1 d0 d1 | c2 c3 d2 d3].
+      // Vectors of 4 columns are [c0 c1 | c2 c3]; added in pairs, [c0 c1 d0 d1 | c2 c3 d2 d3].
       const __m256i both =
           _mm256_permute4x64_epi64(_mm256_hadd_epi32(sums.of[r][v], sums.of[r][v + 1]), 0xd8);
       auto* const at = reinterpret_cast<__m256i*>(to + r * int8_square + 4 * v);
@@ -139,9 +139,12 @@ void int8_multiply(const Int8Strip& strip) {
 }  // namespace avx2
 
 const Int8Kernels& int8_kernels() {
-  static constexpr Int8Kernels tiles{"int8, amx", false, avx512::int8_pack, amx::int8_multiply};
-  static constexpr Int8Kernels vnni{"int8, vnni", true, avx512::int8_pack, avx512::int8_multiply};
-  static constexpr Int8Kernels plain{"int8, avx2", true, avx2::int8_pack, avx2::int8_multiply};
+  static constexpr Int8Kernels tiles{"int8, amx", Isa::amx, false, avx512::int8_pack,
+                                     amx::int8_multiply};
+  static constexpr Int8Kernels vnni{"int8, vnni", Isa::vnni, true, avx512::int8_pack,
+                                    avx512::int8_multiply};
+  static constexpr Int8Kernels plain{"int8, avx2", Isa::avx2, true, avx2::int8_pack,
+                                     avx2::int8_multiply};
   if (isa() >= Isa::amx) return tiles;
   return isa() >= Isa::vnni ? vnni : plain;
 }

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of bytes, the inner part: how operands are packed, and the parts that each tier has.
-//
-// A panel holds 32 rows of a, or 32 columns of b, in steps of 64 values of the sum, 2 KB each: rows
-// as [32 rows][64 values], columns as [2 halves][16 fours of values][16 columns][4]. These are the
-// tiles of AMX (two to a step), and VNNI and AVX2 multiply the same fours.
-//
+// The inner part of products of bytes: how operands are packed, and what each tier implements.
+// A panel holds 32 rows of a, or 32 columns of b, in steps of 64 values of the sum, 2 KB each:
+// rows as [32 rows][64 values], columns as [2 halves][16 fours of values][16 columns][4]. These
+// are the tiles of AMX (two to a step), and VNNI and AVX2 multiply the same fours.
 // AMX multiplies signed and unsigned bytes in each order. VNNI takes only u8 by s8: s8 rows are
-// stored as a + 128, u8 columns as b - 128. With a' and b' what is stored, za' and zb' the zero
-// points moved along, and sums over k values,
+// stored as a + 128, u8 columns as b - 128. With a' and b' for the stored values, za' and zb' for
+// the zero points moved along, and sums over k values,
 //   sum (a - za)(b - zb) = sum a'b' - za' (sum b' - k zb') - zb' sum a',
-// where what pads a panel is a' = b' = 0 and adds nothing.
-//
-// No int32 loses anything: a sum of products is at most 255 255 k, within int32 for k <= 33025, and
-// longer ones, or what the correction needs on the way, are meant modulo 2^32. That is what each
-// step computes: tiles and VPDPBUSD add four exact products of at most 17 bits and drop the carry
-// out of int32 (never VPDPBUSDS), AVX2 adds two exact products of 17 bits by VPMADDWD, whose
-// factors, at most 255 by -128, are far from its one overflow, and 32-bit sums and products of the
-// correction wrap as well. The integers modulo 2^32 being a ring, every order of the same terms
+// where the padding of a panel is a' = b' = 0 and adds nothing.
+// No int32 loses anything: a sum of products is at most 255 255 k, within int32 for k <= 33025;
+// longer sums, and intermediate values of the correction, are meant modulo 2^32. Each step does
+// exactly that: tiles and VPDPBUSD add four exact products of at most 17 bits and drop the carry
+// out of int32 (never VPDPBUSDS); AVX2 adds two exact products of 17 bits by VPMADDWD, whose
+// factors, at most 255 by -128, are far from its one overflow; and 32-bit sums and products of the
+// correction wrap as well. Since the integers modulo 2^32 are a ring, every order of the same terms
 // gives the same bits.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "narrowgauge/isa.h"
 
 namespace narrowgauge::cpu {
 
@@ -47,9 +46,9 @@ struct Int8Form {
 };
 
 // Where the results of a strip go: y = sum + row_terms[r] + column_terms[c]
-//   - row_factors[i][r] column_factors[i][c], i = 0, 1,
-// and where there are scales round(y row_scales[r] column_scales[c]) + zero, saturated; NaN gives
-// the least. Rows and columns count from the strip's first.
+//   - row_factors[i][r] column_factors[i][c], i = 0, 1;
+// with scales, round(y row_scales[r] column_scales[c]) + zero, saturated; NaN gives the least. Rows
+// and columns count from the strip's first.
 struct Int8Finish {
   const std::int32_t *row_terms, *column_terms;
   const std::int32_t* row_factors[2];
@@ -57,7 +56,7 @@ struct Int8Finish {
   const float *row_scales, *column_scales;
   std::int32_t zero;
   bool is_signed;  // bytes
-  // Pieces of the columns: those in `mask` go to y + offset bytes, as if all went there.
+  // Pieces of the columns: those in `mask` go to y + offset bytes, as if all columns went there.
   struct Piece {
     std::uint32_t mask;
     std::int64_t offset;
@@ -85,14 +84,15 @@ struct Int8Strip {
 
 struct Int8Kernels {
   std::string_view name;
+  Isa isa;
   bool offsets;  // a is stored as u8 and b as s8
-  // sums[32] += the stored values of each row or column; null where nobody needs them.
+  // Packs a panel; adds the stored values of each row or column to sums[32], unless it is null.
   void (*pack)(const Int8Source& source, const Int8Form& form, std::byte* panel,
                std::int32_t* sums);
   void (*multiply)(const Int8Strip& strip);
 };
 
-// Those of isa().
+// The kernels for isa().
 const Int8Kernels& int8_kernels();
 
 namespace avx2 {

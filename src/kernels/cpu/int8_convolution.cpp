@@ -15,14 +15,14 @@ constexpr std::int64_t weight_bytes = 512 << 10;  // of packed weights that pass
 constexpr std::int64_t sums_bytes = int8_square_sums * 4;
 constexpr std::int64_t wanted_tasks = 8;
 
-// Weights of all groups, packed, and the sums of their rows.
+// Packed weights of all groups, and the sums of their rows.
 struct Weights {
   std::byte* panels;
   std::int32_t* sums;
 };
 
-// Memory: the terms, those of rows, the weights; for each image at work its planes, and for each
-// thread a slot: a strip of pixels, its sums and terms, and squares of sums.
+// Memory holds the terms, the row terms and the weights; for each image at work its planes; and for
+// each thread a slot: a strip of pixels, its sums and terms, and squares of sums.
 class Int8Convolution {
  public:
   Int8Convolution(const Int8Operands& operands, const ConvolutionWindow& window,
@@ -270,8 +270,10 @@ Prepared prepare_int8_convolution(const Int8Operands& operands, const Convolutio
   require(reason.empty(), "int8 convolution: ", reason);
   const auto convolution = std::make_shared<const Int8Convolution>(
       operands, window, quantities, threads > 0 ? threads : thread_count());
-  return {std::string(int8_kernels().name), convolution->workspace(),
-          [convolution](const Call& call) { convolution->run(call); }};
+  return {std::string(int8_kernels().name),
+          convolution->workspace(),
+          [convolution](const Call& call) { convolution->run(call); },
+          {.isa = int8_kernels().isa}};
 }
 
 }  // namespace narrowgauge::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a square of sums on its way to memory (Int8Finish). Only for *.avx512.cpp and *.amx.cpp.
+// Stores a row of a square of sums (Int8Finish). Only for *.avx512.cpp and *.amx.cpp.
 #pragma once
 
 #ifdef __AVX512BW__
@@ -22,7 +22,7 @@ class Int8Finisher {
     zero_ = _mm512_set1_epi16(static_cast<short>(finish.zero));
   }
 
-  // Whether whole rows of i32 are written, without products of terms: whole() does for finish().
+  // Whether whole i32 rows are written, without products of terms: then whole() replaces finish().
   static bool has_whole_rows(const Int8Finish& finish) {
     return !finish.row_scales && !finish.row_factors[0] && !finish.row_factors[1] &&
            finish.piece_count == 1 && ~finish.pieces[0].mask == 0;
@@ -42,7 +42,7 @@ class Int8Finisher {
     }
   }
 
-  // Row `row` of the strip, which is in y.
+  // Finishes row `row` of the strip, which must be within y.
   [[gnu::always_inline]] void finish(const std::int32_t* sums, std::int64_t row) const {
     const __m512i term = _mm512_set1_epi32(finish_.row_terms[row]);
     __m512i low = _mm512_add_epi32(_mm512_load_si512(sums), _mm512_add_epi32(term, low_));
@@ -80,7 +80,7 @@ class Int8Finisher {
     }
   }
 
-  // Beyond int32: its least number, which is right below, and does not come from above.
+  // Too large sums would become int32's least number: right from below, so only the top is cut.
   [[gnu::always_inline]] static __m512i rounded(__m512i sum, __m512 scale) {
     constexpr __mmask16 all = 0xffff;
     const __m512 x = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(all, sum), scale);
@@ -96,7 +96,7 @@ class Int8Finisher {
                           zero_);
     const __m512i packed =
         finish_.is_signed ? _mm512_packs_epi16(words, words) : _mm512_packus_epi16(words, words);
-    // Of each lane the first four are of the lower columns, the next four of the upper ones.
+    // In each lane the first four bytes are lower columns, the next four upper ones.
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0);
     const __m256i bytes =
         _mm512_castsi512_si256(_mm512_maskz_permutexvar_epi32(0xff, order, packed));

@@ -27,13 +27,13 @@ MatMulViews views_of(const Int8Operands& operands) {
   return {operands.a, operands.b, operands.y, {}};
 }
 
-// Columns of one matrix b, packed, and their sums.
+// Packed columns of one matrix b, and their sums.
 struct Columns {
   std::byte* panels;
   std::int32_t* sums;
 };
 
-// Memory: the terms; for each matrix at work the columns, the factors and terms of these, and for
+// Memory holds the terms; for each matrix at work the columns with their factors and terms; and for
 // each thread a slot: rows, their sums and terms, and squares of sums.
 class Int8Product {
  public:
@@ -78,7 +78,7 @@ class Int8Product {
     const Int8Terms* terms;
     Columns columns;
   };
-  // Rows [begin, end) and panels [first, last).
+  // A task: rows [begin, end) and panels [first, last).
   struct Task {
     std::int64_t begin, end, first, last;
     std::int64_t squares() const { return ceil_divide(end - begin, int8_square); }
@@ -143,7 +143,7 @@ class Int8Product {
             reinterpret_cast<std::int32_t*>(memory + sums_at_)};
   }
 
-  // Neighbouring panels lie on the same pages where sums run across rows of b.
+  // Neighbouring panels share pages if sums run across rows of b.
   void pack_columns(const std::uint8_t* b, const Columns& to, bool with_sums) const {
     const std::int64_t together = all_.b_column == 1 ? panels_together : 1;
     std::fill_n(to.sums, panels() * int8_square, 0);
@@ -283,8 +283,10 @@ Prepared prepare_int8_matmul(const Int8Operands& operands, const Int8Quantities&
   require(reason.empty(), "int8 matmul: ", reason);
   const auto product = std::make_shared<const Int8Product>(operands, quantities,
                                                            threads > 0 ? threads : thread_count());
-  return {std::string(int8_kernels().name), product->workspace(),
-          [product](const Call& call) { product->run(call); }};
+  return {std::string(int8_kernels().name),
+          product->workspace(),
+          [product](const Call& call) { product->run(call); },
+          {.isa = int8_kernels().isa}};
 }
 
 }  // namespace narrowgauge::cpu

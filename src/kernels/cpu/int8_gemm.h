@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products and convolutions of bytes, exact in int32: u8 and s8 in each order, on the tiles of AMX,
-// on VNNI, else on AVX2, with the same bits on each. int8_blocks.h has the layout and the proof.
+// Products and convolutions of bytes, exact in int32: u8 and s8 in each order, on AMX tiles, on
+// VNNI, else on AVX2, with the same bits everywhere. int8_blocks.h has the layout and the proof.
 #pragma once
 
 #include <array>
@@ -12,25 +12,25 @@
 
 namespace narrowgauge::cpu {
 
-// Numbers that are read when the kernel runs: one for all, or one for each row or column.
+// Numbers read when the kernel runs: one for all, or one for each row or column.
 struct Int8Numbers {
   DType dtype = DType::u8;
   std::int64_t count = 0;  // none: zero, or a scale of 1
   int input = -1;          // of Call::inputs
 };
 
-// What turns products of the bytes into products of what they stand for: (a - a_zero) a_scale. The
-// rows of a have zeros, scales and a bias (i32) of their own, the columns of b zeros and scales.
-// Where y is i32 there are no scales.
+// What turns products of bytes into products of the numbers they stand for: (a - a_zero) a_scale.
+// Rows of a have zeros, scales and a bias (i32) of their own, columns of b zeros and scales. If y
+// is i32 there are no scales.
 struct Int8Quantities {
   Int8Numbers a_zero, b_zero, bias;
   Int8Numbers a_scale, b_scale, y_scale, y_zero;
   bool y_signed = false;
 };
 
-// round((a b + bias) a_scale b_scale / y_scale), the factor of row and column being
-//   (a_scale b_scale) / y_scale for one of them, and 1 for the other, if one has a scale for all;
-//   a_scale / y_scale and b_scale if each has its own.
+// round((a b + bias) a_scale b_scale / y_scale). The factors of row and column are (a_scale
+// b_scale) / y_scale for one of them and 1 for the other if one has a single scale; a_scale /
+// y_scale and b_scale if each has its own.
 struct Int8Scales {
   float row, column;
 };
@@ -50,9 +50,9 @@ std::string int8_matmul_reason(const Int8Operands& operands);
 Prepared prepare_int8_matmul(const Int8Operands& operands, const Int8Quantities& quantities,
                              int threads = 0);
 
-// a is w [M, C / groups, kernel...], the rows its output channels; b is x [N, C, spatial...], whose
-// pixels are the columns, with one zero and scale for all; y [N, M, spatial...]. All lie dense, in
-// this order. Pads count as b_zero. Call::inputs 0 and 1 are w and x.
+// a is w [M, C / groups, kernel...], whose output channels are the rows; b is x [N, C, spatial...],
+// whose pixels are the columns, with one zero and scale for all; y is [N, M, spatial...]. All are
+// dense in this order. Pads count as b_zero. Call::inputs 0 and 1 are w and x.
 std::string int8_convolution_reason(const Int8Operands& operands);
 Prepared prepare_int8_convolution(const Int8Operands& operands, const ConvolutionWindow& window,
                                   const Int8Quantities& quantities, int threads = 0);

@@ -98,7 +98,7 @@ std::vector<Int8Finish::Piece> Int8Planes::pieces(std::int64_t panel) const {
 void Int8Planes::fill_row(const std::uint8_t* x, std::int64_t remainder, std::uint8_t zero,
                           std::uint8_t* row) const {
   const Axis& axis = axes_[2];
-  // Place q is x[q stride + remainder - pad].
+  // Place q holds x[q stride + remainder - pad].
   const std::int64_t from = remainder - axis.pad;
   const std::int64_t first =
       std::clamp<std::int64_t>(from >= 0 ? 0 : ceil_divide(-from, axis.stride), 0, axis.plane);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of bytes as a convolution reads them without gathering pixels: padded planes, one for each
-// remainder of a place by the stride. In them every tap of the window is a shift, so that the
-// pixels of an output lie next to each other for each tap, row after row of a plane. Places between
-// the rows of the output are computed too, and left out on store.
+// Images of bytes laid out so that a convolution reads them without gathering pixels: padded
+// planes, one for each remainder of a place by the stride. In a plane every tap of the window is a
+// shift, so for each tap the pixels of an output are contiguous, row after row. Places between the
+// rows of the output are computed too, and left out on store.
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@ class Int8Planes {
   bool copies() const { return copies_; }  // else x is read as it lies
   std::int64_t channel_bytes() const { return phases_per_channel_ * plane_; }
   std::int64_t places() const { return places_; }  // that are computed, in an image
-  // From a place of the first channel to the value of k, for all k of a group.
+  // Offsets from a place of the first channel to the value of k, for all k of a group.
   const std::vector<std::int64_t>& depth_at() const { return depth_at_; }
-  // The pieces of a panel of 32 places that are pixels of y, offsets in elements.
+  // The pieces of a panel of 32 places that are pixels of y; offsets in elements.
   std::vector<Int8Finish::Piece> pieces(std::int64_t panel) const;
 
-  // One channel of x into its planes; pads are `zero`.
+  // Writes one channel of x into its planes; pads are `zero`.
   void fill(const std::uint8_t* x, std::uint8_t zero, std::byte* planes) const;
 
  private:

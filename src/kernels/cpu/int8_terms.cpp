@@ -22,8 +22,8 @@ float scale(const Call& call, const Int8Numbers& numbers, std::int64_t i) {
   return numbers.count == 0 ? 1.0F : static_cast<float>(number(call, numbers, i));
 }
 
-// use(place in padded memory, number of the row) for the rows of all groups; what pads gets the
-// first row's.
+// Calls use(place in padded memory, number of the row) for the rows of all groups; padding repeats
+// the first row.
 template <class Use>
 void each_row(const Int8Sizes& sizes, const Use& use) {
   for (std::int64_t group = 0; group < sizes.groups; ++group)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What products of bytes share beside their blocks: the corrections for zero points, scales, and
-// the way through a panel of columns.
+// What products of bytes share besides their blocks: corrections for zero points, scales, and the
+// loop over a panel of columns.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace narrowgauge::cpu {
 
-// Rows of `groups` matrices a, `in_group` each, padded to whole squares one by one.
+// Rows of `groups` matrices a with `in_group` rows each, every one padded to whole squares.
 struct Int8Sizes {
   std::int64_t groups, in_group, columns, depth;
   std::int64_t padded() const { return round_up(in_group, int8_square); }
   std::int64_t padded_columns() const { return round_up(columns, int8_square); }
 };
 
-// Numbers in the units of what is stored (int8_blocks.h), padded, in a workspace.
+// Zeros, biases and scales in units of the stored values (int8_blocks.h), padded, in a workspace.
 struct Int8Terms {
   std::int32_t *row_zeros, *bias, *column_zeros;
   float *row_scales, *column_scales;  // null: y is i32
@@ -29,10 +29,10 @@ struct Int8Terms {
   bool one_row_zero, one_column_zero;      // the same for all
   bool needs_row_sums, needs_column_sums;  // some zero of the other operand is not 0
 
-  // From the sums of rows as stored: row_terms of so many rows from `first`.
+  // Computes row_terms of `count` rows from `first` on, from the sums of the stored rows.
   void row_terms(std::int64_t first, std::int64_t count, const std::int32_t* sums,
                  std::int32_t* terms) const;
-  // The same of columns; the sums become the factors of row zeros.
+  // Computes column_terms likewise; the sums become the factors of row zeros.
   void column_terms(std::int64_t first, std::int64_t count, std::int32_t* sums,
                     std::int32_t* terms) const;
 };
@@ -56,16 +56,16 @@ class Int8TermsPlan {
   bool a_signed_, b_signed_, scaled_, offsets_;
 };
 
-// Sums of rows and columns that belong to a finish, where there are any.
+// Sums and terms of rows and columns for a finish, if there are any.
 struct Int8Place {
   std::int64_t row, column;                  // the first, of the terms
   const std::int32_t *row_sums, *row_terms;  // from the first
   const std::int32_t *column_sums, *column_terms;
 };
-// y, pitch, rows and pieces are left to the caller.
+// Leaves y, pitch, rows and pieces to the caller.
 Int8Finish int8_finish(const Int8Terms& terms, const Int8Place& place);
 
-// All steps of a strip, in runs of columns that stay in L1. Columns are packed up to `end`.
+// Multiplies all steps of a strip, in runs of columns that stay in L1. Packed columns end at `end`.
 void int8_multiply_runs(const Int8Kernels& kernels, Int8Strip strip, const std::byte* end);
 
 }  // namespace narrowgauge::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic with subnormals inside a run, which flushes them: where 2^-127 is a scale, it must not
-// count as zero.
+// Keeps subnormals inside a run, which otherwise flushes them: a scale of 2^-127 must not become
+// zero.
 #pragma once
 
 #include <xmmintrin.h>

@@ -18,19 +18,19 @@ std::int64_t row_grain(const RowLayout& layout) {
   return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, layout.columns));
 }
 
-// Rows whose gradients are summed in f32: few enough for the error to stay small, enough for the
-// sums to be little against x.
+// Rows whose gradients are summed in f32: few enough to keep the error small, enough to make the
+// sums small beside x.
 constexpr std::int64_t chunk_rows = 64;
 std::int64_t chunk_count(const RowLayout& layout) { return ceil_divide(layout.rows, chunk_rows); }
 
-// body(column, count) for the strips of a row.
+// Calls body(column, count) for the strips of a row.
 template <class Body>
 void for_strips(std::int64_t columns, const Body& body) {
   for (std::int64_t at = 0; at < columns; at += strip_length)
     body(at, std::min(strip_length, columns - at));
 }
 
-// [columns] as f32: where they lie, or in `room`; `otherwise` where absent.
+// [columns] as f32: in place or in `room`; filled with `otherwise` if absent.
 const float* per_column(ConstArray values, std::int64_t columns, float otherwise, float* room) {
   if (values) return load_strip(values, 0, columns, room);
   std::fill_n(room, columns, otherwise);
@@ -41,7 +41,7 @@ struct Moments {
   double count = 0, mean = 0, m2 = 0;
 };
 
-// Moments of a row minus its first value. Chan, Golub, LeVeque 1979.
+// Moments of a row minus its first value; joined as in Chan, Golub, LeVeque 1979.
 Moments row_moments(ConstArray x, std::int64_t offset, std::int64_t columns, float shift) {
   alignas(64) Strip buffer;
   Moments row;
@@ -57,7 +57,7 @@ Moments row_moments(ConstArray x, std::int64_t offset, std::int64_t columns, flo
   return row;
 }
 
-// A row in memory, or as f32 in a buffer.
+// A row in memory, or a buffer with it in f32.
 struct Row {
   ConstArray array;
   std::int64_t offset;
@@ -85,7 +85,7 @@ void forward_row(const LayerNormForward& norm, const Row& source, std::int64_t r
   });
 }
 
-// The row's sum with the other one, in `sum`.
+// Adds the dropped-out row of x and the other row into `sum`.
 void add_residual(const LayerNormForward& norm, std::int64_t row, float* sum) {
   alignas(64) Strip x_buffer, other_buffer;
   alignas(64) std::array<std::uint32_t, strip_length / 2 + 16> room;
@@ -134,7 +134,7 @@ RowSums gradient_sums(const LayerNormBackward& norm, const Row& source, std::int
   return {float(gradient / double(columns)), float(product / double(columns))};
 }
 
-// Where `residual` is given, also what flows through its dropout.
+// If `residual` is given, also computes the gradient that passes its dropout.
 void backward_row(const LayerNormBackward& norm, const Row& source, std::int64_t row,
                   const float* scale, RowSums sums) {
   alignas(64) Strip dy_buffer, x_buffer, dx_buffer, dropped_buffer;
@@ -157,7 +157,7 @@ void backward_row(const LayerNormBackward& norm, const Row& source, std::int64_t
   });
 }
 
-// The row's dy and the others, added up in `sum`.
+// Adds the row's dy and the other gradients into `sum`.
 void add_gradients(const LayerNormBackward& norm, std::int64_t row, float* sum) {
   alignas(64) Strip buffer;
   for_strips(norm.layout.columns, [&](std::int64_t at, std::int64_t count) {
@@ -198,7 +198,7 @@ void forward_rows(const LayerNormForward& norm, std::int64_t begin, std::int64_t
   }
 }
 
-// Column sums of all chunks, added in their order.
+// Adds the column sums of all chunks in their order.
 void join_chunks(const Array& result, const float* partial, std::int64_t stride,
                  const RowLayout& layout) {
   if (!result) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer normalization of rows: Ba, Kiros, Hinton, "Layer normalization", 2016. Moments are combined
-// as in batch_norm.h; the gradients are about the mean as it was rounded to f32. Bits do not depend
-// on the number of threads.
+// as in batch_norm.h; the gradients use the mean as rounded to f32. Bits do not depend on the
+// number of threads.
 #pragma once
 
 #include <array>
@@ -16,9 +16,8 @@ struct RowLayout {
   std::int64_t rows = 0, columns = 0;
 };
 
-// What a transformer does to x before it normalizes: some elements are dropped, as dropout() does,
-// and `other` is added. `sum` is what was normalized, `kept` which elements stayed; both are not
-// written where null.
+// What a transformer does to x before normalizing: drops some elements, as dropout() does, and adds
+// `other`. `sum` receives what was normalized and `kept` which elements stayed, unless null.
 struct ResidualSum {
   ConstArray other{};
   Array sum{};
@@ -28,8 +27,8 @@ struct ResidualSum {
 };
 
 // y = (x - mean) * inverse_std * scale + bias over each row; scale and bias are [columns], and may
-// be absent (1 and 0). mean and inverse_std, [rows], are not written where null. Of rows with a
-// ResidualSum, which have at most `most_residual_columns`, its sum is normalized.
+// be absent (1 and 0). mean and inverse_std, [rows], are not written if null. With a ResidualSum,
+// rows have at most `most_residual_columns` and its sum is normalized.
 struct LayerNormForward {
   RowLayout layout;
   ConstArray x;
@@ -43,8 +42,8 @@ inline constexpr std::int64_t most_residual_columns = 4096;
 std::int64_t layer_norm_workspace(const RowLayout& layout);  // bytes
 void layer_norm_forward(const LayerNormForward& norm, void* workspace);
 
-// The way back: dy is a sum with up to three others (absent ones after the others), and `dropped`
-// is dx * factor where `kept`, else 0.
+// How a residual changes the gradients: up to three others (absent ones last) are added to dy, and
+// `dropped` is dx * factor where `kept`, else 0.
 struct ResidualGradient {
   std::array<ConstArray, 3> more{};
   Array dropped{};
@@ -52,7 +51,7 @@ struct ResidualGradient {
   float factor = 1;
 };
 
-// Outputs that are null are not computed.
+// The gradients of a layer normalization; null outputs are not computed.
 struct LayerNormBackward {
   RowLayout layout;
   ConstArray dy, x, scale{};

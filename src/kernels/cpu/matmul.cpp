@@ -14,7 +14,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-// oneDNN's fast kernels take dense matrices only, of rows or of columns: the view's order of these.
+// A dense view by rows or columns, as the given view has it: oneDNN's fast kernels need one.
 View dense_matrices(const View& view, DType dtype) {
   const std::size_t rows = view.dims.size() - 2, columns = rows + 1;
   View dense = dense_view(dtype, view.dims);
@@ -44,7 +44,7 @@ class MatMul {
   }
 
  private:
-  // Whole matrices of a batch, else rows or columns of the one product.
+  // Cuts between whole matrices of a batch, else rows or columns of the one product.
   int cut_axis() const {
     if (operands_.batch_rank() > 0) return 0;
     return operands_.y.dims[0] >= operands_.y.dims[1] ? 0 : 1;
@@ -77,7 +77,7 @@ class MatMul {
     const bool batch = operands_.batch_rank() > 0;
     if (batch ? a.dims[0] > 1 : axis == 0) ports[0].axis = axis;
     if (batch ? b.dims[0] > 1 : axis == 1) ports[1].axis = axis;
-    // Packed once for all shards, not in each of them.
+    // Packed once for all shards instead of in each of them.
     ports[1].free = !batch && axis == 0 && shards_.count > 1;
     if (bias_) ports.push_back(bias_port());
     return ports;
@@ -111,7 +111,7 @@ class MatMul {
     const std::vector<Port> ports = this->ports(computing.inputs);
     return prepare_sharded(
         ports, shards_, options_.threads,
-        [&](const Range& range) { return describe(ports, range); }, computing.note);
+        [&](const Range& range) { return describe(ports, range); }, computing.widening);
   }
 
   MatMulOperands operands_;

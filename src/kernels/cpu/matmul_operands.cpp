@@ -49,7 +49,7 @@ void merge(View& view, std::size_t axis) {
   erase(view, axis);
 }
 
-// Whether both axes repeat, or neither does.
+// Whether both this axis and the next repeat, or neither does.
 bool alike(const View& view, std::size_t axis) {
   return (view.dims[axis] == 1) == (view.dims[axis + 1] == 1);
 }
@@ -69,7 +69,7 @@ MatMulOperands matmul_operands(const MatMulViews& views) {
     if (merges(a, axis - 1) && merges(b, axis - 1) && merges(y, axis - 1) && alike(a, axis - 1) &&
         alike(b, axis - 1))
       for (View* view : {&a, &b, &y}) merge(*view, axis - 1);
-  // Where b is the same for every matrix of a, the rows of all of these are rows of one matrix.
+  // If b is the same for every matrix of a, the rows of all of them are rows of one matrix.
   while (o.batch_rank() > 0 && b.dims[o.batch_rank() - 1] == 1 && merges(a, o.batch_rank() - 1) &&
          merges(y, o.batch_rank() - 1)) {
     const std::size_t axis = o.batch_rank() - 1;

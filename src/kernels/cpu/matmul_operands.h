@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of a matrix product, checked and with as few batch axes as can be.
+// The operands of a matrix product, checked and with as few batch axes as possible.
 #pragma once
 
 #include "kernels/cpu/contraction.h"

@@ -9,7 +9,7 @@ namespace {
 
 using Taps = std::vector<std::int32_t>;
 
-// Reads and writes rows of indices. In memory: the number in the window, or ONNX's index in x.
+// Reads and writes rows of indices, which are numbers in the window or ONNX's indices in x.
 class IndexRows {
  public:
   IndexRows(const PoolGrid& grid, const View& indices) : grid_(grid), view_(indices) {}
@@ -31,7 +31,7 @@ class IndexRows {
     });
   }
 
-  // Taps as they are; of indices in x the place along the last axis, or -1 for another row of x.
+  // Loads taps as they are; for indices in x, the place along the last axis, or -1 for another row.
   void load(const PoolRows& rows, std::int64_t plane, const Index3& place, const Index3& row,
             const void* data, Taps& keys) const {
     if (view_.dtype == DType::u8)
@@ -68,7 +68,7 @@ class IndexRows {
     });
   }
 
-  // body(element of the view, lane in the row) for the `lanes` dense elements of each place.
+  // Calls body(element of the view, lane in the row) for the `lanes` dense elements of each place.
   template <class Body>
   void each_run(const PoolRows& rows, std::int64_t plane, const Index3& place,
                 const Body& body) const {
@@ -143,7 +143,7 @@ class MaxPool {
     Taps taps;
   };
 
-  // The taps in the order of x's elements: the first of equal values stays.
+  // Visits taps in the order of x's elements, so that the first of equal values stays.
   void find(const void* x, std::int64_t plane, std::int64_t i, std::int64_t j,
             Scratch& scratch) const {
     const Index3& kernel = grid_.kernel();
@@ -161,7 +161,7 @@ class MaxPool {
       }
   }
 
-  // -infinity at the window's first element in x, so that a window of -infinity has its index.
+  // Starts with -infinity at the window's first element in x: a window of -infinity has its index.
   void begin(std::int64_t tap, Scratch& scratch) const {
     std::fill(scratch.best.begin(), scratch.best.end(), -std::numeric_limits<Real>::infinity());
     for (std::int64_t k = 0; k < grid_.y().dims[4]; ++k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The normal distribution in f32, in arithmetic that g++ turns into vectors without calls: a few
-// times as fast as glibc's erfcf in a simd loop.
+// The normal distribution in f32, in arithmetic that g++ vectorizes without calls: a few times as
+// fast as glibc's erfcf in a simd loop.
 #pragma once
 
 #include <bit>
@@ -33,7 +33,7 @@ __attribute__((always_inline)) inline float exponential_of_negative(float x) {
 }
 
 // P(X <= -a) = e^(-a^2 / 2) g(a) / 2 with g(sqrt(2) z) = erfcx(z): t = 1 / (1 + 0.55 z) times a
-// polynomial in t, fitted to 2e-8 of erfcx for z from 0 to 14.2. What a^2 is rounded by is put
+// polynomial in t, fitted to 2e-8 of erfcx for z from 0 to 14.2. The rounding error of a^2 is added
 // back, so that the tail keeps its digits. NaN stays.
 __attribute__((always_inline)) inline NormalDistribution normal_distribution(float x) {
   const float size = std::fabs(x), a = size > 20.0F ? 20.0F : size;

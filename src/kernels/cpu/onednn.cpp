@@ -45,7 +45,7 @@ dnnl_cpu_isa_t library_isa(Isa isa) {
   return dnnl_cpu_isa_default;
 }
 
-// oneDNN takes a cap only before its first use; the host program may have used it already.
+// oneDNN accepts a cap only before its first use, which the host program may have made already.
 void cap_isa() {
   if (isa() == Isa::amx) return;
   const dnnl_cpu_isa_t wanted = library_isa(isa());
@@ -56,7 +56,7 @@ void cap_isa() {
                        "; set ONEDNN_MAX_CPU_ISA too");
 }
 
-// Calls only note the stream they run in: one for each thread is enough.
+// Calls only name the stream they run in, so one for each thread is enough.
 dnnl_stream_t thread_stream() {
   struct Destroy {
     void operator()(dnnl_stream_t stream) const { dnnl_stream_destroy(stream); }
@@ -146,13 +146,28 @@ const dnnl_primitive_attr* user_scratchpad() {
   return created;
 }
 
+std::string implementation_of(const PrimitiveDescription& description) {
+  const char* text = nullptr;
+  check(dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0,
+                                  static_cast<void*>(&text)),
+        "dnnl_primitive_desc_query");
+  return text;
+}
+
+std::optional<Isa> isa_named_in(std::string_view implementation) {
+  constexpr std::pair<std::string_view, Isa> words[] = {{"amx", Isa::amx},
+                                                        {"avx512_core_bf16", Isa::bf16},
+                                                        {"vnni", Isa::vnni},
+                                                        {"avx512", Isa::avx512},
+                                                        {"avx2", Isa::avx2}};
+  for (const auto& [word, isa] : words)
+    if (implementation.find(word) != std::string_view::npos) return isa;
+  return std::nullopt;
+}
+
 Primitive::Primitive(const PrimitiveDescription& description, std::span<const int> arguments) {
   const OneOpenMpThread one_thread;
-  const char* implementation = nullptr;
-  check(dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0,
-                                  static_cast<void*>(&implementation)),
-        "dnnl_primitive_desc_query");
-  implementation_ = implementation;
+  implementation_ = implementation_of(description);
   for (const int number : arguments)
     ports_.push_back({number, copy_of(dnnl_primitive_desc_query_md(
                                   description.get(), dnnl_query_exec_arg_md, number))});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN behind a light header: owning handles, errors as DeviceError, the ISA cap obeyed. Argument
-// numbers are DNNL_ARG_*.
+// oneDNN behind a light header: owning handles, errors as DeviceError, the ISA cap respected.
+// Argument numbers are DNNL_ARG_*.
 #pragma once
 
 #include <cstdint>
@@ -44,11 +44,15 @@ struct Argument {
   void* data;
 };
 
-// Made for one thread, the one that executes it; may be executed by several at once. Its
-// description has to be made under OneOpenMpThread too.
+// oneDNN reports the kernel it chose, and its instructions, only as text.
+std::string implementation_of(const PrimitiveDescription& description);  // "brgconv:avx512_core"
+std::optional<Isa> isa_named_in(std::string_view implementation);
+
+// Runs in the one thread that executes it; several threads may execute it at once. Its description
+// must be made under OneOpenMpThread too.
 class Primitive {
  public:
-  // `arguments`: the numbers of those it takes.
+  // `arguments` are the numbers of the arguments it takes.
   Primitive(const PrimitiveDescription& description, std::span<const int> arguments);
 
   const std::string& implementation() const { return implementation_; }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t bytes_each = 256 * 1024;  // of a part: some tens of microseconds
 constexpr std::int64_t granule = 64;             // no block of oneDNN's formats is larger
 
-// Null where oneDNN has no such reorder.
+// nullptr if oneDNN has no such reorder.
 std::unique_ptr<Primitive> reorder(const Format& from, const Format& to) {
   dnnl_primitive_desc_t created = nullptr;
   if (dnnl_reorder_primitive_desc_create(&created, from.get(), engine(), to.get(), engine(),
@@ -26,7 +26,7 @@ std::unique_ptr<Primitive> reorder(const Format& from, const Format& to) {
   return std::make_unique<Primitive>(description, std::array{DNNL_ARG_FROM, DNNL_ARG_TO});
 }
 
-// Lines of the first axis of a format, in place; null where its blocks do not allow it.
+// A range along the first axis of a format, in place; null if its blocks do not allow it.
 Format lines_of(const Format& format, const Dims& dims, std::int64_t begin) {
   Dims offsets(dims.size(), 0);
   offsets[0] = begin;

@@ -14,11 +14,11 @@ namespace narrowgauge::cpu::onednn {
 class Reorder {
  public:
   enum class Way { in, out };  // into oneDNN's format, or out of it
-  // `parts`: cut into pieces for several threads where it is large and the format allows it.
+  // `parts`: cuts a large reorder into pieces for several threads, if the format allows it.
   Reorder(const View& outer, const Format& inner, Way way, bool parts);
 
   std::int64_t scratchpad_bytes() const;
-  // The scratchpad is one thread's: a reorder in parts needs none.
+  // The scratchpad is for one thread; a reorder in parts needs none.
   void run(const void* from, void* to, void* scratchpad) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t grain = 16384;
 
-// body(offset, count) for every strip.
+// Calls body(offset, count) for every strip.
 template <class Body>
 void for_strips(std::int64_t count, const Body& body) {
   parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -61,7 +61,7 @@ struct AdamStrip {
   float *next_weight, *next_first, *next_second;
 };
 
-// Numbers of an update that are the same for all elements, computed in double.
+// The factors of an update that are the same for all elements, computed in double.
 struct AdamFactors {
   float step_size, second_correction, coupled_decay, weight_factor, add1, add2;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight updates in one pass over memory: gradient, f32 master weight and moments are read once,
-// the new ones and the narrow copy of the weight are written once.
+// Weight updates in one pass over memory: reads gradient, f32 master weight and moments once, and
+// writes the new ones and the narrow copy of the weight once.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace narrowgauge::cpu {
 
-// What every update has. New values may be written over the old ones. With `applied` false the new
-// values are the old ones, and the narrow copy is that of the old weight.
+// What every update has. New values may overwrite the old ones. If `applied` is false the new
+// values are the old ones, and the narrow copy is of the old weight.
 struct UpdateCommon {
   std::int64_t count = 0;
   const float* weight = nullptr;
@@ -23,8 +23,8 @@ struct UpdateCommon {
   bool applied = true;
 };
 
-// g = gradient * multiplier + weight_decay * weight; m = momentum * m + g;
-// weight -= learning_rate * (nesterov ? g + momentum * m : m), as PyTorch's SGD without dampening.
+// g = gradient * multiplier + weight_decay * weight; m = momentum * m + g; weight -= learning_rate
+// * (nesterov ? g + momentum * m : m), as in PyTorch's SGD without dampening.
 struct SgdUpdate {
   UpdateCommon common;
   float momentum = 0.0F;  // 0: the momentum arrays are not touched and may be null

@@ -26,7 +26,7 @@ std::string layout_reason(ConvolutionPass pass, const ConvolutionViews& views) {
   return {};
 }
 
-// All pixels of all images as the rows of a matrix, if they follow each other evenly.
+// All pixels of all images as the rows of a matrix, if they are evenly spaced.
 std::optional<View> as_matrix(const View& images) {
   const Dims &dims = images.dims, &strides = images.strides;
   if (strides[2] != dims[3] * strides[3] || strides[0] != dims[2] * strides[2]) return {};
@@ -43,14 +43,14 @@ View transposed(const View& matrix) {
   return {matrix.dtype, {matrix.dims[1], matrix.dims[0]}, {matrix.strides[1], matrix.strides[0]}};
 }
 
-// Whether the sums of a weight gradient are too many to be read and written for every few images.
+// Whether a weight gradient has too many sums to read and write them for every few images.
 bool has_many_weights(const ConvolutionViews& views) {
   constexpr std::int64_t many = 16;  // measured on Zen 4: at 3 walking along images was faster
   const Dims& y = views.y.dims;
   return element_count(views.w.dims) > many * y[0] * y[2] * y[3];
 }
 
-// A window of one pixel is a product of matrices.
+// Computes a window of one pixel as a product of matrices.
 std::optional<Prepared> prepare_product(PairFormat format, ConvolutionPass pass,
                                         const ConvolutionViews& views,
                                         const ConvolutionWindow& window,
@@ -65,10 +65,10 @@ std::optional<Prepared> prepare_product(PairFormat format, ConvolutionPass pass,
       pass == ConvolutionPass::forward         ? MatMulViews{*x, transposed(w), *y, views.bias}
       : pass == ConvolutionPass::data_gradient ? MatMulViews{*y, w, *x, {}}
                                                : MatMulViews{transposed(*y), *x, w, {}};
-  if (!pair_matmul_reason(format, product).empty()) return {};
+  if (!pair_matmul_reason(format, product, isa()).empty()) return {};
   Prepared prepared = prepare_pair_matmul(format, product, options);
   if (pass == ConvolutionPass::forward) return prepared;
-  // Here dy comes second.
+  // The product takes dy second.
   prepared.run = [run = std::move(prepared.run)](const Call& call) {
     const std::array<const void*, 2> inputs{call.inputs[1], call.inputs[0]};
     Call exchanged = call;
@@ -78,8 +78,8 @@ std::optional<Prepared> prepare_product(PairFormat format, ConvolutionPass pass,
   return prepared;
 }
 
-// As many rows of an image as one as still are half a block, where a row ends where the next one
-// begins: a window of one pixel does not tell rows apart, and short ones cost more to walk along.
+// Joins rows of an image up to half a block, if each row ends where the next begins: a window of
+// one pixel needs no separate rows, and short ones are slower to walk along.
 void join_rows(ConvolutionViews& views) {
   const auto is_even = [](const View& view) {
     return view.strides[2] == view.dims[3] * view.strides[3];
@@ -109,15 +109,16 @@ std::string shape_reason(ConvolutionPass pass, const ConvolutionViews& views,
 }  // namespace
 
 std::string pair_convolution_reason(PairFormat format, ConvolutionPass pass,
-                                    const ConvolutionViews& views,
-                                    const ConvolutionWindow& window) {
+                                    const ConvolutionViews& views, const ConvolutionWindow& window,
+                                    Isa isa) {
   const bool forward = pass == ConvolutionPass::forward;
   const bool weights = pass == ConvolutionPass::weight_gradient;
   std::string reason = pair_format_reason(
       format, {forward || weights ? &views.x : &views.y, weights ? &views.y : &views.w},
       forward   ? views.y
       : weights ? views.w
-                : views.x);
+                : views.x,
+      isa);
   if (!reason.empty()) return reason;
   reason = shape_reason(pass, views, window);
   return reason.empty() ? reason : concat(name(format), ": ", reason);
@@ -126,7 +127,7 @@ std::string pair_convolution_reason(PairFormat format, ConvolutionPass pass,
 Prepared prepare_pair_convolution(PairFormat format, ConvolutionPass pass,
                                   const ConvolutionViews& views, const ConvolutionWindow& window,
                                   const ContractionOptions& options) {
-  const std::string reason = pair_convolution_reason(format, pass, views, window);
+  const std::string reason = pair_convolution_reason(format, pass, views, window, isa());
   require(reason.empty(), "convolution: ", reason);
   if (std::optional<Prepared> product = prepare_product(format, pass, views, window, options))
     return *std::move(product);

@@ -15,9 +15,9 @@ struct PairConvolution {
   int threads;
 };
 
-// Forward and backward to the data: rows are pixels of the output.
+// Forward pass and data gradient, whose rows are pixels of the output.
 Prepared prepare_pair_pixels(const PairConvolution& convolution);
-// Backward to the weights: sums are along pixels.
+// Weight gradient, whose sums run along pixels.
 Prepared prepare_pair_weight_gradient(const PairConvolution& convolution);
 
 }  // namespace narrowgauge::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of 16 bits in lanes. Only for *.avx512.cpp.
+// Pairs of 16-bit values in vector lanes. Only for *.avx512.cpp.
 #pragma once
 
 #ifdef __AVX512F__
@@ -14,7 +14,7 @@
 
 namespace narrowgauge::cpu::avx512 {
 
-// GCC 12 takes some unmasked forms for reads of an uninitialized value.
+// Avoids unmasked forms, some of which GCC 12 reports as reads of an uninitialized value.
 inline constexpr __mmask16 all = 0xffff;
 
 [[gnu::always_inline]] inline __mmask16 first(std::int64_t count) {
@@ -28,8 +28,8 @@ inline constexpr __mmask16 all = 0xffff;
 
 constexpr std::int64_t packed_row_bytes(std::int64_t depth) { return (depth + 31) / 32 * 64; }
 
-// Packed rows of `depth` values as columns of B; overwrites room for 32 of them. Whole vectors of
-// 16 pairs are written: the last ones beyond `depth` are zero.
+// Turns packed rows of `depth` values into columns of B; overwrites room for 32 of them. Writes
+// whole vectors of 16 pairs: the last ones beyond `depth` are zero.
 inline void rows_to_columns(std::byte* rows, std::int64_t count, std::int64_t depth,
                             const ColumnPairs& to) {
   const std::int64_t row_bytes = packed_row_bytes(depth), lanes = to.wide ? 32 : 16;

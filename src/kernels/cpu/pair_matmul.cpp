@@ -128,7 +128,7 @@ class Product {
       });
       return;
     }
-    // Neighbouring panels lie on the same pages.
+    // Neighbouring panels share pages.
     const std::int64_t groups = ceil_divide(panels(), panels_in_group);
     hand_out(groups * ceil_divide(depth, pair_block), workers_,
              [&](std::int64_t task, std::int64_t) {
@@ -162,7 +162,7 @@ class Product {
          column_scales(matrix, panel) + block * pair_columns, wide});
   }
 
-  // Rows [begin, end) into a slot.
+  // Packs rows [begin, end) into a slot.
   void pack_rows(const Matrix& matrix, std::int64_t chunk, std::int64_t begin, std::int64_t end,
                  std::byte* slot) const {
     const DType dtype = views_.a.dtype;
@@ -267,8 +267,8 @@ class Product {
   std::int64_t row_block_ = 0, row_blocks_ = 0, column_blocks_ = 1;
   std::vector<PairStep> steps_, last_steps_;
   std::int64_t pitch_ = 0;
-  // Memory: the bias, then for each matrix at work the packed b with its scales, sums between
-  // chunks, and for each thread a slot of packed rows, their scales and room to pack b.
+  // Memory holds the bias; for each matrix at work the packed b with its scales and the sums
+  // between chunks; and for each thread a slot of packed rows, their scales and room to pack b.
   std::int64_t bias_bytes_ = 0, matrix_bytes_ = 0, panel_bytes_ = 0, row_panel_bytes_ = 0;
   std::int64_t column_scales_at_ = 0, partial_at_ = 0, slots_at_ = 0;
   std::int64_t row_scales_at_ = 0, scratch_at_ = 0, slot_bytes_ = 0;
@@ -292,8 +292,8 @@ std::string shape_reason(const MatMulViews& views) {
 
 }  // namespace
 
-std::string pair_matmul_reason(PairFormat format, const MatMulViews& views) {
-  std::string reason = pair_format_reason(format, {&views.a, &views.b}, views.y);
+std::string pair_matmul_reason(PairFormat format, const MatMulViews& views, Isa isa) {
+  std::string reason = pair_format_reason(format, {&views.a, &views.b}, views.y, isa);
   if (!reason.empty()) return reason;
   reason = shape_reason(views);
   return reason.empty() ? reason : concat(name(format), ": ", reason);
@@ -301,14 +301,14 @@ std::string pair_matmul_reason(PairFormat format, const MatMulViews& views) {
 
 Prepared prepare_pair_matmul(PairFormat format, const MatMulViews& views,
                              const ContractionOptions& options) {
-  const std::string reason = pair_matmul_reason(format, views);
+  const std::string reason = pair_matmul_reason(format, views, isa());
   require(reason.empty(), "matmul: ", reason);
   const int threads = options.threads == 0 ? thread_count() : options.threads;
   if (isa() >= Isa::amx) return prepare_dfp16_tiles(views, threads);
   const PairUnit& unit = pair_unit(format);
   auto product = std::make_shared<const Product>(unit, views, threads);
   return {std::string(unit.implementation), product->workspace(),
-          [product](const Call& call) { product->run(call); }};
+          [product](const Call& call) { product->run(call); }, unit.facts};
 }
 
 }  // namespace narrowgauge::cpu

@@ -4,7 +4,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-// The stride of y's axis i in an operand; 0 where it repeats.
+// The stride of an operand along y's axis i; 0 if it repeats.
 std::int64_t batch_stride(const View& view, std::size_t y_rank, std::size_t i) {
   const std::size_t missing = y_rank - view.dims.size();
   return i < missing || view.dims[i - missing] == 1 ? 0 : view.strides[i - missing];
@@ -22,7 +22,7 @@ Matrices matrices_of(const MatMulViews& views) {
     if (views.y.dims[i] != 1)
       all.batch.push_back({views.y.dims[i], batch_stride(views.a, rank, i),
                            batch_stride(views.b, rank, i), views.y.strides[i]});
-  // Where b is the same for neighbouring matrices of a, their rows are rows of one matrix.
+  // If b is the same for neighbouring matrices of a, their rows are rows of one matrix.
   while (!all.batch.empty()) {
     const Matrices::Axis& last = all.batch.back();
     const bool joins = all.m == 1 || (last.a == all.m * all.a_row && last.y == all.m * all.y_row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of a matrix product as the kernels of pairs and bytes walk through them.
+// The operands of a matrix product in the form that the kernels of pairs and bytes use.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace narrowgauge::cpu {
 
-// The axes of one matrix, and those of the batch with strides of a, b and y.
+// The axes of one matrix, and the batch axes with strides of a, b and y.
 struct Matrices {
   std::int64_t m, n, k;
   std::int64_t a_row, a_depth, b_depth, b_column, y_row;
@@ -38,10 +38,10 @@ struct Matrices {
   }
 };
 
-// Batches of a that meet one b are rows of one matrix where they lie so.
+// Matrices of a that share one b become rows of one matrix if their layout allows it.
 Matrices matrices_of(const MatMulViews& views);
 
-// On the tiles of AMX, for views without a reason to decline (pair_products.h).
+// Multiplies on AMX tiles, for views with no reason to decline (pair_products.h).
 Prepared prepare_dfp16_tiles(const MatMulViews& views, int threads);
 
 }  // namespace narrowgauge::cpu

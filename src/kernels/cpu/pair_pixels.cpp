@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions whose results are pixels, without im2col: a band of images is packed once, with a
-// border of zeros and, in dfp16, a scale for each pixel and 256 channels, and stays in L2. The
-// rows of a tile are neighbouring pixels; each tap of the window is a step of the sum, or several.
+// border of zeros and, in dfp16, a scale for each pixel and 256 channels, and stays in L2. The rows
+// of a tile are neighbouring pixels; each tap of the window is one or more steps of the sum.
 //
 // Forward, pixel (y, x) of the result is the sum over taps t of source (y s + t_y, x s + t_x). For
 // the data gradient, the pixels whose coordinates have the same remainder modulo the strides are a
@@ -33,7 +33,7 @@ struct Axis {
   std::int64_t stride, dilation, pad;
 };
 
-// Results first, first + step, ...; the window's taps that meet them.
+// Results first, first + step, ..., and the window's taps that meet them.
 struct Phase {
   struct Tap {
     std::int64_t kernel, offset;  // index in the kernel; source pixel of result 0
@@ -78,7 +78,7 @@ Range reach(const std::vector<Phase>& phases, std::int64_t begin, std::int64_t e
   return range;
 }
 
-// A vertical and a horizontal phase: steps in the order in which weights are packed.
+// A vertical and a horizontal phase, with steps in the order in which weights are packed.
 struct Part {
   const Phase *rows, *columns;
   std::vector<PairStep> steps;
@@ -123,7 +123,7 @@ class Pixels {
   }
 
  private:
-  // A window of one pixel leaves out what lies between its strides.
+  // For a window of one pixel, skips the source pixels between its strides.
   void skip_unused_pixels() {
     for (std::size_t i = 0; forward_ && i < 2; ++i) {
       std::int64_t& stride = c_.window.strides[i];
@@ -144,7 +144,7 @@ class Pixels {
     return most;
   }
 
-  // Tasks of several images, or of a band of one.
+  // Cuts the work into tasks of several images, or of a band of one image.
   void cut() {
     const std::int64_t rows = most_count(0), images = source_.dims[0];
     const std::int64_t fitting =
@@ -206,7 +206,7 @@ class Pixels {
     source_scales_at_ = group_ * band_rows_ * row_bytes_;
     const std::int64_t source =
         source_scales_at_ + group_ * band_rows_ * columns_.size() * blocks() * 4;
-    // Packing weights: a copy of 32 columns, its integers, their scales.
+    // Room to pack weights: a copy of 32 columns, its integers, their scales.
     const std::int64_t weights = pair_columns * (round_up(depth_, 32) * 6 + blocks() * 4);
     slot_bytes_ = round_up(std::max(source, weights), 64);
   }
@@ -229,7 +229,7 @@ class Pixels {
              });
   }
 
-  // The weights between all source channels and a panel of outputs.
+  // Packs the weights between all source channels and a panel of outputs.
   void pack_tap(const void* w, std::int64_t panel, const Part& part, std::int64_t tap,
                 std::byte* to, std::byte* scratch) const {
     const DType dtype = c_.views.w.dtype;
@@ -238,7 +238,7 @@ class Pixels {
     const std::int64_t column = panel * pair_columns;
     const std::int64_t count = std::min(pair_columns, outputs_ - column);
     const void* const from = at_offset(w, dtype, column * column_stride);
-    // A tap's pairs follow those of the one before it without a gap.
+    // A tap's pairs follow those of the previous tap without a gap.
     const std::int64_t pair_bytes = is_wide(panel) ? 128 : 64;
     const ColumnPairs packed{
         to + part.weights_at + tap * ceil_divide(depth_, 2) * pair_bytes,
@@ -320,7 +320,7 @@ class Pixels {
       }
   }
 
-  // Neighbouring pixels of a row of results: half a tile.
+  // Half a tile: neighbouring pixels of a row of results.
   struct Segment {
     const std::byte* a;
     const float* scales;
@@ -413,7 +413,7 @@ class Pixels {
 Prepared prepare_pair_pixels(const PairConvolution& convolution) {
   auto pixels = std::make_shared<const Pixels>(convolution);
   return {std::string(convolution.unit.implementation), pixels->workspace(),
-          [pixels](const Call& call) { pixels->run(call); }};
+          [pixels](const Call& call) { pixels->run(call); }, convolution.unit.facts};
 }
 
 }  // namespace narrowgauge::cpu

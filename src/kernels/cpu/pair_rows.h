@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of a sum along pixels: the values of a pair are the same pixel of two images, so that a
-// window moves by whole pairs. Lanes are channels.
+// Operands of a sum along pixels: the two values of a pair are the same pixel of two images, so
+// that a window moves by whole pairs. Lanes are channels.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,23 @@ namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t pair_lanes = 32;
 
-// Neighbouring pixels of two images, `stride` elements apart; no second image: zeros.
+// Neighbouring pixels of two images, `stride` elements apart; zeros if there is no second image.
 struct PairRow {
   const void *first, *second;
   DType dtype;
   std::int64_t stride;
   std::int64_t pixels;
-  // Up to two vectors of channels: those of the second one begin `width` behind the first one's,
-  // 16 or pair_panel.
+  // Up to two vectors of channels; the second begins `width` after the first: 16 or pair_panel.
   std::int64_t width, channels;
 };
 
-// q[v]: where the first pair of a vector of channels goes, null for none; 64 bytes to a pair.
+// q[v] is where the first pair of a vector of channels goes, null for none; 64 bytes to a pair.
 struct PairRowTarget {
   std::byte* q[2];
   std::int64_t pair_bytes;
 };
 
-// Of the lanes: to the integers of dfp16, and from them.
+// Factors of the lanes: to the integers of dfp16, and back.
 struct PairScales {
   alignas(64) float forth[pair_lanes];
   alignas(64) float back[pair_lanes];
@@ -45,7 +44,7 @@ namespace avx512 {
 void dfp16_pair_extent(const PairRow& row, Dfp16Extent* extent);  // of the row alone
 void dfp16_add_extent(Dfp16Extent* sum, const Dfp16Extent& extent);
 void dfp16_keep_larger(Dfp16Extent* extent, const Dfp16Extent& other);
-// For sums of at most `values` values with this extent; of rows of A, or columns of B.
+// Scales for sums of at most `values` values with this extent; for rows of A, or columns of B.
 void dfp16_scales(const Dfp16Extent& extent, std::int64_t values, DType dtype, bool rows,
                   PairScales* scales);
 void dfp16_pack_row(const PairRow& row, const PairScales& scales, const PairRowTarget& to);

@@ -11,7 +11,7 @@
 namespace narrowgauge::cpu::avx512 {
 namespace {
 
-// NaN becomes quiet.
+// Rounds to the upper 16 bits; NaN becomes quiet.
 [[gnu::always_inline]] inline __m512i rounded_to_upper(__m512 value) {
   const __m512i x = _mm512_castps_si512(value);
   const __m512i odd = _mm512_and_si512(_mm512_maskz_srli_epi32(all, x, 16), _mm512_set1_epi32(1));
@@ -20,7 +20,7 @@ namespace {
   return _mm512_mask_mov_epi32(sum, _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q), quiet);
 }
 
-// What multiplies pairs, and makes bf16 of two vectors.
+// How a format multiplies pairs and narrows two vectors to bf16.
 struct Dfp16 {
   static constexpr bool has_scales = true;
   [[gnu::always_inline]] static __m512i narrow(__m512 low, __m512 high) {
@@ -150,7 +150,7 @@ PairKernel kernel(std::int64_t half, bool wide) {
   return (wide ? All::wide : All::narrow)[half - 1];
 }
 
-// A row of sums; what lies behind the columns is neither read nor written.
+// A row of sums; nothing beyond the columns is read or written.
 struct Row {
   __m512 x[2];
   __mmask16 mask[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of values of 16 bits in pairs, the inner part. A unit multiplies two pairs and adds both
-// products to a sum of 32 bits: VPDPWSSD the integers of dfp16 (dfp16_scales_avx512.h), exactly;
-// VDPBF16PS values of bf16, in f32.
+// The inner part of products of 16-bit values in pairs. A unit multiplies two pairs and adds both
+// products to a 32-bit sum: VPDPWSSD exactly, on the integers of dfp16 (dfp16_scales_avx512.h);
+// VDPBF16PS on bf16 values, in f32.
 //
 // A row of an operand is a run of values that are summed against another run, cut into blocks of at
 // most 256. In dfp16 a block has a scale, by which the sums of its products are multiplied before
@@ -22,8 +22,8 @@ inline constexpr std::int64_t pair_columns = 32;  // of a tile
 inline constexpr std::int64_t pair_panel = 14;    // rows that are packed side by side, in 16 lanes
 inline constexpr std::int64_t pair_sums = 2 * pair_half * pair_columns;
 
-// Values go in pairs that are neighbours in the sum: a pair of A times 16 of B.
-// B: [pair][32 or 16 columns], all steps one after another; its scales [block][32].
+// Pairs are neighbours in the sum: a pair of A meets 16 of B. B is [pair][32 or 16 columns], all
+// steps one after another; its scales are [block][32].
 struct PairStep {
   std::int64_t a;        // bytes from the tile's first pair to the step's
   std::int64_t a_scale;  // from the tile's first scale to the step's
@@ -31,15 +31,15 @@ struct PairStep {
   bool ends_block;  // the sums of the last steps are added up now
 };
 
-// What the tiles of a product share. A row of A lies `pitch` bytes behind the one before it, a pair
-// `pair_step` behind the one before.
+// What the tiles of a product share. A row of A is `pitch` bytes after the previous one, a pair
+// `pair_step` after the previous one.
 struct PairProduct {
   const PairStep* steps;
   std::int64_t count;
   std::int64_t pitch, pair_step, scale_pitch;
 };
 
-// Two halves of as many rows each; halves may overlap. Scales: of dfp16 alone.
+// Two halves of equally many rows, which may overlap. Only dfp16 has scales.
 struct PairTile {
   const std::byte* a[2];
   const float* a_scale[2];
@@ -61,10 +61,10 @@ using PairKernel = void (*)(const PairProduct&, const PairTile&);
 
 namespace avx512 {
 
-// For halves of 1 to 7 rows, and 16 or 32 columns.
+// Kernels for halves of 1 to 7 rows, and 16 or 32 columns.
 PairKernel dfp16_kernel(std::int64_t half, bool wide);
 PairKernel bf16_kernel(std::int64_t half, bool wide);
-// Return how many results that were not zero became zero in f16.
+// Stores results; returns how many nonzero ones became zero in f16.
 std::int64_t dfp16_store(const PairResult& result, std::int64_t half, const float* sums);
 std::int64_t bf16_store(const PairResult& result, std::int64_t half, const float* sums);
 

@@ -12,16 +12,16 @@ bool is_stored(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
-std::string cpu_reason(PairFormat format) {
+std::string cpu_reason(PairFormat format, Isa isa) {
   if (format == PairFormat::dfp16)
-    return isa() < Isa::vnni ? concat("dfp16 needs AVX512_VNNI, this is ", name(isa())) : "";
-  if (isa() < Isa::bf16) return concat("pairs of bf16 need AVX512_BF16, this is ", name(isa()));
-  return isa() >= Isa::amx ? "pairs of bf16: the tiles of AMX are faster" : "";
+    return isa < Isa::vnni ? concat("dfp16 needs AVX512_VNNI, this is ", name(isa)) : "";
+  if (isa < Isa::bf16) return concat("pairs of bf16 need AVX512_BF16, this is ", name(isa));
+  return isa >= Isa::amx ? "pairs of bf16: the tiles of AMX are faster" : "";
 }
 
-bool takes(PairFormat format, DType input) {
+bool takes(PairFormat format, DType input, Isa isa) {
   if (format == PairFormat::bf16) return input == DType::bf16;
-  return is_stored(input) && (input != DType::bf16 || isa() < Isa::amx);
+  return is_stored(input) && (input != DType::bf16 || isa < Isa::amx);
 }
 
 }  // namespace
@@ -31,11 +31,11 @@ std::string_view name(PairFormat format) {
 }
 
 std::string pair_format_reason(PairFormat format, std::array<const View*, 2> inputs,
-                               const View& output) {
-  std::string reason = cpu_reason(format);
+                               const View& output, Isa isa) {
+  std::string reason = cpu_reason(format, isa);
   if (!reason.empty()) return reason;
   for (const View* input : inputs)
-    if (!takes(format, input->dtype)) return concat(name(format), " of ", input->dtype);
+    if (!takes(format, input->dtype, isa)) return concat(name(format), " of ", input->dtype);
   return is_stored(output.dtype) ? "" : concat(name(format), " to ", output.dtype);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a unit of pair_tile.h needs beside its products: how operands become pairs of 16 bits.
+// What a unit of pair_tile.h needs besides products: how operands become pairs of 16 bits.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace narrowgauge::cpu {
 
-// Runs of values that are summed, one behind another, and where they go.
+// Runs of values that are summed, one after another.
 struct PairSource {
   const void* data;
   DType dtype;
-  // Elements between rows; between the values of a sum where these are columns.
+  // Elements between rows; for columns, between the values of a sum.
   std::int64_t stride;
 };
 
-// Rows of values next to each other: q [row][row_bytes], zero behind the values up to a multiple
-// of 64 bytes; scales [row][block].
+// Rows with contiguous values: q [row][row_bytes], filled with zeros up to a multiple of 64 bytes;
+// scales [row][block].
 struct RowPairs {
   std::byte* q;
   std::int64_t row_bytes;
@@ -36,8 +36,8 @@ struct ColumnPairs {
   bool wide;
 };
 
-// Up to 28 rows as two panels: q [pair][16 lanes] with 16 scales, the second panel `panel_bytes`
-// and its scales `panel_scales` behind the first.
+// Up to 28 rows as two panels: q [pair][16 lanes] with 16 scales; the second panel begins
+// `panel_bytes` after the first, its scales `panel_scales` after.
 struct PanelPairs {
   std::byte* q;
   std::int64_t panel_bytes;
@@ -45,32 +45,33 @@ struct PanelPairs {
   std::int64_t panel_scales;
 };
 
-// A unit without scales leaves them as they are.
+// How a unit packs, multiplies and stores. A unit without scales leaves scales untouched.
 struct PairUnit {
   std::string_view implementation;
+  KernelFacts facts;
   bool has_scales;
 
   PairKernel (*kernel)(std::int64_t half, bool wide);
   std::int64_t (*store)(const PairResult&, std::int64_t half, const float* sums);
-  // Rows of `depth` values each.
+  // Packs rows of `depth` values each.
   void (*rows)(const PairSource&, std::int64_t rows, std::int64_t depth, const RowPairs&);
-  // The same rows as columns of B. `scratch` has room for 32 rows of `depth`, rounded up to 32, and
-  // their scales.
+  // Packs such rows as columns of B. `scratch` has room for 32 rows of `depth`, rounded up to 32,
+  // and their scales.
   void (*rows_as_columns)(const PairSource&, std::int64_t columns, std::int64_t depth,
                           const ColumnPairs&, std::byte* scratch);
-  // One block of columns that lie next to each other, `depth` values of each `stride` apart.
+  // Packs one block of neighbouring columns, the `depth` values of each `stride` apart.
   void (*columns_block)(const PairSource&, std::int64_t columns, std::int64_t depth,
                         const ColumnPairs&);
-  // One block of rows that lie so.
+  // Packs one block of neighbouring rows, the values of each `stride` apart, into panels.
   void (*panels_block)(const PairSource&, std::int64_t rows, std::int64_t depth, const PanelPairs&);
   void (*row)(const PairRow&, const PairScales&, const PairRowTarget&);
 };
 
 const PairUnit& pair_unit(PairFormat format);
 
-// Why the CPU, or the dtypes, are none for the format; "" where they are.
+// Why this CPU or these dtypes cannot use the format; "" if they can.
 std::string pair_format_reason(PairFormat format, std::array<const View*, 2> inputs,
-                               const View& output);
+                               const View& output, Isa isa);
 
 namespace avx512 {
 

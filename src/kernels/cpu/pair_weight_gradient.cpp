@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of a convolution's weights: for each tap, dw = the sum over pixels of x, moved by
-// the tap, times dy. Pairs of images are the pairs of the unit. x is packed once for all taps, so
-// that its scales in dfp16 are those of a channel in a band of images: they hold for the rows of x
-// that any block of dy's rows meets. dy has scales for each block.
+// The weight gradient of a convolution: for each tap, dw = the sum over pixels of x, moved by the
+// tap, times dy. The unit's pairs are pairs of images. x is packed once for all taps, so its dfp16
+// scales hold for a channel in a band of images: for all rows of x that any block of dy's rows
+// meets. dy has scales for each block.
 //
 // The bound of dfp16_scales_avx512.h for blocks of up to 2048 values: sqrt(2048) / 2 < 23 instead
 // of 8.
@@ -130,7 +130,7 @@ class WeightGradient {
     }
   }
 
-  // Row `row` of two images, from `column`, of channels from `channel`.
+  // Row `row` of two images, from `column` on, with channels from `channel` on.
   PairRow pair_row(const View& view, const void* data, std::int64_t image, std::int64_t row,
                    std::int64_t column, std::int64_t channel) const {
     const Dims& strides = view.strides;
@@ -193,7 +193,7 @@ class WeightGradient {
     }
   }
 
-  // Over all blocks of dy's rows and all rows of the kernel.
+  // The scales over all blocks of dy's rows and all rows of the kernel.
   PairScales x_scales(const void* data, const Band& band, std::int64_t panel,
                       Dfp16Extent* extents) const {
     for (std::int64_t r = 0; r < x_rows(band); ++r)
@@ -282,7 +282,7 @@ class WeightGradient {
       }
   }
 
-  // The sums of all shards, in their order, into dw [outputs][channels][taps].
+  // Adds the shards' sums in their order and stores them in dw [outputs][channels][taps].
   std::int64_t store(const std::byte* memory, std::int64_t panel, std::int64_t row, float* scratch,
                      void* dw) const {
     float* const sums = scratch;
@@ -319,7 +319,7 @@ class WeightGradient {
   std::int64_t band_ = 0, bands_ = 0;  // rows of dy that are packed at a time
   std::int64_t shards_ = 0, workers_ = 0, output_parts_ = 1;
   std::vector<PairStep> steps_, last_steps_;
-  // Memory: the sums of each shard [panel][row panel][tap]; a slot for each thread.
+  // Memory holds the sums of each shard [panel][row panel][tap] and a slot for each thread.
   std::int64_t partial_bytes_ = 0, slots_at_ = 0, slot_bytes_ = 0;
   std::int64_t x_scales_at_ = 0, dy_at_ = 0, dy_scales_at_ = 0, extents_at_ = 0;
 };
@@ -329,7 +329,7 @@ class WeightGradient {
 Prepared prepare_pair_weight_gradient(const PairConvolution& convolution) {
   auto gradient = std::make_shared<const WeightGradient>(convolution);
   return {std::string(convolution.unit.implementation), gradient->workspace(),
-          [gradient](const Call& call) { gradient->run(call); }};
+          [gradient](const Call& call) { gradient->run(call); }, convolution.unit.facts};
 }
 
 }  // namespace narrowgauge::cpu

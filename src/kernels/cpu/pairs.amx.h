@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 32 bf16, as batch-inner blocks have them, widened to f32 and narrowed again. Only for
+// Widens rows of 32 bf16, as in batch-inner blocks, to f32 and narrows them again. Only for
 // *.amx.cpp.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace narrowgauge::cpu::amx {
 
-// 32 values of a row: those of even channels, and of odd ones. Vectors of channels are taken apart
-// in the same way, so that a row is widened by a shift and a mask alone.
+// 32 values of a row: those of even channels, and those of odd ones. Vectors per channel are split
+// the same way, so that widening a row takes only a shift and a mask.
 struct Pair {
   __m512 even, odd;
 };
@@ -28,7 +28,7 @@ struct Pair {
   return widened(_mm512_load_si512(row));
 }
 
-// 16 neighbours, in their order.
+// Widens 16 contiguous values, in their order.
 [[gnu::always_inline]] inline __m512 widened_half(const std::byte* values) {
   const __m256i bits = _mm256_load_si256(reinterpret_cast<const __m256i*>(values));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
@@ -82,7 +82,7 @@ struct Pair {
   return {_mm512_fmadd_ps(a.even, b.even, c.even), _mm512_fmadd_ps(a.odd, b.odd, c.odd)};
 }
 
-// 0 for what is not finite.
+// x, with 0 for values that are not finite.
 [[gnu::always_inline]] inline __m512 finite(__m512 x) {
   constexpr int not_finite = 0x99;  // both kinds of NaN, both infinities
   return _mm512_maskz_mov_ps(static_cast<__mmask16>(~_mm512_fpclass_ps_mask(x, not_finite)), x);

@@ -6,7 +6,7 @@
 namespace narrowgauge::cpu::amx {
 namespace {
 
-// Two tiles of each operand make four products, as in the kernels.
+// As in the kernels, two tiles of each operand make four products.
 constexpr std::int64_t step_bytes = 2048, steps = peak_bytes / step_bytes;
 constexpr std::int64_t products = 4, sums_in_tile = 256;
 

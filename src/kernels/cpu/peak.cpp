@@ -72,7 +72,7 @@ Loop loop_of(Unit unit) {
   return nullptr;
 }
 
-// Numbers between -1 and 1, or any bytes.
+// Random numbers between -1 and 1, or any bytes.
 Tensor random_data(Unit unit, std::string_view name) {
   const RandomStream random(1, name);
   Tensor data(DType::u8, {peak_bytes});
@@ -94,7 +94,7 @@ Tensor random_data(Unit unit, std::string_view name) {
   return data;
 }
 
-// The best rate of the calling thread in short tries, until the time is up.
+// The best rate of the calling thread in short tries until the time is up.
 double best_rate(Loop loop, const std::byte* a, const std::byte* b, double seconds) {
   constexpr double try_seconds = 5e-4;
   double best = 0;
@@ -121,7 +121,7 @@ double measure_unit(Unit unit, double seconds) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   const auto start = Clock::now();
   parallel_for(threads, 1, [&](std::int64_t piece, std::int64_t) {
-    // A piece that begins when the time is up would be the second of its thread.
+    // A piece that begins after the time is up would be its thread's second.
     if (seconds_since(start) < seconds)
       rates[static_cast<std::size_t>(piece)] = best_rate(loop, a.data(), b.data(), seconds);
   });
@@ -140,7 +140,7 @@ void copy_past_caches(const std::byte* from, std::byte* to, std::int64_t bytes) 
 }  // namespace
 
 double measure_memory(double seconds) {
-  // A try is over before a busy neighbour, who takes turns of some milliseconds, wants the core.
+  // Tries are short: over before a busy neighbour, who takes turns of milliseconds, wants the core.
   constexpr std::int64_t bytes = 128 << 20, window = 4 << 20, piece = 256 << 10;
   Tensor from(DType::u8, {bytes}), to(DType::u8, {bytes});
   for (Tensor* tensor : {&from, &to}) std::memset(tensor->data(), 1, bytes);

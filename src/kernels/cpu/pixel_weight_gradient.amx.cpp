@@ -26,7 +26,7 @@ class ChannelLoads {
 
 void pack_pixel_rows(const PixelChannels& from, std::byte* block) {
   const ChannelLoads pixel(from);
-  // Neighbours are paired within lanes of 8 channels: the first four of each lane, then the others.
+  // Pairs neighbours within lanes of 8 channels: the first four of each lane, then the others.
   for (int half = 0; half < 2; ++half) {
     __m512i r[16];
 #pragma GCC unroll 16

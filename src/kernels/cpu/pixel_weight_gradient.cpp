@@ -27,7 +27,7 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -ceil_divide(-a, b);
 }
 
-// One spatial axis: tap k of the window sees pixel stride * (i + shift) + phase of x at i of dy.
+// One spatial axis: for place i of dy, tap k sees pixel stride * (i + shift) + phase of x.
 struct Axis {
   std::int64_t x, y, stride;  // sizes
   std::vector<std::int64_t> shift, phase;
@@ -46,14 +46,14 @@ struct Axis {
   }
 };
 
-// Rows [begin, begin + rows) of dy in each of `parts` images; where the window is one row high,
-// images lie under each other as one.
+// Rows [begin, begin + rows) of dy in each of `parts` images; for a window of one row, the images
+// are stacked into one.
 struct Unit {
   std::int64_t image, parts, begin, rows;
 };
 
-// Large maps: fixed shards of units, each with sums of its own. Large sums: units are packed once
-// for all, and threads take different blocks of dw.
+// Works in one of two ways. Large maps: fixed shards of units, each with sums of its own. Large
+// sums: units are packed once for all, and threads take different blocks of dw.
 class PixelWeightGradient {
  public:
   PixelWeightGradient(const ConvolutionViews& views, const ConvolutionWindow& window, int threads)
@@ -116,13 +116,13 @@ class PixelWeightGradient {
   std::int64_t a_bytes() const { return a_blocks() * parts_ * steps_ * block_bytes; }
   std::int64_t packed_bytes() const { return a_bytes() + b_blocks() * parts_ * part_bytes_; }
   std::int64_t buffers() const { return shared_ ? 1 : threads_; }
-  // Where pixels lie; later the sums of a block and 32 rows of dw.
+  // Holds the places of pixels; later the sums of a block and 32 rows of dw.
   std::int64_t scratch_bytes() const {
     const std::int64_t pixels = (2 * pairs_of(steps_) + 1) * std::int64_t{sizeof(std::byte*)};
     const std::int64_t floats = sums_size + block * row_floats();
     return round_up(std::max(pixels, floats * 4), 64);
   }
-  // Blocks of x that are stored together, so that rows of dw are written in long runs.
+  // Blocks of x that are stored together, so that dw is written in long runs.
   std::int64_t stored_blocks() const { return std::max<std::int64_t>(1, stored_run / taps()); }
   std::int64_t row_floats() const { return stored_blocks() * block * taps(); }
 
@@ -138,9 +138,9 @@ class PixelWeightGradient {
     taps_.push_back({static_cast<std::int64_t>(plane), distance});
   }
 
-  // Blocks of 32 pixels that `rows` rows of dy make.
+  // The blocks of 32 pixels in `rows` rows of dy.
   std::int64_t steps_of(std::int64_t rows) const { return ceil_divide(rows * pitch(), block); }
-  // Pairs of a plane of x that `steps` blocks of dy meet.
+  // The pairs of a plane of x that `steps` blocks of dy meet.
   std::int64_t pairs_of(std::int64_t steps) const {
     return ceil_divide(steps * block + rows_.span * pitch() + columns_.span + 1, 2);
   }
@@ -185,7 +185,7 @@ class PixelWeightGradient {
             std::min(band_, image_rows() - begin)};
   }
 
-  // A row of x or y, counted as dy's are; null where it is outside.
+  // A row of x or y, counted as dy's rows are; null if it is outside.
   const std::byte* row(const View& view, const void* data, std::int64_t image, std::int64_t dy_row,
                        std::int64_t stride, std::int64_t offset) const {
     if (one_image()) {
@@ -203,7 +203,7 @@ class PixelWeightGradient {
     const std::byte** pixels() const { return reinterpret_cast<const std::byte**>(scratch); }
   };
 
-  // Of part `part` of a unit: dy's pixels, zeros beyond each row and at the end.
+  // The places of dy's pixels in part `part` of a unit; zeros beyond each row and at the end.
   void find_y(const Call& call, const Unit& unit, std::int64_t part,
               const std::byte** pixels) const {
     std::fill_n(pixels, 2 * pairs_of(steps_) + 1, zeros_.data());
@@ -215,7 +215,7 @@ class PixelWeightGradient {
     }
   }
 
-  // The same of a plane of x, with the rows and columns that the window sees around.
+  // The places of a plane of x, with the surrounding rows and columns that the window sees.
   void find_x(const Call& call, const Unit& unit, std::int64_t part, const Plane& plane,
               const std::byte** pixels) const {
     std::fill_n(pixels, 2 * pairs_of(steps_) + 1, zeros_.data());
@@ -230,8 +230,8 @@ class PixelWeightGradient {
     }
   }
 
-  // Packed: A [block][part][step], then B [block][part][plane]. A is dy; where x is not shifted,
-  // that of fewer channels, as transposing costs more than pairing.
+  // Packs A [block][part][step], then B [block][part][plane]. A is dy; if x is not shifted, A is
+  // the operand with fewer channels, as transposing costs more than pairing.
   void pack_part(const Call& call, const Unit& unit, std::int64_t part, bool x,
                  const Buffers& to) const {
     if (!x) {
@@ -257,7 +257,7 @@ class PixelWeightGradient {
     }
   }
 
-  // The sums [A block][B block][tap] of a range of blocks of A.
+  // Computes the sums [A block][B block][tap] for a range of blocks of A.
   void multiply(const Unit& unit, const std::byte* packed, std::array<std::int64_t, 2> range,
                 bool add, float* sums) const {
     for (std::int64_t i = range[0]; i < range[1]; ++i)
@@ -294,7 +294,7 @@ class PixelWeightGradient {
     }
   }
 
-  // The shards' sums, added in their order, as rows of dw [outputs][channels][taps].
+  // Stores the shards' sums, added in their order, as rows of dw [outputs][channels][taps].
   void store(const float* sums, std::byte* scratch, const Call& call) const {
     LostCount lost;
     const std::int64_t groups = ceil_divide(x_blocks(), stored_blocks());
@@ -306,7 +306,7 @@ class PixelWeightGradient {
     lost.report(call, w_.dtype);
   }
 
-  // Block `m` of outputs, blocks of channels from `first` on.
+  // Stores block `m` of outputs, for blocks of channels from `first` on.
   std::int64_t store_rows(const float* sums, std::int64_t m, std::int64_t first, float* scratch,
                           void* dw) const {
     float* const rows = scratch + sums_size;
@@ -334,7 +334,7 @@ class PixelWeightGradient {
       for (std::int64_t k = 0; k < sums_size; ++k) total[k] += own[k];
     }
   }
-  // A block of one tap into rows of dw.
+  // Puts a block of one tap into rows of dw.
   void place(const float* total, float* rows) const {
     const std::int64_t from_row = x_is_a_ ? 1 : block, from_channel = x_is_a_ ? block : 1;
     const std::int64_t to_row = row_floats(), to_channel = taps();
@@ -361,9 +361,9 @@ bool has_packed_channels(const View& view) { return view.strides[1] == 1 || view
 }  // namespace
 
 std::string pixel_weight_gradient_reason(const ConvolutionViews& views,
-                                         const ConvolutionWindow& window) {
+                                         const ConvolutionWindow& window, Isa isa) {
   const auto& [x, w, y, bias] = views;
-  if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
+  if (std::string reason = tile_isa_reason(isa); !reason.empty()) return reason;
   if (x.dtype != DType::bf16 || y.dtype != DType::bf16)
     return concat("images of ", x.dtype, " and ", y.dtype);
   if (w.dtype == DType::f64) return "weights of f64";
@@ -379,12 +379,12 @@ std::string pixel_weight_gradient_reason(const ConvolutionViews& views,
 Prepared prepare_pixel_weight_gradient(const ConvolutionViews& views,
                                        const ConvolutionWindow& window,
                                        const ContractionOptions& options) {
-  const std::string reason = pixel_weight_gradient_reason(views, window);
+  const std::string reason = pixel_weight_gradient_reason(views, window, isa());
   require(reason.empty(), "weight gradient along pixels: ", reason);
   const int threads = options.threads > 0 ? options.threads : thread_count();
   const auto gradient = std::make_shared<const PixelWeightGradient>(views, window, threads);
   return {"amx tiles, pixels", gradient->workspace(),
-          [gradient](const Call& call) { gradient->run(call); }};
+          [gradient](const Call& call) { gradient->run(call); }, tile_facts(views.x.dtype)};
 }
 
 }  // namespace narrowgauge::cpu

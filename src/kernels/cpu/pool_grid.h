@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How windows lie over x, and rows of x and y as dense runs of the arithmetic type. A row holds
-// `lanes` channels for each place along the last spatial axis: all of them where they lie densely,
-// else one, and each channel is a plane of its own.
+// How windows lie over x, with rows of x and y as dense runs of the arithmetic type. A row holds
+// `lanes` channels for each place along the last spatial axis: all channels if they are dense, else
+// one, and each channel is a plane of its own.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ namespace narrowgauge::cpu {
 
 class PoolGrid {
  public:
-  // Checks the shapes; `who` begins the messages.
+  // Checks the shapes; messages begin with `who`.
   PoolGrid(const char* who, const View& x, const View& y, const PoolWindow& window);
 
   const View5& x() const { return x_; }
   const View5& y() const { return y_; }
   const Index3& kernel() const { return kernel_; }
 
-  // The place of x along an axis that an output place sees through a tap; false beyond x.
+  // The place of x along an axis that an output place sees through a tap; false if it is beyond x.
   bool source(std::size_t axis, std::int64_t place, std::int64_t tap, std::int64_t& from) const {
     from = place * strides_[axis] - pads_begin_[axis] + tap * dilations_[axis];
     return from >= 0 && from < x_.dims[axis + 2];
@@ -48,7 +48,7 @@ class PoolGrid {
   Range range(std::int64_t tap) const;
   std::int64_t last_stride() const { return strides_[2]; }
 
-  // Elements of a window along an axis.
+  // The number of elements of a window along an axis.
   std::int64_t count(std::size_t axis, std::int64_t place, PoolCount how) const;
   bool every_window_sees_x() const;
 
@@ -61,7 +61,7 @@ class PoolGrid {
 struct PoolRows {
   std::int64_t lanes, planes;  // planes: images, or images times channels
 
-  // All of the views must have the same N and C.
+  // Finds the rows of views that must all have the same N and C.
   static PoolRows of(std::initializer_list<const View5*> views) {
     const View5& first = **views.begin();
     if (first.dims[1] == 0) return {1, 0};
@@ -76,7 +76,7 @@ struct PoolRows {
   }
 };
 
-// body(plane, i, j) for every row of a view, in pieces; `make` gives each piece its own scratch.
+// Calls body(plane, i, j) for every row of a view, in pieces; `make` gives each its own scratch.
 template <class Make, class Body>
 void for_each_row(const PoolRows& rows, const View5& view, const Make& make, const Body& body) {
   const std::int64_t inner = view.dims[2] * view.dims[3];
@@ -89,7 +89,7 @@ void for_each_row(const PoolRows& rows, const View5& view, const Make& make, con
   });
 }
 
-// A row as `Real`s; the caller's memory itself where it is dense already.
+// A row as `Real`s; the caller's memory itself if it is dense already.
 template <class Real>
 const Real* load_row(const View5& view, const void* data, std::int64_t offset, std::int64_t lanes,
                      Real* buffer) {
@@ -116,7 +116,7 @@ const Real* load_row(const View5& view, const void* data, std::int64_t offset, s
   return buffer;
 }
 
-// Returns how many values became zero.
+// Stores a row; returns how many values became zero.
 template <class Real>
 std::int64_t store_row(const Real* row, const View5& view, void* data, std::int64_t offset,
                        std::int64_t lanes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max and average pooling over one to three spatial axes, and their gradients: own kernels over
-// rows, in any strides (fastest where the channels lie densely), f32 arithmetic on f32, f16 and
-// bf16 (f64 in the sums of large windows), f64 for checks. The same bits for any number of threads.
+// Max and average pooling over one to three spatial axes, and their gradients: our own kernels over
+// rows, for any strides (fastest if the channels are dense), f32 arithmetic on f32, f16 and bf16
+// (f64 for the sums of large windows), f64 for checks. The same bits for any number of threads.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace narrowgauge::cpu {
 
-// One entry for each spatial axis. The number of windows is that of y's dims, so that the caller
+// Windows, one entry for each spatial axis. y's dims give the number of windows, so the caller
 // decides how ends are rounded; windows may reach beyond the pads.
 struct PoolWindow {
   Dims kernel, strides, dilations, pads_begin, pads_end;
 };
 
-// Which element was taken: u8 and i32 hold its number in the window, last axis fastest (u8 for
-// windows of up to 256), i64 its index in row-major x as ONNX has it.
-// All dims are y's. Throws UsageError for shapes that do not fit.
+// The indices tell which element was taken: u8 and i32 hold its number in the window, last axis
+// fastest (u8 for windows of up to 256), i64 its index in row-major x, as in ONNX. Their dims are
+// y's. Throws UsageError for shapes that do not fit.
 
-// inputs {x}, outputs {y, indices}. The first of equal maxima; NaN if there is one in the window.
+// inputs {x}, outputs {y, indices}. Takes the first of equal maxima; NaN if the window holds one.
 Prepared prepare_max_pool(const View& x, const View& y, const std::optional<View>& indices,
                           const PoolWindow& window);
 

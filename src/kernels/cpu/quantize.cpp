@@ -39,7 +39,7 @@ void dequantize_row(const Byte* x, std::int64_t count, float scale, std::int32_t
     y[i] = static_cast<float>(static_cast<std::int32_t>(x[i]) - zero) * scale;
 }
 
-// body(offset, count, channel) over runs of one channel, of at most a strip.
+// Calls body(offset, count, channel) over runs of one channel, of at most a strip.
 template <class Body>
 void each_run(const QuantizedLayout& layout, const Body& body) {
   const std::int64_t lines = layout.outer * layout.channels;
@@ -114,7 +114,7 @@ struct Limits {
   float least, most;
 };
 
-// Of what is stored; NaN goes through.
+// Limits values to what can be stored; NaN passes.
 void clamp(float* values, std::int64_t count, Limits limits) {
   for (std::int64_t i = 0; i < count; ++i) {
     const float above = values[i] < limits.least ? limits.least : values[i];
@@ -128,7 +128,7 @@ Limits limits_of(DType dtype) {
   return {dtype == DType::u8 || dtype == DType::u4 ? 0.0F : -most - 1, most};
 }
 
-// body(offset, count): strips that begin at whole bytes of any dtype.
+// Calls body(offset, count) for strips that begin at whole bytes of any dtype.
 template <class Body>
 void each_strip(std::int64_t count, const Body& body) {
   parallel_for(count, 16 * strip_length, [&](std::int64_t begin, std::int64_t end) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// f32, f16 and bf16 to bytes and back, with one scale and zero for all or for each channel. All of
-// it is f32 arithmetic, rounded to nearest even, whatever the storage.
+// Quantizes f32, f16 and bf16 to bytes and back, with one scale and zero for all or for each
+// channel. All arithmetic is in f32, rounded to nearest even, whatever the storage.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct QuantizedLayout {
   std::int64_t outer = 1, channels = 1, inner = 0;
 };
 
-// One for each channel.
+// A scale and a zero for each channel.
 struct QuantizedScales {
   const float* scales;
   const std::int32_t* zeros;
@@ -27,8 +27,8 @@ void quantize(ConstArray x, const QuantizedLayout& layout, const QuantizedScales
 void dequantize(const std::uint8_t* x, DType from, const QuantizedLayout& layout,
                 const QuantizedScales& by, const Array& y);
 
-// Scales anywhere: one for all, one for each index of an axis, or one for so many neighbours of it.
-// The array is [outer][size][inner] along that axis; scales are [1], [size], or
+// Places of scales: one for all, one for each index of an axis, or one for each block of neighbours
+// along it. The array is [outer][size][inner] along that axis; scales are [1], [size], or
 // [outer][blocks][inner].
 struct ScalePlaces {
   std::int64_t size = 1, inner = 1;
@@ -36,9 +36,9 @@ struct ScalePlaces {
   bool single = true;
 };
 
-// y = x / scale in y's dtype: 8-bit floats (too large: the largest, with `saturate`, else what the
-// format makes of it) and f4e2m1; 8- and 4-bit integers, halves to even, with a zero point added
-// and saturated, NaN to the zero point. zeros: nullptr for none.
+// y = x / scale in y's dtype. For 8-bit floats and f4e2m1, too large values become the largest with
+// `saturate`, else what the format makes of them. For 8- and 4-bit integers, halves go to even, the
+// zero point is added, the sum is saturated, and NaN gives the zero point. No zeros: nullptr.
 struct BlockQuantization {
   ScalePlaces places;
   const float* scales;
@@ -51,7 +51,7 @@ void quantize_blocks(ConstArray x, std::int64_t count, const BlockQuantization& 
 void dequantize_blocks(const void* x, DType from, std::int64_t count, const BlockQuantization& by,
                        const Array& y);
 
-// The least and the largest of `count` values and 0; NaN is passed over.
+// The least and the largest of `count` values and 0; NaN is ignored.
 struct ValueRange {
   float least = 0, most = 0;
 };

@@ -12,12 +12,12 @@ inline __m512i all(std::uint64_t bits) {
   return _mm512_set1_epi64(static_cast<long long>(bits & 0xffffffff));
 }
 
-// GCC 12 takes the unmasked forms for reads of an uninitialized value.
+// Avoids unmasked forms, which GCC 12 reports as reads of an uninitialized value.
 constexpr __mmask8 every = 0xff;
 inline __m512i multiply(__m512i a, __m512i b) { return _mm512_maskz_mul_epu32(every, a, b); }
 inline __m512i upper(__m512i x) { return _mm512_maskz_srli_epi64(every, x, 32); }
 
-// Eight blocks, each number in the low half of 64 bits; what stands above does not matter.
+// Eight blocks, each number in the low half of 64 bits; the upper halves may hold anything.
 struct Eight {
   __m512i x[4];
 };

@@ -21,7 +21,7 @@ using Strip = std::array<float, strip_length>;
 struct Product {
   __m256i high, low;
 };
-// The halves of value * factor, which are 64 bits.
+// The two halves of the 64-bit products value * factor.
 Product multiply(__m256i value, std::uint32_t factor) {
   const __m256i factors = _mm256_set1_epi32(static_cast<int>(factor));
   const __m256i even = _mm256_mul_epu32(value, factors);
@@ -55,8 +55,8 @@ void store_blocks(const __m256i (&x)[4], std::uint32_t* out) {
   }
 }
 
-// philox() of base/random.h for blocks first to first + 7, none of which carries into the upper
-// half of the counter.
+// Computes philox() of base/random.h for blocks first to first + 7, none of which carries into the
+// upper half of the counter.
 void philox_eight(const RandomStream& stream, std::uint64_t first, std::uint32_t* out) {
   __m256i x[4] = {_mm256_add_epi32(all(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
                   all(first >> 32), all(stream.step()), all(stream.step() >> 32)};

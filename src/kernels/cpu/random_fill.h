@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random bits and dropout. An element's number is a function of the stream and its index, whatever
-// thread asks, so that a recomputed mask is the same mask.
+// Random bits and dropout. An element's number depends only on the stream and its index, not on the
+// thread, so a recomputed mask is the same mask.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ const std::uint16_t* random_shorts(const RandomStream& stream, std::uint64_t fir
                                    std::int64_t count, std::uint32_t* room);
 
 namespace avx512 {
-// Blocks first to first + 15 of the stream.
+// Computes blocks first to first + 15 of the stream.
 void philox_sixteen(const RandomStream& stream, std::uint64_t first, std::uint32_t* out);
 }  // namespace avx512
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// take() joins an element to an accumulator, join() two accumulators.
+// take() adds an element to an accumulator, join() adds two accumulators.
 struct Sum {
   static constexpr double start = 0;
   static double take(double a, float x) { return a + double(x); }
@@ -112,8 +112,8 @@ void reduce_chunk(const Job& job, const ReduceGrid::Tile& tile, std::int64_t chu
   }
 }
 
-// results[i] for every output. `partials`: room for the outputs of all chunks, where a tile has
-// several.
+// Computes results[i] for every output. `partials` has room for the outputs of all chunks if a tile
+// has several.
 template <class Op>
 void reduce_all(const Job& job, double* results, double* partials) {
   const ReduceGrid& grid = job.grid;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over any axes of a strided array, accumulated in f64: a sum of f32 values is right to
-// about the last digit of the result. Bits do not depend on the number of threads; NaN propagates.
+// Reductions over any axes of a strided array, accumulated in f64: a sum of f32 values is accurate
+// to about the last digit. Bits do not depend on the number of threads; NaN propagates.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace narrowgauge::cpu {
 
-// As ONNX's Reduce ops. Over nothing: the sums and L norms are 0, product 1, minimum inf, maximum
-// and the logarithms -inf, mean NaN.
+// The reductions of ONNX's Reduce ops. Over no elements, sums and L norms are 0, product 1, minimum
+// inf, maximum and the logarithms -inf, mean NaN.
 enum class Reduction : std::uint8_t {
   sum,
   mean,
@@ -25,7 +25,7 @@ enum class Reduction : std::uint8_t {
   log_sum_exp
 };
 
-// A reduction prepared for given axes; run() may be called often, and from several threads.
+// A reduction prepared for given axes; run() may be called repeatedly and from several threads.
 class Reduce {
  public:
   Reduce(Reduction reduction, std::vector<ReduceAxis> axes);

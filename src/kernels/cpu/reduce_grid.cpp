@@ -13,7 +13,7 @@ constexpr std::int64_t most_chunks = 64;   // of a tile: bounds the partial sums
 constexpr std::int64_t lanes = 16;         // columns of a row-wise sum
 constexpr std::int64_t shortest_row = 64;  // elements that are worth a row-wise sum
 
-// Memory order, the axis of unit stride last; neighbours of one kind that lie together are merged.
+// The axes in memory order, unit stride last; contiguous neighbours of one kind are merged.
 std::vector<ReduceAxis> simplify(std::vector<ReduceAxis> axes) {
   std::erase_if(axes, [](const ReduceAxis& axis) { return axis.size == 1; });
   std::stable_sort(axes.begin(), axes.end(), [](const ReduceAxis& a, const ReduceAxis& b) {
@@ -38,7 +38,7 @@ std::vector<ReduceAxis> simplify(std::vector<ReduceAxis> axes) {
   return merged;
 }
 
-// Takes the axis of x stride `stride` out of the list; size 0 if there is none.
+// Takes the axis with this x_stride out of the list; size 0 if there is none.
 ReduceAxis take_axis(std::vector<ReduceAxis>& axes, std::int64_t stride) {
   const auto found = std::find_if(axes.begin(), axes.end(),
                                   [&](const ReduceAxis& axis) { return axis.x_stride == stride; });
@@ -88,7 +88,7 @@ void ReduceGrid::choose_row(const ReduceAxis& inner) {
   columns_ = fold_ = lanes;
 }
 
-// Short rows: several of neighbouring outputs make a strip.
+// Short rows: several rows of neighbouring outputs make a strip.
 void ReduceGrid::choose_folded_row(const ReduceAxis& inner) {
   fold_ = inner.size;
   const ReduceAxis neighbour = take_axis(kept_, inner.size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a reduction walks over its axes: tiles of neighbouring outputs, each the sum of rows that are
-// contiguous strips of x, whose columns fall on the tile's outputs in a fixed pattern.
+// How a reduction walks over its axes: in tiles of neighbouring outputs, each the sum of rows that
+// are contiguous strips of x, whose columns belong to the tile's outputs in a fixed pattern.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace narrowgauge::cpu {
 
-// Strides in elements; y_stride is of no account where the axis is reduced.
+// Strides in elements; y_stride is ignored for a reduced axis.
 struct ReduceAxis {
   std::int64_t size = 1;
   std::int64_t x_stride = 0;
@@ -22,7 +22,7 @@ class ReduceGrid {
  public:
   explicit ReduceGrid(std::vector<ReduceAxis> axes);
 
-  // `index`: of the tile's first output among all outputs, in the order of the tiles.
+  // `index` is the number of the tile's first output, in the order of the tiles.
   struct Tile {
     std::int64_t x_offset, y_offset, index, outputs, run;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of 32 values as batch-inner blocks hold them in bf16, f16 and f32: widened to pairs of
-// vectors and narrowed again, one source for all three. Only for *.amx.cpp.
+// Rows of 32 values as batch-inner blocks hold them in bf16, f16 and f32: widens them to pairs of
+// vectors and narrows them again, with one source for all three. Only for *.amx.cpp.
 #pragma once
 
 #ifdef __AMX_BF16__
@@ -10,10 +10,10 @@
 
 namespace narrowgauge::cpu::amx {
 
-// GCC 12 takes the unmasked forms of some instructions for reads of an uninitialized value.
+// Avoids unmasked forms, some of which GCC 12 reports as reads of an uninitialized value.
 inline constexpr __mmask16 all_lanes = 0xffff;
 
-// Adds to `lost` how many were not zero and became it.
+// Narrows to f16; adds to `lost` how many nonzero values became zero.
 [[gnu::always_inline]] inline __m256i to_f16(__m512 x, std::int64_t& lost) {
   const __m256i y =
       _mm512_maskz_cvtps_ph(all_lanes, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -40,7 +40,7 @@ template <bool stream>
     _mm512_store_si512(to, line);
 }
 
-// 0 where values of 16 bits are neither positive nor NaN.
+// The 16-bit values where `kept` is positive or NaN, else 0.
 template <std::int16_t infinity>
 [[gnu::always_inline]] inline __m512i keep_positive(__m512i kept, __m512i values) {
   const __m512i size = _mm512_and_si512(kept, _mm512_set1_epi16(0x7fff));
@@ -49,9 +49,9 @@ template <std::int16_t infinity>
   return _mm512_maskz_mov_epi16(taken, values);
 }
 
-// keep() with a pair: where its values, rounded as the format stores them, are positive or NaN.
-// How pairs take the channels of a vector apart is the format's own affair; sums of blocks are
-// given as 16 neighbours and the next 16. `lost` counts what becomes zero in f16 alone.
+// keep() with a pair keeps where its values, rounded to the format, are positive or NaN. Each
+// format decides how pairs split the channels of a vector; sums of blocks come as 16 neighbours and
+// the next 16. `lost` counts values that become zero, in f16 only.
 struct Bf16Rows {
   static constexpr DType dtype = DType::bf16;
   static constexpr std::int64_t row_bytes = 64;
@@ -77,7 +77,7 @@ struct Bf16Rows {
   static void store_vector(float* values, const Pair& pair) { amx::store_vector(values, pair); }
 };
 
-// Neighbours lie beside each other: even holds the first 16.
+// Pairs in order: `even` holds the first 16 values, `odd` the next.
 struct OrderedRows {
   [[gnu::always_inline]] static Pair load_vector(const float* values) {
     return {_mm512_loadu_ps(values), _mm512_loadu_ps(values + 16)};
@@ -157,7 +157,7 @@ struct F16Rows : OrderedRows {
   }
 };
 
-// body.operator()<Rows>() for bf16, f16 or f32.
+// Calls body.operator()<Rows>() with the rows of bf16, f16 or f32.
 template <class Body>
 auto with_rows(DType dtype, const Body& body) {
   if (dtype == DType::f32) return body.template operator()<F32Rows>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops over one strip that have a version for each instruction set: moments, gradient sums and
-// exponentials. All versions give the same bits: sums over a strip go to 16 lanes, whatever the
-// width of a vector.
+// Loops over one strip that have a version for each instruction set: moments, gradient sums and
+// exponentials. All versions give the same bits: sums over a strip use 16 lanes, whatever the width
+// of a vector.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ struct StripMoments {
   float mean, squares;  // squares: of the deviations from the mean, summed
 };
 
-// Running moments of columns, of values minus `shift`.
+// Running moments per column, of values minus `shift`.
 struct MomentColumns {
   const float* shift;
   float *mean, *squares;
 };
 
-// Gradient of layer normalization; normal = (x - mean) * inverse_std.
+// The gradient of layer normalization; normal = (x - mean) * inverse_std.
 struct NormalStrip {
   const float *dy, *x, *scale;
   float mean, inverse_std;
@@ -38,8 +38,8 @@ struct NormalizedStrip {
   float shift, mean, inverse_std;
 };
 
-// x * factor where an element's 16 random bits are less than `below`, else 0; `kept` says which,
-// where it is wanted.
+// x * factor where an element's 16 random bits are less than `below`, else 0; `kept`, if wanted,
+// tells which.
 struct DroppedStrip {
   const float* x;
   const std::uint16_t* bits;
@@ -48,7 +48,7 @@ struct DroppedStrip {
 };
 
 struct RowMath {
-  // Joins rows to the moments of `count` columns, which had `before` rows.
+  // Joins rows to the moments of `count` columns, which already hold `before` rows.
   void (*join_eight)(const RowBatch& rows, const MomentColumns& columns, std::int64_t count,
                      std::int64_t before);
   void (*join_one)(const float* row, const MomentColumns& columns, std::int64_t count,
@@ -63,12 +63,12 @@ struct RowMath {
   // y = x * factor where `kept` is not 0, else 0
   void (*drop_again)(const float* x, const std::uint8_t* kept, float factor, std::int64_t count,
                      float* y);
-  // Largest of `start` and the values; NaN may be passed over.
+  // The largest of `start` and the values; NaN may be ignored.
   float (*largest)(const float* x, std::int64_t count, float start);
   float (*exponential_sum)(const float* x, float shift, std::int64_t count);  // of exp(x - shift)
   // sum[i] += exp(x[i] - shift[i])
   void (*add_exponentials)(const float* x, const float* shift, std::int64_t count, double* sum);
-  // y[i] = exp(x[i] - shift) * factor, and the same with a shift and factor for each element.
+  // y[i] = exp(x[i] - shift) * factor; column_exponentials has a shift and factor for each element.
   void (*exponentials)(const float* x, float shift, float factor, std::int64_t count, float* y);
   void (*column_exponentials)(const float* x, const float* shift, const float* factor,
                               std::int64_t count, float* y);

@@ -22,7 +22,7 @@ struct RowLoops {
       for (Float& part : result.part) part = Float::set(x);
       return result;
     }
-    // In halves, so that the order does not depend on the width of a vector.
+    // Adds halves, so that the order does not depend on the width of a vector.
     float sum() const { return Float::sum_of_sixteen(part); }
     float largest() const { return Float::largest_of_sixteen(part); }
   };
@@ -44,7 +44,7 @@ struct RowLoops {
     Float fill(Float value, float other) const { return value.fill_rest(count, other); }
   };
 
-  // term(lanes, at, part) for the vectors of sixteen elements after the other.
+  // Calls term(lanes, at, part) for the vectors of sixteen elements after sixteen.
   template <class Term>
   static void over(std::int64_t count, const Term& term) {
     std::int64_t i = 0;
@@ -54,7 +54,7 @@ struct RowLoops {
     for (int p = 0; p < parts; ++p) term(Part{count - i - p * lanes}, i + p * lanes, p);
   }
 
-  // body(lanes, at) for one vector after the other.
+  // Calls body(lanes, at) for one vector after the other.
   template <class Body>
   static void each(std::int64_t count, const Body& body) {
     std::int64_t i = 0;

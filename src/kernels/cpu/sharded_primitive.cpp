@@ -20,7 +20,7 @@ namespace {
 using onednn::Primitive;
 using onednn::Reorder;
 
-// Places in the workspace, each on a cache line of its own.
+// Assigns places in the workspace, each on a cache line of its own.
 class Layout {
  public:
   std::int64_t add(std::int64_t bytes) {
@@ -45,7 +45,7 @@ View user_view(const Port& port, const Range& range) {
   return port.axis == whole ? port.view : slice(port.view, port.axis, port.reach.of(range).size);
 }
 
-// A free input of the right dtype is read where the caller has it, whatever its strides.
+// A free input of the right dtype is read in the caller's memory, whatever its strides.
 View wanted_view(const Port& port, const Range& range) {
   if (port.axis == whole) return port.wanted;
   if (port.free && !port.output && port.view.dtype == port.wanted.dtype)
@@ -66,7 +66,7 @@ struct Place : Port {
   bool shared() const { return !output && axis == whole; }
 };
 
-// What decides on the primitive of a shard: how much it has of each operand, and what of its
+// What decides which primitive a shard needs: how much it has of each operand, and how much of its
 // window lies outside.
 std::vector<std::int64_t> kind_of(const std::vector<Port>& ports, const Range& range) {
   std::vector<std::int64_t> kind{range.size};
@@ -77,7 +77,7 @@ std::vector<std::int64_t> kind_of(const std::vector<Port>& ports, const Range& r
   return kind;
 }
 
-// One range of each kind, and which kind each shard of an image is.
+// One range of each kind, and the kind of each shard of an image.
 struct Kinds {
   Kinds(const std::vector<Port>& ports, const Shards& shards) {
     std::vector<std::vector<std::int64_t>> known;
@@ -122,6 +122,7 @@ class ShardedPrimitive {
   }
 
   const std::string& implementation() const { return variants_[0].primitive->implementation(); }
+  std::optional<Isa> isa() const { return onednn::isa_named_in(implementation()); }
   std::int64_t workspace() const { return shared_.size() + slot_.size() * at_once_; }
 
   void run(const Call& call) const {
@@ -190,7 +191,7 @@ class ShardedPrimitive {
     return shared(call, shared_.size() + index * slot_.size() + offset);
   }
 
-  // Inputs that every shard takes whole, in the format that the primitive wants.
+  // Brings inputs that every shard takes whole into the format that the primitive wants.
   void stage_shared(const Call& call) const {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const Place& place = places_[i];
@@ -218,7 +219,7 @@ class ShardedPrimitive {
     const Variant& variant;
   };
 
-  // Returns how many results became zero.
+  // Runs one shard; returns how many results became zero.
   std::int64_t run_shard(const Call& call, std::int64_t slot_index, std::int64_t index) const {
     const std::size_t kind = kinds_.of_shard[static_cast<std::size_t>(index % shards_.count)];
     const Shard shard{call,           slot_index, index, shards_.image(index), shards_.range(index),
@@ -234,7 +235,7 @@ class ShardedPrimitive {
     return flushed;
   }
 
-  // Where the primitive finds or leaves an operand of this shard.
+  // Where the primitive reads or writes an operand of this shard.
   void* bring(const Shard& shard, std::size_t i) const {
     const Place& place = places_[i];
     const Variant::Conversion& conversion = shard.variant.conversions[i];
@@ -247,7 +248,7 @@ class ShardedPrimitive {
     return converted;
   }
 
-  // The same in the format `wanted`; inputs that are cut are copied into it.
+  // Where the operand lies in the format `wanted`; inputs that are cut are copied there.
   void* bring_wanted(const Shard& shard, const Place& place) const {
     if (place.partial()) return partial_sum(shard, place);
     if (place.direct) return user_part(shard, place);
@@ -322,21 +323,19 @@ bool is_amx(const std::vector<Port>& ports, const Shards& shards, const Describe
   const Kinds kinds(ports, shards);
   return std::all_of(kinds.ranges.begin(), kinds.ranges.end(), [&](const Range& range) {
     const onednn::PrimitiveDescription description = describe(range);
-    const char* text = nullptr;
-    onednn::check(dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0,
-                                            static_cast<void*>(&text)),
-                  "dnnl_primitive_desc_query");
-    return std::string_view(text).find("amx") != std::string_view::npos;
+    return onednn::isa_named_in(onednn::implementation_of(description)) == Isa::amx;
   });
 }
 
 Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards, int threads,
-                         const Describe& describe, const std::string& note) {
+                         const Describe& describe, const std::string& widening) {
   auto primitive = std::make_shared<const ShardedPrimitive>(ports, shards, threads, describe);
-  std::string implementation = "onednn " + primitive->implementation() + note;
+  std::string implementation = "onednn " + primitive->implementation() + widening;
   if (shards.total() > 1) implementation += concat(", ", shards.total(), " shards");
-  return {std::move(implementation), primitive->workspace(),
-          [primitive](const Call& call) { primitive->run(call); }};
+  return {std::move(implementation),
+          primitive->workspace(),
+          [primitive](const Call& call) { primitive->run(call); },
+          {.vendor = Vendor::onednn, .isa = primitive->isa(), .widened = !widening.empty()}};
 }
 
 }  // namespace narrowgauge::cpu

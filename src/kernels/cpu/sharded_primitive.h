@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A oneDNN primitive over the shards of its operands: brings them into the formats it wants, runs
-// it, and stores or sums the results. Each shard is one thread's, so that the wide copies of narrow
-// operands stay in its cache, and a thread that is held up keeps no other waiting.
+// Runs a oneDNN primitive over the shards of its operands: brings them into the formats it wants,
+// runs it, and stores or sums the results. Each shard belongs to one thread, so that widened copies
+// of narrow operands stay in its cache, and a delayed thread keeps no other waiting.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,9 @@ onednn::Format shard_format(const Port& port, const Range& range);
 // Whether all shards are computed by AMX kernels.
 bool is_amx(const std::vector<Port>& ports, const Shards& shards, const Describe& describe);
 
-// `threads` that work at once; `note` is appended to the implementation's name. Throws DeviceError.
+// Prepares for `threads` threads at once; `widening` says which operands are widened, if any.
+// Throws DeviceError.
 Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards, int threads,
-                         const Describe& describe, const std::string& note);
+                         const Describe& describe, const std::string& widening);
 
 }  // namespace narrowgauge::cpu

@@ -9,7 +9,7 @@ constexpr double operations_least = 2.5e6;  // of a shard, where there are only 
 constexpr double few = 4;
 constexpr double operations_an_element = 40;  // bringing it in and out; a shard stays in the L2
 
-// A divisor of the extent is worth half more: no second primitive for a shorter end.
+// A size up to half larger is taken if it divides the extent: no second primitive for the end.
 std::int64_t even_size(std::int64_t extent, std::int64_t least) {
   for (std::int64_t each = least; 2 * each < 3 * least; ++each)
     if (extent % each == 0) return each;

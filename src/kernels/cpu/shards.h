@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a contraction is cut along one axis. The cut depends on the shape alone, never on the number
-// of threads, so that a contraction has the same bits for any number of them.
+// How a contraction is cut along one axis. The cut depends only on the shape, never on the number
+// of threads, so a contraction has the same bits for any number of them.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ struct Range {
   std::int64_t begin = 0, size = 0;
 };
 
-// Which elements along an axis of one operand a range of the axis that is cut needs: those under a
-// window. The default needs what it names.
+// Which elements of an operand a range of the cut axis needs: those under a window. By default, the
+// same range.
 struct Reach {
   std::int64_t stride = 1, taps = 1, pad = 0;
   std::int64_t extent = std::numeric_limits<std::int64_t>::max();
@@ -45,7 +45,7 @@ struct ShardRequest {
   double elements = 0;       // of the operands that are cut: each counts for some operations
 };
 
-// The shards that the work is worth, were the axis long enough.
+// The number of shards that the work is worth if the axis is long enough.
 std::int64_t shards_worth(const ShardRequest& request);
 
 struct Shards {

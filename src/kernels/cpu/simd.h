@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats for loops that the compiler does not turn into vector code by itself. Float8 is
-// AVX2; simd_avx512.h has a Float16 with the same members.
+// Vectors of floats for loops that the compiler does not vectorize by itself. Float8 is AVX2;
+// simd_avx512.h has a Float16 with the same members.
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +18,7 @@ struct Float8 {
   static Float8 set(float x) { return {_mm256_set1_ps(x)}; }
   static Float8 load(const float* from) { return {_mm256_loadu_ps(from)}; }
   void store(float* to) const { _mm256_storeu_ps(to, value); }
-  // Narrow values in memory. A signaling NaN stays one.
+  // Narrow values in memory. A signaling NaN stays signaling.
   struct F16 {
     std::uint16_t bits;
   };
@@ -57,26 +57,26 @@ struct Float8 {
   friend Float8 fma(Float8 a, Float8 b, Float8 c) {
     return {_mm256_fmadd_ps(a.value, b.value, c.value)};
   }
-  // b where either is NaN, as the instruction has it.
+  // Gives b if either is NaN, as the instruction does.
   friend Float8 max(Float8 a, Float8 b) { return {_mm256_max_ps(a.value, b.value)}; }
   friend Float8 min(Float8 a, Float8 b) { return {_mm256_min_ps(a.value, b.value)}; }
 
-  // x * 2^n, where the low bits of `shifted` hold n as those of 1.5 * 2^23 + n do. In two factors,
-  // since n reaches from -150 to 128.
+  // x * 2^n, where the low bits of `shifted` hold n as in 1.5 * 2^23 + n. Uses two factors, since n
+  // ranges from -150 to 128.
   static Float8 scale(Float8 x, Float8 shifted) {
     const __m256i n =
         _mm256_sub_epi32(_mm256_castps_si256(shifted.value), _mm256_set1_epi32(0x4B400000));
     const __m256i half = _mm256_srai_epi32(n, 1);
     return x * power(half) * power(_mm256_sub_epi32(n, half));
   }
-  // Of 16 numbers in two parts, in halves: each with that 8, 4, 2, 1 places on.
+  // The sum of 16 numbers in two parts: adds each number to that 8, then 4, 2, 1 places on.
   static float sum_of_sixteen(const Float8* parts) {
     const __m256 x = _mm256_add_ps(parts[0].value, parts[1].value);
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     four = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
   }
-  // A NaN may be passed over.
+  // The largest; a NaN may be ignored.
   static float largest_of_sixteen(const Float8* parts) {
     const __m256 x = _mm256_max_ps(parts[0].value, parts[1].value);
     __m128 four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
@@ -91,7 +91,7 @@ struct Float8 {
   friend Float8 where_less(Float8 a, Float8 b, Float8 x) {
     return {_mm256_and_ps(x.value, _mm256_cmp_ps(a.value, b.value, _CMP_LT_OQ))};
   }
-  // Which lanes of a are less than those of b, a byte each; and x where a byte is not 0, else 0.
+  // store_less() says where a < b, a byte per lane; where_bytes() is x if its byte is set, else 0.
   static void store_less(Float8 a, Float8 b, std::uint8_t* to) {
     const auto mask =
         static_cast<std::uint64_t>(_mm256_movemask_ps(_mm256_cmp_ps(a.value, b.value, _CMP_LT_OQ)));

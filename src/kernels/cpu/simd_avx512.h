@@ -90,7 +90,7 @@ struct Float16 {
   }
 
  private:
-  // GCC 12 takes the unmasked forms for reads of an uninitialized value.
+  // Avoids unmasked forms, which GCC 12 reports as reads of an uninitialized value.
   static constexpr __mmask16 all = 0xffff;
   static __m256i load_sixteen(const void* from) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(from));

@@ -14,7 +14,7 @@ struct Backward {
   const Array& dx;
 };
 
-// Sum over the axis of term(y, dy), per column.
+// The sum over the axis of term(y, dy), per column.
 template <class Term>
 void column_sums(const Backward& backward, const AxisTile& tile, float* sums, const Term& term) {
   const auto& [layout, y, dy, dx] = backward;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and log-softmax along one axis, their gradients, and softmax cross entropy fused with
-// them. The largest value is subtracted first; a NaN, or nothing but -inf, gives NaN.
+// them. The largest value is subtracted first; NaN results from a NaN or from -inf alone.
 #pragma once
 
 #include <cstdint>

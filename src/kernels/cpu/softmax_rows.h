@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax, log-softmax and cross entropy share: walking over an axis in tiles, and the
+// What softmax, log-softmax and cross entropy share: the walk over an axis in tiles, and the
 // largest value and sum of exponentials of each column.
 #pragma once
 
@@ -34,8 +34,8 @@ void for_axis_tiles(const AxisLayout& layout, const Body& body) {
   });
 }
 
-// A contiguous part of a tile, at most strip_length elements: one row, or several where the tile
-// has the whole inner range. Columns repeat after `width` elements.
+// A contiguous part of a tile, at most strip_length elements: one row, or several if the tile has
+// the whole inner range. Columns repeat after `width` elements.
 struct AxisPiece {
   std::int64_t offset, position, rows, width;
   std::int64_t count() const { return rows * width; }
@@ -49,13 +49,13 @@ void for_pieces(const AxisLayout& layout, const AxisTile& tile, const Body& body
                    tile.width});
 }
 
-// function(first) for the rows of a piece.
+// Calls function(first) for the rows of a piece.
 template <class Function>
 void for_rows(const AxisPiece& piece, const Function& function) {
   for (std::int64_t first = 0; first < piece.count(); first += piece.width) function(first);
 }
 
-// function(element, column) for the elements of a piece, in loops that become vector code.
+// Calls function(element, column) for the elements of a piece, in loops that vectorize.
 template <class Function>
 void for_elements(const AxisPiece& piece, const Function& function) {
   if (piece.width == 1) {

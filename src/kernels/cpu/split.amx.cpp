@@ -8,7 +8,7 @@
 namespace narrowgauge::cpu::amx {
 namespace {
 
-// f32 and f16 are what can be split.
+// Chooses f32 or f16, which can be split.
 template <class Body>
 void with_dtype(DType dtype, const Body& body) {
   if (dtype == DType::f16)
@@ -20,7 +20,7 @@ void with_dtype(DType dtype, const Body& body) {
 template <DType dtype>
 constexpr std::int64_t row_bytes = dtype == DType::f16 ? 64 : 128;
 
-// The two blocks further on, which the hardware's own prefetching does not reach across pages.
+// Prefetches the two blocks further on; the hardware does not prefetch across pages.
 template <DType dtype>
 [[gnu::always_inline]] inline void prefetch(const std::byte* row) {
   constexpr std::int64_t ahead = 2 * block_rows * row_bytes<dtype>;
@@ -45,7 +45,7 @@ template <DType dtype, Order order>
   }
 }
 
-// A block of B whose contraction goes along the images: rows 2i and 2i + 1 make its row i.
+// Packs a block of B whose contraction goes along the images: rows 2i and 2i + 1 become its row i.
 template <DType dtype>
 [[gnu::always_inline]] inline void pack_block_b(const std::byte* from, std::byte* to) {
   for (std::int64_t i = 0; i < 16; ++i, to += 64) {
@@ -63,7 +63,7 @@ template <DType dtype>
   }
 }
 
-// As A, or as B.
+// Packs rows as blocks of A, or of B.
 template <DType dtype>
 void pack_block(const std::byte* from, bool transposed, std::byte* to) {
   pack_block_b<dtype>(from, to);
@@ -71,7 +71,7 @@ void pack_block(const std::byte* from, bool transposed, std::byte* to) {
   for (std::int64_t tile = 0; tile < split_block_bytes; tile += 1024) transpose_tile(to + tile);
 }
 
-// 32 x 32 weights of one tap, a row of them `step` elements after the other. The contraction is
+// Packs 32 x 32 weights of one tap, whose rows are `step` elements apart. The contraction is
 // crossed: it goes along the rows of M, or along C.
 template <DType dtype>
 void pack_weight_block(const std::byte* weights, std::int64_t step, const WeightBlocks& blocks,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch-inner blocks (batch_inner.h) of f32 and f16 on the bf16 tiles of AMX: a value is the sum of
 // two bf16, high and low, and a product is high * high + high * low + low * high. An f16 is exactly
-// such a sum; of an f32 16 bits are kept. Low is zero where high is not finite. The sums of
-// products of f32 are 4.4e-6 of their norm off.
+// such a sum; of an f32, 16 bits are kept. Low is zero where high is not finite. The error of sums
+// of f32 products is 4.4e-6 of their norm.
 //
-// What the contraction of a gather goes along, 32 channels, is crossed: pairs of channels i and
-// 16 + i, in split_blocks and pack_split_weights alike. Everything else has the order of memory.
+// A gather's contraction goes along 32 channels, which are crossed into pairs i and 16 + i, in
+// split_blocks and pack_split_weights alike. Everything else keeps the order of memory.
 #pragma once
 
 #include "kernels/cpu/batch_inner.h"
@@ -13,17 +13,17 @@
 
 namespace narrowgauge::cpu {
 
-// A block of A or B of the high parts, then one of the low parts.
+// The size of a block of A or B: first its high parts, then its low parts.
 inline constexpr std::int64_t split_block_bytes = 2 * block_bytes;
 
 namespace amx {
 
-// `count` blocks of f32 or f16, one after the other -> blocks of A, crossed.
+// Splits `count` consecutive blocks of f32 or f16 into crossed blocks of A.
 void split_blocks(DType dtype, const std::byte* blocks, std::int64_t count, std::byte* split);
-// Values in rows of 32 -> rows of high and of low parts, each in its own array.
+// Splits values in rows of 32 into rows of high and of low parts, each in its own array.
 void split_values(DType dtype, const std::byte* values, std::int64_t count, std::byte* high,
                   std::byte* low);
-// As pack_row and pack_weights, from f32 or f16 to split blocks.
+// Do what pack_row and pack_weights do, from f32 or f16 to split blocks.
 void pack_split_row(DType dtype, const std::byte* row, const RowPacking& packing, std::int64_t slot,
                     const PackedRows& packed);
 void pack_split_weights(DType dtype, const std::byte* weights, const WeightBlocks& blocks,

@@ -16,7 +16,7 @@ constexpr std::int64_t strip_bytes = 1400 << 10;   // of L2: split rows beside t
 constexpr std::int64_t stream_bytes = 10'000'000;  // larger results go past the caches
 constexpr std::int64_t fewest_pieces = 12;
 
-// A kernel of one pixel that sees all pixels takes them as one column.
+// Treats all pixels as one column if the kernel has one pixel and sees all of them.
 BatchInnerConvolution as_pixels(BatchInnerConvolution c) {
   if (c.w[2] != 1 || c.w[3] != 1 || c.x[2] != c.y[2] || c.x[3] != c.y[3]) return c;
   for (const Dims* sizes : {&c.window.pads_begin, &c.window.pads_end})
@@ -89,7 +89,7 @@ void SplitGather::run(const GatherOperands& operands, const Epilogue& epilogue) 
   if (operands.flushed) std::atomic_ref(*operands.flushed) += lost;
 }
 
-// A tile of rows at a time: what it sees of the source is split as far as the one before has not.
+// Computes one tile of rows at a time, splitting the source rows it sees that are not split yet.
 void SplitGather::run_piece(const GatherOperands& operands, std::int64_t index,
                             GatherPiece piece) const {
   const std::int64_t part = index / block_pieces();
@@ -132,8 +132,8 @@ void SplitGather::split_row(const void* source, std::int64_t group, std::int64_t
   }
 }
 
-// Ranges whose beginnings and ends both ascend, around those given. Dilations can make a place see
-// less than the one before it.
+// Widens ranges so that their beginnings and ends both ascend. Dilations can make a place see less
+// than the one before it.
 void SplitGather::make_ascending(Ranges& ranges) {
   std::int64_t end = 0, begin = ranges.back().begin;
   for (Range& range : ranges) range.end = end = std::max(end, range.end);
@@ -170,7 +170,7 @@ SplitGather::Ranges SplitGather::seen_columns(const GatherPlan& plan) {
   return seen;
 }
 
-// What [begin, end) see together, and the most that `count` neighbours do.
+// The range that [begin, end) see together, and the most that `count` neighbours see.
 SplitGather::Range SplitGather::seen_by(const Ranges& seen, std::int64_t begin, std::int64_t end) {
   return {seen[static_cast<std::size_t>(begin)].begin, seen[static_cast<std::size_t>(end - 1)].end};
 }
@@ -182,7 +182,7 @@ std::int64_t SplitGather::most_seen(const Ranges& seen, std::int64_t count) {
   return most;
 }
 
-// Strides leave rows and columns that nobody sees.
+// Finds the needed rows and columns: strides leave some that nobody sees.
 void SplitGather::find_needed() {
   needed_rows_.resize(static_cast<std::size_t>(plan_.source.height));
   needed_columns_.resize(static_cast<std::size_t>(plan_.source.width));
@@ -193,8 +193,8 @@ void SplitGather::find_needed() {
       needed_columns_[static_cast<std::size_t>(plan_.columns[i].source + x)] = true;
 }
 
-// The tile whose strip stays in L2 and that costs least: reading the weights from L3 if they are
-// large, and splitting what neighbouring tiles have split too. In cycles for a pixel.
+// Chooses the tile whose strip stays in L2 and that costs least, in cycles per pixel: reading the
+// weights from L3 if they are large, and splitting what neighbouring tiles split too.
 void SplitGather::choose_tile() {
   constexpr double block_cycles = 250, cycle_bytes = 8;
   const bool far = weight_bytes() > near_cache;
@@ -226,7 +226,7 @@ void SplitGather::choose_tile() {
   }
 }
 
-// Whole tiles of rows; blocks are shared out too where patches are few.
+// Uses whole tiles of rows; also shares out blocks if there are few patches.
 void SplitGather::choose_patches() {
   stream_ = plan_.result.count() * image_bytes() >= stream_bytes;
   pixel_by_pixel_ = weight_bytes() <= near_cache;

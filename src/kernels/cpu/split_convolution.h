@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of f32 and f16 images in batch-inner blocks, from products of split values
-// (split.h): forward and the gradient of the data. Rows of the source are split into strips that
-// stay in L2, and pass the tiles there. The same bits for any number of threads.
+// (split.h): forward and data gradient. Rows of the source are split into strips that stay in L2
+// while the tiles use them. The same bits for any number of threads.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace narrowgauge::cpu {
 
-// What BatchInnerGather does for convolution.image of f32 or f16.
+// Does what BatchInnerGather does, for images of f32 or f16.
 class SplitGather {
  public:
   explicit SplitGather(const BatchInnerConvolution& convolution);
@@ -20,7 +20,7 @@ class SplitGather {
 
   std::int64_t workspace() const;
   void run(const GatherOperands& operands, const Epilogue& epilogue) const;
-  // Of the result; the epilogue's sums have a part for each.
+  // The patches of the result; the epilogue's sums have a part for each.
   const std::vector<Patch>& patches() const { return patches_; }
 
  private:

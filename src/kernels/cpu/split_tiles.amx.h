@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in two bf16 (split.h), in vectors and on the tiles. Only for *.amx.cpp.
+// Values split into two bf16 (split.h), in vectors and on the tiles. Only for *.amx.cpp.
 #pragma once
 
 #ifdef __AMX_BF16__
@@ -10,7 +10,7 @@
 
 namespace narrowgauge::cpu::amx {
 
-// 32 values of a row.
+// The 32 values of a row.
 struct WideRow {
   __m512 low, high;
 };
@@ -27,17 +27,17 @@ struct SplitRow {
   __m512i high, low;  // of 32 bf16
 };
 
-// 16 values, each the sum of two bf16, which are the upper halves of 32 bits.
+// 16 values, each the sum of two bf16, which are the upper halves of 32-bit lanes.
 struct SplitLanes {
   __m512i high, low;
 };
 
-// Rounds by adding half of the last place, where that does not make an infinity or another NaN.
+// Rounds by adding half of the last place, unless that makes an infinity or another NaN.
 [[gnu::always_inline]] inline __m512i round_up_half(__m512i bits, __mmask16 where) {
   return _mm512_mask_add_epi32(bits, where, bits, _mm512_set1_epi32(0x8000));
 }
 
-// The lower half of `low` is zero for f16, whose last bits it takes, and rounded off for f32.
+// The lower half of `low` is zero for f16, whose last bits it takes, and is rounded off for f32.
 template <DType dtype>
 [[gnu::always_inline]] inline SplitLanes split_lanes(__m512 x) {
   constexpr int nan_or_infinity = 0x99;
@@ -54,22 +54,22 @@ template <DType dtype>
   return {high, low};
 }
 
-// The upper halves of both, of `first` below those of `second`.
+// Joins the upper halves of both; those of `first` go below those of `second`.
 [[gnu::always_inline]] inline __m512i join_upper(__m512i first, __m512i second) {
   constexpr int choose = 0xca;  // a ? b : c
   return _mm512_ternarylogic_epi32(_mm512_set1_epi32(static_cast<int>(0xffff0000)), second,
                                    _mm512_srli_epi32(first, 16), choose);
 }
 
-// A row whose pairs are channels i and 16 + i. Half the work of the order of memory: where the
-// contraction goes along the row, the other operand has its rows in that order.
+// Splits a row into pairs of channels i and 16 + i. This takes half the work of the order of
+// memory; if the contraction goes along the row, the other operand's rows have that order too.
 template <DType dtype>
 [[gnu::always_inline]] inline SplitRow split_row_crossed(const WideRow& row) {
   const SplitLanes first = split_lanes<dtype>(row.low), second = split_lanes<dtype>(row.high);
   return {join_upper(first.high, second.high), join_upper(first.low, second.low)};
 }
 
-// In the order of memory.
+// Splits a row in the order of memory.
 template <DType dtype>
 [[gnu::always_inline]] inline SplitRow split_row(const WideRow& row) {
   alignas(64) static constexpr std::uint16_t straight[32] = {
@@ -81,7 +81,7 @@ template <DType dtype>
           _mm512_permutexvar_epi16(order, crossed.low)};
 }
 
-// The parts of A, both with rows `pitch` bytes apart. The order of the products lets each tile be
+// Both parts of A, with rows `pitch` bytes apart. The products are ordered so that each tile is
 // loaded once.
 struct SplitBlock {
   const std::byte *high, *low;
@@ -125,7 +125,7 @@ template <Reading reading>
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// As multiply_run, of split blocks; the work is done between the products.
+// Like multiply_run for split blocks; the work is done between the products.
 template <Reading reading, class Work>
 [[gnu::always_inline]] inline void multiply_split_run(const std::byte* a, std::int64_t a_step,
                                                       const std::byte* b, std::int64_t b_step,

@@ -22,7 +22,7 @@ struct Loop {
   std::int64_t size, in_stride, out_stride;
 };
 
-// Loops over the elements, the output's widest stride first, neighbours merged where they can be.
+// The loops over the elements, the output's widest stride first, neighbours merged if possible.
 std::vector<Loop> loops_over(const View& from, const View& to) {
   std::vector<Loop> loops;
   for (std::size_t axis = 0; axis < to.dims.size(); ++axis)
@@ -49,8 +49,8 @@ void turn(const void* in, const Loop& inner, void* out, const Loop& across) {
           static_cast<const T*>(in)[j * across.in_stride + i * inner.in_stride];
 }
 
-// One copy, cut into work items: blocks of two loops, the inner one and one across it, and the
-// index over the others.
+// One copy, cut into work items: blocks of two loops, the inner one and one across it, and an index
+// over the others.
 class Copy {
  public:
   Copy(const View& from, const void* in, const View& to, void* out)
@@ -79,8 +79,8 @@ class Copy {
   }
 
  private:
-  // Walked with the inner loop: the one along which the input is densest, if that is denser than
-  // along the inner one (the copy turns tiles), else the next.
+  // Chooses the loop walked with the inner one: the one along which the input is densest, if it is
+  // denser there than along the inner one (the copy then transposes tiles), else the next.
   void choose_across() {
     auto chosen = loops_.end();
     for (auto loop = loops_.begin(); loop != loops_.end(); ++loop)
@@ -158,7 +158,7 @@ class Copy {
     return lost;
   }
 
-  // Reads runs along `across`, turns the tile, writes runs along `inner`.
+  // Reads runs along `across`, transposes the tile, writes runs along `inner`.
   std::int64_t convert_tile(std::int64_t in, std::int64_t out, const Loop& inner,
                             const Loop& across) const {
     std::int64_t lost = 0;

@@ -9,8 +9,8 @@
 namespace narrowgauge::cpu {
 
 // out = in, through f32, nearest even; uses all threads unless nested. `from` may have strides of
-// 0. Adds to *flushed, where given, the values that were not zero and became zero. Both dtypes have
-// whole bytes and are not f64.
+// 0. Adds to *flushed, if given, the nonzero values that became zero. Both dtypes take whole bytes
+// and are not f64.
 void copy_strided(const View& from, const void* in, const View& to, void* out,
                   std::int64_t* flushed = nullptr);
 

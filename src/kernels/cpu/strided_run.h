@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of elements that stand a stride apart: what convert.h does for dense rows.
+// Converts elements a stride apart, as convert.h does dense rows.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ constexpr std::uint32_t quiet = 0x0040'0000;
 constexpr std::uint32_t dropped = 0x1fff;  // mantissa bits that TF32 lacks
 constexpr std::int64_t elements_each = 16384;
 
-// Without branches, so that the loops below are vectors.
+// Has no branches, so that the loops below vectorize.
 std::uint32_t rounded(std::uint32_t bits) {
   const bool is_nan = (bits & 0x7fff'ffff) > exponent;
   const std::uint32_t nearest = bits + (dropped >> 1) + (bits >> 13 & 1);
@@ -23,7 +23,7 @@ std::uint32_t rounded(std::uint32_t bits) {
 
 bool is_finite(std::uint32_t bits) { return (bits & exponent) != exponent; }
 
-// Subnormals too, in integers: a run flushes them.
+// Rounds subnormals too, in integers, since a run flushes them.
 std::uint32_t finite_rounded(std::uint32_t bits) {
   const std::uint32_t nearest = rounded(bits);
   return is_finite(bits) && !is_finite(nearest) ? bits & ~dropped : nearest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a block of 32 x 32 sums of a matrix product: added up, or on its way into the
+// What is done with a block of 32 x 32 sums of a matrix product: it is added up, or stored in the
 // result with the bias and an activation, between the instructions of the next block. Only for
 // *.amx.cpp.
 #pragma once
@@ -15,11 +15,11 @@ namespace narrowgauge::cpu::amx {
 inline constexpr std::int64_t block = 32;
 inline constexpr __mmask32 whole = ~__mmask32{};
 
-// What becomes of a block of sums.
-//   add: onto those of earlier runs   set: into the result   set_total: with those of earlier runs
+// What is done with a block of sums.
+//   add: to those of earlier runs   set: into the result   set_total: both
 enum class Finish { nothing, add, set, set_total };
 
-// Where results go, as a whole.
+// Properties of the whole result.
 struct Target {
   DType dtype = DType::f32;
   std::int64_t row_bytes = 0;
@@ -76,7 +76,7 @@ struct Pending {
   }
 }
 
-// What is left to do for a block of sums, a few rows at a time.
+// The work left for a block of sums, done a few rows at a time.
 template <Finish finish, TileActivation activation>
 class Finishing {
  public:
@@ -105,7 +105,7 @@ class Finishing {
       for (; i < count; ++i) one_row();
     }
   }
-  // Returns how many results became zero in f16.
+  // Does the rest; returns how many results became zero in f16.
   [[gnu::always_inline]] std::int64_t rest() {
     step(left_);
     if (activation == TileActivation::gelu_gradient && column_sums_) {
@@ -136,7 +136,7 @@ class Finishing {
     total_ += block;
   }
 
-  // The next rows, which have results and arguments of bf16.
+  // Finishes the next rows, whose results and arguments are bf16.
   template <int rows>
   [[gnu::always_inline]] void activate() {
     __m512 y[2 * rows];

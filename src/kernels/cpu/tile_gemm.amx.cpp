@@ -5,13 +5,13 @@
 namespace narrowgauge::cpu::amx {
 namespace {
 
-// Lines that are needed next, a few at each step. A and B take turns, block by block.
+// Prefetches lines needed next, a few at each step. A and B take turns, block by block.
 struct Fetching {
   TileAhead ahead;
   std::int64_t left = 0;
   std::int64_t lines_in_step = 0;
 
-  // All in so many steps.
+  // Spreads all lines over so many steps.
   void begin(const TileAhead& from, std::int64_t lines, std::int64_t steps) {
     ahead = from;
     left = steps > 0 ? lines : 0;
@@ -26,7 +26,7 @@ struct Fetching {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// hi*hi + hi*lo + lo*hi. A passes through L2 once, B lies in L1.
+// hi*hi + hi*lo + lo*hi. A passes through L2 once, B stays in L1.
 [[gnu::always_inline]] inline void multiply_split_block(const std::byte* a, const std::byte* b) {
   _tile_stream_loadd(4, a, 64);
   _tile_stream_loadd(5, a + 1024, 64);
@@ -50,15 +50,15 @@ struct Operands {
   std::int64_t beside_lines;
 };
 
-// A block of sums, while the one before is finished and lines are fetched. A function of its own:
-// everything must stay in registers. Returns how many results became zero in f16.
+// Sums a block while the previous one is finished and lines are fetched. It is a function of its
+// own so that everything stays in registers. Returns how many results became zero in f16.
 template <int planes, Finish finish, TileActivation activation>
 [[gnu::noinline]] std::int64_t sum_block(const Operands& operands, const Pending& pending,
                                          Fetching& fetching) {
   Finishing<finish, activation> finishing(pending);
   TileAhead ahead = fetching.ahead;
   const std::int64_t steps = operands.steps, each = (block + steps - 1) / steps;
-  // In pairs for an activation.
+  // An activation takes rows in pairs.
   const std::int64_t rows = activation == TileActivation::none ? each : (each + 1) / 2 * 2;
   const std::int64_t lines = fetching.left > 0 ? fetching.lines_in_step : 0;
   const std::byte *a = operands.a, *b = operands.b;
@@ -114,7 +114,7 @@ class Worker {
  private:
   static constexpr std::int64_t step_bytes = planes * 2048;
 
-  // A chunk of a piece.
+  // A task is one chunk of a piece.
   struct Task {
     TileGemmPiece piece;
     std::int64_t begin, end;
@@ -136,7 +136,7 @@ class Worker {
   static std::int64_t blocks_of(std::int64_t count) { return (count + block - 1) / block; }
   static std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-  // Packs A of the next task, within so many steps.
+  // Packs A for the next task within so many steps.
   void begin_a(std::int64_t steps) {
     const TileGemmPiece& piece = next_.piece;
     if (plan_.shared_a) {
@@ -151,7 +151,7 @@ class Worker {
     fetching_[0].begin(a_feed_.ahead(), a_feed_.lines(), steps);
   }
 
-  // Packs the part of a panel of B that comes next, or fetches it from where it is packed.
+  // Packs the next part of a panel of B, or fetches it if it is already packed.
   void begin_b(const Task& task, std::int64_t panel, std::int64_t first, std::int64_t steps) {
     const std::int64_t last = least(first + plan_.run, task.end);
     const std::int64_t outer = task.piece.column + panel;
@@ -224,7 +224,7 @@ class Worker {
         {plan_.y.dtype, row_bytes, piece.stream}};
   }
 
-  // The values beside a block that is about to be multiplied.
+  // Fetches the values beside a block that is about to be multiplied.
   void look_beside(std::int64_t p, std::int64_t i, Operands& operands) const {
     const TileGemmPiece& piece = task_.piece;
     const std::int64_t row = (piece.row + i) * block, column = (piece.column + p) * block;

@@ -36,7 +36,7 @@ std::int64_t even_part(std::int64_t count, std::int64_t most) {
 TileSource source_of(const View& view, bool is_a) {
   const std::size_t rank = view.dims.size(), outer = is_a ? rank - 2 : rank - 1,
                     depth = is_a ? rank - 1 : rank - 2;
-  // The step along an axis of one element is free.
+  // Along an axis of one element any step will do.
   const std::int64_t depth_step = view.dims[depth] == 1 ? 1 : view.strides[depth];
   return {view.dtype, view.dims[outer], view.dims[depth], view.strides[outer], depth_step};
 }
@@ -122,15 +122,15 @@ class TileGemm {
     return {at, at + a_bytes(), reinterpret_cast<float*>(at + a_bytes() + b_bytes())};
   }
 
-  // Where all of the contraction of enough rows fits into L2, these stay there while B, packed
-  // once, passes. Else sums stay there; B is packed once if enough rows share it, or piece by
-  // piece, or both are packed once.
+  // If the whole contraction of enough rows fits into L2, these rows stay there while B, packed
+  // once, streams past. Else sums stay there; B is packed once if enough rows share it, or piece by
+  // piece, or both operands are packed once.
   void choose() {
     plan_.run = even_part(plan_.steps, panel_bytes / plan_.step_bytes());
     const std::int64_t rows_in_cache = near_cache / (plan_.steps * plan_.step_bytes());
     if (rows_in_cache >= 5) {
       plan_.chunk = plan_.steps;
-      // An activation has all of the contraction to hide behind, not its last run.
+      // Lets an activation hide behind the whole contraction, not only its last run.
       if (plan_.activation != TileActivation::none &&
           plan_.steps * plan_.step_bytes() <= whole_panel_bytes)
         plan_.run = plan_.steps;
@@ -148,9 +148,9 @@ class TileGemm {
     }
   }
 
-  // Both operands lie across the contraction, as those of a weight's gradient do: to pack is dear,
-  // and a piece's rows and columns are short runs in memory. Packed, they are long ones, which the
-  // caches fetch ahead by themselves.
+  // Whether to pack both operands once: if both lie across the contraction, as in a weight
+  // gradient, packing is expensive, and a piece's rows and columns are short runs in memory. Packed
+  // runs are long, and the hardware prefetches them.
   bool shares_both() const {
     constexpr std::int64_t least_blocks = 16, most_bytes = 96 << 20;
     const std::int64_t bytes = (row_blocks_ + column_blocks_) * plan_.steps * plan_.step_bytes();
@@ -174,7 +174,7 @@ class TileGemm {
                 bias + i, 1);
   }
 
-  // In the order of memory, by all threads.
+  // Packs in the order of memory, by all threads.
   void pack_shared(amx::TileRole role, const void* matrix, std::byte* packed) const {
     const bool is_a = role == amx::TileRole::a;
     const TileSource& source = is_a ? plan_.a : plan_.b;
@@ -195,7 +195,7 @@ class TileGemm {
     });
   }
 
-  // All blocks of rows in their order.
+  // Adds the column sums of all blocks of rows in their order.
   void join_column_sums(const float* partial, void* result) const {
     const Array sums{result, epilogue_.column_sums};
     parallel_for(plan_.y.columns, strip_length, [&](std::int64_t begin, std::int64_t end) {
@@ -225,7 +225,7 @@ class TileGemm {
   std::byte* beside_of(const Call& call) const {
     if (epilogue_.activation == TileActivation::gelu)
       return static_cast<std::byte*>(call.outputs[1]);
-    // read only
+    // The inputs are only read.
     return sums_columns() ? static_cast<std::byte*>(const_cast<void*>(call.inputs[3])) : nullptr;
   }
 
@@ -275,8 +275,8 @@ bool may_be_result(DType dtype) {
 
 }  // namespace
 
-std::string tile_gemm_reason(const MatMulViews& views) {
-  if (isa() != Isa::amx) return concat("tiles need amx, this is ", name(isa()));
+std::string tile_gemm_reason(const MatMulViews& views, Isa isa) {
+  if (std::string reason = tile_isa_reason(isa); !reason.empty()) return reason;
   const View &a = views.a, &b = views.b, &y = views.y;
   if (a.dtype != b.dtype || !may_be_result(a.dtype) || !may_be_result(y.dtype))
     return concat("operands of ", a.dtype, " and ", b.dtype, ", result of ", y.dtype);
@@ -306,7 +306,7 @@ Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& o
 Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options,
                            const TileEpilogue& epilogue) {
   check_matmul_shapes(views);
-  std::string reason = tile_gemm_reason(views);
+  std::string reason = tile_gemm_reason(views, isa());
   if (reason.empty()) reason = tile_epilogue_reason(views, epilogue);
   require(reason.empty(), "tile gemm: ", reason);
   ContractionOptions settled = options;
@@ -314,6 +314,7 @@ Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& o
   const auto gemm = std::make_shared<const TileGemm>(views, settled, epilogue);
   Prepared prepared;
   prepared.implementation = views.a.dtype == DType::bf16 ? "amx tiles" : "amx tiles, bf16x3";
+  prepared.facts = tile_facts(views.a.dtype);
   prepared.workspace = gemm->workspace();
   prepared.run = [gemm](const Call& call) { gemm->run(call); };
   return prepared;

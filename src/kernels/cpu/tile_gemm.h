@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on the tiles of AMX. Operands of bf16 are multiplied as they are; those of f32
-// and f16 as the sum of two bf16, hi and lo, whose products hi*hi + hi*lo + lo*hi are added up in
-// f32 (bf16x3): 4.4e-6 of the result's norm off for f32, against 2.9e-4 for TF32. f16 splits
-// exactly, its subnormals too; lo*lo, at most 2^-18 of a product, is left out.
+// Matrix products on the tiles of AMX. bf16 operands are multiplied as they are; f32 and f16
+// operands as the sum of two bf16, hi and lo, whose products hi*hi + hi*lo + lo*hi are summed in
+// f32 (bf16x3). The error is 4.4e-6 of the result's norm for f32, against 2.9e-4 for TF32. f16
+// splits exactly, its subnormals too; lo*lo, at most 2^-18 of a product, is left out.
 //
-// Subnormals of f32 and bf16 count as zero, in operands, products and sums, and f32 below 2^-118
-// keeps only hi. An output that an infinity or NaN reaches is not finite; in bf16x3 neither is one
-// that f32 beyond bf16's range (3.39e38) reaches. The same bits for any number of threads.
+// Subnormals of f32 and bf16 count as zero in operands, products and sums, and f32 below 2^-118
+// keeps only hi. An output that an infinity or NaN reaches is not finite; in bf16x3 the same holds
+// for f32 values beyond bf16's range (3.39e38). The same bits for any number of threads.
 #pragma once
 
 #include <string>
@@ -16,18 +16,18 @@
 namespace narrowgauge::cpu {
 
 // Why tiles cannot take the product; "" when they can.
-std::string tile_gemm_reason(const MatMulViews& views);
+std::string tile_gemm_reason(const MatMulViews& views, Isa isa);
 
-// Throws as prepare_matmul does, and UsageError where there is a reason.
+// Throws as prepare_matmul does, and UsageError if there is a reason.
 Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options);
 
-// What a sum, product + bias, goes through before it is rounded.
+// What a sum, product + bias, goes through before rounding.
 //   gelu: y = gelu(sum)   gelu_gradient: y = sum * the slope of gelu at x
 enum class TileActivation { none, gelu, gelu_gradient };
 
-// Of one product of bf16 to a y of bf16. Call::inputs: a, b, bias, and x of gelu_gradient, which
-// lies as y does. Call::outputs: y; of gelu the rounded sums too, lying as y does, of gelu_gradient
-// the sums of the columns of y before rounding, dense; both may be null.
+// For a product of bf16 with y in bf16. Call::inputs: a, b, bias, and for gelu_gradient x, laid out
+// as y. Call::outputs: y; for gelu also the rounded sums, laid out as y; for gelu_gradient also the
+// column sums of y before rounding, dense. The second output may be null.
 struct TileEpilogue {
   TileActivation activation = TileActivation::none;
   DType column_sums = DType::f32;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a matrix product is cut for the tiles of AMX, and the parts that use its instructions.
+// How a matrix product is cut for the tiles of AMX, and the parts that use AMX instructions.
 //
 // A piece of the result, row_blocks x column_blocks, is computed by one thread. Its rows of A are
 // packed `chunk` blocks of the contraction at a time and stay in L2; a panel of B, 32 columns wide
-// and `run` blocks deep, stays in L1 while the rows of A pass. What comes next is packed meanwhile,
-// between the instructions of the tiles: its loads and shuffles cost next to nothing there. Sums
-// over several runs are added up in f32, in order.
+// and `run` blocks deep, stays in L1 while the rows of A stream past. What comes next is packed
+// meanwhile, between the tile instructions, where its loads and shuffles cost next to nothing. Sums
+// over several runs are added in f32, in order.
 #pragma once
 
 #include <cstddef>
@@ -30,13 +30,13 @@ struct TileGemmPlan {
   std::int64_t steps = 0;   // blocks along the contraction
   std::int64_t row_blocks = 0, column_blocks = 0, chunk = 0, run = 0;
   TileActivation activation = TileActivation::none;
-  // All of A, of B is packed before the pieces, else each piece packs its part.
+  // Whether all of A or B is packed before the pieces; otherwise each piece packs its part.
   bool shared_a = false, shared_b = false;
 
   std::int64_t step_bytes() const { return planes * 2048; }
   bool one_chunk() const { return chunk == steps; }
-  // Where a packed matrix of so many outer blocks has the steps from `first` on of one of them, in
-  // bytes: chunk by chunk, so that what a piece reads in a row lies in a row.
+  // The byte offset in a packed matrix of `outers` outer blocks at which block `outer` has its
+  // steps from `first` on. It is packed chunk by chunk, so that a piece reads consecutive memory.
   std::int64_t packed_at(std::int64_t outers, std::int64_t outer, std::int64_t first) const {
     const std::int64_t begin = first / chunk * chunk;
     const std::int64_t in_chunk = steps - begin < chunk ? steps - begin : chunk;
@@ -45,7 +45,7 @@ struct TileGemmPlan {
   std::int64_t padded_columns() const { return (y.columns + 31) / 32 * 32; }
 };
 
-// Where one thread works.
+// The working memory of one thread.
 struct TileBuffers {
   std::byte* a;  // row_blocks x chunk steps, unless shared_a
   std::byte* b;  // run steps of one panel, unless shared_b
@@ -66,8 +66,8 @@ struct TileGemmPiece {
 
 namespace amx {
 
-// Computes pieces until next(piece) returns false. Returns how many results were not zero and
-// became zero in f16.
+// Computes pieces until next(piece) returns false. Returns how many nonzero results became zero in
+// f16.
 std::int64_t multiply_pieces(const TileGemmPlan& plan, const TileBuffers& buffers,
                              FunctionRef<bool(TileGemmPiece&)> next);
 

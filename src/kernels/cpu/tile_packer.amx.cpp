@@ -30,7 +30,7 @@ struct Pair {
                         remainder(second, _mm512_extracti64x4_epi64(high, 1)))};
 }
 
-// Up to 32 neighbours, zeros after `mask`.
+// Loads and splits up to 32 neighbours, with zeros outside `mask`.
 [[gnu::always_inline]] inline Pair load_split(DType dtype, const std::byte* from, __mmask32 mask) {
   if (dtype == DType::f32)
     return split(_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from),
@@ -40,7 +40,7 @@ struct Pair {
                _mm512_cvtph_ps(_mm512_extracti64x4_epi64(values, 1)));
 }
 
-// One plane from rows of 32 neighbours. Past the caches where they lie across the contraction.
+// Packs one plane from rows of 32 neighbours, past the caches if they lie across the contraction.
 void pack_plane(TileRole role, bool along_depth, const std::byte* rows, std::int64_t step,
                 std::byte* packed, bool stream) {
   if (stream && !along_depth)
@@ -99,7 +99,7 @@ void TilePacker::split_rows(const std::byte* at, std::byte* packed) const {
   }
 }
 
-// `rows` rows of `count` neighbours; zeros around them.
+// Stages `rows` rows of `count` neighbours, with zeros around them.
 void TilePacker::stage_rows(const std::byte* at, std::int64_t rows, std::int64_t count) {
   const std::uint32_t mask = count < 32 ? (std::uint32_t{1} << count) - 1 : ~0U;
   for (std::int64_t row = 0; row < 32; ++row)
@@ -116,7 +116,7 @@ void TilePacker::stage_row(const std::byte* row, std::uint32_t mask, std::int64_
   _mm512_store_si512(stage_.low[place], pair.low);
 }
 
-// Rows along the outer axis, gathered one by one.
+// Stages rows along the outer axis, gathered element by element.
 void TilePacker::stage_scattered(const std::byte* at, std::int64_t outer, std::int64_t depth) {
   const auto bytes = static_cast<std::size_t>(element_);
   for (std::int64_t d = 0; d < 32; ++d) {
@@ -137,7 +137,7 @@ void TilePacker::pack_staged(std::byte* packed) const {
 
 namespace {
 
-// In the order of memory.
+// Packs a range in the order of memory.
 void pack_range(TilePacker& packer, const std::byte* from, const TileRange& range,
                 std::byte* packed, std::int64_t pitch) {
   const auto one = [&](std::int64_t outer, std::int64_t step) {

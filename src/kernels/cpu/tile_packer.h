@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs blocks of 32 x 32 of a matrix for the tiles of AMX, as tiles.amx.h lays them out: all at
-// once, or one after the other between the instructions of a multiplication.
+// Packs blocks of 32 x 32 of a matrix for the tiles of AMX, laid out as in tiles.amx.h: all at
+// once, or one after another between the instructions of a multiplication.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace narrowgauge::cpu {
 
-// A matrix as it is packed: `outer` counts rows of A or columns of B, `depth` goes along the
-// contraction. Steps in elements.
+// A matrix to pack: `outer` counts rows of A or columns of B, `depth` goes along the contraction.
+// Steps are in elements.
 struct TileSource {
   DType dtype = DType::bf16;
   std::int64_t outer = 0, depth = 0;
   std::int64_t outer_step = 0, depth_step = 0;
 
-  // Values along the contraction are neighbours.
+  // Whether values are contiguous along the contraction.
   bool along_depth() const { return depth_step == 1; }
 };
 
-// In blocks.
+// A range of blocks.
 struct TileRange {
   std::int64_t outer_begin = 0, outer_end = 0, step_begin = 0, step_end = 0;
   std::int64_t steps() const { return step_end - step_begin; }
@@ -31,7 +31,7 @@ namespace amx {
 
 enum class TileRole { a, b };
 
-// bf16 has one plane, f32 and f16 have two, hi and lo: x = hi + lo.
+// Packs bf16 into one plane, f32 and f16 into two, hi and lo: x = hi + lo.
 class TilePacker {
  public:
   TilePacker(const TileSource& source, TileRole role, std::int64_t planes);
@@ -46,7 +46,7 @@ class TilePacker {
   std::int64_t planes() const { return planes_; }
 
  private:
-  // 32 rows of 32 values, where a block cannot be packed from where it lies.
+  // Room for 32 rows of 32 values, for blocks that cannot be packed in place.
   struct alignas(64) Stage {
     std::uint16_t high[32][32];
     std::uint16_t low[32][32];
@@ -67,7 +67,7 @@ class TilePacker {
 };
 
 // Walks over the cache lines of a range of a matrix, row by row, and fetches them into L2. Small
-// enough to stay in registers: stores between tile loads would slow these down.
+// enough to stay in registers: stores between tile loads would slow those down.
 struct TileAhead {
   const std::byte *line = nullptr, *row_end = nullptr;
   std::int64_t row_step = 0, gap = 0;  // bytes: between rows, and from the end of one to the next
@@ -103,7 +103,7 @@ class TileFeed {
   std::int64_t lines_ = 0;
 };
 
-// A range, all at once; `pitch` blocks lie from one outer to the next.
+// Packs a range all at once, with `pitch` blocks from one outer block to the next.
 void pack_tiles(const TileSource& source, TileRole role, std::int64_t planes, const std::byte* from,
                 const TileRange& range, std::byte* packed, std::int64_t pitch);
 

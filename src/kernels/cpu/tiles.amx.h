@@ -2,9 +2,9 @@
 // The tile registers of AMX as the bf16 kernels use them: two tiles of A, two of B and four sums
 // make a block of 32 x 32 from 32 x 32 products. Only for *.amx.cpp.
 //
-// A block of A is 2 KB: 32 rows of 32 bf16, the contraction along the row. A block of B is 2 KB as
-// well: columns 0-15, then columns 16-31, each as 16 rows of 16 pairs of neighbours in the
-// contraction. Instructions: Intel SDM volume 1, chapter 18.
+// A block of A is 2 KB: 32 rows of 32 bf16, the contraction along the row. So is a block of B:
+// columns 0-15, then columns 16-31, each as 16 rows of 16 pairs of neighbours in the contraction.
+// Instructions: Intel SDM volume 1, chapter 18.
 #pragma once
 
 #ifdef __AMX_BF16__
@@ -27,7 +27,7 @@ struct alignas(64) TileConfiguration {
   std::uint8_t rows[16]{16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// Eight full tiles for the calling thread, given back at the end.
+// Configures eight full tiles for the calling thread and releases them at the end.
 class TileScope {
  public:
   TileScope() {
@@ -39,7 +39,7 @@ class TileScope {
   TileScope& operator=(const TileScope&) = delete;
 };
 
-// GCC 12 does not know that tile loads read memory: between ordinary stores and tile loads.
+// Needed between ordinary stores and tile loads: GCC 12 does not know that the latter read memory.
 inline void before_tile_loads() { asm volatile("" ::: "memory"); }
 
 inline void zero_sums() {
@@ -49,7 +49,7 @@ inline void zero_sums() {
   _tile_zero(3);
 }
 
-// [32][32] of f32 or i32.
+// Loads sums [32][32] of f32 or i32.
 template <class Sum>
 void load_sums(const Sum* sums) {
   constexpr int row_bytes = 128;
@@ -90,8 +90,8 @@ template <Reading reading>
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// `steps` blocks of A and B, `work.step(rows)` between them: what is left to do of the block
-// before, so that it hides behind the tiles.
+// Multiplies `steps` blocks of A and B and calls `work.step(rows)` between them, so that the work
+// left on the previous block hides behind the tiles.
 template <Reading reading, class Work>
 [[gnu::always_inline]] inline void multiply_run(const std::byte* a, std::int64_t a_step,
                                                 const std::byte* b, std::int64_t b_step,
@@ -138,7 +138,7 @@ template <Reading reading, class Work>
   }
 }
 
-// The same for a tile in memory. Loading quarters of rows into lanes takes half of the shuffles.
+// Transposes a tile in memory. Loading quarters of rows into lanes takes half of the shuffles.
 [[gnu::always_inline]] inline void transpose_tile(std::byte* tile) {
   __m512i r[16];
 #pragma GCC unroll 4
@@ -173,7 +173,7 @@ alignas(64) inline constexpr std::uint16_t high_pairs[32] = {
     16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
     24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
 
-// A line of a block: into the caches, or past them.
+// Stores a line of a block, into the caches or past them.
 template <bool stream>
 [[gnu::always_inline]] inline void store_line(std::byte* to, __m512i line) {
   if constexpr (stream)
@@ -182,7 +182,7 @@ template <bool stream>
     _mm512_store_si512(to, line);
 }
 
-// 32 rows of 32 bf16, `step` bytes apart, the contraction along the rows' index -> a block of B.
+// Packs 32 rows of 32 bf16, `step` bytes apart, into a block of B; the contraction is over rows.
 template <bool stream = false>
 [[gnu::always_inline]] inline void pack_b(const std::byte* rows, std::int64_t step,
                                           std::byte* block) {
@@ -195,7 +195,7 @@ template <bool stream = false>
   }
 }
 
-// The same rows -> a block of A: its rows are their columns.
+// Packs such rows into a block of A, whose rows are their columns.
 template <bool stream = false>
 [[gnu::always_inline]] inline void pack_a_transposed(const std::byte* rows, std::int64_t step,
                                                      std::byte* block) {
@@ -212,8 +212,8 @@ template <bool stream = false>
   }
 }
 
-// 32 rows of 32 bf16, `step` bytes apart, the contraction along the row -> a block of B whose
-// columns are the rows.
+// Packs 32 rows of 32 bf16, `step` bytes apart, into a block of B whose columns are the rows; the
+// contraction is along the rows.
 [[gnu::always_inline]] inline void pack_b_transposed(const std::byte* rows, std::int64_t step,
                                                      std::byte* block) {
   for (int half = 0; half < 2; ++half) {

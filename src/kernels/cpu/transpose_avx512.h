@@ -11,7 +11,7 @@
 
 namespace narrowgauge::cpu::avx512 {
 
-// 16 rows of 16 int32, `stride` bytes apart, as columns of rows that are `pitch` bytes apart.
+// Turns 16 rows of 16 int32, `stride` bytes apart, into columns of rows `pitch` bytes apart.
 [[gnu::always_inline]] inline void transpose(const std::byte* from, std::int64_t stride,
                                              std::byte* to, std::int64_t pitch) {
   constexpr __mmask16 every = 0xffff;
@@ -30,7 +30,7 @@ namespace narrowgauge::cpu::avx512 {
       a[i + 2 * j] = _mm512_maskz_unpacklo_epi64(0xff, b[i + j], b[i + j + 2]);
       a[i + 2 * j + 1] = _mm512_maskz_unpackhi_epi64(0xff, b[i + j], b[i + j + 2]);
     }
-    // a[4 g + c]: of rows 4 g to 4 g + 3, columns c, c + 4, c + 8, c + 12.
+    // a[4 g + c] holds columns c, c + 4, c + 8 and c + 12 of rows 4 g to 4 g + 3.
 #pragma GCC unroll 4
   for (int c = 0; c < 4; ++c) {
     const __m512i low0 = _mm512_maskz_shuffle_i32x4(every, a[c], a[4 + c], 0x44);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strided views of raw memory, and what a kernel hands out when it is prepared: run many times, it
-// allocates nothing large and takes its workspace from the caller.
+// Strided views of raw memory, and the prepared kernel: it runs many times, allocates nothing large
+// and takes its workspace from the caller.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 #include <functional>
 #include <string>
 
+#include "narrowgauge/kernel.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge::cpu {
 
-// `dims` in logical order (NCHW, OIHW, [.., M, K]); `strides` in elements, in the same order.
-// A stride is 0 where a value is repeated; a view that is written names every element once.
+// `dims` in logical order (NCHW, OIHW, [.., M, K]); `strides` in elements, in the same order. A
+// stride is 0 where a value repeats; a view that is written names every element once.
 struct View {
   DType dtype = DType::f32;
   Dims dims;
@@ -23,7 +24,7 @@ struct View {
 View dense_view(DType dtype, const Dims& dims);          // row-major
 View channels_last_view(DType dtype, const Dims& dims);  // [N, C, spatial...] kept as N spatial C
 View slice(const View& view, int axis, std::int64_t size);  // the first `size` along an axis
-// The first `size` along an axis of a dense view, stored densely in the same order of axes.
+// The first `size` along an axis of a dense view, stored densely with its axes in the same order.
 View dense_slice(const View& view, int axis, std::int64_t size);
 bool same_layout(const View& a, const View& b);  // equal dims, and strides where they matter
 
@@ -44,9 +45,20 @@ struct Call {
 struct Prepared {
   std::string implementation;  // whose kernel, and how narrow formats are handled
   std::int64_t workspace = 0;  // bytes
-  // Safe to call from several host threads, each with its own workspace. Adds to *flushed, in one
+  // May be called from several host threads, each with its own workspace. Adds to *flushed, in one
   // atomic step, how many results were not zero in f32 and became zero in f16.
   std::function<void(const Call&)> run;
+  KernelFacts facts{};
 };
+
+// Why kernels on AMX's tiles cannot run there; "" where they can.
+inline std::string tile_isa_reason(Isa isa) {
+  return isa == Isa::amx ? "" : concat("tiles need amx, this is ", name(isa));
+}
+// The facts of a kernel on AMX's tiles, which multiply bf16 as it is, f32 and f16 as three products
+// of bf16.
+inline KernelFacts tile_facts(DType operands) {
+  return {.isa = Isa::amx, .way = operands == DType::bf16 ? Math::none : Math::bf16x3};
+}
 
 }  // namespace narrowgauge::cpu

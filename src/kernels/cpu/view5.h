@@ -11,7 +11,7 @@ namespace narrowgauge::cpu {
 
 using Index3 = std::array<std::int64_t, 3>;
 
-// Missing spatial axes stand before the others, with one place each.
+// Missing spatial axes come before the others, with one place each.
 struct View5 {
   DType dtype;
   std::array<std::int64_t, 5> dims{1, 1, 1, 1, 1}, strides{};

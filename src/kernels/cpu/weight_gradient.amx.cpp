@@ -36,7 +36,7 @@ class Finishing {
 
 constexpr std::int64_t part_pixels = 16;
 
-// `split`: of two parts for each value.
+// `split`: each value has two parts.
 template <bool split>
 class Accumulator {
   static constexpr std::int64_t block_size = split ? split_block_bytes : block_bytes;
@@ -55,7 +55,7 @@ class Accumulator {
   }
 
  private:
-  // Pixels of dy.
+  // A range of pixels of dy.
   struct Part {
     std::int64_t row_begin, row_end, column_begin, column_end;
   };
@@ -67,7 +67,7 @@ class Accumulator {
       for (std::int64_t b = piece_.b_begin; b < piece_.b_end; ++b) all_taps(a, b);
   }
 
-  // So few pixels at a time that their blocks of B stay in L1 while all of A passes.
+  // Takes so few pixels at a time that their blocks of B stay in L1 while all of A streams past.
   void by_parts() {
     const std::int64_t width = plan_.y.width, parts = (width + part_pixels - 1) / part_pixels;
     const std::int64_t rows = width < part_pixels ? part_pixels / (width > 0 ? width : 1) : 1;
@@ -160,7 +160,7 @@ class Accumulator {
   alignas(64) float sums_[2][sums_in_block];
 };
 
-// 32 x 32 values of one tap, the contraction along the rows (of M, backward) or the columns.
+// Packs 32 x 32 values of one tap; the contraction is along rows (of M, backward) or columns.
 void pack_weight_block(const std::byte* rows, const WeightBlocks& blocks, std::byte* packed) {
   const std::int64_t step = blocks.inputs * blocks.taps * 2;
   if (blocks.taps == 1) {
@@ -191,7 +191,7 @@ void weight_gradient_split(const WeightGradientPlan& plan, const WeightGradientP
   Accumulator<true>(plan, piece).run();
 }
 
-// Hardware's own prefetching stops at the page's end, two blocks on at the latest.
+// Blocks to prefetch ahead: the hardware stops at the page's end, at most two blocks on.
 constexpr std::int64_t ahead = 3;
 
 [[gnu::always_inline]] inline void fetch_block(const std::byte* block) {

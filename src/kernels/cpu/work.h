@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels hand out tasks to threads, and count what became zero in them.
+// How kernels hand out tasks to threads, and count results that became zero.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace narrowgauge::cpu {
 
-// body(task, worker) for each task, in any order; a worker is one thread at a time.
+// Calls body(task, worker) for each task, in any order; a worker is one thread at a time.
 template <class Body>
 void hand_out(std::int64_t tasks, std::int64_t workers, const Body& body) {
   std::atomic<std::int64_t> next{0};
@@ -27,7 +27,7 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return ceil_divide(value, unit) * unit;
 }
 
-// The results of several threads that became zero, as Prepared has them counted.
+// Counts, over several threads, the results that became zero, as Prepared reports them.
 class LostCount {
  public:
   void add(std::int64_t lost) { lost_.fetch_add(lost, std::memory_order_relaxed); }

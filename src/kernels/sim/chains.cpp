@@ -15,7 +15,7 @@ constexpr std::int64_t lanes = 16;
 using Lanes = std::array<float, lanes>;
 using Sums = std::array<Lanes, chain_rows>;
 
-// sums += row[k] columns[k], in every lane one FMA.
+// sums += row[k] columns[k], one FMA in every lane.
 void add_product(const ChainBlock& block, std::int64_t k, Sums& sums) {
   const float* column = block.columns + k * lanes;
   for (std::size_t r = 0; r < chain_rows; ++r) {

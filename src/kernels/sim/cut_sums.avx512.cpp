@@ -16,14 +16,14 @@ struct WholeSums {
   __m512i row[cut_rows];
 };
 
-// Exponent of c: subnormals count as the smallest normal numbers, zero as nothing.
+// The exponent of c: subnormals count as the smallest normal numbers, zero as nothing.
 __m512 exponent_of(__m512 c) {
   const __mmask16 zero = _mm512_cmp_ps_mask(c, _mm512_setzero_ps(), _CMP_EQ_OQ);
   const __m512 exponent = _mm512_max_ps(_mm512_getexp_ps(c), _mm512_set1_ps(-126));
   return _mm512_mask_mov_ps(exponent, zero, _mm512_set1_ps(-8192));
 }
 
-// x towards zero to f32; too large is infinite, where the conversion would stay finite.
+// Rounds x towards zero to f32; too large becomes infinite, where the conversion would stay finite.
 __m256 toward_zero(__m512d x) {
   const __m256 cut = _mm512_cvt_roundpd_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   const __m512d large = _mm512_set1_pd(0x1p128);
@@ -32,8 +32,8 @@ __m256 toward_zero(__m512d x) {
   return _mm256_mask_mov_ps(cut, above, infinity);
 }
 
-// x to the nearest f16, ties to even, as f32: rounded to odd first, which a second rounding to
-// fewer bits does not feel (Boldo and Melquiond, 2008).
+// Rounds x to the nearest f16, ties to even, as f32. Rounds to odd first, which does not change a
+// second rounding to fewer bits (Boldo and Melquiond, 2008).
 __m256 nearest_f16(__m512d x) {
   const __m256 cut = _mm512_cvt_roundpd_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
   const __mmask8 inexact = _mm512_cmp_pd_mask(_mm512_cvtps_pd(cut), x, _CMP_NEQ_UQ);
@@ -44,7 +44,7 @@ __m256 nearest_f16(__m512d x) {
   return _mm256_cvtph_ps(half);
 }
 
-// sum 2^exponent rounded as the model's results.
+// sum * 2^exponent, rounded as the model's results.
 __m256 rounded(const UnitModel& model, __m512d sum, __m256 exponent) {
   const __m512d value = _mm512_scalef_pd(sum, _mm512_cvtps_pd(exponent));
   if (model.rounding == ResultRounding::f16_nearest) return nearest_f16(value);
@@ -53,7 +53,7 @@ __m256 rounded(const UnitModel& model, __m512d sum, __m256 exponent) {
   return _mm256_and_ps(cut, _mm256_castsi256_ps(_mm256_set1_epi32(~0x3ff)));
 }
 
-// (near + far + c) 2^exponent rounded; all three are whole numbers below 2^31.
+// (near + far + c) * 2^exponent, rounded; all three are whole numbers below 2^31.
 __m512 finished(const UnitModel& model, __m512i near, __m512i far, __m512i c, __m512 exponent) {
   const auto sum = [](__m256i x, __m256i y, __m256i z) {
     return _mm512_add_pd(_mm512_add_pd(_mm512_cvtepi32_pd(x), _mm512_cvtepi32_pd(y)),
@@ -68,8 +68,8 @@ __m512 finished(const UnitModel& model, __m512i near, __m512i far, __m512i c, __
   return _mm512_insertf32x8(_mm512_castps256_ps512(left), right, 1);
 }
 
-// The products of k in [first, last) of one row, as whole numbers of 2^exponent, cut and summed.
-// Of at most 16 products: each is below 4 2^25, so that no sum reaches 2^31.
+// Cuts and sums the products of k in [first, last) of one row, as whole multiples of 2^exponent.
+// With at most 16 products, each below 4 * 2^25, no sum reaches 2^31.
 void add_products(const CutBlock& block, std::int64_t first, std::int64_t last,
                   const Sums& exponent, WholeSums& sums) {
   for (std::int64_t k = first; k < last; ++k) {
@@ -85,7 +85,7 @@ void add_products(const CutBlock& block, std::int64_t first, std::int64_t last,
   }
 }
 
-// The largest exponents of products k in [first, last) and c.
+// The largest exponents among products k in [first, last) and c.
 Sums largest_exponents(const CutBlock& block, std::int64_t first, std::int64_t last,
                        const Sums& c) {
   Sums largest;
@@ -103,7 +103,7 @@ Sums largest_exponents(const CutBlock& block, std::int64_t first, std::int64_t l
   return largest;
 }
 
-// One operation of the unit for all rows.
+// One operation of the unit, for all rows.
 void operation(const CutBlock& block, std::int64_t first, std::int64_t last, Sums& c) {
   Sums exponent = largest_exponents(block, first, last, c);
   const __m512 fraction = _mm512_set1_ps(static_cast<float>(block.model.fraction));

@@ -10,8 +10,8 @@ namespace narrowgauge::sim {
 
 inline constexpr std::int64_t cut_rows = 4;
 
-// Finite operands as split_line() gives them: rows [cut_rows][depth], columns [depth][16]. `sums`
-// [cut_rows][16] holds c on entry and d on return, f16 results as f32.
+// Finite operands in the form of split_line(): rows [cut_rows][depth], columns [depth][16]. `sums`
+// [cut_rows][16] hold c on entry and d on return, f16 results as f32.
 struct CutBlock {
   const UnitModel& model;
   std::int64_t depth;

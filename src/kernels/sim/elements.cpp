@@ -18,7 +18,7 @@ std::uint64_t read(const Elements& elements, std::int64_t line, std::int64_t k) 
   return bits;
 }
 
-// take(k, bits) for each element of a line.
+// Calls take(k, bits) for each element of a line.
 template <class Take>
 void for_bits(const Elements& elements, std::int64_t line, std::size_t depth, const Take& take) {
   const auto each = [&](auto zero) {
@@ -87,8 +87,8 @@ void unpack_scales(const Elements& elements, std::int64_t line, std::span<Unpack
 
 namespace {
 
-// Without branches and with the format known, so that compilers make vectors of it where both
-// sides are `dense`.
+// Without branches and with a known format, so that compilers vectorize it if both sides are
+// `dense`.
 template <UnitFormat format, class Bits, bool dense>
 bool split(const Elements& elements, std::int64_t line, std::int64_t depth, const SplitLine& to) {
   constexpr FloatFormat layout = float_format(format);
@@ -128,7 +128,7 @@ bool split(const Elements& elements, std::int64_t line, std::int64_t depth, cons
   return split<format, Bits, false>(elements, line, depth, to);
 }
 
-// Adds the exponents of the scales of a line's blocks.
+// Adds the exponents of the block scales of a line.
 bool add_scales(const Elements& elements, std::int64_t line, std::int64_t depth,
                 const SplitLine& to) {
   const std::int64_t block = block_size(elements.format);

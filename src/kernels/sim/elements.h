@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of simulated products as they lie in memory, and unpacked.
+// Operands of simulated products, in memory and unpacked.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct Elements {
 int element_bytes(UnitFormat format);
 std::uint64_t element_bits(const Elements& elements, std::int64_t line, std::int64_t k);
 
-// Line `line`, elements and scales, as the scalar model takes them.
+// Unpacks line `line`, elements and scales, for the scalar model.
 void unpack_line(const Elements& elements, std::int64_t line, std::span<Unpacked> values);
 void unpack_scales(const Elements& elements, std::int64_t line, std::span<Unpacked> scales);
 
-// Significands in (-2, 2) and exponents of a line of `depth` elements, as f32, each `stride` after
-// the one before: of block-scaled elements with the exponent of the scale in it. Zeros have an
-// exponent below all others. False where an element or a scale is not finite.
+// Splits a line of `depth` elements into significands in (-2, 2) and exponents, as f32, `stride`
+// apart; exponents of block-scaled elements include the scale's. Zeros have an exponent below all
+// others. split_line() returns false if an element or a scale is not finite.
 struct SplitLine {
   float *significands, *exponents;
   std::int64_t stride;
@@ -39,7 +39,7 @@ bool split_line(const Elements& elements, std::int64_t line, std::int64_t depth,
                 const SplitLine& to);
 inline constexpr float exponent_of_zero = -8192;
 
-// Values of a line as f32, which holds every format but f64.
+// Widens a line to f32, which holds every format but f64.
 void widen_line(const Elements& elements, std::int64_t line, std::int64_t depth, float* values,
                 std::int64_t stride);
 

@@ -12,7 +12,7 @@ namespace {
 
 double power(int exponent) { return std::ldexp(1.0, exponent); }
 
-// gamma_m of a unit roundoff; infinite where it says nothing.
+// gamma_m for a unit roundoff; infinite if the bound says nothing.
 double gamma(double roundings, double u) {
   const double sum = roundings * u;
   return sum < 1 ? sum / (1 - sum) : std::numeric_limits<double>::infinity();
@@ -27,13 +27,13 @@ int mantissa_bits(const UnitModel& unit) {
   return float_format(unit.result).mantissa_bits;
 }
 
-// The least number above zero of a result.
+// The least result above zero.
 double least_result(UnitFormat format) {
   const FloatFormat bits = float_format(format);
   return power(bits.smallest_exponent() - bits.mantissa_bits);
 }
 
-// What cut terms lose where an operand is subnormal or the floor holds.
+// What cut terms lose if an operand is subnormal or the floor applies.
 ErrorBound cut_underflow(const UnitModel& unit, double terms) {
   const double quantum = power(-unit.fraction);
   const int least = float_format(unit.operand).smallest_exponent();
@@ -46,7 +46,7 @@ ErrorBound cut_underflow(const UnitModel& unit, double terms) {
 ErrorBound cut_bound(const UnitModel& unit, const Contraction& contraction) {
   const auto depth = static_cast<double>(contraction.depth);
   const double operations = operations_of(unit, contraction.depth);
-  // A c with more bits than F is cut even where it is the largest.
+  // A c with more bits than F is cut even if it is the largest term.
   const double whole_c = unit.fraction < 23 ? depth + 1 : depth;
   const double cuts = contraction.has_c ? whole_c : std::max(depth - 1, 0.0);
   const bool nearest = unit.rounding == ResultRounding::f16_nearest;
@@ -58,7 +58,7 @@ ErrorBound cut_bound(const UnitModel& unit, const Contraction& contraction) {
   return bound;
 }
 
-// Two sums that are cut, then c to nearest.
+// Two sums that are cut, then c is added to nearest.
 ErrorBound then_added_bound(const UnitModel& unit, const Contraction& contraction) {
   const auto depth = static_cast<double>(contraction.depth);
   const double operations = operations_of(unit, contraction.depth);
@@ -66,15 +66,15 @@ ErrorBound then_added_bound(const UnitModel& unit, const Contraction& contractio
   const int p = mantissa_bits(unit);
   const double u = power(-p - (nearest ? 1 : 0)), last = power(-p - 1);
   ErrorBound bound = cut_underflow(unit, depth);
-  // Each part of S passes through its own two sums, and through all additions after them.
+  // Each part of S passes through its own two sums and through all later additions.
   const double per_sum = unit.terms * power(-unit.fraction) + 2 * u;
   bound.relative = (1 + per_sum) * std::pow(1 + u, 2) * std::exp(operations * std::log1p(last)) - 1;
   bound.absolute += 3 * operations * least_result(unit.result);
   return bound;
 }
 
-// Sums of 16 products are exact; 2^e <= 4 |sum| but for the scales' own bits (up to 3 of E4M3).
-// NVFP4 has scales of whole tensors: the sum is multiplied by these, and c added, in f32.
+// Sums of 16 products are exact; 2^e <= 4 |sum| except for the scales' own bits (up to 3 of E4M3).
+// NVFP4 has scales of whole tensors: the sum is multiplied by them, and c added, in f32.
 ErrorBound group_bound(const UnitModel& unit, const Contraction& contraction) {
   const double groups = std::ceil(static_cast<double>(contraction.depth) / 16);
   const double operations = operations_of(unit, contraction.depth);
@@ -86,7 +86,7 @@ ErrorBound group_bound(const UnitModel& unit, const Contraction& contraction) {
   return bound;
 }
 
-// Roundings on the longest way of a term.
+// The number of roundings on a term's longest path.
 double roundings_of(const UnitModel& unit, const Contraction& contraction) {
   const auto depth = static_cast<double>(contraction.depth);
   const double c = contraction.has_c ? 1 : 0;

@@ -11,14 +11,14 @@
 namespace narrowgauge::sim {
 namespace {
 
-// Columns that are summed together: their sums stay in L1.
+// The columns that are summed together, whose sums stay in L1.
 constexpr std::int64_t strip = 64;
 
 struct Sums {
   std::array<double, strip> high{}, low{}, magnitude{};
 };
 
-// Adds x b[0 .. count) to the sums. Vectorizes over the columns.
+// Adds x * b[0 .. count) to the sums; vectorizes over the columns.
 void add_products(Sums& sums, double x, const double* b, std::int64_t count) {
   const double size = std::fabs(x);
   for (std::int64_t j = 0; j < count; ++j) {
@@ -37,7 +37,7 @@ void store(const Sums& sums, std::int64_t count, std::int64_t to, ExactProduct& 
     const double high = sums.high[from] + sums.low[from];
     const double low = (sums.high[from] - high) + sums.low[from];
     const bool finite = std::isfinite(high);
-    // Where a sum is not finite the remainders are NaN, infinities too.
+    // If a sum is not finite the remainders are NaN, also for infinities.
     result.high[at] = finite ? high : sums.high[from];
     result.low[at] = finite ? low : 0;
     result.magnitude[at] = sums.magnitude[from];
@@ -73,7 +73,7 @@ ExactProduct exact_product(const ExactSize& size, const double* a, const double*
 double rounded_to_odd(double high, double low) {
   if (low == 0 || !std::isfinite(high)) return high;
   const auto bits = std::bit_cast<std::uint64_t>(high);
-  // Towards zero: one down where the rest points back.
+  // Towards zero: one unit down if the rest points back.
   const std::uint64_t cut = (low < 0) != (high < 0) ? bits - 1 : bits;
   return std::bit_cast<double>(cut | 1);
 }

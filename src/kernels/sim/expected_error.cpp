@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See error_bound.h for what is followed here, and why.
+// error_bound.h explains what is followed here, and why.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -33,12 +33,12 @@ Exponents operand_exponents(RandomOperands operands, int least) {
   return table;
 }
 
-// What one loses that is rounded: the mean and the mean square.
+// What a rounding loses: the mean and the mean square.
 struct Loss {
   double mean = 0, square = 0;
 };
 
-// `dropped` bits below a unit, each as likely 0 as 1.
+// Loses `dropped` bits below a unit, each equally likely 0 or 1.
 Loss cut_loss(int dropped, double unit) {
   if (dropped <= 0) return {};
   const double steps = std::ldexp(1.0, std::min(dropped, 60));
@@ -65,14 +65,14 @@ class Products {
 
   bool one_sign() const { return operands_ == RandomOperands::uniform; }
   double mean_size() const { return one_sign() ? 0.25 : 2 / M_PI; }
-  // Of a sum of `count` products: its mean, or the root of its mean square.
+  // The size of a sum of `count` products: its mean, or its root mean square.
   double sum_size(double count) const { return one_sign() ? count / 4 : std::sqrt(count); }
 
-  // The chance that none of `count` has a larger exponent.
+  // The chance that none of `count` products has a larger exponent.
   double none_above(int exponent, double count) const {
     return std::pow(at(up_to_, exponent), count);
   }
-  // The mean of loss(level) over where the lowest bits of `count` products lie, 2^least or higher.
+  // The mean of loss(level) over the lowest bits' levels of `count` products, 2^least or higher.
   template <class LossOf>
   Loss over_lowest_bits(double count, int least, LossOf loss_of) const {
     Loss loss;
@@ -88,15 +88,15 @@ class Products {
     }
     return loss;
   }
-  // Of one product where bits below 2^level are cut; exponents up to `largest`.
+  // The loss of one product when bits below 2^level are cut; exponents go up to `largest`.
   Loss cut_below(int level, int largest) const {
     Loss loss;
     const double unit = std::ldexp(1.0, level);
     for (int e = lowest; e <= std::min(largest, 8); ++e) {
       const double share = at(shares_, e), size = std::ldexp(1.0, e);
       if (share == 0) continue;
-      // A significand in [1, 4) with logarithms of both factors spread evenly: 1 / ln(2)^2 and its
-      // square's mean, (3 / (2 ln 2))^2.
+      // A significand in [1, 4) with the logarithms of both factors evenly spread has the mean 1 /
+      // ln(2)^2 and the mean square (3 / (2 ln 2))^2.
       const bool whole = e + 1 < level;
       const Loss one =
           whole ? Loss{2.08 * size, 4.68 * size * size} : cut_loss(level - (e - fraction_), unit);
@@ -119,7 +119,7 @@ struct Arithmetic {
   bool nearest = true;
 };
 
-// Errors of partial sums: `random` is a variance, `lost` what all sums lack.
+// Errors of partial sums: `random` is a variance, `lost` what all sums lose.
 struct Walked {
   double random = 0, lost = 0;
   double size(const Products& products, double count) const {
@@ -127,7 +127,7 @@ struct Walked {
   }
 };
 
-// Steps of a walk, the first ones all, later ones as representatives of ever more.
+// The steps of a walk: all of the first ones, later ones represented by ever fewer.
 class Walk {
  public:
   Walk(const Products& products, const Arithmetic& arithmetic)
@@ -149,9 +149,9 @@ class Walk {
     double step, count, lost;  // by each step, of the sum itself
   };
 
-  // `count` steps like this one, each of `terms` products.
+  // Takes `count` steps like this one, each of `terms` products.
   void take(double step, double count, double terms) {
-    // Eighths of a half-normal distribution, by their middles; a sum of one sign is near its mean.
+    // Eighths of a half-normal distribution, by their middles; sums of one sign are near the mean.
     static constexpr std::array<double, 8> spread{0.079, 0.237, 0.402, 0.579,
                                                   0.776, 1.010, 1.318, 1.863};
     const double before = products_.sum_size(step * terms);
@@ -176,7 +176,7 @@ class Walk {
 
   double shortfall() const { return products_.one_sign() ? walked_.lost : 0; }
 
-  // A sum of this size before and after; every exponent that the terms may have in common.
+  // Adds the case of a sum of this size before and after, for every common exponent of the terms.
   void add_case(double before, double after, double terms, Loss& of_terms, Loss& of_sum) const {
     const int of_c = before > 0 ? std::ilogb(before) : lowest;
     double below = 0;
@@ -193,7 +193,7 @@ class Walk {
     }
   }
 
-  // The cut of c, where a product is larger, and the rounding of the sum.
+  // Adds the cut of c if a product is larger, and the rounding of the sum.
   void add_rounding(double chance, int of_c, int level, double terms, double after,
                     Loss& of_sum) const {
     const Loss c = cut_loss(level - (of_c - arithmetic_.mantissa), std::ldexp(1.0, level));
@@ -207,7 +207,7 @@ class Walk {
     of_sum.square += chance * (sum.square + c.square);
   }
 
-  // Both signs: what the sum loses follows its sign.
+  // With both signs, the loss of a sum follows its sign.
   void add_correlated() {
     if (points_.empty()) return;
     const double end = points_.back().step + points_.back().count / 2;
@@ -219,7 +219,7 @@ class Walk {
         square += a.count * a.lost * b.count * b.lost * std::sqrt(ratio);
       }
     }
-    // Mean squares of what is proportional to |sum| are pi / 2 of the squared mean.
+    // The mean square of something proportional to |sum| is pi / 2 of the squared mean.
     walked_.random += std::max(M_PI / 2 * square - walked_.lost * walked_.lost, 0.0);
   }
 
@@ -229,7 +229,7 @@ class Walk {
   std::vector<Point> points_;
 };
 
-// The variance of additions to nearest whose results are sums of `count` products.
+// The variance of rounding to nearest when sums of `count` products are added.
 double addition(const Products& products, double count, int mantissa) {
   const double size = products.sum_size(count);
   const int last = std::ilogb(size) - mantissa;
@@ -248,7 +248,7 @@ Walked tree(const Products& products, double depth) {
   return walked;
 }
 
-// `parts` partial sums as one walk makes each, added one after the other to nearest.
+// Adds `parts` partial sums, each from one walk, one after the other to nearest.
 Walked added_parts(const Products& products, const Arithmetic& part, double width, double depth) {
   Walked walked;
   const double parts = std::ceil(depth / width);

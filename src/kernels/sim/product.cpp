@@ -82,7 +82,7 @@ class Multiplication {
   }
 
  private:
-  // Bits of c, the unit's own NaN for any NaN; and of d.
+  // The bits of c; 0 if there is none.
   std::uint64_t read_c(std::int64_t row, std::int64_t column) const {
     if (!c_.data) return 0;
     const Elements c{model_.result, c_.data, c_.row_stride, 1, nullptr, 0};
@@ -148,7 +148,7 @@ class Multiplication {
     if (b_.way() == Way::cut_sums) mend(row, rows, column, columns, finite);
   }
 
-  // What an element that is not finite reaches.
+  // Computes again what an element that is not finite reaches.
   void mend(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns,
             const std::array<bool, block_rows>& finite) const {
     for (std::int64_t r = 0; r < rows; ++r)

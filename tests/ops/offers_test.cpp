@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an offer tells before it is ready, and after.
+#include <gtest/gtest.h>
+
+#include "ops/conv.h"
+#include "ops/matmul.h"
+
+namespace narrowgauge {
+namespace {
+
+Operand dense(DType dtype, Dims dims) { return {dtype, dims, strides_of(dims, {}), {}}; }
+
+template <class Op>
+std::vector<Offer> offers_of(const Op& op, const std::vector<Operand>& inputs, const Operand& y,
+                             Math math) {
+  const Attributes attributes = Attributes::of(op);
+  const Target target = Target::machine();
+  const Request request{record_of<Op>(), attributes, inputs, {&y, 1}, target, math, "tested"};
+  std::vector<Offer> taken;
+  const auto kernels = Op::kernels();
+  for (const Kernel& kernel : kernels.first(kernels.size() - 1))
+    if (Offer offer = kernel.offer(request)) taken.push_back(std::move(offer));
+  return taken;
+}
+
+// Asking is what passes do, many times for a node.
+void expect_work_only_when_chosen(std::vector<Offer> offers) {
+  ASSERT_FALSE(offers.empty());
+  for (Offer& offer : offers) {
+    EXPECT_TRUE(offer.prepare);
+    EXPECT_FALSE(offer.run);
+    offer.get_ready();
+    EXPECT_FALSE(offer.prepare);
+    EXPECT_TRUE(offer.run);
+    EXPECT_NE(offer.implementation, "");
+  }
+}
+
+TEST(offers, of_contractions_make_nothing_before_they_are_chosen) {
+  const Operand x = dense(DType::f32, {2, 8, 6, 6}), w = dense(DType::f32, {16, 8, 3, 3});
+  const Operand y = dense(DType::f32, {2, 16, 4, 4});
+  expect_work_only_when_chosen(offers_of(Conv{}, {x, w}, y, Math::ieee));
+  const Operand a = dense(DType::f32, {32, 64}), b = dense(DType::f32, {64, 32});
+  expect_work_only_when_chosen(offers_of(MatMul{}, {a, b}, dense(DType::f32, {32, 32}), Math::f32));
+}
+
+TEST(offers, tell_whose_they_are_and_what_is_widened) {
+  for (const DType dtype : {DType::f32, DType::f16}) {
+    const Operand a = dense(dtype, {32, 64}), b = dense(dtype, {64, 32});
+    std::vector<Offer> offers = offers_of(MatMul{}, {a, b}, dense(dtype, {32, 32}), Math::ieee);
+    ASSERT_FALSE(offers.empty());
+    Offer& last = offers.back();
+    last.get_ready();
+    EXPECT_EQ(last.facts.vendor, Vendor::onednn) << last.implementation;
+    EXPECT_EQ(last.facts.widened, dtype == DType::f16) << last.implementation;
+    EXPECT_EQ(last.facts.way, Math::none) << last.implementation;
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge
