@@ -18,7 +18,7 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::chrono::nanoseconds spin_time = std::chrono::microseconds(50);
+constexpr std::chrono::nanoseconds spin_time = std::chrono::microseconds(90);
 
 class Team {
  public:
