@@ -27,7 +27,9 @@ Graph small_graph() {
 
 TEST(text, a_printed_graph_parses_to_the_same_text) {
   const std::string text = print(small_graph());
-  EXPECT_EQ(print(parse(text, op_table())), text) << text;
+  const Graph again = parse(text, op_table());
+  EXPECT_EQ(print(again), text) << text;
+  EXPECT_EQ(again.producer(again.outputs()[0].value).phase, Phase::backward) << text;
 }
 
 TEST(text, every_kind_of_beginning_survives) {
