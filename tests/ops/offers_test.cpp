@@ -44,6 +44,41 @@ TEST(offers, of_contractions_make_nothing_before_they_are_chosen) {
   expect_work_only_when_chosen(offers_of(MatMul{}, {a, b}, dense(DType::f32, {32, 32}), Math::f32));
 }
 
+std::string kernels_that_take(DType dtype, Math math, const Target& target) {
+  const std::vector<Operand> inputs{dense(dtype, {64, 128}), dense(dtype, {128, 64})};
+  const Operand y = dense(dtype, {64, 64});
+  const Attributes attributes = Attributes::of(MatMul{});
+  const Request request{record_of<MatMul>(), attributes, inputs, {&y, 1}, target, math, "tested"};
+  std::string names;
+  const auto kernels = MatMul::kernels();
+  for (const Kernel& kernel : kernels.first(kernels.size() - 1))
+    if (kernel.offer(request)) names += concat(names.empty() ? "" : " ", kernel.name);
+  return names;
+}
+
+TEST(offers, follow_the_target_and_not_this_machine) {
+  const auto f32 = [](const Target& target) {
+    return kernels_that_take(DType::f32, Math::f32, target);
+  };
+  EXPECT_EQ(f32({.isa = Isa::avx2}), "onednn");
+  EXPECT_EQ(f32({.isa = Isa::avx512}), "onednn");
+  EXPECT_EQ(f32({.isa = Isa::vnni}), "dfp16 onednn");
+  EXPECT_EQ(f32({.isa = Isa::amx}), "tiles onednn");  // three products of bf16 beat dfp16
+  for (const Isa isa : {Isa::vnni, Isa::bf16, Isa::amx})
+    EXPECT_EQ(f32({.isa = isa, .fast_math = false}), "onednn") << name(isa);
+  const auto bf16 = [](const Target& target) {
+    return kernels_that_take(DType::bf16, Math::bf16, target);
+  };
+  EXPECT_EQ(bf16({.isa = Isa::vnni}), "dfp16 onednn");
+  EXPECT_EQ(bf16({.isa = Isa::bf16}), "pairs dfp16 onednn");
+  EXPECT_EQ(bf16({.isa = Isa::amx}), "tiles onednn");
+  const auto tf32 = [](bool allowed) {
+    return kernels_that_take(DType::f32, Math::tf32, {.isa = Isa::avx2, .tf32 = allowed});
+  };
+  EXPECT_EQ(tf32(true), "tf32");
+  EXPECT_EQ(tf32(false), "onednn");
+}
+
 TEST(offers, tell_whose_they_are_and_what_is_widened) {
   for (const DType dtype : {DType::f32, DType::f16}) {
     const Operand a = dense(dtype, {32, 64}), b = dense(dtype, {64, 32});
