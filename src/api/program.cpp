@@ -105,12 +105,15 @@ Program::Lease Program::compiled_executor_for(std::span<const Tensor> inputs) {
 
 // No kernels are measured with a batch that may not fit: that could take minutes.
 Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
-  const auto unmeasured = [&](const Binding& sizes) {
-    CompileOptions options = options_;
-    options.binding = sizes;
-    options.kernels = nullptr;
-    options.trace = nullptr;
-    return compile(graph_, options);
+  CompileOptions options = options_;
+  options.binding = binding;
+  options.target = Target::machine();  // threads and switches as they are now
+  const auto unmeasured = [&options, this](const Binding& sizes) {
+    CompileOptions other = options;
+    other.binding = sizes;
+    other.kernels = nullptr;
+    other.trace = nullptr;
+    return compile(graph_, other);
   };
   const auto plan_for = [&](std::int64_t size) {
     Binding other = binding;
@@ -121,8 +124,6 @@ Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
   const Batches batches{batch == binding.end() ? 0 : batch->second, unread};
   if (options_.kernels && too_little_for(bytes_of_values(graph_, binding)))
     require_memory(unmeasured(binding), store_, batches, plan_for);
-  CompileOptions options = options_;
-  options.binding = binding;
   Plan plan = compile(graph_, options);
   require_memory(plan, store_, batches, plan_for);
   return plan;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "api/small_training.h"
+#include "narrowgauge/tf32.h"
 
 namespace narrowgauge {
 namespace {
@@ -38,6 +39,24 @@ TEST(trainer, a_new_one_begins_anew_and_takes_the_model_over) {
   std::filesystem::remove_all(folder);
   EXPECT_EQ(fresh.sha256(), model.sha256());
   EXPECT_EQ(alone.skipped_steps(), second.skipped_steps());
+}
+
+// What a trainer compiles later obeys the switches as they are then.
+TEST(trainer, tf32_that_is_forbidden_before_the_first_step_is_not_computed) {
+  Optimizer optimizer = sgd(0.05);
+  optimizer.f32_math = Math::tf32;
+  for (const bool allowed : {true, false}) {
+    Model model("small", small_network());
+    Trainer trainer(model, softmax_cross_entropy(), optimizer);
+    trainer.enable_profile();
+    allow_tf32(allowed);
+    trainer.step(small_batch(0));
+    allow_tf32(true);
+    bool rounds = false;
+    for (const Trainer::KernelChoice& kernel : trainer.kernels())
+      rounds |= kernel.implementation.find("tf32") != std::string::npos;
+    EXPECT_EQ(rounds, allowed);
+  }
 }
 
 TEST(trainer, a_step_that_throws_does_not_count) {
