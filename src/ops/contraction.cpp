@@ -73,14 +73,18 @@ cpu::ContractionOptions contraction_options(const Request& request) {
   return {.native_bf16 = request.math != Math::ieee};
 }
 
+void describe(Offer& offer, const cpu::Prepared& prepared) {
+  offer.implementation = prepared.implementation;
+  offer.facts = prepared.facts;
+  offer.workspace = prepared.workspace;
+}
+
 namespace {
 
 void set_prepared(Offer& offer, cpu::Prepared prepared, std::vector<int> inputs) {
   constexpr std::size_t most_inputs = 4;
   NG_INVARIANT(inputs.size() <= most_inputs);
-  offer.implementation = prepared.implementation;
-  offer.facts = prepared.facts;
-  offer.workspace = prepared.workspace;
+  describe(offer, prepared);
   offer.run = [run = std::move(prepared.run), inputs = std::move(inputs)](const KernelCall& call) {
     std::array<const void*, most_inputs> sources{};
     for (std::size_t i = 0; i < inputs.size(); ++i)

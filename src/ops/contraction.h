@@ -25,6 +25,9 @@ std::string tile_math_reason(Math math, DType dtype, const Target& target);
 std::string storage_reason(const Request& request);
 cpu::ContractionOptions contraction_options(const Request& request);
 
+// Writes into an offer what its prepared kernel is and how much workspace it needs.
+void describe(Offer& offer, const cpu::Prepared& prepared);
+
 // Offers a prepared kernel: its input i is the node's input inputs[i], its output the first output.
 Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs);
 // Calls `prepare` when the kernel is chosen; the function must not refer to the request.

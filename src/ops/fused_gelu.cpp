@@ -191,9 +191,8 @@ Offer offer_pattern(const Request& request, const std::optional<Pattern>& match)
   offer.prepare = [found, views = product.views, epilogue = product.epilogue,
                    options = contraction_options(request)](Offer& ready) {
     const cpu::Prepared prepared = prepare_tile_gemm(views, options, epilogue);
-    ready.implementation = prepared.implementation + (found.x < 0 ? ", gelu" : ", gelu's gradient");
-    ready.facts = prepared.facts;
-    ready.workspace = prepared.workspace;
+    describe(ready, prepared);
+    ready.implementation += found.x < 0 ? ", gelu" : ", gelu's gradient";
     ready.run = [found, run = prepared.run](const KernelCall& call) {
       const std::array<const void*, 4> inputs{
           data_at(call.inputs, found.a), data_at(call.inputs, found.b),

@@ -158,9 +158,9 @@ Offer offer_scaled(const Request& request) {
   Offer offer;
   offer.prepare = [=, options = contraction_options(request)](Offer& ready) {
     const cpu::Prepared product = prepare_matmul(views, options);
-    ready.implementation = product.implementation + ", scaled";
-    ready.facts = product.facts;
-    ready.workspace = product_bytes + product.workspace;
+    describe(ready, product);
+    ready.implementation += ", scaled";
+    ready.workspace += product_bytes;
     ready.run = [epilogue, product_bytes, run = product.run](const KernelCall& call) {
       void* const sums = call.workspace;
       const void* const sources[] = {call.inputs[0].data, call.inputs[1].data};

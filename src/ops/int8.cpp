@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "ops/contraction.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -64,9 +66,7 @@ Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b) {
   Offer offer;
   offer.prepare = [prepare = std::move(prepare), a, b](Offer& ready) {
     cpu::Prepared prepared = prepare();
-    ready.implementation = prepared.implementation;
-    ready.facts = prepared.facts;
-    ready.workspace = prepared.workspace;
+    describe(ready, prepared);
     ready.run = [run = std::move(prepared.run), a, b](const KernelCall& call) {
       run_int8(run, call, a, b);
     };

@@ -85,8 +85,7 @@ Offer offer_blocks(const Request& request) {
   Offer offer;
   offer.prepare = [pool](Offer& ready) {
     const cpu::Prepared prepared = prepare_batch_inner_max_pool(pool);
-    ready.implementation = prepared.implementation;
-    ready.facts = prepared.facts;
+    describe(ready, prepared);
     ready.run = [run = prepared.run](const KernelCall& call) {
       const void* const in = call.inputs[0].data;
       void* const out[] = {call.outputs[0].data, call.outputs[2].data};
@@ -124,9 +123,7 @@ Offer offer_max_pool(const Request& request) {
       prepare_max_pool(spatial_view(request, x), spatial_view(request, y), view,
                        kernel_window(window_of(request, x)));
   Offer offer;
-  offer.implementation = prepared.implementation;
-  offer.facts = prepared.facts;
-  offer.workspace = prepared.workspace;
+  describe(offer, prepared);
   offer.run = [run = prepared.run, place](const KernelCall& call) {
     const void* const in = call.inputs[0].data;
     void* const out[] = {call.outputs[0].data, call.outputs[place].data};
