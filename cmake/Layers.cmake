@@ -42,7 +42,7 @@ macro(ng_join)
   endif()
 endmacro()
 
-# Every src/ops/*.cpp that says NG_OPS(stem, ...) enters the table of built-in ops.
+# Every .cpp of src/ops that says NG_OPS(stem, ...) enters the table of built-in ops.
 function(ng_op_table)
   set(declarations "")
   set(calls "")

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/fused.h"
+#include "ops/fused/fused.h"
 #include "passes/operands.h"
 
 namespace narrowgauge {

@@ -12,9 +12,9 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "compile/compile.h"
-#include "kernels/cpu/peak.h"
-#include "ops/conv.h"
-#include "ops/matmul.h"
+#include "kernels/cpu/core/peak.h"
+#include "ops/math/matmul.h"
+#include "ops/nn/conv.h"
 
 namespace narrowgauge {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/formats.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/core/convert.h"
 #include "narrowgauge/error.h"
 #include "tensor/values.h"
 

@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "cli/flags.h"
 #include "cli/text.h"
-#include "ops/unit_choice.h"
+#include "ops/simulated/unit_choice.h"
 
 namespace narrowgauge::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "compile/lone_kernel.h"
 #include "narrowgauge/graph.h"
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 
 namespace narrowgauge {
 namespace {

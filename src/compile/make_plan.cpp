@@ -6,9 +6,9 @@
 #include "compile/choose_fastest.h"
 #include "compile/compile.h"
 #include "compile/memory_plan.h"
-#include "ops/fused.h"
-#include "ops/gather.h"
-#include "ops/slice.h"
+#include "ops/fused/fused.h"
+#include "ops/shape/gather.h"
+#include "ops/shape/slice.h"
 #include "passes/operands.h"
 #include "passes/rebuild.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devlin, Chang, Lee, Toutanova 2019.
 #include "models/builders.h"
-#include "ops/arithmetic.h"
-#include "ops/cast.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/cast.h"
 
 namespace narrowgauge {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/network.h"
-#include "ops/arithmetic.h"
-#include "ops/reduce.h"
-#include "ops/sigmoid_cross_entropy.h"
-#include "ops/softmax_cross_entropy.h"
+#include "ops/loss/sigmoid_cross_entropy.h"
+#include "ops/loss/softmax_cross_entropy.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/reduce.h"
 
 namespace narrowgauge {
 

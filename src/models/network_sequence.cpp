@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of networks over sequences, and the cutting and joining of tensors for them.
 #include "narrowgauge/network.h"
-#include "ops/attention.h"
-#include "ops/concat.h"
-#include "ops/gather.h"
-#include "ops/random_key.h"
-#include "ops/reshape.h"
-#include "ops/slice.h"
+#include "ops/nn/attention.h"
+#include "ops/nn/random_key.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/gather.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/slice.h"
 
 namespace narrowgauge {
 

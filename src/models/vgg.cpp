@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Simonyan, Zisserman 2015, table 1, without batch normalization.
 #include "models/builders.h"
-#include "ops/matmul.h"
+#include "ops/math/matmul.h"
 
 namespace narrowgauge {
 

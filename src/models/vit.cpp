@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dosovitskiy et al. 2021; the small size is that of Touvron et al. 2021 (DeiT-S).
 #include "models/builders.h"
-#include "ops/concat.h"
-#include "ops/transpose.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/transpose.h"
 
 namespace narrowgauge {
 

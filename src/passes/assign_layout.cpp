@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "ops/relayout.h"
+#include "ops/shape/relayout.h"
 #include "passes/operands.h"
 #include "passes/rebuild.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "narrowgauge/tf32.h"
-#include "ops/attention.h"
-#include "ops/cast.h"
+#include "ops/math/cast.h"
+#include "ops/nn/attention.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/arithmetic.h"
-#include "ops/reshape.h"
+#include "ops/math/arithmetic.h"
+#include "ops/shape/reshape.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/attributes.h"
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {

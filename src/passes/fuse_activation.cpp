@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/fuse_activation.h"
 
-#include "ops/broadcast_gradient.h"
-#include "ops/conv.h"
-#include "ops/relu.h"
+#include "ops/activation/relu.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/nn/conv.h"
 #include "passes/slope_chain.h"
 
 namespace narrowgauge {

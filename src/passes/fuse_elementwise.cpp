@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 #include "passes/fused_group.h"
 
 namespace narrowgauge {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/fuse_gelu.h"
 
-#include "ops/broadcast_gradient.h"
-#include "ops/gelu.h"
-#include "ops/gemm.h"
-#include "ops/reshape.h"
+#include "ops/activation/gelu.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/math/gemm.h"
+#include "ops/shape/reshape.h"
 #include "passes/group_former.h"
 
 namespace narrowgauge {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ops/arithmetic.h"
-#include "ops/dropout.h"
-#include "ops/layer_normalization.h"
+#include "ops/math/arithmetic.h"
+#include "ops/nn/dropout.h"
+#include "ops/nn/layer_normalization.h"
 #include "passes/fused_group.h"
 
 namespace narrowgauge {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/batch_inner.h"
-#include "ops/arithmetic.h"
-#include "ops/batch_normalization.h"
-#include "ops/conv.h"
-#include "ops/relu.h"
+#include "kernels/cpu/tiles/batch_inner.h"
+#include "ops/activation/relu.h"
+#include "ops/math/arithmetic.h"
+#include "ops/nn/batch_normalization.h"
+#include "ops/nn/conv.h"
 #include "passes/slope_chain.h"
 
 namespace narrowgauge {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/cast.h"
-#include "ops/round_to.h"
+#include "ops/math/cast.h"
+#include "ops/math/round_to.h"
 #include "passes/operands.h"
 
 namespace narrowgauge {

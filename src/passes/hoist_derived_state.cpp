@@ -5,7 +5,7 @@
 #include <map>
 
 #include "ir/attributes.h"
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {

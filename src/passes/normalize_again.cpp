@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <map>
 
-#include "kernels/cpu/batch_inner.h"
-#include "ops/batch_normalization.h"
-#include "ops/conv.h"
-#include "ops/relu.h"
+#include "kernels/cpu/tiles/batch_inner.h"
+#include "ops/activation/relu.h"
+#include "ops/nn/batch_normalization.h"
+#include "ops/nn/conv.h"
 #include "passes/slope_chain.h"
 
 namespace narrowgauge {

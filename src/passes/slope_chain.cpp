@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "ops/arithmetic.h"
-#include "ops/batch_normalization.h"
-#include "ops/conv.h"
-#include "ops/relu.h"
+#include "ops/activation/relu.h"
+#include "ops/math/arithmetic.h"
+#include "ops/nn/batch_normalization.h"
+#include "ops/nn/conv.h"
 
 namespace narrowgauge {
 

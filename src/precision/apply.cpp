@@ -5,7 +5,7 @@
 
 #include "ir/attributes.h"
 #include "ir/ports.h"
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 #include "precision/casting.h"
 #include "precision/plan_reader.h"
 #include "precision/region_links.h"

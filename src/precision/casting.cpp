@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 
 namespace narrowgauge {
 

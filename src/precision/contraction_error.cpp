@@ -6,8 +6,8 @@
 
 #include "kernels/sim/error_bound.h"
 #include "narrowgauge/tf32.h"
-#include "ops/conv.h"
-#include "ops/unit_choice.h"
+#include "ops/nn/conv.h"
+#include "ops/simulated/unit_choice.h"
 
 namespace narrowgauge {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ir/attributes.h"
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 #include "precision/apply.h"
 #include "precision/region_links.h"
 

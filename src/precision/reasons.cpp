@@ -2,7 +2,7 @@
 #include <set>
 
 #include "narrowgauge/tf32.h"
-#include "ops/unit_choice.h"
+#include "ops/simulated/unit_choice.h"
 #include "precision/explain.h"
 
 namespace narrowgauge {

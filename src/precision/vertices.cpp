@@ -7,8 +7,8 @@
 
 #include "ir/attributes.h"
 #include "ir/ports.h"
-#include "ops/cast.h"
-#include "ops/unit_choice.h"
+#include "ops/math/cast.h"
+#include "ops/simulated/unit_choice.h"
 #include "precision/region_links.h"
 
 namespace narrowgauge {

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/random.h"
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 
 namespace narrowgauge {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_graph.h"
 
-#include "ops/learning_rate.h"
-#include "ops/loss_scale.h"
-#include "ops/weight_update.h"
-#include "ops/where.h"
+#include "ops/math/where.h"
+#include "ops/training/learning_rate.h"
+#include "ops/training/loss_scale.h"
+#include "ops/training/weight_update.h"
 #include "passes/differentiate.h"
 
 namespace narrowgauge {

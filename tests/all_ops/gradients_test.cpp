@@ -6,7 +6,7 @@
 
 #include "all_ops/sample_case.h"
 #include "narrowgauge/graph.h"
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 #include "passes/differentiate.h"
 
 namespace narrowgauge {

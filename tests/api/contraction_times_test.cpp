@@ -8,9 +8,9 @@
 #include "api/doctor.h"
 #include "api/most_fused.h"
 #include "compile/compile.h"
-#include "ops/arithmetic.h"
-#include "ops/matmul.h"
-#include "ops/relu.h"
+#include "ops/activation/relu.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/matmul.h"
 
 namespace narrowgauge {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "api/small_training.h"
-#include "ops/arithmetic.h"
+#include "ops/math/arithmetic.h"
 
 namespace narrowgauge {
 namespace {

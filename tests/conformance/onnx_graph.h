@@ -10,7 +10,7 @@
 
 #include "conformance/onnx_file.h"
 #include "narrowgauge/graph.h"
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 #include "ops/table.h"
 
 namespace narrowgauge::testing {

@@ -22,7 +22,7 @@ function(ng_emulated_source target source header)
   target_compile_options(${target} PRIVATE -include emulation/${header})
 endfunction()
 ng_emulated_source(ng_emulated_cpu base/cpu.cpp cpu.h)
-ng_emulated_source(ng_emulated_strips ops/strip_program.cpp strips.h)
+ng_emulated_source(ng_emulated_strips ops/elementwise/strip_program.cpp strips.h)
 
 # Every kernel of AVX-512 or AMX is run by one of them.
 set(emulated

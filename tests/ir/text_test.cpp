@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include "narrowgauge/graph.h"
-#include "ops/min_max.h"
-#include "ops/relu.h"
+#include "ops/activation/relu.h"
+#include "ops/math/min_max.h"
 #include "ops/table.h"
 
 namespace narrowgauge {

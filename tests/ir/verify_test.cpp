@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "narrowgauge/graph.h"
-#include "ops/arithmetic.h"
-#include "ops/learning_rate.h"
-#include "ops/matmul.h"
-#include "ops/relayout.h"
-#include "ops/relu.h"
+#include "ops/activation/relu.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/matmul.h"
+#include "ops/shape/relayout.h"
+#include "ops/training/learning_rate.h"
 
 namespace narrowgauge {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/view.h"
+#include "kernels/cpu/core/view.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cpu {

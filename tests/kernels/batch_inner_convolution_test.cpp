@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/batch_inner_convolution.h"
+#include "kernels/cpu/tiles/batch_inner_convolution.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
-#include "kernels/cpu/image_convolution.h"
+#include "kernels/cpu/tiles/image_convolution.h"
 
 namespace narrowgauge::cpu {
 namespace {

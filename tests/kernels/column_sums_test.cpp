@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/column_sums.h"
+#include "kernels/cpu/reduce/column_sums.h"
 
 #include "base/parallel.h"
 #include "kernels/each_isa.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/array.h"
-#include "kernels/cpu/contraction.h"
+#include "kernels/cpu/contraction/contraction.h"
 
 namespace narrowgauge::cpu {
 

@@ -7,7 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
-#include "kernels/cpu/contraction.h"
+#include "kernels/cpu/contraction/contraction.h"
 #include "kernels/each_isa.h"
 
 namespace narrowgauge::cpu {
@@ -173,15 +173,15 @@ TEST(convolution, narrows_subnormals_rightly_under_flush_to_zero_and_counts_what
   const FlushDenormalsScope flush;
   const auto [got, flushed] =
       fixture.result(ConvolutionPass::forward, fixture.prepare(ConvolutionPass::forward));
-  std::int64_t lost = 0, subnormal = 0;
+  std::int64_t zeros = 0, subnormal = 0;
   for (std::int64_t i = 0; i < got.size(); ++i) {
     const double exact = expected[static_cast<std::size_t>(i)];
     ASSERT_EQ(got.at(i), widen(narrow<f16>(exact))) << i;
-    lost += exact != 0 && got.at(i) == 0;
+    zeros += exact != 0 && got.at(i) == 0;
     subnormal += got.at(i) != 0 && got.at(i) < 0x1p-14;
   }
-  EXPECT_EQ(flushed, lost);
-  EXPECT_GT(lost, 0);
+  EXPECT_EQ(flushed, zeros);
+  EXPECT_GT(zeros, 0);
   EXPECT_GT(subnormal, 0);
 }
 

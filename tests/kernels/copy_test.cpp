@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/copy.h"
+#include "kernels/cpu/core/copy.h"
 
 #include <gtest/gtest.h>
 

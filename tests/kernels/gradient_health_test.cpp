@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/gradient_health.h"
+#include "kernels/cpu/update/gradient_health.h"
 
 #include <array>
 #include <cmath>

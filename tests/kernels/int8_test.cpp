@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/parallel.h"
-#include "kernels/cpu/int8_gemm.h"
+#include "kernels/cpu/bytes/int8_gemm.h"
 #include "kernels/each_isa.h"
 #include "kernels/matrix.h"
 

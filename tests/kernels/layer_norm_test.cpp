@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/layer_norm.h"
+#include "kernels/cpu/normalization/layer_norm.h"
 
 #include <limits>
 

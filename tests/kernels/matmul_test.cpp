@@ -7,7 +7,7 @@
 
 #include "base/cpu.h"
 #include "base/parallel.h"
-#include "kernels/cpu/contraction.h"
+#include "kernels/cpu/contraction/contraction.h"
 #include "kernels/each_isa.h"
 #include "kernels/matrix.h"
 

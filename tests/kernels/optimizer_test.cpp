@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/optimizer.h"
+#include "kernels/cpu/update/optimizer.h"
 
 #include "base/parallel.h"
 #include "kernels/values_for_tests.h"

@@ -6,7 +6,7 @@
 
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
-#include "kernels/cpu/pair_products.h"
+#include "kernels/cpu/pairs/pair_products.h"
 #include "kernels/each_isa.h"
 #include "kernels/pair_ways.h"
 

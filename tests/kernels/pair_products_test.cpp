@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/pair_products.h"
+#include "kernels/cpu/pairs/pair_products.h"
 
 #include <gtest/gtest.h>
 

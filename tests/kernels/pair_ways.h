@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/cpu.h"
-#include "kernels/cpu/pair_products.h"
+#include "kernels/cpu/pairs/pair_products.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu {

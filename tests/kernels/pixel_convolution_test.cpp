@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "kernels/array.h"
 #include "kernels/convolution_case.h"
-#include "kernels/cpu/pixel_weight_gradient.h"
+#include "kernels/cpu/tiles/pixel_weight_gradient.h"
 
 namespace narrowgauge::cpu {
 namespace {

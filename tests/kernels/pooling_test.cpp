@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/pooling.h"
+#include "kernels/cpu/pool/pooling.h"
 
 #include <gtest/gtest.h>
 

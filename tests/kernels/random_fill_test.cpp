@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/random_fill.h"
+#include "kernels/cpu/core/random_fill.h"
 
 #include <limits>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/reduce.h"
+#include "kernels/cpu/reduce/reduce.h"
 
 #include <limits>
 
 #include "base/parallel.h"
-#include "kernels/cpu/channel_grid.h"
+#include "kernels/cpu/normalization/channel_grid.h"
 #include "kernels/values_for_tests.h"
 
 namespace narrowgauge::cpu {

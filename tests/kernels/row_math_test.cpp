@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/row_math.h"
+#include "kernels/cpu/core/row_math.h"
 
 #include <cstring>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/shards.h"
+#include "kernels/cpu/onednn/shards.h"
 
 #include <gtest/gtest.h>
 

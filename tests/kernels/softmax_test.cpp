@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/softmax.h"
+#include "kernels/cpu/normalization/softmax.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/strided_copy.h"
+#include "kernels/cpu/core/strided_copy.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/array.h"
-#include "kernels/cpu/tile_gemm.h"
+#include "kernels/cpu/tiles/tile_gemm.h"
 
 namespace narrowgauge::cpu {
 namespace {

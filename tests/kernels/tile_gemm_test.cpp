@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/cpu/tile_gemm.h"
+#include "kernels/cpu/tiles/tile_gemm.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/strip.h"
+#include "kernels/cpu/core/strip.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge::cpu {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "narrowgauge/network.h"
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 #include "passes/differentiate.h"
 
 namespace narrowgauge {

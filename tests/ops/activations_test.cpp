@@ -5,11 +5,11 @@
 #include <limits>
 #include <numbers>
 
-#include "ops/exponential.h"
-#include "ops/gelu.h"
-#include "ops/linear_units.h"
-#include "ops/sigmoid.h"
-#include "ops/swish.h"
+#include "ops/activation/gelu.h"
+#include "ops/activation/linear_units.h"
+#include "ops/activation/sigmoid.h"
+#include "ops/activation/swish.h"
+#include "ops/math/exponential.h"
 #include "support/run_op.h"
 
 namespace narrowgauge {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/arithmetic.h"
+#include "ops/math/arithmetic.h"
 
 #include <limits>
 
-#include "ops/broadcast_gradient.h"
-#include "ops/cast.h"
-#include "ops/rounding.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/math/cast.h"
+#include "ops/math/rounding.h"
 #include "support/run_op.h"
 
 namespace narrowgauge {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops on images that lie batch-inner: each kernel against the reference on plain images.
-#include "ops/batch_inner.h"
+#include "ops/offers/batch_inner.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "base/cpu.h"
-#include "ops/average_pool.h"
-#include "ops/batch_normalization.h"
-#include "ops/broadcast_gradient.h"
-#include "ops/concat.h"
-#include "ops/conv.h"
+#include "ops/activation/relu.h"
 #include "ops/kernel_run.h"
-#include "ops/max_pool.h"
-#include "ops/relayout.h"
-#include "ops/relu.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/nn/average_pool.h"
+#include "ops/nn/batch_normalization.h"
+#include "ops/nn/conv.h"
+#include "ops/nn/max_pool.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/relayout.h"
 
 namespace narrowgauge {
 namespace {

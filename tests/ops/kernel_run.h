@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "narrowgauge/graph.h"
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 #include "ops/reference.h"
 
 namespace narrowgauge {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The health of gradients, the loss scale's schedule step by step, clipping and learning rates.
-#include "ops/loss_scale.h"
+#include "ops/training/loss_scale.h"
 
 #include <gtest/gtest.h>
 
 #include "ops/gradient_run.h"
-#include "ops/learning_rate.h"
+#include "ops/training/learning_rate.h"
 
 namespace narrowgauge {
 namespace {

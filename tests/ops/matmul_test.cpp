@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul, FusedMatMul and Gemm against PyTorch's numbers, and each kernel against the reference.
-#include "ops/matmul.h"
+#include "ops/math/matmul.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "base/cpu.h"
-#include "ops/contraction.h"
-#include "ops/gemm.h"
 #include "ops/gradient_run.h"
+#include "ops/math/gemm.h"
+#include "ops/offers/contraction.h"
 #include "ops/sample_run.h"
 
 namespace narrowgauge {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that move elements, against positions written down by hand; the fast kernels and the
 // reference alike.
-#include "ops/move.h"
+#include "ops/shape/move.h"
 
-#include "ops/axes.h"
-#include "ops/concat.h"
-#include "ops/gather.h"
-#include "ops/pad.h"
-#include "ops/relayout.h"
-#include "ops/slice.h"
-#include "ops/transpose.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/gather.h"
+#include "ops/shape/pad.h"
+#include "ops/shape/relayout.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/transpose.h"
 #include "support/run_op.h"
 
 namespace narrowgauge {

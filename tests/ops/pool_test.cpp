@@ -2,9 +2,9 @@
 // Pools and their gradients against PyTorch's numbers and the reference.
 #include <gtest/gtest.h>
 
-#include "ops/average_pool.h"
 #include "ops/gradient_run.h"
-#include "ops/max_pool.h"
+#include "ops/nn/average_pool.h"
+#include "ops/nn/max_pool.h"
 
 namespace narrowgauge {
 namespace {

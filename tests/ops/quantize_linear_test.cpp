@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/quantize_linear.h"
+#include "ops/quantized/quantize_linear.h"
 
 #include <cmath>
 #include <memory>
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "ops/matmul_integer.h"
+#include "ops/quantized/matmul_integer.h"
 #include "passes/differentiate.h"
 #include "support/run_op.h"
 #include "tensor/block_format.h"

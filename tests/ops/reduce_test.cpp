@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/reduce.h"
+#include "ops/math/reduce.h"
 
 #include <cmath>
 #include <limits>

@@ -2,10 +2,10 @@
 // Random ops in regions: drawn anew for each node and iteration, and again by the gradient.
 #include <gtest/gtest.h>
 
-#include "ops/arithmetic.h"
-#include "ops/control_flow.h"
-#include "ops/dropout.h"
-#include "ops/interpret.h"
+#include "ops/control/control_flow.h"
+#include "ops/control/interpret.h"
+#include "ops/math/arithmetic.h"
+#include "ops/nn/dropout.h"
 #include "passes/differentiate.h"
 
 namespace narrowgauge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions on simulated matrix units, element by element against the scalar model: operands
 // picked and put in order here, from the definitions of the ops.
-#include "ops/simulated.h"
+#include "ops/simulated/simulated.h"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +11,11 @@
 #include <cstring>
 
 #include "narrowgauge/matrix_unit_arithmetic.h"
-#include "ops/conv.h"
-#include "ops/gemm.h"
-#include "ops/matmul.h"
+#include "ops/math/gemm.h"
+#include "ops/math/matmul.h"
+#include "ops/nn/conv.h"
 #include "ops/sample_run.h"
-#include "ops/unit_choice.h"
+#include "ops/simulated/unit_choice.h"
 #include "tensor/block_format.h"
 
 namespace narrowgauge {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, cross entropies and their gradients against PyTorch's numbers and the reference.
-#include "ops/softmax.h"
+#include "ops/nn/softmax.h"
 
 #include <gtest/gtest.h>
 
 #include "ops/gradient_run.h"
-#include "ops/sigmoid_cross_entropy.h"
-#include "ops/softmax_cross_entropy.h"
+#include "ops/loss/sigmoid_cross_entropy.h"
+#include "ops/loss/softmax_cross_entropy.h"
 
 namespace narrowgauge {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/softsign.h"
+#include "ops/activation/softsign.h"
 
 #include "support/run_op.h"
 

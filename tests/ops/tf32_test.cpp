@@ -11,9 +11,9 @@
 
 #include "base/parallel.h"
 #include "narrowgauge/npz.h"
-#include "ops/conv.h"
-#include "ops/gemm.h"
-#include "ops/matmul.h"
+#include "ops/math/gemm.h"
+#include "ops/math/matmul.h"
+#include "ops/nn/conv.h"
 #include "ops/sample_run.h"
 
 namespace narrowgauge {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/views.h"
+#include "ops/shape/views.h"
 
 #include <limits>
 
-#include "ops/axes.h"
-#include "ops/expand.h"
-#include "ops/slice.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/expand.h"
+#include "ops/shape/slice.h"
 #include "support/run_op.h"
 
 namespace narrowgauge {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three steps of each optimizer against PyTorch's weights; what skipping, scaling and narrow copies
 // must do.
-#include "ops/weight_update.h"
+#include "ops/training/weight_update.h"
 
 #include <gtest/gtest.h>
 

@@ -13,9 +13,9 @@
 #include "base/random.h"
 #include "compile/compile.h"
 #include "kernels/each_isa.h"
-#include "ops/arithmetic.h"
-#include "ops/dropout.h"
-#include "ops/layer_normalization.h"
+#include "ops/math/arithmetic.h"
+#include "ops/nn/dropout.h"
+#include "ops/nn/layer_normalization.h"
 #include "runtime/executor.h"
 
 namespace narrowgauge {

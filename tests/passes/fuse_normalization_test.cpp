@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "ops/fused.h"
+#include "ops/fused/fused.h"
 #include "passes/differentiate.h"
 #include "passes/group_run.h"
 

@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "ops/cast.h"
-#include "ops/fused.h"
-#include "ops/relu.h"
+#include "ops/activation/relu.h"
+#include "ops/fused/fused.h"
+#include "ops/math/cast.h"
 #include "passes/fuse_elementwise.h"
 #include "support/run_op.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 #include "precision/casting.h"
 #include "precision/lists.h"
 #include "small_ops.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan with captured values: coloured, applied, printed, parsed, and run.
-#include "ops/control_flow.h"
+#include "ops/control/control_flow.h"
 
 #include <gtest/gtest.h>
 
-#include "ops/interpret.h"
-#include "ops/relu.h"
+#include "ops/activation/relu.h"
+#include "ops/control/interpret.h"
 #include "ops/table.h"
 #include "precision/apply.h"
 #include "precision/lists.h"

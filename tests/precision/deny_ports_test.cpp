@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 #include "ops/table.h"
 #include "precision/apply.h"
 #include "precision/lists.h"

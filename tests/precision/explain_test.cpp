@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ops/matmul.h"
+#include "ops/math/matmul.h"
 #include "precision/lists.h"
 #include "precision/plan_reader.h"
 #include "small_ops.h"

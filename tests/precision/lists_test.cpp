@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 #include "precision/apply.h"
 #include "small_ops.h"
 

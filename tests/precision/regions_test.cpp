@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/attributes.h"
-#include "ops/cast.h"
+#include "ops/math/cast.h"
 #include "precision/apply.h"
 #include "precision/explain.h"
 #include "precision/lists.h"

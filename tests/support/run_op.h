@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/interpret.h"
+#include "ops/control/interpret.h"
 
 namespace narrowgauge::testing {
 

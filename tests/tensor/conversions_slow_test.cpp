@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "base/parallel.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/core/convert.h"
 #include "tensor/small_floats.h"
 #include "tensor/values.h"
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and matrix products, prepared once for fixed shapes. f32 runs in oneDNN. bf16 runs
+// in its AMX kernels if it has one; f16 and other bf16 are widened for the f32 kernels: exact
+// products, f32 accumulation, one rounding to nearest even on store. f64, for checks, runs in plain
+// loops.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/cpu/core/view.h"
+
+namespace narrowgauge::cpu {
+
+struct ContractionOptions {
+  bool native_bf16 = true;  // false: bf16 is widened on AMX too
+  int threads = 0;          // that run() may use; 0: thread_count() of the caller of prepare_*
+};
+
+struct ConvolutionWindow {  // one entry for each spatial axis
+  Dims strides, dilations, pads_begin, pads_end;
+  std::int64_t groups = 1;
+};
+
+enum class ConvolutionPass { forward, data_gradient, weight_gradient };
+
+// x [N, C, spatial...], w [M, C / groups, kernel...], y [N, M, spatial...], one to three spatial
+// axes; in a gradient pass x, w and y stand for their gradients. The passes write y, x and w in
+// turn; the others are Call::inputs in the order x, w, bias, y. `bias` [M] is for the forward pass.
+struct ConvolutionViews {
+  View x, w, y;
+  std::optional<View> bias;
+};
+
+// Throws UsageError for shapes that do not fit and for unsupported combinations of dtypes,
+// DeviceError if oneDNN fails.
+Prepared prepare_convolution(ConvolutionPass pass, const ConvolutionViews& views,
+                             const ConvolutionWindow& window, const ContractionOptions& options);
+
+// y [..., M, N] = a [..., M, K] b [..., K, N] + bias; leading axes broadcast, strides express
+// transposition; `bias` is [N]. Call::inputs: a, b, bias.
+struct MatMulViews {
+  View a, b, y;
+  std::optional<View> bias;
+};
+
+// Throws as prepare_convolution does.
+Prepared prepare_matmul(const MatMulViews& views, const ContractionOptions& options);
+
+}  // namespace narrowgauge::cpu

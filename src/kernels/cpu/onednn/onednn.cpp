@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/onednn/onednn.h"
+
+#include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl_debug.h>
+
+#include <algorithm>
+
+#include "base/cpu.h"
+#include "base/openmp.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cpu::onednn {
+namespace {
+
+dnnl_data_type_t data_type(DType dtype) {
+  NG_INVARIANT(dtype == DType::f32 || dtype == DType::bf16);
+  return dtype == DType::f32 ? dnnl_f32 : dnnl_bf16;
+}
+
+Format own(dnnl_memory_desc_t format) {
+  return Format(format, [](dnnl_memory_desc_t held) { dnnl_memory_desc_destroy(held); });
+}
+
+Format copy_of(const_dnnl_memory_desc_t format) {
+  dnnl_memory_desc_t copy = nullptr;
+  check(dnnl_memory_desc_clone(&copy, format), "dnnl_memory_desc_clone");
+  return own(copy);
+}
+
+dnnl_cpu_isa_t library_isa(Isa isa) {
+  switch (isa) {
+    case Isa::avx2:
+      return dnnl_cpu_isa_avx2;
+    case Isa::avx512:
+      return dnnl_cpu_isa_avx512_core;
+    case Isa::vnni:
+      return dnnl_cpu_isa_avx512_core_vnni;
+    case Isa::bf16:
+      return dnnl_cpu_isa_avx512_core_bf16;
+    case Isa::amx:
+      return dnnl_cpu_isa_default;
+  }
+  NG_INVARIANT(false);
+  return dnnl_cpu_isa_default;
+}
+
+// oneDNN accepts a cap only before its first use, which the host program may have made already.
+void cap_isa() {
+  if (isa() == Isa::amx) return;
+  const dnnl_cpu_isa_t wanted = library_isa(isa());
+  if (dnnl_set_max_cpu_isa(wanted) == dnnl_success) return;
+  const dnnl_cpu_isa_t effective = dnnl_get_effective_cpu_isa();
+  require<DeviceError>((effective & ~wanted) == 0 || isa() == detected_isa(),
+                       "dnnl_set_max_cpu_isa: oneDNN is in use without the cap ", name(isa()),
+                       "; set ONEDNN_MAX_CPU_ISA too");
+}
+
+// Calls only name the stream they run in, so one for each thread is enough.
+dnnl_stream_t thread_stream() {
+  struct Destroy {
+    void operator()(dnnl_stream_t stream) const { dnnl_stream_destroy(stream); }
+  };
+  thread_local const std::unique_ptr<dnnl_stream, Destroy> stream = [] {
+    dnnl_stream_t created = nullptr;
+    check(dnnl_stream_create(&created, engine(), dnnl_stream_default_flags), "dnnl_stream_create");
+    return std::unique_ptr<dnnl_stream, Destroy>(created);
+  }();
+  return stream.get();
+}
+
+class Memories {
+ public:
+  explicit Memories(std::size_t most) { arguments_.reserve(most); }
+  ~Memories() {
+    for (const dnnl_exec_arg_t& argument : arguments_) dnnl_memory_destroy(argument.memory);
+  }
+  Memories(const Memories&) = delete;
+  Memories& operator=(const Memories&) = delete;
+
+  void add(int number, const Format& format, void* data) {
+    dnnl_memory_t memory = nullptr;
+    check(dnnl_memory_create(&memory, format.get(), engine(), data), "dnnl_memory_create");
+    arguments_.push_back({number, memory});
+  }
+  const std::vector<dnnl_exec_arg_t>& arguments() const { return arguments_; }
+
+ private:
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+}  // namespace
+
+void check(int status, const char* call) {
+  require<DeviceError>(status == dnnl_success, call, ": ",
+                       dnnl_status2str(static_cast<dnnl_status_t>(status)));
+}
+
+void Release::operator()(dnnl_primitive_desc* description) const {
+  dnnl_primitive_desc_destroy(description);
+}
+
+Format strided_format(const View& view) {
+  dnnl_memory_desc_t format = nullptr;
+  check(dnnl_memory_desc_create_with_strides(&format, static_cast<int>(view.dims.size()),
+                                             view.dims.data(), data_type(view.dtype),
+                                             view.strides.data()),
+        "dnnl_memory_desc_create_with_strides");
+  return own(format);
+}
+
+Format free_format(DType dtype, const Dims& dims) {
+  dnnl_memory_desc_t format = nullptr;
+  check(dnnl_memory_desc_create_with_tag(&format, static_cast<int>(dims.size()), dims.data(),
+                                         data_type(dtype), dnnl_format_tag_any),
+        "dnnl_memory_desc_create_with_tag");
+  return own(format);
+}
+
+bool same_format(const Format& a, const Format& b) {
+  return dnnl_memory_desc_equal(a.get(), b.get()) != 0;
+}
+
+std::int64_t format_bytes(const Format& format) {
+  return static_cast<std::int64_t>(dnnl_memory_desc_get_size(format.get()));
+}
+
+dnnl_engine* engine() {
+  static const dnnl_engine_t created = [] {
+    cap_isa();
+    dnnl_engine_t engine = nullptr;
+    check(dnnl_engine_create(&engine, dnnl_cpu, 0), "dnnl_engine_create");
+    return engine;
+  }();
+  return created;
+}
+
+const dnnl_primitive_attr* user_scratchpad() {
+  static const dnnl_primitive_attr_t created = [] {
+    dnnl_primitive_attr_t attributes = nullptr;
+    check(dnnl_primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
+    check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
+          "dnnl_primitive_attr_set_scratchpad_mode");
+    return attributes;
+  }();
+  return created;
+}
+
+std::string implementation_of(const PrimitiveDescription& description) {
+  const char* text = nullptr;
+  check(dnnl_primitive_desc_query(description.get(), dnnl_query_impl_info_str, 0,
+                                  static_cast<void*>(&text)),
+        "dnnl_primitive_desc_query");
+  return text;
+}
+
+std::optional<Isa> isa_named_in(std::string_view implementation) {
+  constexpr std::pair<std::string_view, Isa> words[] = {{"amx", Isa::amx},
+                                                        {"avx512_core_bf16", Isa::bf16},
+                                                        {"vnni", Isa::vnni},
+                                                        {"avx512", Isa::avx512},
+                                                        {"avx2", Isa::avx2}};
+  for (const auto& [word, isa] : words)
+    if (implementation.find(word) != std::string_view::npos) return isa;
+  return std::nullopt;
+}
+
+Primitive::Primitive(const PrimitiveDescription& description, std::span<const int> arguments) {
+  const OneOpenMpThread one_thread;
+  implementation_ = implementation_of(description);
+  for (const int number : arguments)
+    ports_.push_back({number, copy_of(dnnl_primitive_desc_query_md(
+                                  description.get(), dnnl_query_exec_arg_md, number))});
+  scratchpad_ =
+      copy_of(dnnl_primitive_desc_query_md(description.get(), dnnl_query_scratchpad_md, 0));
+  if (format_bytes(scratchpad_) == 0) scratchpad_.reset();
+  dnnl_primitive_t primitive = nullptr;
+  check(dnnl_primitive_create(&primitive, description.get()), "dnnl_primitive_create");
+  primitive_ = std::shared_ptr<dnnl_primitive>(
+      primitive, [](dnnl_primitive_t held) { dnnl_primitive_destroy(held); });
+}
+
+const Format& Primitive::format(int argument) const {
+  const auto port = std::find_if(ports_.begin(), ports_.end(),
+                                 [&](const Port& each) { return each.number == argument; });
+  NG_INVARIANT(port != ports_.end());
+  return port->format;
+}
+
+void Primitive::execute(std::span<const Argument> arguments, void* scratchpad) const {
+  Memories memories(arguments.size() + 1);
+  for (const Argument& argument : arguments)
+    memories.add(argument.number, format(argument.number), argument.data);
+  if (scratchpad_) memories.add(DNNL_ARG_SCRATCHPAD, scratchpad_, scratchpad);
+  const OneOpenMpThread one_thread;
+  const dnnl_stream_t stream = thread_stream();
+  check(dnnl_primitive_execute(primitive_.get(), stream,
+                               static_cast<int>(memories.arguments().size()),
+                               memories.arguments().data()),
+        "dnnl_primitive_execute");
+  check(dnnl_stream_wait(stream), "dnnl_stream_wait");
+}
+
+}  // namespace narrowgauge::cpu::onednn

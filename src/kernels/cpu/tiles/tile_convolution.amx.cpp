@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/tiles/tile_loop.amx.h"
+
+namespace narrowgauge::cpu::amx {
+
+void convolve(const TilePlan& plan, const TilePiece& piece) {
+  convolve_rows<Bf16Rows>(plan, piece);
+}
+
+void pass_on(const TilePlan& plan, const TilePiece& piece) {
+  with_rows(piece.dtype, [&]<class Format>() {
+    with_row<Format>(piece, [&]<class Row>() { pass_blocks<Row>(plan, piece); });
+  });
+}
+
+}  // namespace narrowgauge::cpu::amx

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/update/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/parallel.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::int64_t grain = 16384;
+
+// Calls body(offset, count) for every strip.
+template <class Body>
+void for_strips(std::int64_t count, const Body& body) {
+  parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t at = begin; at < end; at += strip_length)
+      body(at, std::min(strip_length, end - at));
+  });
+}
+
+void keep(const float* now, float* next, std::int64_t offset, std::int64_t count) {
+  if (now != next) std::copy_n(now + offset, count, next + offset);
+}
+
+void keep_weight(const UpdateCommon& common, std::int64_t offset, std::int64_t count) {
+  keep(common.weight, common.next_weight, offset, count);
+  if (common.narrow_weight)
+    store_strip(common.narrow_weight, offset, count, common.next_weight + offset);
+}
+
+// The arrays of one strip.
+struct SgdStrip {
+  const float *weight, *gradient, *momentum;
+  float *next_weight, *next_momentum;
+};
+
+template <bool Momentum, bool Nesterov>
+void sgd_strip(const SgdUpdate& update, const SgdStrip& strip, std::int64_t count) {
+  const float multiplier = update.common.multiplier, decay = update.common.weight_decay;
+  const float rate = -update.common.learning_rate, momentum = update.momentum;
+  const auto [weight, gradient, old_momentum, next_weight, next_momentum] = strip;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float w = weight[i];
+    float direction = std::fma(decay, w, gradient[i] * multiplier);
+    if constexpr (Momentum) {
+      const float m = std::fma(momentum, old_momentum[i], direction);
+      next_momentum[i] = m;
+      direction = Nesterov ? std::fma(momentum, m, direction) : m;
+    }
+    next_weight[i] = std::fma(rate, direction, w);
+  }
+}
+
+struct AdamStrip {
+  const float *weight, *gradient, *first, *second;
+  float *next_weight, *next_first, *next_second;
+};
+
+// The factors of an update that are the same for all elements, computed in double.
+struct AdamFactors {
+  float step_size, second_correction, coupled_decay, weight_factor, add1, add2;
+};
+
+AdamFactors factors(const AdamUpdate& update) {
+  const UpdateCommon& common = update.common;
+  const double correction1 = 1 - std::pow(double(update.beta1), double(update.step));
+  const double correction2 = 1 - std::pow(double(update.beta2), double(update.step));
+  const double rate = double(common.learning_rate), decay = double(common.weight_decay);
+  return {.step_size = float(-rate / correction1),
+          .second_correction = float(1 / std::sqrt(correction2)),
+          .coupled_decay = update.decoupled_decay ? 0.0F : common.weight_decay,
+          .weight_factor = update.decoupled_decay ? float(1 - rate * decay) : 1.0F,
+          .add1 = float(1 - double(update.beta1)),
+          .add2 = float(1 - double(update.beta2))};
+}
+
+void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const AdamStrip& strip,
+                std::int64_t count) {
+  const float multiplier = update.common.multiplier, epsilon = update.epsilon;
+  const float beta2 = update.beta2;
+  const auto [weight, gradient, old_first, old_second, next_weight, next_first, next_second] =
+      strip;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float w = weight[i] * factor.weight_factor;
+    const float g = std::fma(factor.coupled_decay, weight[i], gradient[i] * multiplier);
+    const float first = std::fma(factor.add1, g - old_first[i], old_first[i]);
+    const float second = std::fma(factor.add2 * g, g, beta2 * old_second[i]);
+    next_first[i] = first;
+    next_second[i] = second;
+    const float denominator = std::fma(std::sqrt(second), factor.second_correction, epsilon);
+    next_weight[i] = std::fma(factor.step_size, first / denominator, w);
+  }
+}
+
+}  // namespace
+
+void sgd_update(const SgdUpdate& update) {
+  const UpdateCommon& common = update.common;
+  const bool momentum = update.momentum != 0;
+  NG_INVARIANT(!momentum || (update.momentum_buffer && update.next_momentum_buffer));
+  const auto strip_update = !momentum         ? sgd_strip<false, false>
+                            : update.nesterov ? sgd_strip<true, true>
+                                              : sgd_strip<true, false>;
+  for_strips(common.count, [&](std::int64_t at, std::int64_t count) {
+    if (!common.applied) {
+      if (momentum) keep(update.momentum_buffer, update.next_momentum_buffer, at, count);
+      return keep_weight(common, at, count);
+    }
+    alignas(64) std::array<float, strip_length> buffer;
+    SgdStrip strip{common.weight + at, load_strip(common.gradient, at, count, buffer.data()),
+                   nullptr, common.next_weight + at, nullptr};
+    if (momentum) {
+      strip.momentum = update.momentum_buffer + at;
+      strip.next_momentum = update.next_momentum_buffer + at;
+    }
+    strip_update(update, strip, count);
+    if (common.narrow_weight) store_strip(common.narrow_weight, at, count, strip.next_weight);
+  });
+}
+
+void adam_update(const AdamUpdate& update) {
+  const UpdateCommon& common = update.common;
+  NG_INVARIANT(!common.applied || update.step >= 1);
+  const AdamFactors factor = common.applied ? factors(update) : AdamFactors{};
+  for_strips(common.count, [&](std::int64_t at, std::int64_t count) {
+    if (!common.applied) {
+      keep(update.first_moment, update.next_first_moment, at, count);
+      keep(update.second_moment, update.next_second_moment, at, count);
+      return keep_weight(common, at, count);
+    }
+    alignas(64) std::array<float, strip_length> buffer;
+    const AdamStrip strip{common.weight + at,
+                          load_strip(common.gradient, at, count, buffer.data()),
+                          update.first_moment + at,
+                          update.second_moment + at,
+                          common.next_weight + at,
+                          update.next_first_moment + at,
+                          update.next_second_moment + at};
+    adam_strip(update, factor, strip, count);
+    if (common.narrow_weight) store_strip(common.narrow_weight, at, count, strip.next_weight);
+  });
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weight updates in one pass over memory: reads gradient, f32 master weight and moments once, and
+// writes the new ones and the narrow copy of the weight once.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/core/strip.h"
+
+namespace narrowgauge::cpu {
+
+// What every update has. New values may overwrite the old ones. If `applied` is false the new
+// values are the old ones, and the narrow copy is of the old weight.
+struct UpdateCommon {
+  std::int64_t count = 0;
+  const float* weight = nullptr;
+  ConstArray gradient;
+  float* next_weight = nullptr;
+  Array narrow_weight{};    // may be absent
+  float multiplier = 1.0F;  // of the gradient: 1 / loss scale, times the clipping factor
+  float learning_rate = 0.0F;
+  float weight_decay = 0.0F;
+  bool applied = true;
+};
+
+// g = gradient * multiplier + weight_decay * weight; m = momentum * m + g; weight -= learning_rate
+// * (nesterov ? g + momentum * m : m), as in PyTorch's SGD without dampening.
+struct SgdUpdate {
+  UpdateCommon common;
+  float momentum = 0.0F;  // 0: the momentum arrays are not touched and may be null
+  bool nesterov = false;
+  const float* momentum_buffer = nullptr;
+  float* next_momentum_buffer = nullptr;
+};
+void sgd_update(const SgdUpdate& update);
+
+// Kingma, Ba, "Adam", 2015; with `decoupled_decay` Loshchilov, Hutter, "Decoupled weight decay
+// regularization", 2019 (AdamW). Epsilon is added after bias correction, as PyTorch does.
+struct AdamUpdate {
+  UpdateCommon common;
+  float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;
+  std::int64_t step = 1;  // applied steps, this one included
+  bool decoupled_decay = false;
+  const float *first_moment = nullptr, *second_moment = nullptr;
+  float *next_first_moment = nullptr, *next_second_moment = nullptr;
+};
+void adam_update(const AdamUpdate& update);
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/elementwise/strip_program.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/parallel.h"
+#include "ops/elementwise/strip_operand.h"
+
+namespace narrowgauge {
+
+int StripProgram::append(const Elementwise& op, const Attributes& attributes,
+                         std::vector<int> registers, int& next) {
+  const auto arity = static_cast<std::size_t>(op.arity);
+  instructions.push_back(
+      {&op, attributes, {registers.begin(), registers.begin() + op.arity}, next});
+  for (std::size_t i = arity; i < registers.size(); ++i, ++next)
+    instructions.push_back({&op, attributes, {next, registers[i]}, next + 1});
+  return next++;
+}
+
+StripProgram StripProgram::of_single(const Request& request) {
+  const Elementwise& elementwise = *request.op.elementwise;
+  StripProgram program;
+  program.input_count = static_cast<int>(request.inputs.size());
+  std::vector<int> registers;
+  int next = program.input_count;
+  for (int i = 0; i < std::max(elementwise.arity, program.input_count); ++i) {
+    const bool given =
+        i < program.input_count && request.inputs[static_cast<std::size_t>(i)].present;
+    registers.push_back(given ? i : next);
+    if (given) continue;
+    program.constants.push_back(elementwise.when_absent.at(static_cast<std::size_t>(i)));
+    ++next;
+  }
+  program.outputs = {program.append(elementwise, request.attributes, std::move(registers), next)};
+  return program;
+}
+
+namespace {
+
+int add_constant(StripProgram& program, double value) {
+  program.constants.push_back(value);
+  return program.input_count + static_cast<int>(program.constants.size()) - 1;
+}
+
+// Gives every value of the body a register; constants precede results, so they are counted first.
+class BodyTranslator {
+ public:
+  explicit BodyTranslator(const Graph& body) : body_(body) {
+    program_.input_count = static_cast<int>(body.inputs().size());
+    for (std::size_t i = 0; i < body.inputs().size(); ++i)
+      registers_[body.inputs()[i]] = static_cast<int>(i);
+  }
+
+  StripProgram translate() {
+    for (const Node& node : body_.nodes())
+      if (!place_constants(node)) return std::move(program_);
+    int next = program_.input_count + static_cast<int>(program_.constants.size());
+    for (int i = 0; i < static_cast<int>(body_.nodes().size()); ++i)
+      if (body_.node(i).op->elementwise) translate_node(i, next);
+    for (const GraphOutput& output : body_.outputs())
+      program_.outputs.push_back(registers_.at(output.value));
+    return std::move(program_);
+  }
+
+ private:
+  bool place_constants(const Node& node) {
+    const int index = static_cast<int>(&node - body_.nodes().data());
+    if (node.is<Input>()) return true;
+    if (node.is<Constant>()) {
+      const Tensor& value = node.as<Constant>().value;
+      if (value.size() != 1) return fail(node, "a constant of more than one element");
+      registers_[{index, 0}] = add_constant(program_, value.at(0));
+      return true;
+    }
+    if (!node.op->elementwise) return fail(node, "not elementwise");
+    const Elementwise& elementwise = *node.op->elementwise;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(elementwise.arity); ++i)
+      if (i >= node.inputs.size() || node.inputs[i].is_absent())
+        absent_[{index, static_cast<int>(i)}] =
+            add_constant(program_, elementwise.when_absent.at(i));
+    return true;
+  }
+
+  void translate_node(int index, int& next) {
+    const Node& node = body_.node(index);
+    std::vector<int> registers;
+    for (int i = 0; i < std::max(node.op->elementwise->arity, static_cast<int>(node.inputs.size()));
+         ++i) {
+      const auto missing = absent_.find({index, i});
+      registers.push_back(missing != absent_.end()
+                              ? missing->second
+                              : registers_.at(node.inputs[static_cast<std::size_t>(i)]));
+    }
+    registers_[{index, 0}] =
+        program_.append(*node.op->elementwise, node.attributes, std::move(registers), next);
+  }
+
+  bool fail(const Node& node, std::string_view why) {
+    program_.reason = concat("node '", node.full_name(), "' (", node.op->full_name(), ") is ", why);
+    return false;
+  }
+
+  const Graph& body_;
+  StripProgram program_;
+  std::map<Value, int> registers_;
+  std::map<std::pair<int, int>, int> absent_;
+};
+
+}  // namespace
+
+StripProgram StripProgram::of_body(const Graph& body) { return BodyTranslator(body).translate(); }
+
+namespace {
+
+constexpr std::int64_t strip = 512;  // values per register: 2 KiB, so that a chain stays in L1
+constexpr std::int64_t piece = 16 * strip;
+constexpr std::size_t most_registers = 32;
+
+// Maps the program's registers to few buffers. A buffer is free after its last reader, except those
+// of constants and of `kept` inputs, which are filled once a piece.
+std::vector<int> assign_buffers(const StripProgram& program, const std::vector<bool>& kept,
+                                int& buffer_count) {
+  const std::size_t registers = static_cast<std::size_t>(program.input_count) +
+                                program.constants.size() + program.instructions.size();
+  const int end = static_cast<int>(program.instructions.size());
+  std::vector<int> last_use(registers, -1);
+  for (int i = 0; i < end; ++i)
+    for (const int r : program.instructions[static_cast<std::size_t>(i)].inputs)
+      last_use[static_cast<std::size_t>(r)] = i;
+  for (const int r : program.outputs) last_use[static_cast<std::size_t>(r)] = end;
+  std::vector<int> buffer(registers, -1), free;
+  buffer_count = 0;
+  const auto take = [&] {
+    if (free.empty()) return buffer_count++;
+    const int taken = free.back();
+    free.pop_back();
+    return taken;
+  };
+  const std::size_t loaded =
+      static_cast<std::size_t>(program.input_count) + program.constants.size();
+  for (std::size_t r = 0; r < loaded; ++r) buffer[r] = take();
+  for (int i = 0; i < end; ++i) {
+    const auto& instruction = program.instructions[static_cast<std::size_t>(i)];
+    const auto out = static_cast<std::size_t>(instruction.output);
+    buffer[out] = take();
+    for (std::size_t r = 0; r < registers; ++r) {
+      const bool stays = r < kept.size() ? kept[r] : r < loaded;
+      if (!stays && last_use[r] == i && buffer[r] >= 0) free.push_back(buffer[r]);
+    }
+  }
+  return buffer;
+}
+
+struct Prepared {
+  StripProgram program;
+  std::vector<StripOperand> inputs, outputs;
+  std::vector<bool> input_present, output_present;
+  std::vector<bool> input_kept;  // one value for all elements: loaded once a piece
+  std::vector<int> buffer;       // per register
+  std::int64_t total = 0;
+  bool avx512 = false;
+};
+
+class PieceRunner {
+ public:
+  PieceRunner(const Prepared& prepared, const KernelCall& call) : p_(prepared), call_(call) {
+    for (std::size_t c = 0; c < p_.program.constants.size(); ++c) {
+      float* registers = buffer_of(p_.program.input_count + static_cast<int>(c));
+      std::fill_n(registers, strip, static_cast<float>(p_.program.constants[c]));
+    }
+    for (std::size_t i = 0; i < p_.inputs.size(); ++i)
+      if (p_.input_kept[i]) load_input(i, 0, std::min(strip, p_.total));
+  }
+
+  void run(std::int64_t begin, std::int64_t end) {
+    for (; begin < end; begin += strip) run_strip(begin, std::min(strip, end - begin));
+    for (std::size_t i = 0; i < flushed_.size(); ++i)
+      if (std::int64_t* total = call_.flushed_at(i); total && flushed_[i] != 0)
+        __atomic_fetch_add(total, flushed_[i], __ATOMIC_RELAXED);
+  }
+
+ private:
+  float* buffer_of(int r) { return buffers_ + strip * p_.buffer[static_cast<std::size_t>(r)]; }
+
+  void run_strip(std::int64_t begin, std::int64_t count) {
+    std::vector<const float*>& registers = registers_;
+    for (std::size_t i = 0; i < p_.inputs.size(); ++i)
+      if (p_.input_present[i] && !p_.input_kept[i]) load_input(i, begin, count);
+    const std::int64_t padded = (count + 15) / 16 * 16;
+    const float* in[8];
+    for (const auto& instruction : p_.program.instructions) {
+      for (std::size_t k = 0; k < instruction.inputs.size(); ++k)
+        in[k] = registers[static_cast<std::size_t>(instruction.inputs[k])];
+      float* out = destination(instruction, begin, count);
+      const auto function = p_.avx512 ? instruction.op->f32_avx512 : instruction.op->f32;
+      function(instruction.attributes.get(), in, out, padded);
+      registers[static_cast<std::size_t>(instruction.output)] = out;
+    }
+    for (std::size_t i = 0; i < p_.outputs.size(); ++i)
+      if (p_.output_present[i])
+        p_.outputs[i].store(registers[static_cast<std::size_t>(p_.program.outputs[i])],
+                            call_.outputs[i].data, begin, count,
+                            call_.flushed_at(i) ? &flushed_[i] : nullptr);
+  }
+
+  void load_input(std::size_t i, std::int64_t begin, std::int64_t count) {
+    registers_[i] =
+        p_.inputs[i].load(call_.inputs[i].data, begin, count, buffer_of(static_cast<int>(i)));
+  }
+
+  // The last instruction may write directly to an f32 output. Earlier ones may not, since an output
+  // may share memory with an input that is still to be read.
+  float* destination(const StripProgram::Instruction& instruction, std::int64_t begin,
+                     std::int64_t count) {
+    const bool last = &instruction == &p_.program.instructions.back();
+    if (last && p_.program.outputs.size() == 1 && p_.program.outputs[0] == instruction.output)
+      if (float* direct = p_.outputs[0].direct(call_.outputs[0].data, begin, count)) return direct;
+    return buffer_of(instruction.output);
+  }
+
+  const Prepared& p_;
+  const KernelCall& call_;
+  std::vector<const float*> registers_ = initial_registers();
+  std::vector<std::int64_t> flushed_ = std::vector<std::int64_t>(p_.outputs.size());
+  alignas(64) float buffers_[most_registers * strip];
+
+  std::vector<const float*> initial_registers() {
+    std::vector<const float*> all(p_.buffer.size());
+    for (std::size_t r = 0; r < all.size(); ++r) all[r] = buffer_of(static_cast<int>(r));
+    return all;
+  }
+};
+
+std::string prepare_operands(const Request& request, Prepared& prepared) {
+  std::string reason = check_strip_operands(request);
+  if (!reason.empty()) return reason;
+  const IterationSpace space(request);
+  for (const Operand& input : request.inputs) {
+    prepared.inputs.push_back(space.operand(input));
+    prepared.input_present.push_back(input.present);
+    prepared.input_kept.push_back(input.present && prepared.inputs.back().is_one_value());
+  }
+  for (const Operand& output : request.outputs) {
+    prepared.outputs.push_back(space.operand(output));
+    prepared.output_present.push_back(output.present);
+  }
+  prepared.total = space.total();
+  return {};
+}
+
+}  // namespace
+
+Offer offer_strip_program(const Request& request, StripProgram program) {
+  if (!program.reason.empty()) return Offer::decline(program.reason);
+  auto prepared = std::make_shared<Prepared>();
+  if (std::string reason = prepare_operands(request, *prepared); !reason.empty())
+    return Offer::decline(std::move(reason));
+  int buffers = 0;
+  prepared->buffer = assign_buffers(program, prepared->input_kept, buffers);
+  if (static_cast<std::size_t>(buffers) > most_registers)
+    return Offer::decline(concat("needs ", buffers, " strip registers, has ", most_registers));
+  prepared->program = std::move(program);
+  prepared->avx512 = request.target.isa >= Isa::avx512;
+  Offer offer;
+  offer.implementation = prepared->avx512 ? "strips:avx512" : "strips:avx2";
+  offer.facts.isa = prepared->avx512 ? Isa::avx512 : Isa::avx2;
+  offer.in_place = in_place_pairs(request);
+  offer.run = [prepared](const KernelCall& call) {
+    parallel_for(prepared->total, piece, [&](std::int64_t begin, std::int64_t end) {
+      PieceRunner(*prepared, call).run(begin, end);
+    });
+  };
+  return offer;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/loss/softmax_cross_entropy.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/math/arithmetic.h"
+#include "ops/nn/softmax.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// The shape of the losses; inputs are scores, labels and weights from `first` on.
+template <class Op>
+Shape loss_shape(const Op& op, const Inference& in, int first) {
+  constexpr std::string_view name = Op::info.name;
+  require(op.reduction == "none" || op.reduction == "mean" || op.reduction == "sum", name,
+          ": reduction must be none, mean or sum, got '", op.reduction, "'");
+  const Shape scores = in.shape(first);
+  require(scores.size() >= 2, name, ": expected scores [N, C, ...], got ", in.type(first));
+  Shape labels = scores;
+  labels.erase(labels.begin() + 1);
+  require(in.shape(first + 1) == labels, name, ": expected labels of ", labels, " for scores ",
+          scores, ", got ", in.type(first + 1));
+  if (in.has(first + 2))
+    require(in.shape(first + 2) == Shape{scores[1]}, name, ": expected a weight for each of ",
+            scores[1], " classes, got ", in.type(first + 2));
+  return op.reduction == "none" ? labels : Shape{};
+}
+
+}  // namespace
+
+TensorTypes SoftmaxCrossEntropyLoss::infer(const Inference& in) const {
+  return {{in.dtype(0), loss_shape(*this, in, 0)}, in.type(0)};
+}
+
+TensorTypes SoftmaxCrossEntropyLossGradient::infer(const Inference& in) const {
+  const Shape loss = loss_shape(*this, in, 1);
+  require(in.shape(0) == loss, "SoftmaxCrossEntropyLossGradient: expected dy of ", loss, ", got ",
+          in.type(0));
+  return {in.type(1)};
+}
+
+Values SoftmaxCrossEntropyLoss::gradient(Gradient& g) const {
+  Values gradients(3);
+  if (g.has_output_gradient(0))
+    gradients[0] = g.add(SoftmaxCrossEntropyLossGradient{ignore_index, reduction},
+                         {g.output_gradient(0), g.input(0), g.input(1), g.input(2)});
+  if (!g.has_output_gradient(1)) return gradients;
+  const Value more = g.add(LogSoftmaxGradient{.axis = 1}, {g.output(1), g.output_gradient(1)});
+  gradients[0] = gradients[0].is_absent() ? more : g.add(Add{}, {gradients[0], more});
+  return gradients;
+}
+
+namespace {
+
+SampleInput labels(Dims dims, std::int64_t classes, DType dtype = DType::i64) {
+  Tensor tensor(dtype, std::move(dims));
+  for (std::int64_t i = 0; i < tensor.size(); ++i)
+    tensor.set(i, static_cast<double>((i * 7 + 2) % classes));
+  return sample(std::move(tensor));
+}
+
+}  // namespace
+
+std::vector<Sample<SoftmaxCrossEntropyLoss>> SoftmaxCrossEntropyLoss::samples() {
+  using Op = SoftmaxCrossEntropyLoss;
+  std::vector<Sample<Op>> all;
+  for (const std::string_view reduction : {"none", "mean", "sum"}) {
+    Op plain, weighted, ignoring;
+    plain.reduction = weighted.reduction = ignoring.reduction = reduction;
+    weighted.ignore_index = 2;
+    ignoring.ignore_index = -1;
+    all.push_back({plain, {sample("f32[6,10]"), labels({6}, 10)}});
+    all.push_back(
+        {weighted, {sample("f32[4,5]"), labels({4}, 5, DType::i32), sample("f32[5]", 0.25, 2)}});
+    all.push_back({ignoring, {sample("f32[2,3,2,4]", -6, 6), labels({2, 2, 4}, 3)}});
+  }
+  return all;
+}
+
+std::vector<Sample<SoftmaxCrossEntropyLossGradient>> SoftmaxCrossEntropyLossGradient::samples() {
+  std::vector<Sample<SoftmaxCrossEntropyLossGradient>> all;
+  for (const auto& forward : SoftmaxCrossEntropyLoss::samples()) {
+    const SoftmaxCrossEntropyLoss& op = forward.op;
+    const Shape loss = op.reduction == "none" ? forward.inputs[1].type.shape : Shape{};
+    std::vector<SampleInput> inputs{{{DType::f32, loss}}};
+    inputs.insert(inputs.end(), forward.inputs.begin(), forward.inputs.end());
+    SoftmaxCrossEntropyLossGradient gradient;
+    gradient.ignore_index = op.ignore_index;
+    gradient.reduction = op.reduction;
+    all.push_back({gradient, std::move(inputs)});
+  }
+  return all;
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(softmax_cross_entropy, narrowgauge::SoftmaxCrossEntropyLoss,
+       narrowgauge::SoftmaxCrossEntropyLossGradient)

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/math/arithmetic.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/math/rounding.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+std::vector<Sample<Add>> Add::samples() {
+  auto all = binary_samples<Add>();
+  all.push_back({{}, {sample("f32[0,3]"), sample("f32[3]")}});
+  all.push_back({{}, {sample("i64[2,3]", -9, 9), sample("i64[3]", -9, 9)}});
+  all.push_back({{}, {sample("f32[3,1,1040]"), sample("f32[1040]")}});
+  return all;
+}
+
+std::vector<Sample<Mul>> Mul::samples() {
+  auto all = binary_samples<Mul>();
+  all.push_back({{}, {sample("i32[4]", -9, 9), sample("i32[2,1]", -9, 9)}});
+  return all;
+}
+
+std::vector<Sample<Div>> Div::samples() {
+  auto all = binary_samples<Div>(0.5, 2);
+  all.push_back({{}, {sample("i64[12]", -9, 9), sample("i64[12]", -2, 2)}});
+  return all;
+}
+
+std::vector<Sample<Neg>> Neg::samples() {
+  auto all = unary_samples<Neg>();
+  all.push_back({{}, {sample("i32[7]", -9, 9)}});
+  return all;
+}
+
+std::vector<Sample<Abs>> Abs::samples() {
+  auto all = unary_samples<Abs>();
+  all.push_back({{}, {sample("i8[7]", -9, 9)}});
+  return all;
+}
+
+namespace {
+
+// The gradient of each input of a broadcasting op, from make(0) and make(1) if it is wanted.
+template <class Make>
+Values broadcast_gradients(Gradient& g, const Make& make) {
+  Values result;
+  for (int i = 0; i < g.input_count(); ++i)
+    result.push_back(g.wants(i) ? reduce_to(g, make(i), g.input(i)) : absent);
+  return result;
+}
+
+}  // namespace
+
+Values Add::gradient(Gradient& g) const {
+  return broadcast_gradients(g, [&](int) { return g.output_gradient(); });
+}
+
+Values Sub::gradient(Gradient& g) const {
+  return broadcast_gradients(
+      g, [&](int i) { return i == 0 ? g.output_gradient() : g.add(Neg{}, {g.output_gradient()}); });
+}
+
+Values Mul::gradient(Gradient& g) const {
+  return broadcast_gradients(g, [&](int i) {
+    return g.add(Mul{}, {g.output_gradient(), g.input(1 - i)});
+  });
+}
+
+// d(a / b) = da / b - db (a / b) / b
+Values Div::gradient(Gradient& g) const {
+  const Value scaled = g.add(Div{}, {g.output_gradient(), g.input(1)});
+  return broadcast_gradients(g, [&](int i) {
+    return i == 0 ? scaled : g.add(Neg{}, {g.add(Mul{}, {scaled, g.output()})});
+  });
+}
+
+Values Neg::gradient(Gradient& g) const { return {g.add(Neg{}, {g.output_gradient()})}; }
+
+Values Abs::gradient(Gradient& g) const {
+  return {g.add(Mul{}, {g.output_gradient(), g.add(Sign{}, {g.input(0)})})};
+}
+
+// d(1 / x) = -dx / x^2
+Values Reciprocal::gradient(Gradient& g) const {
+  const Value scaled = g.add(Mul{}, {g.output_gradient(), g.output()});
+  return {g.add(Neg{}, {g.add(Mul{}, {scaled, g.output()})})};
+}
+
+// d sqrt(x) = dx / (2 sqrt(x))
+Values Sqrt::gradient(Gradient& g) const {
+  const Value half = g.scalar(0.5, g.type(g.input(0)).dtype);
+  return {g.add(Div{}, {g.add(Mul{}, {g.output_gradient(), half}), g.output()})};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(arithmetic, narrowgauge::Add, narrowgauge::Sub, narrowgauge::Mul, narrowgauge::Div,
+       narrowgauge::Neg, narrowgauge::Abs, narrowgauge::Reciprocal, narrowgauge::Sqrt)

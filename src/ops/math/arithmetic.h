@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic with ONNX's broadcasting. Integers wrap around; x / 0 of integers is 0.
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+
+namespace narrowgauge {
+
+struct Add {
+  static constexpr OpInfo info = commutative(binary_info("Add", narrowgauge::infer, "T:number"));
+  static constexpr bool on_integers = true;
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Add, (T a, T b), a + b)
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Add>> samples();
+};
+
+struct Sub {
+  static constexpr OpInfo info = binary_info("Sub", narrowgauge::infer, "T:number");
+  static constexpr bool on_integers = true;
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Sub, (T a, T b), a - b)
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Sub>> samples() { return binary_samples<Sub>(); }
+};
+
+struct Mul {
+  static constexpr OpInfo info = commutative(binary_info("Mul", narrowgauge::infer, "T:number"));
+  static constexpr bool on_integers = true;
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Mul, (T a, T b), (a * b))
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Mul>> samples();
+};
+
+struct Div {
+  static constexpr OpInfo info = binary_info("Div", narrowgauge::infer, "T:number");
+  static constexpr bool on_integers = true;
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Div, (T a, T b), a / b)
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Div>> samples();
+};
+
+struct Neg {
+  static constexpr OpInfo info = unary_info("Neg", clear, "T:number");
+  static constexpr bool on_integers = true;
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Neg, (T x), -x)
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Neg>> samples();
+};
+
+struct Abs {
+  static constexpr OpInfo info = unary_info("Abs", clear, "T:number");
+  static constexpr bool on_integers = true;
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Abs, (T x), abs(x))
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Abs>> samples();
+};
+
+struct Reciprocal {
+  static constexpr OpInfo info = unary_info("Reciprocal", narrowgauge::infer);
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Reciprocal, (T x), T(1) / x)
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Reciprocal>> samples() { return unary_samples<Reciprocal>(0.5, 2); }
+};
+
+struct Sqrt {
+  static constexpr OpInfo info = unary_info("Sqrt", narrowgauge::infer);
+  NG_NO_ATTRIBUTES
+  NG_SAME_TYPE
+  NG_FORMULA(Sqrt, (T x), sqrt(x))
+  Values gradient(Gradient& g) const;
+  static std::vector<Sample<Sqrt>> samples() { return unary_samples<Sqrt>(0.5, 3); }
+};
+
+}  // namespace narrowgauge

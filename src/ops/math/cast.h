@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Changes of number format, and Identity, which changes nothing.
+#pragma once
+
+#include "ops/elementwise/elementwise.h"
+#include "tensor/values.h"
+
+namespace narrowgauge {
+
+struct Identity {
+  static constexpr OpInfo info{.name = "Identity",
+                               .inputs = "x:T",
+                               .outputs = "y:T",
+                               .precision = clear,
+                               .fusion = Fusion::view};
+  NG_NO_ATTRIBUTES
+  TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
+  Values gradient(Gradient& g) const { return {g.output_gradient()}; }
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Identity>> samples();
+};
+
+namespace detail {
+
+// What Cast computes before the value is stored in `to`: nearest even, integers saturated.
+struct KeepingCast {
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return x;
+  }
+};
+struct BooleanCast {  // inside a fused group nothing is stored: the formula itself makes 0 or 1
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return select(x != T(0), T(1), T(0));
+  }
+};
+struct TruncatingCast {
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return std::trunc(x);
+  }
+};
+struct SaturatingCast {
+  double limit;
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    return select(x > T(limit), T(limit), select(x < T(-limit), T(-limit), x));
+  }
+};
+
+// Only for the reference: strips do not compute in f8e8m0.
+struct PowerCast {
+  PowerRounding rounding;
+  bool saturate;
+  template <class T>
+  T formula(T x) const {
+    const int bits = narrow_to_power(x, rounding, saturate).bits;
+    return bits == 0xff ? std::numeric_limits<T>::quiet_NaN() : std::ldexp(T(1), bits - 127);
+  }
+};
+
+}  // namespace detail
+
+// Floating results are rounded to nearest even. Floating values cast to an integer dtype are
+// truncated; integers saturate, NaN becomes 0. With `saturate` (8-bit floats only, as in ONNX) too
+// large values become the largest finite one, without it infinity or NaN. f8e8m0 rounds by
+// `round_mode`: "up" to the next power of two, "down", or "nearest" with ties up; with `saturate`
+// zero becomes the least power, without it NaN; negative values become NaN.
+struct Cast {
+  static constexpr OpInfo info{
+      .name = "Cast", .inputs = "x:S^", .outputs = "y:any", .fusion = Fusion::elementwise};
+  DType to = DType::f32;
+  std::int64_t saturate = 1;
+  std::string round_mode = "up";
+  static void attributes(auto& self, auto&& visit) {
+    visit("to", self.to);
+    visit("saturate", self.saturate);
+    visit("round_mode", self.round_mode);
+  }
+  TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
+  static Elementwise elementwise();
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<Cast>> samples();
+
+  PowerRounding power_rounding() const;  // of round_mode, which is known to be right
+
+  NG_INLINE void choose(auto use) const {
+    if (to == DType::boolean)
+      use(detail::BooleanCast{});
+    else if (is_integer(to))
+      use(detail::TruncatingCast{});
+    else if (to == DType::f8e8m0)
+      use(detail::PowerCast{power_rounding(), saturate != 0});
+    else if (saturate != 0 && (to == DType::f8e4m3fn || to == DType::f8e5m2))
+      use(detail::SaturatingCast{largest_finite(to)});
+    else
+      use(detail::KeepingCast{});
+  }
+  static constexpr bool on_integers = true;
+  template <class T>
+  T formula(T x) const {  // of integers
+    return x;
+  }
+};
+
+}  // namespace narrowgauge

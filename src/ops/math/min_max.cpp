@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/math/min_max.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/math/comparison.h"
+#include "ops/math/where.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+Value choose(Gradient& g, Value condition, Value yes) {
+  return g.add(Where{}, {condition, yes, g.scalar(0, g.type(yes).dtype)});
+}
+
+// Inputs that equal the result share its gradient evenly.
+Values extreme_gradient(Gradient& g) {
+  const Value y = g.output(), dy = g.output_gradient();
+  if (g.input_count() == 1) return {dy};
+  const Value one = g.scalar(1, g.type(y).dtype);
+  Values winners;
+  Value count = absent;
+  for (int i = 0; i < g.input_count(); ++i) {
+    winners.push_back(g.add(Equal{}, {g.input(i), y}));
+    const Value counted = choose(g, winners.back(), one);
+    count = i == 0 ? counted : g.add(Add{}, {count, counted});
+  }
+  const Value share = g.add(Div{}, {dy, count});
+  Values result;
+  for (int i = 0; i < g.input_count(); ++i)
+    result.push_back(
+        g.wants(i)
+            ? reduce_to(g, choose(g, winners[static_cast<std::size_t>(i)], share), g.input(i))
+            : absent);
+  return result;
+}
+
+template <class Op>
+std::vector<Sample<Op>> extreme_samples() {
+  auto all = binary_samples<Op>();
+  all.push_back({{}, {sample("f32[5]")}});
+  all.push_back({{}, {sample("f32[3,1]"), sample("f32[4]"), sample("f32[]"), sample("f32[3,4]")}});
+  all.push_back({{}, {sample("i64[9]", -9, 9), sample("i64[9]", -9, 9), sample("i64[]", -9, 9)}});
+  all.push_back({{}, {sample("i32[5]", -9, 9)}});
+  return all;
+}
+
+}  // namespace
+
+Values Min::gradient(Gradient& g) const { return extreme_gradient(g); }
+Values Max::gradient(Gradient& g) const { return extreme_gradient(g); }
+std::vector<Sample<Min>> Min::samples() { return extreme_samples<Min>(); }
+std::vector<Sample<Max>> Max::samples() { return extreme_samples<Max>(); }
+
+TensorTypes Clip::infer(const Inference& in) const {
+  for (int i = 1; i < in.count(); ++i)
+    require(!in.has(i) || in.rank(i) == 0, "Clip: ", i == 1 ? "min" : "max",
+            " must be a scalar, got ", in.has(i) ? in.type(i) : TensorType{});
+  return {in.type(0)};
+}
+
+Values Clip::gradient(Gradient& g) const {
+  const Value x = g.input(0), low = g.input(1), high = g.input(2), dy = g.output_gradient();
+  Values result(3);
+  if (g.wants(0)) result[0] = g.add(ClipGradient{}, {x, dy, low, high});
+  if (g.wants(1)) {
+    Value below = choose(g, g.add(Less{}, {x, low}), dy);
+    if (g.has_input(2)) below = choose(g, g.add(LessOrEqual{}, {low, high}), below);
+    result[1] = reduce_to(g, below, low);
+  }
+  if (g.wants(2)) {
+    const Value raised = g.has_input(1) ? g.add(Max{}, {x, low}) : x;
+    result[2] = reduce_to(g, choose(g, g.add(Greater{}, {raised, high}), dy), high);
+  }
+  return result;
+}
+
+std::vector<Sample<Clip>> Clip::samples() {
+  const SampleInput low = sample("f32[]", -1, -0.5), high = sample("f32[]", 0.5, 1);
+  return {{{}, {sample("f32[2,3,5]"), low, high}},
+          {{}, {sample("f32[2,3,4,5]"), low}},
+          {{}, {sample("f32[17]"), no_sample(), high}},
+          {{}, {sample("f32[17]")}},
+          {{}, {sample("f32[17]"), high, low}},
+          {{}, {sample("i32[9]", -9, 9), sample("i32[]", -4, -3), sample("i32[]", 2, 5)}},
+          {{}, {sample("i64[9]", -9, 9)}}};
+}
+
+// The gradient is linear in dy, and constant in x and the limits almost everywhere.
+Values ClipGradient::gradient(Gradient& g) const {
+  Values result(4);
+  result[1] = g.add(ClipGradient{}, {g.input(0), g.output_gradient(), g.input(2), g.input(3)});
+  return result;
+}
+
+std::vector<Sample<ClipGradient>> ClipGradient::samples() {
+  const SampleInput low = sample("f32[]", -1, -0.5), high = sample("f32[]", 0.5, 1);
+  return {{{}, {sample("f32[2,3,5]"), sample("f32[2,3,5]"), low, high}},
+          {{}, {sample("f32[33]"), sample("f32[33]")}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(min_max, narrowgauge::Min, narrowgauge::Max, narrowgauge::Clip, narrowgauge::ClipGradient)

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/nn/average_pool.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/pool/pooling.h"
+#include "narrowgauge/graph.h"
+#include "ops/offers/batch_inner.h"
+#include "ops/offers/contraction.h"
+#include "ops/reference.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+TensorTypes AveragePool::infer(const Inference& in) const {
+  return {{in.dtype(0), pool_shape(*this, in.shape(0))}};
+}
+
+TensorTypes AveragePoolGradient::infer(const Inference& in) const {
+  const Shape y = pool_shape(*this, shape);
+  require(in.shape(0) == y, "AveragePoolGradient: windows over ", shape, " give ", y, ", got dy ",
+          in.type(0));
+  return {{in.dtype(0), shape}};
+}
+
+Values AveragePool::gradient(Gradient& g) const {
+  const AveragePoolGradient op{auto_pad,     ceil_mode, count_include_pad, dilations,
+                               kernel_shape, pads,      strides,           g.shape(g.input(0))};
+  return {g.add(op, {g.output_gradient()})};
+}
+
+Values AveragePoolGradient::gradient(Gradient& g) const {
+  const AveragePool op{auto_pad, ceil_mode, count_include_pad, dilations, kernel_shape,
+                       pads,     strides};
+  return {g.add(op, {g.output_gradient()})};
+}
+
+namespace {
+
+Shape global_shape(std::string_view op, const Shape& x) {
+  require(x.size() >= 3 && x.size() <= 5, op, ": expected x with one to three spatial axes, got ",
+          x);
+  Shape y(x.size(), 1);
+  y[0] = x[0];
+  y[1] = x[1];
+  return y;
+}
+
+}  // namespace
+
+TensorTypes GlobalAveragePool::infer(const Inference& in) const {
+  return {{in.dtype(0), global_shape("GlobalAveragePool", in.shape(0))}};
+}
+
+TensorTypes GlobalAveragePoolGradient::infer(const Inference& in) const {
+  const Shape y = global_shape("GlobalAveragePoolGradient", shape);
+  require(in.shape(0) == y, "GlobalAveragePoolGradient: expected dy of ", y, " for dx of ", shape,
+          ", got ", in.type(0));
+  return {{in.dtype(0), shape}};
+}
+
+Values GlobalAveragePool::gradient(Gradient& g) const {
+  return {g.add(GlobalAveragePoolGradient{g.shape(g.input(0))}, {g.output_gradient()})};
+}
+
+Values GlobalAveragePoolGradient::gradient(Gradient& g) const {
+  return {g.add(GlobalAveragePool{}, {g.output_gradient()})};
+}
+
+namespace {
+
+struct Averaging {
+  Window window;
+  bool with_pads = false;
+};
+
+// `input` is the spatial part of x or dx.
+template <class Op>
+Averaging averaging(const Op& op, const Dims& input) {
+  if constexpr (requires { op.kernel_shape; }) {
+    return {resolve_window(pool_window(op), input), op.count_include_pad != 0};
+  } else {
+    const Dims ones(input.size(), 1), zeros(input.size(), 0);
+    return {{input, ones, ones, zeros, zeros}, false};
+  }
+}
+
+std::string pool_reason(const Request& request) {
+  const DType dtype = request.inputs[0].dtype;
+  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f64)
+    return concat("dtype ", dtype);
+  const bool blocks = is_batch_inner(request);
+  for (const Operand& operand : {request.inputs[0], request.outputs[0]}) {
+    if (!blocks && !(operand.storage.blocks.empty() && operand.storage.encoding.empty()))
+      return concat("storage ", operand.storage);
+    if (element_count(operand.dims) == 0) return "no elements";
+  }
+  return {};
+}
+
+template <class Op, bool backward>
+Offer offer_pool(const Request& request) {
+  std::string reason = pool_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const Operand &in = request.inputs[0], &out = request.outputs[0];
+  const Averaging how = averaging(request.as<Op>(), spatial_part(backward ? out.dims : in.dims));
+  const Window& w = how.window;
+  const cpu::PoolWindow window{w.kernel, w.strides, w.dilations, w.pads_begin, w.pads_end};
+  const auto count = how.with_pads ? cpu::PoolCount::with_pads : cpu::PoolCount::without_pads;
+  const auto prepare = backward ? cpu::prepare_average_pool_gradient : cpu::prepare_average_pool;
+  return offer_prepared(
+      prepare(spatial_view(request, in), spatial_view(request, out), window, count), {0});
+}
+
+// The number of places that a window's mean divides by.
+std::int64_t counted(const Averaging& how, const Dims& input, const Dims& place) {
+  const Window& w = how.window;
+  std::int64_t count = 1;
+  for (std::size_t axis = 0; axis < input.size(); ++axis) {
+    std::int64_t along = 0;
+    for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
+      const std::int64_t at =
+          place[axis] * w.strides[axis] + tap * w.dilations[axis] - w.pads_begin[axis];
+      const std::int64_t begin = how.with_pads ? -w.pads_begin[axis] : 0;
+      const std::int64_t end = input[axis] + (how.with_pads ? w.pads_end[axis] : 0);
+      along += at >= begin && at < end;
+    }
+    count *= along;
+  }
+  return std::max<std::int64_t>(count, 1);
+}
+
+// Calls visit(element of x, element of y, 1 / count) for all pairs that a mean joins.
+void each_pair(const Averaging& how, const Dims& x_dims, const Dims& y_dims,
+               const std::function<void(std::int64_t, std::int64_t, double)>& visit) {
+  const Dims x = spatial_part(x_dims), y = spatial_part(y_dims);
+  const std::int64_t x_size = element_count(x), y_size = element_count(y);
+  for (std::int64_t i = 0; i < element_count(y_dims); ++i) {
+    Dims place(y.size());
+    std::int64_t rest = i % y_size;
+    for (std::size_t axis = y.size(); axis-- > 0; rest /= y[axis]) place[axis] = rest % y[axis];
+    const auto count = static_cast<double>(counted(how, x, place));
+    each_tap(how.window, x, place, [&](std::int64_t element, std::int64_t) {
+      if (element >= 0) visit(i / y_size * x_size + element, i, 1 / count);
+    });
+  }
+}
+
+template <class Op, bool backward>
+Offer reference_pool(const Request& request) {
+  const Dims& x = backward ? request.outputs[0].dims : request.inputs[0].dims;
+  const Averaging how = averaging(request.as<Op>(), spatial_part(x));
+  return reference_offer(request, [how](const auto& in, const auto& out, const KernelCall&) {
+    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    const Dims& from = in[0].dims();
+    const Dims& to = out[0].dims();
+    each_pair(how, backward ? to : from, backward ? from : to,
+              [&](std::int64_t x_element, std::int64_t y_element, double share) {
+                const std::int64_t source = backward ? y_element : x_element;
+                const std::int64_t target = backward ? x_element : y_element;
+                sums[static_cast<std::size_t>(target)] += in[0][source] * share;
+              });
+    for (std::int64_t i = 0; i < out[0].size(); ++i)
+      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+  });
+}
+
+template <class Op, bool backward>
+constexpr Kernel kernel_list[] = {{"rows", offer_pool<Op, backward>},
+                                  {"reference", reference_pool<Op, backward>}};
+
+}  // namespace
+
+std::span<const Kernel> AveragePool::kernels() { return kernel_list<AveragePool, false>; }
+std::span<const Kernel> AveragePoolGradient::kernels() {
+  return kernel_list<AveragePoolGradient, true>;
+}
+std::span<const Kernel> GlobalAveragePool::kernels() {
+  return kernel_list<GlobalAveragePool, false>;
+}
+std::span<const Kernel> GlobalAveragePoolGradient::kernels() {
+  return kernel_list<GlobalAveragePoolGradient, true>;
+}
+
+std::vector<Sample<AveragePool>> AveragePool::samples() {
+  return {
+      {{.kernel_shape = {2, 2}, .strides = {2, 2}}, {sample("f32[2,3,4,6]")}},
+      {{.kernel_shape = {3, 2}, .pads = {1, 0, 1, 1}, .strides = {2, 1}},
+       {sample("f32[2,17,5,4]")}},
+      {{.count_include_pad = 1, .kernel_shape = {3, 2}, .pads = {1, 0, 1, 1}, .strides = {2, 1}},
+       {sample("f32[2,5,5,4]")}},
+      {{.ceil_mode = 1,
+        .count_include_pad = 1,
+        .kernel_shape = {3, 3},
+        .pads = {1, 1, 1, 1},
+        .strides = {2, 2}},
+       {sample("f32[1,2,6,4]")}},
+      {{.ceil_mode = 1, .kernel_shape = {3, 3}, .strides = {2, 2}}, {sample("f32[1,2,6,4]")}},
+      {{.auto_pad = "SAME_LOWER", .kernel_shape = {3}, .strides = {2}}, {sample("f32[2,3,8]")}},
+      {{.dilations = {2, 1, 1}, .kernel_shape = {2, 2, 1}}, {sample("f32[1,2,4,3,2]")}},
+  };
+}
+
+std::vector<Sample<AveragePoolGradient>> AveragePoolGradient::samples() {
+  return {
+      {{.kernel_shape = {2, 2}, .strides = {2, 2}, .shape = {2, 3, 5, 6}},
+       {sample("f32[2,3,2,3]")}},
+      {{.count_include_pad = 1,
+        .kernel_shape = {3, 2},
+        .pads = {1, 0, 1, 1},
+        .strides = {2, 1},
+        .shape = {2, 17, 5, 4}},
+       {sample("f32[2,17,3,4]")}},
+      {{.ceil_mode = 1, .kernel_shape = {3, 3}, .strides = {2, 2}, .shape = {1, 2, 6, 4}},
+       {sample("f32[1,2,3,2]")}},
+  };
+}
+
+std::vector<Sample<GlobalAveragePool>> GlobalAveragePool::samples() {
+  return {{{}, {sample("f32[2,17,3,4]")}},
+          {{}, {sample("f32[2,3,9]")}},
+          {{}, {sample("f32[1,2,2,3,2]")}}};
+}
+
+std::vector<Sample<GlobalAveragePoolGradient>> GlobalAveragePoolGradient::samples() {
+  return {{{Shape{2, 17, 3, 4}}, {sample("f32[2,17,1,1]")}},
+          {{Shape{2, 3, 9}}, {sample("f32[2,3,1]")}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(average_pool, narrowgauge::AveragePool, narrowgauge::AveragePoolGradient,
+       narrowgauge::GlobalAveragePool, narrowgauge::GlobalAveragePoolGradient)

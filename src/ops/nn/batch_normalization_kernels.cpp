@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "kernels/cpu/normalization/batch_norm.h"
+#include "ops/nn/batch_normalization.h"
+#include "ops/offers/channels.h"
+#include "ops/reference.h"
+#include "ops/shape/axis.h"
+
+namespace narrowgauge {
+
+namespace {
+
+std::vector<Operand> operands_of(const Request& request) {
+  std::vector<Operand> all(request.inputs.begin(), request.inputs.end());
+  all.insert(all.end(), request.outputs.begin(), request.outputs.end());
+  return all;
+}
+
+// Why a vector of channels cannot be read or written; "" if all can.
+std::string vector_reason(std::span<const Operand> vectors) {
+  for (const Operand& vector : vectors)
+    if (vector.present && (vector.dtype == DType::f64 || !is_dense(vector)))
+      return concat("a vector of ", vector.dtype, " with strides ", vector.strides);
+  return {};
+}
+
+// The kernel's layout, x and y; `all` comes from operands_of().
+cpu::BatchNormApply apply_of(const SharedChannels& shared, const std::vector<Operand>& all,
+                             const KernelCall& call) {
+  cpu::BatchNormApply norm;
+  norm.layout = shared.layout;
+  norm.x = array_of(call.inputs[0], all[0], shared.pitches[0]);
+  norm.y = array_of(call.outputs[0], all[5], shared.pitches[1], call.flushed_at(0));
+  return norm;
+}
+
+Offer offer_training(const Request& request, const SharedChannels& shared) {
+  const auto op = request.as<BatchNormalization>();
+  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 12);
+  Offer offer;
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
+  offer.run = [op, shared, vectors, all = operands_of(request)](const KernelCall& call) {
+    FloatVectors floats(shared.layout.channels, call.workspace);
+    const auto in = [&](std::size_t i) { return floats.input(call.inputs[i], all[i].dtype); };
+    const auto out = [&](std::size_t o) {
+      return floats.output(call.outputs[o], all[5 + o].dtype, call.flushed_at(o));
+    };
+    const auto out_or_scratch = [&](std::size_t o) {
+      return call.outputs[o].data ? out(o) : floats.scratch();
+    };
+    cpu::BatchNormApply norm = apply_of(shared, all, call);
+    norm.scale = in(1);
+    norm.bias = in(2);
+    cpu::BatchStatistics statistics;
+    statistics.mean = out_or_scratch(3);
+    statistics.inverse_std = out_or_scratch(4);
+    statistics.variance = floats.scratch();
+    statistics.mean_low = floats.scratch();
+    void* const workspace = call.workspace + vectors;
+    cpu::RunningStatistics running{shared.layout.channels,
+                                   static_cast<float>(op.momentum),
+                                   statistics.mean,
+                                   statistics.variance,
+                                   in(3),
+                                   in(4),
+                                   out_or_scratch(1),
+                                   out_or_scratch(2)};
+    const auto epsilon = static_cast<float>(op.epsilon);
+    if (norm.y)
+      batch_norm_train(norm, epsilon, statistics, workspace);
+    else
+      batch_statistics(norm.layout, norm.x, epsilon, statistics, workspace);
+    update_running_statistics(running);
+    norm.inverse_std = statistics.inverse_std;
+    norm.mean_low = statistics.mean_low;
+    if (float* const b = out(5)) batch_norm_factors(norm, floats.scratch(), b);
+    floats.store();
+  };
+  return offer;
+}
+
+Offer offer_inference(const Request& request, const SharedChannels& shared) {
+  const auto epsilon = static_cast<float>(request.as<BatchNormalization>().epsilon);
+  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 4);
+  Offer offer;
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
+  offer.in_place = {{0, 0}};
+  offer.run = [epsilon, shared, vectors, all = operands_of(request)](const KernelCall& call) {
+    FloatVectors floats(shared.layout.channels, call.workspace);
+    const auto in = [&](std::size_t i) { return floats.input(call.inputs[i], all[i].dtype); };
+    cpu::BatchNormApply norm = apply_of(shared, all, call);
+    norm.scale = in(1);
+    norm.bias = in(2);
+    norm.mean = in(3);
+    batch_norm_infer(norm, in(4), epsilon, call.workspace + vectors);
+  };
+  return offer;
+}
+
+Offer offer_batch_norm(const Request& request) {
+  const Operand &x = request.inputs[0], &y = request.outputs[0];
+  std::string reason = vector_reason(request.inputs.subspan(1));
+  if (reason.empty()) reason = vector_reason(request.outputs.subspan(1));
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  SharedChannels shared = shared_channels({&x, &y});
+  if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
+  Offer offer = request.as<BatchNormalization>().training_mode ? offer_training(request, shared)
+                                                               : offer_inference(request, shared);
+  offer.implementation = "rows, f32 statistics";
+  return offer;
+}
+
+Offer offer_again(const Request& request) {
+  std::string reason = vector_reason(request.inputs.subspan(1));
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  SharedChannels shared = shared_channels({&request.inputs[0], &request.outputs[0]});
+  if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
+  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 4);
+  Offer offer;
+  offer.implementation = "rows, given statistics";
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
+  offer.in_place = {{0, 0}};
+  offer.run = [shared, vectors, all = operands_of(request)](const KernelCall& call) {
+    FloatVectors floats(shared.layout.channels, call.workspace);
+    const auto in = [&](std::size_t i) { return floats.input(call.inputs[i], all[i].dtype); };
+    cpu::BatchNormApply norm;
+    norm.layout = shared.layout;
+    norm.x = array_of(call.inputs[0], all[0], shared.pitches[0]);
+    norm.y = array_of(call.outputs[0], all[5], shared.pitches[1], call.flushed_at(0));
+    norm.scale = in(1);
+    norm.bias = in(2);
+    norm.mean = in(3);
+    norm.inverse_std = in(4);
+    batch_norm_apply(norm, call.workspace + vectors);
+  };
+  return offer;
+}
+
+// dx = scale * inverse_std * dy, from the forward kernel on dy with a mean of 0.
+void backward_given(const cpu::BatchNormBackward& norm, float* zeros, void* workspace) {
+  std::fill_n(zeros, norm.layout.channels, 0.0F);
+  cpu::BatchNormApply apply;
+  apply.layout = norm.layout;
+  apply.x = norm.dy;
+  apply.y = norm.dx;
+  apply.scale = norm.scale;
+  apply.bias = apply.mean = zeros;
+  apply.inverse_std = norm.inverse_std;
+  batch_norm_apply(apply, workspace);
+}
+
+Offer offer_gradient(const Request& request) {
+  std::string reason = vector_reason(request.inputs.subspan(2));
+  if (reason.empty()) reason = vector_reason(request.outputs.subspan(1));
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  SharedChannels shared =
+      shared_channels({&request.inputs[0], &request.inputs[1], &request.outputs[0]});
+  if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
+  const bool training = request.as<BatchNormalizationGradient>().training;
+  const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 6);
+  Offer offer;
+  offer.implementation = "rows, f32 statistics";
+  offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
+  offer.in_place = {{0, 0}, {1, 0}};
+  offer.run = [training, shared, vectors, all = operands_of(request)](const KernelCall& call) {
+    FloatVectors floats(shared.layout.channels, call.workspace);
+    const auto in = [&](std::size_t i) { return floats.input(call.inputs[i], all[i].dtype); };
+    const auto out = [&](std::size_t o) {
+      return floats.output(call.outputs[o], all[5 + o].dtype, call.flushed_at(o));
+    };
+    cpu::BatchNormBackward norm;
+    norm.layout = shared.layout;
+    norm.dy = array_of(call.inputs[0], all[0], shared.pitches[0]);
+    norm.x = array_of(call.inputs[1], all[1], shared.pitches[1]);
+    norm.scale = in(2);
+    norm.mean = in(3);
+    norm.inverse_std = in(4);
+    norm.is_batch_mean = training;
+    norm.scale_gradient = out(1);
+    norm.bias_gradient = out(2);
+    norm.dx = array_of(call.outputs[0], all[5], shared.pitches[2], call.flushed_at(0));
+    void* const workspace = call.workspace + vectors;
+    cpu::BatchNormBackward sums = norm;
+    if (!training) sums.dx = {};
+    if (training || norm.scale_gradient || norm.bias_gradient) batch_norm_backward(sums, workspace);
+    if (!training && norm.dx) backward_given(norm, floats.scratch(), workspace);
+    floats.store();
+  };
+  return offer;
+}
+
+// The sizes of a row-major [N, C, inner].
+struct Sizes {
+  std::int64_t batch, channels, inner;
+  explicit Sizes(const Dims& dims)
+      : batch(dims[0]), channels(dims[1]), inner(element_count(std::span(dims).subspan(2))) {}
+  double count() const { return static_cast<double>(batch * inner); }
+  template <class Visit>
+  void each(std::int64_t channel, const Visit& visit) const {
+    for (std::int64_t n = 0; n < batch; ++n)
+      for (std::int64_t i = 0; i < inner; ++i) visit((n * channels + channel) * inner + i);
+  }
+};
+
+struct Moments {
+  double mean = 0, variance = 0;
+};
+
+Moments moments_of(const ReferenceView& x, const Sizes& sizes, std::int64_t channel) {
+  Moments moments;
+  sizes.each(channel, [&](std::int64_t i) { moments.mean += x[i]; });
+  moments.mean /= sizes.count();
+  sizes.each(channel, [&](std::int64_t i) {
+    moments.variance += (x[i] - moments.mean) * (x[i] - moments.mean);
+  });
+  moments.variance /= sizes.count();
+  return moments;
+}
+
+Offer reference_batch_norm(const Request& request) {
+  const auto op = request.as<BatchNormalization>();
+  return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
+    const Sizes sizes(in[0].dims());
+    for (std::int64_t c = 0; c < sizes.channels; ++c) {
+      const Moments given{in[3][c], in[4][c]};
+      const Moments used = op.training_mode ? moments_of(in[0], sizes, c) : given;
+      const double inverse_std = 1 / std::sqrt(used.variance + op.epsilon);
+      sizes.each(c, [&](std::int64_t i) {
+        out[0].set(i, (in[0][i] - used.mean) * inverse_std * in[1][c] + in[2][c]);
+      });
+      if (!op.training_mode) continue;
+      out[1].set(c, given.mean * op.momentum + used.mean * (1 - op.momentum));
+      out[2].set(c, given.variance * op.momentum + used.variance * (1 - op.momentum));
+      out[3].set(c, used.mean);
+      out[4].set(c, inverse_std);
+      out[5].set(c, in[2][c] - (used.mean - out[3][c]) * inverse_std * in[1][c]);
+    }
+  });
+}
+
+Offer reference_again(const Request& request) {
+  return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
+    const Sizes sizes(in[0].dims());
+    for (std::int64_t c = 0; c < sizes.channels; ++c)
+      sizes.each(c, [&](std::int64_t i) {
+        out[0].set(i, (in[0][i] - in[3][c]) * in[4][c] * in[1][c] + in[2][c]);
+      });
+  });
+}
+
+Offer reference_gradient(const Request& request) {
+  const bool training = request.as<BatchNormalizationGradient>().training;
+  return reference_offer(request, [training](const auto& in, const auto& out, const KernelCall&) {
+    const Sizes sizes(in[0].dims());
+    for (std::int64_t c = 0; c < sizes.channels; ++c) {
+      const double mean = in[3][c], inverse_std = in[4][c];
+      const auto normal = [&](std::int64_t i) { return (in[1][i] - mean) * inverse_std; };
+      double dbias = 0, dscale = 0;
+      sizes.each(c, [&](std::int64_t i) {
+        dbias += in[0][i];
+        dscale += in[0][i] * normal(i);
+      });
+      sizes.each(c, [&](std::int64_t i) {
+        const double through_statistics =
+            training ? (dbias + normal(i) * dscale) / sizes.count() : 0.0;
+        out[0].set(i, in[2][c] * inverse_std * (in[0][i] - through_statistics));
+      });
+      out[1].set(c, dscale);
+      out[2].set(c, dbias);
+    }
+  });
+}
+
+constexpr Kernel forward_kernels[] = {{"rows", offer_batch_norm},
+                                      {"reference", reference_batch_norm}};
+constexpr Kernel again_kernels[] = {{"rows", offer_again}, {"reference", reference_again}};
+constexpr Kernel gradient_kernels[] = {{"rows", offer_gradient}, {"reference", reference_gradient}};
+
+}  // namespace
+
+std::span<const Kernel> BatchNormalization::kernels() { return forward_kernels; }
+std::span<const Kernel> NormalizeAgain::kernels() { return again_kernels; }
+std::span<const Kernel> BatchNormalizationGradient::kernels() { return gradient_kernels; }
+
+}  // namespace narrowgauge

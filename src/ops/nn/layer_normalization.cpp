@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/nn/layer_normalization.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/elementwise/expression.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/math/cast.h"
+#include "ops/shape/axis.h"
+#include "ops/shape/reshape.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+// The shapes that follow from x's shape and the axis.
+struct Shapes {
+  Shape normalized, statistics;
+  Shapes(std::string_view op, const Shape& x, std::int64_t axis) {
+    const auto first = settled_axis(op, axis, x.size());
+    normalized.assign(x.begin() + first, x.end());
+    statistics = x;
+    std::fill(statistics.begin() + first, statistics.end(), Dim(1));
+  }
+};
+
+void require_shape(const Inference& in, int input, const Shape& expected) {
+  require(in.shape(input) == expected, in.op_name(), ": expected input ", input, " of shape ",
+          expected, " for x ", in.shape(0), ", got ", in.type(input));
+}
+
+}  // namespace
+
+TensorTypes LayerNormalization::infer(const Inference& in) const {
+  const Shapes shapes("LayerNormalization", in.shape(0), axis);
+  require_shape(in, 1, shapes.normalized);
+  if (in.has(2)) require_shape(in, 2, shapes.normalized);
+  require(epsilon > 0, "LayerNormalization: epsilon must be positive, got ", epsilon);
+  require(stash_type == 1, "LayerNormalization: stash_type must be 1 (f32), got ", stash_type);
+  const TensorType statistics{statistics_dtype(in.dtype(0)), shapes.statistics};
+  return {in.type(0), statistics, statistics};
+}
+
+TensorTypes LayerNormalizationGradient::infer(const Inference& in) const {
+  const Shapes shapes("LayerNormalizationGradient", in.shape(0), axis);
+  require_shape(in, 1, in.shape(0));
+  require_shape(in, 2, shapes.normalized);
+  require_shape(in, 3, shapes.statistics);
+  require_shape(in, 4, shapes.statistics);
+  return {in.type(0), in.type(2), in.type(2)};
+}
+
+namespace {
+
+// Formulas over x's rows in the dtype of the statistics.
+class Rows {
+ public:
+  Rows(Rewriting& r, Value like, std::int64_t axis)
+      : r_(r),
+        dtype_(statistics_dtype(r.type(like).dtype)),
+        shapes_("LayerNormalization", r.shape(like), axis) {}
+
+  Expression wide(Value value) const { return cast(value, dtype_); }
+  Expression cast(Value value, DType dtype) const {
+    if (r_.type(value).dtype == dtype) return {r_, value};
+    return {r_, r_.add(Cast{.to = dtype}, {value})};
+  }
+  // The mean over the normalized axes, which keep size 1.
+  Expression mean(Value value) const { return over_count(sum_to(value, shapes_.statistics)); }
+  Expression over_count(Expression value) const {
+    const Dim count = element_count(shapes_.normalized);
+    if (count.is_known()) return value / static_cast<double>(count.value());
+    const Value ones = r_.add(ExpandTo{shapes_.normalized}, {r_.scalar(1, dtype_)});
+    return value / sum_to(ones, {});
+  }
+  // Sums over the other axes.
+  Expression sum_of_rows(Value value) const { return sum_to(value, shapes_.normalized); }
+
+ private:
+  Expression sum_to(Value value, const Shape& shape) const {
+    if (r_.shape(value) == shape) return {r_, value};
+    return {r_, r_.add(BroadcastGradient{shape}, {value})};
+  }
+  Rewriting& r_;
+  DType dtype_;
+  Shapes shapes_;
+};
+
+}  // namespace
+
+Values LayerNormalization::decompose(Rewriting& r) const {
+  const Rows rows(r, r.input(0), axis);
+  const Expression x = rows.wide(r.input(0));
+  const Expression mean = rows.mean(x);
+  const Expression centred = x - mean;
+  const Expression inverse_std = 1 / sqrt(rows.mean(centred * centred) + epsilon);
+  Expression y = centred * inverse_std * rows.wide(r.input(1));
+  if (r.has_input(2)) y = y + rows.wide(r.input(2));
+  return {rows.cast(y, r.type(r.input(0)).dtype), mean, inverse_std};
+}
+
+Values LayerNormalizationGradient::decompose(Rewriting& r) const {
+  const Rows rows(r, r.input(1), axis);
+  const Expression dy = rows.wide(r.input(0)), x = rows.wide(r.input(1));
+  const Expression inverse_std = rows.wide(r.input(4));
+  const Expression normal = (x - rows.wide(r.input(3))) * inverse_std;
+  const Expression scaled = dy * rows.wide(r.input(2));
+  const Expression dx =
+      inverse_std * (scaled - rows.mean(scaled) - normal * rows.mean(scaled * normal));
+  const DType vectors = r.type(r.input(2)).dtype;
+  return {rows.cast(dx, r.type(r.input(0)).dtype),
+          rows.cast(rows.sum_of_rows(dy * normal), vectors),
+          rows.cast(rows.sum_of_rows(dy), vectors)};
+}
+
+namespace {
+
+// The gradient that reaches x through the statistics: d mean / dx = 1 / count, d inverse_std / dx =
+// -inverse_std^3 (x - mean) / count.
+Value through_statistics(Gradient& g, std::int64_t axis) {
+  const Rows rows(g, g.input(0), axis);
+  const Expression centred = rows.wide(g.input(0)) - Expression{g, g.output(1)};
+  const Expression inverse_std{g, g.output(2)};
+  Expression sum = centred * 0.0;
+  if (g.has_output_gradient(1)) sum = sum + Expression{g, g.output_gradient(1)};
+  if (g.has_output_gradient(2))
+    sum = sum -
+          centred * (Expression{g, g.output_gradient(2)} * inverse_std * inverse_std * inverse_std);
+  return rows.cast(rows.over_count(sum), g.type(g.input(0)).dtype);
+}
+
+}  // namespace
+
+Values LayerNormalization::gradient(Gradient& g) const {
+  Values gradients(3);
+  if (g.has_output_gradient(0)) {
+    const Value first =
+        g.add(LayerNormalizationGradient{axis},
+              {g.output_gradient(0), g.input(0), g.input(1), g.output(1), g.output(2)});
+    gradients = {first, {first.node, 1}, {first.node, 2}};
+  }
+  const bool statistics = g.has_output_gradient(1) || g.has_output_gradient(2);
+  if (!statistics || !g.wants(0)) return gradients;
+  const Value more = through_statistics(g, axis);
+  gradients[0] = gradients[0].is_absent() ? more : g.add(Add{}, {gradients[0], more});
+  return gradients;
+}
+
+std::vector<Sample<LayerNormalization>> LayerNormalization::samples() {
+  return {
+      {{}, {sample("f32[4,3,10]"), sample("f32[10]"), sample("f32[10]")}},
+      {{.axis = 1, .epsilon = 1e-3}, {sample("f32[2,3,4,5]", 5, 7), sample("f32[3,4,5]")}},
+      {{.axis = -2}, {sample("f32[2,3,17]"), sample("f32[3,17]"), sample("f32[3,17]")}},
+      {{}, {sample("f32[3,600]"), sample("f32[600]"), sample("f32[600]")}},
+  };
+}
+
+std::vector<Sample<LayerNormalizationGradient>> LayerNormalizationGradient::samples() {
+  const auto mean = [](std::string_view type) { return sample(type, -0.5, 0.5); };
+  const auto inverse_std = [](std::string_view type) { return sample(type, 0.5, 2); };
+  return {
+      {{},
+       {sample("f32[4,3,10]"), sample("f32[4,3,10]"), sample("f32[10]"), mean("f32[4,3,1]"),
+        inverse_std("f32[4,3,1]")}},
+      {{1},
+       {sample("f32[2,3,4,5]"), sample("f32[2,3,4,5]"), sample("f32[3,4,5]"), mean("f32[2,1,1,1]"),
+        inverse_std("f32[2,1,1,1]")}},
+  };
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(layer_normalization, narrowgauge::LayerNormalization,
+       narrowgauge::LayerNormalizationGradient)

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantized/conv_integer.h"
+
+#include "ops/nn/conv_reference.h"
+#include "ops/nn/conv_window.h"
+#include "ops/offers/contraction.h"
+#include "ops/quantized/int8.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// The positions of the inputs of both ops.
+struct Places {
+  int x, w, x_zero, w_zero;
+  int x_scale = -1, w_scale = -1, y_scale = -1, y_zero = -1, bias = -1;
+};
+constexpr Places places_of(const ConvInteger*) { return {0, 1, 2, 3}; }
+constexpr Places places_of(const QLinearConv*) { return {0, 3, 2, 5, 1, 4, 6, 7, 8}; }
+
+template <class Op>
+constexpr Places places = places_of(static_cast<const Op*>(nullptr));
+
+template <class Op>
+Shape shape_of(const Op& op, const Inference& in) {
+  constexpr Places at = places<Op>;
+  const Shape& w = in.shape(at.w);
+  Shape y = output_shape(op, in.shape(at.x), w);
+  require_lines(in, at.x_zero, {"zero point of x", 1});
+  require_lines(in, at.w_zero, {"zero point of w", w[0]});
+  if constexpr (at.y_scale >= 0) {
+    require_lines(in, at.x_scale, {"scale of x", 1});
+    require_lines(in, at.w_scale, {"scale of w", w[0]});
+    require_lines(in, at.y_scale, {"scale of y", 1});
+    require_lines(in, at.y_zero, {"zero point of y", 1});
+    if (in.has(at.bias))
+      require(in.shape(at.bias) == Shape{w[0]}, in.op_name(), ": expected B of ", w[0],
+              " values, got ", in.shape(at.bias));
+  }
+  return y;
+}
+
+const Operand& operand(const Request& request, int input) {
+  return request.inputs[static_cast<std::size_t>(input)];
+}
+
+template <class Op>
+Offer offer_kernel(const Request& request) {
+  constexpr Places at = places<Op>;
+  const Operand &x = operand(request, at.x), &w = operand(request, at.w);
+  const cpu::Int8Operands operands{kernel_view(w), kernel_view(x), kernel_view(request.outputs[0]),
+                                   w.constant ? w.constant->data() : nullptr};
+  std::string reason = int8_convolution_reason(operands);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto quantities = int8_quantities(request, {.a_zero = at.w_zero,
+                                                    .b_zero = at.x_zero,
+                                                    .bias = at.bias,
+                                                    .a_scale = at.w_scale,
+                                                    .b_scale = at.x_scale,
+                                                    .y_scale = at.y_scale,
+                                                    .y_zero = at.y_zero});
+  const cpu::ConvolutionWindow window = kernel_window(case_of<Op>(request, x, w));
+  return int8_offer([=] { return prepare_int8_convolution(operands, window, quantities); }, at.w,
+                    at.x);
+}
+
+using Views = std::vector<ReferenceView>;
+
+// A dense tensor of doubles for the reference loops.
+struct Wide {
+  Tensor values;
+  Operand operand;
+
+  explicit Wide(const Dims& dims)
+      : values(DType::f64, dims), operand{DType::f64, dims, strides_of(dims, {}), {}} {}
+  ReferenceView view() { return {operand, View{values.data()}}; }
+};
+
+// Sums are exact in f64 below 2^53, that is for 2^35 products and more.
+Tensor exact_sums(const ConvolutionCase& c, const Places& at, const Views& in, const Dims& y_dims) {
+  const ReferenceView &x = in[static_cast<std::size_t>(at.x)],
+                      &w = in[static_cast<std::size_t>(at.w)];
+  Wide images(x.dims()), weights(w.dims()), sums(y_dims);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    images.values.set(i, static_cast<double>(x.integer(i) - int8_zero(in, at.x_zero, 0)));
+  const std::int64_t taps =
+      w.dims()[0] == 0 ? 1 : std::max<std::int64_t>(w.size() / w.dims()[0], 1);
+  for (std::int64_t i = 0; i < w.size(); ++i)
+    weights.values.set(i, static_cast<double>(w.integer(i) - int8_zero(in, at.w_zero, i / taps)));
+  convolve(c, images.view(), weights.view(), nullptr, sums.view());
+  return sums.values;
+}
+
+template <class Op>
+Offer offer_reference(const Request& request) {
+  constexpr Places at = places<Op>;
+  const ConvolutionCase c = case_of<Op>(request, operand(request, at.x), operand(request, at.w));
+  return reference_offer(request, [c, at](const Views& in, const Views& out, const KernelCall&) {
+    const Dims& y = out[0].dims();
+    const Tensor sums = exact_sums(c, at, in, y);
+    const std::int64_t pixels =
+        y[0] * y[1] == 0 ? 1 : std::max<std::int64_t>(out[0].size() / (y[0] * y[1]), 1);
+    for (std::int64_t i = 0; i < out[0].size(); ++i) {
+      const std::int64_t channel = i / pixels % y[1];
+      const std::int32_t sum =
+          wrapped_int32(static_cast<std::int64_t>(sums.at(i)) + int8_zero(in, at.bias, channel));
+      if (at.y_scale < 0) {
+        out[0].set_integer(i, sum);
+        continue;
+      }
+      const bool one = in[static_cast<std::size_t>(at.w_scale)].size() == 1;
+      const cpu::Int8Scales scales =
+          cpu::int8_scales({int8_scale(in, at.w_scale, channel), int8_scale(in, at.x_scale, 0),
+                            int8_scale(in, at.y_scale, 0)},
+                           one, true);
+      out[0].set(i, int8_quantised(sum, scales, int8_zero(in, at.y_zero, 0)));
+    }
+  });
+}
+
+constexpr Kernel integer_kernels[] = {{"int8", offer_kernel<ConvInteger>},
+                                      {"reference", offer_reference<ConvInteger>}};
+constexpr Kernel linear_kernels[] = {{"int8", offer_kernel<QLinearConv>},
+                                     {"reference", offer_reference<QLinearConv>}};
+
+SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
+SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
+SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
+
+}  // namespace
+
+TensorTypes ConvInteger::infer(const Inference& in) const {
+  return {{DType::i32, shape_of(*this, in)}};
+}
+TensorTypes QLinearConv::infer(const Inference& in) const {
+  return {{in.dtype(places<QLinearConv>.y_zero), shape_of(*this, in)}};
+}
+
+double ConvInteger::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
+  return convolution_flops(in[places<ConvInteger>.w], out[0]);
+}
+double QLinearConv::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
+  return convolution_flops(in[places<QLinearConv>.w], out[0]);
+}
+
+std::span<const Kernel> ConvInteger::kernels() { return integer_kernels; }
+std::span<const Kernel> QLinearConv::kernels() { return linear_kernels; }
+
+std::vector<Sample<ConvInteger>> ConvInteger::samples() {
+  return {
+      {{}, {unsigned_bytes("u8[2,3,5,6]"), signed_bytes("i8[4,3,3,2]")}},
+      {{.pads = {1, 1, 1, 1}},
+       {unsigned_bytes("u8[2,3,4,4]"), signed_bytes("i8[5,3,3,3]"), unsigned_bytes("u8[]"),
+        signed_bytes("i8[5]")}},
+      {{.pads = {0, 1, 2, 1}, .strides = {2, 1}},
+       {signed_bytes("i8[1,2,5,4]"), unsigned_bytes("u8[3,2,3,3]"), signed_bytes("i8[]"),
+        unsigned_bytes("u8[1]")}},
+      {{.dilations = {2, 1}, .group = 2},
+       {signed_bytes("i8[2,4,6,3]"), signed_bytes("i8[6,2,3,2]"), no_sample(),
+        signed_bytes("i8[6]")}},
+      {{.auto_pad = "SAME_UPPER", .strides = {2, 2}},
+       {unsigned_bytes("u8[1,2,5,6]"), unsigned_bytes("u8[3,2,3,2]"), unsigned_bytes("u8[1]")}},
+      {{.auto_pad = "SAME_LOWER", .kernel_shape = {2}},
+       {unsigned_bytes("u8[2,2,5]"), signed_bytes("i8[2,2,2]"), unsigned_bytes("u8[]")}},
+      {{.auto_pad = "VALID", .strides = {1, 2, 1}},
+       {unsigned_bytes("u8[1,2,3,4,3]"), signed_bytes("i8[2,2,2,2,2]")}},
+      {{}, {unsigned_bytes("u8[0,2,3,3]"), signed_bytes("i8[2,2,2,2]")}},
+  };
+}
+
+std::vector<Sample<QLinearConv>> QLinearConv::samples() {
+  return {
+      {{.pads = {1, 1, 1, 1}},
+       {unsigned_bytes("u8[2,3,5,6]"), scales("f32[]"), unsigned_bytes("u8[]"),
+        signed_bytes("i8[4,3,3,3]"), scales("f32[4]"), signed_bytes("i8[4]"),
+        sample("f32[]", 0.2, 0.5), signed_bytes("i8[]"), sample("i32[4]", -9000, 9000)}},
+      {{.group = 3, .strides = {2, 2}},
+       {signed_bytes("i8[1,3,5,5]"), scales("f32[1]"), signed_bytes("i8[1]"),
+        signed_bytes("i8[3,1,3,3]"), scales("f32[1]"), signed_bytes("i8[1]"),
+        sample("f32[1]", 0.2, 0.5), unsigned_bytes("u8[1]")}},
+  };
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(conv_integer, narrowgauge::ConvInteger, narrowgauge::QLinearConv)

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantized/int8.h"
+
+#include <array>
+#include <cmath>
+
+#include "ops/offers/contraction.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr int first_number = 2;  // of a kernel's inputs, behind a and b
+constexpr std::size_t most_inputs = 9;
+
+bool is_one(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim == Dim(1); });
+}
+
+bool has_lines(const Shape& shape, const Int8Lines& expected) {
+  if (shape.size() == 1) return shape[0] == expected.lines;
+  if (expected.axis < 0 || static_cast<std::size_t>(expected.axis) >= shape.size()) return false;
+  Shape others = shape;
+  others[static_cast<std::size_t>(expected.axis)] = 1;
+  return is_one(others) && shape[static_cast<std::size_t>(expected.axis)] == expected.lines;
+}
+
+}  // namespace
+
+void require_lines(const Inference& in, int input, const Int8Lines& expected) {
+  if (!in.has(input)) return;
+  const Shape& shape = in.shape(input);
+  require(is_one(shape) || has_lines(shape, expected), in.op_name(), ": expected one ",
+          expected.what, " or ", expected.lines, " of them, got ", shape);
+}
+
+cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at) {
+  const auto numbers = [&](int input) -> cpu::Int8Numbers {
+    const auto i = static_cast<std::size_t>(input);
+    if (input < 0 || i >= request.inputs.size() || !request.inputs[i].present) return {};
+    return {request.inputs[i].dtype, element_count(request.inputs[i].dims), first_number + input};
+  };
+  return {numbers(at.a_zero),  numbers(at.b_zero),
+          numbers(at.bias),    numbers(at.a_scale),
+          numbers(at.b_scale), numbers(at.y_scale),
+          numbers(at.y_zero),  request.outputs[0].dtype == DType::i8};
+}
+
+namespace {
+
+void run_int8(const std::function<void(const cpu::Call&)>& run, const KernelCall& call, int a,
+              int b) {
+  std::array<const void*, first_number + most_inputs> sources{};
+  NG_INVARIANT(call.inputs.size() <= most_inputs);
+  for (std::size_t i = 0; i < call.inputs.size(); ++i)
+    sources[first_number + i] = call.inputs[i].data;
+  sources[0] = call.inputs[static_cast<std::size_t>(a)].data;
+  sources[1] = call.inputs[static_cast<std::size_t>(b)].data;
+  void* const result = call.outputs[0].data;
+  run({sources.data(), &result, call.workspace, nullptr});
+}
+
+}  // namespace
+
+Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b) {
+  Offer offer;
+  offer.prepare = [prepare = std::move(prepare), a, b](Offer& ready) {
+    cpu::Prepared prepared = prepare();
+    describe(ready, prepared);
+    ready.run = [run = std::move(prepared.run), a, b](const KernelCall& call) {
+      run_int8(run, call, a, b);
+    };
+  };
+  return offer;
+}
+
+namespace {
+
+const ReferenceView* view_at(const std::vector<ReferenceView>& in, int input) {
+  const auto i = static_cast<std::size_t>(input);
+  return i < in.size() && in[i].present() ? &in[i] : nullptr;
+}
+
+}  // namespace
+
+std::int64_t int8_zero(const std::vector<ReferenceView>& in, int input, std::int64_t i) {
+  const ReferenceView* const view = view_at(in, input);
+  return view ? view->integer(view->size() > 1 ? i : 0) : 0;
+}
+
+float int8_scale(const std::vector<ReferenceView>& in, int input, std::int64_t i) {
+  const ReferenceView* const view = view_at(in, input);
+  return view ? static_cast<float>((*view)[view->size() > 1 ? i : 0]) : 1.0F;
+}
+
+std::int32_t wrapped_int32(std::int64_t x) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(x));
+}
+
+double int8_quantised(std::int32_t sum, const cpu::Int8Scales& scales, std::int64_t zero) {
+  const float x = static_cast<float>(sum) * (scales.row * scales.column);
+  if (std::isnan(x)) return -1e9;
+  return std::nearbyint(static_cast<double>(x)) + static_cast<double>(zero);
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantized/matmul_integer.h"
+
+#include "ops/math/matrix_shapes.h"
+#include "ops/quantized/int8.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// The positions of the inputs of both ops.
+struct Places {
+  int a, b, a_zero, b_zero;
+  int a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;
+};
+constexpr Places integer_places{0, 1, 2, 3};
+constexpr Places linear_places{0, 3, 2, 5, 1, 4, 6, 7};
+
+Shape product_of(const Inference& in, const Places& at) {
+  const Shape &a = in.shape(at.a), &b = in.shape(at.b);
+  Shape y = matmul_shape(in.op_name(), in.type(at.a), in.type(at.b));
+  const int row_axis = static_cast<int>(a.size()) - 2, column_axis = static_cast<int>(b.size()) - 1;
+  const Dim rows = a.size() == 1 ? Dim(1) : a[a.size() - 2];
+  const Dim columns = b.size() == 1 ? Dim(1) : b.back();
+  require_lines(in, at.a_zero, {"zero point of a", rows, row_axis});
+  require_lines(in, at.b_zero, {"zero point of b", columns, column_axis});
+  if (at.y_scale < 0) return y;
+  require_lines(in, at.a_scale, {"scale of a", rows, row_axis});
+  require_lines(in, at.b_scale, {"scale of b", columns, column_axis});
+  require_lines(in, at.y_scale, {"scale of y", 1});
+  require_lines(in, at.y_zero, {"zero point of y", 1});
+  return y;
+}
+
+Offer offer_tiles(const Request& request, const Places& at) {
+  const Operand &a = request.inputs[static_cast<std::size_t>(at.a)],
+                &b = request.inputs[static_cast<std::size_t>(at.b)];
+  const cpu::MatMulViews views = matrix_views(a, b, request.outputs[0]);
+  const cpu::Int8Operands operands{views.a, views.b, views.y, nullptr,
+                                   b.constant ? b.constant->data() : nullptr};
+  std::string reason = int8_matmul_reason(operands);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto quantities = int8_quantities(request, {.a_zero = at.a_zero,
+                                                    .b_zero = at.b_zero,
+                                                    .a_scale = at.a_scale,
+                                                    .b_scale = at.b_scale,
+                                                    .y_scale = at.y_scale,
+                                                    .y_zero = at.y_zero});
+  return int8_offer([=] { return prepare_int8_matmul(operands, quantities); }, at.a, at.b);
+}
+
+using Views = std::vector<ReferenceView>;
+
+// Computes the sum for element (row, column) of matrix `batch` of y.
+struct ReferenceSums {
+  cpu::MatMulViews views;
+  Places at;
+
+  std::int32_t operator()(const Views& in, std::int64_t batch, std::int64_t row,
+                          std::int64_t column) const {
+    const Dims &a = views.a.dims, &b = views.b.dims, &y = views.y.dims;
+    const std::int64_t rows = a[a.size() - 2], depth = a.back(), columns = b.back();
+    const std::int64_t a0 = (matrix_index(batch, y, a) * rows + row) * depth;
+    const std::int64_t b0 = matrix_index(batch, y, b) * depth * columns + column;
+    const ReferenceView &left = in[static_cast<std::size_t>(at.a)],
+                        &right = in[static_cast<std::size_t>(at.b)];
+    const std::int64_t a_zero = int8_zero(in, at.a_zero, row),
+                       b_zero = int8_zero(in, at.b_zero, column);
+    std::int64_t sum = 0;
+    for (std::int64_t k = 0; k < depth; ++k)
+      sum += (left.integer(a0 + k) - a_zero) * (right.integer(b0 + k * columns) - b_zero);
+    return wrapped_int32(sum);
+  }
+};
+
+Offer offer_reference(const Request& request, const Places& at) {
+  const ReferenceSums sums{
+      matrix_views(request.inputs[static_cast<std::size_t>(at.a)],
+                   request.inputs[static_cast<std::size_t>(at.b)], request.outputs[0]),
+      at};
+  return reference_offer(request, [=](const Views& in, const Views& out, const KernelCall&) {
+    const Dims& y = sums.views.y.dims;
+    const std::int64_t rows = y[y.size() - 2], columns = y.back();
+    for (std::int64_t i = 0; i < out[0].size(); ++i) {
+      const std::int64_t row = i / columns % rows, column = i % columns;
+      const std::int32_t sum = sums(in, i / (rows * columns), row, column);
+      if (at.y_scale < 0) {
+        out[0].set_integer(i, sum);
+        continue;
+      }
+      const auto several = [&](int input) {
+        return in[static_cast<std::size_t>(input)].size() > 1;
+      };
+      const cpu::Int8Scales scales =
+          cpu::int8_scales({int8_scale(in, at.a_scale, row), int8_scale(in, at.b_scale, column),
+                            int8_scale(in, at.y_scale, 0)},
+                           !several(at.a_scale), !several(at.b_scale));
+      out[0].set(i, int8_quantised(sum, scales, int8_zero(in, at.y_zero, 0)));
+    }
+  });
+}
+
+Offer integer_tiles(const Request& request) { return offer_tiles(request, integer_places); }
+Offer integer_reference(const Request& request) { return offer_reference(request, integer_places); }
+Offer linear_tiles(const Request& request) { return offer_tiles(request, linear_places); }
+Offer linear_reference(const Request& request) { return offer_reference(request, linear_places); }
+
+constexpr Kernel integer_kernels[] = {{"int8", integer_tiles}, {"reference", integer_reference}};
+constexpr Kernel linear_kernels[] = {{"int8", linear_tiles}, {"reference", linear_reference}};
+
+SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
+SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
+SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
+
+}  // namespace
+
+TensorTypes MatMulInteger::infer(const Inference& in) const {
+  return {{DType::i32, product_of(in, integer_places)}};
+}
+TensorTypes QLinearMatMul::infer(const Inference& in) const {
+  return {{in.dtype(linear_places.y_zero), product_of(in, linear_places)}};
+}
+
+double MatMulInteger::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
+  return product_flops(out[0], in[0].shape.back());
+}
+double QLinearMatMul::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
+  return product_flops(out[0], in[0].shape.back());
+}
+
+std::span<const Kernel> MatMulInteger::kernels() { return integer_kernels; }
+std::span<const Kernel> QLinearMatMul::kernels() { return linear_kernels; }
+
+std::vector<Sample<MatMulInteger>> MatMulInteger::samples() {
+  return {
+      {{}, {unsigned_bytes("u8[3,4]"), signed_bytes("i8[4,5]")}},
+      {{},
+       {unsigned_bytes("u8[33,70]"), unsigned_bytes("u8[70,35]"), unsigned_bytes("u8[]"),
+        unsigned_bytes("u8[1]")}},
+      {{},
+       {signed_bytes("i8[2,3,4]"), unsigned_bytes("u8[4,5]"), signed_bytes("i8[3]"),
+        unsigned_bytes("u8[5]")}},
+      {{},
+       {signed_bytes("i8[2,1,3,4]"), signed_bytes("i8[3,4,2]"), no_sample(),
+        signed_bytes("i8[1,1,2]")}},
+      {{}, {signed_bytes("i8[4]"), signed_bytes("i8[4]"), signed_bytes("i8[1]")}},
+      {{}, {unsigned_bytes("u8[4]"), signed_bytes("i8[2,4,3]")}},
+      {{}, {unsigned_bytes("u8[2,3,4]"), signed_bytes("i8[4]")}},
+      {{}, {unsigned_bytes("u8[2,0]"), signed_bytes("i8[0,3]")}},
+  };
+}
+
+std::vector<Sample<QLinearMatMul>> QLinearMatMul::samples() {
+  const auto product = [](SampleInput a, SampleInput a_scale, SampleInput a_zero, SampleInput b,
+                          SampleInput b_scale, SampleInput b_zero, SampleInput y_zero) {
+    return Sample<QLinearMatMul>{
+        {},
+        {std::move(a), std::move(a_scale), std::move(a_zero), std::move(b), std::move(b_scale),
+         std::move(b_zero), sample("f32[]", 0.5, 1), std::move(y_zero)}};
+  };
+  return {
+      product(unsigned_bytes("u8[3,4]"), scales("f32[]"), unsigned_bytes("u8[]"),
+              signed_bytes("i8[4,5]"), scales("f32[5]"), signed_bytes("i8[5]"),
+              signed_bytes("i8[]")),
+      product(signed_bytes("i8[2,33,70]"), scales("f32[33]"), signed_bytes("i8[33]"),
+              unsigned_bytes("u8[70,35]"), scales("f32[]"), unsigned_bytes("u8[1]"),
+              unsigned_bytes("u8[1]")),
+      product(signed_bytes("i8[3,4]"), scales("f32[3,1]"), signed_bytes("i8[3,1]"),
+              signed_bytes("i8[4,5]"), scales("f32[1,5]"), signed_bytes("i8[1,5]"),
+              unsigned_bytes("u8[]")),
+  };
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(matmul_integer, narrowgauge::MatMulInteger, narrowgauge::QLinearMatMul)

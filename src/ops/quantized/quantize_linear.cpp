@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantized/quantize_linear.h"
+
+#include <algorithm>
+
+#include "narrowgauge/graph.h"
+#include "ops/quantized/quantize_linear_kernels.h"
+#include "ops/shape/axis.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+bool is_one(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim == Dim(1); });
+}
+
+// Whether `scale` has a value for each block of `size` along an axis of x.
+bool has_blocks(const Shape& x, const Shape& scale, std::size_t axis, std::int64_t size) {
+  if (scale.size() != x.size()) return false;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (scale[i] != (i == axis ? (x[i] + (size - 1)) / size : x[i])) return false;
+  return true;
+}
+
+void require_scales(const Inference& in, std::int64_t axis, std::int64_t block_size) {
+  const Shape &x = in.shape(0), &scale = in.shape(1);
+  const auto is_single = [](const Shape& shape) { return shape.size() <= 1 && is_one(shape); };
+  if (in.has(2))
+    require(in.shape(2) == scale || (is_single(in.shape(2)) && is_single(scale)), in.op_name(),
+            ": expected a zero point for each scale of ", scale, ", got ", in.shape(2));
+  require(block_size >= 0 && block_size <= INT32_MAX, in.op_name(),
+          ": block_size must not be negative and below 2^31, got ", block_size);
+  if (block_size == 0 && is_single(scale)) return;
+  const auto at = static_cast<std::size_t>(settled_axis(in.op_name(), axis, x.size()));
+  if (block_size > 0)
+    require(has_blocks(x, scale, at, block_size), in.op_name(), ": expected a scale for each ",
+            block_size, " of axis ", at, " of ", x, ", got ", scale);
+  else
+    require(scale == Shape{x[at]}, in.op_name(), ": expected one scale or ", x[at],
+            " of them for axis ", at, " of ", x, ", got ", scale);
+}
+
+bool is_quantised(DType dtype) {
+  return is_small_float(dtype) || (is_integer(dtype) && bits(dtype) <= 16);
+}
+
+void require_scale_dtype(const Inference& in) {
+  require(is_floating(in.dtype(1)) && in.dtype(1) != DType::f4e2m1, in.op_name(),
+          ": a scale cannot be ", in.dtype(1));
+}
+
+}  // namespace
+
+TensorTypes QuantizeLinear::infer(const Inference& in) const {
+  require_scales(in, axis, block_size);
+  require_scale_dtype(in);
+  const DType to = in.has(2) ? in.dtype(2) : output_dtype;
+  require(is_quantised(to), "QuantizeLinear: y cannot be ", to);
+  require((is_floating(in.dtype(0)) && !is_storage_only(in.dtype(0))) || in.dtype(0) == DType::i32,
+          "QuantizeLinear: expected x of a float type or i32, got ", in.dtype(0));
+  return {{to, in.shape(0)}};
+}
+
+TensorTypes DequantizeLinear::infer(const Inference& in) const {
+  require_scales(in, axis, block_size);
+  require_scale_dtype(in);
+  const DType from = in.dtype(0);
+  require(is_quantised(from) || from == DType::i32, "DequantizeLinear: x cannot be ", from);
+  const DType to = output_dtype == dtype_of_scale ? in.dtype(1) : output_dtype;
+  require(is_floating(to) && bits(to) > 8, "DequantizeLinear: y cannot be ", to,
+          "; output_dtype says what it is");
+  return {{to, in.shape(0)}};
+}
+
+TensorTypes DynamicQuantizeLinear::infer(const Inference& in) const {
+  return {{DType::u8, in.shape(0)}, {DType::f32, {}}, {DType::u8, {}}};
+}
+
+std::span<const Kernel> QuantizeLinear::kernels() { return quantize_linear_kernels(); }
+std::span<const Kernel> DequantizeLinear::kernels() { return dequantize_linear_kernels(); }
+std::span<const Kernel> DynamicQuantizeLinear::kernels() { return dynamic_quantize_kernels(); }
+
+std::vector<Sample<QuantizeLinear>> QuantizeLinear::samples() {
+  const auto scale = [](std::string_view type) { return sample(type, 0.01, 0.02); };
+  return {
+      {{}, {sample("f32[2,3,5]"), scale("f32[]"), sample("u8[]", 100, 150)}},
+      {{.axis = 2}, {sample("f32[2,3,5]"), scale("f32[5]"), sample("i8[5]", -9, 9)}},
+      {{.axis = -2}, {sample("f32[2,3,700]"), scale("f32[3]"), sample("u8[3]", 90, 130)}},
+      {{.output_dtype = DType::i8}, {sample("f32[33]"), scale("f32[1]")}},
+      {{.axis = 1, .block_size = 2},
+       {sample("f32[2,5,3]"), scale("f32[2,3,3]"), sample("i8[2,3,3]", -9, 9)}},
+      {{.output_dtype = DType::i16}, {sample("f32[33]"), scale("f32[]")}},
+      {{.output_dtype = DType::i4}, {sample("f32[8]"), sample("f32[]", 0.2, 0.4)}},
+      {{.output_dtype = DType::f8e4m3fn}, {sample("f32[33]", -900, 900), sample("f32[]", 1, 2)}},
+      {{.output_dtype = DType::f8e5m2, .saturate = 0},
+       {sample("f32[33]", -9e4, 9e4), sample("f32[]", 0.5, 1)}},
+      {{}, {sample("i32[2,3]", -999, 999), sample("f32[]", 3, 4), sample("u8[]", 0, 255)}},
+      {{.axis = -1, .block_size = 32, .output_dtype = DType::f4e2m1},
+       {sample("f32[3,70]", -9, 9), sample("f8e8m0[3,3]", 0.25, 4)}},
+      {{.axis = -1, .block_size = 16, .output_dtype = DType::f4e2m1},
+       {sample("f32[2,3,40]", -9, 9), sample("f8e4m3fn[2,3,3]", 0.25, 4)}},
+      {{.axis = 1, .block_size = 32, .output_dtype = DType::f8e4m3fn},
+       {sample("f32[2,70,3]", -900, 900), sample("f32[2,3,3]", 0.5, 1.5)}},
+      {{.axis = 0, .output_dtype = DType::f8e5m2},
+       {sample("f32[5,700]", -9e4, 9e4), sample("f8e8m0[5]", 0.5, 2)}},
+  };
+}
+
+std::vector<Sample<DequantizeLinear>> DequantizeLinear::samples() {
+  const auto scale = [](std::string_view type) { return sample(type, 0.01, 0.02); };
+  return {
+      {{}, {sample("u8[2,3,5]", 0, 255), scale("f32[]"), sample("u8[]", 100, 150)}},
+      {{.axis = 0}, {sample("i8[2,3,5]", -128, 127), scale("f32[2]"), sample("i8[2]", -9, 9)}},
+      {{}, {sample("i8[2,3,700]", -128, 127), scale("f32[3]")}},
+      {{.block_size = 2},
+       {sample("u8[2,5,3]", 0, 255), scale("f32[2,3,3]"), sample("u8[2,3,3]", 0, 9)}},
+      {{}, {sample("i32[2,3]", -99999, 99999), scale("f32[]")}},
+      {{}, {sample("i4[8]", -8, 7), scale("f32[]"), sample("i4[]", -3, 3)}},
+      {{-1, 32, DType::f32}, {sample("f4e2m1[3,70]", -6, 6), sample("f8e8m0[3,3]", 0.25, 4)}},
+      {{-1, 16, DType::bf16}, {sample("f4e2m1[2,3,40]", -6, 6), sample("f8e4m3fn[2,3,3]", 1, 4)}},
+      {{.block_size = 32}, {sample("f8e4m3fn[2,70,3]", -400, 400), sample("f32[2,3,3]", 0.5, 1)}},
+      {{0, 0, DType::f16}, {sample("f8e5m2[5,700]", -99, 99), sample("f8e8m0[5]", 0.5, 2)}},
+  };
+}
+
+std::vector<Sample<DynamicQuantizeLinear>> DynamicQuantizeLinear::samples() {
+  return {{{}, {sample("f32[2,3,5]")}},
+          {{}, {sample("f32[40000]", 1, 3)}},
+          {{}, {sample("f32[7]", -3, -1)}},
+          {{}, {sample("f32[3]", 0, 0)}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(quantize_linear, narrowgauge::QuantizeLinear, narrowgauge::DequantizeLinear,
+       narrowgauge::DynamicQuantizeLinear)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/axes.h"
+
+#include <algorithm>
+
+namespace narrowgauge {
+
+std::int64_t normalize_axis(std::string_view op, std::int64_t axis, std::int64_t rank) {
+  require(axis >= -rank && axis < rank, op, ": axis ", axis, " is outside a tensor of rank ", rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+Dims normalize_axes(std::string_view op, std::span<const std::int64_t> axes, std::int64_t rank) {
+  Dims result;
+  for (const std::int64_t axis : axes) {
+    result.push_back(normalize_axis(op, axis, rank));
+    require(std::count(result.begin(), result.end(), result.back()) == 1, op, ": axis ", axis,
+            " is given twice");
+  }
+  return result;
+}
+
+std::vector<bool> axis_mask(const Dims& axes, std::size_t rank) {
+  std::vector<bool> mask(rank);
+  for (const std::int64_t axis : axes) mask.at(static_cast<std::size_t>(axis)) = true;
+  return mask;
+}
+
+Dims integers_of(const Tensor& tensor) {
+  Dims values;
+  for (std::int64_t i = 0; i < tensor.size(); ++i)
+    values.push_back(tensor.dtype() == DType::i64
+                         ? tensor.values<std::int64_t>()[static_cast<std::size_t>(i)]
+                         : static_cast<std::int64_t>(tensor.at(i)));
+  return values;
+}
+
+Tensor list_of(std::span<const std::int64_t> values) {
+  return Tensor::from<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+Dims constant_integers(const Inference& in, int input, std::string_view port) {
+  if (!in.has(input)) return {};
+  const Tensor* value = in.constant(input);
+  require(value, in.op_name(), ": ", port, " must be constant");
+  require(value->dims().size() <= 1, in.op_name(), ": ", port, " must be a list of numbers, got ",
+          value->type());
+  return integers_of(*value);
+}
+
+}  // namespace narrowgauge

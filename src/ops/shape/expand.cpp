@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/expand.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/math/broadcast_gradient.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/reshape.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+TensorTypes Expand::infer(const Inference& in) const {
+  const Dims wanted = constant_integers(in, 1, "shape");
+  for (const std::int64_t size : wanted)
+    require(size >= 0, "Expand: sizes must not be negative, got ", wanted);
+  return {
+      {in.dtype(0), broadcast_shapes("Expand", in.shape(0), Shape(wanted.begin(), wanted.end()))}};
+}
+
+Values Expand::gradient(Gradient& g) const {
+  return {reduce_to(g, g.output_gradient(), g.input(0)), absent};
+}
+
+std::span<const Kernel> Expand::kernels() { return ExpandTo::kernels(); }
+
+std::vector<Sample<Expand>> Expand::samples() {
+  const auto list = [](const Dims& values) { return sample(list_of(values)); };
+  return {{{}, {sample("f32[3,1]"), list({3, 4})}},
+          {{}, {sample("f32[3,1]"), list({2, 1, 5})}},
+          {{}, {sample("f32[]"), list({2, 3})}},
+          {{}, {sample("f32[2,3]"), list({})}},
+          {{}, {sample("i64[3,1]", -9, 9), list({3, 2})}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(expand, narrowgauge::Expand)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/gather.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/gather_kernels.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+Shape gathered_shape(std::string_view op, const Shape& data, const Shape& indices,
+                     std::int64_t axis) {
+  const auto along =
+      static_cast<std::ptrdiff_t>(normalize_axis(op, axis, static_cast<std::int64_t>(data.size())));
+  Shape shape(data.begin(), data.begin() + along);
+  shape.insert(shape.end(), indices.begin(), indices.end());
+  shape.insert(shape.end(), data.begin() + along + 1, data.end());
+  return shape;
+}
+
+}  // namespace
+
+TensorTypes Gather::infer(const Inference& in) const {
+  return {{in.dtype(0), gathered_shape("Gather", in.shape(0), in.shape(1), axis)}};
+}
+
+Values Gather::gradient(Gradient& g) const {
+  return {g.add(GatherGradient{axis, g.shape(g.input(0))}, {g.output_gradient(), g.input(1)}),
+          absent};
+}
+
+TensorTypes GatherGradient::infer(const Inference& in) const {
+  const Shape expected = gathered_shape("GatherGradient", shape, in.shape(1), axis);
+  require(in.shape(0) == expected, "GatherGradient: dy must be of shape ", expected, ", got ",
+          in.type(0));
+  return {{in.dtype(0), shape}};
+}
+
+Values GatherGradient::gradient(Gradient& g) const {
+  return {g.add(Gather{axis}, {g.output_gradient(), g.input(1)}), absent};
+}
+
+std::span<const Kernel> Gather::kernels() { return gather_kernels(); }
+std::span<const Kernel> GatherGradient::kernels() { return gather_gradient_kernels(); }
+
+std::vector<Sample<Gather>> Gather::samples() {
+  const SampleInput list = sample(list_of(Dims{2, 0, -1, 2}));
+  const SampleInput table = sample(Tensor::from<std::int32_t>({2, 2}, {1, 1, -3, 0}));
+  return {{{}, {sample("f32[3,5]"), list}},
+          {{1}, {sample("f32[2,3,4]"), table}},
+          {{-1}, {sample("f32[2,3]"), sample(Tensor::scalar(DType::i64, 1))}},
+          {{}, {sample("i64[3]", -9, 9), list}}};
+}
+
+std::vector<Sample<GatherGradient>> GatherGradient::samples() {
+  const SampleInput list = sample(list_of(Dims{2, 0, -1, 2}));
+  const SampleInput table = sample(Tensor::from<std::int32_t>({2, 2}, {1, 1, -3, 0}));
+  return {{{0, {3, 5}}, {sample("f32[4,5]"), list}},
+          {{1, {2, 3, 4}}, {sample("f32[2,2,2,4]"), table}},
+          {{-1, {2, 3}}, {sample("f32[2]"), sample(Tensor::scalar(DType::i64, 1))}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(gather, narrowgauge::Gather, narrowgauge::GatherGradient)

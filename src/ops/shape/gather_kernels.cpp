@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/gather_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/parallel.h"
+#include "kernels/cpu/core/convert.h"
+#include "ops/reference.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/gather.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// data as [outer, size, inner], the gathered tensor as [outer, count, inner].
+struct Slices {
+  std::int64_t outer = 1, size = 1, inner = 1, count = 1;
+};
+
+Slices slices_of(std::string_view op, const Operand& data, const Operand& indices,
+                 std::int64_t axis) {
+  const auto along = static_cast<std::size_t>(
+      normalize_axis(op, axis, static_cast<std::int64_t>(data.dims.size())));
+  Slices slices;
+  for (std::size_t i = 0; i < along; ++i) slices.outer *= data.dims[i];
+  slices.size = data.dims[along];
+  for (std::size_t i = along + 1; i < data.dims.size(); ++i) slices.inner *= data.dims[i];
+  slices.count = element_count(indices.dims);
+  return slices;
+}
+
+std::int64_t checked_index(std::int64_t index, std::int64_t size) {
+  require<DataError>(index >= -size && index < size, "Gather: index ", index,
+                     " is outside an axis of ", size);
+  return index < 0 ? index + size : index;
+}
+
+std::int64_t read_index(DType dtype, const void* data, std::int64_t at) {
+  return dtype == DType::i64 ? static_cast<const std::int64_t*>(data)[at]
+                             : static_cast<const std::int32_t*>(data)[at];
+}
+
+std::string check_dense(const Request& request) {
+  for (const auto operands : {request.inputs, request.outputs})
+    for (const Operand& operand : operands) {
+      if (!operand.storage.is_plain()) return concat("storage ", operand.storage);
+      if (operand.strides != dense_strides(operand.dims)) return "a strided operand";
+      if (bits(operand.dtype) < 8) return concat("elements of ", operand.dtype, " share bytes");
+    }
+  return {};
+}
+
+constexpr std::int64_t grain_bytes = 1 << 16;
+
+Offer offer_gather(const Request& request) {
+  if (std::string reason = check_dense(request); !reason.empty())
+    return Offer::decline(std::move(reason));
+  const Slices s =
+      slices_of("Gather", request.inputs[0], request.inputs[1], request.as<Gather>().axis);
+  const std::int64_t bytes = s.inner * bits(request.inputs[0].dtype) / 8;
+  Offer offer;
+  offer.implementation = "rows";
+  offer.run = [s, bytes, type = request.inputs[1].dtype](const KernelCall& call) {
+    const auto* from = call.inputs[0].as<const std::byte>();
+    const void* indices = call.inputs[1].data;
+    auto* to = call.outputs[0].as<std::byte>();
+    if (!to || bytes == 0) return;
+    parallel_for(s.outer * s.count, 1 + grain_bytes / bytes,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const std::int64_t index =
+                         checked_index(read_index(type, indices, i % s.count), s.size);
+                     std::memcpy(to + i * bytes, from + (i / s.count * s.size + index) * bytes,
+                                 static_cast<std::size_t>(bytes));
+                   }
+                 });
+  };
+  return offer;
+}
+
+Offer offer_gather_reference(const Request& request) {
+  const Slices s =
+      slices_of("Gather", request.inputs[0], request.inputs[1], request.as<Gather>().axis);
+  return reference_offer(request, [s](const auto& in, const auto& out, const KernelCall&) {
+    for (std::int64_t i = 0; i < out[0].size(); ++i) {
+      const std::int64_t slice = i / s.inner, outer = slice / s.count;
+      const std::int64_t index = checked_index(in[1].integer(slice % s.count), s.size);
+      out[0].copy(i, in[0], (outer * s.size + index) * s.inner + i % s.inner);
+    }
+  });
+}
+
+// The entries of the index list that belong to each slice: entries[first[j] .. first[j + 1]), in
+// list order, so that sums do not depend on the number of threads.
+struct Members {
+  std::int64_t* first;
+  std::int64_t* entries;
+};
+
+Members sort_entries(const Slices& s, DType type, const void* indices, std::byte* workspace) {
+  const Members members{reinterpret_cast<std::int64_t*>(workspace),
+                        reinterpret_cast<std::int64_t*>(workspace) + s.size + 2};
+  std::fill_n(members.first, s.size + 2, 0);
+  // Counts are stored two places ahead, so that filling in the entries leaves the beginnings.
+  for (std::int64_t i = 0; i < s.count; ++i)
+    ++members.first[checked_index(read_index(type, indices, i), s.size) + 2];
+  for (std::int64_t j = 2; j <= s.size; ++j) members.first[j + 1] += members.first[j];
+  for (std::int64_t i = 0; i < s.count; ++i) {
+    const std::int64_t index = checked_index(read_index(type, indices, i), s.size);
+    members.entries[members.first[index + 1]++] = i;
+  }
+  return members;
+}
+
+constexpr std::int64_t strip = 512;  // elements: 2 KiB of sums in f32
+
+struct Addition {
+  Slices s;
+  DType dtype;
+  const std::byte* dy;
+  std::byte* dx;
+};
+
+// Sums one slice of dx.
+void add_slice(const Addition& a, const Members& members, std::int64_t number,
+               std::int64_t* flushed) {
+  const std::int64_t outer = number / a.s.size, slice = number % a.s.size;
+  const std::int64_t bytes = bits(a.dtype) / 8;
+  alignas(64) float sums[strip], wide[strip];
+  for (std::int64_t at = 0; at < a.s.inner; at += strip) {
+    const std::int64_t length = std::min(strip, a.s.inner - at);
+    std::fill_n(sums, length, 0.0F);
+    for (std::int64_t k = members.first[slice]; k < members.first[slice + 1]; ++k) {
+      const std::int64_t from = (outer * a.s.count + members.entries[k]) * a.s.inner + at;
+      cpu::widen_row(a.dtype, a.dy + from * bytes, wide, length);
+      for (std::int64_t i = 0; i < length; ++i) sums[i] += wide[i];
+    }
+    cpu::narrow_row(sums, a.dtype, a.dx + (number * a.s.inner + at) * bytes, length, flushed);
+  }
+}
+
+Offer offer_gradient(const Request& request) {
+  if (std::string reason = check_dense(request); !reason.empty())
+    return Offer::decline(std::move(reason));
+  const DType dtype = request.inputs[0].dtype, type = request.inputs[1].dtype;
+  if (dtype == DType::f64) return Offer::decline("adds in f32, not in f64");
+  const Slices s = slices_of("GatherGradient", request.outputs[0], request.inputs[1],
+                             request.as<GatherGradient>().axis);
+  Offer offer;
+  offer.implementation = "rows";
+  offer.workspace = (s.size + 2 + s.count) * static_cast<std::int64_t>(sizeof(std::int64_t));
+  offer.run = [s, dtype, type](const KernelCall& call) {
+    if (!call.outputs[0].data || s.inner == 0) return;
+    const Members members = sort_entries(s, type, call.inputs[1].data, call.workspace);
+    const Addition addition{s, dtype, call.inputs[0].as<const std::byte>(),
+                            call.outputs[0].as<std::byte>()};
+    parallel_for(s.outer * s.size, 1 + 16384 / s.inner, [&](std::int64_t begin, std::int64_t end) {
+      std::int64_t flushed = 0;
+      for (std::int64_t i = begin; i < end; ++i) add_slice(addition, members, i, &flushed);
+      if (std::int64_t* total = call.flushed_at(0); total && flushed != 0)
+        __atomic_fetch_add(total, flushed, __ATOMIC_RELAXED);
+    });
+  };
+  return offer;
+}
+
+Offer offer_gradient_reference(const Request& request) {
+  const Slices s = slices_of("GatherGradient", request.outputs[0], request.inputs[1],
+                             request.as<GatherGradient>().axis);
+  return reference_offer(request, [s](const auto& in, const auto& out, const KernelCall&) {
+    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    for (std::int64_t i = 0; i < in[0].size(); ++i) {
+      const std::int64_t slice = i / s.inner, outer = slice / s.count;
+      const std::int64_t index = checked_index(in[1].integer(slice % s.count), s.size);
+      const std::int64_t to = (outer * s.size + index) * s.inner + i % s.inner;
+      sums[static_cast<std::size_t>(to)] += in[0][i];
+    }
+    for (std::int64_t i = 0; i < out[0].size(); ++i)
+      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+  });
+}
+
+constexpr Kernel gather_list[] = {{"rows", offer_gather}, {"reference", offer_gather_reference}};
+constexpr Kernel gradient_list[] = {{"rows", offer_gradient},
+                                    {"reference", offer_gradient_reference}};
+
+}  // namespace
+
+std::span<const Kernel> gather_kernels() { return gather_list; }
+std::span<const Kernel> gather_gradient_kernels() { return gradient_list; }
+
+}  // namespace narrowgauge

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/slice.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "narrowgauge/graph.h"
+#include "ops/reference.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/indexing.h"
+#include "ops/shape/move.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// The bounds that the constants give, one entry for each sliced axis.
+struct Bounds {
+  Dims starts, ends, axes, steps;
+};
+
+struct Range {
+  Dim start, size;
+  std::int64_t step = 1;
+};
+
+// ONNX says "to the end" by a number beyond any axis.
+constexpr std::int64_t beyond = std::int64_t{1} << 30;
+
+// Where slicing begins or ends for `bound`; `low` and `high` are the ends that the direction
+// allows. While `dim` is a symbol, a bound counts as inside unless it is beyond every axis.
+Dim clamped(std::int64_t bound, const Dim& dim, const Dim& low, const Dim& high) {
+  if (dim.is_known()) {
+    const std::int64_t position = bound < 0 ? bound + dim.value() : bound;
+    return std::clamp(position, low.value(), std::max(low.value(), high.value()));
+  }
+  if (bound >= beyond) return high;
+  if (bound <= -beyond) return low;
+  return bound < 0 ? dim + bound : Dim(bound);
+}
+
+Range range_along(std::string_view op, const Bounds& bounds, std::size_t entry, const Dim& dim) {
+  require(bounds.steps[entry] != 0, op, ": a step of 0 was given");
+  if (dim == Dim(0)) return {0, 0, 1};
+  // A step over the whole axis gives one element, however long the step is.
+  const std::int64_t longest = dim.is_known() ? dim.value() : beyond;
+  const std::int64_t step = std::clamp(bounds.steps[entry], -longest, longest);
+  const Dim highest = step > 0 ? dim : dim - 1;
+  const Dim start = clamped(bounds.starts[entry], dim, 0, highest);
+  const Dim end = clamped(bounds.ends[entry], dim, step > 0 ? 0 : -1, highest);
+  const Dim distance = step > 0 ? end - start : start - end;
+  const std::int64_t stride = step > 0 ? step : -step;
+  const Dim size = (distance + (stride - 1)) / stride;
+  if (size.is_known()) return {start, std::max<std::int64_t>(0, size.value()), step};
+  return {start, size, step};
+}
+
+std::vector<Range> ranges_of(std::string_view op, const Bounds& bounds, const Shape& shape) {
+  std::vector<Range> ranges;
+  for (const Dim& dim : shape) ranges.push_back({0, dim, 1});
+  const Dims axes = normalize_axes(op, bounds.axes, static_cast<std::int64_t>(shape.size()));
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(axes[i]);
+    ranges[axis] = range_along(op, bounds, i, shape[axis]);
+  }
+  return ranges;
+}
+
+Bounds checked(std::string_view op, Bounds bounds) {
+  const std::size_t count = bounds.starts.size();
+  if (bounds.axes.empty()) {
+    bounds.axes.resize(count);
+    std::iota(bounds.axes.begin(), bounds.axes.end(), 0);
+  }
+  if (bounds.steps.empty()) bounds.steps.assign(count, 1);
+  require(
+      bounds.ends.size() == count && bounds.axes.size() == count && bounds.steps.size() == count,
+      op, ": starts ", bounds.starts, ", ends ", bounds.ends, ", axes ", bounds.axes, " and steps ",
+      bounds.steps, " must be of one length");
+  return bounds;
+}
+
+// `constant(i)` returns the values of input i, empty if it is absent.
+template <class Constant>
+Bounds bounds_from(const Constant& constant) {
+  return checked("Slice", {constant(1), constant(2), constant(3), constant(4)});
+}
+Bounds bounds_from(const SliceGradient& op) {
+  return checked("SliceGradient", {op.starts, op.ends, op.axes, op.steps});
+}
+
+Shape sizes_of(const std::vector<Range>& ranges) {
+  Shape shape;
+  for (const Range& range : ranges) shape.push_back(range.size);
+  return shape;
+}
+
+std::vector<Range> ranges_of_slice(const Request& request) {
+  const Bounds bounds = bounds_from([&](std::size_t i) {
+    const bool given = i < request.inputs.size() && request.inputs[i].present;
+    NG_INVARIANT(!given || request.inputs[i].constant);
+    return given ? integers_of(*request.inputs[i].constant) : Dims{};
+  });
+  const Dims& dims = request.inputs[0].dims;
+  return ranges_of("Slice", bounds, Shape(dims.begin(), dims.end()));
+}
+
+std::vector<Range> ranges_of_gradient(const Request& request) {
+  const auto& op = request.as<SliceGradient>();
+  return ranges_of("SliceGradient", bounds_from(op), op.shape);
+}
+
+Offer offer_slice(const Request& request) {
+  if (std::string reason = check_movable(request); !reason.empty())
+    return Offer::decline(std::move(reason));
+  std::vector<MovedRange> moved;
+  for (const Range& range : ranges_of_slice(request))
+    moved.push_back({.size = range.size.value(), .from = range.start.value(), .step = range.step});
+  return offer_moves(request, {move_ranges(request, 0, 0, moved)});
+}
+
+Offer offer_gradient(const Request& request) {
+  if (std::string reason = check_movable(request); !reason.empty())
+    return Offer::decline(std::move(reason));
+  std::vector<MovedRange> moved;
+  for (const Range& range : ranges_of_gradient(request))
+    moved.push_back(
+        {.size = range.size.value(), .to = range.start.value(), .target_step = range.step});
+  const Move copy = move_ranges(request, 0, 0, moved);
+  if (request.inputs[0].dims == request.outputs[0].dims) return offer_moves(request, {copy});
+  return offer_moves(request, {fill(request, -1, 0), copy});
+}
+
+// The index in the whole tensor of element i of its slice.
+std::int64_t source_of(std::int64_t i, const Dims& slice, const Dims& whole,
+                       const std::vector<Range>& ranges) {
+  Dims position = position_of(i, slice);
+  for (std::size_t a = 0; a < position.size(); ++a)
+    position[a] = ranges[a].start.value() + position[a] * ranges[a].step;
+  return index_of(position, whole);
+}
+
+Offer offer_slice_reference(const Request& request) {
+  return reference_offer(request, [ranges = ranges_of_slice(request)](
+                                      const auto& in, const auto& out, const KernelCall&) {
+    for (std::int64_t i = 0; i < out[0].size(); ++i)
+      out[0].copy(i, in[0], source_of(i, out[0].dims(), in[0].dims(), ranges));
+  });
+}
+
+Offer offer_gradient_reference(const Request& request) {
+  return reference_offer(request, [ranges = ranges_of_gradient(request)](
+                                      const auto& in, const auto& out, const KernelCall&) {
+    for (std::int64_t i = 0; i < out[0].size(); ++i) out[0].set(i, 0);
+    for (std::int64_t i = 0; i < in[0].size(); ++i)
+      out[0].copy(source_of(i, in[0].dims(), out[0].dims(), ranges), in[0], i);
+  });
+}
+
+constexpr Kernel slice_list[] = {{"copy", offer_slice}, {"reference", offer_slice_reference}};
+constexpr Kernel gradient_list[] = {{"copy", offer_gradient},
+                                    {"reference", offer_gradient_reference}};
+
+SampleInput list(const Dims& values) { return sample(list_of(values)); }
+
+}  // namespace
+
+TensorTypes Slice::infer(const Inference& in) const {
+  constexpr std::string_view ports[] = {"x", "starts", "ends", "axes", "steps"};
+  const Bounds bounds = bounds_from(
+      [&](int i) { return constant_integers(in, i, ports[static_cast<std::size_t>(i)]); });
+  return {{in.dtype(0), sizes_of(ranges_of("Slice", bounds, in.shape(0)))}};
+}
+
+Values Slice::gradient(Gradient& g) const {
+  const Bounds bounds = bounds_from([&](int i) {
+    return g.has_input(i) ? integers_of(*g.graph().constant_value(g.input(i))) : Dims{};
+  });
+  Values result(static_cast<std::size_t>(g.input_count()));
+  result[0] = g.add(
+      SliceGradient{g.shape(g.input(0)), bounds.starts, bounds.ends, bounds.axes, bounds.steps},
+      {g.output_gradient()});
+  return result;
+}
+
+TensorTypes SliceGradient::infer(const Inference& in) const {
+  const Shape expected = sizes_of(ranges_of("SliceGradient", bounds_from(*this), shape));
+  require(in.shape(0) == expected, "SliceGradient: dy must be of shape ", expected, ", got ",
+          in.type(0));
+  return {{in.dtype(0), shape}};
+}
+
+Values SliceGradient::gradient(Gradient& g) const {
+  const Bounds bounds = bounds_from(*this);
+  Values inputs{g.output_gradient()};
+  for (const Dims* values : {&bounds.starts, &bounds.ends, &bounds.axes, &bounds.steps})
+    inputs.push_back(g.constant(list_of(*values)));
+  return {g.add(Slice{}, inputs)};
+}
+
+std::span<const Kernel> Slice::kernels() { return slice_list; }
+std::span<const Kernel> SliceGradient::kernels() { return gradient_list; }
+
+std::vector<Sample<Slice>> Slice::samples() {
+  constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  return {{{}, {sample("f32[5,4]"), list({1, 0}), list({3, 4})}},
+          {{}, {sample("f32[2,6,4,5]"), list({-4}), list({end}), list({1})}},
+          {{}, {sample("f32[7,3]"), list({6}), list({-end - 1}), list({0}), list({-2})}},
+          {{}, {sample("f32[2,9]"), list({1, 0}), list({8, 2}), list({-1, 0}), list({3, 1})}},
+          {{}, {sample("f32[4]"), list({3}), list({1})}},
+          {{}, {sample("f32[2,4]"), list({0}), list({100}), list({1})}},
+          {{}, {sample("i64[5]", -9, 9), list({-2}), list({-5}), no_sample(), list({-1})}}};
+}
+
+std::vector<Sample<SliceGradient>> SliceGradient::samples() {
+  return {{{{5, 4}, {1}, {3}, {0}, {1}}, {sample("f32[2,4]")}},
+          {{{2, 6, 4, 5}, {0, 4}, {6, 0}, {1, 2}, {2, -2}}, {sample("f32[2,3,2,5]")}},
+          {{{4}, {3}, {1}, {0}, {1}}, {sample("f32[0]")}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(slice, narrowgauge::Slice, narrowgauge::SliceGradient)

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/transpose.h"
+
+#include <numeric>
+
+#include "narrowgauge/graph.h"
+#include "ops/reference.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/indexing.h"
+#include "ops/shape/move.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+Dims complete(const Dims& perm, std::size_t rank) {
+  if (!perm.empty()) return perm;
+  Dims reversed(rank);
+  std::iota(reversed.rbegin(), reversed.rend(), 0);
+  return reversed;
+}
+
+Offer offer_copy(const Request& request) {
+  if (std::string reason = check_movable(request); !reason.empty())
+    return Offer::decline(std::move(reason));
+  const Operand& x = request.inputs[0];
+  const Operand& y = request.outputs[0];
+  const Dims perm = complete(request.as<Transpose>().perm, x.dims.size());
+  Move move;
+  for (std::size_t i = 0; i < perm.size(); ++i)
+    move.axes.push_back({y.dims[i], x.strides[static_cast<std::size_t>(perm[i])], y.strides[i]});
+  return offer_moves(request, {move});
+}
+
+Offer offer_reference(const Request& request) {
+  const Dims perm = complete(request.as<Transpose>().perm, request.inputs[0].dims.size());
+  return reference_offer(request, [perm](const auto& in, const auto& out, const KernelCall&) {
+    Dims from(perm.size());
+    for (std::int64_t i = 0; i < out[0].size(); ++i) {
+      const Dims to = position_of(i, out[0].dims());
+      for (std::size_t a = 0; a < perm.size(); ++a) from[static_cast<std::size_t>(perm[a])] = to[a];
+      out[0].copy(i, in[0], index_of(from, in[0].dims()));
+    }
+  });
+}
+
+constexpr Kernel kernel_list[] = {{"copy", offer_copy}, {"reference", offer_reference}};
+
+}  // namespace
+
+TensorTypes Transpose::infer(const Inference& in) const {
+  const Dims order = complete(perm, in.shape(0).size());
+  require(order.size() == in.shape(0).size(), "Transpose: perm ", perm, " has ", perm.size(),
+          " axes, the input is ", in.type(0));
+  Shape shape;
+  for (const std::int64_t axis : order)
+    require(axis >= 0, "Transpose: perm must not be negative, got ", perm);
+  for (const std::int64_t axis : normalize_axes("Transpose", order, in.rank(0)))
+    shape.push_back(in.shape(0)[static_cast<std::size_t>(axis)]);
+  return {{in.dtype(0), shape}};
+}
+
+Values Transpose::gradient(Gradient& g) const {
+  if (perm.empty()) return {g.add(Transpose{}, {g.output_gradient()})};
+  Dims inverse(perm.size());
+  for (std::size_t i = 0; i < perm.size(); ++i)
+    inverse[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
+  return {g.add(Transpose{inverse}, {g.output_gradient()})};
+}
+
+std::span<const Kernel> Transpose::kernels() { return kernel_list; }
+
+std::vector<Sample<Transpose>> Transpose::samples() {
+  return {{{}, {sample("f32[3,5]")}},
+          {{}, {sample("f32[]")}},
+          {{{0, 2, 1, 3}}, {sample("f32[2,3,4,5]")}},
+          {{{0, 3, 1, 2}}, {sample("f32[2,9,1,17]")}},
+          {{{2, 0, 1}}, {sample("f32[1,4,1]")}},
+          {{{1, 0, 2}}, {sample("f32[3,0,2]")}},
+          {{{1, 0}}, {sample("i64[4,3]", -9, 9)}},
+          {{{1, 0}}, {sample("bool[4,3]", 0, 1)}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(transpose, narrowgauge::Transpose)

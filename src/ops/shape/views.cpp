@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/views.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/reshape.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+Values reshape_back(Gradient& g) {
+  Values result(static_cast<std::size_t>(g.input_count()));
+  result[0] = g.add(ReshapeTo{g.shape(g.input(0))}, {g.output_gradient()});
+  return result;
+}
+
+SampleInput list(const Dims& values) { return sample(list_of(values)); }
+
+// Dimensions copied from x would be on both sides of the division, where a symbol over itself would
+// remain; they are left out.
+Dim rest_of(const TensorType& x, const Dims& wanted, bool zero_is_size) {
+  Dim total(1), given(1);
+  for (std::size_t i = 0; i < std::max(x.shape.size(), wanted.size()); ++i) {
+    const bool copied = i < wanted.size() && wanted[i] == 0 && !zero_is_size;
+    if (i < x.shape.size() && !copied) total = total * x.shape[i];
+    if (i < wanted.size() && wanted[i] != -1 && !copied) given = given * wanted[i];
+  }
+  require(!given.is_known() || given.value() != 0, "Reshape: -1 beside a size of 0 in ", wanted);
+  return total / given;
+}
+
+Shape reshaped(const TensorType& x, const Dims& wanted, bool zero_is_size) {
+  Shape shape;
+  int unknown = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    require(wanted[i] >= -1, "Reshape: sizes must be -1 or more, got ", wanted);
+    unknown += wanted[i] == -1;
+    const bool copied = wanted[i] == 0 && !zero_is_size;
+    require(!copied || i < x.shape.size(), "Reshape: size 0 at axis ", i, " has no axis in ", x);
+    if (wanted[i] == -1)
+      shape.push_back(rest_of(x, wanted, zero_is_size));
+    else
+      shape.push_back(copied ? x.shape[i] : Dim(wanted[i]));
+  }
+  require(unknown <= 1, "Reshape: more than one -1 in ", wanted);
+  return shape;
+}
+
+Shape without_axes(const Inference& in, const Dims& given) {
+  std::vector<bool> gone(in.shape(0).size());
+  for (const std::int64_t axis : normalize_axes("Squeeze", given, in.rank(0))) {
+    const Dim& dim = in.shape(0)[static_cast<std::size_t>(axis)];
+    require(!dim.is_known() || dim == Dim(1), "Squeeze: axis ", axis, " of ", in.type(0),
+            " is not of size 1");
+    gone[static_cast<std::size_t>(axis)] = true;
+  }
+  Shape shape;
+  for (std::size_t i = 0; i < gone.size(); ++i)
+    if (!gone[i]) shape.push_back(in.shape(0)[i]);
+  return shape;
+}
+
+Dims axes_of_one(const Inference& in) {
+  require(is_known(in.shape(0)), "Squeeze: axes must be given for ", in.type(0),
+          ", whose symbols may become 1");
+  Dims axes;
+  for (int i = 0; i < in.rank(0); ++i)
+    if (in.shape(0)[static_cast<std::size_t>(i)] == Dim(1)) axes.push_back(i);
+  return axes;
+}
+
+}  // namespace
+
+TensorTypes Reshape::infer(const Inference& in) const {
+  const Shape shape = reshaped(in.type(0), constant_integers(in, 1, "shape"), allowzero != 0);
+  const Dim before = element_count(in.shape(0)), after = element_count(shape);
+  require(before == after || !before.is_known() || !after.is_known(), "Reshape: ", in.type(0),
+          " has ", before, " elements, ", shape, " has ", after);
+  return {{in.dtype(0), shape}};
+}
+
+TensorTypes Flatten::infer(const Inference& in) const {
+  const std::int64_t rank = in.rank(0);
+  require(axis >= -rank && axis <= rank, "Flatten: axis ", axis, " is outside ", in.type(0));
+  const std::int64_t first = axis < 0 ? axis + rank : axis;
+  Shape shape{1, 1};
+  for (std::int64_t i = 0; i < rank; ++i) {
+    Dim& dim = shape[i < first ? 0 : 1];
+    dim = dim * in.shape(0)[static_cast<std::size_t>(i)];
+  }
+  return {{in.dtype(0), shape}};
+}
+
+TensorTypes Squeeze::infer(const Inference& in) const {
+  const Dims axes = in.has(1) ? constant_integers(in, 1, "axes") : axes_of_one(in);
+  return {{in.dtype(0), without_axes(in, axes)}};
+}
+
+TensorTypes Unsqueeze::infer(const Inference& in) const {
+  const Dims given = constant_integers(in, 1, "axes");
+  const auto rank = in.rank(0) + static_cast<std::int64_t>(given.size());
+  const std::vector<bool> added =
+      axis_mask(normalize_axes("Unsqueeze", given, rank), static_cast<std::size_t>(rank));
+  Shape shape;
+  for (std::size_t i = 0, from = 0; i < added.size(); ++i)
+    shape.push_back(added[i] ? Dim(1) : in.shape(0)[from++]);
+  return {{in.dtype(0), shape}};
+}
+
+Values Reshape::gradient(Gradient& g) const { return reshape_back(g); }
+Values Flatten::gradient(Gradient& g) const { return reshape_back(g); }
+Values Squeeze::gradient(Gradient& g) const { return reshape_back(g); }
+Values Unsqueeze::gradient(Gradient& g) const { return reshape_back(g); }
+
+std::span<const Kernel> Reshape::kernels() { return view_kernels(); }
+std::span<const Kernel> Flatten::kernels() { return view_kernels(); }
+std::span<const Kernel> Squeeze::kernels() { return view_kernels(); }
+std::span<const Kernel> Unsqueeze::kernels() { return view_kernels(); }
+
+std::vector<Sample<Reshape>> Reshape::samples() {
+  return {{{}, {sample("f32[2,6]"), list({3, 4})}},
+          {{}, {sample("f32[2,3,4]"), list({0, -1})}},
+          {{}, {sample("f32[2,3,4]"), list({-1})}},
+          {{}, {sample("f32[1]"), list({})}},
+          {{.allowzero = 1}, {sample("f32[0,3]"), list({3, 0})}},
+          {{}, {sample("i64[6]", -9, 9), list({2, -1, 1})}}};
+}
+
+std::vector<Sample<Flatten>> Flatten::samples() {
+  return {{{}, {sample("f32[2,3,4,5]")}},
+          {{0}, {sample("f32[2,3]")}},
+          {{-1}, {sample("f32[2,3,4]")}},
+          {{2}, {sample("f32[2,3]")}},
+          {{0}, {sample("f32[]")}}};
+}
+
+std::vector<Sample<Squeeze>> Squeeze::samples() {
+  return {{{}, {sample("f32[1,3,1]")}},
+          {{}, {sample("f32[1,3,1]"), list({-1})}},
+          {{}, {sample("f32[2,1,1,5]"), list({2, 1})}}};
+}
+
+std::vector<Sample<Unsqueeze>> Unsqueeze::samples() {
+  return {{{}, {sample("f32[3]"), list({0, -1})}},
+          {{}, {sample("f32[2,3]"), list({1})}},
+          {{}, {sample("f32[]"), list({0})}}};
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(views, narrowgauge::Reshape, narrowgauge::Flatten, narrowgauge::Squeeze,
+       narrowgauge::Unsqueeze)
