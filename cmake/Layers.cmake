@@ -8,9 +8,12 @@ function(ng_layer name)
   if(NOT sources)
     return()
   endif()
-  if(name STREQUAL ops)
-    ng_op_table(${sources})
-    list(APPEND sources ${CMAKE_BINARY_DIR}/op_table.cpp)
+  set_property(GLOBAL APPEND PROPERTY NG_SOURCES ${sources})
+  if(name STREQUAL groups)
+    get_property(marked GLOBAL PROPERTY NG_SOURCES)
+    ng_table(NG_OPS op_table "const OpRecord*" built_in_ops ops/table.h ${marked})
+    ng_table(NG_GROUP group_table "Group" collected_groups groups/group.h ${marked})
+    list(APPEND sources ${CMAKE_BINARY_DIR}/op_table.cpp ${CMAKE_BINARY_DIR}/group_table.cpp)
   endif()
   if(NARROWGAUGE_FUZZ)  # which compiles the readers itself, and takes what g++ made of the rest
     add_library(ng_${name} STATIC IMPORTED GLOBAL)
@@ -21,6 +24,9 @@ function(ng_layer name)
     add_library(ng_${name} STATIC ${sources})
     target_link_libraries(ng_${name} PUBLIC ${NG_PREVIOUS_LAYER} PRIVATE ${ARGN})
     ng_isa_flags(${sources})
+  endif()
+  if(name STREQUAL groups)  # where the table of ops is, which ops ask for
+    set_property(TARGET ng_ops APPEND PROPERTY INTERFACE_LINK_LIBRARIES ng_groups)
   endif()
   set(NG_LAYERS ${NG_LAYERS} ng_${name} PARENT_SCOPE)
   if(NG_FORKED)
@@ -42,28 +48,29 @@ macro(ng_join)
   endif()
 endmacro()
 
-# Every .cpp of src/ops that says NG_OPS(stem, ...) enters the table of built-in ops.
-function(ng_op_table)
+# ng_table(mark table type function header sources...): writes table.cpp, whose function returns what
+# the marks `mark(stem, ...)` of all sources enter; namespace <table>_parts has a function for each.
+function(ng_table mark table type function header)
   set(declarations "")
   set(calls "")
   foreach(file IN LISTS ARGN)
-    file(STRINGS ${file} marks REGEX "^NG_OPS\\(")
-    foreach(mark IN LISTS marks)
-      string(REGEX REPLACE "^NG_OPS\\(([a-z0-9_]+).*" "\\1" stem ${mark})
-      string(APPEND declarations "std::vector<const OpRecord*> ${stem}();\n")
-      string(APPEND calls "ops_table::${stem}, ")
+    file(STRINGS ${file} marks REGEX "^${mark}\\(")
+    foreach(line IN LISTS marks)
+      string(REGEX REPLACE "^${mark}\\(([a-z0-9_]+).*" "\\1" stem ${line})
+      string(APPEND declarations "std::vector<${type}> ${stem}();\n")
+      string(APPEND calls "${table}_parts::${stem}, ")
     endforeach()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   endforeach()
-  file(CONFIGURE OUTPUT op_table.cpp CONTENT [[
-#include "ops/table.h"
+  file(CONFIGURE OUTPUT ${table}.cpp CONTENT [[
+#include "@header@"
 namespace narrowgauge {
-namespace ops_table {
+namespace @table@_parts {
 @declarations@}
-std::vector<const OpRecord*> built_in_ops() {
-  std::vector<const OpRecord*> all;
-  for (auto file : {@calls@})
-    for (const OpRecord* op : file()) all.push_back(op);
+std::vector<@type@> @function@() {
+  std::vector<@type@> all;
+  for (auto part : {@calls@})
+    for (const auto& entry : part()) all.push_back(entry);
   return all;
 }
 }  // namespace narrowgauge

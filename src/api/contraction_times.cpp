@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/fused/fused.h"
+#include "groups/fused.h"
 #include "passes/operands.h"
 
 namespace narrowgauge {

@@ -6,7 +6,7 @@
 #include "compile/choose_fastest.h"
 #include "compile/compile.h"
 #include "compile/memory_plan.h"
-#include "ops/fused/fused.h"
+#include "groups/fused.h"
 #include "ops/shape/gather.h"
 #include "ops/shape/slice.h"
 #include "passes/operands.h"

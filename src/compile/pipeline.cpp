@@ -8,11 +8,8 @@
 #include "passes/attention_in_parts.h"
 #include "passes/bind_shapes.h"
 #include "passes/fold_constants.h"
-#include "passes/fuse_activation.h"
+#include "passes/form_groups.h"
 #include "passes/fuse_elementwise.h"
-#include "passes/fuse_gelu.h"
-#include "passes/fuse_layer_norm.h"
-#include "passes/fuse_normalization.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
@@ -45,10 +42,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
   if (options.fuse) {
     if (options.normalize_again)
       passes.push_back({"normalize_again", Stage::laid_out, for_target(normalize_again)});
-    passes.push_back({"fuse_normalization", Stage::laid_out, for_target(fuse_normalization)});
-    passes.push_back({"fuse_activation", Stage::laid_out, for_target(fuse_activation)});
-    passes.push_back({"fuse_gelu", Stage::laid_out, for_target(fuse_gelu)});
-    passes.push_back({"fuse_layer_norm", Stage::laid_out, for_target(fuse_layer_norm)});
+    passes.push_back({"form_groups", Stage::laid_out, for_target(form_groups)});
     passes.push_back({"fuse_elementwise", Stage::laid_out, for_target(fuse_elementwise)});
   }
   return passes;

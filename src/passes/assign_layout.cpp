@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "ir/readers.h"
 #include "ops/shape/relayout.h"
 #include "passes/operands.h"
 #include "passes/rebuild.h"
@@ -106,11 +107,9 @@ class LayoutAssigner {
       rank_[static_cast<std::size_t>(i)] =
           is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
     }
-    const auto readers = readers_of(graph_);
+    const Readers readers(graph_);
     for (const Layout layout : layouts_) spread(layout, readers);
   }
-
-  using Readers = std::vector<std::vector<std::vector<int>>>;
 
   void spread(Layout layout, const Readers& readers) {
     const std::size_t count = graph_.nodes().size();
@@ -140,10 +139,10 @@ class LayoutAssigner {
     for (const Value& value : graph_.node(index).inputs)
       if (!value.is_absent() && graph_.type(value).shape.size() == rank)
         found.push_back(value.node);
-    for (std::size_t o = 0; o < readers[static_cast<std::size_t>(index)].size(); ++o)
-      if (graph_.node(index).outputs[o].type.shape.size() == rank)
-        for (const int reader : readers[static_cast<std::size_t>(index)][o])
-          found.push_back(reader);
+    const std::vector<ValueInfo>& outputs = graph_.node(index).outputs;
+    for (int o = 0; o < static_cast<int>(outputs.size()); ++o)
+      if (outputs[static_cast<std::size_t>(o)].type.shape.size() == rank)
+        for (const int reader : readers.of({index, o})) found.push_back(reader);
     return found;
   }
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "ops/fused/fused.h"
+#include "groups/fused.h"
 #include "passes/groups.h"
 #include "passes/rebuild.h"
 

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <map>
 
-#include "kernels/cpu/tiles/batch_inner.h"
+#include "ir/readers.h"
 #include "ops/activation/relu.h"
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"
-#include "passes/slope_chain.h"
+#include "passes/form_groups.h"
+#include "passes/rebuild.h"
 
 namespace narrowgauge {
 
@@ -25,18 +26,18 @@ bool takes_again(const Node& reader, Value value) {
   return fits && reader.inputs[0] == value && !(reader.inputs[1] == value);
 }
 
-std::vector<Normalized> find_normalized(const GroupFormer& former) {
-  const Graph& graph = former.graph();
+std::vector<Normalized> find_normalized(const Graph& graph) {
+  const Readers all_readers(graph);
   std::vector<Normalized> all;
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
-    if (!former.is<BatchNormalization>(i) || !graph.node(i).as<BatchNormalization>().training_mode)
-      continue;
-    Normalized one{i, former.only_reader({i, 0}), {}};
-    if (!former.is<Relu>(one.relu)) one.relu = -1;
+    const Node& node = graph.node(i);
+    if (!node.is<BatchNormalization>() || !node.as<BatchNormalization>().training_mode) continue;
+    Normalized one{i, all_readers.only({i, 0}), {}};
+    if (one.relu >= 0 && !graph.node(one.relu).is<Relu>()) one.relu = -1;
     const Value value{one.relu < 0 ? i : one.relu, 0};
-    if (former.leaves(value)) continue;
+    if (all_readers.leaves(value)) continue;
     bool all_fit = true;
-    for (const int reader : former.readers(value)) {
+    for (const int reader : all_readers.of(value)) {
       if (graph.node(reader).phase == Phase::forward) continue;
       one.readers.push_back(reader);
       all_fit = all_fit && takes_again(graph.node(reader), value);
@@ -94,33 +95,20 @@ class Renewed {
   std::map<int, int> instances_, reader_;
 };
 
-// Whether a kernel takes the reader with its input normalized again; a ReluGradient together with
-// the normalization gradients that read its result.
-bool is_taken(const GroupFormer& former, int reader) {
-  const Value value{reader, 0};
-  GroupFormer::Members members =
-      normalized_again(former, former.graph().node(reader).inputs[0], reader);
-  members.push_back(reader);
-  std::size_t behind = 0;
-  if (former.is<ReluGradient>(reader))
-    for (const int next : former.readers(value))
-      if (former.is<BatchNormalizationGradient>(next) &&
-          former.graph().node(next).inputs[0] == value && behind++ < cpu::Slopes::most)
-        members.push_back(next);
-  return former.is_taken(members);
-}
-
 }  // namespace
 
 Graph normalize_again(const Graph& graph, const Target& target) {
-  std::vector<Normalized> all = find_normalized(GroupFormer(graph, target));
+  std::vector<Normalized> all = find_normalized(graph);
   if (all.empty()) return graph;
   Renewed tried(graph, all);
   const Graph trial = tried.finish();
-  const GroupFormer former(trial, target);
+  const Groups groups = find_groups(trial, target);
+  const auto computes_it_in_registers = [&](int reader) {
+    const int node = tried.reader(reader), group = groups.group_of(node);
+    return group >= 0 && group == groups.group_of(trial.node(node).inputs[0].node);
+  };
   std::erase_if(all, [&](const Normalized& one) {
-    return !std::all_of(one.readers.begin(), one.readers.end(),
-                        [&](int reader) { return is_taken(former, tried.reader(reader)); });
+    return !std::all_of(one.readers.begin(), one.readers.end(), computes_it_in_registers);
   });
   return Renewed(graph, all).finish();
 }

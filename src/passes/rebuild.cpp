@@ -71,16 +71,4 @@ Attributes with_regions(const Node& node, const std::function<Graph(const Graph&
   });
 }
 
-std::vector<std::vector<std::vector<int>>> readers_of(const Graph& graph) {
-  std::vector<std::vector<std::vector<int>>> readers(graph.nodes().size());
-  for (std::size_t i = 0; i < readers.size(); ++i)
-    readers[i].resize(graph.nodes()[i].outputs.size());
-  for (int i = 0; i < static_cast<int>(readers.size()); ++i)
-    for (const Value& value : graph.node(i).inputs)
-      if (!value.is_absent())
-        readers[static_cast<std::size_t>(value.node)][static_cast<std::size_t>(value.output)]
-            .push_back(i);
-  return readers;
-}
-
 }  // namespace narrowgauge

@@ -37,7 +37,4 @@ class Rebuild {
 // Applies a pass to the regions inside a node's attributes.
 Attributes with_regions(const Node& node, const std::function<Graph(const Graph&)>& pass);
 
-// For every value of the graph, the nodes that read it.
-std::vector<std::vector<std::vector<int>>> readers_of(const Graph& graph);
-
 }  // namespace narrowgauge

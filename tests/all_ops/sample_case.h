@@ -15,7 +15,7 @@
 #include "ir/attributes.h"
 #include "ir/ports.h"
 #include "narrowgauge/graph.h"
-#include "ops/fused/fused.h"
+#include "groups/fused.h"
 #include "ops/table.h"
 
 namespace narrowgauge::testing {

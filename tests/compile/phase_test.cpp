@@ -5,7 +5,7 @@
 #include "compile/compile.h"
 #include "narrowgauge/models.h"
 #include "narrowgauge/optimizer.h"
-#include "ops/fused/fused.h"
+#include "groups/fused.h"
 #include "precision/apply.h"
 #include "precision/lists.h"
 #include "train/training_graph.h"

@@ -11,7 +11,7 @@
 #include "ops/activation/relu.h"
 #include "ops/control/control_flow.h"
 #include "ops/control/interpret.h"
-#include "ops/fused/fused.h"
+#include "groups/fused.h"
 #include "ops/math/arithmetic.h"
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"

@@ -43,7 +43,7 @@ set(emulated
     kernels_tile_activation
     kernels_tile_gemm
     ops_batch_inner
-    passes_fuse_activation)
+    groups_activate)
 list(JOIN emulated "|" emulated)
 
 function(ng_emulated_test test)
