@@ -22,7 +22,7 @@ class Former {
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
       if (graph_.node(i).op == &group.pattern->anchor_op() && scope.is_free(i))
         group.pattern->for_each_match(scope, i,
-                                     [&](const PartNodes& nodes) { return join(members(nodes)); });
+                                      [&](const PartNodes& nodes) { return join(members(nodes)); });
   }
 
   Groups finish() { return std::move(groups_); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts ng.Fused nodes in the place of nodes that a pattern of the group table describes and a kernel
-// takes (groups/group.h).
+// Puts ng.Fused nodes in the place of nodes that a pattern of the group table describes and a
+// kernel takes (groups/group.h).
 #pragma once
 
 #include "passes/groups.h"

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/random.h"
+#include "groups/fused.h"
 #include "ir/attributes.h"
 #include "ir/ports.h"
 #include "narrowgauge/graph.h"
-#include "groups/fused.h"
 #include "ops/table.h"
 
 namespace narrowgauge::testing {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "compile/compile.h"
+#include "groups/fused.h"
 #include "narrowgauge/models.h"
 #include "narrowgauge/optimizer.h"
-#include "groups/fused.h"
 #include "precision/apply.h"
 #include "precision/lists.h"
 #include "train/training_graph.h"

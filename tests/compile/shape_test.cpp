@@ -7,11 +7,11 @@
 
 #include "base/random.h"
 #include "compile/compile.h"
+#include "groups/fused.h"
 #include "narrowgauge/models.h"
 #include "ops/activation/relu.h"
 #include "ops/control/control_flow.h"
 #include "ops/control/interpret.h"
-#include "groups/fused.h"
 #include "ops/math/arithmetic.h"
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"
