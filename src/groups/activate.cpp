@@ -9,7 +9,6 @@
 #include "ops/nn/conv.h"
 #include "ops/offers/batch_inner.h"
 #include "ops/offers/contraction.h"
-#include "ops/offers/conv_tiles.h"
 
 namespace narrowgauge {
 
@@ -63,7 +62,8 @@ Offer Activate::offer(const GroupRequest& group, const Pattern& parts) {
     return Offer::decline("a convolution of constants");
   const bool first = !lies_batch_inner(group.input(at.x));
   TilesConvolution tiles = (first ? image_convolution : tiles_convolution)(
-      conv, group.input(at.x), group.input(at.w), group.output(at.y), group.target());
+      convolution_of(conv, group.input(at.x), group.input(at.w), group.output(at.y)),
+      group.target());
   if (biased && tiles.reason.empty()) {
     const Operand& bias = group.input(at.bias);
     tiles.convolution.bias = bias.dtype;

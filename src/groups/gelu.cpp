@@ -125,7 +125,7 @@ std::string product_reason(const GroupRequest& group, const Node& node, const Op
         if (at.bias < 0 || group.input(at.bias).dims == Dims{views.y.dims[1]}) return std::string();
         return concat("c ", group.input(at.bias).dims);
       },
-      [&] { return tile_math_reason(node.math, views.a.dtype, group.target()); },
+      [&] { return way_reason(Way::tiles, node.math, views.a.dtype, group.target()); },
       [&] { return storage(at.a); }, [&] { return storage(at.b); },
       [&] { return rows_reason(group, at, views.y.dims); },
       [&] { return tile_gemm_reason(views, group.target().isa); },

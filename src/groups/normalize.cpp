@@ -16,7 +16,6 @@
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"
 #include "ops/offers/channels.h"
-#include "ops/offers/conv_tiles.h"
 
 namespace narrowgauge {
 
@@ -215,18 +214,20 @@ Offer Normalize::offer(const GroupRequest& group, const Pattern& parts) {
   SharedChannels shared;
   TilesConvolution tiles;
   const bool convolves = group.match.has(parts.convolution);
-  std::string reason = first_reason(
-      [&] { return form_reason(group.match, parts, at); },
-      [&] { return (shared = images(group, at)).reason; },
-      [&] { return unless(op.training_mode != 0, "not in training"); },
-      [&] { return vectors_reason(group, at); },
-      [&] { return convolves ? blocks_reason(group, at) : std::string(); },
-      [&] {
-        if (!convolves) return std::string();
-        tiles = tiles_convolution(group.match.node(parts.convolution), group.input(at.source),
-                                  group.input(at.weights), group.output(at.y), group.target());
-        return tiles.reason;
-      });
+  std::string reason =
+      first_reason([&] { return form_reason(group.match, parts, at); },
+                   [&] { return (shared = images(group, at)).reason; },
+                   [&] { return unless(op.training_mode != 0, "not in training"); },
+                   [&] { return vectors_reason(group, at); },
+                   [&] { return convolves ? blocks_reason(group, at) : std::string(); },
+                   [&] {
+                     if (!convolves) return std::string();
+                     tiles = tiles_convolution(
+                         convolution_of(group.match.node(parts.convolution), group.input(at.source),
+                                        group.input(at.weights), group.output(at.y)),
+                         group.target());
+                     return tiles.reason;
+                   });
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const DType y = group.output(at.y).dtype;
   Settings settings{at,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "groups/slopes.h"
 
-#include "ops/offers/conv_tiles.h"
+#include "ops/nn/conv.h"
 
 namespace narrowgauge {
 
@@ -36,8 +36,9 @@ SlopeChain slope_chain(const GroupRequest& group, const SlopeParts& parts,
     chain.reason = "a gradient of constants";
   if (!operands.convolves() || !chain.reason.empty()) return chain;
   TilesConvolution tiles =
-      tiles_convolution(group.match.node(parts.convolution), slope, group.input(operands.weights),
-                        group.input(operands.dy), group.target());
+      tiles_convolution(convolution_of(group.match.node(parts.convolution), slope,
+                                       group.input(operands.weights), group.input(operands.dy)),
+                        group.target());
   chain.reason = std::move(tiles.reason);
   chain.convolution = tiles.convolution;
   return chain;

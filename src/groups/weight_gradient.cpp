@@ -8,7 +8,6 @@
 #include "ops/activation/relu.h"
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"
-#include "ops/offers/conv_tiles.h"
 
 namespace narrowgauge {
 
@@ -33,8 +32,9 @@ Offer WeightGradient::offer(const GroupRequest& group, const Pattern& parts) {
                    [&] { return image_reason(group.input(again.x), group.input(again.x).dims); });
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand& x = group.input(again.x);
-  TilesConvolution tiles = tiles_convolution(group.match.node(parts.gradient), x, group.output(dw),
-                                             group.input(dy), group.target());
+  TilesConvolution tiles = tiles_convolution(
+      convolution_of(group.match.node(parts.gradient), x, group.output(dw), group.input(dy)),
+      group.target());
   if (!tiles.reason.empty()) return Offer::decline(std::move(tiles.reason));
   using Given = cpu::BatchInnerConvolution::Given;
   const bool relu = group.match.has(parts.relu);

@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cpu/contraction/gemm_epilogue.h"
-#include "kernels/cpu/tiles/tile_gemm.h"
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/offers/contraction.h"
-#include "ops/offers/pairs.h"
+#include "ops/offers/product.h"
 #include "ops/reference.h"
-#include "ops/simulated/simulated.h"
-#include "ops/simulated/tf32.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -81,57 +77,6 @@ bool is_row(const Operand& c, const Dims& y) {
   return !c.dims.empty() && c.dims.back() == y[1] && (c.dims.size() == 1 || c.dims[0] == 1);
 }
 
-// y = product + c or y = product, with c a row.
-struct PlainProduct {
-  std::string reason;  // why it is neither
-  cpu::MatMulViews views;
-  std::vector<int> inputs;
-};
-
-PlainProduct plain_product(const Request& request) {
-  const Gemm& op = request.as<Gemm>();
-  if (op.alpha != 1) return {concat("alpha ", op.alpha), {}, {}};
-  const bool c = has_c(request) && op.beta != 0;
-  if (c && op.beta != 1) return {concat("beta ", op.beta), {}, {}};
-  if (c && !is_row(request.inputs[2], request.outputs[0].dims))
-    return {concat("c ", request.inputs[2].dims), {}, {}};
-  PlainProduct product{{}, views_of(request), {0, 1}};
-  if (c) {
-    const Operand& row = request.inputs[2];
-    product.inputs.push_back(2);
-    product.views.bias = cpu::View{row.dtype, {row.dims.back()}, {row.strides.back()}};
-  }
-  return product;
-}
-
-template <cpu::PairFormat format>
-Offer offer_in_pairs(const Request& request) {
-  PlainProduct product = plain_product(request);
-  if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
-  return offer_pair_matmul(format, request, product.views, std::move(product.inputs));
-}
-
-Offer offer_tiles(const Request& request) {
-  PlainProduct product = plain_product(request);
-  if (product.reason.empty()) product.reason = tile_product_reason(request);
-  if (product.reason.empty()) product.reason = tile_gemm_reason(product.views, request.target.isa);
-  if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
-  return offer_prepared(
-      [views = product.views, options = contraction_options(request)] {
-        return prepare_tile_gemm(views, options);
-      },
-      std::move(product.inputs));
-}
-
-Offer offer_plain(const Request& request) {
-  PlainProduct product = plain_product(request);
-  if (!product.reason.empty()) return Offer::decline(std::move(product.reason));
-  return offer_contraction(request, std::move(product.inputs),
-                           [views = product.views, options = contraction_options(request)] {
-                             return prepare_matmul(views, options);
-                           });
-}
-
 // c with y's dims; strides are 0 where it repeats.
 cpu::View broadcast(const Operand& c, const Dims& y) {
   cpu::View view{c.dtype, y, Dims(2, 0)};
@@ -147,34 +92,27 @@ cpu::GemmEpilogue epilogue_of(const Request& request, const cpu::View& y) {
   return epilogue;
 }
 
-// Computes the product in f32 (f64 for f64) in the workspace, then alpha, beta and c in one pass.
-Offer offer_scaled(const Request& request) {
-  std::string reason = contraction_reason(request);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  cpu::MatMulViews views = views_of(request);
-  const cpu::GemmEpilogue epilogue = epilogue_of(request, views.y);
-  views.y = cpu::dense_view(views.y.dtype == DType::f64 ? DType::f64 : DType::f32, views.y.dims);
-  const std::int64_t product_bytes = (views.y.dims[0] * views.y.dims[1] * 8 + 63) / 64 * 64;
-  Offer offer;
-  offer.prepare = [=, options = contraction_options(request)](Offer& ready) {
-    const cpu::Prepared product = prepare_matmul(views, options);
-    describe(ready, product);
-    ready.implementation += ", scaled";
-    ready.workspace += product_bytes;
-    ready.run = [epilogue, product_bytes, run = product.run](const KernelCall& call) {
-      void* const sums = call.workspace;
-      const void* const sources[] = {call.inputs[0].data, call.inputs[1].data};
-      run({sources, &sums, call.workspace + product_bytes, nullptr});
-      const void* const c = call.inputs.size() > 2 ? call.inputs[2].data : nullptr;
-      cpu::gemm_epilogue(epilogue, sums, c, call.outputs[0].data, call.flushed_at(0));
-    };
-  };
-  return offer;
+// Why the result is not a product and a row that is added to it; "" if it is.
+std::string scaled_reason(const Request& request) {
+  const Gemm& op = request.as<Gemm>();
+  if (op.alpha != 1) return concat("alpha ", op.alpha);
+  if (!has_c(request) || op.beta == 0) return {};
+  if (op.beta != 1) return concat("beta ", op.beta);
+  if (!is_row(request.inputs[2], request.outputs[0].dims))
+    return concat("c ", request.inputs[2].dims);
+  return {};
 }
 
-Offer simulated_gemm(const Request& request) {
-  const cpu::MatMulViews views = views_of(request);
-  return offer_simulated_gemm(request, views, epilogue_of(request, views.y));
+ProductRequest product_request(const Request& request) {
+  ProductRequest product{request, views_of(request)};
+  product.epilogue = epilogue_of(request, product.views.y);
+  product.scaled = scaled_reason(request);
+  if (product.scaled.empty() && has_c(request) && request.as<Gemm>().beta != 0) {
+    const Operand& row = request.inputs[2];
+    product.inputs.push_back(2);
+    product.views.bias = cpu::View{row.dtype, {row.dims.back()}, {row.strides.back()}};
+  }
+  return product;
 }
 
 Offer offer_reference(const Request& request) {
@@ -201,18 +139,11 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"tiles", offer_tiles},
-                                  {"pairs", offer_in_pairs<cpu::PairFormat::bf16>},
-                                  {"dfp16", offer_in_pairs<cpu::PairFormat::dfp16>},
-                                  {"onednn", offer_plain},
-                                  {"onednn, scaled", offer_scaled},
-                                  {"tf32", offer_tf32},
-                                  {"simulated", simulated_gemm},
-                                  {"reference", offer_reference}};
-
 }  // namespace
 
-std::span<const Kernel> Gemm::kernels() { return kernel_list; }
+std::span<const Kernel> Gemm::kernels() {
+  return contraction_kernels<product_kernels, product_request, offer_reference>();
+}
 
 std::vector<Sample<Gemm>> Gemm::samples() {
   std::vector<Sample<Gemm>> all;

@@ -3,17 +3,14 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/tiles/tile_gemm.h"
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/matrix_shapes.h"
 #include "ops/offers/contraction.h"
-#include "ops/offers/pairs.h"
+#include "ops/offers/product.h"
 #include "ops/reference.h"
 #include "ops/shape/reshape.h"
-#include "ops/simulated/simulated.h"
-#include "ops/simulated/tf32.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -114,56 +111,13 @@ cpu::MatMulViews views_of(const Request& request, bool transpose_a, bool transpo
   return views;
 }
 
-Offer offer_product(const Request& request, bool transpose_a, bool transpose_b) {
-  return offer_contraction(
-      request, {0, 1},
-      [views = views_of(request, transpose_a, transpose_b),
-       options = contraction_options(request)] { return prepare_matmul(views, options); });
+ProductRequest matmul_request(const Request& request) {
+  return {request, views_of(request, false, false)};
 }
 
-Offer offer_tiles(const Request& request, bool transpose_a, bool transpose_b) {
-  std::string reason = tile_product_reason(request);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  const cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
-  reason = tile_gemm_reason(views, request.target.isa);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(
-      [views, options = contraction_options(request)] { return prepare_tile_gemm(views, options); },
-      {0, 1});
-}
-
-Offer offer_matmul_tiles(const Request& request) { return offer_tiles(request, false, false); }
-
-Offer offer_fused_matmul_tiles(const Request& request) {
+ProductRequest fused_matmul_request(const Request& request) {
   const auto& op = request.as<FusedMatMul>();
-  return offer_tiles(request, op.transA, op.transB);
-}
-
-Offer offer_matmul(const Request& request) { return offer_product(request, false, false); }
-
-Offer offer_fused_matmul(const Request& request) {
-  const auto& op = request.as<FusedMatMul>();
-  return offer_product(request, op.transA, op.transB);
-}
-
-template <cpu::PairFormat format>
-Offer matmul_in_pairs(const Request& request) {
-  return offer_pair_matmul(format, request, views_of(request, false, false), {0, 1});
-}
-
-template <cpu::PairFormat format>
-Offer fused_matmul_in_pairs(const Request& request) {
-  const auto& op = request.as<FusedMatMul>();
-  return offer_pair_matmul(format, request, views_of(request, op.transA, op.transB), {0, 1});
-}
-
-Offer simulated_matmul(const Request& request) {
-  return offer_simulated_matmul(request, views_of(request, false, false));
-}
-
-Offer simulated_fused_matmul(const Request& request) {
-  const auto& op = request.as<FusedMatMul>();
-  return offer_simulated_matmul(request, views_of(request, op.transA, op.transB));
+  return {request, views_of(request, op.transA, op.transB)};
 }
 
 // Dense row-major indices suffice for the reference: a vector is a matrix of one row or column.
@@ -192,27 +146,14 @@ Offer reference_fused_matmul(const Request& request) {
   return reference_product(request, op.transA, op.transB);
 }
 
-constexpr auto dfp16 = cpu::PairFormat::dfp16, bf16 = cpu::PairFormat::bf16;
-
-constexpr Kernel matmul_kernels[] = {{"tiles", offer_matmul_tiles},
-                                     {"pairs", matmul_in_pairs<bf16>},
-                                     {"dfp16", matmul_in_pairs<dfp16>},
-                                     {"onednn", offer_matmul},
-                                     {"tf32", offer_tf32},
-                                     {"simulated", simulated_matmul},
-                                     {"reference", reference_matmul}};
-constexpr Kernel fused_matmul_kernels[] = {{"tiles", offer_fused_matmul_tiles},
-                                           {"pairs", fused_matmul_in_pairs<bf16>},
-                                           {"dfp16", fused_matmul_in_pairs<dfp16>},
-                                           {"onednn", offer_fused_matmul},
-                                           {"tf32", offer_tf32},
-                                           {"simulated", simulated_fused_matmul},
-                                           {"reference", reference_fused_matmul}};
-
 }  // namespace
 
-std::span<const Kernel> MatMul::kernels() { return matmul_kernels; }
-std::span<const Kernel> FusedMatMul::kernels() { return fused_matmul_kernels; }
+std::span<const Kernel> MatMul::kernels() {
+  return contraction_kernels<product_kernels, matmul_request, reference_matmul>();
+}
+std::span<const Kernel> FusedMatMul::kernels() {
+  return contraction_kernels<product_kernels, fused_matmul_request, reference_fused_matmul>();
+}
 
 std::vector<Sample<MatMul>> MatMul::samples() {
   return {

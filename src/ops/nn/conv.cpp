@@ -6,11 +6,7 @@
 #include "ops/nn/conv_reference.h"
 #include "ops/nn/conv_window.h"
 #include "ops/offers/contraction.h"
-#include "ops/offers/conv_pairs.h"
-#include "ops/offers/conv_tiles.h"
 #include "ops/shape/reshape.h"
-#include "ops/simulated/simulated.h"
-#include "ops/simulated/tf32.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -115,65 +111,43 @@ double ConvWeightGradient::flops(std::span<const TensorType> in,
   return convolution_flops(out[0], in[1]);
 }
 
+Convolution convolution_of(const Node& node, const Operand& x, const Operand& w, const Operand& y) {
+  const auto of = [&](const auto& op, cpu::ConvolutionPass pass) {
+    return Convolution{pass, x, w, y, nullptr, kernel_window(case_of(op, x, w)), node.math};
+  };
+  if (node.is<Conv>()) return of(node.as<Conv>(), cpu::ConvolutionPass::forward);
+  if (node.is<ConvDataGradient>())
+    return of(node.as<ConvDataGradient>(), cpu::ConvolutionPass::data_gradient);
+  return of(node.as<ConvWeightGradient>(), cpu::ConvolutionPass::weight_gradient);
+}
+
 namespace {
 
 using cpu::ConvolutionPass;
 
-template <class Op>
-Offer offer_pass(const Request& request, ConvolutionPass pass, const ConvolutionOperands& operands,
-                 std::vector<int> inputs) {
-  const auto& [x, w, y] = operands;
-  cpu::ConvolutionViews views{kernel_view(x), kernel_view(w), kernel_view(y), {}};
-  if (inputs.size() > 2) views.bias = kernel_view(request.inputs[2]);
-  return offer_contraction(
-      request, std::move(inputs),
-      [pass, views = std::move(views), window = kernel_window(case_of<Op>(request, x, w)),
-       options = contraction_options(request)] {
-        return prepare_convolution(pass, views, window, options);
-      });
+ConvolutionRequest forward_request(const Request& request) {
+  const Operand &x = request.inputs[0], &w = request.inputs[1], &y = request.outputs[0];
+  const bool biased = request.inputs.size() > 2 && request.inputs[2].present;
+  return {request,
+          {ConvolutionPass::forward, x, w, y, biased ? &request.inputs[2] : nullptr,
+           kernel_window(case_of<Conv>(request, x, w)), request.math},
+          biased ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 1}};
 }
 
-Offer offer_conv(const Request& request) {
-  const bool bias = request.inputs.size() > 2 && request.inputs[2].present;
-  return offer_pass<Conv>(request, ConvolutionPass::forward,
-                          {request.inputs[0], request.inputs[1], request.outputs[0]},
-                          bias ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 1});
+ConvolutionRequest data_gradient_request(const Request& request) {
+  const Operand &dy = request.inputs[0], &w = request.inputs[1], &dx = request.outputs[0];
+  return {request,
+          {ConvolutionPass::data_gradient, dx, w, dy, nullptr,
+           kernel_window(case_of<ConvDataGradient>(request, dx, w)), request.math},
+          {1, 0}};
 }
 
-Offer offer_data_gradient(const Request& request) {
-  return offer_pass<ConvDataGradient>(request, ConvolutionPass::data_gradient,
-                                      {request.outputs[0], request.inputs[1], request.inputs[0]},
-                                      {1, 0});
-}
-
-Offer offer_weight_gradient(const Request& request) {
-  return offer_pass<ConvWeightGradient>(request, ConvolutionPass::weight_gradient,
-                                        {request.inputs[0], request.outputs[0], request.inputs[1]},
-                                        {0, 1});
-}
-
-template <class Op>
-Offer offer_simulated(const Request& request, ConvolutionPass pass,
-                      const ConvolutionOperands& operands) {
-  return offer_simulated_convolution(request, pass, operands,
-                                     kernel_window(case_of<Op>(request, operands.x, operands.w)));
-}
-
-Offer simulated_conv(const Request& request) {
-  return offer_simulated<Conv>(request, ConvolutionPass::forward,
-                               {request.inputs[0], request.inputs[1], request.outputs[0]});
-}
-
-Offer simulated_data_gradient(const Request& request) {
-  return offer_simulated<ConvDataGradient>(
-      request, ConvolutionPass::data_gradient,
-      {request.outputs[0], request.inputs[1], request.inputs[0]});
-}
-
-Offer simulated_weight_gradient(const Request& request) {
-  return offer_simulated<ConvWeightGradient>(
-      request, ConvolutionPass::weight_gradient,
-      {request.inputs[0], request.outputs[0], request.inputs[1]});
+ConvolutionRequest weight_gradient_request(const Request& request) {
+  const Operand &x = request.inputs[0], &dy = request.inputs[1], &dw = request.outputs[0];
+  return {request,
+          {ConvolutionPass::weight_gradient, x, dw, dy, nullptr,
+           kernel_window(case_of<ConvWeightGradient>(request, x, dw)), request.math},
+          {0, 1}};
 }
 
 Offer reference_conv(const Request& request) {
@@ -197,45 +171,18 @@ Offer reference_weight_gradient(const Request& request) {
   });
 }
 
-// Makes one of the offers above in a format of pairs.
-template <Offer (*offer)(cpu::PairFormat, const Request&), cpu::PairFormat format>
-Offer in_pairs(const Request& request) {
-  return offer(format, request);
-}
-
-constexpr auto dfp16 = cpu::PairFormat::dfp16, bf16 = cpu::PairFormat::bf16;
-
-constexpr Kernel conv_kernels[] = {{"tiles", offer_conv_tiles},
-                                   {"pixels", offer_conv_pixels},
-                                   {"pairs", in_pairs<offer_conv_pairs, bf16>},
-                                   {"dfp16", in_pairs<offer_conv_pairs, dfp16>},
-                                   {"onednn", offer_conv},
-                                   {"tf32", offer_tf32},
-                                   {"simulated", simulated_conv},
-                                   {"reference", reference_conv}};
-constexpr Kernel data_gradient_kernels[] = {{"tiles", offer_data_gradient_tiles},
-                                            {"pixels", offer_data_gradient_pixels},
-                                            {"pairs", in_pairs<offer_data_gradient_pairs, bf16>},
-                                            {"dfp16", in_pairs<offer_data_gradient_pairs, dfp16>},
-                                            {"onednn", offer_data_gradient},
-                                            {"tf32", offer_tf32},
-                                            {"simulated", simulated_data_gradient},
-                                            {"reference", reference_data_gradient}};
-constexpr Kernel weight_gradient_kernels[] = {
-    {"tiles", offer_weight_gradient_tiles},
-    {"pixels", offer_weight_gradient_pixels},
-    {"pairs", in_pairs<offer_weight_gradient_pairs, bf16>},
-    {"dfp16", in_pairs<offer_weight_gradient_pairs, dfp16>},
-    {"onednn", offer_weight_gradient},
-    {"tf32", offer_tf32},
-    {"simulated", simulated_weight_gradient},
-    {"reference", reference_weight_gradient}};
-
 }  // namespace
 
-std::span<const Kernel> Conv::kernels() { return conv_kernels; }
-std::span<const Kernel> ConvDataGradient::kernels() { return data_gradient_kernels; }
-std::span<const Kernel> ConvWeightGradient::kernels() { return weight_gradient_kernels; }
+std::span<const Kernel> Conv::kernels() {
+  return contraction_kernels<convolution_kernels, forward_request, reference_conv>();
+}
+std::span<const Kernel> ConvDataGradient::kernels() {
+  return contraction_kernels<convolution_kernels, data_gradient_request, reference_data_gradient>();
+}
+std::span<const Kernel> ConvWeightGradient::kernels() {
+  return contraction_kernels<convolution_kernels, weight_gradient_request,
+                             reference_weight_gradient>();
+}
 
 std::vector<Sample<Conv>> Conv::samples() {
   return {

@@ -5,8 +5,10 @@
 
 #include <string>
 
+#include "narrowgauge/graph.h"
 #include "narrowgauge/op.h"
 #include "ops/nn/window.h"
+#include "ops/offers/convolution.h"
 
 namespace narrowgauge {
 
@@ -82,5 +84,8 @@ struct ConvWeightGradient {
   static std::span<const Kernel> kernels();
   static std::vector<Sample<ConvWeightGradient>> samples();
 };
+
+// A node of one of these ops as a convolution of given operands, without its bias.
+Convolution convolution_of(const Node& node, const Operand& x, const Operand& w, const Operand& y);
 
 }  // namespace narrowgauge

@@ -4,24 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "narrowgauge/tf32.h"
+#include "ir/reason.h"
 
 namespace narrowgauge {
-
-namespace {
-
-// Narrow operands are multiplied exactly and added up in f32, which keeps ieee and f32 too.
-bool keeps(Math math, DType dtype, const Target& target) {
-  if (math == Math::f16) return dtype == DType::f16;
-  if (math == Math::bf16) return dtype == DType::bf16;
-  return math == Math::none || (is_f32_math(math) && !rounds_operands(math, target));
-}
-
-bool has_kernel(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f64;
-}
-
-}  // namespace
 
 cpu::View kernel_view(const Operand& operand) {
   return {operand.dtype, operand.dims, operand.strides};
@@ -36,36 +21,10 @@ std::string storage_reason(const Request& request) {
   return {};
 }
 
-namespace {
-
-// Whether products of f32 and f16 may be those of bf16x3.
-bool allows_bf16x3(Math math, DType dtype, const Target& target) {
-  if (math == Math::bf16x3) return true;
-  if (dtype == DType::f16) return math == Math::f16 || math == Math::f32;
-  return dtype == DType::f32 && math == Math::f32 && target.fast_math;
-}
-
-}  // namespace
-
-std::string contraction_reason(const Request& request) {
-  const DType dtype = request.inputs[0].dtype;
-  if (!has_kernel(dtype)) return concat("dtype ", dtype);
-  if (!keeps(request.math, dtype, request.target))
-    return concat("math ", request.math, " of ", dtype);
-  return storage_reason(request);
-}
-
-std::string tile_math_reason(Math math, DType dtype, const Target& target) {
-  const bool takes = dtype == DType::bf16
-                         ? math == Math::bf16 || math == Math::f32 || math == Math::none
-                         : allows_bf16x3(math, dtype, target);
-  if (takes) return {};
-  return concat("math ", math, " of ", dtype, target.fast_math ? "" : " without fast math");
-}
-
-std::string tile_product_reason(const Request& request) {
-  std::string reason = tile_math_reason(request.math, request.inputs[0].dtype, request.target);
-  return reason.empty() ? storage_reason(request) : reason;
+std::string contraction_reason(Way way, const Request& request) {
+  return first_reason(
+      [&] { return way_reason(way, request.math, request.inputs[0].dtype, request.target); },
+      [&] { return storage_reason(request); });
 }
 
 // oneDNN's own bf16 kernels flush subnormals; IEEE's products and sums do not.
@@ -108,13 +67,6 @@ Offer offer_prepared(std::function<cpu::Prepared()> prepare, std::vector<int> in
     set_prepared(ready, prepare(), inputs);
   };
   return offer;
-}
-
-Offer offer_contraction(const Request& request, std::vector<int> inputs,
-                        std::function<cpu::Prepared()> prepare) {
-  std::string reason = contraction_reason(request);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared(std::move(prepare), std::move(inputs));
 }
 
 }  // namespace narrowgauge

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects a request to the contraction kernels: views of operands, reasons to decline, the offer.
+// What offers of contractions share: views of operands, reasons to decline, the offer.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/cpu/contraction/contraction.h"
 #include "narrowgauge/kernel.h"
+#include "ops/offers/ways.h"
 
 namespace narrowgauge {
 
 cpu::View kernel_view(const Operand& operand);
 
-// Why the contraction kernels cannot take a request; "" if they can. If a way of keeping f32 is
-// asked for (dfp16, bf16x3), they compute in ieee what no kernel before them took.
-std::string contraction_reason(const Request& request);
-// Why the tiles of AMX do not keep what is asked of a product; "" if they do. They multiply bf16
-// operands as they are, and f32 and f16 as bf16x3, which keeps f32 and f16 but not ieee.
-std::string tile_product_reason(const Request& request);
-// The part of tile_product_reason() that concerns math and dtype.
-std::string tile_math_reason(Math math, DType dtype, const Target& target);
-// Why the operands are not in plain storage; "" if they are.
+// Why the operands are not in plain storage, or nobody reads the result; "" if neither.
 std::string storage_reason(const Request& request);
+// The same, and before it what way_reason() says of the first input.
+std::string contraction_reason(Way way, const Request& request);
 cpu::ContractionOptions contraction_options(const Request& request);
 
 // Writes into an offer what its prepared kernel is and how much workspace it needs.
@@ -33,8 +30,22 @@ Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs);
 // Calls `prepare` when the kernel is chosen; the function must not refer to the request.
 Offer offer_prepared(std::function<cpu::Prepared()> prepare, std::vector<int> inputs);
 
-// Declines with contraction_reason, else offers what `prepare` returns.
-Offer offer_contraction(const Request& request, std::vector<int> inputs,
-                        std::function<cpu::Prepared()> prepare);
+template <const auto& kernels, auto convert, std::size_t i>
+Offer offer_converted(const Request& request) {
+  return kernels[i].offer(convert(request));
+}
+
+// The kernels of an op that is a contraction: those of `kernels`, an array of entries with a name
+// and an offer for what `convert` makes of a Request; then the op's reference.
+template <const auto& kernels, auto convert, Offer (*reference)(const Request&)>
+std::span<const Kernel> contraction_kernels() {
+  static constexpr auto all = []<std::size_t... i>(std::index_sequence<i...>) {
+    return std::array<Kernel, sizeof...(i) + 1>{
+        Kernel{kernels[i].name, offer_converted<kernels, convert, i>}...,
+        Kernel{"reference", reference}};
+  }
+  (std::make_index_sequence<std::size(kernels)>());
+  return all;
+}
 
 }  // namespace narrowgauge

@@ -14,9 +14,4 @@ namespace narrowgauge {
 // math, for f32 operands under f32 if nothing is better, and for f32 and f16 under dfp16.
 std::string pair_reason(cpu::PairFormat format, const Request& request);
 
-// Offers the product of a and b, the request's first two inputs, plus a bias if `inputs` has a
-// third; or declines with the reason.
-Offer offer_pair_matmul(cpu::PairFormat format, const Request& request,
-                        const cpu::MatMulViews& views, std::vector<int> inputs);
-
 }  // namespace narrowgauge

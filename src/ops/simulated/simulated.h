@@ -20,8 +20,6 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/contraction/contraction.h"
-#include "kernels/cpu/contraction/gemm_epilogue.h"
 #include "narrowgauge/kernel.h"
 #include "ops/simulated/product_lines.h"
 
@@ -44,19 +42,5 @@ std::string simulated_reason(const Request& request);
 
 // Throws UsageError if the unit lacks the format, see unit_choice.h.
 Offer offer_simulated(const Request& request, SimulatedProduct product);
-
-// y = a b; vectors are matrices, and strides express transposition.
-Offer offer_simulated_matmul(const Request& request, const cpu::MatMulViews& views);
-// Offers the product of two matrices; `epilogue` finishes the sums, c is the node's third input.
-Offer offer_simulated_gemm(const Request& request, const cpu::MatMulViews& views,
-                           const cpu::GemmEpilogue& epilogue);
-
-// x, w and y as in cpu::ConvolutionViews.
-struct ConvolutionOperands {
-  const Operand &x, &w, &y;
-};
-Offer offer_simulated_convolution(const Request& request, cpu::ConvolutionPass pass,
-                                  const ConvolutionOperands& operands,
-                                  const cpu::ConvolutionWindow& window);
 
 }  // namespace narrowgauge

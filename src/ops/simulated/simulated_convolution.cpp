@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "ops/offers/convolution.h"
 #include "ops/simulated/simulated.h"
 #include "ops/simulated/simulated_sums.h"
 
@@ -174,18 +175,17 @@ Offer offer_gradient(const Request& request, SimulatedProduct product, const Res
 
 }  // namespace
 
-Offer offer_simulated_convolution(const Request& request, ConvolutionPass pass,
-                                  const ConvolutionOperands& operands,
-                                  const cpu::ConvolutionWindow& window) {
+Offer simulated_convolution(const ConvolutionRequest& given) {
+  const auto& [request, c, inputs] = given;
   std::string reason = simulated_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const Problem p{operands.x, operands.w, operands.y, window};
-  if (pass == ConvolutionPass::forward) return offer_forward(request, p);
-  if (pass == ConvolutionPass::data_gradient)
+  const Problem p{c.x, c.w, c.y, c.window};
+  if (c.pass == ConvolutionPass::forward) return offer_forward(request, p);
+  if (c.pass == ConvolutionPass::data_gradient)
     return offer_gradient(request, image_product(p, false), image_results(p.x, p.in_channels()),
-                          window.groups);
+                          c.window.groups);
   return offer_gradient(request, weight_product(p), weight_results(p.w, p.out_channels()),
-                        window.groups);
+                        c.window.groups);
 }
 
 }  // namespace narrowgauge

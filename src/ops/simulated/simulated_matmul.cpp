@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "ops/offers/product.h"
 #include "ops/simulated/simulated.h"
 #include "ops/simulated/simulated_sums.h"
 
@@ -38,26 +39,23 @@ DType sums_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType:
 
 }  // namespace
 
-Offer offer_simulated_matmul(const Request& request, const cpu::MatMulViews& views) {
+Offer simulated_product(const ProductRequest& given) {
+  const Request& request = given.request;
   std::string reason = simulated_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
+  const cpu::MatMulViews& views = given.views;
   SimulatedProduct product = product_of(views);
-  const cpu::View sums = cpu::dense_view(sums_dtype(views.y.dtype), views.y.dims);
-  product.finish = [sums, y = views.y](const KernelCall& call, void* values) {
-    store_sums(sums, values, y, call.outputs[0].data, call.flushed_at(0));
-  };
-  return offer_simulated(request, std::move(product));
-}
-
-Offer offer_simulated_gemm(const Request& request, const cpu::MatMulViews& views,
-                           const cpu::GemmEpilogue& epilogue) {
-  std::string reason = simulated_reason(request);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  SimulatedProduct product = product_of(views);
-  product.finish = [epilogue](const KernelCall& call, void* sums) {
-    const void* const c = call.inputs.size() > 2 ? call.inputs[2].data : nullptr;
-    cpu::gemm_epilogue(epilogue, sums, c, call.outputs[0].data, call.flushed_at(0));
-  };
+  if (given.epilogue) {
+    product.finish = [epilogue = *given.epilogue](const KernelCall& call, void* sums) {
+      const void* const c = call.inputs.size() > 2 ? call.inputs[2].data : nullptr;
+      cpu::gemm_epilogue(epilogue, sums, c, call.outputs[0].data, call.flushed_at(0));
+    };
+  } else {
+    const cpu::View sums = cpu::dense_view(sums_dtype(views.y.dtype), views.y.dims);
+    product.finish = [sums, y = views.y](const KernelCall& call, void* values) {
+      store_sums(sums, values, y, call.outputs[0].data, call.flushed_at(0));
+    };
+  }
   return offer_simulated(request, std::move(product));
 }
 

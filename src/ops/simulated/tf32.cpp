@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/tf32.h"
 #include "narrowgauge/tf32.h"
 #include "ops/control/interpret.h"
+#include "ops/offers/ways.h"
 
 namespace narrowgauge {
 
@@ -87,7 +89,8 @@ struct Product {
 };
 
 std::string reason_against(const Request& request) {
-  if (!rounds_to_tf32(request.math, request.target)) return concat("math ", request.math);
+  std::string reason = way_reason(Way::tf32, request.math, request.inputs[0].dtype, request.target);
+  if (!reason.empty()) return reason;
   NG_INVARIANT(request.inputs.size() <= 3 && request.outputs.size() == 1);
   if (!request.outputs[0].present) return "nobody reads the result";
   for (const auto operands : {request.inputs, request.outputs})
@@ -188,12 +191,44 @@ Offer offer_split(const Request& request) {
   return offer;
 }
 
+// A request that outlives the one it was made of.
+class KeptRequest {
+ public:
+  explicit KeptRequest(const Request& request)
+      : op_(request.op),
+        attributes_(request.attributes),
+        inputs_(request.inputs.begin(), request.inputs.end()),
+        outputs_(request.outputs.begin(), request.outputs.end()),
+        target_(request.target),
+        math_(request.math),
+        name_(request.name),
+        deterministic_(request.deterministic) {}
+
+  Request view() const {
+    return {op_, attributes_, inputs_, outputs_, target_, math_, name_, deterministic_};
+  }
+
+ private:
+  const OpRecord& op_;
+  Attributes attributes_;
+  std::vector<Operand> inputs_, outputs_;
+  Target target_;
+  Math math_;
+  std::string name_;
+  bool deterministic_;
+};
+
 }  // namespace
 
 Offer offer_tf32(const Request& request) {
   std::string reason = reason_against(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return request.math == Math::tf32 ? offer_rounded(request) : offer_split(request);
+  Offer offer;
+  offer.prepare = [kept = std::make_shared<const KeptRequest>(request)](Offer& ready) {
+    const Request again = kept->view();
+    ready = again.math == Math::tf32 ? offer_rounded(again) : offer_split(again);
+  };
+  return offer;
 }
 
 }  // namespace narrowgauge
