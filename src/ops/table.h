@@ -21,7 +21,7 @@ NG_API void register_op(const OpRecord& op);
 
 // NG_OPS(stem, Op, ...) must stand once per file, at its end, at the start of a line.
 #define NG_OPS(stem, ...)                                      \
-  namespace narrowgauge::op_table_parts {                         \
+  namespace narrowgauge::op_table_parts {                      \
   std::vector<const OpRecord*> stem();                         \
   std::vector<const OpRecord*> stem() {                        \
     return []<class... T>(std::tuple<T...>*) {                 \

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "base/cpu.h"
 #include "base/parallel.h"
 #include "ops/elementwise/strip_operand.h"
 
@@ -263,10 +264,12 @@ Offer offer_strip_program(const Request& request, StripProgram program) {
   if (static_cast<std::size_t>(buffers) > most_registers)
     return Offer::decline(concat("needs ", buffers, " strip registers, has ", most_registers));
   prepared->program = std::move(program);
-  prepared->avx512 = request.target.isa >= Isa::avx512;
+  // The plan goes by the target; what runs, by this CPU too.
+  const bool wide = request.target.isa >= Isa::avx512;
+  prepared->avx512 = wide && isa() >= Isa::avx512;
   Offer offer;
-  offer.implementation = prepared->avx512 ? "strips:avx512" : "strips:avx2";
-  offer.facts.isa = prepared->avx512 ? Isa::avx512 : Isa::avx2;
+  offer.implementation = wide ? "strips:avx512" : "strips:avx2";
+  offer.facts.isa = wide ? Isa::avx512 : Isa::avx2;
   offer.in_place = in_place_pairs(request);
   offer.run = [prepared](const KernelCall& call) {
     parallel_for(prepared->total, piece, [&](std::int64_t begin, std::int64_t end) {
