@@ -208,6 +208,21 @@ class Kernel {
   std::array<cpu::WorkspaceArray<float>, 3> moments_;
 };
 
+Settings settings_of(const GroupRequest& group, const Normalize::Pattern& parts, const Operands& at,
+                     const SharedChannels& shared) {
+  const BatchNormalization& op = group.match.as<BatchNormalization>(parts.norm);
+  const DType y = group.output(at.y).dtype;
+  return {.at = at,
+          .relu = group.match.has(parts.relu),
+          .epsilon = static_cast<float>(op.epsilon),
+          .momentum = static_cast<float>(op.momentum),
+          .layout = shared.layout,
+          .pitches = shared.pitches,
+          .y = y,
+          .x = at.source >= 0 ? y : group.input(at.inputs[0]).dtype,
+          .other = at.other >= 0 ? group.input(at.other).dtype : DType::f32};
+}
+
 Offer Normalize::offer(const GroupRequest& group, const Pattern& parts) {
   const BatchNormalization& op = group.match.as<BatchNormalization>(parts.norm);
   const Operands at(group.match, parts);
@@ -229,16 +244,7 @@ Offer Normalize::offer(const GroupRequest& group, const Pattern& parts) {
                      return tiles.reason;
                    });
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const DType y = group.output(at.y).dtype;
-  Settings settings{at,
-                    group.match.has(parts.relu),
-                    static_cast<float>(op.epsilon),
-                    static_cast<float>(op.momentum),
-                    shared.layout,
-                    std::move(shared.pitches),
-                    y,
-                    convolves ? y : group.input(at.inputs[0]).dtype};
-  if (at.other >= 0) settings.other = group.input(at.other).dtype;
+  Settings settings = settings_of(group, parts, at, shared);
   Offer offer;
   offer.implementation =
       convolves ? "amx tiles, batch-inner, normalize" : "normalize, f32 statistics";
