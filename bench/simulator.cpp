@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "kernels/sim/product.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
+#include "units/product.h"
 
 namespace narrowgauge {
 namespace {

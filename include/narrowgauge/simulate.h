@@ -22,6 +22,8 @@ enum class Tf32Rounding : std::uint8_t { nearest, truncate };
 // The dtype that holds elements of a format: f32 for tf32; i8 and u8, one to a byte, for integers
 // of four bits and one. Throws UsageError for block formats.
 NG_API DType element_dtype(UnitFormat format);
+// The format that values of a dtype have by themselves; f32 if units have none for it.
+NG_API UnitFormat own_format(DType dtype);
 
 struct NG_API RoundedOperand {
   Tensor values;                             // of element_dtype(format)

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <map>
 
-#include "cli/exit_code.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 
 namespace narrowgauge::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "cli/exit_code.h"
-#include "cli/flags.h"
-#include "cli/json.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "cli/command.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/json.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/version.h"
 
@@ -217,7 +217,7 @@ int run_doctor(bool json) {
 
 }  // namespace
 
-void add_doctor(CLI::App& program, Action& action) {
+NG_COMMAND(doctor, 50) {
   CLI::App& app =
       add_command(program, "doctor", "what this machine can do in each format", examples);
   const auto json = std::make_shared<bool>(false);

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <memory>
 
-#include "cli/exit_code.h"
-#include "cli/flags.h"
-#include "cli/json.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "cli/command.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/json.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "cli/training.h"
 
 namespace narrowgauge::cli {
@@ -72,7 +72,7 @@ int run_evaluate(const Flags& flags) {
 
 }  // namespace
 
-void add_evaluate(CLI::App& program, Action& action) {
+NG_COMMAND(evaluate, 20) {
   CLI::App& app =
       add_command(program, "evaluate", "measure a trained network on a test set", examples);
   const auto flags = std::make_shared<Flags>();

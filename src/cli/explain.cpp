@@ -10,12 +10,12 @@
 #include "api/kernel_cache.h"
 #include "api/training_setup.h"
 #include "base/nearest.h"
-#include "cli/exit_code.h"
-#include "cli/flags.h"
+#include "cli/command.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "cli/network_choice.h"
 #include "cli/settings.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
 #include "compile/compile.h"
 #include "precision/apply.h"
 
@@ -153,7 +153,7 @@ int run_explain(const Flags& flags) {
 
 }  // namespace
 
-void add_explain(CLI::App& program, Action& action) {
+NG_COMMAND(explain, 40) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
   add_network_flags(app, flags->network);

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/nearest.h"
-#include "cli/text.h"
+#include "cli/common/text.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cli {
@@ -75,16 +75,6 @@ void read_list(const std::string& name, const std::string& text, std::vector<std
 }
 
 }  // namespace
-
-CLI::App& add_command(CLI::App& program, const char* name, const char* text, const char* examples) {
-  CLI::App* command = program.add_subcommand(name, text);
-  command->footer(examples);
-  return *command;
-}
-
-void when_chosen(CLI::App& command, std::function<void()> then) {
-  command.final_callback(std::move(then));
-}
 
 void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
   add(app, flag, text_reader(flag, target));

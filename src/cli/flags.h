@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,9 +20,6 @@ struct Flag {
   std::string value;  // "N"
   std::string text;
 };
-
-CLI::App& add_command(CLI::App& program, const char* name, const char* text, const char* examples);
-void when_chosen(CLI::App& command, std::function<void()> then);
 
 void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
 void add_required(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
@@ -42,17 +38,5 @@ void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target)
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
                    std::vector<std::string> words);
 void add_switch(CLI::App& app, const Flag& flag, bool& target);
-
-// What a command does once its flags are read; returns the exit code.
-using Action = std::function<int()>;
-
-void add_train(CLI::App& program, Action& action);
-void add_evaluate(CLI::App& program, Action& action);
-void add_info(CLI::App& program, Action& action);
-void add_explain(CLI::App& program, Action& action);
-void add_doctor(CLI::App& program, Action& action);
-void add_bench(CLI::App& program, Action& action);
-void add_simulate(CLI::App& program, Action& action);
-void add_formats(CLI::App& program, Action& action);
 
 }  // namespace narrowgauge::cli

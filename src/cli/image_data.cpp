@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/nearest.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 
 namespace narrowgauge::cli {
 namespace {

@@ -7,13 +7,13 @@
 
 #include "api/model_info.h"
 #include "api/training_setup.h"
-#include "cli/exit_code.h"
-#include "cli/flags.h"
-#include "cli/json.h"
+#include "cli/command.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/json.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "cli/network_choice.h"
 #include "cli/settings.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
 #include "ops/table.h"
 
 namespace narrowgauge::cli {
@@ -153,7 +153,7 @@ int run_info(const Flags& flags) {
 
 }  // namespace
 
-void add_info(CLI::App& program, Action& action) {
+NG_COMMAND(info, 30) {
   CLI::App& app = add_command(
       program, "info", "layers, parameters, multiply-adds and memory of a network", examples);
   const auto flags = std::make_shared<Flags>();

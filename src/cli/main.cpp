@@ -5,11 +5,11 @@
 #include <CLI/CLI.hpp>
 
 #include "base/nearest.h"
-#include "cli/exit_code.h"
-#include "cli/flags.h"
-#include "cli/interrupt.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "cli/command.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/log.h"
 #include "narrowgauge/version.h"
@@ -83,14 +83,7 @@ void set_up(CLI::App& program, Action& action) {
   program.set_version_flag("--version", concat("narrowgauge ", NARROWGAUGE_VERSION), "the version");
   program.footer(closing);
   program.require_subcommand(1);
-  add_train(program, action);
-  add_evaluate(program, action);
-  add_info(program, action);
-  add_explain(program, action);
-  add_doctor(program, action);
-  add_bench(program, action);
-  add_simulate(program, action);
-  add_formats(program, action);
+  for (const AddCommand add : commands()) add(program, action);
 }
 
 int run(int argc, char** argv) {

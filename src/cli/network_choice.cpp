@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/network_choice.h"
 
+#include "cli/common/text.h"
 #include "cli/image_data.h"
 #include "cli/settings.h"
-#include "cli/text.h"
 
 namespace narrowgauge::cli {
 

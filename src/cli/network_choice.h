@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/common/json.h"
 #include "cli/flags.h"
-#include "cli/json.h"
 #include "narrowgauge/models.h"
 
 namespace narrowgauge::cli {

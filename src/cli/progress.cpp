@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/printable.h"
-#include "cli/json.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
+#include "cli/common/json.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 
 namespace narrowgauge::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/environment.h"
 #include "base/nearest.h"
-#include "cli/text.h"
+#include "cli/common/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
 

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "base/printable.h"
+#include "cli/command.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "cli/compare.h"
-#include "cli/exit_code.h"
-#include "cli/flags.h"
 #include "cli/interval.h"
 #include "cli/network_choice.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/training.h"
 
 namespace narrowgauge::cli {
@@ -196,7 +196,7 @@ int run_train(const TrainFlags& flags) {
 
 }  // namespace
 
-void add_train(CLI::App& program, Action& action) {
+NG_COMMAND(train, 10) {
   CLI::App& app =
       add_command(program, "train", "train a network, in f32 or in mixed precision", examples);
   const auto flags = std::make_shared<TrainFlags>();

@@ -12,10 +12,10 @@
 #include "api/checkpoint_files.h"
 #include "api/model_implementation.h"
 #include "base/parallel.h"
-#include "cli/interrupt.h"
+#include "cli/common/interrupt.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "cli/interval.h"
-#include "cli/terminal.h"
-#include "cli/text.h"
 
 namespace narrowgauge::cli {
 namespace {

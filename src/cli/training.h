@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/json.h"
+#include "cli/common/json.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "narrowgauge/model.h"

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "kernels/sim/error_bound.h"
+#include "narrowgauge/error_bound.h"
+#include "narrowgauge/simulate.h"
 #include "narrowgauge/tf32.h"
 #include "ops/nn/conv.h"
 #include "ops/simulated/unit_choice.h"

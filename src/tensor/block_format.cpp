@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/block_format.h"
+#include "narrowgauge/block_format.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tensor/number_format.h"
+#include "narrowgauge/number_format.h"
 
 #include <algorithm>
 #include <bit>

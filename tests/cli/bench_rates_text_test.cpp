@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/bench_report.h"
+#include "cli/bench/report.h"
 
 namespace narrowgauge::cli {
 namespace {

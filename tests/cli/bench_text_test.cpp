@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/bench_kernels.h"
-#include "cli/bench_roofline.h"
+#include "cli/bench/kernels.h"
+#include "cli/bench/roofline.h"
 
 namespace narrowgauge::cli {
 namespace {

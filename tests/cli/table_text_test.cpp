@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "cli/text.h"
+#include "cli/common/text.h"
 
 namespace narrowgauge::cli {
 namespace {

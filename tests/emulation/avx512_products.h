@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulation/avx512_conversions.h"
-#include "kernels/sim/chains.h"
+#include "units/chains.h"
 
 namespace narrowgauge {
 

@@ -1,7 +1,8 @@
 # ng_emulated_test(test): the test program once more, linked with kernels of AVX-512 and AMX that were
 # compiled for every CPU. Their objects stand before the library, which then gives none of its own.
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.avx512.cpp
-     ${PROJECT_SOURCE_DIR}/src/kernels/*.amx.cpp)
+     ${PROJECT_SOURCE_DIR}/src/kernels/*.amx.cpp
+     ${PROJECT_SOURCE_DIR}/src/units/*.avx512.cpp)
 list(FILTER kernels EXCLUDE REGEX "/peak\\.")  # measures the units themselves
 set(emulation ${CMAKE_CURRENT_SOURCE_DIR}/emulation)
 add_library(ng_emulation INTERFACE)
@@ -32,23 +33,23 @@ set(emulated
     kernels_convert
     kernels_gradient_health
     kernels_int8
-    kernels_own_units
     kernels_pair_convolution
     kernels_pair_products
     kernels_pixel_convolution
     kernels_random_fill
     kernels_row_math
-    kernels_simulated_product
     kernels_softmax
     kernels_tile_activation
     kernels_tile_gemm
     ops_batch_inner
-    groups_activate)
+    groups_activate
+    units_own_units
+    units_simulated_product)
 list(JOIN emulated "|" emulated)
 
 function(ng_emulated_test test)
-  if(test STREQUAL kernels_own_units_test)  # has intrinsics of its own
-    add_executable(emulated_${test} kernels/own_units_test.cpp)
+  if(test STREQUAL units_own_units_test)  # has intrinsics of its own
+    add_executable(emulated_${test} units/own_units_test.cpp)
     target_link_libraries(emulated_${test} PRIVATE ng_emulation)
   else()
     add_executable(emulated_${test} $<TARGET_OBJECTS:${test}>)

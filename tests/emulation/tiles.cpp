@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "kernels/sim/chains.h"
+#include "units/chains.h"
 
 namespace narrowgauge::emulation {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of files and command lines on its way to a terminal: nothing that it would obey is left.
 #include "base/printable.h"
-#include "cli/text.h"
+#include "cli/common/text.h"
 #include "fuzz/fuzz.h"
 
 using namespace narrowgauge;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of the command line: matrices of simulate, numbers of formats, sizes, overrides.
-#include "cli/formats.h"
-#include "cli/simulate_operands.h"
+#include "cli/formats/formats.h"
+#include "cli/simulate/operands.h"
 #include "fuzz/fuzz.h"
 #include "precision/overrides.h"
 

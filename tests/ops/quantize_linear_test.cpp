@@ -6,10 +6,10 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "narrowgauge/block_format.h"
 #include "ops/quantized/matmul_integer.h"
 #include "passes/differentiate.h"
 #include "support/run_op.h"
-#include "tensor/block_format.h"
 
 namespace narrowgauge {
 namespace {

@@ -10,13 +10,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "narrowgauge/block_format.h"
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "ops/math/gemm.h"
 #include "ops/math/matmul.h"
 #include "ops/nn/conv.h"
 #include "ops/sample_run.h"
 #include "ops/simulated/unit_choice.h"
-#include "tensor/block_format.h"
 
 namespace narrowgauge {
 namespace {

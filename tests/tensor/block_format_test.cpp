@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Block formats against the rules of their specifications, worked out in double by search through
 // all elements, and what follows from the rules.
-#include "tensor/block_format.h"
+#include "narrowgauge/block_format.h"
 
 #include <gtest/gtest.h>
 

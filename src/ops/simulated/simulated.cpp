@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/parallel.h"
-#include "kernels/sim/product.h"
 #include "ops/simulated/unit_choice.h"
 #include "ops/simulated/unit_operand.h"
+#include "units/product.h"
 
 namespace narrowgauge {
 

@@ -54,27 +54,6 @@ bool takes_unresolved() {
 
 }  // namespace
 
-UnitFormat own_format(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return UnitFormat::f64;
-    case DType::f16:
-      return UnitFormat::f16;
-    case DType::bf16:
-      return UnitFormat::bf16;
-    case DType::f8e4m3fn:
-      return UnitFormat::f8e4m3;
-    case DType::f8e5m2:
-      return UnitFormat::f8e5m2;
-    case DType::i8:
-      return UnitFormat::s8;
-    case DType::u8:
-      return UnitFormat::u8;
-    default:
-      return UnitFormat::f32;
-  }
-}
-
 const UnitModel& unit_model(Math math, DType dtype) {
   const MatrixUnit unit = unit_of(math);
   const UnitFormat format = format_for(math, dtype);

@@ -8,9 +8,6 @@
 
 namespace narrowgauge {
 
-// The unit format for values of a dtype; f32 if units have none for it.
-UnitFormat own_format(DType dtype);
-
 // The model for a simulated math and values of a dtype. Its format is the one named, else that of
 // the values; f32 values as tf32 if a GPU has it and TF32 is allowed, else as a chain of FMAs in
 // f32. Sums are f32, for f64 f64. Throws UsageError naming the unit's formats if it lacks this one,

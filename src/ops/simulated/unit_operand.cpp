@@ -9,7 +9,7 @@
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/tf32.h"
-#include "tensor/block_format.h"
+#include "narrowgauge/block_format.h"
 
 namespace narrowgauge {
 

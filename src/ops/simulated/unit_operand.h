@@ -2,9 +2,9 @@
 // An operand of a simulated product: lines of a tensor in the unit's format.
 #pragma once
 
-#include "kernels/sim/elements.h"
 #include "narrowgauge/kernel.h"
 #include "ops/simulated/product_lines.h"
+#include "units/elements.h"
 
 namespace narrowgauge {
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <memory>
+
+#include "base/atomic_file.h"
+#include "base/parallel.h"
+#include "cli/bench/kernels.h"
+#include "cli/bench/report.h"
+#include "cli/bench/run.h"
+#include "cli/bench/torch.h"
+#include "cli/command.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/terminal.h"
+#include "cli/network_choice.h"
+#include "cli/settings.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+constexpr const char* examples =
+    R"(Random samples and labels, SGD with rate 0.01; 2 batches warm up, then 10
+iterations of 10 batches are timed, the precisions taking turns.
+
+examples:
+  narrowgauge bench --model resnet20,lenet
+      images a second in ieee, f32, bf16 and f16 (median and quartiles of the
+      iterations), with memory and the kernels used:
+      ieee is f32 as IEEE has it, f32 the fastest way to keep f32's contract here
+  narrowgauge bench --model resnet50,vgg19,densenet121
+      the published networks on images of 3x224x224; bert-base on 128 tokens
+  narrowgauge bench --model resnet20 --batch 128 --precision ieee,bf16 --json
+  narrowgauge bench --model resnet20 --roofline
+      where the time of a step goes, and how near each part is to its bound
+  narrowgauge bench --model resnet50 --precision bf16 --kernels
+      every distinct contraction of a step alone, in percent of the machine's peak
+  narrowgauge bench --model lenet,resnet20 --plot bench.svg
+  narrowgauge bench --model resnet20 --against torch
+      PyTorch's f32 and bf16 beside ours, by turns; python3, or what
+      $NARROWGAUGE_TORCH_PYTHON names, has torch. Ends with 7
+      where the first losses are not the same)";
+
+struct Flags {
+  BenchTask task;
+  std::optional<std::string> against;
+  std::optional<std::int64_t> batch, iterations, batches, seed, threads;
+};
+
+// Tries to write before the work begins, and leaves the file as it was.
+void require_writable_file(const std::string& path) {
+  require<DataError>(!std::filesystem::is_directory(path), path, ": is a folder, not a file");
+  AtomicFile(path).write("");
+}
+
+BenchTask task_of(const Flags& flags) {
+  constexpr std::int64_t most = 1'000'000'000;
+  constexpr std::int64_t most_threads = 4096;
+  BenchTask task = flags.task;
+  const auto take = [](const char* flag, auto& target, const std::optional<std::int64_t>& value,
+                       std::int64_t limit) {
+    if (!value) return;
+    require(*value <= limit, flag, ": expected at most ", limit, ", got ", *value);
+    target = static_cast<std::remove_reference_t<decltype(target)>>(*value);
+  };
+  take("--batch", task.batch, flags.batch, most);
+  take("--iterations", task.iterations, flags.iterations, most);
+  take("--batches", task.batches, flags.batches, most);
+  take("--threads", task.threads, flags.threads, most_threads);
+  if (flags.seed) task.seed = *flags.seed;
+  require(!task.models.empty(), "bench: --model is required");
+  for (const std::string& model : task.models) bench_network(task, model);
+  task.against_torch = flags.against.has_value();
+  require(!task.kernels || !(task.against_torch || task.roofline || task.plot),
+          "--kernels: times contractions alone, not with --against, --roofline or --plot");
+  if (task.plot) require_writable_file(*task.plot);
+  return task;
+}
+
+void print_iteration(const BenchRow& row) {
+  JsonObject json;
+  json.add("event", "iteration").add("model", row.model).add("precision", row.precision);
+  if (row.is_torch()) json.add("torch_layout", row.torch_layout);
+  json.add("iteration", static_cast<std::int64_t>(row.rates.size()));
+  print(json.add("samples_per_second", row.rates.back()).line());
+}
+
+void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
+  print(speed_table(outcome.rows) + '\n' + memory_table(outcome.rows) + '\n');
+  if (!outcome.torch.empty()) print(torch_table(outcome) + '\n');
+  if (outcome.machine) {
+    for (const BenchRow& row : outcome.rows)
+      if (row.profiled_steps > 0) print(roofline_text(row, *outcome.machine) + '\n');
+    print(rates_text(*outcome.machine) + '\n');
+  }
+  for (const std::string& line : bench_remarks(task, outcome)) print(line + '\n');
+}
+
+int run_kernels(const BenchTask& task) {
+  const KernelOutcome outcome = run_kernel_benchmark(task);
+  show_status("");
+  if (task.json) {
+    print(kernels_json(outcome).line());
+  } else {
+    for (const KernelRow& row : outcome.rows) print(kernel_text(row, outcome.peaks) + '\n');
+    print(peaks_text(outcome.peaks) + "\n");
+  }
+  return outcome.interrupted ? ExitCode::interrupted : ExitCode::ok;
+}
+
+int run_bench(const Flags& flags) {
+  BenchTask task = task_of(flags);
+  choose_formats(task);
+  if (task.kernels) return run_kernels(task);
+  std::optional<TorchProcess> torch;
+  if (task.against_torch) torch.emplace(task.threads > 0 ? task.threads : thread_count());
+  const auto listener = [&](const BenchRow& row) {
+    if (task.json) print_iteration(row);
+  };
+  const BenchOutcome outcome =
+      run_benchmark(task, examine(task), listener, torch ? &*torch : nullptr);
+  if (task.json)
+    print(outcome_json(task, outcome).line());
+  else if (!outcome.rows.empty())
+    print_tables(task, outcome);
+  if (task.plot && !outcome.rows.empty())
+    write_file_atomically(*task.plot, bench_picture(task, outcome));
+  if (!outcome.interrupted) {
+    check_losses(outcome);
+    return ExitCode::ok;
+  }
+  say("interrupted", "stopped before all iterations were done");
+  return ExitCode::interrupted;
+}
+
+}  // namespace
+
+NG_COMMAND(bench, 60) {
+  CLI::App& app =
+      add_command(program, "bench", "how fast networks train in each precision", examples);
+  const auto flags = std::make_shared<Flags>();
+  add_list(app, {"--model,-m", "M,...", model_help(true)}, flags->task.models);
+  add_word_list(
+      app, {"--precision,-p", "P,...", "of ieee, f32, dfp16, bf16, f16, auto (ieee,f32,bf16,f16)"},
+      flags->task.precisions, bench_precisions);
+  add_whole(app, {"--batch,-b", "N", "samples in a step (32)"}, flags->batch, 1);
+  add_whole(app, {"--iterations", "N", "timed one by one (10)"}, flags->iterations, 1);
+  add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->batches, 1);
+  add_input_flags(app, flags->task.network);
+  add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags->threads, 0);
+  add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
+  add_word(app, {"--against", "WHAT", "torch: PyTorch on the same work, from python3"},
+           flags->against, {"torch"});
+  add_switch(app, {"--roofline", "", "time, FLOPs, bytes and bound of each kind of kernel"},
+             flags->task.roofline);
+  add_switch(app, {"--kernels", "", "each contraction of a step alone, beside the machine's peak"},
+             flags->task.kernels);
+  add_text(app, {"--plot", "FILE", "bars as an SVG"}, flags->task.plot);
+  add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
+             flags->task.json);
+  when_chosen(app, [flags, &action] { action = [flags] { return run_bench(*flags); }; });
+}
+
+}  // namespace narrowgauge::cli

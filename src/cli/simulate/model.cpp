@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "base/printable.h"
+#include "cli/common/exit_code.h"
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
+#include "cli/simulate/simulate.h"
+#include "cli/training.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+// "sim:h100", "sim:h100:bf16": the math of a network under the unit.
+std::string math_text(const SimulateFlags& flags) {
+  require(flags.unit.has_value(), "simulate: --unit is required");
+  const bool product = flags.output || flags.random || flags.distribution || flags.accumulate ||
+                       flags.transpose_a || flags.transpose_b || flags.op || flags.tf32_rounding;
+  require(!product && flags.compare.empty() && !flags.plot,
+          "simulate: a network takes --unit, --dtype, --data, --amp, --epochs, --batch, --seed");
+  const std::string unit(name(unit_named("--unit", *flags.unit)));
+  if (flags.unresolved) setenv("NARROWGAUGE_SIM_UNRESOLVED", "1", 1);
+  return flags.dtype ? concat("sim:", unit, ':', *flags.dtype) : "sim:" + unit;
+}
+
+// One way of computing the network, with its name in tables.
+struct Answer {
+  std::string way;
+  Evaluation evaluation;
+  Tensor logits;  // of the test set's first samples
+  FitResult fit;
+};
+
+constexpr std::int64_t batch_of_test = 256;
+
+Tensor some_logits(Session& session, const ImageData& data) {
+  std::vector<std::int64_t> indices(
+      static_cast<std::size_t>(std::min(data.test_size, batch_of_test)));
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  std::vector<Tensor> batch;
+  for (const TensorType& type : data.test->sample_types()) {
+    Dims dims = known_dims(type.shape);
+    dims.insert(dims.begin(), std::ssize(indices));
+    batch.emplace_back(type.dtype, dims);
+  }
+  data.test->read(indices, batch);
+  return session.model().predict(batch[0]).cast(DType::f32);
+}
+
+// The largest and mean difference of logits, the latter relative to their mean size, and changed
+// choices. Samples with a value that is not finite are counted and not compared further.
+struct Differences {
+  double largest = 0, relative = 0;
+  std::int64_t samples = 0, changed = 0, not_finite = 0;
+};
+
+Differences differences(const Tensor& a, const Tensor& b) {
+  Differences result;
+  const auto left = a.values<float>(), right = b.values<float>();
+  const auto classes = static_cast<std::size_t>(a.dims().back());
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  const auto best = [](auto row) { return std::ranges::max_element(row) - row.begin(); };
+  double sum = 0, size = 0;
+  for (std::size_t i = 0; i < left.size(); i += classes) {
+    const auto row = left.subspan(i, classes), other = right.subspan(i, classes);
+    ++result.samples;
+    if (!std::ranges::all_of(row, is_finite) || !std::ranges::all_of(other, is_finite)) {
+      ++result.not_finite;
+      continue;
+    }
+    for (std::size_t k = 0; k < classes; ++k) {
+      const double difference = std::fabs(double{row[k]} - double{other[k]});
+      result.largest = std::max(result.largest, difference);
+      sum += difference;
+      size += std::fabs(double{row[k]});
+    }
+    result.changed += best(row) != best(other);
+  }
+  result.relative = size > 0 ? sum / size : 0;
+  return result;
+}
+
+void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer& unit,
+                   const std::string& model, const std::string& data) {
+  const Differences difference = differences(fast.logits, unit.logits);
+  const bool trained = fast.fit.steps > 0;
+  if (flags.json) {
+    JsonObject json;
+    const bool finite = std::isfinite(fast.evaluation.loss) && std::isfinite(unit.evaluation.loss);
+    json.add("event", finite ? "done" : "diverged")
+        .add("model", model)
+        .add("data", data)
+        .add("math", unit.way);
+    for (const Answer* answer : {&fast, &unit}) {
+      JsonObject one;
+      one.add("test_accuracy", answer->evaluation.accuracy);
+      one.add("test_loss", answer->evaluation.loss);
+      if (trained) one.add("first_loss", answer->fit.first_loss);
+      if (trained) one.add("final_loss", answer->fit.final_loss);
+      json.add(answer == &fast ? "fast" : "unit", one);
+    }
+    json.add("largest_logit_difference", difference.largest);
+    json.add("mean_logit_difference", difference.relative);
+    json.add("compared_samples", difference.samples - difference.not_finite);
+    json.add("not_finite_samples", difference.not_finite);
+    json.add("changed_choices", difference.changed);
+    print(json.line());
+    return;
+  }
+  std::vector<Column> columns{folding(model + " on " + data, 16), numbers("test accuracy"),
+                              numbers("test loss", 1)};
+  if (trained)
+    columns.insert(columns.end(),
+                   {numbers("first loss", 2), numbers("final loss", 1), numbers("samples/s", 3)});
+  TextTable table(std::move(columns));
+  for (const Answer* answer : {&fast, &unit}) {
+    std::vector<std::string> row{answer->way, percent_text(answer->evaluation.accuracy),
+                                 number_text(answer->evaluation.loss)};
+    if (trained)
+      row.insert(row.end(),
+                 {fmt::format("{:.9g}", printable(answer->fit.first_loss)),
+                  number_text(answer->fit.final_loss), rate_text(answer->fit.samples_per_second)});
+    table.add(std::move(row));
+  }
+  print(table.text(output_width()));
+  if (flags.unit) print_text(alias_text(*flags.unit));
+  if (difference.not_finite > 0)
+    print_text(fmt::format("logits of {} of {} test samples are infinite or NaN and not compared\n",
+                           grouped(difference.not_finite), grouped(difference.samples)));
+  if (difference.not_finite == difference.samples) return;
+  print_text(fmt::format(
+      "logits of {} test samples differ by {:.3g} of their size on average, by {:.3g} "
+      "at most; {} of the choices differ\n",
+      grouped(difference.samples - difference.not_finite), printable(difference.relative),
+      printable(difference.largest), grouped(difference.changed)));
+}
+
+Answer trained(const Settings& settings, const ImageData& data, const std::string& way,
+               ReportStyle style) {
+  Session session(settings, data, {});
+  Answer answer;
+  answer.way = way;
+  const Outcome outcome = train(session, data, style, {});
+  answer.fit = outcome.fit;
+  answer.evaluation = outcome.fit.test;
+  if (!outcome.fit.stopped) answer.logits = some_logits(session, data);
+  return answer;
+}
+
+int stopped(const Answer& answer) {
+  say("interrupted", concat(answer.way, " stopped after ", answer.fit.steps,
+                            " steps, there is nothing to compare"));
+  return ExitCode::interrupted;
+}
+
+int train_on_unit(const SimulateFlags& flags, const std::string& math) {
+  TrainFlags train_flags;
+  train_flags.model = flags.model;
+  train_flags.data = flags.data;
+  train_flags.amp = flags.amp.value_or("off");
+  train_flags.epochs = flags.epochs;
+  train_flags.batch = flags.batch;
+  train_flags.seed = flags.seed;
+  train_flags.threads = flags.threads;
+  Settings settings = settle(train_flags, std::nullopt);
+  const ImageData data = prepare_data(settings.data, settings.model);
+  const ReportStyle style = flags.json ? ReportStyle::quiet : ReportStyle::automatic;
+  const std::string format = settings.amp == "off" ? "f32" : settings.amp;
+  Settings on_unit = settings;
+  on_unit.math = math;
+  check_settings(on_unit);
+  const Answer fast = trained(settings, data, "fast " + format, style);
+  if (fast.fit.stopped) return stopped(fast);
+  const Answer unit = trained(on_unit, data, math + " " + format, style);
+  if (unit.fit.stopped) return stopped(unit);
+  print_answers(flags, fast, unit, settings.model, settings.data);
+  return ExitCode::ok;
+}
+
+// Evaluates the network; with an empty `math` as it was trained, by the plan in `options` if any.
+Answer evaluated(const Run& run, const ImageData& data, const std::string& math,
+                 const SessionOptions& options) {
+  Settings settings = run.record.settings;
+  const bool fast = math.empty();
+  if (!fast) settings.math = math;
+  settings.batch = 1;
+  settings.schedule = "constant";
+  settings.warmup = 0;
+  check_settings(settings);
+  Session session(settings, data, options);
+  load_weights(session.model(), run);
+  Answer answer;
+  answer.way = concat(fast ? "fast" : math, ' ', settings.amp == "off" ? "f32" : settings.amp);
+  answer.evaluation = session.trainer().evaluate(data.test, batch_of_test);
+  answer.logits = some_logits(session, data);
+  return answer;
+}
+
+int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
+  require(!flags.epochs && !flags.batch && !flags.seed,
+          "simulate: a trained run is evaluated, --epochs, --batch and --seed are of --model");
+  Run run = read_run(*flags.first);
+  RunRecord& record = run.record;
+  require_model(record.settings.model);
+  if (flags.data) record.settings.data = *flags.data;
+  const std::string amp = settle_amp(flags.amp, record.settings.amp);
+  const bool as_trained = amp == record.settings.amp && amp != "off";
+  record.settings.amp = amp;
+  if (flags.threads) record.settings.threads = static_cast<int>(*flags.threads);
+  const ImageData data = prepare_data(record.settings.data, record.data);
+  const Answer fast = evaluated(run, data, "", as_trained ? plan_of(run) : SessionOptions{});
+  const Answer unit = evaluated(run, data, math, {});
+  print_answers(flags, fast, unit, record.settings.model, record.settings.data);
+  require_finite(fast.evaluation);
+  require_finite(unit.evaluation);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+int run_model(const SimulateFlags& flags) {
+  const std::string math = math_text(flags);
+  return flags.model ? train_on_unit(flags, math) : evaluate_on_unit(flags, math);
+}
+
+}  // namespace narrowgauge::cli
