@@ -2,13 +2,18 @@
 // The whole public interface.
 #pragma once
 
+#include "narrowgauge/bench.h"
 #include "narrowgauge/checkpoint.h"
+#include "narrowgauge/compare.h"
 #include "narrowgauge/data.h"
+#include "narrowgauge/explain.h"
 #include "narrowgauge/log.h"
 #include "narrowgauge/model.h"
+#include "narrowgauge/model_info.h"
 #include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/out_of_memory.h"
 #include "narrowgauge/precision.h"
+#include "narrowgauge/roofline.h"
 #include "narrowgauge/tf32.h"

@@ -3,7 +3,7 @@
 // the kernel that the plan chose.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,22 +11,9 @@
 
 #include "compile/lone_kernel.h"
 #include "compile/plan.h"
+#include "narrowgauge/contraction_time.h"
 
 namespace narrowgauge {
-
-struct ContractionTime {
-  std::string op, node;             // "Conv", and the first node that does this
-  std::string origin;               // of a gradient: the node it belongs to
-  std::string shapes;               // of inputs and result: "f32[8,4] x f32[4,2] -> f32[8,2]"
-  std::string implementation, why;  // as in PlanStep
-  KernelFacts facts;
-  Math math = Math::none;
-  double flops = 0;         // of one run
-  std::int64_t bytes = 0;   // operands, each once
-  std::int64_t count = 0;   // nodes of the plan that do the same
-  double milliseconds = 0;  // of one run: the median
-  double fastest = 0;       // milliseconds of the fastest run
-};
 
 // The contractions of a plan, not yet timed, in its order. Nodes with the same op, attributes,
 // operands and kernel count as one.

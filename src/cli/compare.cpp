@@ -7,8 +7,10 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <memory>
 
 #include "cli/common/exit_code.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 
@@ -17,33 +19,6 @@ namespace {
 
 // A smaller ratio counts as no faster: runs one after another differ by some percent anyway.
 constexpr double worth_mentioning = 1.05;
-
-// The run that others are compared with: IEEE's f32, else the other f32, else the first.
-const Outcome& base_of(const std::vector<Outcome>& outcomes) {
-  for (const char* precision : {"ieee", "f32"})
-    for (const Outcome& outcome : outcomes)
-      if (outcome.precision == precision) return outcome;
-  return outcomes.front();
-}
-
-double speed_up(const Outcome& outcome, const Outcome& base) {
-  return outcome.fit.samples_per_second / base.fit.samples_per_second;
-}
-
-// Two standard errors of the difference between two independent shares of `samples`.
-double noise(const Evaluation& a, const Evaluation& b) {
-  const auto variance = [](const Evaluation& e) { return e.accuracy * (1 - e.accuracy); };
-  return 2 * std::sqrt((variance(a) + variance(b)) /
-                       static_cast<double>(std::max<std::int64_t>(a.samples, 1)));
-}
-
-double largest_difference(const std::vector<Outcome>& outcomes) {
-  double largest = 0;
-  for (const Outcome& outcome : outcomes)
-    largest = std::max(largest,
-                       std::abs(outcome.fit.test.accuracy - base_of(outcomes).fit.test.accuracy));
-  return largest;
-}
 
 // A run of one step has no rate: that step compiled.
 std::string speed_text(double times) {
@@ -56,46 +31,48 @@ std::string loss_text(double loss, int digits) {
   return loss < 1000 ? fmt::format("{:.{}f}", loss, digits) : fmt::format("{:.3e}", loss);
 }
 
-std::string accuracy_text(const Outcome& outcome, const Outcome& base) {
+std::string accuracy_text(const TrainingOutcome& outcome, const TrainingOutcome& base) {
   return fmt::format("{}: test accuracy {} points from {}'s (two standard errors: {:.2f})",
                      outcome.precision,
                      points_text(outcome.fit.test.accuracy - base.fit.test.accuracy),
-                     base.precision, 100 * noise(outcome.fit.test, base.fit.test));
+                     base.precision, 100 * accuracy_noise(outcome.fit.test, base.fit.test));
 }
 
-std::string compare_json(const std::vector<Outcome>& outcomes, std::string_view event) {
-  const Outcome& base = base_of(outcomes);
+std::string compare_json(const std::vector<TrainingOutcome>& outcomes, std::string_view event) {
+  const TrainingOutcome& base = base_of(outcomes);
   std::vector<JsonObject> runs;
-  for (const Outcome& outcome : outcomes) {
+  for (const TrainingOutcome& outcome : outcomes) {
     runs.push_back(outcome_json(outcome));
     runs.back().add("speed_up", speed_up(outcome, base));
   }
   JsonObject json;
   json.add("event", event)
       .add("runs", runs)
-      .add("base", base.precision == "ieee" ? base.precision : base.amp);
+      .add("base", base.precision == "ieee" ? base.precision : amp_of(base));
   json.add("largest_difference_points", 100 * largest_difference(outcomes));
   return json.add("remarks", comparison_remarks(outcomes)).line();
 }
 
-std::vector<Outcome> whole_runs(std::vector<Outcome> outcomes) {
-  std::erase_if(outcomes, [](const Outcome& outcome) { return outcome.fit.stopped; });
+std::vector<TrainingOutcome> whole_runs(std::vector<TrainingOutcome> outcomes) {
+  std::erase_if(outcomes, [](const TrainingOutcome& outcome) { return outcome.fit.stopped; });
   return outcomes;
 }
 
-void print_comparison(const std::vector<Outcome>& outcomes) {
+void print_comparison(const std::vector<TrainingOutcome>& outcomes) {
   if (outcomes.empty()) return;
   print(comparison_table(outcomes));
   for (const std::string& line : comparison_remarks(outcomes)) print_text(line + '\n');
 }
 
-void check_tolerance(const TrainFlags& flags, const std::vector<Outcome>& outcomes) {
+void check_tolerance(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes) {
   const double points = 100 * largest_difference(outcomes);
   require<CheckError>(!flags.tolerance || points <= *flags.tolerance,
                       fmt::format("compare: accuracies differ by {:.2f} points, more than the {} "
                                   "that --tolerance allows",
                                   points, number_text(flags.tolerance.value_or(0))));
 }
+
+using Folders = std::map<std::string, CheckpointOptions>;  // by their paths
 
 std::string folder_of(const TrainFlags& flags, const Settings& settings) {
   return (std::filesystem::path(*flags.output) / precision_of(settings)).string();
@@ -120,21 +97,50 @@ std::vector<Settings> settled(const std::vector<std::string>& formats, const Set
   return result;
 }
 
-Outcome train_one(const TrainFlags& flags, Settings settings, const ImageData& data,
-                  CheckpointOptions checkpoints) {
-  const ReportStyle style = style_of(flags);
-  if (settings.amp == "off") settings.overrides.clear();
-  Session session(settings, data, {.trace = flags.trace.has_value(), .profile = true});
-  take_weights(session, flags);
-  try {
-    return train(session, data, style, std::move(checkpoints));
-  } catch (const DivergedError& error) {
-    throw DivergedError(concat(precision_of(settings), ": ", error.what()));
+// The cases of the settled formats, with the folders of their checkpoints, locked.
+std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Settings>& all,
+                                  const ImageData& data, const Folders& folders) {
+  std::vector<CompareCase> cases;
+  for (Settings settings : all) {
+    check_batch(settings, data);
+    CheckpointOptions checkpoints;
+    if (flags.output) checkpoints = folders.at(folder_of(flags, settings));
+    if (settings.amp == "off") settings.overrides.clear();
+    cases.push_back({precision_of(settings),
+                     make_optimizer(settings, data.training_size / settings.batch),
+                     trainer_options(settings, {.trace = flags.trace.has_value()}),
+                     fit_options(settings, data, std::move(checkpoints))});
   }
+  return cases;
+}
+
+Comparison train_all(const TrainFlags& flags, const Settings& settings, const ImageData& data,
+                     std::vector<CompareCase> cases) {
+  std::unique_ptr<Reporter> reporter;
+  CompareWatch watch;
+  watch.begin = [&](const CompareCase& each, Model& model) {
+    reporter.reset();
+    take_weights(model, flags);
+    reporter = make_reporter(style_of(flags), each.precision, each.fit.batch);
+  };
+  watch.progress = [&](const CompareCase&, const Progress& progress) {
+    reporter->update(progress);
+    return !interrupted();
+  };
+  const InterruptScope interrupts;
+  return compare({.name = settings.model,
+                  .build = find_model(settings.model, data.image, data.classes),
+                  .loss = softmax_cross_entropy(),
+                  .seed = static_cast<std::uint64_t>(settings.seed),
+                  .training = data.training,
+                  .test = data.test,
+                  .cases = std::move(cases)},
+                 watch);
 }
 
 // Ends `compare`: prints the results of the trained formats and how it came to an end.
-int finish(const TrainFlags& flags, const std::vector<Outcome>& outcomes, std::string_view event) {
+int finish(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes,
+           std::string_view event) {
   const bool done = event == "done";
   if (flags.json)
     print(compare_json(outcomes, event));
@@ -146,31 +152,23 @@ int finish(const TrainFlags& flags, const std::vector<Outcome>& outcomes, std::s
 
 }  // namespace
 
-std::string why_not_faster(const Outcome& narrow) {
-  int contractions = 0, widened = 0;
-  double inside = 0, all = 0;
-  for (const Trainer::KernelChoice& kernel : narrow.kernels) {
-    all += kernel.milliseconds;
-    if (kernel.flops <= 0) continue;
-    inside += kernel.milliseconds;
-    ++contractions;
-    widened += kernel.facts.widened;
-  }
-  if (contractions > 0 && widened == contractions)
+std::string why_not_faster(const TrainingOutcome& narrow) {
+  const ContractionUse use = contraction_use(narrow.kernels);
+  if (use.count > 0 && use.widened == use.count)
     return "its contractions are widened to f32 on this CPU: it saves memory, not time";
-  if (widened > 0)
+  if (use.widened > 0)
     return fmt::format("{} of {} contractions are widened to f32: it saves memory, not time",
-                       widened, contractions);
+                       use.widened, use.count);
   return fmt::format("its contractions are {:.0f} % of a step here; the rest is bound by memory",
-                     all > 0 ? 100 * inside / all : 0);
+                     100 * use.share);
 }
 
-std::string comparison_table(const std::vector<Outcome>& outcomes) {
-  const Outcome& base = base_of(outcomes);
+std::string comparison_table(const std::vector<TrainingOutcome>& outcomes) {
+  const TrainingOutcome& base = base_of(outcomes);
   TextTable table({words("precision"), numbers("samples/s"), numbers("speed-up"),
                    numbers("first loss", 2), numbers("final loss", 1), numbers("accuracy"),
                    numbers("activations", 1)});
-  for (const Outcome& outcome : outcomes)
+  for (const TrainingOutcome& outcome : outcomes)
     table.add({outcome.precision, rate_text(outcome.fit.samples_per_second),
                speed_text(speed_up(outcome, base)), loss_text(outcome.fit.first_loss, 6),
                loss_text(outcome.fit.final_loss, 4), percent_text(outcome.fit.test.accuracy),
@@ -178,15 +176,15 @@ std::string comparison_table(const std::vector<Outcome>& outcomes) {
   return table.text(output_width());
 }
 
-std::vector<std::string> comparison_remarks(const std::vector<Outcome>& outcomes) {
+std::vector<std::string> comparison_remarks(const std::vector<TrainingOutcome>& outcomes) {
   std::vector<std::string> lines;
-  const Outcome& base = base_of(outcomes);
-  for (const Outcome& outcome : outcomes) {
+  const TrainingOutcome& base = base_of(outcomes);
+  for (const TrainingOutcome& outcome : outcomes) {
     const auto say_of = [&](const std::string& text) {
       lines.push_back(concat(outcome.precision, ": ", text));
     };
     if (&outcome != &base) lines.push_back(accuracy_text(outcome, base));
-    if (outcome.amp != "off" && &outcome != &base && speed_up(outcome, base) < worth_mentioning)
+    if (outcome.narrow && &outcome != &base && speed_up(outcome, base) < worth_mentioning)
       say_of(why_not_faster(outcome));
     if (outcome.fit.skipped_steps > 0)
       say_of(fmt::format("{} of {} steps were skipped, since gradients overflowed",
@@ -203,32 +201,28 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   };
   require(settings.math != "ieee" || !named("ieee") || !named("off"),
           "--compare: with --math ieee, off is ieee; name one of them");
-  std::map<std::string, CheckpointOptions> checkpoints;
+  Folders folders;
   const auto take = [&](const Settings& one) {
-    if (flags.output && !checkpoints.contains(folder_of(flags, one)))
-      checkpoints[folder_of(flags, one)] = checkpoints_in(folder_of(flags, one), flags, one);
+    if (flags.output && !folders.contains(folder_of(flags, one)))
+      folders[folder_of(flags, one)] = checkpoints_in(folder_of(flags, one), flags, one);
   };
   for (const std::string& format : formats)
     if (format != "auto") take(settings_in(settings, format));
   const ImageData data = prepare_data(settings.data, settings.model);
-  std::vector<Outcome> outcomes;
-  for (const Settings& one : settled(formats, settings, data)) {
-    try {
-      take(one);
-      outcomes.push_back(
-          train_one(flags, one, data,
-                    flags.output ? checkpoints.at(folder_of(flags, one)) : CheckpointOptions{}));
-    } catch (const DivergedError&) {
-      if (!outcomes.empty()) finish(flags, outcomes, "diverged");
-      throw;
-    }
-    if (!outcomes.back().fit.stopped) continue;
-    finish(flags, outcomes, "interrupted");
-    say("interrupted", fmt::format("stopped in {} after {} steps", outcomes.back().precision,
-                                   grouped(outcomes.back().fit.steps)));
-    return ExitCode::interrupted;
+  const std::vector<Settings> all = settled(formats, settings, data);
+  for (const Settings& one : all) take(one);
+  const Comparison comparison =
+      train_all(flags, settings, data, cases_of(flags, all, data, folders));
+  const std::vector<TrainingOutcome>& runs = comparison.runs;
+  if (!comparison.diverged.empty()) {
+    if (!runs.empty()) finish(flags, runs, "diverged");
+    throw DivergedError(comparison.diverged);
   }
-  return finish(flags, outcomes, "done");
+  if (!comparison.stopped) return finish(flags, runs, "done");
+  finish(flags, runs, "interrupted");
+  say("interrupted", fmt::format("stopped in {} after {} steps", runs.back().precision,
+                                 grouped(runs.back().fit.steps)));
+  return ExitCode::interrupted;
 }
 
 }  // namespace narrowgauge::cli

@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "api/doctor.h"
+#include "narrowgauge/roofline.h"
+#include "study/doctor.h"
 
 namespace narrowgauge::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/explain.h"
+#include "narrowgauge/explain.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "api/amp_choice.h"
-#include "api/kernel_cache.h"
 #include "api/training_setup.h"
 #include "base/nearest.h"
 #include "cli/command.h"
@@ -16,8 +15,6 @@
 #include "cli/common/text.h"
 #include "cli/network_choice.h"
 #include "cli/settings.h"
-#include "compile/compile.h"
-#include "precision/apply.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -49,10 +46,10 @@ void require_node(const Explanation& explanation, const std::string& node) {
           "--node: ", explanation.model_name, " has no node ", node, suggestion(node, names));
 }
 
-// The explanation, and the compiled plan if --kernels asks for it.
+// The explanation, and the contractions if --kernels asks for them.
 struct Answer {
   Explanation explanation;
-  std::optional<Plan> plan;
+  std::optional<std::vector<KernelReason>> kernels;
 };
 
 Answer answer_to(const Flags& flags) {
@@ -81,32 +78,28 @@ Answer answer_to(const Flags& flags) {
   const TrainingSetup setup =
       set_up_training(network.model, network.build(), network.loss(), optimizer, trained);
   if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
-  CompileOptions options;
-  options.binding = {{"N", flags.batch.value_or(settings.batch)}};
+  KernelQuestion question{.binding = {{"N", flags.batch.value_or(settings.batch)}}};
   if (flags.target) {
-    options.target.isa = parse_isa(*flags.target);
-    options.runs = false;
-  } else {
-    options.kernels = kernel_cache();
+    question.target = Target::machine();
+    question.target->isa = parse_isa(*flags.target);
   }
-  Answer answer{explain(setup.graph, setup.plan, options.binding), std::nullopt};
-  if (flags.kernels) answer.plan = compile(apply(setup.graph, setup.plan), options);
+  Answer answer{explain(setup.graph, setup.plan, question.binding), std::nullopt};
+  if (flags.kernels) answer.kernels = explain_kernels(setup.graph, setup.plan, question);
   return answer;
 }
 
 // Prints contractions with the kernel of each, and why that one if several would do.
-void print_kernels(const Plan& plan, bool json) {
+void print_kernels(const std::vector<KernelReason>& kernels, bool json) {
   TextTable table(
       {folding("contraction", 24), words("math", 1), folding("kernel", 16), folding("why", 20, 2)});
-  for (const PlanStep& step : plan.steps) {
-    if (step.flops <= 0) continue;
+  for (const KernelReason& each : kernels) {
     if (!json) {
-      table.add({step.node, std::string(name(step.math)), step.implementation, step.why});
+      table.add({each.node, std::string(name(each.math)), each.kernel, each.why});
       continue;
     }
     JsonObject line;
-    line.add("node", step.node).add("math", name(step.math));
-    print(line.add("kernel", step.implementation).add("why", step.why).line());
+    line.add("node", each.node).add("math", name(each.math));
+    print(line.add("kernel", each.kernel).add("why", each.why).line());
   }
   if (!json) print(table.text(output_width()));
 }
@@ -134,8 +127,8 @@ void print_table(const Explanation& explanation, bool all) {
 int run_explain(const Flags& flags) {
   const Answer answer = answer_to(flags);
   const Explanation& explanation = answer.explanation;
-  if (answer.plan) {
-    print_kernels(*answer.plan, flags.json);
+  if (answer.kernels) {
+    print_kernels(*answer.kernels, flags.json);
   } else if (flags.node) {
     require_node(explanation, *flags.node);
     const NodeExplanation& node = explanation.node(*flags.node);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <memory>
 
-#include "api/model_info.h"
 #include "api/training_setup.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
@@ -14,7 +13,8 @@
 #include "cli/common/text.h"
 #include "cli/network_choice.h"
 #include "cli/settings.h"
-#include "ops/table.h"
+#include "narrowgauge/explain.h"
+#include "narrowgauge/model_info.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -122,16 +122,12 @@ void print_facts(const Flags& flags, const Facts& facts) {
 void print_ops(bool json) {
   TextTable table({words("op"), words("in f16"), words("in bf16"), folding("inputs", 16, 1),
                    folding("outputs", 16, 2)});
-  const auto all = op_table().all();
-  std::vector<const OpRecord*> ops(all.begin(), all.end());
-  std::ranges::sort(ops, {}, &OpRecord::full_name);
-  for (const OpRecord* op : ops) {
-    const std::string f16(name(op->info.precision.f16)), bf16(name(op->info.precision.bf16));
-    table.add(
-        {op->full_name(), f16, bf16, std::string(op->info.inputs), std::string(op->info.outputs)});
+  for (const OpClasses& op : op_classes()) {
+    const std::string f16(name(op.f16)), bf16(name(op.bf16));
+    table.add({op.op, f16, bf16, op.inputs, op.outputs});
     JsonObject line;
-    line.add("op", op->full_name()).add("f16", f16).add("bf16", bf16);
-    if (json) print(line.add("inputs", op->info.inputs).add("outputs", op->info.outputs).line());
+    line.add("op", op.op).add("f16", f16).add("bf16", bf16);
+    if (json) print(line.add("inputs", op.inputs).add("outputs", op.outputs).line());
   }
   if (!json) print(table.text(output_width()));
 }

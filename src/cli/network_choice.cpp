@@ -73,6 +73,14 @@ std::string NetworkChoice::sample() const {
   return input == InputKind::images ? "image" : "sequence";
 }
 
+std::map<std::string, WholeNumbers> NetworkChoice::ranges() const {
+  const bool span = head == Head::question_answering;
+  return {{"labels", {0, span ? text.sequence : classes}},
+          {"input_ids", {0, text.vocabulary}},
+          {"token_type_ids", {0, 2}},
+          {"attention_mask", {1, 1}}};
+}
+
 void NetworkChoice::describe(JsonObject& json) const {
   json.add("model", model);
   if (input == InputKind::images) {

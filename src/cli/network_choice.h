@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "cli/common/json.h"
 #include "cli/flags.h"
 #include "narrowgauge/models.h"
+#include "narrowgauge/random_batch.h"
 
 namespace narrowgauge::cli {
 
@@ -32,6 +34,9 @@ struct NetworkChoice {
   std::string what() const;    // "images 3x224x224, 1000 classes"
   std::string sample() const;  // "image", "sequence"
   void describe(JsonObject& json) const;
+  // Of the labels, and of what a network for text reads: tokens of the vocabulary, two token types,
+  // nothing masked.
+  std::map<std::string, WholeNumbers> ranges() const;
 };
 // Throws ModelError for an unknown network or images it cannot take, UsageError for flags of the
 // other kind of input.

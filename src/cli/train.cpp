@@ -119,7 +119,7 @@ SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
   return same && settings.amp != "off" ? plan_of(*resumed) : SessionOptions{};
 }
 
-void print_result(const Outcome& outcome, const std::optional<std::string>& folder) {
+void print_result(const TrainingOutcome& outcome, const std::optional<std::string>& folder) {
   const FitResult& fit = outcome.fit;
   print(fmt::format(
       "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
@@ -140,7 +140,7 @@ void print_result(const Outcome& outcome, const std::optional<std::string>& fold
   if (folder) print(fmt::format("saved           {}\n", outcome.fit.checkpoint));
 }
 
-int finish(const TrainFlags& flags, const Outcome& outcome,
+int finish(const TrainFlags& flags, const TrainingOutcome& outcome,
            const std::optional<std::string>& folder) {
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
@@ -186,11 +186,11 @@ int run_train(const TrainFlags& flags) {
   options.plan_reason = reason;
   options.trace = flags.trace.has_value();
   Session session(settings, data, options);
-  take_weights(session, flags);
+  take_weights(session.model(), flags);
   if (resumed) resume(session.trainer(), *resumed, settings.epochs);
   resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
-  const Outcome outcome = train(session, data, style_of(flags), checkpoints);
+  const TrainingOutcome outcome = train(session, data, style_of(flags), checkpoints);
   return finish(flags, outcome, folder);
 }
 

@@ -18,8 +18,6 @@
 #include "cli/interval.h"
 
 namespace narrowgauge::cli {
-namespace {
-
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options) {
   TrainerOptions result;
   result.obeys_environment = false;
@@ -39,8 +37,6 @@ void check_batch(const Settings& settings, const ImageData& data) {
           data.training_size, " images of ", data.name);
 }
 
-}  // namespace
-
 Session::Session(const Settings& settings, const ImageData& data, const SessionOptions& options)
     : settings_(settings) {
   check_batch(settings, data);
@@ -51,7 +47,6 @@ Session::Session(const Settings& settings, const ImageData& data, const SessionO
       std::make_unique<Trainer>(*model_, softmax_cross_entropy(),
                                 make_optimizer(settings, data.training_size / settings.batch),
                                 trainer_options(settings, options));
-  if (options.profile) trainer_->enable_profile();
 }
 
 SessionOptions plan_of(const Run& run) {
@@ -135,11 +130,10 @@ void tell_weights(const LoadReport& report, const std::string& path, bool as_jso
 
 }  // namespace
 
-void take_weights(Session& session, const TrainFlags& flags) {
+void take_weights(Model& model, const TrainFlags& flags) {
   if (!flags.weights) return;
   const LoadMatch match = parse_load_match(flags.weights_match.value_or("exact"));
-  const LoadReport report =
-      session.model().load(*flags.weights, {.match = match, .only_finite = true});
+  const LoadReport report = model.load(*flags.weights, {.match = match, .only_finite = true});
   if (match == LoadMatch::shape) tell_weights(report, *flags.weights, flags.json);
 }
 
@@ -167,36 +161,37 @@ std::string precision_of(const Settings& settings) {
   return settings.math == "ieee" ? "ieee" : "f32";
 }
 
-Outcome train(Session& session, const ImageData& data, ReportStyle style,
-              CheckpointOptions checkpoints) {
-  const Settings& settings = session.settings();
-  Outcome outcome;
-  outcome.amp = settings.amp;
-  outcome.precision = precision_of(settings);
-  const auto reporter = make_reporter(style, outcome.precision, settings.batch);
+FitOptions fit_options(const Settings& settings, const ImageData& data,
+                       CheckpointOptions checkpoints) {
   if (!checkpoints.folder.empty())
     checkpoints.files[run_file] = run_text(record_of(settings, data));
+  return {
+      .epochs = settings.epochs, .batch = settings.batch, .checkpoints = std::move(checkpoints)};
+}
+
+TrainingOutcome train(Session& session, const ImageData& data, ReportStyle style,
+                      CheckpointOptions checkpoints) {
+  const Settings& settings = session.settings();
+  const FitTask task{precision_of(settings), data.training, data.test,
+                     fit_options(settings, data, std::move(checkpoints))};
+  const auto reporter = make_reporter(style, task.precision, settings.batch);
   const InterruptScope interrupts;
-  outcome.fit = session.trainer().fit(
-      data.training, data.test,
-      {.epochs = settings.epochs, .batch = settings.batch, .checkpoints = std::move(checkpoints)},
-      [&](const Progress& progress) {
+  TrainingOutcome outcome =
+      fit_and_note(session.model(), session.trainer(), task, [&](const Progress& progress) {
         reporter->update(progress);
-        outcome.loss_scale = progress.last.scale;
         return !interrupted();
       });
-  const Trainer& trainer = session.trainer();
-  outcome.activation_bytes = trainer.activation_bytes();
-  outcome.sha256 = session.model().sha256();
-  outcome.flushed = trainer.flushed();
   outcome.scaled = settings.loss_scale != "off";
-  outcome.kernels = trainer.kernels();
   return outcome;
 }
 
-std::string flush_text(const Outcome& outcome) {
+std::string amp_of(const TrainingOutcome& outcome) {
+  return outcome.narrow ? std::string(name(*outcome.narrow)) : "off";
+}
+
+std::string flush_text(const TrainingOutcome& outcome) {
   const FlushReport& flushed = outcome.flushed;
-  if (outcome.amp != "f16" || outcome.scaled) return "";
+  if (outcome.narrow != DType::f16 || outcome.scaled) return "";
   const auto share = [](std::int64_t part, std::int64_t all) {
     return percent_text(static_cast<double>(part) /
                         static_cast<double>(std::max<std::int64_t>(all, 1)));
@@ -210,10 +205,10 @@ std::string flush_text(const Outcome& outcome) {
       share(flushed.first_flushed, flushed.first_elements));
 }
 
-JsonObject outcome_json(const Outcome& outcome) {
+JsonObject outcome_json(const TrainingOutcome& outcome) {
   const FitResult& fit = outcome.fit;
   JsonObject json;
-  json.add("amp", outcome.amp).add("precision", outcome.precision);
+  json.add("amp", amp_of(outcome)).add("precision", outcome.precision);
   json.add("test_accuracy", fit.test.accuracy).add("test_loss", fit.test.loss);
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
@@ -222,7 +217,7 @@ JsonObject outcome_json(const Outcome& outcome) {
   json.add("weights_sha256", outcome.sha256);
   if (fit.test.samples == 0) json.add_null("test_accuracy").add_null("test_loss");
   if (fit.steps == 0) json.add_null("first_loss").add_null("final_loss");
-  if (outcome.amp != "f16") return json;
+  if (outcome.narrow != DType::f16) return json;
   const FlushReport& report = outcome.flushed;
   JsonObject flushed;
   flushed.add("values", report.flushed).add("of", report.elements).add("first", report.first);

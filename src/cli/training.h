@@ -10,6 +10,7 @@
 #include "cli/common/json.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
+#include "narrowgauge/compare.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
@@ -19,7 +20,6 @@ struct SessionOptions {
   std::optional<std::string> plan_text{};  // instead of reading plan_file, which then names it
   std::string plan_reason{};               // kept in the plan
   bool trace = false;                      // tells on stderr what each pass of compilation did
-  bool profile = false;                    // measures each kernel
 };
 
 // A network and its trainer, made from settings and data.
@@ -52,33 +52,30 @@ ReportStyle style_of(const TrainFlags& flags);
 CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const TrainFlags& flags,
                                  const Settings& settings);
 
+// What a Trainer and fit() are told; fit() keeps the program's own files in the checkpoints.
+TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options);
+FitOptions fit_options(const Settings& settings, const ImageData& data,
+                       CheckpointOptions checkpoints);
+// Throws UsageError for a batch larger than the training set.
+void check_batch(const Settings& settings, const ImageData& data);
+
 // Loads --weights as --weights-match says and reports what it left out, on stderr or, in JSON, as a
 // line {"event":"weights",...}. Throws DataError also for weights that are not finite.
-void take_weights(Session& session, const TrainFlags& flags);
+void take_weights(Model& model, const TrainFlags& flags);
 
 // Throws DivergedError saying for how many samples the predictions are not finite.
 void require_finite(const Evaluation& evaluation);
 
-struct Outcome {
-  std::string amp, precision;
-  FitResult fit;
-  double loss_scale = 1;  // of the last step
-  std::int64_t activation_bytes = 0;
-  std::string sha256;
-  FlushReport flushed;
-  bool scaled = true;  // whether a loss scale was in use
-  std::vector<Trainer::KernelChoice> kernels;
-};
+// Trains to settings.epochs, or until Ctrl-C, which lets the step finish.
+TrainingOutcome train(Session& session, const ImageData& data, ReportStyle style,
+                      CheckpointOptions checkpoints);
 
-// Trains to settings.epochs, or until Ctrl-C, which lets the step finish. Adds the program's own
-// files to the checkpoints.
-Outcome train(Session& session, const ImageData& data, ReportStyle style,
-              CheckpointOptions checkpoints);
+std::string amp_of(const TrainingOutcome& outcome);  // "off", "f16" or "bf16"
 
 // A remark about gradients that f16 could not hold; "" if there were none.
-std::string flush_text(const Outcome& outcome);
+std::string flush_text(const TrainingOutcome& outcome);
 
 // {"amp":..., "test_accuracy":..., ...}
-JsonObject outcome_json(const Outcome& outcome);
+JsonObject outcome_json(const TrainingOutcome& outcome);
 
 }  // namespace narrowgauge::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/contraction_error.h"
+#include "narrowgauge/contraction_error.h"
 
 #include <cmath>
 #include <cstdio>

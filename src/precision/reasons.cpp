@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "precision/reasons.h"
+
 #include <set>
 
 #include "narrowgauge/tf32.h"
 #include "ops/simulated/unit_choice.h"
-#include "precision/explain.h"
 
 namespace narrowgauge {
 

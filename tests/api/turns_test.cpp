@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "api/amp_choice.h"
-#include "api/doctor.h"
 #include "narrowgauge/models.h"
+#include "study/doctor.h"
 
 namespace narrowgauge {
 namespace {

@@ -60,19 +60,23 @@ TEST(bench_rates, never_print_what_is_no_number) {
 }
 
 TEST(bench_rates, say_which_iterations_are_missing) {
-  BenchTask task;
-  task.models = {"mlp", "lenet"};
-  task.precisions = {"ieee", "f16"};
+  BenchRequest request;
+  for (const char* model : {"mlp", "lenet"}) {
+    NetworkFlags flags;
+    flags.model = model;
+    add_network(request, choose_network(flags));
+  }
+  request.task.precisions = {"ieee", "f16"};
   BenchOutcome outcome;
   outcome.rows = {row_of("ieee", {1, 2, 3, 4}), row_of("f16", {1, 2, 3})};
   for (BenchRow& row : outcome.rows) row.model = "mlp";
-  outcome.interrupted = true;
+  outcome.stopped = true;
   const auto said = [&] {
-    const auto json = nlohmann::json::parse(outcome_json(task, outcome).line());
+    const auto json = nlohmann::json::parse(outcome_json(request, outcome).line());
     return json.at("remarks").dump();
   };
   EXPECT_TRUE(contains(said(), "interrupted: mlp 3 to 4 of 10 iterations; lenet none")) << said();
-  outcome.interrupted = false;
+  outcome.stopped = false;
   EXPECT_FALSE(contains(said(), "interrupted: ")) << said();
 }
 

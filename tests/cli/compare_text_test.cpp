@@ -14,10 +14,10 @@ namespace {
 
 using testing_cli::contains;
 
-Outcome outcome_of(const std::string& precision, double rate, double first_loss) {
-  Outcome outcome;
+TrainingOutcome outcome_of(const std::string& precision, double rate, double first_loss) {
+  TrainingOutcome outcome;
   outcome.precision = precision;
-  outcome.amp = precision == "ieee" || precision == "f32" ? "off" : precision;
+  if (precision == "f16" || precision == "bf16") outcome.narrow = *parse_dtype(precision);
   outcome.fit.samples_per_second = rate;
   outcome.fit.first_loss = outcome.fit.final_loss = first_loss;
   outcome.fit.test = {.loss = 1, .accuracy = 1, .samples = 10000};
@@ -41,8 +41,9 @@ void expect_to_fit(const std::string& text) {
 
 TEST(compare, fits_eighty_columns_with_any_figures) {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  std::vector<Outcome> runs{outcome_of("ieee", 0.01, 2.302585), outcome_of("f32", 9'999'999, 1e35),
-                            outcome_of("f16", 123'456, 999.9), outcome_of("bf16", none, none)};
+  std::vector<TrainingOutcome> runs{
+      outcome_of("ieee", 0.01, 2.302585), outcome_of("f32", 9'999'999, 1e35),
+      outcome_of("f16", 123'456, 999.9), outcome_of("bf16", none, none)};
   expect_to_fit(comparison_table(runs));
   runs[2].fit.skipped_steps = 999'999;
   runs[2].fit.samples_per_second = 0.01;
@@ -62,14 +63,14 @@ TEST(compare, measures_by_ieee) {
 }
 
 TEST(compare, says_in_one_sentence_why_f16_is_no_faster) {
-  Outcome narrow = outcome_of("f16", 100, 2);
+  TrainingOutcome narrow = outcome_of("f16", 100, 2);
   narrow.kernels = {contraction(true)};
   EXPECT_EQ(why_not_faster(narrow),
             "its contractions are widened to f32 on this CPU: it saves memory, not time");
 }
 
 TEST(compare, tells_of_skipped_steps_below_the_table) {
-  Outcome narrow = outcome_of("f16", 100, 2);
+  TrainingOutcome narrow = outcome_of("f16", 100, 2);
   narrow.fit.skipped_steps = 2;
   EXPECT_EQ(comparison_remarks({narrow}).at(0),
             "f16: 2 of 1,000,000 steps were skipped, since gradients overflowed");

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/model_info.h"
 #include "base/random.h"
+#include "narrowgauge/explain.h"
 #include "narrowgauge/model.h"
-#include "precision/explain.h"
+#include "narrowgauge/model_info.h"
 #include "precision/lists.h"
 #include "train/training_graph.h"
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "compile/compile.h"
+#include "narrowgauge/explain.h"
 #include "narrowgauge/tf32.h"
 #include "ops/control/control_flow.h"
 #include "ops/control/interpret.h"
@@ -16,9 +17,9 @@
 #include "ops/shape/reshape.h"
 #include "passes/differentiate.h"
 #include "precision/apply.h"
-#include "precision/explain.h"
 #include "precision/lists.h"
 #include "precision/plan_reader.h"
+#include "precision/reasons.h"
 #include "runtime/executor.h"
 
 namespace narrowgauge {

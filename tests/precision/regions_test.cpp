@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "ir/attributes.h"
+#include "narrowgauge/explain.h"
 #include "ops/math/cast.h"
 #include "precision/apply.h"
-#include "precision/explain.h"
 #include "precision/lists.h"
+#include "precision/reasons.h"
 #include "small_ops.h"
 
 namespace narrowgauge {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -6,12 +7,13 @@
 #include "base/parallel.h"
 #include "cli/bench/kernels.h"
 #include "cli/bench/report.h"
-#include "cli/bench/run.h"
+#include "cli/bench/roofline.h"
+#include "cli/bench/status.h"
 #include "cli/bench/torch.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
-#include "cli/network_choice.h"
 #include "cli/settings.h"
 #include "narrowgauge/error.h"
 
@@ -41,7 +43,10 @@ examples:
       where the first losses are not the same)";
 
 struct Flags {
-  BenchTask task;
+  BenchRequest request;
+  NetworkFlags network;  // of all models; empty: what is usual for each
+  std::vector<std::string> models;
+  bool roofline = false;
   std::optional<std::string> against;
   std::optional<std::int64_t> batch, iterations, batches, seed, threads;
 };
@@ -52,10 +57,29 @@ void require_writable_file(const std::string& path) {
   AtomicFile(path).write("");
 }
 
-BenchTask task_of(const Flags& flags) {
+// Flags for the other kind of input are meant for other networks of the list, if there are any.
+NetworkChoice choose_one(const Flags& flags, const std::string& name) {
+  for (const std::string& model : flags.models) require_model(model);
+  NetworkFlags own_flags = flags.network;
+  own_flags.model = name;
+  const InputKind own = model_facts(name).input;
+  const bool alike = std::ranges::all_of(
+      flags.models, [&](const auto& model) { return model_facts(model).input == own; });
+  if (alike) return choose_network(own_flags);
+  if (own == InputKind::images) {
+    own_flags.sequence.reset();
+    own_flags.head.reset();
+  } else {
+    own_flags.image.reset();
+  }
+  return choose_network(own_flags);
+}
+
+BenchRequest request_of(const Flags& flags) {
   constexpr std::int64_t most = 1'000'000'000;
   constexpr std::int64_t most_threads = 4096;
-  BenchTask task = flags.task;
+  BenchRequest request = flags.request;
+  BenchTask& task = request.task;
   const auto take = [](const char* flag, auto& target, const std::optional<std::int64_t>& value,
                        std::int64_t limit) {
     if (!value) return;
@@ -67,64 +91,78 @@ BenchTask task_of(const Flags& flags) {
   take("--batches", task.batches, flags.batches, most);
   take("--threads", task.threads, flags.threads, most_threads);
   if (flags.seed) task.seed = *flags.seed;
-  require(!task.models.empty(), "bench: --model is required");
-  for (const std::string& model : task.models) bench_network(task, model);
-  task.against_torch = flags.against.has_value();
-  require(!task.kernels || !(task.against_torch || task.roofline || task.plot),
+  require(!flags.models.empty(), "bench: --model is required");
+  for (const std::string& model : flags.models) add_network(request, choose_one(flags, model));
+  require(!request.kernels || !(flags.against || flags.roofline || request.plot),
           "--kernels: times contractions alone, not with --against, --roofline or --plot");
-  if (task.plot) require_writable_file(*task.plot);
-  return task;
+  task.profile = flags.roofline;
+  if (request.plot) require_writable_file(*request.plot);
+  return request;
 }
 
 void print_iteration(const BenchRow& row) {
   JsonObject json;
   json.add("event", "iteration").add("model", row.model).add("precision", row.precision);
-  if (row.is_torch()) json.add("torch_layout", row.torch_layout);
+  if (row.is_rival()) json.add("torch_layout", row.layout);
   json.add("iteration", static_cast<std::int64_t>(row.rates.size()));
   print(json.add("samples_per_second", row.rates.back()).line());
 }
 
-void print_tables(const BenchTask& task, const BenchOutcome& outcome) {
+void print_tables(const BenchRequest& request, const BenchOutcome& outcome) {
   print(speed_table(outcome.rows) + '\n' + memory_table(outcome.rows) + '\n');
-  if (!outcome.torch.empty()) print(torch_table(outcome) + '\n');
+  if (!outcome.rivals.empty()) print(torch_table(outcome) + '\n');
   if (outcome.machine) {
     for (const BenchRow& row : outcome.rows)
-      if (row.profiled_steps > 0) print(roofline_text(row, *outcome.machine) + '\n');
+      if (row.profile.steps > 0) print(roofline_text(row, *outcome.machine) + '\n');
     print(rates_text(*outcome.machine) + '\n');
   }
-  for (const std::string& line : bench_remarks(task, outcome)) print(line + '\n');
+  for (const std::string& line : bench_remarks(request, outcome)) print(line + '\n');
 }
 
-int run_kernels(const BenchTask& task) {
-  const KernelOutcome outcome = run_kernel_benchmark(task);
+BenchWatch watch_of(const BenchRequest& request) {
+  BenchWatch watch;
+  watch.status = [batch = request.task.batch](const BenchStatus& status) {
+    show_status(status_text(status, batch));
+  };
+  if (request.json) watch.iteration = print_iteration;
+  watch.stop = interrupted;
+  return watch;
+}
+
+int run_kernels(const BenchRequest& request) {
+  const InterruptScope interrupts;
+  const KernelOutcome outcome = benchmark_kernels(request.task, watch_of(request));
   show_status("");
-  if (task.json) {
+  if (request.json) {
     print(kernels_json(outcome).line());
   } else {
     for (const KernelRow& row : outcome.rows) print(kernel_text(row, outcome.peaks) + '\n');
     print(peaks_text(outcome.peaks) + "\n");
   }
-  return outcome.interrupted ? ExitCode::interrupted : ExitCode::ok;
+  return outcome.stopped ? ExitCode::interrupted : ExitCode::ok;
+}
+
+BenchOutcome outcome_of(const BenchRequest& request, bool against_torch) {
+  const int threads = request.task.threads;
+  std::optional<TorchRival> torch;
+  if (against_torch) torch.emplace(threads > 0 ? threads : thread_count());
+  const InterruptScope interrupts;
+  BenchOutcome outcome = benchmark(request.task, watch_of(request), torch ? &*torch : nullptr);
+  show_status("");
+  return outcome;
 }
 
 int run_bench(const Flags& flags) {
-  BenchTask task = task_of(flags);
-  choose_formats(task);
-  if (task.kernels) return run_kernels(task);
-  std::optional<TorchProcess> torch;
-  if (task.against_torch) torch.emplace(task.threads > 0 ? task.threads : thread_count());
-  const auto listener = [&](const BenchRow& row) {
-    if (task.json) print_iteration(row);
-  };
-  const BenchOutcome outcome =
-      run_benchmark(task, examine(task), listener, torch ? &*torch : nullptr);
-  if (task.json)
-    print(outcome_json(task, outcome).line());
+  const BenchRequest request = request_of(flags);
+  if (request.kernels) return run_kernels(request);
+  const BenchOutcome outcome = outcome_of(request, flags.against.has_value());
+  if (request.json)
+    print(outcome_json(request, outcome).line());
   else if (!outcome.rows.empty())
-    print_tables(task, outcome);
-  if (task.plot && !outcome.rows.empty())
-    write_file_atomically(*task.plot, bench_picture(task, outcome));
-  if (!outcome.interrupted) {
+    print_tables(request, outcome);
+  if (request.plot && !outcome.rows.empty())
+    write_file_atomically(*request.plot, bench_picture(request, outcome));
+  if (!outcome.stopped) {
     check_losses(outcome);
     return ExitCode::ok;
   }
@@ -134,29 +172,35 @@ int run_bench(const Flags& flags) {
 
 }  // namespace
 
+void add_network(BenchRequest& request, const NetworkChoice& network) {
+  request.networks.push_back(network);
+  request.task.networks.push_back(
+      {network.model, network.build(), network.loss(), network.ranges()});
+}
+
 NG_COMMAND(bench, 60) {
   CLI::App& app =
       add_command(program, "bench", "how fast networks train in each precision", examples);
   const auto flags = std::make_shared<Flags>();
-  add_list(app, {"--model,-m", "M,...", model_help(true)}, flags->task.models);
+  add_list(app, {"--model,-m", "M,...", model_help(true)}, flags->models);
   add_word_list(
       app, {"--precision,-p", "P,...", "of ieee, f32, dfp16, bf16, f16, auto (ieee,f32,bf16,f16)"},
-      flags->task.precisions, bench_precisions);
+      flags->request.task.precisions, bench_precisions);
   add_whole(app, {"--batch,-b", "N", "samples in a step (32)"}, flags->batch, 1);
   add_whole(app, {"--iterations", "N", "timed one by one (10)"}, flags->iterations, 1);
   add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->batches, 1);
-  add_input_flags(app, flags->task.network);
+  add_input_flags(app, flags->network);
   add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags->threads, 0);
   add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
   add_word(app, {"--against", "WHAT", "torch: PyTorch on the same work, from python3"},
            flags->against, {"torch"});
   add_switch(app, {"--roofline", "", "time, FLOPs, bytes and bound of each kind of kernel"},
-             flags->task.roofline);
+             flags->roofline);
   add_switch(app, {"--kernels", "", "each contraction of a step alone, beside the machine's peak"},
-             flags->task.kernels);
-  add_text(app, {"--plot", "FILE", "bars as an SVG"}, flags->task.plot);
+             flags->request.kernels);
+  add_text(app, {"--plot", "FILE", "bars as an SVG"}, flags->request.plot);
   add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
-             flags->task.json);
+             flags->request.json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_bench(*flags); }; });
 }
 

@@ -3,25 +3,14 @@
 
 #include <fmt/format.h>
 
-#include "base/parallel.h"
-#include "cli/bench/contender.h"
 #include "cli/bench/roofline.h"
-#include "cli/bench/run.h"
-#include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
-#include "precision/apply.h"
 
 namespace narrowgauge::cli {
 namespace {
 
-constexpr double seconds_each = 0.03;
-
 double gflops(const ContractionTime& time) { return 1e-6 * time.flops / time.milliseconds; }
-
-double of_peak(const ContractionTime& time, const PeakRates& peaks) {
-  return 1e9 * gflops(time) / peaks.of(time.math);
-}
 
 // "conv1 dx" for the gradients of a convolution, else the node's own name.
 std::string label_of(const ContractionTime& time) {
@@ -30,47 +19,7 @@ std::string label_of(const ContractionTime& time) {
   return time.node;
 }
 
-KernelRow measure(const BenchTask& task, const std::string& model, const std::string& precision) {
-  KernelRow row{model, precision, {}};
-  const TrainingSetup setup = bench_setup(task, bench_network(task, model), precision);
-  const Plan plan = compile(apply(setup.graph, setup.plan), bench_compilation(task.batch));
-  std::vector<ContractionTime> found = distinct_contractions(plan);
-  for (ContractionTime& each : found) {
-    if (interrupted()) break;
-    show_status(fmt::format("{}  {}  contraction {}/{}", model, precision,
-                            row.contractions.size() + 1, found.size()));
-    time_contraction(plan, each, seconds_each);
-    row.contractions.push_back(each);
-  }
-  return row;
-}
-
 }  // namespace
-
-KernelOutcome run_kernel_benchmark(const BenchTask& task) {
-  const ThreadScope threads(task.threads > 0 ? task.threads : thread_count());
-  const InterruptScope interrupts;
-  KernelOutcome outcome{measure_rates(std::nullopt), {}, false};
-  for (const std::string& model : task.models)
-    for (const std::string& precision : task.precisions)
-      if (!interrupted()) outcome.rows.push_back(measure(task, model, precision));
-  outcome.peaks = measure_rates(outcome.peaks);
-  outcome.interrupted = interrupted();
-  return outcome;
-}
-
-KernelTotal total_of(const std::vector<ContractionTime>& contractions, const PeakRates& peaks) {
-  KernelTotal total;
-  double least = 0;  // milliseconds at the peak
-  for (const ContractionTime& each : contractions) {
-    const auto count = static_cast<double>(each.count);
-    total.milliseconds += count * each.milliseconds;
-    total.flops += count * each.flops;
-    least += 1e3 * count * each.flops / peaks.of(each.math);
-  }
-  total.of_peak = total.milliseconds > 0 ? least / total.milliseconds : 0;
-  return total;
-}
 
 std::string kernel_text(const KernelRow& row, const PeakRates& peaks) {
   constexpr std::size_t node_width = 20, kernel_width = 12;  // at least
@@ -110,7 +59,7 @@ JsonObject kernels_json(const KernelOutcome& outcome) {
     runs.push_back(std::move(json));
   }
   JsonObject json;
-  json.add("event", outcome.interrupted ? "interrupted" : "done").add("runs", runs);
+  json.add("event", outcome.stopped ? "interrupted" : "done").add("runs", runs);
   json.add("machine", rates_json(outcome.peaks));
   return json;
 }

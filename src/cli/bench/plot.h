@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench/task.h"
+#include "narrowgauge/bench.h"
 
 namespace narrowgauge::cli {
 

@@ -8,10 +8,10 @@
 
 #include "base/parallel.h"
 #include "cli/bench/plot.h"
+#include "cli/bench/roofline.h"
 #include "cli/bench/torch.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
-#include "cli/network_choice.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -30,7 +30,7 @@ std::string loss_text(double loss) {
 // "lenet 3 to 4 of 10 iterations; resnet20 none".
 std::string missing_text(const BenchTask& task, const BenchOutcome& outcome) {
   std::string text;
-  for (const std::string& model : task.models) {
+  for (const auto& [model, build, loss, ranges] : task.networks) {
     std::size_t ran = 0, most = 0, least = static_cast<std::size_t>(task.iterations);
     for (const BenchRow& row : outcome.rows) {
       if (row.model != model) continue;
@@ -61,10 +61,10 @@ std::string name_of(const std::vector<BenchRow>& rows, std::size_t index) {
   return same ? "" : rows[index].model;
 }
 
-std::vector<std::string> inputs(const BenchTask& task) {
+std::vector<std::string> inputs(const BenchRequest& request) {
   std::vector<std::string> lines;
-  for (const std::string& name : task.models)
-    lines.push_back(concat(name, ": ", bench_network(task, name).what()));
+  for (const NetworkChoice& network : request.networks)
+    lines.push_back(concat(network.model, ": ", network.what()));
   return lines;
 }
 
@@ -113,24 +113,25 @@ std::string memory_table(const std::vector<BenchRow>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const BenchRow& row = rows[i];
     table.add({name_of(rows, i), row.precision, bytes_text(row.memory.activations),
-               grouped(row.largest_batch), listed(kernel_families(row.kernels))});
+               grouped(row.largest_batch), listed(kernel_families(row.profile.kernels))});
   }
   return table.text(output_width());
 }
 
-std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome) {
-  std::vector<std::string> lines = inputs(task);
-  if (outcome.interrupted) lines.push_back("interrupted: " + missing_text(task, outcome));
+std::vector<std::string> bench_remarks(const BenchRequest& request, const BenchOutcome& outcome) {
+  const BenchTask& task = request.task;
+  std::vector<std::string> lines = inputs(request);
+  if (outcome.stopped) lines.push_back("interrupted: " + missing_text(task, outcome));
   lines.push_back(fmt::format("batch {}; {} iterations of {} batches: their median and quartiles",
                               task.batch, task.iterations, task.batches));
   lines.push_back("speed-up: median of the ratios, each of two iterations of one round");
   lines.push_back(fmt::format("{} threads; SGD; all precisions from the same weights and batch",
                               task.threads > 0 ? task.threads : thread_count()));
-  for (const auto& [model, choice] : task.chosen)
-    lines.push_back(concat(model, " auto: ", choice.reason));
-  if (!outcome.torch.empty())
+  for (const auto& [model, settled] : outcome.settled)
+    lines.push_back(concat(model, " auto: ", settled.reason));
+  if (!outcome.rivals.empty())
     lines.push_back(fmt::format("torch {}, its faster layout; losses: difference of the first ones",
-                                outcome.torch_version));
+                                outcome.rival_version));
   for (const std::string& model : outcome.sequences)
     lines.push_back(
         fmt::format("{}: too large for all precisions at once, they ran one after another", model));
@@ -143,42 +144,42 @@ std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome
 
 namespace {
 
-JsonObject row_json(const BenchTask& task, const BenchOutcome& outcome, const BenchRow& row) {
+JsonObject row_json(const BenchRequest& request, const BenchOutcome& outcome, const BenchRow& row) {
   const std::vector<BenchRow>& rows = outcome.rows;
-  const NetworkChoice network = bench_network(task, row.model);
   JsonObject json;
-  network.describe(json);
-  json.add("precision", row.precision).add("batch", task.batch);
+  std::ranges::find(request.networks, row.model, &NetworkChoice::model)->describe(json);
+  json.add("precision", row.precision).add("batch", request.task.batch);
   json.add("samples_per_second", row.rate());
   json.add("quartiles", std::vector{row.spread().lower, row.spread().upper});
   json.add("iterations", row.rates).add("speed_up", speed_up(rows, row));
   json.add("first_loss", row.first_loss()).add("loss_difference", loss_difference(rows, row));
   json.add("activation_bytes", row.memory.activations).add("total_bytes", row.memory.total());
-  json.add("largest_batch", row.largest_batch).add("kernels", kernel_families(row.kernels));
+  json.add("largest_batch", row.largest_batch).add("kernels", kernel_families(row.profile.kernels));
   json.add("steps", row.steps).add("skipped_steps", row.skipped_steps);
   if (const BenchRow* torch = torch_for(outcome, row)) {
     json.add("torch_ratio", rate_ratio(row, *torch).median).add("losses", row.losses);
-    json.add("torch_precision", torch->precision).add("torch_layout", torch->torch_layout);
+    json.add("torch_precision", torch->precision).add("torch_layout", torch->layout);
     json.add("torch_loss_difference", row.first_loss() / torch->first_loss() - 1);
   }
-  if (outcome.machine && row.profiled_steps > 0)
+  if (outcome.machine && row.profile.steps > 0)
     json.add("roofline", roofline_json(row, *outcome.machine));
   return json;
 }
 
 }  // namespace
 
-JsonObject outcome_json(const BenchTask& task, const BenchOutcome& outcome) {
+JsonObject outcome_json(const BenchRequest& request, const BenchOutcome& outcome) {
+  const BenchTask& task = request.task;
   std::vector<JsonObject> runs;
-  for (const BenchRow& row : outcome.rows) runs.push_back(row_json(task, outcome, row));
+  for (const BenchRow& row : outcome.rows) runs.push_back(row_json(request, outcome, row));
   JsonObject json;
-  json.add("event", outcome.interrupted ? "interrupted" : "done").add("runs", runs);
+  json.add("event", outcome.stopped ? "interrupted" : "done").add("runs", runs);
   json.add("threads", task.threads > 0 ? task.threads : thread_count());
   json.add("one_after_another", outcome.sequences);
-  if (!outcome.torch.empty())
-    json.add("torch_version", outcome.torch_version).add("torch", torch_json(outcome));
+  if (!outcome.rivals.empty())
+    json.add("torch_version", outcome.rival_version).add("torch", torch_json(outcome));
   if (outcome.machine) json.add("machine", rates_json(*outcome.machine));
-  json.add("remarks", bench_remarks(task, outcome));
+  json.add("remarks", bench_remarks(request, outcome));
   return json;
 }
 
@@ -195,7 +196,7 @@ std::vector<const BenchRow*> torch_bars(const BenchOutcome& outcome, const std::
 
 }  // namespace
 
-std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome) {
+std::string bench_picture(const BenchRequest& request, const BenchOutcome& outcome) {
   std::vector<PlotGroup> groups;
   const auto add = [&](const BenchRow& row) {
     const BenchRow* base = base_of(outcome.rows, row);
@@ -203,14 +204,14 @@ std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome) {
     groups.back().bars.push_back(
         {label_of(row), row.spread(), or_nothing(times, fmt::format("{:.2f}x", times))});
   };
-  for (const std::string& model : task.models) {
+  for (const auto& [model, build, loss, ranges] : request.task.networks) {
     groups.push_back({model, {}});
     for (const BenchRow& row : outcome.rows)
       if (row.model == model) add(row);
     for (const BenchRow* row : torch_bars(outcome, model)) add(*row);
     if (groups.back().bars.empty()) groups.pop_back();
   }
-  return bar_chart(fmt::format("Training, samples a second, batch {}", task.batch),
+  return bar_chart(fmt::format("Training, samples a second, batch {}", request.task.batch),
                    "each model to its own scale; thin lines: quartiles", groups);
 }
 

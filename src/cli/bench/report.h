@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/bench/run.h"
+#include "cli/bench/request.h"
 #include "cli/common/json.h"
 
 namespace narrowgauge::cli {
@@ -14,11 +14,11 @@ std::string spread_text(const BenchRow& row);
 std::string speed_table(const std::vector<BenchRow>& rows);
 std::string memory_table(const std::vector<BenchRow>& rows);
 // How the times were measured and what to know about them, one remark a line.
-std::vector<std::string> bench_remarks(const BenchTask& task, const BenchOutcome& outcome);
+std::vector<std::string> bench_remarks(const BenchRequest& request, const BenchOutcome& outcome);
 
-std::string bench_picture(const BenchTask& task, const BenchOutcome& outcome);  // an SVG
+std::string bench_picture(const BenchRequest& request, const BenchOutcome& outcome);  // an SVG
 
 // The last line: {"event":"done",...,"runs":[...]}.
-JsonObject outcome_json(const BenchTask& task, const BenchOutcome& outcome);
+JsonObject outcome_json(const BenchRequest& request, const BenchOutcome& outcome);
 
 }  // namespace narrowgauge::cli

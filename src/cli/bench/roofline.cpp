@@ -3,73 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 
 namespace narrowgauge::cli {
 namespace {
-
-constexpr double seconds_each = 0.2;
-
-struct Kind {
-  std::string_view name;
-  std::vector<std::string_view> ops;  // by the beginning of their names
-};
-
-// Kinds in the order of the table; the first that fits counts. Ops that fit none are elementwise,
-// which are most.
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all{
-      {"convolution", {"Conv"}},
-      {"its data gradient", {"ConvDataGradient"}},
-      {"its weight gradient", {"ConvWeightGradient"}},
-      {"matrix product", {"Gemm", "MatMul", "FusedMatMul"}},
-      {"normalisation",
-       {"BatchNormalization", "BatchNormalizationGradient", "NormalizeAgain", "LayerNormalization",
-        "LayerNormalizationGradient"}},
-      {"fused contraction", {}},
-      {"elementwise", {}},
-      {"softmax", {"Softmax", "SoftmaxGradient", "LogSoftmax", "LogSoftmaxGradient"}},
-      {"gather", {"Gather", "GatherGradient"}},
-      {"reduction", {"ReduceSum", "ReduceMean", "ReduceMax", "BroadcastGradient"}},
-      {"pooling",
-       {"MaxPool", "MaxPoolGradient", "AveragePool", "AveragePoolGradient", "GlobalAveragePool",
-        "GlobalAveragePoolGradient"}},
-      {"loss",
-       {"SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLossGradient", "SigmoidCrossEntropy",
-        "SigmoidCrossEntropyGradient"}},
-      {"update",
-       {"SgdUpdate", "AdamUpdate", "GradientHealth", "LossScaleUpdate", "LearningRate",
-        "ClipMultiplier"}},
-      {"layout",
-       {"Relayout", "ReshapeTo", "Reshape", "Flatten", "Transpose", "Cast", "Identity", "Concat",
-        "ConcatGradient", "Split", "Slice", "SliceGradient", "Pad", "PadGradient", "Expand",
-        "ExpandTo"}}};
-  return all;
-}
-
-std::string_view kind_of(const Trainer::KernelChoice& kernel) {
-  std::string_view op = kernel.op;
-  op.remove_prefix(op.starts_with("ng.") ? 3 : 0);
-  if (op == "Fused" && kernel.flops > 0) return "fused contraction";
-  for (const Kind& kind : kinds())
-    if (std::find(kind.ops.begin(), kind.ops.end(), op) != kind.ops.end()) return kind.name;
-  return "elementwise";
-}
-
-void add(RooflineGroup& group, const Trainer::KernelChoice& kernel, double steps,
-         const PeakRates& rates) {
-  const auto bytes = static_cast<double>(kernel.bytes);
-  group.milliseconds += kernel.milliseconds / steps;
-  group.flops += kernel.flops;
-  group.bytes += bytes;
-  group.bound_milliseconds += 1e3 * bytes / rates.memory;
-  if (kernel.flops > 0) group.bound_milliseconds += 1e3 * kernel.flops / rates.of(kernel.math);
-}
 
 // The rate in 1e9 a second; "" where nothing was counted or timed.
 std::string rate_or_nothing(double count, double milliseconds) {
@@ -100,36 +38,8 @@ JsonObject group_json(const RooflineGroup& group) {
 
 }  // namespace
 
-PeakRates measure_rates(const std::optional<PeakRates>& earlier) {
-  show_status("measuring what this machine can do");
-  const PeakRates rates = measure_peaks(seconds_each);
-  show_status("");
-  return earlier ? best_of(rates, *earlier) : rates;
-}
-
-Roofline roofline(const BenchRow& row, const PeakRates& rates) {
-  Roofline result;
-  const auto steps = static_cast<double>(std::max<std::int64_t>(row.profiled_steps, 1));
-  result.total.name = "all kernels";
-  result.step_milliseconds = row.profiled_milliseconds / steps;
-  for (const Kind& kind : kinds()) {
-    RooflineGroup group{.name = std::string(kind.name)};
-    for (const Trainer::KernelChoice& kernel : row.kernels) {
-      if (kind_of(kernel) != kind.name) continue;
-      add(group, kernel, steps, rates);
-      add(result.total, kernel, steps, rates);
-    }
-    if (group.bytes > 0) result.groups.push_back(std::move(group));
-  }
-  const auto fused_bytes = static_cast<double>(row.fused_bytes);
-  result.fused = {
-      "most fused plan", 0, result.total.flops, fused_bytes,
-      result.total.bound_milliseconds + 1e3 * (fused_bytes - result.total.bytes) / rates.memory};
-  return result;
-}
-
 std::string roofline_text(const BenchRow& row, const PeakRates& rates) {
-  const Roofline found = roofline(row, rates);
+  const Roofline found = roofline(row.profile, rates);
   const double step = found.step_milliseconds;
   TextTable table({words(fmt::format("{} {}", row.model, row.precision)), numbers("ms"),
                    numbers("share"), numbers("GFLOP/s", 2), numbers("GB/s", 2),
@@ -147,18 +57,18 @@ std::string roofline_text(const BenchRow& row, const PeakRates& rates) {
          fmt::format("{:.2f} GFLOP and {} moved in a step; {} in the most fused plan\n",
                      found.total.flops * 1e-9,
                      bytes_text(static_cast<std::int64_t>(found.total.bytes)),
-                     bytes_text(row.fused_bytes));
+                     bytes_text(row.profile.fused_bytes));
 }
 
 JsonObject roofline_json(const BenchRow& row, const PeakRates& rates) {
-  const Roofline found = roofline(row, rates);
+  const Roofline found = roofline(row.profile, rates);
   std::vector<JsonObject> groups;
   for (const RooflineGroup& group : found.groups) groups.push_back(group_json(group));
   JsonObject json;
   json.add("groups", groups).add("total", group_json(found.total));
   json.add("step_milliseconds", found.step_milliseconds);
   json.add("of_bound", found.total.bound_milliseconds / found.step_milliseconds);
-  json.add("fused_bytes", row.fused_bytes);
+  json.add("fused_bytes", row.profile.fused_bytes);
   json.add("fused_bound_milliseconds", found.fused.bound_milliseconds);
   json.add("of_fused_bound", found.fused.bound_milliseconds / found.step_milliseconds);
   return json;

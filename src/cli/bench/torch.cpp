@@ -26,7 +26,7 @@ Tolerance tolerance_of(const BenchRow& row) {
   if (row.precision == "ieee") return {1e-4, 1e-3};
   if (!is_f32(row.precision)) return {1e-2, 5e-2};
   const bool dfp16 = std::any_of(
-      row.kernels.begin(), row.kernels.end(),
+      row.profile.kernels.begin(), row.profile.kernels.end(),
       [](const Trainer::KernelChoice& kernel) { return kernel.facts.way == Math::dfp16; });
   return dfp16 ? Tolerance{4e-4, 1e-2} : Tolerance{1.5e-4, 2e-3};
 }
@@ -38,7 +38,7 @@ double difference(const BenchRow& row, const BenchRow& torch, std::size_t step) 
 }
 
 std::string layout_text(const BenchRow& torch) {
-  return torch.torch_layout == "channels_last" ? "NHWC" : "NCHW";
+  return torch.layout == "channels_last" ? "NHWC" : "NCHW";
 }
 
 std::string ratio_text(double ratio) {
@@ -56,11 +56,45 @@ std::string difference_text(double difference) {
   return std::isfinite(difference) ? fmt::format("{:+.0e}", difference) : "-";
 }
 
+// Torch's precisions that belong beside our rows; all of them if one of our precisions has no equal
+// in torch.
+std::vector<std::string> precisions_of_torch(std::span<const BenchRow> own) {
+  std::vector<std::string> needed;
+  for (const std::string& precision : torch_precisions) {
+    const auto beside = [&](const BenchRow& row) {
+      const std::string same = in_torch(row.precision);
+      return same == precision ||
+             std::ranges::find(torch_precisions, same) == torch_precisions.end();
+    };
+    if (std::ranges::any_of(own, beside)) needed.push_back(precision);
+  }
+  return needed;
+}
+
 }  // namespace
+
+std::string in_torch(const std::string& precision) { return is_f32(precision) ? "f32" : precision; }
+
+// In torch's precisions and, for images, its layouts.
+std::vector<BenchRow> TorchRival::rows_beside(std::span<const BenchRow> own) const {
+  const std::string& model = own.front().model;
+  const bool images = model_facts(model).input == InputKind::images;
+  const std::span layouts = std::span(torch_layouts).first(images ? torch_layouts.size() : 1);
+  std::vector<BenchRow> rows;
+  for (const std::string& precision : precisions_of_torch(own))
+    for (const std::string& layout : layouts)
+      rows.push_back({.model = model, .precision = precision, .rival = "torch", .layout = layout});
+  return rows;
+}
+
+Rival::Steps TorchRival::train(const BenchRow& row, std::int64_t steps) {
+  TorchSteps done = process_.step(row.precision, row.layout, steps);
+  return {done.seconds, std::move(done.losses)};
+}
 
 const BenchRow* torch_for(const BenchOutcome& outcome, const BenchRow& row) {
   const BenchRow* best = nullptr;
-  for (const BenchRow& torch : outcome.torch) {
+  for (const BenchRow& torch : outcome.rivals) {
     if (torch.model != row.model) continue;
     const bool fits = torch.precision == in_torch(row.precision);
     const bool best_fits = best && best->precision == in_torch(row.precision);
@@ -88,9 +122,9 @@ std::string torch_table(const BenchOutcome& outcome) {
 
 std::vector<JsonObject> torch_json(const BenchOutcome& outcome) {
   std::vector<JsonObject> rows;
-  for (const BenchRow& row : outcome.torch) {
+  for (const BenchRow& row : outcome.rivals) {
     JsonObject json;
-    json.add("model", row.model).add("precision", row.precision).add("layout", row.torch_layout);
+    json.add("model", row.model).add("precision", row.precision).add("layout", row.layout);
     json.add("samples_per_second", row.rate());
     json.add("quartiles", std::vector{row.spread().lower, row.spread().upper});
     json.add("iterations", row.rates).add("losses", row.losses);
@@ -127,7 +161,7 @@ void check_pair(const BenchRow& row, const BenchRow& torch) {
 
 void check_losses(const BenchOutcome& outcome) {
   for (const BenchRow& row : outcome.rows)
-    for (const BenchRow& torch : outcome.torch)
+    for (const BenchRow& torch : outcome.rivals)
       if (torch.model == row.model && torch.precision == in_torch(row.precision) && !row.random)
         check_pair(row, torch);
 }

@@ -13,18 +13,12 @@
 #include "cli/common/text.h"
 #include "cli/formats/formats.h"
 #include "narrowgauge/error.h"
-#include "tensor/values.h"
+#include "study/raw_conversion.h"
 
 namespace narrowgauge::cli {
 namespace {
 
 constexpr std::int64_t chunk = 1 << 18;  // elements: whole bytes in any format
-
-// A raw format: one of the tables, where tf32 lies in 32 bits as the f32 that it is, or i4.
-struct RawFormat {
-  DType dtype = DType::f32;
-  bool tf32 = false;
-};
 
 RawFormat raw_format(const std::string& name) {
   if (name == "tf32") return {DType::f32, true};
@@ -35,22 +29,6 @@ RawFormat raw_format(const std::string& name) {
           choices(names), " on both sides of the colon, got \"", name, '"',
           suggestion(name, names));
   return {*dtype};
-}
-
-void round_tf32(void* values, std::int64_t count) {
-  auto* const floats = static_cast<float*>(values);
-  for (std::int64_t i = 0; i < count; ++i) floats[i] = round_to_tf32(floats[i]);
-}
-
-// Converts with the kernels' own functions where f32 is on one side.
-void convert(RawFormat from, const void* in, RawFormat to, void* out, std::int64_t count) {
-  if (from.dtype == DType::f32)
-    cpu::narrow_row(static_cast<const float*>(in), to.dtype, out, count);
-  else if (to.dtype == DType::f32)
-    cpu::widen_row(from.dtype, in, static_cast<float*>(out), count);
-  else
-    convert_elements(from.dtype, in, to.dtype, out, count);
-  if (to.tf32) round_tf32(out, count);
 }
 
 }  // namespace
@@ -70,7 +48,7 @@ int run_convert(const std::string& formats) {
     require<DataError>(got_bits % from_bits == 0, "--convert: expected whole numbers of ",
                        from_bits / 8, " bytes, the last one on stdin is cut off");
     const std::int64_t count = got_bits / from_bits;
-    convert(from, in.data(), to, out.data(), count);
+    convert_raw(from, in.data(), to, out.data(), count);
     print_bytes({reinterpret_cast<const char*>(out.data()),
                  static_cast<std::size_t>(bytes_for(count, to.dtype))});
   }

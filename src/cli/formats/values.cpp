@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "api/gradients.h"
 #include "base/parallel.h"
 #include "cli/common/text.h"
 #include "cli/training.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/models.h"
-#include "train/training_graph.h"
+#include "study/gradients.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -38,9 +37,7 @@ Values values_of_file(const FormatsFlags& flags) {
 double loss_scale_of(const FormatsFlags& flags, const Run& run) {
   if (flags.loss_scale) return *flags.loss_scale;
   if (run.record.settings.amp != "f16") return usual_loss_scale;
-  const Tensor* scale = run.checkpoint.state.find(loss_scale_name);
-  const bool usable = scale && scale->size() == 1 && scale->at(0) > 1;
-  return usable ? scale->at(0) : usual_loss_scale;
+  return loss_scale_of(run.checkpoint).value_or(usual_loss_scale);
 }
 
 std::vector<Tensor> first_batch(const ImageData& data, std::int64_t batch) {

@@ -145,7 +145,7 @@ Answer trained(const Settings& settings, const ImageData& data, const std::strin
   Session session(settings, data, {});
   Answer answer;
   answer.way = way;
-  const Outcome outcome = train(session, data, style, {});
+  const TrainingOutcome outcome = train(session, data, style, {});
   answer.fit = outcome.fit;
   answer.evaluation = outcome.fit.test;
   if (!outcome.fit.stopped) answer.logits = some_logits(session, data);

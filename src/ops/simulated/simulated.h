@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contractions as a simulated matrix unit computes them, bit by bit (kernels/sim/product.h). Both
+// Contractions as a simulated matrix unit computes them, bit by bit (units/product.h). Both
 // operands are lines along k, rounded to nearest even to the unit's format if they have another;
 // products and sums follow the unit's model from c = 0 and k = 0 on, in one chain. What an op adds
 // after its product is added in f32; the result is rounded to its dtype to nearest even.
@@ -12,7 +12,7 @@
 //
 // f8 operands are divided by a scale of the whole tensor that makes its largest magnitude the
 // format's (current scaling), and the sums are then multiplied by both scales in f32; likewise for
-// the tensor scales of nvf4. Block-scaled formats (tensor/block_format.h) have their blocks along
+// the tensor scales of nvf4. Block-scaled formats (block_format.h) have their blocks along
 // k, from k = 0 on.
 #pragma once
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/gradients.h"
+#include "study/gradients.h"
 
 #include "api/model_implementation.h"
 #include "passes/differentiate.h"
+#include "train/training_graph.h"
 
 namespace narrowgauge {
 
@@ -55,6 +56,12 @@ Gradients gradients_of(Model& model, const Loss& loss, std::span<const Tensor> b
       gradients.loss = results[i].at(0);
   }
   return gradients;
+}
+
+std::optional<double> loss_scale_of(const Checkpoint& checkpoint) {
+  const Tensor* scale = checkpoint.state.find(loss_scale_name);
+  const bool usable = scale && scale->size() == 1 && scale->at(0) > 1;
+  return usable ? std::optional(scale->at(0)) : std::nullopt;
 }
 
 }  // namespace narrowgauge

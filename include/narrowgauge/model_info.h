@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "narrowgauge/model.h"
+#include "narrowgauge/export.h"
+#include "narrowgauge/graph.h"
+#include "narrowgauge/precision.h"
 
 namespace narrowgauge {
 
@@ -22,7 +24,7 @@ struct ModelInfo {
   std::int64_t parameters = 0, statistics = 0;  // values
   double macs = 0;
 };
-ModelInfo model_info(const Graph& graph);
+NG_API ModelInfo model_info(const Graph& graph);
 
 struct TrainingMemory {
   std::int64_t states = 0;       // bytes of weights, moments and the like, narrow copies too
@@ -31,15 +33,16 @@ struct TrainingMemory {
   std::int64_t total() const { return states + arena; }
 };
 // The memory of a training step with this batch, found by compiling it.
-TrainingMemory training_memory(const Graph& graph, const PrecisionPlan& precision,
-                               std::int64_t batch);
+NG_API TrainingMemory training_memory(const Graph& graph, const PrecisionPlan& precision,
+                                      std::int64_t batch);
 
 // The largest batch with which training takes no more than `bytes`, including the batch itself; 0
 // if not even one sample fits. Exact to within a hundredth, because memory grows almost in
 // proportion to the batch. Compiles a few times.
-std::int64_t largest_batch(const Graph& graph, const PrecisionPlan& precision, std::int64_t bytes);
+NG_API std::int64_t largest_batch(const Graph& graph, const PrecisionPlan& precision,
+                                  std::int64_t bytes);
 
 // Bytes of the tensors that a step is given: the network's inputs and the loss's.
-std::int64_t batch_bytes(const Graph& graph, std::int64_t batch);
+NG_API std::int64_t batch_bytes(const Graph& graph, std::int64_t batch);
 
 }  // namespace narrowgauge

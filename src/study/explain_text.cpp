@@ -3,8 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/memory.h"
+#include "narrowgauge/explain.h"
 #include "narrowgauge/tf32.h"
-#include "precision/explain.h"
+#include "precision/reasons.h"
 
 namespace narrowgauge {
 

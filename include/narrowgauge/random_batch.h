@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "narrowgauge/export.h"
 #include "narrowgauge/graph.h"
 #include "narrowgauge/tensor.h"
 
@@ -20,8 +21,8 @@ struct WholeNumbers {
 // One tensor for each input of the graph, with `batch` for the symbol N: floating-point values of
 // mean 0 and variance 1, whole numbers as `ranges` says for the input's name. A function of the
 // inputs' names and the seed. Throws UsageError for inputs of other types, and without a range.
-std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch,
-                                 const std::map<std::string, WholeNumbers>& ranges,
-                                 std::uint64_t seed);
+NG_API std::vector<Tensor> random_batch(const Graph& graph, std::int64_t batch,
+                                        const std::map<std::string, WholeNumbers>& ranges,
+                                        std::uint64_t seed);
 
 }  // namespace narrowgauge

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench/task.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
+#include "narrowgauge/bench.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge {
 namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
@@ -32,12 +31,6 @@ Family family_of(const Trainer::KernelChoice& kernel) {
 
 }  // namespace
 
-std::string BenchTask::settled(const std::string& model, const std::string& precision) const {
-  if (precision != "auto") return precision;
-  const std::string& amp = chosen.at(model).amp;
-  return amp == "off" ? "f32" : amp;
-}
-
 Quartiles quartiles_of(std::vector<double> values) {
   if (values.empty()) return {nothing, nothing, nothing};
   std::sort(values.begin(), values.end());
@@ -60,14 +53,12 @@ Quartiles rate_ratio(const BenchRow& row, const BenchRow& other) {
 double BenchRow::first_loss() const { return losses.empty() ? nothing : losses.front(); }
 
 std::string label_of(const BenchRow& row) {
-  return (row.is_torch() ? "torch " : "") + row.precision;
+  return row.is_rival() ? concat(row.rival, ' ', row.precision) : row.precision;
 }
 
 bool is_f32(const std::string& precision) {
   return precision == "ieee" || precision == "f32" || precision == "dfp16";
 }
-
-std::string in_torch(const std::string& precision) { return is_f32(precision) ? "f32" : precision; }
 
 const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row) {
   for (const char* precision : {"ieee", "f32"}) {
@@ -104,4 +95,4 @@ std::vector<std::string> kernel_families(const std::vector<Trainer::KernelChoice
   return families;
 }
 
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/model_info.h"
+#include "narrowgauge/model_info.h"
 
 #include <algorithm>
 

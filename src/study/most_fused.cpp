@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/most_fused.h"
+#include "study/most_fused.h"
 
 #include <algorithm>
 #include <map>

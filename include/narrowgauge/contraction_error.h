@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "narrowgauge/export.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -24,9 +25,9 @@ struct ContractionError {
 // tf32x3, dfp16). For f32, which promises TF32's accuracy, operands count as rounded to TF32. Sums
 // of ieee, f16 and bf16 are bounded whatever their order. For formats with scales (f8, mx, nv) only
 // the sums of the rounded operands count. Throws UsageError if a simulated unit lacks the format.
-std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node, Math math,
-                                                  const Binding& binding);
+NG_API std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node,
+                                                         Math math, const Binding& binding);
 
-std::string error_text(const ContractionError& error);
+NG_API std::string error_text(const ContractionError& error);
 
 }  // namespace narrowgauge

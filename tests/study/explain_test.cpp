@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reasons, casts and their bytes, as text and as JSON.
-#include "precision/explain.h"
+#include "narrowgauge/explain.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,8 @@
 #include "ops/math/matmul.h"
 #include "precision/lists.h"
 #include "precision/plan_reader.h"
-#include "small_ops.h"
+#include "precision/reasons.h"
+#include "precision/small_ops.h"
 
 namespace narrowgauge {
 namespace {

@@ -43,21 +43,4 @@ struct MathRates {
 // Measures all kinds in turn. Tests pass other stopwatches.
 MathRates measure_math(const MakeStopwatch& make = make_stopwatch);
 
-// The rates that the units of this machine reach in short loops: operations and bytes a second, of
-// all threads together. 0 if there is no such unit, or NARROWGAUGE_ISA excludes it.
-struct PeakRates {
-  double f32 = 0, bf16 = 0, int16 = 0, int8 = 0;
-  double memory = 0;
-
-  // The highest rate of a contraction under this contract, in the fastest way that keeps it here:
-  // bf16 as it is or in int16, f32 in int16 or as three products of bf16, f16 and dfp16 in int16 or
-  // as three products of int8, and all others in f32.
-  double of(Math contract) const;
-};
-// Takes about six times `seconds`.
-PeakRates measure_peaks(double seconds);
-// The higher of each rate: a peak shows only while nothing else runs, so it is measured more than
-// once.
-PeakRates best_of(const PeakRates& a, const PeakRates& b);
-
 }  // namespace narrowgauge

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "precision/explain.h"
+#include "narrowgauge/explain.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <shared_mutex>
 
+#include "api/model_implementation.h"
 #include "ir/attributes.h"
 #include "ops/math/cast.h"
 #include "precision/apply.h"
+#include "precision/reasons.h"
 #include "precision/region_links.h"
 
 namespace narrowgauge {
@@ -133,6 +136,17 @@ Explanation explain(const Graph& f32_graph, const PrecisionPlan& plan, const Bin
   }
   result.summary = summarize(result.nodes, surroundings.casts);
   return result;
+}
+
+Explanation explain(const Trainer& trainer, const Binding& binding) {
+  return explain(trainer.graph(), trainer.plan(), binding);
+}
+
+Explanation explain(const Model& model, const Binding& binding) {
+  const Model::Implementation& held = model.implementation();
+  const std::shared_lock together(held.in_use);
+  const Graph graph = held.graph(Mode::evaluate);
+  return explain(graph, held.evaluation_plan(graph), binding);
 }
 
 }  // namespace narrowgauge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/doctor.h"
+#include "study/doctor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "compile/compile.h"
-#include "kernels/cpu/core/peak.h"
 #include "ops/math/matmul.h"
 #include "ops/nn/conv.h"
 
@@ -149,34 +148,6 @@ MathRates measure_math(const MakeStopwatch& make) {
                             known ? products[i].gflops : 0, known ? groups[i].gflops : 0});
   }
   return result;
-}
-
-double PeakRates::of(Math contract) const {
-  constexpr double products = 3;
-  switch (contract) {
-    case Math::bf16:
-      return std::max({f32, bf16, int16});
-    case Math::f32:
-    case Math::bf16x3:
-      return std::max({f32, int16, bf16 / products});
-    case Math::f16:
-    case Math::dfp16:
-      return std::max({f32, int16, int8 / products});
-    default:
-      return f32;
-  }
-}
-
-PeakRates measure_peaks(double seconds) {
-  using cpu::Unit;
-  return {cpu::measure_unit(Unit::f32, seconds), cpu::measure_unit(Unit::bf16, seconds),
-          cpu::measure_unit(Unit::int16, seconds), cpu::measure_unit(Unit::int8, seconds),
-          cpu::measure_memory(2 * seconds)};
-}
-
-PeakRates best_of(const PeakRates& a, const PeakRates& b) {
-  return {std::max(a.f32, b.f32), std::max(a.bf16, b.bf16), std::max(a.int16, b.int16),
-          std::max(a.int8, b.int8), std::max(a.memory, b.memory)};
 }
 
 }  // namespace narrowgauge

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "api/model_info.h"
-#include "api/synthetic.h"
 #include "api/training_setup.h"
+#include "narrowgauge/model_info.h"
+#include "narrowgauge/random_batch.h"
 
 namespace narrowgauge {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/synthetic.h"
+#include "narrowgauge/random_batch.h"
 
 #include "base/random.h"
 #include "narrowgauge/error.h"
