@@ -66,7 +66,7 @@ struct NG_API BenchRow {
   TrainingMemory memory{};
   std::int64_t batch_bytes = 0, largest_batch = 0;
   bool random = false;    // has dropout: its losses are those of the numbers drawn
-  StepProfile profile{};  // its kernels; their times where the task asks for a profile
+  TrainingProfile profile{};  // its kernels; their times where the task asks for a profile
 
   bool is_rival() const { return !rival.empty(); }
   Quartiles spread() const { return quartiles_of(rates); }

@@ -33,7 +33,7 @@ NG_API PeakRates measure_peaks(double seconds = 0.2);
 NG_API PeakRates best_of(const PeakRates& a, const PeakRates& b);
 
 // The kernels of some training steps, as Trainer::kernels() has them.
-struct StepProfile {
+struct TrainingProfile {
   std::vector<Trainer::KernelChoice> kernels{};
   std::int64_t steps = 0;        // that `kernels` has the times of
   double milliseconds = 0;       // of those steps, whole
@@ -60,6 +60,6 @@ struct Roofline {
   // Has the same FLOPs, but the bytes of the most fused plan, whatever plan ran.
   RooflineGroup fused;
 };
-NG_API Roofline roofline(const StepProfile& profile, const PeakRates& rates);
+NG_API Roofline roofline(const TrainingProfile& profile, const PeakRates& rates);
 
 }  // namespace narrowgauge

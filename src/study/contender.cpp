@@ -62,7 +62,7 @@ double Contender::step(std::span<const Tensor> batch, std::int64_t count, const 
 
 void Contender::finish(std::span<const Tensor> batch, std::int64_t profiled, const Stop& stop,
                        BenchRow& row) {
-  StepProfile& profile = row.profile;
+  TrainingProfile& profile = row.profile;
   if (profiled > 0) {
     trainer_.enable_profile();
     const std::int64_t before = row.steps;

@@ -81,7 +81,7 @@ void add(RooflineGroup& group, const Trainer::KernelChoice& kernel, double steps
 
 }  // namespace
 
-Roofline roofline(const StepProfile& profile, const PeakRates& rates) {
+Roofline roofline(const TrainingProfile& profile, const PeakRates& rates) {
   Roofline result;
   const auto steps = static_cast<double>(std::max<std::int64_t>(profile.steps, 1));
   result.total.name = "all kernels";

@@ -112,7 +112,7 @@ TEST(bench, a_profile_times_kernels_and_knows_the_peaks) {
   const BenchOutcome outcome = benchmark(task);
   ASSERT_TRUE(outcome.machine.has_value());
   EXPECT_GT(outcome.machine->f32, 0);
-  const StepProfile& profile = outcome.rows.at(0).profile;
+  const TrainingProfile& profile = outcome.rows.at(0).profile;
   EXPECT_EQ(profile.steps, task.batches);
   EXPECT_GT(profile.fused_bytes, 0);
   const Roofline found = roofline(profile, *outcome.machine);

@@ -26,7 +26,7 @@ Trainer::KernelChoice kernel(const char* op, Math math, double flops, std::int64
 }
 
 // Two steps: times are of both, FLOPs and bytes of one.
-StepProfile profile() {
+TrainingProfile profile() {
   return {.kernels = {kernel("ng.SgdUpdate", Math::none, 0, 20'000'000, 8),
                       kernel("Relu", Math::none, 0, 50'000'000, 20),
                       kernel("Conv", Math::bf16, 2e9, 100'000'000, 60)},
@@ -52,7 +52,7 @@ TEST(roofline, adds_flops_at_the_peak_of_their_math_to_bytes_at_the_rate_of_memo
 }
 
 TEST(roofline, the_most_fused_plan_moves_its_own_bytes) {
-  StepProfile known = profile();
+  TrainingProfile known = profile();
   // 22 ms less those of 90 MB, of 170 MB, that it does not move.
   EXPECT_DOUBLE_EQ(roofline(known, machine).fused.bound_milliseconds, 13);
   known.fused_bytes = 0;
