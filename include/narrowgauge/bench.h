@@ -65,7 +65,7 @@ struct NG_API BenchRow {
   std::int64_t steps = 0, skipped_steps = 0;
   TrainingMemory memory{};
   std::int64_t batch_bytes = 0, largest_batch = 0;
-  bool random = false;    // has dropout: its losses are those of the numbers drawn
+  bool random = false;        // has dropout: its losses are those of the numbers drawn
   TrainingProfile profile{};  // its kernels; their times where the task asks for a profile
 
   bool is_rival() const { return !rival.empty(); }
