@@ -65,7 +65,7 @@ void run(const Wishes& wishes) {
     require<DataError>(tensor, wishes.inputs, ": has no '", name, "'");
     inputs.push_back(*tensor);
   }
-  Program program(graph, CompileOptions{}, model.implementation().store, 1);
+  Program program(graph, CompileOptions{}, ModelAccess::of(model).store, 1);
   const std::vector<Tensor> results = program.executor_for(inputs)->run(inputs);
   TensorFile answers;
   for (std::size_t i = 0; i < results.size(); ++i)

@@ -1,5 +1,6 @@
 # ng_layer(name [libraries...]): a static library of src/<name>, linked to the layer before it. The
-# folder is the list of sources. Between ng_fork() and ng_join() layers stand side by side.
+# folder is the list of sources, beside the tables that ng_table() made for it. Between ng_fork() and
+# ng_join() layers stand side by side.
 include(Isa)
 set(NG_LAYERS "")
 set(NG_PREVIOUS_LAYER ng_options)  # what a layer to the right links: several after ng_join()
@@ -8,13 +9,7 @@ function(ng_layer name)
   if(NOT sources)
     return()
   endif()
-  set_property(GLOBAL APPEND PROPERTY NG_SOURCES ${sources})
-  if(name STREQUAL groups)
-    get_property(marked GLOBAL PROPERTY NG_SOURCES)
-    ng_table(NG_OPS op_table "const OpRecord*" built_in_ops ops/table.h ${marked})
-    ng_table(NG_GROUP group_table "Group" collected_groups groups/group.h ${marked})
-    list(APPEND sources ${CMAKE_BINARY_DIR}/op_table.cpp ${CMAKE_BINARY_DIR}/group_table.cpp)
-  endif()
+  list(APPEND sources ${NG_TABLES_${name}})
   if(NARROWGAUGE_FUZZ)  # which compiles the readers itself, and takes what g++ made of the rest
     add_library(ng_${name} STATIC IMPORTED GLOBAL)
     set_target_properties(
@@ -48,19 +43,26 @@ macro(ng_join)
   endif()
 endmacro()
 
-# ng_table(mark table type function header sources...): writes table.cpp, whose function returns what
-# the marks `mark(stem, ...)` of all sources enter; namespace <table>_parts has a function for each.
-function(ng_table mark table type function header)
+# ng_table(layer table mark type function header [folders...]): whatever says `mark(stem, ...)` at the
+# start of a line, in the sources of the layer and of more folders, enters a table. The generated
+# `function` of `header` returns it, a vector of `type`; the mark is a macro of `header` that defines
+# narrowgauge::<table>_parts::stem() with what the file enters.
+function(ng_table layer table mark type function header)
   set(declarations "")
   set(calls "")
-  foreach(file IN LISTS ARGN)
-    file(STRINGS ${file} marks REGEX "^${mark}\\(")
-    foreach(line IN LISTS marks)
-      string(REGEX REPLACE "^${mark}\\(([a-z0-9_]+).*" "\\1" stem ${line})
-      string(APPEND declarations "std::vector<${type}> ${stem}();\n")
-      string(APPEND calls "${table}_parts::${stem}, ")
+  foreach(folder IN ITEMS ${ARGN} ${layer})
+    file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cpp)
+    foreach(file IN LISTS files)
+      file(STRINGS ${file} marks REGEX "^${mark}\\(")
+      foreach(line IN LISTS marks)
+        if(NOT line MATCHES "^${mark}\\(([a-z0-9_]+)")
+          message(FATAL_ERROR "${file}: expected a stem on the line of ${mark}")
+        endif()
+        string(APPEND declarations "std::vector<${type}> ${CMAKE_MATCH_1}();\n")
+        string(APPEND calls "${table}_parts::${CMAKE_MATCH_1}, ")
+      endforeach()
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     endforeach()
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   endforeach()
   file(CONFIGURE OUTPUT ${table}.cpp CONTENT [[
 #include "@header@"
@@ -75,4 +77,5 @@ std::vector<@type@> @function@() {
 }
 }  // namespace narrowgauge
 ]] @ONLY)
+  set(NG_TABLES_${layer} ${NG_TABLES_${layer}} ${CMAKE_BINARY_DIR}/${table}.cpp PARENT_SCOPE)
 endfunction()

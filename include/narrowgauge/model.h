@@ -66,9 +66,9 @@ class NG_API Model {
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
   Tensor predict(std::span<const Tensor> inputs);  // for a network with several inputs
-  // Makes predict() and Trainer::evaluate() compute in `narrow` where the ops allow it. Once a
+  // Makes predict() and Trainer::evaluate() compute as `wanted`, in plain f32 by default. Once a
   // Trainer is made, they compute as it trains.
-  void set_precision(std::optional<MixedPrecision> precision);
+  void set_precision(PrecisionRequest wanted);
 
   // Parameters and running statistics as safetensors; load() also takes the folder of a run and
   // reads its newest checkpoint. Throws DataError for a file that is damaged or does not fit (with
@@ -85,10 +85,9 @@ class NG_API Model {
   std::string sha256() const;  // of all parameters and running statistics
 
   struct Implementation;
-  Implementation& implementation() { return *implementation_; }
-  const Implementation& implementation() const { return *implementation_; }
 
  private:
+  friend struct ModelAccess;  // internal
   std::unique_ptr<Implementation> implementation_;
 };
 

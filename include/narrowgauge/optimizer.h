@@ -3,25 +3,27 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "narrowgauge/export.h"
 #include "narrowgauge/precision.h"
+#include "narrowgauge/update_rule.h"
 
 namespace narrowgauge {
 
 // The learning rate as a function of the applied steps; skipped steps do not count.
 struct NG_API Schedule {
-  enum class Kind : std::uint8_t { constant, step, cosine };
-  Kind kind = Kind::constant;
+  std::string name = "constant";  // one of schedule_names()
   std::int64_t warmup_steps = 0;  // linear from 0
   std::int64_t total_steps = 0;   // cosine: reaches `minimum` here
   std::int64_t step_every = 0;    // step: times `factor` every so many steps
   double factor = 0.1;
   double minimum = 0;  // as a share of the base rate
 };
-NG_API Schedule::Kind parse_schedule(std::string_view name);  // throws UsageError
+
+NG_API std::vector<std::string> schedule_names();  // "constant", "cosine", ...
 
 // f16 gradients are scaled so that small ones do not vanish; bf16 has f32's range and needs no
 // scale. A scale lies between 2^-126 and 2^126: it and its inverse are then normal f32 numbers. A
@@ -39,25 +41,20 @@ struct NG_API LossScale {
 NG_API LossScale parse_loss_scale(std::string_view text);
 
 struct NG_API Optimizer {
-  enum class Kind : std::uint8_t { sgd, adam, adamw };
-  Kind kind = Kind::sgd;
+  UpdateRule rule{};  // with its momentum, weight decay and the like
   double learning_rate = 0.01;
-  double momentum = 0;
-  bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double weight_decay = 0;  // adamw: decoupled; others: added to the gradient
-  double clip_norm = 0;     // > 0: gradients are scaled down to this norm
+  double clip_norm = 0;  // > 0: gradients are scaled down to this norm
   Schedule schedule{};
-  std::optional<MixedPrecision> mixed_precision{};
-  Math f32_math = Math::f32;  // of a network all in f32, tf32 for one; mixed precision has its own
+  PrecisionRequest precision{};
   LossScale loss_scale{};
 };
 
 NG_API Optimizer sgd(double learning_rate, double momentum = 0.9, bool nesterov = false);
 NG_API Optimizer adam(double learning_rate = 1e-3);
 NG_API Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01);
-// "sgd", "adam" or "adamw" with its usual numbers; throws UsageError.
+// One of optimizer_names() with its usual numbers; throws UsageError for another name.
 NG_API Optimizer parse_optimizer(std::string_view name);
+NG_API std::vector<std::string> optimizer_names();
 
 // Throws UsageError naming the first number that makes no sense or that f32 cannot hold. A Trainer
 // calls this first.

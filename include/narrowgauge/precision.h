@@ -13,15 +13,21 @@
 
 namespace narrowgauge {
 
-// What mixed precision to ask for.
-struct MixedPrecision {
-  DType narrow = DType::bf16;  // or f16
-  Math f32_math = Math::f32;   // of contractions in f32, simulated() of all; see kernel.h
+// What precision to ask for.
+struct PrecisionRequest {
+  DType narrow = DType::f32;     // f16 or bf16 for mixed precision; f32: nothing is narrow
+  Math f32_math = Math::f32;     // of contractions in f32, simulated() of all; see kernel.h
+  std::string policy = "lists";  // who decides what becomes narrow: one of policy_names()
   // "Sum=deny" changes the class of an op (allow, infer, clear, deny, unlisted), "conv1=f32" the
   // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with *
   // and ?. The last that matches counts.
-  std::vector<std::string> overrides;
+  std::vector<std::string> overrides{};
+
+  bool is_mixed() const { return narrow != DType::f32; }
+  bool operator==(const PrecisionRequest&) const = default;
 };
+NG_API std::vector<std::string>
+policy_names();  // "lists", ..., and "f32", which makes nothing narrow
 
 // Which rule of the colouring decided on a node. The list is closed: explain() answers from it.
 enum class PrecisionRule : std::uint8_t {
@@ -37,7 +43,6 @@ enum class PrecisionRule : std::uint8_t {
   clear_not_reached,
   preserved_output,
   dtype_not_supported,
-  no_narrow_kernel,
   not_f32,
   pinned_type,
   source,
@@ -46,7 +51,7 @@ enum class PrecisionRule : std::uint8_t {
   edited,
   not_requested
 };
-inline constexpr int precision_rule_count = 20;
+inline constexpr int precision_rule_count = 19;
 NG_API std::string_view name(PrecisionRule rule);  // "seed-allow", ...
 NG_API std::string_view text(PrecisionRule rule);  // one sentence
 NG_API std::optional<PrecisionRule> parse_precision_rule(std::string_view name);

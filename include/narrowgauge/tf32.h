@@ -11,8 +11,8 @@ namespace narrowgauge {
 
 // Forbids TF32 in the whole program, or allows it again, for whatever is compiled from then on.
 // Where it is forbidden, tf32 and tf32x3 compute in ieee. Allowing does not ask for TF32;
-// Optimizer::f32_math does. NARROWGAUGE_TF32_OVERRIDE=0 forbids it whatever the program says, as
-// NVIDIA_TF32_OVERRIDE=0 does in CUDA's libraries.
+// PrecisionRequest::f32_math does. NARROWGAUGE_TF32_OVERRIDE=0 forbids it whatever the program
+// says, as NVIDIA_TF32_OVERRIDE=0 does in CUDA's libraries.
 NG_API void allow_tf32(bool allowed);
 // Throws UsageError where NARROWGAUGE_TF32_OVERRIDE is set to anything but 0.
 NG_API bool tf32_allowed();

@@ -8,8 +8,9 @@
 #include "api/kernel_cache.h"
 #include "compile/compile.h"
 #include "narrowgauge/out_of_memory.h"
+#include "precision/amp_words.h"
 #include "precision/apply.h"
-#include "precision/lists.h"
+#include "precision/policy.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -22,9 +23,8 @@ constexpr std::size_t most_tried = 10;
 
 Plan training_plan(const Graph& forward, const Optimizer& optimizer, std::int64_t batch) {
   const Graph graph = make_training_graph(forward, optimizer);
-  const PrecisionPlan precision =
-      optimizer.mixed_precision ? plan_by_lists(graph, {.request = *optimizer.mixed_precision})
-                                : f32_plan(graph, optimizer.f32_math);
+  const PrecisionPlan precision = make_precision_plan(graph, optimizer.precision);
+  require_effect(precision);
   return compile(apply(graph, precision), {.binding = {{"N", batch}}, .kernels = kernel_cache()});
 }
 
@@ -52,12 +52,11 @@ struct FormatPlan {
 std::vector<FormatPlan> format_plans(const Graph& forward, const Optimizer& optimizer,
                                      std::int64_t batch) {
   std::vector<FormatPlan> plans;
-  for (const char* amp : {"off", "bf16", "f16"}) {
+  for (const DType format : {DType::f32, DType::bf16, DType::f16}) {
     Optimizer each = optimizer;
-    each.mixed_precision.reset();
-    if (const auto narrow = narrow_of_amp(amp)) enable_mixed_precision(each, *narrow);
+    each.precision.narrow = format;
     try {
-      plans.push_back({amp, training_plan(forward, each, batch)});
+      plans.push_back({std::string(amp_of_format(format)), training_plan(forward, each, batch)});
     } catch (const UsageError&) {
       if (plans.empty()) throw;
     }
@@ -90,15 +89,9 @@ bool measure_rates(const std::vector<FormatPlan>& formats, Stopwatch& stopwatch,
   return !ways.empty();
 }
 
-std::string label(const std::string& amp) { return amp == "off" ? "f32" : amp; }
+std::string_view label(const std::string& amp) { return name(format_of_amp(amp).value()); }
 
 }  // namespace
-
-std::optional<DType> narrow_of_amp(const std::string& amp) {
-  if (amp == "bf16") return DType::bf16;
-  if (amp == "f16") return DType::f16;
-  return std::nullopt;
-}
 
 std::unique_ptr<Stopwatch> make_stopwatch() { return std::make_unique<Stopwatch>(); }
 

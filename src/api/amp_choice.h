@@ -58,7 +58,4 @@ AmpChoice choose_amp(const std::string& name, const BuildNetwork& build, const L
                      const Optimizer& optimizer, std::int64_t batch,
                      const MakeStopwatch& make = make_stopwatch);
 
-// The format as a request; nothing for "off".
-std::optional<DType> narrow_of_amp(const std::string& amp);
-
 }  // namespace narrowgauge

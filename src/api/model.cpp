@@ -5,6 +5,7 @@
 #include "api/model_implementation.h"
 #include "base/sha256.h"
 #include "precision/follow.h"
+#include "precision/policy.h"
 
 namespace narrowgauge {
 
@@ -17,9 +18,7 @@ Graph Model::Implementation::graph(Mode mode) const {
 PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_graph) const {
   if (const auto* trained = std::get_if<PrecisionPlan>(&precision))
     return follow(*trained, evaluation_graph);
-  if (const auto* request = std::get_if<MixedPrecision>(&precision))
-    return colour_by_lists(evaluation_graph, {.request = *request});
-  return f32_plan(evaluation_graph);
+  return make_precision_plan(evaluation_graph, std::get<PrecisionRequest>(precision));
 }
 
 Graph Model::Implementation::with_precision(const Graph& evaluation_graph) const {
@@ -81,12 +80,9 @@ Tensor Model::predict(std::span<const Tensor> inputs) {
       .at(0);
 }
 
-void Model::set_precision(std::optional<MixedPrecision> precision) {
+void Model::set_precision(PrecisionRequest wanted) {
   const std::lock_guard alone(implementation_->in_use);
-  if (precision)
-    implementation_->set_precision(*std::move(precision));
-  else
-    implementation_->set_precision(std::monostate{});
+  implementation_->set_precision(std::move(wanted));
 }
 
 std::vector<std::string> Model::Implementation::state_names() const {

@@ -10,11 +10,16 @@
 #include "narrowgauge/model.h"
 #include "narrowgauge/safetensors.h"
 #include "precision/apply.h"
-#include "precision/lists.h"
 
 namespace narrowgauge {
 
 inline bool is_saved(Role role) { return role == Role::parameter || role == Role::statistic; }
+
+// The way to the inside of a Model, for the parts of the library that share it.
+struct ModelAccess {
+  static Model::Implementation& of(Model& model) { return *model.implementation_; }
+  static const Model::Implementation& of(const Model& model) { return *model.implementation_; }
+};
 
 struct Model::Implementation {
   std::string name;
@@ -24,8 +29,8 @@ struct Model::Implementation {
   // again.
   mutable FairSharedMutex in_use;
   StateStore store;
-  // How evaluation computes: in f32, as set_precision() asked, or as the latest Trainer trains.
-  std::variant<std::monostate, MixedPrecision, PrecisionPlan> precision;
+  // How evaluation computes: as set_precision() asked, or as the latest Trainer trains.
+  std::variant<PrecisionRequest, PrecisionPlan> precision;
   bool precision_of_file = false;       // it came with the weights that were loaded
   int precisions = 0;                   // set so far
   int trainers = 0;                     // made so far

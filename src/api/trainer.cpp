@@ -33,7 +33,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "trainer: expected threads from 0 to 4096, got ", options.threads);
-  self.model = &model.implementation();
+  self.model = &ModelAccess::of(model);
   TrainingSetup setup = set_up_training(self.model->name, self.model->build, loss,
                                         std::move(optimizer), std::move(options));
   self.loss = std::move(loss);

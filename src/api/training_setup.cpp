@@ -6,7 +6,9 @@
 #include "api/amp_choice.h"
 #include "base/environment.h"
 #include "base/parallel.h"
+#include "precision/amp_words.h"
 #include "precision/plan_reader.h"
+#include "precision/policy.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -25,20 +27,19 @@ PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
                             const TrainerOptions& options) {
   if (options.plan_text) return read_named_plan(*options.plan_text, plan_name(options), graph);
   if (options.plan_file) return load_plan(*options.plan_file, graph);
-  if (!optimizer.mixed_precision) return f32_plan(graph, optimizer.f32_math);
-  return plan_by_lists(graph, {.request = *optimizer.mixed_precision});
+  PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);
+  require_effect(plan);
+  return plan;
 }
 
 // A plan in f16 needs the loss scale that the optimizer brings for it.
 void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
   if (!options.plan_file && !options.plan_text) return;
   const DType narrow = narrow_of(options);
-  if (!optimizer.mixed_precision) {
-    if (narrow != DType::f32) enable_mixed_precision(optimizer, narrow);
-    return;
-  }
-  require(optimizer.mixed_precision->narrow == narrow, plan_name(options), ": is a plan in ",
-          narrow, ", the optimizer asks for ", optimizer.mixed_precision->narrow);
+  const DType asked = optimizer.precision.narrow;
+  require(asked == DType::f32 || asked == narrow, plan_name(options), ": is a plan in ", narrow,
+          ", the optimizer asks for ", asked);
+  optimizer.precision.narrow = narrow;
 }
 
 // Settles NARROWGAUGE_AMP=auto. Batches are not known yet, so kernels are timed with a usual one.
@@ -46,10 +47,10 @@ void settle_auto(const std::string& name, const BuildNetwork& build, const Loss&
                  Optimizer& optimizer, TrainerOptions& options) {
   constexpr std::int64_t usual_batch = 32;
   const bool planned = options.plan_file || options.plan_text;
-  if (optimizer.mixed_precision || planned || environment("AMP") != "auto") return;
+  if (optimizer.precision.is_mixed() || planned || environment("AMP") != "auto") return;
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const AmpChoice choice = choose_amp(name, build, loss, optimizer, usual_batch);
-  if (const auto narrow = narrow_of_amp(choice.amp)) enable_mixed_precision(optimizer, *narrow);
+  optimizer.precision.narrow = format_of_amp(choice.amp).value();
   options.plan_reason = choice.reason;
 }
 

@@ -23,9 +23,10 @@ constexpr const char* precision_key = "precision";
 // Makes predictions compute as those of the saved model did, unless a Trainer or set_precision()
 // says how.
 void take_precision(Model::Implementation& model, const TensorFile& file, const std::string& path) {
-  const bool plain = std::holds_alternative<std::monostate>(model.precision);
+  const auto* request = std::get_if<PrecisionRequest>(&model.precision);
+  const bool plain = request && *request == PrecisionRequest{};
   if (model.trainers > 0 || !(plain || model.precision_of_file)) return;
-  if (!plain) model.set_precision(std::monostate{});
+  if (!plain) model.set_precision(PrecisionRequest{});
   const auto found = file.metadata.find(precision_key);
   if (found == file.metadata.end()) return;
   try {

@@ -40,7 +40,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
   }
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
   print(fmt::format("{} of {} on {} in {}\n", settings.model, *flags.run, settings.data,
-                    settings.amp == "off" ? "f32" : settings.amp));
+                    format_word(settings.amp)));
   print(fmt::format("test accuracy   {}  ({} of {} images)\n", percent_text(result.accuracy),
                     grouped(right), grouped(result.samples)));
   print(fmt::format("test loss       {}\n", number_text(result.loss)));
@@ -80,7 +80,7 @@ NG_COMMAND(evaluate, 20) {
   add_text(app, {"--data,-d", "D", "glyphs or a folder of IDX files (that of the training)"},
            flags->data);
   add_word(app, {"--amp", "A", "compute in off, f16 or bf16 (as it was trained)"}, flags->amp,
-           amp_words);
+           amp_words());
   add_text(app, {"--math", "M", math_help}, flags->math);
   add_whole(app, {"--batch,-b", "N", "samples at once (256)"}, flags->batch, 1);
   add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags->threads, 0);

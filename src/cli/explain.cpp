@@ -33,7 +33,7 @@ constexpr const char* examples = R"(examples:
 
 struct Flags {
   NetworkFlags network;
-  std::optional<std::string> amp, math, plan, save_plan, node, optimizer, target;
+  std::optional<std::string> amp, policy, math, plan, save_plan, node, optimizer, target;
   std::optional<std::int64_t> batch;
   std::vector<std::string> overrides;
   bool json = false, kernels = false, all = false;
@@ -57,10 +57,12 @@ Answer answer_to(const Flags& flags) {
   std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
                                : settle_amp(flags.amp, std::nullopt, "f16");
   require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
+  require(!flags.plan || !flags.policy, "--plan: decides on every node, --policy cannot be added");
   require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
   require(!flags.target || amp != "auto", "--target: --amp auto is measured here, name a format");
   Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
   settings.math = flags.math.value_or(settings.math);
+  settings.policy = flags.policy.value_or(settings.policy);
   Optimizer optimizer = make_optimizer(settings, 100);
   std::string reason;
   if (amp == "auto") {
@@ -70,7 +72,6 @@ Answer answer_to(const Flags& flags) {
     reason = choice.reason;
   }
   set_amp(optimizer, amp, flags.overrides);
-  if (optimizer.mixed_precision) optimizer.mixed_precision->f32_math = optimizer.f32_math;
   TrainerOptions trained;
   trained.plan_file = flags.plan;
   trained.plan_reason = reason;
@@ -150,7 +151,9 @@ NG_COMMAND(explain, 40) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
   add_network_flags(app, flags->network);
-  add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words);
+  add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words());
+  add_word(app, {"--policy", "P", "which nodes become narrow: " + choices(policy_words(), "lists")},
+           flags->policy, policy_words());
   add_text(app, {"--math", "M", math_help}, flags->math);
   add_switch(app, {"--all", "", "weights and bookkeeping too, not only what computes"}, flags->all);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
@@ -163,8 +166,9 @@ NG_COMMAND(explain, 40) {
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags->overrides);
   add_whole(app, {"--batch,-b", "N", "for the bytes of casts (128)"}, flags->batch, 1);
-  add_word(app, {"--optimizer,-o", "O", "of the training graph: sgd (default), adam or adamw"},
-           flags->optimizer, optimizer_words);
+  add_word(app,
+           {"--optimizer,-o", "O", "of the training graph: " + choices(optimizer_names(), "sgd")},
+           flags->optimizer, optimizer_names());
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_explain(*flags); }; });
 }

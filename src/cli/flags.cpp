@@ -102,12 +102,18 @@ void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& tar
   });
 }
 
-void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least) {
-  add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
-    target = number<double>(name, text);
-    require(target && std::isfinite(*target) && *target >= least, name, ": expected a number from ",
+void add_real(CLI::App& app, const Flag& flag, std::function<void(double)> take, double least) {
+  add(app, flag, [take = std::move(take), name = first_name(flag), least](const std::string& text) {
+    const std::optional<double> value = number<double>(name, text);
+    require(value && std::isfinite(*value) && *value >= least, name, ": expected a number from ",
             least, " on, got \"", text, '"');
+    take(*value);
   });
+}
+
+void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least) {
+  add_real(
+      app, flag, [&target](double value) { target = value; }, least);
 }
 
 namespace {
@@ -150,6 +156,10 @@ void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& ta
 
 void add_switch(CLI::App& app, const Flag& flag, bool& target) {
   app.add_flag(flag.names, target, flag.text);
+}
+
+void add_switch(CLI::App& app, const Flag& flag, std::function<void()> take) {
+  app.add_flag_callback(flag.names, std::move(take), flag.text);
 }
 
 }  // namespace narrowgauge::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& targe
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
                std::int64_t least);
 void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least = 0);
+void add_real(CLI::App& app, const Flag& flag, std::function<void(double)> take, double least = 0);
 // Adds a flag that may be given several times.
 void add_texts(CLI::App& app, const Flag& flag, std::vector<std::string>& target);
 // Adds a place for all arguments that are not flags.
@@ -38,5 +40,6 @@ void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target)
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
                    std::vector<std::string> words);
 void add_switch(CLI::App& app, const Flag& flag, bool& target);
+void add_switch(CLI::App& app, const Flag& flag, std::function<void()> take);
 
 }  // namespace narrowgauge::cli

@@ -56,7 +56,7 @@ Facts gather(const Flags& flags) {
   forward.graph().output("prediction", facts.network.build()(forward));
   facts.model = model_info(forward.graph());
   const Settings settings = usual_settings(name, flags.optimizer.value_or("sgd"));
-  for (const std::string& amp : amp_words) {
+  for (const std::string& amp : amp_words()) {
     Optimizer optimizer = make_optimizer(settings, 100);
     set_amp(optimizer, amp, {});
     const TrainingSetup setup = set_up_training(name, facts.network.build(), facts.network.loss(),
@@ -111,7 +111,7 @@ void print_facts(const Flags& flags, const Facts& facts) {
   TextTable memory({words("training"), numbers("activations"), numbers("with workspaces", 1),
                     numbers("weights and state"), numbers("in all")});
   for (const FormatMemory& row : facts.memory)
-    memory.add({row.amp == "off" ? "f32" : row.amp, bytes_text(row.memory.activations),
+    memory.add({format_word(row.amp), bytes_text(row.memory.activations),
                 bytes_text(row.memory.arena), bytes_text(row.memory.states),
                 bytes_text(row.memory.total())});
   print(memory.text(output_width()));

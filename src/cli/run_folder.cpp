@@ -27,6 +27,22 @@ struct Reader {
     value = whole_number<std::remove_reference_t<decltype(value)>>(json, name, path);
   }
   void operator()(const char* name, bool& value) const { value = json.at(name).get<bool>(); }
+  // Of files from before there was such a field the value stays.
+  template <class T>
+  void optional(const char* name, T& value) const {
+    if (json.contains(name)) (*this)(name, value);
+  }
+  void rule(const std::string& optimizer, UpdateRule& rule) const {
+    rule = parse_optimizer(optimizer).rule;
+    for (const Hyperparameter& each : rule.hyperparameters()) {
+      const std::string name(each.name);
+      if (!json.contains(name)) continue;
+      if (std::holds_alternative<bool>(each.value))
+        rule.set(name, json.at(name).get<bool>());
+      else
+        rule.set(name, json.at(name).get<double>());
+    }
+  }
 };
 struct Writer {
   OrderedJson& json;
@@ -34,21 +50,28 @@ struct Writer {
   void operator()(const char* name, const T& value) const {
     json[name] = value;
   }
+  template <class T>
+  void optional(const char* name, const T& value) const {
+    json[name] = value;
+  }
+  void rule(const std::string&, const UpdateRule& rule) const {
+    for (const Hyperparameter& each : rule.hyperparameters())
+      std::visit([&](auto value) { json[std::string(each.name)] = value; }, each.value);
+  }
 };
 
 void visit_settings(auto& settings, const auto& visit) {
   visit("model", settings.model);
   visit("data", settings.data);
   visit("amp", settings.amp);
+  visit.optional("policy", settings.policy);
   visit("overrides", settings.overrides);
   visit("math", settings.math);
   visit("epochs", settings.epochs);
   visit("batch", settings.batch);
   visit("optimizer", settings.optimizer);
   visit("learning_rate", settings.learning_rate);
-  visit("momentum", settings.momentum);
-  visit("nesterov", settings.nesterov);
-  visit("weight_decay", settings.weight_decay);
+  visit.rule(settings.optimizer, settings.rule);
   visit("clip", settings.clip);
   visit("schedule", settings.schedule);
   visit("warmup", settings.warmup);
@@ -100,11 +123,9 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
                        ", this program reads ", format_version);
     visit_settings(record.settings, Reader{json.at("settings"), path});
     visit_data(record.data, Reader{json.at("images"), path});
+    check_settings(record.settings);
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
-  }
-  try {
-    check_settings(record.settings);
   } catch (const UsageError& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
   }

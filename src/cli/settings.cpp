@@ -9,6 +9,9 @@
 #include "cli/common/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
+#include "ops/training/schedules/schedule.h"
+#include "precision/amp_words.h"
+#include "precision/policy.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -22,26 +25,20 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.epochs, flags.epochs);
   take(settings.batch, flags.batch);
   take(settings.learning_rate, flags.learning_rate);
-  take(settings.momentum, flags.momentum);
-  take(settings.weight_decay, flags.weight_decay);
   take(settings.clip, flags.clip);
   take(settings.schedule, flags.schedule);
   take(settings.warmup, flags.warmup);
   take(settings.seed, flags.seed);
   take(settings.threads, flags.threads);
   take(settings.loss_scale, flags.loss_scale);
-  settings.nesterov |= flags.nesterov;
   settings.deterministic |= flags.deterministic;
 }
 
 void check(const Settings& settings, const TrainFlags& flags) {
   check_settings(settings);
-  const bool sgd = settings.optimizer == "sgd";
-  require(sgd || !flags.momentum, "--momentum: ", settings.optimizer, " has none, only sgd does");
-  require(sgd || !flags.nesterov, "--nesterov: ", settings.optimizer, " has none, only sgd does");
-  require(!settings.nesterov || settings.momentum > 0, "--nesterov: needs --momentum above 0");
   const bool narrow = settings.amp != "off" || !flags.compare.empty() || flags.plan;
   require(narrow || settings.overrides.empty(), "--override: needs --amp f16 or bf16");
+  require(narrow || !flags.policy, "--policy: needs --amp f16 or bf16");
 }
 
 template <class T>
@@ -66,13 +63,42 @@ Math math_of(const std::string& word) {
   return parse_math(word);
 }
 
+std::vector<std::string> amp_words() {
+  std::vector<std::string> words;
+  for (const DType format : amp_formats) words.emplace_back(amp_of_format(format));
+  return words;
+}
+
+std::vector<std::string> amp_flag_words() {
+  std::vector<std::string> words = amp_words();
+  words.emplace_back("auto");
+  return words;
+}
+
+std::string format_word(const std::string& amp) {
+  return std::string(name(format_of_amp(amp).value()));
+}
+
+std::vector<std::string> policy_words() {
+  std::vector<std::string> words;
+  for (const Policy* policy : policies()) words.emplace_back(policy->name);
+  return words;
+}
+
+std::vector<std::string> schedule_words() {
+  std::vector<std::string> words;
+  for (const ScheduleRule* rule : schedules()) words.emplace_back(rule->name);
+  return words;
+}
+
 void check_settings(const Settings& settings) {
   constexpr std::int64_t most = 1'000'000'000;
   constexpr double largest = 1e30;
-  require_word("--amp", settings.amp, amp_flag_words);
+  require_word("--amp", settings.amp, amp_flag_words());
+  require_word("--policy", settings.policy, policy_words());
   math_of(settings.math);
-  require_word("--optimizer", settings.optimizer, optimizer_words);
-  parse_schedule(settings.schedule);
+  require_word("--optimizer", settings.optimizer, optimizer_names());
+  require_word("--schedule", settings.schedule, schedule_words());
   if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
   require_between<std::int64_t>("--epochs", settings.epochs, 1, most);
   require_between<std::int64_t>("--batch", settings.batch, 1, most);
@@ -80,10 +106,8 @@ void check_settings(const Settings& settings) {
   require(settings.seed >= 0, "--seed: expected at least 0, got ", settings.seed);
   require_between("--threads", settings.threads, 0, 4096);
   require_between("--lr", settings.learning_rate, 0.0, largest);
-  require_between("--weight-decay", settings.weight_decay, 0.0, largest);
   require_between("--clip", settings.clip, 0.0, largest);
-  require(settings.momentum >= 0 && settings.momentum < 1,
-          "--momentum: expected a number from 0 to below 1, got ", settings.momentum);
+  settings.rule.check("--optimizer");
 }
 
 void require_model(const std::string& name) {
@@ -105,14 +129,13 @@ std::string settle_amp(const std::optional<std::string>& flag,
   if (flag) return *flag;
   if (of_run) return *of_run;
   if (wish == "auto") return wish;
-  return probe.mixed_precision ? std::string(name(probe.mixed_precision->narrow)) : usual;
+  return probe.precision.is_mixed() ? std::string(amp_of_format(probe.precision.narrow)) : usual;
 }
 
 std::string amp_of_plan(const std::string& plan, const std::optional<std::string>& amp,
                         const std::vector<std::string>& overrides) {
   require(overrides.empty(), "--plan: decides on every node, --override cannot be added");
-  const DType narrow = narrow_of_plan(plan);
-  std::string format = narrow == DType::f32 ? "off" : std::string(name(narrow));
+  std::string format(amp_of_format(narrow_of_plan(plan)));
   require(!amp || *amp == format, "--plan: ", plan, " is for --amp ", format, ", not ",
           amp.value_or(""));
   return format;
@@ -142,16 +165,13 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   settings.model = model;
   settings.optimizer = optimizer;
   const Optimizer usual = parse_optimizer(optimizer);
-  if (optimizer != "sgd") {
-    settings.learning_rate = usual.learning_rate;
-    settings.momentum = 0;
-    settings.weight_decay = usual.weight_decay;
-  }
+  settings.learning_rate = usual.learning_rate;
+  settings.rule = usual.rule;
   if (model == "resnet20") settings.epochs = 12;
   const Habits habits = habits_of(model);
   if (optimizer == "sgd") {
     settings.learning_rate = habits.learning_rate;
-    settings.weight_decay = habits.weight_decay;
+    settings.rule.set("weight_decay", habits.weight_decay);
   }
   return settings;
 }
@@ -160,9 +180,7 @@ namespace {
 
 void take_optimizer(Settings& settings, const Settings& usual) {
   settings.learning_rate = usual.learning_rate;
-  settings.momentum = usual.momentum;
-  settings.nesterov = usual.nesterov;
-  settings.weight_decay = usual.weight_decay;
+  settings.rule = usual.rule;
 }
 
 // A resumed run keeps its batch: its place in data and schedule is counted in batches.
@@ -192,18 +210,20 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
   take(settings.data, flags.data);
   settings.amp = settle_amp(flags.amp, resumed ? std::optional(resumed->amp) : std::nullopt);
   if (!flags.overrides.empty()) settings.overrides = flags.overrides;
+  take(settings.policy, flags.policy);
   take(settings.math, flags.math);
   take_training(settings, flags);
+  take_hyperparameters(settings.rule, optimizer, flags.hyperparameters);
   check(settings, flags);
   return settings;
 }
 
 void set_amp(Optimizer& optimizer, const std::string& amp,
              const std::vector<std::string>& overrides) {
-  optimizer.mixed_precision.reset();
-  if (amp == "off") return;
-  enable_mixed_precision(optimizer, amp == "f16" ? DType::f16 : DType::bf16);
-  optimizer.mixed_precision->overrides = overrides;
+  const std::optional<DType> format = format_of_amp(amp);
+  NG_INVARIANT(format.has_value());
+  optimizer.precision.narrow = *format;
+  optimizer.precision.overrides = overrides;
 }
 
 namespace {
@@ -218,11 +238,9 @@ std::int64_t usual_warmup(const Settings& settings, std::int64_t steps) {
 Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch) {
   Optimizer optimizer = parse_optimizer(settings.optimizer);
   optimizer.learning_rate = settings.learning_rate;
-  optimizer.momentum = settings.momentum;
-  optimizer.nesterov = settings.nesterov;
-  optimizer.weight_decay = settings.weight_decay;
+  optimizer.rule = settings.rule;
   optimizer.clip_norm = settings.clip;
-  optimizer.schedule.kind = parse_schedule(settings.schedule);
+  optimizer.schedule.name = settings.schedule;
   const std::int64_t steps = settings.epochs * steps_per_epoch;
   optimizer.schedule.total_steps = steps;
   optimizer.schedule.warmup_steps =
@@ -231,8 +249,8 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
   set_amp(optimizer, settings.amp, settings.overrides);
-  optimizer.f32_math = math_of(settings.math);
-  if (optimizer.mixed_precision) optimizer.mixed_precision->f32_math = optimizer.f32_math;
+  optimizer.precision.policy = settings.policy;
+  optimizer.precision.f32_math = math_of(settings.math);
   return optimizer;
 }
 

@@ -9,32 +9,35 @@
 #include <string>
 #include <vector>
 
+#include "cli/hyperparameter_flags.h"
 #include "narrowgauge/optimizer.h"
 
 namespace narrowgauge::cli {
 
 // Flags as typed; empty where a flag was not given.
 struct TrainFlags {
-  std::optional<std::string> model, data, amp, math, optimizer, schedule, loss_scale;
+  std::optional<std::string> model, data, amp, policy, math, optimizer, schedule, loss_scale;
   std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
-  std::optional<double> learning_rate, momentum, weight_decay, clip;
+  std::optional<double> learning_rate, clip;
+  HyperparameterFlags hyperparameters;  // of the optimizer
   std::vector<std::string> overrides, compare;
   std::optional<std::string> plan, save_plan, output, resume, weights, weights_match;
   std::optional<std::string> device, trace, checkpoint_every;
   std::optional<double> tolerance;
   std::optional<std::int64_t> keep;
-  bool nesterov = false, deterministic = false, json = false, quiet = false;
+  bool deterministic = false, json = false, quiet = false;
 };
 
 struct Settings {
   std::string model, data = "glyphs";
   std::string amp = "off";             // off, f16 or bf16; auto until it is settled
-  std::vector<std::string> overrides;  // of the precision policy
+  std::string policy = "lists";        // which nodes become narrow
+  std::vector<std::string> overrides;  // of the policy
   std::string math = "f32";            // of contractions in f32
   std::int64_t epochs = 3, batch = 128;
   std::string optimizer = "sgd";
-  double learning_rate = 0.05, momentum = 0.9, weight_decay = 0, clip = 0;
-  bool nesterov = false;
+  double learning_rate = 0.05, clip = 0;
+  UpdateRule rule;  // of the optimizer, with its hyperparameters
   std::string schedule = "cosine";
   std::int64_t warmup = -1;  // steps; -1: what suits network and length
   std::string loss_scale;    // "": dynamic for f16, off otherwise
@@ -74,9 +77,13 @@ void set_amp(Optimizer& optimizer, const std::string& amp,
 // Throws UsageError naming the first setting that makes no sense.
 void check_settings(const Settings& settings);
 
-inline const std::vector<std::string> amp_words{"off", "f16", "bf16"};
+std::vector<std::string> amp_words();  // off, f16, bf16
 // The words of --amp: auto is what is fastest here, by a short measurement.
-inline const std::vector<std::string> amp_flag_words{"off", "f16", "bf16", "auto"};
+std::vector<std::string> amp_flag_words();
+// The format for one of amp_words(): "f32" for off.
+std::string format_word(const std::string& amp);
+std::vector<std::string> policy_words();
+std::vector<std::string> schedule_words();
 // The math of contractions of f32 values; bf16x3 and dfp16 are ways of keeping f32.
 inline const std::vector<std::string> math_words{"f32",    "ieee",   "tf32",
                                                  "tf32x3", "bf16x3", "dfp16"};
@@ -84,6 +91,5 @@ inline constexpr const char* math_help =
     "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]";
 // Throws UsageError for other words.
 Math math_of(const std::string& word);
-inline const std::vector<std::string> optimizer_words{"sgd", "adam", "adamw"};
 
 }  // namespace narrowgauge::cli

@@ -37,7 +37,9 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--data,-d", "D", "glyphs (default; drawn here), or a folder of IDX files"},
            flags.data);
   add_word(app, {"--amp", "A", "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)"},
-           flags.amp, amp_flag_words);
+           flags.amp, amp_flag_words());
+  add_word(app, {"--policy", "P", "which nodes become narrow: " + choices(policy_words(), "lists")},
+           flags.policy, policy_words());
   add_text(app, {"--math", "M", math_help}, flags.math);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags.overrides);
@@ -55,18 +57,15 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
 void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12)"}, flags.epochs, 1);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
-  add_word(app, {"--optimizer,-o", "O", "sgd (default), adam or adamw"}, flags.optimizer,
-           optimizer_words);
+  add_word(app, {"--optimizer,-o", "O", choices(optimizer_names(), "sgd")}, flags.optimizer,
+           optimizer_names());
   add_real(app, {"--lr", "X", "learning rate (sgd: 0.01 to 0.1, by network; adam: 0.001)"},
            flags.learning_rate);
-  add_word(app, {"--schedule", "S", "of the learning rate: constant, step or cosine (default)"},
-           flags.schedule, {"constant", "step", "cosine"});
+  add_word(app, {"--schedule", "S", "of the learning rate: " + choices(schedule_words(), "cosine")},
+           flags.schedule, schedule_words());
   add_whole(app, {"--warmup", "N", "steps of growing from 0 (mlp, lenet: 0; else 200 or a tenth)"},
             flags.warmup, 0);
-  add_real(app, {"--momentum", "X", "of sgd (0.9)"}, flags.momentum);
-  add_switch(app, {"--nesterov", "", "Nesterov's momentum"}, flags.nesterov);
-  add_real(app, {"--weight-decay", "X", "(mlp, lenet: 0; vgg19: 5e-4; else 1e-4; adamw: 0.01)"},
-           flags.weight_decay);
+  add_hyperparameter_flags(app, flags.hyperparameters);
   add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
   add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);
@@ -102,6 +101,7 @@ void check_combinations(const TrainFlags& flags) {
   require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");
   require(!compare || !flags.resume, "--compare: starts anew, --resume cannot be added");
   require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
+  require(!flags.plan || !flags.policy, "--plan: decides on every node, --policy cannot be added");
   require(flags.weights || !flags.weights_match, "--weights-match: needs --weights");
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
   const bool saves = flags.output || flags.resume;
@@ -115,7 +115,7 @@ SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
                            const std::optional<Run>& resumed) {
   if (flags.plan) return {.plan_file = flags.plan};
   const bool same = resumed && resumed->record.settings.amp == settings.amp &&
-                    flags.overrides.empty() && !flags.math;
+                    flags.overrides.empty() && !flags.policy && !flags.math;
   return same && settings.amp != "off" ? plan_of(*resumed) : SessionOptions{};
 }
 

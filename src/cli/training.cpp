@@ -56,8 +56,9 @@ SessionOptions plan_of(const Run& run) {
 }
 
 void load_weights(Model& model, const Run& run) {
-  const std::lock_guard alone(model.implementation().in_use);
-  narrowgauge::take_weights(model.implementation(), run.checkpoint.model, run.file(model_file), {});
+  Model::Implementation& inside = ModelAccess::of(model);
+  const std::lock_guard alone(inside.in_use);
+  narrowgauge::take_weights(inside, run.checkpoint.model, run.file(model_file), {});
 }
 
 std::string settle_auto(Settings& settings, const ImageData& data) {

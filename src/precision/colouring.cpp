@@ -27,11 +27,11 @@ class Colouring {
         colours_(vertices.size()),
         denied_(vertices.size(), false) {}
 
-  std::vector<Colour> run(bool infer_extension) {
+  std::vector<Colour> run() {
     seed_allow();
     propagate_deny();
     fill_between_allows();
-    if (infer_extension) extend_infer();
+    extend_infer();
     spread_to_clear();
     take_casts();
     for (int v = 0; v < count(); ++v)
@@ -217,9 +217,9 @@ class Colouring {
 }  // namespace
 
 std::vector<Colour> colour(std::span<const PrecisionVertex> vertices,
-                           std::span<const Candidate> candidates, bool infer_extension) {
+                           std::span<const Candidate> candidates) {
   NG_INVARIANT(vertices.size() == candidates.size());
-  return Colouring(vertices, candidates).run(infer_extension);
+  return Colouring(vertices, candidates).run();
 }
 
 }  // namespace narrowgauge

@@ -29,9 +29,9 @@ struct Colour {
   std::string note;
 };
 
-// `infer_extension`: whether infer ops after narrow ones become narrow although no allow op
-// follows. TensorFlow takes this step for bf16 (its MKL lists) only; here f16 takes it too.
+// Infer ops after narrow ones become narrow although no allow op follows. TensorFlow takes this
+// step for bf16 (its MKL lists) only; here f16 takes it too.
 std::vector<Colour> colour(std::span<const PrecisionVertex> vertices,
-                           std::span<const Candidate> candidates, bool infer_extension);
+                           std::span<const Candidate> candidates);
 
 }  // namespace narrowgauge

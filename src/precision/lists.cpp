@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/lists.h"
 
-#include <algorithm>
-#include <map>
-
 #include "precision/colouring.h"
 #include "precision/fingerprint.h"
 #include "precision/overrides.h"
@@ -17,15 +14,17 @@ using Kind = PrecisionVertex::Kind;
 
 class Lists {
  public:
-  Lists(const Graph& graph, const ListOptions& options)
-      : graph_(graph), options_(options), vertices_(colouring_vertices(graph)) {
-    const DType narrow = options.request.narrow;
+  Lists(const Graph& graph, const PrecisionRequest& wanted, const NarrowNodes& narrow_nodes)
+      : graph_(graph),
+        wanted_(wanted),
+        narrow_nodes_(narrow_nodes),
+        vertices_(colouring_vertices(graph)) {
+    const DType narrow = wanted.narrow;
     require(narrow == DType::f16 || narrow == DType::bf16,
             "precision: the narrow format must be f16 or bf16, got ", narrow);
-    require(is_f32_math(options.request.f32_math), "precision: contractions in f32 are ",
-            f32_math_words, ", got ", options.request.f32_math);
-    for (const std::string& text : options.request.overrides)
-      overrides_.push_back(parse_override(text));
+    require(is_f32_math(wanted.f32_math), "precision: contractions in f32 are ", f32_math_words,
+            ", got ", wanted.f32_math);
+    for (const std::string& text : wanted.overrides) overrides_.push_back(parse_override(text));
     matched_ = match_overrides(overrides_, vertices_);
   }
 
@@ -36,12 +35,13 @@ class Lists {
       candidates.push_back(owner < 0 ? candidate(v)
                                      : of_other_type(candidates[static_cast<std::size_t>(owner)]));
     }
-    const auto colours = colour(vertices_, candidates, options_.infer_extension);
+    const auto colours = colour(vertices_, candidates);
     PrecisionPlan plan;
     plan.model = fingerprint(graph_);
     plan.model_name = graph_.name();
-    plan.narrow = options_.request.narrow;
-    plan.f32_math = options_.request.f32_math;
+    plan.narrow = wanted_.narrow;
+    plan.policy = wanted_.policy;
+    plan.f32_math = wanted_.f32_math;
     for (std::size_t v = 0; v < vertices_.size(); ++v)
       if (vertices_[v].owner < 0) plan.entries.push_back(entry(v, candidates[v], colours[v]));
     return plan;
@@ -53,7 +53,7 @@ class Lists {
     if (vertex.kind == Kind::link) return PrecisionClass::clear;
     if (vertex.kind != Kind::node) return PrecisionClass::unlisted;
     const Precision& lists = vertex.node->op->info.precision;
-    return options_.request.narrow == DType::f16 ? lists.f16 : lists.bf16;
+    return wanted_.narrow == DType::f16 ? lists.f16 : lists.bf16;
   }
 
   Candidate candidate(std::size_t v) {
@@ -91,7 +91,7 @@ class Lists {
     const PrecisionVertex& vertex = vertices_[v];
     const DType dtype = *rule.dtype;
     result.note = rule.text;
-    if (dtype == DType::f32 || dtype != options_.request.narrow)
+    if (dtype == DType::f32 || dtype != wanted_.narrow)
       result.refusal = PrecisionRule::override_by_name;
     else
       result.forced = true;
@@ -99,26 +99,21 @@ class Lists {
     require(vertex.takes(dtype), "precision: override '", rule.text,
             "': ", vertex.node->op->full_name(), " of node '", vertex.name, "' does not take ",
             dtype);
-    require(has_kernel(vertex, dtype), "precision: override '", rule.text,
-            "': no kernel here computes node '", vertex.name, "' in ", dtype);
-  }
-
-  bool has_kernel(const PrecisionVertex& vertex, DType dtype) const {
-    return !options_.has_kernel || vertex.kind != Kind::node ||
-           options_.has_kernel(*vertex.node, dtype);
   }
 
   void refuse(const PrecisionVertex& vertex, Candidate& result) const {
-    const DType narrow = options_.request.narrow;
+    const DType narrow = wanted_.narrow;
     if (vertex.preserved) result.refusal = PrecisionRule::preserved_output;
     const bool may_be_narrow = result.precision == PrecisionClass::allow ||
                                result.precision == PrecisionClass::infer ||
                                result.precision == PrecisionClass::clear;
     if (!may_be_narrow) return;
-    if (!vertex.takes(narrow))
+    if (!vertex.takes(narrow)) {
       result.refusal = PrecisionRule::dtype_not_supported;
-    else if (!result.refusal && !has_kernel(vertex, narrow))
-      result.refusal = PrecisionRule::no_narrow_kernel;
+    } else if (!result.refusal && narrow_nodes_.may_be && !narrow_nodes_.may_be(vertex)) {
+      result.refusal = PrecisionRule::not_requested;
+      result.note = narrow_nodes_.text;
+    }
   }
 
   PlanEntry entry(std::size_t v, const Candidate& candidate, const Colour& colour) const {
@@ -131,84 +126,26 @@ class Lists {
     result.note = colour.note.empty() ? candidate.note : colour.note;
     if (colour.cause >= 0) result.cause = vertices_[static_cast<std::size_t>(colour.cause)].name;
     if (!nothing_to_choose(vertex)) {
-      result.dtype = colour.narrow ? options_.request.narrow : DType::f32;
+      result.dtype = colour.narrow ? wanted_.narrow : DType::f32;
       if (colour.rule == PrecisionRule::override_by_name) result.dtype = matched_[v]->dtype;
     }
-    result.math = math_contract(vertex, result.dtype, options_.request.f32_math);
+    result.math = math_contract(vertex, result.dtype, wanted_.f32_math);
     return result;
   }
 
   const Graph& graph_;
-  const ListOptions& options_;
+  const PrecisionRequest& wanted_;
+  const NarrowNodes& narrow_nodes_;
   std::vector<PrecisionVertex> vertices_;
   std::vector<Override> overrides_;
   std::vector<const Override*> matched_;
 };
 
-// "conv1 (Conv): no kernel ...; fc (Gemm): ...", at most five; or a list of the ops there are.
-std::string why_nothing(const PrecisionPlan& plan) {
-  std::string allow_ops;
-  std::map<std::string, std::pair<int, std::string_view>> others;
-  int listed = 0;
-  for (const PlanEntry& entry : plan.entries) {
-    if (entry.precision == PrecisionClass::allow) {
-      if (++listed <= 5)
-        allow_ops +=
-            concat(listed == 1 ? "" : "; ", entry.name, " (", entry.op, "): ", text(entry.rule));
-      continue;
-    }
-    if (entry.rule == PrecisionRule::source || entry.rule == PrecisionRule::region) continue;
-    auto& [count, precision] = others[entry.op];
-    ++count;
-    precision = name(entry.precision);
-  }
-  if (listed > 5) allow_ops += concat("; and ", listed - 5, " more");
-  if (listed > 0) return allow_ops;
-  std::string result = "no op of the class allow; there are ";
-  if (others.empty()) return result + "no ops at all";
-  for (bool first = true; const auto& [op, counted] : others) {
-    result += concat(first ? "" : ", ", counted.first, ' ', op, " (", counted.second, ')');
-    first = false;
-  }
-  return result;
-}
-
 }  // namespace
 
-PrecisionPlan f32_plan(const Graph& f32_graph, Math f32_math) {
-  require(is_f32_math(f32_math), "precision: contractions in f32 are ", f32_math_words, ", got ",
-          f32_math);
-  PrecisionPlan plan;
-  plan.model = fingerprint(f32_graph);
-  plan.model_name = f32_graph.name();
-  plan.narrow = DType::f32;
-  plan.policy = "f32";
-  plan.f32_math = f32_math;
-  for (const PrecisionVertex& vertex : precision_vertices(f32_graph)) {
-    PlanEntry entry;
-    entry.name = vertex.name;
-    entry.op = vertex.node->op->full_name();
-    const auto nothing = nothing_to_choose(vertex);
-    entry.rule = nothing.value_or(PrecisionRule::not_requested);
-    if (!nothing) entry.dtype = DType::f32;
-    entry.math = math_contract(vertex, entry.dtype, f32_math);
-    plan.entries.push_back(std::move(entry));
-  }
-  return plan;
-}
-
-PrecisionPlan colour_by_lists(const Graph& f32_graph, const ListOptions& options) {
-  return Lists(f32_graph, options).plan();
-}
-
-PrecisionPlan plan_by_lists(const Graph& f32_graph, const ListOptions& options) {
-  PrecisionPlan plan = colour_by_lists(f32_graph, options);
-  const bool changes =
-      std::any_of(plan.entries.begin(), plan.entries.end(),
-                  [](const PlanEntry& entry) { return entry.dtype && *entry.dtype != DType::f32; });
-  require(changes, "mixed precision in ", plan.narrow, " changes nothing in '", plan.model_name,
-          "': ", why_nothing(plan));
-  return plan;
+PrecisionPlan colour_by_lists(const Graph& f32_graph, const PrecisionRequest& wanted,
+                              const NarrowNodes& narrow_nodes) {
+  return Lists(f32_graph, wanted, narrow_nodes).plan();
 }
 
 }  // namespace narrowgauge

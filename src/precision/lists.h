@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The policy `lists`: makes a plan from the precision class of each op, overrides by name, and the
-// colouring.
+// Makes a plan from the precision class of each op, overrides by name, and the colouring: what the
+// policies of mixed precision have in common.
 #pragma once
 
-#include <functional>
+#include <string_view>
 
-#include "narrowgauge/precision.h"
+#include "precision/vertices.h"
 
 namespace narrowgauge {
 
-// Whether some kernel computes this node of the f32 graph with T in the narrow format.
-using HasKernel = std::function<bool(const Node&, DType narrow)>;
-
-struct ListOptions {
-  MixedPrecision request{};
-  bool infer_extension = true;  // step 4 of the colouring, for f16 as for bf16
-  HasKernel has_kernel{};       // empty: every op that takes the format has one
+// Which nodes a policy lets become narrow, as far as lists and colouring agree. An override by name
+// decides before it.
+struct NarrowNodes {
+  bool (*may_be)(const PrecisionVertex&) = nullptr;  // nullptr: all
+  std::string_view text{};                           // as a remark on the nodes that may not
 };
 
-// Throws UsageError for a bad override, or if nothing would become narrow, and says why.
-PrecisionPlan plan_by_lists(const Graph& f32_graph, const ListOptions& options);
-// Makes the plan even if all nodes stay in f32.
-PrecisionPlan colour_by_lists(const Graph& f32_graph, const ListOptions& options);
-
-// The plan of policy `f32`, in which nothing is narrow.
-PrecisionPlan f32_plan(const Graph& f32_graph, Math f32_math = Math::f32);
+// Throws UsageError for a format that is not narrow, for math that contractions in f32 cannot have
+// and for a bad override.
+PrecisionPlan colour_by_lists(const Graph& f32_graph, const PrecisionRequest& wanted,
+                              const NarrowNodes& narrow_nodes = {});
 
 }  // namespace narrowgauge

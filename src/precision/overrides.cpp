@@ -2,10 +2,8 @@
 #include "precision/overrides.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/nearest.h"
-#include "base/open_file.h"
 #include "ops/table.h"
 #include "precision/plan_text.h"
 
@@ -21,24 +19,6 @@ Override parse_override(std::string_view text) {
   if (const auto dtype = parse_dtype(value); dtype && is_plan_dtype(*dtype)) result.dtype = dtype;
   require(result.precision || result.dtype, "precision: override '", text, "': expected allow, ",
           "infer, clear, deny, unlisted, f32, f16 or bf16, got '", value, "'");
-  return result;
-}
-
-std::vector<std::string> read_override_list(const std::string& path) {
-  std::istringstream file(read_text_file(path));
-  std::vector<std::string> result;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    std::string entry;
-    for (const std::string& token : plan_tokens(line, number)) entry += token;
-    if (entry.empty()) continue;
-    try {
-      parse_override(entry);
-    } catch (const UsageError& error) {
-      throw ModelError(concat(path, ", line ", number, ": ", error.what()));
-    }
-    result.push_back(std::move(entry));
-  }
   return result;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides of classes and formats: "Sum=deny", "conv1=f32", "head/*=bf16", one per option or per
-// line of a list file.
+// Overrides of classes and formats: "Sum=deny", "conv1=f32", "head/*=bf16", one per option.
 #pragma once
 
 #include <optional>
@@ -22,8 +21,6 @@ struct Override {
 };
 
 Override parse_override(std::string_view text);  // throws UsageError
-// Reads overrides from a list file; `#` starts a comment. ModelError names `path` and line.
-std::vector<std::string> read_override_list(const std::string& path);
 
 // Whether the name matches; * stands for any characters, ? for one.
 bool matches_pattern(std::string_view pattern, std::string_view name);

@@ -7,6 +7,7 @@
 #include "base/open_file.h"
 #include "precision/fingerprint.h"
 #include "precision/plan_text.h"
+#include "precision/policy.h"
 #include "precision/vertices.h"
 
 namespace narrowgauge {
@@ -15,8 +16,8 @@ namespace {
 
 class PlanReader {
  public:
-  PlanReader(std::string_view text, const Graph& graph, const HasKernel& has_kernel)
-      : text_(text), graph_(graph), has_kernel_(has_kernel), vertices_(precision_vertices(graph)) {
+  PlanReader(std::string_view text, const Graph& graph)
+      : text_(text), graph_(graph), vertices_(precision_vertices(graph)) {
     for (const PrecisionVertex& vertex : vertices_) by_name_.emplace(vertex.name, &vertex);
   }
 
@@ -76,7 +77,7 @@ class PlanReader {
           fingerprint(graph_), ")");
     plan_.narrow = read_dtype(header_line("narrow", 2)[1]);
     plan_.policy = header_line("policy", 2)[1];
-    check(plan_.policy == "lists" || plan_.policy == "f32", "unknown policy '", plan_.policy, "'");
+    check(is_policy(plan_.policy), "unknown policy '", plan_.policy, "'");
     plan_.f32_math = read_math(header_line("f32-math", 2)[1]);
     check(is_f32_math(plan_.f32_math), "f32-math is ", f32_math_words, ", got ", plan_.f32_math);
   }
@@ -178,9 +179,6 @@ class PlanReader {
     if (*entry.dtype == DType::f32) return;
     check(vertex.takes(*entry.dtype), entry.op, " of node '", entry.name, "' does not take ",
           *entry.dtype);
-    check(!has_kernel_ || vertex.kind != PrecisionVertex::Kind::node ||
-              has_kernel_(*vertex.node, *entry.dtype),
-          "no kernel here computes node '", entry.name, "' in ", *entry.dtype);
   }
 
   static void mark_edited(PlanEntry& entry) {
@@ -228,7 +226,6 @@ class PlanReader {
 
   std::string_view text_;
   const Graph& graph_;
-  const HasKernel& has_kernel_;
   std::vector<PrecisionVertex> vertices_;
   std::map<std::string, const PrecisionVertex*> by_name_;
   std::map<std::string, int> lines_;
@@ -239,29 +236,19 @@ class PlanReader {
 
 }  // namespace
 
-PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph,
-                        const HasKernel& has_kernel) {
-  return PlanReader(text, f32_graph, has_kernel).read();
-}
-
 PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph) {
-  return read_plan(text, f32_graph, HasKernel{});
+  return PlanReader(text, f32_graph).read();
 }
 
-PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph,
-                        const HasKernel& has_kernel) {
-  return read_named_plan(read_text_file(path), path, f32_graph, has_kernel);
-}
-
-PrecisionPlan read_named_plan(std::string_view text, const std::string& who, const Graph& f32_graph,
-                              const HasKernel& has_kernel) try {
-  return read_plan(text, f32_graph, has_kernel);
+PrecisionPlan read_named_plan(std::string_view text, const std::string& who,
+                              const Graph& f32_graph) try {
+  return read_plan(text, f32_graph);
 } catch (const ModelError& error) {
   throw ModelError(concat(who, ", ", error.what()));
 }
 
 PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph) {
-  return load_plan(path, f32_graph, HasKernel{});
+  return read_named_plan(read_text_file(path), path, f32_graph);
 }
 
 void require_same_model(const PrecisionPlan& plan, const Graph& f32_graph) {

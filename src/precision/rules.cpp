@@ -25,7 +25,6 @@ constexpr std::array<RuleText, precision_rule_count> rules{{
     {"clear-not-reached", "it is a clear op with no narrow one beside it"},
     {"preserved-output", "it makes an output of the graph or the next value of a state"},
     {"dtype-not-supported", "its op does not take the narrow format"},
-    {"no-narrow-kernel", "no kernel here computes it in the narrow format"},
     {"not-f32", "its values are not f32 to begin with"},
     {"pinned-type", "it has no port whose format may be chosen"},
     {"source", "inputs, states and constants keep their format; casts follow them"},

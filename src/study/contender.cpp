@@ -5,6 +5,7 @@
 
 #include "api/amp_choice.h"
 #include "narrowgauge/error.h"
+#include "precision/amp_words.h"
 
 namespace narrowgauge {
 namespace {
@@ -16,12 +17,13 @@ constexpr std::size_t losses_kept = 3;
 Optimizer optimizer_in(const std::string& precision) {
   Optimizer optimizer = bench_optimizer();
   if (is_f32(precision)) {
-    optimizer.f32_math = parse_math(precision);
+    optimizer.precision.f32_math = parse_math(precision);
     return optimizer;
   }
-  const auto narrow = narrow_of_amp(precision);
-  require(narrow.has_value(), "benchmark: expected a precision of ieee, f32, dfp16, bf16, f16 or ",
-          "auto, got \"", precision, '"');
+  const auto narrow = format_of_amp(precision);
+  require(narrow && *narrow != DType::f32,
+          "benchmark: expected a precision of ieee, f32, dfp16, bf16, f16 or ", "auto, got \"",
+          precision, '"');
   enable_mixed_precision(optimizer, *narrow);
   return optimizer;
 }

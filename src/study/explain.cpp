@@ -143,7 +143,7 @@ Explanation explain(const Trainer& trainer, const Binding& binding) {
 }
 
 Explanation explain(const Model& model, const Binding& binding) {
-  const Model::Implementation& held = model.implementation();
+  const Model::Implementation& held = ModelAccess::of(model);
   const std::shared_lock together(held.in_use);
   const Graph graph = held.graph(Mode::evaluate);
   return explain(graph, held.evaluation_plan(graph), binding);

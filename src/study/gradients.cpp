@@ -39,7 +39,7 @@ Graph gradient_graph(const Model::Implementation& model, const Loss& loss,
 }  // namespace
 
 Gradients gradients_of(Model& model, const Loss& loss, std::span<const Tensor> batch) {
-  Model::Implementation& self = model.implementation();
+  Model::Implementation& self = ModelAccess::of(model);
   std::vector<std::string> parameters;
   Program program(gradient_graph(self, loss, parameters), {}, self.store, self.seed);
   const std::lock_guard alone(self.in_use);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_graph.h"
 
+#include <algorithm>
+
 #include "ops/math/where.h"
-#include "ops/training/learning_rate.h"
 #include "ops/training/loss_scale.h"
-#include "ops/training/weight_update.h"
 #include "passes/differentiate.h"
+#include "train/rate.h"
 
 namespace narrowgauge {
 
@@ -46,7 +47,7 @@ class TrainingGraphBuilder {
     return graph_.state(std::move(state));
   }
 
-  Value moment(const Parameter& parameter, const char* kind) {
+  Value moment(const Parameter& parameter, std::string_view kind) {
     State state;
     state.name = concat(parameter.name, '.', kind);
     state.role = Role::moment;
@@ -56,7 +57,7 @@ class TrainingGraphBuilder {
   }
 
   bool is_dynamic() const {
-    const bool f16 = optimizer_.mixed_precision && optimizer_.mixed_precision->narrow == DType::f16;
+    const bool f16 = optimizer_.precision.narrow == DType::f16;
     return optimizer_.loss_scale.kind == LossScale::Kind::dynamic ||
            (optimizer_.loss_scale.kind == LossScale::Kind::automatic && f16);
   }
@@ -86,10 +87,13 @@ class TrainingGraphBuilder {
     }
   }
 
+  static NodeOptions options_of_update(std::string name) {
+    return {.name = std::move(name), .origin = "training", .phase = Phase::update};
+  }
+
   template <Op T>
   Value add(T op, Values inputs, std::string name) {
-    return graph_.add(std::move(op), std::move(inputs),
-                      {.name = std::move(name), .origin = "training", .phase = Phase::update});
+    return graph_.add(std::move(op), std::move(inputs), options_of_update(std::move(name)));
   }
 
   void add_outcome() {
@@ -131,62 +135,46 @@ class TrainingGraphBuilder {
   }
 
   void add_rates() {
-    LearningRate op;
-    const Schedule& s = optimizer_.schedule;
-    op.schedule = s.kind == Schedule::Kind::cosine ? "cosine"
-                  : s.kind == Schedule::Kind::step ? "step"
-                                                   : "constant";
-    op.base = optimizer_.learning_rate;
-    op.warmup_steps = s.warmup_steps;
-    op.total_steps = s.total_steps;
-    op.step_every = s.step_every;
-    op.step_factor = s.factor;
-    op.minimum = s.minimum * optimizer_.learning_rate;
-    learning_rate_ = add(op, {applied_steps_}, "training/learning_rate");
+    learning_rate_ = add(learning_rate_of(optimizer_), {applied_steps_}, "training/learning_rate");
     ClipMultiplier clip;
     clip.limit = optimizer_.clip_norm;
     multiplier_ = add(clip, {norm_, scale_}, "training/multiplier");
   }
 
+  // Connects the ports of the rule by their names.
   void update(const Parameter& parameter) {
-    if (optimizer_.kind == Optimizer::Kind::sgd)
-      update_by_sgd(parameter);
-    else
-      update_by_adam(parameter);
+    const UpdateRule& rule = optimizer_.rule;
+    const std::vector<std::string_view> moments = rule.moments();
+    Values inputs;
+    for (const Port& port : rule.op().inputs) {
+      const bool keeps = std::find(moments.begin(), moments.end(), port.name) != moments.end();
+      inputs.push_back(keeps ? moment(parameter, port.name) : given(parameter, port.name));
+    }
+    const int made = graph_
+                         .add(rule.op(), rule.attributes(), std::move(inputs),
+                              options_of_update(parameter.name + ".update"))
+                         .node;
+    const auto set_next = [&](std::string_view state, std::string_view value) {
+      const std::vector<Port>& outputs = rule.op().outputs;
+      const auto port = std::find_if(outputs.begin(), outputs.end(),
+                                     [&](const Port& each) { return each.name == value; });
+      require(port != outputs.end(), rule.op().full_name(), ": expected a result '", value,
+              "' of an update rule, got none");
+      graph_.set_next(state, {made, static_cast<int>(port - outputs.begin())});
+    };
+    set_next(parameter.name, "next_weight");
+    for (const std::string_view each : moments)
+      set_next(concat(parameter.name, '.', each), concat("next_", each));
   }
 
-  void update_by_sgd(const Parameter& parameter) {
-    SgdUpdate op;
-    op.momentum = optimizer_.momentum;
-    op.nesterov = optimizer_.nesterov;
-    op.weight_decay = optimizer_.weight_decay;
-    const Value velocity = op.momentum != 0 ? moment(parameter, "velocity") : absent;
-    const int made = add(op,
-                         {parameter.current, parameter.gradient, velocity, learning_rate_,
-                          multiplier_, applied_},
-                         parameter.name + ".update")
-                         .node;
-    graph_.set_next(parameter.name, {made, 0});
-    if (op.momentum != 0) graph_.set_next(parameter.name + ".velocity", {made, 1});
-  }
-
-  void update_by_adam(const Parameter& parameter) {
-    AdamUpdate op;
-    op.beta1 = optimizer_.beta1;
-    op.beta2 = optimizer_.beta2;
-    op.epsilon = optimizer_.epsilon;
-    op.weight_decay = optimizer_.weight_decay;
-    op.decoupled = optimizer_.kind == Optimizer::Kind::adamw;
-    const Value first = moment(parameter, "first_moment");
-    const Value second = moment(parameter, "second_moment");
-    const int made = add(op,
-                         {parameter.current, parameter.gradient, first, second, learning_rate_,
-                          multiplier_, applied_, applied_steps_},
-                         parameter.name + ".update")
-                         .node;
-    graph_.set_next(parameter.name, {made, 0});
-    graph_.set_next(parameter.name + ".first_moment", {made, 1});
-    graph_.set_next(parameter.name + ".second_moment", {made, 2});
+  // What training has for a port of a rule; absent for a moment that the rule does not keep.
+  Value given(const Parameter& parameter, std::string_view port) const {
+    if (port == "weight") return parameter.current;
+    if (port == "gradient") return parameter.gradient;
+    if (port == "learning_rate") return learning_rate_;
+    if (port == "multiplier") return multiplier_;
+    if (port == "applied") return applied_;
+    return port == "applied_steps" ? applied_steps_ : absent;
   }
 
   void add_outputs() {

@@ -31,7 +31,7 @@ Tensor input_of(int thread, std::uint64_t round) {
   return small_batch(100 * round + static_cast<std::uint64_t>(thread), 1 + thread % 5)[0];
 }
 
-void expect_equal_to_serial(std::optional<MixedPrecision> precision) {
+void expect_equal_to_serial(PrecisionRequest precision) {
   constexpr std::uint64_t rounds = 4;
   Model model("small", small_network(), 3);
   model.set_precision(precision);
@@ -52,12 +52,12 @@ void expect_equal_to_serial(std::optional<MixedPrecision> precision) {
 }
 
 TEST(concurrent_predict, eight_threads_on_one_model_equal_one_after_the_other) {
-  expect_equal_to_serial(std::nullopt);
+  expect_equal_to_serial({});
 }
 
 TEST(concurrent_predict, so_they_do_in_mixed_precision) {
-  expect_equal_to_serial(MixedPrecision{.narrow = DType::bf16, .overrides = {}});
-  expect_equal_to_serial(MixedPrecision{.narrow = DType::f16, .overrides = {}});
+  expect_equal_to_serial(PrecisionRequest{.narrow = DType::bf16});
+  expect_equal_to_serial(PrecisionRequest{.narrow = DType::f16});
 }
 
 // Each prediction is of the weights before or of those after, never of a mixture.

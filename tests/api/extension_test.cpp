@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program can add from outside: an op, a loss, a data source, a log sink; and two programs
-// in two threads.
+// What a program can add from outside: an op, a loss, an update rule, a data source, a log sink;
+// and two programs in two threads.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
 #include "api/small_training.h"
@@ -78,6 +79,64 @@ TEST(extension, an_unknown_op_or_attribute_is_refused_by_name) {
   EXPECT_THROW(net.op("Nothing", {x}), ModelError);
   EXPECT_THROW(net.op("ReduceMean", {x}, "keep=0"), ModelError);
   EXPECT_THROW(net.op("ReduceMean", {x}, "keepdims=0 1"), ModelError);
+}
+
+// weight -= learning_rate * sign(v), v = keep * v + gradient: a rule of the program, on f32 alone.
+struct SignDescent {
+  static constexpr OpInfo info{
+      .name = "SignDescent",
+      .domain = "mine",
+      .inputs = "weight:W~, gradient:G~^, learning_rate:f32, applied:bool, v:W~",
+      .outputs = "next_v:W~, next_weight:W~",
+      .types = "W:float, G:float",
+      .stage = Stage::trained};
+  double keep = 0.5;
+  static void hyperparameters(auto& self, auto&& visit) { visit("keep", self.keep); }
+  static void attributes(auto& self, auto&& visit) { hyperparameters(self, visit); }
+  static std::vector<std::string_view> moments() { return {"v"}; }
+  void check(std::string_view who) const {
+    require(keep >= 0, who, ": expected keep of 0 or more");
+  }
+  TensorTypes infer(const Inference& in) const { return {in.type(4), in.type(0)}; }
+  static std::span<const Kernel> kernels() {
+    static constexpr Kernel list[] = {{"mine", offer}};
+    return list;
+  }
+  static Offer offer(const Request& request) {
+    Offer made;
+    made.run = [keep = static_cast<float>(request.as<SignDescent>().keep),
+                count = element_count(request.inputs[0].dims)](const KernelCall& call) {
+      const float rate = *call.inputs[2].as<const float>();
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float v =
+            keep * call.inputs[4].as<const float>()[i] + call.inputs[1].as<const float>()[i];
+        call.outputs[0].as<float>()[i] = v;
+        call.outputs[1].as<float>()[i] =
+            call.inputs[0].as<const float>()[i] - rate * static_cast<float>((v > 0) - (v < 0));
+      }
+    };
+    return made;
+  }
+  static std::vector<Sample<SignDescent>> samples() { return {}; }
+};
+
+TEST(extension, an_update_rule_of_the_program_trains) {
+  Model model("small", small_network());
+  Optimizer optimizer{.rule = SignDescent{}, .learning_rate = 1e-2};
+  optimizer.rule.set("keep", 0.75);
+  EXPECT_THROW(optimizer.rule.set("momentum", 0.9), UsageError);
+  EXPECT_THROW(optimizer.rule.set("keep", true), UsageError);
+  Trainer trainer(model, softmax_cross_entropy(), optimizer);
+  const std::string weight = model.state_names().front();
+  const Tensor before = model.state(weight);
+  const double first = trainer.step(small_batch(0)).loss;
+  const Tensor after = model.state(weight);
+  for (std::int64_t i = 0; i < before.size(); ++i)
+    EXPECT_NEAR(std::abs(after.at(i) - before.at(i)), 1e-2, 1e-6);
+  for (std::uint64_t step = 1; step < 60; ++step) trainer.step(small_batch(step));
+  EXPECT_LT(trainer.step(small_batch(60)).loss, 0.7 * first);
+  optimizer.rule.set("keep", -1.0);
+  EXPECT_THROW(check(optimizer), UsageError);
 }
 
 class CountingSource : public DataSource {

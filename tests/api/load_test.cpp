@@ -108,13 +108,13 @@ TEST(load, predicts_as_the_model_that_was_trained_in_a_narrow_format) {
     const std::string again = folder / "again.safetensors";
     model.save(again);
     EXPECT_EQ(read_safetensors(again).metadata, read_safetensors(path).metadata);
-    model.set_precision(std::nullopt);
+    model.set_precision({});
     const Tensor in_f32 = model.predict(x);
     EXPECT_FALSE(in_f32.same_bits(expected)) << name(narrow);
     Model asked("small", small_network());
-    asked.set_precision(MixedPrecision{.narrow = DType::f16, .overrides = {}});
+    asked.set_precision(PrecisionRequest{.narrow = DType::f16});
     asked.load(path);
-    model.set_precision(MixedPrecision{.narrow = DType::f16, .overrides = {}});
+    model.set_precision(PrecisionRequest{.narrow = DType::f16});
     EXPECT_TRUE(asked.predict(x).same_bits(model.predict(x))) << name(narrow);
   }
 }

@@ -58,40 +58,42 @@ TEST(options, of_optimizers) {
   const auto sizes = {nan, infinity, -1.0, 1e-40, 1e39, 1e-60};
   const auto shares = {nan, infinity, -0.1, 1.0};
   const char* const who = "optimizer";
-  const auto real = [&](const char* what, std::vector<double> values, double Optimizer::*field,
-                        const Optimizer& base = sgd(0.1)) {
+  const auto real = [&](const char* what, std::vector<double> values, double Optimizer::*field) {
+    expect_refused(of_number<double>(who, what, values,
+                                     [=](Optimizer& o, double value) { o.*field = value; }));
+  };
+  const auto of_rule = [&](const char* what, std::vector<double> values,
+                           const Optimizer& base = sgd(0.1)) {
     expect_refused(of_number<double>(
-        who, what, values, [=](Optimizer& o, double value) { o.*field = value; }, base));
+        who, what, values, [=](Optimizer& o, double value) { o.rule.set(what, value); }, base));
   };
   real("learning_rate", sizes, &Optimizer::learning_rate);
-  real("weight_decay", sizes, &Optimizer::weight_decay);
   real("clip_norm", sizes, &Optimizer::clip_norm);
-  real("momentum", shares, &Optimizer::momentum);
-  real("beta1", shares, &Optimizer::beta1, adam());
-  real("beta2", shares, &Optimizer::beta2, adamw());
-  real("epsilon", {nan, infinity, -1, 0, 1e-60}, &Optimizer::epsilon, adam());
-  expect_refused({{who, "momentum", trains_with([](Optimizer& o) {
-                     o.momentum = 0;
-                     o.nesterov = true;
-                   })}});
+  of_rule("weight_decay", sizes);
+  of_rule("weight_decay", sizes, adamw());
+  of_rule("momentum", shares);
+  of_rule("beta1", shares, adam());
+  of_rule("beta2", shares, adamw());
+  of_rule("epsilon", {nan, infinity, -1, 0, 1e-60}, adam());
+  expect_refused({{who, "momentum",
+                   trains_with([](Optimizer& o) { o.rule.set("nesterov", true); }, sgd(0.1, 0))}});
 }
 
 TEST(options, of_schedules) {
   const auto with = [](Schedule schedule) {
     return trains_with([=](Optimizer& o) { o.schedule = schedule; });
   };
-  using Kind = Schedule::Kind;
   expect_refused({
       {"schedule", "warmup_steps", with({.warmup_steps = -1})},
-      {"schedule", "total_steps",
-       with({.kind = Kind::cosine, .warmup_steps = 9, .total_steps = 9})},
-      {"schedule", "step_every", with({.kind = Kind::step, .step_every = 0})},
-      {"schedule", "factor", with({.kind = Kind::step, .step_every = 1, .factor = nan})},
-      {"schedule", "factor", with({.kind = Kind::step, .step_every = 1, .factor = 0})},
-      {"schedule", "factor", with({.kind = Kind::step, .step_every = 1, .factor = infinity})},
+      {"schedule", "total_steps", with({.name = "cosine", .warmup_steps = 9, .total_steps = 9})},
+      {"schedule", "step_every", with({.name = "step", .step_every = 0})},
+      {"schedule", "factor", with({.name = "step", .step_every = 1, .factor = nan})},
+      {"schedule", "factor", with({.name = "step", .step_every = 1, .factor = 0})},
+      {"schedule", "factor", with({.name = "step", .step_every = 1, .factor = infinity})},
       {"schedule", "minimum", with({.minimum = nan})},
       {"schedule", "minimum", with({.minimum = -0.1})},
       {"schedule", "minimum", with({.minimum = infinity})},
+      {"schedule", "constant", with({.name = "sine"})},
   });
 }
 
@@ -120,7 +122,7 @@ TEST(options, of_precision_and_trainers) {
   const auto narrow = [](DType dtype) {
     return [=] {
       Model model("small", small_network());
-      model.set_precision(MixedPrecision{.narrow = dtype, .overrides = {}});
+      model.set_precision(PrecisionRequest{.narrow = dtype});
       model.predict(small_batch(0)[0]);
     };
   };

@@ -44,7 +44,7 @@ TEST(trainer, a_new_one_begins_anew_and_takes_the_model_over) {
 // What a trainer compiles later obeys the switches as they are then.
 TEST(trainer, tf32_that_is_forbidden_before_the_first_step_is_not_computed) {
   Optimizer optimizer = sgd(0.05);
-  optimizer.f32_math = Math::tf32;
+  optimizer.precision.f32_math = Math::tf32;
   for (const bool allowed : {true, false}) {
     Model model("small", small_network());
     Trainer trainer(model, softmax_cross_entropy(), optimizer);
@@ -87,11 +87,11 @@ TEST(trainer, precision_that_is_set_later_reaches_evaluation) {
   Trainer trainer(model, softmax_cross_entropy(), sgd(0.05));
   const auto source = small_source(40);
   const double f32 = trainer.evaluate(source).loss;
-  model.set_precision(MixedPrecision{});
+  model.set_precision(PrecisionRequest{.narrow = DType::bf16});
   const double bf16 = trainer.evaluate(source).loss;
   EXPECT_NE(bf16, f32);
   EXPECT_NEAR(bf16, f32, 0.01);
-  model.set_precision(std::nullopt);
+  model.set_precision({});
   EXPECT_EQ(trainer.evaluate(source).loss, f32);
 }
 

@@ -18,9 +18,9 @@ FitResult train(const char* network, std::optional<DType> narrow, std::int64_t c
   const DataSplit data = draw_glyphs(1, count, 500);
   Model model(network, find_model(network, {}, 10));
   Optimizer optimizer = sgd(0.05);
-  optimizer.f32_math = f32_math;
+  optimizer.precision.f32_math = f32_math;
   if (narrow) enable_mixed_precision(optimizer, *narrow);
-  if (narrow) optimizer.mixed_precision->f32_math = f32_math;
+  if (narrow) optimizer.precision.f32_math = f32_math;
   Trainer trainer(model, softmax_cross_entropy(), optimizer);
   return trainer.fit(source_of(data.train), source_of(data.test), {.epochs = 1, .batch = 64});
 }

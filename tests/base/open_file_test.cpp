@@ -11,7 +11,6 @@
 #include "narrowgauge/data.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
-#include "precision/overrides.h"
 #include "precision/plan_reader.h"
 
 namespace narrowgauge {
@@ -51,7 +50,6 @@ TEST(open_file, texts_refuse_a_folder_and_do_not_wait_for_a_pipe) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const std::string expected = concat(folder.path(), ": expected a file, found a folder");
   EXPECT_EQ(refusal([&] { read_text_file(folder.path()); }), expected);
-  EXPECT_EQ(refusal([&] { read_override_list(folder.path()); }), expected);
   EXPECT_EQ(refusal([&] { narrow_of_plan(folder.path()); }), expected);
   EXPECT_EQ(read_text_file(pipe), "");  // nobody writes
 }

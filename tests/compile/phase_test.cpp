@@ -7,7 +7,7 @@
 #include "narrowgauge/models.h"
 #include "narrowgauge/optimizer.h"
 #include "precision/apply.h"
-#include "precision/lists.h"
+#include "precision/policy.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -25,7 +25,7 @@ Graph training_of_resnet20() {
   Optimizer optimizer = sgd(0.1);
   enable_mixed_precision(optimizer, DType::f16);
   const Graph graph = make_training_graph(network.graph(), optimizer);
-  return apply(graph, plan_by_lists(graph, {.request = *optimizer.mixed_precision}));
+  return apply(graph, make_precision_plan(graph, optimizer.precision));
 }
 
 TEST(phase, tells_the_passes_of_training_apart) {

@@ -23,20 +23,19 @@ struct Flags {
 void add_flags(CLI::App& app, Flags& flags) {
   cli::TrainFlags& train = flags.train;
   cli::add_text(app, {"--model,-m", "M", ""}, train.model);
-  cli::add_word(app, {"--amp", "A", ""}, train.amp, cli::amp_words);
+  cli::add_word(app, {"--amp", "A", ""}, train.amp, cli::amp_words());
   cli::add_text(app, {"--math", "M", ""}, train.math);
   cli::add_texts(app, {"--override", "X", ""}, train.overrides);
-  cli::add_word_list(app, {"--compare", "A,B,..", ""}, train.compare, cli::amp_words);
-  cli::add_word(app, {"--optimizer,-o", "O", ""}, train.optimizer, cli::optimizer_words);
+  cli::add_word_list(app, {"--compare", "A,B,..", ""}, train.compare, cli::amp_words());
+  cli::add_word(app, {"--optimizer,-o", "O", ""}, train.optimizer, optimizer_names());
   cli::add_text(app, {"--schedule", "S", ""}, train.schedule);
   cli::add_text(app, {"--loss-scale", "S", ""}, train.loss_scale);
   cli::add_whole(app, {"--epochs,-e", "N", ""}, train.epochs, 1);
   cli::add_whole(app, {"--warmup", "N", ""}, train.warmup, 0);
   cli::add_whole(app, {"--threads,-t", "N", ""}, train.threads, 0);
   cli::add_real(app, {"--lr", "X", ""}, train.learning_rate);
-  cli::add_real(app, {"--momentum", "X", ""}, train.momentum);
+  cli::add_hyperparameter_flags(app, train.hyperparameters);
   cli::add_real(app, {"--clip", "X", ""}, train.clip);
-  cli::add_switch(app, {"--nesterov", "", ""}, train.nesterov);
   cli::add_text(app, {"--checkpoint-every", "N", ""}, train.checkpoint_every);
   cli::add_text(app, {"--image,--data-shape", "CxHxW", ""}, flags.image);
   cli::add_list(app, {"--units", "U,V,..", ""}, flags.units);

@@ -12,7 +12,7 @@
 #include "io/files.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
-#include "precision/lists.h"
+#include "precision/policy.h"
 
 namespace {
 
@@ -72,12 +72,12 @@ void add_texts(Corpus& corpus) {
   corpus.add_all("dimension", {"f32[N,3,32,32]", "i64[]", "bf16[(N+2*P-K)/S+1,M*4]", "(N/2+1)/3",
                                "-N+M*M*7", "((N/M)*(A+B)/M)*(A+B)", "f4e2m1[9223372036854775807]"});
   const Graph graph = fuzz::plan_graph();
-  corpus.add("plan", print(f32_plan(graph)));
+  corpus.add("plan", print(make_precision_plan(graph, {})));
   for (const DType narrow : {DType::f16, DType::bf16}) {
-    ListOptions options;
-    options.request.narrow = narrow;
-    options.request.overrides = {"relu=f32"};
-    corpus.add("plan", print(plan_by_lists(graph, options)));
+    PrecisionRequest options;
+    options.narrow = narrow;
+    options.overrides = {"relu=f32"};
+    corpus.add("plan", print(make_precision_plan(graph, options)));
   }
   corpus.add("plan", "# a list\nSum = deny\nconv1=f32\nhead/*=bf16  # why\n");
   corpus.add_all("command_line",

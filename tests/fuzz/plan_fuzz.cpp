@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Precision plans of one graph, and override lists.
+// Precision plans of one graph, and overrides.
 #include "fuzz/fuzz.h"
 #include "fuzz/plan_graph.h"
 #include "precision/apply.h"
@@ -15,10 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::must(print(read_plan(print(plan), graph)) == print(plan));
     apply(graph, plan);
   });
-  const std::string path = fuzz::write("list", text);
-  fuzz::take([&] {
-    for (const std::string& rule : read_override_list(path)) matches_pattern(rule, "product");
-  });
+  fuzz::take([&] { matches_pattern(parse_override(text).pattern, "product"); });
+  const std::string path = fuzz::write("plan", text);
   fuzz::take([&] { narrow_of_plan(path); });
   return 0;
 }

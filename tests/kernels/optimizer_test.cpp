@@ -40,10 +40,8 @@ struct Problem {
     return {.common = common(gradient),
             .step = step,
             .decoupled_decay = decoupled,
-            .first_moment = floats(first),
-            .second_moment = floats(second),
-            .next_first_moment = floats(first),
-            .next_second_moment = floats(second)};
+            .first_moment = {floats(first), floats(first)},
+            .second_moment = {floats(second), floats(second)}};
   }
   void check(const std::string& what) const {
     expect_close(weight, w, 1e-6, 2e-6, what + " weight");
@@ -68,8 +66,7 @@ TEST(optimizer, sgd_follows_its_formula) {
             sgd_update({.common = p.common(gradient),
                         .momentum = momentum,
                         .nesterov = nesterov,
-                        .momentum_buffer = floats(p.first),
-                        .next_momentum_buffer = floats(p.first)});
+                        .velocity = {floats(p.first), floats(p.first)}});
             for (std::size_t i = 0; i < p.w.size(); ++i) {
               const double g =
                   gradient.at(std::int64_t(i)) / double(loss_scale) + double(0.05F) * p.w[i];
@@ -118,10 +115,8 @@ TEST(optimizer, a_skipped_step_changes_nothing) {
   AdamUpdate adam = p.adam(bad, 2, false);
   adam.common.applied = false;
   adam_update(adam);
-  SgdUpdate sgd{.common = adam.common,
-                .momentum = 0.9F,
-                .momentum_buffer = floats(p.first),
-                .next_momentum_buffer = floats(p.first)};
+  SgdUpdate sgd{
+      .common = adam.common, .momentum = 0.9F, .velocity = {floats(p.first), floats(p.first)}};
   sgd_update(sgd);
   EXPECT_TRUE(p.weight.same_bits(weight));
   EXPECT_TRUE(p.first.same_bits(first));
@@ -138,8 +133,8 @@ TEST(optimizer, a_skipped_step_into_other_memory_copies) {
   adam.common.applied = false;
   adam.common.next_weight = floats(next.weight);
   adam.common.narrow_weight = view(next.narrow);
-  adam.next_first_moment = floats(next.first);
-  adam.next_second_moment = floats(next.second);
+  adam.first_moment.next = floats(next.first);
+  adam.second_moment.next = floats(next.second);
   adam_update(adam);
   EXPECT_TRUE(next.weight.same_bits(p.weight));
   EXPECT_TRUE(next.narrow.same_bits(p.narrow));

@@ -12,7 +12,7 @@
 #include "narrowgauge/explain.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/model_info.h"
-#include "precision/lists.h"
+#include "precision/policy.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -203,7 +203,7 @@ TEST(models, bert_trains_in_f32_and_bf16_with_either_head) {
 TEST(models, bert_does_not_see_padding) {
   for (const bool narrow : {false, true}) {
     Model model("bert", bert(small_bert, small_text, Head::classification, 3));
-    if (narrow) model.set_precision(MixedPrecision{.narrow = DType::f16, .overrides = {}});
+    if (narrow) model.set_precision(PrecisionRequest{.narrow = DType::f16});
     std::vector<Tensor> texts = random_texts();
     const Tensor before = model.predict(texts);
     texts[0].values<std::int64_t>()[14] = 49;  // in the padding of the second
@@ -225,7 +225,7 @@ TEST(models, every_node_has_a_reason_for_its_format) {
       enable_mixed_precision(optimizer, narrow);
       const Graph graph =
           make_training_graph(forward(name, published(name), softmax_cross_entropy()), optimizer);
-      const PrecisionPlan plan = plan_by_lists(graph, {.request = *optimizer.mixed_precision});
+      const PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);
       const Explanation explanation = explain(graph, plan, {{"N", 2}});
       EXPECT_EQ(explanation.summary.unlisted, 0) << name;
       int narrow_nodes = 0;

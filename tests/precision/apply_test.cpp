@@ -7,6 +7,7 @@
 #include "ops/math/cast.h"
 #include "precision/casting.h"
 #include "precision/lists.h"
+#include "precision/policy.h"
 #include "small_ops.h"
 
 namespace narrowgauge {
@@ -16,9 +17,9 @@ using namespace small;
 
 PrecisionPlan plan_of(const Graph& graph, DType narrow = DType::f16,
                       std::vector<std::string> overrides = {}) {
-  ListOptions options;
-  options.request.narrow = narrow;
-  options.request.overrides = std::move(overrides);
+  PrecisionRequest options;
+  options.narrow = narrow;
+  options.overrides = std::move(overrides);
   return colour_by_lists(graph, options);
 }
 
@@ -132,7 +133,7 @@ TEST(apply, constants_are_converted_and_finite_ones_stay_finite) {
 
 TEST(apply, all_f32_is_the_same_graph_with_contracts) {
   const Graph graph = chain("AICD");
-  const Graph applied = apply(graph, f32_plan(graph, Math::ieee));
+  const Graph applied = apply(graph, make_precision_plan(graph, {.f32_math = Math::ieee}));
   EXPECT_EQ(applied.nodes().size(), graph.nodes().size());
   EXPECT_EQ(node(applied, "n0").math, Math::ieee);
   EXPECT_EQ(node(applied, "n1").math, Math::none);

@@ -8,7 +8,7 @@
 #include "ops/control/interpret.h"
 #include "ops/table.h"
 #include "precision/apply.h"
-#include "precision/lists.h"
+#include "precision/policy.h"
 
 namespace narrowgauge {
 namespace {
@@ -77,10 +77,7 @@ constexpr std::string_view loop_text = R"(graph "rounds" {
 )";
 
 PrecisionPlan plan_of(const Graph& graph, std::vector<std::string> overrides) {
-  ListOptions options;
-  options.request = {
-      .narrow = DType::f16, .f32_math = Math::f32, .overrides = std::move(overrides)};
-  return plan_by_lists(graph, options);
+  return make_precision_plan(graph, {.narrow = DType::f16, .overrides = std::move(overrides)});
 }
 
 DType format(const PrecisionPlan& plan, std::string_view name) {

@@ -8,7 +8,7 @@
 #include "ops/control/interpret.h"
 #include "ops/table.h"
 #include "precision/apply.h"
-#include "precision/lists.h"
+#include "precision/policy.h"
 
 namespace narrowgauge {
 namespace {
@@ -22,9 +22,9 @@ Tensor filled(Dims dims, float value) {
 // The graph as it is, then as a plan in f16 has it.
 void expect_same_in_f16(std::string_view text, const std::vector<Tensor>& inputs) {
   const Graph graph = parse(text, op_table());
-  ListOptions options;
-  options.request.narrow = DType::f16;
-  const PrecisionPlan plan = plan_by_lists(graph, options);
+  PrecisionRequest options;
+  options.narrow = DType::f16;
+  const PrecisionPlan plan = make_precision_plan(graph, options);
   EXPECT_EQ(plan.find("relu")->rule, PrecisionRule::deny_propagated);
   const std::vector<Tensor> expected = interpret(graph, inputs);
   const std::vector<Tensor> found = interpret(apply(graph, plan), inputs);

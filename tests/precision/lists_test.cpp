@@ -4,11 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <set>
 
 #include "ops/math/cast.h"
 #include "precision/apply.h"
+#include "precision/colours.h"
+#include "precision/policy.h"
 #include "small_ops.h"
 
 namespace narrowgauge {
@@ -16,38 +17,9 @@ namespace {
 
 using namespace small;
 
-ListOptions options(DType narrow, std::vector<std::string> overrides = {}) {
-  ListOptions result;
-  result.request.narrow = narrow;
-  result.request.overrides = std::move(overrides);
-  return result;
-}
-
-// "N" narrow, "D" denied, "." otherwise, for n0, n1, ...
-std::string colours(const PrecisionPlan& plan) {
-  std::string out;
-  for (const PlanEntry& entry : plan.entries) {
-    if (entry.name[0] != 'n') continue;
-    if (entry.dtype != DType::f32)
-      out += 'N';
-    else
-      out += entry.rule == PrecisionRule::deny_list || entry.rule == PrecisionRule::deny_propagated
-                 ? 'D'
-                 : '.';
-  }
-  return out;
-}
-
-PrecisionRule rule_of(const PrecisionPlan& plan, std::string_view name) {
-  return plan.find(name)->rule;
-}
-
 // The example of TensorFlow's own comments: the clear node ahead of the allow node is free, and the
 // clear step takes it.
 TEST(lists, chain_with_a_deny_at_its_head) {
-  ListOptions without = options(DType::f16);
-  without.infer_extension = false;
-  EXPECT_EQ(colours(colour_by_lists(chain("DICICAI"), without)), "DDDDNN.");
   const PrecisionPlan plan = colour_by_lists(chain("DICICAI"), options(DType::f16));
   EXPECT_EQ(colours(plan), "DDDDNNN");
   EXPECT_EQ(rule_of(plan, "n4"), PrecisionRule::clear_neighbour);
@@ -247,12 +219,15 @@ TEST(lists, colouring_the_result_again_changes_nothing) {
   }
 }
 
-TEST(lists, nodes_without_a_narrow_kernel_stay_f32) {
-  ListOptions asked = options(DType::f16);
-  asked.has_kernel = [](const Node& node, DType) { return node.name != "n1"; };
-  const PrecisionPlan plan = colour_by_lists(chain("AIAA"), asked);
+TEST(lists, nodes_that_the_policy_keeps_stay_f32_unless_they_are_named) {
+  const NarrowNodes but_one{[](const PrecisionVertex& vertex) { return vertex.name != "n1"; },
+                            "not this one"};
+  const PrecisionPlan plan = colour_by_lists(chain("AIAA"), options(DType::f16), but_one);
   EXPECT_EQ(colours(plan), "N.NN");
-  EXPECT_EQ(rule_of(plan, "n1"), PrecisionRule::no_narrow_kernel);
+  EXPECT_EQ(rule_of(plan, "n1"), PrecisionRule::not_requested);
+  EXPECT_EQ(plan.find("n1")->note, "not this one");
+  EXPECT_EQ(colours(colour_by_lists(chain("AIAA"), options(DType::f16, {"n1=f16"}), but_one)),
+            "NNNN");
 }
 
 TEST(lists, ops_that_refuse_the_format_stay_f32) {
@@ -261,7 +236,7 @@ TEST(lists, ops_that_refuse_the_format_stay_f32) {
   const Value a = graph.add(Stubborn{}, {x}, {.name = "a"});
   const Value b = graph.add(Allow{}, {a}, {.name = "b"});
   graph.output("y", graph.add(Unlisted{}, {b}));
-  const PrecisionPlan plan = plan_by_lists(graph, options(DType::f16));
+  const PrecisionPlan plan = make_precision_plan(graph, options(DType::f16));
   EXPECT_EQ(rule_of(plan, "a"), PrecisionRule::dtype_not_supported);
   EXPECT_EQ(plan.find("b")->dtype, DType::f16);
 }
@@ -295,25 +270,19 @@ TEST(lists, a_cast_that_only_narrow_nodes_read_makes_the_narrow_format) {
   EXPECT_EQ(applied.find_node("only.to_bf16"), -1);
 }
 
-std::string message(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(lists, a_request_that_changes_nothing_says_why) {
-  const std::string none = message([] { plan_by_lists(chain("ICD"), options(DType::f16)); });
+  const auto said = [](const char* ops, const PrecisionRequest& asked) {
+    return message([&] { require_effect(make_precision_plan(chain(ops), asked)); });
+  };
+  const std::string none = said("ICD", options(DType::f16));
   EXPECT_NE(none.find("no op of the class allow; there are 1 small.Clear (clear)"),
             std::string::npos)
       << none;
-  ListOptions asked = options(DType::bf16);
-  asked.has_kernel = [](const Node&, DType) { return false; };
-  const std::string kernels = message([&] { plan_by_lists(chain("AA"), asked); });
-  EXPECT_NE(kernels.find("n0 (small.Allow): no kernel here"), std::string::npos) << kernels;
-  EXPECT_EQ(message([] { plan_by_lists(chain("A"), options(DType::bf16)); }), "");
+  const std::string named = said("AA", options(DType::bf16, {"n*=f32"}));
+  EXPECT_NE(named.find("n0 (small.Allow): somebody asked for it by name"), std::string::npos)
+      << named;
+  EXPECT_EQ(said("A", options(DType::bf16)), "");
+  EXPECT_EQ(said("A", {}), "");
 }
 
 // A graph in which every rule of the colouring fires somewhere; `edited` is the reader's.
@@ -326,18 +295,17 @@ TEST(lists, every_rule_can_be_reached) {
   const Value a = graph.add(Allow{}, {cast}, {.name = "a"});
   const Value b = graph.add(Infer{}, {a}, {.name = "b"});
   const Value c = graph.add(Allow{}, {b}, {.name = "c"});
-  const Value k = graph.add(Infer{}, {c}, {.name = "kernel"});
+  const Value k = graph.add(Infer{}, {c}, {.name = "last"});
   graph.output("k", graph.add(Pinned{}, {k}));
   graph.output("n", graph.add(Infer{}, {i}, {.name = "not"}));
   Graph body("body");
   body.output("y", body.add(Infer{}, {body.input("x", TensorType::parse("f32[2,3]"))}));
   graph.output("r", graph.add(Repeat{std::make_shared<const Graph>(body)}, {x}, {.name = "r"}));
   graph.output("o", graph.add(Clear{}, {c}, {.name = "forced"}));
-  ListOptions asked = options(DType::f16, {"forced=f32"});
-  asked.has_kernel = [](const Node& node, DType) { return node.name != "kernel"; };
+  const PrecisionRequest asked = options(DType::f16, {"forced=f32"});
   std::set<PrecisionRule> seen{PrecisionRule::edited};
   for (const PlanEntry& entry : colour_by_lists(graph, asked).entries) seen.insert(entry.rule);
-  for (const PlanEntry& entry : f32_plan(graph).entries) seen.insert(entry.rule);
+  for (const PlanEntry& entry : make_precision_plan(graph, {}).entries) seen.insert(entry.rule);
   for (int rule = 0; rule < precision_rule_count; ++rule)
     EXPECT_TRUE(seen.contains(static_cast<PrecisionRule>(rule)))
         << name(static_cast<PrecisionRule>(rule));

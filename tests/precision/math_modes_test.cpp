@@ -17,8 +17,8 @@
 #include "ops/shape/reshape.h"
 #include "passes/differentiate.h"
 #include "precision/apply.h"
-#include "precision/lists.h"
 #include "precision/plan_reader.h"
+#include "precision/policy.h"
 #include "precision/reasons.h"
 #include "runtime/executor.h"
 
@@ -69,7 +69,9 @@ std::vector<Tensor> run(const Graph& graph, const PrecisionPlan& plan) {
   Executor executor(compile(apply(graph, plan), {}), store, 1);
   return executor.run(noise(graph));
 }
-std::vector<Tensor> run(const Graph& graph, Math math) { return run(graph, f32_plan(graph, math)); }
+std::vector<Tensor> run(const Graph& graph, Math math) {
+  return run(graph, make_precision_plan(graph, {.f32_math = math}));
+}
 
 std::vector<double> values_of(const Tensor& tensor) {
   std::vector<double> values;
@@ -99,7 +101,7 @@ void expect_off(const std::vector<Tensor>& got, const std::vector<Tensor>& exact
 }
 
 PrecisionPlan mixed(const Graph& graph, DType narrow, std::string_view math) {
-  return plan_by_lists(graph, {.request = {narrow, parse_math(math), {}}});
+  return make_precision_plan(graph, {.narrow = narrow, .f32_math = parse_math(math)});
 }
 
 // 11 significant bits, nearest even.
@@ -171,7 +173,7 @@ struct Forbidden {
 TEST(math_modes, where_tf32_is_forbidden_ieee_is_computed_and_explain_says_so) {
   const Graph graph = network();
   const std::vector<Tensor> ieee = run(graph, Math::ieee);
-  const PrecisionPlan plan = f32_plan(graph, Math::tf32);
+  const PrecisionPlan plan = make_precision_plan(graph, {.f32_math = Math::tf32});
   EXPECT_EQ(math_note(*plan.find("attention")), "");
   const std::vector<Tensor> chain = run(graph, parse_math("sim:ieee"));
   const Forbidden forbidden;
@@ -198,7 +200,7 @@ TEST(math_modes, plans_state_the_mode_and_read_back) {
   const Graph graph = network();
   for (const char* text : {"tf32", "tf32x3", "sim:a100", "sim:h100:f8e4m3"}) {
     const Math math = parse_math(text);
-    const PrecisionPlan plan = f32_plan(graph, math);
+    const PrecisionPlan plan = make_precision_plan(graph, {.f32_math = math});
     EXPECT_EQ(read_plan(print(plan), graph), plan) << text;
     EXPECT_EQ(plan.find("if:then_branch:product")->math, math);
     const PrecisionPlan narrow = mixed(graph, DType::f16, text);
@@ -230,9 +232,9 @@ TEST(math_modes, what_a_unit_lacks_is_refused_when_the_plan_is_made) {
   const Graph graph = network();
   EXPECT_EQ(error_of([&] { mixed(graph, DType::bf16, "sim:v100"); }),
             "math sim:v100 of bf16: v100 multiplies no bf16, only f16, f32");
-  EXPECT_EQ(error_of([&] { f32_plan(graph, parse_math("sim:t4:tf32")); }),
+  EXPECT_EQ(error_of([&] { make_precision_plan(graph, {.f32_math = parse_math("sim:t4:tf32")}); }),
             "math sim:t4:tf32 of f32: t4 multiplies no tf32, only f16, f32");
-  EXPECT_EQ(error_of([&] { f32_plan(graph, Math::f16); }),
+  EXPECT_EQ(error_of([&] { make_precision_plan(graph, {.f32_math = Math::f16}); }),
             "precision: contractions in f32 are ieee, f32, tf32, tf32x3, bf16x3, dfp16 or "
             "sim:<unit>, got f16");
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides of classes and formats, by op, by node and by list file.
+// Overrides of classes and formats, by op and by node.
 #include "precision/overrides.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-#include <functional>
-
+#include "precision/colours.h"
 #include "precision/lists.h"
 #include "small_ops.h"
 
@@ -15,32 +12,6 @@ namespace narrowgauge {
 namespace {
 
 using namespace small;
-
-ListOptions options(DType narrow, std::vector<std::string> overrides = {}) {
-  ListOptions result;
-  result.request.narrow = narrow;
-  result.request.overrides = std::move(overrides);
-  return result;
-}
-
-// "N" narrow, "D" denied, "." otherwise, for n0, n1, ...
-std::string colours(const PrecisionPlan& plan) {
-  std::string out;
-  for (const PlanEntry& entry : plan.entries) {
-    if (entry.name[0] != 'n') continue;
-    if (entry.dtype != DType::f32)
-      out += 'N';
-    else
-      out += entry.rule == PrecisionRule::deny_list || entry.rule == PrecisionRule::deny_propagated
-                 ? 'D'
-                 : '.';
-  }
-  return out;
-}
-
-PrecisionRule rule_of(const PrecisionPlan& plan, std::string_view name) {
-  return plan.find(name)->rule;
-}
 
 TEST(overrides, overrides_change_classes_by_op_and_by_node) {
   EXPECT_EQ(colours(colour_by_lists(chain("AIA"), options(DType::f16, {"Infer=deny"}))), "NDN");
@@ -66,15 +37,6 @@ TEST(overrides, overrides_pin_formats_by_node) {
   EXPECT_EQ(mixed.find("n2")->math, Math::f16);
 }
 
-std::string message(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(overrides, bad_overrides_are_named) {
   const auto said = [](std::string text) {
     return message([&] { colour_by_lists(chain("A"), options(DType::f16, {std::move(text)})); });
@@ -86,16 +48,6 @@ TEST(overrides, bad_overrides_are_named) {
   EXPECT_EQ(said("Relu=deny"), "");  // an op that exists, though not here
   EXPECT_NE(message([] { colour_by_lists(chain("A"), options(DType::f64)); }).find("got f64"),
             std::string::npos);
-}
-
-TEST(overrides, a_list_file_is_read_with_comments_and_bad_lines_are_named) {
-  const std::string path = testing::TempDir() + "precision.list";
-  std::ofstream(path) << "# ours\nSum=deny   # because\n\nn0 = f32\n";
-  EXPECT_EQ(read_override_list(path), (std::vector<std::string>{"Sum=deny", "n0=f32"}));
-  std::ofstream(path) << "Sum=deny\nSum=never\n";
-  EXPECT_NE(message([&] { read_override_list(path); }).find("line 2"), std::string::npos);
-  std::remove(path.c_str());
-  EXPECT_THROW(read_override_list(path), DataError);
 }
 
 TEST(overrides, patterns_match_as_in_a_shell) {

@@ -10,6 +10,7 @@
 #include "precision/fingerprint.h"
 #include "precision/lists.h"
 #include "precision/plan_reader.h"
+#include "precision/policy.h"
 #include "small_ops.h"
 
 namespace narrowgauge {
@@ -17,9 +18,9 @@ namespace {
 
 using namespace small;
 
-ListOptions options(DType narrow) {
-  ListOptions result;
-  result.request.narrow = narrow;
+PrecisionRequest options(DType narrow) {
+  PrecisionRequest result;
+  result.narrow = narrow;
   return result;
 }
 
@@ -42,10 +43,9 @@ std::string edited(const std::string& text, const std::string& name, std::string
          text.substr(end);
 }
 
-std::string error_of(const std::string& text, const Graph& graph,
-                     const HasKernel& has_kernel = {}) {
+std::string error_of(const std::string& text, const Graph& graph) {
   try {
-    read_plan(text, graph, has_kernel);
+    read_plan(text, graph);
   } catch (const ModelError& error) {
     return error.what();
   }
@@ -85,15 +85,16 @@ TEST(plan, print_and_read_are_inverse) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 20);
     const Graph graph = build(steps, {steps.back().name}, "a model");
-    ListOptions asked = options(seed % 2 ? DType::f16 : DType::bf16);
-    asked.request.overrides = {"n3=f32", "n5=deny", "small.Clear=infer"};
-    asked.request.f32_math = seed % 3 ? Math::f32 : Math::ieee;
+    PrecisionRequest asked = options(seed % 2 ? DType::f16 : DType::bf16);
+    asked.overrides = {"n3=f32", "n5=deny", "small.Clear=infer"};
+    asked.f32_math = seed % 3 ? Math::f32 : Math::ieee;
     PrecisionPlan plan = colour_by_lists(graph, asked);
     if (seed % 5 == 0) plan.reason = "the \"fastest\" # by far";
     EXPECT_EQ(read_plan(print(plan), graph), plan);
   }
   const Graph graph = chain("AID");
-  EXPECT_EQ(read_plan(print(f32_plan(graph)), graph), f32_plan(graph));
+  const PrecisionPlan in_f32 = make_precision_plan(graph, {});
+  EXPECT_EQ(read_plan(print(in_f32), graph), in_f32);
 }
 
 TEST(plan, names_with_spaces_quotes_and_hashes_are_quoted) {
@@ -146,8 +147,8 @@ TEST(plan, the_contract_follows_an_edited_format) {
 
 TEST(plan, an_edited_line_of_an_override_is_an_edit) {
   const Graph graph = chain("AAD");
-  ListOptions asked = options(DType::f16);
-  asked.request.overrides = {"n1=bf16"};
+  PrecisionRequest asked = options(DType::f16);
+  asked.overrides = {"n1=bf16"};
   const PrecisionPlan plan = colour_by_lists(graph, asked);
   const std::string text = print(plan);
   EXPECT_EQ(read_plan(text, graph), plan);
@@ -162,8 +163,8 @@ TEST(plan, an_edited_line_of_an_override_is_an_edit) {
 TEST(plan, an_edited_contract_is_an_edit) {
   const Graph graph = chain("AD");
   const PrecisionPlan plan = colour_by_lists(graph, [] {
-    ListOptions asked = options(DType::f16);
-    asked.request.overrides = {"n0=f32"};
+    PrecisionRequest asked = options(DType::f16);
+    asked.overrides = {"n0=f32"};
     return asked;
   }());
   const PrecisionPlan changed =
@@ -234,8 +235,6 @@ TEST(plan, the_reader_names_line_and_cause) {
   const std::size_t last = text.rfind("end ");
   EXPECT_SAYS(error_of(text.substr(0, last), graph), "the plan ends without node 'end'");
   EXPECT_SAYS(error_of("", graph), "expected 'version', got the end");
-  const HasKernel none = [](const Node&, DType) { return false; };
-  EXPECT_SAYS(error_of(text, graph, none), "no kernel here computes node 'n0' in f16");
 }
 
 TEST(plan, a_format_that_the_op_refuses_is_an_error) {

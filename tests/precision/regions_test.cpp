@@ -18,9 +18,9 @@ using namespace small;
 const TensorType type = TensorType::parse("f32[2,3]");
 
 PrecisionPlan plan_of(const Graph& graph, std::vector<std::string> overrides = {}) {
-  ListOptions options;
-  options.request.narrow = DType::f16;
-  options.request.overrides = std::move(overrides);
+  PrecisionRequest options;
+  options.narrow = DType::f16;
+  options.overrides = std::move(overrides);
   return colour_by_lists(graph, options);
 }
 

@@ -43,7 +43,7 @@ TEST(explain_public, names_a_node_that_is_not_there) {
 TEST(explain_public, explains_predictions_as_the_trainer_decided) {
   Model model = small_model();
   EXPECT_EQ(explain(model).node("conv").entry.dtype, DType::f32);
-  model.set_precision(in(DType::f16).mixed_precision);
+  model.set_precision(in(DType::f16).precision);
   EXPECT_EQ(explain(model).node("conv").entry.dtype, DType::f16);
   const Trainer trainer(model, softmax_cross_entropy(), in(DType::bf16));
   EXPECT_EQ(explain(model).node("conv").entry.dtype, DType::bf16);

@@ -9,6 +9,7 @@
 #include "ops/math/matmul.h"
 #include "precision/lists.h"
 #include "precision/plan_reader.h"
+#include "precision/policy.h"
 #include "precision/reasons.h"
 #include "precision/small_ops.h"
 
@@ -18,9 +19,9 @@ namespace {
 using namespace small;
 
 PrecisionPlan plan_of(const Graph& graph, std::vector<std::string> overrides = {}) {
-  ListOptions options;
-  options.request.narrow = DType::f16;
-  options.request.overrides = std::move(overrides);
+  PrecisionRequest options;
+  options.narrow = DType::f16;
+  options.overrides = std::move(overrides);
   return colour_by_lists(graph, options);
 }
 
@@ -91,7 +92,7 @@ NodeExplanation explained_product(Math math, const Binding& binding) {
   const Value x = graph.input("x", TensorType::parse("f32[N,300]"));
   const Value w = graph.input("w", TensorType::parse("f32[300,10]"));
   graph.output("y", graph.add(MatMul{}, {x, w}, {.name = "product"}));
-  PrecisionPlan plan = f32_plan(graph);
+  PrecisionPlan plan = make_precision_plan(graph, {});
   for (PlanEntry& entry : plan.entries)
     if (entry.name == "product") entry.math = math;
   return explain(graph, plan, binding).node("product");
@@ -175,7 +176,7 @@ TEST(explain, every_node_has_a_reason) {
     std::mt19937 random(seed);
     const auto steps = random_steps(random, 20);
     const Graph graph = build(steps, {steps.back().name});
-    for (const PrecisionPlan& plan : {plan_of(graph), f32_plan(graph)})
+    for (const PrecisionPlan& plan : {plan_of(graph), make_precision_plan(graph, {})})
       for (const NodeExplanation& node : explain(graph, plan).nodes) {
         EXPECT_FALSE(node.reason.empty()) << node.entry.name;
         EXPECT_GE(node.chain.size(), 1u);

@@ -41,13 +41,26 @@ std::string percent_text(double share) { return fmt::format("{:.2f} %", printabl
 std::string points_text(double share) { return fmt::format("{:+.2f}", printable(100 * share)); }
 std::string number_text(double value) { return fmt::format("{:.6g}", printable(value)); }
 
-std::string choices(std::span<const std::string> words) {
+namespace {
+
+std::string joined(std::span<const std::string> words, std::string_view last) {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
+    if (i > 0) out += i + 1 == words.size() ? last : ", ";
     out += words[i];
   }
   return out;
 }
+
+}  // namespace
+
+std::string choices(std::span<const std::string> words, std::string_view usual) {
+  std::vector<std::string> told(words.begin(), words.end());
+  for (std::string& word : told)
+    if (word == usual) word += " (default)";
+  return joined(told, " or ");
+}
+
+std::string listed(std::span<const std::string> words) { return joined(words, " and "); }
 
 }  // namespace narrowgauge::cli

@@ -51,7 +51,9 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// "a, b or c"
-std::string choices(std::span<const std::string> words);
+// "a, b or c"; with the usual one "a, b (default) or c".
+std::string choices(std::span<const std::string> words, std::string_view usual = {});
+// "a, b and c"
+std::string listed(std::span<const std::string> words);
 
 }  // namespace narrowgauge::cli

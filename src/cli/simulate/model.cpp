@@ -170,7 +170,7 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   Settings settings = settle(train_flags, std::nullopt);
   const ImageData data = prepare_data(settings.data, settings.model);
   const ReportStyle style = flags.json ? ReportStyle::quiet : ReportStyle::automatic;
-  const std::string format = settings.amp == "off" ? "f32" : settings.amp;
+  const std::string format = format_word(settings.amp);
   Settings on_unit = settings;
   on_unit.math = math;
   check_settings(on_unit);
@@ -195,7 +195,7 @@ Answer evaluated(const Run& run, const ImageData& data, const std::string& math,
   Session session(settings, data, options);
   load_weights(session.model(), run);
   Answer answer;
-  answer.way = concat(fast ? "fast" : math, ' ', settings.amp == "off" ? "f32" : settings.amp);
+  answer.way = concat(fast ? "fast" : math, ' ', format_word(settings.amp));
   answer.evaluation = session.trainer().evaluate(data.test, batch_of_test);
   answer.logits = some_logits(session, data);
   return answer;

@@ -3,17 +3,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
 
-// While fewer than warmup_steps steps are applied: base * (applied_steps + 1) / warmup_steps. Then,
-// with t = applied_steps - warmup_steps:
-//   constant  base
-//   step      base * step_factor^(t / step_every), not less than minimum
-//   cosine    from base at t = 0 down to minimum at t = total_steps - warmup_steps, half a cosine
-//             (Loshchilov, Hutter, "SGDR", 2017, without restarts); minimum from there on
+// While fewer than warmup_steps steps are applied: base * (applied_steps + 1) / warmup_steps. Then
+// what the schedule (ops/training/schedules) makes of t = applied_steps - warmup_steps.
 struct LearningRate {
   static constexpr OpInfo info{.name = "LearningRate",
                                .domain = "ng",
@@ -35,6 +32,8 @@ struct LearningRate {
     visit("minimum", self.minimum);
   }
   double at(std::int64_t applied_steps) const;
+  // Throws UsageError, beginning with `who`, for numbers that make no sense.
+  void check(std::string_view who) const;
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<LearningRate>> samples();

@@ -4,6 +4,9 @@
 // copy of the weight.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "narrowgauge/op.h"
 
 namespace narrowgauge {
@@ -12,9 +15,9 @@ namespace narrowgauge {
 // While `applied` is false, weight and moments keep their values. `narrow_weight` is next_weight in
 // the dtype `narrow`.
 
-// g = gradient * multiplier + weight_decay * weight; v = momentum * velocity + (1 - dampening) * g;
-// weight -= learning_rate * (nesterov ? g + momentum * v : v). This equals PyTorch's SGD, whose
-// first step takes v = g, if dampening is 0. Without a velocity v is g, and next_velocity is 0.
+// g = gradient * multiplier + weight_decay * weight; v = momentum * velocity + g; weight -=
+// learning_rate * (nesterov ? g + momentum * v : v), as PyTorch's SGD without dampening. Without a
+// velocity v is g, and next_velocity is 0.
 struct SgdUpdate {
   static constexpr OpInfo info{
       .name = "SgdUpdate",
@@ -25,18 +28,22 @@ struct SgdUpdate {
       .outputs = "next_weight:W~, next_velocity?:W~, narrow_weight?:any~",
       .types = "W:float, G:float",
       .stage = Stage::trained};
-  double momentum = 0, dampening = 0;
+  double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
   DType narrow = DType::f32;
 
-  static void attributes(auto& self, auto&& visit) {
+  static void hyperparameters(auto& self, auto&& visit) {
     visit("momentum", self.momentum);
-    visit("dampening", self.dampening);
     visit("nesterov", self.nesterov);
     visit("weight_decay", self.weight_decay);
+  }
+  static void attributes(auto& self, auto&& visit) {
+    hyperparameters(self, visit);
     visit("narrow", self.narrow);
   }
+  void check(std::string_view who) const;
+  std::vector<std::string_view> moments() const;
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<SgdUpdate>> samples();
@@ -59,14 +66,19 @@ struct AdamUpdate {
   bool decoupled = false;
   DType narrow = DType::f32;
 
-  static void attributes(auto& self, auto&& visit) {
+  static void hyperparameters(auto& self, auto&& visit) {
     visit("beta1", self.beta1);
     visit("beta2", self.beta2);
     visit("epsilon", self.epsilon);
     visit("weight_decay", self.weight_decay);
+  }
+  static void attributes(auto& self, auto&& visit) {
+    hyperparameters(self, visit);
     visit("decoupled", self.decoupled);
     visit("narrow", self.narrow);
   }
+  void check(std::string_view who) const;
+  static std::vector<std::string_view> moments() { return {"first_moment", "second_moment"}; }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<AdamUpdate>> samples();

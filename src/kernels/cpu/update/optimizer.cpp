@@ -32,19 +32,15 @@ void keep_weight(const UpdateCommon& common, std::int64_t offset, std::int64_t c
     store_strip(common.narrow_weight, offset, count, common.next_weight + offset);
 }
 
-// The arrays of one strip.
-struct SgdStrip {
-  const float *weight, *gradient, *momentum;
-  float *next_weight, *next_momentum;
-};
-
 template <bool Momentum, bool Nesterov>
-void sgd_strip(const SgdUpdate& update, const SgdStrip& strip, std::int64_t count) {
+void sgd_strip(const SgdUpdate& update, const UpdateStrip& strip) {
   const float multiplier = update.common.multiplier, decay = update.common.weight_decay;
   const float rate = -update.common.learning_rate, momentum = update.momentum;
-  const auto [weight, gradient, old_momentum, next_weight, next_momentum] = strip;
+  const float *weight = strip.weight, *gradient = strip.gradient;
+  float* next_weight = strip.next_weight;
+  const auto [old_momentum, next_momentum] = strip.moments[0];
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < strip.count; ++i) {
     const float w = weight[i];
     float direction = std::fma(decay, w, gradient[i] * multiplier);
     if constexpr (Momentum) {
@@ -55,11 +51,6 @@ void sgd_strip(const SgdUpdate& update, const SgdStrip& strip, std::int64_t coun
     next_weight[i] = std::fma(rate, direction, w);
   }
 }
-
-struct AdamStrip {
-  const float *weight, *gradient, *first, *second;
-  float *next_weight, *next_first, *next_second;
-};
 
 // The factors of an update that are the same for all elements, computed in double.
 struct AdamFactors {
@@ -79,14 +70,15 @@ AdamFactors factors(const AdamUpdate& update) {
           .add2 = float(1 - double(update.beta2))};
 }
 
-void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const AdamStrip& strip,
-                std::int64_t count) {
+void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const UpdateStrip& strip) {
   const float multiplier = update.common.multiplier, epsilon = update.epsilon;
   const float beta2 = update.beta2;
-  const auto [weight, gradient, old_first, old_second, next_weight, next_first, next_second] =
-      strip;
+  const float *weight = strip.weight, *gradient = strip.gradient;
+  float* next_weight = strip.next_weight;
+  const auto [old_first, next_first] = strip.moments[0];
+  const auto [old_second, next_second] = strip.moments[1];
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < strip.count; ++i) {
     const float w = weight[i] * factor.weight_factor;
     const float g = std::fma(factor.coupled_decay, weight[i], gradient[i] * multiplier);
     const float first = std::fma(factor.add1, g - old_first[i], old_first[i]);
@@ -100,51 +92,44 @@ void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const AdamS
 
 }  // namespace
 
-void sgd_update(const SgdUpdate& update) {
-  const UpdateCommon& common = update.common;
-  const bool momentum = update.momentum != 0;
-  NG_INVARIANT(!momentum || (update.momentum_buffer && update.next_momentum_buffer));
-  const auto strip_update = !momentum         ? sgd_strip<false, false>
-                            : update.nesterov ? sgd_strip<true, true>
-                                              : sgd_strip<true, false>;
+void update_by_strips(const UpdateCommon& common, std::span<const MomentArrays> moments,
+                      FunctionRef<void(const UpdateStrip& strip)> rule) {
+  NG_INVARIANT(moments.size() <= most_moments);
   for_strips(common.count, [&](std::int64_t at, std::int64_t count) {
     if (!common.applied) {
-      if (momentum) keep(update.momentum_buffer, update.next_momentum_buffer, at, count);
+      for (const MomentArrays& moment : moments) keep(moment.now, moment.next, at, count);
       return keep_weight(common, at, count);
     }
     alignas(64) std::array<float, strip_length> buffer;
-    SgdStrip strip{common.weight + at, load_strip(common.gradient, at, count, buffer.data()),
-                   nullptr, common.next_weight + at, nullptr};
-    if (momentum) {
-      strip.momentum = update.momentum_buffer + at;
-      strip.next_momentum = update.next_momentum_buffer + at;
-    }
-    strip_update(update, strip, count);
+    UpdateStrip strip{common.weight + at,
+                      load_strip(common.gradient, at, count, buffer.data()),
+                      common.next_weight + at,
+                      {},
+                      count};
+    for (std::size_t i = 0; i < moments.size(); ++i)
+      strip.moments[i] = {moments[i].now + at, moments[i].next + at};
+    rule(strip);
     if (common.narrow_weight) store_strip(common.narrow_weight, at, count, strip.next_weight);
   });
+}
+
+void sgd_update(const SgdUpdate& update) {
+  const bool momentum = update.momentum != 0;
+  NG_INVARIANT(!momentum || (update.velocity.now && update.velocity.next));
+  const auto strip_update = !momentum         ? sgd_strip<false, false>
+                            : update.nesterov ? sgd_strip<true, true>
+                                              : sgd_strip<true, false>;
+  update_by_strips(update.common, std::span(&update.velocity, momentum ? 1 : 0),
+                   [&](const UpdateStrip& strip) { strip_update(update, strip); });
 }
 
 void adam_update(const AdamUpdate& update) {
   const UpdateCommon& common = update.common;
   NG_INVARIANT(!common.applied || update.step >= 1);
   const AdamFactors factor = common.applied ? factors(update) : AdamFactors{};
-  for_strips(common.count, [&](std::int64_t at, std::int64_t count) {
-    if (!common.applied) {
-      keep(update.first_moment, update.next_first_moment, at, count);
-      keep(update.second_moment, update.next_second_moment, at, count);
-      return keep_weight(common, at, count);
-    }
-    alignas(64) std::array<float, strip_length> buffer;
-    const AdamStrip strip{common.weight + at,
-                          load_strip(common.gradient, at, count, buffer.data()),
-                          update.first_moment + at,
-                          update.second_moment + at,
-                          common.next_weight + at,
-                          update.next_first_moment + at,
-                          update.next_second_moment + at};
-    adam_strip(update, factor, strip, count);
-    if (common.narrow_weight) store_strip(common.narrow_weight, at, count, strip.next_weight);
-  });
+  const MomentArrays moments[] = {update.first_moment, update.second_moment};
+  update_by_strips(common, moments,
+                   [&](const UpdateStrip& strip) { adam_strip(update, factor, strip); });
 }
 
 }  // namespace narrowgauge::cpu

@@ -3,8 +3,11 @@
 // writes the new ones and the narrow copy of the weight once.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 
+#include "base/parallel.h"
 #include "kernels/cpu/core/strip.h"
 
 namespace narrowgauge::cpu {
@@ -23,14 +26,33 @@ struct UpdateCommon {
   bool applied = true;
 };
 
+// A moment of the weight: its values before and after the step, which may be the same memory.
+struct MomentArrays {
+  const float* now = nullptr;
+  float* next = nullptr;
+};
+
+// One strip of an update that is applied, in f32: `count` weights, their gradients and moments.
+constexpr std::size_t most_moments = 4;
+struct UpdateStrip {
+  const float *weight, *gradient;
+  float* next_weight;
+  std::array<MomentArrays, most_moments> moments;
+  std::int64_t count;
+};
+
+// Updates strip by strip, on all threads: `rule` computes the new weights and moments of a strip,
+// if the step is applied.
+void update_by_strips(const UpdateCommon& common, std::span<const MomentArrays> moments,
+                      FunctionRef<void(const UpdateStrip& strip)> rule);
+
 // g = gradient * multiplier + weight_decay * weight; m = momentum * m + g; weight -= learning_rate
 // * (nesterov ? g + momentum * m : m), as in PyTorch's SGD without dampening.
 struct SgdUpdate {
   UpdateCommon common;
-  float momentum = 0.0F;  // 0: the momentum arrays are not touched and may be null
+  float momentum = 0.0F;  // 0: the velocity is not touched and may be null
   bool nesterov = false;
-  const float* momentum_buffer = nullptr;
-  float* next_momentum_buffer = nullptr;
+  MomentArrays velocity{};
 };
 void sgd_update(const SgdUpdate& update);
 
@@ -41,8 +63,7 @@ struct AdamUpdate {
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;
   std::int64_t step = 1;  // applied steps, this one included
   bool decoupled_decay = false;
-  const float *first_moment = nullptr, *second_moment = nullptr;
-  float *next_first_moment = nullptr, *next_second_moment = nullptr;
+  MomentArrays first_moment{}, second_moment{};
 };
 void adam_update(const AdamUpdate& update);
 

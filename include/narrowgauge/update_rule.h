@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule by which a weight follows from its gradient: any op that updates weights.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "narrowgauge/error.h"
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// A number or a switch of a rule that its user chooses: momentum, nesterov, ...
+struct NG_API Hyperparameter {
+  using Value = std::variant<double, bool>;
+  std::string_view name;
+  Value value;
+  bool operator==(const Hyperparameter&) const = default;
+};
+
+// What a rule shows its hyperparameters to.
+struct HyperparameterVisitor {
+  void operator()(std::string_view name, const double& value) const;
+  void operator()(std::string_view name, const bool& value) const;
+};
+
+// An op that updates a weight. Training gives its input ports values by their names: `weight` f32,
+// `gradient` of the weight's shape, in any format and still scaled; the scalars `learning_rate` and
+// `multiplier` f32 (what makes the gradient the true one: 1 / loss scale, times the clipping
+// factor), `applied` bool (false: weight and moments keep their values) and `applied_steps` i64 (of
+// the steps before this one). Any other port is a moment: state of the weight's shape that begins
+// at 0. The results `next_weight` and `next_<moment>` become the states of the next step.
+template <class T>
+concept UpdateOp = Op<T> && requires(const T op, const HyperparameterVisitor& visit) {
+  // The moments in use; those of optional ports may be missing.
+  { op.moments() } -> std::same_as<std::vector<std::string_view>>;
+  // Calls visit(name, member) for each hyperparameter: attributes that are for the user to choose.
+  T::hyperparameters(op, visit);
+  // Throws UsageError, beginning with `who`, naming a number that makes no sense.
+  op.check(std::string_view());
+};
+
+// Holds a rule of any type with its hyperparameters.
+class NG_API UpdateRule {
+ public:
+  UpdateRule();  // plain gradient descent: SGD without momentum
+  template <UpdateOp T>
+  UpdateRule(T op) : rule_(std::make_shared<Holder<T>>(std::move(op))) {}  // NOLINT: converts
+
+  const OpRecord& op() const { return rule_->op(); }
+  Attributes attributes() const { return rule_->attributes(); }
+  std::vector<std::string_view> moments() const { return rule_->moments(); }
+  void check(std::string_view who) const { rule_->check(who); }
+
+  std::vector<Hyperparameter> hyperparameters() const { return rule_->hyperparameters(); }
+  // Throws UsageError for a name or a kind of value that the rule does not have.
+  void set(std::string_view name, Hyperparameter::Value value);
+  bool operator==(const UpdateRule& other) const;
+
+ private:
+  struct Rule {
+    virtual ~Rule() = default;
+    virtual const OpRecord& op() const = 0;
+    virtual Attributes attributes() const = 0;
+    virtual std::vector<std::string_view> moments() const = 0;
+    virtual void check(std::string_view who) const = 0;
+    virtual std::vector<Hyperparameter> hyperparameters() const = 0;
+    virtual std::shared_ptr<const Rule> with(const Hyperparameter& changed) const = 0;
+  };
+  template <class T>
+  struct Holder;
+  std::shared_ptr<const Rule> rule_;
+};
+
+template <class T>
+struct UpdateRule::Holder : Rule {
+  explicit Holder(T op) : op_(std::move(op)) {}
+  const OpRecord& op() const override { return record_of<T>(); }
+  Attributes attributes() const override { return Attributes::of(op_); }
+  std::vector<std::string_view> moments() const override { return op_.moments(); }
+  void check(std::string_view who) const override { op_.check(who); }
+  std::vector<Hyperparameter> hyperparameters() const override {
+    std::vector<Hyperparameter> all;
+    T::hyperparameters(op_, [&](std::string_view name, const auto& value) {
+      all.push_back({name, value});
+    });
+    return all;
+  }
+  std::shared_ptr<const Rule> with(const Hyperparameter& changed) const override {
+    T copy = op_;
+    T::hyperparameters(copy, [&](std::string_view name, auto& value) {
+      if (name == changed.name)
+        value = std::get<std::remove_cvref_t<decltype(value)>>(changed.value);
+    });
+    return std::make_shared<Holder>(std::move(copy));
+  }
+  T op_;
+};
+
+}  // namespace narrowgauge

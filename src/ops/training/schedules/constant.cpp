@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/training/schedules/schedule.h"
+
+namespace narrowgauge {
+namespace {
+
+double at(const LearningRate& rate, std::int64_t) { return rate.base; }
+
+void check(const LearningRate&, std::string_view) {}
+
+}  // namespace
+}  // namespace narrowgauge
+
+NG_SCHEDULE(constant, "constant", "stays as it is", at, check)

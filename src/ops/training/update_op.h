@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ops that update a weight have in common. Their ports lie so: weight, gradient, the
+// moments, learning_rate, multiplier, applied, and applied_steps where the rule asks for it; the
+// results are next_weight, a next_<moment> for each moment, and narrow_weight.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "kernels/cpu/update/optimizer.h"
+#include "narrowgauge/op.h"
+#include "ops/reference.h"
+
+namespace narrowgauge {
+
+// Throw UsageError beginning with `who`: f32, in which updates compute, would make the number 0 or
+// infinite; the number is no share.
+void require_size(std::string_view who, std::string_view what, double value);
+void require_share(std::string_view who, std::string_view what, double value);
+
+// Checks shapes and gives the types of all results: the weight's, and `narrow` for the narrow copy.
+TensorTypes infer_update(const Inference& in, int moments, DType narrow);
+
+// What a kernel of a rule computes from: the arrays, and of each moment in use the old and the new
+// values. `step` counts applied steps, this one included; 1 without the port applied_steps.
+struct UpdateCall {
+  cpu::UpdateCommon common;
+  std::span<const cpu::MomentArrays> moments;
+  std::int64_t step = 1;
+};
+using UpdateKernel = std::function<void(UpdateCall& call)>;
+
+// Offers a kernel over dense arrays of a f32 weight, with gradient and narrow copy in f32, f16 or
+// bf16. `in_use` says for each moment of the ports whether the rule keeps it.
+Offer offer_update(const Request& request, std::span<const bool> in_use, UpdateKernel kernel);
+
+// What the rule makes of one element in f64, when the step is applied. Moments that are not in use
+// are 0 before, and stay what the rule makes of them.
+struct UpdateElement {
+  double weight = 0, gradient = 0;  // the gradient is the true one
+  std::array<double, cpu::most_moments> moments{};
+  double learning_rate = 0;
+  double step = 1;  // applied steps, this one included
+};
+using UpdateFormula = std::function<void(UpdateElement& element)>;
+
+// The reference kernel of a rule with so many moments among its ports.
+Offer reference_update(const Request& request, int moments, UpdateFormula formula);
+
+// Scalars to try a rule with.
+SampleInput sample_flag(bool value);
+SampleInput sample_number(double value);
+
+}  // namespace narrowgauge

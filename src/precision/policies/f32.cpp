@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "precision/fingerprint.h"
+#include "precision/plan_text.h"
+#include "precision/policy.h"
+#include "precision/vertices.h"
+
+namespace narrowgauge {
+namespace {
+
+PrecisionPlan all_in_f32(const Graph& f32_graph, const PrecisionRequest& wanted) {
+  require(!wanted.is_mixed(), "precision: policy f32 makes nothing narrow, and ", wanted.narrow,
+          " was asked for");
+  require(is_f32_math(wanted.f32_math), "precision: contractions in f32 are ", f32_math_words,
+          ", got ", wanted.f32_math);
+  PrecisionPlan plan;
+  plan.model = fingerprint(f32_graph);
+  plan.model_name = f32_graph.name();
+  plan.narrow = DType::f32;
+  plan.policy = "f32";
+  plan.f32_math = wanted.f32_math;
+  for (const PrecisionVertex& vertex : precision_vertices(f32_graph)) {
+    PlanEntry entry;
+    entry.name = vertex.name;
+    entry.op = vertex.node->op->full_name();
+    const auto nothing = nothing_to_choose(vertex);
+    entry.rule = nothing.value_or(PrecisionRule::not_requested);
+    if (!nothing) entry.dtype = DType::f32;
+    entry.math = math_contract(vertex, entry.dtype, wanted.f32_math);
+    plan.entries.push_back(std::move(entry));
+  }
+  return plan;
+}
+
+}  // namespace
+}  // namespace narrowgauge
+
+NG_POLICY(f32, "f32", "nothing is narrow", all_in_f32)

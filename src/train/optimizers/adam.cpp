@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/training/weight_update.h"
+#include "train/optimizers/table.h"
+
+namespace narrowgauge {
+
+Optimizer adam(double learning_rate) {
+  return {.rule = AdamUpdate{}, .learning_rate = learning_rate};
+}
+
+namespace {
+Optimizer usual() { return adam(); }
+}  // namespace
+
+}  // namespace narrowgauge
+
+NG_OPTIMIZER(adam, "adam", "Adam", usual)

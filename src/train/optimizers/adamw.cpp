@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/training/weight_update.h"
+#include "train/optimizers/table.h"
+
+namespace narrowgauge {
+
+Optimizer adamw(double learning_rate, double weight_decay) {
+  return {.rule = AdamUpdate{.weight_decay = weight_decay, .decoupled = true},
+          .learning_rate = learning_rate};
+}
+
+namespace {
+Optimizer usual() { return adamw(); }
+}  // namespace
+
+}  // namespace narrowgauge
+
+NG_OPTIMIZER(adamw, "adamw", "Adam with weight decay of its own", usual)

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The learning rate as an op of the training graph.
+#pragma once
+
+#include "narrowgauge/optimizer.h"
+#include "ops/training/learning_rate.h"
+
+namespace narrowgauge {
+
+LearningRate learning_rate_of(const Optimizer& optimizer);
+
+}  // namespace narrowgauge
