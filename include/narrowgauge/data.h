@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data: labelled image sets, the sources that samples come from (a program may bring its own), and
+// Data: sets of samples, the sources that samples come from (a program may bring its own), and
 // the loader that shuffles them into batches in a thread of its own.
 #pragma once
 
@@ -12,15 +12,22 @@
 #include <vector>
 
 #include "narrowgauge/export.h"
+#include "narrowgauge/named_tensor.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge {
 
+// Samples: sample i is row i of each tensor.
 struct NG_API DataSet {
   std::string name;
-  Tensor images;  // u8 or f32 [N, channels, height, width]
-  Tensor labels;  // i64 or u8 [N], each in [0, classes); i64 in batches
-  std::int64_t classes = 0;
+  std::vector<NamedTensor> inputs;   // [N, ...] of any dtype of whole bytes, for the network
+  std::vector<NamedTensor> targets;  // [N, ...] of any dtype of whole bytes, for the loss
+  std::int64_t classes = 0;  // the target is labels u8 or i64 [N] in [0, classes); 0: it is none
+
+  std::int64_t size() const;  // N; 0 without inputs
+  // The only one; throws UsageError where there are none or several.
+  const Tensor& input() const;
+  const Tensor& target() const;
 };
 
 struct NG_API DataSplit {
@@ -28,17 +35,22 @@ struct NG_API DataSplit {
 };
 
 // The set that the program draws itself: ten classes of strokes (line, cross, circle, arc, corner,
-// tee, parallel lines, triangle, zigzag, arrow), u8 [N,1,28,28]. An image is a function of the
-// seed, its part (train or test) and its index. Throws UsageError for a negative count.
+// tee, parallel lines, triangle, zigzag, arrow), "images" u8 [N,1,28,28] and "labels" i64. An image
+// is a function of the seed, its part (train or test) and its index. Throws UsageError for a
+// negative count.
 NG_API DataSplit draw_glyphs(std::uint64_t seed = 1, std::int64_t train_count = 20000,
                              std::int64_t test_count = 4000);
 
 // Reads IDX files (MNIST's format), plain or gzipped, from a folder: {train,t10k}-images-idx3-ubyte
-// and {train,t10k}-labels-idx1-ubyte, u8. DataError names the file, what was expected and found.
+// and {train,t10k}-labels-idx1-ubyte, as "images" u8 [N,1,H,W] and "labels" u8. DataError names the
+// file, what was expected and found.
 NG_API DataSplit read_idx_folder(const std::string& folder);
 
-// Loads "glyphs", or a folder of IDX files by its path. Throws DataError.
-NG_API DataSplit load_data(const std::string& name_or_folder);
+// Loads a set by its name or path; who reads it is found by name and content. Throws DataError
+// saying what can be read.
+NG_API DataSplit load_data(const std::string& name_or_path);
+// What load_data() reads: "glyphs (drawn here), a folder of IDX files or ...".
+NG_API std::string data_help();
 
 // Where samples come from. Implement it to train on your own data.
 class NG_API DataSource {
@@ -77,7 +89,10 @@ class NG_API TensorSource : public DataSource {
  public:
   // Columns [N, ...] of any dtype of whole bytes. Throws UsageError if their N differ.
   explicit TensorSource(std::vector<Tensor> columns);
-  // Images (f32 after the transform) and labels. Throws UsageError if the transform does not fit.
+  // The set's inputs, then its targets. Labels of classes are i64.
+  explicit TensorSource(const DataSet& set);
+  // Images (f32 after the transform) and i64 labels, of a set whose only input is u8 or f32
+  // [N,C,H,W]. Throws UsageError for another set or if the transform does not fit.
   TensorSource(const DataSet& set, const ImageTransform& transform);
   ~TensorSource() override;
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "narrowgauge/data.h"
+#include "narrowgauge/metrics.h"
 #include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
@@ -102,6 +103,7 @@ struct NG_API StepResult {
 
 struct NG_API Evaluation {
   double loss = 0, accuracy = 0;  // accuracy: share of right classes; 0 where labels are no classes
+  std::vector<MetricValue> metrics{};  // that TrainerOptions::metrics names, in its order
   std::int64_t samples = 0;
   std::int64_t not_finite = 0;  // samples whose prediction holds an infinity or NaN: none is right
 };
@@ -117,6 +119,7 @@ struct NG_API TrainerOptions {
   // plan, ask for none.
   bool obeys_environment = true;
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
+  std::vector<std::string> metrics{};  // that evaluations also measure, as metric_help() names them
 };
 
 struct Checkpoint;       // checkpoint.h
@@ -179,7 +182,8 @@ struct NG_API FlushReport {
 class NG_API Trainer {
  public:
   // Compiles on the first step, when the batch size is known. Throws UsageError when mixed
-  // precision was asked for and nothing would become narrow, or a plan is in another format.
+  // precision was asked for and nothing would become narrow, a plan is in another format, or there
+  // is no such metric.
   Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
   Trainer(Trainer&&) noexcept;

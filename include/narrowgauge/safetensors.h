@@ -8,14 +8,9 @@
 #include <vector>
 
 #include "narrowgauge/export.h"
-#include "narrowgauge/tensor.h"
+#include "narrowgauge/named_tensor.h"
 
 namespace narrowgauge {
-
-struct NG_API NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
 
 struct NG_API TensorFile {
   std::vector<NamedTensor> tensors;

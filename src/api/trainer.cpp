@@ -5,6 +5,7 @@
 #include "api/trainer_implementation.h"
 #include "api/training_setup.h"
 #include "base/parallel.h"
+#include "train/metrics/metric.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
@@ -33,6 +34,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "trainer: expected threads from 0 to 4096, got ", options.threads);
+  for (const std::string& metric : options.metrics) find_metric(metric);
   self.model = &ModelAccess::of(model);
   TrainingSetup setup = set_up_training(self.model->name, self.model->build, loss,
                                         std::move(optimizer), std::move(options));
@@ -114,22 +116,39 @@ std::int64_t count_not_finite(const Tensor& prediction) {
   return count;
 }
 
-std::int64_t count_right(const Tensor& prediction, const Tensor& labels) {
-  const bool scored = prediction.dims().size() == 2 && prediction.dims()[1] > 0;
-  const bool classes = labels.dtype() == DType::i64 && labels.dims().size() == 1;
-  if (!scored || !classes || labels.dims()[0] != prediction.dims()[0]) return 0;
-  const auto scores = prediction.values<float>();
-  const auto wanted = labels.values<std::int64_t>();
-  const auto width = static_cast<std::size_t>(prediction.dims()[1]);
-  std::int64_t right = 0;
-  for (std::size_t row = 0; row < wanted.size(); ++row) {
-    const auto first = scores.begin() + static_cast<std::ptrdiff_t>(row * width);
-    const auto end = first + static_cast<std::ptrdiff_t>(width);
-    const auto best = std::max_element(first, end);
-    const bool finite = std::all_of(first, end, [](float score) { return std::isfinite(score); });
-    right += finite && best - first == wanted[row];
+// The means of metrics over batches.
+class Measuring {
+ public:
+  explicit Measuring(const std::vector<std::string>& names) : names_(names) {
+    for (const std::string& name : names) chosen_.push_back(find_metric(name));
+    sums_.resize(names.size());
   }
-  return right;
+
+  void add(const MetricBatch& batch) {
+    for (std::size_t i = 0; i < chosen_.size(); ++i) sums_[i] += chosen_[i].sum(batch);
+    samples_ += batch.samples;
+  }
+
+  std::int64_t samples() const { return samples_; }
+  std::vector<MetricValue> means() const {
+    std::vector<MetricValue> values;
+    const auto count = static_cast<double>(std::max<std::int64_t>(samples_, 1));
+    for (std::size_t i = 0; i < names_.size(); ++i) values.push_back({names_[i], sums_[i] / count});
+    return values;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<ChosenMetric> chosen_;
+  std::vector<double> sums_;
+  std::int64_t samples_ = 0;
+};
+
+// Every evaluation has these two.
+std::vector<std::string> measured(const std::vector<std::string>& also) {
+  std::vector<std::string> names{"loss", "accuracy"};
+  names.insert(names.end(), also.begin(), also.end());
+  return names;
 }
 
 }  // namespace
@@ -144,21 +163,22 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
   }
   BatchLoader loader(source, {.batch = batch, .shuffle = false, .keep_last = true, .epochs = 1});
   Evaluation evaluation;
-  double loss = 0;
-  std::int64_t right = 0;
+  Measuring measuring(measured(self.options.metrics));
   while (const std::optional<Batch> next = loader.next()) {
-    const std::int64_t count = next->tensors.at(0).dims().at(0);
     const std::vector<Tensor> results =
         self.model->run([&] { return self.known_evaluation(); },
                         [&]() -> Program& { return self.evaluation_program(); }, next->tensors);
-    right += count_right(results.at(0), next->tensors.back());
+    measuring.add({.prediction = results.at(0),
+                   .target = next->tensors.back(),
+                   .loss = results.at(1).at(0),
+                   .samples = next->tensors.at(0).dims().at(0)});
     evaluation.not_finite += count_not_finite(results.at(0));
-    loss += results.at(1).at(0) * static_cast<double>(count);
-    evaluation.samples += count;
   }
-  evaluation.loss = loss / static_cast<double>(std::max<std::int64_t>(evaluation.samples, 1));
-  evaluation.accuracy = static_cast<double>(right) /
-                        static_cast<double>(std::max<std::int64_t>(evaluation.samples, 1));
+  evaluation.samples = measuring.samples();
+  evaluation.metrics = measuring.means();
+  evaluation.loss = evaluation.metrics[0].value;
+  evaluation.accuracy = evaluation.metrics[1].value;
+  evaluation.metrics.erase(evaluation.metrics.begin(), evaluation.metrics.begin() + 2);
   return evaluation;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/metrics.h"
 #include "cli/training.h"
 
 namespace narrowgauge::cli {
@@ -23,6 +24,7 @@ constexpr const char* examples = R"(examples:
 struct Flags {
   std::optional<std::string> run, data, amp, math, device;
   std::optional<std::int64_t> batch, threads;
+  std::vector<std::string> metrics;
   bool json = false;
 };
 
@@ -35,6 +37,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
     json.add("data", settings.data).add("amp", settings.amp);
     json.add("test_accuracy", result.accuracy).add("test_loss", result.loss);
     json.add("test_samples", result.samples);
+    add_metrics(json, result);
     print(json.add("not_finite_samples", result.not_finite).line());
     return;
   }
@@ -44,6 +47,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
   print(fmt::format("test accuracy   {}  ({} of {} images)\n", percent_text(result.accuracy),
                     grouped(right), grouped(result.samples)));
   print(fmt::format("test loss       {}\n", number_text(result.loss)));
+  print_metrics(result);
 }
 
 int run_evaluate(const Flags& flags) {
@@ -62,7 +66,9 @@ int run_evaluate(const Flags& flags) {
   settings.batch = 1;
   settings.schedule = "constant";
   settings.warmup = 0;
-  Session session(settings, data, as_trained ? plan_of(run) : SessionOptions{});
+  SessionOptions options = as_trained ? plan_of(run) : SessionOptions{};
+  options.metrics = flags.metrics;
+  Session session(settings, data, options);
   load_weights(session.model(), run);
   const Evaluation result = session.trainer().evaluate(data.test, flags.batch.value_or(256));
   print_evaluation(flags, settings, result);
@@ -77,8 +83,8 @@ NG_COMMAND(evaluate, 20) {
       add_command(program, "evaluate", "measure a trained network on a test set", examples);
   const auto flags = std::make_shared<Flags>();
   add_required(app, {"RUN", "", "folder that `train --output` made"}, flags->run);
-  add_text(app, {"--data,-d", "D", "glyphs or a folder of IDX files (that of the training)"},
-           flags->data);
+  add_text(app, {"--data,-d", "D", data_help() + " (that of the training)"}, flags->data);
+  add_metrics(app, flags->metrics);
   add_word(app, {"--amp", "A", "compute in off, f16 or bf16 (as it was trained)"}, flags->amp,
            amp_words());
   add_text(app, {"--math", "M", math_help}, flags->math);

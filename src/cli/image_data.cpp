@@ -3,36 +3,46 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <vector>
 
-#include "base/nearest.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 
 namespace narrowgauge::cli {
 namespace {
 
+// Makes the only input images [N,C,H,W]: images [N,H,W] have one channel, and each of F numbers
+// [N,F] is a channel of one pixel, so that it is normalised by itself.
+void take_as_images(DataSet& set, const std::string& data) {
+  const TensorType type = set.input().type();
+  Dims dims = set.input().dims();
+  if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
+  if (dims.size() == 2) dims.insert(dims.end(), {1, 1});
+  const bool pixels = type.dtype == DType::u8 || type.dtype == DType::f32;
+  require<DataError>(dims.size() == 4 && pixels, data,
+                     ": expected images or rows of numbers as u8 ",
+                     "or f32 [N,C,H,W], [N,H,W] or [N,F], found ", type);
+  require<DataError>(set.classes > 0, data, ": expected labels of classes, found ",
+                     set.target().type());
+  set.inputs = {{"images", set.input().reshaped(dims)}};
+}
+
 DataSplit load(const std::string& data) {
-  std::error_code ignored;
-  if (data != "glyphs" && !std::filesystem::is_directory(data, ignored)) {
-    const std::vector<std::string> known{"glyphs"};
-    throw DataError(concat("data: expected glyphs or a folder of IDX files, there is no folder ",
-                           data, suggestion(data, known)));
-  }
-  show_status(data == "glyphs" ? "drawing glyphs" : concat("reading ", data));
+  show_status(concat("loading ", data));
   DataSplit split = load_data(data);
   show_status("");
+  for (DataSet* set : {&split.train, &split.test}) take_as_images(*set, data);
   return split;
 }
 
-ImageShape shape_of(const Tensor& images) {
-  return {images.dims().at(1), images.dims().at(2), images.dims().at(3)};
+ImageShape shape_of(const DataSet& set) {
+  const Dims& dims = set.input().dims();
+  return {dims.at(1), dims.at(2), dims.at(3)};
 }
 
 ImageData sources(DataSplit split, ImageData data) {
-  data.training_size = split.train.images.dims().at(0);
-  data.test_size = split.test.images.dims().at(0);
+  data.training_size = split.train.size();
+  data.test_size = split.test.size();
   data.training = std::make_shared<TensorSource>(split.train, data.transform);
   data.test = std::make_shared<TensorSource>(split.test, data.transform);
   return data;
@@ -53,14 +63,14 @@ ImageData prepare_data(const std::string& data, const std::string& model) {
   DataSplit split = load(data);
   ImageData result;
   result.name = data;
-  result.drawn = shape_of(split.train.images);
+  result.drawn = shape_of(split.train);
   result.image = network_image(model, result.drawn);
   result.classes = split.train.classes;
   if (result.image.height != result.drawn.height || result.image.width != result.drawn.width) {
     result.transform.height = result.image.height;
     result.transform.width = result.image.width;
   }
-  ChannelStatistics statistics = channel_statistics(split.train.images);
+  ChannelStatistics statistics = channel_statistics(split.train.input());
   for (float& deviation : statistics.deviation)
     if (deviation <= 0) deviation = 1;  // images of one grey
   result.transform.mean = std::move(statistics.mean);
@@ -72,7 +82,7 @@ ImageData prepare_data(const std::string& data, const ImageData& trained) {
   DataSplit split = load(data);
   ImageData result = trained;
   result.name = data;
-  const std::string found = image_text(shape_of(split.train.images));
+  const std::string found = image_text(shape_of(split.train));
   require<DataError>(found == image_text(trained.drawn), data, ": expected images of ",
                      image_text(trained.drawn), " as the run was trained on, found ", found);
   require<DataError>(split.test.classes <= trained.classes, data, ": has ", split.test.classes,

@@ -13,6 +13,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/metrics.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -70,6 +71,9 @@ std::string epoch_line(const Progress& progress, const std::string& label, doubl
                                  printable(progress.mean_loss));
   if (progress.evaluation)
     line += fmt::format("  test accuracy {}", percent_text(progress.evaluation->accuracy));
+  if (progress.evaluation)
+    for (const MetricValue& metric : progress.evaluation->metrics)
+      line += fmt::format("  {} {}", metric.name, metric_text(metric));
   line += fmt::format("  {} samples/s", rate_text(progress.samples_per_second));
   if (progress.last.scale != 1) line += fmt::format("  scale {}", number_text(progress.last.scale));
   if (progress.skipped_steps > 0) line += fmt::format("  skipped {}", progress.skipped_steps);
@@ -188,6 +192,7 @@ class JsonReporter : public Reporter {
     if (progress.evaluation) {
       json.add("test_accuracy", progress.evaluation->accuracy);
       json.add("test_loss", progress.evaluation->loss);
+      add_metrics(json, *progress.evaluation);
     }
     print(json.line());
   }

@@ -9,9 +9,7 @@
 #include "cli/common/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
-#include "ops/training/schedules/schedule.h"
 #include "precision/amp_words.h"
-#include "precision/policy.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -80,14 +78,8 @@ std::string format_word(const std::string& amp) {
 }
 
 std::vector<std::string> policy_words() {
-  std::vector<std::string> words;
-  for (const Policy* policy : policies()) words.emplace_back(policy->name);
-  return words;
-}
-
-std::vector<std::string> schedule_words() {
-  std::vector<std::string> words;
-  for (const ScheduleRule* rule : schedules()) words.emplace_back(rule->name);
+  std::vector<std::string> words = policy_names();
+  std::erase(words, "f32");  // that is --amp off
   return words;
 }
 
@@ -98,7 +90,7 @@ void check_settings(const Settings& settings) {
   require_word("--policy", settings.policy, policy_words());
   math_of(settings.math);
   require_word("--optimizer", settings.optimizer, optimizer_names());
-  require_word("--schedule", settings.schedule, schedule_words());
+  require_word("--schedule", settings.schedule, schedule_names());
   if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
   require_between<std::int64_t>("--epochs", settings.epochs, 1, most);
   require_between<std::int64_t>("--batch", settings.batch, 1, most);

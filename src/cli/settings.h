@@ -20,7 +20,7 @@ struct TrainFlags {
   std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
   std::optional<double> learning_rate, clip;
   HyperparameterFlags hyperparameters;  // of the optimizer
-  std::vector<std::string> overrides, compare;
+  std::vector<std::string> overrides, compare, metrics;
   std::optional<std::string> plan, save_plan, output, resume, weights, weights_match;
   std::optional<std::string> device, trace, checkpoint_every;
   std::optional<double> tolerance;
@@ -83,7 +83,6 @@ std::vector<std::string> amp_flag_words();
 // The format for one of amp_words(): "f32" for off.
 std::string format_word(const std::string& amp);
 std::vector<std::string> policy_words();
-std::vector<std::string> schedule_words();
 // The math of contractions of f32 values; bf16x3 and dfp16 are ways of keeping f32.
 inline const std::vector<std::string> math_words{"f32",    "ieee",   "tf32",
                                                  "tf32x3", "bf16x3", "dfp16"};

@@ -12,6 +12,7 @@
 #include "cli/common/text.h"
 #include "cli/compare.h"
 #include "cli/interval.h"
+#include "cli/metrics.h"
 #include "cli/network_choice.h"
 #include "cli/training.h"
 
@@ -34,8 +35,7 @@ constexpr const char* examples = R"(examples:
 
 void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--model,-m", "M", model_help(false)}, flags.model);
-  add_text(app, {"--data,-d", "D", "glyphs (default; drawn here), or a folder of IDX files"},
-           flags.data);
+  add_text(app, {"--data,-d", "D", data_help() + "; default: glyphs"}, flags.data);
   add_word(app, {"--amp", "A", "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)"},
            flags.amp, amp_flag_words());
   add_word(app, {"--policy", "P", "which nodes become narrow: " + choices(policy_words(), "lists")},
@@ -51,6 +51,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_real(app,
            {"--tolerance", "POINTS", "with --compare: exit code 7 if accuracies differ by more"},
            flags.tolerance);
+  add_metrics(app, flags.metrics);
   add_text(app, {"--device", "DEV", "where to run: cpu"}, flags.device);
 }
 
@@ -61,8 +62,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
            optimizer_names());
   add_real(app, {"--lr", "X", "learning rate (sgd: 0.01 to 0.1, by network; adam: 0.001)"},
            flags.learning_rate);
-  add_word(app, {"--schedule", "S", "of the learning rate: " + choices(schedule_words(), "cosine")},
-           flags.schedule, schedule_words());
+  add_word(app, {"--schedule", "S", "of the learning rate: " + choices(schedule_names(), "cosine")},
+           flags.schedule, schedule_names());
   add_whole(app, {"--warmup", "N", "steps of growing from 0 (mlp, lenet: 0; else 200 or a tenth)"},
             flags.warmup, 0);
   add_hyperparameter_flags(app, flags.hyperparameters);
@@ -125,6 +126,7 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
       "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
       grouped(std::llround(fit.test.accuracy * static_cast<double>(fit.test.samples))),
       grouped(fit.test.samples), printable(fit.test.loss)));
+  print_metrics(fit.test);
   if (fit.steps == 0) {
     print("steps           none were left to do; --epochs can ask for more\n");
     return;
@@ -185,6 +187,7 @@ int run_train(const TrainFlags& flags) {
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;
   options.trace = flags.trace.has_value();
+  options.metrics = flags.metrics;
   Session session(settings, data, options);
   take_weights(session.model(), flags);
   if (resumed) resume(session.trainer(), *resumed, settings.epochs);

@@ -16,6 +16,7 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/interval.h"
+#include "cli/metrics.h"
 
 namespace narrowgauge::cli {
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options) {
@@ -27,6 +28,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.plan_file = options.plan_file;
   result.plan_text = options.plan_text;
   result.plan_reason = options.plan_reason;
+  result.metrics = options.metrics;
   if (options.trace)
     result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   return result;
@@ -216,6 +218,7 @@ JsonObject outcome_json(const TrainingOutcome& outcome) {
   json.add("steps", fit.steps).add("skipped_steps", fit.skipped_steps);
   json.add("loss_scale", outcome.loss_scale).add("activation_bytes", outcome.activation_bytes);
   json.add("weights_sha256", outcome.sha256);
+  add_metrics(json, fit.test);
   if (fit.test.samples == 0) json.add_null("test_accuracy").add_null("test_loss");
   if (fit.steps == 0) json.add_null("first_loss").add_null("final_loss");
   if (outcome.narrow != DType::f16) return json;

@@ -60,18 +60,35 @@ void copy_rows(const Tensor& column, std::span<const std::int64_t> indices, Tens
   }
 }
 
-void widen_rows(const Tensor& column, std::span<const std::int64_t> indices, Tensor& batch) {
-  const auto from = column.values<std::uint8_t>();
-  for (auto to = batch.values<std::int64_t>().begin(); const std::int64_t index : indices)
-    *to++ = from[static_cast<std::size_t>(index)];
+// Inputs, then targets; labels of classes as losses take them.
+std::vector<Tensor> columns_of(const DataSet& set) {
+  std::vector<Tensor> columns;
+  for (const NamedTensor& input : set.inputs) columns.push_back(input.tensor);
+  for (const NamedTensor& target : set.targets) {
+    const bool labels = set.classes > 0 && target.tensor.dtype() == DType::u8;
+    columns.push_back(labels ? target.tensor.cast(DType::i64) : target.tensor);
+  }
+  return columns;
+}
+
+const Tensor& only(const std::vector<NamedTensor>& tensors, const DataSet& set, const char* what) {
+  require(tensors.size() == 1, "data ", set.name, ": expected one ", what, ", got ",
+          tensors.size());
+  return tensors.front().tensor;
 }
 
 }  // namespace
 
+std::int64_t DataSet::size() const {
+  return inputs.empty() ? 0 : inputs.front().tensor.dims().at(0);
+}
+const Tensor& DataSet::input() const { return only(inputs, *this, "input"); }
+const Tensor& DataSet::target() const { return only(targets, *this, "target"); }
+
 TensorSource::Images::Images(const DataSet& set, const ImageTransform& transform) {
-  const Dims& dims = set.images.dims();
-  require(dims.size() == 4 && is_image_type(set.images.dtype()), "data ", set.name,
-          ": expected u8 or f32 images [N,C,H,W], got ", set.images.type());
+  const Dims& dims = set.input().dims();
+  require(dims.size() == 4 && is_image_type(set.input().dtype()), "data ", set.name,
+          ": expected u8 or f32 images [N,C,H,W], got ", set.input().type());
   channels = dims[1], height = dims[2], width = dims[3];
   out_channels = transform.channels ? transform.channels : channels;
   out_height = transform.height ? transform.height : height;
@@ -122,12 +139,14 @@ TensorSource::TensorSource(std::vector<Tensor> columns) : columns_(std::move(col
   row_count(columns_);
 }
 
+TensorSource::TensorSource(const DataSet& set) : TensorSource(columns_of(set)) {}
+
 TensorSource::TensorSource(const DataSet& set, const ImageTransform& transform)
-    : columns_{set.images, set.labels}, images_(std::make_unique<Images>(set, transform)) {
-  const DType labels = set.labels.dtype();
-  require((labels == DType::i64 || labels == DType::u8) && set.labels.dims().size() == 1, "data ",
-          set.name, ": expected labels i64[N] or u8[N], got ", set.labels.type());
-  row_count(columns_);
+    : TensorSource(set) {
+  images_ = std::make_unique<Images>(set, transform);
+  const TensorType labels = set.target().type();
+  require(columns_[1].dtype() == DType::i64 && labels.shape.size() == 1, "data ", set.name,
+          ": expected labels i64[N] or u8[N], got ", labels);
 }
 
 TensorSource::~TensorSource() = default;
@@ -154,10 +173,7 @@ void TensorSource::read(std::span<const std::int64_t> indices, std::span<Tensor>
     for (std::size_t k = 0; k < columns_.size(); ++k) copy_rows(columns_[k], indices, batch[k]);
     return;
   }
-  if (columns_[1].dtype() == DType::u8)
-    widen_rows(columns_[1], indices, batch[1]);
-  else
-    copy_rows(columns_[1], indices, batch[1]);
+  copy_rows(columns_[1], indices, batch[1]);
   const std::int64_t area = images_->channels * images_->height * images_->width;
   const std::int64_t out_area = images_->out_channels * images_->out_height * images_->out_width;
   float* out = batch[0].values<float>().data();

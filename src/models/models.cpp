@@ -21,7 +21,7 @@ constexpr std::int64_t photo_classes = 1000;
 
 // densenet121 and vgg19 halve the sides several times, which sets their least side.
 constexpr BuiltIn built_in[] = {
-    {{.name = "mlp"}, mlp},
+    {{.name = "mlp", .least_side = 1}, mlp},
     {{.name = "lenet"}, lenet},
     {{.name = "resnet20", .image = {1, 32, 32}, .padded_side = 32}, resnet20},
     {{.name = "resnet18", .image = photo, .classes = photo_classes}, resnet18},

@@ -150,7 +150,10 @@ TEST(options, of_precision_and_trainers) {
 TEST(options, of_data) {
   const auto images = [](ImageTransform transform) {
     return [=] {
-      const DataSet set{"set", Tensor(DType::u8, {2, 1, 4, 4}), Tensor(DType::i64, {2}), 10};
+      const DataSet set{.name = "set",
+                        .inputs = {{"images", Tensor(DType::u8, {2, 1, 4, 4})}},
+                        .targets = {{"labels", Tensor(DType::i64, {2})}},
+                        .classes = 10};
       const TensorSource source(set, transform);
     };
   };

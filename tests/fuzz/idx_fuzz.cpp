@@ -3,7 +3,7 @@
 #include <array>
 
 #include "fuzz/fuzz.h"
-#include "io/idx.h"
+#include "io/readers/idx.h"
 #include "narrowgauge/data.h"
 
 using namespace narrowgauge;

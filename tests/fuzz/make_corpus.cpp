@@ -116,6 +116,10 @@ void add_arrays(Corpus& corpus) {
                         "\1\2\3\4\5\6");
   write_npz(corpus.path("npz"), tensors);
   write_npz(corpus.path("npz"), tensors, Compression::deflated);
+  const Tensor rows = counted(DType::f32, {2, 3}), labels = counted(DType::i64, {2});
+  write_npz(corpus.path("data"),
+            std::vector<NamedTensor>{
+                {"x_train", rows}, {"y_train", labels}, {"x_test", rows}, {"y_test", labels}});
   write_safetensors(corpus.path("safetensors"),
                     TensorFile{.tensors = tensors, .metadata = {{"format", "pt"}}});
   write_safetensors(corpus.path("safetensors"), TensorFile{});

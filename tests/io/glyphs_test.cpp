@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/glyphs.h"
+#include "io/readers/glyphs.h"
 
 #include <gtest/gtest.h>
 
@@ -31,25 +31,25 @@ TEST(glyphs, an_image_depends_on_seed_part_and_index_only) {
     const ThreadScope one(1);
     return draw_glyphs(7, 300, 80);
   }();
-  const auto a = few.train.images.values<std::uint8_t>();
-  const auto b = more.train.images.values<std::uint8_t>();
+  const auto a = few.train.input().values<std::uint8_t>();
+  const auto b = more.train.input().values<std::uint8_t>();
   EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin()));
   EXPECT_FALSE(
-      std::ranges::equal(a.first(area), few.test.images.values<std::uint8_t>().first(area)));
-  EXPECT_NE(hash_of(few.train.images), hash_of(draw_glyphs(8, 150, 0).train.images));
+      std::ranges::equal(a.first(area), few.test.input().values<std::uint8_t>().first(area)));
+  EXPECT_NE(hash_of(few.train.input()), hash_of(draw_glyphs(8, 150, 0).train.input()));
 }
 
 TEST(glyphs, images_are_the_same_on_every_machine) {
-  EXPECT_EQ(hash_of(draw_glyphs(1, 1000, 0).train.images), 4990076529944890795u);
+  EXPECT_EQ(hash_of(draw_glyphs(1, 1000, 0).train.input()), 4990076529944890795u);
 }
 
 TEST(glyphs, labels_are_balanced_and_types_are_those_of_an_image_set) {
   const DataSplit split = draw_glyphs(1, 1000, 200);
-  EXPECT_EQ(split.train.images.type(), TensorType::parse("u8[1000,1,28,28]"));
-  EXPECT_EQ(split.test.labels.type(), TensorType::parse("i64[200]"));
+  EXPECT_EQ(split.train.input().type(), TensorType::parse("u8[1000,1,28,28]"));
+  EXPECT_EQ(split.test.target().type(), TensorType::parse("i64[200]"));
   EXPECT_EQ(split.train.classes, 10);
   std::array<int, 10> count{};
-  for (const std::int64_t label : split.train.labels.values<std::int64_t>())
+  for (const std::int64_t label : split.train.target().values<std::int64_t>())
     ++count.at(static_cast<std::size_t>(label));
   for (const int c : count) EXPECT_EQ(c, 100);
   EXPECT_THROW(draw_glyphs(1, -1, 0), UsageError);
@@ -61,7 +61,7 @@ TEST(glyphs, a_contact_sheet_can_be_written) {
   if (!folder) GTEST_SKIP() << "NARROWGAUGE_BUILD is not set";
   constexpr std::size_t columns = 24;
   const DataSplit split = draw_glyphs(1, columns * 10, 0);
-  const auto pixels = split.train.images.values<std::uint8_t>();
+  const auto pixels = split.train.input().values<std::uint8_t>();
   std::ofstream file(std::string(folder) + "/glyphs.pgm", std::ios::binary);
   file << "P5 " << columns * 28 << " 280 255\n";
   for (std::size_t y = 0; y < 280; ++y)
@@ -110,8 +110,8 @@ class LinearModel {
 };
 
 double accuracy(LinearModel& model, const DataSet& set) {
-  const auto pixels = set.images.values<std::uint8_t>();
-  const auto labels = set.labels.values<std::int64_t>();
+  const auto pixels = set.input().values<std::uint8_t>();
+  const auto labels = set.target().values<std::int64_t>();
   std::size_t right = 0;
   for (std::size_t i = 0; i < labels.size(); ++i)
     right += model.predict(&pixels[i * area]) == static_cast<std::size_t>(labels[i]);
@@ -120,11 +120,11 @@ double accuracy(LinearModel& model, const DataSet& set) {
 
 TEST(glyphs, a_linear_model_stays_under_90_percent) {
   const DataSplit split = draw_glyphs();
-  ASSERT_EQ(split.train.labels.size(), 20000);
-  ASSERT_EQ(split.test.labels.size(), 4000);
-  const ChannelStatistics statistics = channel_statistics(split.train.images);
+  ASSERT_EQ(split.train.target().size(), 20000);
+  ASSERT_EQ(split.test.target().size(), 4000);
+  const ChannelStatistics statistics = channel_statistics(split.train.input());
   LinearModel model(statistics.mean[0], statistics.deviation[0]);
-  const auto pixels = split.train.images.values<std::uint8_t>();
+  const auto pixels = split.train.input().values<std::uint8_t>();
   for (int epoch = 0; epoch < 4; ++epoch) {
     const float rate = 2e-4f / static_cast<float>(1 << epoch);
     for (const std::int64_t i : permutation(20000, 1, epoch))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/idx.h"
+#include "io/readers/idx.h"
 
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST(idx_folder, a_set_takes_what_its_headers_declare) {
   write_file(folder / "t10k-labels-idx1-ubyte", idx({1}, std::string(1, 0)));
   const std::int64_t before = most_memory();
   const DataSplit split = read_idx_folder(folder.path());
-  EXPECT_EQ(split.train.labels.size(), count);
+  EXPECT_EQ(split.train.target().size(), count);
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer needs several times the memory";
 #endif
@@ -180,9 +180,9 @@ TEST(idx_folder, a_set_is_read_whole) {
   const TemporaryFolder folder;
   write_small_set(folder);
   const DataSplit split = read_idx_folder(folder.path() + "/");
-  EXPECT_EQ(split.train.images.type(), TensorType::parse("u8[6,1,3,2]"));
-  EXPECT_EQ(split.test.images.type(), TensorType::parse("u8[4,1,3,2]"));
-  EXPECT_EQ(split.test.labels.at(2), 2);
+  EXPECT_EQ(split.train.input().type(), TensorType::parse("u8[6,1,3,2]"));
+  EXPECT_EQ(split.test.input().type(), TensorType::parse("u8[4,1,3,2]"));
+  EXPECT_EQ(split.test.target().at(2), 2);
   EXPECT_EQ(split.train.classes, 3);
   const std::string name = folder.path().substr(folder.path().rfind('/') + 1);
   EXPECT_EQ(split.train.name, name + "/train");
@@ -192,18 +192,16 @@ TEST(idx_folder, missing_parts_are_named) {
   const TemporaryFolder folder;
   const std::string missing = folder / "nowhere";
   EXPECT_EQ(error_of([&] { read_idx_folder(missing); }), missing + ": no such folder");
-  EXPECT_EQ(error_of([&] { load_data(missing); }),
-            "data " + missing + ": expected glyphs or a folder of idx files, found neither");
-  EXPECT_EQ(error_of([&] { load_data(folder.path()); }),
+  EXPECT_EQ(error_of([&] { read_idx_folder(folder.path()); }),
             folder.path() +
                 ": expected train-images-idx3-ubyte or train-images-idx3-ubyte.gz in "
                 "this folder, found neither");
   write_file(missing, "a file");
-  EXPECT_EQ(error_of([&] { load_data(missing); }),
+  EXPECT_EQ(error_of([&] { read_idx_folder(missing); }),
             missing + ": expected a folder of idx files, found a file");
   std::filesystem::create_directory(folder / "train-images-idx3-ubyte");
   write_file(folder / "train-labels-idx1-ubyte", idx({6}, counting(6, 3)));
-  EXPECT_EQ(error_of([&] { read_idx_folder(folder.path()); }),
+  EXPECT_EQ(error_of([&] { load_data(folder.path()); }),
             folder / "train-images-idx3-ubyte" + ": expected a file, found a folder");
 }
 
@@ -240,11 +238,11 @@ TEST(idx_folder, fashion_mnist_is_read) {
                              "/fashion_mnist";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is missing";
   const DataSplit split = load_data(folder);
-  EXPECT_EQ(split.train.images.type(), TensorType::parse("u8[60000,1,28,28]"));
-  EXPECT_EQ(split.test.images.type(), TensorType::parse("u8[10000,1,28,28]"));
+  EXPECT_EQ(split.train.input().type(), TensorType::parse("u8[60000,1,28,28]"));
+  EXPECT_EQ(split.test.input().type(), TensorType::parse("u8[10000,1,28,28]"));
   EXPECT_EQ(split.train.classes, 10);
   // The published statistics of the set: mean 0.2860, deviation 0.3530.
-  const ChannelStatistics statistics = channel_statistics(split.train.images);
+  const ChannelStatistics statistics = channel_statistics(split.train.input());
   EXPECT_NEAR(statistics.mean[0], 0.2860, 5e-5);
   EXPECT_NEAR(statistics.deviation[0], 0.3530, 5e-5);
 }

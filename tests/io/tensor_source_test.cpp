@@ -11,11 +11,11 @@ namespace {
 
 DataSet small_set(std::int64_t channels) {
   DataSet set{.name = "small",
-              .images = Tensor(DType::u8, {3, channels, 2, 3}),
-              .labels = Tensor::from<std::int64_t>({3}, {2, 0, 1}),
+              .inputs = {{"images", Tensor(DType::u8, {3, channels, 2, 3})}},
+              .targets = {{"labels", Tensor::from<std::int64_t>({3}, {2, 0, 1})}},
               .classes = 3};
   std::int64_t value = 0;
-  for (std::uint8_t& pixel : set.images.values<std::uint8_t>())
+  for (std::uint8_t& pixel : set.inputs[0].tensor.values<std::uint8_t>())
     pixel = static_cast<std::uint8_t>(value = (value * 7 + 31) % 256);
   return set;
 }
@@ -44,12 +44,12 @@ TEST(tensor_source, rows_of_every_column_are_copied) {
 
 TEST(tensor_source, labels_of_one_byte_are_widened_in_batches) {
   DataSet set = small_set(1);
-  set.labels = Tensor::from<std::uint8_t>({3}, {2, 0, 255});
+  set.targets[0].tensor = Tensor::from<std::uint8_t>({3}, {2, 0, 255});
   TensorSource source(set, {});
   EXPECT_EQ(source.sample_types()[1], (TensorType{DType::i64, {}}));
   const std::vector<Tensor> batch = read(source, {2, 0, 2, 1});
   EXPECT_TRUE(batch[1].same_bits(Tensor::from<std::int64_t>({4}, {255, 2, 255, 0})));
-  set.labels = Tensor(DType::f32, {3});
+  set.targets[0].tensor = Tensor(DType::f32, {3});
   EXPECT_THROW(TensorSource(set, {}), UsageError);
 }
 
@@ -67,7 +67,7 @@ TEST(tensor_source, bytes_are_scaled_normalized_and_padded_with_black) {
         for (std::int64_t x = 0; x < 4; ++x) {
           const bool inside = y >= 1 && y < 3 && x < 3;  // 5 - 2 rows: one above, two below
           const double pixel =
-              inside ? set.images.at((((n + 1) * 2 + c) * 2 + (y - 1)) * 3 + x) : 0.0;
+              inside ? set.input().at((((n + 1) * 2 + c) * 2 + (y - 1)) * 3 + x) : 0.0;
           const double expected = (pixel / 255 - (c ? 0.5 : 0.25)) / (c ? 2.0 : 0.5);
           EXPECT_NEAR(batch[0].at(((n * 2 + c) * 5 + y) * 4 + x), expected, 1e-6);
         }
@@ -80,15 +80,15 @@ TEST(tensor_source, an_only_channel_is_repeated) {
   EXPECT_EQ(batch[0].type(), TensorType::parse("f32[1,3,2,3]"));
   for (std::int64_t i = 0; i < 18; ++i)
     EXPECT_FLOAT_EQ(static_cast<float>(batch[0].at(i)),
-                    static_cast<float>(set.images.at(i % 6)) / 255.0f);
+                    static_cast<float>(set.input().at(i % 6)) / 255.0f);
 }
 
 TEST(tensor_source, float_images_are_normalized_without_scaling) {
   DataSet set = small_set(1);
-  set.images = set.images.cast(DType::f32);
+  set.inputs[0].tensor = set.input().cast(DType::f32);
   TensorSource source(set, {.mean = {10.0f}, .deviation = {4.0f}});
   const std::vector<Tensor> batch = read(source, {2});
-  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(batch[0].at(i), (set.images.at(12 + i) - 10) / 4);
+  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(batch[0].at(i), (set.input().at(12 + i) - 10) / 4);
 }
 
 TEST(tensor_source, misfits_are_usage_errors) {
@@ -104,9 +104,27 @@ TEST(tensor_source, misfits_are_usage_errors) {
   EXPECT_THROW(read(source, {-1}), UsageError);
 }
 
+TEST(tensor_source, a_set_of_any_tensors_is_given_as_it_is) {
+  DataSet set{.name = "many",
+              .inputs = {{"tokens", Tensor::from<std::int64_t>({2, 3}, {1, 2, 3, 4, 5, 6})},
+                         {"mask", Tensor(DType::boolean, {2, 3})}},
+              .targets = {{"value", Tensor::from<float>({2, 1}, {0.5F, 1.5F})}}};
+  TensorSource source(set);
+  EXPECT_EQ(source.size(), 2);
+  EXPECT_EQ(source.sample_types(),
+            (TensorTypes{TensorType::parse("i64[3]"), TensorType::parse("bool[3]"),
+                         TensorType::parse("f32[1]")}));
+  EXPECT_EQ(read(source, {1})[0].at(2), 6);
+  EXPECT_EQ(read(source, {1})[2].at(0), 1.5);
+  EXPECT_THROW(set.input(), UsageError);  // there are two
+  EXPECT_THROW(TensorSource(set, {}), UsageError);
+  set.inputs.pop_back();
+  EXPECT_EQ(set.size(), 2);
+}
+
 TEST(channel_statistics, are_those_of_the_normalized_values) {
   const DataSet set = small_set(2);
-  const ChannelStatistics statistics = channel_statistics(set.images);
+  const ChannelStatistics statistics = channel_statistics(set.input());
   ASSERT_EQ(statistics.mean.size(), 2u);
   TensorSource source(set, {.mean = statistics.mean, .deviation = statistics.deviation});
   const Tensor images = read(source, {0, 1, 2})[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/glyphs.h"
+#include "io/readers/glyphs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "narrowgauge/data.h"
+#include "io/readers/reader.h"
 
 namespace narrowgauge {
 namespace {
@@ -198,11 +198,11 @@ DataSet draw_set(std::string_view part, std::uint64_t seed, std::int64_t count) 
   DataSet set;
   set.name = concat("glyphs/", part);
   set.classes = glyph_classes;
-  set.images = Tensor(DType::u8, {count, 1, glyph_size, glyph_size});
-  set.labels = Tensor(DType::i64, {count});
+  set.inputs = {{"images", Tensor(DType::u8, {count, 1, glyph_size, glyph_size})}};
+  set.targets = {{"labels", Tensor(DType::i64, {count})}};
   const std::uint64_t key = stable_hash(set.name, stable_hash("seed") ^ seed);
-  const std::span<std::uint8_t> pixels = set.images.values<std::uint8_t>();
-  const std::span<std::int64_t> labels = set.labels.values<std::int64_t>();
+  const std::span<std::uint8_t> pixels = set.inputs[0].tensor.values<std::uint8_t>();
+  const std::span<std::int64_t> labels = set.targets[0].tensor.values<std::int64_t>();
   constexpr std::size_t area = glyph_size * glyph_size;
   parallel_for(count, 64, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -233,4 +233,12 @@ DataSplit draw_glyphs(std::uint64_t seed, std::int64_t train_count, std::int64_t
   return {draw_set("train", seed, train_count), draw_set("test", seed, test_count)};
 }
 
+namespace {
+
+bool takes(const DataPlace& place) { return place.name == "glyphs"; }
+DataSplit read(const std::string&) { return draw_glyphs(); }
+
+}  // namespace
 }  // namespace narrowgauge
+
+NG_READER(glyphs, "glyphs", "glyphs (drawn here)", takes, read)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "io/idx.h"
+#include "io/readers/idx.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "io/input_file.h"
-#include "narrowgauge/data.h"
+#include "io/readers/labels.h"
+#include "io/readers/reader.h"
 
 namespace narrowgauge {
 namespace {
@@ -143,37 +144,16 @@ Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
   require<DataError>(labels == sizes[0], part.label_path, ": expected ", sizes[0],
                      " labels, as many as there are images in ", part.image_path, ", found ",
                      labels);
-  part.set.images = image_file.read().reshaped({sizes[0], 1, sizes[1], sizes[2]});
-  part.set.labels = label_file.read();
+  part.set.inputs = {{"images", image_file.read().reshaped({sizes[0], 1, sizes[1], sizes[2]})}};
+  part.set.targets = {{"labels", label_file.read()}};
   return part;
 }
 
-// One more than the largest label. A byte far above the others is damage and no class: at most half
-// of the labels below the largest may have no sample.
-std::int64_t count_classes(const Part& train) {
-  std::array<bool, 256> used{};
-  const auto labels = train.set.labels.values<std::uint8_t>();
-  for (const std::uint8_t label : labels) used[label] = true;
-  const std::int64_t largest = *std::ranges::max_element(labels);
-  const std::int64_t known = std::count(used.begin(), used.begin() + largest, true);
-  if (2 * known < largest) {
-    const auto sample = std::ranges::find(labels, largest) - labels.begin();
-    throw DataError(concat(train.label_path, ": label ", largest, " of sample ", sample,
-                           " is out of range: only ", known, " of the ", largest,
-                           " labels below it have samples"));
-  }
-  return largest + 1;
-}
-
 void check_test(const Part& train, const Part& test) {
-  const Dims &a = train.set.images.dims(), &b = test.set.images.dims();
+  const Dims &a = train.set.input().dims(), &b = test.set.input().dims();
   require<DataError>(a[2] == b[2] && a[3] == b[3], test.image_path, ": expected images of ", a[2],
                      "x", a[3], " as in the training set, found ", b[2], "x", b[3]);
-  const auto labels = test.set.labels.values<std::uint8_t>();
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    require<DataError>(labels[i] < train.set.classes, test.label_path, ": label ", labels[i],
-                       " of sample ", i, " is out of range: the training set has ",
-                       train.set.classes, " classes");
+  check_labels(test.set.target(), train.set.classes, test.label_path);
 }
 
 }  // namespace
@@ -186,7 +166,7 @@ DataSplit read_idx_folder(const std::string& folder) {
   require<DataError>(std::filesystem::is_directory(folder, ignored), folder,
                      ": expected a folder of idx files, found a file");
   Part train = read_part(folder, "train"), test = read_part(folder, "t10k");
-  train.set.classes = test.set.classes = count_classes(train);
+  train.set.classes = test.set.classes = count_classes(train.set.target(), train.label_path);
   check_test(train, test);
   const std::string name = std::filesystem::canonical(folder).filename().string();
   train.set.name = name + "/train";
@@ -194,12 +174,14 @@ DataSplit read_idx_folder(const std::string& folder) {
   return {std::move(train.set), std::move(test.set)};
 }
 
-DataSplit load_data(const std::string& name_or_folder) {
-  if (name_or_folder == "glyphs") return draw_glyphs();
-  std::error_code ignored;
-  require<DataError>(std::filesystem::exists(name_or_folder, ignored), "data ", name_or_folder,
-                     ": expected glyphs or a folder of idx files, found neither");
-  return read_idx_folder(name_or_folder);
+namespace {
+
+bool takes(const DataPlace& place) {
+  return place.holds("train-images-idx3-ubyte") || place.holds("train-labels-idx1-ubyte") ||
+         place.holds("t10k-images-idx3-ubyte") || place.holds("t10k-labels-idx1-ubyte");
 }
 
+}  // namespace
 }  // namespace narrowgauge
+
+NG_READER(idx, "idx", "a folder of IDX files", takes, read_idx_folder)
