@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// RMSprop as a fused weight update; weight_update.h says what updates have in common.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/op.h"
+
+namespace narrowgauge {
+
+// Hinton, "Neural networks for machine learning", lecture 6e, 2012, as PyTorch has it, with g =
+// gradient * multiplier + weight_decay * weight: s = alpha * s + (1 - alpha) * g^2, and if centered
+// (Graves, 2013) m = alpha * m + (1 - alpha) * g; change = g / (sqrt(s - m^2) + epsilon), with m =
+// 0 if not centered; weight -= learning_rate * v, where v = momentum * v + change, or without
+// momentum change.
+struct RmspropUpdate {
+  static constexpr OpInfo info{
+      .name = "RmspropUpdate",
+      .domain = "ng",
+      .inputs =
+          "weight:W~, gradient:G~^, square_average:W~, gradient_average?:W~, velocity?:W~, "
+          "learning_rate:f32, multiplier:f32, applied:bool",
+      .outputs =
+          "next_weight:W~, next_square_average:W~, next_gradient_average?:W~, next_velocity?:W~, "
+          "narrow_weight?:any~",
+      .types = "W:float, G:float",
+      .stage = Stage::trained};
+  double alpha = 0.99, epsilon = 1e-8, momentum = 0;
+  bool centered = false;
+  double weight_decay = 0;
+  DType narrow = DType::f32;
+
+  static void hyperparameters(auto& self, auto&& visit) {
+    visit("alpha", self.alpha);
+    visit("epsilon", self.epsilon);
+    visit("momentum", self.momentum);
+    visit("centered", self.centered);
+    visit("weight_decay", self.weight_decay);
+  }
+  static void attributes(auto& self, auto&& visit) {
+    hyperparameters(self, visit);
+    visit("narrow", self.narrow);
+  }
+  void check(std::string_view who) const;
+  std::vector<std::string_view> moments() const;
+  TensorTypes infer(const Inference& in) const;
+  static std::span<const Kernel> kernels();
+  static std::vector<Sample<RmspropUpdate>> samples();
+};
+
+}  // namespace narrowgauge
