@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "ops/training/schedules/schedule.h"
+
+namespace narrowgauge {
+namespace {
+
+// base * step_factor^(t / step_every), the smooth form of `step`; not less than minimum
+double at(const LearningRate& rate, std::int64_t t) {
+  const double times = static_cast<double>(t) / static_cast<double>(rate.step_every);
+  return std::max(rate.minimum, rate.base * std::pow(rate.step_factor, times));
+}
+
+void check(const LearningRate& rate, std::string_view who) {
+  require(rate.step_every >= 1, who, ": expected step_every of 1 or more, got ", rate.step_every);
+}
+
+}  // namespace
+}  // namespace narrowgauge
+
+NG_SCHEDULE(exponential, "exponential", "falls by a factor over so many steps, evenly", at, check)
