@@ -120,6 +120,8 @@ void add_arrays(Corpus& corpus) {
   write_npz(corpus.path("data"),
             std::vector<NamedTensor>{
                 {"x_train", rows}, {"y_train", labels}, {"x_test", rows}, {"y_test", labels}});
+  corpus.add_all("data", {"x,class\n1,0\n2,1\n3,0\n4,1\n5,0\n",
+                          "\"a\",-1e3,1\r\n2,.5,0\r\n3,4,1\r\n5,6,0\r\n7,8,1\r\n9,1,0"});
   write_safetensors(corpus.path("safetensors"),
                     TensorFile{.tensors = tensors, .metadata = {{"format", "pt"}}});
   write_safetensors(corpus.path("safetensors"), TensorFile{});
