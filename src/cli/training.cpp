@@ -152,7 +152,7 @@ namespace {
 RunRecord record_of(const Settings& settings, const ImageData& data) {
   RunRecord record{settings, data};
   std::error_code ignored;
-  if (data.name != "glyphs" && std::filesystem::is_directory(data.name, ignored))
+  if (data.name != "glyphs" && std::filesystem::exists(data.name, ignored))
     record.settings.data = std::filesystem::absolute(data.name).string();
   return record;
 }
