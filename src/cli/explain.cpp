@@ -152,8 +152,7 @@ NG_COMMAND(explain, 40) {
   const auto flags = std::make_shared<Flags>();
   add_network_flags(app, flags->network);
   add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words());
-  add_word(app, {"--policy", "P", "which nodes become narrow: " + choices(policy_words(), "lists")},
-           flags->policy, policy_words());
+  add_word(app, {"--policy", "P", policy_help()}, flags->policy, policy_words());
   add_text(app, {"--math", "M", math_help}, flags->math);
   add_switch(app, {"--all", "", "weights and bookkeeping too, not only what computes"}, flags->all);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);

@@ -5,14 +5,14 @@
 
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/described.h"
 #include "cli/flags.h"
 #include "train/metrics/metric.h"
 
 namespace narrowgauge::cli {
 
 void add_metrics(CLI::App& app, std::vector<std::string>& target) {
-  add_list(app, {"--metrics", "M,..", "of the test besides loss and accuracy: " + metric_help()},
-           target);
+  add_list(app, {"--metrics", "M,..", "of the test, also; " + described(metrics())}, target);
 }
 
 std::string metric_text(const MetricValue& metric) {

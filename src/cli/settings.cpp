@@ -7,9 +7,11 @@
 #include "base/environment.h"
 #include "base/nearest.h"
 #include "cli/common/text.h"
+#include "cli/described.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
 #include "precision/amp_words.h"
+#include "precision/policy.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -77,11 +79,19 @@ std::string format_word(const std::string& amp) {
   return std::string(name(format_of_amp(amp).value()));
 }
 
-std::vector<std::string> policy_words() {
-  std::vector<std::string> words = policy_names();
-  std::erase(words, "f32");  // that is --amp off
-  return words;
+namespace {
+
+// All but f32, which is --amp off.
+std::vector<const Policy*> mixed_policies() {
+  std::vector<const Policy*> all = policies();
+  std::erase_if(all, [](const Policy* policy) { return policy->name == "f32"; });
+  return all;
 }
+
+}  // namespace
+
+std::vector<std::string> policy_words() { return names_of(mixed_policies()); }
+std::string policy_help() { return "what becomes narrow; " + described(mixed_policies(), "lists"); }
 
 void check_settings(const Settings& settings) {
   constexpr std::int64_t most = 1'000'000'000;

@@ -83,6 +83,7 @@ std::vector<std::string> amp_flag_words();
 // The format for one of amp_words(): "f32" for off.
 std::string format_word(const std::string& amp);
 std::vector<std::string> policy_words();
+std::string policy_help();
 // The math of contractions of f32 values; bf16x3 and dfp16 are ways of keeping f32.
 inline const std::vector<std::string> math_words{"f32",    "ieee",   "tf32",
                                                  "tf32x3", "bf16x3", "dfp16"};

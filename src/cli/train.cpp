@@ -11,10 +11,13 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/compare.h"
+#include "cli/described.h"
 #include "cli/interval.h"
 #include "cli/metrics.h"
 #include "cli/network_choice.h"
 #include "cli/training.h"
+#include "ops/training/schedules/schedule.h"
+#include "train/optimizers/table.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -38,8 +41,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--data,-d", "D", data_help() + "; default: glyphs"}, flags.data);
   add_word(app, {"--amp", "A", "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)"},
            flags.amp, amp_flag_words());
-  add_word(app, {"--policy", "P", "which nodes become narrow: " + choices(policy_words(), "lists")},
-           flags.policy, policy_words());
+  add_word(app, {"--policy", "P", policy_help()}, flags.policy, policy_words());
   add_text(app, {"--math", "M", math_help}, flags.math);
   add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
             flags.overrides);
@@ -58,11 +60,11 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
 void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12)"}, flags.epochs, 1);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
-  add_word(app, {"--optimizer,-o", "O", choices(optimizer_names(), "sgd")}, flags.optimizer,
+  add_word(app, {"--optimizer,-o", "O", described(optimizers(), "sgd")}, flags.optimizer,
            optimizer_names());
   add_real(app, {"--lr", "X", "learning rate (sgd: 0.01 to 0.1, by network; adam: 0.001)"},
            flags.learning_rate);
-  add_word(app, {"--schedule", "S", "of the learning rate: " + choices(schedule_names(), "cosine")},
+  add_word(app, {"--schedule", "S", "of the learning rate; " + described(schedules(), "cosine")},
            flags.schedule, schedule_names());
   add_whole(app, {"--warmup", "N", "steps of growing from 0 (mlp, lenet: 0; else 200 or a tenth)"},
             flags.warmup, 0);

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/common/text.h"
+#include "narrowgauge/data.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -87,8 +88,7 @@ void add_other_flags(CLI::App& app, SimulateFlags& flags) {
   add_switch(app, {"--probe", "", "what each unit does to sums"}, flags.probe);
   add_switch(app, {"--list", "", "units and formats, and how sure each is"}, flags.list);
   add_text(app, {"--model,-m", "M", "train this network on the unit"}, flags.model);
-  add_text(app, {"--data,-d", "D", "of --model: glyphs (default) or a folder of IDX files"},
-           flags.data);
+  add_text(app, {"--data,-d", "D", "of --model: " + data_help() + "; default: glyphs"}, flags.data);
   add_word(app, {"--amp", "A", "of --model: off (default), f16 or bf16"}, flags.amp,
            {"off", "f16", "bf16"});
   add_whole(app, {"--epochs,-e", "N", "of --model"}, flags.epochs, 1);

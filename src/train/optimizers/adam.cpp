@@ -14,4 +14,4 @@ Optimizer usual() { return adam(); }
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(adam, "adam", "Adam", usual)
+NG_OPTIMIZER(adam, "adam", "steps along moments of gradients, adaptively", usual)

@@ -15,4 +15,4 @@ Optimizer usual() { return adamw(); }
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(adamw, "adamw", "Adam with weight decay of its own", usual)
+NG_OPTIMIZER(adamw, "adamw", "adam with decoupled weight decay", usual)
