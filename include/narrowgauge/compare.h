@@ -32,6 +32,7 @@ struct TrainingOutcome {
   bool scaled = true;     // whether a loss scale was in use
   std::int64_t activation_bytes = 0;
   std::string sha256{};  // of the weights
+  RecomputeReport recomputed{};
   FlushReport flushed{};
   std::vector<Trainer::KernelChoice> kernels{};
 };

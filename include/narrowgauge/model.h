@@ -108,6 +108,12 @@ struct NG_API Evaluation {
   std::int64_t not_finite = 0;  // samples whose prediction holds an infinity or NaN: none is right
 };
 
+// What a Trainer does where a step needs more memory than there is.
+enum class Recompute : std::uint8_t {
+  off,       // throws OutOfMemoryError
+  automatic  // the backward pass computes cheap results again instead of keeping them: same bits
+};
+
 struct NG_API TrainerOptions {
   std::uint64_t seed = 1;
   bool deterministic = false;              // the same bits for any number of threads
@@ -118,6 +124,7 @@ struct NG_API TrainerOptions {
   // NARROWGAUGE_AMP and NARROWGAUGE_AUTO_MIXED_PRECISION choose a format where the optimizer, and a
   // plan, ask for none.
   bool obeys_environment = true;
+  Recompute recompute = Recompute::automatic;
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
   std::vector<std::string> metrics{};  // that evaluations also measure, as metric_help() names them
 };
@@ -176,6 +183,12 @@ struct NG_API FlushReport {
   std::int64_t first_flushed = 0, first_elements = 0;
 };
 
+struct NG_API RecomputeReport {
+  std::vector<std::string> nodes;  // of the forward pass, whose results are computed again
+  std::int64_t saved_bytes = 0;    // of activations
+  double flops = 0;                // more a step, about
+};
+
 // Holds a reference to its Model, which must live longer. A new Trainer takes the model over with
 // fresh moments, counters and loss scale; an earlier one then throws UsageError when asked to
 // train.
@@ -204,6 +217,8 @@ class NG_API Trainer {
   std::int64_t applied_steps() const;
   std::int64_t skipped_steps() const;
   std::int64_t activation_bytes() const;  // most bytes of values alive at once; 0 before a step
+  // What the step computes again because memory does not suffice; nothing before the first step.
+  RecomputeReport recomputed() const;
   FlushReport flushed() const;
   struct KernelChoice {
     std::string node, op, implementation;

@@ -25,14 +25,19 @@ std::int64_t batches_at_once(Batches batches) {
   return std::min<std::int64_t>(5, (batches.unread + batches.size - 1) / batches.size);
 }
 
+std::string who(const Plan& plan, Batches batches) {
+  return concat("graph '", plan.graph.name(), '\'',
+                batches.size > 0 ? concat(" with batch ", batches.size) : "");
+}
+
 // The memory that running a plan takes on top of what is already in use.
 MemoryNeed need_of(const Plan& plan, const StateStore& store, Batches batches) {
   std::int64_t loaded = 0, results = 0;
   for (const TensorType& input : plan.inputs) loaded += batches_at_once(batches) * bytes_of(input);
   for (const PlanOutput& output : plan.outputs) results += bytes_of(output.type);
-  const std::string batch = batches.size > 0 ? concat(" with batch ", batches.size) : "";
+  const std::size_t again = plan.recomputation.nodes.size();
   return {
-      concat("graph '", plan.graph.name(), "'", batch),
+      who(plan, batches) + (again > 0 ? concat(", ", again, " results computed again,") : ""),
       {{"activations", plan.value_bytes},
        {"workspaces and alignment", std::max<std::int64_t>(0, plan.arena_bytes - plan.value_bytes)},
        {"weights and other states", store.bytes_to_add(plan.graph)},
@@ -62,14 +67,29 @@ std::int64_t most_that_fit(const std::function<std::int64_t(std::int64_t)>& need
   return fits;
 }
 
+std::optional<std::int64_t> memory_lacking(const Plan& plan, const StateStore& store,
+                                           Batches batches) {
+  const std::int64_t needs = need_of(plan, store, batches).total();
+  if (needs < worth_asking) return {};
+  const std::int64_t reserve = reserve_beside(plan);
+  const auto left = too_little_for(needs + reserve);
+  return left ? std::optional(needs + reserve - *left) : std::nullopt;
+}
+
+std::string recomputation_text(const Plan& plan, Batches batches) {
+  const Recomputation& again = plan.recomputation;
+  if (again.nodes.empty()) return "";
+  return concat("memory: ", who(plan, batches), " computes ", again.nodes.size(),
+                " results again in the backward pass: that saves ", bytes_text(again.saved_bytes),
+                " for ", std::round(again.operations / 1e5) / 10, " Mflop a step");
+}
+
 void require_memory(const Plan& plan, const StateStore& store, Batches batches,
                     const PlanForBatch& plan_for) {
+  const auto lacking = memory_lacking(plan, store, batches);
+  if (!lacking) return;
   const MemoryNeed need = need_of(plan, store, batches);
-  if (need.total() < worth_asking) return;
-  const std::int64_t reserve = reserve_beside(plan);
-  const auto left = too_little_for(need.total() + reserve);
-  if (!left) return;
-  const std::int64_t room = std::max<std::int64_t>(0, *left - reserve);
+  const std::int64_t room = std::max<std::int64_t>(0, need.total() - *lacking);
   if (batches.size == 0) refuse_memory(need, room);
   const auto needed = [&](std::int64_t size) {
     return need_of(plan_for(size), store, {size, batches.unread}).total();

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "compile/plan.h"
 #include "narrowgauge/out_of_memory.h"
@@ -18,6 +20,14 @@ using PlanForBatch = std::function<Plan(std::int64_t batch)>;
 struct Batches {
   std::int64_t size = 0, unread = 0;
 };
+
+// How many bytes too few there are for running a plan; nothing if they suffice.
+std::optional<std::int64_t> memory_lacking(const Plan& plan, const StateStore& store,
+                                           Batches batches);
+
+// "memory: graph 'resnet20' with batch 512 computes 12 results again in the backward pass: that
+// saves 310 MiB for 214.5 Mflop a step". "" if it computes none again.
+std::string recomputation_text(const Plan& plan, Batches batches);
 
 // Throws OutOfMemoryError such as "memory: graph 'lenet' with batch 4096 needs 3.2 GiB: activations
 // 2.1 GiB, ...; 1.9 GiB can be had; batch 2300 fits".

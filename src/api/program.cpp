@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/memory_check.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "compile/choose_recomputed.h"
 
 namespace narrowgauge {
 
@@ -17,8 +18,13 @@ struct Program::Compiled {
   std::vector<std::unique_ptr<Executor>> idle;  // the latest last
 };
 
-Program::Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed)
-    : graph_(std::move(graph)), options_(std::move(options)), store_(store), seed_(seed) {}
+Program::Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed,
+                 Recompute recompute)
+    : graph_(std::move(graph)),
+      options_(std::move(options)),
+      store_(store),
+      seed_(seed),
+      recompute_(recompute) {}
 
 Program::~Program() = default;
 
@@ -103,29 +109,47 @@ Program::Lease Program::compiled_executor_for(std::span<const Tensor> inputs) {
   return compiled ? lend(std::move(compiled)) : Lease();
 }
 
+// Workspaces and alignment are known only when a plan is made, so that it may take a few.
+Plan Program::compile_to_fit(CompileOptions& options, Batches batches) const {
+  Plan plan = compile(graph_, options);
+  auto lacking = memory_lacking(plan, store_, batches);
+  if (recompute_ == Recompute::off || !lacking) return plan;
+  const Graph whole = plan.graph;
+  const std::int64_t bytes = plan.value_bytes;
+  constexpr int most_compilations = 4;
+  for (int i = 0; lacking && i < most_compilations; ++i) {
+    options.recompute = choose_recomputed(whole, options, plan.value_bytes - *lacking);
+    Plan smaller = compile(graph_, options);
+    if (smaller.value_bytes >= plan.value_bytes) break;
+    plan = std::move(smaller);
+    plan.recomputation.saved_bytes = bytes - plan.value_bytes;
+    lacking = memory_lacking(plan, store_, batches);
+  }
+  return plan;
+}
+
 // No kernels are measured with a batch that may not fit: that could take minutes.
 Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
   CompileOptions options = options_;
   options.binding = binding;
   options.target = Target::machine();  // threads and switches as they are now
-  const auto unmeasured = [&options, this](const Binding& sizes) {
-    CompileOptions other = options;
-    other.binding = sizes;
-    other.kernels = nullptr;
-    other.trace = nullptr;
+  CompileOptions unmeasured = options;
+  unmeasured.kernels = nullptr;
+  unmeasured.trace = nullptr;
+  const auto plan_for = [&](std::int64_t size) {  // computes the same again as the plan refused
+    CompileOptions other = unmeasured;
+    other.binding["N"] = size;
     return compile(graph_, other);
-  };
-  const auto plan_for = [&](std::int64_t size) {
-    Binding other = binding;
-    other["N"] = size;
-    return unmeasured(other);
   };
   const auto batch = binding.find("N");
   const Batches batches{batch == binding.end() ? 0 : batch->second, unread};
   if (options_.kernels && too_little_for(bytes_of_values(graph_, binding)))
-    require_memory(unmeasured(binding), store_, batches, plan_for);
-  Plan plan = compile(graph_, options);
+    require_memory(compile_to_fit(unmeasured, batches), store_, batches, plan_for);
+  Plan plan = compile_to_fit(options, batches);
+  unmeasured.recompute = options.recompute;
   require_memory(plan, store_, batches, plan_for);
+  const std::string again = recomputation_text(plan, batches);
+  if (!again.empty()) log(LogLevel::info, again);
   return plan;
 }
 

@@ -9,7 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "api/memory_check.h"
 #include "compile/compile.h"
+#include "narrowgauge/model.h"
 #include "runtime/executor.h"
 
 namespace narrowgauge {
@@ -18,7 +20,8 @@ class Program {
   struct Compiled;
 
  public:
-  Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed);
+  Program(Graph graph, CompileOptions options, StateStore& store, std::uint64_t seed,
+          Recompute recompute = Recompute::off);
   ~Program();
 
   static constexpr std::size_t most_plans = 4;
@@ -48,6 +51,9 @@ class Program {
  private:
   Binding binding_for(const TensorTypes& inputs) const;
   Plan compile_for(const Binding& binding, std::int64_t unread) const;
+  // Where memory does not suffice, adds to the options what is computed again, as far as that
+  // helps.
+  Plan compile_to_fit(CompileOptions& options, Batches batches) const;
   std::shared_ptr<Compiled> add(const Binding& binding, std::int64_t unread);
   std::shared_ptr<Compiled> find(const Binding& binding);
   Lease lend(std::shared_ptr<Compiled> compiled);
@@ -57,6 +63,7 @@ class Program {
   CompileOptions options_;
   StateStore& store_;
   std::uint64_t seed_;
+  Recompute recompute_;
   std::mutex mutex_;                              // guards what follows
   std::list<std::shared_ptr<Compiled>> plans_{};  // the latest first
 };

@@ -48,7 +48,8 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.trace = self.options.trace;
   compile_options.kernels = &self.kernels;
   self.training = std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
-                                            self.model->store, self.options.seed);
+                                            self.model->store, self.options.seed,
+                                            self.options.recompute);
   const std::lock_guard alone(self.model->in_use);
   // Removes the states of an earlier Trainer, which may have computed in another format.
   self.model->store.remove({Role::moment, Role::control, Role::derived});
@@ -198,6 +199,13 @@ std::int64_t Trainer::skipped_steps() const {
 std::int64_t Trainer::activation_bytes() const {
   const Executor* executor = implementation_->executor();
   return executor ? executor->plan().value_bytes : 0;
+}
+
+RecomputeReport Trainer::recomputed() const {
+  const Executor* executor = implementation_->executor();
+  if (!executor) return {};
+  const Recomputation& again = executor->plan().recomputation;
+  return {again.nodes, again.saved_bytes, again.operations};
 }
 
 FlushReport Trainer::flushed() const {

@@ -108,7 +108,10 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
     if (settings.amp == "off") settings.overrides.clear();
     cases.push_back(
         {precision_of(settings), make_optimizer(settings, data.training_size / settings.batch),
-         trainer_options(settings, {.trace = flags.trace.has_value(), .metrics = flags.metrics}),
+         trainer_options(settings,
+                         {.recompute = recompute_of(flags),
+                          .trace = flags.trace.has_value(),
+                          .metrics = flags.metrics}),
          fit_options(settings, data, std::move(checkpoints))});
   }
   return cases;

@@ -108,6 +108,7 @@ int guarded_run(int argc, char** argv) {
   try {
     set_log_sink([](LogLevel level, const std::string& message) {
       if (level == LogLevel::warning) say("warning", message);
+      if (level == LogLevel::info) say("notice", message);
     });
     take_interrupts_apart();
     const int code = run(argc, argv);

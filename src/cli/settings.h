@@ -22,7 +22,7 @@ struct TrainFlags {
   HyperparameterFlags hyperparameters;  // of the optimizer
   std::vector<std::string> overrides, compare, metrics;
   std::optional<std::string> plan, save_plan, output, resume, weights, weights_match;
-  std::optional<std::string> device, trace, checkpoint_every;
+  std::optional<std::string> device, trace, checkpoint_every, recompute;
   std::optional<double> tolerance;
   std::optional<std::int64_t> keep;
   bool deterministic = false, json = false, quiet = false;

@@ -76,6 +76,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags.threads, 0);
   add_switch(app, {"--deterministic", "", "the same bits for any number of threads"},
              flags.deterministic);
+  add_word(app, {"--recompute", "W", "auto (default: if memory does not suffice), or off"},
+           flags.recompute, {"auto", "off"});
 }
 
 void add_file_flags(CLI::App& app, TrainFlags& flags) {
@@ -137,6 +139,9 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
                     number_text(fit.final_loss)));
   print(fmt::format("samples/s       {}\n", rate_text(fit.samples_per_second)));
   print(fmt::format("activations     {}\n", bytes_text(outcome.activation_bytes)));
+  if (const RecomputeReport& again = outcome.recomputed; !again.nodes.empty())
+    print(fmt::format("computed again  {} results, which saves {}\n", again.nodes.size(),
+                      bytes_text(again.saved_bytes)));
   print(fmt::format("steps           {}, {} skipped\n", grouped(fit.steps), fit.skipped_steps));
   const std::string flush = flush_text(outcome);
   if (!flush.empty()) print(fmt::format("gradients       {}\n", flush));
@@ -190,6 +195,7 @@ int run_train(const TrainFlags& flags) {
   options.plan_reason = reason;
   options.trace = flags.trace.has_value();
   options.metrics = flags.metrics;
+  options.recompute = recompute_of(flags);
   Session session(settings, data, options);
   take_weights(session.model(), flags);
   if (resumed) resume(session.trainer(), *resumed, settings.epochs);

@@ -29,6 +29,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.plan_text = options.plan_text;
   result.plan_reason = options.plan_reason;
   result.metrics = options.metrics;
+  result.recompute = options.recompute;
   if (options.trace)
     result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   return result;
@@ -49,6 +50,10 @@ Session::Session(const Settings& settings, const ImageData& data, const SessionO
       std::make_unique<Trainer>(*model_, softmax_cross_entropy(),
                                 make_optimizer(settings, data.training_size / settings.batch),
                                 trainer_options(settings, options));
+}
+
+Recompute recompute_of(const TrainFlags& flags) {
+  return flags.recompute == "off" ? Recompute::off : Recompute::automatic;
 }
 
 SessionOptions plan_of(const Run& run) {
@@ -221,6 +226,12 @@ JsonObject outcome_json(const TrainingOutcome& outcome) {
   add_metrics(json, fit.test);
   if (fit.test.samples == 0) json.add_null("test_accuracy").add_null("test_loss");
   if (fit.steps == 0) json.add_null("first_loss").add_null("final_loss");
+  const RecomputeReport& again = outcome.recomputed;
+  if (!again.nodes.empty()) {
+    JsonObject recomputed;
+    recomputed.add("nodes", again.nodes).add("saved_bytes", again.saved_bytes);
+    json.add("recomputed", recomputed.add("flops", again.flops));
+  }
   if (outcome.narrow != DType::f16) return json;
   const FlushReport& report = outcome.flushed;
   JsonObject flushed;

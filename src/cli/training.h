@@ -19,6 +19,7 @@ struct SessionOptions {
   std::optional<std::string> plan_file{};
   std::optional<std::string> plan_text{};  // instead of reading plan_file, which then names it
   std::string plan_reason{};               // kept in the plan
+  Recompute recompute = Recompute::automatic;
   bool trace = false;                      // tells on stderr what each pass of compilation did
   std::vector<std::string> metrics{};      // that evaluations also measure
 };
@@ -38,6 +39,8 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
 };
 
+// "auto" (also where nothing is said) or "off".
+Recompute recompute_of(const TrainFlags& flags);
 // Options with the plan that the run was trained by.
 SessionOptions plan_of(const Run& run);
 void load_weights(Model& model, const Run& run);

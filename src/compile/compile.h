@@ -19,6 +19,7 @@ struct CompileOptions {
   bool deterministic = false;
   bool fuse = true;
   bool normalize_again = true;  // in the backward pass, rather than keep it; only with `fuse`
+  std::vector<std::string> recompute{};  // nodes that the backward pass runs again, as compiled
   Layout layout = Layout::fastest;
   KernelMemory* kernels = nullptr;  // nullptr: the first kernel that takes a node runs
   // Called with the text of each pass's effect: "== name (ms)" and a diff, or "(unchanged)".

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compile/choose_fastest.h"
+#include "compile/choose_recomputed.h"
 #include "compile/compile.h"
 #include "compile/memory_plan.h"
 #include "groups/fused.h"
@@ -21,6 +22,7 @@ struct Root {
   Location location;  // none: to be placed in the arena
   std::int64_t bytes = 0;
   int first = 0, last = 0;
+  int joined = -1;  // the root whose memory it took over; -1: none
 };
 
 bool is_source(const Node& node) {
@@ -42,6 +44,7 @@ class Planner {
     share_memory();
     place();
     resolve();
+    plan_.recomputation = recomputation_of(graph());
     if (options_.kernels) options_.kernels->save();
     return std::move(plan_);
   }
@@ -104,7 +107,7 @@ class Planner {
     step.workspace_bytes = offer.workspace;
     step.run = std::move(offer.run);
     step.math = math_of(node);
-    step.flops = flops_of(node);
+    step.flops = flops_of(graph(), node);
     const int at = end();
     for (std::size_t k = 0; k < inputs.size(); ++k)
       if (inputs[k].present) step.bytes += bytes_read(node, index, k);
@@ -114,7 +117,7 @@ class Planner {
       if (present) step.bytes += bytes_of(value);
       root_of_[value] = present ? new_root({}, bytes_of(value), at) : -1;
       const TensorType& type = graph().type(value);
-      const bool gradient = phase_of(node, o) == Phase::backward;
+      const bool gradient = phase_of(node, o) == Phase::backward && node.instance == 0;
       step.outputs.push_back(
           {{}, value_name(node, value), type, gradient && type.dtype == DType::f16});
     }
@@ -156,24 +159,22 @@ class Planner {
     return Math::none;
   }
 
-  double flops_of(const Node& node) const {
-    if (!node.op->flops) return 0;
-    TensorTypes inputs, outputs;
-    for (const Value& value : node.inputs)
-      inputs.push_back(value.is_absent() ? TensorType{} : graph().type(value));
-    for (const ValueInfo& output : node.outputs) outputs.push_back(output.type);
-    return node.op->flops(node.attributes.get(), inputs, outputs);
+  void alias(const Node& node, int index, int input, int output) {
+    root_of_[{index, output}] = root(node.inputs[static_cast<std::size_t>(input)]);
   }
 
-  void alias(const Node& node, int index, int input, int output) {
-    root_of_[{index, output}] = root_of_.at(node.inputs[static_cast<std::size_t>(input)]);
+  int root(Value value) const {
+    int at = root_of_.at(value);
+    while (at >= 0 && roots_[static_cast<std::size_t>(at)].joined >= 0)
+      at = roots_[static_cast<std::size_t>(at)].joined;
+    return at;
   }
 
   void use(Value value, int step) {
-    const int root = root_of_.at(value);
-    if (root >= 0)
-      roots_[static_cast<std::size_t>(root)].last =
-          std::max(roots_[static_cast<std::size_t>(root)].last, step);
+    const int at = root(value);
+    if (at >= 0)
+      roots_[static_cast<std::size_t>(at)].last =
+          std::max(roots_[static_cast<std::size_t>(at)].last, step);
   }
 
   void find_lifetimes() {
@@ -203,38 +204,35 @@ class Planner {
     const int index = step_node_[static_cast<std::size_t>(s)];
     const Node& node = graph().node(index);
     const Value from = node.inputs.at(static_cast<std::size_t>(input)), to{index, output};
-    if (from.is_absent() || root_of_.at(to) < 0 || taken_.contains(to)) return;
-    const int source = root_of_.at(from), target = root_of_.at(to);
+    if (from.is_absent() || root(to) < 0 || taken_.contains(to)) return;
+    const int source = root(from), target = root(to);
     Root& a = roots_[static_cast<std::size_t>(source)];
-    const Root& b = roots_[static_cast<std::size_t>(target)];
-    const auto same_root = [&](Value value) {
-      return !value.is_absent() && root_of_.at(value) == source;
-    };
+    Root& b = roots_[static_cast<std::size_t>(target)];
+    const auto same_root = [&](Value value) { return !value.is_absent() && root(value) == source; };
     const bool once = std::count_if(node.inputs.begin(), node.inputs.end(), same_root) == 1;
     if (a.last != s || a.bytes != b.bytes || !once || source == target) return;
     if (a.location.kind == Location::Kind::state) {
       const State* state = state_written_by(to);
-      if (!state || root_of_.at(state->current) != source) return;
+      if (!state || root(state->current) != source) return;
     } else if (a.location.kind != Location::Kind::none) {
       return;
     }
     a.last = b.last;
     taken_.insert(to);
-    for (auto& [value, root] : root_of_)
-      if (root == target) root = source;
+    b.joined = source;
   }
 
   void place() {
     std::vector<BufferRequest> buffers, values;
     std::vector<int> owner;
     std::set<int> used;
-    for (const auto& [value, root] : root_of_) used.insert(root);
-    for (const int root : used) {
-      if (root < 0 || roots_[static_cast<std::size_t>(root)].location.kind != Location::Kind::none)
+    for (const auto& made : root_of_) used.insert(root(made.first));
+    for (const int at : used) {
+      if (at < 0 || roots_[static_cast<std::size_t>(at)].location.kind != Location::Kind::none)
         continue;
-      const Root& r = roots_[static_cast<std::size_t>(root)];
+      const Root& r = roots_[static_cast<std::size_t>(at)];
       buffers.push_back({r.bytes, r.first, r.last, 0});
-      owner.push_back(root);
+      owner.push_back(at);
     }
     plan_.value_bytes = peak_bytes(buffers);
     const std::size_t value_count = buffers.size();
@@ -258,10 +256,8 @@ class Planner {
   void add_staging(std::vector<BufferRequest>& buffers) {
     for (PlanState& state : plan_.states) {
       if (!state.changes) continue;
-      const Location& next =
-          roots_[static_cast<std::size_t>(root_of_.at(state.state.next))].location;
-      const Location& own =
-          roots_[static_cast<std::size_t>(root_of_.at(state.state.current))].location;
+      const Location& next = roots_[static_cast<std::size_t>(root(state.state.next))].location;
+      const Location& own = roots_[static_cast<std::size_t>(root(state.state.current))].location;
       if (next.kind != Location::Kind::state || next == own) continue;
       state.staging.kind = Location::Kind::arena;
       buffers.push_back({state.bytes, end(), end(), 0});
@@ -269,8 +265,8 @@ class Planner {
   }
 
   Location location_of(Value value) const {
-    const int root = value.is_absent() ? -1 : root_of_.at(value);
-    return root < 0 ? Location{} : roots_[static_cast<std::size_t>(root)].location;
+    const int at = value.is_absent() ? -1 : root(value);
+    return at < 0 ? Location{} : roots_[static_cast<std::size_t>(at)].location;
   }
 
   void resolve() {

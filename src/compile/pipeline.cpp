@@ -13,6 +13,7 @@
 #include "passes/hoist_derived_state.h"
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
+#include "passes/recompute.h"
 #include "passes/remove_dead_code.h"
 
 namespace narrowgauge {
@@ -45,6 +46,13 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
     passes.push_back({"form_groups", Stage::laid_out, for_target(form_groups)});
     passes.push_back({"fuse_elementwise", Stage::laid_out, for_target(fuse_elementwise)});
   }
+  if (!options.recompute.empty())
+    passes.push_back(
+        {"recompute", Stage::laid_out, [&](const Graph& graph) {
+           const std::set<std::string> names(options.recompute.begin(), options.recompute.end());
+           return recompute(graph,
+                            [&](const Node& node) { return names.contains(node.full_name()); });
+         }});
   return passes;
 }
 

@@ -49,6 +49,13 @@ struct PlanState {
   bool changes = false;
 };
 
+// Results of the forward pass that the backward pass computes again, to save memory.
+struct Recomputation {
+  std::vector<std::string> nodes;  // that make them
+  std::int64_t saved_bytes = 0;    // of Plan::value_bytes
+  double operations = 0;           // a step
+};
+
 struct Plan {
   Graph graph;
   std::vector<PlanStep> steps;
@@ -59,6 +66,7 @@ struct Plan {
   std::vector<PlanOutput> outputs;  // of the graph; `value` is the output's name
   std::int64_t arena_bytes = 0;     // values, workspaces and alignment, as planned
   std::int64_t value_bytes = 0;     // most bytes of values alive at once, without workspaces
+  Recomputation recomputation;
 };
 
 }  // namespace narrowgauge

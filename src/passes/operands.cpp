@@ -42,4 +42,13 @@ std::set<Value> values_read(const Graph& graph) {
   return read;
 }
 
+double flops_of(const Graph& graph, const Node& node) {
+  if (!node.op->flops) return 0;
+  TensorTypes inputs, outputs;
+  for (const Value& value : node.inputs)
+    inputs.push_back(value.is_absent() ? TensorType{} : graph.type(value));
+  for (const ValueInfo& output : node.outputs) outputs.push_back(output.type);
+  return node.op->flops(node.attributes.get(), inputs, outputs);
+}
+
 }  // namespace narrowgauge

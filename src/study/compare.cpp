@@ -37,6 +37,7 @@ TrainingOutcome fit_and_note(Model& model, Trainer& trainer, const FitTask& task
   });
   outcome.activation_bytes = trainer.activation_bytes();
   outcome.sha256 = model.sha256();
+  outcome.recomputed = trainer.recomputed();
   outcome.flushed = trainer.flushed();
   outcome.kernels = trainer.kernels();
   return outcome;

@@ -42,7 +42,7 @@ TEST(help, of_train_names_every_flag) {
         "--momentum",      "--weight-decay", "--warmup",    "--clip",   "--seed",
         "--threads",       "--loss-scale",   "--output",    "--resume", "--weights",
         "--deterministic", "--json",         "--quiet",     "--trace",  "--device",
-        "--compare",       "--tolerance",    "--override",  "--math"})
+        "--compare",       "--tolerance",    "--override",  "--math",   "--recompute"})
     EXPECT_TRUE(contains(out, flag)) << flag;
 }
 
