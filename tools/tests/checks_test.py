@@ -184,6 +184,21 @@ class Snippets(Checks):
         readme = SOUND["README.md"].replace("one ... three", "one ... four")
         self.fails("snippets", {"README.md": readme}, "printed something else", *self.BUILD)
 
+    def test_block_without_a_mark(self):
+        message = "docs/a.md: a block of cpp or sh has no mark"
+        self.fails("snippets", {"docs/a.md": "```sh\ntrue\n```\n"}, message, *self.BUILD)
+
+    def test_command_that_is_not_run_is_listed_and_has_flags_that_exist(self):
+        script = "import argparse\nparser = argparse.ArgumentParser()\n"
+        script += "parser.add_argument('--size')\nparser.parse_args()\n"
+        readme = "<!-- not run: takes a day -->\n```sh\npython3 bench/a.py --size 3\n```\n"
+        changes = {"bench/a.py": script, "docs/a.md": readme}
+        output = self.passes("snippets", changes, *self.BUILD)
+        self.assertIn("docs/a.md:1: not run: takes a day", output)
+        changes["docs/a.md"] = readme.replace("--size", "--sizes")
+        message = "docs/a.md:1: not run: `python3 bench/a.py --help` has no --sizes"
+        self.fails("snippets", changes, message, *self.BUILD)
+
     def test_mark_without_a_block(self):
         readme = "<!-- run -->\n\n\ntext\n```sh\nfalse\n```\n"
         self.fails("snippets", {"README.md": readme}, "not followed by", *self.BUILD)
