@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes on text: tests/passes/<pass>.txt holds `before:` and `after:` blocks. Run with
-// NARROWGAUGE_UPDATE=1 to write down what the passes give now.
+// Passes on text: tests/passes/<pass>.txt holds `before:` and `after:` blocks. A pass that asks
+// kernels may give another graph for another tier of CPUs: `after amx:`, `after avx2, avx512:`.
+// `after:` says that it gives the same for all. Run with NARROWGAUGE_UPDATE=1 to write down what
+// the passes give now.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 
+#include "compile/compile.h"
 #include "narrowgauge/graph.h"
 #include "ops/table.h"
 #include "passes/assign_layout.h"
+#include "passes/attention_in_parts.h"
 #include "passes/bind_shapes.h"
 #include "passes/differentiate.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/merge_duplicates.h"
+#include "passes/normalize_again.h"
 #include "passes/recompute.h"
 #include "passes/remove_dead_code.h"
 
@@ -34,8 +41,9 @@ const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> all{
       {"assign_layout",
        [](const Graph& g, const Target& target) {
-         return assign_layout(g, Layout::channels_last, target);
+         return assign_layout(g, Layout::fastest, target);
        }},
+      {"attention_in_parts", attention_in_parts},
       {"bind_shapes",
        [](const Graph& g, const Target&) {
          return bind_shapes(g, {{"N", 4}});
@@ -43,8 +51,12 @@ const std::map<std::string, Pass>& passes() {
       {"differentiate", for_any(differentiate)},
       {"fold_constants", for_any(fold_constants)},
       {"fuse_elementwise", fuse_elementwise},
+      // The groups that kernels take, in the layouts that they choose: all passes together.
+      {"groups",
+       [](const Graph& g, const Target& target) { return run_pipeline(g, {.target = target}); }},
       {"hoist_derived_state", for_any(hoist_derived_state)},
       {"merge_duplicates", for_any(merge_duplicates)},
+      {"normalize_again", normalize_again},
       {"recompute",
        [](const Graph& g, const Target&) {
          return recompute(g, [](const Node& node) { return node.op->info.name == "Relu"; });
@@ -58,57 +70,114 @@ std::filesystem::path folder() {
   return std::filesystem::path(root ? root : ".") / "tests" / "passes";
 }
 
-struct Case {
-  std::string title, before, after;
+constexpr std::array tiers{Isa::avx2, Isa::avx512, Isa::vnni, Isa::bf16, Isa::amx};
+
+// A graph after the pass, and the tiers for which it is the result.
+struct Result {
+  std::vector<Isa> isas;
+  std::string text;
 };
 
-// A file is a sequence of: "# title", "before:", graph, "after:", graph.
+struct Case {
+  std::string title, before;
+  std::vector<Result> after;
+};
+
+// "after:" or "after avx2, vnni:".
+std::vector<Isa> read_tiers(std::string line) {
+  std::vector<Isa> isas;
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == ',' || c == ':'; }, ' ');
+  std::istringstream words(line.substr(std::string_view("after").size()));
+  for (std::string word; words >> word;) isas.push_back(parse_isa(word));
+  return isas.empty() ? std::vector<Isa>(tiers.begin(), tiers.end()) : isas;
+}
+
+// A file is a sequence of: "# title", "before:", graph, and once or more "after:", graph.
 std::vector<Case> read_cases(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::vector<Case> cases;
   std::string* block = nullptr;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("# ")) {
-      cases.push_back({line, "", ""});
+      cases.push_back({line, "", {}});
       block = nullptr;
     } else if (line == "before:") {
       block = &cases.back().before;
-    } else if (line == "after:") {
-      block = &cases.back().after;
-    } else if (block) {
+    } else if (line.starts_with("after") && line.ends_with(':')) {
+      cases.back().after.push_back({read_tiers(line), ""});
+      block = &cases.back().after.back().text;
+    } else if (block && !line.empty()) {
       *block += line + '\n';
     }
   }
   return cases;
 }
 
+std::vector<Result> results_of(const Pass& pass, const Graph& before) {
+  std::vector<Result> results;
+  for (const Isa isa : tiers) {
+    const std::string text = print(pass(before, {.isa = isa}));
+    const auto same = std::find_if(results.begin(), results.end(),
+                                   [&](const Result& result) { return result.text == text; });
+    if (same == results.end())
+      results.push_back({{isa}, text});
+    else
+      same->isas.push_back(isa);
+  }
+  return results;
+}
+
+std::string heading(const Result& result) {
+  std::string text = "after";
+  if (result.isas.size() < tiers.size())
+    for (const Isa isa : result.isas)
+      text += concat(isa == result.isas.front() ? " " : ", ", name(isa));
+  return text + ":\n";
+}
+
+// What the file says of a case, as the update would write it.
+std::string text_of(const std::vector<Result>& results) {
+  std::string text;
+  for (const Result& result : results) text += heading(result) + result.text;
+  return text;
+}
+
 class PassText : public testing::TestWithParam<std::string> {};
 
 TEST_P(PassText, gives_what_the_file_says) {
   const std::filesystem::path path = folder() / (GetParam() + ".txt");
-  std::vector<Case> cases = read_cases(path);
+  const std::vector<Case> cases = read_cases(path);
   ASSERT_FALSE(cases.empty()) << path;
   const bool update = std::getenv("NARROWGAUGE_UPDATE") != nullptr;
   std::ostringstream written;
   for (const Case& one : cases) {
     const Graph before = parse(one.before, op_table());
-    const Pass& pass = passes().at(GetParam());
-    const std::string after = print(pass(before, {.isa = Isa::amx}));
-    for (const Isa isa : {Isa::avx2, Isa::vnni, Isa::bf16})
-      EXPECT_EQ(print(pass(before, {.isa = isa})), after) << one.title << ' ' << name(isa);
-    written << one.title << "\nbefore:\n" << print(before) << "after:\n" << after << '\n';
+    const std::string after = text_of(results_of(passes().at(GetParam()), before));
+    written << one.title << "\nbefore:\n" << print(before) << after << '\n';
     if (!update) {
-      EXPECT_EQ(after + '\n', one.after) << one.title;
+      EXPECT_EQ(after, text_of(one.after)) << one.title;
     }
   }
   if (update) std::ofstream(path) << written.str();
 }
 
-INSTANTIATE_TEST_SUITE_P(each, PassText,
-                         testing::Values("assign_layout", "bind_shapes", "differentiate",
-                                         "fold_constants", "fuse_elementwise",
-                                         "hoist_derived_state", "merge_duplicates", "recompute",
-                                         "remove_dead_code"));
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, pass] : passes()) names.push_back(name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(each, PassText, testing::ValuesIn(pass_names()),
+                         [](const auto& each) { return each.param; });
+
+// Whether f32 may be rounded to TF32 is the target's too, not the machine's.
+TEST(attention_in_parts, attention_stays_whole_where_the_target_forbids_tf32) {
+  const std::vector<Case> cases = read_cases(folder() / "attention_in_parts.txt");
+  const Graph before = parse(cases.at(0).before, op_table());
+  EXPECT_EQ(print(attention_in_parts(before, {.tf32 = false})), print(before));
+  EXPECT_NE(print(attention_in_parts(before, {.tf32 = true})), print(before));
+}
 
 }  // namespace
 }  // namespace narrowgauge
