@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice among kernels by measurement, the file that remembers it, and checkpoints that keep
-// it.
+// The file that remembers which kernel was fastest, and checkpoints that keep it.
 #include "api/kernel_cache.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +10,6 @@
 #include <cstdlib>
 
 #include "api/small_training.h"
-#include "compile/choose_fastest.h"
 #include "io/files.h"
 
 namespace narrowgauge {
@@ -19,22 +17,7 @@ namespace {
 
 using testing_files::TemporaryFolder;
 
-int runs = 0;
-bool unsteady = false;  // every run takes twice as long as the one before
-double now = 0;         // seconds
-
-// A clock that only kernels move on.
-class Clock : public Stopwatch {
- public:
-  explicit Clock(bool neighbour) : neighbour_(neighbour) {}
-  double seconds() override { return now; }
-  double waited() override { return neighbour_ ? 1 : 0; }
-
- private:
-  bool neighbour_;  // takes a core in every turn
-};
-
-// y = 2 x by a kernel that takes its time, by one that does not, or by the reference.
+// y = 2 x by one of two kernels.
 struct Twice {
   static constexpr OpInfo info{.name = "Twice",
                                .domain = "test",
@@ -42,117 +25,22 @@ struct Twice {
                                .outputs = "y:T",
                                .types = "T:float",
                                .fusion = Fusion::contraction};
-  bool quick_is_there = true;
-  static void attributes(auto& self, auto&& visit) { visit("quick", self.quick_is_there); }
+  static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const { return {in.type(0)}; }
-  static Offer made(const Request& request, int milliseconds) {
+  static Offer offer(const Request& request) {
     Offer offer;
-    offer.run = [milliseconds, count = element_count(request.inputs[0].dims)](const auto& call) {
-      ++runs;
-      now += 1e-3 * (milliseconds + (unsteady ? 1 << std::min(runs, 8) : 0));
+    offer.run = [count = element_count(request.inputs[0].dims)](const KernelCall& call) {
       for (std::int64_t i = 0; i < count; ++i)
-        call.outputs[0].template as<float>()[i] = 2 * call.inputs[0].template as<float>()[i];
+        call.outputs[0].as<float>()[i] = 2 * call.inputs[0].as<float>()[i];
     };
     return offer;
   }
-  static Offer slow(const Request& request) { return made(request, 40); }
-  static Offer quick(const Request& request) {
-    if (!request.as<Twice>().quick_is_there) return Offer::decline("not there");
-    return made(request, 0);
-  }
   static std::span<const Kernel> kernels() {
-    static constexpr Kernel list[] = {{"slow", slow}, {"quick", quick}, {"reference", slow}};
+    static constexpr Kernel list[] = {{"slow", offer}, {"quick", offer}, {"reference", offer}};
     return list;
   }
   static std::vector<Sample<Twice>> samples() { return {}; }
 };
-
-class Memory : public KernelMemory {
- public:
-  std::optional<KernelRecord> find(const std::string& key) override {
-    const auto found = records.find(key);
-    return found == records.end() ? std::nullopt : std::optional(found->second);
-  }
-  void keep(const std::string& key, const KernelRecord& record) override { records[key] = record; }
-  KernelRecords records;
-};
-
-ChosenKernel choose(Twice op, KernelMemory* memory, bool deterministic = false,
-                    std::int64_t size = 8, bool neighbour = false) {
-  const Operand operand{.dims = {size}, .strides = {1}};
-  const Attributes attributes = Attributes::of(op);
-  const std::vector<Operand> operands{operand};
-  runs = 0;
-  Clock clock(neighbour);
-  const Target target = Target::machine();
-  return choose_fastest({record_of<Twice>(), attributes, operands, operands, target, Math::ieee,
-                         "node", deterministic},
-                        memory, &clock);
-}
-
-TEST(choose_fastest, takes_what_was_measured_to_be_fastest_and_says_so) {
-  Memory memory;
-  const ChosenKernel chosen = choose({}, &memory);
-  EXPECT_EQ(chosen.offer.implementation, "quick");
-  EXPECT_TRUE(chosen.why.starts_with("fastest of 2 measured: slow 4")) << chosen.why;
-  ASSERT_EQ(memory.records.size(), 1u);
-  EXPECT_EQ(memory.records.begin()->second.kernel, "quick");
-}
-
-TEST(choose_fastest, measures_once_for_each_kind_of_request) {
-  Memory memory;
-  const std::string why = choose({}, &memory).why;
-  EXPECT_GE(runs, 6);
-  EXPECT_EQ(choose({}, &memory).why, why);
-  EXPECT_EQ(runs, 0);
-  choose({}, &memory, false, 16);
-  EXPECT_GT(runs, 0);
-  EXPECT_EQ(memory.records.size(), 2u);
-}
-
-TEST(choose_fastest, the_first_runs_where_nothing_may_be_measured) {
-  Memory memory;
-  EXPECT_EQ(choose({}, &memory, true).offer.implementation, "slow");
-  EXPECT_EQ(choose({}, nullptr).offer.implementation, "slow");
-  KernelChoices without_cache(nullptr);
-  EXPECT_EQ(choose({}, &without_cache).offer.implementation, "slow");
-  EXPECT_TRUE(memory.records.empty());
-}
-
-TEST(choose_fastest, a_remembered_kernel_is_taken_only_where_it_still_is) {
-  Memory memory;
-  choose({}, &memory);
-  const std::string key = memory.records.begin()->first;
-  memory.records[key] = {"slow", "as before"};
-  const ChosenKernel slow = choose({}, &memory);
-  EXPECT_EQ(slow.offer.implementation, "slow");
-  EXPECT_EQ(slow.why, "as before");
-  memory.records[key] = {"gone", "as before"};
-  EXPECT_EQ(choose({}, &memory).offer.implementation, "quick");
-}
-
-TEST(choose_fastest, one_kernel_needs_no_measurement) {
-  Memory memory;
-  const ChosenKernel chosen = choose({.quick_is_there = false}, &memory);
-  EXPECT_EQ(chosen.offer.implementation, "slow");
-  EXPECT_EQ(chosen.why, "");
-  EXPECT_EQ(runs, 0);
-}
-
-// Each run takes longer than the one before, or all as long, but with a neighbour on a core: nobody
-// can say how long it takes.
-TEST(choose_fastest, on_a_busy_machine_the_first_is_taken_and_no_file_remembers) {
-  for (const bool neighbour : {false, true}) {
-    Memory busy;
-    unsteady = !neighbour;
-    const ChosenKernel chosen = choose({}, &busy, false, 8, neighbour);
-    unsteady = false;
-    EXPECT_EQ(chosen.offer.implementation, "slow");
-    EXPECT_EQ(chosen.why, "first of 2: too busy to tell which is fastest");
-    ASSERT_EQ(busy.records.size(), 1u);
-    EXPECT_FALSE(busy.records.begin()->second.lasting);
-  }
-}
 
 TEST(kernel_cache, keeps_what_is_not_lasting_to_itself) {
   TemporaryFolder folder;
@@ -272,6 +160,12 @@ TEST(kernel_cache, writers_at_once_leave_a_whole_file) {
   const KernelRecords records = read_kernel_records(path, "machine");
   // The last to write had all of its own.
   EXPECT_GE(records.size(), 20u);
+}
+
+TEST(kernel_cache, choices_without_a_file_are_not_measured) {
+  EXPECT_FALSE(KernelChoices(nullptr).measures());
+  KernelCache cache("unused", "machine");
+  EXPECT_TRUE(KernelChoices(&cache).measures());
 }
 
 TEST(kernel_cache, off_means_none) {
