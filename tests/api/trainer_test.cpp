@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "api/small_training.h"
@@ -105,6 +106,32 @@ TEST(trainer, a_plan_brings_the_loss_scale_of_its_format) {
   EXPECT_THROW(Trainer(model, softmax_cross_entropy(), in(DType::bf16), {.plan_file = path}),
                UsageError);
   std::filesystem::remove(path);
+}
+
+TEST(trainer, a_plan_may_be_given_as_text) {
+  Model planned("small", small_network());
+  const PrecisionPlan plan = Trainer(planned, softmax_cross_entropy(), in(DType::bf16)).plan();
+  Model model("small", small_network());
+  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.05),
+                        {.plan_file = "named.txt", .plan_text = print(plan)});
+  EXPECT_EQ(trainer.plan(), plan);
+  try {
+    Trainer(model, softmax_cross_entropy(), sgd(0.05),
+            {.plan_file = "named.txt", .plan_text = "no plan"});
+    FAIL() << "no error";
+  } catch (const ModelError& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("named.txt")) << error.what();
+  }
+}
+
+TEST(trainer, obeys_the_environment_unless_it_is_told_otherwise) {
+  Model model("small", small_network());
+  setenv("NARROWGAUGE_AMP", "bf16", 1);
+  const Trainer obeys(model, softmax_cross_entropy(), sgd(0.05));
+  const Trainer free(model, softmax_cross_entropy(), sgd(0.05), {.obeys_environment = false});
+  unsetenv("NARROWGAUGE_AMP");
+  EXPECT_EQ(obeys.plan().narrow, DType::bf16);
+  EXPECT_EQ(free.plan().narrow, DType::f32);
 }
 
 TEST(fit, keeps_its_batch_within_an_epoch) {

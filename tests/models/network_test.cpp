@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a network refuse.
+// What the layers of a network make and refuse.
 #include "narrowgauge/network.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/control/interpret.h"
 
 namespace narrowgauge {
 namespace {
@@ -66,6 +70,44 @@ TEST(network, applies_a_linear_layer_to_the_last_axis) {
 TEST(network, refuses_the_ops_that_belong_to_its_own_lists) {
   EXPECT_REFUSES("use input() or parameter()", net.op("ng.State", {}, "type=f32[2]"));
   EXPECT_REFUSES("use input() or parameter()", net.op("ng.Input", {}, "type=f32[2]"));
+}
+
+TEST(network, relu6_clips_and_a_global_pool_leaves_a_number_for_each_channel) {
+  Network net("small", Mode::train);
+  const Value x = net.input("x", {1, 2, 1, 2});
+  net.graph().output("clipped", net.relu6(x));
+  net.graph().output("mean", net.global_average_pool(x));
+  const Tensor images[] = {Tensor::from<float>({1, 2, 1, 2}, std::vector<float>{-1, 3, 7, 5})};
+  const std::vector<Tensor> results = interpret(net.graph(), images);
+  const float clipped[] = {0, 3, 6, 5};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(results[0].at(i), clipped[i]);
+  EXPECT_EQ(results[1].dims(), (Dims{1, 2}));
+  EXPECT_EQ(results[1].at(0), 1);
+  EXPECT_EQ(results[1].at(1), 6);
+}
+
+TEST(network, initials_are_of_the_layers_made_after_them) {
+  Network net("initials", Mode::train);
+  const Value x = net.input("x", {net.batch(), 4, 8, 8});
+  const auto deviation_of = [&](const char* name) {
+    return net.graph().find_state(name)->initial.b;
+  };
+  net.conv(x, 16, {.groups = 2}, "usual");
+  net.set_initials({.conv = ConvInitial::he_fan_out,
+                    .linear_weight = Initial::constant(3),
+                    .embedding = Initial::constant(5)});
+  net.conv(x, 16, {}, "out");
+  net.linear(net.flatten(x), 2, "linear");
+  net.embedding(net.input("i", {2}, DType::i64), 3, 4, "table");
+  net.set_initials({.conv = ConvInitial::uniform});
+  net.conv(x, 16, {}, "even");
+  EXPECT_DOUBLE_EQ(deviation_of("usual.weight"), std::sqrt(2. / (2 * 9)));
+  EXPECT_DOUBLE_EQ(deviation_of("out.weight"), std::sqrt(2. / (16 * 9)));
+  EXPECT_EQ(net.graph().find_state("even.weight")->initial.kind, Initial::Kind::uniform);
+  EXPECT_DOUBLE_EQ(deviation_of("even.weight"), 1 / std::sqrt(4. * 9));
+  EXPECT_EQ(net.graph().find_state("linear.weight")->initial.a, 3);
+  EXPECT_EQ(net.graph().find_state("linear.bias")->initial.kind, Initial::Kind::uniform);
+  EXPECT_EQ(net.graph().find_state("table.weight")->initial.a, 5);
 }
 
 }  // namespace

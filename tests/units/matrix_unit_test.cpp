@@ -220,5 +220,16 @@ TEST(matrix_unit, has_one_model_for_each_operation) {
   EXPECT_EQ(find_unit_model(MatrixUnit::v100, UnitFormat::bf16, UnitFormat::f32), nullptr);
 }
 
+TEST(matrix_unit, results_are_wide_unless_told_otherwise) {
+  EXPECT_EQ(usual_result(UnitFormat::f64), UnitFormat::f64);
+  for (const UnitFormat format : {UnitFormat::f16, UnitFormat::tf32, UnitFormat::nvf4})
+    EXPECT_EQ(usual_result(format), UnitFormat::f32);
+  for (const UnitFormat format : {UnitFormat::s8, UnitFormat::u4, UnitFormat::b1})
+    EXPECT_EQ(usual_result(format), UnitFormat::s32);
+  for (const UnitModel& model : unit_models())
+    EXPECT_TRUE(find_unit_model(model.unit, model.operand, usual_result(model.operand)))
+        << name(model.unit) << ' ' << name(model.operand);
+}
+
 }  // namespace
 }  // namespace narrowgauge
