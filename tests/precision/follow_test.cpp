@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "api/small_training.h"
 
 namespace narrowgauge {
@@ -41,11 +43,34 @@ TEST(follow, evaluation_computes_as_training_was_edited) {
     }
 }
 
-TEST(follow, of_a_plan_in_f32_all_stays_f32) {
+TEST(follow, a_node_of_another_op_is_not_followed) {
   Model model("small", small_network());
-  const Trainer trainer(model, softmax_cross_entropy(), sgd(0.05));
-  for (const PlanEntry& each : follow(trainer.plan(), model.graph(Mode::evaluate)).entries)
+  Optimizer optimizer = sgd(0.05);
+  enable_mixed_precision(optimizer, DType::bf16);
+  PrecisionPlan plan = Trainer(model, softmax_cross_entropy(), optimizer).plan();
+  const auto conv = std::find_if(plan.entries.begin(), plan.entries.end(),
+                                 [](const PlanEntry& each) { return each.op == "Conv"; });
+  ASSERT_NE(conv, plan.entries.end());
+  conv->op = "Gemm";
+  conv->dtype = DType::f32;
+  const PrecisionPlan followed = follow(plan, model.graph(Mode::evaluate));
+  EXPECT_EQ(entry(followed, conv->name).op, "Conv");
+  EXPECT_EQ(entry(followed, conv->name).dtype, DType::bf16);
+}
+
+TEST(follow, of_a_plan_in_f32_all_stays_f32_with_its_math) {
+  Model model("small", small_network());
+  Optimizer optimizer = sgd(0.05);
+  optimizer.f32_math = Math::ieee;
+  const Trainer trainer(model, softmax_cross_entropy(), optimizer);
+  EXPECT_EQ(trainer.plan().f32_math, Math::ieee);
+  int contractions = 0;
+  for (const PlanEntry& each : follow(trainer.plan(), model.graph(Mode::evaluate)).entries) {
     EXPECT_TRUE(!each.dtype || *each.dtype == DType::f32) << each.name;
+    EXPECT_TRUE(each.math == Math::none || each.math == Math::ieee) << each.name;
+    contractions += each.math == Math::ieee;
+  }
+  EXPECT_EQ(contractions, 3);
 }
 
 }  // namespace

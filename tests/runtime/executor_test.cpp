@@ -214,5 +214,29 @@ TEST(executor, counts_the_gradient_values_that_f16_makes_zero) {
   EXPECT_EQ(executor.flushed()[0].elements, 8);
 }
 
+TEST(executor, of_a_group_of_both_passes_it_counts_the_gradients_alone) {
+  StateStore store;
+  Executor executor(plan_of(R"(graph "g" {
+  %x = ng.Input {type=f32[4]} : f32[4]
+  %both = ng.Fused(%x) {dtypes="f16,f16", body=graph "body" {
+    %x = ng.Input {type=f32[4]} : f32[4]
+    %y = Relu(%x) : f32[4]
+    %dx = Neg(%x) : f32[4] @phase=backward
+    output "y" = %y
+    output "dx" = %dx
+  }} : f16[4], f16[4] @phase=backward
+  output "y" = %both
+  output "dx" = %both@1
+}
+)"),
+                    store, 1);
+  const Tensor x[] = {vector_of({1, 1e-9F, 0, 2e-9F})};
+  executor.run(x);
+  EXPECT_EQ(executor.gradient_elements(), 4);
+  ASSERT_EQ(executor.flushed().size(), 1u);
+  EXPECT_EQ(executor.flushed()[0].value, "dx");
+  EXPECT_EQ(executor.flushed()[0].flushed, 2);
+}
+
 }  // namespace
 }  // namespace narrowgauge
