@@ -51,12 +51,12 @@ const std::map<std::string, Pass>& passes() {
       {"differentiate", for_any(differentiate)},
       {"fold_constants", for_any(fold_constants)},
       {"fuse_elementwise", fuse_elementwise},
-      // The groups that kernels take, in the layouts that they choose: all passes together.
-      {"groups",
-       [](const Graph& g, const Target& target) { return run_pipeline(g, {.target = target}); }},
       {"hoist_derived_state", for_any(hoist_derived_state)},
       {"merge_duplicates", for_any(merge_duplicates)},
       {"normalize_again", normalize_again},
+      // All passes together: the layouts that kernels choose, and the groups that they take.
+      {"pipeline",
+       [](const Graph& g, const Target& target) { return run_pipeline(g, {.target = target}); }},
       {"recompute",
        [](const Graph& g, const Target&) {
          return recompute(g, [](const Node& node) { return node.op->info.name == "Relu"; });
