@@ -22,6 +22,7 @@
 
 namespace narrowgauge {
 
+// The files of one checkpoint.
 struct NG_API Checkpoint {
   std::string path;                          // of the folder that it was read from
   TensorFile model, state;                   // safetensors

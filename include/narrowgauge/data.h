@@ -30,8 +30,9 @@ struct NG_API DataSet {
   const Tensor& target() const;
 };
 
+// A data set in its two parts.
 struct NG_API DataSplit {
-  DataSet train, test;
+  DataSet train, test;  // `test` is for evaluation alone
 };
 
 // The set that the program draws itself: ten classes of strokes (line, cross, circle, arc, corner,
@@ -68,15 +69,16 @@ class NG_API DataSource {
 
 // How images are changed on their way into a batch, in this order.
 struct NG_API ImageTransform {
-  // Black pixels (0) around the image up to this size; 0 keeps the size.
-  std::int64_t height = 0, width = 0;
+  std::int64_t height = 0, width = 0;  // black pixels (0) around it up to this size; 0 keeps it
   // The only channel is repeated this often; 0 keeps the channels.
   std::int64_t channels = 0;
   // f32 (x - mean) / deviation, where x of u8 images is pixel / 255; one number for all channels
   // of the result or one for each.
-  std::vector<float> mean{0.0f}, deviation{1.0f};
+  std::vector<float> mean{0.0f};
+  std::vector<float> deviation{1.0f};  // as the mean
 };
 
+// One number for each channel.
 struct NG_API ChannelStatistics {
   std::vector<float> mean, deviation;  // of the values that ImageTransform normalizes
 };
@@ -106,23 +108,25 @@ class NG_API TensorSource : public DataSource {
   std::unique_ptr<const Images> images_;  // how column 0 is transformed, if it is
 };
 
+// How a BatchLoader makes batches.
 struct NG_API BatchOptions {
   std::int64_t batch = 128;  // samples
   bool shuffle = true;       // a new order every epoch, a function of (seed, epoch)
   bool keep_last = false;    // the last, smaller batch: dropped in training, kept in evaluation
-  std::uint64_t seed = 1;
-  std::int64_t epochs = 0;  // the stream ends after so many; 0: never
+  std::uint64_t seed = 1;    // of the orders
+  std::int64_t epochs = 0;   // the stream ends after so many; 0: never
 };
 
 // A place in the stream of batches; saved and given back to resume.
 struct NG_API BatchPosition {
-  std::int64_t epoch = 0;
+  std::int64_t epoch = 0;  // from 0
   std::int64_t batch = 0;  // within the epoch
   bool operator==(const BatchPosition&) const = default;
 };
 
+// Samples one after another along axis 0.
 struct NG_API Batch {
-  BatchPosition position;
+  BatchPosition position;       // where it stands in the stream
   std::vector<Tensor> tensors;  // one for each of the source's sample_types()
 };
 
@@ -137,7 +141,7 @@ class NG_API BatchLoader {
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  std::int64_t batches_per_epoch() const;
+  std::int64_t batches_per_epoch() const;  // with the last, smaller one where it is kept
   // The next batch, or nothing at the end of the stream. Rethrows what the source threw, at the
   // batch where it did and again at every call after that.
   std::optional<Batch> next();

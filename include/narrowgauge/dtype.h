@@ -12,6 +12,8 @@
 
 namespace narrowgauge {
 
+// Formats of elements, floating-point ones by their bits of exponent and mantissa. i4, u4 and
+// f4e2m1 are packed two to a byte, b1 eight; `boolean` takes a byte.
 enum class DType : std::uint8_t {
   f64,
   f32,
@@ -31,16 +33,16 @@ enum class DType : std::uint8_t {
   b1,
   boolean
 };
-inline constexpr int dtype_count = 17;
+inline constexpr int dtype_count = 17;  // of the formats in DType
 
 NG_API std::string_view name(DType dtype);                       // "f32", "bf16", ..., "bool"
 NG_API std::optional<DType> parse_dtype(std::string_view name);  // the inverse; empty if unknown
 NG_API int bits(DType dtype);                                    // of one element: 1, 4, 8, ... 64
-NG_API bool is_floating(DType dtype);
-NG_API bool is_integer(DType dtype);  // i64 ... u4; not b1, not bool
+NG_API bool is_floating(DType dtype);                            // f64 ... f8e8m0
+NG_API bool is_integer(DType dtype);                             // i64 ... u4; not b1, not bool
 // f4e2m1 and f8e8m0, the parts of block formats, are moved, cast and quantised, not computed with.
 NG_API bool is_storage_only(DType dtype);
-NG_API double largest_finite(DType dtype);
+NG_API double largest_finite(DType dtype);      // of integers too
 NG_API double smallest_normal(DType dtype);     // floating dtypes only
 NG_API double smallest_subnormal(DType dtype);  // floating dtypes only; f8e8m0 has none: its least
 inline void append_text(std::string& out, DType dtype) { out += name(dtype); }
@@ -50,33 +52,38 @@ inline void append_text(std::string& out, DType dtype) { out += name(dtype); }
 constexpr std::int64_t bytes_for(std::int64_t elements, int bits_each) {
   return (elements * bits_each + 7) / 8;
 }
+// Bytes of `elements` packed values of a dtype.
 inline std::int64_t bytes_for(std::int64_t elements, DType dtype) {
   return bytes_for(elements, bits(dtype));
 }
 
 // Storage types: only bits; arithmetic is done in float. Conversions round to nearest even.
 struct f16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  // sign, 5 bits of exponent, 10 of mantissa (IEEE 754 binary16)
   bool operator==(const f16&) const = default;
 };
+// The upper half of an f32.
 struct bf16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  // sign, 8 bits of exponent, 7 of mantissa
   bool operator==(const bf16&) const = default;
 };
+// No infinities; the largest number is 448 (OCP OFP8).
 struct f8e4m3fn {
-  std::uint8_t bits = 0;
+  std::uint8_t bits = 0;  // sign, 4 bits of exponent, 3 of mantissa
   bool operator==(const f8e4m3fn&) const = default;
 };
+// With infinities; the largest finite number is 57344 (OCP OFP8).
 struct f8e5m2 {
-  std::uint8_t bits = 0;
+  std::uint8_t bits = 0;  // sign, 5 bits of exponent, 2 of mantissa
   bool operator==(const f8e5m2&) const = default;
 };
-struct f4e2m1 {  // one value, in the low four bits
-  std::uint8_t bits = 0;
+struct f4e2m1 {           // one value, in the low four bits
+  std::uint8_t bits = 0;  // sign, 2 bits of exponent, 1 of mantissa
   bool operator==(const f4e2m1&) const = default;
 };
+// A power of two (OCP MX).
 struct f8e8m0 {
-  std::uint8_t bits = 0;
+  std::uint8_t bits = 0;  // exponent + 127; 0xff is NaN
   bool operator==(const f8e8m0&) const = default;
 };
 

@@ -73,6 +73,8 @@ std::string concat(const Parts&... parts) {
   return out;
 }
 
+// Throws Error, whose message is the other arguments joined as text, unless the condition holds.
+// The message is only made then.
 template <class Error = UsageError, class... Parts>
 void require(bool condition, const Parts&... message) {
   if (!condition) [[unlikely]]
@@ -81,6 +83,7 @@ void require(bool condition, const Parts&... message) {
 
 }  // namespace narrowgauge
 
+// Throws InternalError with file and line unless the condition holds. No input may reach it.
 #define NG_INVARIANT(condition)                                                               \
   do {                                                                                        \
     if (!(condition)) [[unlikely]]                                                            \

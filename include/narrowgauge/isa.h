@@ -13,7 +13,7 @@ namespace narrowgauge {
 // where it is as fast as VNNI's int16: on AMD's CPUs (Zen 4 measured). Intel's run it at half the
 // rate of f32 (Sapphire and Emerald Rapids measured) and are vnni, or amx.
 enum class Isa : std::uint8_t { avx2, avx512, vnni, bf16, amx };
-NG_API std::string_view name(Isa isa);
+NG_API std::string_view name(Isa isa);        // "avx2", "avx512", "vnni", "bf16", "amx"
 NG_API Isa parse_isa(std::string_view name);  // throws UsageError
 
 }  // namespace narrowgauge

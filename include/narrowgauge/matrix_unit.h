@@ -35,7 +35,7 @@ enum class MatrixUnit : std::uint8_t {
   ieee_split4,
   ieee_pairwise
 };
-inline constexpr int matrix_unit_count = 13;
+inline constexpr int matrix_unit_count = 13;  // of MatrixUnit
 
 // Formats of operands and results. `automatic` stands for the format of the value at hand. The mx
 // and nv formats carry a scale for each block of 32 or 16 elements along k.
@@ -59,7 +59,7 @@ enum class UnitFormat : std::uint8_t {
   b1,
   s32
 };
-inline constexpr int unit_format_count = 18;
+inline constexpr int unit_format_count = 18;  // of UnitFormat
 
 // How sure a model is: compared here with what the hardware gave, taken from publications that
 // measured it, or open.
@@ -94,16 +94,18 @@ enum class Summation : std::uint8_t {
 // the operation itself rounds.
 enum class ResultRounding : std::uint8_t { own, f32_cut, f32_cut_to_13, f16_nearest };
 
+// How one unit computes products of one format with results in another: what dot_product_add() and
+// the simulator compute with.
 struct UnitModel {
-  MatrixUnit unit{};
-  UnitFormat operand{}, result{};
-  Summation summation{};
-  int terms = 1;     // L: products that are added at once
-  int fraction = 0;  // F: fractional bits of a term below the common exponent
-  int floor = 0;     // the least common exponent
-  ResultRounding rounding = ResultRounding::own;
-  Evidence evidence = Evidence::published;
-  std::string_view source;
+  MatrixUnit unit{};               // whose arithmetic it is
+  UnitFormat operand{}, result{};  // of a and b; of c and d
+  Summation summation{};           // how products are added up
+  int terms = 1;                   // L: products that are added at once
+  int fraction = 0;                // F: fractional bits of a term below the common exponent
+  int floor = 0;                   // the least common exponent
+  ResultRounding rounding = ResultRounding::own;  // how the sum becomes a result
+  Evidence evidence = Evidence::published;        // how sure the model is
+  std::string_view source;                        // where it is from
 };
 
 namespace matrix_unit_tables {
@@ -263,12 +265,15 @@ inline constexpr Table table;
 
 }  // namespace matrix_unit_tables
 
+// "v100" ... "b200-mma", "amx", "ieee-split4".
 constexpr std::string_view name(MatrixUnit unit) {
   return matrix_unit_tables::unit_names[static_cast<std::size_t>(unit)];
 }
+// "f16", "f8e4m3", "mxf4", ...
 constexpr std::string_view name(UnitFormat format) {
   return matrix_unit_tables::format_names[static_cast<std::size_t>(format)];
 }
+// "verified", "published" or "unresolved".
 constexpr std::string_view name(Evidence evidence) {
   constexpr std::array<std::string_view, 3> names{"verified", "published", "unresolved"};
   return names[static_cast<std::size_t>(evidence)];
@@ -284,6 +289,7 @@ constexpr std::optional<MatrixUnit> parse_matrix_unit(std::string_view text) {
   return {};
 }
 
+// The inverse of name(); nothing if the format is unknown.
 constexpr std::optional<UnitFormat> parse_unit_format(std::string_view text) {
   const auto& names = matrix_unit_tables::format_names;
   const auto found = std::find(names.begin(), names.end(), text);

@@ -14,10 +14,12 @@ namespace narrowgauge {
 
 // Bits of a floating-point format: sign, exponent, mantissa.
 struct FloatFormat {
-  int exponent_bits, mantissa_bits;
+  int exponent_bits, mantissa_bits;  // without the leading one
   bool has_infinity = true;  // false: all ones in exponent and mantissa is the one NaN, or none is
-  bool has_nan = true;
+  bool has_nan = true;       // false: every pattern is a number
+  // What is added to an exponent in its field.
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  // Of normal numbers and subnormals.
   constexpr int smallest_exponent() const { return 1 - bias(); }
 };
 
@@ -50,11 +52,11 @@ constexpr FloatFormat float_format(UnitFormat format) {
 
 // value = significand * 2^(exponent - fraction); subnormals keep their format's smallest exponent.
 struct Unpacked {
-  double value = 0;
-  std::int64_t significand = 0;
-  int exponent = 0;
-  int fraction = 0;  // bits of the significand below its one
-  bool is_finite() const { return std::isfinite(value); }
+  double value = 0;              // the element itself, also where it is not finite
+  std::int64_t significand = 0;  // with the sign; 0 where it is not finite
+  int exponent = 0;              // of the leading one
+  int fraction = 0;              // bits of the significand below its one
+  bool is_finite() const { return std::isfinite(value); }  // neither infinity nor NaN
 };
 
 namespace matrix_unit_arithmetic {
@@ -135,8 +137,9 @@ inline Unpacked unpack_power(std::uint64_t bits) {
 // One scale for each block along k: powers of two for the mx formats, f8e4m3 for nvf4, whose sign
 // is ignored.
 struct BlockScales {
-  std::span<const Unpacked> a, b;
+  std::span<const Unpacked> a, b;  // in the order of k
 };
+// Elements along k that share a scale; 0: the format has no scales.
 constexpr int block_size(UnitFormat operand) {
   if (operand == UnitFormat::nvf4) return 16;
   const bool blocks = operand >= UnitFormat::mxf8e4m3 && operand <= UnitFormat::mxf4;

@@ -27,8 +27,9 @@ enum class LoadMatch : std::uint8_t {
 };
 NG_API LoadMatch parse_load_match(std::string_view name);  // throws UsageError
 
+// What load() takes and refuses.
 struct NG_API LoadOptions {
-  LoadMatch match = LoadMatch::exact;
+  LoadMatch match = LoadMatch::exact;  // which tensors it takes
   bool only_finite = false;  // infinities and NaN are a DataError; else they are only reported
 };
 
@@ -37,13 +38,15 @@ struct NG_API LoadReport {
   std::int64_t taken = 0;            // tensors
   std::vector<std::string> missing;  // of the model, not in the file: they stay as they were
   std::vector<std::string> extra;    // in the file, not of the model
+  // A tensor of another shape.
   struct Mismatch {
-    std::string name;
-    TensorType model, file;
+    std::string name;        // in both
+    TensorType model, file;  // what each has
   };
   std::vector<Mismatch> mismatched;  // in both, but of another shape: they stay as they were
+  // A tensor that holds infinities or NaN.
   struct NotFinite {
-    std::string name;
+    std::string name;                  // in the model
     std::int64_t count = 0, size = 0;  // infinities and NaN; all numbers
   };
   std::vector<NotFinite> not_finite;  // among the taken
@@ -57,12 +60,14 @@ struct NG_API LoadReport {
 // Trainer belongs to one thread at a time.
 class NG_API Model {
  public:
+  // Builds the network and its initial weights, a function of the seed. `name` is for files and
+  // messages. Throws what `build` throws.
   explicit Model(std::string name, BuildNetwork build, std::uint64_t seed = 1);
   ~Model();
-  Model(Model&&) noexcept;
+  Model(Model&&) noexcept;  // the Trainer of the other goes on with this one
 
-  const std::string& name() const;
-  Graph graph(Mode mode) const;  // f32, with the symbol N for the batch
+  const std::string& name() const;  // as given
+  Graph graph(Mode mode) const;     // f32, with the symbol N for the batch
 
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
@@ -79,9 +84,10 @@ class NG_API Model {
   // records the formats in which the saved model predicted; the loading model predicts so too,
   // unless a Trainer or set_precision() decided.
   void save(const std::string& path) const;
-  LoadReport load(const std::string& path, const LoadOptions& options = {});
-  std::vector<std::string> state_names() const;
-  Tensor state(std::string_view name) const;  // a copy
+  LoadReport load(const std::string& path, const LoadOptions& options = {});  // see save()
+  std::vector<std::string> state_names() const;  // of parameters and statistics
+  Tensor state(std::string_view name) const;     // a copy
+  // Throws UsageError for an unknown name and for another type.
   void set_state(std::string_view name, const Tensor& value);
   std::string sha256() const;  // of all parameters and running statistics
 
@@ -92,15 +98,17 @@ class NG_API Model {
   std::unique_ptr<Implementation> implementation_;
 };
 
+// What one step did.
 struct NG_API StepResult {
-  StepOutcome outcome = StepOutcome::applied;
-  double loss = 0;   // unscaled
-  double scale = 1;  // of the loss in this step
-  double norm = 0;   // of all gradients, unscaled and before clipping
-  double learning_rate = 0;
-  bool applied() const { return outcome == StepOutcome::applied; }
+  StepOutcome outcome = StepOutcome::applied;  // applied, or why it was skipped
+  double loss = 0;                             // unscaled
+  double scale = 1;                            // of the loss in this step
+  double norm = 0;                             // of all gradients, unscaled and before clipping
+  double learning_rate = 0;                    // of this step, after the schedule
+  bool applied() const { return outcome == StepOutcome::applied; }  // whether the weights changed
 };
 
+// Means over the samples of a source.
 struct NG_API Evaluation {
   double loss = 0, accuracy = 0;  // accuracy: share of right classes; 0 where labels are no classes
   std::vector<MetricValue> metrics{};  // that TrainerOptions::metrics names, in its order
@@ -115,7 +123,7 @@ enum class Recompute : std::uint8_t {
 };
 
 struct NG_API TrainerOptions {
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;                  // of dropout and of the order of the data
   bool deterministic = false;              // the same bits for any number of threads
   int threads = 0;                         // 0: all
   std::optional<std::string> plan_file{};  // a precision plan instead of the policy's
@@ -134,19 +142,19 @@ class CheckpointFolder;  // internal
 
 // What fit() reports while it runs. Return false to stop after this step.
 struct NG_API Progress {
-  std::int64_t epoch = 0, epochs = 0;
-  std::int64_t batch = 0, batches = 0;  // within the epoch, after this step
-  double samples_per_second = 0;
-  double mean_loss = 0;  // over the epoch so far
-  std::int64_t skipped_steps = 0;
-  StepResult last;
-  bool epoch_done = false;
+  std::int64_t epoch = 0, epochs = 0;    // the one under way, from 0; of FitOptions
+  std::int64_t batch = 0, batches = 0;   // within the epoch, after this step
+  double samples_per_second = 0;         // over the epoch so far
+  double mean_loss = 0;                  // over the epoch so far
+  std::int64_t skipped_steps = 0;        // in all
+  StepResult last;                       // of the step just made
+  bool epoch_done = false;               // the last step of its epoch
   std::optional<Evaluation> evaluation;  // at the end of an epoch, where a test source was given
   // Path of the checkpoint that was just written, else empty. It is reported in a call of its own,
   // whose other fields repeat the call before.
   std::string checkpoint;
 };
-using ProgressCallback = std::function<bool(const Progress&)>;
+using ProgressCallback = std::function<bool(const Progress&)>;  // called in the thread of fit()
 
 // Where and how often fit() writes checkpoints. It also writes one at its end and when the callback
 // stops it; only the end writes one before any step was applied. A checkpoint that cannot be
@@ -161,26 +169,29 @@ struct NG_API CheckpointOptions {
   std::shared_ptr<CheckpointFolder> locked{};  // the folder, where it is locked already
 };
 
+// What fit() does.
 struct NG_API FitOptions {
-  std::int64_t epochs = 1;  // in all: fit() does what is left of them after a resume() or a fit()
-  std::int64_t batch = 128;
-  bool evaluate_each_epoch = true;
-  CheckpointOptions checkpoints{};
+  std::int64_t epochs = 1;   // in all: fit() does what is left of them after a resume() or a fit()
+  std::int64_t batch = 128;  // samples in a step
+  bool evaluate_each_epoch = true;  // else only at the end
+  CheckpointOptions checkpoints{};  // none unless they have a folder
 };
 
+// What fit() did.
 struct NG_API FitResult {
-  double first_loss = 0, final_loss = 0;  // of the first step; mean over the last epoch
-  double samples_per_second = 0;          // training only
-  std::int64_t steps = 0, skipped_steps = 0;
-  Evaluation test;
-  bool stopped = false;    // by the callback
-  std::string checkpoint;  // path of the last that was written
+  double first_loss = 0, final_loss = 0;      // of the first step; mean over the last epoch
+  double samples_per_second = 0;              // training only
+  std::int64_t steps = 0, skipped_steps = 0;  // taken in this call; of these without an update
+  Evaluation test;                            // after the last epoch; of the test source
+  bool stopped = false;                       // by the callback
+  std::string checkpoint;                     // path of the last that was written
 };
 
+// What f16 lost of the gradients, over all steps.
 struct NG_API FlushReport {
   std::int64_t flushed = 0, elements = 0;  // of f16 gradients: made zero by rounding, and all
   std::string first;                       // the first value, in backward order, that lost some
-  std::int64_t first_flushed = 0, first_elements = 0;
+  std::int64_t first_flushed = 0, first_elements = 0;  // of that value
 };
 
 struct NG_API RecomputeReport {
@@ -199,11 +210,12 @@ class NG_API Trainer {
   // is no such metric.
   Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options = {});
   ~Trainer();
-  Trainer(Trainer&&) noexcept;
+  Trainer(Trainer&&) noexcept;  // the model stays the same
 
   // One step on the tensors of a batch: the network's inputs, then the loss's. A step that throws
   // does not count.
   StepResult step(std::span<const Tensor> batch);
+  // Means of loss and accuracy over all samples, computed as the network trains.
   Evaluation evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch = 256);
   // Throws DivergedError when the loss is not finite for several steps in a row, when the test loss
   // is not finite after an epoch, or when no step could be applied; throws UsageError naming the
@@ -212,33 +224,33 @@ class NG_API Trainer {
                 const std::shared_ptr<DataSource>& test, const FitOptions& options,
                 const ProgressCallback& progress = {});
 
-  const PrecisionPlan& plan() const;
-  Graph graph() const;  // the training graph in f32, before precision
-  std::int64_t applied_steps() const;
-  std::int64_t skipped_steps() const;
+  const PrecisionPlan& plan() const;      // of the training graph
+  Graph graph() const;                    // the training graph in f32, before precision
+  std::int64_t applied_steps() const;     // since the training began
+  std::int64_t skipped_steps() const;     // since the training began
   std::int64_t activation_bytes() const;  // most bytes of values alive at once; 0 before a step
   // What the step computes again because memory does not suffice; nothing before the first step.
   RecomputeReport recomputed() const;
   FlushReport flushed() const;
   struct KernelChoice {
-    std::string node, op, implementation;
-    KernelFacts facts;
-    double milliseconds = 0;  // summed over the steps since enable_profile()
-    Math math = Math::none;   // of a contraction
-    double flops = 0;         // of a step: multiplications and additions of contractions
-    std::int64_t bytes = 0;   // of a step: operands, each read or written once
+    std::string node, op, implementation;  // names; the last is for people
+    KernelFacts facts;                     // for decisions and comparisons
+    double milliseconds = 0;               // summed over the steps since enable_profile()
+    Math math = Math::none;                // of a contraction
+    double flops = 0;        // of a step: multiplications and additions of contractions
+    std::int64_t bytes = 0;  // of a step: operands, each read or written once
   };
-  void enable_profile();
-  std::vector<KernelChoice> kernels() const;
+  void enable_profile();                      // steps are timed kernel by kernel from now on
+  std::vector<KernelChoice> kernels() const;  // in the order of the plan; empty before a step
 
   // Adds a checkpoint to the folder of a run (checkpoint.h) and returns its path. Whenever the
   // program ends or the power fails, the earlier checkpoints or this one too are whole. Keeps the
   // last two of this run, and none of another run in the folder. resume() continues from the newest
   // as if never stopped; throws DataError for one of another model, optimizer or precision.
   std::string save(const std::string& folder) const;
-  void resume(const std::string& folder);
-  void resume(const Checkpoint& checkpoint);
-  std::int64_t epochs_done() const;  // by fit(), also before it was saved and resumed
+  void resume(const std::string& folder);     // see save()
+  void resume(const Checkpoint& checkpoint);  // one that was read
+  std::int64_t epochs_done() const;           // by fit(), also before it was saved and resumed
 
  private:
   struct Implementation;

@@ -14,10 +14,12 @@
 
 namespace narrowgauge {
 
+// Of one image.
 struct NG_API ImageShape {
-  std::int64_t channels = 1, height = 28, width = 28;
+  std::int64_t channels = 1, height = 28, width = 28;  // height and width in pixels
 };
 
+// Of one text.
 struct NG_API TextShape {
   std::int64_t sequence = 128, vocabulary = 30522;  // tokens of a text; tokens there are
 };
@@ -26,20 +28,22 @@ struct NG_API TextShape {
 // tokens that answers a question.
 enum class Head : std::uint8_t { classification, question_answering };
 
+// What a network takes: images, or tokens of a text.
 enum class InputKind : std::uint8_t { images, tokens };
 
+// What is known of a built-in network before it is built.
 struct NG_API ModelFacts {
-  std::string_view name;
-  InputKind input = InputKind::images;
-  ImageShape image{};            // usual, as published; for tokens without meaning
-  TextShape text{};              // usual; for images without meaning
-  std::int64_t classes = 10;     // usual
-  std::int64_t least_side = 8;   // of an image
-  std::int64_t side_step = 1;    // height and width are multiples of it
+  std::string_view name;                // as model_names() has it
+  InputKind input = InputKind::images;  // images or tokens
+  ImageShape image{};                   // usual, as published; for tokens without meaning
+  TextShape text{};                     // usual; for images without meaning
+  std::int64_t classes = 10;            // usual
+  std::int64_t least_side = 8;          // of an image
+  std::int64_t side_step = 1;           // height and width are multiples of it
   std::int64_t padded_side = 1;  // smaller images of a data set get black around them up to this
 };
 
-NG_API std::vector<std::string> model_names();
+NG_API std::vector<std::string> model_names();  // "mlp", "lenet", "resnet20", ...
 // Throws ModelError for a name that is not in model_names().
 NG_API const ModelFacts& model_facts(std::string_view name);
 
@@ -53,18 +57,21 @@ NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int
 // question answering [N, sequence, 2]: scores of being the answer's first and its last token.
 struct NG_API BertSize {
   std::int64_t layers = 12, width = 768, heads = 12, inner = 3072;  // inner: of the feed-forward
-  std::int64_t positions = 512, token_types = 2;
-  double dropout = 0.1;
+  std::int64_t positions = 512, token_types = 2;  // the longest text; kinds of a token
+  double dropout = 0.1;                           // of embeddings, attention and feed-forward
 };
 // Throws UsageError for a sequence longer than the positions, a width that the heads do not divide,
 // and fewer than one of anything. `classes` is used for classification only.
 NG_API BuildNetwork bert(const BertSize& size, TextShape text, Head head, std::int64_t classes = 2);
+// BERT in the size that is published as bert-base.
 NG_API BuildNetwork bert_base(TextShape text, Head head, std::int64_t classes = 2);
 
 // Vision Transformer (Dosovitskiy et al. 2021); the class token's features give the logits.
 struct NG_API VitSize {
-  std::int64_t layers = 12, width = 384, heads = 6, inner = 1536, patch = 16;
+  std::int64_t layers = 12, width = 384, heads = 6, inner = 1536;  // inner: of the feed-forward
+  std::int64_t patch = 16;                                         // pixels on a side
 };
+// Throws ModelError for images that are not cut into whole patches.
 NG_API BuildNetwork vit(const VitSize& size, ImageShape image, std::int64_t classes);
 
 }  // namespace narrowgauge

@@ -17,3 +17,6 @@
 #include "narrowgauge/precision.h"
 #include "narrowgauge/roofline.h"
 #include "narrowgauge/tf32.h"
+
+// The library. Functions stand with the header that declares them.
+namespace narrowgauge {}

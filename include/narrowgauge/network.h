@@ -17,26 +17,29 @@ namespace narrowgauge {
 // train: batch statistics, dropout. evaluate: running statistics. The states are the same.
 enum class Mode : std::uint8_t { train, evaluate };
 
+// Of a convolution; one number serves both spatial axes.
 struct ConvOptions {
-  std::int64_t kernel = 3, stride = 1, dilation = 1, groups = 1;
+  std::int64_t kernel = 3, stride = 1, dilation = 1, groups = 1;  // pixels; groups of channels
   std::int64_t padding = -1;  // -1: (dilation * (kernel - 1)) / 2 on each side, "same" at stride 1
-  bool bias = true;
+  bool bias = true;           // one number added to each channel
 };
 
+// Of a pool; one number serves both spatial axes.
 struct PoolOptions {
-  std::int64_t kernel = 2;
-  std::int64_t stride = 0;  // 0: the kernel
-  std::int64_t padding = 0;
+  std::int64_t kernel = 2;   // in pixels
+  std::int64_t stride = 0;   // 0: the kernel
+  std::int64_t padding = 0;  // on each side
 };
 
 // The mask, absent or of a shape that broadcasts to [N, heads, T, S], is added to the scores.
 struct AttentionOptions {
-  std::int64_t heads = 1;
-  double dropout = 0;  // of the probabilities
-  Value mask{};
-  bool causal = false;  // a token sees itself and those before it
+  std::int64_t heads = 1;  // divide the width
+  double dropout = 0;      // of the probabilities
+  Value mask{};            // f32; absent: nothing is added
+  bool causal = false;     // a token sees itself and those before it
 };
 
+// How the weights of convolutions begin.
 enum class ConvInitial : std::uint8_t {
   he_fan_in,   // normal, variance 2 / (inputs of a group * kernel^2): He et al. 2015; bias 0
   he_fan_out,  // normal, variance 2 / (channels * kernel^2); bias 0
@@ -45,19 +48,21 @@ enum class ConvInitial : std::uint8_t {
 
 // The initial values of the parameters of layers.
 struct Initials {
-  ConvInitial conv = ConvInitial::he_fan_in;
+  ConvInitial conv = ConvInitial::he_fan_in;              // of convolutions
   std::optional<Initial> linear_weight{}, linear_bias{};  // nothing: uniform in +-1/sqrt(features)
-  Initial embedding = Initial::normal(0, 1);
+  Initial embedding = Initial::normal(0, 1);              // of tables
 };
 
+// Layers take their inputs and return their output. An empty name becomes the kind of the layer and
+// a number. Errors are UsageError and name the layer.
 class NG_API Network {
  public:
-  Network(std::string name, Mode mode) : graph_(std::move(name)), mode_(mode) {}
+  Network(std::string name, Mode mode) : graph_(std::move(name)), mode_(mode) {}  // without layers
 
-  Mode mode() const { return mode_; }
-  Graph& graph() { return graph_; }
-  Dim batch() const { return Dim::symbol("N"); }
-  const Shape& shape(Value value) const { return graph_.type(value).shape; }
+  Mode mode() const { return mode_; }             // training or evaluation
+  Graph& graph() { return graph_; }               // what is built
+  Dim batch() const { return Dim::symbol("N"); }  // the symbol N
+  const Shape& shape(Value value) const { return graph_.type(value).shape; }  // of a layer's output
 
   // An input of f32, or of another dtype; the shape's first dimension is usually batch().
   Value input(const std::string& name, Shape shape, DType dtype = DType::f32);
@@ -81,21 +86,23 @@ class NG_API Network {
   // [N, S, width] -> [N, T, width]; scores are scaled by 1/sqrt(width / heads). Has no parameters.
   Value attention(Value query, Value key, Value value, const AttentionOptions& options,
                   std::string name = "attention");
+  // Zeroes a share `ratio` of the elements in training and scales the others up.
   Value dropout(Value x, double ratio, std::string name = "");
-  Value relu(Value x);
-  Value relu6(Value x);  // min(max(x, 0), 6)
-  Value gelu(Value x);   // exact, with the error function
-  Value sigmoid(Value x);
-  Value tanh(Value x);
-  Value add(Value a, Value b);
-  Value max_pool(Value x, PoolOptions options = {});
-  Value average_pool(Value x, PoolOptions options = {});
-  Value global_average_pool(Value x);  // [N, C, H, W] -> [N, C]
-  Value flatten(Value x);              // [N, ...] -> [N, rest]
+  Value relu(Value x);                                    // max(x, 0)
+  Value relu6(Value x);                                   // min(max(x, 0), 6)
+  Value gelu(Value x);                                    // exact, with the error function
+  Value sigmoid(Value x);                                 // 1 / (1 + exp(-x))
+  Value tanh(Value x);                                    // hyperbolic tangent
+  Value add(Value a, Value b);                            // shapes broadcast as in ONNX
+  Value max_pool(Value x, PoolOptions options = {});      // over [N, C, H, W]
+  Value average_pool(Value x, PoolOptions options = {});  // the same; padding does not count
+  Value global_average_pool(Value x);                     // [N, C, H, W] -> [N, C]
+  Value flatten(Value x);                                 // [N, ...] -> [N, rest]
   // Another shape with as many elements.
   Value reshape(Value x, Shape shape, std::string name = "");
   // Repeats along axes of size 1.
   Value expand(Value x, Shape shape, std::string name = "");
+  // Puts values one after another along an axis.
   Value concat(Values parts, std::int64_t axis, std::string name = "");
   // Elements from `begin` to before `end` of an axis.
   Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t end,

@@ -37,8 +37,10 @@ NG_API std::vector<std::string> npz_names(const std::string& path);
 // One array of an archive: only its bytes are read and checked.
 NG_API Tensor read_npz(const std::string& path, const std::string& name,
                        const NumpyReading& reading = {});
+// All arrays of an archive, in its order.
 NG_API std::vector<NamedTensor> read_npz(const std::string& path, const NumpyReading& reading = {});
 
+// Whether the arrays in an archive are compressed.
 enum class Compression : bool { stored, deflated };
 // Writes as numpy.savez and savez_compressed do. Equal content gives equal bytes. Throws UsageError
 // for names that are empty or appear twice.

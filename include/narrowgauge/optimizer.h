@@ -31,15 +31,17 @@ NG_API std::vector<std::string> schedule_names();  // "constant", "cosine", ...
 struct NG_API LossScale {
   // automatic: dynamic for f16, off otherwise.
   enum class Kind : std::uint8_t { automatic, dynamic, fixed, off };
-  Kind kind = Kind::automatic;
-  double initial = 65536;  // also the value of a fixed scale
-  double growth = 2, backoff = 0.5;
-  std::int64_t growth_interval = 2000;
+  Kind kind = Kind::automatic;          // see Kind
+  double initial = 65536;               // also the value of a fixed scale
+  double growth = 2;                    // the factor after growth_interval steps without overflow
+  double backoff = 0.5;                 // the factor after an overflow
+  std::int64_t growth_interval = 2000;  // applied steps in a row
   double minimum = 1, maximum = 16777216;  // of a dynamic scale; maximum may be infinite
 };
 // "dynamic", "off", or the number of a fixed scale; throws UsageError.
 NG_API LossScale parse_loss_scale(std::string_view text);
 
+// How a Trainer updates the weights.
 struct NG_API Optimizer {
   UpdateRule rule{};  // with its momentum, weight decay and the like
   double learning_rate = 0.01;
@@ -49,8 +51,11 @@ struct NG_API Optimizer {
   LossScale loss_scale{};
 };
 
+// Stochastic gradient descent with momentum.
 NG_API Optimizer sgd(double learning_rate, double momentum = 0.9, bool nesterov = false);
+// Adam (Kingma and Ba 2015).
 NG_API Optimizer adam(double learning_rate = 1e-3);
+// Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 NG_API Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01);
 // One of optimizer_names() with its usual numbers; throws UsageError for another name.
 NG_API Optimizer parse_optimizer(std::string_view name);

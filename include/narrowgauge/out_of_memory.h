@@ -10,7 +10,9 @@
 
 namespace narrowgauge {
 
+// What is asked for does not fit. Nothing was allocated.
 struct NG_API OutOfMemoryError : DeviceError {
+  // `message` says what needs how much.
   OutOfMemoryError(const std::string& message, std::int64_t needed_bytes,
                    std::int64_t available_bytes, std::int64_t batch = 0)
       : DeviceError(message),

@@ -54,6 +54,7 @@ enum class PrecisionRule : std::uint8_t {
 inline constexpr int precision_rule_count = 19;
 NG_API std::string_view name(PrecisionRule rule);  // "seed-allow", ...
 NG_API std::string_view text(PrecisionRule rule);  // one sentence
+// The inverse of name().
 NG_API std::optional<PrecisionRule> parse_precision_rule(std::string_view name);
 
 // One node of the graph, or one value that passes in or out of the regions of If, Loop or Scan.
@@ -63,19 +64,20 @@ struct PlanEntry {
   PrecisionClass precision{};  // of its op for the narrow format, overrides included
   std::optional<DType> dtype;  // f32, f16 or bf16; empty where there is nothing to choose
   Math math = Math::none;      // of a contraction: f16, bf16, or as is_f32_math()
-  PrecisionRule rule{};
-  std::string cause;  // name of the neighbour that made the rule fire; "" for none
-  std::string note;   // further remarks
+  PrecisionRule rule{};        // that decided
+  std::string cause;           // name of the neighbour that made the rule fire; "" for none
+  std::string note;            // further remarks
 
   bool operator==(const PlanEntry&) const = default;
 };
 
+// In which format each node computes, and why.
 struct NG_API PrecisionPlan {
-  std::string model;  // fingerprint of the f32 graph it was made for
-  std::string model_name;
-  DType narrow = DType::bf16;  // f32: none was asked for
-  std::string policy = "lists";
-  Math f32_math = Math::f32;
+  std::string model;               // fingerprint of the f32 graph it was made for
+  std::string model_name;          // for people
+  DType narrow = DType::bf16;      // f32: none was asked for
+  std::string policy = "lists";    // that made it
+  Math f32_math = Math::f32;       // of contractions that stay in f32
   std::string reason{};            // why `narrow` was chosen, where it was by measurement
   std::vector<PlanEntry> entries;  // in the order of the graph
 
@@ -91,16 +93,19 @@ NG_API std::string print(const PrecisionPlan& plan);
 // repeated nodes, and formats that a node cannot have.
 NG_API PrecisionPlan read_plan(std::string_view text, const Graph& f32_graph);
 NG_API void save_plan(const PrecisionPlan& plan, const std::string& path);  // throws DataError
+// Reads a file that save_plan() wrote; throws DataError and what read_plan() throws.
 NG_API PrecisionPlan load_plan(const std::string& path, const Graph& f32_graph);
 // The narrow format in a plan's header, before there is a graph to read the rest with: f32, f16 or
 // bf16. Throws DataError when the file cannot be read, ModelError when it is no plan.
 NG_API DType narrow_of_plan(const std::string& path);
 
+// A line in which two plans differ.
 struct PlanChange {
   std::string name;           // of the node, or of the header's line
   std::string before, after;  // "f16 math=f16 seed-allow"; "" where one plan has no such node
   bool operator==(const PlanChange&) const = default;
 };
+// The lines in which two plans differ, in the order of the graph.
 NG_API std::vector<PlanChange> diff(const PrecisionPlan& before, const PrecisionPlan& after);
 
 }  // namespace narrowgauge

@@ -13,7 +13,7 @@
 namespace narrowgauge {
 
 struct NG_API TensorFile {
-  std::vector<NamedTensor> tensors;
+  std::vector<NamedTensor> tensors;             // in the order of their bytes
   std::map<std::string, std::string> metadata;  // the format's "__metadata__"
 
   const Tensor* find(std::string_view name) const;  // nullptr if there is none

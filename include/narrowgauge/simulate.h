@@ -25,6 +25,7 @@ NG_API DType element_dtype(UnitFormat format);
 // The format that values of a dtype have by themselves; f32 if units have none for it.
 NG_API UnitFormat own_format(DType dtype);
 
+// An operand as the unit reads it, and what rounding did to it.
 struct NG_API RoundedOperand {
   Tensor values;                             // of element_dtype(format)
   std::int64_t changed = 0;                  // elements that are not what they were, NaN apart

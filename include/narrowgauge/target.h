@@ -7,8 +7,9 @@
 
 namespace narrowgauge {
 
+// The machine that a plan is for.
 struct NG_API Target {
-  Isa isa = Isa::avx2;
+  Isa isa = Isa::avx2;  // the widest instructions that kernels may use
   bool fast_math =
       true;          // f32 of f32 values may be less than ieee: three products of bf16, or int16
   bool tf32 = true;  // operands may be rounded to TF32 where that is asked for

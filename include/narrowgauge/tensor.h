@@ -30,15 +30,18 @@ class NG_API Dim {
   static Dim symbol(std::string name);      // letters, digits and '_', not starting with a digit
   static Dim parse(std::string_view text);  // throws UsageError
 
-  bool is_known() const { return !expression_; }
-  std::int64_t value() const;  // throws UsageError while symbols are unbound
+  bool is_known() const { return !expression_; }  // a number, without symbols
+  std::int64_t value() const;                     // throws UsageError while symbols are unbound
+  // With numbers for symbols; those that the binding lacks stay. Throws UsageError for a size that
+  // is negative or divided by zero.
   Dim bind(const Binding& binding) const;
-  std::string text() const;
-  bool operator==(const Dim& other) const;
+  std::string text() const;                 // "3", "N", "(T+3)/2"
+  bool operator==(const Dim& other) const;  // equal for every binding
 
+  // Throws UsageError where the numbers do not fit 64 bits.
   friend NG_API Dim operator+(const Dim& a, const Dim& b);
-  friend NG_API Dim operator-(const Dim& a, const Dim& b);
-  friend NG_API Dim operator*(const Dim& a, const Dim& b);
+  friend NG_API Dim operator-(const Dim& a, const Dim& b);  // the same
+  friend NG_API Dim operator*(const Dim& a, const Dim& b);  // the same
   friend NG_API Dim operator/(const Dim& a, const Dim& b);  // floor; UsageError for b = 0
 
  private:
@@ -47,29 +50,30 @@ class NG_API Dim {
   std::shared_ptr<const DimExpression> expression_;
 };
 
-using Shape = std::vector<Dim>;
-using Dims = std::vector<std::int64_t>;
+using Shape = std::vector<Dim>;          // dimensions that may hold symbols
+using Dims = std::vector<std::int64_t>;  // dimensions that are numbers
 
 NG_API void append_text(std::string& out, const Dim& dim);
-NG_API bool is_known(const Shape& shape);
+NG_API bool is_known(const Shape& shape);    // without symbols
 NG_API Dims known_dims(const Shape& shape);  // throws UsageError while symbols are unbound
-NG_API Shape bind(const Shape& shape, const Binding& binding);
-NG_API Dim element_count(const Shape& shape);
+NG_API Shape bind(const Shape& shape, const Binding& binding);  // each dimension, as Dim::bind()
+NG_API Dim element_count(const Shape& shape);                   // the product; 1 without dimensions
+// Throws UsageError beyond 64 bits.
 NG_API std::int64_t element_count(std::span<const std::int64_t> dims);
 NG_API Dims dense_strides(std::span<const std::int64_t> dims);  // row-major, in elements
 
 // Logical shape in ONNX's order, and number format.
 struct NG_API TensorType {
-  DType dtype = DType::f32;
-  Shape shape;
+  DType dtype = DType::f32;  // of the elements
+  Shape shape;               // [] for a scalar
   bool operator==(const TensorType&) const = default;
   static TensorType parse(std::string_view text);  // "f32[N,3,32,32]"; throws UsageError
 };
 NG_API void append_text(std::string& out, const TensorType& type);
-using TensorTypes = std::vector<TensorType>;
+using TensorTypes = std::vector<TensorType>;  // one for each input, output or column
 
 template <class T>
-struct dtype_of;  // dtype_of<float>::value == DType::f32
+struct dtype_of;  // `dtype_of<float>::value` is DType::f32
 #define NG_DTYPE_OF(type, name)                 \
   template <>                                   \
   struct dtype_of<type> {                       \
@@ -98,40 +102,45 @@ class NG_API Tensor {
 
   Tensor() = default;              // f32[0]
   Tensor(DType dtype, Dims dims);  // zero-filled; throws UsageError for a negative dimension
-  static Tensor full(DType dtype, Dims dims, double value);
+  static Tensor full(DType dtype, Dims dims, double value);  // every element rounded from `value`
+  // Without dimensions.
   static Tensor scalar(DType dtype, double value) { return full(dtype, {}, value); }
+  // Copies the values; throws UsageError unless there are as many as the dimensions say.
   template <class T>
   static Tensor from(Dims dims, std::span<const T> values) {
     return from_bytes(dtype_of<T>::value, std::move(dims), values.data(), values.size());
   }
+  // Copies the values, as from a span.
   template <class T>
   static Tensor from(Dims dims, const std::vector<T>& values) {
     return from(std::move(dims), std::span<const T>(values));
   }
 
-  DType dtype() const { return dtype_; }
-  const Dims& dims() const { return dims_; }
-  std::int64_t size() const { return element_count(dims_); }
-  std::int64_t bytes() const { return bytes_for(size(), dtype_); }
-  TensorType type() const;
+  DType dtype() const { return dtype_; }                            // of the elements
+  const Dims& dims() const { return dims_; }                        // the shape
+  std::int64_t size() const { return element_count(dims_); }        // elements
+  std::int64_t bytes() const { return bytes_for(size(), dtype_); }  // of the elements, packed
+  TensorType type() const;                                          // dtype and shape
 
+  // The elements; throws UsageError for another dtype.
   template <class T>
   std::span<const T> values() const {
     check(dtype_of<T>::value);
     return {reinterpret_cast<const T*>(data()), static_cast<std::size_t>(size())};
   }
+  // The elements, to be changed in all copies; throws UsageError for another dtype.
   template <class T>
   std::span<T> values() {
     check(dtype_of<T>::value);
     return {reinterpret_cast<T*>(data()), static_cast<std::size_t>(size())};
   }
-  const std::byte* data() const { return data_.get(); }
-  std::byte* data() { return data_.get(); }
+  const std::byte* data() const { return data_.get(); }  // the first byte
+  std::byte* data() { return data_.get(); }              // the first byte
 
   double at(std::int64_t index) const;         // any dtype, flat index; exact but for large i64
   void set(std::int64_t index, double value);  // rounds to nearest even, saturates integers
-  Tensor clone() const;
-  Tensor cast(DType dtype) const;       // nearest even
+  Tensor clone() const;                        // in memory of its own
+  Tensor cast(DType dtype) const;              // nearest even
   Tensor reshaped(Dims dims) const;     // shares the memory; throws UsageError if sizes differ
   bool same_bits(const Tensor&) const;  // dtype, dims and every bit
 

@@ -19,25 +19,25 @@
 namespace narrowgauge::wmma {
 inline namespace on_host {
 
-struct matrix_a {};
-struct matrix_b {};
-struct accumulator {};
-struct row_major {};
-struct col_major {};
-enum layout_t { mem_row_major, mem_col_major };
+struct matrix_a {};                              // the left operand, M x K
+struct matrix_b {};                              // the right operand, K x N
+struct accumulator {};                           // c and d, M x N
+struct row_major {};                             // elements of a row lie together
+struct col_major {};                             // elements of a column lie together
+enum layout_t { mem_row_major, mem_col_major };  // the same, of an accumulator in memory
 
 namespace precision {
-struct tf32 {};
+struct tf32 {};  // f32 in memory, of which 10 bits of mantissa count
 }  // namespace precision
 
 namespace experimental {
 namespace precision {
-struct s4 {};
-struct u4 {};
-struct b1 {};
+struct s4 {};  // eight to an int, the first in the lowest bits
+struct u4 {};  // eight to an unsigned, the first in the lowest bits
+struct b1 {};  // 32 to an unsigned, the first in the lowest bit
 }  // namespace precision
-enum bmmaBitOp { bmmaBitOpXOR = 1, bmmaBitOpAND = 2 };
-enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };
+enum bmmaBitOp { bmmaBitOpXOR = 1, bmmaBitOpAND = 2 };  // how bits are multiplied
+enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };     // how they are added: counted
 }  // namespace experimental
 
 namespace element {
@@ -142,15 +142,18 @@ class fragment {
   using Traits = element::Traits<T>;
 
  public:
-  using element_type = T;
+  using element_type = T;  // of the matrix
+  // What x[] holds; several packed elements each.
   using storage_element_type = typename Traits::storage;
-  static constexpr bool is_a = std::same_as<Use, matrix_a>, is_b = std::same_as<Use, matrix_b>;
+  static constexpr bool is_a = std::same_as<Use, matrix_a>;  // the left operand
+  static constexpr bool is_b = std::same_as<Use, matrix_b>;  // the right operand
   // Lines of x[]: rows of a and of accumulators, columns of b.
-  static constexpr int lines = is_b ? N : M, line_length = is_a || is_b ? K : N;
-  enum { num_elements = lines * line_length };
-  enum { num_storage_elements = num_elements / Traits::in_storage };
+  static constexpr int lines = is_b ? N : M;
+  static constexpr int line_length = is_a || is_b ? K : N;            // elements of a line
+  enum { num_elements = lines * line_length };                        // of the whole matrix
+  enum { num_storage_elements = num_elements / Traits::in_storage };  // of x[]
 
-  storage_element_type x[num_storage_elements];
+  storage_element_type x[num_storage_elements];  // the lines, one after another
 };
 
 namespace element {
@@ -224,6 +227,7 @@ requires(element::Traits<T>::is_packed) void load_matrix_sync(fragment<Use, M, N
                 sizeof(f.x[0]) * per_line);
 }
 
+// Loads c, from p on; `ldm` elements lie between the starts of lines of the layout.
 template <int M, int N, int K, class T>
 void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, std::type_identity_t<const T>* p,
                       unsigned ldm, layout_t layout) {
@@ -231,6 +235,7 @@ void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, std::type_identity_t
   element::copy_lines<false>(f.x, p, ldm, M, N, layout == mem_row_major);
 }
 
+// Stores d as load_matrix_sync() loads c, and throws as it does.
 template <int M, int N, int K, class T>
 void store_matrix_sync(std::type_identity_t<T>* p, const fragment<accumulator, M, N, K, T>& f,
                        unsigned ldm, layout_t layout) {

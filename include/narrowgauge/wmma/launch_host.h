@@ -21,7 +21,9 @@
 
 #include "narrowgauge/wmma/unit.h"
 
+// Marks a kernel: __global__ under nvcc.
 #define NG_KERNEL
+// Marks a function that kernels call: __device__ under nvcc.
 #define NG_DEVICE
 // NG_SHARED(half, tile, [64][16]): memory of the block, aligned to 128 bytes, not initialised: the
 // host fills it with ones (NaN) before each block.
@@ -34,15 +36,18 @@
 namespace narrowgauge::wmma {
 inline namespace on_host {
 
+// Three sizes or places, as CUDA's.
 struct dim3 {
+  // A line, plane or box.
   dim3(unsigned x_size = 1, unsigned y_size = 1, unsigned z_size = 1)
       : x(x_size), y(y_size), z(z_size) {}
-  unsigned x, y, z;
+  unsigned x, y, z;  // x runs fastest
 };
 
+// What launch() runs a kernel on.
 struct Grid {
-  dim3 blocks, threads;
-  std::size_t shared_bytes = 0;
+  dim3 blocks, threads;          // in the grid; in a block
+  std::size_t shared_bytes = 0;  // of NG_DYNAMIC_SHARED, in each block
 };
 
 namespace host {
@@ -241,15 +246,17 @@ class Launch {
 
 }  // namespace host
 
-inline int thread_rank() { return host::warp.rank; }
-inline int thread_count() { return host::warp.count; }
-inline int warp_rank() { return host::warp.rank; }
-inline int warp_count() { return host::warp.count; }
-inline int lane_rank() { return 0; }
-inline int lane_count() { return 1; }
+inline int thread_rank() { return host::warp.rank; }    // of the block's warps, on the host
+inline int thread_count() { return host::warp.count; }  // warps of the block, on the host
+inline int warp_rank() { return host::warp.rank; }      // in the block, from 0
+inline int warp_count() { return host::warp.count; }    // of the block
+inline int lane_rank() { return 0; }                    // a warp is one call
+inline int lane_count() { return 1; }                   // a warp is one call
+// The place of this block; throws std::logic_error outside of a launch.
 inline dim3 block_index() { return host::block_of_warp("block_index").index; }
+// Blocks of the launch; throws std::logic_error outside of one.
 inline dim3 grid_size() { return host::block_of_warp("grid_size").grid().blocks; }
-inline void sync_warp() {}
+inline void sync_warp() {}  // a warp is one call: nobody to wait for
 
 // Waits for all threads of the block that have not returned. Outside a launch there is one warp.
 inline void sync_threads() {
@@ -267,6 +274,7 @@ void launch(const Grid& grid, void (*kernel)(Parameters...), Arguments&&... argu
       grid, [](const void* c) { (*static_cast<Call*>(c))(); }, &call)
       .run();
 }
+// The same without dynamic shared memory.
 template <class... Parameters, class... Arguments>
 void launch(dim3 blocks, dim3 threads, void (*kernel)(Parameters...), Arguments&&... arguments) {
   launch(Grid{blocks, threads}, kernel, static_cast<Arguments&&>(arguments)...);
@@ -279,13 +287,14 @@ class ManagedArray {
                 "ManagedArray: memory is not initialised");
 
  public:
+  // Throws std::bad_alloc.
   explicit ManagedArray(std::size_t count)
       : memory_(host::allocate(count * sizeof(T))), size_(count) {}
-  T* data() { return static_cast<T*>(memory_.get()); }
-  const T* data() const { return static_cast<const T*>(memory_.get()); }
-  std::size_t size() const { return size_; }
-  T& operator[](std::size_t i) { return data()[i]; }
-  const T& operator[](std::size_t i) const { return data()[i]; }
+  T* data() { return static_cast<T*>(memory_.get()); }                    // the first element
+  const T* data() const { return static_cast<const T*>(memory_.get()); }  // the first element
+  std::size_t size() const { return size_; }                              // elements
+  T& operator[](std::size_t i) { return data()[i]; }                      // not checked
+  const T& operator[](std::size_t i) const { return data()[i]; }          // not checked
 
  private:
   host::Memory memory_;

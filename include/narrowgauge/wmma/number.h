@@ -78,34 +78,40 @@ inline float half_value(std::uint16_t bits) {
 
 }  // namespace number
 
+// IEEE 754 binary16, CUDA's __half.
 struct half {
   half() = default;
-  half(float value) : bits(number::rounded_bits(value, {5, 10})) {}
-  half(double value) : bits(number::rounded_bits(value, {5, 10})) {}
-  half(int value) : bits(number::rounded_bits(value, {5, 10})) {}
-  operator float() const { return number::half_value(bits); }
+  half(float value) : bits(number::rounded_bits(value, {5, 10})) {}   // rounds to nearest even
+  half(double value) : bits(number::rounded_bits(value, {5, 10})) {}  // rounds once
+  half(int value) : bits(number::rounded_bits(value, {5, 10})) {}     // rounds once
+  operator float() const { return number::half_value(bits); }         // exact
+  // With the other sign, NaN too.
   half operator-() const {
     half result;
     result.bits = bits ^ 0x8000;
     return result;
   }
-  std::uint16_t bits;
+  std::uint16_t bits;  // sign, 5 bits of exponent, 10 of mantissa
 };
 
+// The upper half of an f32, CUDA's __nv_bfloat16.
 struct bfloat16 {
   bfloat16() = default;
-  bfloat16(float value) : bits(number::rounded_bits(value, {8, 7})) {}
-  bfloat16(double value) : bits(number::rounded_bits(value, {8, 7})) {}
-  bfloat16(int value) : bits(number::rounded_bits(value, {8, 7})) {}
+  bfloat16(float value) : bits(number::rounded_bits(value, {8, 7})) {}   // rounds to nearest even
+  bfloat16(double value) : bits(number::rounded_bits(value, {8, 7})) {}  // rounds once
+  bfloat16(int value) : bits(number::rounded_bits(value, {8, 7})) {}     // rounds once
+  // Exact.
   operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  // With the other sign, NaN too.
   bfloat16 operator-() const {
     bfloat16 result;
     result.bits = bits ^ 0x8000;
     return result;
   }
-  std::uint16_t bits;
+  std::uint16_t bits;  // sign, 8 bits of exponent, 7 of mantissa
 };
 
+// The two narrow types.
 template <class T>
 concept NarrowFloat = std::same_as<T, half> || std::same_as<T, bfloat16>;
 
@@ -114,26 +120,31 @@ template <NarrowFloat T>
 T operator+(T a, T b) {
   return static_cast<float>(a) + static_cast<float>(b);
 }
+// Rounded once, as the sum.
 template <NarrowFloat T>
 T operator-(T a, T b) {
   return static_cast<float>(a) - static_cast<float>(b);
 }
+// Rounded once, as the sum.
 template <NarrowFloat T>
 T operator*(T a, T b) {
   return static_cast<float>(a) * static_cast<float>(b);
 }
+// Rounded once, as the sum.
 template <NarrowFloat T>
 T operator/(T a, T b) {
   return static_cast<float>(a) / static_cast<float>(b);
 }
 
-inline std::uint16_t bits_of(half value) { return value.bits; }
-inline std::uint16_t bits_of(bfloat16 value) { return value.bits; }
+inline std::uint16_t bits_of(half value) { return value.bits; }      // its bits
+inline std::uint16_t bits_of(bfloat16 value) { return value.bits; }  // its bits
+// The half with these bits.
 inline half half_from_bits(std::uint16_t bits) {
   half value;
   value.bits = bits;
   return value;
 }
+// The bfloat16 with these bits.
 inline bfloat16 bfloat16_from_bits(std::uint16_t bits) {
   bfloat16 value;
   value.bits = bits;

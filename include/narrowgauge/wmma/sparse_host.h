@@ -27,20 +27,20 @@ class sparse_fragment {
       "wmma::sparse_fragment: mma.sp is not offered for elements of this type");
 
  public:
-  using element_type = T;
-  using storage_element_type = typename element::Traits<T>::storage;
+  using element_type = T;                                             // of the matrix
+  using storage_element_type = typename element::Traits<T>::storage;  // what x[] holds
   // Lines of x[]: rows of a and of accumulators, columns of b.
   static constexpr int lines = is_a || is_accumulator ? sparse::rows : sparse::columns;
   static constexpr int line_length = is_a ? K / 2 : is_accumulator ? sparse::columns : K;
-  enum { num_elements = lines * line_length };
+  enum { num_elements = lines * line_length };  // of x[]
 
-  storage_element_type x[num_elements];
+  storage_element_type x[num_elements];  // the lines, one after another
 };
 
 // The metadata: one word for each thread of the warp.
 template <int K, class T>
 struct sparse_metadata {
-  std::uint32_t x[sparse::lanes];
+  std::uint32_t x[sparse::lanes];  // in the order of the threads
 };
 
 // Loads kept elements, rows `ldm` apart; wmma::compress_sparse makes them.
@@ -51,6 +51,7 @@ void load_matrix_sync(sparse_fragment<matrix_a, K, T>& a,
   element::check_memory(p, ldm, element::Traits<T>::bits, 4);
   element::copy_lines<false>(a.x, p, ldm, a.lines, a.line_length, true);
 }
+// Loads b, K rows of 8, by rows or by columns that are `ldm` elements apart.
 template <int K, class T>
 void load_matrix_sync(sparse_fragment<matrix_b, K, T>& b,
                       std::type_identity_t<const typename element::Traits<T>::storage>* p,
@@ -58,23 +59,27 @@ void load_matrix_sync(sparse_fragment<matrix_b, K, T>& b,
   element::check_memory(p, ldm, element::Traits<T>::bits, 4);
   element::copy_lines<false>(b.x, p, ldm, b.lines, b.line_length, layout == mem_col_major);
 }
+// Loads c, 16 rows of 8.
 template <int K, class T>
 void load_matrix_sync(sparse_fragment<accumulator, K, T>& c, std::type_identity_t<const T>* p,
                       unsigned ldm, layout_t layout) {
   element::check_memory(p, ldm, element::Traits<T>::bits, 4);
   element::copy_lines<false>(c.x, p, ldm, c.lines, c.line_length, layout == mem_row_major);
 }
+// Stores d, 16 rows of 8.
 template <int K, class T>
 void store_matrix_sync(std::type_identity_t<T>* p, const sparse_fragment<accumulator, K, T>& c,
                        unsigned ldm, layout_t layout) {
   element::check_memory(p, ldm, element::Traits<T>::bits, 4);
   element::copy_lines<true>(c.x, p, ldm, c.lines, c.line_length, layout == mem_row_major);
 }
+// Sets every element.
 template <class Use, int K, class T>
 void fill_fragment(sparse_fragment<Use, K, T>& f,
                    const std::type_identity_t<typename element::Traits<T>::storage>& value) {
   for (auto& element : f.x) element = value;
 }
+// Takes the 32 words that compress_sparse() makes.
 template <int K, class T>
 void load_metadata_sync(sparse_metadata<K, T>& metadata, const std::uint32_t* words) {
   for (int lane = 0; lane < sparse::lanes; ++lane) metadata.x[lane] = words[lane];

@@ -19,9 +19,10 @@ namespace narrowgauge::wmma {
 // Whether models that no measurement confirms (Evidence::unresolved) may compute.
 enum class Unresolved : std::uint8_t { refused, allowed };
 
+// A unit to compute as.
 struct UnitChoice {
-  MatrixUnit unit = MatrixUnit::a100;
-  Unresolved unresolved = Unresolved::refused;
+  MatrixUnit unit = MatrixUnit::a100;           // whose bits
+  Unresolved unresolved = Unresolved::refused;  // whether a guess will do
 };
 
 #if defined(__CUDACC__)
@@ -74,7 +75,9 @@ inline std::optional<MatrixUnit> executing_unit() {
 #else
 inline namespace on_host {
 
+// Whether kernels run on the host; false under nvcc.
 inline constexpr bool runs_on_host = true;
+// Whether there is something to launch kernels on.
 inline bool has_device() { return true; }
 
 namespace unit {
@@ -100,7 +103,9 @@ inline bool use_unit(MatrixUnit unit, Unresolved unresolved = Unresolved::refuse
 // Sets the unit of this thread, and of the kernels it launches, while the scope lasts.
 class UnitScope {
  public:
+  // Until the end of the scope.
   explicit UnitScope(UnitChoice choice) : before_(unit::of_thread) { unit::of_thread = choice; }
+  // Until the end of the scope.
   explicit UnitScope(MatrixUnit unit, Unresolved unresolved = Unresolved::refused)
       : UnitScope(UnitChoice{unit, unresolved}) {}
   ~UnitScope() { unit::of_thread = before_; }
