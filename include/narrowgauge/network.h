@@ -53,6 +53,12 @@ struct Initials {
   Initial embedding = Initial::normal(0, 1);              // of tables
 };
 
+// Which variance of a batch the running variance of batch_norm() takes, for n elements a channel.
+enum class RunningVariance : std::uint8_t {
+  biased,   // divided by n, as in ONNX
+  unbiased  // divided by n - 1, as in PyTorch; 0 for n = 1, which PyTorch refuses
+};
+
 // Layers take their inputs and return their output. An empty name becomes the kind of the layer and
 // a number. Errors are UsageError and name the layer.
 class NG_API Network {
@@ -71,12 +77,14 @@ class NG_API Network {
 
   // Applies to the layers made from now on.
   void set_initials(Initials initials) { initials_ = std::move(initials); }
+  void set_running_variance(RunningVariance variance) { running_variance_ = variance; }
 
   // Convolution of images [N, C, H, W].
   Value conv(Value x, std::int64_t channels, ConvOptions options = {}, std::string name = "");
   // [..., features] -> [..., units], of rank 2 or more; weights [units, features].
   Value linear(Value x, std::int64_t units, std::string name = "");
-  // Normalizes each channel (axis 1), epsilon 1e-5, running averages with momentum 0.9.
+  // Normalizes each channel (axis 1), epsilon 1e-5, running averages with momentum 0.9, of the
+  // variance as set_running_variance() says.
   Value batch_norm(Value x, std::string name = "");
   // Normalizes over the last axis.
   Value layer_norm(Value x, std::string name = "", double epsilon = 1e-5);
@@ -129,6 +137,7 @@ class NG_API Network {
   Graph graph_;
   Mode mode_;
   Initials initials_;
+  RunningVariance running_variance_ = RunningVariance::biased;
   std::string prefix_;
 };
 

@@ -120,7 +120,7 @@ SharedChannels images(const GroupRequest& group, const Operands& at) {
 struct Settings {
   Operands at;
   bool relu;
-  float epsilon, momentum;
+  float epsilon, momentum, variance_factor;
   cpu::ChannelLayout layout;
   std::vector<std::int64_t> pitches;
   DType y, x, other = DType::f32;
@@ -165,7 +165,8 @@ class Kernel {
     }
     if (s_.at.statistics[4] >= 0) batch_norm_factors(norm, floats.scratch(), out(4));
     cpu::update_running_statistics({channels(), s_.momentum, statistics.mean, statistics.variance,
-                                    input(call, 3), input(call, 4), out(0), out(1)});
+                                    input(call, 3), input(call, 4), out(0), out(1),
+                                    s_.variance_factor});
   }
 
  private:
@@ -216,6 +217,7 @@ Settings settings_of(const GroupRequest& group, const Normalize::Pattern& parts,
           .relu = group.match.has(parts.relu),
           .epsilon = static_cast<float>(op.epsilon),
           .momentum = static_cast<float>(op.momentum),
+          .variance_factor = static_cast<float>(op.variance_factor(shared.layout.per_channel())),
           .layout = shared.layout,
           .pitches = shared.pitches,
           .y = y,

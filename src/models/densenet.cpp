@@ -43,6 +43,7 @@ Value features(Network& net, ImageShape image) {
 BuildNetwork densenet121(ImageShape image, std::int64_t classes) {
   return [=](Network& net) {
     net.set_initials({.linear_bias = Initial::constant(0)});
+    net.set_running_variance(RunningVariance::unbiased);
     const Value x = net.scope("features", [&] { return features(net, image); });
     return net.linear(net.global_average_pool(x), classes, "classifier");
   };

@@ -45,6 +45,7 @@ BuildNetwork mobilenet_v2(ImageShape image, std::int64_t classes) {
     net.set_initials({.conv = ConvInitial::he_fan_out,
                       .linear_weight = Initial::normal(0, 0.01),
                       .linear_bias = Initial::constant(0)});
+    net.set_running_variance(RunningVariance::unbiased);
     Value x = conv_unit(net, image_input(net, image), 32, {.stride = 2}, "features.0");
     int place = 1;
     for (const Row& row : rows)

@@ -130,6 +130,7 @@ Value Network::batch_norm(Value x, std::string given) {
   const Value variance = statistic(name + ".running_var", {channels}, 1);
   BatchNormalization op;
   op.training_mode = mode_ == Mode::train ? 1 : 0;
+  op.unbiased = mode_ == Mode::train && running_variance_ == RunningVariance::unbiased;
   const Value y = graph_.add(op, {x, scale, bias, mean, variance}, {.name = name});
   if (mode_ == Mode::train) {
     graph_.set_next(name + ".running_mean", {y.node, 1});

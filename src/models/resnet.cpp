@@ -74,6 +74,7 @@ BuildNetwork resnet(Branch branch, std::vector<int> depths, ImageShape image,
                     std::int64_t classes) {
   return [=, depths = std::move(depths)](Network& net) {
     net.set_initials({.conv = ConvInitial::he_fan_out});
+    net.set_running_variance(RunningVariance::unbiased);
     Value x =
         net.conv(image_input(net, image), 64, {.kernel = 7, .stride = 2, .bias = false}, "conv1");
     x = net.max_pool(net.relu(net.batch_norm(x, "bn1")), {.kernel = 3, .stride = 2, .padding = 1});

@@ -167,6 +167,21 @@ TEST(batch_norm, running_statistics_follow_onnx) {
   expect_close(mean, expected, 1e-6, 1e-7);
 }
 
+TEST(batch_norm, the_running_variance_takes_a_factor_and_the_mean_does_not) {
+  const Tensor batch = random_tensor(DType::f32, 5, 1);
+  Tensor mean = random_tensor(DType::f32, 5, 2), variance = mean;
+  const std::vector<double> before = doubles(mean);
+  update_running_statistics({5, 0.9F, floats(batch), floats(batch), floats(mean), floats(variance),
+                             floats(mean), floats(variance), 1.25F});
+  std::vector<double> means, variances;
+  for (std::size_t c = 0; c < 5; ++c) {
+    means.push_back(0.9 * before[c] + 0.1 * batch.at(std::int64_t(c)));
+    variances.push_back(0.9 * before[c] + 0.125 * batch.at(std::int64_t(c)));
+  }
+  expect_close(mean, means, 1e-6, 1e-7);
+  expect_close(variance, variances, 1e-6, 1e-7);
+}
+
 struct Gradients {
   Tensor dy, dx, scale_gradient, bias_gradient;
   explicit Gradients(const Problem& p)

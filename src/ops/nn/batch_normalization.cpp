@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/nn/batch_normalization.h"
 
+#include <algorithm>
+
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/expression.h"
 #include "ops/math/broadcast_gradient.h"
@@ -33,6 +35,12 @@ TensorTypes BatchNormalization::infer(const Inference& in) const {
   const Shape vector = in.shape(1);
   const TensorType running{in.dtype(3), vector}, batch{statistics_dtype(in.dtype(0)), vector};
   return {in.type(0), running, running, batch, batch, batch};
+}
+
+double BatchNormalization::variance_factor(std::int64_t elements) const {
+  if (!unbiased) return 1;
+  return static_cast<double>(elements) /
+         static_cast<double>(std::max<std::int64_t>(1, elements - 1));
 }
 
 TensorTypes NormalizeAgain::infer(const Inference& in) const {
@@ -74,13 +82,25 @@ class Channels {
   }
   // A column divided by the number of elements of a channel.
   Expression over_count(Expression column) const {
-    const Dim count = element_count(shape_) / element_count({shape_[1]});
-    if (count.is_known()) return column / static_cast<double>(count.value());
-    const Value one = r_.scalar(1, dtype_);
-    return column / column_sum(r_.add(ExpandTo{shape_}, {one}));
+    if (const Dim count = elements(); count.is_known())
+      return column / static_cast<double>(count.value());
+    return column / counted();
+  }
+  // A vector or column of variances as it counts in the running variance.
+  Expression for_running(Expression variance, const BatchNormalization& op) const {
+    if (!op.unbiased) return variance;
+    if (const Dim count = elements(); count.is_known())
+      return variance * op.variance_factor(count.value());
+    const Expression count{r_, r_.add(ReshapeTo{r_.shape(variance)}, {counted()})};
+    return variance * (count / where(count > 1.0, count - 1.0, count));
   }
 
  private:
+  Dim elements() const { return element_count(shape_) / element_count({shape_[1]}); }
+  // Their number, where it is not known yet.
+  Expression counted() const {
+    return column_sum(r_.add(ExpandTo{shape_}, {r_.scalar(1, dtype_)}));
+  }
   Expression column_sum(Value value) const {
     return {r_, r_.add(BroadcastGradient{column_}, {value})};
   }
@@ -112,7 +132,7 @@ Values BatchNormalization::decompose(Rewriting& r) const {
   };
   return {channels.cast(y, dtype),
           advance(given_mean, mean),
-          advance(given_variance, variance),
+          advance(given_variance, channels.for_running(variance, *this)),
           mean,
           inverse_std,
           channels.wide(r.input(2))};
@@ -159,7 +179,7 @@ Value through_statistics(Gradient& g, const BatchNormalization& op) {
   const double fresh = 1 - op.momentum;
   Expression sum = centred * 0.0;
   if (const auto d = gradient(1)) sum = sum + *d * fresh;
-  if (const auto d = gradient(2)) sum = sum + centred * *d * (2 * fresh);
+  if (const auto d = gradient(2)) sum = sum + centred * channels.for_running(*d, op) * (2 * fresh);
   if (const auto d = gradient(3)) sum = sum + *d;
   if (const auto d = gradient(4))
     sum = sum - centred * *d * (inverse_std * inverse_std * inverse_std);
@@ -217,6 +237,12 @@ std::vector<Sample<BatchNormalization>> BatchNormalization::samples() {
           {{.epsilon = 1e-3, .momentum = 0.75, .training_mode = training},
            {sample(x), sample(vector), sample(vector), sample(vector), sample(vector, 0.5, 2)}});
     }
+  for (const std::string_view x : {"f32[4,3,2,5]", "f32[1,3]"}) {
+    const std::string vector = concat("f32[", TensorType::parse(x).shape[1], ']');
+    all.push_back(
+        {{.training_mode = 1, .unbiased = true},
+         {sample(x), sample(vector), sample(vector), sample(vector), sample(vector, 0.5, 2)}});
+  }
   all.push_back({{.training_mode = 1},
                  {sample("f32[3,16,4,4]", 5, 6), sample("f32[16]"), sample("f32[16]"),
                   sample("f32[16]"), sample("f32[16]", 0.5, 2)}});

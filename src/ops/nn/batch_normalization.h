@@ -9,7 +9,9 @@ namespace narrowgauge {
 
 // y = (x - mean) / sqrt(variance + epsilon) * scale + b over x [N, C, ...], vectors [C]. In
 // training_mode, mean and variance (biased) are x's own; running_mean and running_var are input_* *
-// momentum + batch's * (1 - momentum). The last three outputs, ours, are for the backward pass: the
+// momentum + batch's * (1 - momentum); ours, `unbiased`, takes PyTorch's variance for running_var,
+// n / (n - 1) times the batch's for the n elements of a channel (0 for a single one, which PyTorch
+// refuses). The last three outputs, ours, are for the backward pass: the
 // batch's mean, 1 / sqrt(variance + epsilon), and b plus what y loses when the mean is rounded.
 // Otherwise mean and variance are input_*, and y is the only output. No gradient flows to
 // input_mean and input_var.
@@ -25,12 +27,16 @@ struct BatchNormalization {
       .fusion = Fusion::reduction};
   double epsilon = 1e-5, momentum = 0.9;
   std::int64_t training_mode = 0;
+  bool unbiased = false;
 
   static void attributes(auto& self, auto&& visit) {
     visit("epsilon", self.epsilon);
     visit("momentum", self.momentum);
     visit("training_mode", self.training_mode);
+    visit("unbiased", self.unbiased);
   }
+  // What running_var takes the variance of so many elements times.
+  double variance_factor(std::int64_t elements) const;
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   Values decompose(Rewriting& r) const;

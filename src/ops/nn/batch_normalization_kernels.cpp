@@ -58,14 +58,16 @@ Offer offer_training(const Request& request, const SharedChannels& shared) {
     statistics.variance = floats.scratch();
     statistics.mean_low = floats.scratch();
     void* const workspace = call.workspace + vectors;
-    cpu::RunningStatistics running{shared.layout.channels,
-                                   static_cast<float>(op.momentum),
-                                   statistics.mean,
-                                   statistics.variance,
-                                   in(3),
-                                   in(4),
-                                   out_or_scratch(1),
-                                   out_or_scratch(2)};
+    cpu::RunningStatistics running{
+        shared.layout.channels,
+        static_cast<float>(op.momentum),
+        statistics.mean,
+        statistics.variance,
+        in(3),
+        in(4),
+        out_or_scratch(1),
+        out_or_scratch(2),
+        static_cast<float>(op.variance_factor(shared.layout.per_channel()))};
     const auto epsilon = static_cast<float>(op.epsilon);
     if (norm.y)
       batch_norm_train(norm, epsilon, statistics, workspace);
@@ -231,7 +233,9 @@ Offer reference_batch_norm(const Request& request) {
       });
       if (!op.training_mode) continue;
       out[1].set(c, given.mean * op.momentum + used.mean * (1 - op.momentum));
-      out[2].set(c, given.variance * op.momentum + used.variance * (1 - op.momentum));
+      const double variance =
+          used.variance * op.variance_factor(static_cast<std::int64_t>(sizes.count()));
+      out[2].set(c, given.variance * op.momentum + variance * (1 - op.momentum));
       out[3].set(c, used.mean);
       out[4].set(c, inverse_std);
       out[5].set(c, in[2][c] - (used.mean - out[3][c]) * inverse_std * in[1][c]);

@@ -25,13 +25,15 @@ struct BatchStatistics {
 void batch_statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
                       const BatchStatistics& statistics, void* workspace);
 
-// next = current * momentum + batch * (1 - momentum), as in ONNX; in place is allowed.
+// next = current * momentum + batch * (1 - momentum), as in ONNX, where variance_factor times the
+// variance counts as the batch's; in place is allowed.
 struct RunningStatistics {
   std::int64_t channels = 0;
   float momentum = 0.9F;
   const float *batch_mean = nullptr, *batch_variance = nullptr;
   const float *mean = nullptr, *variance = nullptr;
   float *next_mean = nullptr, *next_variance = nullptr;
+  float variance_factor = 1;
 };
 void update_running_statistics(const RunningStatistics& running);
 

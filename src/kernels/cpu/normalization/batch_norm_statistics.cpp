@@ -131,7 +131,8 @@ void update_running_statistics(const RunningStatistics& running) {
   const float keep = running.momentum, add = 1.0F - running.momentum;
   for (std::int64_t c = 0; c < running.channels; ++c) {
     running.next_mean[c] = running.mean[c] * keep + running.batch_mean[c] * add;
-    running.next_variance[c] = running.variance[c] * keep + running.batch_variance[c] * add;
+    const float variance = running.batch_variance[c] * running.variance_factor;
+    running.next_variance[c] = running.variance[c] * keep + variance * add;
   }
 }
 
