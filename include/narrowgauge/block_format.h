@@ -35,16 +35,23 @@ struct BlockFormat {
   bool operator==(const BlockFormat&) const = default;
 };
 
+// MXFP8 with elements of f8e4m3fn: 32 share a scale, a power of two.
 inline constexpr BlockFormat mxfp8_e4m3{DType::f8e4m3fn, 32, DType::f8e8m0, false};
+// MXFP8 with elements of f8e5m2: 32 share a scale, a power of two.
 inline constexpr BlockFormat mxfp8_e5m2{DType::f8e5m2, 32, DType::f8e8m0, false};
+// MXFP4: 32 elements of f4e2m1 share a scale, a power of two.
 inline constexpr BlockFormat mxfp4{DType::f4e2m1, 32, DType::f8e8m0, false};
+// NVFP4: 16 elements of f4e2m1 share a scale of f8e4m3fn; the tensor has one of f32.
 inline constexpr BlockFormat nvfp4{DType::f4e2m1, 16, DType::f8e4m3fn, true};
+// Elements of f8e4m3fn with one scale of f32 for the whole tensor.
 inline constexpr BlockFormat scaled_e4m3{DType::f8e4m3fn, 0, DType::f32, true};
+// Elements of f8e5m2 with one scale of f32 for the whole tensor.
 inline constexpr BlockFormat scaled_e5m2{DType::f8e5m2, 0, DType::f32, true};
 
+// A block format with its name.
 struct NamedBlockFormat {
-  std::string_view name;
-  BlockFormat format;
+  std::string_view name;  // "mxfp8_e4m3"
+  BlockFormat format;     // what the name stands for
 };
 NG_API std::span<const NamedBlockFormat> block_formats();  // "mxfp8_e4m3", ... "scaled_e5m2"
 
@@ -52,8 +59,9 @@ NG_API void check(
     const BlockFormat& format);  // throws UsageError for parts that do not go together
 NG_API double bits_per_element(const BlockFormat& format);  // scales of whole blocks included
 
+// The shape of what is quantized: dense rows, each divided into blocks of its own.
 struct BlockRows {
-  std::int64_t rows = 0, length = 0;
+  std::int64_t rows = 0, length = 0;  // their number; elements in each
 };
 NG_API std::int64_t blocks_in_row(const BlockFormat& format,
                                   std::int64_t length);  // 0 without scales
@@ -61,27 +69,30 @@ NG_API std::int64_t blocks_in_row(const BlockFormat& format,
 // Elements are dense, 4-bit ones two to a byte across the ends of rows, the low half first; scales
 // are [rows][blocks_in_row].
 struct BlockStorage {
-  std::byte* elements = nullptr;
-  std::byte* scales = nullptr;
+  std::byte* elements = nullptr;  // of the format's `element`
+  std::byte* scales = nullptr;    // of the format's `scale`; not used without blocks
 };
+// Quantized rows to read, laid out as in BlockStorage.
 struct ConstBlockStorage {
-  const std::byte* elements = nullptr;
-  const std::byte* scales = nullptr;
-  float tensor_scale = 1;
+  const std::byte* elements = nullptr;  // of the format's `element`
+  const std::byte* scales = nullptr;    // of the format's `scale`; not used without blocks
+  float tensor_scale = 1;               // what quantize() returned
 };
 
 // Returns the scale of the tensor, 1 if the format has none.
 NG_API float quantize(const BlockFormat& format, const float* values, BlockRows rows,
                       const BlockStorage& to);
+// Writes element x scale of its block x scale of the tensor to `values`, [rows][length]. Throws
+// UsageError for a format that check() refuses.
 NG_API void dequantize(const BlockFormat& format, const ConstBlockStorage& from, BlockRows rows,
                        float* values);
 
 // A quantized tensor, with blocks along the last axis. elements has the dims of the tensor, scales
 // those with the last one divided.
 struct BlockTensor {
-  BlockFormat format;
-  Tensor elements, scales;
-  float tensor_scale = 1;
+  BlockFormat format;       // in which the two tensors are stored
+  Tensor elements, scales;  // of the format's types; scales are empty without blocks
+  float tensor_scale = 1;   // 1 if the format has none
 };
 NG_API BlockTensor quantize(const BlockFormat& format,
                             const Tensor& values);    // f32 of rank 1 and more

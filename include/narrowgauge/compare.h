@@ -25,22 +25,23 @@ namespace narrowgauge {
 
 // What came of a training.
 struct TrainingOutcome {
-  std::string precision;          // what it is called: "ieee", "f32", "bf16", "f16"
-  std::optional<DType> narrow{};  // of mixed precision
-  FitResult fit{};
-  double loss_scale = 1;  // of the last step
-  bool scaled = true;     // whether a loss scale was in use
-  std::int64_t activation_bytes = 0;
-  std::string sha256{};  // of the weights
-  RecomputeReport recomputed{};
-  FlushReport flushed{};
-  std::vector<Trainer::KernelChoice> kernels{};
+  std::string precision;                         // what it is called: "ieee", "f32", "bf16", "f16"
+  std::optional<DType> narrow{};                 // of mixed precision
+  FitResult fit{};                               // losses, speed, steps and the test
+  double loss_scale = 1;                         // of the last step
+  bool scaled = true;                            // whether a loss scale was in use
+  std::int64_t activation_bytes = 0;             // most bytes of values alive at once in a step
+  std::string sha256{};                          // of the weights
+  RecomputeReport recomputed{};                  // what the steps computed again to save memory
+  FlushReport flushed{};                         // gradients that became zero in f16
+  std::vector<Trainer::KernelChoice> kernels{};  // with times if the trainer's profile is enabled
 };
 
+// What fit_and_note() trains on.
 struct FitTask {
-  std::string precision;  // what it is called
-  std::shared_ptr<DataSource> training, test;
-  FitOptions options{};
+  std::string precision;                       // what it is called
+  std::shared_ptr<DataSource> training, test;  // `test` may be null: nothing is evaluated
+  FitOptions options{};                        // epochs, batch and checkpoints
 };
 // Trains by Trainer::fit() and notes what came of it; `scaled` is the caller's to know.
 NG_API TrainingOutcome fit_and_note(Model& model, Trainer& trainer, const FitTask& task,
@@ -48,19 +49,20 @@ NG_API TrainingOutcome fit_and_note(Model& model, Trainer& trainer, const FitTas
 
 // One way of training.
 struct CompareCase {
-  std::string precision;  // what it is called
-  Optimizer optimizer{};
-  TrainerOptions options{};
-  FitOptions fit{};
+  std::string precision;     // what it is called
+  Optimizer optimizer{};     // with the number formats that it asks for
+  TrainerOptions options{};  // of the case's Trainer
+  FitOptions fit{};          // epochs, batch and checkpoints
 };
 
+// What compare() trains: one network on the same data, once for each case.
 struct CompareTask {
-  std::string name{};
-  BuildNetwork build{};
-  Loss loss{};
-  std::uint64_t seed = 1;  // of the weights
-  std::shared_ptr<DataSource> training{}, test{};
-  std::vector<CompareCase> cases{};
+  std::string name{};                              // of the model, for files and messages
+  BuildNetwork build{};                            // makes the network's inputs and layers
+  Loss loss{};                                     // what training minimises
+  std::uint64_t seed = 1;                          // of the weights
+  std::shared_ptr<DataSource> training{}, test{};  // `test` may be null: nothing is evaluated
+  std::vector<CompareCase> cases{};                // in the order of training
 };
 
 // Called while the cases train one after another; each may be empty.
@@ -69,11 +71,15 @@ struct CompareWatch {
   std::function<bool(const CompareCase&, const Progress&)> progress{};  // false stops all
 };
 
+// What compare() found.
 struct Comparison {
   std::vector<TrainingOutcome> runs{};  // the last was stopped by progress(), if `stopped`
-  bool stopped = false;
+  bool stopped = false;                 // by CompareWatch::progress: later cases did not run
   std::string diverged{};  // what ended the case after them, which diverged; "": none did
 };
+// Trains the cases one after another, each with a new model and its kernels timed. The first that
+// diverges or is stopped is the last. Throws what Model, Trainer and Trainer::fit() throw, but for
+// DivergedError.
 NG_API Comparison compare(const CompareTask& task, const CompareWatch& watch = {});
 
 // The run that others are compared with: that called "ieee", else "f32", else the first.
@@ -91,6 +97,7 @@ struct ContractionUse {
   int count = 0, widened = 0;  // widened: operands become f32 before they multiply
   double share = 0;            // of the time of all kernels
 };
+// Counts contractions among Trainer::kernels(); the share is 0 unless a profile was enabled.
 NG_API ContractionUse contraction_use(const std::vector<Trainer::KernelChoice>& kernels);
 
 }  // namespace narrowgauge

@@ -12,6 +12,7 @@
 
 namespace narrowgauge {
 
+// How far the sums of a contraction can lie, and usually lie, from the exact ones.
 struct ContractionError {
   std::int64_t depth = 0;  // products in an element, at most
   std::string unit;        // "ieee f16 -> f32": whose sums these are
@@ -28,6 +29,7 @@ struct ContractionError {
 NG_API std::optional<ContractionError> contraction_error(const Graph& graph, const Node& node,
                                                          Math math, const Binding& binding);
 
+// One line for people, without an end of line: "sums of 64 products (ieee f16 -> f32): ...".
 NG_API std::string error_text(const ContractionError& error);
 
 }  // namespace narrowgauge

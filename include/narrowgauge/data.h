@@ -19,14 +19,15 @@ namespace narrowgauge {
 
 // Samples: sample i is row i of each tensor.
 struct NG_API DataSet {
-  std::string name;
+  std::string name;                  // of the set and its part, for messages: "glyphs/train"
   std::vector<NamedTensor> inputs;   // [N, ...] of any dtype of whole bytes, for the network
   std::vector<NamedTensor> targets;  // [N, ...] of any dtype of whole bytes, for the loss
   std::int64_t classes = 0;  // the target is labels u8 or i64 [N] in [0, classes); 0: it is none
 
   std::int64_t size() const;  // N; 0 without inputs
-  // The only one; throws UsageError where there are none or several.
+  // The only input; throws UsageError where there are none or several.
   const Tensor& input() const;
+  // The only target; throws UsageError where there are none or several.
   const Tensor& target() const;
 };
 

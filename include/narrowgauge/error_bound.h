@@ -43,21 +43,26 @@
 
 namespace narrowgauge::sim {
 
+// How operands wider than the unit's format are brought to it; `none`: they have it already.
 enum class OperandRounding : std::uint8_t { none, nearest, truncated };
 
+// A sum of products, as far as its error depends on it.
 struct Contraction {
-  std::int64_t depth = 0;
-  bool has_c = false;
+  std::int64_t depth = 0;                            // K: products in each sum
+  bool has_c = false;                                // whether a c is added to them
   OperandRounding operands = OperandRounding::none;  // of wider operands, to the unit's format
 };
 
 // |error| <= relative S + per_operand max(|a|, |b|) + absolute, as long as nothing overflows.
 struct NG_API ErrorBound {
-  double relative = 0, per_operand = 0, absolute = 0;
+  double relative = 0, per_operand = 0, absolute = 0;  // times S; times max(|a|, |b|); alone
+  // The bound for a sum with this S and this max(|a|, |b|).
   double of(double sum_of_magnitudes, double largest_operand) const {
     return relative * sum_of_magnitudes + per_operand * largest_operand + absolute;
   }
 };
+// The bound for a unit, for all operands; 0 for integers, infinite where a chain of IEEE operations
+// is too deep for gamma_m.
 NG_API ErrorBound error_bound(const UnitModel& unit, const Contraction& contraction);
 
 enum class RandomOperands : std::uint8_t { normal, uniform };  // N(0, 1), U(0, 1)
@@ -66,8 +71,9 @@ enum class RandomOperands : std::uint8_t { normal, uniform };  // N(0, 1), U(0, 
 // positive away from zero (negative: results are too small). Rounding of operands is not included.
 // 0 for integers, block formats and f64, whose errors are 0 or not modelled here.
 struct ExpectedError {
-  double deviation = 0, bias = 0;
+  double deviation = 0, bias = 0;  // root mean square and mean, relative to S
 };
+// The error to expect of sums of `depth` products of independent operands, without c.
 NG_API ExpectedError expected_error(const UnitModel& unit, std::int64_t depth,
                                     RandomOperands operands);
 

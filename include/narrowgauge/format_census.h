@@ -21,16 +21,21 @@ namespace narrowgauge {
 
 // What happened to the values in one format. Block formats do not count subnormals apart.
 struct NG_API FormatFates {
-  std::string_view format;
-  FateCounts counts{};
-  bool blocks = false;
+  std::string_view format;  // its name
+  FateCounts counts{};      // finite values of each fate, by Fate
+  bool blocks = false;      // whether it is a block format
 
+  // The number of values with this fate.
   std::int64_t of(Fate fate) const { return counts[static_cast<std::size_t>(fate)]; }
+  // Values past the format's largest number, whatever they became. 0 for block formats.
   std::int64_t too_large() const { return of(Fate::overflow) + of(Fate::saturated); }
 };
 
+// Counts what each of several formats would make of the values of any number of tensors.
 class NG_API FormatCensus {
  public:
+  // Starts without values. The formats, and the text of their names, must live as long as the
+  // census.
   explicit FormatCensus(std::vector<const NumberFormat*> formats,
                         std::span<const NamedBlockFormat> blocks = {});
 
@@ -39,7 +44,9 @@ class NG_API FormatCensus {
   // make one.
   void add(const Tensor& tensor, double scale = 1);
 
+  // How many values were added, infinities and NaN included.
   std::int64_t values() const { return values_; }
+  // The exponents of all values, each times the scale it was added with.
   const ExponentHistogram& histogram() const { return histogram_; }
   const std::vector<FormatFates>& rows() const { return rows_; }  // formats, then block formats
 

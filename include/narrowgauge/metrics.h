@@ -8,6 +8,7 @@
 
 namespace narrowgauge {
 
+// A metric that was asked for, and what it measured.
 struct NG_API MetricValue {
   std::string name;  // as it was asked for
   double value = 0;  // mean over the samples

@@ -112,7 +112,7 @@ struct NG_API StepResult {
 struct NG_API Evaluation {
   double loss = 0, accuracy = 0;  // accuracy: share of right classes; 0 where labels are no classes
   std::vector<MetricValue> metrics{};  // that TrainerOptions::metrics names, in its order
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;            // that the means are over
   std::int64_t not_finite = 0;  // samples whose prediction holds an infinity or NaN: none is right
 };
 
@@ -122,6 +122,7 @@ enum class Recompute : std::uint8_t {
   automatic  // the backward pass computes cheap results again instead of keeping them: same bits
 };
 
+// How a Trainer works, beside what its Optimizer says.
 struct NG_API TrainerOptions {
   std::uint64_t seed = 1;                  // of dropout and of the order of the data
   bool deterministic = false;              // the same bits for any number of threads
@@ -132,7 +133,7 @@ struct NG_API TrainerOptions {
   // NARROWGAUGE_AMP and NARROWGAUGE_AUTO_MIXED_PRECISION choose a format where the optimizer, and a
   // plan, ask for none.
   bool obeys_environment = true;
-  Recompute recompute = Recompute::automatic;
+  Recompute recompute = Recompute::automatic;       // where memory does not suffice
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
   std::vector<std::string> metrics{};  // that evaluations also measure, as metric_help() names them
 };
@@ -187,13 +188,14 @@ struct NG_API FitResult {
   std::string checkpoint;                     // path of the last that was written
 };
 
-// What f16 lost of the gradients, over all steps.
+// What f16 lost of the gradients, over the steps that Trainer::flushed() counts.
 struct NG_API FlushReport {
   std::int64_t flushed = 0, elements = 0;  // of f16 gradients: made zero by rounding, and all
   std::string first;                       // the first value, in backward order, that lost some
   std::int64_t first_flushed = 0, first_elements = 0;  // of that value
 };
 
+// What a step computes twice to need less memory.
 struct NG_API RecomputeReport {
   std::vector<std::string> nodes;  // of the forward pass, whose results are computed again
   std::int64_t saved_bytes = 0;    // of activations
@@ -231,7 +233,9 @@ class NG_API Trainer {
   std::int64_t activation_bytes() const;  // most bytes of values alive at once; 0 before a step
   // What the step computes again because memory does not suffice; nothing before the first step.
   RecomputeReport recomputed() const;
+  // Of the steps so far on batches of the latest size; all zeros before the first step.
   FlushReport flushed() const;
+  // The kernel that a node of the training step runs.
   struct KernelChoice {
     std::string node, op, implementation;  // names; the last is for people
     KernelFacts facts;                     // for decisions and comparisons

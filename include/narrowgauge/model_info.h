@@ -13,24 +13,28 @@
 
 namespace narrowgauge {
 
+// One node of a network.
 struct LayerInfo {
   std::string name, op, output;  // output: type of the first output, "f32[N,16,32,32]"
   std::int64_t parameters = 0;   // trained values that it reads itself
   double macs = 0;               // multiply-adds for one sample; contractions only
 };
 
+// The nodes of a network and their sums.
 struct ModelInfo {
   std::vector<LayerInfo> layers;                // in order; without inputs, states and constants
   std::int64_t parameters = 0, statistics = 0;  // values
-  double macs = 0;
+  double macs = 0;                              // multiply-adds of all layers for one sample
 };
+// What a network consists of and costs; of a graph with the symbol N for the batch.
 NG_API ModelInfo model_info(const Graph& graph);
 
+// The memory of a training step, without the batch that it is given.
 struct TrainingMemory {
   std::int64_t states = 0;       // bytes of weights, moments and the like, narrow copies too
   std::int64_t activations = 0;  // most bytes of values alive at once
   std::int64_t arena = 0;        // with workspaces and alignment
-  std::int64_t total() const { return states + arena; }
+  std::int64_t total() const { return states + arena; }  // bytes in all
 };
 // The memory of a training step with this batch, found by compiling it.
 NG_API TrainingMemory training_memory(const Graph& graph, const PrecisionPlan& precision,

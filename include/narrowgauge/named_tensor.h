@@ -9,9 +9,10 @@
 
 namespace narrowgauge {
 
+// A tensor of a file or a data set, under the name it has there.
 struct NG_API NamedTensor {
-  std::string name;
-  Tensor tensor;
+  std::string name;  // what the tensor is called there
+  Tensor tensor;     // its values, shared with copies of this
 };
 
 }  // namespace narrowgauge

@@ -77,6 +77,7 @@ class NG_API Network {
 
   // Applies to the layers made from now on.
   void set_initials(Initials initials) { initials_ = std::move(initials); }
+  // Of the layers of batch_norm() that are added from now on; biased unless this is called.
   void set_running_variance(RunningVariance variance) { running_variance_ = variance; }
 
   // Convolution of images [N, C, H, W].

@@ -18,9 +18,9 @@ struct NG_API Schedule {
   std::string name = "constant";  // one of schedule_names()
   std::int64_t warmup_steps = 0;  // linear from 0
   std::int64_t total_steps = 0;   // cosine: reaches `minimum` here
-  std::int64_t step_every = 0;    // step: times `factor` every so many steps
-  double factor = 0.1;
-  double minimum = 0;  // as a share of the base rate
+  std::int64_t step_every = 0;    // step, exponential: times `factor` every so many steps
+  double factor = 0.1;            // step, exponential: above 0, at most 1
+  double minimum = 0;             // as a share of the base rate
 };
 
 NG_API std::vector<std::string> schedule_names();  // "constant", "cosine", ...
@@ -43,12 +43,12 @@ NG_API LossScale parse_loss_scale(std::string_view text);
 
 // How a Trainer updates the weights.
 struct NG_API Optimizer {
-  UpdateRule rule{};  // with its momentum, weight decay and the like
-  double learning_rate = 0.01;
-  double clip_norm = 0;  // > 0: gradients are scaled down to this norm
-  Schedule schedule{};
-  PrecisionRequest precision{};
-  LossScale loss_scale{};
+  UpdateRule rule{};             // with its momentum, weight decay and the like
+  double learning_rate = 0.01;   // the base rate, which the schedule changes
+  double clip_norm = 0;          // > 0: gradients are scaled down to this norm
+  Schedule schedule{};           // of the learning rate; constant by default
+  PrecisionRequest precision{};  // in which formats the step computes; plain f32 by default
+  LossScale loss_scale{};        // by default dynamic for f16 and off otherwise
 };
 
 // Stochastic gradient descent with momentum.
@@ -59,7 +59,7 @@ NG_API Optimizer adam(double learning_rate = 1e-3);
 NG_API Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01);
 // One of optimizer_names() with its usual numbers; throws UsageError for another name.
 NG_API Optimizer parse_optimizer(std::string_view name);
-NG_API std::vector<std::string> optimizer_names();
+NG_API std::vector<std::string> optimizer_names();  // "adam", "adamw", ...
 
 // Throws UsageError naming the first number that makes no sense or that f32 cannot hold. A Trainer
 // calls this first.

@@ -23,7 +23,7 @@ struct PrecisionRequest {
   // and ?. The last that matches counts.
   std::vector<std::string> overrides{};
 
-  bool is_mixed() const { return narrow != DType::f32; }
+  bool is_mixed() const { return narrow != DType::f32; }  // whether nodes may become narrow
   bool operator==(const PrecisionRequest&) const = default;
 };
 NG_API std::vector<std::string>
@@ -51,7 +51,7 @@ enum class PrecisionRule : std::uint8_t {
   edited,
   not_requested
 };
-inline constexpr int precision_rule_count = 19;
+inline constexpr int precision_rule_count = 19;    // values of PrecisionRule, from 0
 NG_API std::string_view name(PrecisionRule rule);  // "seed-allow", ...
 NG_API std::string_view text(PrecisionRule rule);  // one sentence
 // The inverse of name().

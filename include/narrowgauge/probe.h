@@ -16,6 +16,7 @@ namespace narrowgauge {
 enum class SumRounding : std::uint8_t { towards_zero, nearest, up, down };
 NG_API std::string_view name(SumRounding rounding);  // "towards 0", "nearest", "up", "down"
 
+// What probe() found out about a matrix unit.
 struct ProbeResult {
   // A product of 48 f16 numbers whose parts cancel; nothing for formats that cannot hold them.
   // FTTN's matrix product gave 0 on V100 and A100, 191.875 on H100 and 255.875 (exact) on MI100.
@@ -25,10 +26,10 @@ struct ProbeResult {
   int kept_bits = 0;    // below the largest term, where it cancels in the end
   int most_bits = 0;    // that could be asked for in this format
   int at_once = 0;      // products that are rounded together, up to most_at_once
-  SumRounding rounding = SumRounding::towards_zero;
-  bool reads_subnormals = false, gives_subnormals = false;
+  SumRounding rounding = SumRounding::towards_zero;  // where a sum needs more than `result_bits`
+  bool reads_subnormals = false, gives_subnormals = false;  // as factors; as results; false: as 0
 };
-inline constexpr int most_at_once = 64;
+inline constexpr int most_at_once = 64;  // products up to which probe() looks for `at_once`
 
 // Whether probe() takes the unit: one of plain floating-point operands.
 NG_API bool can_be_probed(const UnitModel& model);

@@ -15,7 +15,7 @@ namespace narrowgauge {
 
 // What the whole numbers of an input are: each of [least, least + count) as likely.
 struct WholeNumbers {
-  std::int64_t least = 0, count = 1;
+  std::int64_t least = 0, count = 1;  // the smallest; how many there are, at least 1
 };
 
 // One tensor for each input of the graph, with `batch` for the symbol N: floating-point values of

@@ -18,8 +18,8 @@ namespace narrowgauge {
 // The rates that the units of this machine reach in short loops: operations and bytes a second, of
 // all threads together. 0 if there is no such unit, or NARROWGAUGE_ISA excludes it.
 struct NG_API PeakRates {
-  double f32 = 0, bf16 = 0, int16 = 0, int8 = 0;
-  double memory = 0;
+  double f32 = 0, bf16 = 0, int16 = 0, int8 = 0;  // operations a second, by type of the factors
+  double memory = 0;                              // bytes a second
 
   // The highest rate of a contraction under this contract, in the fastest way that keeps it here:
   // bf16 as it is or in int16, f32 in int16 or as three products of bf16, f16 and dfp16 in int16 or
@@ -34,9 +34,9 @@ NG_API PeakRates best_of(const PeakRates& a, const PeakRates& b);
 
 // The kernels of some training steps, as Trainer::kernels() has them.
 struct TrainingProfile {
-  std::vector<Trainer::KernelChoice> kernels{};
-  std::int64_t steps = 0;        // that `kernels` has the times of
-  double milliseconds = 0;       // of those steps, whole
+  std::vector<Trainer::KernelChoice> kernels{};  // times of all steps, FLOPs and bytes of one
+  std::int64_t steps = 0;                        // that `kernels` has the times of
+  double milliseconds = 0;                       // of those steps, whole
   std::int64_t fused_bytes = 0;  // that a step moves in the most fused plan; 0: not known
 };
 
@@ -47,19 +47,22 @@ NG_API std::int64_t most_fused_bytes(const Graph& training_graph, const Precisio
 
 // The kernels of one kind in one step, or all of them.
 struct RooflineGroup {
-  std::string name;
-  double milliseconds = 0, flops = 0, bytes = 0;
+  std::string name;                               // "convolution", "elementwise", "all kernels"
+  double milliseconds = 0, flops = 0, bytes = 0;  // measured; of contractions; read or written
   // FLOPs at the measured peak of their math mode, plus bytes at the measured bandwidth.
   double bound_milliseconds = 0;
 };
 
+// A training step by kinds of kernels, with the least time that each could take here.
 struct Roofline {
   std::vector<RooflineGroup> groups;  // in the order of the network, those that ran
-  RooflineGroup total;
-  double step_milliseconds = 0;  // whole, with what lies between the kernels
-  // Has the same FLOPs, but the bytes of the most fused plan, whatever plan ran.
+  RooflineGroup total;                // all kernels
+  double step_milliseconds = 0;       // whole, with what lies between the kernels
+  // Has the same FLOPs, but the bytes of the most fused plan, whatever plan ran; not measured, so
+  // its `milliseconds` are 0. All numbers are 0 where TrainingProfile::fused_bytes is not known.
   RooflineGroup fused;
 };
+// Sorts the kernels of a profile into groups and divides their times by its steps.
 NG_API Roofline roofline(const TrainingProfile& profile, const PeakRates& rates);
 
 }  // namespace narrowgauge

@@ -12,6 +12,7 @@
 
 namespace narrowgauge {
 
+// The content of a safetensors file.
 struct NG_API TensorFile {
   std::vector<NamedTensor> tensors;             // in the order of their bytes
   std::map<std::string, std::string> metadata;  // the format's "__metadata__"

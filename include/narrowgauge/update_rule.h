@@ -16,16 +16,16 @@ namespace narrowgauge {
 
 // A number or a switch of a rule that its user chooses: momentum, nesterov, ...
 struct NG_API Hyperparameter {
-  using Value = std::variant<double, bool>;
-  std::string_view name;
-  Value value;
+  using Value = std::variant<double, bool>;  // a number, or a switch
+  std::string_view name;                     // of the attribute, as the op spells it
+  Value value;                               // what the rule has now
   bool operator==(const Hyperparameter&) const = default;
 };
 
 // What a rule shows its hyperparameters to.
 struct HyperparameterVisitor {
-  void operator()(std::string_view name, const double& value) const;
-  void operator()(std::string_view name, const bool& value) const;
+  void operator()(std::string_view name, const double& value) const;  // takes a number
+  void operator()(std::string_view name, const bool& value) const;    // takes a switch
 };
 
 // An op that updates a weight. Training gives its input ports values by their names: `weight` f32,
@@ -51,15 +51,19 @@ class NG_API UpdateRule {
   template <UpdateOp T>
   UpdateRule(T op) : rule_(std::make_shared<Holder<T>>(std::move(op))) {}  // NOLINT: converts
 
-  const OpRecord& op() const { return rule_->op(); }
+  const OpRecord& op() const { return rule_->op(); }  // the op that updates a weight
   Attributes attributes() const { return rule_->attributes(); }
+  // Names of the input ports that are moments in use: as many f32 states for each weight.
   std::vector<std::string_view> moments() const { return rule_->moments(); }
+  // Throws UsageError, beginning with `who`, naming a hyperparameter that makes no sense.
   void check(std::string_view who) const { rule_->check(who); }
 
+  // All of the rule's with their values, in the order in which the op visits them.
   std::vector<Hyperparameter> hyperparameters() const { return rule_->hyperparameters(); }
-  // Throws UsageError for a name or a kind of value that the rule does not have.
+  // Changes one hyperparameter. Throws UsageError for a name or a kind of value that the rule does
+  // not have.
   void set(std::string_view name, Hyperparameter::Value value);
-  bool operator==(const UpdateRule& other) const;
+  bool operator==(const UpdateRule& other) const;  // the same op with equal attributes
 
  private:
   struct Rule {
@@ -76,6 +80,7 @@ class NG_API UpdateRule {
   std::shared_ptr<const Rule> rule_;
 };
 
+// A rule of type T behind the interface that an UpdateRule asks.
 template <class T>
 struct UpdateRule::Holder : Rule {
   explicit Holder(T op) : op_(std::move(op)) {}
