@@ -118,7 +118,8 @@ Plan Program::compile_to_fit(CompileOptions& options, Batches batches) const {
   const std::int64_t bytes = plan.value_bytes;
   constexpr int most_compilations = 4;
   for (int i = 0; lacking && i < most_compilations; ++i) {
-    options.recompute = choose_recomputed(whole, options, plan.value_bytes - *lacking);
+    const std::int64_t spare = bytes / 16;  // a little less may be free when it runs
+    options.recompute = choose_recomputed(whole, options, plan.value_bytes - *lacking - spare);
     Plan smaller = compile(graph_, options);
     if (smaller.value_bytes >= plan.value_bytes) break;
     plan = std::move(smaller);

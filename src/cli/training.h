@@ -20,8 +20,8 @@ struct SessionOptions {
   std::optional<std::string> plan_text{};  // instead of reading plan_file, which then names it
   std::string plan_reason{};               // kept in the plan
   Recompute recompute = Recompute::automatic;
-  bool trace = false;                      // tells on stderr what each pass of compilation did
-  std::vector<std::string> metrics{};      // that evaluations also measure
+  bool trace = false;                  // tells on stderr what each pass of compilation did
+  std::vector<std::string> metrics{};  // that evaluations also measure
 };
 
 // A network and its trainer, made from settings and data.

@@ -11,11 +11,9 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::int64_t batch = 16;
-
 Value dropout_network(Network& net) {
   Value x = net.flatten(net.input("images", {net.batch(), 1, 16, 16}));
-  for (int i = 0; i < 3; ++i) x = net.dropout(net.gelu(net.linear(x, 512)), 0.3);
+  for (int i = 0; i < 3; ++i) x = net.dropout(net.gelu(net.linear(x, 128)), 0.3);
   return net.linear(x, 10);
 }
 
@@ -26,12 +24,14 @@ BuildNetwork network(const std::string& name) {
 struct Training {
   TrainingSetup setup;
   Graph graph;
-  CompileOptions options;
+  std::int64_t batch;
+  CompileOptions options{};
 
   Training(const std::string& name, std::optional<DType> narrow)
       : setup(set_up_training(name, network(name), softmax_cross_entropy(), optimizer(narrow),
                               {.obeys_environment = false})),
-        graph(apply(setup.graph, setup.plan)) {
+        graph(apply(setup.graph, setup.plan)),
+        batch(name == "dropout" ? 512 : 16) {
     options.binding = {{"N", batch}};
     options.deterministic = true;
   }
@@ -59,8 +59,8 @@ std::vector<Tensor> trained(Training& training, const Plan& plan) {
   Executor executor(std::make_shared<const Plan>(plan), store, 5);
   std::vector<Tensor> all;
   for (std::uint64_t step = 0; step < 3; ++step)
-    for (Tensor& result :
-         executor.run(random_batch(training.setup.graph, batch, {{"labels", {0, 10}}}, step), step))
+    for (Tensor& result : executor.run(
+             random_batch(training.setup.graph, training.batch, {{"labels", {0, 10}}}, step), step))
       all.push_back(std::move(result));
   for (const State& state : training.setup.graph.states()) all.push_back(store.at(state.name));
   return all;
@@ -85,8 +85,7 @@ TEST_P(Recomputed, takes_less_memory_and_gives_the_same_bits) {
 
 INSTANTIATE_TEST_SUITE_P(Each, Recomputed,
                          testing::Values(Choice{"dropout", {}}, Choice{"dropout", DType::bf16},
-                                         Choice{"resnet20", {}}, Choice{"resnet20", DType::bf16},
-                                         Choice{"mobilenet_v2", {}}));
+                                         Choice{"resnet20", {}}, Choice{"resnet20", DType::bf16}));
 
 TEST(recompute, takes_only_as_much_as_fits_needs) {
   const Training training("resnet20", {});

@@ -169,7 +169,7 @@ TEST(batch_norm, running_statistics_follow_onnx) {
 
 TEST(batch_norm, the_running_variance_takes_a_factor_and_the_mean_does_not) {
   const Tensor batch = random_tensor(DType::f32, 5, 1);
-  Tensor mean = random_tensor(DType::f32, 5, 2), variance = mean;
+  Tensor mean = random_tensor(DType::f32, 5, 2), variance = random_tensor(DType::f32, 5, 2);
   const std::vector<double> before = doubles(mean);
   update_running_statistics({5, 0.9F, floats(batch), floats(batch), floats(mean), floats(variance),
                              floats(mean), floats(variance), 1.25F});
