@@ -61,7 +61,7 @@ TEST(follow, a_node_of_another_op_is_not_followed) {
 TEST(follow, of_a_plan_in_f32_all_stays_f32_with_its_math) {
   Model model("small", small_network());
   Optimizer optimizer = sgd(0.05);
-  optimizer.f32_math = Math::ieee;
+  optimizer.precision.f32_math = Math::ieee;
   const Trainer trainer(model, softmax_cross_entropy(), optimizer);
   EXPECT_EQ(trainer.plan().f32_math, Math::ieee);
   int contractions = 0;

@@ -10,11 +10,15 @@
 namespace narrowgauge {
 namespace {
 
-TEST(parse_schedule, knows_three) {
-  EXPECT_EQ(parse_schedule("constant"), Schedule::Kind::constant);
-  EXPECT_EQ(parse_schedule("step"), Schedule::Kind::step);
-  EXPECT_EQ(parse_schedule("cosine"), Schedule::Kind::cosine);
-  EXPECT_THROW(parse_schedule("linear"), UsageError);
+TEST(check, takes_each_schedule_by_name_and_no_other) {
+  for (const std::string& name : schedule_names()) {
+    Optimizer optimizer = sgd(0.1);
+    optimizer.schedule = {.name = name, .total_steps = 10, .step_every = 3};
+    EXPECT_NO_THROW(check(optimizer)) << name;
+  }
+  Optimizer optimizer = sgd(0.1);
+  optimizer.schedule.name = "linear";
+  EXPECT_THROW(check(optimizer), UsageError);
 }
 
 TEST(parse_loss_scale, is_dynamic_off_or_a_number_that_stays) {
@@ -28,7 +32,7 @@ TEST(parse_loss_scale, is_dynamic_off_or_a_number_that_stays) {
     EXPECT_THROW(parse_loss_scale(text), UsageError) << text;
 }
 
-TEST(parse_optimizer, knows_three_with_rates_of_their_own) {
+TEST(parse_optimizer, knows_names_with_rates_of_their_own) {
   EXPECT_EQ(parse_optimizer("sgd").learning_rate, 0.05);
   EXPECT_EQ(parse_optimizer("adam").learning_rate, adam().learning_rate);
   EXPECT_EQ(parse_optimizer("adamw").learning_rate, adamw().learning_rate);
@@ -45,11 +49,11 @@ TEST(parse_load_match, knows_two) {
 TEST(enable_mixed_precision, takes_the_two_formats_of_16_bits) {
   Optimizer optimizer = sgd(0.1);
   enable_mixed_precision(optimizer);
-  EXPECT_EQ(optimizer.mixed_precision->narrow, DType::f16);
-  optimizer.mixed_precision->overrides = {"conv1=f32"};
+  EXPECT_EQ(optimizer.precision.narrow, DType::f16);
+  optimizer.precision.overrides = {"conv1=f32"};
   enable_mixed_precision(optimizer, DType::bf16);
-  EXPECT_EQ(optimizer.mixed_precision->narrow, DType::bf16);
-  EXPECT_EQ(optimizer.mixed_precision->overrides.size(), 1u);
+  EXPECT_EQ(optimizer.precision.narrow, DType::bf16);
+  EXPECT_EQ(optimizer.precision.overrides.size(), 1u);
   EXPECT_THROW(enable_mixed_precision(optimizer, DType::f32), UsageError);
 }
 
@@ -70,7 +74,7 @@ DType from_environment(const char* amp, const char* automatic) {
   }
   set("NARROWGAUGE_AMP", nullptr);
   set("NARROWGAUGE_AUTO_MIXED_PRECISION", nullptr);
-  return optimizer.mixed_precision ? optimizer.mixed_precision->narrow : DType::f32;
+  return optimizer.precision.narrow;
 }
 
 TEST(enable_mixed_precision_from_environment, obeys_the_first_variable_that_is_set) {
@@ -92,7 +96,7 @@ TEST(enable_mixed_precision_from_environment, leaves_what_the_program_chose) {
   setenv("NARROWGAUGE_AMP", "f16", 1);
   enable_mixed_precision_from_environment(optimizer);
   unsetenv("NARROWGAUGE_AMP");
-  EXPECT_EQ(optimizer.mixed_precision->narrow, DType::bf16);
+  EXPECT_EQ(optimizer.precision.narrow, DType::bf16);
 }
 
 }  // namespace
