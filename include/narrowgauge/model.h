@@ -133,7 +133,7 @@ struct NG_API TrainerOptions {
   // NARROWGAUGE_AMP and NARROWGAUGE_AUTO_MIXED_PRECISION choose a format where the optimizer, and a
   // plan, ask for none.
   bool obeys_environment = true;
-  Recompute recompute = Recompute::automatic;       // where memory does not suffice
+  Recompute recompute = Recompute::off;             // where memory does not suffice
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
   std::vector<std::string> metrics{};  // that evaluations also measure, as metric_help() names them
 };

@@ -37,7 +37,9 @@ MemoryNeed need_of(const Plan& plan, const StateStore& store, Batches batches) {
   for (const PlanOutput& output : plan.outputs) results += bytes_of(output.type);
   const std::size_t again = plan.recomputation.nodes.size();
   return {
-      who(plan, batches) + (again > 0 ? concat(", ", again, " results computed again,") : ""),
+      who(plan, batches) +
+          (again > 0 ? concat(", ", again, again == 1 ? " result" : " results", " computed again,")
+                     : ""),
       {{"activations", plan.value_bytes},
        {"workspaces and alignment", std::max<std::int64_t>(0, plan.arena_bytes - plan.value_bytes)},
        {"weights and other states", store.bytes_to_add(plan.graph)},

@@ -106,13 +106,12 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
     CheckpointOptions checkpoints;
     if (flags.output) checkpoints = folders.at(folder_of(flags, settings));
     if (settings.amp == "off") settings.overrides.clear();
-    cases.push_back(
-        {precision_of(settings), make_optimizer(settings, data.training_size / settings.batch),
-         trainer_options(settings,
-                         {.recompute = recompute_of(flags),
-                          .trace = flags.trace.has_value(),
-                          .metrics = flags.metrics}),
-         fit_options(settings, data, std::move(checkpoints))});
+    cases.push_back({precision_of(settings),
+                     make_optimizer(settings, data.training_size / settings.batch),
+                     trainer_options(settings, {.recompute = recompute_of(flags),
+                                                .trace = flags.trace.has_value(),
+                                                .metrics = flags.metrics}),
+                     fit_options(settings, data, std::move(checkpoints))});
   }
   return cases;
 }

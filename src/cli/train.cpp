@@ -76,7 +76,7 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags.threads, 0);
   add_switch(app, {"--deterministic", "", "the same bits for any number of threads"},
              flags.deterministic);
-  add_word(app, {"--recompute", "W", "auto (default: if memory does not suffice), or off"},
+  add_word(app, {"--recompute", "W", "auto: if memory does not suffice; or off (default)"},
            flags.recompute, {"auto", "off"});
 }
 

@@ -53,7 +53,7 @@ Session::Session(const Settings& settings, const ImageData& data, const SessionO
 }
 
 Recompute recompute_of(const TrainFlags& flags) {
-  return flags.recompute == "off" ? Recompute::off : Recompute::automatic;
+  return flags.recompute == "auto" ? Recompute::automatic : Recompute::off;
 }
 
 SessionOptions plan_of(const Run& run) {

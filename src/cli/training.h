@@ -19,7 +19,7 @@ struct SessionOptions {
   std::optional<std::string> plan_file{};
   std::optional<std::string> plan_text{};  // instead of reading plan_file, which then names it
   std::string plan_reason{};               // kept in the plan
-  Recompute recompute = Recompute::automatic;
+  Recompute recompute = Recompute::off;
   bool trace = false;                  // tells on stderr what each pass of compilation did
   std::vector<std::string> metrics{};  // that evaluations also measure
 };

@@ -436,7 +436,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadBench{"NoIterations", bench({"--model", "mlp", "--iterations", "0"}), 2, "from 1 on"},
         BadBench{"NoBatches", bench({"--model", "mlp", "--batches", "0"}), 2, "from 1 on"},
         BadBench{"ImageIsNoShape", bench({"--model", "mlp", "--image", "8x8"}), 2, "3x32x32"},
-        BadBench{"ImageTooSmall", bench({"--model", "mlp", "--image", "1x4x4"}), 3, "4x4"},
+        BadBench{"ImageTooSmall", bench({"--model", "lenet", "--image", "1x4x4"}), 3, "4x4"},
         BadBench{"TooManyThreads", bench({"--model", "mlp", "--threads", "5000"}), 2, "4096"},
         BadBench{"NoSequence", bench({"--model", "mlp", "--sequence", "8"}), 2, "not tokens"},
         BadBench{"BatchDoesNotFit",
