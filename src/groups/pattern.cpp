@@ -7,6 +7,13 @@
 
 namespace narrowgauge {
 
+std::vector<int> members_of(const PartNodes& nodes) {
+  std::vector<int> all;
+  for (const std::vector<int>& part : nodes) all.insert(all.end(), part.begin(), part.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 Part GroupPattern::add(const OpRecord& op, Count count, std::size_t most, std::vector<Edge> edges) {
   parts_.push_back({&op, count, most, std::move(edges)});
   return {static_cast<int>(parts_.size()) - 1};
@@ -46,10 +53,7 @@ void GroupPattern::for_each_match(const PatternScope& scope, int node,
   for (std::vector<bool>& present : selections()) {
     const std::optional<PartNodes> found =
         PatternMatcher(*this, scope, std::move(present)).match(node);
-    if (!found) continue;
-    std::size_t count = 0;
-    for (const std::vector<int>& nodes : *found) count += nodes.size();
-    if (count > 1 && done(*found)) return;
+    if (found && members_of(*found).size() > 1 && done(*found)) return;
   }
 }
 
@@ -66,9 +70,7 @@ std::optional<PartNodes> GroupPattern::match_whole(const Graph& body) const {
                            }};
   std::optional<PartNodes> whole;
   for_each_match(scope, *first, [&](const PartNodes& found) {
-    std::size_t count = 0;
-    for (const std::vector<int>& nodes : found) count += nodes.size();
-    if (count == working.size()) whole = found;
+    if (members_of(found) == working) whole = found;
     return whole.has_value();
   });
   return whole;

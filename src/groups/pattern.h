@@ -23,6 +23,8 @@ struct Part {
 
 // The nodes that a pattern takes, by part, in the order of the graph.
 using PartNodes = std::vector<std::vector<int>>;
+// All of them, in the order of the graph.
+std::vector<int> members_of(const PartNodes& nodes);
 
 // Where nodes may be taken from.
 struct PatternScope {

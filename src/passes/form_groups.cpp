@@ -21,20 +21,13 @@ class Former {
                              [&](int node) { return groups_.group_of(node) < 0; }};
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
       if (graph_.node(i).op == &group.pattern->anchor_op() && scope.is_free(i))
-        group.pattern->for_each_match(scope, i,
-                                      [&](const PartNodes& nodes) { return join(members(nodes)); });
+        group.pattern->for_each_match(
+            scope, i, [&](const PartNodes& nodes) { return join(members_of(nodes)); });
   }
 
   Groups finish() { return std::move(groups_); }
 
  private:
-  static std::vector<int> members(const PartNodes& nodes) {
-    std::vector<int> all;
-    for (const std::vector<int>& part : nodes) all.insert(all.end(), part.begin(), part.end());
-    std::sort(all.begin(), all.end());
-    return all;
-  }
-
   // Makes the nodes a group if that is convex and a kernel takes it.
   bool join(const std::vector<int>& members) {
     const int group = groups_.start(members[0]);

@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/tf32.h"
+#include "kernels/cpu/core/workspace.h"
 #include "narrowgauge/tf32.h"
 #include "ops/control/interpret.h"
 #include "ops/offers/ways.h"
@@ -25,20 +26,6 @@ Operand packed(const Operand& operand) {
 }
 
 cpu::View view_of(const Operand& operand) { return {operand.dtype, operand.dims, operand.strides}; }
-
-// Lays out arrays of floats in a workspace, each on a cache line of its own.
-class Arrays {
- public:
-  std::int64_t add(std::int64_t count) {
-    const std::int64_t offset = bytes_;
-    bytes_ += (count * static_cast<std::int64_t>(sizeof(float)) + 63) / 64 * 64;
-    return offset;
-  }
-  std::int64_t bytes() const { return bytes_; }
-
- private:
-  std::int64_t bytes_ = 0;
-};
 
 float* floats(const KernelCall& call, std::int64_t offset) {
   return reinterpret_cast<float*>(call.workspace + offset);
@@ -111,21 +98,21 @@ struct Layout {
   std::int64_t each = 0;                           // bytes from one result to the next
 
   Layout(const Request& request, bool split) {
-    Arrays arrays;
+    cpu::Workspace arrays;
     for (std::size_t i = 0; i < 2; ++i) {
       Factor& factor = factors[i];
       factor.given = request.inputs[i];
       factor.copy = packed(factor.given);
       factor.count = element_count(factor.given.dims);
-      factor.high = arrays.add(factor.count);
-      if (split) factor.low = arrays.add(factor.count);
+      factor.high = arrays.add<float>(factor.count).offset;
+      if (split) factor.low = arrays.add<float>(factor.count).offset;
     }
     const Operand& y = request.outputs[0];
     strided_result = y.strides != packed(y).strides;
     count = element_count(y.dims);
     const int kept = (split ? 2 : 0) + (strided_result ? 1 : 0);
     results = arrays.bytes();
-    for (int i = 0; i < kept; ++i) each = arrays.add(count);
+    for (int i = 0; i < kept; ++i) each = arrays.add<float>(count).offset;
     each = kept > 0 ? (arrays.bytes() - results) / kept : 0;
     bytes = arrays.bytes();
   }
