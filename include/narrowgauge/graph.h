@@ -135,6 +135,8 @@ struct NodeOptions {
   Math math = Math::none;              // of a contraction
   std::vector<Storage> storages = {};  // of the outputs; empty: plain
 };
+// Whether it is an input, a state or a constant, which no kernel computes.
+NG_API bool is_source(const Node& node);
 // The options that make another node like this one.
 NG_API NodeOptions options_of(const Node& node);
 

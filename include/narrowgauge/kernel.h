@@ -167,11 +167,7 @@ struct NG_API Offer {
     if (const auto make = std::exchange(prepare, nullptr)) make(*this);
   }
   // An answer that says why this kernel does not compute the node.
-  static Offer decline(std::string reason) {
-    Offer offer;
-    offer.reason = std::move(reason);
-    return offer;
-  }
+  static Offer decline(std::string reason);
   explicit operator bool() const { return reason.empty(); }  // whether it accepts
 };
 

@@ -36,17 +36,22 @@ std::string operand_text(const Operand& operand) {
 }
 
 // All that take the request but the last, the reference, which is never the fastest.
-std::vector<Candidate> candidates_of(const Request& request, bool ready = true) {
+std::vector<Candidate> candidates_of(const Request& request) {
   std::vector<Candidate> found;
   const auto kernels = request.op.kernels();
   for (const Kernel& kernel : kernels.first(kernels.empty() ? 0 : kernels.size() - 1)) {
     Offer offer = kernel.offer(request);
     if (!offer) continue;
-    if (ready) offer.get_ready();
     if (offer.implementation.empty()) offer.implementation = kernel.name;
     found.push_back({std::string(kernel.name), std::move(offer)});
   }
   return found;
+}
+
+void get_ready(std::vector<Candidate>& candidates) {
+  parallel_for(static_cast<std::int64_t>(candidates.size()), 1, [&](std::int64_t i, std::int64_t) {
+    candidates[static_cast<std::size_t>(i)].offer.get_ready();
+  });
 }
 
 std::int64_t most_workspace(const std::vector<Candidate>& candidates) {
@@ -84,13 +89,13 @@ std::string reason_text(const std::vector<Candidate>& candidates, const Candidat
 
 // The offer of this kernel; nothing if the kernel is gone or declines the request.
 std::optional<Offer> offer_of(const Request& request, const std::string& kernel) try {
-  return choose_kernel(request, false, kernel);
+  return ask_kernels(request, false, kernel);
 } catch (const UsageError&) {
   return std::nullopt;
 }
 
 bool can_run_alone(const Candidate& candidate) {
-  return candidate.offer.aliases.empty() && candidate.offer.run;
+  return candidate.offer.aliases.empty() && (candidate.offer.run || candidate.offer.prepare);
 }
 
 }  // namespace
@@ -107,15 +112,16 @@ std::string kernel_key(const Request& request) {
 
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwatch* stopwatch) {
   const bool contraction = request.op.info.fusion == Fusion::contraction;
-  if (!memory || request.deterministic || !contraction) return {choose_kernel(request, false), ""};
+  if (!memory || request.deterministic || !contraction) return {ask_kernels(request, false), ""};
   const std::string key = kernel_key(request);
   if (const auto known = memory->find(key))
     if (auto offer = offer_of(request, known->kernel)) return {std::move(*offer), known->why};
-  if (!memory->measures()) return {choose_kernel(request, false), ""};
+  if (!memory->measures()) return {ask_kernels(request, false), ""};
   std::vector<Candidate> candidates = candidates_of(request);
-  if (candidates.empty()) return {choose_kernel(request, false), ""};
+  if (candidates.empty()) return {ask_kernels(request, false), ""};
   if (candidates.size() == 1 || !std::all_of(candidates.begin(), candidates.end(), can_run_alone))
     return {std::move(candidates.front().offer), ""};
+  get_ready(candidates);
   if (too_little_for(
           lone_kernel_bytes(request.inputs, request.outputs, most_workspace(candidates))))
     return {std::move(candidates.front().offer),
@@ -135,8 +141,8 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
 }
 
 ChosenKernel first_to_take(const Request& request) {
-  std::vector<Candidate> candidates = candidates_of(request, false);
-  if (candidates.empty()) return {choose_kernel(request, true), ""};
+  std::vector<Candidate> candidates = candidates_of(request);
+  if (candidates.empty()) return {ask_kernels(request, true), ""};
   std::string why;
   if (request.op.info.fusion == Fusion::contraction && candidates.size() > 1) {
     why = concat("not measured; first of ", candidates.size(), ":");

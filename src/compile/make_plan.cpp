@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "compile/choose_fastest.h"
+#include "compile/choose_kernels.h"
 #include "compile/choose_recomputed.h"
 #include "compile/compile.h"
 #include "compile/memory_plan.h"
@@ -25,10 +25,6 @@ struct Root {
   int joined = -1;  // the root whose memory it took over; -1: none
 };
 
-bool is_source(const Node& node) {
-  return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
-}
-
 class Planner {
  public:
   Planner(Graph graph, const CompileOptions& options) : options_(options) {
@@ -38,8 +34,9 @@ class Planner {
   Plan run() {
     read_ = values_read(graph());
     add_sources();
+    std::vector<ChosenKernel> kernels = choose_kernels(graph(), read_, options_);
     for (int i = 0; i < node_count(); ++i)
-      if (!is_source(graph().node(i))) add_step(i);
+      if (!is_source(graph().node(i))) add_step(i, std::move(kernels[static_cast<std::size_t>(i)]));
     find_lifetimes();
     share_memory();
     place();
@@ -89,14 +86,8 @@ class Planner {
       }
   }
 
-  void add_step(int index) {
+  void add_step(int index, ChosenKernel chosen) {
     const Node& node = graph().node(index);
-    const std::vector<Operand> inputs = input_operands(graph(), node);
-    const std::vector<Operand> outputs = output_operands(graph(), index, read_);
-    const Request request{*node.op,        node.attributes, inputs,    outputs,
-                          options_.target, node.math,       node.name, options_.deterministic};
-    ChosenKernel chosen =
-        options_.runs ? choose_fastest(request, options_.kernels) : first_to_take(request);
     Offer& offer = chosen.offer;
     PlanStep step;
     step.why = std::move(chosen.why);
@@ -109,11 +100,11 @@ class Planner {
     step.math = math_of(node);
     step.flops = flops_of(graph(), node);
     const int at = end();
-    for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (inputs[k].present) step.bytes += bytes_read(node, index, k);
-    for (int o = 0; o < static_cast<int>(outputs.size()); ++o) {
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (!node.inputs[k].is_absent()) step.bytes += bytes_read(node, index, k);
+    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
       const Value value{index, o};
-      const bool present = outputs[static_cast<std::size_t>(o)].present;
+      const bool present = read_.contains(value);
       if (present) step.bytes += bytes_of(value);
       root_of_[value] = present ? new_root({}, bytes_of(value), at) : -1;
       const TensorType& type = graph().type(value);

@@ -33,6 +33,10 @@ Phase parse_phase(std::string_view text) {
   return static_cast<Phase>(found - phase_names.begin());
 }
 
+bool is_source(const Node& node) {
+  return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
+}
+
 NodeOptions options_of(const Node& node) {
   NodeOptions options{node.name, node.origin, node.phase, node.instance, node.math, {}};
   for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);

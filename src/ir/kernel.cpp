@@ -71,6 +71,12 @@ bool is_f32_math(Math math) {
          math == Math::bf16x3 || math == Math::dfp16 || is_simulated(math);
 }
 
+Offer Offer::decline(std::string reason) {
+  Offer offer;
+  offer.reason = std::move(reason);
+  return offer;
+}
+
 Storage Storage::channels_last(std::int64_t rank) {
   Storage storage;
   storage.order.push_back(0);

@@ -33,10 +33,6 @@ class LayoutAssigner {
   }
 
  private:
-  static bool is_source(const Node& node) {
-    return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
-  }
-
   // Only operands of the node's highest rank take the layout; others stay plain.
   static bool takes_layout(Layout layout, const Port& port, const TensorType& type,
                            std::size_t rank) {

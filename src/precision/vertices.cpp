@@ -134,8 +134,7 @@ class VertexBuilder {
   static PrecisionVertex::Kind kind_of(const Node& node) {
     using Kind = PrecisionVertex::Kind;
     if (node.is<Cast>()) return Kind::cast;
-    const bool source = node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
-    return source ? Kind::source : Kind::node;
+    return is_source(node) ? Kind::source : Kind::node;
   }
 
   void add_node(const Graph& graph, int index, const std::string& prefix, Makers& makers) {

@@ -10,10 +10,6 @@
 namespace narrowgauge {
 namespace {
 
-bool is_source(const Node& node) {
-  return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
-}
-
 std::int64_t values_in(const State& state) { return element_count(known_dims(state.type.shape)); }
 
 // Trained values that the node reads directly.

@@ -41,10 +41,6 @@ class Counter {
 
   int node_count() const { return static_cast<int>(graph_.nodes().size()); }
 
-  static bool is_source(const Node& node) {
-    return node.is<Input>() || node.is<StateValue>() || node.is<Constant>();
-  }
-
   bool is_read(Value value) const {
     const auto& readers = readers_[static_cast<std::size_t>(value.node)];
     return kept_.contains(value) || std::any_of(readers.begin(), readers.end(), [&](int reader) {

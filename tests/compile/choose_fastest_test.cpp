@@ -167,9 +167,11 @@ TEST(choose_fastest, a_remembered_kernel_is_taken_only_where_it_still_is) {
 
 TEST(choose_fastest, one_kernel_needs_no_measurement) {
   Memory memory;
-  const ChosenKernel chosen = choose(Contraction{.second = -1}, &memory);
+  ChosenKernel chosen = choose(Contraction{.second = -1}, &memory);
   EXPECT_EQ(chosen.offer.implementation, "first");
   EXPECT_EQ(chosen.why, "");
+  EXPECT_FALSE(chosen.offer.run);
+  chosen.offer.get_ready();
   EXPECT_TRUE(chosen.offer.run);
   EXPECT_EQ(runs, 0);
 }

@@ -5,7 +5,7 @@
 
 namespace narrowgauge {
 
-Offer choose_kernel(const Request& request, bool reference, std::string_view only) {
+Offer ask_kernels(const Request& request, bool reference, std::string_view only) {
   const auto kernels = request.op.kernels();
   std::string reasons;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
@@ -13,7 +13,6 @@ Offer choose_kernel(const Request& request, bool reference, std::string_view onl
     if (!only.empty() && kernel.name != only) continue;
     Offer offer = kernel.offer(request);
     if (offer) {
-      offer.get_ready();
       if (offer.implementation.empty()) offer.implementation = kernel.name;
       return offer;
     }
@@ -21,6 +20,12 @@ Offer choose_kernel(const Request& request, bool reference, std::string_view onl
   }
   throw UsageError(concat("node '", request.name, "': no kernel of ", request.op.full_name(),
                           " takes it: ", reasons.empty() ? "it has none" : reasons));
+}
+
+Offer choose_kernel(const Request& request, bool reference, std::string_view only) {
+  Offer offer = ask_kernels(request, reference, only);
+  offer.get_ready();
+  return offer;
 }
 
 namespace {

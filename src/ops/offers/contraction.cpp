@@ -29,7 +29,7 @@ std::string contraction_reason(Way way, const Request& request) {
 
 // oneDNN's own bf16 kernels flush subnormals; IEEE's products and sums do not.
 cpu::ContractionOptions contraction_options(const Request& request) {
-  return {.native_bf16 = request.math != Math::ieee};
+  return {.native_bf16 = request.math != Math::ieee, .threads = request.target.threads};
 }
 
 void describe(Offer& offer, const cpu::Prepared& prepared) {

@@ -18,9 +18,9 @@ bool lies_densely(const Operand& operand) {
   return operand.storage.is_plain() && operand.strides == dense_strides(operand.dims);
 }
 
-cpu::BatchInnerConvolution batch_inner_convolution(const Convolution& c) {
-  cpu::BatchInnerConvolution convolution{c.pass,   c.x.dims,  c.w.dims, c.y.dims,
-                                         c.window, c.w.dtype, {},       c.x.dtype};
+cpu::BatchInnerConvolution batch_inner_convolution(const Convolution& c, int threads) {
+  cpu::BatchInnerConvolution convolution{c.pass,    c.x.dims, c.w.dims,  c.y.dims, c.window,
+                                         c.w.dtype, {},       c.x.dtype, threads};
   if (c.bias) convolution.bias = c.bias->dtype;
   return convolution;
 }
@@ -42,7 +42,7 @@ std::string tiles_reason(const Convolution& c, const Target& target) {
 // What to prepare where x lies as it can be read.
 TilesConvolution prepared_for(const Convolution& c, bool x_fits, const Target& target,
                               std::string (*sizes_reason)(const cpu::BatchInnerConvolution&, Isa)) {
-  TilesConvolution tiles{batch_inner_convolution(c), {}};
+  TilesConvolution tiles{batch_inner_convolution(c, target.threads), {}};
   tiles.reason =
       first_reason([&] { return tiles_reason(c, target); },
                    [&] { return x_fits ? std::string() : concat("x lies ", c.x.storage); },

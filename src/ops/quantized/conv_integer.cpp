@@ -61,8 +61,11 @@ Offer offer_kernel(const Request& request) {
                                                     .y_scale = at.y_scale,
                                                     .y_zero = at.y_zero});
   const cpu::ConvolutionWindow window = kernel_window(case_of<Op>(request, x, w));
-  return int8_offer([=] { return prepare_int8_convolution(operands, window, quantities); }, at.w,
-                    at.x);
+  return int8_offer(
+      [=, threads = request.target.threads] {
+        return prepare_int8_convolution(operands, window, quantities, threads);
+      },
+      at.w, at.x);
 }
 
 using Views = std::vector<ReferenceView>;

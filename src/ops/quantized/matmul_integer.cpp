@@ -47,7 +47,11 @@ Offer offer_tiles(const Request& request, const Places& at) {
                                                     .b_scale = at.b_scale,
                                                     .y_scale = at.y_scale,
                                                     .y_zero = at.y_zero});
-  return int8_offer([=] { return prepare_int8_matmul(operands, quantities); }, at.a, at.b);
+  return int8_offer(
+      [=, threads = request.target.threads] {
+        return prepare_int8_matmul(operands, quantities, threads);
+      },
+      at.a, at.b);
 }
 
 using Views = std::vector<ReferenceView>;

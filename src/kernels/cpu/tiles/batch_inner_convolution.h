@@ -22,6 +22,7 @@ struct BatchInnerConvolution {
   DType weight = DType::bf16;
   std::optional<DType> bias{};  // only forward
   DType image = DType::bf16;    // of x and y; or f32 or f16
+  int threads = 0;              // that run() may use; 0: thread_count() of the caller of prepare_*
   // Only for the weight gradient: multiplies x normalized, (x - mean) * factor + constant (at least
   // 0 for `normalized_relu`), rounded as if it had been stored. Call::inputs end with mean, factor
   // and constant, f32 [C].

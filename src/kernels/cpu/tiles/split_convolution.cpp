@@ -33,7 +33,7 @@ SplitConvolution::SplitConvolution(const BatchInnerConvolution& c)
       bias_(c.bias),
       tables_(as_pixels(c)),
       plan_(tables_.plan()),
-      threads_(thread_count()),
+      threads_(c.threads > 0 ? c.threads : thread_count()),
       seen_rows_(seen_rows(plan_)),
       seen_columns_(seen_columns(plan_)) {
   find_needed();
