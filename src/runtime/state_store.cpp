@@ -8,11 +8,14 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "kernels/cpu/core/random_normals.h"
 #include "ops/control/interpret.h"
 
 namespace narrowgauge {
 
 namespace {
+
+constexpr std::int64_t drawn_at_once = 1024;
 
 // Replaces a number beyond two deviations by the same element of the next stream.
 float truncated_normal(std::uint64_t seed, const std::string& name, std::uint64_t element) {
@@ -22,24 +25,23 @@ float truncated_normal(std::uint64_t seed, const std::string& name, std::uint64_
   }
 }
 
-// Four elements from 4 * index on.
-std::array<double, 4> random_values(const State& state, std::uint64_t seed,
-                                    const RandomStream& stream, std::uint64_t index) {
+// Elements from `first` on, a multiple of 4.
+void draw(const State& state, std::uint64_t seed, const RandomStream& stream, std::uint64_t first,
+          std::span<double> out) {
   const Initial& initial = state.initial;
-  std::array<double, 4> values{};
   if (initial.kind == Initial::Kind::uniform) {
-    for (std::uint64_t k = 0; k < 4; ++k)
-      values[k] = initial.a + (initial.b - initial.a) * stream.uniform(4 * index + k);
-    return values;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = initial.a + (initial.b - initial.a) * stream.uniform(first + i);
+    return;
   }
+  std::array<float, drawn_at_once> normals;
+  cpu::random_normals(stream, first, static_cast<std::int64_t>(out.size()), normals.data());
   const bool truncated = initial.kind == Initial::Kind::truncated_normal;
-  const std::array<float, 4> normals = stream.normals(index);
-  for (std::uint64_t k = 0; k < 4; ++k) {
-    const bool again = truncated && std::abs(normals[k]) > 2;
-    const float normal = again ? truncated_normal(seed, state.name, 4 * index + k) : normals[k];
-    values[k] = initial.a + initial.b * normal;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool again = truncated && std::abs(normals[i]) > 2;
+    const float normal = again ? truncated_normal(seed, state.name, first + i) : normals[i];
+    out[i] = initial.a + initial.b * normal;
   }
-  return values;
 }
 
 }  // namespace
@@ -58,16 +60,19 @@ Tensor initial_value(const State& state, std::uint64_t seed) {
   float* const floats = result.dtype() == DType::f32 ? result.values<float>().data() : nullptr;
   const RandomStream stream(seed, state.name);
   const std::int64_t count = result.size();
-  parallel_for((count + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      const auto four = random_values(state, seed, stream, static_cast<std::uint64_t>(block));
-      for (std::int64_t i = 4 * block; i < std::min(4 * block + 4, count); ++i) {
-        const double value = four[static_cast<std::size_t>(i - 4 * block)];
-        if (floats)
-          floats[i] = static_cast<float>(value);
-        else
-          result.set(i, value);
+  parallel_for(count, 16 * drawn_at_once, [&](std::int64_t begin, std::int64_t end) {
+    std::array<double, drawn_at_once> drawn;
+    for (std::int64_t at = begin; at < end; at += drawn_at_once) {
+      const std::int64_t length = std::min<std::int64_t>(drawn_at_once, end - at);
+      const std::span<double> values(drawn.data(), static_cast<std::size_t>(length));
+      draw(state, seed, stream, static_cast<std::uint64_t>(at), values);
+      if (floats) {
+        std::transform(values.begin(), values.end(), floats + at,
+                       [](double value) { return static_cast<float>(value); });
+        continue;
       }
+      for (std::int64_t i = 0; i < length; ++i)
+        result.set(at + i, values[static_cast<std::size_t>(i)]);
     }
   });
   return result;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/core/random_fill.h"
 
+#include <bit>
 #include <limits>
 
 #include "base/parallel.h"
+#include "kernels/cpu/core/random_normals.h"
 #include "kernels/values_for_tests.h"
 
 namespace narrowgauge::cpu {
@@ -18,6 +20,20 @@ TEST(random_fill, bits_are_those_of_the_stream) {
       random_bits(stream, first, count, bits.data());
       for (std::size_t i = 0; i < bits.size(); ++i) ASSERT_EQ(bits[i], stream.bits(first + i));
     }
+}
+
+TEST(random_normals, are_those_of_the_stream) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const RandomStream stream(seed, "weight", 4);
+    for (const std::int64_t count : {0, 1, 3, 4, 7, 8, 515, 1000003}) {
+      std::vector<float> normals(static_cast<std::size_t>(count));
+      random_normals(stream, 12, count, normals.data());
+      for (std::size_t i = 0; i < normals.size(); ++i)
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(normals[i]),
+                  std::bit_cast<std::uint32_t>(stream.normal(12 + i)))
+            << i;
+    }
+  }
 }
 
 TEST(dropout, keeps_and_scales_what_the_stream_says) {
