@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/tensor.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -12,16 +14,20 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::size_t alignment = 64;  // bytes: a cache line, a zmm
+constexpr std::size_t cache_line = 64, huge_page = std::size_t{2} << 20;  // bytes
 
 std::shared_ptr<std::byte[]> allocate(DType dtype, const Dims& dims, std::int64_t bytes) {
   const auto refuse = [&](std::int64_t room) {
     refuse_memory({concat("a tensor ", dtype, dims), {{"", bytes}}}, room);
   };
   if (const auto room = too_little_for(bytes)) refuse(*room);
-  const std::size_t whole_lines = (static_cast<std::size_t>(bytes) + alignment - 1) / alignment;
-  void* memory = std::aligned_alloc(alignment, std::max<std::size_t>(whole_lines, 1) * alignment);
-  if (!memory) refuse(obtainable_memory());
+  const std::size_t lines = (static_cast<std::size_t>(bytes) + cache_line - 1) / cache_line;
+  const std::size_t size = std::max<std::size_t>(lines, 1) * cache_line;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, size < huge_page ? cache_line : huge_page, size) != 0)
+    refuse(obtainable_memory());
+  // Small pages, cleared one by one, would take longer than most initial values.
+  if (size >= huge_page) madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 
