@@ -6,10 +6,12 @@ function(ng_isa_flags)
   foreach(source IN LISTS ARGN)
     if(source MATCHES "\\.avx512\\.(h|cpp)")
       set_source_files_properties(
-        ${source} PROPERTIES COMPILE_OPTIONS "${avx512};-mprefer-vector-width=512")
+        ${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+                             COMPILE_OPTIONS "${avx512};-mprefer-vector-width=512")
     elseif(source MATCHES "\\.amx\\.(h|cpp)")
       set_source_files_properties(
-        ${source} PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16;-mamx-tile;-mamx-bf16;-mamx-int8")
+        ${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+                             COMPILE_OPTIONS "${avx512};-mavx512bf16;-mamx-tile;-mamx-bf16;-mamx-int8")
     endif()
   endforeach()
 endfunction()
