@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network of a run, as commands that use it open it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/flags.h"
+#include "cli/training.h"
+
+namespace narrowgauge::cli {
+
+struct TrainedFlags {
+  std::optional<std::string> run, data, amp, math, device;
+  std::optional<std::int64_t> batch, threads;
+};
+
+// RUN, --data, --amp, --math, --batch, --threads and --device.
+void add_trained(CLI::App& app, TrainedFlags& flags);
+
+// A network with the weights of its run, which predicts as it was trained unless the flags say
+// otherwise, and the data that it is used on.
+struct Trained {
+  Settings settings;
+  ImageData data;
+  std::unique_ptr<Session> session;
+  std::int64_t batch = 256;  // samples at once
+};
+// Throws DataError when there is no such run or the data do not fit it.
+Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics = {});
+
+}  // namespace narrowgauge::cli
