@@ -2,6 +2,7 @@
 #include "ops/offers/product.h"
 
 #include "ir/reason.h"
+#include "kernels/cpu/contraction/row_product.h"
 #include "kernels/cpu/core/workspace.h"
 #include "kernels/cpu/pairs/pair_products.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
@@ -54,6 +55,17 @@ Offer product_in_pairs(const ProductRequest& request) {
 }
 Offer product_in_dfp16(const ProductRequest& request) {
   return offer_pairs<cpu::PairFormat::dfp16>(request);
+}
+
+Offer product_of_rows(const ProductRequest& request) {
+  return offer_plain(
+      request,
+      [](const cpu::MatMulViews& views, const cpu::ContractionOptions&) {
+        return cpu::prepare_row_product(views);
+      },
+      first_reason([&] { return request.scaled; },
+                   [&] { return contraction_reason(Way::exact, request.request); },
+                   [&] { return row_product_reason(request.views); }));
 }
 
 Offer product_in_onednn(const ProductRequest& request) {
