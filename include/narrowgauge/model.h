@@ -239,6 +239,7 @@ class NG_API Trainer {
   struct KernelChoice {
     std::string node, op, implementation;  // names; the last is for people
     KernelFacts facts;                     // for decisions and comparisons
+    Phase phase = Phase::forward;          // part of the step
     double milliseconds = 0;               // summed over the steps since enable_profile()
     Math math = Math::none;                // of a contraction
     double flops = 0;        // of a step: multiplications and additions of contractions

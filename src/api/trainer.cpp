@@ -231,7 +231,7 @@ std::vector<Trainer::KernelChoice> Trainer::kernels() const {
   if (const Executor* executor = implementation_->executor())
     for (StepProfile& row : executor->profile())
       choices.push_back({std::move(row.node), std::move(row.op), std::move(row.implementation),
-                         row.facts, row.milliseconds, row.math, row.flops, row.bytes});
+                         row.facts, row.phase, row.milliseconds, row.math, row.flops, row.bytes});
   return choices;
 }
 

@@ -95,6 +95,7 @@ class Planner {
     step.op = node.op->full_name();
     step.implementation = offer.implementation;
     step.facts = offer.facts;
+    step.phase = node.phase;
     step.workspace_bytes = offer.workspace;
     step.run = std::move(offer.run);
     step.math = math_of(node);

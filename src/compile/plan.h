@@ -30,6 +30,7 @@ struct PlanOutput {
 struct PlanStep {
   std::string node, op, implementation;
   KernelFacts facts;
+  Phase phase = Phase::forward;
   std::string why;  // this kernel, where others would have taken it too
   std::vector<Location> inputs;
   std::vector<PlanOutput> outputs;

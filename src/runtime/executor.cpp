@@ -140,8 +140,8 @@ std::vector<StepProfile> Executor::profile() const {
   std::vector<StepProfile> rows;
   for (std::size_t s = 0; s < bound_.size(); ++s) {
     const PlanStep& step = plan_.steps[s];
-    rows.push_back({step.node, step.op, step.implementation, step.facts, bound_[s].milliseconds,
-                    step.math, step.flops, step.bytes});
+    rows.push_back({step.node, step.op, step.implementation, step.facts, step.phase,
+                    bound_[s].milliseconds, step.math, step.flops, step.bytes});
   }
   return rows;
 }

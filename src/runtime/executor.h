@@ -16,6 +16,7 @@ namespace narrowgauge {
 struct StepProfile {
   std::string node, op, implementation;
   KernelFacts facts;
+  Phase phase = Phase::forward;
   double milliseconds = 0;  // summed over the runs
   Math math = Math::none;
   double flops = 0;  // of one run

@@ -50,9 +50,7 @@ const std::vector<Kind>& kinds() {
       {"loss",
        {"SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLossGradient", "SigmoidCrossEntropy",
         "SigmoidCrossEntropyGradient"}},
-      {"update",
-       {"SgdUpdate", "AdamUpdate", "GradientHealth", "LossScaleUpdate", "LearningRate",
-        "ClipMultiplier"}},
+      {"update", {}},
       {"layout",
        {"Relayout", "ReshapeTo", "Reshape", "Flatten", "Transpose", "Cast", "Identity", "Concat",
         "ConcatGradient", "Split", "Slice", "SliceGradient", "Pad", "PadGradient", "Expand",
@@ -61,6 +59,7 @@ const std::vector<Kind>& kinds() {
 }
 
 std::string_view kind_of(const Trainer::KernelChoice& kernel) {
+  if (kernel.phase == Phase::update) return "update";
   std::string_view op = kernel.op;
   op.remove_prefix(op.starts_with("ng.") ? 3 : 0);
   if (op == "Fused" && kernel.flops > 0) return "fused contraction";

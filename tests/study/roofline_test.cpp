@@ -27,8 +27,9 @@ Trainer::KernelChoice kernel(const char* op, Math math, double flops, std::int64
 
 // Two steps: times are of both, FLOPs and bytes of one.
 TrainingProfile profile() {
-  return {.kernels = {kernel("ng.SgdUpdate", Math::none, 0, 20'000'000, 8),
-                      kernel("Relu", Math::none, 0, 50'000'000, 20),
+  Trainer::KernelChoice update = kernel("ng.AnyUpdate", Math::none, 0, 20'000'000, 8);
+  update.phase = Phase::update;
+  return {.kernels = {update, kernel("Relu", Math::none, 0, 50'000'000, 20),
                       kernel("Conv", Math::bf16, 2e9, 100'000'000, 60)},
           .steps = 2,
           .milliseconds = 100,
