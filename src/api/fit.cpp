@@ -111,22 +111,32 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
+// Checks the options against what fit() did before, and compiles the step for such batches.
+void Trainer::Implementation::begin_fit(const DataSource* source, const FitOptions& how) {
+  require(how.epochs >= 1 && how.batch >= 1, "fit: epochs and batch must be at least 1, got ",
+          how.epochs, " and ", how.batch);
+  require(position.batch == 0 || how.batch == fit_batch,
+          "fit: goes on within an epoch of batches of ", fit_batch, ", got a batch of ", how.batch);
+  fit_batch = how.batch;
+  if (!source || how.batch > source->size()) return;  // the loader refuses
+  const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
+  const std::lock_guard alone(model->in_use);
+  prepare(*training, *source, how.batch, source->size() * how.epochs);
+}
+
+// Throws DivergedError after several losses in a row that are not finite.
+void Trainer::Implementation::watch_loss(double value) {
+  bad_losses = std::isfinite(value) ? 0 : bad_losses + 1;
+  require<DivergedError>(bad_losses < most_bad_losses, "the loss is ", value, " for ",
+                         most_bad_losses, " steps in a row, at step ", steps,
+                         "; try a smaller learning rate");
+}
+
 FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
                        const std::shared_ptr<DataSource>& test, const FitOptions& options,
                        const ProgressCallback& callback) {
   Implementation& self = *implementation_;
-  require(options.epochs >= 1 && options.batch >= 1,
-          "fit: epochs and batch must be at least 1, got ", options.epochs, " and ", options.batch);
-  require(self.position.batch == 0 || options.batch == self.fit_batch,
-          "fit: goes on within an epoch of batches of ", self.fit_batch, ", got a batch of ",
-          options.batch);
-  self.fit_batch = options.batch;
-  if (training && options.batch <= training->size()) {  // else the loader refuses
-    const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
-    const std::lock_guard alone(self.model->in_use);
-    Implementation::prepare(*self.training, *training, options.batch,
-                            training->size() * options.epochs);
-  }
+  self.begin_fit(training.get(), options);
   BatchLoader loader(training,
                      {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
                      self.position);
@@ -143,14 +153,10 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
     if (batch->position.epoch != epoch) fitting.begin_epoch(epoch = batch->position.epoch);
     const auto start = std::chrono::steady_clock::now();
     const StepResult result = step(batch->tensors);
-    const double seconds = seconds_since(start);
     self.position = loader.position();
-    self.bad_losses = std::isfinite(result.loss) ? 0 : self.bad_losses + 1;
-    require<DivergedError>(self.bad_losses < most_bad_losses, "the loss is ", result.loss, " for ",
-                           most_bad_losses, " steps in a row, at step ", self.steps,
-                           "; try a smaller learning rate");
+    self.watch_loss(result.loss);
     const std::int64_t done = batch->position.batch + 1;
-    if (!fitting.after_step(result, done, seconds) ||
+    if (!fitting.after_step(result, done, seconds_since(start)) ||
         !fitting.after_checkpoint(checkpoints.after_step()))
       return stop();
     if (done < loader.batches_per_epoch()) continue;

@@ -28,6 +28,9 @@ struct Trainer::Implementation {
   int bad_losses = 0;                 // in a row
   bool profile = false;
 
+  void begin_fit(const DataSource* source, const FitOptions& how);
+  void watch_loss(double value);
+
   // The members below are called with the model in use.
   Program* known_evaluation() const;  // nullptr: none yet, or in another precision
   Program& evaluation_program();

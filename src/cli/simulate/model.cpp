@@ -85,40 +85,45 @@ Differences differences(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer& unit,
-                   const std::string& model, const std::string& data) {
-  const Differences difference = differences(fast.logits, unit.logits);
-  const bool trained = fast.fit.steps > 0;
-  if (flags.json) {
-    JsonObject json;
-    const bool finite = std::isfinite(fast.evaluation.loss) && std::isfinite(unit.evaluation.loss);
-    json.add("event", finite ? "done" : "diverged")
-        .add("model", model)
-        .add("data", data)
-        .add("math", unit.way);
-    for (const Answer* answer : {&fast, &unit}) {
-      JsonObject one;
-      one.add("test_accuracy", answer->evaluation.accuracy);
-      one.add("test_loss", answer->evaluation.loss);
-      if (trained) one.add("first_loss", answer->fit.first_loss);
-      if (trained) one.add("final_loss", answer->fit.final_loss);
-      json.add(answer == &fast ? "fast" : "unit", one);
-    }
-    json.add("largest_logit_difference", difference.largest);
-    json.add("mean_logit_difference", difference.relative);
-    json.add("compared_samples", difference.samples - difference.not_finite);
-    json.add("not_finite_samples", difference.not_finite);
-    json.add("changed_choices", difference.changed);
-    print(json.line());
-    return;
-  }
-  std::vector<Column> columns{folding(model + " on " + data, 16), numbers("test accuracy"),
+bool is_trained(const Answer& answer) { return answer.fit.steps > 0; }
+
+JsonObject answer_json(const Answer& answer) {
+  JsonObject json;
+  json.add("test_accuracy", answer.evaluation.accuracy).add("test_loss", answer.evaluation.loss);
+  if (is_trained(answer))
+    json.add("first_loss", answer.fit.first_loss).add("final_loss", answer.fit.final_loss);
+  return json;
+}
+
+// A network's answers in the fast way and on a unit.
+struct Comparison {
+  std::string model, data;
+  const Answer &fast, &unit;
+};
+
+std::string answers_json(const Comparison& of, const Differences& difference) {
+  const bool finite =
+      std::isfinite(of.fast.evaluation.loss) && std::isfinite(of.unit.evaluation.loss);
+  JsonObject json;
+  json.add("event", finite ? "done" : "diverged").add("model", of.model).add("data", of.data);
+  json.add("math", of.unit.way);
+  json.add("fast", answer_json(of.fast)).add("unit", answer_json(of.unit));
+  json.add("largest_logit_difference", difference.largest);
+  json.add("mean_logit_difference", difference.relative);
+  json.add("compared_samples", difference.samples - difference.not_finite);
+  json.add("not_finite_samples", difference.not_finite);
+  return json.add("changed_choices", difference.changed).line();
+}
+
+std::string answers_table(const Comparison& of) {
+  const bool trained = is_trained(of.fast);
+  std::vector<Column> columns{folding(of.model + " on " + of.data, 16), numbers("test accuracy"),
                               numbers("test loss", 1)};
   if (trained)
     columns.insert(columns.end(),
                    {numbers("first loss", 2), numbers("final loss", 1), numbers("samples/s", 3)});
   TextTable table(std::move(columns));
-  for (const Answer* answer : {&fast, &unit}) {
+  for (const Answer* answer : {&of.fast, &of.unit}) {
     std::vector<std::string> row{answer->way, percent_text(answer->evaluation.accuracy),
                                  number_text(answer->evaluation.loss)};
     if (trained)
@@ -127,7 +132,16 @@ void print_answers(const SimulateFlags& flags, const Answer& fast, const Answer&
                   number_text(answer->fit.final_loss), rate_text(answer->fit.samples_per_second)});
     table.add(std::move(row));
   }
-  print(table.text(output_width()));
+  return table.text(output_width());
+}
+
+void print_answers(const SimulateFlags& flags, const Comparison& of) {
+  const Differences difference = differences(of.fast.logits, of.unit.logits);
+  if (flags.json) {
+    print(answers_json(of, difference));
+    return;
+  }
+  print(answers_table(of));
   if (flags.unit) print_text(alias_text(*flags.unit));
   if (difference.not_finite > 0)
     print_text(fmt::format("logits of {} of {} test samples are infinite or NaN and not compared\n",
@@ -178,7 +192,7 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   if (fast.fit.stopped) return stopped(fast);
   const Answer unit = trained(on_unit, data, math + " " + format, style);
   if (unit.fit.stopped) return stopped(unit);
-  print_answers(flags, fast, unit, settings.model, settings.data);
+  print_answers(flags, {settings.model, settings.data, fast, unit});
   return ExitCode::ok;
 }
 
@@ -215,7 +229,7 @@ int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
   const ImageData data = prepare_data(record.settings.data, record.data);
   const Answer fast = evaluated(run, data, "", as_trained ? plan_of(run) : SessionOptions{});
   const Answer unit = evaluated(run, data, math, {});
-  print_answers(flags, fast, unit, record.settings.model, record.settings.data);
+  print_answers(flags, {record.settings.model, record.settings.data, fast, unit});
   require_finite(fast.evaluation);
   require_finite(unit.evaluation);
   return ExitCode::ok;

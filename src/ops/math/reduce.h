@@ -9,52 +9,27 @@ namespace narrowgauge {
 
 using cpu::Reduction;
 
+struct ReductionFacts {
+  std::string_view name;
+  Precision precision{};
+  std::string_view types = "T:number";
+};
+
+// In the order of Reduction.
+inline constexpr ReductionFacts reduction_facts[] = {
+    {"ReduceSum", deny_f16},  {"ReduceMean", deny_f16},  {"ReduceMax", clear, ""},
+    {"ReduceMin", clear, ""}, {"ReduceProd", infer},     {"ReduceL1", deny_f16},
+    {"ReduceL2", deny},       {"ReduceSumSquare", deny}, {"ReduceLogSum", deny},
+    {"ReduceLogSumExp", deny}};
+
 constexpr OpInfo reduce_info(Reduction kind) {
-  OpInfo info{.name = "ReduceSum",
-              .inputs = "x:T, axes?:i64!",
-              .outputs = "y:T",
-              .types = "T:number",
-              .precision = deny,
-              .fusion = Fusion::reduction};
-  const auto set = [&](std::string_view name, Precision precision) {
-    info.name = name;
-    info.precision = precision;
-  };
-  switch (kind) {
-    case Reduction::sum:
-      set("ReduceSum", deny_f16);
-      break;
-    case Reduction::mean:
-      set("ReduceMean", deny_f16);
-      break;
-    case Reduction::maximum:
-      set("ReduceMax", clear);
-      info.types = "";
-      break;
-    case Reduction::minimum:
-      set("ReduceMin", clear);
-      info.types = "";
-      break;
-    case Reduction::product:
-      set("ReduceProd", infer);
-      break;
-    case Reduction::l1:
-      set("ReduceL1", deny_f16);
-      break;
-    case Reduction::l2:
-      set("ReduceL2", deny);
-      break;
-    case Reduction::sum_square:
-      set("ReduceSumSquare", deny);
-      break;
-    case Reduction::log_sum:
-      set("ReduceLogSum", deny);
-      break;
-    case Reduction::log_sum_exp:
-      set("ReduceLogSumExp", deny);
-      break;
-  }
-  return info;
+  const ReductionFacts& facts = reduction_facts[static_cast<std::size_t>(kind)];
+  return {.name = facts.name,
+          .inputs = "x:T, axes?:i64!",
+          .outputs = "y:T",
+          .types = facts.types,
+          .precision = facts.precision,
+          .fusion = Fusion::reduction};
 }
 
 // y = x reduced over `axes` (constant; negative ones count from the end). Without axes all are

@@ -35,49 +35,75 @@ cpu::BatchNormApply apply_of(const SharedChannels& shared, const std::vector<Ope
   return norm;
 }
 
+// One run of BatchNormalization in training.
+class TrainingRun {
+ public:
+  TrainingRun(const BatchNormalization& op, const SharedChannels& shared,
+              const std::vector<Operand>& all, const KernelCall& call)
+      : op_(op),
+        channels_(shared.layout.channels),
+        all_(all),
+        call_(call),
+        floats_(channels_, call.workspace),
+        norm_(apply_of(shared, all, call)) {}
+
+  void run(void* workspace) {
+    norm_.scale = in(1);
+    norm_.bias = in(2);
+    cpu::BatchStatistics statistics;
+    statistics.mean = out_or_scratch(3);
+    statistics.inverse_std = out_or_scratch(4);
+    statistics.variance = floats_.scratch();
+    statistics.mean_low = floats_.scratch();
+    const cpu::RunningStatistics running = running_statistics(statistics);
+    const auto epsilon = static_cast<float>(op_.epsilon);
+    if (norm_.y)
+      batch_norm_train(norm_, epsilon, statistics, workspace);
+    else
+      batch_statistics(norm_.layout, norm_.x, epsilon, statistics, workspace);
+    update_running_statistics(running);
+    norm_.inverse_std = statistics.inverse_std;
+    norm_.mean_low = statistics.mean_low;
+    if (float* const b = out(5)) batch_norm_factors(norm_, floats_.scratch(), b);
+    floats_.store();
+  }
+
+ private:
+  const float* in(std::size_t i) { return floats_.input(call_.inputs[i], all_[i].dtype); }
+  float* out(std::size_t o) {
+    return floats_.output(call_.outputs[o], all_[5 + o].dtype, call_.flushed_at(o));
+  }
+  float* out_or_scratch(std::size_t o) {
+    return call_.outputs[o].data ? out(o) : floats_.scratch();
+  }
+
+  cpu::RunningStatistics running_statistics(const cpu::BatchStatistics& statistics) {
+    return {channels_,
+            static_cast<float>(op_.momentum),
+            statistics.mean,
+            statistics.variance,
+            in(3),
+            in(4),
+            out_or_scratch(1),
+            out_or_scratch(2),
+            static_cast<float>(op_.variance_factor(norm_.layout.per_channel()))};
+  }
+
+  const BatchNormalization& op_;
+  std::int64_t channels_;
+  const std::vector<Operand>& all_;
+  const KernelCall& call_;
+  FloatVectors floats_;
+  cpu::BatchNormApply norm_;
+};
+
 Offer offer_training(const Request& request, const SharedChannels& shared) {
   const auto op = request.as<BatchNormalization>();
   const std::int64_t vectors = FloatVectors::bytes(shared.layout.channels, 12);
   Offer offer;
   offer.workspace = vectors + cpu::batch_norm_workspace(shared.layout);
   offer.run = [op, shared, vectors, all = operands_of(request)](const KernelCall& call) {
-    FloatVectors floats(shared.layout.channels, call.workspace);
-    const auto in = [&](std::size_t i) { return floats.input(call.inputs[i], all[i].dtype); };
-    const auto out = [&](std::size_t o) {
-      return floats.output(call.outputs[o], all[5 + o].dtype, call.flushed_at(o));
-    };
-    const auto out_or_scratch = [&](std::size_t o) {
-      return call.outputs[o].data ? out(o) : floats.scratch();
-    };
-    cpu::BatchNormApply norm = apply_of(shared, all, call);
-    norm.scale = in(1);
-    norm.bias = in(2);
-    cpu::BatchStatistics statistics;
-    statistics.mean = out_or_scratch(3);
-    statistics.inverse_std = out_or_scratch(4);
-    statistics.variance = floats.scratch();
-    statistics.mean_low = floats.scratch();
-    void* const workspace = call.workspace + vectors;
-    cpu::RunningStatistics running{
-        shared.layout.channels,
-        static_cast<float>(op.momentum),
-        statistics.mean,
-        statistics.variance,
-        in(3),
-        in(4),
-        out_or_scratch(1),
-        out_or_scratch(2),
-        static_cast<float>(op.variance_factor(shared.layout.per_channel()))};
-    const auto epsilon = static_cast<float>(op.epsilon);
-    if (norm.y)
-      batch_norm_train(norm, epsilon, statistics, workspace);
-    else
-      batch_statistics(norm.layout, norm.x, epsilon, statistics, workspace);
-    update_running_statistics(running);
-    norm.inverse_std = statistics.inverse_std;
-    norm.mean_low = statistics.mean_low;
-    if (float* const b = out(5)) batch_norm_factors(norm, floats.scratch(), b);
-    floats.store();
+    TrainingRun(op, shared, all, call).run(call.workspace + vectors);
   };
   return offer;
 }

@@ -12,6 +12,7 @@
 #include "base/openmp.h"
 #include "base/parallel.h"
 #include "kernels/cpu/core/strided_copy.h"
+#include "kernels/cpu/core/workspace.h"
 #include "kernels/cpu/onednn/onednn_reorder.h"
 
 namespace narrowgauge::cpu {
@@ -19,20 +20,6 @@ namespace {
 
 using onednn::Primitive;
 using onednn::Reorder;
-
-// Assigns places in the workspace, each on a cache line of its own.
-class Layout {
- public:
-  std::int64_t add(std::int64_t bytes) {
-    const std::int64_t offset = size_;
-    size_ += (bytes + 63) / 64 * 64;
-    return offset;
-  }
-  std::int64_t size() const { return size_; }
-
- private:
-  std::int64_t size_ = 0;
-};
 
 std::int64_t bytes_spanned(const View& view) {
   std::int64_t last = 0;
@@ -123,7 +110,7 @@ class ShardedPrimitive {
 
   const std::string& implementation() const { return variants_[0].primitive->implementation(); }
   std::optional<Isa> isa() const { return onednn::isa_named_in(implementation()); }
-  std::int64_t workspace() const { return shared_.size() + slot_.size() * at_once_; }
+  std::int64_t workspace() const { return shared_.bytes() + slot_.bytes() * at_once_; }
 
   void run(const Call& call) const {
     stage_shared(call);
@@ -167,7 +154,7 @@ class ShardedPrimitive {
       std::int64_t bytes = 0;
       for (const Range& range : kinds_.ranges)
         bytes = std::max(bytes, bytes_spanned(wanted_view(place, range)));
-      place.staged = (place.axis == whole ? shared_ : slot_).add(bytes * parts);
+      place.staged = (place.axis == whole ? shared_ : slot_).add_bytes(bytes * parts).offset;
     }
     std::int64_t scratchpad = 0;
     for (Variant& variant : variants_) {
@@ -178,17 +165,17 @@ class ShardedPrimitive {
         scratchpad = std::max(scratchpad, conversion.reorder->scratchpad_bytes());
         const std::int64_t bytes =
             onednn::format_bytes(variant.primitive->format(places_[i].number));
-        conversion.offset = (places_[i].shared() ? shared_ : slot_).add(bytes);
+        conversion.offset = (places_[i].shared() ? shared_ : slot_).add_bytes(bytes).offset;
       }
     }
-    scratchpad_ = slot_.add(scratchpad);
+    scratchpad_ = slot_.add_bytes(scratchpad).offset;
   }
 
   static std::byte* shared(const Call& call, std::int64_t offset) {
     return static_cast<std::byte*>(call.workspace) + offset;
   }
   std::byte* slot(const Call& call, std::int64_t index, std::int64_t offset) const {
-    return shared(call, shared_.size() + index * slot_.size() + offset);
+    return shared(call, shared_.bytes() + index * slot_.bytes() + offset);
   }
 
   // Brings inputs that every shard takes whole into the format that the primitive wants.
@@ -307,7 +294,7 @@ class ShardedPrimitive {
   std::int64_t at_once_ = 1;  // shards that are worked on together
   std::vector<Place> places_;
   std::vector<Variant> variants_;  // one for each kind
-  Layout shared_, slot_;
+  Workspace shared_, slot_;
   std::int64_t scratchpad_ = 0;  // offset in the slot
 };
 
