@@ -46,6 +46,16 @@ TEST(choose_kernels, all_that_run_are_ready_and_the_same_for_any_number_of_threa
 TEST(choose_kernels, a_plan_for_reading_makes_nothing_ready) {
   const auto chosen = choose(products(), {.target = {.isa = Isa::avx2}, .runs = false});
   EXPECT_TRUE(chosen.back().offer.prepare);
+  const Graph one_row = parse(R"(graph "g" {
+  %a = ng.Input {type=f16[1,64]} : f16[1,64]
+  %b = ng.Input {type=f16[64,64]} : f16[64,64]
+  %y = MatMul(%a, %b) : f16[1,64]
+  output "y" = %y
+}
+)",
+                              op_table());
+  EXPECT_EQ(choose(one_row, {.target = {.isa = Isa::avx2}, .runs = false}).back().why,
+            "not measured; first of 2: rows, onednn");
 }
 
 TEST(choose_kernels, kernels_use_the_threads_of_the_target_though_one_of_the_team_made_them_ready) {

@@ -14,6 +14,7 @@
 #include "ops/math/arithmetic.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/layer_normalization.h"
+#include "ops/table.h"
 #include "passes/form_groups.h"
 #include "runtime/executor.h"
 
@@ -132,6 +133,20 @@ TEST(layer_norm_group, a_nan_stays_in_its_row) {
 
 TEST(layer_norm_group_on_older_machines, is_the_same) {
   expect_tests_pass_under_each_isa("layer_norm_group.*");
+}
+
+TEST(layer_norm, a_node_between_the_members_keeps_them_apart) {
+  const Graph graph = parse(R"(graph "g" {
+  %x = ng.Input {type=f32[70]} : f32[70]
+  %o = ng.Input {type=f32[70]} : f32[70]
+  %a = Add(%x, %o) : f32[70]
+  %s = Relu(%a) : f32[70]
+  %n = LayerNormalization(%a, %s) : f32[70], f32[1], f32[1]
+  output "n" = %n
+}
+)",
+                            op_table());
+  EXPECT_EQ(print(form_groups(graph, {.isa = Isa::avx2})), print(graph));
 }
 
 }  // namespace

@@ -36,6 +36,13 @@ struct Readers2 : GroupPattern {
   Part behind = maybe<Sigmoid>({reads(0, {readers})});
 };
 
+// [Exp -> [Relu]] -> Sigmoid: no Relu without an Exp.
+struct Needs : GroupPattern {
+  Part first = maybe<Exp>();
+  Part middle = maybe<Relu>({reads(0, {first})});
+  Part last = anchor<Sigmoid>({reads(0, {middle, first, outside})});
+};
+
 Graph graph_of(std::string_view nodes) {
   return parse(concat("graph \"g\" {\n  %x = ng.Input {type=f32[2]} : f32[2]\n",
                       "  %y = ng.Input {type=f32[2]} : f32[2]\n", nodes, "}\n"),
@@ -131,6 +138,28 @@ TEST(pattern, refuses_a_second_way_inside) {
   EXPECT_EQ(matches(Square(), graph, "q"), Names{});
 }
 
+TEST(pattern, a_part_needs_what_it_reads) {
+  const Graph with = graph_of(R"(  %e = Exp(%x) : f32[2]
+  %r = Relu(%e) : f32[2]
+  %s = Sigmoid(%r) : f32[2]
+  output "s" = %s
+)");
+  EXPECT_EQ(matches(Needs(), with, "s"), Names{"e r s"});
+  const Graph without = graph_of(R"(  %r = Relu(%x) : f32[2]
+  %s = Sigmoid(%r) : f32[2]
+  output "s" = %s
+)");
+  EXPECT_EQ(matches(Needs(), without, "s"), Names{});
+}
+
+TEST(pattern, either_port_is_one_of_them_and_not_both) {
+  const Graph graph = graph_of(R"(  %e = Exp(%x) : f32[2]
+  %s = Add(%e, %e) : f32[2]
+  output "s" = %s
+)");
+  EXPECT_EQ(matches(Chain(), graph, "s"), Names{});
+}
+
 TEST(pattern, collects_a_tree_of_sums_up_to_its_limit) {
   const Graph graph = graph_of(R"(  %a = Add(%x, %y) : f32[2]
   %b = Add(%a, %x) : f32[2]
@@ -144,6 +173,14 @@ TEST(pattern, collects_a_tree_of_sums_up_to_its_limit) {
   output "s" = %s
 )");
   EXPECT_EQ(matches(Tree(), doubled, "s"), Names{});
+  const Graph read_elsewhere = graph_of(R"(  %b = Add(%x, %y) : f32[2]
+  %c = Add(%b, %y) : f32[2]
+  %r = Relu(%b) : f32[2]
+  %s = Sigmoid(%c) : f32[2]
+  output "r" = %r
+  output "s" = %s
+)");
+  EXPECT_EQ(matches(Tree(), read_elsewhere, "s"), Names{"c s"});
 }
 
 TEST(pattern, takes_several_readers_of_one_value) {

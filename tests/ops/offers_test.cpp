@@ -72,11 +72,17 @@ TEST(offers, follow_the_target_and_not_this_machine) {
   EXPECT_EQ(bf16({.isa = Isa::vnni}), "dfp16 onednn");
   EXPECT_EQ(bf16({.isa = Isa::bf16}), "pairs dfp16 onednn");
   EXPECT_EQ(bf16({.isa = Isa::amx}), "tiles onednn");
+  EXPECT_EQ(kernels_that_take(DType::bf16, Math::f32, {.isa = Isa::amx}), "tiles onednn");
   const auto tf32 = [](bool allowed) {
     return kernels_that_take(DType::f32, Math::tf32, {.isa = Isa::avx2, .tf32 = allowed});
   };
   EXPECT_EQ(tf32(true), "tf32");
   EXPECT_EQ(tf32(false), "onednn");
+}
+
+TEST(offers, of_products_are_for_floats) {
+  EXPECT_EQ(kernels_that_take(DType::i64, Math::none, {.isa = Isa::avx2}), "");
+  EXPECT_EQ(kernels_that_take(DType::f64, Math::none, {.isa = Isa::avx2}), "onednn");
 }
 
 TEST(offers, tell_whose_they_are_and_what_is_widened) {
