@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 
+#include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
@@ -36,30 +36,26 @@ struct Predictions {
 };
 
 Predictions predict_first(const Trained& trained, std::int64_t count) {
-  DataSource& source = *trained.data.test;
-  const TensorTypes types = source.sample_types();
+  const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
+                                                         : thread_count());
+  BatchLoader loader(
+      trained.data.test,
+      {.batch = std::min(trained.batch, count), .shuffle = false, .keep_last = true, .epochs = 1});
   Predictions found;
-  for (std::int64_t begin = 0; begin < count; begin += trained.batch) {
-    std::vector<std::int64_t> indices(
-        static_cast<std::size_t>(std::min(trained.batch, count - begin)));
-    std::iota(indices.begin(), indices.end(), begin);
-    std::vector<Tensor> batch;
-    for (const TensorType& type : types) {
-      Dims dims = known_dims(type.shape);
-      dims.insert(dims.begin(), static_cast<std::int64_t>(indices.size()));
-      batch.emplace_back(type.dtype, dims);
-    }
-    source.read(indices, batch);
-    const Tensor outputs = trained.session->model().predict(batch.front());
+  for (std::int64_t begin = 0; begin < count;) {
+    const Batch batch = loader.next().value();
+    const Tensor outputs = trained.session->model().predict(batch.tensors.front());
     if (begin == 0) {
       Dims dims = outputs.dims();
       dims.front() = count;
       found.outputs = Tensor(outputs.dtype(), dims);
     }
-    std::copy_n(outputs.data(), outputs.bytes(),
-                found.outputs.data() + outputs.bytes() / outputs.dims().front() * begin);
-    for (std::int64_t i = 0; i < batch.back().size(); ++i)
-      found.labels.push_back(static_cast<std::int64_t>(batch.back().at(i)));
+    const std::int64_t rows = outputs.dims().front(), row_bytes = outputs.bytes() / rows;
+    const std::int64_t wanted = std::min(rows, count - begin);
+    std::copy_n(outputs.data(), wanted * row_bytes, found.outputs.data() + begin * row_bytes);
+    for (std::int64_t i = 0; i < wanted; ++i)
+      found.labels.push_back(static_cast<std::int64_t>(batch.tensors.back().at(i)));
+    begin += wanted;
   }
   return found;
 }

@@ -53,6 +53,13 @@ TEST_F(Predict, saves_what_it_shows) {
   const Tensor predicted = read_npz(file, "predicted");
   for (std::int64_t i = 0; i < 5; ++i)
     EXPECT_EQ(predicted.at(i), samples[static_cast<std::size_t>(i)].at("predicted"));
+  const std::vector<json> in_parts =
+      lines(run({"predict", run_folder, "--count", "5", "--batch", "3", "--json"}).out);
+  ASSERT_EQ(in_parts.size(), 5U);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(in_parts[i].at("label"), samples[i].at("label"));
+    EXPECT_NEAR(in_parts[i].at("share"), samples[i].at("share"), 1e-6);
+  }
   EXPECT_EQ(run({"predict", run_folder, "--quiet"}).out, "");
 }
 

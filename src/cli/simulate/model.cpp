@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numeric>
 
 #include "base/printable.h"
 #include "cli/common/exit_code.h"
@@ -39,17 +38,9 @@ struct Answer {
 constexpr std::int64_t batch_of_test = 256;
 
 Tensor some_logits(Session& session, const ImageData& data) {
-  std::vector<std::int64_t> indices(
-      static_cast<std::size_t>(std::min(data.test_size, batch_of_test)));
-  std::iota(indices.begin(), indices.end(), std::int64_t{0});
-  std::vector<Tensor> batch;
-  for (const TensorType& type : data.test->sample_types()) {
-    Dims dims = known_dims(type.shape);
-    dims.insert(dims.begin(), std::ssize(indices));
-    batch.emplace_back(type.dtype, dims);
-  }
-  data.test->read(indices, batch);
-  return session.model().predict(batch[0]).cast(DType::f32);
+  BatchLoader first(data.test,
+                    {.batch = batch_of_test, .shuffle = false, .keep_last = true, .epochs = 1});
+  return session.model().predict(first.next()->tensors[0]).cast(DType::f32);
 }
 
 // The largest and mean difference of logits, the latter relative to their mean size, and changed

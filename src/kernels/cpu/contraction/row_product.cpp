@@ -178,7 +178,8 @@ std::string row_product_reason(const MatMulViews& views) {
   if (y.dims[0] > most_rows) return concat(y.dims[0], " rows");
   if (element_count(y.dims) == 0 || a.dims[1] == 0) return "nothing to multiply";
   if (b.dtype != DType::f16 && b.dtype != DType::bf16) return concat("a matrix of ", b.dtype);
-  if (!is_float(a.dtype) || !is_float(y.dtype)) return concat("rows of ", a.dtype);
+  for (const View* rows : {&a, &y})
+    if (!is_float(rows->dtype)) return concat("rows of ", rows->dtype);
   if (b.strides[0] != 1 && b.strides[1] != 1) return "neither rows nor columns are dense";
   return {};
 }
