@@ -38,6 +38,10 @@ struct Node {
   Phase phase = Phase::forward;  // part of the step
   Math math = Math::none;        // of a contraction; none until a precision plan is applied
 
+  // What it reads at a port, absent or not.
+  Value input(int port) const { return inputs[static_cast<std::size_t>(port)]; }
+  // What is known of an output.
+  const ValueInfo& output(int port) const { return outputs[static_cast<std::size_t>(port)]; }
   std::string full_name() const;  // "conv1", "conv1#1"
   // Whether the op is T.
   template <class T>

@@ -98,6 +98,10 @@ struct NG_API Request {
   Math math = Math::none;            // of a contraction
   std::string_view name;             // of the node: random numbers depend on it
   bool deterministic = false;        // the same bits for any number of threads
+  // The operand at an input port.
+  const Operand& input(int port) const { return inputs[static_cast<std::size_t>(port)]; }
+  // The operand at an output port.
+  const Operand& output(int port) const { return outputs[static_cast<std::size_t>(port)]; }
   template <class T>
   const T& as() const;  // the op itself; see op.h
 };
@@ -125,6 +129,10 @@ struct KernelCall {
   std::byte* workspace = nullptr;   // 64-byte aligned
   std::span<std::int64_t> flushed;  // per output, or empty: += non-zero values stored as zero
   RunContext context;               // seed and step
+  // The pointers at an input port.
+  View input(int port) const { return inputs[static_cast<std::size_t>(port)]; }
+  // The pointers at an output port.
+  View output(int port) const { return outputs[static_cast<std::size_t>(port)]; }
   // Where an output counts its flushed values; nullptr: nobody asks.
   std::int64_t* flushed_at(std::size_t output) const {
     return output < flushed.size() ? &flushed[output] : nullptr;

@@ -158,14 +158,10 @@ class Table {
     add_cpus();
     add_chains();
   }
-  constexpr std::span<const UnitModel> models() const {
-    return {models_.data(), static_cast<std::size_t>(count_)};
-  }
+  constexpr std::span<const UnitModel> models() const { return {models_.data(), count_}; }
 
  private:
-  constexpr void add(const UnitModel& model) {
-    models_[static_cast<std::size_t>(count_++)] = model;
-  }
+  constexpr void add(const UnitModel& model) { models_[count_++] = model; }
 
   constexpr void add_generation(const Generation& g) {
     using enum UnitFormat;
@@ -258,7 +254,7 @@ class Table {
   }
 
   std::array<UnitModel, capacity> models_{};
-  int count_ = 0;
+  std::size_t count_ = 0;
 };
 
 inline constexpr Table table;

@@ -84,20 +84,19 @@ class CutSum {
   void add(const Term& term) {
     if (term.significand == 0) return;
     largest_ = std::max(largest_, term.exponent);
-    terms_[static_cast<std::size_t>(count_++)] = term;
+    terms_[count_++] = term;
   }
   std::uint64_t result() const {
     std::int64_t sum = 0;
-    for (int i = 0; i < count_; ++i) {
-      const Term& term = terms_[static_cast<std::size_t>(i)];
+    for (const Term& term : std::span(terms_).first(count_))
       sum += shifted(term.significand, model_.fraction - term.fraction + term.exponent - largest_);
-    }
     return rounded(sum, largest_ - model_.fraction, rounding_of(model_.rounding));
   }
 
  private:
   const UnitModel& model_;
-  int largest_, count_ = 0;
+  int largest_;
+  std::size_t count_ = 0;
   std::array<Term, 33> terms_;  // the longest has 32 products and c
 };
 

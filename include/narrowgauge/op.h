@@ -163,11 +163,13 @@ class NG_API Rewriting {
   // Of the node, absent ones too.
   int input_count() const { return static_cast<int>(inputs_.size()); }
   // Whether the input is given.
-  bool has_input(int i) const {
-    return i < input_count() && !inputs_[static_cast<std::size_t>(i)].is_absent();
-  }
+  bool has_input(int i) const { return !input(i).is_absent(); }
   // Absent where it is not given.
-  Value input(int i) const { return has_input(i) ? inputs_[static_cast<std::size_t>(i)] : absent; }
+  Value input(int i) const {
+    return i < input_count() ? inputs_[static_cast<std::size_t>(i)] : absent;
+  }
+  // One absent value for each input, where gradient() puts those it has.
+  Values absent_inputs() const { return Values(inputs_.size()); }
   Value output(int i = 0) const { return outputs_.at(static_cast<std::size_t>(i)); }  // of the node
   const TensorType& type(Value value) const;                           // of a value of the graph
   const Shape& shape(Value value) const { return type(value).shape; }  // of a value of the graph
@@ -197,8 +199,8 @@ class NG_API Gradient : public Rewriting {
         region_gradient_(region_gradient) {}
   // Whether the gradient of this input is asked for.
   bool wants(int input) const {
-    return static_cast<std::size_t>(input) < wanted_.size() &&
-           wanted_[static_cast<std::size_t>(input)];
+    const auto place = static_cast<std::size_t>(input);
+    return place < wanted_.size() && wanted_[place];
   }
   // Whether anything flows back to it.
   bool has_output_gradient(int i = 0) const { return !output_gradient(i).is_absent(); }

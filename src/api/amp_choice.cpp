@@ -6,9 +6,9 @@
 
 #include "api/contraction_times.h"
 #include "api/kernel_cache.h"
+#include "api/training_setup.h"
 #include "compile/compile.h"
 #include "narrowgauge/out_of_memory.h"
-#include "precision/amp_words.h"
 #include "precision/apply.h"
 #include "precision/policy.h"
 #include "train/training_graph.h"
@@ -44,7 +44,7 @@ std::vector<std::string> nodes_to_try(const Plan& plan) {
 }
 
 struct FormatPlan {
-  std::string amp;
+  DType format;
   Plan plan;
 };
 
@@ -55,8 +55,9 @@ std::vector<FormatPlan> format_plans(const Graph& forward, const Optimizer& opti
   for (const DType format : {DType::f32, DType::bf16, DType::f16}) {
     Optimizer each = optimizer;
     each.precision.narrow = format;
+    settle_loss_scale(each);
     try {
-      plans.push_back({std::string(amp_of_format(format)), training_plan(forward, each, batch)});
+      plans.push_back({format, training_plan(forward, each, batch)});
     } catch (const UsageError&) {
       if (plans.empty()) throw;
     }
@@ -84,12 +85,10 @@ bool measure_rates(const std::vector<FormatPlan>& formats, Stopwatch& stopwatch,
   }
   rates.clear();
   for (std::size_t i = 0; i < formats.size(); ++i)
-    rates.push_back(
-        {formats[i].amp, ways.empty() ? 0 : ways[i].gflops(), is_widened(formats[i].plan, nodes)});
+    rates.push_back({formats[i].format, ways.empty() ? 0 : ways[i].gflops(),
+                     is_widened(formats[i].plan, nodes)});
   return !ways.empty();
 }
-
-std::string_view label(const std::string& amp) { return name(format_of_amp(amp).value()); }
 
 }  // namespace
 
@@ -105,11 +104,11 @@ Grounds measure_or_model(const MakeStopwatch& make, FunctionRef<bool(Stopwatch&)
 // On AMX one product of bf16 does what three do for f32, and for f16. On AMD's AVX512_BF16 a pair
 // of bf16 is multiplied as fast as one of int16, which f32 and f16 have to be scaled to first.
 // Elsewhere all are multiplied alike, in int16 or in f32.
-FormatRate modelled_rate(Isa isa, const std::string& amp) {
+FormatRate modelled_rate(Isa isa, DType format) {
   double rate = 1;
-  if (amp == "bf16" && isa == Isa::amx) rate = 3;
-  if (amp == "bf16" && isa == Isa::bf16) rate = 1.2;
-  return {amp, rate, amp != "off" && isa < Isa::vnni};
+  if (format == DType::bf16 && isa == Isa::amx) rate = 3;
+  if (format == DType::bf16 && isa == Isa::bf16) rate = 1.2;
+  return {format, rate, format != DType::f32 && isa < Isa::vnni};
 }
 
 namespace {
@@ -118,7 +117,7 @@ std::string rates_text(const std::vector<FormatRate>& rates) {
   std::string text;
   for (const FormatRate& rate : rates)
     text += concat(text.empty() ? "" : ", ", std::llround(rate.gflops),
-                   text.empty() ? " GFLOP/s in " : " in ", label(rate.amp));
+                   text.empty() ? " GFLOP/s in " : " in ", rate.format);
   return text;
 }
 
@@ -139,13 +138,14 @@ AmpChoice fastest_format(const std::vector<FormatRate>& rates, Grounds grounds) 
   AmpChoice choice;
   double best = rates.front().gflops * faster_by;
   for (const FormatRate& rate : rates) {
-    if (rate.amp == "off" || rate.widened || rate.gflops < best || rate.gflops <= 0) continue;
-    choice.amp = rate.amp;
+    if (rate.format == DType::f32 || rate.widened || rate.gflops < best || rate.gflops <= 0)
+      continue;
+    choice.format = rate.format;
     best = std::nextafter(rate.gflops, INFINITY);
   }
   choice.reason = concat(grounds_text(rates, grounds),
-                         choice.amp == "off" ? ": no narrow format is faster here"
-                                             : concat(": ", choice.amp, " is fastest"));
+                         choice.format == DType::f32 ? ": no narrow format is faster here"
+                                                     : concat(": ", choice.format, " is fastest"));
   return choice;
 }
 
@@ -159,7 +159,7 @@ AmpChoice choose_amp(const std::string& name, const BuildNetwork& build, const L
     return measure_rates(format_plans(network.graph(), optimizer, batch), stopwatch, rates);
   });
   if (grounds == Grounds::model)
-    for (FormatRate& rate : rates) rate = modelled_rate(isa(), rate.amp);
+    for (FormatRate& rate : rates) rate = modelled_rate(isa(), rate.format);
   return fastest_format(rates, grounds);
 }
 

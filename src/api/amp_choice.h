@@ -17,7 +17,7 @@
 namespace narrowgauge {
 
 struct FormatRate {
-  std::string amp;       // "off", "bf16", "f16"
+  DType format = DType::f32;
   double gflops = 0;     // of the contractions tried
   bool widened = false;  // all to f32 before they multiply: never faster
 };
@@ -30,7 +30,7 @@ enum class Grounds {
 };
 
 struct AmpChoice {
-  std::string amp = "off";
+  DType format = DType::f32;
   std::string reason;  // "contractions at 250 GFLOP/s in f32, 1800 in bf16, ...: bf16 is fastest"
 };
 
@@ -42,8 +42,8 @@ constexpr double faster_by = 1.05;
 AmpChoice fastest_format(const std::vector<FormatRate>& rates,
                          Grounds grounds = Grounds::all_threads);
 
-// The rate of "off", "bf16" or "f16" on a CPU of this tier, relative to f32.
-FormatRate modelled_rate(Isa isa, const std::string& amp);
+// The rate of f32, bf16 or f16 on a CPU of this tier, relative to f32.
+FormatRate modelled_rate(Isa isa, DType format);
 
 // Calls measure(stopwatch) in the threads of the caller and, if it returns false because others
 // disturb it, in one thread alone.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/training_setup.h"
 
-#include <sstream>
-
 #include "api/amp_choice.h"
-#include "base/environment.h"
+#include "base/open_file.h"
 #include "base/parallel.h"
-#include "precision/amp_words.h"
+#include "precision/amp.h"
 #include "precision/plan_reader.h"
 #include "precision/policy.h"
 #include "train/training_graph.h"
@@ -15,29 +13,31 @@ namespace narrowgauge {
 
 namespace {
 
-std::string plan_name(const TrainerOptions& options) { return options.plan_file.value_or("plan"); }
+// A plan to train by, as a text.
+struct GivenPlan {
+  std::string text, name;  // called so in messages
+};
 
-DType narrow_of(const TrainerOptions& options) {
-  if (!options.plan_text) return narrow_of_plan(*options.plan_file);
-  std::istringstream text(*options.plan_text);
-  return narrow_of_plan(text, plan_name(options));
+std::optional<GivenPlan> given_plan(const TrainerOptions& options) {
+  const std::string name = options.plan_file.value_or("plan");
+  if (options.plan_text) return GivenPlan{*options.plan_text, name};
+  if (options.plan_file) return GivenPlan{read_text_file(name), name};
+  return std::nullopt;
 }
 
 PrecisionPlan make_plan_for(const Graph& graph, const Optimizer& optimizer,
-                            const TrainerOptions& options) {
-  if (options.plan_text) return read_named_plan(*options.plan_text, plan_name(options), graph);
-  if (options.plan_file) return load_plan(*options.plan_file, graph);
+                            const std::optional<GivenPlan>& given) {
+  if (given) return read_named_plan(given->text, given->name, graph);
   PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);
   require_effect(plan);
   return plan;
 }
 
 // A plan in f16 needs the loss scale that the optimizer brings for it.
-void take_format_of_plan(Optimizer& optimizer, const TrainerOptions& options) {
-  if (!options.plan_file && !options.plan_text) return;
-  const DType narrow = narrow_of(options);
+void take_format_of_plan(Optimizer& optimizer, const GivenPlan& given) {
+  const DType narrow = narrow_of_plan(given.text, given.name);
   const DType asked = optimizer.precision.narrow;
-  require(asked == DType::f32 || asked == narrow, plan_name(options), ": is a plan in ", narrow,
+  require(asked == DType::f32 || asked == narrow, given.name, ": is a plan in ", narrow,
           ", the optimizer asks for ", asked);
   optimizer.precision.narrow = narrow;
 }
@@ -47,10 +47,10 @@ void settle_auto(const std::string& name, const BuildNetwork& build, const Loss&
                  Optimizer& optimizer, TrainerOptions& options) {
   constexpr std::int64_t usual_batch = 32;
   const bool planned = options.plan_file || options.plan_text;
-  if (optimizer.precision.is_mixed() || planned || environment("AMP") != "auto") return;
+  if (optimizer.precision.is_mixed() || planned || !amp_of_environment().automatic) return;
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const AmpChoice choice = choose_amp(name, build, loss, optimizer, usual_batch);
-  optimizer.precision.narrow = format_of_amp(choice.amp).value();
+  optimizer.precision.narrow = choice.format;
   options.plan_reason = choice.reason;
 }
 
@@ -65,6 +65,12 @@ Graph loss_graph(const std::string& name, const BuildNetwork& build, const Loss&
   return std::move(network.graph());
 }
 
+void settle_loss_scale(Optimizer& optimizer) {
+  if (optimizer.loss_scale.kind != LossScale::Kind::automatic) return;
+  const bool f16 = optimizer.precision.narrow == DType::f16;
+  optimizer.loss_scale.kind = f16 ? LossScale::Kind::dynamic : LossScale::Kind::off;
+}
+
 TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build, const Loss& loss,
                               Optimizer optimizer, TrainerOptions options) {
   check(optimizer);
@@ -72,9 +78,11 @@ TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build
     enable_mixed_precision_from_environment(optimizer);
     settle_auto(name, build, loss, optimizer, options);
   }
-  take_format_of_plan(optimizer, options);
+  const std::optional<GivenPlan> given = given_plan(options);
+  if (given) take_format_of_plan(optimizer, *given);
+  settle_loss_scale(optimizer);
   Graph graph = make_training_graph(loss_graph(name, build, loss, Mode::train), optimizer);
-  PrecisionPlan plan = make_plan_for(graph, optimizer, options);
+  PrecisionPlan plan = make_plan_for(graph, optimizer, given);
   if (!options.plan_reason.empty()) plan.reason = options.plan_reason;
   return {std::move(optimizer), std::move(options), std::move(graph), std::move(plan)};
 }

@@ -10,11 +10,14 @@ namespace narrowgauge {
 Graph loss_graph(const std::string& name, const BuildNetwork& build, const Loss& loss, Mode mode);
 
 struct TrainingSetup {
-  Optimizer optimizer;  // with the mixed precision that the environment or the plan asks for
+  Optimizer optimizer;  // settled: its format by environment or plan, its loss scale by the format
   TrainerOptions options;
   Graph graph;  // of a step, in f32
   PrecisionPlan plan;
 };
+
+// Puts what it stands for in the place of an `automatic` loss scale.
+void settle_loss_scale(Optimizer& optimizer);
 
 // Throws as Trainer's constructor does. May measure which format is fastest.
 TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build, const Loss& loss,

@@ -48,7 +48,7 @@ std::string compare_json(const std::vector<TrainingOutcome>& outcomes, std::stri
   JsonObject json;
   json.add("event", event)
       .add("runs", runs)
-      .add("base", base.precision == "ieee" ? base.precision : amp_of(base));
+      .add("base", base.precision == "ieee" ? base.precision : name(amp_of(base)));
   json.add("largest_difference_points", 100 * largest_difference(outcomes));
   return json.add("remarks", comparison_remarks(outcomes)).line();
 }
@@ -75,13 +75,14 @@ void check_tolerance(const TrainFlags& flags, const std::vector<TrainingOutcome>
 using Folders = std::map<std::string, CheckpointOptions>;  // by their paths
 
 std::string folder_of(const TrainFlags& flags, const Settings& settings) {
-  return (std::filesystem::path(*flags.output) / precision_of(settings)).string();
+  return (std::filesystem::path(*flags.output) / name_of(settings.precision)).string();
 }
 
 // The settings for one of the words of --compare.
 Settings settings_in(Settings settings, const std::string& format) {
-  settings.amp = format == "ieee" ? "off" : format;
-  if (format == "ieee") settings.math = "ieee";
+  const bool ieee = format == "ieee";
+  settings.precision.set_amp(ieee ? Amp{} : amp_of(format));
+  if (ieee) settings.precision.f32_math = Math::ieee;
   return settings;
 }
 
@@ -105,8 +106,8 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
     check_batch(settings, data);
     CheckpointOptions checkpoints;
     if (flags.output) checkpoints = folders.at(folder_of(flags, settings));
-    if (settings.amp == "off") settings.overrides.clear();
-    cases.push_back({precision_of(settings),
+    if (!settings.precision.is_mixed()) settings.precision.overrides.clear();
+    cases.push_back({name_of(settings.precision),
                      make_optimizer(settings, data.training_size / settings.batch),
                      trainer_options(settings, {.recompute = recompute_of(flags),
                                                 .trace = flags.trace.has_value(),
@@ -201,7 +202,7 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   const auto named = [&](const char* format) {
     return std::find(formats.begin(), formats.end(), format) != formats.end();
   };
-  require(settings.math != "ieee" || !named("ieee") || !named("off"),
+  require(settings.precision.f32_math != Math::ieee || !named("ieee") || !named("off"),
           "--compare: with --math ieee, off is ieee; name one of them");
   Folders folders;
   const auto take = [&](const Settings& one) {

@@ -14,6 +14,7 @@
 #include "cli/common/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/version.h"
+#include "precision/amp.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -69,8 +70,8 @@ std::string f32_use(const Facts& facts) {
   return fmt::format("{}: {:.1f} times IEEE's rate", use, facts.math.of(Math::f32).gflops() / ieee);
 }
 
-std::string best_amp(const Facts& facts) {
-  return fastest_format(facts.math.formats(facts.isa), facts.math.grounds).amp;
+DType best_format(const Facts& facts) {
+  return fastest_format(facts.math.formats(facts.isa), facts.math.grounds).format;
 }
 
 struct Use {
@@ -79,9 +80,9 @@ struct Use {
 
 std::vector<Use> uses(const Facts& facts) {
   const std::vector<FormatRate> rates = facts.math.formats(facts.isa);
-  const std::string best = best_amp(facts);
-  const std::string choice = best == "off" ? "f32 is kept: no narrow format is faster here"
-                                           : best + " is the fastest here";
+  const DType best = best_format(facts);
+  const std::string choice = best == DType::f32 ? "f32 is kept: no narrow format is faster here"
+                                                : concat(best, " is the fastest here");
   return {{"off", f32_use(facts)},
           {"bf16", narrow_use(facts, Math::bf16, rates[0], rates[1])},
           {"f16", narrow_use(facts, Math::f16, rates[0], rates[2])},
@@ -195,7 +196,7 @@ std::string facts_json(const Facts& facts) {
   json.add("memory_bytes_per_second", facts.peaks.memory).add("gpu", machine.gpu);
   json.add("peaks", peaks).add("math", math).add("amp", amp);
   json.add("measured", grounds_word(facts.math.grounds));
-  return json.add("amp_auto", best_amp(facts)).line();
+  return json.add("amp_auto", name(Amp{best_format(facts)})).line();
 }
 
 namespace {

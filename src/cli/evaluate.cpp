@@ -33,7 +33,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
     json.add("event", std::isfinite(result.loss) ? "done" : "diverged")
         .add("run", *flags.trained.run)
         .add("model", settings.model);
-    json.add("data", settings.data).add("amp", settings.amp);
+    json.add("data", settings.data).add("amp", name(settings.precision.amp()));
     json.add("test_accuracy", result.accuracy).add("test_loss", result.loss);
     json.add("test_samples", result.samples);
     add_metrics(json, result);
@@ -42,7 +42,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
   }
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
   print(fmt::format("{} of {} on {} in {}\n", settings.model, *flags.trained.run, settings.data,
-                    format_word(settings.amp)));
+                    name(settings.precision.narrow)));
   print(fmt::format("test accuracy   {}  ({} of {} images)\n", percent_text(result.accuracy),
                     grouped(right), grouped(result.samples)));
   print(fmt::format("test loss       {}\n", number_text(result.loss)));

@@ -33,9 +33,9 @@ constexpr const char* examples = R"(examples:
 
 struct Flags {
   NetworkFlags network;
-  std::optional<std::string> amp, policy, math, plan, save_plan, node, optimizer, target;
+  PrecisionFlags precision;
+  std::optional<std::string> save_plan, node, optimizer, target;
   std::optional<std::int64_t> batch;
-  std::vector<std::string> overrides;
   bool json = false, kernels = false, all = false;
 };
 
@@ -54,32 +54,28 @@ struct Answer {
 
 Answer answer_to(const Flags& flags) {
   const NetworkChoice network = choose_network(flags.network);
-  std::string amp = flags.plan ? amp_of_plan(*flags.plan, flags.amp, flags.overrides)
-                               : settle_amp(flags.amp, std::nullopt, "f16");
-  require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
-  require(!flags.plan || !flags.policy, "--plan: decides on every node, --policy cannot be added");
+  RunPrecision precision = settle_precision(flags.precision, std::nullopt, {DType::f16});
+  check_plan_alone(flags.precision);
   require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
-  require(!flags.target || amp != "auto", "--target: --amp auto is measured here, name a format");
-  Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
-  settings.math = flags.math.value_or(settings.math);
-  settings.policy = flags.policy.value_or(settings.policy);
+  require(!flags.target || !precision.automatic,
+          "--target: --amp auto is measured here, name a format");
+  const Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
+  const std::int64_t batch = flags.batch.value_or(settings.batch);
   Optimizer optimizer = make_optimizer(settings, 100);
-  std::string reason;
-  if (amp == "auto") {
-    const AmpChoice choice = choose_amp(network.model, network.build(), network.loss(), optimizer,
-                                        flags.batch.value_or(settings.batch));
-    amp = choice.amp;
-    reason = choice.reason;
-  }
-  set_amp(optimizer, amp, flags.overrides);
+  optimizer.precision = precision;
   TrainerOptions trained;
-  trained.plan_file = flags.plan;
-  trained.plan_reason = reason;
+  trained.plan_file = flags.precision.plan;
+  trained.plan_reason = settle_automatic(precision, [&] {
+    // One that fits no node is refused below, and not taken for a format that changes nothing.
+    optimizer.precision.overrides.clear();
+    return choose_amp(network.model, network.build(), network.loss(), optimizer, batch);
+  });
+  optimizer.precision = precision;
   trained.obeys_environment = false;
   const TrainingSetup setup =
       set_up_training(network.model, network.build(), network.loss(), optimizer, trained);
   if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
-  KernelQuestion question{.binding = {{"N", flags.batch.value_or(settings.batch)}}};
+  KernelQuestion question{.binding = {{"N", batch}}};
   if (flags.target) {
     question.target = Target::machine();
     question.target->isa = parse_isa(*flags.target);
@@ -151,19 +147,18 @@ NG_COMMAND(explain, 40) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
   add_network_flags(app, flags->network);
-  add_word(app, {"--amp", "A", "off, f16 (default), bf16 or auto"}, flags->amp, amp_flag_words());
-  add_word(app, {"--policy", "P", policy_help()}, flags->policy, policy_words());
-  add_text(app, {"--math", "M", math_help}, flags->math);
+  add_amp_or_auto(app, "off, f16 (default), bf16 or auto", flags->precision);
+  add_policy(app, flags->precision);
+  add_math(app, flags->precision);
   add_switch(app, {"--all", "", "weights and bookkeeping too, not only what computes"}, flags->all);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);
   add_switch(app, {"--kernels", "", "which kernel each contraction takes, and why that one"},
              flags->kernels);
   add_word(app, {"--target", "T", "kernels for avx2, avx512, vnni, bf16 (AMD's) or amx"},
            flags->target, {"avx2", "avx512", "vnni", "bf16", "amx"});
-  add_text(app, {"--plan", "FILE", "explain this plan"}, flags->plan);
+  add_text(app, {"--plan", "FILE", "explain this plan"}, flags->precision.plan);
   add_text(app, {"--save-plan", "FILE", "write the plan"}, flags->save_plan);
-  add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
-            flags->overrides);
+  add_overrides(app, flags->precision);
   add_whole(app, {"--batch,-b", "N", "for the bytes of casts (128)"}, flags->batch, 1);
   add_word(app,
            {"--optimizer,-o", "O", "of the training graph: " + choices(optimizer_names(), "sgd")},

@@ -29,10 +29,16 @@ CLI::Option* add(CLI::App& app, const Flag& flag, Read read) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-auto text_reader(const Flag& flag, std::optional<std::string>& target) {
-  return [&target, name = first_name(flag)](const std::string& text) {
+using TakeText = std::function<void(const std::string&)>;
+
+TakeText into(std::optional<std::string>& target) {
+  return [&target](const std::string& text) { target = text; };
+}
+
+auto text_reader(const Flag& flag, TakeText take) {
+  return [take = std::move(take), name = first_name(flag)](const std::string& text) {
     require(!text.empty(), name, ": expected a value, got nothing");
-    target = text;
+    take(text);
   };
 }
 
@@ -76,21 +82,30 @@ void read_list(const std::string& name, const std::string& text, std::vector<std
 
 }  // namespace
 
+void add_text(CLI::App& app, const Flag& flag, TakeText take) {
+  add(app, flag, text_reader(flag, std::move(take)));
+}
+
 void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
-  add(app, flag, text_reader(flag, target));
+  add_text(app, flag, into(target));
 }
 
 void add_required(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
-  add(app, flag, text_reader(flag, target))->required();
+  add(app, flag, text_reader(flag, into(target)))->required();
+}
+
+void add_word(CLI::App& app, const Flag& flag, TakeText take, std::vector<std::string> words) {
+  add(app, flag,
+      [take = std::move(take), name = first_name(flag),
+       words = std::move(words)](const std::string& text) {
+        check_word(name, text, words);
+        take(text);
+      });
 }
 
 void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
               std::vector<std::string> words) {
-  add(app, flag,
-      [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
-        check_word(name, text, words);
-        target = text;
-      });
+  add_word(app, flag, into(target), std::move(words));
 }
 
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,

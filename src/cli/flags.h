@@ -23,8 +23,11 @@ struct Flag {
 };
 
 void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
+void add_text(CLI::App& app, const Flag& flag, std::function<void(const std::string&)> take);
 void add_required(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
 void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
+              std::vector<std::string> words);
+void add_word(CLI::App& app, const Flag& flag, std::function<void(const std::string&)> take,
               std::vector<std::string> words);
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
                std::int64_t least);

@@ -36,7 +36,7 @@ struct Flags {
 };
 
 struct FormatMemory {
-  std::string amp;
+  DType format;
   TrainingMemory memory;
 };
 
@@ -56,12 +56,12 @@ Facts gather(const Flags& flags) {
   forward.graph().output("prediction", facts.network.build()(forward));
   facts.model = model_info(forward.graph());
   const Settings settings = usual_settings(name, flags.optimizer.value_or("sgd"));
-  for (const std::string& amp : amp_words()) {
+  for (const DType format : amp_formats) {
     Optimizer optimizer = make_optimizer(settings, 100);
-    set_amp(optimizer, amp, {});
+    optimizer.precision.narrow = format;
     const TrainingSetup setup = set_up_training(name, facts.network.build(), facts.network.loss(),
                                                 optimizer, {.obeys_environment = false});
-    facts.memory.push_back({amp, training_memory(setup.graph, setup.plan, facts.batch)});
+    facts.memory.push_back({format, training_memory(setup.graph, setup.plan, facts.batch)});
   }
   return facts;
 }
@@ -84,7 +84,8 @@ std::string facts_json(const Facts& facts) {
   std::vector<JsonObject> layers;
   for (const LayerInfo& layer : facts.model.layers) layers.push_back(layer_json(layer));
   JsonObject memory;
-  for (const FormatMemory& row : facts.memory) memory.add(row.amp, memory_json(row.memory));
+  for (const FormatMemory& row : facts.memory)
+    memory.add(name(Amp{row.format}), memory_json(row.memory));
   JsonObject json;
   facts.network.describe(json);
   json.add("batch", facts.batch);
@@ -111,7 +112,7 @@ void print_facts(const Flags& flags, const Facts& facts) {
   TextTable memory({words("training"), numbers("activations"), numbers("with workspaces", 1),
                     numbers("weights and state"), numbers("in all")});
   for (const FormatMemory& row : facts.memory)
-    memory.add({format_word(row.amp), bytes_text(row.memory.activations),
+    memory.add({std::string(name(row.format)), bytes_text(row.memory.activations),
                 bytes_text(row.memory.arena), bytes_text(row.memory.states),
                 bytes_text(row.memory.total())});
   print(memory.text(output_width()));

@@ -32,6 +32,12 @@ struct Reader {
   void optional(const char* name, T& value) const {
     if (json.contains(name)) (*this)(name, value);
   }
+  void precision(RunPrecision& precision) const {
+    precision.set_amp(amp_of(json.at("amp").get<std::string>()));
+    optional("policy", precision.policy);
+    (*this)("overrides", precision.overrides);
+    precision.f32_math = math_of(json.at("math").get<std::string>());
+  }
   void rule(const std::string& optimizer, UpdateRule& rule) const {
     rule = parse_optimizer(optimizer).rule;
     for (const Hyperparameter& each : rule.hyperparameters()) {
@@ -50,9 +56,11 @@ struct Writer {
   void operator()(const char* name, const T& value) const {
     json[name] = value;
   }
-  template <class T>
-  void optional(const char* name, const T& value) const {
-    json[name] = value;
+  void precision(const RunPrecision& precision) const {
+    json["amp"] = name(precision.amp());
+    json["policy"] = precision.policy;
+    json["overrides"] = precision.overrides;
+    json["math"] = name(precision.f32_math);
   }
   void rule(const std::string&, const UpdateRule& rule) const {
     for (const Hyperparameter& each : rule.hyperparameters())
@@ -63,10 +71,7 @@ struct Writer {
 void visit_settings(auto& settings, const auto& visit) {
   visit("model", settings.model);
   visit("data", settings.data);
-  visit("amp", settings.amp);
-  visit.optional("policy", settings.policy);
-  visit("overrides", settings.overrides);
-  visit("math", settings.math);
+  visit.precision(settings.precision);
   visit("epochs", settings.epochs);
   visit("batch", settings.batch);
   visit("optimizer", settings.optimizer);

@@ -2,16 +2,11 @@
 #include "cli/settings.h"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "base/environment.h"
 #include "base/nearest.h"
 #include "cli/common/text.h"
-#include "cli/described.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
-#include "precision/amp_words.h"
-#include "precision/policy.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -36,9 +31,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
 
 void check(const Settings& settings, const TrainFlags& flags) {
   check_settings(settings);
-  const bool narrow = settings.amp != "off" || !flags.compare.empty() || flags.plan;
-  require(narrow || settings.overrides.empty(), "--override: needs --amp f16 or bf16");
-  require(narrow || !flags.policy, "--policy: needs --amp f16 or bf16");
+  if (flags.compare.empty()) check_used(settings.precision, flags.precision);
 }
 
 template <class T>
@@ -55,50 +48,10 @@ void require_word(const char* flag, const std::string& word,
 
 }  // namespace
 
-Math math_of(const std::string& word) {
-  if (word.starts_with("sim:")) return parse_math(word);
-  const bool known = std::find(math_words.begin(), math_words.end(), word) != math_words.end();
-  require(known, "--math: expected ", choices(math_words), ", or sim:UNIT such as sim:a100, got \"",
-          word, '"', suggestion(word, math_words));
-  return parse_math(word);
-}
-
-std::vector<std::string> amp_words() {
-  std::vector<std::string> words;
-  for (const DType format : amp_formats) words.emplace_back(amp_of_format(format));
-  return words;
-}
-
-std::vector<std::string> amp_flag_words() {
-  std::vector<std::string> words = amp_words();
-  words.emplace_back("auto");
-  return words;
-}
-
-std::string format_word(const std::string& amp) {
-  return std::string(name(format_of_amp(amp).value()));
-}
-
-namespace {
-
-// All but f32, which is --amp off.
-std::vector<const Policy*> mixed_policies() {
-  std::vector<const Policy*> all = policies();
-  std::erase_if(all, [](const Policy* policy) { return policy->name == "f32"; });
-  return all;
-}
-
-}  // namespace
-
-std::vector<std::string> policy_words() { return names_of(mixed_policies()); }
-std::string policy_help() { return "what becomes narrow; " + described(mixed_policies(), "lists"); }
-
 void check_settings(const Settings& settings) {
   constexpr std::int64_t most = 1'000'000'000;
   constexpr double largest = 1e30;
-  require_word("--amp", settings.amp, amp_flag_words());
-  require_word("--policy", settings.policy, policy_words());
-  math_of(settings.math);
+  require_word("--policy", settings.precision.policy, policy_words());
   require_word("--optimizer", settings.optimizer, optimizer_names());
   require_word("--schedule", settings.schedule, schedule_names());
   if (!settings.loss_scale.empty()) parse_loss_scale(settings.loss_scale);
@@ -121,26 +74,6 @@ void require_model(const std::string& name) {
 void require_device(const std::optional<std::string>& name) {
   require<DeviceError>(!name || *name == "cpu", "unknown device ", name.value_or(""),
                        ": this program was built for cpu alone");
-}
-
-std::string settle_amp(const std::optional<std::string>& flag,
-                       const std::optional<std::string>& of_run, const std::string& usual) {
-  Optimizer probe;
-  enable_mixed_precision_from_environment(probe);
-  const std::string wish = environment("AMP");
-  if (flag) return *flag;
-  if (of_run) return *of_run;
-  if (wish == "auto") return wish;
-  return probe.precision.is_mixed() ? std::string(amp_of_format(probe.precision.narrow)) : usual;
-}
-
-std::string amp_of_plan(const std::string& plan, const std::optional<std::string>& amp,
-                        const std::vector<std::string>& overrides) {
-  require(overrides.empty(), "--plan: decides on every node, --override cannot be added");
-  std::string format(amp_of_format(narrow_of_plan(plan)));
-  require(!amp || *amp == format, "--plan: ", plan, " is for --amp ", format, ", not ",
-          amp.value_or(""));
-  return format;
 }
 
 namespace {
@@ -210,22 +143,12 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
   settings.model = model;
   settings.optimizer = optimizer;
   take(settings.data, flags.data);
-  settings.amp = settle_amp(flags.amp, resumed ? std::optional(resumed->amp) : std::nullopt);
-  if (!flags.overrides.empty()) settings.overrides = flags.overrides;
-  take(settings.policy, flags.policy);
-  take(settings.math, flags.math);
+  settings.precision =
+      settle_precision(flags.precision, resumed ? std::optional(resumed->precision) : std::nullopt);
   take_training(settings, flags);
   take_hyperparameters(settings.rule, optimizer, flags.hyperparameters);
   check(settings, flags);
   return settings;
-}
-
-void set_amp(Optimizer& optimizer, const std::string& amp,
-             const std::vector<std::string>& overrides) {
-  const std::optional<DType> format = format_of_amp(amp);
-  NG_INVARIANT(format.has_value());
-  optimizer.precision.narrow = *format;
-  optimizer.precision.overrides = overrides;
 }
 
 namespace {
@@ -250,9 +173,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   // The rate steps down after each third, as is usual for networks on images.
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
-  set_amp(optimizer, settings.amp, settings.overrides);
-  optimizer.precision.policy = settings.policy;
-  optimizer.precision.f32_math = math_of(settings.math);
+  optimizer.precision = settings.precision;
   return optimizer;
 }
 

@@ -39,13 +39,12 @@ constexpr const char* examples = R"(examples:
 void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--model,-m", "M", model_help(false)}, flags.model);
   add_text(app, {"--data,-d", "D", data_help() + "; default: glyphs"}, flags.data);
-  add_word(app, {"--amp", "A", "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)"},
-           flags.amp, amp_flag_words());
-  add_word(app, {"--policy", "P", policy_help()}, flags.policy, policy_words());
-  add_text(app, {"--math", "M", math_help}, flags.math);
-  add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
-            flags.overrides);
-  add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.plan);
+  add_amp_or_auto(app, "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)",
+                  flags.precision);
+  add_policy(app, flags.precision);
+  add_math(app, flags.precision);
+  add_overrides(app, flags.precision);
+  add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.precision.plan);
   add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
            flags.save_plan);
   add_word_list(app, {"--compare", "A,B,..", "train in each of these formats and compare"},
@@ -101,12 +100,13 @@ void add_file_flags(CLI::App& app, TrainFlags& flags) {
 void check_combinations(const TrainFlags& flags) {
   const bool compare = !flags.compare.empty();
   require(compare || !flags.tolerance, "--tolerance: needs --compare");
-  require(!compare || !flags.amp, "--compare: names the formats itself, --amp cannot be added");
-  require(!compare || !flags.plan, "--compare: --plan holds one format, train without --compare");
+  const PrecisionFlags& precision = flags.precision;
+  require(!compare || !precision.amp, "--compare: names the formats itself, --amp cannot be added");
+  require(!compare || !precision.plan,
+          "--compare: --plan holds one format, train without --compare");
   require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");
   require(!compare || !flags.resume, "--compare: starts anew, --resume cannot be added");
-  require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
-  require(!flags.plan || !flags.policy, "--plan: decides on every node, --policy cannot be added");
+  check_plan_alone(precision);
   require(flags.weights || !flags.weights_match, "--weights-match: needs --weights");
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
   const bool saves = flags.output || flags.resume;
@@ -118,10 +118,8 @@ void check_combinations(const TrainFlags& flags) {
 // Options with the plan that a run follows: the given one, or that of the resumed run.
 SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
                            const std::optional<Run>& resumed) {
-  if (flags.plan) return {.plan_file = flags.plan};
-  const bool same = resumed && resumed->record.settings.amp == settings.amp &&
-                    flags.overrides.empty() && !flags.policy && !flags.math;
-  return same && settings.amp != "off" ? plan_of(*resumed) : SessionOptions{};
+  if (flags.precision.plan) return {.plan_file = flags.precision.plan};
+  return resumed ? plan_of(*resumed, settings.precision, flags.precision) : SessionOptions{};
 }
 
 void print_result(const TrainingOutcome& outcome, const std::optional<std::string>& folder) {
@@ -186,7 +184,6 @@ int run_train(const TrainFlags& flags) {
   Settings settings =
       settle(flags, resumed ? std::optional(resumed->record.settings) : std::nullopt);
   if (!flags.compare.empty()) return run_compare(flags, settings);
-  if (flags.plan) settings.amp = amp_of_plan(*flags.plan, flags.amp, flags.overrides);
   const CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
 
   const ImageData data = prepare_data(settings.data, settings.model);

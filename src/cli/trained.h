@@ -12,7 +12,8 @@
 namespace narrowgauge::cli {
 
 struct TrainedFlags {
-  std::optional<std::string> run, data, amp, math, device;
+  std::optional<std::string> run, data, device;
+  PrecisionFlags precision;  // --amp and --math
   std::optional<std::int64_t> batch, threads;
 };
 
@@ -27,6 +28,9 @@ struct Trained {
   std::unique_ptr<Session> session;
   std::int64_t batch = 256;  // samples at once
 };
+// A session with the run's weights that only evaluates and predicts: it gets no training batch.
+Session session_of(const Run& run, Settings settings, const ImageData& data,
+                   const SessionOptions& options);
 // Throws DataError when there is no such run or the data do not fit it.
 Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics = {});
 

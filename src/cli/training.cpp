@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "api/amp_choice.h"
 #include "api/checkpoint_files.h"
 #include "api/model_implementation.h"
 #include "base/parallel.h"
@@ -56,7 +55,8 @@ Recompute recompute_of(const TrainFlags& flags) {
   return flags.recompute == "auto" ? Recompute::automatic : Recompute::off;
 }
 
-SessionOptions plan_of(const Run& run) {
+SessionOptions plan_of(const Run& run, const RunPrecision& now, const PrecisionFlags& flags) {
+  if (!is_as_trained(now, run.record.settings.precision, flags)) return {};
   const auto text = run.text(plan_file);
   require<DataError>(text.has_value(), run.file(plan_file), ": there is no such file");
   return {.plan_file = run.file(plan_file), .plan_text = text};
@@ -69,18 +69,18 @@ void load_weights(Model& model, const Run& run) {
 }
 
 std::string settle_auto(Settings& settings, const ImageData& data) {
-  if (settings.amp != "auto") return "";
-  settings.amp = "off";
-  check_batch(settings, data);
-  const ThreadScope threads(settings.threads > 0 ? settings.threads : thread_count());
-  show_status("measuring which format is fastest");
-  const AmpChoice choice = choose_amp(
-      settings.model, find_model(settings.model, data.image, data.classes), softmax_cross_entropy(),
-      make_optimizer(settings, data.training_size / settings.batch), settings.batch);
-  show_status("");
-  settings.amp = choice.amp;
-  say("--amp auto", choice.reason);
-  return choice.reason;
+  return settle_automatic(settings.precision, [&] {
+    check_batch(settings, data);
+    const ThreadScope threads(settings.threads > 0 ? settings.threads : thread_count());
+    show_status("measuring which format is fastest");
+    AmpChoice choice =
+        choose_amp(settings.model, find_model(settings.model, data.image, data.classes),
+                   softmax_cross_entropy(),
+                   make_optimizer(settings, data.training_size / settings.batch), settings.batch);
+    show_status("");
+    say("--amp auto", choice.reason);
+    return choice;
+  });
 }
 
 ReportStyle style_of(const TrainFlags& flags) {
@@ -164,11 +164,6 @@ RunRecord record_of(const Settings& settings, const ImageData& data) {
 
 }  // namespace
 
-std::string precision_of(const Settings& settings) {
-  if (settings.amp != "off") return settings.amp;
-  return settings.math == "ieee" ? "ieee" : "f32";
-}
-
 FitOptions fit_options(const Settings& settings, const ImageData& data,
                        CheckpointOptions checkpoints) {
   if (!checkpoints.folder.empty())
@@ -180,7 +175,7 @@ FitOptions fit_options(const Settings& settings, const ImageData& data,
 TrainingOutcome train(Session& session, const ImageData& data, ReportStyle style,
                       CheckpointOptions checkpoints) {
   const Settings& settings = session.settings();
-  const FitTask task{precision_of(settings), data.training, data.test,
+  const FitTask task{name_of(settings.precision), data.training, data.test,
                      fit_options(settings, data, std::move(checkpoints))};
   const auto reporter = make_reporter(style, task.precision, settings.batch);
   const InterruptScope interrupts;
@@ -193,9 +188,7 @@ TrainingOutcome train(Session& session, const ImageData& data, ReportStyle style
   return outcome;
 }
 
-std::string amp_of(const TrainingOutcome& outcome) {
-  return outcome.narrow ? std::string(name(*outcome.narrow)) : "off";
-}
+Amp amp_of(const TrainingOutcome& outcome) { return {outcome.narrow.value_or(DType::f32)}; }
 
 std::string flush_text(const TrainingOutcome& outcome) {
   const FlushReport& flushed = outcome.flushed;
@@ -216,7 +209,7 @@ std::string flush_text(const TrainingOutcome& outcome) {
 JsonObject outcome_json(const TrainingOutcome& outcome) {
   const FitResult& fit = outcome.fit;
   JsonObject json;
-  json.add("amp", amp_of(outcome)).add("precision", outcome.precision);
+  json.add("amp", name(amp_of(outcome))).add("precision", outcome.precision);
   json.add("test_accuracy", fit.test.accuracy).add("test_loss", fit.test.loss);
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);

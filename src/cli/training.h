@@ -41,16 +41,14 @@ class Session {
 
 // "auto" (also where nothing is said) or "off".
 Recompute recompute_of(const TrainFlags& flags);
-// Options with the plan that the run was trained by.
-SessionOptions plan_of(const Run& run);
+// Options with the plan that the run was trained by, where that is what is asked for now.
+SessionOptions plan_of(const Run& run, const RunPrecision& now, const PrecisionFlags& flags);
 void load_weights(Model& model, const Run& run);
 
-// Replaces "auto" by the fastest format, says so and returns the reason; for others "" and no
+// Replaces --amp auto by the fastest format, says so and returns the reason; for others "" and no
 // change.
 std::string settle_auto(Settings& settings, const ImageData& data);
 
-// "f16" or "bf16"; for f32 "ieee" or "f32".
-std::string precision_of(const Settings& settings);
 ReportStyle style_of(const TrainFlags& flags);
 // Where and how often a training saves; locks the folder. Nothing without a folder.
 CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const TrainFlags& flags,
@@ -74,7 +72,7 @@ void require_finite(const Evaluation& evaluation);
 TrainingOutcome train(Session& session, const ImageData& data, ReportStyle style,
                       CheckpointOptions checkpoints);
 
-std::string amp_of(const TrainingOutcome& outcome);  // "off", "f16" or "bf16"
+Amp amp_of(const TrainingOutcome& outcome);
 
 // A remark about gradients that f16 could not hold; "" if there were none.
 std::string flush_text(const TrainingOutcome& outcome);

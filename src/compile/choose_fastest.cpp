@@ -67,7 +67,7 @@ bool measure(const Request& request, std::vector<Candidate>& candidates, Stopwat
   std::vector<Contestant> contestants;
   for (const Candidate& each : candidates)
     contestants.emplace_back([&] { return kernel.milliseconds(each.offer.run, stopwatch); });
-  const Turns turns = measure_by_turns(contestants, stopwatch);
+  const Turns turns = measure_by_turns(contestants, stopwatch, worth_it);
   for (std::size_t i = 0; i < candidates.size(); ++i)
     candidates[i].milliseconds = turns.times[i].front();
   return turns.steady;

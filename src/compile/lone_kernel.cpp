@@ -2,21 +2,19 @@
 #include "compile/lone_kernel.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 namespace {
 
-bool is_float(DType dtype) {
-  return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
+bool is_drawn(DType dtype) { return dtype == DType::f64 || is_f32_or_narrow(dtype); }
 
 void fill(Tensor& tensor) {
-  if (!is_float(tensor.dtype())) {
-    std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.bytes()));
+  if (!is_drawn(tensor.dtype())) {
+    std::fill_n(tensor.data(), tensor.bytes(), std::byte{});
     return;
   }
   constexpr std::int64_t pattern = 4099;
@@ -26,8 +24,7 @@ void fill(Tensor& tensor) {
     tensor.set(i, 2 * random.uniform(static_cast<std::uint64_t>(i)) - 0.99);
   const std::int64_t step = drawn > 0 ? tensor.bytes() / tensor.size() * drawn : 0;
   for (std::int64_t at = step; step > 0 && at < tensor.bytes(); at += step)
-    std::memcpy(tensor.data() + at, tensor.data(),
-                static_cast<std::size_t>(std::min(step, tensor.bytes() - at)));
+    std::copy_n(tensor.data(), std::min(step, tensor.bytes() - at), tensor.data() + at);
 }
 
 // The elements that the operand spans in memory, its blocks padded.

@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "compile/choose_kernels.h"
 #include "compile/choose_recomputed.h"
 #include "compile/compile.h"
@@ -35,8 +37,8 @@ class Planner {
     read_ = values_read(graph());
     add_sources();
     std::vector<ChosenKernel> kernels = choose_kernels(graph(), read_, options_);
-    for (int i = 0; i < node_count(); ++i)
-      if (!is_source(graph().node(i))) add_step(i, std::move(kernels[static_cast<std::size_t>(i)]));
+    for (const auto& [i, kernel] : enumerate(kernels))
+      if (!is_source(graph().node(i))) add_step(i, std::move(kernel));
     find_lifetimes();
     share_memory();
     place();
@@ -61,8 +63,7 @@ class Planner {
   }
 
   int new_root(Location location, std::int64_t bytes, int first) {
-    roots_.push_back({location, bytes, first, first});
-    return static_cast<int>(roots_.size()) - 1;
+    return roots_.add({location, bytes, first, first});
   }
 
   void add_source(Value value, Location::Kind kind, std::size_t index) {
@@ -118,23 +119,26 @@ class Planner {
       step.run = nullptr;
       step.bytes = 0;
     }
-    in_place_.push_back(std::move(offer.in_place));
-    step_node_.push_back(index);
+    in_place_.add(std::move(offer.in_place));
+    step_node_.add(index);
     plan_.steps.push_back(std::move(step));
+  }
+
+  // The output inside the body of a fused group.
+  static const GraphOutput& inner_output(const Node& group, int output) {
+    return group.as<Fused>().body->outputs()[static_cast<std::size_t>(output)];
   }
 
   // A value's name; in a fused group it is the name inside the body.
   std::string value_name(const Node& node, Value value) const {
-    if (node.is<Fused>())
-      return node.as<Fused>().body->outputs()[static_cast<std::size_t>(value.output)].name;
+    if (node.is<Fused>()) return inner_output(node, value.output).name;
     return graph().value_name(value);
   }
 
   // The phase of an output; in a group of several phases each value has its own in the body.
   static Phase phase_of(const Node& node, int output) {
     if (!node.is<Fused>()) return node.phase;
-    const Graph& body = *node.as<Fused>().body;
-    return body.producer(body.outputs()[static_cast<std::size_t>(output)].value).phase;
+    return node.as<Fused>().body->producer(inner_output(node, output).value).phase;
   }
 
   // Ops that pick elements out of their first input read as many as they write.
@@ -152,26 +156,23 @@ class Planner {
   }
 
   void alias(const Node& node, int index, int input, int output) {
-    root_of_[{index, output}] = root(node.inputs[static_cast<std::size_t>(input)]);
+    root_of_[{index, output}] = root(node.input(input));
   }
 
   int root(Value value) const {
     int at = root_of_.at(value);
-    while (at >= 0 && roots_[static_cast<std::size_t>(at)].joined >= 0)
-      at = roots_[static_cast<std::size_t>(at)].joined;
+    while (at >= 0 && roots_[at].joined >= 0) at = roots_[at].joined;
     return at;
   }
 
   void use(Value value, int step) {
     const int at = root(value);
-    if (at >= 0)
-      roots_[static_cast<std::size_t>(at)].last =
-          std::max(roots_[static_cast<std::size_t>(at)].last, step);
+    if (at >= 0) roots_[at].last = std::max(roots_[at].last, step);
   }
 
   void find_lifetimes() {
     for (int s = 0; s < end(); ++s)
-      for (const Value& value : graph().node(step_node_[static_cast<std::size_t>(s)]).inputs)
+      for (const Value& value : graph().node(step_node_[s]).inputs)
         if (!value.is_absent()) use(value, s);
     for (const GraphOutput& output : graph().outputs()) use(output.value, end());
     for (const State& state : graph().states())
@@ -182,8 +183,7 @@ class Planner {
   // use the state's own.
   void share_memory() {
     for (int s = 0; s < end(); ++s)
-      for (const auto& [input, output] : in_place_[static_cast<std::size_t>(s)])
-        try_in_place(s, input, output);
+      for (const auto& [input, output] : in_place_[s]) try_in_place(s, input, output);
   }
 
   const State* state_written_by(Value value) const {
@@ -193,13 +193,13 @@ class Planner {
   }
 
   void try_in_place(int s, int input, int output) {
-    const int index = step_node_[static_cast<std::size_t>(s)];
+    const int index = step_node_[s];
     const Node& node = graph().node(index);
     const Value from = node.inputs.at(static_cast<std::size_t>(input)), to{index, output};
     if (from.is_absent() || root(to) < 0 || taken_.contains(to)) return;
     const int source = root(from), target = root(to);
-    Root& a = roots_[static_cast<std::size_t>(source)];
-    Root& b = roots_[static_cast<std::size_t>(target)];
+    Root& a = roots_[source];
+    Root& b = roots_[target];
     const auto same_root = [&](Value value) { return !value.is_absent() && root(value) == source; };
     const bool once = std::count_if(node.inputs.begin(), node.inputs.end(), same_root) == 1;
     if (a.last != s || a.bytes != b.bytes || !once || source == target) return;
@@ -220,36 +220,29 @@ class Planner {
     std::set<int> used;
     for (const auto& made : root_of_) used.insert(root(made.first));
     for (const int at : used) {
-      if (at < 0 || roots_[static_cast<std::size_t>(at)].location.kind != Location::Kind::none)
-        continue;
-      const Root& r = roots_[static_cast<std::size_t>(at)];
+      if (at < 0 || roots_[at].location.kind != Location::Kind::none) continue;
+      const Root& r = roots_[at];
       buffers.push_back({r.bytes, r.first, r.last, 0});
       owner.push_back(at);
     }
     plan_.value_bytes = peak_bytes(buffers);
-    const std::size_t value_count = buffers.size();
-    for (int s = 0; s < end(); ++s)
-      buffers.push_back({plan_.steps[static_cast<std::size_t>(s)].workspace_bytes, s, s, 0});
+    for (const auto& [s, step] : enumerate(plan_.steps))
+      buffers.push_back({step.workspace_bytes, s, s, 0});
     add_staging(buffers);
     plan_.arena_bytes = place_buffers(buffers);
-    for (std::size_t i = 0; i < value_count; ++i)
-      roots_[static_cast<std::size_t>(owner[i])].location = {Location::Kind::arena,
-                                                             buffers[i].offset};
-    for (int s = 0; s < end(); ++s)
-      plan_.steps[static_cast<std::size_t>(s)].workspace =
-          buffers[value_count + static_cast<std::size_t>(s)].offset;
-    std::size_t staged = value_count + static_cast<std::size_t>(end());
+    auto placed = buffers.begin();
+    for (const int at : owner) roots_[at].location = {Location::Kind::arena, (placed++)->offset};
+    for (PlanStep& step : plan_.steps) step.workspace = (placed++)->offset;
     for (PlanState& state : plan_.states)
-      if (state.staging.kind == Location::Kind::arena)
-        state.staging.index = buffers[staged++].offset;
+      if (state.staging.kind == Location::Kind::arena) state.staging.index = (placed++)->offset;
   }
 
   // Copies a state's next value aside first if it lies in another state's memory.
   void add_staging(std::vector<BufferRequest>& buffers) {
     for (PlanState& state : plan_.states) {
       if (!state.changes) continue;
-      const Location& next = roots_[static_cast<std::size_t>(root(state.state.next))].location;
-      const Location& own = roots_[static_cast<std::size_t>(root(state.state.current))].location;
+      const Location& next = roots_[root(state.state.next)].location;
+      const Location& own = roots_[root(state.state.current)].location;
       if (next.kind != Location::Kind::state || next == own) continue;
       state.staging.kind = Location::Kind::arena;
       buffers.push_back({state.bytes, end(), end(), 0});
@@ -258,16 +251,16 @@ class Planner {
 
   Location location_of(Value value) const {
     const int at = value.is_absent() ? -1 : root(value);
-    return at < 0 ? Location{} : roots_[static_cast<std::size_t>(at)].location;
+    return at < 0 ? Location{} : roots_[at].location;
   }
 
   void resolve() {
-    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    for (const auto& [s, step] : enumerate(plan_.steps)) {
       const int index = step_node_[s];
       for (const Value& value : graph().node(index).inputs)
-        plan_.steps[s].inputs.push_back(location_of(value));
-      for (int o = 0; o < static_cast<int>(plan_.steps[s].outputs.size()); ++o)
-        plan_.steps[s].outputs[static_cast<std::size_t>(o)].location = location_of({index, o});
+        step.inputs.push_back(location_of(value));
+      for (const auto& [o, output] : enumerate(step.outputs))
+        output.location = location_of({index, o});
     }
     for (PlanState& state : plan_.states) {
       const Location next = location_of(state.state.next);
@@ -280,11 +273,11 @@ class Planner {
 
   const CompileOptions& options_;
   Plan plan_;
-  std::vector<Root> roots_;
+  IndexedVector<int, Root> roots_;
   std::map<Value, int> root_of_;  // -1: an output that nobody reads
   std::set<Value> read_, taken_;
-  std::vector<int> step_node_;
-  std::vector<std::vector<InPlace>> in_place_;
+  IndexedVector<int, int> step_node_;                  // of each step
+  IndexedVector<int, std::vector<InPlace>> in_place_;  // of each step
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "compile/compile.h"
 #include "passes/attention_in_parts.h"
 #include "passes/bind_shapes.h"
+#include "passes/decompose.h"
 #include "passes/fold_constants.h"
 #include "passes/form_groups.h"
 #include "passes/fuse_elementwise.h"
@@ -34,6 +35,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
       {"bind_shapes", Stage::precise,
        [&](const Graph& graph) { return bind_shapes(graph, options.binding); }},
       {"attention_in_parts", Stage::precise, for_target(attention_in_parts)},
+      {"decompose", Stage::precise, decompose},
       {"fold_constants", Stage::precise, fold_constants},
       {"merge_duplicates", Stage::precise, merge_duplicates},
       {"hoist_derived_state", Stage::precise, hoist_derived_state},

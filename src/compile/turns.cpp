@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <numeric>
 
 #include "base/parallel.h"
@@ -18,6 +19,8 @@ constexpr double patience = 500;
 // How far apart the two best times of a contestant may be: on a quiet machine, and on one where the
 // result still counts.
 constexpr double agree_well = 1.05, agree = 1.25;
+// How far from what is worth it the quotient of two best times that agree well leaves no doubt.
+constexpr double beyond_doubt = 1.08;
 
 // A woken thread waits for some tens of microseconds; one that lost its core waits at least a time
 // slice, a millisecond or more.
@@ -37,9 +40,11 @@ using Times = std::vector<std::vector<double>>;
 // Takes turns until there are enough good ones or patience ends.
 class Measurement {
  public:
-  Measurement(std::span<const Contestant> contestants, Stopwatch& stopwatch)
+  Measurement(std::span<const Contestant> contestants, Stopwatch& stopwatch,
+              std::optional<double> worth)
       : contestants_(contestants),
         stopwatch_(stopwatch),
+        worth_(worth),
         good_(contestants.size()),
         all_(contestants.size()) {}
 
@@ -77,7 +82,18 @@ class Measurement {
   bool is_enough() const {
     const std::size_t good = good_.front().size(), all = all_.front().size();
     if (all >= least_turns && (all >= most_tries || spent_ >= patience)) return true;
-    return (good >= most_turns || good_spent_ >= long_enough) && is_steady(agree_well);
+    return (good >= most_turns || good_spent_ >= long_enough || is_decided()) &&
+           is_steady(agree_well);
+  }
+
+  // Whether the good turns tell that another contestant is worth it, or that none is.
+  bool is_decided() const {
+    if (!worth_ || good_.front().size() < least_turns) return false;
+    double others = std::numeric_limits<double>::infinity();
+    for (const std::vector<double>& times : std::span(good_).subspan(1))
+      others = std::min(others, *std::min_element(times.begin(), times.end()));
+    const double first = *std::min_element(good_.front().begin(), good_.front().end());
+    return first >= *worth_ * beyond_doubt * others || first * beyond_doubt <= *worth_ * others;
   }
 
   static void keep(Times& of, const std::vector<double>& times) {
@@ -93,6 +109,7 @@ class Measurement {
 
   std::span<const Contestant> contestants_;
   Stopwatch& stopwatch_;
+  std::optional<double> worth_;
   Times good_, all_;
   double good_spent_ = 0, spent_ = 0;  // milliseconds
 };
@@ -112,9 +129,10 @@ double Stopwatch::waited() {
   return wait_->longest();
 }
 
-Turns measure_by_turns(std::span<const Contestant> contestants, Stopwatch& stopwatch) {
+Turns measure_by_turns(std::span<const Contestant> contestants, Stopwatch& stopwatch,
+                       std::optional<double> worth) {
   if (contestants.empty()) return {{}, true};
-  return Measurement(contestants, stopwatch).run();
+  return Measurement(contestants, stopwatch, worth).run();
 }
 
 }  // namespace narrowgauge

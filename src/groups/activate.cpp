@@ -23,19 +23,19 @@ struct Activate {
   static Offer offer(const GroupRequest& group, const Pattern& parts);
 };
 
-struct Operands {
+struct ActivateOperands {
   int x, w, bias, y;
 };
 
 // The first convolution of a network reads plain images.
-Offer offer_first(const cpu::BatchInnerConvolution& convolution, const Operands& at) {
+Offer offer_first(const cpu::BatchInnerConvolution& convolution, const ActivateOperands& at) {
   std::vector<int> inputs{at.x, at.w};
   if (at.bias >= 0) inputs.push_back(at.bias);
   return offer_prepared([convolution] { return prepare_image_convolution(convolution, true); },
                         std::move(inputs));
 }
 
-Offer offer_inner(const cpu::BatchInnerConvolution& convolution, const Operands& at) {
+Offer offer_inner(const cpu::BatchInnerConvolution& convolution, const ActivateOperands& at) {
   Offer offer;
   offer.implementation = "amx tiles, batch-inner, relu";
   offer.facts = cpu::tile_facts(convolution.image);
@@ -55,7 +55,7 @@ Offer offer_inner(const cpu::BatchInnerConvolution& convolution, const Operands&
 Offer Activate::offer(const GroupRequest& group, const Pattern& parts) {
   const Node& conv = group.match.node(parts.convolution);
   const auto in = [&](std::size_t port) { return group.match.input(parts.convolution, port); };
-  const Operands at{in(0), in(1), in(2), group.match.output(parts.relu)};
+  const ActivateOperands at{in(0), in(1), in(2), group.match.output(parts.relu)};
   const bool biased = conv.inputs.size() > 2 && !conv.inputs[2].is_absent();
   if (!group.output(at.y).present) return Offer::decline("nobody reads the result");
   if (at.x < 0 || at.w < 0 || (biased && at.bias < 0))

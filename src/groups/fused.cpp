@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "groups/fused.h"
 
+#include "base/enumerate.h"
 #include "groups/group.h"
 #include "ops/activation/relu.h"
 #include "ops/control/interpret.h"
@@ -32,10 +33,10 @@ std::vector<DType> parse_dtypes(const std::string& text) {
 
 TensorTypes Fused::infer(const Inference& in) const {
   require(body != nullptr, "Fused: has no body");
-  require(static_cast<std::size_t>(in.count()) == body->inputs().size(), "Fused: its body takes ",
-          body->inputs().size(), " inputs, got ", in.count());
-  for (int i = 0; i < in.count(); ++i) {
-    const TensorType& inside = body->type(body->inputs()[static_cast<std::size_t>(i)]);
+  require(in.count() == std::ssize(body->inputs()), "Fused: its body takes ", body->inputs().size(),
+          " inputs, got ", in.count());
+  for (const auto& [i, input] : enumerate(body->inputs())) {
+    const TensorType& inside = body->type(input);
     require(in.has(i) && inside.shape == in.shape(i) && inside.dtype == inside_dtype(in.dtype(i)),
             "Fused: input ", i, " of the body is ", inside);
   }
@@ -73,10 +74,7 @@ Offer offer_strips(const Request& request) {
 
 Tensor read_all(const ReferenceView& view, const TensorType& type) {
   Tensor tensor(type.dtype, known_dims(type.shape));
-  for (std::int64_t i = 0; i < tensor.size(); ++i)
-    type.dtype == DType::i64
-        ? (void)(tensor.values<std::int64_t>()[static_cast<std::size_t>(i)] = view.integer(i))
-        : tensor.set(i, view[i]);
+  load(view, tensor);
   return tensor;
 }
 

@@ -53,7 +53,7 @@ struct GeluBack {
 };
 
 // Indices of operands; -1: none.
-struct Operands {
+struct GeluOperands {
   int a = -1, b = -1, bias = -1, x = -1;
   int y = -1, kept = -1, sums = -1;
   TileActivation activation;
@@ -76,7 +76,7 @@ cpu::View product_operand(const Operand& operand, bool exchange) {
 }
 
 // Why operands beside the product's own are not plain rows of bf16; "" if they are.
-std::string rows_reason(const GroupRequest& group, const Operands& at, const Dims& rows) {
+std::string rows_reason(const GroupRequest& group, const GeluOperands& at, const Dims& rows) {
   const auto fits = [&](const Operand& operand) {
     return !operand.present || (operand.dtype == DType::bf16 && are_rows(operand, rows));
   };
@@ -96,13 +96,13 @@ std::string rows_reason(const GroupRequest& group, const Operands& at, const Dim
                       });
 }
 
-struct Product {
+struct GeluProduct {
   cpu::MatMulViews views;
   cpu::TileEpilogue epilogue;
 };
 
-Product product_of(const GroupRequest& group, const Gemm& gemm, const Operands& at) {
-  Product product;
+GeluProduct product_of(const GroupRequest& group, const Gemm& gemm, const GeluOperands& at) {
+  GeluProduct product;
   product.views.a = product_operand(group.input(at.a), gemm.transA != 0);
   product.views.b = product_operand(group.input(at.b), gemm.transB != 0);
   product.views.y =
@@ -113,8 +113,8 @@ Product product_of(const GroupRequest& group, const Gemm& gemm, const Operands& 
   return product;
 }
 
-std::string product_reason(const GroupRequest& group, const Node& node, const Operands& at,
-                           const Product& product) {
+std::string product_reason(const GroupRequest& group, const Node& node, const GeluOperands& at,
+                           const GeluProduct& product) {
   const cpu::MatMulViews& views = product.views;
   const auto storage = [&](int i) {
     const Operand& operand = group.input(i);
@@ -132,7 +132,7 @@ std::string product_reason(const GroupRequest& group, const Node& node, const Op
       [&] { return tile_epilogue_reason(views, product.epilogue); });
 }
 
-Offer offer_product(const GroupRequest& group, Part part, Operands at) {
+Offer offer_product(const GroupRequest& group, Part part, GeluOperands at) {
   const Node& node = group.match.node(part);
   const Gemm& gemm = node.as<Gemm>();
   at.a = group.match.input(part, 0);
@@ -144,7 +144,7 @@ Offer offer_product(const GroupRequest& group, Part part, Operands at) {
       [&] { return unless(at.y >= 0, "nobody reads the result"); },
       [&] { return unless(gemm.alpha == 1 && (!biased || gemm.beta == 1), "a scaled product"); });
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const Product product = product_of(group, gemm, at);
+  const GeluProduct product = product_of(group, gemm, at);
   reason = product_reason(group, node, at, product);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   Offer offer;
@@ -167,7 +167,7 @@ Offer offer_product(const GroupRequest& group, Part part, Operands at) {
 
 Offer GeluGroup::offer(const GroupRequest& group, const Pattern& parts) {
   const GroupMatch& match = group.match;
-  Operands at{.activation = TileActivation::gelu};
+  GeluOperands at{.activation = TileActivation::gelu};
   at.y = match.output(parts.gelu);
   at.kept = match.output(match.has(parts.reshaped) ? parts.reshaped : parts.product);
   return offer_product(group, parts.product, at);
@@ -175,7 +175,7 @@ Offer GeluGroup::offer(const GroupRequest& group, const Pattern& parts) {
 
 Offer GeluBack::offer(const GroupRequest& group, const Pattern& parts) {
   const GroupMatch& match = group.match;
-  Operands at{.activation = TileActivation::gelu_gradient};
+  GeluOperands at{.activation = TileActivation::gelu_gradient};
   at.x = match.input(parts.gradient, 0);
   at.y = match.output(match.has(parts.rows) ? parts.rows : parts.gradient);
   if (match.has(parts.bias)) at.sums = match.output(parts.bias);

@@ -38,7 +38,7 @@ int GroupMatch::other(Part part) const {
 int GroupMatch::output(Part part, int port, std::size_t k) const {
   const std::vector<GraphOutput>& outputs = body_->outputs();
   const auto found = std::find_if(outputs.begin(), outputs.end(), [&](const GraphOutput& output) {
-    return output.value == Value{nodes_[at(part)][k], port};
+    return output.value == Value{nodes_[part.place()][k], port};
   });
   return found == outputs.end() ? -1 : static_cast<int>(found - outputs.begin());
 }
@@ -46,7 +46,7 @@ int GroupMatch::output(Part part, int port, std::size_t k) const {
 std::vector<int> GroupMatch::terms(Part sums, Part reader, std::size_t port) const {
   std::vector<int> all;
   const auto collect = [&](auto& self, Value value) -> void {
-    const std::vector<int>& nodes = nodes_[at(sums)];
+    const std::vector<int>& nodes = nodes_[sums.place()];
     if (std::find(nodes.begin(), nodes.end(), value.node) == nodes.end())
       return all.push_back(input_of(value));
     for (const Value& term : body_->node(value.node).inputs) self(self, term);

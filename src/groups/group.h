@@ -23,8 +23,10 @@ class GroupMatch {
   GroupMatch(Region body, PartNodes nodes);
 
   bool has(Part part) const { return count(part) > 0; }
-  std::size_t count(Part part) const { return nodes_[at(part)].size(); }
-  const Node& node(Part part, std::size_t k = 0) const { return body_->node(nodes_[at(part)][k]); }
+  std::size_t count(Part part) const { return nodes_[part.place()].size(); }
+  const Node& node(Part part, std::size_t k = 0) const {
+    return body_->node(nodes_[part.place()][k]);
+  }
   template <class Op>
   const Op& as(Part part, std::size_t k = 0) const {
     return node(part, k).as<Op>();
@@ -40,7 +42,6 @@ class GroupMatch {
   std::vector<int> terms(Part sums, Part reader, std::size_t port) const;
 
  private:
-  static std::size_t at(Part part) { return static_cast<std::size_t>(part.index); }
   int input_of(Value value) const;
 
   Region body_;
@@ -54,15 +55,18 @@ struct GroupRequest {
 
   const Target& target() const { return request.target; }
   // The operand of an index that GroupMatch gives.
-  const Operand& input(int index) const { return request.inputs[static_cast<std::size_t>(index)]; }
-  const Operand& output(int index) const {
-    return request.outputs[static_cast<std::size_t>(index)];
-  }
+  const Operand& input(int index) const { return request.input(index); }
+  const Operand& output(int index) const { return request.output(index); }
 };
 
 // The memory of an input or output of a call; null for index -1.
 inline void* data_at(std::span<const View> views, int index) {
   return index < 0 ? nullptr : views[static_cast<std::size_t>(index)].data;
+}
+
+// Where an output of a call counts its flushed values; null where nobody asks.
+inline std::int64_t* flushed_at(const KernelCall& call, int index) {
+  return call.flushed_at(static_cast<std::size_t>(index));
 }
 
 struct Group {

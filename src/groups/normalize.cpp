@@ -34,14 +34,14 @@ struct Normalize {
 };
 
 // Indices of operands; -1: none.
-struct Operands {
+struct NormalizeOperands {
   int source = -1, weights = -1;  // of the convolution
   int convolved = -1;             // its result, where it is an output; else it lies in y
   std::array<int, 5> inputs{};    // x (-1 after a convolution), scale, bias, mean, variance
   int other = -1, y = -1;
   std::array<int, 5> statistics{};  // running mean and variance, mean, inverse_std, b
 
-  Operands(const GroupMatch& match, const Normalize::Pattern& parts) {
+  NormalizeOperands(const GroupMatch& match, const Normalize::Pattern& parts) {
     if (match.has(parts.convolution)) {
       source = match.input(parts.convolution, 0);
       weights = match.input(parts.convolution, 1);
@@ -58,7 +58,7 @@ struct Operands {
 
 // Why the members are not those that the kernel computes; "" if they are.
 std::string form_reason(const GroupMatch& match, const Normalize::Pattern& parts,
-                        const Operands& at) {
+                        const NormalizeOperands& at) {
   const bool convolves = match.has(parts.convolution);
   const auto known = [&](std::size_t i) { return at.inputs[i] >= 0; };
   return first_reason(
@@ -77,7 +77,7 @@ std::string form_reason(const GroupMatch& match, const Normalize::Pattern& parts
       [&] { return unless(at.y >= 0, "nobody reads y"); });
 }
 
-std::string vectors_reason(const GroupRequest& group, const Operands& at) {
+std::string vectors_reason(const GroupRequest& group, const NormalizeOperands& at) {
   std::string reason;
   const auto see = [&](const Operand& vector) {
     if (reason.empty()) reason = vector_reason(vector);
@@ -89,7 +89,7 @@ std::string vectors_reason(const GroupRequest& group, const Operands& at) {
 }
 
 // After a convolution, all images must be in batch-inner blocks.
-std::string blocks_reason(const GroupRequest& group, const Operands& at) {
+std::string blocks_reason(const GroupRequest& group, const NormalizeOperands& at) {
   const Isa isa = group.target().isa;
   if (isa != Isa::amx) return concat("vectors of blocks need amx, this is ", name(isa));
   const Operand& y = group.output(at.y);
@@ -106,7 +106,7 @@ std::string blocks_reason(const GroupRequest& group, const Operands& at) {
 }
 
 // The layout that y, x (after a convolution: y again) and other share.
-SharedChannels images(const GroupRequest& group, const Operands& at) {
+SharedChannels images(const GroupRequest& group, const NormalizeOperands& at) {
   const Operand& y = group.output(at.y);
   if (!y.present) return {{}, {}, "nobody reads y"};
   std::vector<const Operand*> all{&y, at.source >= 0 ? &y : &group.input(at.inputs[0])};
@@ -118,7 +118,7 @@ SharedChannels images(const GroupRequest& group, const Operands& at) {
 
 // What the kernel knows of its operands before it runs.
 struct Settings {
-  Operands at;
+  NormalizeOperands at;
   bool relu;
   float epsilon, momentum, variance_factor;
   cpu::ChannelLayout layout;
@@ -183,8 +183,7 @@ class Kernel {
     norm.layout = s_.layout;
     const void* const x = convolution_ ? convolved(call) : data_at(call.inputs, s_.at.inputs[0]);
     norm.x = {x, s_.x, s_.pitches[1]};
-    norm.y = {data_at(call.outputs, s_.at.y), s_.y, s_.pitches[0],
-              call.flushed_at(static_cast<std::size_t>(s_.at.y))};
+    norm.y = {data_at(call.outputs, s_.at.y), s_.y, s_.pitches[0], flushed_at(call, s_.at.y)};
     if (s_.at.other >= 0) norm.other = {data_at(call.inputs, s_.at.other), s_.other, s_.pitches[2]};
     norm.relu = s_.relu;
     norm.scale = input(call, 1);
@@ -195,10 +194,10 @@ class Kernel {
   void convolve(const KernelCall& call, const cpu::BatchStatistics& statistics) const {
     const cpu::PieceMoments moments{moments_[0].in(call.workspace), moments_[1].in(call.workspace),
                                     moments_[2].in(call.workspace)};
-    convolution_->run({data_at(call.inputs, s_.at.source), data_at(call.inputs, s_.at.weights),
-                       nullptr, convolved(call), own_.in(call.workspace),
-                       call.flushed_at(static_cast<std::size_t>(s_.at.y))},
-                      {.kind = cpu::Epilogue::Kind::moments, .moments = moments});
+    convolution_->run(
+        {data_at(call.inputs, s_.at.source), data_at(call.inputs, s_.at.weights), nullptr,
+         convolved(call), own_.in(call.workspace), flushed_at(call, s_.at.y)},
+        {.kind = cpu::Epilogue::Kind::moments, .moments = moments});
     convolution_->join(moments, s_.epsilon, statistics);
   }
 
@@ -209,8 +208,8 @@ class Kernel {
   std::array<cpu::WorkspaceArray<float>, 3> moments_;
 };
 
-Settings settings_of(const GroupRequest& group, const Normalize::Pattern& parts, const Operands& at,
-                     const SharedChannels& shared) {
+Settings settings_of(const GroupRequest& group, const Normalize::Pattern& parts,
+                     const NormalizeOperands& at, const SharedChannels& shared) {
   const BatchNormalization& op = group.match.as<BatchNormalization>(parts.norm);
   const DType y = group.output(at.y).dtype;
   return {.at = at,
@@ -227,7 +226,7 @@ Settings settings_of(const GroupRequest& group, const Normalize::Pattern& parts,
 
 Offer Normalize::offer(const GroupRequest& group, const Pattern& parts) {
   const BatchNormalization& op = group.match.as<BatchNormalization>(parts.norm);
-  const Operands at(group.match, parts);
+  const NormalizeOperands at(group.match, parts);
   SharedChannels shared;
   TilesConvolution tiles;
   const bool convolves = group.match.has(parts.convolution);

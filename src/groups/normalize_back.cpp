@@ -48,13 +48,13 @@ struct Normalization {
   int other = -1;  // added to dx
 };
 
-struct Operands {
+struct NormalizeBackOperands {
   SlopeOperands chain;
   int slope = -1;  // what the normalizations read, as output
   std::vector<Normalization> norms;
   std::optional<NormalizeAgainOperands> again;
 
-  Operands(const GroupMatch& match, const NormalizeBack::Pattern& parts)
+  NormalizeBackOperands(const GroupMatch& match, const NormalizeBack::Pattern& parts)
       : chain(match, {parts.convolution, parts.sum, parts.gradient}, match.input(parts.norms, 0)) {
     for (const Part part : {parts.gradient, parts.sum, parts.convolution})
       if (match.has(part)) {
@@ -76,7 +76,7 @@ struct Operands {
 };
 
 std::string form_reason(const GroupMatch& match, const NormalizeBack::Pattern& parts,
-                        const Operands& at) {
+                        const NormalizeBackOperands& at) {
   for (const Normalization& norm : at.norms) {
     if (norm.x < 0 || norm.scale < 0 || norm.mean < 0 || norm.inverse_std < 0)
       return "a normalization of constants";
@@ -95,7 +95,7 @@ std::string form_reason(const GroupMatch& match, const NormalizeBack::Pattern& p
       });
 }
 
-std::string operands_reason(const GroupRequest& group, const Operands& at) {
+std::string operands_reason(const GroupRequest& group, const NormalizeBackOperands& at) {
   const Dims& dims = group.input(at.norms[0].x).dims;
   std::string reason = cpu::tile_isa_reason(group.target().isa);
   const auto image = [&](const Operand& operand) {
@@ -122,7 +122,7 @@ std::string operands_reason(const GroupRequest& group, const Operands& at) {
 
 class Kernel {
  public:
-  Kernel(Operands at, const SlopeChain& chain, const cpu::ChannelLayout& layout)
+  Kernel(NormalizeBackOperands at, const SlopeChain& chain, const cpu::ChannelLayout& layout)
       : at_(std::move(at)), convolution_(chain.make()), layout_(layout), image_(chain.dtype) {
     workspace_.add_bytes(convolution_->workspace());
     for (std::size_t p = 0; p <= at_.norms.size(); ++p)
@@ -174,8 +174,7 @@ class Kernel {
     backward.scale = vector(norm.scale);
     backward.mean = vector(norm.mean);
     backward.inverse_std = vector(norm.inverse_std);
-    backward.dx = {data_at(call.outputs, norm.dx), image_, 0,
-                   call.flushed_at(static_cast<std::size_t>(norm.dx))};
+    backward.dx = {data_at(call.outputs, norm.dx), image_, 0, flushed_at(call, norm.dx)};
     if (norm.other >= 0) backward.other = {data_at(call.inputs, norm.other), image_};
     backward.scale_gradient = static_cast<float*>(data_at(call.outputs, norm.dscale));
     backward.bias_gradient = static_cast<float*>(data_at(call.outputs, norm.dbias));
@@ -185,7 +184,7 @@ class Kernel {
   }
 
   static constexpr std::size_t most_sums = cpu::Slopes::most + 1;
-  Operands at_;
+  NormalizeBackOperands at_;
   std::shared_ptr<const cpu::TileConvolution> convolution_;
   cpu::ChannelLayout layout_;
   DType image_;
@@ -196,7 +195,7 @@ class Kernel {
 };
 
 Offer NormalizeBack::offer(const GroupRequest& group, const Pattern& parts) {
-  Operands at(group.match, parts);
+  NormalizeBackOperands at(group.match, parts);
   SlopeChain chain;
   std::string reason =
       first_reason([&] { return form_reason(group.match, parts, at); },

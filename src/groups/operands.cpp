@@ -2,14 +2,13 @@
 #include "groups/operands.h"
 
 #include "ops/offers/batch_inner.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
 std::string image_reason(const Operand& operand, const Dims& dims) {
   if (!operand.present) return {};
-  const DType dtype = operand.dtype;
-  const bool known = dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::f32;
-  if (!known || !lies_batch_inner(operand))
+  if (!is_f32_or_narrow(operand.dtype) || !lies_batch_inner(operand))
     return concat("an image of ", operand.dtype, " in ", operand.storage);
   return operand.dims == dims ? "" : "images are broadcast";
 }

@@ -24,7 +24,7 @@ bool GroupPattern::is_possible(const std::vector<bool>& present) const {
   for (std::size_t p = 0; p < parts_.size(); ++p)
     for (const Edge& edge : parts_[p].edges) {
       const bool fed = std::any_of(edge.sources.begin(), edge.sources.end(), [&](Part source) {
-        return source == outside || present[static_cast<std::size_t>(source.index)];
+        return source == outside || present[source.place()];
       });
       if (present[p] && !fed) return false;
     }
@@ -34,7 +34,7 @@ bool GroupPattern::is_possible(const std::vector<bool>& present) const {
 // The sets of parts to look for, in the order of preference.
 std::vector<std::vector<bool>> GroupPattern::selections() const {
   std::vector<std::size_t> optional;
-  for (const Part part : preference_) optional.push_back(static_cast<std::size_t>(part.index));
+  for (const Part part : preference_) optional.push_back(part.place());
   for (std::size_t p = 0; p < parts_.size(); ++p)
     if (parts_[p].is_optional() && std::find(optional.begin(), optional.end(), p) == optional.end())
       optional.push_back(p);

@@ -18,6 +18,8 @@ namespace narrowgauge {
 // The handle of a part of a pattern, by which a group's kernel asks for its nodes and operands.
 struct Part {
   int index = -1;
+  // Its place in a container of something for each part; it must not be `outside`.
+  std::size_t place() const { return static_cast<std::size_t>(index); }
   bool operator==(const Part&) const = default;
 };
 
@@ -100,7 +102,7 @@ class GroupPattern {
   }
   // Takes only nodes that fulfil a condition.
   void where(Part part, bool (*condition)(const Graph&, const Node&)) {
-    parts_[static_cast<std::size_t>(part.index)].condition = condition;
+    parts_[part.place()].condition = condition;
   }
   // Which parts to keep longest, the most important first; else their own order.
   void prefer(std::vector<Part> parts) { preference_ = std::move(parts); }
@@ -118,7 +120,7 @@ class GroupPattern {
   };
 
   Part add(const OpRecord& op, Count count, std::size_t most, std::vector<Edge> edges);
-  const Definition& part(Part part) const { return parts_[static_cast<std::size_t>(part.index)]; }
+  const Definition& part(Part part) const { return parts_[part.place()]; }
   std::vector<std::vector<bool>> selections() const;
   bool is_possible(const std::vector<bool>& present) const;
 

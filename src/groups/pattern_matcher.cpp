@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/enumerate.h"
+
 namespace narrowgauge {
 
 using Count = GroupPattern::Count;
@@ -24,17 +26,17 @@ std::optional<PartNodes> PatternMatcher::match(int anchor) {
 
 // Takes the anchor, and where it may be several nodes all that read what it reads.
 bool PatternMatcher::begin(int anchor) {
-  const auto part = static_cast<std::size_t>(pattern_.anchor_.index);
+  const auto part = pattern_.anchor_.place();
   if (!takes(part, anchor)) return false;
   nodes_[part] = {anchor};
   const GroupPattern::Definition& definition = pattern_.parts_[part];
   if (definition.count != Count::several) return true;
-  const auto port = static_cast<std::size_t>(definition.edges[0].port);
-  const Value value = scope_.graph.node(anchor).inputs[port];
+  const int port = definition.edges[0].port;
+  const Value value = scope_.graph.node(anchor).input(port);
   std::vector<int> all;
   for (const int reader : scope_.readers.of(value))
     if (all.size() < definition.most && (reader == anchor || takes(part, reader)) &&
-        reads_at(reader, definition.edges[0].port, value))
+        reads_at(reader, port, value))
       all.push_back(reader);
   nodes_[part] = std::move(all);
   return std::find(nodes_[part].begin(), nodes_[part].end(), anchor) != nodes_[part].end();
@@ -67,8 +69,7 @@ std::optional<PatternMatcher::Choices> PatternMatcher::choices(std::size_t part)
       for (const Edge& edge : pattern_.parts_[reader].edges)
         if (source_of(edge) == self) return made_for(part, reader, edge);
   for (const Edge& edge : pattern_.parts_[part].edges)
-    if (const Part source = source_of(edge);
-        source != outside && !nodes_[static_cast<std::size_t>(source.index)].empty())
+    if (const Part source = source_of(edge); source != outside && !nodes_[source.place()].empty())
       return readers_of(part, edge, source);
   return {};
 }
@@ -79,9 +80,7 @@ PatternMatcher::Choices PatternMatcher::made_for(std::size_t part, std::size_t r
                                                  const Edge& edge) const {
   Choices all;
   const int node = nodes_[reader].front();
-  const Values& inputs = scope_.graph.node(node).inputs;
-  for (int port = 0; port < static_cast<int>(inputs.size()); ++port) {
-    const Value value = inputs[static_cast<std::size_t>(port)];
+  for (const auto& [port, value] : enumerate(scope_.graph.node(node).inputs)) {
     if ((edge.port != either && edge.port != port) || value.is_absent() || value.output != 0)
       continue;
     if (pattern_.parts_[part].count == Count::sum) {
@@ -99,8 +98,7 @@ PatternMatcher::Choices PatternMatcher::made_for(std::size_t part, std::size_t r
 PatternMatcher::Choices PatternMatcher::readers_of(std::size_t part, const Edge& edge,
                                                    Part source) const {
   Choices all;
-  if (nodes_[static_cast<std::size_t>(source.index)].size() > 1 &&
-      pattern_.part(source).count == Count::several)
+  if (nodes_[source.place()].size() > 1 && pattern_.part(source).count == Count::several)
     return all;
   const Value value = result_of(source);
   for (const int reader : scope_.readers.of(value))
@@ -137,7 +135,7 @@ bool PatternMatcher::is_right() const {
 // Whether a node reads its sources, and all else from outside.
 bool PatternMatcher::is_fed(std::size_t part, int node) const {
   const std::vector<Edge>& edges = pattern_.parts_[part].edges;
-  std::size_t inner = 0;
+  std::ptrdiff_t inner = 0;
   for (const Edge& edge : edges) {
     if (!is_edge_right(edge, node)) return false;
     inner += source_of(edge) != outside;
@@ -146,7 +144,7 @@ bool PatternMatcher::is_fed(std::size_t part, int node) const {
   const auto from_members = std::count_if(inputs.begin(), inputs.end(), [&](const Value& value) {
     return !value.is_absent() && is_member(value.node);
   });
-  return static_cast<std::size_t>(from_members) == inner;
+  return from_members == inner;
 }
 
 bool PatternMatcher::is_edge_right(const Edge& edge, int node) const {
@@ -170,8 +168,8 @@ bool PatternMatcher::is_member(int node) const {
 }
 
 bool PatternMatcher::reads_at(int node, int port, Value value) const {
+  if (port != either) return scope_.graph.node(node).input(port) == value;
   const Values& inputs = scope_.graph.node(node).inputs;
-  if (port != either) return inputs[static_cast<std::size_t>(port)] == value;
   return inputs.size() == 2 && (inputs[0] == value) != (inputs[1] == value);
 }
 
@@ -184,13 +182,11 @@ bool PatternMatcher::stays_inside(Value value) const {
 // The part that an edge reads in this selection, or `outside`.
 Part PatternMatcher::source_of(const Edge& edge) const {
   const auto found = std::find_if(edge.sources.begin(), edge.sources.end(), [&](Part source) {
-    return source == outside || present_[static_cast<std::size_t>(source.index)];
+    return source == outside || present_[source.place()];
   });
   return found == edge.sources.end() ? outside : *found;
 }
 
-Value PatternMatcher::result_of(Part part) const {
-  return {nodes_[static_cast<std::size_t>(part.index)].front(), 0};
-}
+Value PatternMatcher::result_of(Part part) const { return {nodes_[part.place()].front(), 0}; }
 
 }  // namespace narrowgauge

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "ops/shape/axes.h"
 #include "ops/shape/axis.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -23,8 +25,7 @@ std::optional<float> constant_keep(const GroupMatch& match, Part part, std::size
 }
 
 std::optional<cpu::RowLayout> rows_of(const Dims& dims, std::int64_t axis) {
-  if (dims.empty() || settled_axis("LayerNormalization", axis, dims.size()) + 1 !=
-                          static_cast<std::int64_t>(dims.size()))
+  if (dims.empty() || normalize_axis("LayerNormalization", axis, dims.size()) + 1 != dims.size())
     return {};
   if (dims.back() > cpu::most_residual_columns) return {};
   return cpu::RowLayout{element_count(dims) / std::max<std::int64_t>(1, dims.back()), dims.back()};
@@ -35,7 +36,7 @@ std::string RowOperands::reason() const {
     for (const Operand& operand : *operands) {
       if (!operand.present) continue;
       const DType dtype = operand.dtype;
-      const bool floating = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+      const bool floating = is_f32_or_narrow(dtype);
       if (!floating && dtype != DType::boolean) return concat("dtype ", dtype);
       if (!is_dense(operand)) return "elements do not lie in their logical order";
       if (element_count(operand.dims) == 0) return "no elements";

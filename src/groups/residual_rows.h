@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/indexed_vector.h"
 #include "groups/group.h"
 #include "kernels/cpu/normalization/layer_norm.h"
 
@@ -26,11 +27,11 @@ std::optional<cpu::RowLayout> rows_of(const Dims& dims, std::int64_t axis);
 class RowOperands {
  public:
   explicit RowOperands(const Request& request)
-      : inputs_(request.inputs.begin(), request.inputs.end()),
-        outputs_(request.outputs.begin(), request.outputs.end()) {}
+      : inputs_({request.inputs.begin(), request.inputs.end()}),
+        outputs_({request.outputs.begin(), request.outputs.end()}) {}
 
-  const Operand& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
-  const Operand& output(int o) const { return outputs_[static_cast<std::size_t>(o)]; }
+  const Operand& input(int i) const { return inputs_[i]; }
+  const Operand& output(int o) const { return outputs_[o]; }
 
   // Why they are not all dense and floating with up to 32 bits, but for the mask; "" if they are.
   std::string reason() const;
@@ -40,8 +41,7 @@ class RowOperands {
   }
   cpu::Array out(const KernelCall& call, int o) const {
     if (o < 0) return {};
-    return {data_at(call.outputs, o), output(o).dtype, 0,
-            call.flushed_at(static_cast<std::size_t>(o))};
+    return {data_at(call.outputs, o), output(o).dtype, 0, flushed_at(call, o)};
   }
   template <class T>
   static T* output_data(const KernelCall& call, int o) {
@@ -54,7 +54,7 @@ class RowOperands {
   }
 
  private:
-  std::vector<Operand> inputs_, outputs_;
+  IndexedVector<int, Operand> inputs_, outputs_;
 };
 
 }  // namespace narrowgauge

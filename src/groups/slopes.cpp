@@ -53,10 +53,10 @@ void run_slopes(const SlopeOperands& operands, const cpu::TileConvolution& convo
                 const KernelCall& call, int written, cpu::Slopes slopes) {
   slopes.other = static_cast<const std::byte*>(data_at(call.inputs, operands.other));
   slopes.kept = static_cast<const std::byte*>(data_at(call.inputs, operands.kept));
-  convolution.run({data_at(call.inputs, operands.dy), data_at(call.inputs, operands.weights),
-                   nullptr, data_at(call.outputs, written), call.workspace,
-                   call.flushed_at(static_cast<std::size_t>(written))},
-                  {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes});
+  convolution.run(
+      {data_at(call.inputs, operands.dy), data_at(call.inputs, operands.weights), nullptr,
+       data_at(call.outputs, written), call.workspace, flushed_at(call, written)},
+      {.kind = cpu::Epilogue::Kind::slopes, .slopes = slopes});
 }
 
 }  // namespace narrowgauge

@@ -25,7 +25,7 @@ bool is_torch(const std::string& path, std::span<const std::byte> first) {
   return pickle || (named && begins(first, "PK\x03\x04"));
 }
 
-std::string quoted(const std::string& path) {
+std::string python_literal(const std::string& path) {
   return path.find_first_of("'\\\n") == std::string::npos ? concat('\'', path, '\'') : "FILE";
 }
 
@@ -33,8 +33,9 @@ std::string torch_text(const std::string& path) {
   const std::string result = std::filesystem::path(path).replace_extension(".safetensors").string();
   return concat("is a checkpoint of PyTorch, expected safetensors; Python converts its weights: ",
                 "import torch, safetensors.torch as s; ",
-                "s.save_file({k: v.contiguous().clone() for k, v in torch.load(", quoted(path),
-                ", map_location='cpu', weights_only=True).items()}, ", quoted(result), ")");
+                "s.save_file({k: v.contiguous().clone() for k, v in torch.load(",
+                python_literal(path), ", map_location='cpu', weights_only=True).items()}, ",
+                python_literal(result), ")");
 }
 
 }  // namespace

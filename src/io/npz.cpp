@@ -11,6 +11,7 @@
 #include "base/atomic_file.h"
 #include "io/input_file.h"
 #include "io/npy_header.h"
+#include "io/tensor_bytes.h"
 #include "io/zip.h"
 
 namespace narrowgauge {
@@ -21,22 +22,15 @@ namespace {
 
 constexpr std::string_view ending = ".npy";
 
-std::span<std::byte> bytes_of(Tensor& tensor) {
-  return {tensor.data(), static_cast<std::size_t>(tensor.bytes())};
-}
-std::span<const std::byte> bytes_of(const Tensor& tensor) {
-  return {tensor.data(), static_cast<std::size_t>(tensor.bytes())};
-}
-
 void swap_bytes(std::span<std::byte> bytes, std::size_t each) {
   for (std::size_t i = 0; i < bytes.size(); i += each) std::ranges::reverse(bytes.subspan(i, each));
 }
 
 // The places in the tensor of a file's elements in turn; in Fortran's order the first index runs
 // fastest.
-class Places {
+class ElementOrder {
  public:
-  Places(const Dims& dims, bool fortran_order) : dims_(dims), strides_(dense_strides(dims)) {
+  ElementOrder(const Dims& dims, bool fortran_order) : dims_(dims), strides_(dense_strides(dims)) {
     for (std::size_t axis = 0; axis < dims.size(); ++axis) axes_.push_back(axis);
     if (!fortran_order) std::ranges::reverse(axes_);
     index_.resize(dims.size());
@@ -69,7 +63,7 @@ void put_half(Tensor& tensor, std::int64_t place, std::byte value) {
 std::int64_t read_in_strips(const ReadBytes& read, const NpyHeader& header, Tensor& tensor) {
   const auto each = static_cast<std::size_t>(header.element_bytes);
   std::vector<std::byte> strip(std::size_t{1} << 20);  // whole elements of any size
-  Places places(header.dims, header.fortran_order);
+  ElementOrder places(header.dims, header.fortran_order);
   std::int64_t done = 0;
   while (done < header.bytes) {
     const auto wanted = std::min(std::ssize(strip), header.bytes - done);

@@ -13,6 +13,7 @@
 #include "io/foreign_weights.h"
 #include "io/safetensors_header.h"
 #include "io/safetensors_stream.h"
+#include "io/tensor_bytes.h"
 
 namespace narrowgauge {
 
@@ -51,7 +52,7 @@ SafetensorsHeader read_header(InputFile& file) {
 
 Tensor read_tensor(InputFile& file, const SafetensorsEntry& entry) {
   Tensor tensor(entry.dtype, entry.dims);
-  const std::span<std::byte> bytes(tensor.data(), static_cast<std::size_t>(tensor.bytes()));
+  const std::span<std::byte> bytes = bytes_of(tensor);
   const std::size_t got = file.read(bytes);
   require<DataError>(got == bytes.size(), file.path(), ": tensor ", entry.name, ": expected ",
                      bytes.size(), " bytes, found ", got);
@@ -120,8 +121,7 @@ void write_safetensors(AtomicFile& file, const TensorFile& content) {
       std::bit_cast<std::array<std::byte, length_bytes>>(std::uint64_t{json.size()});
   file.write(length);
   file.write(json);
-  for (const NamedTensor* tensor : order)
-    file.write({tensor->tensor.data(), static_cast<std::size_t>(tensor->tensor.bytes())});
+  for (const NamedTensor* tensor : order) file.write(bytes_of(tensor->tensor));
   file.commit();
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "narrowgauge/data.h"
 
@@ -52,12 +51,9 @@ std::int64_t row_count(const std::vector<Tensor>& columns) {
 
 void copy_rows(const Tensor& column, std::span<const std::int64_t> indices, Tensor& batch) {
   if (column.bytes() == 0) return;
-  const auto row = static_cast<std::size_t>(column.bytes() / column.dims()[0]);
+  const std::int64_t row = column.bytes() / column.dims()[0];
   std::byte* out = batch.data();
-  for (const std::int64_t index : indices) {
-    std::memcpy(out, column.data() + static_cast<std::size_t>(index) * row, row);
-    out += row;
-  }
+  for (const std::int64_t index : indices) out = std::copy_n(column.data() + index * row, row, out);
 }
 
 // Inputs, then targets; labels of classes as losses take them.
@@ -208,11 +204,12 @@ Moments moments_of(std::span<const float> plane) {
 template <class Pixel>
 Moments channel_moments(const Tensor& images, std::int64_t channel) {
   const Dims& dims = images.dims();
-  const auto area = static_cast<std::size_t>(dims[2] * dims[3]);
+  const std::int64_t area = dims[2] * dims[3];
+  const Pixel* const pixels = images.values<Pixel>().data();
   Moments total;
   for (std::int64_t n = 0; n < dims[0]; ++n) {
-    const auto plane = static_cast<std::size_t>(n * dims[1] + channel);
-    const Moments one = moments_of(images.values<Pixel>().subspan(plane * area, area));
+    const Pixel* const plane = pixels + (n * dims[1] + channel) * area;
+    const Moments one = moments_of({plane, plane + area});
     total.sum += one.sum;
     total.squares += one.squares;
   }

@@ -168,7 +168,7 @@ const ValueInfo& Graph::info(Value value) const {
                              value.output >= 0 &&
                              value.output < static_cast<int>(node(value.node).outputs.size()),
                          "graph ", name_, ": no value ", value.node, '@', value.output);
-  return node(value.node).outputs[static_cast<std::size_t>(value.output)];
+  return node(value.node).output(value.output);
 }
 
 const Tensor* Graph::constant_value(Value value) const {

@@ -138,7 +138,7 @@ Tensor Lexer::tensor() {
   for (std::int64_t i = 0; i < result.size(); ++i) {
     if (i > 0) expect(",");
     if (type.dtype == DType::i64) {
-      result.values<std::int64_t>()[static_cast<std::size_t>(i)] = integer();
+      result.values<std::int64_t>().data()[i] = integer();
       continue;
     }
     const double value = number();

@@ -21,7 +21,8 @@ std::string OpRecord::full_name() const {
 namespace {
 
 const Port& port_at(const std::vector<Port>& ports, int index, const OpRecord& op) {
-  if (static_cast<std::size_t>(index) < ports.size()) return ports[static_cast<std::size_t>(index)];
+  const auto place = static_cast<std::size_t>(index);
+  if (place < ports.size()) return ports[place];
   require<InternalError>(!ports.empty() && ports.back().variadic, op.full_name(), ": has no port ",
                          index);
   return ports.back();
@@ -129,8 +130,8 @@ void check_dtype(const OpRecord& op, const Port& port, DType dtype,
 void check_inputs(const OpRecord& op, const Inference& in) {
   const std::size_t declared = op.inputs.size();
   const bool variadic = declared > 0 && op.inputs.back().variadic;
-  require(variadic || static_cast<std::size_t>(in.count()) <= declared, op.full_name(),
-          ": takes at most ", declared, " inputs, got ", in.count());
+  require(variadic || in.count() <= std::ssize(op.inputs), op.full_name(), ": takes at most ",
+          declared, " inputs, got ", in.count());
   std::vector<std::pair<std::string, DType>> variables;
   for (int i = 0; i < std::max(in.count(), static_cast<int>(declared)); ++i) {
     const Port& port = op.input_port(i);

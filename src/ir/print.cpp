@@ -8,7 +8,7 @@
 
 namespace narrowgauge {
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -25,7 +25,7 @@ namespace {
 // The name, quoted if it has characters that would end it.
 std::string name_text(std::string_view name) {
   const bool plain = name.find_first_of(" \t\n\r\"\\=,;@#(){}") == std::string_view::npos;
-  return plain ? std::string(name) : quoted(name);
+  return plain ? std::string(name) : quoted_text(name);
 }
 
 std::string full_name_text(const Node& node) {
@@ -47,7 +47,7 @@ void append_element(std::string& out, const Tensor& tensor, std::int64_t i) {
     out.append(buffer,
                std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value)).ptr);
   } else if (tensor.dtype() == DType::i64) {
-    append_text(out, tensor.values<std::int64_t>()[static_cast<std::size_t>(i)]);
+    append_text(out, tensor.values<std::int64_t>().data()[i]);
   } else {
     append_text(out, static_cast<std::int64_t>(value));
   }
@@ -76,7 +76,7 @@ class AttributePrinter : public AttributeVisitor {
   void operator()(std::string_view key, bool& v) override { add(key, concat(v)); }
   void operator()(std::string_view key, std::int64_t& v) override { add(key, concat(v)); }
   void operator()(std::string_view key, double& v) override { add(key, concat(v)); }
-  void operator()(std::string_view key, std::string& v) override { add(key, quoted(v)); }
+  void operator()(std::string_view key, std::string& v) override { add(key, quoted_text(v)); }
   void operator()(std::string_view key, DType& v) override { add(key, concat(v)); }
   void operator()(std::string_view key, Dims& v) override { add(key, concat(v)); }
   void operator()(std::string_view key, Shape& v) override { add(key, concat(v)); }
@@ -127,7 +127,7 @@ void append_inputs(std::string& out, const Graph& graph, const Node& node) {
 
 void append_notes(std::string& out, const Node& node) {
   if (node.math != Math::none) out += concat(" @math=", node.math);
-  if (!node.origin.empty()) out += concat(" @origin=", quoted(node.origin));
+  if (!node.origin.empty()) out += concat(" @origin=", quoted_text(node.origin));
   if (node.phase != Phase::forward) out += concat(" @phase=", name(node.phase));
   bool plain = true;
   for (const ValueInfo& output : node.outputs) plain = plain && output.storage.is_plain();
@@ -172,7 +172,7 @@ void append_state(std::string& out, const Graph& graph, const State& state, int 
   if (state.derivation) {
     out += " from=[";
     for (std::size_t i = 0; i < state.derived_from.size(); ++i)
-      out += concat(i == 0 ? "" : ",", quoted(state.derived_from[i]));
+      out += concat(i == 0 ? "" : ",", quoted_text(state.derived_from[i]));
     out += "] derivation=";
     append_graph(out, *state.derivation, depth + 1);
   }
@@ -181,7 +181,7 @@ void append_state(std::string& out, const Graph& graph, const State& state, int 
 
 void append_graph(std::string& out, const Graph& graph, int depth) {
   const std::string indent(static_cast<std::size_t>(2 * depth + 2), ' ');
-  out += concat("graph ", quoted(graph.name()), " {\n");
+  out += concat("graph ", quoted_text(graph.name()), " {\n");
   for (const Node& node : graph.nodes()) {
     out += indent;
     append_node(out, graph, node, depth);
@@ -191,8 +191,8 @@ void append_graph(std::string& out, const Graph& graph, int depth) {
     append_state(out, graph, state, depth);
   }
   for (const GraphOutput& output : graph.outputs())
-    out += concat(indent, "output ", quoted(output.name), " = ", value_text(graph, output.value),
-                  '\n');
+    out += concat(indent, "output ", quoted_text(output.name), " = ",
+                  value_text(graph, output.value), '\n');
   out += std::string(static_cast<std::size_t>(2 * depth), ' ') + '}';
 }
 

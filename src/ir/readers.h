@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "ir/value_table.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -15,9 +16,7 @@ class Readers {
   explicit Readers(const Graph& graph);
 
   // The nodes that read a value, in their order; one that reads it twice stands twice.
-  const std::vector<int>& of(Value value) const {
-    return nodes_[static_cast<std::size_t>(value.node)][static_cast<std::size_t>(value.output)];
-  }
+  const std::vector<int>& of(Value value) const { return nodes_[value]; }
   // Whether the value is an output of the graph or the next value of a state.
   bool leaves(Value value) const { return leaving_.contains(value); }
   // The only node that reads a value which does not leave the graph; -1 if there is none or
@@ -27,7 +26,7 @@ class Readers {
   }
 
  private:
-  std::vector<std::vector<std::vector<int>>> nodes_;
+  ValueTable<std::vector<int>> nodes_;
   std::set<Value> leaving_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace narrowgauge {
 
-std::string quoted(std::string_view text);                   // "a\"b"
+std::string quoted_text(std::string_view text);              // "a\"b"
 void append_tensor(std::string& out, const Tensor& tensor);  // f32[2]{1,2.5}
 
 // Reads text token by token; errors are ModelError naming line and column.

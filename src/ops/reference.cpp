@@ -57,6 +57,26 @@ void ReferenceView::set_integer(std::int64_t index, std::int64_t value) const {
     set(index, static_cast<double>(value));
 }
 
+void load(const ReferenceView& from, Tensor& to) {
+  std::int64_t k = 0;
+  if (to.dtype() == DType::i64)
+    for (std::int64_t& value : to.values<std::int64_t>()) value = from.integer(k++);
+  else
+    for (; k < to.size(); ++k) to.set(k, from[k]);
+}
+
+void store(const Tensor& from, const ReferenceView& to, std::int64_t first) {
+  std::int64_t k = 0;
+  if (from.dtype() == DType::i64)
+    for (const std::int64_t value : from.values<std::int64_t>()) to.set_integer(first + k++, value);
+  else
+    for (; k < from.size(); ++k) to.set(first + k, from.at(k));
+}
+
+void store(const ReferenceSums& from, const ReferenceView& to) {
+  for (std::int64_t i = 0; i < from.size(); ++i) to.set(i, from[i]);
+}
+
 Offer reference_offer(const Request& request, ReferenceFunction function) {
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands)

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/indexed_vector.h"
 #include "narrowgauge/kernel.h"
 #include "tensor/values.h"
 
@@ -40,6 +41,15 @@ class ReferenceView {
   const Operand& operand_;
   void* data_;
 };
+
+// Copies all elements; exact where both are i64.
+void load(const ReferenceView& from, Tensor& to);
+// Copies all elements to those from `first` on; exact where both are i64.
+void store(const Tensor& from, const ReferenceView& to, std::int64_t first = 0);
+
+// Sums in double, one for each element of a view.
+using ReferenceSums = IndexedVector<std::int64_t, double>;
+void store(const ReferenceSums& from, const ReferenceView& to);
 
 // The offset in elements of a logical index, under strides or blocked storage.
 std::int64_t offset_of(const Operand& operand, std::int64_t index);

@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "ir/readers.h"
 #include "ops/shape/relayout.h"
 #include "passes/operands.h"
@@ -21,7 +23,9 @@ class LayoutAssigner {
         layouts_(std::move(layouts)),
         target_(target),
         rebuild_(graph),
-        read_(values_read(graph)) {}
+        read_(values_read(graph)),
+        rank_(graph.nodes().size()),
+        chosen_(graph.nodes().size()) {}
 
   Graph run() {
     choose_nodes();
@@ -95,49 +99,38 @@ class LayoutAssigner {
 
   // Chooses contractions that take the layout, and nodes connected to them through nodes that do.
   void choose_nodes() {
-    const std::size_t count = graph_.nodes().size();
-    rank_.resize(count);
-    chosen_.resize(count);
-    for (int i = 0; i < static_cast<int>(count); ++i) {
-      const Node& node = graph_.node(i);
-      rank_[static_cast<std::size_t>(i)] =
-          is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
-    }
+    for (const auto& [i, node] : enumerate(graph_.nodes()))
+      rank_[i] = is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
     const Readers readers(graph_);
     for (const Layout layout : layouts_) spread(layout, readers);
   }
 
   void spread(Layout layout, const Readers& readers) {
-    const std::size_t count = graph_.nodes().size();
     std::vector<int> open;
-    std::vector<bool> capable(count);
-    for (int i = 0; i < static_cast<int>(count); ++i) {
-      const Node& node = graph_.node(i);
-      const auto at = static_cast<std::size_t>(i);
-      capable[at] = rank_[at] > 0 && !chosen_[at] && is_accepted(layout, i, rank_[at]);
+    IndexedVector<int, bool> capable(graph_.nodes().size());
+    for (const auto& [i, node] : enumerate(graph_.nodes())) {
+      capable[i] = rank_[i] > 0 && !chosen_[i] && is_accepted(layout, i, rank_[i]);
       const bool seed = node.op->info.fusion == Fusion::contraction;
-      if (capable[at] && seed) open.push_back(i);
+      if (capable[i] && seed) open.push_back(i);
     }
     while (!open.empty()) {
       const int i = open.back();
       open.pop_back();
-      if (chosen_[static_cast<std::size_t>(i)]) continue;
-      chosen_[static_cast<std::size_t>(i)] = layout;
+      if (chosen_[i]) continue;
+      chosen_[i] = layout;
       for (const int next : neighbours(i, readers))
-        if (capable[static_cast<std::size_t>(next)] && !chosen_[static_cast<std::size_t>(next)])
-          open.push_back(next);
+        if (capable[next] && !chosen_[next]) open.push_back(next);
     }
   }
 
   std::vector<int> neighbours(int index, const Readers& readers) const {
     std::vector<int> found;
-    const std::size_t rank = rank_[static_cast<std::size_t>(index)];
+    const std::size_t rank = rank_[index];
     for (const Value& value : graph_.node(index).inputs)
       if (!value.is_absent() && graph_.type(value).shape.size() == rank)
         found.push_back(value.node);
-    const std::vector<ValueInfo>& outputs = graph_.node(index).outputs;
-    for (int o = 0; o < static_cast<int>(outputs.size()); ++o)
-      if (outputs[static_cast<std::size_t>(o)].type.shape.size() == rank)
+    for (const auto& [o, output] : enumerate(graph_.node(index).outputs))
+      if (output.type.shape.size() == rank)
         for (const int reader : readers.of({index, o})) found.push_back(reader);
     return found;
   }
@@ -161,8 +154,8 @@ class LayoutAssigner {
 
   void place(int index) {
     const Node& node = graph_.node(index);
-    const std::optional<Layout> layout = chosen_[static_cast<std::size_t>(index)];
-    const std::size_t rank = rank_[static_cast<std::size_t>(index)];
+    const std::optional<Layout> layout = chosen_[index];
+    const std::size_t rank = rank_[index];
     Values inputs;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const Value value = node.inputs[k];
@@ -197,8 +190,8 @@ class LayoutAssigner {
   const Target& target_;
   Rebuild rebuild_;
   std::set<Value> read_;
-  std::vector<std::size_t> rank_;
-  std::vector<std::optional<Layout>> chosen_;
+  IndexedVector<int, std::size_t> rank_;
+  IndexedVector<int, std::optional<Layout>> chosen_;
   std::map<std::pair<Value, std::string>, Value> relayouts_;
 };
 

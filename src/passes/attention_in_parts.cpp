@@ -3,18 +3,18 @@
 
 #include <algorithm>
 
+#include "base/enumerate.h"
 #include "narrowgauge/tf32.h"
 #include "ops/math/cast.h"
 #include "ops/nn/attention.h"
-#include "passes/rebuild.h"
+#include "passes/parts.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
 namespace {
 
 bool is_attention(const Node& node) { return node.is<Attention>() || node.is<AttentionGradient>(); }
-
-bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 Value cast(Graph& graph, Value value, DType to) {
   return graph.type(value).dtype == to ? value : graph.add(Cast{.to = to}, {value});
@@ -25,8 +25,7 @@ Value cast(Graph& graph, Value value, DType to) {
 Graph parts_of(const Graph& graph, const Node& node) {
   Graph parts("parts");
   Values inputs;
-  for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
-    const Value value = node.inputs[static_cast<std::size_t>(i)];
+  for (const auto& [i, value] : enumerate(node.inputs)) {
     inputs.push_back(absent);
     if (value.is_absent()) continue;
     inputs.back() = parts.input(concat("in", i), graph.type(value));
@@ -50,35 +49,11 @@ Math math_of_parts(const Node& node) {
   return node.math;
 }
 
-// The part that computes the first output gets the node's own name.
-void add_parts(Rebuild& rebuild, int index) {
-  const Node& node = rebuild.source().node(index);
-  const Graph parts = parts_of(rebuild.source(), node);
-  Values made;  // the first output of each part in the new graph
-  const auto mapped = [&](Value value) {
-    if (value.is_absent()) return absent;
-    const Value first = made[static_cast<std::size_t>(value.node)];
-    return Value{first.node, first.output + value.output};
-  };
-  std::size_t next_input = 0;
-  for (const Node& part : parts.nodes()) {
-    if (part.is<Input>()) {
-      while (node.inputs[next_input].is_absent()) ++next_input;
-      made.push_back(rebuild.mapped(node.inputs[next_input++]));
-      continue;
-    }
-    NodeOptions options = options_of(node);
-    options.storages.clear();
-    const bool first = parts.outputs()[0].value.node == static_cast<int>(made.size());
-    if (!first) options.name = concat(node.name, '/', part.name);
-    if (options.origin.empty() && !first) options.origin = node.full_name();
-    options.math = part.op->info.fusion == Fusion::contraction ? math_of_parts(node) : Math::none;
-    Values inputs;
-    for (const Value& value : part.inputs) inputs.push_back(mapped(value));
-    made.push_back(rebuild.graph().add(*part.op, part.attributes, inputs, std::move(options)));
-  }
-  for (std::size_t o = 0; o < parts.outputs().size(); ++o)
-    rebuild.map({index, static_cast<int>(o)}, mapped(parts.outputs()[o].value));
+std::vector<std::size_t> present_inputs(const Node& node) {
+  std::vector<std::size_t> present;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (!node.inputs[i].is_absent()) present.push_back(i);
+  return present;
 }
 
 }  // namespace
@@ -88,7 +63,7 @@ Graph attention_in_parts(const Graph& graph, const Target& target) {
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
     if (is_attention(node) && rounds_operands(node.math, target))
-      add_parts(rebuild, i);
+      add_parts(rebuild, i, parts_of(graph, node), present_inputs(node), math_of_parts(node));
     else
       rebuild.copy(
           i, with_regions(node, [&](const Graph& g) { return attention_in_parts(g, target); }),

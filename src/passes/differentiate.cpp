@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "ops/math/arithmetic.h"
 #include "ops/shape/reshape.h"
 #include "passes/rebuild.h"
@@ -22,8 +24,10 @@ class Differentiator {
   Differentiator(Graph& graph, std::span<const Value> with_respect_to, int first_node = 0)
       : graph_(graph),
         first_node_(first_node),
-        forward_nodes_(static_cast<int>(graph.nodes().size())) {
-    mark_dependents(with_respect_to);
+        forward_nodes_(static_cast<int>(graph.nodes().size())),
+        depends_(forward_nodes_),
+        wanted_(with_respect_to.begin(), with_respect_to.end()) {
+    mark_dependents();
   }
 
   void seed(Value output, Value gradient) {
@@ -53,32 +57,32 @@ class Differentiator {
 
  private:
   // Marks the values that change when the wanted ones do.
-  void mark_dependents(std::span<const Value> with_respect_to) {
-    depends_.resize(static_cast<std::size_t>(forward_nodes_));
-    wanted_.assign(with_respect_to.begin(), with_respect_to.end());
+  void mark_dependents() {
     for (int i = first_node_; i < forward_nodes_; ++i) {
-      const Node& node = graph_.node(i);
-      for (int k = 0; k < static_cast<int>(node.inputs.size()); ++k)
-        if (flows(node, k)) depends_[static_cast<std::size_t>(i)] = true;
+      const std::vector<bool> flows = inputs_that_flow(graph_.node(i));
+      depends_[i] = std::find(flows.begin(), flows.end(), true) != flows.end();
     }
   }
 
   bool depends(Value value) const {
     if (value.node >= forward_nodes_) return false;
-    return depends_[static_cast<std::size_t>(value.node)] ||
+    return depends_[value.node] ||
            std::find(wanted_.begin(), wanted_.end(), value) != wanted_.end();
   }
 
-  bool flows(const Node& node, int input) const {
-    const Value value = node.inputs[static_cast<std::size_t>(input)];
-    return !value.is_absent() && node.op->input_port(input).differentiable &&
-           is_floating(graph_.type(value).dtype) && depends(value);
+  // Whether gradients flow back to each input.
+  std::vector<bool> inputs_that_flow(const Node& node) const {
+    std::vector<bool> flows;
+    for (const auto& [port, value] : enumerate(node.inputs))
+      flows.push_back(!value.is_absent() && node.op->input_port(port).differentiable &&
+                      is_floating(graph_.type(value).dtype) && depends(value));
+    return flows;
   }
 
   void contribute(Value value, Value gradient) { contributions_[value].push_back(gradient); }
 
   void visit(int index) {
-    if (!depends_[static_cast<std::size_t>(index)]) return;
+    if (!depends_[index]) return;
     Values output_gradients;
     bool any = false;
     for (int o = 0; o < static_cast<int>(graph_.node(index).outputs.size()); ++o) {
@@ -92,8 +96,7 @@ class Differentiator {
     const Node node = graph_.node(index);  // a copy: the graph grows
     require<ModelError>(node.op->gradient || node.op->decompose, "node '", node.full_name(),
                         "': op ", node.op->full_name(), " has no gradient");
-    std::vector<bool> wanted;
-    for (int k = 0; k < static_cast<int>(node.inputs.size()); ++k) wanted.push_back(flows(node, k));
+    const std::vector<bool> wanted = inputs_that_flow(node);
     Values outputs;
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) outputs.push_back({index, o});
     graph_.set_scope(backward_of(node));
@@ -144,7 +147,7 @@ class Differentiator {
 
   Graph& graph_;
   int first_node_, forward_nodes_;
-  std::vector<bool> depends_;
+  IndexedVector<int, bool> depends_;
   Values wanted_;
   std::map<Value, Values> contributions_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/enumerate.h"
 #include "ir/attributes.h"
 #include "ops/control/interpret.h"
 #include "passes/rebuild.h"
@@ -72,10 +73,8 @@ Graph fold_constants(const Graph& graph) {
       rebuild.copy(i, with_regions(node, fold_constants), inputs);
       continue;
     }
-    for (int o = 0; o < static_cast<int>(results->size()); ++o) {
-      rebuild.map({i, o}, rebuild.graph().constant((*results)[static_cast<std::size_t>(o)],
-                                                   name_of(rebuild, i, o)));
-    }
+    for (const auto& [o, result] : enumerate(*results))
+      rebuild.map({i, o}, rebuild.graph().constant(result, name_of(rebuild, i, o)));
   }
   return rebuild.finish();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/enumerate.h"
 #include "ops/math/cast.h"
 #include "ops/math/round_to.h"
 #include "passes/operands.h"
@@ -87,8 +88,7 @@ void emit(Rebuild& rebuild, const FusedGroup& group, int last) {
   for (const Value& value : group.outputs) options.storages.push_back(graph.info(value).storage);
   const Value made =
       rebuild.graph().add(group.op, rebuild.mapped(group.inputs), std::move(options));
-  for (int o = 0; o < static_cast<int>(group.outputs.size()); ++o)
-    rebuild.map(group.outputs[static_cast<std::size_t>(o)], {made.node, o});
+  for (const auto& [o, output] : enumerate(group.outputs)) rebuild.map(output, {made.node, o});
 }
 
 }  // namespace

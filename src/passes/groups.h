@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/indexed_vector.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -12,11 +13,9 @@ class Groups {
  public:
   explicit Groups(const Graph& graph);
 
-  int group_of(int node) const { return group_[static_cast<std::size_t>(node)]; }  // -1: none
-  const std::vector<int>& members(int group) const {
-    return members_[static_cast<std::size_t>(group)];
-  }
-  int count() const { return static_cast<int>(members_.size()); }
+  int group_of(int node) const { return group_[node]; }  // -1: none
+  const std::vector<int>& members(int group) const { return members_[group]; }
+  int count() const { return members_.size(); }
   int start(int node);  // a new group of one
   // Whether the group stays convex if `node`, which comes after all its members, joins.
   bool can_join(int node, int group) const;
@@ -27,11 +26,11 @@ class Groups {
   std::vector<int> order() const;
 
  private:
-  bool reaches(int from_node, int group, std::vector<bool>& seen) const;
+  bool reaches(int from_node, int group, IndexedVector<int, bool>& seen) const;
 
   const Graph& graph_;
-  std::vector<int> group_;
-  std::vector<std::vector<int>> members_;
+  IndexedVector<int, int> group_;                 // of each node
+  IndexedVector<int, std::vector<int>> members_;  // of each group
 };
 
 }  // namespace narrowgauge

@@ -7,6 +7,7 @@
 #include "ir/attributes.h"
 #include "ops/math/cast.h"
 #include "passes/rebuild.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -40,7 +41,7 @@ std::vector<Copy> find_copies(const Graph& graph, std::map<int, std::size_t>& co
     if (!state || state->role != Role::parameter) continue;
     const DType to = node.outputs[0].type.dtype;
     // Updates round their copy to nearest even, as a Cast does only for these two formats.
-    if (to != DType::f16 && to != DType::bf16) continue;
+    if (!is_narrow(to)) continue;
     const auto known = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) {
       return copy.source == state && copy.dtype == to;
     });

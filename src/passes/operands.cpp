@@ -42,12 +42,15 @@ std::set<Value> values_read(const Graph& graph) {
   return read;
 }
 
-double flops_of(const Graph& graph, const Node& node) {
+double flops_of(const Graph& graph, const Node& node, const Binding& binding) {
   if (!node.op->flops) return 0;
   TensorTypes inputs, outputs;
+  const auto bound = [&](const TensorType& type) {
+    return TensorType{type.dtype, bind(type.shape, binding)};
+  };
   for (const Value& value : node.inputs)
-    inputs.push_back(value.is_absent() ? TensorType{} : graph.type(value));
-  for (const ValueInfo& output : node.outputs) outputs.push_back(output.type);
+    inputs.push_back(value.is_absent() ? TensorType{} : bound(graph.type(value)));
+  for (const ValueInfo& output : node.outputs) outputs.push_back(bound(output.type));
   return node.op->flops(node.attributes.get(), inputs, outputs);
 }
 

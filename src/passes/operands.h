@@ -16,7 +16,8 @@ std::vector<Operand> input_operands(const Graph& graph, const Node& node);
 std::vector<Operand> output_operands(const Graph& graph, int node, const std::set<Value>& read);
 // All values that are inputs of nodes, outputs of the graph or next values of states.
 std::set<Value> values_read(const Graph& graph);
-// Multiplications and additions of a contraction, also one in a fused group; 0 for other nodes.
-double flops_of(const Graph& graph, const Node& node);
+// Multiplications and additions of a contraction, also one in a fused group, for these sizes; 0 for
+// other nodes.
+double flops_of(const Graph& graph, const Node& node, const Binding& binding = {});
 
 }  // namespace narrowgauge

@@ -6,14 +6,11 @@
 namespace narrowgauge {
 
 Rebuild::Rebuild(const Graph& source)
-    : source_(source), graph_(source.name()), map_(source.nodes().size()) {
-  for (std::size_t i = 0; i < map_.size(); ++i)
-    map_[i].resize(source.nodes()[i].outputs.size(), absent);
-}
+    : source_(source), graph_(source.name()), map_(source, absent) {}
 
 Value Rebuild::mapped(Value old) const {
   if (old.is_absent()) return absent;
-  const Value now = map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)];
+  const Value now = map_[old];
   require<InternalError>(!now.is_absent(), "graph ", source_.name(), ": value '",
                          source_.value_name(old), "' was dropped but is read");
   return now;
@@ -26,14 +23,9 @@ Values Rebuild::mapped(const Values& old) const {
   return now;
 }
 
-bool Rebuild::has(Value old) const {
-  return !map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)]
-              .is_absent();
-}
+bool Rebuild::has(Value old) const { return !map_[old].is_absent(); }
 
-void Rebuild::map(Value old, Value now) {
-  map_[static_cast<std::size_t>(old.node)][static_cast<std::size_t>(old.output)] = now;
-}
+void Rebuild::map(Value old, Value now) { map_[old] = now; }
 
 void Rebuild::copy(int index) {
   copy(index, source_.node(index).attributes, mapped(source_.node(index).inputs));

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
+#include "ir/value_table.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -31,7 +31,7 @@ class Rebuild {
  private:
   const Graph& source_;
   Graph graph_;
-  std::vector<Values> map_;
+  ValueTable<Value> map_;
 };
 
 // Applies a pass to the regions inside a node's attributes.

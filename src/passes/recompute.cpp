@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/recompute.h"
 
+#include "base/indexed_vector.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
@@ -14,7 +15,7 @@ class Recomputer {
   Recomputer(const Graph& graph, const std::function<bool(const Node&)>& chosen)
       : graph_(graph), rebuild_(graph), clone_(graph.nodes().size(), -1) {
     for (const Node& node : graph.nodes())
-      chosen_.push_back(is_forward(node) && !node.inputs.empty() && chosen(node));
+      chosen_.add(is_forward(node) && !node.inputs.empty() && chosen(node));
   }
 
   Graph run() {
@@ -35,9 +36,9 @@ class Recomputer {
   // Clones chains of chosen nodes as a whole, from the last kept value on.
   Value for_backward(Value value) {
     if (value.is_absent()) return absent;
-    const auto at = static_cast<std::size_t>(value.node);
-    if (!chosen_[at]) return rebuild_.mapped(value);
-    if (clone_[at] < 0) {
+    if (!chosen_[value.node]) return rebuild_.mapped(value);
+    int& clone = clone_[value.node];
+    if (clone < 0) {
       const Node& node = graph_.node(value.node);
       Values inputs;
       for (const Value& input : node.inputs) inputs.push_back(for_backward(input));
@@ -45,15 +46,15 @@ class Recomputer {
       ++options.instance;
       options.origin = node.full_name();
       options.phase = Phase::backward;
-      clone_[at] = rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options)).node;
+      clone = rebuild_.graph().add(*node.op, node.attributes, inputs, std::move(options)).node;
     }
-    return {clone_[at], value.output};
+    return {clone, value.output};
   }
 
   const Graph& graph_;
   Rebuild rebuild_;
-  std::vector<int> clone_;
-  std::vector<bool> chosen_;
+  IndexedVector<int, int> clone_;
+  IndexedVector<int, bool> chosen_;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "ir/attributes.h"
 #include "ir/ports.h"
 #include "ops/math/cast.h"
@@ -29,14 +31,13 @@ class Applier {
 
   // Rewrites with the formats of inputs and outputs that differ from the graph's own.
   Graph run(const Formats& inputs, const Formats& outputs) {
-    for (int i = 0; i < static_cast<int>(from_.inputs().size()); ++i)
+    for (const auto& [i, input] : enumerate(from_.inputs()))
       if (const auto found = inputs.find(i); found != inputs.end())
-        input_formats_[from_.inputs()[static_cast<std::size_t>(i)].node] = found->second;
+        input_formats_[input.node] = found->second;
     for (int i = 0; i < static_cast<int>(from_.nodes().size()); ++i) rewrite(i);
     for (const State& state : from_.states())
       to_.set_next(state.name, casting_.as(mapped(state.next), state.type.dtype));
-    for (int o = 0; o < static_cast<int>(from_.outputs().size()); ++o) {
-      const GraphOutput& output = from_.outputs()[static_cast<std::size_t>(o)];
+    for (const auto& [o, output] : enumerate(from_.outputs())) {
       const auto found = outputs.find(o);
       const DType dtype = found == outputs.end() ? from_.type(output.value).dtype : found->second;
       to_.output(output.name, casting_.as(mapped(output.value), dtype));
@@ -45,9 +46,7 @@ class Applier {
   }
 
  private:
-  Value mapped(Value value) const {
-    return {map_.at(static_cast<std::size_t>(value.node)), value.output};
-  }
+  Value mapped(Value value) const { return {map_[value.node], value.output}; }
 
   const PlanEntry& entry(const std::string& name) const {
     const auto found = entries_.find(name);
@@ -59,13 +58,13 @@ class Applier {
   void rewrite(int index) {
     const Node& node = from_.node(index);
     if (node.is<Input>())
-      map_.push_back(rewrite_input(index).node);
+      map_.add(rewrite_input(index).node);
     else if (node.is<StateValue>())
-      map_.push_back(rewrite_state(node).node);
+      map_.add(rewrite_state(node).node);
     else if (node.op->region_ports)
-      map_.push_back(rewrite_region_op(node).node);
+      map_.add(rewrite_region_op(node).node);
     else
-      map_.push_back(rewrite_node(node).node);
+      map_.add(rewrite_node(node).node);
   }
 
   Value rewrite_input(int index) {
@@ -101,8 +100,7 @@ class Applier {
   // ports with that format get the value unchanged.
   Values as_planned(const Node& node, const PlanEntry& plan, bool as_it_comes) {
     Values inputs;
-    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
-      const Value value = node.inputs[static_cast<std::size_t>(i)];
+    for (const auto& [i, value] : enumerate(node.inputs)) {
       const PortFormat format = node.op->input_port(i).format;
       const bool chosen = plan.dtype && format == PortFormat::chosen;
       if (value.is_absent())
@@ -141,17 +139,14 @@ class Applier {
   bool keeps_outputs(const Node& node, const Attributes& attributes, const Values& inputs) const {
     const auto made = infer(node, attributes, to_, inputs);
     if (!made || made->size() != node.outputs.size()) return false;
-    for (int o = 0; o < static_cast<int>(made->size()); ++o) {
-      const auto at = static_cast<std::size_t>(o);
-      const bool free = is_chosen(node, o);
-      if (!free && (*made)[at] != node.outputs[at].type) return false;
-    }
+    for (const auto& [o, type] : enumerate(*made))
+      if (!is_chosen(node, o) && type != node.output(o).type) return false;
     return true;
   }
 
   void check_outputs(const Node& node, const PlanEntry& plan, Value made) const {
-    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
-      const DType before = node.outputs[static_cast<std::size_t>(o)].type.dtype;
+    for (const auto& [o, output] : enumerate(node.outputs)) {
+      const DType before = output.type.dtype;
       const bool chosen = plan.dtype && is_chosen(node, o);
       const DType expected = chosen ? *plan.dtype : before;
       const DType got = to_.type({made.node, o}).dtype;
@@ -172,9 +167,9 @@ class Applier {
       if (!dtype) continue;
       for (const int i : link.inputs) result.inputs[i] = *dtype;
       for (const auto& [region, i] : link.body_inputs)
-        result.body_inputs[static_cast<std::size_t>(region)][i] = *dtype;
+        result.body_inputs[region][static_cast<int>(i)] = *dtype;
       for (const auto& [region, o] : link.body_outputs)
-        result.body_outputs[static_cast<std::size_t>(region)][o] = *dtype;
+        result.body_outputs[region][static_cast<int>(o)] = *dtype;
     }
     return result;
   }
@@ -183,8 +178,7 @@ class Applier {
     const auto names = region_names(node);
     const RegionFormats formats = region_formats(node, names.size());
     Values inputs;
-    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
-      const Value value = node.inputs[static_cast<std::size_t>(i)];
+    for (const auto& [i, value] : enumerate(node.inputs)) {
       const auto found = formats.inputs.find(i);
       const bool chosen = found != formats.inputs.end();
       inputs.push_back(
@@ -207,7 +201,7 @@ class Applier {
   std::string prefix_;
   Graph to_;
   Casting casting_;
-  std::vector<int> map_;  // from_'s nodes to to_'s
+  IndexedVector<int, int> map_;  // from_'s nodes to to_'s
   std::map<int, DType> input_formats_;
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/indexed_vector.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -15,8 +17,8 @@ enum class Direction { forward, backward, both };
 // What a walk found: for each vertex that it entered, the neighbour it came from (itself for a
 // root) and the root. -1: not entered.
 struct Walk {
-  std::vector<int> from, root;
-  bool entered(int vertex) const { return from[static_cast<std::size_t>(vertex)] >= 0; }
+  IndexedVector<int, int> from, root;
+  bool entered(int vertex) const { return from[vertex] >= 0; }
 };
 
 class Colouring {
@@ -36,18 +38,18 @@ class Colouring {
     take_casts();
     for (int v = 0; v < count(); ++v)
       if (!at(v).narrow) explain_f32(v);
-    return std::move(colours_);
+    return std::move(colours_).release();
   }
 
  private:
-  int count() const { return static_cast<int>(vertices_.size()); }
-  Colour& at(int v) { return colours_[static_cast<std::size_t>(v)]; }
+  int count() const { return colours_.size(); }
+  Colour& at(int v) { return colours_[v]; }
   const PrecisionVertex& vertex(int v) const { return vertices_[static_cast<std::size_t>(v)]; }
   const Candidate& candidate(int v) const { return candidates_[static_cast<std::size_t>(v)]; }
   PrecisionClass class_of(int v) const {
     return candidate(v).forced ? PrecisionClass::allow : candidate(v).precision;
   }
-  bool is_denied(int v) const { return denied_[static_cast<std::size_t>(v)]; }
+  bool is_denied(int v) const { return denied_[v]; }
   bool is_clear(int v) const { return class_of(v) == PrecisionClass::clear; }
   bool is_infer(int v) const { return class_of(v) == PrecisionClass::infer; }
   bool is_seed(int v) const {
@@ -85,10 +87,10 @@ class Colouring {
   // Walks breadth first, each level in the order of names: which neighbour a vertex is reached from
   // does not depend on the order of nodes.
   Walk walk(Vertices level, Direction direction, const std::function<bool(int)>& enter) const {
-    Walk result{std::vector<int>(vertices_.size(), -1), std::vector<int>(vertices_.size(), -1)};
+    Walk result{IndexedVector<int, int>(count(), -1), IndexedVector<int, int>(count(), -1)};
     const auto visit = [&](int v, int from, int root) {
-      result.from[static_cast<std::size_t>(v)] = from;
-      result.root[static_cast<std::size_t>(v)] = root;
+      result.from[v] = from;
+      result.root[v] = root;
     };
     for (const int root : level) visit(root, root, root);
     while (!level.empty()) {
@@ -97,7 +99,7 @@ class Colouring {
       for (const int v : level)
         for (const int to : neighbours(v, direction)) {
           if (result.entered(to) || !enter(to)) continue;
-          visit(to, v, result.root[static_cast<std::size_t>(v)]);
+          visit(to, v, result.root[v]);
           next.push_back(to);
         }
       level = std::move(next);
@@ -123,7 +125,7 @@ class Colouring {
     const Walk upstream = walk(ends, Direction::backward, [&](int v) { return is_clear(v); });
     const Vertices deny_ops = all([&](int v) { return class_of(v) == PrecisionClass::deny; });
     deny_walk_ = walk(deny_ops, Direction::forward, [&](int v) { return upstream.entered(v); });
-    for (int v = 0; v < count(); ++v) denied_[static_cast<std::size_t>(v)] = deny_walk_.entered(v);
+    for (int v = 0; v < count(); ++v) denied_[v] = deny_walk_.entered(v);
   }
 
   // Step 3: allow fills the paths between allow ops.
@@ -134,10 +136,9 @@ class Colouring {
                                [&](int v) { return is_open(v) && downstream.entered(v); });
     for (int v = 0; v < count(); ++v) {
       if (at(v).narrow || !upstream.entered(v)) continue;
-      const auto i = static_cast<std::size_t>(v);
-      paint(v, PrecisionRule::between_allows, downstream.from[i],
-            concat("between ", vertex(downstream.root[i]).name, " and ",
-                   vertex(upstream.root[i]).name));
+      paint(v, PrecisionRule::between_allows, downstream.from[v],
+            concat("between ", vertex(downstream.root[v]).name, " and ",
+                   vertex(upstream.root[v]).name));
     }
   }
 
@@ -167,13 +168,12 @@ class Colouring {
 
   // Step 5: narrow spreads to clear ops beside narrow ones.
   void spread_to_clear() {
-    const Vertices narrow =
-        all([&](int v) { return colours_[static_cast<std::size_t>(v)].narrow; });
+    const Vertices narrow = all([&](int v) { return colours_[v].narrow; });
     const Walk reached =
         walk(narrow, Direction::both, [&](int v) { return is_clear(v) && is_open(v); });
     for (int v = 0; v < count(); ++v)
       if (!at(v).narrow && reached.entered(v))
-        paint(v, PrecisionRule::clear_neighbour, reached.from[static_cast<std::size_t>(v)]);
+        paint(v, PrecisionRule::clear_neighbour, reached.from[v]);
   }
 
   // Casts to f32 that only narrow vertices read produce the narrow format instead.
@@ -201,7 +201,7 @@ class Colouring {
     if (no_choice) return set(*refusal, -1, candidate(v).note);
     if (vertex(v).kind == PrecisionVertex::Kind::cast) return set(pinned_type);
     if (class_of(v) == PrecisionClass::deny) return set(deny_list);
-    if (is_denied(v)) return set(deny_propagated, deny_walk_.from[static_cast<std::size_t>(v)]);
+    if (is_denied(v)) return set(deny_propagated, deny_walk_.from[v]);
     if (class_of(v) == PrecisionClass::unlisted) return set(unlisted);
     if (refusal) return set(*refusal, -1, candidate(v).note);
     set(is_infer(v) ? infer_without_allow_producer : clear_not_reached);
@@ -209,8 +209,8 @@ class Colouring {
 
   std::span<const PrecisionVertex> vertices_;
   std::span<const Candidate> candidates_;
-  std::vector<Colour> colours_;
-  std::vector<bool> denied_;
+  IndexedVector<int, Colour> colours_;
+  IndexedVector<int, bool> denied_;
   Walk deny_walk_;
 };
 

@@ -5,6 +5,7 @@
 #include "precision/fingerprint.h"
 #include "precision/overrides.h"
 #include "precision/plan_text.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -20,8 +21,7 @@ class Lists {
         narrow_nodes_(narrow_nodes),
         vertices_(colouring_vertices(graph)) {
     const DType narrow = wanted.narrow;
-    require(narrow == DType::f16 || narrow == DType::bf16,
-            "precision: the narrow format must be f16 or bf16, got ", narrow);
+    require(is_narrow(narrow), "precision: the narrow format must be f16 or bf16, got ", narrow);
     require(is_f32_math(wanted.f32_math), "precision: contractions in f32 are ", f32_math_words,
             ", got ", wanted.f32_math);
     for (const std::string& text : wanted.overrides) overrides_.push_back(parse_override(text));

@@ -13,7 +13,7 @@ namespace narrowgauge {
 // Reads a plan from a text; `who` is its name in messages.
 PrecisionPlan read_named_plan(std::string_view text, const std::string& who,
                               const Graph& f32_graph);
-DType narrow_of_plan(std::istream& text, const std::string& who);
+DType narrow_of_plan(std::string_view text, const std::string& who);
 
 // Throws ModelError if the plan was made for another model.
 void require_same_model(const PrecisionPlan& plan, const Graph& f32_graph);

@@ -66,7 +66,7 @@ std::string plan_word(std::string_view text) {
   const bool plain = !text.empty() && text[0] != '#' &&
                      std::none_of(text.begin(), text.end(),
                                   [](char c) { return is_space(c) || c == '"' || c == '\n'; });
-  return plain ? std::string(text) : narrowgauge::quoted(text);
+  return plain ? std::string(text) : quoted_text(text);
 }
 
 const PlanEntry* PrecisionPlan::find(std::string_view entry_name) const {
@@ -105,7 +105,7 @@ std::string print(const PrecisionPlan& plan) {
   out += concat("version ", plan_version, "\nmodel ", plan.model, ' ', plan_word(plan.model_name),
                 "\nnarrow ", plan.narrow, "\npolicy ", plan.policy, "\nf32-math ", plan.f32_math,
                 '\n');
-  if (!plan.reason.empty()) out += concat("reason ", narrowgauge::quoted(plan.reason), '\n');
+  if (!plan.reason.empty()) out += concat("reason ", quoted_text(plan.reason), '\n');
   out += '\n';
   for (const PlanEntry& entry : plan.entries) {
     const auto words = columns(entry);
@@ -115,7 +115,7 @@ std::string print(const PrecisionPlan& plan) {
     }
     out += concat("rule=", name(entry.rule));
     if (!entry.cause.empty()) out += concat("  cause=", plan_word(entry.cause));
-    if (!entry.note.empty()) out += concat("  note=", narrowgauge::quoted(entry.note));
+    if (!entry.note.empty()) out += concat("  note=", quoted_text(entry.note));
     out += '\n';
   }
   return out;

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "ir/attributes.h"
 
 namespace narrowgauge {
@@ -33,8 +34,7 @@ class LinkFinder {
       first_.push_back(count);
       count += static_cast<int>(region->inputs().size() + region->outputs().size());
     }
-    parent_.resize(static_cast<std::size_t>(count));
-    std::iota(parent_.begin(), parent_.end(), 0);
+    for (int end = 0; end < count; ++end) parent_.add(end);
     for (std::size_t r = 0; r < regions_.size(); ++r) join_region(r);
   }
 
@@ -45,11 +45,10 @@ class LinkFinder {
     for (int o = 0; o < static_cast<int>(node_.outputs.size()); ++o)
       groups[root(output(o))].outputs.push_back(o);
     for (std::size_t r = 0; r < regions_.size(); ++r) {
-      const int region = static_cast<int>(r);
-      for (int i = 0; i < static_cast<int>(regions_[r]->inputs().size()); ++i)
-        groups[root(body_input(r, i))].body_inputs.push_back({region, i});
-      for (int o = 0; o < static_cast<int>(regions_[r]->outputs().size()); ++o)
-        groups[root(body_output(r, o))].body_outputs.push_back({region, o});
+      for (std::size_t i = 0; i < regions_[r]->inputs().size(); ++i)
+        groups[root(body_input(r, static_cast<int>(i)))].body_inputs.push_back({r, i});
+      for (std::size_t o = 0; o < regions_[r]->outputs().size(); ++o)
+        groups[root(body_output(r, static_cast<int>(o)))].body_outputs.push_back({r, o});
     }
     std::vector<RegionLink> result;
     for (auto& [first, link] : groups) {
@@ -77,35 +76,30 @@ class LinkFinder {
                             ports.next.size() == body.outputs().size(),
                         "node '", node_.full_name(), "': the ports of region ", r,
                         " do not fit its graph");
-    for (int i = 0; i < static_cast<int>(ports.inputs.size()); ++i) {
-      const int from = ports.inputs[static_cast<std::size_t>(i)];
+    for (const auto& [i, from] : enumerate(ports.inputs))
       if (from >= 0 && from < static_cast<int>(node_.inputs.size())) join(from, body_input(r, i));
-    }
-    for (int o = 0; o < static_cast<int>(ports.outputs.size()); ++o) {
-      const int to = ports.outputs[static_cast<std::size_t>(o)];
+    for (const auto& [o, to] : enumerate(ports.outputs))
       if (to >= 0 && to < static_cast<int>(node_.outputs.size()))
         join(output(to), body_output(r, o));
-      const int next = ports.next[static_cast<std::size_t>(o)];
+    for (const auto& [o, next] : enumerate(ports.next))
       if (next >= 0) join(body_input(r, next), body_output(r, o));
-    }
   }
 
   int root(int end) {
-    while (parent_[static_cast<std::size_t>(end)] != end)
-      end = parent_[static_cast<std::size_t>(end)];
+    while (parent_[end] != end) end = parent_[end];
     return end;
   }
   void join(int a, int b) {
     a = root(a);
     b = root(b);
-    parent_[static_cast<std::size_t>(std::max(a, b))] = std::min(a, b);
+    parent_[std::max(a, b)] = std::min(a, b);
   }
 
   const Node& node_;
   std::vector<RegionPorts> ports_;
   std::vector<Region> regions_;
-  std::vector<int> first_;   // per region: the end that stands for its first input
-  std::vector<int> parent_;  // inputs, outputs, then inputs and outputs of each region
+  std::vector<int> first_;          // per region: the end that stands for its first input
+  IndexedVector<int, int> parent_;  // inputs, outputs, then inputs and outputs of each region
 };
 
 }  // namespace

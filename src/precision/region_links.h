@@ -15,7 +15,7 @@ namespace narrowgauge {
 // carried around a loop is one link. All have the same dtype.
 struct RegionLink {
   struct End {
-    int region, index;  // an input or output of that region's graph
+    std::size_t region, index;  // an input or output of that region's graph
   };
   std::string name;  // "in0" after the node's first input that takes part, else "out0"
   std::vector<int> inputs, outputs;

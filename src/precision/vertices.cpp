@@ -5,11 +5,14 @@
 #include <map>
 #include <set>
 
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "ir/attributes.h"
 #include "ir/ports.h"
 #include "ops/math/cast.h"
 #include "ops/simulated/unit_choice.h"
 #include "precision/region_links.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -17,8 +20,7 @@ bool PrecisionVertex::takes(DType other) const {
   if (kind != Kind::node) return true;
   std::vector<std::optional<TensorType>> types;
   std::vector<const Tensor*> constants;
-  for (int i = 0; i < static_cast<int>(node->inputs.size()); ++i) {
-    const Value value = node->inputs[static_cast<std::size_t>(i)];
+  for (const auto& [i, value] : enumerate(node->inputs)) {
     types.push_back(value.is_absent() ? std::nullopt : std::optional(graph->type(value)));
     constants.push_back(value.is_absent() ? nullptr : graph->constant_value(value));
     if (types.back() && node->op->input_port(i).format == PortFormat::chosen)
@@ -28,12 +30,13 @@ bool PrecisionVertex::takes(DType other) const {
   try {
     check_inputs(*node->op, inference);
     const TensorTypes made = node->op->infer(node->attributes.get(), inference);
-    for (int o = 0; o < static_cast<int>(made.size()); ++o) {
-      TensorType expected = node->outputs.at(static_cast<std::size_t>(o)).type;
+    if (made.size() != node->outputs.size()) return false;
+    for (const auto& [o, type] : enumerate(made)) {
+      TensorType expected = node->output(o).type;
       if (node->op->output_port(o).format == PortFormat::chosen) expected.dtype = other;
-      if (made[static_cast<std::size_t>(o)] != expected) return false;
+      if (type != expected) return false;
     }
-    return made.size() == node->outputs.size();
+    return true;
   } catch (const UsageError&) {
     return false;
   }
@@ -52,7 +55,7 @@ namespace {
 
 bool is_simulated_dtype(Math math, DType dtype) {
   if (dtype == DType::f64) return multiplies_f64(math);
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+  return is_f32_or_narrow(dtype);
 }
 
 }  // namespace
@@ -88,13 +91,13 @@ class VertexBuilder {
     for (const GraphOutput& output : graph.outputs()) preserve(output.value);
     for (const State& state : graph.states()) preserve(state.next);
     check_names();
-    return std::move(vertices_);
+    return std::move(vertices_).release();
   }
 
  private:
   using OtherTypes = std::map<std::string, int>;  // vertices of a node's types other than T
 
-  PrecisionVertex& at(int vertex) { return vertices_[static_cast<std::size_t>(vertex)]; }
+  PrecisionVertex& at(int vertex) { return vertices_[vertex]; }
 
   int add_vertex(std::string name, PrecisionVertex::Kind kind, const Graph& graph,
                  const Node& node) {
@@ -103,8 +106,7 @@ class VertexBuilder {
     vertex.name = std::move(name);
     vertex.kind = kind;
     vertex.node = &node;
-    vertices_.push_back(std::move(vertex));
-    return static_cast<int>(vertices_.size()) - 1;
+    return vertices_.add(std::move(vertex));
   }
 
   void connect(const Makers& makers, Value value, int consumer) {
@@ -141,8 +143,7 @@ class VertexBuilder {
     const Node& node = graph.node(index);
     const int self = add_vertex(prefix + node.full_name(), kind_of(node), graph, node);
     OtherTypes others;
-    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i) {
-      const Value value = node.inputs[static_cast<std::size_t>(i)];
+    for (const auto& [i, value] : enumerate(node.inputs)) {
       if (value.is_absent()) continue;
       const Port& port = node.op->input_port(i);
       if (at(self).kind == PrecisionVertex::Kind::node && port.format == PortFormat::chosen) {
@@ -159,13 +160,12 @@ class VertexBuilder {
       makers[{index, 0}] = self;
     }
     if (at(self).kind != PrecisionVertex::Kind::node) return;
-    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
+    for (const auto& [o, output] : enumerate(node.outputs)) {
       const Port& port = node.op->output_port(o);
       const bool chosen = port.format == PortFormat::chosen;
       if (chosen && at(self).dtype)
         makers[{index, o}] = self;
-      else if (!chosen &&
-               has_other_vertex(self, node.outputs[static_cast<std::size_t>(o)].type.dtype))
+      else if (!chosen && has_other_vertex(self, output.type.dtype))
         makers[{index, o}] = other_vertex(self, port.type, others);
     }
   }
@@ -176,7 +176,7 @@ class VertexBuilder {
 
   // The vertex of the ports of this type, made if the node has none.
   int other_vertex(int node, const std::string& type, OtherTypes& others) {
-    const auto [found, is_new] = others.emplace(type, static_cast<int>(vertices_.size()));
+    const auto [found, is_new] = others.emplace(type, vertices_.size());
     if (is_new) {
       const PrecisionVertex& owner = at(node);
       add_vertex(owner.name, owner.kind, *owner.graph, *owner.node);
@@ -199,35 +199,29 @@ class VertexBuilder {
       vertices.push_back(self);
       at(self).dtype = link_dtype(graph, node, link);
       linked.insert(link.inputs.begin(), link.inputs.end());
-      for (const int i : link.inputs)
-        connect(makers, node.inputs[static_cast<std::size_t>(i)], self);
-      for (const auto& [region, input] : link.body_inputs) {
-        const auto r = static_cast<std::size_t>(region);
-        inside[r][regions[r]->inputs()[static_cast<std::size_t>(input)]] = self;
-      }
+      for (const int i : link.inputs) connect(makers, node.input(i), self);
+      for (const RegionLink::End& end : link.body_inputs)
+        inside[end.region][regions[end.region]->inputs()[end.index]] = self;
       for (const int o : link.outputs) makers[{index, o}] = self;
     }
-    for (int i = 0; i < static_cast<int>(node.inputs.size()); ++i)
-      if (!linked.contains(i)) use(makers, node.inputs[static_cast<std::size_t>(i)]);
+    for (const auto& [i, value] : enumerate(node.inputs))
+      if (!linked.contains(i)) use(makers, value);
     const auto names = region_names(node);
     for (std::size_t r = 0; r < regions.size(); ++r)
       inside[r] =
           add_graph(*regions[r], region_prefix(prefix, node, names[r]), std::move(inside[r]));
     for (std::size_t l = 0; l < links.size(); ++l)
-      for (const auto& [region, output] : links[l].body_outputs) {
-        const auto r = static_cast<std::size_t>(region);
-        connect(inside[r], regions[r]->outputs()[static_cast<std::size_t>(output)].value,
-                vertices[l]);
-      }
+      for (const RegionLink::End& end : links[l].body_outputs)
+        connect(inside[end.region], regions[end.region]->outputs()[end.index].value, vertices[l]);
   }
 
   static std::optional<DType> link_dtype(const Graph& graph, const Node& node,
                                          const RegionLink& link) {
     if (!link.inputs.empty()) {
-      const Value value = node.inputs[static_cast<std::size_t>(link.inputs.front())];
+      const Value value = node.input(link.inputs.front());
       return value.is_absent() ? std::nullopt : std::optional(graph.type(value).dtype);
     }
-    return node.outputs[static_cast<std::size_t>(link.outputs.front())].type.dtype;
+    return node.output(link.outputs.front()).type.dtype;
   }
 
   void check_names() const {
@@ -238,7 +232,7 @@ class VertexBuilder {
   }
 
   bool with_other_types_;
-  std::vector<PrecisionVertex> vertices_;
+  IndexedVector<int, PrecisionVertex> vertices_;
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "base/memory.h"
 #include "base/parallel.h"
@@ -98,7 +97,7 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
 
 void Executor::commit() {
   const auto copy = [](void* to, const void* from, std::int64_t bytes) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to));
   };
   for (const PlanState& state : plan_.states)
     if (state.staging.kind != Location::Kind::none)
@@ -127,7 +126,8 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
   std::vector<Tensor> results;
   for (const PlanOutput& output : plan_.outputs) {
     Tensor result(output.type.dtype, known_dims(output.type.shape));
-    std::memcpy(result.data(), pointer(output.location), static_cast<std::size_t>(result.bytes()));
+    const auto* const value = static_cast<const std::byte*>(pointer(output.location));
+    std::copy_n(value, result.bytes(), result.data());
     results.push_back(std::move(result));
   }
   commit();

@@ -8,7 +8,6 @@
 #include "base/parallel.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/out_of_memory.h"
-#include "precision/amp_words.h"
 #include "study/bench_precisions.h"
 #include "study/rounds.h"
 
@@ -106,7 +105,7 @@ Settled settle_precisions(const BenchRun& run) {
     run.tell({.stage = BenchStatus::Stage::choosing_precision, .model = network.name});
     const AmpChoice choice =
         choose_amp(network.name, network.build, network.loss, bench_optimizer(), run.task.batch);
-    settled[network.name] = {std::string(name(format_of_amp(choice.amp).value())), choice.reason};
+    settled[network.name] = {std::string(name(choice.format)), choice.reason};
   }
   return settled;
 }

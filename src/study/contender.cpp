@@ -5,7 +5,7 @@
 
 #include "api/amp_choice.h"
 #include "narrowgauge/error.h"
-#include "precision/amp_words.h"
+#include "precision/amp.h"
 
 namespace narrowgauge {
 namespace {
@@ -20,11 +20,11 @@ Optimizer optimizer_in(const std::string& precision) {
     optimizer.precision.f32_math = parse_math(precision);
     return optimizer;
   }
-  const auto narrow = format_of_amp(precision);
-  require(narrow && *narrow != DType::f32,
+  const auto amp = parse_amp(precision);
+  require(amp && amp->format != DType::f32,
           "benchmark: expected a precision of ieee, f32, dfp16, bf16, f16 or ", "auto, got \"",
           precision, '"');
-  enable_mixed_precision(optimizer, *narrow);
+  enable_mixed_precision(optimizer, amp->format);
   return optimizer;
 }
 

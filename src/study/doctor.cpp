@@ -122,15 +122,12 @@ const MathRate& MathRates::of(Math math) const {
 
 std::vector<FormatRate> MathRates::formats(Isa isa) const {
   std::vector<FormatRate> formats;
-  const auto add = [&](const char* amp, Math math) {
+  for (const Math math : {Math::f32, Math::bf16, Math::f16}) {
     const MathRate& rate = of(math);
     formats.push_back(grounds == Grounds::model
-                          ? modelled_rate(isa, amp)
-                          : FormatRate{amp, rate.gflops(), rate.product_facts.widened});
-  };
-  add("off", Math::f32);
-  add("bf16", Math::bf16);
-  add("f16", Math::f16);
+                          ? modelled_rate(isa, rate.format)
+                          : FormatRate{rate.format, rate.gflops(), rate.product_facts.widened});
+  }
   return formats;
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/memory_check.h"
 #include "compile/compile.h"
+#include "passes/operands.h"
 #include "precision/apply.h"
 
 namespace narrowgauge {
@@ -19,20 +20,6 @@ std::int64_t parameters_of(const Graph& graph, const Node& node) {
     for (const Value input : node.inputs)
       if (state.role == Role::parameter && input == state.current) count += values_in(state);
   return count;
-}
-
-double macs_of(const Graph& graph, const Node& node) {
-  if (!node.op->flops) return 0;
-  const Binding one{{"N", 1}};
-  TensorTypes inputs, outputs;
-  for (const Value value : node.inputs) {
-    if (value.is_absent()) continue;
-    const TensorType& type = graph.type(value);
-    inputs.push_back({type.dtype, bind(type.shape, one)});
-  }
-  for (const ValueInfo& output : node.outputs)
-    outputs.push_back({output.type.dtype, bind(output.type.shape, one)});
-  return node.op->flops(node.attributes.get(), inputs, outputs) / 2;
 }
 
 }  // namespace
@@ -50,7 +37,7 @@ ModelInfo model_info(const Graph& graph) {
     layer.op = node.op->full_name();
     if (!node.outputs.empty()) layer.output = concat(node.outputs.front().type);
     layer.parameters = parameters_of(graph, node);
-    layer.macs = macs_of(graph, node);
+    layer.macs = flops_of(graph, node, {{"N", 1}}) / 2;
     info.macs += layer.macs;
     info.layers.push_back(std::move(layer));
   }

@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "base/indexed_vector.h"
+
 namespace narrowgauge {
 namespace {
 
@@ -35,14 +37,14 @@ class Counter {
 
  private:
   void add_reader(int node, int reader) {
-    std::vector<int>& readers = readers_[static_cast<std::size_t>(node)];
+    std::vector<int>& readers = readers_[node];
     if (readers.empty() || readers.back() != reader) readers.push_back(reader);
   }
 
   int node_count() const { return static_cast<int>(graph_.nodes().size()); }
 
   bool is_read(Value value) const {
-    const auto& readers = readers_[static_cast<std::size_t>(value.node)];
+    const auto& readers = readers_[value.node];
     return kept_.contains(value) || std::any_of(readers.begin(), readers.end(), [&](int reader) {
              const Values& inputs = graph_.node(reader).inputs;
              return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
@@ -116,7 +118,7 @@ class Counter {
   // others, also through nodes that only compute on it.
   int reads_of(Value value) const {
     int reads = kept_.contains(value);
-    for (const int reader : readers_[static_cast<std::size_t>(value.node)]) {
+    for (const int reader : readers_[value.node]) {
       const Node& node = graph_.node(reader);
       if (std::find(node.inputs.begin(), node.inputs.end(), value) == node.inputs.end()) continue;
       if (!fuses(reader) || joins(reader)) {
@@ -192,9 +194,9 @@ class Counter {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<int>> readers_;  // of each node's outputs
-  std::set<Value> kept_, read_;            // outputs and next values of states; what anybody reads
-  std::map<Value, Recipe> recipes_;        // of values that are not stored
+  IndexedVector<int, std::vector<int>> readers_;  // of each node's outputs
+  std::set<Value> kept_, read_;      // outputs and next values of states; what anybody reads
+  std::map<Value, Recipe> recipes_;  // of values that are not stored
   MostFused result_;
 };
 

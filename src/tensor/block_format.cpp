@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/indexed_vector.h"
 #include "base/parallel.h"
 #include "tensor/small_floats.h"
 #include "tensor/values.h"
@@ -51,10 +52,9 @@ std::uint32_t largest_finite_magnitude(const float* x, std::int64_t count) {
 
 float finite_amax(const float* x, std::int64_t count) {
   constexpr std::int64_t piece = 1 << 16;
-  std::vector<std::uint32_t> parts(static_cast<std::size_t>((count + piece - 1) / piece));
+  IndexedVector<std::int64_t, std::uint32_t> parts((count + piece - 1) / piece);
   parallel_for(count, piece, [&](std::int64_t begin, std::int64_t end) {
-    parts[static_cast<std::size_t>(begin / piece)] =
-        largest_finite_magnitude(x + begin, end - begin);
+    parts[begin / piece] = largest_finite_magnitude(x + begin, end - begin);
   });
   const auto largest = std::max_element(parts.begin(), parts.end());
   return largest == parts.end() ? 0.0F : std::bit_cast<float>(*largest);
@@ -107,7 +107,7 @@ void write_codes(DType element, const std::uint8_t* codes, std::int64_t count, s
                  std::byte* elements) {
   auto* to = reinterpret_cast<std::uint8_t*>(elements);
   if (element != DType::f4e2m1) {
-    std::memcpy(to + first, codes, static_cast<std::size_t>(count));
+    std::copy_n(codes, count, to + first);
     return;
   }
   std::int64_t i = 0;
@@ -122,7 +122,7 @@ void read_codes(DType element, const std::byte* elements, std::int64_t first, st
                 std::uint8_t* codes) {
   const auto* from = reinterpret_cast<const std::uint8_t*>(elements);
   if (element != DType::f4e2m1) {
-    std::memcpy(codes, from + first, static_cast<std::size_t>(count));
+    std::copy_n(from + first, count, codes);
     return;
   }
   for (std::int64_t i = first; i < first + count; ++i)

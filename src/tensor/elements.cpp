@@ -170,7 +170,7 @@ void store_element(DType dtype, void* data, std::int64_t index, double value) {
 void convert_elements(DType from, const void* source, DType to, void* target, std::int64_t count) {
   if (from == to) {
     const std::int64_t bytes = bytes_for(count, from);
-    if (bytes > 0) std::memcpy(target, source, static_cast<std::size_t>(bytes));
+    std::copy_n(static_cast<const std::byte*>(source), bytes, static_cast<std::byte*>(target));
     return;
   }
   const bool rounded_again = from == DType::i64 && to != DType::f64;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/indexed_vector.h"
 #include "base/parallel.h"
 #include "tensor/format.h"
 #include "tensor/values.h"
@@ -208,23 +209,21 @@ void each_piece(const Tensor& values, double scale, const Body& body) {
   });
 }
 
-std::size_t pieces_of(const Tensor& values) {
-  return static_cast<std::size_t>((values.size() + piece - 1) / piece);
-}
+std::int64_t pieces_of(const Tensor& values) { return (values.size() + piece - 1) / piece; }
 
 bool is_f32(double value) { return double{static_cast<float>(value)} == value; }
 
 }  // namespace
 
 FateCounts count_fates(const NumberFormat& format, const Tensor& values, double scale) {
-  std::vector<FateCounts> parts(pieces_of(values));
+  IndexedVector<std::int64_t, FateCounts> parts(pieces_of(values));
   const bool quick = format.is_float() && format.has_sign && format.exponent_bits <= 8;
   const auto quick_fate = quick ? std::optional<QuickFate>(format) : std::nullopt;
   each_piece(values, scale, [&](double value, std::int64_t part) {
     if (!std::isfinite(value)) return;
     const Fate found =
         quick && is_f32(value) ? (*quick_fate)(static_cast<float>(value)) : fate(format, value);
-    ++parts[static_cast<std::size_t>(part)][static_cast<std::size_t>(found)];
+    ++parts[part][static_cast<std::size_t>(found)];
   });
   FateCounts all{};
   for (const FateCounts& counts : parts)
@@ -233,9 +232,9 @@ FateCounts count_fates(const NumberFormat& format, const Tensor& values, double 
 }
 
 void ExponentHistogram::add(const Tensor& values, double scale) {
-  std::vector<ExponentHistogram> parts(pieces_of(values));
+  IndexedVector<std::int64_t, ExponentHistogram> parts(pieces_of(values));
   each_piece(values, scale, [&](double value, std::int64_t part) {
-    ExponentHistogram& to = parts[static_cast<std::size_t>(part)];
+    ExponentHistogram& to = parts[part];
     if (value == 0)
       ++to.zeros;
     else if (std::isfinite(value))

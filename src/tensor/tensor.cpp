@@ -14,21 +14,49 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::size_t cache_line = 64, huge_page = std::size_t{2} << 20;  // bytes
+constexpr std::size_t cache_line = 64, page = 4096, huge_page = std::size_t{2} << 20;  // bytes
 
-std::shared_ptr<std::byte[]> allocate(DType dtype, const Dims& dims, std::int64_t bytes) {
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
+
+using Memory = std::shared_ptr<std::byte[]>;
+
+// From the heap; nullptr if there is none.
+Memory take_small(std::size_t bytes) {
+  void* memory = std::aligned_alloc(cache_line, bytes);
+  if (memory) std::memset(memory, 0, bytes);
+  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+}
+
+// Fresh pages, which the kernel clears when they are touched first: by several threads, where these
+// fill the tensor. Small pages, cleared one by one, would take longer than most initial values.
+// nullptr if there is none.
+Memory take_large(std::size_t bytes) {
+  const std::size_t all = bytes + huge_page;
+  void* const map = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(map);
+  const auto address = reinterpret_cast<std::uintptr_t>(map);
+  const std::size_t before = rounded_up(address, huge_page) - address;
+  if (before > 0) munmap(begin, before);
+  munmap(begin + before + bytes, huge_page - before);
+  madvise(begin + before, bytes, MADV_HUGEPAGE);
+  return {begin + before, [bytes](std::byte* p) { munmap(p, bytes); }};
+}
+
+// All zero.
+Memory allocate(DType dtype, const Dims& dims, std::int64_t bytes) {
   const auto refuse = [&](std::int64_t room) {
     refuse_memory({concat("a tensor ", dtype, dims), {{"", bytes}}}, room);
   };
   if (const auto room = too_little_for(bytes)) refuse(*room);
-  const std::size_t lines = (static_cast<std::size_t>(bytes) + cache_line - 1) / cache_line;
-  const std::size_t size = std::max<std::size_t>(lines, 1) * cache_line;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, size < huge_page ? cache_line : huge_page, size) != 0)
-    refuse(obtainable_memory());
-  // Small pages, cleared one by one, would take longer than most initial values.
-  if (size >= huge_page) madvise(memory, size / huge_page * huge_page, MADV_HUGEPAGE);
-  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  const bool large = wanted >= huge_page;
+  Memory memory =
+      large ? take_large(rounded_up(wanted, page)) : take_small(rounded_up(wanted, cache_line));
+  if (!memory) refuse(obtainable_memory());
+  return memory;
 }
 
 void check_dims(const Dims& dims) {
@@ -42,7 +70,6 @@ void check_dims(const Dims& dims) {
 Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   check_dims(dims_);
   data_ = allocate(dtype_, dims_, bytes());
-  std::memset(data(), 0, static_cast<std::size_t>(bytes()));
 }
 
 Tensor Tensor::full(DType dtype, Dims dims, double value) {
@@ -58,7 +85,7 @@ Tensor Tensor::from_bytes(DType dtype, Dims dims, const void* values, std::size_
   require(static_cast<std::int64_t>(count) == element_count(dims), "tensor: expected ",
           element_count(dims), " values for ", dims, ", got ", count);
   Tensor result(dtype, std::move(dims));
-  if (count > 0) std::memcpy(result.data(), values, static_cast<std::size_t>(result.bytes()));
+  std::copy_n(static_cast<const std::byte*>(values), result.bytes(), result.data());
   return result;
 }
 
@@ -85,7 +112,7 @@ void Tensor::set(std::int64_t index, double value) {
 
 Tensor Tensor::clone() const {
   Tensor result(dtype_, dims_);
-  if (bytes() > 0) std::memcpy(result.data(), data(), static_cast<std::size_t>(bytes()));
+  std::copy_n(data(), bytes(), result.data());
   return result;
 }
 

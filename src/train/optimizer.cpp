@@ -3,12 +3,11 @@
 
 #include <charconv>
 #include <cmath>
-#include <optional>
 
-#include "base/environment.h"
 #include "ops/training/schedules/schedule.h"
 #include "ops/training/update_op.h"
-#include "precision/amp_words.h"
+#include "precision/amp.h"
+#include "tensor/dtype_sets.h"
 #include "train/rate.h"
 
 namespace narrowgauge {
@@ -88,27 +87,15 @@ void check(const Optimizer& optimizer) {
 }
 
 void enable_mixed_precision(Optimizer& optimizer, DType narrow) {
-  require(narrow == DType::f16 || narrow == DType::bf16,
-          "mixed precision: expected f16 or bf16, got ", narrow);
+  require(is_narrow(narrow), "mixed precision: expected f16 or bf16, got ", narrow);
   optimizer.precision.narrow = narrow;
 }
 
 void enable_mixed_precision_from_environment(Optimizer& optimizer) {
-  const std::string amp = environment("AMP");
-  const std::optional<DType> format = format_of_amp(amp);
-  require(amp.empty() || amp == "auto" || format, "NARROWGAUGE_AMP: expected off, f16, bf16 or ",
-          "auto, got '", amp, "'");
-  const std::string wish = environment("AUTO_MIXED_PRECISION");
-  if (optimizer.precision.is_mixed() || amp == "auto") return;
-  if (format) {
-    optimizer.precision.narrow = *format;
-    return;
-  }
-  if (wish.empty() || wish == "0") return;
-  const std::optional<DType> wished = wish == "1" ? DType::f16 : format_of_amp(wish);
-  require(wished.has_value(), "NARROWGAUGE_AUTO_MIXED_PRECISION: expected 0, 1, f16 or bf16, got '",
-          wish, "'");
-  optimizer.precision.narrow = *wished;
+  if (optimizer.precision.is_mixed())
+    amp_variable();  // refuses a word that is none
+  else
+    optimizer.precision.narrow = amp_of_environment().format;
 }
 
 }  // namespace narrowgauge

@@ -56,11 +56,7 @@ class TrainingGraphBuilder {
     return graph_.state(std::move(state));
   }
 
-  bool is_dynamic() const {
-    const bool f16 = optimizer_.precision.narrow == DType::f16;
-    return optimizer_.loss_scale.kind == LossScale::Kind::dynamic ||
-           (optimizer_.loss_scale.kind == LossScale::Kind::automatic && f16);
-  }
+  bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
 
   void add_scale() {
     const bool scaled = is_dynamic() || optimizer_.loss_scale.kind == LossScale::Kind::fixed;

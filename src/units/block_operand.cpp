@@ -29,12 +29,11 @@ Tensor with_k_last(const Tensor& values, bool by_columns) {
   std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
   Tensor result(DType::f32, turned);
   const std::int64_t rows = dims[dims.size() - 2], columns = dims.back();
-  const auto from = wide.values<float>();
-  const auto to = result.values<float>();
+  const float* const from = wide.values<float>().data();
+  float* const to = result.values<float>().data();
   for (std::int64_t i = 0; i < result.size(); ++i) {
     const std::int64_t matrix = i / (rows * columns), column = i / rows % columns, row = i % rows;
-    to[static_cast<std::size_t>(i)] =
-        from[static_cast<std::size_t>((matrix * rows + row) * columns + column)];
+    to[i] = from[(matrix * rows + row) * columns + column];
   }
   return result;
 }
@@ -55,8 +54,8 @@ sim::Elements BlockOperand::elements(std::int64_t first_line) const {
 }
 
 double BlockOperand::value(std::int64_t line, std::int64_t k) const {
-  const auto code = codes[static_cast<std::size_t>(line * depth + k)];
-  const auto scale = scales[static_cast<std::size_t>(line * blocks + k / block_size(format))];
+  const auto code = codes[line * depth + k];
+  const auto scale = scales[line * blocks + k / block_size(format)];
   const Unpacked of_block =
       format == UnitFormat::nvf4 ? unpack(UnitFormat::f8e4m3, scale) : unpack_power(scale);
   return unpack(format, code).value * of_block.value * double{tensor_scale};
@@ -71,10 +70,10 @@ BlockOperand block_operand(const Tensor& values, UnitFormat format, bool by_colu
   operand.lines = operand.depth ? lines.size() / operand.depth : 0;
   operand.blocks = blocks_in_row(stored.format, operand.depth);
   operand.tensor_scale = stored.tensor_scale;
-  for (std::int64_t i = 0; i < lines.size(); ++i)
-    operand.codes.push_back(code_at(stored.elements, i));
+  for (std::int64_t i = 0; i < lines.size(); ++i) operand.codes.add(code_at(stored.elements, i));
   const auto* const scales = reinterpret_cast<const std::uint8_t*>(stored.scales.data());
-  operand.scales.assign(scales, scales + stored.scales.size());
+  operand.scales =
+      IndexedVector<std::int64_t, std::uint8_t>({scales, scales + stored.scales.size()});
   return operand;
 }
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/indexed_vector.h"
 #include "narrowgauge/tensor.h"
 #include "units/elements.h"
 
@@ -12,7 +12,7 @@ namespace narrowgauge {
 
 // Elements one to a byte and their scales, of lines along k that begin `line_stride` numbers apart.
 struct BlockOperand {
-  std::vector<std::uint8_t> codes, scales;
+  IndexedVector<std::int64_t, std::uint8_t> codes, scales;
   std::int64_t lines = 0, depth = 0, blocks = 0;  // blocks in a line
   float tensor_scale = 1;
   UnitFormat format{};

@@ -2,7 +2,6 @@
 #include "units/exact_product.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 
@@ -14,34 +13,34 @@ namespace {
 // The columns that are summed together, whose sums stay in L1.
 constexpr std::int64_t strip = 64;
 
-struct Sums {
-  std::array<double, strip> high{}, low{}, magnitude{};
+struct StripSums {
+  double high[strip] = {}, low[strip] = {}, magnitude[strip] = {};
 };
 
 // Adds x * b[0 .. count) to the sums; vectorizes over the columns.
-void add_products(Sums& sums, double x, const double* b, std::int64_t count) {
+void add_products(StripSums& sums, double x, const double* b, std::int64_t count) {
   const double size = std::fabs(x);
   for (std::int64_t j = 0; j < count; ++j) {
-    const auto at = static_cast<std::size_t>(j);
     const double product = x * b[j], rest = std::fma(x, b[j], -product);
-    const double high = sums.high[at], sum = high + product, back = sum - high;
-    sums.low[at] += ((high - (sum - back)) + (product - back)) + rest;
-    sums.high[at] = sum;
-    sums.magnitude[at] += size * std::fabs(b[j]);
+    const double high = sums.high[j], sum = high + product, back = sum - high;
+    sums.low[j] += ((high - (sum - back)) + (product - back)) + rest;
+    sums.high[j] = sum;
+    sums.magnitude[j] += size * std::fabs(b[j]);
   }
 }
 
-void store(const Sums& sums, std::int64_t count, std::int64_t to, ExactProduct& result) {
+void store(const StripSums& sums, std::int64_t count, std::int64_t to, ExactProduct& result) {
+  double* const to_high = result.high.data() + to;
+  double* const to_low = result.low.data() + to;
   for (std::int64_t j = 0; j < count; ++j) {
-    const auto from = static_cast<std::size_t>(j), at = static_cast<std::size_t>(to + j);
-    const double high = sums.high[from] + sums.low[from];
-    const double low = (sums.high[from] - high) + sums.low[from];
+    const double high = sums.high[j] + sums.low[j];
+    const double low = (sums.high[j] - high) + sums.low[j];
     const bool finite = std::isfinite(high);
     // If a sum is not finite the remainders are NaN, also for infinities.
-    result.high[at] = finite ? high : sums.high[from];
-    result.low[at] = finite ? low : 0;
-    result.magnitude[at] = sums.magnitude[from];
+    to_high[j] = finite ? high : sums.high[j];
+    to_low[j] = finite ? low : 0;
   }
+  std::copy_n(sums.magnitude, count, result.magnitude.data() + to);
 }
 
 }  // namespace
@@ -56,11 +55,11 @@ ExactProduct exact_product(const ExactSize& size, const double* a, const double*
     for (std::int64_t piece = begin; piece < end; ++piece) {
       const std::int64_t row = piece / strips, first = piece % strips * strip;
       const std::int64_t wide = std::min(strip, size.columns - first);
-      Sums sums;
+      StripSums sums;
       for (std::int64_t j = 0; c && j < wide; ++j) {
         const double start = c[row * size.columns + first + j];
-        sums.high[static_cast<std::size_t>(j)] = start;
-        sums.magnitude[static_cast<std::size_t>(j)] = std::fabs(start);
+        sums.high[j] = start;
+        sums.magnitude[j] = std::fabs(start);
       }
       for (std::int64_t k = 0; k < size.depth; ++k)
         add_products(sums, a[row * size.depth + k], b + k * size.columns + first, wide);

@@ -49,9 +49,9 @@ PackedColumns::PackedColumns(const UnitModel& model, std::int64_t columns, std::
     : way_(way_of(model)), elements_(b), columns_(columns), depth_(depth) {
   if (way_ == Way::scalar) return;
   const std::int64_t padded = (columns + panel - 1) / panel * panel;
-  first_.resize(static_cast<std::size_t>(padded * depth));
-  finite_.assign(static_cast<std::size_t>(padded), 1);
-  if (way_ == Way::cut_sums) second_.assign(first_.size(), exponent_of_zero);
+  first_ = Numbers(padded * depth);
+  finite_ = IndexedVector<std::int64_t, char>(padded, 1);
+  if (way_ == Way::cut_sums) second_ = Numbers(padded * depth, exponent_of_zero);
   parallel_for(columns, panel, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t column = begin; column < end; ++column) pack(column);
   });
@@ -60,8 +60,8 @@ PackedColumns::PackedColumns(const UnitModel& model, std::int64_t columns, std::
 void PackedColumns::pack(std::int64_t column) {
   const std::int64_t start = column / panel * panel * depth_ + column % panel;
   if (way_ == Way::cut_sums)
-    finite_[static_cast<std::size_t>(column)] = split_line(
-        elements_, column, depth_, {first_.data() + start, second_.data() + start, panel});
+    finite_[column] = split_line(elements_, column, depth_,
+                                 {first_.data() + start, second_.data() + start, panel});
   else
     widen_line(elements_, column, depth_, first_.data() + start, panel);
 }
@@ -120,8 +120,7 @@ class Multiplication {
     for (std::int64_t r = row; r < row + rows; ++r) lines.push_back(unpacked(a_, r));
     for (std::int64_t j = column; j < column + columns; ++j) {
       const Line b = unpacked(b_.elements(), j);
-      for (std::int64_t r = row; r < row + rows; ++r)
-        scalar(r, lines[static_cast<std::size_t>(r - row)], j, b);
+      for (std::int64_t r = row; const Line& a : lines) scalar(r++, a, j, b);
     }
   }
 
@@ -159,18 +158,16 @@ class Multiplication {
 
   void float_block(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t width,
                    const float* first, const float* second) const {
-    alignas(64) std::array<float, block_rows * panel> sums{};
+    alignas(64) float sums[block_rows * panel] = {};
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t j = 0; j < width; ++j)
-        sums[static_cast<std::size_t>(r * panel + j)] = load_c(row + r, column + j);
+      for (std::int64_t j = 0; j < width; ++j) sums[r * panel + j] = load_c(row + r, column + j);
     if (b_.way() == Way::cut_sums)
       avx512::add_cut_sums(
-          {model_, b_.depth(), first, second, b_.first(column), b_.second(column), sums.data()});
+          {model_, b_.depth(), first, second, b_.first(column), b_.second(column), sums});
     else
-      add_chains({model_, b_.depth(), first, b_.first(column)}, sums.data());
+      add_chains({model_, b_.depth(), first, b_.first(column)}, sums);
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t j = 0; j < width; ++j)
-        store_d(row + r, column + j, sums[static_cast<std::size_t>(r * panel + j)]);
+      for (std::int64_t j = 0; j < width; ++j) store_d(row + r, column + j, sums[r * panel + j]);
   }
 
   float load_c(std::int64_t row, std::int64_t column) const {
@@ -189,15 +186,13 @@ class Multiplication {
 
   void integer_block(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t width,
                      const float* values) const {
-    std::array<std::uint32_t, block_rows * panel> sums{};
+    std::uint32_t sums[block_rows * panel] = {};
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t j = 0; j < width; ++j)
-        sums[static_cast<std::size_t>(r * panel + j)] =
-            static_cast<std::uint32_t>(read_c(row + r, column + j));
-    add_integers({model_, b_.depth(), values, b_.first(column)}, sums.data());
+        sums[r * panel + j] = static_cast<std::uint32_t>(read_c(row + r, column + j));
+    add_integers({model_, b_.depth(), values, b_.first(column)}, sums);
     for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t j = 0; j < width; ++j)
-        write_d(row + r, column + j, sums[static_cast<std::size_t>(r * panel + j)]);
+      for (std::int64_t j = 0; j < width; ++j) write_d(row + r, column + j, sums[r * panel + j]);
   }
 
   const UnitModel& model_;

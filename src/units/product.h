@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/indexed_vector.h"
 #include "narrowgauge/matrix_unit.h"
 #include "units/elements.h"
 
@@ -30,16 +30,18 @@ class PackedColumns {
   // The panel that begins with `column`: first() has significands or values, second() exponents.
   const float* first(std::int64_t column) const { return first_.data() + column * depth_; }
   const float* second(std::int64_t column) const { return second_.data() + column * depth_; }
-  bool is_finite(std::int64_t column) const { return finite_[static_cast<std::size_t>(column)]; }
+  bool is_finite(std::int64_t column) const { return finite_[column]; }
 
  private:
+  using Numbers = IndexedVector<std::int64_t, float>;
+
   void pack(std::int64_t column);
 
   Way way_;
   Elements elements_;
   std::int64_t columns_, depth_;
-  std::vector<float> first_, second_;
-  std::vector<char> finite_;
+  Numbers first_, second_;
+  IndexedVector<std::int64_t, char> finite_;
 };
 
 // Rows of a result: element (i, j) of the model's result format at data[i * row_stride + j].

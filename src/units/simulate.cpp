@@ -67,13 +67,14 @@ Tensor block_values(const Tensor& operand, UnitFormat format, bool by_columns) {
   const BlockOperand blocks = block_operand(operand, format, by_columns);
   const Dims& dims = operand.dims();
   Tensor result(DType::f64, dims);
+  double* const to = result.values<double>().data();
   const bool turned = by_columns && dims.size() > 1;
   const std::int64_t columns = turned ? dims.back() : 1;
   for (std::int64_t line = 0; line < blocks.lines; ++line)
     for (std::int64_t k = 0; k < blocks.depth; ++k) {
       const std::int64_t matrix = line / columns, column = line % columns;
       const std::int64_t at = (matrix * blocks.depth + k) * columns + column;
-      result.values<double>()[static_cast<std::size_t>(at)] = blocks.value(line, k);
+      to[at] = blocks.value(line, k);
     }
   return result;
 }

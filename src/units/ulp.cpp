@@ -14,9 +14,8 @@ namespace narrowgauge {
 namespace {
 
 std::vector<double> doubles(const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.size()));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = tensor.at(static_cast<std::int64_t>(i));
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) values.push_back(tensor.at(i));
   return values;
 }
 

@@ -45,18 +45,22 @@ TEST(contraction_times, count_what_is_the_same_as_one) {
 }
 
 TEST(amp_choice, is_the_fastest_that_is_worth_it) {
-  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 300}, {"f16", 200}}).amp, "bf16");
-  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 90}, {"f16", 190}}).amp, "f16");
-  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 104}, {"f16", 90}}).amp, "off");
-  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 200}, {"f16", 200}}).amp, "bf16");
-  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 300, true}}).amp, "off");
-  EXPECT_EQ(fastest_format({{"off", 100}}).amp, "off");
+  EXPECT_EQ(fastest_format({{DType::f32, 100}, {DType::bf16, 300}, {DType::f16, 200}}).format,
+            DType::bf16);
+  EXPECT_EQ(fastest_format({{DType::f32, 100}, {DType::bf16, 90}, {DType::f16, 190}}).format,
+            DType::f16);
+  EXPECT_EQ(fastest_format({{DType::f32, 100}, {DType::bf16, 104}, {DType::f16, 90}}).format,
+            DType::f32);
+  EXPECT_EQ(fastest_format({{DType::f32, 100}, {DType::bf16, 200}, {DType::f16, 200}}).format,
+            DType::bf16);
+  EXPECT_EQ(fastest_format({{DType::f32, 100}, {DType::bf16, 300, true}}).format, DType::f32);
+  EXPECT_EQ(fastest_format({{DType::f32, 100}}).format, DType::f32);
 }
 
 TEST(amp_choice, gives_its_reason) {
-  EXPECT_EQ(fastest_format({{"off", 99.6}, {"bf16", 300}, {"f16", 20}}).reason,
+  EXPECT_EQ(fastest_format({{DType::f32, 99.6}, {DType::bf16, 300}, {DType::f16, 20}}).reason,
             "contractions at 100 GFLOP/s in f32, 300 in bf16, 20 in f16: bf16 is fastest");
-  EXPECT_EQ(fastest_format({{"off", 100}, {"bf16", 90}}).reason,
+  EXPECT_EQ(fastest_format({{DType::f32, 100}, {DType::bf16, 90}}).reason,
             "contractions at 100 GFLOP/s in f32, 90 in bf16: no narrow format is faster here");
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "api/checkpoint_folder.h"
 #include "api/small_training.h"
 #include "io/files.h"
 
@@ -26,6 +27,11 @@ struct Fitted {
     });
   }
 };
+
+std::int64_t checkpoints_in(const std::vector<Progress>& told) {
+  return std::count_if(told.begin(), told.end(),
+                       [](const Progress& each) { return !each.checkpoint.empty(); });
+}
 
 TEST(fit, tells_of_every_step_and_of_the_end_of_each_epoch) {
   Fitted run;
@@ -108,15 +114,42 @@ TEST(fit, saves_after_each_epoch_unless_told_otherwise_and_keeps_the_last) {
     Fitted run;
     run.fit(
         {.epochs = 3, .checkpoints = {.folder = folder / "run", .every_epochs = every, .keep = 1}});
-    const auto written = std::count_if(run.told.begin(), run.told.end(), [](const Progress& each) {
-      return !each.checkpoint.empty();
-    });
-    EXPECT_EQ(written, every == 0 ? 3 : 2) << every;
+    EXPECT_EQ(checkpoints_in(run.told), every == 0 ? 3 : 2) << every;
     std::int64_t kept = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder / "run/checkpoints"))
       kept += entry.is_directory();
     EXPECT_EQ(kept, 1);
   }
+}
+
+TEST(fit, saves_by_time) {
+  TemporaryFolder folder;
+  Fitted often, never;
+  often.fit({.checkpoints = {.folder = folder / "often", .every_seconds = 1e-9}});
+  EXPECT_EQ(checkpoints_in(often.told), 4);  // after each step
+  never.fit({.checkpoints = {.folder = folder / "never", .every_seconds = 1e9}});
+  EXPECT_EQ(checkpoints_in(never.told), 1);  // at the end
+}
+
+TEST(fit, refuses_times_that_are_none) {
+  for (const double seconds : {-1.0, double{NAN}, double{INFINITY}}) {
+    TemporaryFolder folder;
+    Fitted run;
+    EXPECT_THROW(run.fit({.checkpoints = {.folder = folder / "run", .every_seconds = seconds}}),
+                 UsageError)
+        << seconds;
+    EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+  }
+}
+
+TEST(fit, writes_to_a_folder_that_its_caller_has_locked) {
+  TemporaryFolder folder;
+  const std::string path = folder / "run";
+  const auto locked = std::make_shared<CheckpointFolder>(path);
+  Fitted refused, run;
+  EXPECT_THROW(refused.fit({.checkpoints = {.folder = path}}), UsageError);
+  const FitResult result = run.fit({.checkpoints = {.folder = path, .locked = locked}});
+  EXPECT_EQ(read_checkpoint(path).path, result.checkpoint);
 }
 
 TEST(fit, ends_where_no_loss_is_finite) {

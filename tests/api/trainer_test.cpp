@@ -124,6 +124,13 @@ TEST(trainer, a_plan_may_be_given_as_text) {
   }
 }
 
+TEST(trainer, keeps_the_reason_of_its_format_in_the_plan) {
+  Model model("small", small_network());
+  const Trainer trainer(model, softmax_cross_entropy(), in(DType::bf16),
+                        {.plan_reason = "because it is fastest here"});
+  EXPECT_EQ(trainer.plan().reason, "because it is fastest here");
+}
+
 TEST(trainer, obeys_the_environment_unless_it_is_told_otherwise) {
   Model model("small", small_network());
   setenv("NARROWGAUGE_AMP", "bf16", 1);

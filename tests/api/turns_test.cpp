@@ -72,6 +72,30 @@ TEST(turns, begin_with_another_contestant_each_time) {
   EXPECT_EQ(order, "abbaabba");
 }
 
+// How many turns it takes two contestants, the first of which needs a millisecond.
+std::size_t turns_taken(double other, std::optional<double> worth) {
+  const Contestant contestants[] = {[] { return 1.; }, [=] { return other; }};
+  Neighbour nobody({});
+  return measure_by_turns(contestants, nobody, worth).times.front().size();
+}
+
+TEST(turns, end_early_where_a_choice_is_beyond_doubt) {
+  for (const double other : {0.1, 0.8, 1., 1.3, 5.}) {
+    EXPECT_EQ(turns_taken(other, 1.125), 3u) << other;
+    EXPECT_GT(turns_taken(other, {}), 8u) << other;
+  }
+  for (const double other : {0.84, 0.9, 0.95}) EXPECT_EQ(turns_taken(other, 1.125), 12u) << other;
+}
+
+TEST(turns, do_not_end_early_where_the_best_times_differ) {
+  double time = 0.1;
+  const Contestant contestants[] = {[] { return 1.; }, [&] { return time *= 1.5; }};
+  Neighbour nobody({});
+  const Turns turns = measure_by_turns(contestants, nobody, 1.125);
+  EXPECT_FALSE(turns.steady);
+  EXPECT_GT(turns.times.front().size(), 10u);
+}
+
 TEST(stopwatch, counts_one_thread_only_while_it_has_a_core) {
   const ThreadScope alone(1);
   Stopwatch stopwatch;
@@ -127,19 +151,19 @@ TEST(amp_choice, says_what_it_rests_on) {
   const AmpChoice modelled = choose(spoiled(true, true));
   EXPECT_TRUE(modelled.reason.starts_with("too busy to tell; by what units this CPU has: "))
       << modelled.reason;
-  EXPECT_EQ(modelled.amp, isa() >= Isa::bf16 ? "bf16" : "off");
+  EXPECT_EQ(modelled.format, isa() >= Isa::bf16 ? DType::bf16 : DType::f32);
 }
 
 TEST(amp_choice, models_what_the_units_are_for) {
   const auto best = [](Isa isa) {
-    return fastest_format(
-               {modelled_rate(isa, "off"), modelled_rate(isa, "bf16"), modelled_rate(isa, "f16")},
-               Grounds::model)
-        .amp;
+    return fastest_format({modelled_rate(isa, DType::f32), modelled_rate(isa, DType::bf16),
+                           modelled_rate(isa, DType::f16)},
+                          Grounds::model)
+        .format;
   };
-  EXPECT_EQ(best(Isa::amx), "bf16");
-  EXPECT_EQ(best(Isa::bf16), "bf16");
-  for (const Isa isa : {Isa::avx2, Isa::avx512, Isa::vnni}) EXPECT_EQ(best(isa), "off");
+  EXPECT_EQ(best(Isa::amx), DType::bf16);
+  EXPECT_EQ(best(Isa::bf16), DType::bf16);
+  for (const Isa isa : {Isa::avx2, Isa::avx512, Isa::vnni}) EXPECT_EQ(best(isa), DType::f32);
 }
 
 TEST(measure_math, gives_no_rates_where_it_cannot_be_told) {

@@ -5,65 +5,80 @@
 
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "conformance/onnx_file.h"
+#include "io/onnx/model.h"
 #include "narrowgauge/graph.h"
 #include "ops/control/interpret.h"
 #include "ops/table.h"
 
 namespace narrowgauge::testing {
 
+// Something of ONNX that this program has no counterpart for: dtypes, sequences, ops.
+struct Unsupported : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline DType dtype_of_onnx(onnx::DataType type) {
+  const onnx::DataTypeFacts* const facts = onnx::facts_of(type);
+  if (!facts || !facts->dtype) throw Unsupported("dtype " + onnx::name_of(type));
+  return *facts->dtype;
+}
+
+inline Tensor tensor_from(const onnx::TensorData& tensor) {
+  dtype_of_onnx(tensor.data_type);
+  return onnx::tensor_of(tensor);
+}
+
 // Writes a node's attributes into an op; those that the node lacks keep the op's defaults.
 class AttributeFiller : public AttributeVisitor {
  public:
-  explicit AttributeFiller(const OnnxNode& node) : node_(node) {}
+  explicit AttributeFiller(const onnx::Node& node) : node_(node) {}
 
   void operator()(std::string_view key, bool& value) override {
-    if (const OnnxAttribute* found = find(key, 2)) value = found->integer != 0;
+    if (const auto* found = find<std::int64_t>(key)) value = *found != 0;
   }
   void operator()(std::string_view key, std::int64_t& value) override {
-    if (const OnnxAttribute* found = find(key, 2)) value = found->integer;
+    if (const auto* found = find<std::int64_t>(key)) value = *found;
   }
   void operator()(std::string_view key, double& value) override {
-    if (const OnnxAttribute* found = find(key, 1)) value = found->number;
+    if (const auto* found = find<float>(key)) value = *found;
   }
   void operator()(std::string_view key, std::string& value) override {
-    if (const OnnxAttribute* found = find(key, 3)) value = found->text;
+    if (const auto* found = find<std::string>(key)) value = *found;
   }
   void operator()(std::string_view key, DType& value) override {
-    if (const OnnxAttribute* found = find(key, 2)) value = dtype_of_onnx(found->integer);
+    if (const auto* found = find<std::int64_t>(key))
+      value = dtype_of_onnx(static_cast<onnx::DataType>(*found));
   }
   void operator()(std::string_view key, Dims& value) override {
-    if (const OnnxAttribute* found = find(key, 7)) value = found->integers;
+    if (const auto* found = find<Dims>(key)) value = *found;
   }
   void operator()(std::string_view key, Shape& value) override {
-    if (const OnnxAttribute* found = find(key, 7))
-      value.assign(found->integers.begin(), found->integers.end());
+    if (const auto* found = find<Dims>(key)) value.assign(found->begin(), found->end());
   }
   void operator()(std::string_view key, Tensor& value) override {
-    if (const OnnxAttribute* found = find(key, 4)) value = *found->tensor;
+    if (const auto* found = find<onnx::Box<onnx::TensorData>>(key)) value = tensor_from(**found);
   }
   void operator()(std::string_view, TensorType&) override { throw Unsupported("a type"); }
   void operator()(std::string_view, Region&) override { throw Unsupported("graphs inside ops"); }
 
   void check_all_used() const {
-    for (const auto& [key, attribute] : node_.attributes)
-      require(used_.contains(key), node_.op, ": the op has no attribute '", key, "'");
+    for (const onnx::Attribute& attribute : node_.attributes)
+      require(used_.contains(attribute.name), node_.op_type, ": the op has no attribute '",
+              attribute.name, "'");
   }
 
  private:
-  const OnnxAttribute* find(std::string_view key, int type) {
-    const auto found = node_.attributes.find(std::string(key));
-    if (found == node_.attributes.end()) return nullptr;
-    require(found->second.type == type, node_.op, ": attribute '", key, "' is of ONNX's type ",
-            found->second.type, ", not ", type);
-    used_.insert(found->first);
-    return &found->second;
+  template <class T>
+  const T* find(std::string_view key) {
+    used_.emplace(key);
+    return node_.get<T>(key);
   }
 
-  const OnnxNode& node_;
+  const onnx::Node& node_;
   std::set<std::string> used_;
 };
 
@@ -73,23 +88,24 @@ enum class Known { none, all_but_first, all };
 
 class OnnxRun {
  public:
-  OnnxRun(const OnnxGraph& onnx, Known known, bool reference)
+  OnnxRun(const onnx::Graph& onnx, Known known, bool reference)
       : onnx_(onnx), known_(known), reference_(reference) {}
 
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) {
-    for (const auto& [key, tensor] : onnx_.initializers) values_[key] = graph_.constant(tensor);
+    for (const onnx::TensorData& tensor : onnx_.initializers)
+      values_[tensor.name] = graph_.constant(tensor_from(tensor));
     std::vector<Tensor> fed;
     require(inputs.size() <= onnx_.inputs.size(), "more tensors than inputs");
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const bool constant = known_ == Known::all || (known_ == Known::all_but_first && i > 0);
-      Value& value = values_[onnx_.inputs[i]];
+      Value& value = values_[onnx_.inputs[i].name];
       value = constant ? graph_.constant(inputs[i])
                        : graph_.input(concat("input", i), inputs[i].type());
       if (!constant) fed.push_back(inputs[i]);
     }
-    for (const OnnxNode& node : onnx_.nodes) add(node);
+    for (const onnx::Node& node : onnx_.nodes) add(node);
     for (std::size_t i = 0; i < onnx_.outputs.size(); ++i)
-      graph_.output(concat("output", i), value_of(onnx_.outputs[i]));
+      graph_.output(concat("output", i), value_of(onnx_.outputs[i].name));
     return interpret(graph_, fed, {.reference = reference_});
   }
 
@@ -101,7 +117,7 @@ class OnnxRun {
     return found->second;
   }
 
-  void add(const OnnxNode& node) {
+  void add(const onnx::Node& node) {
     if (node.full_name() == "Constant") {
       values_[node.outputs.at(0)] = graph_.constant(constant_of(node));
       return;
@@ -120,7 +136,7 @@ class OnnxRun {
     }
     const Values made = foldable ? fold(*op, attributes, inputs)
                                  : outputs_of(graph_, graph_.add(*op, attributes, inputs));
-    require(made.size() >= node.outputs.size(), node.op, ": has ", made.size(), " outputs, ",
+    require(made.size() >= node.outputs.size(), node.op_type, ": has ", made.size(), " outputs, ",
             node.outputs.size(), " are expected");
     for (std::size_t o = 0; o < node.outputs.size(); ++o) values_[node.outputs[o]] = made[o];
   }
@@ -147,22 +163,23 @@ class OnnxRun {
     return folded;
   }
 
-  static Tensor constant_of(const OnnxNode& node) {
+  static Tensor constant_of(const onnx::Node& node) {
     require(node.attributes.size() == 1, "Constant: one attribute is expected");
-    const auto& [key, attribute] = *node.attributes.begin();
-    if (key == "value") return *attribute.tensor;
-    if (key == "value_int") return Tensor::from<std::int64_t>({}, {attribute.integer});
-    if (key == "value_float") return Tensor::from<float>({}, {attribute.number});
-    if (key == "value_ints")
-      return Tensor::from<std::int64_t>({static_cast<std::int64_t>(attribute.integers.size())},
-                                        attribute.integers);
-    if (key == "value_floats")
-      return Tensor::from<float>({static_cast<std::int64_t>(attribute.numbers.size())},
-                                 attribute.numbers);
+    const std::string& key = node.attributes[0].name;
+    if (const auto* value = node.get<onnx::Box<onnx::TensorData>>("value"))
+      return tensor_from(**value);
+    if (const auto* value = node.get<std::int64_t>("value_int"))
+      return Tensor::from<std::int64_t>({}, {*value});
+    if (const auto* value = node.get<float>("value_float"))
+      return Tensor::from<float>({}, {*value});
+    if (const auto* values = node.get<Dims>("value_ints"))
+      return Tensor::from<std::int64_t>({std::ssize(*values)}, *values);
+    if (const auto* values = node.get<std::vector<float>>("value_floats"))
+      return Tensor::from<float>({std::ssize(*values)}, *values);
     throw Unsupported("a constant's " + key);
   }
 
-  const OnnxGraph& onnx_;
+  const onnx::Graph& onnx_;
   Known known_;
   bool reference_;
   Graph graph_;

@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "conformance/onnx_graph.h"
+#include "io/onnx/read.h"
 #include "support/archive.h"
 
 namespace narrowgauge::testing {
@@ -36,19 +36,12 @@ std::vector<fs::path> cases_of(const UnpackedArchive& archive) {
   return found;
 }
 
-std::string read_bytes(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return std::move(out).str();
-}
-
 std::vector<Tensor> read_tensors(const fs::path& folder, const std::string& kind) {
   std::vector<Tensor> tensors;
   for (int i = 0;; ++i) {
     const fs::path path = folder / (kind + "_" + std::to_string(i) + ".pb");
     if (!fs::exists(path)) return tensors;
-    tensors.push_back(parse_tensor(Message(read_bytes(path))));
+    tensors.push_back(tensor_from(onnx::read_tensor(path)));
   }
 }
 
@@ -68,7 +61,7 @@ void expect_equal(const Tensor& got, const Tensor& expected) {
 }
 
 // Throws CheckError where a result differs, Unsupported or UsageError where it cannot be run.
-void check_data_set(const OnnxGraph& graph, const fs::path& folder, Known known) {
+void check_data_set(const onnx::Graph& graph, const fs::path& folder, Known known) {
   const auto inputs = read_tensors(folder, "input"), outputs = read_tensors(folder, "output");
   for (const bool reference : {false, true}) {
     const auto results = OnnxRun(graph, known, reference)(inputs);
@@ -90,7 +83,14 @@ struct Result {
   std::string reason;
 };
 
-void check_case(const OnnxGraph& graph, const fs::path& folder) {
+void check_tensors(const onnx::Graph& graph) {
+  for (const auto* values : {&graph.inputs, &graph.outputs})
+    for (const onnx::ValueInfo& value : *values)
+      if (value.type && !std::holds_alternative<onnx::DenseTensorType>(value.type->kind))
+        throw Unsupported("sequences and optionals");
+}
+
+void check_case(const onnx::Graph& graph, const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (!entry.is_directory()) continue;
     // With as little known beforehand as the ops can do with.
@@ -106,10 +106,11 @@ void check_case(const OnnxGraph& graph, const fs::path& folder) {
 Result run_case(const fs::path& folder) {
   Result result;
   try {
-    const OnnxGraph graph = parse_model(read_bytes(folder / "model.onnx"));
+    const onnx::Graph graph = onnx::read_model(folder / "model.onnx").graph;
+    check_tensors(graph);
     result.op = graph.nodes.size() == 1 ? graph.nodes[0].full_name() : "several";
-    for (const OnnxNode& node : graph.nodes)
-      if (node.op != "Constant" && !op_table().find(node.full_name()))
+    for (const onnx::Node& node : graph.nodes)
+      if (node.op_type != "Constant" && !op_table().find(node.full_name()))
         throw Unsupported("op " + node.full_name());
     check_case(graph, folder);
   } catch (const Unsupported& error) {

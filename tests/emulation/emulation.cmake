@@ -42,6 +42,7 @@ set(emulated
     kernels_tile_activation
     kernels_tile_gemm
     ops_batch_inner
+    ops_pixel_convolution
     groups_activate
     units_own_units
     units_simulated_product)

@@ -23,10 +23,10 @@ struct Flags {
 void add_flags(CLI::App& app, Flags& flags) {
   cli::TrainFlags& train = flags.train;
   cli::add_text(app, {"--model,-m", "M", ""}, train.model);
-  cli::add_word(app, {"--amp", "A", ""}, train.amp, cli::amp_words());
-  cli::add_text(app, {"--math", "M", ""}, train.math);
-  cli::add_texts(app, {"--override", "X", ""}, train.overrides);
-  cli::add_word_list(app, {"--compare", "A,B,..", ""}, train.compare, cli::amp_words());
+  cli::add_amp(app, "", train.precision);
+  cli::add_math(app, train.precision);
+  cli::add_overrides(app, train.precision);
+  cli::add_word_list(app, {"--compare", "A,B,..", ""}, train.compare, {"off", "f16", "bf16"});
   cli::add_word(app, {"--optimizer,-o", "O", ""}, train.optimizer, optimizer_names());
   cli::add_text(app, {"--schedule", "S", ""}, train.schedule);
   cli::add_text(app, {"--loss-scale", "S", ""}, train.loss_scale);

@@ -10,6 +10,9 @@
 #include "fuzz/plan_graph.h"
 #include "fuzz/small_run.h"
 #include "io/files.h"
+#include "io/onnx/read.h"
+#include "io/onnx/write.h"
+#include "io/onnx_every_field.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 #include "precision/policy.h"
@@ -161,21 +164,12 @@ constexpr std::string_view run_record = R"({"version": 1, "settings": {
   "padded_width": 32, "mean": [0.5], "deviation": [0.25]}}
 )";
 
-// A model of one node: tags are those of onnx.proto.
 void add_onnx(Corpus& corpus) {
-  const auto field = [](int number, const std::string& bytes) {
-    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
-  };
-  const std::string attribute = field(1, "axis") + std::string("\x18\1\xa0\1\2", 5);
-  const std::string node =
-      field(1, "x") + field(2, "y") + field(4, "Softmax") + field(5, attribute);
-  const std::string tensor = std::string("\x08\2\x10\1", 4) +
-                             field(4, std::string("\0\0\x80\x3f\0\0\0\x40", 8)) + field(8, "w") +
-                             field(9, std::string(8, '\1'));
-  const std::string graph =
-      field(1, node) + field(5, tensor) + field(11, field(1, "x")) + field(12, field(1, "y"));
-  corpus.add("onnx_file", field(7, graph) + field(8, std::string("\x10\x11", 2)));
-  corpus.add("onnx_file", tensor);
+  const std::string model = narrowgauge::testing::every_field();
+  corpus.add("onnx_file", model);
+  const auto bytes = SharedBytes::holding(model);
+  for (const onnx::TensorData& tensor : onnx::read_model(bytes, "corpus").graph.initializers)
+    corpus.add("onnx_file", onnx::serialized(tensor));
 }
 
 }  // namespace

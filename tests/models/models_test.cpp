@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/training_setup.h"
 #include "base/random.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/model.h"
@@ -223,6 +224,7 @@ TEST(models, every_node_has_a_reason_for_its_format) {
     for (const DType narrow : {DType::f16, DType::bf16}) {
       Optimizer optimizer = sgd(0.1);
       enable_mixed_precision(optimizer, narrow);
+      settle_loss_scale(optimizer);
       const Graph graph =
           make_training_graph(forward(name, published(name), softmax_cross_entropy()), optimizer);
       const PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);

@@ -19,6 +19,7 @@
 #include "passes/assign_layout.h"
 #include "passes/attention_in_parts.h"
 #include "passes/bind_shapes.h"
+#include "passes/decompose.h"
 #include "passes/differentiate.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_elementwise.h"
@@ -48,6 +49,7 @@ const std::map<std::string, Pass>& passes() {
        [](const Graph& g, const Target&) {
          return bind_shapes(g, {{"N", 4}});
        }},
+      {"decompose", for_any(decompose)},
       {"differentiate", for_any(differentiate)},
       {"fold_constants", for_any(fold_constants)},
       {"fuse_elementwise", fuse_elementwise},

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace narrowgauge {
@@ -18,6 +20,20 @@ TEST(tensor, starts_with_zeros_in_aligned_memory) {
     for (std::int64_t index = 0; index < 21; ++index) EXPECT_EQ(tensor.at(index), zero_bits);
   }
   EXPECT_EQ(Tensor(DType::i4, {3}).bytes(), 2);
+}
+
+// Sizes around that from which on memory comes as pages of its own, each taken twice: the second
+// may get what the first, filled with ones, gave back.
+TEST(tensor, starts_with_zeros_whatever_its_size) {
+  constexpr std::int64_t large = std::int64_t{2} << 20;  // bytes
+  for (const std::int64_t size : {large - 65, large - 1, large, large + 1, 2 * large + 4097})
+    for (int time = 0; time < 2; ++time) {
+      Tensor tensor(DType::u8, {size});
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % (size < large ? 64 : large), 0U);
+      const std::span<std::byte> bytes(tensor.data(), static_cast<std::size_t>(size));
+      EXPECT_EQ(std::ranges::count(bytes, std::byte{0}), size);
+      std::ranges::fill(bytes, std::byte{1});
+    }
 }
 
 TEST(tensor, may_be_empty_or_scalar) {

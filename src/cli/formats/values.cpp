@@ -36,7 +36,7 @@ Values values_of_file(const FormatsFlags& flags) {
 // The flag's loss scale, or that of a run in f16 when it was saved, or the usual one.
 double loss_scale_of(const FormatsFlags& flags, const Run& run) {
   if (flags.loss_scale) return *flags.loss_scale;
-  if (run.record.settings.amp != "f16") return usual_loss_scale;
+  if (run.record.settings.precision.narrow != DType::f16) return usual_loss_scale;
   return loss_scale_of(run.checkpoint).value_or(usual_loss_scale);
 }
 

@@ -10,7 +10,7 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/simulate/simulate.h"
-#include "cli/training.h"
+#include "cli/trained.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -167,7 +167,7 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   TrainFlags train_flags;
   train_flags.model = flags.model;
   train_flags.data = flags.data;
-  train_flags.amp = flags.amp.value_or("off");
+  train_flags.precision.amp = flags.precision.amp.value_or(Amp{});
   train_flags.epochs = flags.epochs;
   train_flags.batch = flags.batch;
   train_flags.seed = flags.seed;
@@ -175,10 +175,9 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   Settings settings = settle(train_flags, std::nullopt);
   const ImageData data = prepare_data(settings.data, settings.model);
   const ReportStyle style = flags.json ? ReportStyle::quiet : ReportStyle::automatic;
-  const std::string format = format_word(settings.amp);
+  const std::string format(name(settings.precision.narrow));
   Settings on_unit = settings;
-  on_unit.math = math;
-  check_settings(on_unit);
+  on_unit.precision.f32_math = math_of(math);
   const Answer fast = trained(settings, data, "fast " + format, style);
   if (fast.fit.stopped) return stopped(fast);
   const Answer unit = trained(on_unit, data, math + " " + format, style);
@@ -192,15 +191,10 @@ Answer evaluated(const Run& run, const ImageData& data, const std::string& math,
                  const SessionOptions& options) {
   Settings settings = run.record.settings;
   const bool fast = math.empty();
-  if (!fast) settings.math = math;
-  settings.batch = 1;
-  settings.schedule = "constant";
-  settings.warmup = 0;
-  check_settings(settings);
-  Session session(settings, data, options);
-  load_weights(session.model(), run);
+  if (!fast) settings.precision.f32_math = math_of(math);
+  Session session = session_of(run, settings, data, options);
   Answer answer;
-  answer.way = concat(fast ? "fast" : math, ' ', format_word(settings.amp));
+  answer.way = concat(fast ? "fast" : math, ' ', settings.precision.narrow);
   answer.evaluation = session.trainer().evaluate(data.test, batch_of_test);
   answer.logits = some_logits(session, data);
   return answer;
@@ -213,12 +207,12 @@ int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
   RunRecord& record = run.record;
   require_model(record.settings.model);
   if (flags.data) record.settings.data = *flags.data;
-  const std::string amp = settle_amp(flags.amp, record.settings.amp);
-  const bool as_trained = amp == record.settings.amp && amp != "off";
-  record.settings.amp = amp;
+  const RunPrecision precision = settle_precision(flags.precision, record.settings.precision);
+  const SessionOptions as_trained = plan_of(run, precision, flags.precision);
+  record.settings.precision = precision;
   if (flags.threads) record.settings.threads = static_cast<int>(*flags.threads);
   const ImageData data = prepare_data(record.settings.data, record.data);
-  const Answer fast = evaluated(run, data, "", as_trained ? plan_of(run) : SessionOptions{});
+  const Answer fast = evaluated(run, data, "", as_trained);
   const Answer unit = evaluated(run, data, math, {});
   print_answers(flags, {record.settings.model, record.settings.data, fast, unit});
   require_finite(fast.evaluation);

@@ -89,8 +89,7 @@ void add_other_flags(CLI::App& app, SimulateFlags& flags) {
   add_switch(app, {"--list", "", "units and formats, and how sure each is"}, flags.list);
   add_text(app, {"--model,-m", "M", "train this network on the unit"}, flags.model);
   add_text(app, {"--data,-d", "D", "of --model: " + data_help() + "; default: glyphs"}, flags.data);
-  add_word(app, {"--amp", "A", "of --model: off (default), f16 or bf16"}, flags.amp,
-           {"off", "f16", "bf16"});
+  add_amp(app, "of --model: off (default), f16 or bf16", flags.precision);
   add_whole(app, {"--epochs,-e", "N", "of --model"}, flags.epochs, 1);
   add_whole(app, {"--batch,-b", "N", "of --model"}, flags.batch, 1);
   add_whole(app, {"--seed", "N", "of --random and --model (1)"}, flags.seed, 0);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/run_precision.h"
 #include "cli/simulate/operands.h"
 #include "narrowgauge/simulate.h"
 #include "narrowgauge/ulp.h"
@@ -16,7 +17,8 @@ namespace narrowgauge::cli {
 struct SimulateFlags {
   std::optional<std::string> first, second, third;  // A B [C], or RUN
   std::optional<std::string> unit, op, dtype, accumulate, tf32_rounding, output, plot;
-  std::optional<std::string> random, distribution, model, data, amp;
+  std::optional<std::string> random, distribution, model, data;
+  PrecisionFlags precision;  // --amp
   std::optional<std::int64_t> seed, threads, epochs, batch;
   std::vector<std::string> compare;
   bool transpose_a = false, transpose_b = false, unresolved = false;

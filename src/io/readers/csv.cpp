@@ -149,7 +149,7 @@ void read_row(const std::vector<std::string_view>& fields, const Table& table,
       const auto label = parse<std::int64_t>(field);
       require<DataError>(label && *label >= 0, where, ", column ", c + 1,
                          ": expected a class as a whole number from 0 on, found '", field, '\'');
-      rows.y.values<std::int64_t>()[static_cast<std::size_t>(rows.filled)] = *label;
+      rows.y.values<std::int64_t>().data()[rows.filled] = *label;
       continue;
     }
     const auto number = parse<float>(field);

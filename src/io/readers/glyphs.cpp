@@ -201,14 +201,13 @@ DataSet draw_set(std::string_view part, std::uint64_t seed, std::int64_t count) 
   set.inputs = {{"images", Tensor(DType::u8, {count, 1, glyph_size, glyph_size})}};
   set.targets = {{"labels", Tensor(DType::i64, {count})}};
   const std::uint64_t key = stable_hash(set.name, stable_hash("seed") ^ seed);
-  const std::span<std::uint8_t> pixels = set.inputs[0].tensor.values<std::uint8_t>();
-  const std::span<std::int64_t> labels = set.targets[0].tensor.values<std::int64_t>();
-  constexpr std::size_t area = glyph_size * glyph_size;
+  std::uint8_t* const pixels = set.inputs[0].tensor.values<std::uint8_t>().data();
+  std::int64_t* const labels = set.targets[0].tensor.values<std::int64_t>().data();
+  constexpr std::int64_t area = glyph_size * glyph_size;
   parallel_for(count, 64, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const auto row = static_cast<std::size_t>(i);
-      draw_glyph(key, i, pixels.subspan(row * area, area));
-      labels[row] = glyph_label(i);
+      draw_glyph(key, i, {pixels + i * area, area});
+      labels[i] = glyph_label(i);
     }
   });
   return set;

@@ -12,6 +12,7 @@
 #include "io/input_file.h"
 #include "io/readers/labels.h"
 #include "io/readers/reader.h"
+#include "io/tensor_bytes.h"
 
 namespace narrowgauge {
 namespace {
@@ -91,7 +92,7 @@ class IdxFile {
     constexpr std::int64_t worth_counting = std::int64_t{64} << 20;
     if (file_->is_packed() && payload_ > worth_counting) count_payload();
     Tensor result(DType::u8, sizes_);
-    const std::size_t got = file_->read({result.data(), static_cast<std::size_t>(payload_)});
+    const std::size_t got = file_->read(bytes_of(result));
     require<DataError>(static_cast<std::int64_t>(got) == payload_, expected_, got);
     std::byte more{};
     require<DataError>(file_->read({&more, 1}) == 0, expected_, "more");
@@ -127,13 +128,13 @@ std::string find_file(const std::filesystem::path& folder, const std::string& na
                          ".gz in this folder, found neither"));
 }
 
-struct Part {
+struct IdxPair {
   DataSet set;
   std::string image_path, label_path;
 };
 
-Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
-  Part part;
+IdxPair read_part(const std::filesystem::path& folder, const std::string& prefix) {
+  IdxPair part;
   part.image_path = find_file(folder, prefix + "-images-idx3-ubyte");
   part.label_path = find_file(folder, prefix + "-labels-idx1-ubyte");
   IdxFile image_file(part.image_path, 3), label_file(part.label_path, 1);
@@ -149,7 +150,7 @@ Part read_part(const std::filesystem::path& folder, const std::string& prefix) {
   return part;
 }
 
-void check_test(const Part& train, const Part& test) {
+void check_test(const IdxPair& train, const IdxPair& test) {
   const Dims &a = train.set.input().dims(), &b = test.set.input().dims();
   require<DataError>(a[2] == b[2] && a[3] == b[3], test.image_path, ": expected images of ", a[2],
                      "x", a[3], " as in the training set, found ", b[2], "x", b[3]);
@@ -165,7 +166,7 @@ DataSplit read_idx_folder(const std::string& folder) {
   require<DataError>(std::filesystem::exists(folder, ignored), folder, ": no such folder");
   require<DataError>(std::filesystem::is_directory(folder, ignored), folder,
                      ": expected a folder of idx files, found a file");
-  Part train = read_part(folder, "train"), test = read_part(folder, "t10k");
+  IdxPair train = read_part(folder, "train"), test = read_part(folder, "t10k");
   train.set.classes = test.set.classes = count_classes(train.set.target(), train.label_path);
   check_test(train, test);
   const std::string name = std::filesystem::canonical(folder).filename().string();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/enumerate.h"
 #include "ops/activation/relu.h"
 #include "ops/control/region_call.h"
 #include "ops/table.h"
@@ -11,15 +12,14 @@ namespace narrowgauge {
 
 namespace {
 
-void require_body(std::string_view op, const Region& body, std::size_t inputs) {
+void require_body(std::string_view op, const Region& body, int inputs) {
   require(body != nullptr, op, ": a region is missing");
-  require(body->inputs().size() == inputs, op, ": its region takes ", body->inputs().size(),
+  require(std::ssize(body->inputs()) == inputs, op, ": its region takes ", body->inputs().size(),
           " inputs, got ", inputs);
 }
 
-void require_input(std::string_view op, const Region& body, std::size_t index,
-                   const TensorType& given) {
-  const TensorType& wanted = body->type(body->inputs()[index]);
+void require_input(std::string_view op, const Region& body, int index, const TensorType& given) {
+  const TensorType& wanted = body->type(body->inputs()[static_cast<std::size_t>(index)]);
   require(wanted == given, op, ": input ", index, " of its region is ", wanted, ", got ", given);
 }
 
@@ -30,12 +30,10 @@ const TensorType& output_type(const Region& body, std::size_t index) {
 }  // namespace
 
 TensorTypes If::infer(const Inference& in) const {
-  const auto inputs = static_cast<std::size_t>(in.count()) - 1;
   TensorTypes types;
   for (const Region& branch : {then_branch, else_branch}) {
-    require_body("If", branch, inputs);
-    for (std::size_t i = 0; i < inputs; ++i)
-      require_input("If", branch, i, in.type(static_cast<int>(i) + 1));
+    require_body("If", branch, in.count() - 1);
+    for (int i = 1; i < in.count(); ++i) require_input("If", branch, i - 1, in.type(i));
   }
   require(then_branch->outputs().size() == else_branch->outputs().size(), "If: its branches have ",
           then_branch->outputs().size(), " and ", else_branch->outputs().size(), " outputs");
@@ -76,7 +74,7 @@ std::vector<RegionPorts> Loop::region_ports(int inputs) const {
 
 std::vector<RegionPorts> Scan::region_ports(int inputs) const {
   RegionPorts ports;
-  const int states = static_cast<int>(state_count(static_cast<std::size_t>(inputs)));
+  const int states = state_count(inputs);
   for (int i = 0; i < inputs; ++i) ports.inputs.push_back(i);
   for (int o = 0; o < output_count(body); ++o) {
     ports.outputs.push_back(o);
@@ -101,15 +99,15 @@ Values If::gradient(Gradient& g) const {
                               g.differentiate(else_branch, outputs, inputs),
                               stream.empty() ? g.graph().producer(g.output()).name : stream},
                            operands);
-  Values gradients(static_cast<std::size_t>(g.input_count()));
-  for (std::size_t k = 0; k < inputs.size(); ++k)
-    gradients[static_cast<std::size_t>(inputs[k]) + 1] = {made.node, static_cast<int>(k)};
+  Values gradients = g.absent_inputs();
+  for (const auto& [k, input] : enumerate(inputs))
+    gradients[static_cast<std::size_t>(input) + 1] = {made.node, k};
   return gradients;
 }
 
 TensorTypes Loop::infer(const Inference& in) const {
   const int given = std::max(in.count(), 2) - 2;  // trailing absent inputs are not counted
-  require_body("Loop", body, static_cast<std::size_t>(given + 2));
+  require_body("Loop", body, given + 2);
   require(carried >= 0 && carried <= given, "Loop: carried ", carried, " of ", given, " values");
   const auto kept = static_cast<std::size_t>(carried);
   require(body->outputs().size() >= kept + 1, "Loop: its region has ", body->outputs().size(),
@@ -117,8 +115,7 @@ TensorTypes Loop::infer(const Inference& in) const {
   require(output_type(body, 0).dtype == DType::boolean,
           "Loop: output 0 of its region must be bool");
   TensorTypes types;
-  for (int i = 2; i < in.count(); ++i)
-    require_input("Loop", body, static_cast<std::size_t>(i), in.type(i));
+  for (int i = 2; i < in.count(); ++i) require_input("Loop", body, i, in.type(i));
   for (std::size_t o = 0; o < kept; ++o) {
     require(output_type(body, o + 1) == in.type(static_cast<int>(o) + 2), "Loop: carried value ", o,
             " is ", in.type(static_cast<int>(o) + 2), " before and ", output_type(body, o + 1),
@@ -137,33 +134,31 @@ TensorTypes Loop::infer(const Inference& in) const {
 }
 
 TensorTypes Scan::infer(const Inference& in) const {
-  const auto inputs = static_cast<std::size_t>(in.count());
-  require_body("Scan", body, inputs);
+  require_body("Scan", body, in.count());
   require(num_scan_inputs >= 1 && captured >= 0 && captured < in.count() &&
               num_scan_inputs <= in.count() - captured,
-          "Scan: ", num_scan_inputs, " scan inputs and ", captured, " captured of ", inputs,
+          "Scan: ", num_scan_inputs, " scan inputs and ", captured, " captured of ", in.count(),
           " inputs");
-  const std::size_t states = state_count(inputs);
-  const auto scans = static_cast<std::size_t>(num_scan_inputs);
-  require(body->outputs().size() >= states, "Scan: its region has ", body->outputs().size(),
+  const int states = state_count(in.count());
+  require(std::ssize(body->outputs()) >= states, "Scan: its region has ", body->outputs().size(),
           " outputs, needs ", states);
-  require(in.rank(static_cast<int>(states)) >= 1, "Scan: a scan input needs at least one axis");
-  const Dim length = in.shape(static_cast<int>(states)).front();
+  require(in.rank(states) >= 1, "Scan: a scan input needs at least one axis");
+  const Dim length = in.shape(states).front();
   TensorTypes types;
-  for (std::size_t i = 0; i < inputs; ++i) {
-    TensorType given = in.type(static_cast<int>(i));
-    if (i >= states && i < states + scans) {
+  for (int i = 0; i < in.count(); ++i) {
+    TensorType given = in.type(i);
+    if (i >= states && i < states + num_scan_inputs) {
       require(!given.shape.empty() && given.shape.front() == length, "Scan: scan input ",
               i - states, " is ", given, ", the first has length ", length);
       given.shape.erase(given.shape.begin());
     }
     require_input("Scan", body, i, given);
   }
-  for (std::size_t o = 0; o < body->outputs().size(); ++o) {
-    TensorType type = output_type(body, o);
+  for (const auto& [o, output] : enumerate(body->outputs())) {
+    TensorType type = body->type(output.value);
     if (o < states)
-      require(type == in.type(static_cast<int>(o)), "Scan: state ", o, " is ",
-              in.type(static_cast<int>(o)), " before and ", type, " after a step");
+      require(type == in.type(o), "Scan: state ", o, " is ", in.type(o), " before and ", type,
+              " after a step");
     else
       type.shape.insert(type.shape.begin(), length);
     types.push_back(std::move(type));
@@ -207,9 +202,9 @@ bool is_backwards(const Dims& directions, std::size_t index) {
 }
 
 Offer offer_scan(const Request& request) {
-  const std::size_t inputs = request.inputs.size();
+  const int inputs = static_cast<int>(request.inputs.size());
   return offer_region_call(request, [op = request.as<Scan>(), inputs](RegionCall& call) {
-    const std::size_t states = op.state_count(inputs);
+    const auto states = static_cast<std::size_t>(op.state_count(inputs));
     const auto scans = static_cast<std::size_t>(op.num_scan_inputs);
     std::vector<Tensor> values = call.inputs_from(0);
     const std::int64_t length = values[states].dims()[0];

@@ -71,8 +71,8 @@ struct Scan {
   std::vector<RegionPorts> region_ports(int inputs) const;
   static std::vector<Sample<Scan>> samples();
 
-  std::size_t state_count(std::size_t inputs) const {
-    return inputs - static_cast<std::size_t>(num_scan_inputs + captured);
+  int state_count(int inputs) const {
+    return inputs - static_cast<int>(num_scan_inputs + captured);
   }
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/indexed_vector.h"
+
 namespace narrowgauge {
 
 Offer ask_kernels(const Request& request, bool reference, std::string_view only) {
@@ -40,7 +42,7 @@ class Interpreter {
       const Value value = graph.inputs()[i];
       require(inputs[i].type() == graph.type(value), "graph ", graph.name(), ": input '",
               graph.value_name(value), "' is ", graph.type(value), ", got ", inputs[i].type());
-      values_[static_cast<std::size_t>(value.node)] = {inputs[i]};
+      values_[value.node] = {inputs[i]};
     }
   }
 
@@ -56,8 +58,7 @@ class Interpreter {
 
  private:
   Tensor& tensor_of(Value value) {
-    return values_.at(static_cast<std::size_t>(value.node))
-        .at(static_cast<std::size_t>(value.output));
+    return values_[value.node].at(static_cast<std::size_t>(value.output));
   }
 
   Operand operand_of(Value value) const {
@@ -74,7 +75,7 @@ class Interpreter {
 
   void run_node(int index) {
     const Node& node = graph_.node(index);
-    auto& made = values_[static_cast<std::size_t>(index)];
+    auto& made = values_[index];
     if (node.is<Input>()) return;
     if (node.is<Constant>()) {
       made = {node.as<Constant>().value};
@@ -108,7 +109,7 @@ class Interpreter {
                           target_,  node.math,       node.name, options_.deterministic};
     const Offer offer = choose_kernel(request, options_.reference);
     for (const auto& [input, output] : offer.aliases) {
-      const auto& source = tensor_of(node.inputs[static_cast<std::size_t>(input)]);
+      const auto& source = tensor_of(node.input(input));
       Tensor& target = made[static_cast<std::size_t>(output)];
       std::copy_n(source.data(), source.bytes(), target.data());
     }
@@ -120,7 +121,7 @@ class Interpreter {
   const Graph& graph_;
   const InterpretOptions& options_;
   const Target target_ = Target::machine();
-  std::vector<std::vector<Tensor>> values_;
+  IndexedVector<int, std::vector<Tensor>> values_;  // the outputs of each node
 };
 
 }  // namespace

@@ -10,12 +10,7 @@ namespace narrowgauge {
 
 Tensor RegionCall::input(std::size_t i) const {
   Tensor tensor(in_[i].dtype(), in_[i].dims());
-  for (std::int64_t k = 0; k < tensor.size(); ++k) {
-    if (tensor.dtype() == DType::i64)
-      tensor.values<std::int64_t>()[static_cast<std::size_t>(k)] = in_[i].integer(k);
-    else
-      tensor.set(k, in_[i][k]);
-  }
+  load(in_[i], tensor);
   return tensor;
 }
 
@@ -36,14 +31,7 @@ std::vector<Tensor> RegionCall::run(const Graph& region, std::span<const Tensor>
   return interpret(region, inputs, options);
 }
 
-void RegionCall::set_output(std::size_t o, const Tensor& value) const {
-  for (std::int64_t k = 0; k < value.size(); ++k) {
-    if (value.dtype() == DType::i64)
-      out_[o].set_integer(k, value.values<std::int64_t>()[static_cast<std::size_t>(k)]);
-    else
-      out_[o].set(k, value.at(k));
-  }
-}
+void RegionCall::set_output(std::size_t o, const Tensor& value) const { store(value, out_[o]); }
 
 void RegionCall::set_outputs(const std::vector<Tensor>& values) const {
   for (std::size_t o = 0; o < values.size(); ++o) set_output(o, values[o]);
@@ -54,15 +42,10 @@ void RegionCall::stack_output(std::size_t o, const std::vector<Tensor>& values,
   const auto count = static_cast<std::int64_t>(values.size());
   const std::int64_t length = out_[o].dims()[0];
   require(count == length, "a loop of ", length, " iterations ended after ", count);
-  for (std::int64_t t = 0; t < count; ++t) {
-    const Tensor& value = values[static_cast<std::size_t>(backwards ? count - 1 - t : t)];
-    for (std::int64_t k = 0; k < value.size(); ++k) {
-      const std::int64_t at = t * value.size() + k;
-      if (value.dtype() == DType::i64)
-        out_[o].set_integer(at, value.values<std::int64_t>()[static_cast<std::size_t>(k)]);
-      else
-        out_[o].set(at, value.at(k));
-    }
+  for (std::int64_t t = 0; const Tensor& value : values) {
+    const std::int64_t iteration = backwards ? count - 1 - t : t;
+    store(value, out_[o], iteration * value.size());
+    ++t;
   }
 }
 
@@ -70,13 +53,11 @@ Tensor RegionCall::slice(const Tensor& stacked, std::int64_t index) {
   const Dims dims(stacked.dims().begin() + 1, stacked.dims().end());
   Tensor result(stacked.dtype(), dims);
   const std::int64_t size = result.size();
-  for (std::int64_t k = 0; k < size; ++k) {
-    const auto from = static_cast<std::size_t>(index * size + k);
-    if (result.dtype() == DType::i64)
-      result.values<std::int64_t>()[static_cast<std::size_t>(k)] =
-          stacked.values<std::int64_t>()[from];
-    else
-      result.set(k, stacked.at(static_cast<std::int64_t>(from)));
+  if (result.dtype() == DType::i64) {
+    const std::int64_t* const from = stacked.values<std::int64_t>().data() + index * size;
+    std::copy_n(from, size, result.values<std::int64_t>().data());
+  } else {
+    for (std::int64_t k = 0; k < size; ++k) result.set(k, stacked.at(index * size + k));
   }
   return result;
 }

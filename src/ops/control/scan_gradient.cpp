@@ -2,6 +2,8 @@
 // The gradient of Scan: runs the forward scan again, also recording the states that each step began
 // with; then scans backwards over the body's own gradient. Gradients of states are carried,
 // gradients of captured values are carried and summed, gradients of slices are scanned out.
+#include "base/enumerate.h"
+#include "ir/value_table.h"
 #include "ops/activation/relu.h"
 #include "ops/control/control_flow.h"
 #include "ops/math/arithmetic.h"
@@ -14,28 +16,20 @@ namespace {
 // Copies the nodes of a region into `graph` on the given inputs; returns its outputs.
 Values inline_region(Graph& graph, const Graph& region, const Values& inputs,
                      const std::string& prefix) {
-  std::vector<Values> made(region.nodes().size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    made[static_cast<std::size_t>(region.inputs()[i].node)] = {inputs[i]};
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const Node& node = region.nodes()[i];
+  ValueTable<Value> made(region);
+  for (std::size_t i = 0; i < inputs.size(); ++i) made[region.inputs()[i]] = inputs[i];
+  for (const auto& [i, node] : enumerate(region.nodes())) {
     if (node.is<Input>()) continue;
     Values operands;
-    for (const Value& v : node.inputs)
-      operands.push_back(
-          v.is_absent()
-              ? absent
-              : made[static_cast<std::size_t>(v.node)][static_cast<std::size_t>(v.output)]);
+    for (const Value& value : node.inputs)
+      operands.push_back(value.is_absent() ? absent : made[value]);
     const Value first =
         graph.add(*node.op, node.attributes, operands,
                   {.name = graph.unique_name(prefix + node.name), .instance = node.instance});
-    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
-      made[i].push_back({first.node, o});
+    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) made[{i, o}] = {first.node, o};
   }
   Values outputs;
-  for (const GraphOutput& output : region.outputs())
-    outputs.push_back(made[static_cast<std::size_t>(output.value.node)]
-                          [static_cast<std::size_t>(output.value.output)]);
+  for (const GraphOutput& output : region.outputs()) outputs.push_back(made[output.value]);
   return outputs;
 }
 
@@ -44,18 +38,18 @@ class ScanGradient {
   ScanGradient(const Scan& scan, Gradient& g)
       : scan_(scan),
         g_(g),
-        inputs_(static_cast<std::size_t>(g.input_count())),
-        states_(scan.state_count(inputs_)),
+        inputs_(scan.body->inputs().size()),
+        states_(static_cast<std::size_t>(scan.state_count(g.input_count()))),
         scans_(static_cast<std::size_t>(scan.num_scan_inputs)),
         stacked_(scan.body->outputs().size() - states_),
         stream_(scan.stream.empty() ? g.graph().producer(g.output()).name : scan.stream) {
     for (std::size_t i = 0; i < inputs_; ++i)
       if (is_floating(type_of_input(i).dtype) && (i < states_ || g.wants(static_cast<int>(i))))
-        wanted_.push_back(static_cast<int>(i));
+        wanted_.push_back(i);
     for (std::size_t o = 0; o < scan.body->outputs().size(); ++o)
       if (is_floating(scan.body->type(scan.body->outputs()[o].value).dtype) &&
           (o < states_ || g.has_output_gradient(static_cast<int>(o))))
-        outputs_.push_back(static_cast<int>(o));
+        outputs_.push_back(o);
   }
 
   Values build() {
@@ -91,20 +85,22 @@ class ScanGradient {
   // The body: (state gradients, captured gradients; slices, states before, gradients of scan
   // outputs; captured) -> (state gradients, captured gradients; slice gradients).
   Values add_backward_scan(Value recorded) {
-    const Region backward = g_.differentiate(scan_.body, outputs_, wanted_);
+    const std::vector<int> outputs(outputs_.begin(), outputs_.end());
+    const std::vector<int> inputs(wanted_.begin(), wanted_.end());
+    const Region backward = g_.differentiate(scan_.body, outputs, inputs);
     Graph body(scan_.body->name() + ".backward");
     Values operands, carried = add_carried(body, operands);
     Values arguments(inputs_);
     Scan scan{nullptr, 0, 0, {}, {}, stream_, !scan_.stream_backwards};
     add_scanned(body, operands, arguments, scan, recorded);
     Values seeds = carried_state_gradients(carried);
-    for (const int o : outputs_) {
-      if (static_cast<std::size_t>(o) < states_) continue;
-      TensorType type = scan_.body->type(scan_.body->outputs()[static_cast<std::size_t>(o)].value);
+    for (const std::size_t o : outputs_) {
+      if (o < states_) continue;
+      TensorType type = scan_.body->type(scan_.body->outputs()[o].value);
       seeds.push_back(body.input(concat("dout.", o), type));
-      operands.push_back(g_.output_gradient(o));
+      operands.push_back(g_.output_gradient(static_cast<int>(o)));
       scan.scan_input_directions.push_back(
-          !is_backwards(scan_.scan_output_directions, static_cast<std::size_t>(o) - states_));
+          !is_backwards(scan_.scan_output_directions, o - states_));
     }
     for (std::size_t i = states_ + scans_; i < inputs_; ++i) {
       arguments[i] = body.input(concat("captured.", i), type_of_input(i));
@@ -124,12 +120,11 @@ class ScanGradient {
   // Adds the carried gradients: one for each wanted state and captured value.
   Values add_carried(Graph& body, Values& operands) {
     Values carried(inputs_);
-    for (const int w : wanted_) {
-      const auto i = static_cast<std::size_t>(w);
+    for (const std::size_t i : wanted_) {
       if (is_scanned(i)) continue;
       carried[i] = body.input(concat("carried.", i), type_of_input(i));
-      const bool from_output = i < states_ && g_.has_output_gradient(w);
-      operands.push_back(from_output ? g_.output_gradient(w) : zeros(type_of_input(i)));
+      const Value given = i < states_ ? g_.output_gradient(static_cast<int>(i)) : absent;
+      operands.push_back(given.is_absent() ? zeros(type_of_input(i)) : given);
     }
     return carried;
   }
@@ -152,9 +147,8 @@ class ScanGradient {
 
   Values carried_state_gradients(const Values& carried) const {
     Values seeds;
-    for (const int o : outputs_)
-      if (static_cast<std::size_t>(o) < states_)
-        seeds.push_back(carried[static_cast<std::size_t>(o)]);
+    for (const std::size_t o : outputs_)
+      if (o < states_) seeds.push_back(carried[o]);
     return seeds;
   }
 
@@ -165,7 +159,7 @@ class ScanGradient {
     std::vector<std::size_t> order;
     for (const bool scanned : {false, true}) {
       for (std::size_t k = 0; k < wanted_.size(); ++k) {
-        const auto i = static_cast<std::size_t>(wanted_[k]);
+        const std::size_t i = wanted_[k];
         if (is_scanned(i) != scanned) continue;
         const Value sum = is_captured(i) ? body.add(Add{}, {carried[i], found[k]}) : found[k];
         body.output(concat("gradient.", i), sum);
@@ -185,8 +179,8 @@ class ScanGradient {
   Gradient& g_;
   std::size_t inputs_, states_, scans_, stacked_;
   std::string stream_;
-  std::vector<int> wanted_;   // inputs of the body whose gradients are computed
-  std::vector<int> outputs_;  // outputs of the body that gradients flow back from
+  std::vector<std::size_t> wanted_;   // inputs of the body whose gradients are computed
+  std::vector<std::size_t> outputs_;  // outputs of the body that gradients flow back from
 };
 
 }  // namespace

@@ -6,18 +6,27 @@
 #include <memory>
 
 #include "base/cpu.h"
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "base/parallel.h"
 #include "ops/elementwise/strip_operand.h"
 
 namespace narrowgauge {
 
+namespace {
+
+double value_when_absent(const Elementwise& op, int input) {
+  return op.when_absent.at(static_cast<std::size_t>(input));
+}
+
+}  // namespace
+
 int StripProgram::append(const Elementwise& op, const Attributes& attributes,
                          std::vector<int> registers, int& next) {
-  const auto arity = static_cast<std::size_t>(op.arity);
-  instructions.push_back(
-      {&op, attributes, {registers.begin(), registers.begin() + op.arity}, next});
-  for (std::size_t i = arity; i < registers.size(); ++i, ++next)
-    instructions.push_back({&op, attributes, {next, registers[i]}, next + 1});
+  const auto rest = registers.begin() + op.arity;
+  instructions.push_back({&op, attributes, {registers.begin(), rest}, next});
+  for (auto further = rest; further != registers.end(); ++further, ++next)
+    instructions.push_back({&op, attributes, {next, *further}, next + 1});
   return next++;
 }
 
@@ -28,11 +37,10 @@ StripProgram StripProgram::of_single(const Request& request) {
   std::vector<int> registers;
   int next = program.input_count;
   for (int i = 0; i < std::max(elementwise.arity, program.input_count); ++i) {
-    const bool given =
-        i < program.input_count && request.inputs[static_cast<std::size_t>(i)].present;
+    const bool given = i < program.input_count && request.input(i).present;
     registers.push_back(given ? i : next);
     if (given) continue;
-    program.constants.push_back(elementwise.when_absent.at(static_cast<std::size_t>(i)));
+    program.constants.push_back(value_when_absent(elementwise, i));
     ++next;
   }
   program.outputs = {program.append(elementwise, request.attributes, std::move(registers), next)};
@@ -78,10 +86,9 @@ class BodyTranslator {
     }
     if (!node.op->elementwise) return fail(node, "not elementwise");
     const Elementwise& elementwise = *node.op->elementwise;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(elementwise.arity); ++i)
-      if (i >= node.inputs.size() || node.inputs[i].is_absent())
-        absent_[{index, static_cast<int>(i)}] =
-            add_constant(program_, elementwise.when_absent.at(i));
+    for (int i = 0; i < elementwise.arity; ++i)
+      if (i >= std::ssize(node.inputs) || node.input(i).is_absent())
+        absent_[{index, i}] = add_constant(program_, value_when_absent(elementwise, i));
     return true;
   }
 
@@ -91,9 +98,8 @@ class BodyTranslator {
     for (int i = 0; i < std::max(node.op->elementwise->arity, static_cast<int>(node.inputs.size()));
          ++i) {
       const auto missing = absent_.find({index, i});
-      registers.push_back(missing != absent_.end()
-                              ? missing->second
-                              : registers_.at(node.inputs[static_cast<std::size_t>(i)]));
+      registers.push_back(missing != absent_.end() ? missing->second
+                                                   : registers_.at(node.input(i)));
     }
     registers_[{index, 0}] =
         program_.append(*node.op->elementwise, node.attributes, std::move(registers), next);
@@ -118,21 +124,20 @@ namespace {
 
 constexpr std::int64_t strip = 512;  // values per register: 2 KiB, so that a chain stays in L1
 constexpr std::int64_t piece = 16 * strip;
-constexpr std::size_t most_registers = 32;
+constexpr int most_registers = 32;
 
 // Maps the program's registers to few buffers. A buffer is free after its last reader, except those
 // of constants and of `kept` inputs, which are filled once a piece.
-std::vector<int> assign_buffers(const StripProgram& program, const std::vector<bool>& kept,
-                                int& buffer_count) {
-  const std::size_t registers = static_cast<std::size_t>(program.input_count) +
-                                program.constants.size() + program.instructions.size();
+IndexedVector<int, int> assign_buffers(const StripProgram& program,
+                                       const IndexedVector<int, bool>& kept, int& buffer_count) {
+  const int loaded = program.input_count + static_cast<int>(program.constants.size());
   const int end = static_cast<int>(program.instructions.size());
-  std::vector<int> last_use(registers, -1);
-  for (int i = 0; i < end; ++i)
-    for (const int r : program.instructions[static_cast<std::size_t>(i)].inputs)
-      last_use[static_cast<std::size_t>(r)] = i;
-  for (const int r : program.outputs) last_use[static_cast<std::size_t>(r)] = end;
-  std::vector<int> buffer(registers, -1), free;
+  const int registers = loaded + end;
+  IndexedVector<int, int> last_use(registers, -1), buffer(registers, -1);
+  for (const auto& [i, instruction] : enumerate(program.instructions))
+    for (const int r : instruction.inputs) last_use[r] = i;
+  for (const int r : program.outputs) last_use[r] = end;
+  std::vector<int> free;
   buffer_count = 0;
   const auto take = [&] {
     if (free.empty()) return buffer_count++;
@@ -140,14 +145,10 @@ std::vector<int> assign_buffers(const StripProgram& program, const std::vector<b
     free.pop_back();
     return taken;
   };
-  const std::size_t loaded =
-      static_cast<std::size_t>(program.input_count) + program.constants.size();
-  for (std::size_t r = 0; r < loaded; ++r) buffer[r] = take();
-  for (int i = 0; i < end; ++i) {
-    const auto& instruction = program.instructions[static_cast<std::size_t>(i)];
-    const auto out = static_cast<std::size_t>(instruction.output);
-    buffer[out] = take();
-    for (std::size_t r = 0; r < registers; ++r) {
+  for (int r = 0; r < loaded; ++r) buffer[r] = take();
+  for (const auto& [i, instruction] : enumerate(program.instructions)) {
+    buffer[instruction.output] = take();
+    for (int r = 0; r < registers; ++r) {
       const bool stays = r < kept.size() ? kept[r] : r < loaded;
       if (!stays && last_use[r] == i && buffer[r] >= 0) free.push_back(buffer[r]);
     }
@@ -155,24 +156,26 @@ std::vector<int> assign_buffers(const StripProgram& program, const std::vector<b
   return buffer;
 }
 
-struct Prepared {
+struct PreparedStrips {
   StripProgram program;
-  std::vector<StripOperand> inputs, outputs;
-  std::vector<bool> input_present, output_present;
-  std::vector<bool> input_kept;  // one value for all elements: loaded once a piece
-  std::vector<int> buffer;       // per register
+  IndexedVector<int, StripOperand> inputs;
+  std::vector<StripOperand> outputs;
+  IndexedVector<int, bool> input_present;
+  IndexedVector<int, bool> input_kept;  // one value for all elements: loaded once a piece
+  std::vector<bool> output_present;
+  IndexedVector<int, int> buffer;  // per register
   std::int64_t total = 0;
   bool avx512 = false;
 };
 
 class PieceRunner {
  public:
-  PieceRunner(const Prepared& prepared, const KernelCall& call) : p_(prepared), call_(call) {
+  PieceRunner(const PreparedStrips& prepared, const KernelCall& call) : p_(prepared), call_(call) {
     for (std::size_t c = 0; c < p_.program.constants.size(); ++c) {
       float* registers = buffer_of(p_.program.input_count + static_cast<int>(c));
       std::fill_n(registers, strip, static_cast<float>(p_.program.constants[c]));
     }
-    for (std::size_t i = 0; i < p_.inputs.size(); ++i)
+    for (int i = 0; i < p_.inputs.size(); ++i)
       if (p_.input_kept[i]) load_input(i, 0, std::min(strip, p_.total));
   }
 
@@ -184,32 +187,29 @@ class PieceRunner {
   }
 
  private:
-  float* buffer_of(int r) { return buffers_ + strip * p_.buffer[static_cast<std::size_t>(r)]; }
+  float* buffer_of(int r) { return buffers_ + strip * p_.buffer[r]; }
 
   void run_strip(std::int64_t begin, std::int64_t count) {
-    std::vector<const float*>& registers = registers_;
-    for (std::size_t i = 0; i < p_.inputs.size(); ++i)
+    for (int i = 0; i < p_.inputs.size(); ++i)
       if (p_.input_present[i] && !p_.input_kept[i]) load_input(i, begin, count);
     const std::int64_t padded = (count + 15) / 16 * 16;
     const float* in[8];
     for (const auto& instruction : p_.program.instructions) {
       for (std::size_t k = 0; k < instruction.inputs.size(); ++k)
-        in[k] = registers[static_cast<std::size_t>(instruction.inputs[k])];
+        in[k] = registers_[instruction.inputs[k]];
       float* out = destination(instruction, begin, count);
       const auto function = p_.avx512 ? instruction.op->f32_avx512 : instruction.op->f32;
       function(instruction.attributes.get(), in, out, padded);
-      registers[static_cast<std::size_t>(instruction.output)] = out;
+      registers_[instruction.output] = out;
     }
     for (std::size_t i = 0; i < p_.outputs.size(); ++i)
       if (p_.output_present[i])
-        p_.outputs[i].store(registers[static_cast<std::size_t>(p_.program.outputs[i])],
-                            call_.outputs[i].data, begin, count,
+        p_.outputs[i].store(registers_[p_.program.outputs[i]], call_.outputs[i].data, begin, count,
                             call_.flushed_at(i) ? &flushed_[i] : nullptr);
   }
 
-  void load_input(std::size_t i, std::int64_t begin, std::int64_t count) {
-    registers_[i] =
-        p_.inputs[i].load(call_.inputs[i].data, begin, count, buffer_of(static_cast<int>(i)));
+  void load_input(int i, std::int64_t begin, std::int64_t count) {
+    registers_[i] = p_.inputs[i].load(call_.input(i).data, begin, count, buffer_of(i));
   }
 
   // The last instruction may write directly to an f32 output. Earlier ones may not, since an output
@@ -222,27 +222,27 @@ class PieceRunner {
     return buffer_of(instruction.output);
   }
 
-  const Prepared& p_;
+  const PreparedStrips& p_;
   const KernelCall& call_;
-  std::vector<const float*> registers_ = initial_registers();
+  IndexedVector<int, const float*> registers_ = initial_registers();
   std::vector<std::int64_t> flushed_ = std::vector<std::int64_t>(p_.outputs.size());
   alignas(64) float buffers_[most_registers * strip];
 
-  std::vector<const float*> initial_registers() {
-    std::vector<const float*> all(p_.buffer.size());
-    for (std::size_t r = 0; r < all.size(); ++r) all[r] = buffer_of(static_cast<int>(r));
+  IndexedVector<int, const float*> initial_registers() {
+    IndexedVector<int, const float*> all;
+    for (int r = 0; r < p_.buffer.size(); ++r) all.add(buffer_of(r));
     return all;
   }
 };
 
-std::string prepare_operands(const Request& request, Prepared& prepared) {
+std::string prepare_operands(const Request& request, PreparedStrips& prepared) {
   std::string reason = check_strip_operands(request);
   if (!reason.empty()) return reason;
   const IterationSpace space(request);
   for (const Operand& input : request.inputs) {
-    prepared.inputs.push_back(space.operand(input));
-    prepared.input_present.push_back(input.present);
-    prepared.input_kept.push_back(input.present && prepared.inputs.back().is_one_value());
+    prepared.inputs.add(space.operand(input));
+    prepared.input_present.add(input.present);
+    prepared.input_kept.add(input.present && prepared.inputs.back().is_one_value());
   }
   for (const Operand& output : request.outputs) {
     prepared.outputs.push_back(space.operand(output));
@@ -256,12 +256,12 @@ std::string prepare_operands(const Request& request, Prepared& prepared) {
 
 Offer offer_strip_program(const Request& request, StripProgram program) {
   if (!program.reason.empty()) return Offer::decline(program.reason);
-  auto prepared = std::make_shared<Prepared>();
+  auto prepared = std::make_shared<PreparedStrips>();
   if (std::string reason = prepare_operands(request, *prepared); !reason.empty())
     return Offer::decline(std::move(reason));
   int buffers = 0;
   prepared->buffer = assign_buffers(program, prepared->input_kept, buffers);
-  if (static_cast<std::size_t>(buffers) > most_registers)
+  if (buffers > most_registers)
     return Offer::decline(concat("needs ", buffers, " strip registers, has ", most_registers));
   prepared->program = std::move(program);
   // The plan goes by the target; what runs, by this CPU too.

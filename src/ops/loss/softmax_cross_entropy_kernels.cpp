@@ -18,7 +18,7 @@ constexpr std::int64_t alignment = 64;
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 // What both directions prepare: the places of scores, labels and weights in the kernel's types.
-struct Prepared {
+struct PreparedLoss {
   cpu::AxisLayout layout;
   std::int64_t ignore_index;
   bool mean, reduced;
@@ -33,7 +33,8 @@ struct Prepared {
 // Takes its part of the workspace, where labels and weights of other dtypes are converted.
 class Inputs {
  public:
-  Inputs(const Prepared& prepared, std::byte* workspace, const View& labels, const View& weights)
+  Inputs(const PreparedLoss& prepared, std::byte* workspace, const View& labels,
+         const View& weights)
       : free_(workspace) {
     common_.layout = prepared.layout;
     common_.ignores = prepared.ignore_index != no_ignored_label;
@@ -69,11 +70,11 @@ class Inputs {
 // Sums pieces of a fixed length, then the pieces in order.
 double sum(const float* values, std::int64_t count) {
   constexpr std::int64_t piece = 16384;
-  std::vector<double> parts(static_cast<std::size_t>((count + piece - 1) / piece));
+  IndexedVector<std::int64_t, double> parts((count + piece - 1) / piece);
   parallel_for(count, piece, [&](std::int64_t begin, std::int64_t end) {
     double part = 0;
     for (std::int64_t i = begin; i < end; ++i) part += static_cast<double>(values[i]);
-    parts[static_cast<std::size_t>(begin / piece)] = part;
+    parts[begin / piece] = part;
   });
   double total = 0;
   for (const double part : parts) total += part;
@@ -83,7 +84,7 @@ double sum(const float* values, std::int64_t count) {
 bool has_gaps(const Operand& operand) { return operand.present && !is_dense(operand); }
 
 template <class Op>
-Prepared prepare(const Request& request, const SharedAxis& shared, std::size_t scores) {
+PreparedLoss prepare(const Request& request, const SharedAxis& shared, std::size_t scores) {
   const Op& op = request.as<Op>();
   return {shared.layout,
           op.ignore_index,
@@ -101,7 +102,7 @@ Offer offer_loss(const Request& request) {
     if (has_gaps(operand)) shared.reason = "labels or weights with gaps";
   if (has_gaps(request.outputs[0])) shared.reason = "a loss with gaps";
   if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
-  const Prepared prepared = prepare<SoftmaxCrossEntropyLoss>(request, shared, 0);
+  const PreparedLoss prepared = prepare<SoftmaxCrossEntropyLoss>(request, shared, 0);
   Offer offer;
   offer.implementation = "rows";
   offer.workspace = prepared.workspace();
@@ -149,7 +150,7 @@ Offer offer_gradient(const Request& request) {
     if (i < request.inputs.size() && has_gaps(request.inputs[i]))
       shared.reason = "dy, labels or weights with gaps";
   if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
-  const Prepared prepared = prepare<SoftmaxCrossEntropyLossGradient>(request, shared, 1);
+  const PreparedLoss prepared = prepare<SoftmaxCrossEntropyLossGradient>(request, shared, 1);
   Offer offer;
   offer.implementation = "rows";
   offer.workspace = prepared.workspace();
@@ -229,10 +230,10 @@ Offer reference_gradient(const Request& request) {
   const auto op = request.as<SoftmaxCrossEntropyLossGradient>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     const Rows rows(in[1].dims());
-    std::vector<double> weights;
+    IndexedVector<std::int64_t, double> weights;
     double divisor = 0;
     for (std::int64_t row = 0; row < rows.count(); ++row) {
-      weights.push_back(
+      weights.add(
           weight_of(in[2].integer(row), op.ignore_index, rows, in.size() > 3 ? &in[3] : nullptr));
       divisor += weights.back();
     }
@@ -240,8 +241,7 @@ Offer reference_gradient(const Request& request) {
     for (std::int64_t row = 0; row < rows.count(); ++row) {
       const double normalizer = log_sum(in[1], rows, row);
       const double dy = in[0][op.reduction == "none" ? row : 0];
-      const double factor =
-          divisor > 0 ? weights[static_cast<std::size_t>(row)] * dy / divisor : 0.0;
+      const double factor = divisor > 0 ? weights[row] * dy / divisor : 0.0;
       for (std::int64_t c = 0; c < rows.classes; ++c) {
         const double probability = std::exp(in[1][rows.at(row, c)] - normalizer);
         const double hot = c == in[2].integer(row) ? 1.0 : 0.0;

@@ -13,6 +13,7 @@
 #include "ops/shape/axis.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -51,16 +52,15 @@ Dims target_strides(const Dims& from, const Dims& to) {
 Offer offer_reference(const Request& request) {
   const Dims strides = target_strides(request.inputs[0].dims, request.outputs[0].dims);
   return reference_offer(request, [strides](const auto& in, const auto& out, const KernelCall&) {
-    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    ReferenceSums sums(out[0].size());
     const Dims& dims = in[0].dims();
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
       std::int64_t rest = i, target = 0;
       for (std::size_t axis = dims.size(); axis-- > 0; rest /= dims[axis])
         target += rest % dims[axis] * strides[axis];
-      sums[static_cast<std::size_t>(target)] += in[0][i];
+      sums[target] += in[0][i];
     }
-    for (std::int64_t i = 0; i < out[0].size(); ++i)
-      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+    store(sums, out[0]);
   });
 }
 
@@ -90,7 +90,7 @@ Offer offer_sums(const Request& request) {
   const Operand& dx = request.outputs[0];
   for (const Operand* operand : {&dy, &dx}) {
     const DType dtype = operand->dtype;
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
+    if (!is_f32_or_narrow(dtype))
       return Offer::decline(concat("sums are made in f32, not from ", dtype));
     const bool strided = operand->storage.blocks.empty() && operand->storage.encoding.empty();
     if (!strided && !sums_channels(dy, dx))
@@ -112,7 +112,7 @@ Offer offer_columns(const Request& request) {
   const Operand &dy = request.inputs[0], &dx = request.outputs[0];
   for (const Operand* operand : {&dy, &dx}) {
     const DType dtype = operand->dtype;
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
+    if (!is_f32_or_narrow(dtype))
       return Offer::decline(concat("sums are made in f32, not from ", dtype));
     if (!is_dense(*operand)) return Offer::decline("elements do not lie in their logical order");
   }

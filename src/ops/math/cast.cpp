@@ -10,6 +10,7 @@
 #include "ops/elementwise/strip_program.h"
 #include "ops/reference.h"
 #include "ops/table.h"
+#include "tensor/dtype_sets.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {
@@ -60,7 +61,7 @@ void narrow_counting(const float* in, DType to, void* out, std::int64_t count,
 // Casts to powers of two, which strips do not compute.
 Offer offer_powers(const Request& request) {
   const Operand &x = request.inputs[0], &y = request.outputs[0];
-  const bool read = x.dtype == DType::f32 || x.dtype == DType::f16 || x.dtype == DType::bf16;
+  const bool read = is_f32_or_narrow(x.dtype);
   if (!read || y.dtype != DType::f8e8m0)
     return Offer::decline(concat(x.dtype, " to ", y.dtype, ", not to powers of two"));
   if (!same_dense_layout(x, y)) return Offer::decline("input and output lie differently in memory");

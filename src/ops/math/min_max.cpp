@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/math/min_max.h"
 
+#include "base/enumerate.h"
 #include "narrowgauge/graph.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/broadcast_gradient.h"
@@ -30,11 +31,8 @@ Values extreme_gradient(Gradient& g) {
   }
   const Value share = g.add(Div{}, {dy, count});
   Values result;
-  for (int i = 0; i < g.input_count(); ++i)
-    result.push_back(
-        g.wants(i)
-            ? reduce_to(g, choose(g, winners[static_cast<std::size_t>(i)], share), g.input(i))
-            : absent);
+  for (const auto& [i, winner] : enumerate(winners))
+    result.push_back(g.wants(i) ? reduce_to(g, choose(g, winner, share), g.input(i)) : absent);
   return result;
 }
 

@@ -81,7 +81,7 @@ void for_each_pair(const Dims& dims, const std::vector<bool>& reduced, const Use
     std::int64_t rest = i, output = 0;
     for (std::size_t axis = dims.size(); axis-- > 0; rest /= dims[axis])
       output += rest % dims[axis] * strides[axis];
-    use(static_cast<std::size_t>(output), i);
+    use(output, i);
   }
 }
 
@@ -130,22 +130,20 @@ using Job = std::pair<Reduction, std::vector<bool>>;  // and which axes are redu
 
 void reduce_numbers(const Job& job, const ReferenceView& x, const ReferenceView& y) {
   const auto& [kind, reduced] = job;
-  const auto outputs = static_cast<std::size_t>(y.size());
-  std::vector<double> sums(outputs, start_of(kind)), shifts(outputs, 0), counts(outputs, 0);
+  ReferenceSums sums(y.size(), start_of(kind)), shifts(y.size()), counts(y.size());
   if (kind == Reduction::log_sum_exp) {
     std::fill(shifts.begin(), shifts.end(), -infinity);
-    for_each_pair(x.dims(), reduced, [&](std::size_t o, std::int64_t i) {
+    for_each_pair(x.dims(), reduced, [&](std::int64_t o, std::int64_t i) {
       shifts[o] = take(Reduction::maximum, shifts[o], x[i], 0);
     });
     for (double& shift : shifts)
       if (std::isinf(shift)) shift = 0;
   }
-  for_each_pair(x.dims(), reduced, [&](std::size_t o, std::int64_t i) {
-    sums[o] = take(kind, sums[o], x[i], shifts[o]);
+  for_each_pair(x.dims(), reduced, [&, k = kind](std::int64_t o, std::int64_t i) {
+    sums[o] = take(k, sums[o], x[i], shifts[o]);
     ++counts[o];
   });
-  for (std::size_t o = 0; o < outputs; ++o)
-    y.set(static_cast<std::int64_t>(o), finish(kind, sums[o], counts[o], shifts[o]));
+  for (std::int64_t o = 0; o < y.size(); ++o) y.set(o, finish(kind, sums[o], counts[o], shifts[o]));
 }
 
 // Holds any sum or product of two i64, and any sum of those that fit into memory.
@@ -183,16 +181,15 @@ std::int64_t first_integer(Reduction kind) {
 // Exact except at the ends of i64. The mean is cut towards zero; that of no elements is 0.
 void reduce_integers(const Job& job, const ReferenceView& x, const ReferenceView& y) {
   const auto& [kind, reduced] = job;
-  const auto outputs = static_cast<std::size_t>(y.size());
-  std::vector<Wide> sums(outputs, first_integer(kind));
-  std::vector<std::int64_t> counts(outputs, 0);
-  for_each_pair(x.dims(), reduced, [&, k = kind](std::size_t o, std::int64_t i) {
+  IndexedVector<std::int64_t, Wide> sums(y.size(), first_integer(kind));
+  IndexedVector<std::int64_t, std::int64_t> counts(y.size());
+  for_each_pair(x.dims(), reduced, [&, k = kind](std::int64_t o, std::int64_t i) {
     sums[o] = take_integer(k, sums[o], x.integer(i));
     ++counts[o];
   });
-  for (std::size_t o = 0; o < outputs; ++o) {
+  for (std::int64_t o = 0; o < y.size(); ++o) {
     if (kind == Reduction::mean && counts[o] > 0) sums[o] /= counts[o];
-    y.set_integer(static_cast<std::int64_t>(o), static_cast<std::int64_t>(saturated(sums[o])));
+    y.set_integer(o, static_cast<std::int64_t>(saturated(sums[o])));
   }
 }
 
@@ -204,10 +201,9 @@ class Truncating {
   }
   static void reduce(const Job& job, const ReferenceView& x, const ReferenceView& y) {
     Operand numbers{.dtype = DType::f64, .dims = y.dims(), .strides = dense_strides(y.dims())};
-    std::vector<double> values(static_cast<std::size_t>(y.size()));
+    ReferenceSums values(y.size());
     reduce_numbers(job, x, ReferenceView(numbers, {values.data()}));
-    for (std::int64_t i = 0; i < y.size(); ++i)
-      y.set(i, std::trunc(values[static_cast<std::size_t>(i)]));
+    for (std::int64_t i = 0; i < y.size(); ++i) y.set(i, std::trunc(values[i]));
   }
 };
 
@@ -265,9 +261,8 @@ Offer offer_spread_reference(const Request& request) {
   const double scale = scale_of<Op>(request);
   return reference_offer(
       request, [reduced, scale](const auto& in, const auto& out, const KernelCall&) {
-        for_each_pair(out[0].dims(), reduced, [&](std::size_t from, std::int64_t to) {
-          const auto index = static_cast<std::int64_t>(from);
-          out[0].set(to, in[0][index] * scale);
+        for_each_pair(out[0].dims(), reduced, [&](std::int64_t from, std::int64_t to) {
+          out[0].set(to, in[0][from] * scale);
         });
       });
 }

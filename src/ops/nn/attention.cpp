@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/enumerate.h"
 #include "ops/elementwise/expression.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
@@ -206,7 +207,8 @@ Values Attention::gradient(Gradient& g) const {
   const Value first = g.add(AttentionGradient{q_num_heads, scale, is_causal, dropout},
                             {g.output_gradient(0), g.input(0), g.input(1), g.input(2), g.output(1),
                              g.input(3), g.input(4)});
-  for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(i)] = {first.node, i};
+  for (const auto& [output, gradient] : enumerate(std::span(all).first(3)))
+    gradient = {first.node, output};
   return all;
 }
 

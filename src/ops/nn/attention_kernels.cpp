@@ -9,19 +9,20 @@
 #include "ops/nn/attention.h"
 #include "ops/nn/random_key.h"
 #include "ops/reference.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
 namespace {
 
-// Positions of the inputs: q, k and v are consecutive, and the key follows the mask.
-struct Places {
+// Ports of the inputs: q, k and v are consecutive, and the key follows the mask.
+struct AttentionPorts {
   std::size_t q, mask;
 };
 template <class AttentionOp>
-constexpr Places places = {0, 3};
+constexpr AttentionPorts ports = {0, 3};
 template <>
-constexpr Places places<AttentionGradient> = {1, 5};
+constexpr AttentionPorts ports<AttentionGradient> = {1, 5};
 
 bool has(std::span<const Operand> operands, std::size_t i) {
   return i < operands.size() && operands[i].present;
@@ -32,10 +33,9 @@ bool lies_in_rows(const Operand& operand) {
   return operand.storage.is_plain() && operand.strides[2] == 1;
 }
 
-std::string operands_reason(const Request& request, const Places& at) {
+std::string operands_reason(const Request& request, const AttentionPorts& at) {
   const DType dtype = request.inputs[at.q].dtype;
-  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-    return concat("computes in f32, not in ", dtype);
+  if (!is_f32_or_narrow(dtype)) return concat("computes in f32, not in ", dtype);
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands) {
       if (!operand.present) continue;
@@ -54,7 +54,7 @@ std::string operands_reason(const Request& request, const Places& at) {
 }
 
 // Why the tiles cannot multiply the operands as bf16; "" if they can.
-std::string tiles_reason(const Request& request, const Places& at) {
+std::string tiles_reason(const Request& request, const AttentionPorts& at) {
   if (std::string reason = cpu::tile_isa_reason(request.target.isa); !reason.empty()) return reason;
   if (request.inputs[at.q].dtype != DType::bf16)
     return concat("multiplies bf16, not ", request.inputs[at.q].dtype);
@@ -76,16 +76,16 @@ std::int64_t mask_stride(const Operand& mask, std::size_t from_end) {
 }
 
 // A request's problem without the pointers, which a call adds.
-struct Prepared {
+struct PreparedAttention {
   cpu::AttentionProblem problem;
   bool has_key = false;
   std::vector<Operand> inputs, outputs;
-  Places at;
+  AttentionPorts at;
 
   template <class AttentionOp>
-  static Prepared of(const Request& request) {
-    Prepared p;
-    p.at = places<AttentionOp>;
+  static PreparedAttention of(const Request& request) {
+    PreparedAttention p;
+    p.at = ports<AttentionOp>;
     p.inputs.assign(request.inputs.begin(), request.inputs.end());
     p.outputs.assign(request.outputs.begin(), request.outputs.end());
     const Dims &q = p.inputs[p.at.q].dims, &k = p.inputs[p.at.q + 1].dims;
@@ -125,7 +125,7 @@ struct Prepared {
 
 Offer forward_offer(const Request& request, const cpu::AttentionEngine& engine, const char* name,
                     const KernelFacts& facts) {
-  const Prepared prepared = Prepared::of<Attention>(request);
+  const PreparedAttention prepared = PreparedAttention::of<Attention>(request);
   Offer offer;
   offer.implementation = name;
   offer.facts = facts;
@@ -142,7 +142,7 @@ Offer forward_offer(const Request& request, const cpu::AttentionEngine& engine, 
 
 Offer backward_offer(const Request& request, const cpu::AttentionEngine& engine, const char* name,
                      const KernelFacts& facts) {
-  const Prepared prepared = Prepared::of<AttentionGradient>(request);
+  const PreparedAttention prepared = PreparedAttention::of<AttentionGradient>(request);
   Offer offer;
   offer.implementation = name;
   offer.facts = facts;
@@ -175,13 +175,13 @@ std::string usual_reason(const Request& request) {
     return "nobody reads the result";
   if (std::is_same_v<AttentionOp, AttentionGradient> && request.inputs[4].dtype != DType::f32)
     return concat("logsumexp of ", request.inputs[4].dtype);
-  return operands_reason(request, places<AttentionOp>);
+  return operands_reason(request, ports<AttentionOp>);
 }
 
 template <class AttentionOp>
 Offer offer_tiles(const Request& request) {
   std::string reason = usual_reason<AttentionOp>(request);
-  if (reason.empty()) reason = tiles_reason(request, places<AttentionOp>);
+  if (reason.empty()) reason = tiles_reason(request, ports<AttentionOp>);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return offer_with<AttentionOp>(request, cpu::amx::attention_engine, "bf16 tiles, f32 scores",
                                  {.isa = Isa::amx});
@@ -198,7 +198,7 @@ Offer offer_vectors(const Request& request) {
 
 // Computes one head, element by element.
 struct ReferenceHead {
-  const Prepared& prepared;
+  const PreparedAttention& prepared;
   const std::vector<ReferenceView>& in;
   std::int64_t image, head;
 
@@ -240,57 +240,53 @@ struct ReferenceHead {
   }
 };
 
-using Row = std::vector<double>;
-
 void reference_query(const ReferenceHead& one, const AttentionSettings& settings, std::int64_t t,
                      const std::vector<ReferenceView>& out) {
   const cpu::AttentionShape& shape = one.shape();
   constexpr double nothing = -std::numeric_limits<double>::infinity();
-  Row scores, y(static_cast<std::size_t>(shape.width));
-  for (std::int64_t s = 0; s < shape.keys; ++s) scores.push_back(one.score(t, s, settings.scale));
+  ReferenceSums scores, y(shape.width);
+  for (std::int64_t s = 0; s < shape.keys; ++s) scores.add(one.score(t, s, settings.scale));
   double largest = nothing, sum = 0;
   for (const double score : scores) largest = std::max(largest, score);
   if (largest == nothing) largest = 0;
   for (const double score : scores) sum += std::exp(score - largest);
   for (std::int64_t s = 0; s < shape.keys && sum != 0; ++s) {
-    const double share = std::exp(scores[static_cast<std::size_t>(s)] - largest) / sum *
-                         one.kept(t, s, settings.keep);
+    const double share = std::exp(scores[s] - largest) / sum * one.kept(t, s, settings.keep);
     for (std::int64_t w = 0; w < shape.width; ++w)
-      y[static_cast<std::size_t>(w)] += share * one.in[2][one.at(shape.keys, s, w)];
+      y[w] += share * one.in[2][one.at(shape.keys, s, w)];
   }
-  for (std::int64_t w = 0; w < shape.width; ++w)
-    out[0].set(one.at(shape.queries, t, w), y[static_cast<std::size_t>(w)]);
+  for (std::int64_t w = 0; w < shape.width; ++w) out[0].set(one.at(shape.queries, t, w), y[w]);
   out[1].set(one.query_index(t), sum == 0 ? nothing : largest + std::log(sum));
 }
 
 // Adds what one query contributes to the gradients of k and v, and computes that of q.
 void reference_query_gradient(const ReferenceHead& one, const AttentionSettings& settings,
-                              std::int64_t t, const std::array<Row*, 3>& gradients) {
+                              std::int64_t t, const std::array<ReferenceSums*, 3>& gradients) {
   const cpu::AttentionShape& shape = one.shape();
   const double logsumexp = one.in[4][one.query_index(t)];
   if (logsumexp == -std::numeric_limits<double>::infinity()) return;
-  Row shares, flows;
+  ReferenceSums shares, flows;
   double mean = 0;
   for (std::int64_t s = 0; s < shape.keys; ++s) {
-    shares.push_back(std::exp(one.score(t, s, settings.scale) - logsumexp));
-    flows.push_back(one.dot(one.in[0], t, one.in[3], s) * one.kept(t, s, settings.keep));
+    shares.add(std::exp(one.score(t, s, settings.scale) - logsumexp));
+    flows.add(one.dot(one.in[0], t, one.in[3], s) * one.kept(t, s, settings.keep));
     mean += shares.back() * flows.back();
   }
   for (std::int64_t s = 0; s < shape.keys; ++s) {
-    const double share = shares[static_cast<std::size_t>(s)];
-    const double ds = share * (flows[static_cast<std::size_t>(s)] - mean) * settings.scale;
+    const double share = shares[s];
+    const double ds = share * (flows[s] - mean) * settings.scale;
     const double dropped = share * one.kept(t, s, settings.keep);
     for (std::int64_t w = 0; w < shape.width; ++w) {
       const std::int64_t query = one.at(shape.queries, t, w), key = one.at(shape.keys, s, w);
-      (*gradients[0])[static_cast<std::size_t>(query)] += ds * one.in[2][key];
-      (*gradients[1])[static_cast<std::size_t>(key)] += ds * one.in[1][query];
-      (*gradients[2])[static_cast<std::size_t>(key)] += dropped * one.in[0][query];
+      (*gradients[0])[query] += ds * one.in[2][key];
+      (*gradients[1])[key] += ds * one.in[1][query];
+      (*gradients[2])[key] += dropped * one.in[0][query];
     }
   }
 }
 
 template <class Visit>
-void for_queries(const Prepared& prepared, const std::vector<ReferenceView>& in,
+void for_queries(const PreparedAttention& prepared, const std::vector<ReferenceView>& in,
                  const Visit& visit) {
   const cpu::AttentionShape& shape = prepared.problem.shape;
   for (std::int64_t i = 0; i < shape.batch * shape.heads; ++i)
@@ -301,7 +297,7 @@ void for_queries(const Prepared& prepared, const std::vector<ReferenceView>& in,
 Offer reference_forward(const Request& request) {
   const AttentionSettings settings =
       settings_of(request.as<Attention>(), request.inputs[0].dims[2]);
-  return reference_offer(request, [prepared = Prepared::of<Attention>(request), settings](
+  return reference_offer(request, [prepared = PreparedAttention::of<Attention>(request), settings](
                                       const auto& in, const auto& out, const KernelCall&) {
     for_queries(prepared, in, [&](const ReferenceHead& one, std::int64_t t) {
       reference_query(one, settings, t, out);
@@ -312,17 +308,15 @@ Offer reference_forward(const Request& request) {
 Offer reference_backward(const Request& request) {
   const AttentionSettings settings =
       settings_of(request.as<AttentionGradient>(), request.inputs[1].dims[2]);
-  return reference_offer(request, [prepared = Prepared::of<AttentionGradient>(request), settings](
-                                      const auto& in, const auto& out, const KernelCall&) {
-    Row dq(static_cast<std::size_t>(out[0].size())), dk(static_cast<std::size_t>(out[1].size())),
-        dv = dk;
+  return reference_offer(request, [prepared = PreparedAttention::of<AttentionGradient>(request),
+                                   settings](const auto& in, const auto& out, const KernelCall&) {
+    ReferenceSums dq(out[0].size()), dk(out[1].size()), dv = dk;
     for_queries(prepared, in, [&](const ReferenceHead& one, std::int64_t t) {
       reference_query_gradient(one, settings, t, {&dq, &dk, &dv});
     });
-    const Row* all[] = {&dq, &dk, &dv};
-    for (std::size_t o = 0; o < 3; ++o)
-      for (std::int64_t i = 0; i < out[o].size(); ++i)
-        out[o].set(i, (*all[o])[static_cast<std::size_t>(i)]);
+    store(dq, out[0]);
+    store(dk, out[1]);
+    store(dv, out[2]);
   });
 }
 

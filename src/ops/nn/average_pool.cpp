@@ -9,6 +9,7 @@
 #include "ops/offers/contraction.h"
 #include "ops/reference.h"
 #include "ops/table.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -87,8 +88,7 @@ Averaging averaging(const Op& op, const Dims& input) {
 
 std::string pool_reason(const Request& request) {
   const DType dtype = request.inputs[0].dtype;
-  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f64)
-    return concat("dtype ", dtype);
+  if (!is_f32_or_narrow(dtype) && dtype != DType::f64) return concat("dtype ", dtype);
   const bool blocks = is_batch_inner(request);
   for (const Operand& operand : {request.inputs[0], request.outputs[0]}) {
     if (!blocks && !(operand.storage.blocks.empty() && operand.storage.encoding.empty()))
@@ -151,17 +151,16 @@ Offer reference_pool(const Request& request) {
   const Dims& x = backward ? request.outputs[0].dims : request.inputs[0].dims;
   const Averaging how = averaging(request.as<Op>(), spatial_part(x));
   return reference_offer(request, [how](const auto& in, const auto& out, const KernelCall&) {
-    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    ReferenceSums sums(out[0].size());
     const Dims& from = in[0].dims();
     const Dims& to = out[0].dims();
     each_pair(how, backward ? to : from, backward ? from : to,
               [&](std::int64_t x_element, std::int64_t y_element, double share) {
                 const std::int64_t source = backward ? y_element : x_element;
                 const std::int64_t target = backward ? x_element : y_element;
-                sums[static_cast<std::size_t>(target)] += in[0][source] * share;
+                sums[target] += in[0][source] * share;
               });
-    for (std::int64_t i = 0; i < out[0].size(); ++i)
-      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+    store(sums, out[0]);
   });
 }
 

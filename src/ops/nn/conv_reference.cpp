@@ -76,26 +76,18 @@ void for_each_plane(const Sizes& s, Visit visit) {
               (m * in_group + c) * s.w_size, (n * s.y_channels + m) * s.y_size);
 }
 
-std::vector<double> zeros_like(const ReferenceView& view) {
-  return std::vector<double>(static_cast<std::size_t>(view.size()));
-}
-
-void store(const std::vector<double>& sums, const ReferenceView& view) {
-  for (std::int64_t i = 0; i < view.size(); ++i) view.set(i, sums[static_cast<std::size_t>(i)]);
-}
-
 }  // namespace
 
 void convolve(const ConvolutionCase& c, const ReferenceView& x, const ReferenceView& w,
               const ReferenceView* bias, const ReferenceView& y) {
   const Sizes sizes(c, x.dims(), w.dims(), y.dims());
-  std::vector<double> sums = zeros_like(y);
+  ReferenceSums sums(y.size());
   if (bias && bias->present())
     for (std::int64_t i = 0; i < y.size(); ++i)
-      sums[static_cast<std::size_t>(i)] = (*bias)[i / sizes.y_size % sizes.y_channels];
+      sums[i] = (*bias)[i / sizes.y_size % sizes.y_channels];
   for_each_plane(sizes, [&](std::int64_t x0, std::int64_t w0, std::int64_t y0) {
     for_each_tap(c.window, sizes, [&](std::int64_t xi, std::int64_t wi, std::int64_t yi) {
-      sums[static_cast<std::size_t>(y0 + yi)] += x[x0 + xi] * w[w0 + wi];
+      sums[y0 + yi] += x[x0 + xi] * w[w0 + wi];
     });
   });
   store(sums, y);
@@ -104,10 +96,10 @@ void convolve(const ConvolutionCase& c, const ReferenceView& x, const ReferenceV
 void convolve_data_gradient(const ConvolutionCase& c, const ReferenceView& dy,
                             const ReferenceView& w, const ReferenceView& dx) {
   const Sizes sizes(c, dx.dims(), w.dims(), dy.dims());
-  std::vector<double> sums = zeros_like(dx);
+  ReferenceSums sums(dx.size());
   for_each_plane(sizes, [&](std::int64_t x0, std::int64_t w0, std::int64_t y0) {
     for_each_tap(c.window, sizes, [&](std::int64_t xi, std::int64_t wi, std::int64_t yi) {
-      sums[static_cast<std::size_t>(x0 + xi)] += dy[y0 + yi] * w[w0 + wi];
+      sums[x0 + xi] += dy[y0 + yi] * w[w0 + wi];
     });
   });
   store(sums, dx);
@@ -116,10 +108,10 @@ void convolve_data_gradient(const ConvolutionCase& c, const ReferenceView& dy,
 void convolve_weight_gradient(const ConvolutionCase& c, const ReferenceView& x,
                               const ReferenceView& dy, const ReferenceView& dw) {
   const Sizes sizes(c, x.dims(), dw.dims(), dy.dims());
-  std::vector<double> sums = zeros_like(dw);
+  ReferenceSums sums(dw.size());
   for_each_plane(sizes, [&](std::int64_t x0, std::int64_t w0, std::int64_t y0) {
     for_each_tap(c.window, sizes, [&](std::int64_t xi, std::int64_t wi, std::int64_t yi) {
-      sums[static_cast<std::size_t>(w0 + wi)] += x[x0 + xi] * dy[y0 + yi];
+      sums[w0 + wi] += x[x0 + xi] * dy[y0 + yi];
     });
   });
   store(sums, dw);

@@ -6,6 +6,7 @@
 #include "narrowgauge/graph.h"
 #include "ops/reference.h"
 #include "ops/table.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -72,8 +73,7 @@ Offer offer_rows(const Request& request) {
   }
   if (!request.outputs[0].present) return Offer::decline("only the mask is read");
   const DType dtype = request.inputs[0].dtype;
-  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-    return Offer::decline(concat("computes in f32, not in ", dtype));
+  if (!is_f32_or_narrow(dtype)) return Offer::decline(concat("computes in f32, not in ", dtype));
   Offer offer;
   offer.in_place = {{0, 0}};
   offer.run = [run = DropoutRun::of(request), dtype,

@@ -2,29 +2,12 @@
 #include "ops/nn/layer_normalization.h"
 
 #include "narrowgauge/graph.h"
-#include "ops/elementwise/expression.h"
-#include "ops/math/broadcast_gradient.h"
-#include "ops/math/cast.h"
-#include "ops/shape/axis.h"
-#include "ops/shape/reshape.h"
+#include "ops/nn/normalized_rows.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
 
 namespace {
-
-DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
-// The shapes that follow from x's shape and the axis.
-struct Shapes {
-  Shape normalized, statistics;
-  Shapes(std::string_view op, const Shape& x, std::int64_t axis) {
-    const auto first = settled_axis(op, axis, x.size());
-    normalized.assign(x.begin() + first, x.end());
-    statistics = x;
-    std::fill(statistics.begin() + first, statistics.end(), Dim(1));
-  }
-};
 
 void require_shape(const Inference& in, int input, const Shape& expected) {
   require(in.shape(input) == expected, in.op_name(), ": expected input ", input, " of shape ",
@@ -34,7 +17,7 @@ void require_shape(const Inference& in, int input, const Shape& expected) {
 }  // namespace
 
 TensorTypes LayerNormalization::infer(const Inference& in) const {
-  const Shapes shapes("LayerNormalization", in.shape(0), axis);
+  const NormalizedShapes shapes("LayerNormalization", in.shape(0), axis);
   require_shape(in, 1, shapes.normalized);
   if (in.has(2)) require_shape(in, 2, shapes.normalized);
   require(epsilon > 0, "LayerNormalization: epsilon must be positive, got ", epsilon);
@@ -44,7 +27,7 @@ TensorTypes LayerNormalization::infer(const Inference& in) const {
 }
 
 TensorTypes LayerNormalizationGradient::infer(const Inference& in) const {
-  const Shapes shapes("LayerNormalizationGradient", in.shape(0), axis);
+  const NormalizedShapes shapes("LayerNormalizationGradient", in.shape(0), axis);
   require_shape(in, 1, in.shape(0));
   require_shape(in, 2, shapes.normalized);
   require_shape(in, 3, shapes.statistics);
@@ -52,46 +35,8 @@ TensorTypes LayerNormalizationGradient::infer(const Inference& in) const {
   return {in.type(0), in.type(2), in.type(2)};
 }
 
-namespace {
-
-// Formulas over x's rows in the dtype of the statistics.
-class Rows {
- public:
-  Rows(Rewriting& r, Value like, std::int64_t axis)
-      : r_(r),
-        dtype_(statistics_dtype(r.type(like).dtype)),
-        shapes_("LayerNormalization", r.shape(like), axis) {}
-
-  Expression wide(Value value) const { return cast(value, dtype_); }
-  Expression cast(Value value, DType dtype) const {
-    if (r_.type(value).dtype == dtype) return {r_, value};
-    return {r_, r_.add(Cast{.to = dtype}, {value})};
-  }
-  // The mean over the normalized axes, which keep size 1.
-  Expression mean(Value value) const { return over_count(sum_to(value, shapes_.statistics)); }
-  Expression over_count(Expression value) const {
-    const Dim count = element_count(shapes_.normalized);
-    if (count.is_known()) return value / static_cast<double>(count.value());
-    const Value ones = r_.add(ExpandTo{shapes_.normalized}, {r_.scalar(1, dtype_)});
-    return value / sum_to(ones, {});
-  }
-  // Sums over the other axes.
-  Expression sum_of_rows(Value value) const { return sum_to(value, shapes_.normalized); }
-
- private:
-  Expression sum_to(Value value, const Shape& shape) const {
-    if (r_.shape(value) == shape) return {r_, value};
-    return {r_, r_.add(BroadcastGradient{shape}, {value})};
-  }
-  Rewriting& r_;
-  DType dtype_;
-  Shapes shapes_;
-};
-
-}  // namespace
-
 Values LayerNormalization::decompose(Rewriting& r) const {
-  const Rows rows(r, r.input(0), axis);
+  const NormalizedRows rows(r, r.input(0), axis);
   const Expression x = rows.wide(r.input(0));
   const Expression mean = rows.mean(x);
   const Expression centred = x - mean;
@@ -102,7 +47,7 @@ Values LayerNormalization::decompose(Rewriting& r) const {
 }
 
 Values LayerNormalizationGradient::decompose(Rewriting& r) const {
-  const Rows rows(r, r.input(1), axis);
+  const NormalizedRows rows(r, r.input(1), axis);
   const Expression dy = rows.wide(r.input(0)), x = rows.wide(r.input(1));
   const Expression inverse_std = rows.wide(r.input(4));
   const Expression normal = (x - rows.wide(r.input(3))) * inverse_std;
@@ -120,7 +65,7 @@ namespace {
 // The gradient that reaches x through the statistics: d mean / dx = 1 / count, d inverse_std / dx =
 // -inverse_std^3 (x - mean) / count.
 Value through_statistics(Gradient& g, std::int64_t axis) {
-  const Rows rows(g, g.input(0), axis);
+  const NormalizedRows rows(g, g.input(0), axis);
   const Expression centred = rows.wide(g.input(0)) - Expression{g, g.output(1)};
   const Expression inverse_std{g, g.output(2)};
   Expression sum = centred * 0.0;

@@ -5,7 +5,9 @@
 #include "ops/nn/layer_normalization.h"
 #include "ops/offers/channels.h"
 #include "ops/reference.h"
+#include "ops/shape/axes.h"
 #include "ops/shape/axis.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -13,7 +15,7 @@ namespace {
 
 // x as rows; `axis` and all later axes are columns.
 cpu::RowLayout rows_of(std::string_view op, const Dims& x, std::int64_t axis) {
-  const auto first = static_cast<std::size_t>(settled_axis(op, axis, x.size()));
+  const std::size_t first = normalize_axis(op, axis, x.size());
   return {element_count(std::span(x).first(first)), element_count(std::span(x).subspan(first))};
 }
 
@@ -22,8 +24,7 @@ std::string rows_reason(const Request& request) {
     for (const Operand& operand : operands) {
       if (!operand.present) continue;
       const DType dtype = operand.dtype;
-      if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-        return concat("dtype ", dtype);
+      if (!is_f32_or_narrow(dtype)) return concat("dtype ", dtype);
       if (!is_dense(operand)) return "operands with gaps";
       if (element_count(operand.dims) == 0) return "no elements";
     }
@@ -133,7 +134,7 @@ Offer reference_backward(const Request& request) {
                                         request.as<LayerNormalizationGradient>().axis);
   return reference_offer(request, [layout](const auto& in, const auto& out, const KernelCall&) {
     const auto count = static_cast<double>(layout.columns);
-    std::vector<double> dscale(static_cast<std::size_t>(layout.columns)), dbias = dscale;
+    ReferenceSums dscale(layout.columns), dbias = dscale;
     for (std::int64_t row = 0; row < layout.rows; ++row) {
       const std::int64_t first = row * layout.columns;
       const auto normal = [&](std::int64_t c) {
@@ -144,16 +145,16 @@ Offer reference_backward(const Request& request) {
         const double dy = in[0][first + c];
         sum += dy * in[2][c];
         product += dy * in[2][c] * normal(c);
-        dscale[static_cast<std::size_t>(c)] += dy * normal(c);
-        dbias[static_cast<std::size_t>(c)] += dy;
+        dscale[c] += dy * normal(c);
+        dbias[c] += dy;
       }
       for (std::int64_t c = 0; c < layout.columns; ++c)
         out[0].set(first + c, in[4][row] * (in[0][first + c] * in[2][c] - sum / count -
                                             normal(c) * product / count));
     }
     for (std::int64_t c = 0; c < layout.columns; ++c) {
-      out[1].set(c, dscale[static_cast<std::size_t>(c)]);
-      out[2].set(c, dbias[static_cast<std::size_t>(c)]);
+      out[1].set(c, dscale[c]);
+      out[2].set(c, dbias[c]);
     }
   });
 }

@@ -11,6 +11,7 @@
 #include "ops/offers/contraction.h"
 #include "ops/reference.h"
 #include "ops/table.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -56,8 +57,7 @@ Window window_of(const Request& request, const Operand& x) {
 }
 
 std::string pool_reason(const Request& request, DType dtype) {
-  if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f64)
-    return concat("dtype ", dtype);
+  if (!is_f32_or_narrow(dtype) && dtype != DType::f64) return concat("dtype ", dtype);
   if (is_batch_inner(request)) return {};
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands)
@@ -204,18 +204,16 @@ Offer reference_gradient(const Request& request) {
                                        spatial_part(request.outputs[0].dims));
   return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {
     const Sizes sizes(out[0].dims(), in[0].dims());
-    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    ReferenceSums sums(out[0].size());
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
       const std::int64_t taken = in[1].integer(i);
       each_tap(window, sizes.x, sizes.place(i % sizes.y_size),
                [&](std::int64_t element, std::int64_t tap) {
                  if (tap != taken || element < 0) return;
-                 sums[static_cast<std::size_t>(i / sizes.y_size * sizes.x_size + element)] +=
-                     in[0][i];
+                 sums[i / sizes.y_size * sizes.x_size + element] += in[0][i];
                });
     }
-    for (std::int64_t i = 0; i < out[0].size(); ++i)
-      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+    store(sums, out[0]);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "ops/elementwise/expression.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/reference.h"
+#include "ops/shape/axes.h"
 #include "ops/shape/axis.h"
 #include "ops/table.h"
 
@@ -18,7 +19,7 @@ namespace {
 using cpu::SoftmaxKind;
 
 TensorTypes forward_types(const Inference& in, std::int64_t axis) {
-  settled_axis(in.op_name(), axis, in.shape(0).size());
+  normalize_axis(in.op_name(), axis, in.shape(0).size());
   return {in.type(0)};
 }
 
@@ -49,7 +50,7 @@ namespace {
 // Sums along the axis, which stays with size 1.
 Expression sum_along(Rewriting& r, Value value, std::int64_t axis) {
   Shape shape = r.shape(value);
-  shape[static_cast<std::size_t>(settled_axis("softmax", axis, shape.size()))] = 1;
+  shape[normalize_axis("softmax", axis, shape.size())] = 1;
   return {r, r.add(BroadcastGradient{std::move(shape)}, {value})};
 }
 
@@ -72,8 +73,8 @@ SharedAxis layout_of(const Request& request) {
   std::vector<const Operand*> operands;
   for (const auto all : {request.inputs, request.outputs})
     for (const Operand& operand : all) operands.push_back(&operand);
-  return shared_axis(
-      operands, settled_axis(Op::info.name, request.as<Op>().axis, request.inputs[0].dims.size()));
+  return shared_axis(operands, normalize_axis(Op::info.name, request.as<Op>().axis,
+                                              request.inputs[0].dims.size()));
 }
 
 template <class Op, SoftmaxKind kind>
@@ -112,8 +113,7 @@ struct Rows {
   template <class Op>
   static Rows of(const Request& request) {
     const Dims& dims = request.inputs[0].dims;
-    const auto split =
-        static_cast<std::size_t>(settled_axis(Op::info.name, request.as<Op>().axis, dims.size()));
+    const std::size_t split = normalize_axis(Op::info.name, request.as<Op>().axis, dims.size());
     const std::int64_t inner = element_count(std::span(dims).subspan(split + 1));
     return {dims[split], inner, element_count(std::span(dims).first(split)) * inner};
   }

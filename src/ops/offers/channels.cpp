@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/core/convert.h"
 #include "ops/offers/batch_inner.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -94,8 +95,7 @@ SharedChannels shared_channels(const std::vector<const Operand*>& operands) {
   bool blocked = false;
   for (const Operand* operand : operands) {
     const DType dtype = operand->dtype;
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-      shared.reason = concat("dtype ", dtype);
+    if (!is_f32_or_narrow(dtype)) shared.reason = concat("dtype ", dtype);
     if (!operand->storage.encoding.empty() || operand->dims.size() < 2)
       shared.reason = concat("storage ", operand->storage, " of ", operand->dims);
     if (element_count(operand->dims) == 0) shared.reason = "no elements";

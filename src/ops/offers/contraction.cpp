@@ -46,8 +46,7 @@ void set_prepared(Offer& offer, cpu::Prepared prepared, std::vector<int> inputs)
   describe(offer, prepared);
   offer.run = [run = std::move(prepared.run), inputs = std::move(inputs)](const KernelCall& call) {
     std::array<const void*, most_inputs> sources{};
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      sources[i] = call.inputs[static_cast<std::size_t>(inputs[i])].data;
+    for (std::size_t i = 0; i < inputs.size(); ++i) sources[i] = call.input(inputs[i]).data;
     void* const result = call.outputs[0].data;
     run({sources.data(), &result, call.workspace, call.flushed_at(0)});
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "narrowgauge/tf32.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -69,9 +70,7 @@ bool leaves_operands(Math math, const Target& target) {
   return math == Math::none || (is_f32_math(math) && !rounds_operands(math, target));
 }
 
-bool is_multiplied_exactly(DType dtype) {
-  return dtype == f32 || dtype == f16 || dtype == bf16 || dtype == DType::f64;
-}
+bool is_multiplied_exactly(DType dtype) { return is_f32_or_narrow(dtype) || dtype == DType::f64; }
 
 }  // namespace
 

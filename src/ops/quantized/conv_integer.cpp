@@ -12,19 +12,19 @@ namespace narrowgauge {
 namespace {
 
 // The positions of the inputs of both ops.
-struct Places {
+struct ConvolutionPorts {
   int x, w, x_zero, w_zero;
   int x_scale = -1, w_scale = -1, y_scale = -1, y_zero = -1, bias = -1;
 };
-constexpr Places places_of(const ConvInteger*) { return {0, 1, 2, 3}; }
-constexpr Places places_of(const QLinearConv*) { return {0, 3, 2, 5, 1, 4, 6, 7, 8}; }
+constexpr ConvolutionPorts places_of(const ConvInteger*) { return {0, 1, 2, 3}; }
+constexpr ConvolutionPorts places_of(const QLinearConv*) { return {0, 3, 2, 5, 1, 4, 6, 7, 8}; }
 
 template <class Op>
-constexpr Places places = places_of(static_cast<const Op*>(nullptr));
+constexpr ConvolutionPorts places = places_of(static_cast<const Op*>(nullptr));
 
 template <class Op>
 Shape shape_of(const Op& op, const Inference& in) {
-  constexpr Places at = places<Op>;
+  constexpr ConvolutionPorts at = places<Op>;
   const Shape& w = in.shape(at.w);
   Shape y = output_shape(op, in.shape(at.x), w);
   require_lines(in, at.x_zero, {"zero point of x", 1});
@@ -41,14 +41,10 @@ Shape shape_of(const Op& op, const Inference& in) {
   return y;
 }
 
-const Operand& operand(const Request& request, int input) {
-  return request.inputs[static_cast<std::size_t>(input)];
-}
-
 template <class Op>
 Offer offer_kernel(const Request& request) {
-  constexpr Places at = places<Op>;
-  const Operand &x = operand(request, at.x), &w = operand(request, at.w);
+  constexpr ConvolutionPorts at = places<Op>;
+  const Operand &x = request.input(at.x), &w = request.input(at.w);
   const cpu::Int8Operands operands{kernel_view(w), kernel_view(x), kernel_view(request.outputs[0]),
                                    w.constant ? w.constant->data() : nullptr};
   std::string reason = int8_convolution_reason(operands);
@@ -81,9 +77,9 @@ struct Wide {
 };
 
 // Sums are exact in f64 below 2^53, that is for 2^35 products and more.
-Tensor exact_sums(const ConvolutionCase& c, const Places& at, const Views& in, const Dims& y_dims) {
-  const ReferenceView &x = in[static_cast<std::size_t>(at.x)],
-                      &w = in[static_cast<std::size_t>(at.w)];
+Tensor exact_sums(const ConvolutionCase& c, const ConvolutionPorts& at, const Views& in,
+                  const Dims& y_dims) {
+  const ReferenceView &x = *view_at(in, at.x), &w = *view_at(in, at.w);
   Wide images(x.dims()), weights(w.dims()), sums(y_dims);
   for (std::int64_t i = 0; i < x.size(); ++i)
     images.values.set(i, static_cast<double>(x.integer(i) - int8_zero(in, at.x_zero, 0)));
@@ -97,8 +93,8 @@ Tensor exact_sums(const ConvolutionCase& c, const Places& at, const Views& in, c
 
 template <class Op>
 Offer offer_reference(const Request& request) {
-  constexpr Places at = places<Op>;
-  const ConvolutionCase c = case_of<Op>(request, operand(request, at.x), operand(request, at.w));
+  constexpr ConvolutionPorts at = places<Op>;
+  const ConvolutionCase c = case_of<Op>(request, request.input(at.x), request.input(at.w));
   return reference_offer(request, [c, at](const Views& in, const Views& out, const KernelCall&) {
     const Dims& y = out[0].dims();
     const Tensor sums = exact_sums(c, at, in, y);
@@ -112,7 +108,7 @@ Offer offer_reference(const Request& request) {
         out[0].set_integer(i, sum);
         continue;
       }
-      const bool one = in[static_cast<std::size_t>(at.w_scale)].size() == 1;
+      const bool one = view_at(in, at.w_scale)->size() == 1;
       const cpu::Int8Scales scales =
           cpu::int8_scales({int8_scale(in, at.w_scale, channel), int8_scale(in, at.x_scale, 0),
                             int8_scale(in, at.y_scale, 0)},

@@ -19,10 +19,11 @@ bool is_one(const Shape& shape) {
 
 bool has_lines(const Shape& shape, const Int8Lines& expected) {
   if (shape.size() == 1) return shape[0] == expected.lines;
-  if (expected.axis < 0 || static_cast<std::size_t>(expected.axis) >= shape.size()) return false;
+  const auto axis = static_cast<std::size_t>(expected.axis);
+  if (expected.axis < 0 || axis >= shape.size()) return false;
   Shape others = shape;
-  others[static_cast<std::size_t>(expected.axis)] = 1;
-  return is_one(others) && shape[static_cast<std::size_t>(expected.axis)] == expected.lines;
+  others[axis] = 1;
+  return is_one(others) && shape[axis] == expected.lines;
 }
 
 }  // namespace
@@ -36,9 +37,10 @@ void require_lines(const Inference& in, int input, const Int8Lines& expected) {
 
 cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at) {
   const auto numbers = [&](int input) -> cpu::Int8Numbers {
-    const auto i = static_cast<std::size_t>(input);
-    if (input < 0 || i >= request.inputs.size() || !request.inputs[i].present) return {};
-    return {request.inputs[i].dtype, element_count(request.inputs[i].dims), first_number + input};
+    const bool given = input >= 0 && input < std::ssize(request.inputs);
+    if (!given || !request.input(input).present) return {};
+    const Operand& operand = request.input(input);
+    return {operand.dtype, element_count(operand.dims), first_number + input};
   };
   return {numbers(at.a_zero),  numbers(at.b_zero),
           numbers(at.bias),    numbers(at.a_scale),
@@ -54,8 +56,8 @@ void run_int8(const std::function<void(const cpu::Call&)>& run, const KernelCall
   NG_INVARIANT(call.inputs.size() <= most_inputs);
   for (std::size_t i = 0; i < call.inputs.size(); ++i)
     sources[first_number + i] = call.inputs[i].data;
-  sources[0] = call.inputs[static_cast<std::size_t>(a)].data;
-  sources[1] = call.inputs[static_cast<std::size_t>(b)].data;
+  sources[0] = call.input(a).data;
+  sources[1] = call.input(b).data;
   void* const result = call.outputs[0].data;
   run({sources.data(), &result, call.workspace, nullptr});
 }
@@ -74,14 +76,10 @@ Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b) {
   return offer;
 }
 
-namespace {
-
 const ReferenceView* view_at(const std::vector<ReferenceView>& in, int input) {
   const auto i = static_cast<std::size_t>(input);
   return i < in.size() && in[i].present() ? &in[i] : nullptr;
 }
-
-}  // namespace
 
 std::int64_t int8_zero(const std::vector<ReferenceView>& in, int input, std::int64_t i) {
   const ReferenceView* const view = view_at(in, input);

@@ -30,6 +30,8 @@ cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at
 // Offers a kernel with rows from input `a` and columns from input `b`; see offer_prepared().
 Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b);
 
+// For references: an input that is given, else nullptr.
+const ReferenceView* view_at(const std::vector<ReferenceView>& in, int input);
 // For references: number i of a list, or the one for all; if there is none, 0 (zero) or 1 (scale).
 std::int64_t int8_zero(const std::vector<ReferenceView>& in, int input, std::int64_t i);
 float int8_scale(const std::vector<ReferenceView>& in, int input, std::int64_t i);

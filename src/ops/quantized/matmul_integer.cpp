@@ -10,14 +10,14 @@ namespace narrowgauge {
 namespace {
 
 // The positions of the inputs of both ops.
-struct Places {
+struct MatMulPorts {
   int a, b, a_zero, b_zero;
   int a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;
 };
-constexpr Places integer_places{0, 1, 2, 3};
-constexpr Places linear_places{0, 3, 2, 5, 1, 4, 6, 7};
+constexpr MatMulPorts integer_places{0, 1, 2, 3};
+constexpr MatMulPorts linear_places{0, 3, 2, 5, 1, 4, 6, 7};
 
-Shape product_of(const Inference& in, const Places& at) {
+Shape product_of(const Inference& in, const MatMulPorts& at) {
   const Shape &a = in.shape(at.a), &b = in.shape(at.b);
   Shape y = matmul_shape(in.op_name(), in.type(at.a), in.type(at.b));
   const int row_axis = static_cast<int>(a.size()) - 2, column_axis = static_cast<int>(b.size()) - 1;
@@ -33,9 +33,8 @@ Shape product_of(const Inference& in, const Places& at) {
   return y;
 }
 
-Offer offer_tiles(const Request& request, const Places& at) {
-  const Operand &a = request.inputs[static_cast<std::size_t>(at.a)],
-                &b = request.inputs[static_cast<std::size_t>(at.b)];
+Offer offer_tiles(const Request& request, const MatMulPorts& at) {
+  const Operand &a = request.input(at.a), &b = request.input(at.b);
   const cpu::MatMulViews views = matrix_views(a, b, request.outputs[0]);
   const cpu::Int8Operands operands{views.a, views.b, views.y, nullptr,
                                    b.constant ? b.constant->data() : nullptr};
@@ -57,9 +56,9 @@ Offer offer_tiles(const Request& request, const Places& at) {
 using Views = std::vector<ReferenceView>;
 
 // Computes the sum for element (row, column) of matrix `batch` of y.
-struct ReferenceSums {
+struct IntegerSums {
   cpu::MatMulViews views;
-  Places at;
+  MatMulPorts at;
 
   std::int32_t operator()(const Views& in, std::int64_t batch, std::int64_t row,
                           std::int64_t column) const {
@@ -67,8 +66,7 @@ struct ReferenceSums {
     const std::int64_t rows = a[a.size() - 2], depth = a.back(), columns = b.back();
     const std::int64_t a0 = (matrix_index(batch, y, a) * rows + row) * depth;
     const std::int64_t b0 = matrix_index(batch, y, b) * depth * columns + column;
-    const ReferenceView &left = in[static_cast<std::size_t>(at.a)],
-                        &right = in[static_cast<std::size_t>(at.b)];
+    const ReferenceView &left = *view_at(in, at.a), &right = *view_at(in, at.b);
     const std::int64_t a_zero = int8_zero(in, at.a_zero, row),
                        b_zero = int8_zero(in, at.b_zero, column);
     std::int64_t sum = 0;
@@ -78,11 +76,9 @@ struct ReferenceSums {
   }
 };
 
-Offer offer_reference(const Request& request, const Places& at) {
-  const ReferenceSums sums{
-      matrix_views(request.inputs[static_cast<std::size_t>(at.a)],
-                   request.inputs[static_cast<std::size_t>(at.b)], request.outputs[0]),
-      at};
+Offer offer_reference(const Request& request, const MatMulPorts& at) {
+  const IntegerSums sums{matrix_views(request.input(at.a), request.input(at.b), request.outputs[0]),
+                         at};
   return reference_offer(request, [=](const Views& in, const Views& out, const KernelCall&) {
     const Dims& y = sums.views.y.dims;
     const std::int64_t rows = y[y.size() - 2], columns = y.back();
@@ -93,9 +89,7 @@ Offer offer_reference(const Request& request, const Places& at) {
         out[0].set_integer(i, sum);
         continue;
       }
-      const auto several = [&](int input) {
-        return in[static_cast<std::size_t>(input)].size() > 1;
-      };
+      const auto several = [&](int input) { return view_at(in, input)->size() > 1; };
       const cpu::Int8Scales scales =
           cpu::int8_scales({int8_scale(in, at.a_scale, row), int8_scale(in, at.b_scale, column),
                             int8_scale(in, at.y_scale, 0)},

@@ -5,7 +5,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/quantized/quantize_linear_kernels.h"
-#include "ops/shape/axis.h"
+#include "ops/shape/axes.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -33,7 +33,7 @@ void require_scales(const Inference& in, std::int64_t axis, std::int64_t block_s
   require(block_size >= 0 && block_size <= INT32_MAX, in.op_name(),
           ": block_size must not be negative and below 2^31, got ", block_size);
   if (block_size == 0 && is_single(scale)) return;
-  const auto at = static_cast<std::size_t>(settled_axis(in.op_name(), axis, x.size()));
+  const std::size_t at = normalize_axis(in.op_name(), axis, x.size());
   if (block_size > 0)
     require(has_blocks(x, scale, at, block_size), in.op_name(), ": expected a scale for each ",
             block_size, " of axis ", at, " of ", x, ", got ", scale);

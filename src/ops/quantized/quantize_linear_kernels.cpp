@@ -9,6 +9,7 @@
 #include "ops/quantized/quantize_linear.h"
 #include "ops/reference.h"
 #include "ops/shape/axis.h"
+#include "tensor/dtype_sets.h"
 #include "tensor/values.h"
 
 namespace narrowgauge {
@@ -97,15 +98,12 @@ Offer dequantize_reference(const Request& request) {
   });
 }
 
-bool is_strip(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
 // Why the kernels cannot take the request; `wide` is the float side.
 std::string kernel_reason(const Request& request, const ScaleIndex& index, const Operand& wide,
                           const Operand& narrow) {
-  if (!is_strip(wide.dtype) || !is_byte(narrow.dtype))
+  if (!is_f32_or_narrow(wide.dtype) || !is_byte(narrow.dtype))
     return concat(wide.dtype, " and ", narrow.dtype);
   if (index.has_blocks()) return "blocks of scales";
   for (const auto operands : {request.inputs, request.outputs})

@@ -5,13 +5,15 @@
 
 namespace narrowgauge {
 
-std::int64_t normalize_axis(std::string_view op, std::int64_t axis, std::int64_t rank) {
-  require(axis >= -rank && axis < rank, op, ": axis ", axis, " is outside a tensor of rank ", rank);
-  return axis < 0 ? axis + rank : axis;
+std::size_t normalize_axis(std::string_view op, std::int64_t axis, std::size_t rank) {
+  const auto size = static_cast<std::int64_t>(rank);
+  require(axis >= -size && axis < size, op, ": axis ", axis, " is outside a tensor of rank ", rank);
+  return static_cast<std::size_t>(axis < 0 ? axis + size : axis);
 }
 
-Dims normalize_axes(std::string_view op, std::span<const std::int64_t> axes, std::int64_t rank) {
-  Dims result;
+std::vector<std::size_t> normalize_axes(std::string_view op, std::span<const std::int64_t> axes,
+                                        std::size_t rank) {
+  std::vector<std::size_t> result;
   for (const std::int64_t axis : axes) {
     result.push_back(normalize_axis(op, axis, rank));
     require(std::count(result.begin(), result.end(), result.back()) == 1, op, ": axis ", axis,
@@ -27,11 +29,13 @@ std::vector<bool> axis_mask(const Dims& axes, std::size_t rank) {
 }
 
 Dims integers_of(const Tensor& tensor) {
+  if (tensor.dtype() == DType::i64) {
+    const auto values = tensor.values<std::int64_t>();
+    return {values.begin(), values.end()};
+  }
   Dims values;
   for (std::int64_t i = 0; i < tensor.size(); ++i)
-    values.push_back(tensor.dtype() == DType::i64
-                         ? tensor.values<std::int64_t>()[static_cast<std::size_t>(i)]
-                         : static_cast<std::int64_t>(tensor.at(i)));
+    values.push_back(static_cast<std::int64_t>(tensor.at(i)));
   return values;
 }
 

@@ -12,9 +12,10 @@
 namespace narrowgauge {
 
 // Turns an axis in [-rank, rank) into one in [0, rank). Throws UsageError naming the op.
-std::int64_t normalize_axis(std::string_view op, std::int64_t axis, std::int64_t rank);
+std::size_t normalize_axis(std::string_view op, std::int64_t axis, std::size_t rank);
 // Normalizes several axes, in their order; throws UsageError if one occurs twice.
-Dims normalize_axes(std::string_view op, std::span<const std::int64_t> axes, std::int64_t rank);
+std::vector<std::size_t> normalize_axes(std::string_view op, std::span<const std::int64_t> axes,
+                                        std::size_t rank);
 // A mask that is true for the axes in `axes`.
 std::vector<bool> axis_mask(const Dims& axes, std::size_t rank);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tensor/dtype_sets.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -25,34 +27,26 @@ bool is_dense(const Operand& operand) {
   return operand.storage.blocks.empty() && operand.storage.encoding.empty() && lies_as(operand, {});
 }
 
-SharedAxis shared_axis(const std::vector<const Operand*>& operands, std::int64_t axis) {
+SharedAxis shared_axis(const std::vector<const Operand*>& operands, std::size_t axis) {
   SharedAxis shared;
   for (const Operand* operand : operands) {
     const DType dtype = operand->dtype;
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-      shared.reason = concat("dtype ", dtype);
+    if (!is_f32_or_narrow(dtype)) shared.reason = concat("dtype ", dtype);
     if (!operand->storage.blocks.empty() || !operand->storage.encoding.empty())
       shared.reason = concat("storage ", operand->storage);
     if (element_count(operand->dims) == 0) shared.reason = "no elements";
   }
   if (!shared.reason.empty()) return shared;
   const Dims& dims = operands[0]->dims;
-  const auto split = static_cast<std::size_t>(axis);
   const auto rank = static_cast<std::int64_t>(dims.size());
   if (all_lie_as(operands, {}))
-    shared.layout = {element_count(std::span(dims).first(split)), dims[split],
-                     element_count(std::span(dims).subspan(split + 1))};
+    shared.layout = {element_count(std::span(dims).first(axis)), dims[axis],
+                     element_count(std::span(dims).subspan(axis + 1))};
   else if (axis == 1 && rank > 2 && all_lie_as(operands, Storage::channels_last(rank)))
     shared.layout = {dims[0] * element_count(std::span(dims).subspan(2)), dims[1], 1};
   else
     shared.reason = concat("operands lie differently, or with gaps, for axis ", axis);
   return shared;
-}
-
-std::int64_t settled_axis(std::string_view op, std::int64_t axis, std::size_t rank) {
-  const auto size = static_cast<std::int64_t>(rank);
-  require(axis >= -size && axis < size, op, ": axis ", axis, " is outside a tensor of rank ", rank);
-  return axis < 0 ? axis + size : axis;
 }
 
 }  // namespace narrowgauge

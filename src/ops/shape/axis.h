@@ -20,9 +20,6 @@ struct SharedAxis {
 };
 // Takes f32, f16 and bf16: dense row-major operands for any axis, channels last for axis 1. `axis`
 // counts from 0.
-SharedAxis shared_axis(const std::vector<const Operand*>& operands, std::int64_t axis);
-
-// Settles an axis that may count from the end; throws UsageError naming the op if it is outside.
-std::int64_t settled_axis(std::string_view op, std::int64_t axis, std::size_t rank);
+SharedAxis shared_axis(const std::vector<const Operand*>& operands, std::size_t axis);
 
 }  // namespace narrowgauge

@@ -19,9 +19,8 @@ namespace {
 // All three ops have the attribute `axis`; pieces are side by side along it.
 template <class Op>
 std::size_t axis_of(const Request& request) {
-  const auto rank = static_cast<std::int64_t>(request.outputs[0].dims.size());
-  return static_cast<std::size_t>(
-      normalize_axis(request.op.info.name, request.as<Op>().axis, rank));
+  return normalize_axis(request.op.info.name, request.as<Op>().axis,
+                        request.outputs[0].dims.size());
 }
 
 std::vector<MovedRange> whole(const Dims& dims) {
@@ -152,7 +151,7 @@ int output_count(Gradient& g) {
 TensorTypes Concat::infer(const Inference& in) const {
   require(in.count() > 0, "Concat: at least one input is expected");
   Shape shape = in.shape(0);
-  const auto along = static_cast<std::size_t>(normalize_axis("Concat", axis, in.rank(0)));
+  const std::size_t along = normalize_axis("Concat", axis, in.shape(0).size());
   for (int i = 1; i < in.count(); ++i) {
     Shape other = in.shape(i);
     const bool ranks_agree = other.size() == shape.size();
@@ -166,8 +165,7 @@ TensorTypes Concat::infer(const Inference& in) const {
 }
 
 Values Concat::gradient(Gradient& g) const {
-  const auto rank = static_cast<std::int64_t>(g.shape(g.output()).size());
-  const auto along = static_cast<std::size_t>(normalize_axis("Concat", axis, rank));
+  const std::size_t along = normalize_axis("Concat", axis, g.shape(g.output()).size());
   Values inputs;
   for (int i = 0; i < g.input_count(); ++i) inputs.push_back(g.input(i));
   const Value first =
@@ -179,7 +177,7 @@ Values Concat::gradient(Gradient& g) const {
 }
 
 TensorTypes Split::infer(const Inference& in) const {
-  const auto along = static_cast<std::size_t>(normalize_axis("Split", axis, in.rank(0)));
+  const std::size_t along = normalize_axis("Split", axis, in.shape(0).size());
   const Dim& dim = in.shape(0)[along];
   Shape sizes;
   if (in.has(1)) {
@@ -208,13 +206,13 @@ TensorTypes Split::infer(const Inference& in) const {
 }
 
 Values Split::gradient(Gradient& g) const {
-  Values result = join_gradients(g, axis, output_count(g));
-  result.resize(static_cast<std::size_t>(g.input_count()));
+  Values result = g.absent_inputs();
+  result.front() = join_gradients(g, axis, output_count(g)).front();
   return result;
 }
 
 TensorTypes ConcatGradient::infer(const Inference& in) const {
-  const auto along = static_cast<std::size_t>(normalize_axis("ConcatGradient", axis, in.rank(0)));
+  const std::size_t along = normalize_axis("ConcatGradient", axis, in.shape(0).size());
   Dim sum;
   for (const Dim& size : sizes) sum = sum + size;
   require(!sizes.empty() && sum == in.shape(0)[along], "ConcatGradient: sizes ", sizes,

@@ -12,8 +12,7 @@ namespace {
 
 Shape gathered_shape(std::string_view op, const Shape& data, const Shape& indices,
                      std::int64_t axis) {
-  const auto along =
-      static_cast<std::ptrdiff_t>(normalize_axis(op, axis, static_cast<std::int64_t>(data.size())));
+  const auto along = static_cast<std::ptrdiff_t>(normalize_axis(op, axis, data.size()));
   Shape shape(data.begin(), data.begin() + along);
   shape.insert(shape.end(), indices.begin(), indices.end());
   shape.insert(shape.end(), data.begin() + along + 1, data.end());

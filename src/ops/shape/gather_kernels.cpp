@@ -21,8 +21,7 @@ struct Slices {
 
 Slices slices_of(std::string_view op, const Operand& data, const Operand& indices,
                  std::int64_t axis) {
-  const auto along = static_cast<std::size_t>(
-      normalize_axis(op, axis, static_cast<std::int64_t>(data.dims.size())));
+  const std::size_t along = normalize_axis(op, axis, data.dims.size());
   Slices slices;
   for (std::size_t i = 0; i < along; ++i) slices.outer *= data.dims[i];
   slices.size = data.dims[along];
@@ -170,15 +169,14 @@ Offer offer_gradient_reference(const Request& request) {
   const Slices s = slices_of("GatherGradient", request.outputs[0], request.inputs[1],
                              request.as<GatherGradient>().axis);
   return reference_offer(request, [s](const auto& in, const auto& out, const KernelCall&) {
-    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    ReferenceSums sums(out[0].size());
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
       const std::int64_t slice = i / s.inner, outer = slice / s.count;
       const std::int64_t index = checked_index(in[1].integer(slice % s.count), s.size);
       const std::int64_t to = (outer * s.size + index) * s.inner + i % s.inner;
-      sums[static_cast<std::size_t>(to)] += in[0][i];
+      sums[to] += in[0][i];
     }
-    for (std::int64_t i = 0; i < out[0].size(); ++i)
-      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+    store(sums, out[0]);
   });
 }
 

@@ -4,16 +4,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/indexed_vector.h"
+
 namespace narrowgauge {
 
 namespace {
-
-const Operand& input_of(const Request& request, int input) {
-  return request.inputs[static_cast<std::size_t>(input)];
-}
-const Operand& output_of(const Request& request, int output) {
-  return request.outputs[static_cast<std::size_t>(output)];
-}
 
 bool is_dense(const Operand& operand) {
   return operand.storage.encoding.empty() && operand.storage.blocks.empty() &&
@@ -23,8 +18,8 @@ bool is_dense(const Operand& operand) {
 // Whether the output is exactly the memory of the input.
 bool changes_nothing(const Request& request, const Move& move) {
   if (move.input < 0 || move.from != 0 || move.to != 0) return false;
-  const Operand& x = input_of(request, move.input);
-  const Operand& y = output_of(request, move.output);
+  const Operand& x = request.input(move.input);
+  const Operand& y = request.output(move.output);
   if (!is_dense(x) || !is_dense(y) || x.dtype != y.dtype) return false;
   std::int64_t count = 1;
   for (const cpu::CopyAxis& axis : move.axes) {
@@ -52,10 +47,10 @@ Offer offer_alias(const Move& move) {
 Move move_ranges(const Request& request, int input, int output,
                  const std::vector<MovedRange>& ranges) {
   Move move{input, output, 0, 0, {}};
-  const Operand& y = output_of(request, output);
+  const Operand& y = request.output(output);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const MovedRange& range = ranges[i];
-    const std::int64_t stride = input < 0 ? 0 : input_of(request, input).strides[i];
+    const std::int64_t stride = input < 0 ? 0 : request.input(input).strides[i];
     move.axes.push_back({range.size, range.step * stride, range.target_step * y.strides[i]});
     move.from += range.from * stride;
     move.to += range.to * y.strides[i];
@@ -65,7 +60,7 @@ Move move_ranges(const Request& request, int input, int output,
 
 Move fill(const Request& request, int input, int output) {
   Move move{input, output, 0, 0, {}};
-  const Operand& y = output_of(request, output);
+  const Operand& y = request.output(output);
   for (std::size_t i = 0; i < y.dims.size(); ++i) move.axes.push_back({y.dims[i], 0, y.strides[i]});
   return move;
 }
@@ -85,7 +80,7 @@ Offer offer_moves(const Request& request, const std::vector<Move>& moves) {
   if (moves.size() == 1 && changes_nothing(request, moves[0])) return offer_alias(moves[0]);
   auto prepared = std::make_shared<std::vector<PreparedMove>>();
   for (const Move& move : moves) {
-    const Operand& y = output_of(request, move.output);
+    const Operand& y = request.output(move.output);
     const bool empty = std::any_of(move.axes.begin(), move.axes.end(),
                                    [](const cpu::CopyAxis& axis) { return axis.size == 0; });
     if (y.present && !empty)
@@ -93,20 +88,18 @@ Offer offer_moves(const Request& request, const std::vector<Move>& moves) {
   }
   Offer offer;
   offer.implementation = "copy";
-  std::vector<std::int64_t> element_bytes;
-  for (const Operand& y : request.outputs) element_bytes.push_back(bits(y.dtype) / 8);
+  IndexedVector<int, std::int64_t> element_bytes;  // of each output
+  for (const Operand& y : request.outputs) element_bytes.add(bits(y.dtype) / 8);
   offer.run = [prepared, element_bytes](const KernelCall& call) {
     static constexpr std::int64_t zero = 0;  // of any dtype
     for (const auto& [move, copy] : *prepared) {
-      const auto output = static_cast<std::size_t>(move.output);
-      if (!call.outputs[output].data) continue;
-      const void* data =
-          move.input < 0 ? nullptr : call.inputs[static_cast<std::size_t>(move.input)].data;
+      auto* to = call.output(move.output).as<std::byte>();
+      if (!to) continue;
+      const void* data = move.input < 0 ? nullptr : call.input(move.input).data;
       const auto* from = data ? static_cast<const std::byte*>(data) : nullptr;
-      auto* to = call.outputs[output].as<std::byte>();
-      copy.run(from ? from + move.from * element_bytes[output]
+      copy.run(from ? from + move.from * element_bytes[move.output]
                     : reinterpret_cast<const std::byte*>(&zero),
-               to + move.to * element_bytes[output]);
+               to + move.to * element_bytes[move.output]);
     }
   };
   return offer;

@@ -21,11 +21,10 @@ Dims complete(const Dims& pads, const Dims& axes, std::size_t rank) {
   require(pads.size() == 2 * axes.size(), "Pad: ", axes.size(), " axes need ", 2 * axes.size(),
           " pads, got ", pads);
   Dims all(2 * rank);
-  const Dims checked = normalize_axes("Pad", axes, static_cast<std::int64_t>(rank));
+  const std::vector<std::size_t> checked = normalize_axes("Pad", axes, rank);
   for (std::size_t i = 0; i < checked.size(); ++i) {
-    const auto axis = static_cast<std::size_t>(checked[i]);
-    all[axis] = pads[i];
-    all[rank + axis] = pads[axes.size() + i];
+    all[checked[i]] = pads[i];
+    all[rank + checked[i]] = pads[axes.size() + i];
   }
   return all;
 }
@@ -102,7 +101,7 @@ Offer offer_copy(const Request& request) {
 
 Offer offer_reference(const Request& request) {
   const Dims pads = all_pads(request);
-  std::vector<std::vector<std::int64_t>> sources;
+  std::vector<PadSources> sources;
   for (std::size_t i = 0; i < request.inputs[0].dims.size(); ++i)
     sources.push_back(
         pad_sources(request.as<Pad>().mode, request.inputs[0].dims[i], pad_along(pads, i)));
@@ -111,7 +110,7 @@ Offer offer_reference(const Request& request) {
       Dims position = position_of(i, out[0].dims());
       bool outside = false;
       for (std::size_t a = 0; a < position.size(); ++a) {
-        position[a] = sources[a][static_cast<std::size_t>(position[a])];
+        position[a] = sources[a][position[a]];
         outside = outside || position[a] < 0;
       }
       if (!outside)
@@ -144,7 +143,7 @@ Values Pad::gradient(Gradient& g) const {
   Dims pads = all_pads(
       [&](int i) { return g.has_input(i) ? g.graph().constant_value(g.input(i)) : nullptr; },
       g.shape(g.input(0)).size());
-  Values result(static_cast<std::size_t>(g.input_count()));
+  Values result = g.absent_inputs();
   if (mode != "constant") {
     result[0] = g.add(PadGradient{mode, g.shape(g.input(0)), pads}, {g.output_gradient()});
     return result;

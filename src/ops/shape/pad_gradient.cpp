@@ -17,21 +17,16 @@ namespace {
 
 // Where each element of an axis was copied to: targets[first[i] .. first[i + 1]).
 struct Copies {
-  std::vector<std::int64_t> first, targets;
+  IndexedVector<std::int64_t, std::int64_t> first, targets;
 };
 
-Copies copies_of(const std::vector<std::int64_t>& sources, std::int64_t size) {
-  Copies copies;
-  copies.first.assign(static_cast<std::size_t>(size) + 1, 0);
-  for (const std::int64_t source : sources) ++copies.first[static_cast<std::size_t>(source) + 1];
-  for (std::size_t i = 1; i < copies.first.size(); ++i) copies.first[i] += copies.first[i - 1];
-  copies.targets.resize(sources.size());
-  std::vector<std::int64_t> next = copies.first;
-  for (std::size_t to = 0; to < sources.size(); ++to) {
-    std::int64_t& place = next[static_cast<std::size_t>(sources[to])];
-    copies.targets[static_cast<std::size_t>(place++)] = static_cast<std::int64_t>(to);
-  }
-  return copies;
+Copies copies_of(const PadSources& sources, std::int64_t size) {
+  IndexedVector<std::int64_t, std::int64_t> first(size + 1), targets(sources.size());
+  for (const std::int64_t source : sources) ++first[source + 1];
+  for (std::int64_t i = 1; i <= size; ++i) first[i] += first[i - 1];
+  IndexedVector<std::int64_t, std::int64_t> next = first;
+  for (std::int64_t to = 0; to < sources.size(); ++to) targets[next[sources[to]]++] = to;
+  return {std::move(first), std::move(targets)};
 }
 
 std::vector<Copies> all_copies(const Request& request) {
@@ -43,7 +38,7 @@ std::vector<Copies> all_copies(const Request& request) {
   return all;
 }
 
-struct Prepared {
+struct CopiedRows {
   std::vector<Copies> copies;
   Operand dy, dx;
 };
@@ -52,10 +47,8 @@ struct Prepared {
 // column, in a fixed order.
 class RowSummer {
  public:
-  explicit RowSummer(const Prepared& prepared)
-      : p_(prepared),
-        wide_(static_cast<std::size_t>(p_.dy.dims.back())),
-        sums_(static_cast<std::size_t>(p_.dx.dims.back())) {}
+  explicit RowSummer(const CopiedRows& prepared)
+      : p_(prepared), wide_(p_.dy.dims.back()), sums_(p_.dx.dims.back()) {}
 
   void run(std::int64_t row, const View& dy, const View& dx, std::int64_t* flushed) {
     std::fill(sums_.begin(), sums_.end(), 0.0F);
@@ -76,10 +69,9 @@ class RowSummer {
       return;
     }
     const Copies& copies = p_.copies[axis];
-    const auto at = static_cast<std::size_t>(position[axis]);
+    const std::int64_t at = position[axis];
     for (std::int64_t k = copies.first[at]; k < copies.first[at + 1]; ++k)
-      add_rows(axis + 1, offset + copies.targets[static_cast<std::size_t>(k)] * p_.dy.strides[axis],
-               position, dy);
+      add_rows(axis + 1, offset + copies.targets[k] * p_.dy.strides[axis], position, dy);
   }
 
   void add_row(const std::byte* row) {
@@ -87,13 +79,12 @@ class RowSummer {
     if (stride == 1)
       cpu::widen_row(p_.dy.dtype, row, wide_.data(), p_.dy.dims.back());
     else
-      for (std::size_t i = 0; i < wide_.size(); ++i)
-        cpu::widen_row(p_.dy.dtype, row + static_cast<std::int64_t>(i) * stride * size_of(p_.dy),
-                       &wide_[i], 1);
+      for (std::int64_t i = 0; i < wide_.size(); ++i)
+        cpu::widen_row(p_.dy.dtype, row + i * stride * size_of(p_.dy), &wide_[i], 1);
     const Copies& copies = p_.copies.back();
-    for (std::size_t i = 0; i < sums_.size(); ++i)
+    for (std::int64_t i = 0; i < sums_.size(); ++i)
       for (std::int64_t k = copies.first[i]; k < copies.first[i + 1]; ++k)
-        sums_[i] += wide_[static_cast<std::size_t>(copies.targets[static_cast<std::size_t>(k)])];
+        sums_[i] += wide_[copies.targets[k]];
   }
 
   void store(std::byte* row, std::int64_t* flushed) {
@@ -102,13 +93,12 @@ class RowSummer {
       cpu::narrow_row(sums_.data(), p_.dx.dtype, row, p_.dx.dims.back(), flushed);
       return;
     }
-    for (std::size_t i = 0; i < sums_.size(); ++i)
-      cpu::narrow_row(&sums_[i], p_.dx.dtype,
-                      row + static_cast<std::int64_t>(i) * stride * size_of(p_.dx), 1, flushed);
+    for (std::int64_t i = 0; i < sums_.size(); ++i)
+      cpu::narrow_row(&sums_[i], p_.dx.dtype, row + i * stride * size_of(p_.dx), 1, flushed);
   }
 
-  const Prepared& p_;
-  std::vector<float> wide_, sums_;
+  const CopiedRows& p_;
+  IndexedVector<std::int64_t, float> wide_, sums_;
 };
 
 Offer offer_rows(const Request& request) {
@@ -119,7 +109,7 @@ Offer offer_rows(const Request& request) {
     if (!operand->storage.blocks.empty() || !operand->storage.encoding.empty())
       return Offer::decline(concat("storage ", operand->storage));
   if (dx.dims.empty()) return Offer::decline("no axis");
-  auto prepared = std::make_shared<Prepared>(Prepared{all_copies(request), dy, dx});
+  auto prepared = std::make_shared<CopiedRows>(CopiedRows{all_copies(request), dy, dx});
   Offer offer;
   offer.implementation = "rows";
   offer.run = [prepared](const KernelCall& call) {
@@ -140,19 +130,17 @@ Offer offer_rows(const Request& request) {
 
 Offer offer_reference(const Request& request) {
   const auto& op = request.as<PadGradient>();
-  std::vector<std::vector<std::int64_t>> sources;
+  std::vector<PadSources> sources;
   for (std::size_t i = 0; i < request.outputs[0].dims.size(); ++i)
     sources.push_back(pad_sources(op.mode, request.outputs[0].dims[i], pad_along(op.pads, i)));
   return reference_offer(request, [sources](const auto& in, const auto& out, const KernelCall&) {
-    std::vector<double> sums(static_cast<std::size_t>(out[0].size()));
+    ReferenceSums sums(out[0].size());
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
       Dims position = position_of(i, in[0].dims());
-      for (std::size_t a = 0; a < position.size(); ++a)
-        position[a] = sources[a][static_cast<std::size_t>(position[a])];
-      sums[static_cast<std::size_t>(index_of(position, out[0].dims()))] += in[0][i];
+      for (std::size_t a = 0; a < position.size(); ++a) position[a] = sources[a][position[a]];
+      sums[index_of(position, out[0].dims())] += in[0][i];
     }
-    for (std::int64_t i = 0; i < out[0].size(); ++i)
-      out[0].set(i, sums[static_cast<std::size_t>(i)]);
+    store(sums, out[0]);
   });
 }
 

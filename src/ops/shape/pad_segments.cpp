@@ -23,18 +23,17 @@ std::int64_t source_at(std::string_view mode, std::int64_t size, std::int64_t po
 
 }  // namespace
 
-std::vector<std::int64_t> pad_sources(std::string_view mode, std::int64_t size, PadAmount pad) {
-  std::vector<std::int64_t> sources;
+PadSources pad_sources(std::string_view mode, std::int64_t size, PadAmount pad) {
+  PadSources sources;
   for (std::int64_t i = -pad.before; i < size + pad.after; ++i)
-    sources.push_back(source_at(mode, size, i));
+    sources.add(source_at(mode, size, i));
   return sources;
 }
 
 std::vector<PadSegment> pad_segments(std::string_view mode, std::int64_t size, PadAmount pad) {
   std::vector<PadSegment> segments;
   const auto sources = pad_sources(mode, size, pad);
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
+  for (std::int64_t i = 0; i < sources.size(); ++i) {
     const bool outside = sources[i] < 0;
     if (!segments.empty() && segments.back().outside == outside) {
       PadSegment& last = segments.back();
@@ -45,7 +44,7 @@ std::vector<PadSegment> pad_segments(std::string_view mode, std::int64_t size, P
         continue;
       }
     }
-    segments.push_back({at, 1, outside ? 0 : sources[i], 0, outside});
+    segments.push_back({i, 1, outside ? 0 : sources[i], 0, outside});
   }
   return segments;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/indexed_vector.h"
 #include "narrowgauge/tensor.h"
 
 namespace narrowgauge {
@@ -23,8 +24,9 @@ struct PadAmount {
 
 // The segments in order, none empty, covering size + before + after elements.
 std::vector<PadSegment> pad_segments(std::string_view mode, std::int64_t size, PadAmount pad);
-// The source of each element of the padded axis; -1: none.
-std::vector<std::int64_t> pad_sources(std::string_view mode, std::int64_t size, PadAmount pad);
+// The source of each element of a padded axis; -1: none.
+using PadSources = IndexedVector<std::int64_t, std::int64_t>;
+PadSources pad_sources(std::string_view mode, std::int64_t size, PadAmount pad);
 
 // The shape after padding; `pads` are those of all axes. Throws UsageError naming the op if the
 // mode is unknown or the pads do not fit.

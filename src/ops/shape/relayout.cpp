@@ -72,15 +72,15 @@ Strides strides_in(const Operand& operand, const Dims& blocks) {
 }
 
 // Lanes [lane, lane + lanes) of `blocks` blocks from block `first` on.
-struct Part {
+struct LaneBox {
   std::int64_t first, blocks, lane, lanes;
   bool zeros = false;
 };
 
 // The whole blocks, the last block if the axis does not fill it, and its unfilled rest.
-std::vector<Part> parts_of(const Operand& y, std::size_t axis, std::int64_t block) {
+std::vector<LaneBox> parts_of(const Operand& y, std::size_t axis, std::int64_t block) {
   const std::int64_t full = y.dims[axis] / block, rest = y.dims[axis] % block;
-  std::vector<Part> parts;
+  std::vector<LaneBox> parts;
   if (full > 0 || rest == 0) parts.push_back({0, full, 0, block});
   if (rest > 0) parts.push_back({full, 1, 0, rest});
   // Lanes beyond the axis become zeros, so that kernels may compute with them.
@@ -88,9 +88,9 @@ std::vector<Part> parts_of(const Operand& y, std::size_t axis, std::int64_t bloc
   return parts;
 }
 
-Move move_parts(const Strides& x, const Strides& y, const std::vector<Part>& parts) {
+Move move_parts(const Strides& x, const Strides& y, const std::vector<LaneBox>& parts) {
   Move move;
-  for (const Part& part : parts)
+  for (const LaneBox& part : parts)
     if (part.zeros) move.input = -1;
   const std::int64_t reads = move.input < 0 ? 0 : 1;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -106,11 +106,11 @@ Move move_parts(const Strides& x, const Strides& y, const std::vector<Part>& par
 std::vector<Move> moves_of(const Request& request, const Dims& blocks) {
   const Operand& y = request.outputs[0];
   const Strides from = strides_in(request.inputs[0], blocks), to = strides_in(y, blocks);
-  std::vector<std::vector<Part>> choices{{}};
+  std::vector<std::vector<LaneBox>> choices{{}};
   for (std::size_t axis = 0; axis < blocks.size(); ++axis) {
-    std::vector<std::vector<Part>> longer;
+    std::vector<std::vector<LaneBox>> longer;
     for (const auto& choice : choices)
-      for (const Part& part : parts_of(y, axis, blocks[axis])) {
+      for (const LaneBox& part : parts_of(y, axis, blocks[axis])) {
         longer.push_back(choice);
         longer.back().push_back(part);
       }

@@ -60,11 +60,9 @@ Range range_along(std::string_view op, const Bounds& bounds, std::size_t entry, 
 std::vector<Range> ranges_of(std::string_view op, const Bounds& bounds, const Shape& shape) {
   std::vector<Range> ranges;
   for (const Dim& dim : shape) ranges.push_back({0, dim, 1});
-  const Dims axes = normalize_axes(op, bounds.axes, static_cast<std::int64_t>(shape.size()));
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = static_cast<std::size_t>(axes[i]);
-    ranges[axis] = range_along(op, bounds, i, shape[axis]);
-  }
+  const std::vector<std::size_t> axes = normalize_axes(op, bounds.axes, shape.size());
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    ranges[axes[i]] = range_along(op, bounds, i, shape[axes[i]]);
   return ranges;
 }
 
@@ -169,8 +167,7 @@ SampleInput list(const Dims& values) { return sample(list_of(values)); }
 
 TensorTypes Slice::infer(const Inference& in) const {
   constexpr std::string_view ports[] = {"x", "starts", "ends", "axes", "steps"};
-  const Bounds bounds = bounds_from(
-      [&](int i) { return constant_integers(in, i, ports[static_cast<std::size_t>(i)]); });
+  const Bounds bounds = bounds_from([&](int i) { return constant_integers(in, i, ports[i]); });
   return {{in.dtype(0), sizes_of(ranges_of("Slice", bounds, in.shape(0)))}};
 }
 
@@ -178,7 +175,7 @@ Values Slice::gradient(Gradient& g) const {
   const Bounds bounds = bounds_from([&](int i) {
     return g.has_input(i) ? integers_of(*g.graph().constant_value(g.input(i))) : Dims{};
   });
-  Values result(static_cast<std::size_t>(g.input_count()));
+  Values result = g.absent_inputs();
   result[0] = g.add(
       SliceGradient{g.shape(g.input(0)), bounds.starts, bounds.ends, bounds.axes, bounds.steps},
       {g.output_gradient()});

@@ -14,9 +14,10 @@ namespace narrowgauge {
 
 namespace {
 
-Dims complete(const Dims& perm, std::size_t rank) {
-  if (!perm.empty()) return perm;
-  Dims reversed(rank);
+// The axis of the input at each axis of the output.
+std::vector<std::size_t> complete(const Dims& perm, std::size_t rank) {
+  if (!perm.empty()) return normalize_axes("Transpose", perm, rank);
+  std::vector<std::size_t> reversed(rank);
   std::iota(reversed.rbegin(), reversed.rend(), 0);
   return reversed;
 }
@@ -26,20 +27,20 @@ Offer offer_copy(const Request& request) {
     return Offer::decline(std::move(reason));
   const Operand& x = request.inputs[0];
   const Operand& y = request.outputs[0];
-  const Dims perm = complete(request.as<Transpose>().perm, x.dims.size());
+  const auto perm = complete(request.as<Transpose>().perm, x.dims.size());
   Move move;
   for (std::size_t i = 0; i < perm.size(); ++i)
-    move.axes.push_back({y.dims[i], x.strides[static_cast<std::size_t>(perm[i])], y.strides[i]});
+    move.axes.push_back({y.dims[i], x.strides[perm[i]], y.strides[i]});
   return offer_moves(request, {move});
 }
 
 Offer offer_reference(const Request& request) {
-  const Dims perm = complete(request.as<Transpose>().perm, request.inputs[0].dims.size());
+  const auto perm = complete(request.as<Transpose>().perm, request.inputs[0].dims.size());
   return reference_offer(request, [perm](const auto& in, const auto& out, const KernelCall&) {
     Dims from(perm.size());
     for (std::int64_t i = 0; i < out[0].size(); ++i) {
       const Dims to = position_of(i, out[0].dims());
-      for (std::size_t a = 0; a < perm.size(); ++a) from[static_cast<std::size_t>(perm[a])] = to[a];
+      for (std::size_t a = 0; a < perm.size(); ++a) from[perm[a]] = to[a];
       out[0].copy(i, in[0], index_of(from, in[0].dims()));
     }
   });
@@ -50,22 +51,21 @@ constexpr Kernel kernel_list[] = {{"copy", offer_copy}, {"reference", offer_refe
 }  // namespace
 
 TensorTypes Transpose::infer(const Inference& in) const {
-  const Dims order = complete(perm, in.shape(0).size());
-  require(order.size() == in.shape(0).size(), "Transpose: perm ", perm, " has ", perm.size(),
+  const std::size_t rank = in.shape(0).size();
+  require(perm.empty() || perm.size() == rank, "Transpose: perm ", perm, " has ", perm.size(),
           " axes, the input is ", in.type(0));
-  Shape shape;
-  for (const std::int64_t axis : order)
+  for (const std::int64_t axis : perm)
     require(axis >= 0, "Transpose: perm must not be negative, got ", perm);
-  for (const std::int64_t axis : normalize_axes("Transpose", order, in.rank(0)))
-    shape.push_back(in.shape(0)[static_cast<std::size_t>(axis)]);
+  Shape shape;
+  for (const std::size_t axis : complete(perm, rank)) shape.push_back(in.shape(0)[axis]);
   return {{in.dtype(0), shape}};
 }
 
 Values Transpose::gradient(Gradient& g) const {
   if (perm.empty()) return {g.add(Transpose{}, {g.output_gradient()})};
   Dims inverse(perm.size());
-  for (std::size_t i = 0; i < perm.size(); ++i)
-    inverse[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
+  for (std::int64_t i = 0; const std::size_t axis : complete(perm, perm.size()))
+    inverse[axis] = i++;
   return {g.add(Transpose{inverse}, {g.output_gradient()})};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/shape/views.h"
 
+#include "base/enumerate.h"
 #include "narrowgauge/graph.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/reshape.h"
@@ -11,7 +12,7 @@ namespace narrowgauge {
 namespace {
 
 Values reshape_back(Gradient& g) {
-  Values result(static_cast<std::size_t>(g.input_count()));
+  Values result = g.absent_inputs();
   result[0] = g.add(ReshapeTo{g.shape(g.input(0))}, {g.output_gradient()});
   return result;
 }
@@ -50,11 +51,11 @@ Shape reshaped(const TensorType& x, const Dims& wanted, bool zero_is_size) {
 
 Shape without_axes(const Inference& in, const Dims& given) {
   std::vector<bool> gone(in.shape(0).size());
-  for (const std::int64_t axis : normalize_axes("Squeeze", given, in.rank(0))) {
-    const Dim& dim = in.shape(0)[static_cast<std::size_t>(axis)];
+  for (const std::size_t axis : normalize_axes("Squeeze", given, in.shape(0).size())) {
+    const Dim& dim = in.shape(0)[axis];
     require(!dim.is_known() || dim == Dim(1), "Squeeze: axis ", axis, " of ", in.type(0),
             " is not of size 1");
-    gone[static_cast<std::size_t>(axis)] = true;
+    gone[axis] = true;
   }
   Shape shape;
   for (std::size_t i = 0; i < gone.size(); ++i)
@@ -66,8 +67,8 @@ Dims axes_of_one(const Inference& in) {
   require(is_known(in.shape(0)), "Squeeze: axes must be given for ", in.type(0),
           ", whose symbols may become 1");
   Dims axes;
-  for (int i = 0; i < in.rank(0); ++i)
-    if (in.shape(0)[static_cast<std::size_t>(i)] == Dim(1)) axes.push_back(i);
+  for (const auto& [axis, dim] : enumerate(in.shape(0)))
+    if (dim == Dim(1)) axes.push_back(axis);
   return axes;
 }
 
@@ -86,9 +87,9 @@ TensorTypes Flatten::infer(const Inference& in) const {
   require(axis >= -rank && axis <= rank, "Flatten: axis ", axis, " is outside ", in.type(0));
   const std::int64_t first = axis < 0 ? axis + rank : axis;
   Shape shape{1, 1};
-  for (std::int64_t i = 0; i < rank; ++i) {
+  for (const auto& [i, size] : enumerate(in.shape(0))) {
     Dim& dim = shape[i < first ? 0 : 1];
-    dim = dim * in.shape(0)[static_cast<std::size_t>(i)];
+    dim = dim * size;
   }
   return {{in.dtype(0), shape}};
 }
@@ -100,9 +101,9 @@ TensorTypes Squeeze::infer(const Inference& in) const {
 
 TensorTypes Unsqueeze::infer(const Inference& in) const {
   const Dims given = constant_integers(in, 1, "axes");
-  const auto rank = in.rank(0) + static_cast<std::int64_t>(given.size());
-  const std::vector<bool> added =
-      axis_mask(normalize_axes("Unsqueeze", given, rank), static_cast<std::size_t>(rank));
+  std::vector<bool> added(in.shape(0).size() + given.size());
+  for (const std::size_t axis : normalize_axes("Unsqueeze", given, added.size()))
+    added[axis] = true;
   Shape shape;
   for (std::size_t i = 0, from = 0; i < added.size(); ++i)
     shape.push_back(added[i] ? Dim(1) : in.shape(0)[from++]);

@@ -50,7 +50,7 @@ class Simulation {
 
   void run(const KernelCall& call) const {
     if (batch_size() == 0 || depth_ == 0) {
-      std::memset(call.workspace, 0, static_cast<std::size_t>(b_at_));
+      std::fill_n(call.workspace, b_at_, std::byte{});
       return product_.finish(call, call.workspace);
     }
     const void* const a = call.inputs[0].data;

@@ -9,6 +9,7 @@
 #include "ops/reference.h"
 #include "ops/shape/axis.h"
 #include "ops/table.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -120,8 +121,7 @@ Offer offer_health(const Request& request) {
   std::vector<cpu::GradientBuffer> gradients;
   for (const Operand& gradient : request.inputs.subspan(1)) {
     const DType dtype = gradient.dtype;
-    if (dtype != DType::f32 && dtype != DType::f16 && dtype != DType::bf16)
-      return Offer::decline(concat("a gradient of ", dtype));
+    if (!is_f32_or_narrow(dtype)) return Offer::decline(concat("a gradient of ", dtype));
     if (!is_dense(gradient)) return Offer::decline("a gradient with gaps");
     gradients.push_back({{nullptr, dtype}, element_count(gradient.dims)});
   }

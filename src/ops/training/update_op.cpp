@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/shape/axis.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -21,17 +22,13 @@ struct UpdatePorts {
   std::size_t narrow_weight() const { return 1 + moments; }
 };
 
-bool is_storage(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
-
 std::string decline_reason(const Request& request, std::span<const bool> in_use) {
   const Operand& copy = request.outputs[UpdatePorts{in_use.size()}.narrow_weight()];
   if (request.inputs[0].dtype != DType::f32)
     return concat("a weight of ", request.inputs[0].dtype, ", not f32");
-  if (!is_storage(request.inputs[1].dtype))
+  if (!is_f32_or_narrow(request.inputs[1].dtype))
     return concat("a gradient of ", request.inputs[1].dtype);
-  if (copy.present && !is_storage(copy.dtype)) return concat("a narrow copy of ", copy.dtype);
+  if (copy.present && !is_f32_or_narrow(copy.dtype)) return concat("a narrow copy of ", copy.dtype);
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands)
       if (operand.present && !is_dense(operand)) return "operands with gaps";

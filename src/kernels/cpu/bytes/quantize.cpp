@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/indexed_vector.h"
 #include "base/parallel.h"
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/core/keep_subnormals.h"
@@ -184,14 +185,14 @@ void dequantize_blocks(const void* x, DType from, std::int64_t count, const Bloc
 
 ValueRange value_range(const float* x, std::int64_t count) {
   constexpr std::int64_t piece = 16 * strip_length;
-  std::vector<ValueRange> parts(static_cast<std::size_t>(ceil_divide(count, piece)));
+  IndexedVector<std::int64_t, ValueRange> parts(ceil_divide(count, piece));
   parallel_for(count, piece, [&](std::int64_t begin, std::int64_t end) {
     ValueRange range;
     for (std::int64_t i = begin; i < end; ++i) {
       range.least = x[i] < range.least ? x[i] : range.least;
       range.most = x[i] > range.most ? x[i] : range.most;
     }
-    parts[static_cast<std::size_t>(begin / piece)] = range;
+    parts[begin / piece] = range;
   });
   ValueRange all;
   for (const ValueRange& part : parts)

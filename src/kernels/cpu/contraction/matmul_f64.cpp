@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products over f64: rows of the result in parallel, each summed over K in order.
-#include <vector>
 
+#include "base/indexed_vector.h"
 #include "base/parallel.h"
 #include "kernels/cpu/contraction/contraction_parts.h"
 
@@ -39,7 +39,7 @@ class MatMul64 {
   void run(const double* a, const double* b, const double* bias, double* y) const {
     const std::int64_t columns = dims_.back();
     parallel_for(element_count(dims_) / columns, 4, [&](std::int64_t begin, std::int64_t end) {
-      std::vector<double> sums(static_cast<std::size_t>(columns));
+      Sums sums(columns);
       for (std::int64_t row = begin; row < end; ++row) {
         std::int64_t in_a = 0, in_b = 0, in_y = 0, rest = row;
         const std::int64_t m = rest % dims_[dims_.size() - 2];
@@ -49,22 +49,21 @@ class MatMul64 {
           in_b += rest % dims_[axis] * b_.batch[axis];
           in_y += rest % dims_[axis] * y_.batch[axis];
         }
-        for (std::int64_t n = 0; n < columns; ++n)
-          sums[static_cast<std::size_t>(n)] = bias ? bias[n * bias_stride_] : 0;
+        for (std::int64_t n = 0; n < columns; ++n) sums[n] = bias ? bias[n * bias_stride_] : 0;
         add_row(a + in_a + m * a_.row, b + in_b, sums);
-        for (std::int64_t n = 0; n < columns; ++n)
-          y[in_y + m * y_.row + n * y_.column] = sums[static_cast<std::size_t>(n)];
+        for (std::int64_t n = 0; n < columns; ++n) y[in_y + m * y_.row + n * y_.column] = sums[n];
       }
     });
   }
 
  private:
-  void add_row(const double* a, const double* b, std::vector<double>& sums) const {
+  using Sums = IndexedVector<std::int64_t, double>;
+
+  void add_row(const double* a, const double* b, Sums& sums) const {
     for (std::int64_t k = 0; k < depth_; ++k) {
       const double factor = a[k * a_.column];
       const double* row = b + k * b_.row;
-      for (std::size_t n = 0; n < sums.size(); ++n)
-        sums[n] += factor * row[static_cast<std::int64_t>(n) * b_.column];
+      for (std::int64_t n = 0; n < sums.size(); ++n) sums[n] += factor * row[n * b_.column];
     }
   }
 

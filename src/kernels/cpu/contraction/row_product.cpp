@@ -11,6 +11,7 @@
 #include "kernels/cpu/core/simd.h"
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/workspace.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -165,10 +166,6 @@ class RowProduct {
   WorkspaceArray<float> a_, sums_, added_;
 };
 
-bool is_float(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
-
 }  // namespace
 
 std::string row_product_reason(const MatMulViews& views) {
@@ -177,9 +174,9 @@ std::string row_product_reason(const MatMulViews& views) {
   if (operands.batch_rank() > 0) return "several matrices";
   if (y.dims[0] > most_rows) return concat(y.dims[0], " rows");
   if (element_count(y.dims) == 0 || a.dims[1] == 0) return "nothing to multiply";
-  if (b.dtype != DType::f16 && b.dtype != DType::bf16) return concat("a matrix of ", b.dtype);
+  if (!is_narrow(b.dtype)) return concat("a matrix of ", b.dtype);
   for (const View* rows : {&a, &y})
-    if (!is_float(rows->dtype)) return concat("rows of ", rows->dtype);
+    if (!is_f32_or_narrow(rows->dtype)) return concat("rows of ", rows->dtype);
   if (b.strides[0] != 1 && b.strides[1] != 1) return "neither rows nor columns are dense";
   return {};
 }

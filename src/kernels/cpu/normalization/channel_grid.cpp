@@ -2,7 +2,6 @@
 #include "kernels/cpu/normalization/channel_grid.h"
 
 #include <algorithm>
-#include <array>
 
 #include "narrowgauge/error.h"
 
@@ -20,29 +19,29 @@ constexpr std::int64_t round_up(std::int64_t a, std::int64_t to) { return ceil_d
 
 // A sum whose order depends only on the count.
 float lane_sum(const float* values, std::int64_t count) {
-  std::array<float, lanes> sum{};
+  float sum[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes)
-    for (int l = 0; l < lanes; ++l) sum[std::size_t(l)] += values[i + l];
-  for (int l = 0; i < count; ++i, ++l) sum[std::size_t(l)] += values[i];
+    for (int l = 0; l < lanes; ++l) sum[l] += values[i + l];
+  for (int l = 0; i < count; ++i, ++l) sum[l] += values[i];
   for (int half = lanes / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; ++l) sum[std::size_t(l)] += sum[std::size_t(l + half)];
+    for (int l = 0; l < half; ++l) sum[l] += sum[l + half];
   return sum[0];
 }
 
 float lane_squares(const float* values, float center, std::int64_t count) {
-  std::array<float, lanes> sum{};
+  float sum[lanes] = {};
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes)
     for (int l = 0; l < lanes; ++l) {
       const float d = values[i + l] - center;
-      sum[std::size_t(l)] += d * d;
+      sum[l] += d * d;
     }
   for (int l = 0; i < count; ++i, ++l) {
     const float d = values[i] - center;
-    sum[std::size_t(l)] += d * d;
+    sum[l] += d * d;
   }
-  return lane_sum(sum.data(), lanes);
+  return lane_sum(sum, lanes);
 }
 
 struct Moments {

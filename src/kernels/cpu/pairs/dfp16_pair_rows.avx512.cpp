@@ -8,12 +8,12 @@ namespace narrowgauge::cpu::avx512 {
 namespace {
 
 template <class T>
-struct Row {
+struct SourceRow {
   const T *first, *second;
   std::int64_t stride, width, pixels;
   __mmask16 mask[2];
 
-  Row(const PairRow& row, const T* elements)
+  SourceRow(const PairRow& row, const T* elements)
       : first(elements),
         second(static_cast<const T*>(row.second)),
         stride(row.stride),
@@ -24,7 +24,7 @@ struct Row {
 };
 
 template <class T>
-void add_image(const Row<T>& row, const T* image, Extent (&extent)[2]) {
+void add_image(const SourceRow<T>& row, const T* image, Extent (&extent)[2]) {
   for (std::int64_t i = 0; i < row.pixels; ++i, image += row.stride) {
     extent[0].add(load(image, row.mask[0]));
     if (row.mask[1]) extent[1].add(load(image + row.width, row.mask[1]));
@@ -32,7 +32,7 @@ void add_image(const Row<T>& row, const T* image, Extent (&extent)[2]) {
 }
 
 template <class T>
-void measure(const Row<T>& row, Dfp16Extent* extent) {
+void measure(const SourceRow<T>& row, Dfp16Extent* extent) {
   Extent found[2];
   add_image(row, row.first, found);
   if (row.second) add_image(row, row.second, found);
@@ -43,7 +43,8 @@ void measure(const Row<T>& row, Dfp16Extent* extent) {
 }
 
 template <bool both, class T>
-void pack(const Row<T>& row, const PairScales& scales, int v, std::byte* q, std::int64_t step) {
+void pack(const SourceRow<T>& row, const PairScales& scales, int v, std::byte* q,
+          std::int64_t step) {
   const __m512 scale = _mm512_load_ps(scales.forth + 16 * v);
   const __mmask16 mask = row.mask[v];
   const T* first = row.first + v * row.width;
@@ -60,7 +61,7 @@ void pack(const Row<T>& row, const PairScales& scales, int v, std::byte* q, std:
 }
 
 template <class T>
-void pack_row(const Row<T>& row, const PairScales& scales, const PairRowTarget& to) {
+void pack_row(const SourceRow<T>& row, const PairScales& scales, const PairRowTarget& to) {
   for (int v = 0; v < 2; ++v) {
     if (!to.q[v]) continue;
     if (row.second)
@@ -73,7 +74,8 @@ void pack_row(const Row<T>& row, const PairScales& scales, const PairRowTarget& 
 }  // namespace
 
 void dfp16_pair_extent(const PairRow& row, Dfp16Extent* extent) {
-  as_elements(row.dtype, row.first, [&](const auto* first) { measure(Row(row, first), extent); });
+  as_elements(row.dtype, row.first,
+              [&](const auto* first) { measure(SourceRow(row, first), extent); });
 }
 
 void dfp16_add_extent(Dfp16Extent* sum, const Dfp16Extent& extent) {
@@ -115,7 +117,7 @@ void dfp16_scales(const Dfp16Extent& extent, std::int64_t values, DType dtype, b
 
 void dfp16_pack_row(const PairRow& row, const PairScales& scales, const PairRowTarget& to) {
   as_elements(row.dtype, row.first,
-              [&](const auto* first) { pack_row(Row(row, first), scales, to); });
+              [&](const auto* first) { pack_row(SourceRow(row, first), scales, to); });
 }
 
 void pair_add(const float* from, std::int64_t count, float* to) {

@@ -79,7 +79,7 @@ Range reach(const std::vector<Phase>& phases, std::int64_t begin, std::int64_t e
 }
 
 // A vertical and a horizontal phase, with steps in the order in which weights are packed.
-struct Part {
+struct PhasePair {
   const Phase *rows, *columns;
   std::vector<PairStep> steps;
   std::int64_t weights_at = 0, scales_at = 0;  // bytes, for the first panel
@@ -168,7 +168,7 @@ class Pixels {
   }
 
   void add_part(const Phase& rows, const Phase& columns) {
-    Part part{&rows, &columns, {}};
+    PhasePair part{&rows, &columns, {}};
     const std::int64_t fewest = ceil_divide(columns.count, pair_half);
     part.half = ceil_divide(columns.count, fewest);
     part.segments = ceil_divide(columns.count, part.half);
@@ -189,13 +189,13 @@ class Pixels {
   }
 
   std::int64_t tap_bytes() const { return round_up(depth_, 32) * 2 * pair_columns; }
-  static std::int64_t taps(const Part& part) {
+  static std::int64_t taps(const PhasePair& part) {
     return static_cast<std::int64_t>(part.rows->taps.size() * part.columns->taps.size());
   }
 
   void place_memory() {
     std::int64_t bytes = 0;
-    for (Part& part : parts_) {
+    for (PhasePair& part : parts_) {
       part.weights_at = bytes;
       part.scales_at = bytes + taps(part) * tap_bytes();
       bytes = part.scales_at + taps(part) * blocks() * pair_columns * 4;
@@ -215,7 +215,7 @@ class Pixels {
   void pack_weights(const void* w, std::byte* memory) const {
     hand_out(panels() * static_cast<std::int64_t>(parts_.size()), c_.threads,
              [&](std::int64_t task, std::int64_t worker) {
-               const Part& part = parts_[static_cast<std::size_t>(task / panels())];
+               const PhasePair& part = parts_[static_cast<std::size_t>(task / panels())];
                const std::int64_t panel = task % panels();
                std::byte* const to = memory + panel * panel_bytes_;
                std::int64_t tap = 0;
@@ -230,7 +230,7 @@ class Pixels {
   }
 
   // Packs the weights between all source channels and a panel of outputs.
-  void pack_tap(const void* w, std::int64_t panel, const Part& part, std::int64_t tap,
+  void pack_tap(const void* w, std::int64_t panel, const PhasePair& part, std::int64_t tap,
                 std::byte* to, std::byte* scratch) const {
     const DType dtype = c_.views.w.dtype;
     const std::int64_t column_stride = c_.views.w.strides[forward_ ? 0 : 1];
@@ -284,7 +284,7 @@ class Pixels {
     pack_source(call.inputs[forward_ ? 0 : 1], band, slot);
     std::int64_t flushed = 0;
     for (std::int64_t panel = 0; panel < panels(); ++panel)
-      for (const Part& part : parts_)
+      for (const PhasePair& part : parts_)
         flushed += multiply(part, panel, band, memory, slot, call.outputs[0]);
     return flushed;
   }
@@ -328,7 +328,7 @@ class Pixels {
     std::int64_t skip;  // pixels that the segment before it has
   };
 
-  Segment segment(const Part& part, const Band& band, std::int64_t index,
+  Segment segment(const PhasePair& part, const Band& band, std::int64_t index,
                   const std::byte* slot) const {
     const std::int64_t rows = std::min(band.end, part.rows->count) - band.begin;
     const std::int64_t number = index % part.segments, row = index / part.segments % rows;
@@ -348,8 +348,8 @@ class Pixels {
             wanted - x};
   }
 
-  std::int64_t multiply(const Part& part, std::int64_t panel, const Band& band, std::byte* memory,
-                        const std::byte* slot, void* result) const {
+  std::int64_t multiply(const PhasePair& part, std::int64_t panel, const Band& band,
+                        std::byte* memory, const std::byte* slot, void* result) const {
     const std::int64_t rows = std::min(band.end, part.rows->count) - band.begin;
     const std::int64_t segments = std::max<std::int64_t>(rows, 0) * part.segments * band.images;
     const PairProduct product{part.steps.data(), static_cast<std::int64_t>(part.steps.size()),
@@ -402,7 +402,7 @@ class Pixels {
   std::int64_t pixel_bytes_ = 0, row_bytes_ = 0;
   std::int64_t group_ = 1, image_groups_ = 0;  // images in a task
   std::int64_t bands_ = 0, band_ = 0, band_rows_ = 0;
-  std::vector<Part> parts_;
+  std::vector<PhasePair> parts_;
   // Memory: for each panel the weights and scales of all parts, the bias, a slot for each thread.
   std::int64_t panel_bytes_ = 0, bias_at_ = 0, slots_at_ = 0, source_scales_at_ = 0;
   std::int64_t slot_bytes_ = 0;

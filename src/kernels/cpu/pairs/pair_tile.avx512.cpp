@@ -151,11 +151,11 @@ PairKernel kernel(std::int64_t half, bool wide) {
 }
 
 // A row of sums; nothing beyond the columns is read or written.
-struct Row {
+struct ResultRow {
   __m512 x[2];
   __mmask16 mask[2];
 
-  [[gnu::always_inline]] Row(const float* sums, std::int64_t columns) {
+  [[gnu::always_inline]] ResultRow(const float* sums, std::int64_t columns) {
     for (int v = 0; v < 2; ++v) {
       mask[v] = first(columns - 16 * v);
       x[v] = _mm512_maskz_load_ps(mask[v], sums + 16 * v);
@@ -188,7 +188,7 @@ std::int64_t store(const PairResult& result, std::int64_t half, const float* sum
   std::int64_t flushed = 0;
   for (int h = 0; h < 2; ++h)
     for (std::int64_t i = result.skip[h]; i < half; ++i) {
-      const Row row(sums + (h * half + i) * pair_columns, result.columns);
+      const ResultRow row(sums + (h * half + i) * pair_columns, result.columns);
       const std::int64_t at = i * result.pitch;
       if (result.dtype == DType::f32)
         row.store(static_cast<float*>(result.y[h]) + at);

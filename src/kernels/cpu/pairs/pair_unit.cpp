@@ -4,13 +4,10 @@
 #include "base/cpu.h"
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/pairs/pair_work.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge::cpu {
 namespace {
-
-bool is_stored(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
 
 std::string cpu_reason(PairFormat format, Isa isa) {
   if (format == PairFormat::dfp16)
@@ -21,7 +18,7 @@ std::string cpu_reason(PairFormat format, Isa isa) {
 
 bool takes(PairFormat format, DType input, Isa isa) {
   if (format == PairFormat::bf16) return input == DType::bf16;
-  return is_stored(input) && (input != DType::bf16 || isa < Isa::amx);
+  return is_f32_or_narrow(input) && (input != DType::bf16 || isa < Isa::amx);
 }
 
 }  // namespace
@@ -36,7 +33,7 @@ std::string pair_format_reason(PairFormat format, std::array<const View*, 2> inp
   if (!reason.empty()) return reason;
   for (const View* input : inputs)
     if (!takes(format, input->dtype, isa)) return concat(name(format), " of ", input->dtype);
-  return is_stored(output.dtype) ? "" : concat(name(format), " to ", output.dtype);
+  return is_f32_or_narrow(output.dtype) ? "" : concat(name(format), " to ", output.dtype);
 }
 
 const PairUnit& pair_unit(PairFormat format) {

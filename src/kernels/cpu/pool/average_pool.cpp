@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 
+#include "base/indexed_vector.h"
 #include "kernels/cpu/pool/pool_grid.h"
 
 namespace narrowgauge::cpu {
@@ -14,7 +15,7 @@ class AveragePool {
       : grid_(grid), rows_(PoolRows::of({&grid.x(), &grid.y()})) {
     for (std::size_t axis = 0; axis < 3; ++axis)
       for (std::int64_t place = 0; place < grid.y().dims[axis + 2]; ++place)
-        counts_[axis].push_back(grid.count(axis, place, count));
+        counts_[axis].add(grid.count(axis, place, count));
   }
 
   void run(const Call& call) const {
@@ -44,11 +45,11 @@ class AveragePool {
 
  private:
   struct Scratch {
-    std::vector<Real> x, y;
-    std::vector<Sum> sums;
+    IndexedVector<std::int64_t, Real> x, y;
+    IndexedVector<std::int64_t, Sum> sums;
     Scratch(const PoolGrid& grid, const PoolRows& rows)
-        : x(static_cast<std::size_t>(grid.x().dims[4] * rows.lanes)),
-          y(static_cast<std::size_t>(grid.y().dims[4] * rows.lanes)),
+        : x(grid.x().dims[4] * rows.lanes),
+          y(grid.y().dims[4] * rows.lanes),
           sums(std::max(x.size(), y.size())) {}
   };
 
@@ -63,7 +64,7 @@ class AveragePool {
                                    rows_.lanes, scratch.x.data());
         each_pair([&](std::int64_t in_x, std::int64_t in_y) {
           for (std::int64_t l = 0; l < rows_.lanes; ++l)
-            scratch.sums[static_cast<std::size_t>(in_y + l)] += static_cast<Sum>(row[in_x + l]);
+            scratch.sums[in_y + l] += static_cast<Sum>(row[in_x + l]);
         });
       }
   }
@@ -80,8 +81,7 @@ class AveragePool {
         divide(row, to_i, to_j, scratch.y.data());
         each_pair([&](std::int64_t in_x, std::int64_t in_y) {
           for (std::int64_t l = 0; l < rows_.lanes; ++l)
-            scratch.sums[static_cast<std::size_t>(in_x + l)] +=
-                static_cast<Sum>(scratch.y[static_cast<std::size_t>(in_y + l)]);
+            scratch.sums[in_x + l] += static_cast<Sum>(scratch.y[in_y + l]);
         });
       }
   }
@@ -102,10 +102,9 @@ class AveragePool {
   // A window that sees nothing has the sum 0, which stays.
   template <class Number>
   void divide(const Number* in, std::int64_t i, std::int64_t j, Real* out) const {
-    const std::int64_t outer =
-        counts_[0][static_cast<std::size_t>(i)] * counts_[1][static_cast<std::size_t>(j)];
+    const std::int64_t outer = counts_[0][i] * counts_[1][j];
     for (std::int64_t k = 0; k < grid_.y().dims[4]; ++k) {
-      const std::int64_t count = outer * counts_[2][static_cast<std::size_t>(k)];
+      const std::int64_t count = outer * counts_[2][k];
       const auto divisor = static_cast<Number>(std::max<std::int64_t>(1, count));
       for (std::int64_t l = k * rows_.lanes; l < (k + 1) * rows_.lanes; ++l)
         out[l] = static_cast<Real>(in[l] / divisor);
@@ -122,7 +121,8 @@ class AveragePool {
 
   PoolGrid grid_;
   PoolRows rows_;
-  std::array<std::vector<std::int64_t>, 3> counts_;  // elements of the windows along each axis
+  std::array<IndexedVector<std::int64_t, std::int64_t>, 3>
+      counts_;  // elements of the windows along each axis
 };
 
 // Larger windows are summed in f64: an f32 sum of so many numbers loses its last digits.

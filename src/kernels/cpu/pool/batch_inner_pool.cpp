@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/indexed_vector.h"
 #include "base/parallel.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
 // For each place along an axis of one side: the places of the other side and the taps between them.
-using AxisTaps = std::vector<std::vector<std::array<std::int64_t, 2>>>;
+using AxisTaps = IndexedVector<std::int64_t, std::vector<std::array<std::int64_t, 2>>>;
 
 class MaxPool {
  public:
@@ -25,14 +26,13 @@ class MaxPool {
     to_ = {to[2], to[3]};
     from_ = {from[2], from[3]};
     for (std::size_t axis = 0; axis < 2; ++axis) {
-      taps_[axis].resize(static_cast<std::size_t>(to_[axis]));
+      taps_[axis] = AxisTaps(to_[axis]);
       for (std::int64_t y = 0; y < pool.y[axis + 2]; ++y)
         for (std::int64_t tap = 0; tap < pool.window.kernel[axis]; ++tap) {
           const std::int64_t x = y * pool.window.strides[axis] - pool.window.pads_begin[axis] +
                                  tap * pool.window.dilations[axis];
           if (x < 0 || x >= pool.x[axis + 2]) continue;
-          taps_[axis][static_cast<std::size_t>(backward ? x : y)].push_back(
-              {backward ? y : x, tap});
+          taps_[axis][backward ? x : y].push_back({backward ? y : x, tap});
         }
     }
   }
@@ -55,8 +55,8 @@ class MaxPool {
   void list_taps(std::int64_t row, std::int64_t column, std::vector<amx::PoolTap>& taps) const {
     taps.clear();
     const std::int64_t first_row = row / to_[0] * from_[0];
-    for (const auto& [y, tap_row] : taps_[0][static_cast<std::size_t>(row % to_[0])])
-      for (const auto& [x, tap_column] : taps_[1][static_cast<std::size_t>(column)])
+    for (const auto& [y, tap_row] : taps_[0][row % to_[0]])
+      for (const auto& [x, tap_column] : taps_[1][column])
         taps.push_back({((first_row + y) * from_[1] + x) * inner_,
                         static_cast<std::uint8_t>(tap_row * kernel_width_ + tap_column)});
   }

@@ -2,12 +2,13 @@
 #include <atomic>
 #include <limits>
 
+#include "base/indexed_vector.h"
 #include "kernels/cpu/pool/pool_grid.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-using Taps = std::vector<std::int32_t>;
+using Taps = IndexedVector<std::int64_t, std::int32_t>;
 
 // Reads and writes rows of indices, which are numbers in the window or ONNX's indices in x.
 class IndexRows {
@@ -26,8 +27,8 @@ class IndexRows {
     auto* flat_indices = static_cast<std::int64_t*>(data);
     each_run(rows, plane, place, [&](std::int64_t to, std::int64_t lane) {
       for (std::int64_t l = 0; l < rows.lanes; ++l)
-        flat_indices[to + l] = flat(plane * rows.lanes + l, {place[0], place[1], lane / rows.lanes},
-                                    taps[static_cast<std::size_t>(lane + l)]);
+        flat_indices[to + l] =
+            flat(plane * rows.lanes + l, {place[0], place[1], lane / rows.lanes}, taps[lane + l]);
     });
   }
 
@@ -45,7 +46,7 @@ class IndexRows {
         const std::int64_t begin = flat_of_source(plane * rows.lanes + l, {row[0], row[1], 0});
         const std::int64_t column = flat_indices[from + l] - begin;
         const bool inside = column >= 0 && column < width;
-        keys[static_cast<std::size_t>(lane + l)] = static_cast<std::int32_t>(inside ? column : -1);
+        keys[lane + l] = static_cast<std::int32_t>(inside ? column : -1);
       }
     });
   }
@@ -55,16 +56,14 @@ class IndexRows {
   void store_taps(const PoolRows& rows, std::int64_t plane, const Index3& place, const Taps& taps,
                   T* data) const {
     each_run(rows, plane, place, [&](std::int64_t to, std::int64_t lane) {
-      for (std::int64_t l = 0; l < rows.lanes; ++l)
-        data[to + l] = static_cast<T>(taps[static_cast<std::size_t>(lane + l)]);
+      for (std::int64_t l = 0; l < rows.lanes; ++l) data[to + l] = static_cast<T>(taps[lane + l]);
     });
   }
   template <class T>
   void load_taps(const PoolRows& rows, std::int64_t plane, const Index3& place, const T* data,
                  Taps& keys) const {
     each_run(rows, plane, place, [&](std::int64_t from, std::int64_t lane) {
-      for (std::int64_t l = 0; l < rows.lanes; ++l)
-        keys[static_cast<std::size_t>(lane + l)] = data[from + l];
+      for (std::int64_t l = 0; l < rows.lanes; ++l) keys[lane + l] = data[from + l];
     });
   }
 

@@ -17,6 +17,7 @@
 #include "kernels/cpu/core/strided_run.h"
 #include "kernels/cpu/core/view5.h"
 #include "kernels/cpu/pool/pooling.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge::cpu {
 
@@ -144,12 +145,9 @@ std::int64_t store_row(const Real* row, const View5& view, void* data, std::int6
 // Calls body with a value of the arithmetic type for the dtypes; throws UsageError for others.
 template <class Body>
 Prepared for_arithmetic(const char* who, DType a, DType b, const Body& body) {
-  const auto is_narrow = [](DType dtype) {
-    return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-  };
   if (a == DType::f64 && b == DType::f64) return body(double{});
-  require(is_narrow(a) && is_narrow(b), who, ": expected f32, f16 and bf16, or f64 alone, got ", a,
-          " and ", b);
+  require(is_f32_or_narrow(a) && is_f32_or_narrow(b), who,
+          ": expected f32, f16 and bf16, or f64 alone, got ", a, " and ", b);
   return body(float{});
 }
 

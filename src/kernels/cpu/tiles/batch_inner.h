@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in batch-inner blocks, [N/32][y][x][C/32][32 images][32 channels] of bf16: each block of 2
+// Images in batch-inner blocks, [N/32][y][x][C/32][32 images][32 channels]: in bf16 each block of 2
 // KB is two AMX tiles, so convolutions read and write it without packing. Also the tables that tell
 // the tile kernels which blocks meet. N and C are multiples of 32.
 #pragma once
@@ -18,7 +18,11 @@ struct BatchInnerImages {
   std::int64_t groups = 1;  // of 32 images
   std::int64_t height = 1, width = 1;
   std::int64_t blocks = 1;  // of 32 channels
+  DType dtype = DType::bf16;
 
+  // Whether tiles multiply two parts of each value (split.h), as of f32 and f16.
+  bool is_split() const { return dtype != DType::bf16; }
+  std::int64_t bytes_in_block() const { return bytes_for(32 * 32, dtype); }
   std::int64_t row_blocks() const { return width * blocks; }
   std::int64_t count() const { return groups * height * row_blocks(); }
   std::int64_t row(std::int64_t group, std::int64_t y) const {
@@ -101,7 +105,6 @@ struct TilePiece {
   bool pixel_by_pixel;  // all blocks of a pixel, then the next pixel; else block by block
   bool stream;          // past the caches: the result is larger than they are
   Epilogue epilogue{};
-  DType dtype = DType::bf16;  // of the result
   SplitRows split{};
   bool begins = true;               // the epilogue's sums begin with this piece, or go on
   std::int64_t* flushed = nullptr;  // grows by what was not zero in f32 and became zero in f16
@@ -145,7 +148,6 @@ struct WeightGradientPiece {
 namespace amx {
 
 void convolve(const TilePlan& plan, const TilePiece& piece);
-void convolve_split(const TilePlan& plan, const TilePiece& piece);  // of f32 or f16
 // Runs the epilogue alone: the source, laid out as the result, takes the place of the sums.
 void pass_on(const TilePlan& plan, const TilePiece& piece);
 void weight_gradient(const WeightGradientPlan& plan, const WeightGradientPiece& piece);

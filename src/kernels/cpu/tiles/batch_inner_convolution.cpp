@@ -8,11 +8,12 @@
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/tiles/batch_inner_weight_gradient.h"
 #include "kernels/cpu/tiles/tile_convolution.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge::cpu {
 
-BatchInnerImages batch_inner_images(const Dims& dims) {
-  return {dims[0] / 32, dims[2], dims[3], dims[1] / 32};
+BatchInnerImages batch_inner_images(const Dims& dims, DType dtype) {
+  return {dims[0] / 32, dims[2], dims[3], dims[1] / 32, dtype};
 }
 
 std::string batch_inner_reason(const BatchInnerConvolution& c, Isa isa) {
@@ -26,8 +27,7 @@ std::string batch_inner_reason(const BatchInnerConvolution& c, Isa isa) {
 }
 
 std::string parameter_reason(const BatchInnerConvolution& c) {
-  if (c.image != DType::bf16 && c.image != DType::f32 && c.image != DType::f16)
-    return concat("images of ", c.image);
+  if (!is_f32_or_narrow(c.image)) return concat("images of ", c.image);
   const bool wide_weight = c.pass == ConvolutionPass::weight_gradient && c.weight == DType::f32;
   if (c.weight != c.image && !wide_weight) return concat("weights of ", c.weight);
   if (c.bias && c.bias != c.image && c.bias != DType::f32) return concat("bias of ", *c.bias);

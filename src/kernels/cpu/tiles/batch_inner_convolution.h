@@ -29,7 +29,7 @@ struct BatchInnerConvolution {
   enum class Given { plain, normalized, normalized_relu } given = Given::plain;
 };
 
-BatchInnerImages batch_inner_images(const Dims& dims);
+BatchInnerImages batch_inner_images(const Dims& dims, DType dtype);
 
 // Why no such kernel exists for these sizes on such a CPU; "" if one does.
 std::string batch_inner_reason(const BatchInnerConvolution& convolution, Isa isa);

@@ -7,9 +7,9 @@ namespace {
 enum class Finish { nothing, set, add };
 
 template <Finish finish>
-class Finishing {
+class SumsWriter {
  public:
-  Finishing(const float* sums, float* target) : sums_(sums), target_(target) {}
+  SumsWriter(const float* sums, float* target) : sums_(sums), target_(target) {}
   [[gnu::always_inline]] void step(int rows) {
     if constexpr (finish != Finish::nothing)
       for (int i = 0; i < rows && row_ < block_rows; ++i) one_row();
@@ -50,8 +50,8 @@ class Accumulator {
 
   void run() {
     piece_.near ? by_parts() : by_blocks();
-    if (finish_ == Finish::set) Finishing<Finish::set>(sums_[scratch_], target_).rest();
-    if (finish_ == Finish::add) Finishing<Finish::add>(sums_[scratch_], target_).rest();
+    if (finish_ == Finish::set) SumsWriter<Finish::set>(sums_[scratch_], target_).rest();
+    if (finish_ == Finish::add) SumsWriter<Finish::add>(sums_[scratch_], target_).rest();
   }
 
  private:
@@ -112,7 +112,7 @@ class Accumulator {
   template <Finish finish>
   [[gnu::always_inline]] void multiply(std::int64_t a, std::int64_t b, std::int64_t ky,
                                        std::int64_t kx) {
-    Finishing<finish> finishing(sums_[scratch_], target_);
+    SumsWriter<finish> finishing(sums_[scratch_], target_);
     const TapRange rows = plan_.rows[ky], columns = plan_.columns[kx];
     const std::int64_t x_block = plan_.transpose_x ? a : b, y_block = plan_.transpose_x ? b : a;
     const std::byte* x_rows = piece_.x.blocks + x_block * piece_.x.slots * x_row_;
@@ -141,7 +141,7 @@ class Accumulator {
   template <Finish finish>
   [[gnu::always_inline]] static void run(const std::byte* a, std::int64_t a_step,
                                          const std::byte* b, std::int64_t b_step,
-                                         std::int64_t steps, Finishing<finish>& finishing) {
+                                         std::int64_t steps, SumsWriter<finish>& finishing) {
     constexpr int rows = 2;  // of the block before, between two products
     if constexpr (split)
       multiply_split_run<Reading::streamed>(a, a_step, b, b_step, steps, finishing, rows);

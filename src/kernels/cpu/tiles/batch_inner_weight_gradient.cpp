@@ -50,10 +50,9 @@ struct PackedImages {
 // large sums: rows are packed once for all, and threads take different blocks of dw.
 class WeightGradient {
  public:
-  explicit WeightGradient(const BatchInnerConvolution& c)
-      : weight_(c.weight), image_(c.image), given_(c.given) {
-    plan_.x = batch_inner_images(c.x);
-    plan_.y = batch_inner_images(c.y);
+  explicit WeightGradient(const BatchInnerConvolution& c) : weight_(c.weight), given_(c.given) {
+    plan_.x = batch_inner_images(c.x, c.image);
+    plan_.y = batch_inner_images(c.y, c.image);
     plan_.kernel_height = c.w[2];
     plan_.kernel_width = c.w[3];
     plan_.stride_height = c.window.strides[0];
@@ -109,9 +108,9 @@ class WeightGradient {
   std::int64_t sums_size() const {
     return plan_.a_blocks() * plan_.b_blocks() * plan_.taps() * sums_bytes;
   }
-  bool is_split() const { return image_ != DType::bf16; }
+  bool is_split() const { return images_.is_split(); }
   std::int64_t packed_block() const { return is_split() ? split_block_bytes : block_bytes; }
-  std::int64_t image_block() const { return bytes_for(32 * 32, image_); }
+  std::int64_t image_block() const { return images_.bytes_in_block(); }
   std::int64_t packed_bytes() const { return panels_[0].blocks(strip_) * packed_block(); }
   std::int64_t rows() const { return plan_.y.groups * plan_.y.height; }
 
@@ -248,7 +247,7 @@ class WeightGradient {
         const std::byte* const blocks =
             from + (x * packing.column_step * packing.blocks + block) * image_block();
         batch_inner::amx::affine(
-            image_, blocks, nullptr, {1, count},
+            images_.dtype, blocks, nullptr, {1, count},
             {affine.mean + at, affine.factor + at, affine.constant + at, affine.relu},
             normalized.data());
         pack(normalized.data(), {1, packing.pitch, count, 1, packing.transposed}, row,
@@ -265,7 +264,7 @@ class WeightGradient {
   void pack(const std::byte* from, const amx::RowPacking& packing, std::int64_t row,
             const PackedRows& packed) const {
     if (is_split())
-      amx::pack_split_row(image_, from, packing, row % packed.slots, packed);
+      amx::pack_split_row(images_.dtype, from, packing, row % packed.slots, packed);
     else
       amx::pack_row(from, packing, row % packed.slots, packed);
   }
@@ -382,7 +381,7 @@ class WeightGradient {
             sum[static_cast<std::size_t>(plan_.transpose_x ? k * 32 + r : r * 32 + k)];
   }
 
-  DType weight_, image_;
+  DType weight_;
   Given given_;
   WeightGradientPlan plan_;
   std::array<std::vector<TapRange>, 2> ranges_;

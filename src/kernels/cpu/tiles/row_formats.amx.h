@@ -51,9 +51,10 @@ template <std::int16_t infinity>
 
 // keep() with a pair keeps where its values, rounded to the format, are positive or NaN. Each
 // format decides how pairs split the channels of a vector; sums of blocks come as 16 neighbours and
-// the next 16. `flushed` counts values that become zero, in f16 only.
+// the next 16. `flushed` counts values that become zero, in f16 only. Rows that are split are
+// multiplied as split.h says, others as they are.
 struct Bf16Rows {
-  static constexpr DType dtype = DType::bf16;
+  static constexpr bool is_split = false;
   static constexpr std::int64_t row_bytes = 64;
   using Stored = __m512i;
   static __m512 half(const std::byte* row, int i) { return widened_half(row + 32 * i); }
@@ -89,7 +90,7 @@ struct OrderedRows {
 };
 
 struct F32Rows : OrderedRows {
-  static constexpr DType dtype = DType::f32;
+  static constexpr bool is_split = true;
   static constexpr std::int64_t row_bytes = 128;
   using Stored = Pair;
   [[gnu::always_inline]] static __m512 half(const std::byte* row, int i) {
@@ -125,7 +126,7 @@ struct F32Rows : OrderedRows {
 };
 
 struct F16Rows : OrderedRows {
-  static constexpr DType dtype = DType::f16;
+  static constexpr bool is_split = true;
   static constexpr std::int64_t row_bytes = 64;
   using Stored = __m512i;
   [[gnu::always_inline]] static __m512 half(const std::byte* row, int i) {

@@ -93,8 +93,9 @@ void pack_weight_block(const std::byte* weights, std::int64_t step, const Weight
 
 }  // namespace
 
-void split_blocks(DType dtype, const std::byte* blocks, std::int64_t count, std::byte* split) {
-  with_dtype(dtype, [&]<DType from>() {
+void split_blocks(const BatchInnerImages& images, const std::byte* blocks, std::int64_t count,
+                  std::byte* split) {
+  with_dtype(images.dtype, [&]<DType from>() {
     for (std::int64_t i = 0; i < count; ++i, split += split_block_bytes)
       split_rows<from, Order::crossed>(blocks + i * block_rows * row_bytes<from>, block_rows, split,
                                        split + block_bytes);
@@ -122,11 +123,12 @@ void pack_split_row(DType dtype, const std::byte* row, const RowPacking& packing
   });
 }
 
-void pack_split_weights(DType dtype, const std::byte* weights, const WeightBlocks& blocks,
-                        std::int64_t begin, std::int64_t end, std::byte* packed) {
+void pack_split_weights(const BatchInnerImages& images, const std::byte* weights,
+                        const WeightBlocks& blocks, std::int64_t begin, std::int64_t end,
+                        std::byte* packed) {
   const std::int64_t m_blocks = blocks.outputs / block_rows, c_blocks = blocks.inputs / block_rows;
   const std::int64_t inner_blocks = blocks.backward ? m_blocks : c_blocks;
-  const std::int64_t element = dtype == DType::f16 ? 2 : 4, step = blocks.inputs * blocks.taps;
+  const std::int64_t element = bytes_for(1, images.dtype), step = blocks.inputs * blocks.taps;
   for (std::int64_t outer = begin; outer < end; ++outer)
     for (std::int64_t inner = 0; inner < inner_blocks; ++inner) {
       const std::int64_t m = blocks.backward ? inner : outer, c = blocks.backward ? outer : inner;
@@ -135,7 +137,7 @@ void pack_split_weights(DType dtype, const std::byte* weights, const WeightBlock
         std::byte* const to =
             packed +
             ((outer * blocks.taps + blocks.order[tap]) * inner_blocks + inner) * split_block_bytes;
-        with_dtype(dtype, [&]<DType from>() {
+        with_dtype(images.dtype, [&]<DType from>() {
           pack_weight_block<from>(weights + (first + tap) * element, step, blocks, to);
         });
       }

@@ -18,16 +18,19 @@ inline constexpr std::int64_t split_block_bytes = 2 * block_bytes;
 
 namespace amx {
 
-// Splits `count` consecutive blocks of f32 or f16 into crossed blocks of A.
-void split_blocks(DType dtype, const std::byte* blocks, std::int64_t count, std::byte* split);
+// Splits `count` consecutive blocks of such images into crossed blocks of A.
+void split_blocks(const BatchInnerImages& images, const std::byte* blocks, std::int64_t count,
+                  std::byte* split);
 // Splits values in rows of 32 into rows of high and of low parts, each in its own array.
 void split_values(DType dtype, const std::byte* values, std::int64_t count, std::byte* high,
                   std::byte* low);
 // Do what pack_row and pack_weights do, from f32 or f16 to split blocks.
 void pack_split_row(DType dtype, const std::byte* row, const RowPacking& packing, std::int64_t slot,
                     const PackedRows& packed);
-void pack_split_weights(DType dtype, const std::byte* weights, const WeightBlocks& blocks,
-                        std::int64_t begin, std::int64_t end, std::byte* packed);
+// The weights have the dtype of the images.
+void pack_split_weights(const BatchInnerImages& images, const std::byte* weights,
+                        const WeightBlocks& blocks, std::int64_t begin, std::int64_t end,
+                        std::byte* packed);
 void weight_gradient_split(const WeightGradientPlan& plan, const WeightGradientPiece& piece);
 
 }  // namespace amx

@@ -29,8 +29,7 @@ BatchInnerConvolution as_pixels(BatchInnerConvolution c) {
 }  // namespace
 
 SplitConvolution::SplitConvolution(const BatchInnerConvolution& c)
-    : image_(c.image),
-      bias_(c.bias),
+    : bias_(c.bias),
       tables_(as_pixels(c)),
       plan_(tables_.plan()),
       threads_(c.threads > 0 ? c.threads : thread_count()),
@@ -64,7 +63,7 @@ void SplitConvolution::run(const TileOperands& operands, const Epilogue& epilogu
   auto* const bias = reinterpret_cast<float*>(weights + weight_bytes());
   std::byte* const strips = weights + weight_bytes() + bias_bytes();
   parallel_for(plan_.result.blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-    amx::pack_split_weights(image_, static_cast<const std::byte*>(operands.weights),
+    amx::pack_split_weights(plan_.source, static_cast<const std::byte*>(operands.weights),
                             tables_.weights(), begin, end, weights);
   });
   load_bias(bias_, operands.bias, plan_.result.blocks * 32, bias);
@@ -81,7 +80,6 @@ void SplitConvolution::run(const TileOperands& operands, const Epilogue& epilogu
                     pixel_by_pixel_,
                     stream_,
                     epilogue,
-                    image_,
                     {strips + worker * strip_size(), slots_, 0, 0},
                     true,
                     &own};
@@ -115,7 +113,7 @@ void SplitConvolution::run_piece(const TileOperands& operands, std::int64_t inde
     for (std::int64_t r = std::max(split, seen.begin); r < seen.end; ++r)
       split_row(operands.source, group, r, piece.split);
     split = std::max(split, seen.end);
-    amx::convolve_split(plan_, piece);
+    amx::convolve(plan_, piece);
   }
 }
 
@@ -128,7 +126,8 @@ void SplitConvolution::split_row(const void* source, std::int64_t group, std::in
     std::int64_t next = x;
     while (next < end && needed_columns_[static_cast<std::size_t>(next)]) ++next;
     const std::int64_t from = plan_.source.row(group, row) + x * blocks;
-    amx::split_blocks(image_, static_cast<const std::byte*>(source) + from * image_bytes(),
+    amx::split_blocks(plan_.source,
+                      static_cast<const std::byte*>(source) + from * plan_.source.bytes_in_block(),
                       (next - x) * blocks, slot + (x - to.first_column) * pixel_bytes());
     x = next + 1;
   }
@@ -231,7 +230,7 @@ void SplitConvolution::choose_tile() {
 
 // Uses whole tiles of rows; also shares out blocks if there are few patches.
 void SplitConvolution::choose_patches() {
-  stream_ = plan_.result.count() * image_bytes() >= stream_bytes;
+  stream_ = plan_.result.count() * plan_.result.bytes_in_block() >= stream_bytes;
   pixel_by_pixel_ = weight_bytes() <= near_cache;
   const std::int64_t width = plan_.result.width;
   const std::int64_t across = ceil_divide(width, tile_columns_);

@@ -43,14 +43,12 @@ class SplitConvolution {
   std::int64_t rows() const { return plan_.result.groups * plan_.result.height; }
   std::int64_t weight_bytes() const;
   std::int64_t bias_bytes() const { return (plan_.result.blocks * 32 * 4 + 63) / 64 * 64; }
-  std::int64_t image_bytes() const { return bytes_for(32 * 32, image_); }  // of a block
   std::int64_t pixel_bytes() const;
   std::int64_t strip_size() const { return slots_ * columns_ * pixel_bytes(); }
   std::int64_t block_pieces() const;
   std::int64_t pieces() const;
   std::int64_t workers() const;
 
-  DType image_;
   std::optional<DType> bias_;
   TileTables tables_;
   const TilePlan& plan_;

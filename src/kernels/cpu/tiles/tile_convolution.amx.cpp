@@ -4,11 +4,11 @@
 namespace narrowgauge::cpu::amx {
 
 void convolve(const TilePlan& plan, const TilePiece& piece) {
-  convolve_rows<Bf16Rows>(plan, piece);
+  with_rows(plan.result.dtype, [&]<class Format>() { convolve_rows<Format>(plan, piece); });
 }
 
 void pass_on(const TilePlan& plan, const TilePiece& piece) {
-  with_rows(piece.dtype, [&]<class Format>() {
+  with_rows(plan.result.dtype, [&]<class Format>() {
     with_row<Format>(piece, [&]<class Row>() { pass_blocks<Row>(plan, piece); });
   });
 }

@@ -24,17 +24,17 @@ constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 *
 }  // namespace
 
 TileConvolution::TileConvolution(const BatchInnerConvolution& c)
-    : tables_(c), plan_(tables_.plan()), bias_(c.bias), image_(c.image) {
-  if (c.image == DType::bf16) {
-    choose_pieces();
-  } else {
+    : tables_(c), plan_(tables_.plan()), bias_(c.bias) {
+  if (plan_.source.is_split()) {
     split_ = std::make_unique<const SplitConvolution>(c);
     patches_ = split_->patches();
+  } else {
+    choose_pieces();
   }
 }
 
 TileConvolution::TileConvolution(const Dims& images, DType image)
-    : tables_(images), plan_(tables_.plan()), image_(image) {
+    : tables_(images, image), plan_(tables_.plan()) {
   choose_pieces();
 }
 
@@ -63,9 +63,7 @@ void TileConvolution::run(const TileOperands& operands, const Epilogue& epilogue
                         0,
                         plan_.result.blocks,
                         pixel_by_pixel_,
-                        stream_,
-                        {},
-                        image_};
+                        stream_};
   const std::int64_t block_pieces = ceil_divide(plan_.result.blocks, blocks_in_piece_);
   const auto pieces = static_cast<std::int64_t>(patches_.size()) * block_pieces;
   parallel_for(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -165,7 +163,7 @@ void TileConvolution::choose_patches() {
 
 // Small weights of one tap stay in L2 while images stream; other work goes patch by patch.
 void TileConvolution::choose_pieces() {
-  stream_ = plan_.result.count() * bytes_for(32 * 32, image_) >= stream_bytes;
+  stream_ = plan_.result.count() * plan_.result.bytes_in_block() >= stream_bytes;
   blocks_in_piece_ = plan_.result.blocks;
   pixel_by_pixel_ = weight_bytes() <= near_cache && plan_.taps <= 1;
   if (pixel_by_pixel_) return cut(ceil_divide(rows(), usual_pieces), plan_.result.width);

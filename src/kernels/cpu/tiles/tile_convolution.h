@@ -52,7 +52,6 @@ class TileConvolution {
   TileTables tables_;
   const TilePlan& plan_;
   std::optional<DType> bias_;
-  DType image_;
   std::unique_ptr<const SplitConvolution> split_;  // of f32 and f16
   std::vector<Patch> patches_;
   std::int64_t blocks_in_piece_ = 1;

@@ -19,7 +19,7 @@ struct BlockPlace {
 };
 
 // The block to finish, and the next one, whose operands are prefetched meanwhile.
-struct Finishing {
+struct BlockToFinish {
   const float* sums;
   BlockPlace block, next;
 };
@@ -47,7 +47,7 @@ template <class Format_, bool stream, bool relu>
 class PlainRow {
  public:
   using Format = Format_;
-  PlainRow(const TilePiece& piece, const Finishing& work)
+  PlainRow(const TilePiece& piece, const BlockToFinish& work)
       : sums_(work.sums), target_(piece.result + work.block.offset), flushed_(piece) {
     low_ = _mm512_loadu_ps(piece.bias + work.block.channel);
     high_ = _mm512_loadu_ps(piece.bias + work.block.channel + 16);
@@ -76,7 +76,7 @@ template <class Format_, bool stream>
 class MomentsRow {
  public:
   using Format = Format_;
-  MomentsRow(const TilePiece& piece, const Finishing& work)
+  MomentsRow(const TilePiece& piece, const BlockToFinish& work)
       : sums_(work.sums),
         target_(piece.result + work.block.offset),
         moments_(piece.epilogue.moments),
@@ -126,7 +126,7 @@ template <class Format_, bool stream, int products>
 class SlopesRow {
  public:
   using Format = Format_;
-  SlopesRow(const TilePiece& piece, const Finishing& work)
+  SlopesRow(const TilePiece& piece, const BlockToFinish& work)
       : slopes_(piece.epilogue.slopes),
         sums_(work.sums),
         target_(piece.result),
@@ -199,7 +199,7 @@ class SlopesRow {
 template <class Row>
 class Paced {
  public:
-  Paced(const TilePiece& piece, const Finishing& work) : row_(piece, work) {}
+  Paced(const TilePiece& piece, const BlockToFinish& work) : row_(piece, work) {}
   [[gnu::always_inline]] void step(int rows) {
     for (int i = 0; i < rows && at_ < block_rows; ++i) row_.one(at_++);
   }

@@ -13,6 +13,7 @@
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/core/strip.h"
 #include "kernels/cpu/tiles/tile_gemm_plan.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -269,18 +270,15 @@ class TileGemm {
   std::int64_t row_pieces_ = 0, column_pieces_ = 0, workers_ = 0;
 };
 
-bool may_be_result(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16;
-}
-
 }  // namespace
 
 std::string tile_gemm_reason(const MatMulViews& views, Isa isa) {
   if (std::string reason = tile_isa_reason(isa); !reason.empty()) return reason;
   const View &a = views.a, &b = views.b, &y = views.y;
-  if (a.dtype != b.dtype || !may_be_result(a.dtype) || !may_be_result(y.dtype))
+  if (a.dtype != b.dtype || !is_f32_or_narrow(a.dtype) || !is_f32_or_narrow(y.dtype))
     return concat("operands of ", a.dtype, " and ", b.dtype, ", result of ", y.dtype);
-  if (views.bias && !may_be_result(views.bias->dtype)) return concat("bias of ", views.bias->dtype);
+  if (views.bias && !is_f32_or_narrow(views.bias->dtype))
+    return concat("bias of ", views.bias->dtype);
   const std::int64_t rows = y.dims[y.dims.size() - 2], columns = y.dims.back(),
                      depth = a.dims.back();
   if (rows < block || columns < block || depth < block)
@@ -296,7 +294,7 @@ std::string tile_epilogue_reason(const MatMulViews& views, const TileEpilogue& e
   if (views.y.dims.size() != 2) return "an activation of more than one product";
   if (views.a.dtype != DType::bf16 || views.y.dtype != DType::bf16)
     return concat("an activation of ", views.a.dtype, " to ", views.y.dtype);
-  return may_be_result(epilogue.column_sums) ? "" : concat("sums of ", epilogue.column_sums);
+  return is_f32_or_narrow(epilogue.column_sums) ? "" : concat("sums of ", epilogue.column_sums);
 }
 
 Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& options) {

@@ -13,7 +13,7 @@ namespace narrowgauge::cpu::amx {
 template <class Row>
 class TileLoop {
   using Format = typename Row::Format;
-  static constexpr bool split = Format::dtype != DType::bf16;
+  static constexpr bool split = Format::is_split;
   static constexpr std::int64_t block_size = split ? split_block_bytes : block_bytes;
 
  public:

@@ -55,8 +55,8 @@ TileTables::AxisTaps TileTables::backward_taps(const BatchInnerConvolution& c, s
 
 TileTables::TileTables(const BatchInnerConvolution& c)
     : backward_(c.pass != ConvolutionPass::forward) {
-  plan_.source = batch_inner_images(backward_ ? c.y : c.x);
-  plan_.result = batch_inner_images(backward_ ? c.x : c.y);
+  plan_.source = batch_inner_images(backward_ ? c.y : c.x, c.image);
+  plan_.result = batch_inner_images(backward_ ? c.x : c.y, c.image);
   plan_.kernel_width = c.w[3];
   plan_.taps = c.w[2] * c.w[3];
   set_rows(backward_ ? backward_taps(c, 0) : forward_taps(c, 0));
@@ -66,8 +66,8 @@ TileTables::TileTables(const BatchInnerConvolution& c)
   weights_ = {c.w[0], c.w[1], plan_.taps, order_.data(), backward_};
 }
 
-TileTables::TileTables(const Dims& images) : backward_(false) {
-  plan_.source = plan_.result = batch_inner_images(images);
+TileTables::TileTables(const Dims& images, DType image) : backward_(false) {
+  plan_.source = plan_.result = batch_inner_images(images, image);
   plan_.taps = 0;
 }
 

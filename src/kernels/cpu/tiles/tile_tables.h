@@ -25,7 +25,7 @@ class TileTables {
  public:
   explicit TileTables(const BatchInnerConvolution& convolution);
   // Tables without a product: source and result are images of these dims.
-  explicit TileTables(const Dims& images);
+  TileTables(const Dims& images, DType image);
   TileTables(const TileTables&) = delete;
   TileTables& operator=(const TileTables&) = delete;
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_precision.h"
+
+#include <algorithm>
+
+#include "base/nearest.h"
+#include "cli/common/text.h"
+#include "cli/described.h"
+#include "narrowgauge/error.h"
+#include "precision/policy.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+// bf16x3 and dfp16 are ways of keeping f32.
+const std::vector<std::string> math_words{"f32", "ieee", "tf32", "tf32x3", "bf16x3", "dfp16"};
+
+// Auto comes last.
+std::vector<std::string> amp_words() {
+  std::vector<std::string> words;
+  for (const DType format : amp_formats) words.emplace_back(name(Amp{format}));
+  words.emplace_back(name(Amp{.automatic = true}));
+  return words;
+}
+
+std::vector<const Policy*> mixed_policies() {
+  std::vector<const Policy*> all = policies();
+  std::erase_if(all, [](const Policy* policy) { return policy->name == "f32"; });
+  return all;
+}
+
+void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags,
+             std::vector<std::string> words) {
+  add_word(
+      app, {"--amp", "A", help}, [&flags](const std::string& word) { flags.amp = amp_of(word); },
+      std::move(words));
+}
+
+Amp amp_of_plan(const std::string& plan, const PrecisionFlags& flags) {
+  require(flags.overrides.empty(), "--plan: decides on every node, --override cannot be added");
+  const Amp amp{narrow_of_plan(plan)};
+  require(!flags.amp || *flags.amp == amp, "--plan: ", plan, " is for --amp ", name(amp), ", not ",
+          name(flags.amp.value_or(Amp{})));
+  return amp;
+}
+
+Amp amp_at_hand(const PrecisionFlags& flags, const std::optional<RunPrecision>& of_run,
+                const Amp& usual) {
+  const Amp of_environment = amp_of_environment();
+  if (flags.amp) return *flags.amp;
+  if (of_run) return of_run->amp();
+  return of_environment == Amp{} ? usual : of_environment;
+}
+
+}  // namespace
+
+void RunPrecision::set_amp(const Amp& amp) {
+  narrow = amp.format;
+  automatic = amp.automatic;
+}
+
+void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags) {
+  std::vector<std::string> words = amp_words();
+  words.pop_back();
+  add_amp(app, help, flags, std::move(words));
+}
+void add_amp_or_auto(CLI::App& app, const std::string& help, PrecisionFlags& flags) {
+  add_amp(app, help, flags, amp_words());
+}
+
+std::vector<std::string> policy_words() { return names_of(mixed_policies()); }
+
+void add_policy(CLI::App& app, PrecisionFlags& flags) {
+  add_word(app, {"--policy", "P", "what becomes narrow; " + described(mixed_policies(), "lists")},
+           flags.policy, policy_words());
+}
+
+void add_math(CLI::App& app, PrecisionFlags& flags) {
+  add_text(app, {"--math", "M", "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]"},
+           [&flags](const std::string& word) { flags.math = math_of(word); });
+}
+
+void add_overrides(CLI::App& app, PrecisionFlags& flags) {
+  add_texts(app, {"--override", "X", "\"conv1=f32\" or \"Gemm=deny\"; may be repeated"},
+            flags.overrides);
+}
+
+Amp amp_of(const std::string& word) {
+  const std::optional<Amp> amp = parse_amp(word);
+  require(amp.has_value(), "--amp: expected ", choices(amp_words()), ", got \"", word, '"');
+  return *amp;
+}
+
+Math math_of(const std::string& word) {
+  if (word.starts_with("sim:")) return parse_math(word);
+  const bool known = std::find(math_words.begin(), math_words.end(), word) != math_words.end();
+  require(known, "--math: expected ", choices(math_words), ", or sim:UNIT such as sim:a100, got \"",
+          word, '"', suggestion(word, math_words));
+  return parse_math(word);
+}
+
+void check_plan_alone(const PrecisionFlags& flags) {
+  require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
+  require(!flags.plan || !flags.policy, "--plan: decides on every node, --policy cannot be added");
+}
+
+void check_used(const RunPrecision& precision, const PrecisionFlags& flags) {
+  const bool narrow = precision.is_mixed() || precision.automatic || flags.plan;
+  require(narrow || precision.overrides.empty(), "--override: needs --amp f16 or bf16");
+  require(narrow || !flags.policy, "--policy: needs --amp f16 or bf16");
+}
+
+RunPrecision settle_precision(const PrecisionFlags& flags,
+                              const std::optional<RunPrecision>& of_run, const Amp& usual) {
+  RunPrecision result = of_run.value_or(RunPrecision{});
+  result.set_amp(flags.plan ? amp_of_plan(*flags.plan, flags) : amp_at_hand(flags, of_run, usual));
+  if (!flags.overrides.empty()) result.overrides = flags.overrides;
+  result.policy = flags.policy.value_or(result.policy);
+  result.f32_math = flags.math.value_or(result.f32_math);
+  return result;
+}
+
+std::string settle_automatic(RunPrecision& precision, const std::function<AmpChoice()>& measure) {
+  if (!precision.automatic) return "";
+  const AmpChoice choice = measure();
+  precision.set_amp({choice.format});
+  return choice.reason;
+}
+
+bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const PrecisionFlags& flags) {
+  const bool asked = !flags.overrides.empty() || flags.policy || flags.math;
+  return now.is_mixed() && now.narrow == then.narrow && !asked;
+}
+
+std::string name_of(const RunPrecision& precision) {
+  if (precision.is_mixed()) return std::string(name(precision.narrow));
+  return precision.f32_math == Math::ieee ? "ieee" : "f32";
+}
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run computes in, as one value from the flags to the training: settled from the flags, a
+// plan, the run at hand and the environment.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/amp_choice.h"
+#include "cli/flags.h"
+#include "narrowgauge/precision.h"
+#include "precision/amp.h"
+
+namespace narrowgauge::cli {
+
+// Flags as given; empty where a flag was not.
+struct PrecisionFlags {
+  std::optional<Amp> amp{};
+  std::optional<std::string> policy{}, plan{};
+  std::optional<Math> math{};
+  std::vector<std::string> overrides{};
+};
+
+struct RunPrecision : PrecisionRequest {
+  bool automatic = false;  // `narrow` is still to be chosen, by what is fastest here
+
+  Amp amp() const { return {narrow, automatic}; }
+  void set_amp(const Amp& amp);
+  bool operator==(const RunPrecision&) const = default;
+};
+
+// --amp with the words of all formats, and where they are wanted "auto".
+void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags);
+void add_amp_or_auto(CLI::App& app, const std::string& help, PrecisionFlags& flags);
+void add_policy(CLI::App& app, PrecisionFlags& flags);
+void add_math(CLI::App& app, PrecisionFlags& flags);
+void add_overrides(CLI::App& app, PrecisionFlags& flags);
+std::vector<std::string> policy_words();  // all but f32, which is --amp off
+
+// Throw UsageError for other words: "--amp: expected off, f16, bf16 or auto, ...".
+Amp amp_of(const std::string& word);
+Math math_of(const std::string& word);
+
+// The format of the plan that is given or asked for by --amp, or else that of the run at hand, or
+// else that of the environment, or else `usual`; the rest from the flags, or else the run at hand.
+// Throws UsageError for another --amp and for overrides beside --plan, which decides on every node.
+RunPrecision settle_precision(const PrecisionFlags& flags,
+                              const std::optional<RunPrecision>& of_run, const Amp& usual = {});
+// Throw UsageError: for --math and --policy beside --plan; for --policy and overrides where nothing
+// is to be narrow.
+void check_plan_alone(const PrecisionFlags& flags);
+void check_used(const RunPrecision& precision, const PrecisionFlags& flags);
+
+// Chooses the format that measure() finds fastest and returns the reason; "" where the format was
+// chosen already.
+std::string settle_automatic(RunPrecision& precision, const std::function<AmpChoice()>& measure);
+// Whether what a trained run computes in is its plan: it is narrow as then, and nothing else asked
+// for.
+bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const PrecisionFlags& flags);
+
+// "f16" or "bf16"; for f32 "ieee" or "f32".
+std::string name_of(const RunPrecision& precision);
+
+}  // namespace narrowgauge::cli

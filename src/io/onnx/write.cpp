@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/onnx/write.h"
+
+#include <filesystem>
+#include <limits>
+#include <protozero/pbf_writer.hpp>
+
+#include "base/atomic_file.h"
+#include "io/onnx/fields.h"
+#include "io/onnx/for_each.h"
+
+namespace narrowgauge::onnx {
+namespace {
+
+using protozero::pbf_writer;
+
+template <class T>
+concept Number = std::integral<T> || std::is_enum_v<T>;
+
+// Writes the members of one message as the fields that fields.h says they are.
+class FieldWriter {
+ public:
+  FieldWriter(std::string& buffer, pbf_writer& writer, Stated stated)
+      : buffer_(buffer), writer_(writer), stated_(stated) {}
+
+  template <class T>
+  void operator()(int number, const T& member) {
+    const bool stated = (stated_ >> number & 1) != 0;
+    if constexpr (Number<T> || std::same_as<T, std::string>)
+      if (member == T{} && !stated) return;
+    write(static_cast<protozero::pbf_tag_type>(number), member);
+  }
+  template <class T, class... Ts>
+  void one_of(int number, const std::variant<Ts...>& variant) {
+    const T* const held = std::get_if<T>(&variant);
+    if (held) write(static_cast<protozero::pbf_tag_type>(number), *held);
+  }
+  void refused(int, const char*) {}
+
+ private:
+  using Tag = protozero::pbf_tag_type;
+
+  void write(Tag tag, const std::string& text) { writer_.add_bytes(tag, text); }
+  void write(Tag tag, float number) { writer_.add_float(tag, number); }
+  void write(Tag tag, const Number auto& number) {
+    writer_.add_int64(tag, static_cast<std::int64_t>(number));
+  }
+  void write(Tag tag, const SharedBytes& bytes) {
+    writer_.add_bytes(tag, bytes.view().data(), bytes.size());
+  }
+  template <class T>
+  void write(Tag tag, const Packed<T>& list) {
+    if (!list.wire.empty()) write(tag, list.wire);
+  }
+  template <class T>
+  void write(Tag tag, const std::optional<T>& value) {
+    if (value) write(tag, *value);
+  }
+  template <class T>
+  void write(Tag tag, const Box<T>& value) {
+    write(tag, *value);
+  }
+  template <class T>
+  void write(Tag tag, const std::vector<T>& values) {
+    for (const T& value : values) write(tag, value);
+  }
+  template <class M>
+  void write(Tag tag, const M& message);
+
+  std::string& buffer_;
+  pbf_writer& writer_;
+  Stated stated_;
+};
+
+template <class M>
+void write_message(std::string& buffer, pbf_writer& writer, const M& message) {
+  Stated stated = 0;
+  if constexpr (requires { message.stated; }) stated = message.stated;
+  FieldWriter fields(buffer, writer, stated);
+  if constexpr (Is<M, TensorData>)
+    if (message.data_location == DataLocation::external && message.raw_data) {
+      M outside = message;
+      outside.raw_data.reset();
+      return visit_fields(outside, fields);
+    }
+  visit_fields(message, fields);
+}
+
+template <class M>
+void FieldWriter::write(Tag tag, const M& message) {
+  const std::size_t before = buffer_.size();
+  {
+    pbf_writer inner(writer_, tag);
+    write_message(buffer_, inner, message);
+  }
+  if (buffer_.size() == before) writer_.add_message(tag, "", 0);  // protozero drops empty ones
+}
+
+void require_size(std::uint64_t bytes) {
+  require<DataError>(bytes <= std::numeric_limits<std::int32_t>::max(), "onnx: expected a file of ",
+                     "less than 2 GiB, it would have ", bytes,
+                     " bytes: large tensors belong beside the model");
+}
+
+template <class M>
+std::string serialized_message(const M& message) {
+  std::uint64_t payloads = 0;
+  for_each<TensorData>(message, [&](const TensorData& tensor) {
+    const bool inside = tensor.data_location == DataLocation::inside;
+    if (tensor.raw_data && inside) payloads += tensor.raw_data->size();
+  });
+  require_size(payloads);
+  std::string buffer;
+  buffer.reserve(payloads + payloads / 64);
+  pbf_writer writer(buffer);
+  write_message(buffer, writer, message);
+  require_size(buffer.size());
+  return buffer;
+}
+
+// Tensors one after another, each at an aligned offset.
+class DataFile {
+ public:
+  explicit DataFile(const std::string& path)
+      : file_(path), location_(std::filesystem::path(path).filename().string()) {}
+
+  void add(TensorData& tensor) {
+    const std::string_view bytes = tensor.raw_data->view();
+    const std::int64_t offset =
+        (end_ + external_alignment - 1) / external_alignment * external_alignment;
+    file_.write(std::string(static_cast<std::size_t>(offset - end_), '\0'));
+    file_.write(bytes);
+    end_ = offset + static_cast<std::int64_t>(bytes.size());
+    tensor.data_location = DataLocation::external;
+    tensor.external_data.clear();
+    const auto say = [&](const char* key, std::string value) {
+      Entry& entry = tensor.external_data.emplace_back();
+      entry.key = key;
+      entry.value = std::move(value);
+    };
+    say("location", location_);
+    say("offset", std::to_string(offset));
+    say("length", std::to_string(bytes.size()));
+  }
+  void commit() { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+  std::string location_;
+  std::int64_t end_ = 0;
+};
+
+void bring_inside(TensorData& tensor) {
+  if (tensor.data_location != DataLocation::external || !tensor.raw_data) return;
+  tensor.data_location = DataLocation::inside;
+  tensor.external_data.clear();
+}
+
+void take_outside(Model& model, std::int64_t least, const std::string& path) {
+  std::optional<DataFile> file;
+  for_each<Graph>(model, [&](Graph& graph) {
+    for (TensorData& tensor : graph.initializers) {
+      if (raw_bytes(tensor).value_or(-1) < least) continue;
+      tensor = with_raw_bytes(std::move(tensor));
+      if (tensor.data_location == DataLocation::external || !tensor.raw_data) continue;
+      if (!file) file.emplace(path);
+      file->add(tensor);
+    }
+  });
+  if (file) file->commit();
+}
+
+}  // namespace
+
+std::string serialized(const Model& model) { return serialized_message(model); }
+std::string serialized(const TensorData& tensor) { return serialized_message(tensor); }
+
+void write_model(const std::string& path, const Model& model, const WriteOptions& options) {
+  Model placed = model;  // payloads are shared
+  for_each<TensorData>(placed, bring_inside);
+  if (options.external_from) take_outside(placed, *options.external_from, path + ".data");
+  write_file_atomically(path, serialized(placed));
+}
+
+}  // namespace narrowgauge::onnx

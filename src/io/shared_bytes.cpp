@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/shared_bytes.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/open_file.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+
+SharedBytes map_file(const std::string& path) {
+  const int file = open_regular_file(path);
+  struct stat status {};
+  const bool known = fstat(file, &status) == 0;
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* const memory =
+      known && size > 0 ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  const int error = errno;
+  close(file);
+  if (known && size == 0) return {};  // nothing can be mapped of an empty file
+  require<DataError>(memory != MAP_FAILED, path, ": ", std::strerror(error));
+  std::shared_ptr<const void> owner(memory, [size](void* mapped) { munmap(mapped, size); });
+  return {std::move(owner), {static_cast<const char*>(memory), size}};
+}
+
+}  // namespace narrowgauge

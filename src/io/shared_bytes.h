@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes that somebody keeps in memory, and a part of them: a view that holds on to its owner.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace narrowgauge {
+
+class SharedBytes {
+ public:
+  SharedBytes() = default;
+  // Without an owner, the caller keeps the bytes for as long as any copy of this is in use.
+  SharedBytes(std::shared_ptr<const void> owner, std::string_view view)
+      : owner_(std::move(owner)), view_(view) {}
+  static SharedBytes holding(std::string text) {
+    const auto owner = std::make_shared<const std::string>(std::move(text));
+    return {owner, *owner};
+  }
+
+  std::string_view view() const { return view_; }
+  std::size_t size() const { return view_.size(); }
+  bool empty() const { return view_.empty(); }
+  SharedBytes part(std::string_view within) const { return {owner_, within}; }
+  bool operator==(const SharedBytes& other) const { return view_ == other.view_; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::string_view view_;
+};
+
+// Maps a regular file into memory; its pages are read when they are first used. Whoever makes the
+// file shorter while it is mapped ends the process (SIGBUS); replacing it as a whole does no harm.
+// Throws DataError naming the path for what is missing, cannot be read or is no file.
+SharedBytes map_file(const std::string& path);
+
+}  // namespace narrowgauge

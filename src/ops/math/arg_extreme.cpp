@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/math/arg_extreme.h"
+
+#include <cmath>
+
+#include "ops/reference.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/lines.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// Whether element i of x lies further in the wanted direction than element j.
+template <Extreme kind>
+bool beats(const ReferenceView& x, std::int64_t i, std::int64_t j) {
+  constexpr bool largest = kind == Extreme::largest;
+  if (!is_floating(x.dtype()))
+    return largest ? x.integer(i) > x.integer(j) : x.integer(i) < x.integer(j);
+  if (std::isnan(x[i]) || std::isnan(x[j])) return std::isnan(x[i]) && !std::isnan(x[j]);
+  return largest ? x[i] > x[j] : x[i] < x[j];
+}
+
+template <Extreme kind>
+std::int64_t extreme_of(const ReferenceView& x, const Lines& lines, std::int64_t line, bool last) {
+  std::int64_t best = 0;
+  for (std::int64_t k = 1; k < lines.length; ++k) {
+    const std::int64_t here = lines.at(line, k), there = lines.at(line, best);
+    if (beats<kind>(x, here, there) || (last && !beats<kind>(x, there, here))) best = k;
+  }
+  return best;
+}
+
+template <Extreme kind>
+Offer offer_reference(const Request& request) {
+  const auto& op = request.as<ArgExtreme<kind>>();
+  const Dims& dims = request.inputs[0].dims;
+  const Lines lines(dims, normalize_axis(op.info.name, op.axis, dims.size()));
+  return reference_offer(request, [lines, last = op.select_last_index != 0](
+                                      const auto& in, const auto& out, const KernelCall&) {
+    for (std::int64_t line = 0; line < lines.count; ++line)
+      out[0].set_integer(line, extreme_of<kind>(in[0], lines, line, last));
+  });
+}
+
+template <Extreme kind>
+constexpr Kernel kernel_list[] = {{"reference", offer_reference<kind>}};
+
+}  // namespace
+
+template <Extreme kind>
+TensorTypes ArgExtreme<kind>::infer(const Inference& in) const {
+  Shape shape = in.shape(0);
+  const std::size_t along = normalize_axis(info.name, axis, shape.size());
+  Dim& dim = shape[along];
+  require(dim != Dim(0), info.name, ": axis ", axis, " of ", in.type(0), " has no elements");
+  if (keepdims != 0)
+    dim = 1;
+  else
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along));
+  return {{DType::i64, shape}};
+}
+
+template <Extreme kind>
+std::span<const Kernel> ArgExtreme<kind>::kernels() {
+  return kernel_list<kind>;
+}
+
+template <Extreme kind>
+std::vector<Sample<ArgExtreme<kind>>> ArgExtreme<kind>::samples() {
+  const SampleInput ties = sample(Tensor::from<float>({6}, std::vector<float>{1, 2, 1, 2, 1, 2}));
+  const SampleInput nan = sample(Tensor::from<float>({3}, std::vector<float>{1, NAN, 2}));
+  return {{{}, {sample("f32[3,5]")}},
+          {{.axis = -1, .keepdims = 0}, {sample("f32[2,3,7]")}},
+          {{.axis = 1}, {sample("f32[2,3,4,5]")}},
+          {{.select_last_index = 1}, {ties}},
+          {{}, {nan}},
+          {{.axis = 1, .keepdims = 0, .select_last_index = 1}, {sample("i64[4,9]", -2, 2)}}};
+}
+
+template struct ArgExtreme<Extreme::largest>;
+template struct ArgExtreme<Extreme::smallest>;
+
+}  // namespace narrowgauge
+
+NG_OPS(arg_extreme, narrowgauge::ArgMax, narrowgauge::ArgMin)

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/math/bitwise.h"
+
+#include "narrowgauge/graph.h"
+#include "ops/control/composite.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/exponential.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+std::vector<Sample<BitwiseNot>> BitwiseNot::samples() {
+  return {{{}, {sample("i64[2,3,5]", -99, 99)}},
+          {{}, {sample("u8[19]", 0, 255)}},
+          {{}, {sample("i4[7]", -8, 7)}}};
+}
+
+TensorTypes BitShift::infer(const Inference& in) const {
+  require(direction == "LEFT" || direction == "RIGHT",
+          "BitShift: direction must be LEFT or RIGHT, got '", direction, "'");
+  return elementwise_types(in);
+}
+
+// By products and quotients. From 2^8 on the power is 0 in 8 bits, and so are both results.
+Values BitShift::decompose(Rewriting& r) const {
+  const Value power = r.add(Pow{}, {r.scalar(2, DType::u8), r.input(1)});
+  if (direction == "LEFT") return {r.add(Mul{}, {r.input(0), power})};
+  return {r.add(Div{}, {r.input(0), power})};
+}
+
+std::span<const Kernel> BitShift::kernels() { return composite_kernels(); }
+
+std::vector<Sample<BitShift>> BitShift::samples() {
+  std::vector<Sample<BitShift>> all;
+  for (const char* direction : {"LEFT", "RIGHT"})
+    all.push_back({{direction}, {sample("u8[5,3]", 0, 255), sample("u8[3]", 0, 9)}});
+  return all;
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(bitwise, narrowgauge::BitwiseAnd, narrowgauge::BitwiseOr, narrowgauge::BitwiseXor,
+       narrowgauge::BitwiseNot, narrowgauge::BitShift)

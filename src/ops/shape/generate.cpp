@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/generate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "narrowgauge/graph.h"
+#include "ops/control/composite.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/reshape.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// The number of elements of a range, without overflow for any three integers.
+std::int64_t range_length(std::int64_t start, std::int64_t limit, std::int64_t delta) {
+  const bool up = delta > 0;
+  if (up ? start >= limit : start <= limit) return 0;
+  const std::uint64_t low = static_cast<std::uint64_t>(up ? start : limit);
+  const std::uint64_t high = static_cast<std::uint64_t>(up ? limit : start);
+  const std::uint64_t step =
+      up ? static_cast<std::uint64_t>(delta) : std::uint64_t{0} - static_cast<std::uint64_t>(delta);
+  const std::uint64_t length = (high - low - 1) / step + 1;
+  require(length <= static_cast<std::uint64_t>(Tensor::most_elements), "Range: ", length,
+          " elements are more than a tensor can have");
+  return static_cast<std::int64_t>(length);
+}
+
+std::int64_t range_length(double start, double limit, double delta) {
+  const double length = std::ceil((limit - start) / delta);
+  require(length <= static_cast<double>(Tensor::most_elements),
+          "Range: expected finite numbers and fewer elements, got start ", start, ", limit ", limit,
+          " and delta ", delta);
+  return static_cast<std::int64_t>(std::max(length, 0.0));
+}
+
+// Calls use(start, limit, delta) with numbers of the kind that is exact for the dtype.
+template <class Use>
+auto with_numbers(const Tensor& start, const Tensor& limit, const Tensor& delta, const Use& use) {
+  for (const Tensor* number : {&start, &limit, &delta})
+    require(number->size() == 1, "Range: expected single numbers, got ", number->type());
+  require(delta.at(0) != 0, "Range: delta must not be 0");
+  if (is_floating(start.dtype())) return use(start.at(0), limit.at(0), delta.at(0));
+  return use(integers_of(start)[0], integers_of(limit)[0], integers_of(delta)[0]);
+}
+
+const Tensor& constant_number(const Inference& in, int input, std::string_view port) {
+  const Tensor* number = in.constant(input);
+  require(number, "Range: ", port, " must be constant");
+  return *number;
+}
+
+}  // namespace
+
+TensorTypes ConstantOfShape::infer(const Inference& in) const {
+  const Dims sizes = constant_integers(in, 0, "shape");
+  for (const std::int64_t size : sizes)
+    require(size >= 0, "ConstantOfShape: sizes must not be negative, got ", sizes);
+  require(value.size() == 1, "ConstantOfShape: expected one value, got ", value.type());
+  return {{value.dtype(), Shape(sizes.begin(), sizes.end())}};
+}
+
+Values ConstantOfShape::decompose(Rewriting& r) const {
+  const Dims sizes = integers_of(*r.graph().constant_value(r.input(0)));
+  return {r.add(ExpandTo{Shape(sizes.begin(), sizes.end())}, {r.constant(value.reshaped({}))})};
+}
+
+std::vector<Sample<ConstantOfShape>> ConstantOfShape::samples() {
+  const auto shape = [](const Dims& sizes) { return sample(list_of(sizes)); };
+  return {{{}, {shape({2, 3})}},
+          {{Tensor::full(DType::f32, {1}, 1.5)}, {shape({7})}},
+          {{Tensor::full(DType::i64, {1}, -3)}, {shape({})}},
+          {{Tensor::full(DType::boolean, {1}, 1)}, {shape({3, 0})}}};
+}
+
+TensorTypes Range::infer(const Inference& in) const {
+  const std::int64_t length = with_numbers(
+      constant_number(in, 0, "start"), constant_number(in, 1, "limit"),
+      constant_number(in, 2, "delta"),
+      [](auto start, auto limit, auto delta) { return range_length(start, limit, delta); });
+  return {{in.dtype(0), {length}}};
+}
+
+Values Range::decompose(Rewriting& r) const {
+  const auto number = [&](int i) { return *r.graph().constant_value(r.input(i)); };
+  const DType dtype = r.type(r.input(0)).dtype;
+  return {r.constant(
+      with_numbers(number(0), number(1), number(2), [&](auto start, auto limit, auto delta) {
+        using Number = decltype(start);
+        Tensor values(dtype, {range_length(start, limit, delta)});
+        for (std::int64_t i = 0; i < values.size(); ++i) {
+          const Number value = start + static_cast<Number>(i) * delta;
+          if (dtype == DType::i64)
+            values.values<std::int64_t>()[static_cast<std::size_t>(i)] =
+                static_cast<std::int64_t>(value);
+          else
+            values.set(i, static_cast<double>(value));
+        }
+        return values;
+      }))};
+}
+
+std::vector<Sample<Range>> Range::samples() {
+  const auto numbers = [](DType dtype, double start, double limit, double delta) {
+    return std::vector<SampleInput>{sample(Tensor::scalar(dtype, start)),
+                                    sample(Tensor::scalar(dtype, limit)),
+                                    sample(Tensor::scalar(dtype, delta))};
+  };
+  return {{{}, numbers(DType::f32, 1, 2, 0.25)},
+          {{}, numbers(DType::i64, 10, -6, -3)},
+          {{}, numbers(DType::i32, 3, 3, 1)},
+          {{}, numbers(DType::f32, 1, 0, 2)}};
+}
+
+TensorTypes EyeLike::infer(const Inference& in) const {
+  require(in.rank(0) == 2, "EyeLike: expected a matrix, got ", in.type(0));
+  return {{dtype == dtype_of_x ? in.dtype(0) : dtype, in.shape(0)}};
+}
+
+Values EyeLike::decompose(Rewriting& r) const {
+  const TensorType& x = r.type(r.input(0));
+  const Dims dims = known_dims(x.shape);
+  Tensor eye = Tensor::full(dtype == dtype_of_x ? x.dtype : dtype, dims, 0);
+  for (std::int64_t row = 0; row < dims[0]; ++row)
+    for (std::int64_t column = 0; column < dims[1]; ++column)
+      if (column - row == k) eye.set(row * dims[1] + column, 1);
+  return {r.constant(eye)};
+}
+
+std::vector<Sample<EyeLike>> EyeLike::samples() {
+  return {{{}, {sample("f32[3,5]")}},
+          {{.k = -1}, {sample("f32[4,3]")}},
+          {{.dtype = DType::i32, .k = 2}, {sample("f32[3,3]")}},
+          {{}, {sample("i64[2,2]", -9, 9)}}};
+}
+
+std::span<const Kernel> ConstantOfShape::kernels() { return composite_kernels(); }
+std::span<const Kernel> Range::kernels() { return composite_kernels(); }
+std::span<const Kernel> EyeLike::kernels() { return composite_kernels(); }
+
+}  // namespace narrowgauge
+
+NG_OPS(generate, narrowgauge::ConstantOfShape, narrowgauge::Range, narrowgauge::EyeLike)

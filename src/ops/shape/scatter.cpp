@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/scatter.h"
+
+#include <algorithm>
+
+#include "ops/elementwise/expression.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/gather_elements.h"
+#include "ops/shape/places.h"
+#include "ops/shape/reshape.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+namespace {
+
+void require_reduction(std::string_view op, const std::string& reduction) {
+  constexpr std::string_view known[] = {"none", "add", "mul", "max", "min"};
+  require(std::find(std::begin(known), std::end(known), reduction) != std::end(known), op,
+          ": reduction must be none, add, mul, max or min, got '", reduction, "'");
+}
+
+template <class Number>
+Number reduced(const std::string& reduction, Number old, Number update) {
+  if (reduction == "add") return old + update;
+  if (reduction == "mul") return old * update;
+  if (reduction == "max") return std::max(old, update);
+  if (reduction == "min") return std::min(old, update);
+  return update;
+}
+
+// Values as Number, through load and store.
+template <class Number, class Load, class Store>
+void scatter_numbers(const std::vector<ReferenceView>& in, const std::vector<std::int64_t>& places,
+                     const std::string& reduction, const Load& load, const Store& store) {
+  std::vector<Number> values;
+  for (std::int64_t i = 0; i < in[0].size(); ++i) values.push_back(load(in[0], i));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Number& value = values[static_cast<std::size_t>(places[i])];
+    value = reduced(reduction, value, load(in[2], static_cast<std::int64_t>(i)));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) store(static_cast<std::int64_t>(i), values[i]);
+}
+
+void scatter(const std::vector<ReferenceView>& in, const ReferenceView& out,
+             const std::vector<std::int64_t>& places, const std::string& reduction) {
+  if (is_floating(out.dtype()))
+    scatter_numbers<double>(
+        in, places, reduction, [](const ReferenceView& view, std::int64_t i) { return view[i]; },
+        [&](std::int64_t i, double value) { out.set(i, value); });
+  else
+    scatter_numbers<Integer>(
+        in, places, reduction,
+        [](const ReferenceView& view, std::int64_t i) { return Integer(view.integer(i)); },
+        [&](std::int64_t i, Integer value) { out.set_integer(i, value.value); });
+}
+
+Offer offer_elements(const Request& request) {
+  const auto& op = request.as<ScatterElements>();
+  const auto rank = static_cast<std::int64_t>(request.inputs[0].dims.size());
+  const std::int64_t axis = normalize_axis("ScatterElements", op.axis, rank);
+  return reference_offer(request, [axis, reduction = op.reduction](const auto& in, const auto& out,
+                                                                   const KernelCall&) {
+    scatter(in, out[0], element_places("ScatterElements", in[1], in[0].dims(), axis), reduction);
+  });
+}
+
+Offer offer_slices(const Request& request) {
+  return reference_offer(request, [reduction = request.as<ScatterND>().reduction](
+                                      const auto& in, const auto& out, const KernelCall&) {
+    scatter(in, out[0], slice_places("ScatterND", in[1], in[0].dims(), 0), reduction);
+  });
+}
+
+constexpr Kernel element_list[] = {{"reference", offer_elements}};
+constexpr Kernel slice_list[] = {{"reference", offer_slices}};
+
+Value filled_like(Gradient& g, Value x, double value) {
+  return g.add(ExpandTo{g.shape(x)}, {g.scalar(value, g.type(x).dtype)});
+}
+
+// The gradients of data and updates of one of the ops; `gather` takes from the same places.
+template <class Scatter, class Gather>
+class ScatterGradient {
+ public:
+  ScatterGradient(Gradient& g, const Scatter& op, const Gather& gather)
+      : g_(g), op_(op), gather_(gather), dy_(g, g.output_gradient()) {}
+
+  Values gradients() const {
+    if (op_.reduction == "none")
+      return {scattered("none", dy_, filled_like(g_, g_.input(2), 0)), absent, gathered(dy_)};
+    if (op_.reduction == "add") return {dy_, absent, gathered(dy_)};
+    return op_.reduction == "mul" ? of_product() : of_extreme();
+  }
+
+ private:
+  Expression input(int i) const { return {g_, g_.input(i)}; }
+  Expression gathered(Value from) const { return {g_, g_.add(gather_, {from, g_.input(1)})}; }
+  Expression scattered(const std::string& reduction, Value data, Value updates) const {
+    Scatter op = op_;
+    op.reduction = reduction;
+    return {g_, g_.add(op, {data, g_.input(1), updates})};
+  }
+
+  Values of_product() const {
+    const Value ones = filled_like(g_, g_.input(0), 1);
+    const Expression y(g_, g_.output());
+    return {dy_ * scattered("mul", ones, g_.input(2)), absent, gathered(dy_ * y) / input(2)};
+  }
+
+  // What equals the result shares its gradient evenly.
+  Values of_extreme() const {
+    const Expression y(g_, g_.output()), winner = gathered(y);
+    const Expression kept = equals(input(0), y), taken = equals(input(2), winner);
+    const Expression share = dy_ / scattered("add", kept, taken);
+    return {kept * share, absent, taken * gathered(share)};
+  }
+  // 1 where a equals b, else 0.
+  Expression equals(Expression a, Expression b) const {
+    return where(a.apply(Equal{}, b), Expression(g_, filled_like(g_, a, 1)), 0);
+  }
+
+  Gradient& g_;
+  const Scatter& op_;
+  const Gather& gather_;
+  Expression dy_;
+};
+
+}  // namespace
+
+TensorTypes ScatterElements::infer(const Inference& in) const {
+  require_reduction("ScatterElements", reduction);
+  require_element_places(in, axis);
+  require(in.shape(2) == in.shape(1), "ScatterElements: updates must have the shape of indices ",
+          in.shape(1), ", got ", in.type(2));
+  return {in.type(0)};
+}
+
+TensorTypes ScatterND::infer(const Inference& in) const {
+  require_reduction("ScatterND", reduction);
+  const Shape expected = slices_shape(in, in.shape(0), in.shape(1), 0);
+  require(in.shape(2) == expected, "ScatterND: updates must be of shape ", expected, ", got ",
+          in.type(2));
+  return {in.type(0)};
+}
+
+Values ScatterElements::gradient(Gradient& g) const {
+  return ScatterGradient(g, *this, GatherElements{axis}).gradients();
+}
+
+Values ScatterND::gradient(Gradient& g) const {
+  return ScatterGradient(g, *this, GatherND{}).gradients();
+}
+
+std::span<const Kernel> ScatterElements::kernels() { return element_list; }
+std::span<const Kernel> ScatterND::kernels() { return slice_list; }
+
+std::vector<Sample<ScatterElements>> ScatterElements::samples() {
+  const SampleInput once = sample(list_of(Dims{1, 0, -1, 1}).reshaped({2, 2}));
+  const SampleInput again = sample(list_of(Dims{1, 1, -2, 0}));
+  std::vector<Sample<ScatterElements>> all;
+  const auto add = [&](const ScatterElements& op, const std::vector<SampleInput>& inputs) {
+    all.push_back({op, inputs});
+  };
+  add({}, {sample("f32[3,2]"), once, sample("f32[2,2]")});
+  add({1, "add"}, {sample("f32[2,3,4,5]"), sample("i32[2,7,3,5]", -3, 2), sample("f32[2,7,3,5]")});
+  add({0, "mul"}, {sample("f32[3]"), again, sample("f32[4]", 0.5, 2)});
+  for (const char* reduction : {"max", "min"})
+    add({0, reduction}, {sample("f32[3]"), again, sample("f32[4]")});
+  add({0, "add"}, {sample("i64[3]", -9, 9), again, sample("i64[4]", -9, 9)});
+  return all;
+}
+
+std::vector<Sample<ScatterND>> ScatterND::samples() {
+  const SampleInput once = sample(list_of(Dims{2, -4}).reshaped({2, 1}));
+  const SampleInput again = sample(list_of(Dims{1, 0, -3, 0, 1, -2}).reshaped({3, 2}));
+  std::vector<Sample<ScatterND>> all;
+  const auto add = [&](const ScatterND& op, const std::vector<SampleInput>& inputs) {
+    all.push_back({op, inputs});
+  };
+  add({}, {sample("f32[4,3]"), once, sample("f32[2,3]")});
+  add({"add"}, {sample("f32[4,2]"), again, sample("f32[3]")});
+  add({"mul"}, {sample("f32[4,2,3]"), again, sample("f32[3,3]", 0.5, 2)});
+  for (const char* reduction : {"max", "min"})
+    add({reduction}, {sample("f32[4,2]"), again, sample("f32[3]")});
+  add({"mul"}, {sample("i64[4,2]", -9, 9), again, sample("i64[3]", -9, 9)});
+  return all;
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(scatter, narrowgauge::ScatterElements, narrowgauge::ScatterND)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/scatter.h"
+
+#include "ops/shape/axes.h"
+#include "ops/shape/gather_elements.h"
+#include "support/run_op.h"
+
+namespace narrowgauge::testing {
+namespace {
+
+Tensor numbers(Dims dims, const std::vector<float>& values) {
+  return Tensor::from<float>(std::move(dims), values);
+}
+Tensor indices(Dims dims, const Dims& values) { return list_of(values).reshaped(std::move(dims)); }
+
+const Tensor data = numbers({3}, {1, 2, 3});
+
+TEST(scatter_elements, reduces_all_updates_of_a_place) {
+  const Tensor places = indices({3}, {1, -1, 1}), updates = numbers({3}, {5, 7, -4});
+  const auto y = [&](const char* reduction) {
+    return to_doubles(run_op(ScatterElements{0, reduction}, {data, places, updates})[0]);
+  };
+  EXPECT_EQ(y("none"), (std::vector<double>{1, -4, 7}));
+  EXPECT_EQ(y("add"), (std::vector<double>{1, 3, 10}));
+  EXPECT_EQ(y("mul"), (std::vector<double>{1, -40, 21}));
+  EXPECT_EQ(y("max"), (std::vector<double>{1, 5, 7}));
+  EXPECT_EQ(y("min"), (std::vector<double>{1, -4, 3}));
+  EXPECT_THROW(y("mean"), UsageError);
+}
+
+TEST(scatter_nd, adds_up_large_integers_exactly) {
+  constexpr std::int64_t large = (std::int64_t{1} << 53) + 1;
+  const Tensor y = run_op(ScatterND{"add"},
+                          {list_of(Dims{0, large}), indices({1, 1}, {1}), list_of(Dims{2})})[0];
+  EXPECT_EQ(y.values<std::int64_t>()[1], large + 2);
+}
+
+TEST(places, outside_an_axis_are_refused) {
+  for (const std::int64_t place : {3, -4}) {
+    const Tensor places = indices({1}, {place}), one = numbers({1}, {1});
+    EXPECT_THROW(run_op(GatherElements{}, {data, places}), DataError);
+    EXPECT_THROW(run_op(GatherND{}, {data, places}), DataError);
+    EXPECT_THROW(run_op(ScatterElements{}, {data, places, one}), DataError);
+    EXPECT_THROW(run_op(ScatterND{}, {data, places, numbers({}, {1})}), DataError);
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing
