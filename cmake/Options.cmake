@@ -26,7 +26,9 @@ set(NARROWGAUGE_SANITIZE "" CACHE STRING "sanitizer: address, undefined or threa
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # ccache finds sources that use precompiled headers only where it may overlook these.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
 find_package(OpenMP REQUIRED COMPONENTS CXX)
@@ -35,6 +37,9 @@ find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_path(PROTOZERO_INCLUDE protozero/pbf_writer.hpp REQUIRED)  # it brings no package for CMake
+add_library(protozero INTERFACE)
+target_include_directories(protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE})
 
 # AVX2 is the least CPU that is supported. Contraction of a*b+c is off, so that a formula gives the
 # same bits on every CPU; kernels that want FMA say so.
@@ -58,6 +63,8 @@ target_include_directories(
                        ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(ng_options INTERFACE Threads::Threads)
 if(NARROWGAUGE_SANITIZE)
+  # Among the checks that sanitizers add, GCC 12 warns of faults that are not there.
+  set(CMAKE_COMPILE_WARNING_AS_ERROR OFF)
   target_compile_options(ng_options INTERFACE -fsanitize=${NARROWGAUGE_SANITIZE}
                                               -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(ng_options INTERFACE -fsanitize=${NARROWGAUGE_SANITIZE})

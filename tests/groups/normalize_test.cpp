@@ -153,8 +153,9 @@ TEST(normalize_group, goes_to_nan_where_an_input_is_not_finite) {
         << o;
 }
 
-// A residual block, then a normalization without a Relu; with the gradients of everything.
-std::string trained(std::string_view size, std::string_view more = "") {
+// A residual block, then a normalization without a Relu; with the gradients of everything. If
+// `scaled`, the block's first activation is multiplied, so that the backward pass needs it.
+std::string trained(std::string_view size, bool scaled = false) {
   std::string text = R"(graph "g" {
   %x = ng.Input {type=bf16[32,32,SIZE]} : bf16[32,32,SIZE]
   %w1 = ng.Input {type=bf16[64,32,1,1]} : bf16[64,32,1,1]
@@ -175,8 +176,14 @@ std::string trained(std::string_view size, std::string_view more = "") {
   %n3 = BatchNormalization(%c3, %s, %b, %b, %s) {training_mode=1} : bf16[32,32,SIZE], f32[32], f32[32], f32[32], f32[32], f32[32]
   %c4 = Conv(%n3, %w3) : bf16[32,32,SIZE]
   output "y" = %c4
+}
 )";
-  text += std::string(more) + "}\n";
+  if (scaled) {
+    text = replaced(text, "Conv(%r1, %w2)", "Conv(%q, %w2)");
+    text = replaced(text, "  %c2 =",
+                    "  %k = ng.Input {type=bf16[32,64,SIZE]} : bf16[32,64,SIZE]\n"
+                    "  %q = Mul(%r1, %k) : bf16[32,64,SIZE]\n  %c2 =");
+  }
   return print(differentiate(parse(replaced(text, "SIZE", size), op_table())));
 }
 
@@ -218,7 +225,7 @@ TEST(normalize_again, bits_are_those_of_the_kept_tensor) {
 }
 
 TEST(normalize_again, what_is_kept_anyway_is_read) {
-  const Graph graph = parse(trained("6,5", "  output \"r1\" = %r1\n"), op_table());
+  const Graph graph = parse(trained("6,5", true), op_table());
   EXPECT_EQ(count_again(run_pipeline(graph, {})), isa() == Isa::amx ? 1 : 0);
 }
 
