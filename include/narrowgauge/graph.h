@@ -16,8 +16,9 @@ namespace narrowgauge {
 
 // What is known of a value.
 struct ValueInfo {
-  TensorType type;  // its logical shape and dtype
-  Storage storage;  // how it lies in memory
+  TensorType type;                    // its logical shape and dtype
+  Storage storage = {};               // how it lies in memory
+  std::optional<Shape> numbers = {};  // what a scalar or list of whole numbers holds, where known
 };
 
 // Which part of a training step a node belongs to; in graphs that only predict all are `forward`. A
@@ -126,6 +127,7 @@ struct NG_API Constant {
   Tensor value;  // shared, not copied
   static void attributes(auto& self, auto&& visit) { visit("value", self.value); }
   TensorTypes infer(const Inference&) const { return {value.type()}; }
+  std::optional<Shape> numbers(const Inference&) const;
   static std::span<const Kernel> kernels() { return {}; }
   static std::vector<Sample<Constant>> samples() { return {}; }
 };
@@ -186,7 +188,9 @@ class NG_API Graph {
   const ValueInfo& info(Value value) const;  // type and storage; throws for an absent value
   const TensorType& type(Value value) const { return info(value).type; }  // of the value
   const Tensor* constant_value(Value value) const;  // nullptr unless produced by a Constant
-  const Values& inputs() const { return inputs_; }  // in the order of input()
+  // The value where ValueInfo::numbers tells it without symbols.
+  std::optional<Tensor> known_numbers(Value value) const;
+  const Values& inputs() const { return inputs_; }                      // in the order of input()
   const std::vector<State>& states() const { return states_; }          // in the order of state()
   const State* find_state(std::string_view name) const;                 // nullptr: none
   const std::vector<GraphOutput>& outputs() const { return outputs_; }  // in the order of output()

@@ -129,13 +129,18 @@ const T& Request::as() const {
   return attributes.as<T>();
 }
 
+// The type of an output depends on the value of an input, which is not known yet.
+struct NG_API UnknownValueError : UsageError {
+  using UsageError::UsageError;
+};
+
 // What infer() sees: types of the inputs, and the values of constant ones.
 class NG_API Inference {
  public:
   // One entry for each input that the node has: nothing where it is absent, nullptr where the value
-  // is not known.
+  // is not known. `numbers`, which may be left out, as numbers() gives them.
   Inference(const OpRecord& op, std::vector<std::optional<TensorType>> types,
-            std::vector<const Tensor*> constants);
+            std::vector<const Tensor*> constants, std::vector<const Shape*> numbers = {});
   // Inputs of the node, absent ones too.
   int count() const { return static_cast<int>(types_.size()); }
   bool has(int input) const;                // whether it is given
@@ -145,12 +150,18 @@ class NG_API Inference {
   // Number of dimensions, as type().
   int rank(int input) const { return static_cast<int>(shape(input).size()); }
   const Tensor* constant(int input) const;  // nullptr when not known
-  std::string_view op_name() const;         // for messages
+  // The value of an input that must be known. UnknownValueError naming the port, if it is not.
+  const Tensor& known(int input, std::string_view port) const;
+  // The value of a scalar or a list of whole numbers, which may hold symbols although it is no
+  // constant: what Shape makes of [N,3,H,W]. nullptr when not known.
+  const Shape* numbers(int input) const;
+  std::string_view op_name() const;  // for messages
 
  private:
   const OpRecord& op_;
   std::vector<std::optional<TensorType>> types_;
   std::vector<const Tensor*> constants_;
+  std::vector<const Shape*> numbers_;
 };
 
 // Builds nodes on behalf of one node: its inputs, its outputs, and add().
@@ -280,6 +291,12 @@ concept Op = requires(const T op, const Inference& in, AttributeVisitor& visitor
   T::attributes(self, visitor);
   { T::samples() } -> std::same_as<std::vector<Sample<T>>>;
 };
+// An op that tells its first output, a scalar or a list of whole numbers, where those of its inputs
+// suffice.
+template <class T>
+concept NumbersOp = requires(const T op, const Inference& in) {
+  { op.numbers(in) } -> std::same_as<std::optional<Shape>>;
+};
 // An op with a gradient: one value for each input, absent where there is none.
 template <class T>
 concept DifferentiableOp = requires(const T op, Gradient& g) {
@@ -316,8 +333,10 @@ struct NG_API OpRecord {
   // Calls the visitor for each attribute.
   void (*visit)(void* attributes, AttributeVisitor& visitor) = nullptr;
   TensorTypes (*infer)(const void* attributes, const Inference&) = nullptr;  // throws UsageError
-  Values (*gradient)(const void* attributes, Gradient&) = nullptr;           // nullptr: none
-  Values (*decompose)(const void* attributes, Rewriting&) = nullptr;         // nullptr: none
+  // nullptr: it never tells.
+  std::optional<Shape> (*numbers)(const void* attributes, const Inference&) = nullptr;
+  Values (*gradient)(const void* attributes, Gradient&) = nullptr;    // nullptr: none
+  Values (*decompose)(const void* attributes, Rewriting&) = nullptr;  // nullptr: none
   double (*flops)(const void* attributes, std::span<const TensorType> inputs,
                   std::span<const TensorType> outputs) = nullptr;  // nullptr: none
   std::vector<ErasedSample> (*samples)() = nullptr;                // to try the op with
@@ -345,6 +364,10 @@ OpRecord make_record() {
   r.clone = [](const Attributes& a) { return Attributes::of(T(a.as<T>())); };
   r.visit = [](void* a, AttributeVisitor& v) { T::attributes(*static_cast<T*>(a), v); };
   r.infer = [](const void* a, const Inference& in) { return static_cast<const T*>(a)->infer(in); };
+  if constexpr (NumbersOp<T>)
+    r.numbers = [](const void* a, const Inference& in) {
+      return static_cast<const T*>(a)->numbers(in);
+    };
   if constexpr (DifferentiableOp<T>)
     r.gradient = [](const void* a, Gradient& g) { return static_cast<const T*>(a)->gradient(g); };
   if constexpr (CompositeOp<T>)

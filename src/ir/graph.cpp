@@ -108,17 +108,24 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-TensorTypes infer_outputs(const Graph& graph, const OpRecord& op, const Attributes& attributes,
-                          const Values& inputs) {
+std::vector<ValueInfo> infer_outputs(const Graph& graph, const OpRecord& op,
+                                     const Attributes& attributes, const Values& inputs) {
   std::vector<std::optional<TensorType>> types;
   std::vector<const Tensor*> constants;
+  std::vector<const Shape*> numbers;
   for (const Value& value : inputs) {
-    types.push_back(value.is_absent() ? std::nullopt : std::optional(graph.type(value)));
-    constants.push_back(value.is_absent() ? nullptr : graph.constant_value(value));
+    const ValueInfo* const info = value.is_absent() ? nullptr : &graph.info(value);
+    types.push_back(info ? std::optional(info->type) : std::nullopt);
+    constants.push_back(info ? graph.constant_value(value) : nullptr);
+    numbers.push_back(info && info->numbers ? &*info->numbers : nullptr);
   }
-  const Inference inference(op, std::move(types), std::move(constants));
+  const Inference inference(op, std::move(types), std::move(constants), std::move(numbers));
   check_inputs(op, inference);
-  return op.infer(attributes.get(), inference);
+  std::vector<ValueInfo> outputs;
+  for (TensorType& type : op.infer(attributes.get(), inference))
+    outputs.push_back({std::move(type)});
+  if (op.numbers && !outputs.empty()) outputs[0].numbers = op.numbers(attributes.get(), inference);
+  return outputs;
 }
 
 }  // namespace
@@ -141,18 +148,18 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   node.math = options.math;
   node.name = options.name.empty() ? unique_name(scope_.prefix + lower(op.info.name))
                                    : std::move(options.name);
-  TensorTypes outputs;
   try {
-    outputs = infer_outputs(*this, op, attributes, inputs);
+    node.outputs = infer_outputs(*this, op, attributes, inputs);
+  } catch (const UnknownValueError& error) {
+    throw UnknownValueError(concat("node '", node.full_name(), "': ", error.what()));
   } catch (const UsageError& error) {
     throw UsageError(concat("node '", node.full_name(), "': ", error.what()));
   }
-  require(options.storages.empty() || options.storages.size() == outputs.size(), "node '",
-          node.full_name(), "': expected a storage for each of ", outputs.size(), " outputs, got ",
-          options.storages.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    node.outputs.push_back({std::move(outputs[i]),
-                            options.storages.empty() ? Storage{} : std::move(options.storages[i])});
+  require(options.storages.empty() || options.storages.size() == node.outputs.size(), "node '",
+          node.full_name(), "': expected a storage for each of ", node.outputs.size(),
+          " outputs, got ", options.storages.size());
+  for (std::size_t i = 0; i < options.storages.size(); ++i)
+    node.outputs[i].storage = std::move(options.storages[i]);
   const int index = static_cast<int>(nodes_.size());
   require(by_name_.emplace(node.full_name(), index).second, "graph ", name_, ": node '",
           node.full_name(), "' exists already");
@@ -171,9 +178,27 @@ const ValueInfo& Graph::info(Value value) const {
   return node(value.node).output(value.output);
 }
 
+std::optional<Shape> Constant::numbers(const Inference&) const {
+  constexpr std::int64_t most = 64;  // a list that is longer holds no sizes
+  const bool whole = value.dtype() == DType::i64 || value.dtype() == DType::i32;
+  if (!whole || value.dims().size() > 1 || value.size() > most) return {};
+  const Tensor wide = value.dtype() == DType::i64 ? value : value.cast(DType::i64);
+  const auto numbers = wide.values<std::int64_t>();
+  return Shape(numbers.begin(), numbers.end());
+}
+
 const Tensor* Graph::constant_value(Value value) const {
   const Node& made_by = producer(value);
   return made_by.is<Constant>() ? &made_by.as<Constant>().value : nullptr;
+}
+
+std::optional<Tensor> Graph::known_numbers(Value value) const {
+  const ValueInfo& known = info(value);
+  if (!known.numbers || !is_known(*known.numbers) || !is_known(known.type.shape)) return {};
+  Tensor tensor(DType::i64, {std::ssize(*known.numbers)});
+  std::ranges::copy(known_dims(*known.numbers), tensor.values<std::int64_t>().begin());
+  if (known.type.dtype != DType::i64) tensor = tensor.cast(known.type.dtype);
+  return tensor.reshaped(known_dims(known.type.shape));
 }
 
 const State* Graph::find_state(std::string_view state_name) const {

@@ -146,8 +146,11 @@ void check_inputs(const OpRecord& op, const Inference& in) {
 }
 
 Inference::Inference(const OpRecord& op, std::vector<std::optional<TensorType>> types,
-                     std::vector<const Tensor*> constants)
-    : op_(op), types_(std::move(types)), constants_(std::move(constants)) {}
+                     std::vector<const Tensor*> constants, std::vector<const Shape*> numbers)
+    : op_(op),
+      types_(std::move(types)),
+      constants_(std::move(constants)),
+      numbers_(std::move(numbers)) {}
 
 bool Inference::has(int input) const {
   return input < count() && types_[static_cast<std::size_t>(input)].has_value();
@@ -160,6 +163,16 @@ const TensorType& Inference::type(int input) const {
 
 const Tensor* Inference::constant(int input) const {
   return input < count() ? constants_[static_cast<std::size_t>(input)] : nullptr;
+}
+
+const Tensor& Inference::known(int input, std::string_view port) const {
+  const Tensor* const value = constant(input);
+  require<UnknownValueError>(value, op_name(), ": ", port, " must be constant");
+  return *value;
+}
+
+const Shape* Inference::numbers(int input) const {
+  return input < std::ssize(numbers_) ? numbers_[static_cast<std::size_t>(input)] : nullptr;
 }
 
 std::string_view Inference::op_name() const { return op_.info.name; }

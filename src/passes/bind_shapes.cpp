@@ -19,6 +19,9 @@ Graph bind_shapes(const Graph& graph, const Binding& binding) {
     for (const ValueInfo& output : rebuild.graph().node(made).outputs)
       require(is_known(output.type.shape), "graph ", graph.name(), ": node '", node.full_name(),
               "' has the shape ", output.type.shape, ", whose symbols are not all bound");
+    if (!node.is<Constant>())
+      if (const std::optional<Tensor> numbers = rebuild.graph().known_numbers({made, 0}))
+        rebuild.map({i, 0}, rebuild.graph().constant(*numbers));
   }
   return rebuild.finish();
 }

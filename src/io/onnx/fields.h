@@ -7,6 +7,7 @@
 #include <concepts>
 
 #include "io/onnx/model.h"
+#include "io/onnx/value.h"
 
 namespace narrowgauge::onnx {
 
@@ -40,6 +41,19 @@ void visit_fields(Is<SparseTensor> auto& m, auto& field) {
   field(1, m.values);
   field(2, m.indices);
   field(3, m.dims);
+}
+
+void visit_fields(Is<SequenceData> auto& m, auto& field) {
+  field(1, m.name);
+  field(2, m.element_type);
+  field(3, m.tensors);
+}
+
+void visit_fields(Is<OptionalData> auto& m, auto& field) {
+  field(1, m.name);
+  field(2, m.element_type);
+  field(3, m.tensor);
+  field(5, m.sequence);
 }
 
 void visit_fields(Is<Dimension> auto& m, auto& field) {

@@ -182,4 +182,14 @@ TensorData read_tensor(const SharedBytes& bytes, const std::string& name) {
   return read_whole<TensorData>(bytes, name, nullptr);
 }
 
+std::vector<TensorData> read_value(const std::string& path, const Type& type) {
+  if (std::holds_alternative<DenseTensorType>(type.kind)) return {read_tensor(path)};
+  if (std::holds_alternative<SequenceType>(type.kind)) return read_file<SequenceData>(path).tensors;
+  require<DataError>(std::holds_alternative<OptionalType>(type.kind), path,
+                     ": only tensors, sequences and optionals of them are supported");
+  const OptionalData optional = read_file<OptionalData>(path);
+  if (optional.tensor) return {*optional.tensor};
+  return optional.sequence ? (*optional.sequence)->tensors : std::vector<TensorData>{};
+}
+
 }  // namespace narrowgauge::onnx

@@ -123,9 +123,9 @@ TensorTypes Loop::infer(const Inference& in) const {
     types.push_back(output_type(body, o + 1));
   }
   for (std::size_t o = kept + 1; o < body->outputs().size(); ++o) {
-    const Tensor* trips = in.constant(0);
-    require(trips != nullptr && trips->size() == 1 && trips->at(0) >= 0 && trips->at(0) < 0x1p31,
-            "Loop: with scan outputs, M must be a constant from 0 on, below 2^31");
+    const Tensor* const trips = &in.known(0, "M");
+    require(trips->size() == 1 && trips->at(0) >= 0 && trips->at(0) < 0x1p31,
+            "Loop: with scan outputs, M must be a number from 0 on, below 2^31");
     TensorType stacked = output_type(body, o);
     stacked.shape.insert(stacked.shape.begin(), Dim(static_cast<std::int64_t>(trips->at(0))));
     types.push_back(std::move(stacked));

@@ -21,8 +21,7 @@ const Tensor* unless_empty(const Tensor* tensor) {
 
 const Tensor* constant_input(const Inference& in, int input, std::string_view port) {
   if (!in.has(input) || in.shape(input) == Shape{0}) return nullptr;
-  require(in.constant(input), "Resize: ", port, " must be constant");
-  return unless_empty(in.constant(input));
+  return unless_empty(&in.known(input, port));
 }
 
 const Tensor* constant_input(Rewriting& r, int input) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/math/arithmetic.h"
 
+#include <algorithm>
+
 #include "narrowgauge/graph.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/rounding.h"
@@ -38,6 +40,46 @@ std::vector<Sample<Abs>> Abs::samples() {
   auto all = unary_samples<Abs>();
   all.push_back({{}, {sample("i8[7]", -9, 9)}});
   return all;
+}
+
+namespace {
+
+// Of two lists, or of a list and one number, entry by entry.
+template <class Operation>
+std::optional<Shape> combined(const Inference& in, const Operation& operation) {
+  const Shape *const a = in.numbers(0), *const b = in.numbers(1);
+  if (!a || !b || a->empty() || b->empty()) return {};
+  if (a->size() != b->size() && a->size() != 1 && b->size() != 1) return {};
+  Shape result;
+  for (std::size_t i = 0; i < std::max(a->size(), b->size()); ++i)
+    result.push_back(operation((*a)[a->size() == 1 ? 0 : i], (*b)[b->size() == 1 ? 0 : i]));
+  return result;
+}
+
+}  // namespace
+
+std::optional<Shape> Add::numbers(const Inference& in) const {
+  return combined(in, [](const Dim& a, const Dim& b) { return a + b; });
+}
+
+std::optional<Shape> Sub::numbers(const Inference& in) const {
+  return combined(in, [](const Dim& a, const Dim& b) { return a - b; });
+}
+
+std::optional<Shape> Mul::numbers(const Inference& in) const {
+  return combined(in, [](const Dim& a, const Dim& b) { return a * b; });
+}
+
+// Dimensions divide downwards, integers towards zero: of numbers that are not sizes nothing is
+// told.
+std::optional<Shape> Div::numbers(const Inference& in) const {
+  const auto is_size = [](const Dim& dim) { return !dim.is_known() || dim.value() >= 0; };
+  bool sizes = true;
+  std::optional<Shape> result = combined(in, [&](const Dim& a, const Dim& b) {
+    sizes = sizes && is_size(a) && is_size(b) && b != Dim(0);
+    return sizes ? a / b : Dim(0);
+  });
+  return sizes ? result : std::nullopt;
 }
 
 namespace {

@@ -12,6 +12,7 @@ struct Add {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Add, (T a, T b), a + b)
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::vector<Sample<Add>> samples();
 };
@@ -22,6 +23,7 @@ struct Sub {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Sub, (T a, T b), a - b)
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::vector<Sample<Sub>> samples() { return binary_samples<Sub>(); }
 };
@@ -32,6 +34,7 @@ struct Mul {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Mul, (T a, T b), (a * b))
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::vector<Sample<Mul>> samples();
 };
@@ -42,6 +45,7 @@ struct Div {
   NG_NO_ATTRIBUTES
   NG_SAME_TYPE
   NG_FORMULA(Div, (T a, T b), a / b)
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::vector<Sample<Div>> samples();
 };

@@ -143,6 +143,11 @@ TensorTypes Cast::infer(const Inference& in) const {
   return {{to, in.shape(0)}};
 }
 
+std::optional<Shape> Cast::numbers(const Inference& in) const {
+  if (!in.numbers(0) || (to != DType::i64 && to != DType::i32)) return {};
+  return *in.numbers(0);
+}
+
 Elementwise Cast::elementwise() { return make_elementwise<Cast, 1>("(T x)", "x"); }
 
 // The gradient treats rounding as the identity.

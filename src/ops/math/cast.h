@@ -79,6 +79,7 @@ struct Cast {
     visit("round_mode", self.round_mode);
   }
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static Elementwise elementwise();
   static std::span<const Kernel> kernels();

@@ -42,6 +42,13 @@ TensorTypes ReduceOp<kind>::infer(const Inference& in) const {
 }
 
 template <Reduction kind>
+std::optional<Shape> ReduceOp<kind>::numbers(const Inference& in) const {
+  const bool all = in.rank(0) == 1 && (in.has(1) || noop_with_empty_axes == 0);
+  if (kind != Reduction::product || !all || !in.numbers(0)) return {};
+  return Shape{element_count(*in.numbers(0))};
+}
+
+template <Reduction kind>
 Values ReduceOp<kind>::gradient(Gradient& g) const {
   const Tensor* given = g.has_input(1) ? g.graph().constant_value(g.input(1)) : nullptr;
   const Dims axes =

@@ -47,6 +47,7 @@ struct ReduceOp {
     visit("noop_with_empty_axes", self.noop_with_empty_axes);
   }
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;  // of a product
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<ReduceOp>> samples();

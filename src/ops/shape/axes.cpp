@@ -45,11 +45,30 @@ Tensor list_of(std::span<const std::int64_t> values) {
 
 Dims constant_integers(const Inference& in, int input, std::string_view port) {
   if (!in.has(input)) return {};
-  const Tensor* value = in.constant(input);
-  require(value, in.op_name(), ": ", port, " must be constant");
-  require(value->dims().size() <= 1, in.op_name(), ": ", port, " must be a list of numbers, got ",
-          value->type());
-  return integers_of(*value);
+  const Tensor& value = in.known(input, port);
+  require(value.dims().size() <= 1, in.op_name(), ": ", port, " must be a list of numbers, got ",
+          value.type());
+  return integers_of(value);
+}
+
+Shape known_numbers(const Inference& in, int input, std::string_view port) {
+  if (!in.has(input)) return {};
+  if (const Shape* const numbers = in.numbers(input)) return *numbers;
+  const Dims numbers = constant_integers(in, input, port);
+  return {numbers.begin(), numbers.end()};
+}
+
+Shape known_sizes(const Inference& in, int input, std::string_view port) {
+  Shape sizes = known_numbers(in, input, port);
+  for (const Dim& size : sizes)
+    require(!size.is_known() || size.value() >= 0, in.op_name(), ": ", port,
+            " must not be negative, got ", sizes);
+  return sizes;
+}
+
+std::optional<Shape> same_numbers(const Inference& in) {
+  const Shape* const numbers = in.numbers(0);
+  return numbers ? std::optional(*numbers) : std::nullopt;
 }
 
 }  // namespace narrowgauge

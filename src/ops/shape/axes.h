@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,14 @@ std::vector<std::size_t> normalize_axes(std::string_view op, std::span<const std
 std::vector<bool> axis_mask(const Dims& axes, std::size_t rank);
 
 // The values of an input that must be known when the graph is built: integers of rank 0 or 1.
-// Throws UsageError naming op and port. Empty if the input is absent.
+// Throws UnknownValueError naming op and port. Empty if the input is absent.
 Dims constant_integers(const Inference& in, int input, std::string_view port);
+// The same for numbers that may hold symbols while they are not bound; UsageError for sizes below
+// 0.
+Shape known_numbers(const Inference& in, int input, std::string_view port);
+Shape known_sizes(const Inference& in, int input, std::string_view port);
+// The numbers of input 0, for an op that only changes its shape.
+std::optional<Shape> same_numbers(const Inference& in);
 Dims integers_of(const Tensor& tensor);
 // The values as a tensor i64[n], for such an input.
 Tensor list_of(std::span<const std::int64_t> values);

@@ -176,21 +176,29 @@ Values Concat::gradient(Gradient& g) const {
   return result;
 }
 
+std::optional<Shape> Concat::numbers(const Inference& in) const {
+  Shape joined;
+  for (int i = 0; i < in.count(); ++i) {
+    const Shape* const numbers = in.numbers(i);
+    if (!numbers) return {};
+    joined.insert(joined.end(), numbers->begin(), numbers->end());
+  }
+  return joined;
+}
+
 TensorTypes Split::infer(const Inference& in) const {
   const std::size_t along = normalize_axis("Split", axis, in.shape(0).size());
   const Dim& dim = in.shape(0)[along];
   Shape sizes;
   if (in.has(1)) {
     Dim sum;
-    for (const std::int64_t size : constant_integers(in, 1, "split")) {
-      require(size >= 0, "Split: sizes must not be negative, got ", size);
-      sizes.push_back(size);
-      sum = sum + size;
-    }
+    sizes = known_sizes(in, 1, "split");
+    for (const Dim& size : sizes) sum = sum + size;
     require(num_outputs == 0 || num_outputs == static_cast<std::int64_t>(sizes.size()),
             "Split: num_outputs is ", num_outputs, ", but ", sizes.size(), " sizes are given");
-    require(!sizes.empty() && (!dim.is_known() || sum == dim), "Split: sizes ", sizes,
-            " do not add up to axis ", axis, " of ", in.type(0));
+    const bool fits = sum == dim || !dim.is_known() || !sum.is_known();
+    require(!sizes.empty() && fits, "Split: sizes ", sizes, " do not add up to axis ", axis, " of ",
+            in.type(0));
   } else {
     require(num_outputs > 0, "Split: sizes or num_outputs are expected");
     constexpr std::int64_t most_outputs = 65536;

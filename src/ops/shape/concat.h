@@ -12,6 +12,7 @@ struct Concat {
   std::int64_t axis = 0;
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<Concat>> samples();

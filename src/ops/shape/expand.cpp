@@ -11,11 +11,7 @@
 namespace narrowgauge {
 
 TensorTypes Expand::infer(const Inference& in) const {
-  const Dims wanted = constant_integers(in, 1, "shape");
-  for (const std::int64_t size : wanted)
-    require(size >= 0, "Expand: sizes must not be negative, got ", wanted);
-  return {
-      {in.dtype(0), broadcast_shapes("Expand", in.shape(0), Shape(wanted.begin(), wanted.end()))}};
+  return {{in.dtype(0), broadcast_shapes("Expand", in.shape(0), known_sizes(in, 1, "shape"))}};
 }
 
 Values Expand::gradient(Gradient& g) const {

@@ -25,6 +25,15 @@ TensorTypes Gather::infer(const Inference& in) const {
   return {{in.dtype(0), gathered_shape("Gather", in.shape(0), in.shape(1), axis)}};
 }
 
+std::optional<Shape> Gather::numbers(const Inference& in) const {
+  const Shape *const data = in.numbers(0), *const indices = in.numbers(1);
+  if (!data || !indices || !is_known(*indices) || in.rank(0) != 1 || in.rank(1) > 1) return {};
+  Shape chosen;
+  for (const std::int64_t index : known_dims(*indices))
+    chosen.push_back((*data)[normalize_axis("Gather", index, data->size())]);
+  return chosen;
+}
+
 Values Gather::gradient(Gradient& g) const {
   return {g.add(GatherGradient{axis, g.shape(g.input(0))}, {g.output_gradient(), g.input(1)}),
           absent};

@@ -46,20 +46,18 @@ auto with_numbers(const Tensor& start, const Tensor& limit, const Tensor& delta,
   return use(integers_of(start)[0], integers_of(limit)[0], integers_of(delta)[0]);
 }
 
-const Tensor& constant_number(const Inference& in, int input, std::string_view port) {
-  const Tensor* number = in.constant(input);
-  require(number, "Range: ", port, " must be constant");
-  return *number;
+// The length, where symbols stand for whole numbers; it counts as at least 0.
+std::optional<Dim> symbolic_length(const Inference& in) {
+  const Shape *const start = in.numbers(0), *const limit = in.numbers(1), *delta = in.numbers(2);
+  if (!start || !limit || !delta || *delta != Shape{1}) return {};
+  return limit->at(0) - start->at(0);
 }
 
 }  // namespace
 
 TensorTypes ConstantOfShape::infer(const Inference& in) const {
-  const Dims sizes = constant_integers(in, 0, "shape");
-  for (const std::int64_t size : sizes)
-    require(size >= 0, "ConstantOfShape: sizes must not be negative, got ", sizes);
   require(value.size() == 1, "ConstantOfShape: expected one value, got ", value.type());
-  return {{value.dtype(), Shape(sizes.begin(), sizes.end())}};
+  return {{value.dtype(), known_sizes(in, 0, "shape")}};
 }
 
 Values ConstantOfShape::decompose(Rewriting& r) const {
@@ -76,9 +74,10 @@ std::vector<Sample<ConstantOfShape>> ConstantOfShape::samples() {
 }
 
 TensorTypes Range::infer(const Inference& in) const {
+  const std::optional<Dim> symbolic = symbolic_length(in);
+  if (symbolic && !symbolic->is_known()) return {{in.dtype(0), {*symbolic}}};
   const std::int64_t length = with_numbers(
-      constant_number(in, 0, "start"), constant_number(in, 1, "limit"),
-      constant_number(in, 2, "delta"),
+      in.known(0, "start"), in.known(1, "limit"), in.known(2, "delta"),
       [](auto start, auto limit, auto delta) { return range_length(start, limit, delta); });
   return {{in.dtype(0), {length}}};
 }

@@ -28,6 +28,10 @@ TensorTypes ShapeOf::infer(const Inference& in) const {
   return {{DType::i64, {static_cast<std::int64_t>(chosen(*this, in.shape(0)).size())}}};
 }
 
+std::optional<Shape> ShapeOf::numbers(const Inference& in) const {
+  return chosen(*this, in.shape(0));
+}
+
 Values ShapeOf::decompose(Rewriting& r) const {
   return {r.constant(list_of(known_dims(chosen(*this, r.shape(r.input(0))))))};
 }
@@ -41,6 +45,10 @@ std::vector<Sample<ShapeOf>> ShapeOf::samples() {
 }
 
 TensorTypes SizeOf::infer(const Inference&) const { return {{DType::i64, {}}}; }
+
+std::optional<Shape> SizeOf::numbers(const Inference& in) const {
+  return Shape{element_count(in.shape(0))};
+}
 
 Values SizeOf::decompose(Rewriting& r) const {
   const std::int64_t count = element_count(known_dims(r.shape(r.input(0))));

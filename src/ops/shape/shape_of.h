@@ -19,6 +19,7 @@ struct ShapeOf {
     visit("end", self.end);
   }
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<ShapeOf>> samples();
@@ -30,6 +31,7 @@ struct SizeOf {
       .name = "Size", .inputs = "x:any!", .outputs = "size:i64", .precision = clear};
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values decompose(Rewriting& r) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<SizeOf>> samples();

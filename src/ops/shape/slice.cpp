@@ -16,9 +16,10 @@ namespace narrowgauge {
 
 namespace {
 
-// The bounds that the constants give, one entry for each sliced axis.
+// One entry for each sliced axis.
 struct Bounds {
-  Dims starts, ends, axes, steps;
+  Shape starts, ends;
+  Dims axes, steps;
 };
 
 struct Range {
@@ -30,8 +31,10 @@ struct Range {
 constexpr std::int64_t beyond = std::int64_t{1} << 30;
 
 // Where slicing begins or ends for `bound`; `low` and `high` are the ends that the direction
-// allows. While `dim` is a symbol, a bound counts as inside unless it is beyond every axis.
-Dim clamped(std::int64_t bound, const Dim& dim, const Dim& low, const Dim& high) {
+// allows. While symbols are not bound, a bound counts as inside unless it is beyond every axis.
+Dim clamped(const Dim& given, const Dim& dim, const Dim& low, const Dim& high) {
+  if (!given.is_known()) return given;
+  const std::int64_t bound = given.value();
   if (dim.is_known()) {
     const std::int64_t position = bound < 0 ? bound + dim.value() : bound;
     return std::clamp(position, low.value(), std::max(low.value(), high.value()));
@@ -80,13 +83,19 @@ Bounds checked(std::string_view op, Bounds bounds) {
   return bounds;
 }
 
+Shape shape_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
+
 // `constant(i)` returns the values of input i, empty if it is absent.
 template <class Constant>
 Bounds bounds_from(const Constant& constant) {
-  return checked("Slice", {constant(1), constant(2), constant(3), constant(4)});
+  return checked("Slice", {shape_of(constant(1)), shape_of(constant(2)), constant(3), constant(4)});
 }
 Bounds bounds_from(const SliceGradient& op) {
-  return checked("SliceGradient", {op.starts, op.ends, op.axes, op.steps});
+  return checked("SliceGradient", {shape_of(op.starts), shape_of(op.ends), op.axes, op.steps});
+}
+Bounds bounds_from(const Inference& in) {
+  return checked("Slice", {known_numbers(in, 1, "starts"), known_numbers(in, 2, "ends"),
+                           constant_integers(in, 3, "axes"), constant_integers(in, 4, "steps")});
 }
 
 Shape sizes_of(const std::vector<Range>& ranges) {
@@ -166,19 +175,31 @@ SampleInput list(const Dims& values) { return sample(list_of(values)); }
 }  // namespace
 
 TensorTypes Slice::infer(const Inference& in) const {
-  constexpr std::string_view ports[] = {"x", "starts", "ends", "axes", "steps"};
-  const Bounds bounds = bounds_from([&](int i) { return constant_integers(in, i, ports[i]); });
-  return {{in.dtype(0), sizes_of(ranges_of("Slice", bounds, in.shape(0)))}};
+  return {{in.dtype(0), sizes_of(ranges_of("Slice", bounds_from(in), in.shape(0)))}};
+}
+
+std::optional<Shape> Slice::numbers(const Inference& in) const {
+  const Shape* const numbers = in.numbers(0);
+  if (!numbers || in.rank(0) != 1) return {};
+  const Range range = ranges_of("Slice", bounds_from(in), in.shape(0)).front();
+  if (!range.start.is_known() || !range.size.is_known()) return {};
+  Shape chosen;
+  for (std::int64_t i = 0; i < range.size.value(); ++i)
+    chosen.push_back(numbers->at(static_cast<std::size_t>(range.start.value() + i * range.step)));
+  return chosen;
 }
 
 Values Slice::gradient(Gradient& g) const {
   const Bounds bounds = bounds_from([&](int i) {
-    return g.has_input(i) ? integers_of(*g.graph().constant_value(g.input(i))) : Dims{};
+    if (!g.has_input(i)) return Dims{};
+    const Tensor* const known = g.graph().constant_value(g.input(i));
+    require<UnknownValueError>(known, "Slice: its gradient takes constant bounds");
+    return integers_of(*known);
   });
   Values result = g.absent_inputs();
-  result[0] = g.add(
-      SliceGradient{g.shape(g.input(0)), bounds.starts, bounds.ends, bounds.axes, bounds.steps},
-      {g.output_gradient()});
+  result[0] = g.add(SliceGradient{g.shape(g.input(0)), known_dims(bounds.starts),
+                                  known_dims(bounds.ends), bounds.axes, bounds.steps},
+                    {g.output_gradient()});
   return result;
 }
 
@@ -192,8 +213,9 @@ TensorTypes SliceGradient::infer(const Inference& in) const {
 Values SliceGradient::gradient(Gradient& g) const {
   const Bounds bounds = bounds_from(*this);
   Values inputs{g.output_gradient()};
-  for (const Dims* values : {&bounds.starts, &bounds.ends, &bounds.axes, &bounds.steps})
-    inputs.push_back(g.constant(list_of(*values)));
+  for (const Dims& values :
+       {known_dims(bounds.starts), known_dims(bounds.ends), bounds.axes, bounds.steps})
+    inputs.push_back(g.constant(list_of(values)));
   return {g.add(Slice{}, inputs)};
 }
 

@@ -17,6 +17,7 @@ struct Slice {
                                .precision = clear};
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<Slice>> samples();

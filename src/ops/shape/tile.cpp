@@ -10,14 +10,11 @@
 namespace narrowgauge {
 
 TensorTypes Tile::infer(const Inference& in) const {
-  const Dims repeats = constant_integers(in, 1, "repeats");
+  const Shape repeats = known_sizes(in, 1, "repeats");
   Shape shape = in.shape(0);
   require(repeats.size() == shape.size(), "Tile: expected ", shape.size(), " repeats for ",
           in.type(0), ", got ", repeats);
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    require(repeats[i] >= 0, "Tile: repeats must not be negative, got ", repeats);
-    shape[i] = shape[i] * repeats[i];
-  }
+  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = shape[i] * repeats[i];
   return {{in.dtype(0), shape}};
 }
 

@@ -21,29 +21,30 @@ SampleInput list(const Dims& values) { return sample(list_of(values)); }
 
 // Dimensions copied from x would be on both sides of the division, where a symbol over itself would
 // remain; they are left out.
-Dim rest_of(const TensorType& x, const Dims& wanted, bool zero_is_size) {
+Dim rest_of(const TensorType& x, const Shape& wanted, bool zero_is_size) {
   Dim total(1), given(1);
   for (std::size_t i = 0; i < std::max(x.shape.size(), wanted.size()); ++i) {
-    const bool copied = i < wanted.size() && wanted[i] == 0 && !zero_is_size;
+    const bool copied = i < wanted.size() && wanted[i] == Dim(0) && !zero_is_size;
     if (i < x.shape.size() && !copied) total = total * x.shape[i];
-    if (i < wanted.size() && wanted[i] != -1 && !copied) given = given * wanted[i];
+    if (i < wanted.size() && wanted[i] != Dim(-1) && !copied) given = given * wanted[i];
   }
   require(!given.is_known() || given.value() != 0, "Reshape: -1 beside a size of 0 in ", wanted);
   return total / given;
 }
 
-Shape reshaped(const TensorType& x, const Dims& wanted, bool zero_is_size) {
+Shape reshaped(const TensorType& x, const Shape& wanted, bool zero_is_size) {
   Shape shape;
   int unknown = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    require(wanted[i] >= -1, "Reshape: sizes must be -1 or more, got ", wanted);
-    unknown += wanted[i] == -1;
-    const bool copied = wanted[i] == 0 && !zero_is_size;
+    require(!wanted[i].is_known() || wanted[i].value() >= -1,
+            "Reshape: sizes must be -1 or more, got ", wanted);
+    unknown += wanted[i] == Dim(-1);
+    const bool copied = wanted[i] == Dim(0) && !zero_is_size;
     require(!copied || i < x.shape.size(), "Reshape: size 0 at axis ", i, " has no axis in ", x);
-    if (wanted[i] == -1)
+    if (wanted[i] == Dim(-1))
       shape.push_back(rest_of(x, wanted, zero_is_size));
     else
-      shape.push_back(copied ? x.shape[i] : Dim(wanted[i]));
+      shape.push_back(copied ? x.shape[i] : wanted[i]);
   }
   require(unknown <= 1, "Reshape: more than one -1 in ", wanted);
   return shape;
@@ -75,7 +76,7 @@ Dims axes_of_one(const Inference& in) {
 }  // namespace
 
 TensorTypes Reshape::infer(const Inference& in) const {
-  const Shape shape = reshaped(in.type(0), constant_integers(in, 1, "shape"), allowzero != 0);
+  const Shape shape = reshaped(in.type(0), known_numbers(in, 1, "shape"), allowzero != 0);
   const Dim before = element_count(in.shape(0)), after = element_count(shape);
   require(before == after || !before.is_known() || !after.is_known(), "Reshape: ", in.type(0),
           " has ", before, " elements, ", shape, " has ", after);
@@ -109,6 +110,10 @@ TensorTypes Unsqueeze::infer(const Inference& in) const {
     shape.push_back(added[i] ? Dim(1) : in.shape(0)[from++]);
   return {{in.dtype(0), shape}};
 }
+
+std::optional<Shape> Reshape::numbers(const Inference& in) const { return same_numbers(in); }
+std::optional<Shape> Squeeze::numbers(const Inference& in) const { return same_numbers(in); }
+std::optional<Shape> Unsqueeze::numbers(const Inference& in) const { return same_numbers(in); }
 
 Values Reshape::gradient(Gradient& g) const { return reshape_back(g); }
 Values Flatten::gradient(Gradient& g) const { return reshape_back(g); }

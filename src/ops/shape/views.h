@@ -21,6 +21,7 @@ struct Reshape {
   std::int64_t allowzero = 0;
   static void attributes(auto& self, auto&& visit) { visit("allowzero", self.allowzero); }
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<Reshape>> samples();
@@ -42,6 +43,7 @@ struct Squeeze {
   static constexpr OpInfo info = view_info("Squeeze", "x:T~, axes?:i64!");
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<Squeeze>> samples();
@@ -52,6 +54,7 @@ struct Unsqueeze {
   static constexpr OpInfo info = view_info("Unsqueeze", "x:T~, axes:i64!");
   static void attributes(auto&, auto&&) {}
   TensorTypes infer(const Inference& in) const;
+  std::optional<Shape> numbers(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<Unsqueeze>> samples();

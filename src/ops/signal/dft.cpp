@@ -84,8 +84,7 @@ std::optional<std::int64_t> one_of(std::string_view op, std::string_view port,
 
 std::optional<std::int64_t> constant_number(const Inference& in, int input, std::string_view port) {
   if (!in.has(input)) return std::nullopt;
-  require(in.constant(input), in.op_name(), ": ", port, " must be constant");
-  return one_of(in.op_name(), port, in.constant(input));
+  return one_of(in.op_name(), port, &in.known(input, port));
 }
 
 std::optional<std::int64_t> constant_number(Rewriting& r, int input) {

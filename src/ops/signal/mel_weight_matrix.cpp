@@ -63,7 +63,7 @@ double height(std::int64_t place, std::int64_t left, std::int64_t top, std::int6
 }  // namespace
 
 TensorTypes MelWeightMatrix::infer(const Inference& in) const {
-  const Numbers n = numbers_from([&](int i) { return in.constant(i); });
+  const Numbers n = numbers_from([&](int i) { return &in.known(i, "every input"); });
   return {{output_datatype, {n.spectrum(), n.bins}}};
 }
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops whose older versions computed something else, or had another name.
+#include <array>
+
+#include "base/enumerate.h"
+#include "io/onnx/import/conversions.h"
+#include "ops/activation/hardmax.h"
+#include "ops/nn/softmax.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/shape_of.h"
+#include "ops/shape/views.h"
+
+namespace narrowgauge::onnx {
+
+namespace {
+
+// Seen as a matrix whose rows begin at the axis.
+template <class T>
+Values along_flattened(NodeImport& node) {
+  const Value x = node.value(0);
+  const Shape shape = node.graph().type(x).shape;
+  const std::int64_t given = node.take<std::int64_t>("axis").value_or(1);
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  require(given >= -rank && given <= rank, node.node().op_type, ": axis ", given,
+          " is outside a tensor of rank ", rank);
+  const std::int64_t axis = given < 0 ? given + rank : given;
+  if (axis == rank - 1) return {node.add(T{.axis = -1}, {x})};
+  const Value rows = node.add(T{.axis = -1}, {node.add(Flatten{.axis = axis}, {x})});
+  if (is_known(shape)) return {node.add(Reshape{}, {rows, node.list(known_dims(shape))})};
+  return {node.add(Reshape{}, {rows, node.add(ShapeOf{}, {x})})};
+}
+
+// x with `after` more axes of size 1 behind its own.
+Value with_axes_behind(NodeImport& node, Value x, std::size_t after) {
+  if (after == 0) return x;
+  const auto rank = static_cast<std::int64_t>(node.graph().type(x).shape.size());
+  Dims axes;
+  for (std::size_t i = 0; i < after; ++i) axes.push_back(rank + static_cast<std::int64_t>(i));
+  return node.add(Unsqueeze{}, {x, node.list(axes)});
+}
+
+// The second input had to be told to broadcast, and could begin at any axis of the first.
+Values broadcast_from_axis(NodeImport& node) {
+  const bool broadcast = node.take<std::int64_t>("broadcast").value_or(0) != 0;
+  const auto axis = node.take<std::int64_t>("axis");
+  if (!broadcast || !axis) return {};
+  const std::size_t rank = node.type(0).shape.size(), small = node.type(1).shape.size();
+  const std::size_t first = normalize_axis(node.node().op_type, *axis, rank);
+  require(first + small <= rank, node.node().op_type, ": axis ", *axis, " leaves no room for ",
+          node.type(1), " in ", node.type(0));
+  node.set_input(1, with_axes_behind(node, node.value(1), rank - first - small));
+  return {};
+}
+
+// A slope for each channel, which is axis 1.
+Values slope_of_channels(NodeImport& node) {
+  const std::size_t rank = node.type(0).shape.size();
+  if (node.type(1).shape.size() == 1 && rank > 2)
+    node.set_input(1, with_axes_behind(node, node.value(1), rank - 2));
+  return {};
+}
+
+Values gemm_broadcasts(NodeImport& node) {
+  node.drop("broadcast");
+  return {};
+}
+
+Values scatter_of_elements(NodeImport& node) {
+  node.rename("ScatterElements");
+  return {};
+}
+
+// tiles copies along one axis.
+Values tile_along_axis(NodeImport& node) {
+  if (node.input_count() < 3) return {};
+  Dims repeats(node.type(0).shape.size(), 1);
+  const std::int64_t axis = integers_of(node.constant(2)).at(0);
+  repeats[normalize_axis("Tile", axis, repeats.size())] = integers_of(node.constant(1)).at(0);
+  node.remove_inputs_from(2);
+  node.set_input(1, node.list(repeats));
+  return {};
+}
+
+void as_resize(NodeImport& node, Value scales) {
+  node.rename("Resize");
+  const std::string mode = node.take<std::string>("mode").value_or("nearest");
+  node.set("mode", mode == "bilinear" ? std::string("linear") : mode);
+  node.set("coordinate_transformation_mode", std::string("asymmetric"));
+  node.set("nearest_mode", std::string("floor"));
+  node.set_input(1, absent);
+  node.set_input(2, scales);
+}
+
+Values upsample_as_resize(NodeImport& node) {
+  std::vector<float> scales;
+  if (const auto height = node.take<float>("height_scale"))
+    scales = {1, 1, *height, node.take<float>("width_scale").value_or(1)};
+  else if (const auto given = node.take<std::vector<float>>("scales"))
+    scales = *given;
+  as_resize(node, scales.empty()
+                      ? node.value(1, true)
+                      : node.constant(Tensor::from<float>({std::ssize(scales)}, scales)));
+  return {};
+}
+
+Values resize_states_its_pixels(NodeImport& node) {
+  if (!node.has_input(2)) as_resize(node, node.value(1, true));  // unless it was an Upsample
+  return {};
+}
+
+// Scale and bias of each group, not of each channel.
+Values scales_of_groups(NodeImport& node) {
+  const Dim channels = node.type(0).shape.at(1);
+  for (const int input : {1, 2}) {
+    const Dim groups = node.type(input).shape.at(0);
+    const Value columns = with_axes_behind(node, node.value(input), 1);
+    const Value repeated = node.add(ExpandTo{{groups, channels / groups}}, {columns});
+    node.set_input(input, node.add(ReshapeTo{{channels}}, {repeated}));
+  }
+  return {};
+}
+
+constexpr Conversion table[] = {
+    {"Tile", 6, tile_along_axis},
+    {"Add", 7, broadcast_from_axis},
+    {"And", 7, broadcast_from_axis},
+    {"Div", 7, broadcast_from_axis},
+    {"Equal", 7, broadcast_from_axis},
+    {"Greater", 7, broadcast_from_axis},
+    {"Less", 7, broadcast_from_axis},
+    {"Mul", 7, broadcast_from_axis},
+    {"Or", 7, broadcast_from_axis},
+    {"Pow", 7, broadcast_from_axis},
+    {"Sub", 7, broadcast_from_axis},
+    {"Xor", 7, broadcast_from_axis},
+    {"PRelu", 7, slope_of_channels},
+    {"Gemm", 7, gemm_broadcasts},
+    {"Upsample", newest_opset + 1, upsample_as_resize},
+    {"Resize", 11, resize_states_its_pixels},
+    {"Scatter", newest_opset + 1, scatter_of_elements},
+    {"Hardmax", 13, along_flattened<Hardmax>},
+    {"LogSoftmax", 13, along_flattened<LogSoftmax>},
+    {"Softmax", 13, along_flattened<Softmax>},
+    {"GroupNormalization", 21, scales_of_groups},
+};
+
+}  // namespace
+
+std::span<const Conversion> conversions_of_meaning() { return table; }
+
+}  // namespace narrowgauge::onnx

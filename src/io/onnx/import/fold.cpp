@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/onnx/import/fold.h"
+
+#include <algorithm>
+
+#include "base/enumerate.h"
+#include "ir/attributes.h"
+#include "ops/control/interpret.h"
+
+namespace narrowgauge::onnx {
+
+namespace {
+
+constexpr std::int64_t few_elements = 65536;
+
+bool are_constants(const narrowgauge::Graph& graph, const Values& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](Value value) { return value.is_absent() || graph.constant_value(value); });
+}
+
+std::int64_t elements_of(const narrowgauge::Node& node) {
+  std::int64_t elements = 0;
+  for (const narrowgauge::ValueInfo& output : node.outputs)
+    elements += element_count(known_dims(output.type.shape));
+  return elements;
+}
+
+// The results of this one node over constants.
+std::vector<Tensor> results_of(const narrowgauge::Graph& graph, const narrowgauge::Node& node,
+                               bool reference) {
+  narrowgauge::Graph single("constant");
+  Values inputs;
+  for (const Value& value : node.inputs)
+    inputs.push_back(value.is_absent() ? absent : single.constant(*graph.constant_value(value)));
+  const Value made = single.add(*node.op, node.attributes, inputs, {.name = node.name});
+  for (const auto& [o, output] : enumerate(node.outputs)) single.output(concat(o), {made.node, o});
+  return interpret(single, {}, {.reference = reference});
+}
+
+}  // namespace
+
+Values folded(narrowgauge::Graph& graph, int index, bool everything) {
+  const narrowgauge::Node node = graph.node(index);
+  Values values;
+  for (const auto& [o, output] : enumerate(node.outputs)) values.push_back({index, o});
+  if (is_source(node) || node.op->kernels().empty()) return values;
+  if (are_constants(graph, node.inputs) && (everything || !is_random(node))) {
+    const bool few = elements_of(node) <= few_elements;
+    if (!everything && (!few || node.inputs.empty())) return values;
+    const std::vector<Tensor> results = results_of(graph, node, few);
+    for (std::size_t o = 0; o < results.size(); ++o) values[o] = graph.constant(results[o]);
+    return values;
+  }
+  for (Value& value : values)
+    if (const std::optional<Tensor> known = graph.known_numbers(value))
+      value = graph.constant(*known);
+  return values;
+}
+
+}  // namespace narrowgauge::onnx

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops of ONNX that are not nodes of a graph: constants, sequences and optionals, which exist only
+// while a model is imported, and ops that hold graphs.
+#pragma once
+
+#include <string_view>
+
+#include "io/onnx/import/node_import.h"
+
+namespace narrowgauge::onnx {
+
+// Returns what the node's outputs are.
+using Handler = Items (*)(NodeImport& node);
+
+// By the op's full name; nullptr where it is an op like others.
+Handler find_handler(std::string_view op);
+
+struct NamedHandler {
+  std::string_view op;
+  Handler handle;
+};
+std::span<const NamedHandler> constant_handlers();
+std::span<const NamedHandler> sequence_handlers();
+std::span<const NamedHandler> control_flow_handlers();
+
+}  // namespace narrowgauge::onnx

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/onnx/import/importer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/enumerate.h"
+#include "io/onnx/import/attributes.h"
+#include "io/onnx/import/conversions.h"
+#include "io/onnx/import/fold.h"
+#include "io/onnx/import/handlers.h"
+#include "io/onnx/import/types.h"
+#include "ir/attributes.h"
+#include "ir/unknown_op.h"
+#include "ops/table.h"
+#include "passes/remove_dead_code.h"
+
+namespace narrowgauge::onnx {
+
+namespace {
+
+constexpr int deepest_call = 64;  // of functions inside functions
+// Functions and loops can make many nodes out of few.
+constexpr std::int64_t most_nodes = 1'000'000;
+
+// Opsets by domain; "ai.onnx" is "".
+std::map<std::string, std::int64_t> opsets_of(const std::vector<OpsetImport>& imports) {
+  std::map<std::string, std::int64_t> opsets;
+  for (const OpsetImport& import : imports)
+    opsets[import.domain == "ai.onnx" ? "" : import.domain] = import.version;
+  return opsets;
+}
+
+// The message without the node that graph.add() names, which the caller names too.
+std::string_view without_node(std::string_view message, const Node& node) {
+  const std::string prefix = concat("node '", node.name, "': ");
+  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
+  return message;
+}
+
+}  // namespace
+
+Importer::Importer(const Model& model, const ImportOptions& options)
+    : model_(model), options_(options), graph_(model.graph.name) {
+  for (const Function& function : model.functions) functions_[function.full_name()] = &function;
+  body_.opsets = opsets_of(model.opset_imports);
+  if (body_.opsets.empty()) body_.opsets[""] = 1;  // files before IR version 3 state none
+}
+
+narrowgauge::Graph Importer::run() {
+  Scope scope(graph_);
+  scope.add_initializers(model_.graph);
+  add_inputs(scope);
+  for (const Node& node : model_.graph.nodes) add_node(node, scope);
+  for (const ValueInfo& output : model_.graph.outputs) {
+    const Item item = scope.find(output.name, false);
+    if (item.kind == Item::Kind::value) graph_.output(output.name, item.value);
+    for (const auto& [i, element] : enumerate(item.elements))
+      graph_.output(concat(output.name, '[', i, ']'), element.value);
+  }
+  return remove_dead_code(graph_);
+}
+
+void Importer::add_inputs(Scope& scope) {
+  for (const ValueInfo& input : model_.graph.inputs)
+    if (!scope.has_initializer(input.name)) scope.set(input.name, input_of(input));
+}
+
+Item Importer::input_of(const ValueInfo& info) {
+  const auto known = options_.known.find(info.name);
+  if (known != options_.known.end()) {
+    Items elements;
+    for (const Tensor& tensor : known->second.values)
+      elements.push_back(Item::of(graph_.constant(tensor)));
+    if (is_sequence(info)) return Item::sequence(std::move(elements));
+    return elements.empty() ? Item{} : elements.front();
+  }
+  const auto given = options_.types.find(info.name);
+  return Item::of(
+      graph_.input(info.name, given == options_.types.end() ? type_of(info) : given->second));
+}
+
+Items Importer::add_graph(const Graph& graph, Scope& scope) {
+  scope.add_initializers(graph);
+  for (const Node& node : graph.nodes) add_node(node, scope);
+  Items items;
+  for (const ValueInfo& output : graph.outputs) items.push_back(scope.find(output.name, false));
+  return items;
+}
+
+void Importer::add_node(const Node& source, Scope& scope) {
+  require<ModelError>(++nodes_ <= most_nodes, "the model needs more than ", most_nodes, " nodes");
+  const Node node = with_attributes_of_function(source);
+  try {
+    NodeImport import(*this, scope, node, version_for(node.domain));
+    const Items items = items_of(import);
+    for (std::size_t i = 0; i < std::min(items.size(), node.outputs.size()); ++i)
+      if (!node.outputs[i].empty()) scope.set(node.outputs[i], items[i]);
+  } catch (const UnknownValueError&) {
+    throw;
+  } catch (const UsageError& error) {
+    throw ModelError(concat(description(node), ": ", without_node(error.what(), node)));
+  }
+}
+
+Items Importer::items_of(NodeImport& node) {
+  const std::string name = node.node().full_name();
+  if (const Handler handler = find_handler(name)) return handler(node);
+  const auto function = functions_.find(name);
+  if (function != functions_.end() && !op_table().find(name)) return call(*function->second, node);
+  return add_op(node);
+}
+
+Items Importer::call(const Function& function, NodeImport& node) {
+  require<ModelError>(body_.depth < deepest_call, "functions call each other more than ",
+                      deepest_call, " deep");
+  Scope scope(node.graph());
+  for (const auto& [i, input] : enumerate(function.inputs)) scope.set(input, node.item(i));
+  Body body{opsets_of(function.opset_imports), {}, body_.depth + 1};
+  for (const Attribute& attribute : function.default_attributes)
+    body.attributes[attribute.name] = &attribute;
+  for (const Attribute& attribute : node.node().attributes)
+    body.attributes[attribute.name] = &attribute;
+  std::swap(body_, body);
+  for (const Node& inner : function.nodes) add_node(inner, scope);
+  std::swap(body_, body);
+  Items items;
+  for (const std::string& output : function.outputs) items.push_back(scope.find(output, false));
+  return items;
+}
+
+Items Importer::add_op(NodeImport& node) {
+  node.drop("consumed_inputs");  // of the first opset: which inputs may be overwritten
+  Values made = convert(node);
+  if (made.empty()) {
+    const OpRecord* const op = op_table().find(node.node().full_name());
+    require<ModelError>(op, unknown_op_text(node.node().full_name(), op_table()));
+    const Attributes attributes = attributes_of(*op, node.node());
+    Values inputs;
+    for (int i = 0; i < node.input_count(); ++i) {
+      const bool known =
+          i < std::ssize(op->inputs) || (!op->inputs.empty() && op->inputs.back().variadic);
+      inputs.push_back(node.value(i, known && !op->input_port(i).differentiable));
+    }
+    const std::string& name = node.node().name;
+    made = add(node.scope(), *op, attributes, inputs,
+               name.empty() && !node.node().outputs.empty() ? node.node().outputs[0] : name);
+  }
+  Items items;
+  for (const Value value : made) items.push_back(Item::of(value));
+  return items;
+}
+
+Values Importer::add(Scope& scope, const OpRecord& op, const Attributes& attributes,
+                     const Values& inputs, const std::string& name) {
+  narrowgauge::Graph& graph = scope.graph();
+  const Value first =
+      graph.add(op, attributes, inputs, {.name = name.empty() ? "" : graph.unique_name(name)});
+  return folded(graph, first.node, !options_.known.empty());
+}
+
+Node Importer::with_attributes_of_function(const Node& node) const {
+  Node result = node;
+  std::erase_if(result.attributes, [&](Attribute& attribute) {
+    if (attribute.ref_attr_name.empty()) return false;
+    const auto given = body_.attributes.find(attribute.ref_attr_name);
+    if (given == body_.attributes.end()) return true;
+    attribute.value = given->second->value;
+    attribute.type = given->second->type;
+    return false;
+  });
+  return result;
+}
+
+std::int64_t Importer::version_for(const std::string& domain) const {
+  const auto found = body_.opsets.find(domain == "ai.onnx" ? "" : domain);
+  return found == body_.opsets.end() ? newest_opset : found->second;
+}
+
+narrowgauge::Graph import_graph(const Model& model, const ImportOptions& options) {
+  return Importer(model, options).run();
+}
+
+}  // namespace narrowgauge::onnx

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/onnx/import/scope.h"
+
+namespace narrowgauge::onnx {
+
+void Scope::add_initializers(const Graph& graph) {
+  for (const TensorData& tensor : graph.initializers) initializers_[tensor.name].data = &tensor;
+}
+
+Value Scope::value_of(const TensorData& initializer, bool constant) {
+  Tensor tensor = tensor_of(initializer);
+  if (constant) return graph_.constant(std::move(tensor), graph_.unique_name(initializer.name));
+  State state;
+  state.name = graph_.unique_name(initializer.name);
+  state.type = tensor.type();
+  state.initial = Initial::of(std::move(tensor));
+  return graph_.state(std::move(state));
+}
+
+bool Scope::find_here(const std::string& name, bool constant, Item& item) {
+  if (const auto known = items_.find(name); known != items_.end()) {
+    item = known->second;
+    return true;
+  }
+  const auto found = initializers_.find(name);
+  if (found == initializers_.end()) return false;
+  Initializer& initializer = found->second;
+  const auto facts = facts_of(initializer.data->data_type);
+  const bool trained = facts && facts->dtype == DType::f32 && !initializer.data->dims.empty();
+  const bool parameter = !constant && trained && kind_ != Outer::around_region;
+  Value& value = parameter ? initializer.as_parameter : initializer.as_constant;
+  if (value.is_absent()) value = value_of(*initializer.data, !parameter);
+  item = Item::of(value);
+  return true;
+}
+
+Value Scope::captured(Value outside) {
+  for (const Capture& capture : captures_)
+    if (capture.outside == outside) return capture.inside;
+  if (const Tensor* constant = outer_->graph().constant_value(outside))
+    return graph_.constant(*constant);
+  const std::string name = graph_.unique_name(outer_->graph().value_name(outside));
+  captures_.push_back({outside, graph_.input(name, outer_->graph().type(outside))});
+  return captures_.back().inside;
+}
+
+Item Scope::captured(const Item& item) {
+  if (item.kind == Item::Kind::value) return Item::of(captured(item.value));
+  Item inside{item.kind, absent, {}};
+  for (const Item& element : item.elements) inside.elements.push_back(captured(element));
+  return inside;
+}
+
+bool Scope::find_anywhere(const std::string& name, bool constant, Item& item) {
+  if (find_here(name, constant, item)) return true;
+  if (!outer_ || !outer_->find_anywhere(name, constant, item)) return false;
+  if (kind_ == Outer::around_region) item = captured(item);
+  return true;
+}
+
+Item Scope::find(const std::string& name, bool constant) {
+  Item item;
+  require<ModelError>(find_anywhere(name, constant, item), "nothing makes the value '", name, "'");
+  return item;
+}
+
+}  // namespace narrowgauge::onnx

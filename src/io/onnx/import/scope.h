@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names that nodes of one ONNX graph or function can read, and the graph that they are added
+// to.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/onnx/import/item.h"
+#include "io/onnx/model.h"
+
+namespace narrowgauge::onnx {
+
+class Scope {
+ public:
+  // Where the values of the outer scope are, for a graph inside an If, Loop or Scan: in the same
+  // graph, or outside of the closed region that is made.
+  enum class Outer : std::uint8_t { none, same_graph, around_region };
+
+  explicit Scope(narrowgauge::Graph& graph, Scope* outer = nullptr, Outer kind = Outer::none)
+      : graph_(graph), outer_(outer), kind_(kind) {}
+  Scope(const Scope&) = delete;
+
+  narrowgauge::Graph& graph() { return graph_; }
+  Scope* outer() { return outer_; }
+
+  // Initializers become values when they are first read. They must live longer.
+  void add_initializers(const Graph& graph);
+  bool has_initializer(std::string_view name) const { return initializers_.contains(name); }
+  void set(const std::string& name, Item item) { items_[name] = std::move(item); }
+  // What the name stands for; ModelError if nothing makes it. `constant`: as a constant, where it
+  // is an initializer that may be one or a parameter.
+  Item find(const std::string& name, bool constant);
+
+  // Values outside of the region that nodes read, and the region's inputs that stand for them.
+  struct Capture {
+    Value outside, inside;
+  };
+  const std::vector<Capture>& captures() const { return captures_; }
+
+ private:
+  bool find_here(const std::string& name, bool constant, Item& item);
+  bool find_anywhere(const std::string& name, bool constant, Item& item);
+  Value value_of(const TensorData& initializer, bool constant);
+  Item captured(const Item& item);
+  Value captured(Value outside);
+
+  struct Initializer {
+    const TensorData* data = nullptr;
+    Value as_constant = absent, as_parameter = absent;
+  };
+
+  narrowgauge::Graph& graph_;
+  Scope* outer_;
+  Outer kind_;
+  std::map<std::string, Item, std::less<>> items_;
+  std::map<std::string, Initializer, std::less<>> initializers_;
+  std::vector<Capture> captures_;
+};
+
+}  // namespace narrowgauge::onnx

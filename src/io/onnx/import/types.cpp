@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/onnx/import/types.h"
+
+#include <cctype>
+
+#include "base/enumerate.h"
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge::onnx {
+
+namespace {
+
+// Any text as the name of a symbol: "batch size" gives "batch_size".
+std::string symbol_name(std::string_view text) {
+  const bool starts = !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0]));
+  std::string name = starts ? "" : "_";
+  for (const char c : text) {
+    const bool kept =
+        std::isalnum(static_cast<unsigned char>(c)) && static_cast<unsigned char>(c) < 128;
+    name += kept ? c : '_';
+  }
+  return name;
+}
+
+Dim dim_of(const Dimension& dimension, const std::string& value, std::int64_t axis) {
+  const Dim open = Dim::symbol(concat(symbol_name(value), '_', axis));
+  if (const auto* number = std::get_if<std::int64_t>(&dimension.size))
+    return *number < 0 ? open : Dim(*number);  // old exporters write -1 for an open size
+  const auto* text = std::get_if<std::string>(&dimension.size);
+  return text && !text->empty() ? Dim::symbol(symbol_name(*text)) : open;
+}
+
+// What is inside of optionals.
+const Type* without_optional(const Type* type) {
+  while (type)
+    if (const auto* optional = std::get_if<OptionalType>(&type->kind))
+      type = optional->element ? &**optional->element : nullptr;
+    else
+      break;
+  return type;
+}
+
+}  // namespace
+
+DType dtype_of(DataType type) {
+  const DataTypeFacts* const facts = facts_of(type);
+  require<ModelError>(facts && facts->dtype, "the type ", name_of(type), " is not supported");
+  return *facts->dtype;
+}
+
+bool is_sequence(const ValueInfo& info) {
+  const Type* const type = info.type ? without_optional(&*info.type) : nullptr;
+  return type && std::holds_alternative<SequenceType>(type->kind);
+}
+
+TensorType type_of(const ValueInfo& info) {
+  const auto* tensor = info.type ? std::get_if<DenseTensorType>(&info.type->kind) : nullptr;
+  require<ModelError>(tensor, "input '", info.name,
+                      "': expected a tensor, the model states another type");
+  if (!tensor->shape)
+    throw UnknownValueError(concat("input '", info.name, "': the model does not state its rank"));
+  TensorType type;
+  try {
+    type.dtype = dtype_of(tensor->element);
+  } catch (const ModelError& error) {
+    throw ModelError(concat("input '", info.name, "': ", error.what()));
+  }
+  for (const auto& [axis, dimension] : enumerate(tensor->shape->dims))
+    type.shape.push_back(dim_of(dimension, info.name, axis));
+  return type;
+}
+
+}  // namespace narrowgauge::onnx
