@@ -111,6 +111,9 @@ struct KernelQuestion {
 // symbol has no size.
 NG_API std::vector<KernelReason> explain_kernels(const Graph& f32_graph, const PrecisionPlan& plan,
                                                  const KernelQuestion& question);
+// The same of the predictions of a Model.
+NG_API std::vector<KernelReason> explain_kernels(const Model& model,
+                                                 const KernelQuestion& question);
 // The same of the training step of a Trainer, with its plan.
 NG_API std::vector<KernelReason> explain_kernels(const Trainer& trainer,
                                                  const KernelQuestion& question);

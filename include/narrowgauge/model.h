@@ -14,6 +14,7 @@
 #include "narrowgauge/data.h"
 #include "narrowgauge/metrics.h"
 #include "narrowgauge/models.h"
+#include "narrowgauge/named_tensor.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/step_outcome.h"
@@ -52,17 +53,28 @@ struct NG_API LoadReport {
   std::vector<NotFinite> not_finite;  // among the taken
 };
 
-// predict() may be called from any number of threads at once. Each call computes in memory of its
-// own, which is kept for the next call: for up to four input shapes, and for as many simultaneous
-// calls as the machine has cores (at least four). Changes of weights or precision (set_state(),
-// load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
-// predictions wait for them; so it is with the first prediction of each shape, which compiles. A
-// Trainer belongs to one thread at a time.
+// An input or output of a model.
+struct NG_API ModelPort {
+  std::string name;                // as run() takes and gives it
+  std::optional<TensorType> type;  // nothing: known only when the model runs
+};
+
+// predict() and run() may be called from any number of threads at once. Each call computes in
+// memory of its own, which is kept for the next call: for up to four input shapes, and for as many
+// simultaneous calls as the machine has cores (at least four). Changes of weights or precision
+// (set_state(), load(), set_precision(), a Trainer's step() and resume()) wait for running
+// predictions, and later predictions wait for them; so it is with the first prediction of each
+// shape, which compiles. A Trainer belongs to one thread at a time.
 class NG_API Model {
  public:
   // Builds the network and its initial weights, a function of the seed. `name` is for files and
   // messages. Throws what `build` throws.
   explicit Model(std::string name, BuildNetwork build, std::uint64_t seed = 1);
+  // A network from a file of ONNX, of any opset, with the names that it has there. Its float
+  // initializers are the parameters. Throws DataError for a file that is damaged, ModelError naming
+  // node and op for what is not supported. `sizes` fixes the shapes of inputs, by name, in place of
+  // sizes that the file leaves open.
+  static Model from_onnx(const std::string& path, const std::map<std::string, Dims>& sizes = {});
   ~Model();
   Model(Model&&) noexcept;  // the Trainer of the other goes on with this one
 
@@ -72,6 +84,13 @@ class NG_API Model {
   // Output for a batch of inputs; the evaluation graph. Throws UsageError for another shape.
   Tensor predict(const Tensor& input);
   Tensor predict(std::span<const Tensor> inputs);  // for a network with several inputs
+  // All outputs for inputs by name, in any order. Throws UsageError naming an input that is
+  // missing, unknown, or of another type. Where shapes depend on values that only a run knows, the
+  // model is planned anew for each shape of the inputs, or computed node by node; elements of
+  // sequences are then called "name[0]", "name[1]", ...
+  std::vector<NamedTensor> run(std::span<const NamedTensor> inputs);
+  std::vector<ModelPort> inputs() const;   // in the order of predict()
+  std::vector<ModelPort> outputs() const;  // in the order of run()
   // Makes predict() and Trainer::evaluate() compute as `wanted`, in plain f32 by default. Once a
   // Trainer is made, they compute as it trains.
   void set_precision(PrecisionRequest wanted);
@@ -95,6 +114,7 @@ class NG_API Model {
 
  private:
   friend struct ModelAccess;  // internal
+  explicit Model(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };
 

@@ -26,8 +26,9 @@ struct ModelInfo {
   std::int64_t parameters = 0, statistics = 0;  // values
   double macs = 0;                              // multiply-adds of all layers for one sample
 };
-// What a network consists of and costs; of a graph with the symbol N for the batch.
-NG_API ModelInfo model_info(const Graph& graph);
+// What a network consists of and costs; `sample` gives the symbols of its shapes the sizes that
+// multiply-adds are counted for.
+NG_API ModelInfo model_info(const Graph& graph, const Binding& sample = {{"N", 1}});
 
 // The memory of a training step, without the batch that it is given.
 struct TrainingMemory {

@@ -12,6 +12,7 @@
 #include "narrowgauge/model_info.h"
 #include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
+#include "narrowgauge/onnx_info.h"
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/out_of_memory.h"
 #include "narrowgauge/precision.h"

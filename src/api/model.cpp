@@ -11,7 +11,8 @@ namespace narrowgauge {
 
 Graph Model::Implementation::graph(Mode mode) const {
   Network network(name, mode);
-  network.graph().output("prediction", build(network));
+  const Value predicted = build(network);
+  if (network.graph().outputs().empty()) network.graph().output("prediction", predicted);
   return std::move(network.graph());
 }
 
@@ -30,6 +31,7 @@ void Model::Implementation::set_precision(decltype(precision) wanted) {
   precision_of_file = false;
   ++precisions;
   prediction.reset();
+  if (open_shapes) open_shapes->forget();
 }
 
 Program& Model::Implementation::prediction_program() {
@@ -44,16 +46,21 @@ Program& Model::Implementation::prediction_program() {
 
 std::vector<Tensor> Model::Implementation::run(FunctionRef<Program*()> known,
                                                FunctionRef<Program&()> made,
-                                               std::span<const Tensor> inputs) {
+                                               std::span<const Tensor> given) {
   {
     const std::shared_lock reading(in_use);
     Program* const program = known();
     if (program && store.is_fresh())
-      if (const Program::Lease executor = program->compiled_executor_for(inputs))
-        return executor->run(inputs);
+      if (const Program::Lease executor = program->compiled_executor_for(given))
+        return executor->run(given);
   }
   const std::lock_guard alone(in_use);
-  return made().executor_for(inputs)->run(inputs);
+  return made().executor_for(given)->run(given);
+}
+
+std::vector<Tensor> Model::Implementation::predict(std::span<const Tensor> given) {
+  return run([&] { return prediction.get(); }, [&]() -> Program& { return prediction_program(); },
+             given);
 }
 
 Model::Model(std::string name, BuildNetwork build, std::uint64_t seed)
@@ -61,8 +68,14 @@ Model::Model(std::string name, BuildNetwork build, std::uint64_t seed)
   implementation_->name = std::move(name);
   implementation_->build = std::move(build);
   implementation_->seed = seed;
-  implementation_->store.add(implementation_->graph(Mode::evaluate), seed);
+  const Graph graph = implementation_->graph(Mode::evaluate);
+  implementation_->store.add(graph, seed);
+  implementation_->inputs = input_ports(graph);
+  implementation_->outputs = output_ports(graph);
 }
+
+Model::Model(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
 
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
@@ -73,11 +86,7 @@ Graph Model::graph(Mode mode) const { return implementation_->graph(mode); }
 Tensor Model::predict(const Tensor& input) { return predict(std::span(&input, 1)); }
 
 Tensor Model::predict(std::span<const Tensor> inputs) {
-  Implementation& self = *implementation_;
-  return self
-      .run([&] { return self.prediction.get(); },
-           [&]() -> Program& { return self.prediction_program(); }, inputs)
-      .at(0);
+  return implementation_->predict(inputs).at(0);
 }
 
 void Model::set_precision(PrecisionRequest wanted) {

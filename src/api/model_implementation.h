@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "api/open_shapes.h"
 #include "api/program.h"
 #include "base/fair_shared_mutex.h"
 #include "base/parallel.h"
@@ -25,16 +26,19 @@ struct Model::Implementation {
   std::string name;
   BuildNetwork build;
   std::uint64_t seed = 1;
+  std::vector<ModelPort> inputs, outputs;  // of the evaluation graph
   // Guards the members below: shared to read, alone to change. What it calls must not lock it
   // again.
   mutable FairSharedMutex in_use;
   StateStore store;
   // How evaluation computes: as set_precision() asked, or as the latest Trainer trains.
   std::variant<PrecisionRequest, PrecisionPlan> precision;
-  bool precision_of_file = false;       // it came with the weights that were loaded
-  int precisions = 0;                   // set so far
-  int trainers = 0;                     // made so far
-  std::unique_ptr<Program> prediction;  // made on first use, again for another precision
+  bool precision_of_file = false;           // it came with the weights that were loaded
+  int precisions = 0;                       // set so far
+  int trainers = 0;                         // made so far
+  std::unique_ptr<Program> prediction;      // made on first use, again for another precision
+  std::shared_ptr<const onnx::Model> onnx;  // the file that the network is from, if it is
+  std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 
   void set_precision(decltype(precision) wanted);
   Graph graph(Mode mode) const;
@@ -44,10 +48,16 @@ struct Model::Implementation {
   // Runs a program that changes no state: together with other threads if `known` returns it and it
   // is compiled, else alone, after `made` made it.
   std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
-                          std::span<const Tensor> inputs);
+                          std::span<const Tensor> given);
+  // All outputs, for inputs in the order of the evaluation graph.
+  std::vector<Tensor> predict(std::span<const Tensor> given);
   std::vector<std::string> state_names() const;
   std::string sha256() const;
 };
+
+// The inputs and outputs of a graph, in its order.
+std::vector<ModelPort> input_ports(const Graph& graph);
+std::vector<ModelPort> output_ports(const Graph& graph);
 
 // Parameters and statistics as model.safetensors holds them, with the precision plan of predictions
 // unless they are in plain f32.

@@ -15,6 +15,8 @@
 #include "cli/common/text.h"
 #include "cli/network_choice.h"
 #include "cli/settings.h"
+#include "cli/shape_flag.h"
+#include "precision/policy.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -28,13 +30,16 @@ constexpr const char* examples = R"(examples:
       one node, with the chain of reasons
   narrowgauge explain --model resnet50 --amp bf16 --kernels --target amx
       the kernels on a CPU with AMX, whatever this one has
+  narrowgauge explain model.onnx --amp f16
+      the predictions of a model file
   narrowgauge explain --model lenet --amp f16 --save-plan plan.txt
       the same as a plan that can be edited, and then given to --plan)";
 
 struct Flags {
   NetworkFlags network;
   PrecisionFlags precision;
-  std::optional<std::string> save_plan, node, optimizer, target;
+  std::optional<std::string> file, save_plan, node, optimizer, target;
+  std::vector<std::string> shapes;
   std::optional<std::int64_t> batch;
   bool json = false, kernels = false, all = false;
 };
@@ -52,11 +57,43 @@ struct Answer {
   std::optional<std::vector<KernelReason>> kernels;
 };
 
+KernelQuestion question_of(const Flags& flags, std::int64_t batch) {
+  KernelQuestion question{.binding = {{"N", batch}}};
+  if (flags.target) {
+    question.target = Target::machine();
+    question.target->isa = parse_isa(*flags.target);
+  }
+  return question;
+}
+
+// Sizes that the file leaves open count as --batch.
+Answer answer_to_file(const Flags& flags, RunPrecision precision) {
+  require(
+      !precision.automatic && !flags.precision.plan && !flags.optimizer,
+      "explain: a file of ONNX takes --amp off, f16 or bf16, and neither --plan nor --optimizer");
+  Model model = Model::from_onnx(*flags.file, parse_shapes("--shape", flags.shapes));
+  model.set_precision(precision);
+  KernelQuestion question = question_of(flags, flags.batch.value_or(1));
+  for (const ModelPort& input : model.inputs())
+    for (const Dim& dim : input.type ? input.type->shape : Shape{})
+      if (!dim.is_known()) question.binding[dim.text()] = flags.batch.value_or(1);
+  Answer answer{explain(model, question.binding), std::nullopt};
+  if (flags.kernels) answer.kernels = explain_kernels(model, question);
+  if (flags.save_plan)
+    save_plan(make_precision_plan(model.graph(Mode::evaluate), precision), *flags.save_plan);
+  return answer;
+}
+
 Answer answer_to(const Flags& flags) {
+  require(flags.file.has_value() != flags.network.model.has_value(),
+          "explain: expected --model or a file of ONNX, got ", flags.file ? "both" : "neither");
+  require(flags.shapes.empty() || flags.file, "--shape: is for a file of ONNX");
+  require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
+  if (flags.file)
+    return answer_to_file(flags, settle_precision(flags.precision, std::nullopt, {DType::f16}));
   const NetworkChoice network = choose_network(flags.network);
   RunPrecision precision = settle_precision(flags.precision, std::nullopt, {DType::f16});
   check_plan_alone(flags.precision);
-  require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
   require(!flags.target || !precision.automatic,
           "--target: --amp auto is measured here, name a format");
   const Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
@@ -75,11 +112,7 @@ Answer answer_to(const Flags& flags) {
   const TrainingSetup setup =
       set_up_training(network.model, network.build(), network.loss(), optimizer, trained);
   if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
-  KernelQuestion question{.binding = {{"N", batch}}};
-  if (flags.target) {
-    question.target = Target::machine();
-    question.target->isa = parse_isa(*flags.target);
-  }
+  const KernelQuestion question = question_of(flags, batch);
   Answer answer{explain(setup.graph, setup.plan, question.binding), std::nullopt};
   if (flags.kernels) answer.kernels = explain_kernels(setup.graph, setup.plan, question);
   return answer;
@@ -146,7 +179,11 @@ int run_explain(const Flags& flags) {
 NG_COMMAND(explain, 40) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
-  add_network_flags(app, flags->network);
+  add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
+  add_texts(app, {"--shape", "NAME=DIMS", "of an input of FILE, such as x=1x3x224x224"},
+            flags->shapes);
+  add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
+  add_input_flags(app, flags->network);
   add_amp_or_auto(app, "off, f16 (default), bf16 or auto", flags->precision);
   add_policy(app, flags->precision);
   add_math(app, flags->precision);

@@ -12,6 +12,7 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/network_choice.h"
+#include "cli/onnx_facts.h"
 #include "cli/settings.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/model_info.h"
@@ -25,12 +26,15 @@ constexpr const char* examples = R"(examples:
   narrowgauge info --model bert-base --sequence 384 --batch 8
       a network for text
   narrowgauge info --model lenet --batch 512 --json
+  narrowgauge info model.onnx --shape x=1x3x224x224
+      inputs, outputs, ops and costs of a model file
   narrowgauge info --ops
       the ops that graphs are made of, and their classes in mixed precision)";
 
 struct Flags {
   NetworkFlags network;
-  std::optional<std::string> optimizer;
+  std::optional<std::string> file, optimizer;
+  std::vector<std::string> shapes;
   std::optional<std::int64_t> batch;
   bool json = false, ops = false;
 };
@@ -134,8 +138,14 @@ void print_ops(bool json) {
 }
 
 int run_info(const Flags& flags) {
-  require(flags.ops != flags.network.model.has_value(), "info: expected --model or --ops, got ",
-          flags.ops ? "both" : "neither");
+  const int tasks = flags.ops + flags.network.model.has_value() + flags.file.has_value();
+  require(tasks == 1, "info: expected one of --model, --ops and a file, got ",
+          tasks == 0 ? "none" : "several");
+  require(flags.shapes.empty() || flags.file, "--shape: is for a file of ONNX");
+  if (flags.file) {
+    print_onnx_info(*flags.file, flags.shapes, flags.json);
+    return ExitCode::ok;
+  }
   if (flags.ops) {
     print_ops(flags.json);
     return ExitCode::ok;
@@ -154,6 +164,9 @@ NG_COMMAND(info, 30) {
   CLI::App& app = add_command(
       program, "info", "layers, parameters, multiply-adds and memory of a network", examples);
   const auto flags = std::make_shared<Flags>();
+  add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
+  add_texts(app, {"--shape", "NAME=DIMS", "of an input of FILE, such as x=1x3x224x224"},
+            flags->shapes);
   add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
   add_input_flags(app, flags->network);
   add_switch(app, {"--ops", "", "the ops, and their classes in mixed precision"}, flags->ops);

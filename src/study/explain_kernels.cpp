@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
 
 #include "api/kernel_cache.h"
+#include "api/model_implementation.h"
 #include "compile/compile.h"
 #include "narrowgauge/explain.h"
 #include "ops/table.h"
@@ -25,6 +28,13 @@ std::vector<KernelReason> explain_kernels(const Graph& f32_graph, const Precisio
       kernels.push_back(
           {step.node, step.op, step.math, step.implementation, step.why, step.facts, step.flops});
   return kernels;
+}
+
+std::vector<KernelReason> explain_kernels(const Model& model, const KernelQuestion& question) {
+  const Model::Implementation& held = ModelAccess::of(model);
+  const std::shared_lock together(held.in_use);
+  const Graph graph = held.graph(Mode::evaluate);
+  return explain_kernels(graph, held.evaluation_plan(graph), question);
 }
 
 std::vector<KernelReason> explain_kernels(const Trainer& trainer, const KernelQuestion& question) {

@@ -24,7 +24,7 @@ std::int64_t parameters_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-ModelInfo model_info(const Graph& graph) {
+ModelInfo model_info(const Graph& graph, const Binding& sample) {
   ModelInfo info;
   for (const State& state : graph.states()) {
     if (state.role == Role::parameter) info.parameters += values_in(state);
@@ -37,7 +37,7 @@ ModelInfo model_info(const Graph& graph) {
     layer.op = node.op->full_name();
     if (!node.outputs.empty()) layer.output = concat(node.outputs.front().type);
     layer.parameters = parameters_of(graph, node);
-    layer.macs = flops_of(graph, node, {{"N", 1}}) / 2;
+    layer.macs = flops_of(graph, node, sample) / 2;
     info.macs += layer.macs;
     info.layers.push_back(std::move(layer));
   }

@@ -15,10 +15,13 @@
 namespace narrowgauge::cli {
 namespace {
 
+bool is_onnx(const SimulateFlags& flags) { return flags.model && flags.model->ends_with(".onnx"); }
+
 // "sim:h100", "sim:h100:bf16": the math of a network under the unit.
 std::string math_text(const SimulateFlags& flags) {
   require(flags.unit.has_value(), "simulate: --unit is required");
-  const bool product = flags.output || flags.random || flags.distribution || flags.accumulate ||
+  const bool random = flags.random && !is_onnx(flags);
+  const bool product = flags.output || random || flags.distribution || flags.accumulate ||
                        flags.transpose_a || flags.transpose_b || flags.op || flags.tf32_rounding;
   require(!product && flags.compare.empty() && !flags.plot,
           "simulate: a network takes --unit, --dtype, --data, --amp, --epochs, --batch, --seed");
@@ -224,6 +227,8 @@ int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
 
 int run_model(const SimulateFlags& flags) {
   const std::string math = math_text(flags);
+  if (is_onnx(flags)) return run_onnx_model(flags, math);
+  require(flags.inputs.empty(), "--input: is for a --model that is a file of ONNX");
   return flags.model ? train_on_unit(flags, math) : evaluate_on_unit(flags, math);
 }
 

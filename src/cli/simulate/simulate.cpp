@@ -87,7 +87,10 @@ void add_other_flags(CLI::App& app, SimulateFlags& flags) {
   add_text(app, {"--plot", "FILE.svg", "differences as a picture"}, flags.plot);
   add_switch(app, {"--probe", "", "what each unit does to sums"}, flags.probe);
   add_switch(app, {"--list", "", "units and formats, and how sure each is"}, flags.list);
-  add_text(app, {"--model,-m", "M", "train this network on the unit"}, flags.model);
+  add_text(app, {"--model,-m", "M", "train this network, or run this file of ONNX, on the unit"},
+           flags.model);
+  add_texts(app, {"--input,-i", "[NAME=]FILE", "of a file of ONNX: .npz, .npy or .pb"},
+            flags.inputs);
   add_text(app, {"--data,-d", "D", "of --model: " + data_help() + "; default: glyphs"}, flags.data);
   add_amp(app, "of --model: off (default), f16 or bf16", flags.precision);
   add_whole(app, {"--epochs,-e", "N", "of --model"}, flags.epochs, 1);

@@ -20,7 +20,7 @@ struct SimulateFlags {
   std::optional<std::string> random, distribution, model, data;
   PrecisionFlags precision;  // --amp
   std::optional<std::int64_t> seed, threads, epochs, batch;
-  std::vector<std::string> compare;
+  std::vector<std::string> compare, inputs;
   bool transpose_a = false, transpose_b = false, unresolved = false;
   bool probe = false, list = false, json = false;
 };
@@ -57,6 +57,8 @@ int run_unit_comparison(const SimulateFlags& flags);
 int run_probe(const SimulateFlags& flags);
 int run_unit_list(const SimulateFlags& flags);
 int run_model(const SimulateFlags& flags);
+// `math` is that of the unit, "sim:h100".
+int run_onnx_model(const SimulateFlags& flags, const std::string& math);
 
 // Shares of differences by their size, one panel for each unit; self-contained SVG.
 struct UlpPanel {

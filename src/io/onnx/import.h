@@ -22,6 +22,8 @@ struct ImportOptions {
   std::map<std::string, TensorType> types{};
   // Inputs that become constants; then all that depends on them alone is computed.
   std::map<std::string, KnownInput> known{};
+  // Whether float initializers become parameters; else they are constants as the others are.
+  bool parameters = true;
 };
 
 // Inputs and outputs keep their names. Float initializers become parameters of their names, other

@@ -49,6 +49,7 @@ Importer::Importer(const Model& model, const ImportOptions& options)
 
 narrowgauge::Graph Importer::run() {
   Scope scope(graph_);
+  if (!options_.parameters) scope.keep_constants();
   scope.add_initializers(model_.graph);
   add_inputs(scope);
   for (const Node& node : model_.graph.nodes) add_node(node, scope);

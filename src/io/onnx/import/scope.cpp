@@ -27,7 +27,7 @@ bool Scope::find_here(const std::string& name, bool constant, Item& item) {
   Initializer& initializer = found->second;
   const auto facts = facts_of(initializer.data->data_type);
   const bool trained = facts && facts->dtype == DType::f32 && !initializer.data->dims.empty();
-  const bool parameter = !constant && trained && kind_ != Outer::around_region;
+  const bool parameter = !constant && !constants_ && trained && kind_ != Outer::around_region;
   Value& value = parameter ? initializer.as_parameter : initializer.as_constant;
   if (value.is_absent()) value = value_of(*initializer.data, !parameter);
   item = Item::of(value);

@@ -21,6 +21,8 @@ class Scope {
 
   explicit Scope(narrowgauge::Graph& graph, Scope* outer = nullptr, Outer kind = Outer::none)
       : graph_(graph), outer_(outer), kind_(kind) {}
+  // Initializers of this scope are constants, not parameters.
+  void keep_constants() { constants_ = true; }
   Scope(const Scope&) = delete;
 
   narrowgauge::Graph& graph() { return graph_; }
@@ -55,6 +57,7 @@ class Scope {
   narrowgauge::Graph& graph_;
   Scope* outer_;
   Outer kind_;
+  bool constants_ = false;
   std::map<std::string, Item, std::less<>> items_;
   std::map<std::string, Initializer, std::less<>> initializers_;
   std::vector<Capture> captures_;

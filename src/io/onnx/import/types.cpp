@@ -53,18 +53,30 @@ bool is_sequence(const ValueInfo& info) {
   return type && std::holds_alternative<SequenceType>(type->kind);
 }
 
-TensorType type_of(const ValueInfo& info) {
+namespace {
+
+const DenseTensorType& tensor_of(const ValueInfo& info) {
   const auto* tensor = info.type ? std::get_if<DenseTensorType>(&info.type->kind) : nullptr;
-  require<ModelError>(tensor, "input '", info.name,
-                      "': expected a tensor, the model states another type");
-  if (!tensor->shape)
-    throw UnknownValueError(concat("input '", info.name, "': the model does not state its rank"));
-  TensorType type;
+  require<ModelError>(tensor, "expected a tensor, the model states another type");
+  return *tensor;
+}
+
+}  // namespace
+
+DType element_of(const ValueInfo& info) {
   try {
-    type.dtype = dtype_of(tensor->element);
+    return dtype_of(tensor_of(info).element);
   } catch (const ModelError& error) {
     throw ModelError(concat("input '", info.name, "': ", error.what()));
   }
+}
+
+TensorType type_of(const ValueInfo& info) {
+  const DenseTensorType* const tensor = &tensor_of(info);
+  if (!tensor->shape)
+    throw UnknownValueError(concat("input '", info.name, "': the model does not state its rank"));
+  TensorType type;
+  type.dtype = element_of(info);
   for (const auto& [axis, dimension] : enumerate(tensor->shape->dims))
     type.shape.push_back(dim_of(dimension, info.name, axis));
   return type;

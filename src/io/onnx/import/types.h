@@ -10,6 +10,8 @@ namespace narrowgauge::onnx {
 // ModelError where it is no tensor, or of a dtype without counterpart; UnknownValueError where not
 // even the rank is stated.
 TensorType type_of(const ValueInfo& info);
+// The format of its elements; ModelError as above.
+DType element_of(const ValueInfo& info);
 // Whether it is a sequence, or an optional one.
 bool is_sequence(const ValueInfo& info);
 // The format, or ModelError.

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models with inputs and outputs by name, and those from files of ONNX.
+#include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+
+#include "api/model_implementation.h"
+#include "api/onnx_network.h"
+#include "io/onnx/import/types.h"
+#include "io/onnx/read.h"
+
+namespace narrowgauge {
+
+namespace {
+
+std::string text_of(const std::vector<ModelPort>& ports) {
+  std::string text;
+  for (const ModelPort& port : ports) {
+    text += concat(text.empty() ? "" : ", ", "'", port.name, "'");
+    if (port.type) text += concat(" ", *port.type);
+  }
+  return text;
+}
+
+// Throws UsageError unless each name is an input, or an element of one, and none is missing.
+void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTensor> given) {
+  for (const NamedTensor& tensor : given) {
+    const std::string whole = tensor.name.substr(0, tensor.name.rfind('['));
+    const bool known = std::ranges::any_of(ports, [&](const ModelPort& port) {
+      return port.name == tensor.name || (!port.type && port.name == whole);
+    });
+    require(known, "the model has no input '", tensor.name, "'; it takes ", text_of(ports));
+  }
+  for (const ModelPort& port : ports)
+    require(!port.type || std::ranges::count(given, port.name, &NamedTensor::name) == 1, "input '",
+            port.name, "' is expected once; the model takes ", text_of(ports));
+}
+
+std::optional<TensorType> stated_type(const onnx::ValueInfo& info) {
+  if (!info.type || !std::holds_alternative<onnx::DenseTensorType>(info.type->kind)) return {};
+  try {
+    return onnx::type_of(info);
+  } catch (const UnknownValueError&) {
+    return {};
+  }
+}
+
+bool has_initializer(const onnx::Graph& graph, const std::string& name) {
+  return std::ranges::any_of(graph.initializers,
+                             [&](const onnx::TensorData& tensor) { return tensor.name == name; });
+}
+
+}  // namespace
+
+std::vector<ModelPort> input_ports(const Graph& graph) {
+  std::vector<ModelPort> ports;
+  for (const Value value : graph.inputs())
+    ports.push_back({graph.value_name(value), graph.type(value)});
+  return ports;
+}
+
+std::vector<ModelPort> output_ports(const Graph& graph) {
+  std::vector<ModelPort> ports;
+  for (const GraphOutput& output : graph.outputs())
+    ports.push_back({output.name, graph.type(output.value)});
+  return ports;
+}
+
+Model Model::from_onnx(const std::string& path, const std::map<std::string, Dims>& sizes) {
+  const auto file = std::make_shared<const onnx::Model>(onnx::read_model(path));
+  const auto types = types_with(*file, sizes);
+  try {
+    Model model(network_name(path), onnx_network(file, types));
+    model.implementation_->onnx = file;
+    return model;
+  } catch (const UnknownValueError&) {
+    // Shapes are known when it runs.
+  } catch (const ModelError& error) {
+    throw ModelError(concat(path, ": ", error.what()));
+  }
+  Model model(std::make_unique<Implementation>());
+  Implementation& self = *model.implementation_;
+  self.name = network_name(path);
+  self.build = onnx_network(file, types);
+  self.onnx = file;
+  self.open_shapes = std::make_unique<OpenShapes>(file, self.store, self.seed);
+  for (const onnx::ValueInfo& info : file->graph.inputs)
+    if (!has_initializer(file->graph, info.name))
+      self.inputs.push_back({info.name, stated_type(info)});
+  for (const onnx::ValueInfo& info : file->graph.outputs)
+    self.outputs.push_back({info.name, std::nullopt});
+  return model;
+}
+
+std::vector<ModelPort> Model::inputs() const { return implementation_->inputs; }
+std::vector<ModelPort> Model::outputs() const { return implementation_->outputs; }
+
+std::vector<NamedTensor> Model::run(std::span<const NamedTensor> given) {
+  Implementation& self = *implementation_;
+  require_inputs(self.inputs, given);
+  if (self.open_shapes) {
+    const std::lock_guard alone(self.in_use);
+    return self.open_shapes->run(given,
+                                 [&](const Graph& graph) { return self.with_precision(graph); });
+  }
+  std::vector<Tensor> ordered;
+  for (const ModelPort& port : self.inputs)
+    ordered.push_back(std::ranges::find(given, port.name, &NamedTensor::name)->tensor);
+  std::vector<Tensor> results = self.predict(ordered);
+  std::vector<NamedTensor> named;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    named.push_back({self.outputs[i].name, std::move(results[i])});
+  return named;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/open_shapes.h"
+
+#include <algorithm>
+
+#include "api/kernel_cache.h"
+#include "io/onnx/import.h"
+#include "ops/control/interpret.h"
+
+namespace narrowgauge {
+
+namespace {
+
+std::vector<std::string> names_of_inputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Value value : graph.inputs()) names.push_back(graph.value_name(value));
+  return names;
+}
+
+std::vector<std::string> names_of_outputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const GraphOutput& output : graph.outputs()) names.push_back(output.name);
+  return names;
+}
+
+std::vector<NamedTensor> named(const std::vector<std::string>& names, std::vector<Tensor> tensors) {
+  std::vector<NamedTensor> result;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    result.push_back({names[i], std::move(tensors.at(i))});
+  return result;
+}
+
+const Tensor& find(std::span<const NamedTensor> tensors, const std::string& name) {
+  const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
+  require(found != tensors.end(), "input '", name, "' is missing");
+  return found->tensor;
+}
+
+}  // namespace
+
+OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
+                                           const WithPrecision& with_precision) {
+  Shaped wanted;
+  for (const NamedTensor& input : inputs) wanted.types[input.name] = input.tensor.type();
+  const auto known = std::ranges::find(shaped_, wanted.types, &Shaped::types);
+  if (known != shaped_.end()) {
+    shaped_.splice(shaped_.begin(), shaped_, known);
+    return shaped_.front();
+  }
+  try {
+    const Graph graph = onnx::import_graph(*model_, {.types = wanted.types});
+    wanted.inputs = names_of_inputs(graph);
+    wanted.outputs = names_of_outputs(graph);
+    store_.add(graph, seed_);
+    CompileOptions options;
+    options.kernels = kernel_cache();
+    wanted.program = std::make_unique<Program>(with_precision(graph), options, store_, seed_);
+  } catch (const UnknownValueError&) {
+    // Left without a program.
+  }
+  shaped_.push_front(std::move(wanted));
+  if (shaped_.size() > most_shapes) shaped_.pop_back();
+  return shaped_.front();
+}
+
+std::vector<NamedTensor> OpenShapes::run_by_nodes(std::span<const NamedTensor> inputs) const {
+  onnx::ImportOptions options{.parameters = false};
+  for (const onnx::ValueInfo& info : model_->graph.inputs) options.known[info.name];
+  for (const NamedTensor& input : inputs) {
+    // An element of a sequence is called "name[0]".
+    const std::string whole = input.name.substr(0, input.name.rfind('['));
+    const bool is_input = options.known.contains(input.name);
+    options.known[is_input ? input.name : whole].values.push_back(input.tensor);
+  }
+  const Graph graph = onnx::import_graph(*model_, options);
+  return named(names_of_outputs(graph), interpret(graph, {}));
+}
+
+std::vector<NamedTensor> OpenShapes::run(std::span<const NamedTensor> inputs,
+                                         const WithPrecision& with_precision) {
+  Shaped& shaped = shaped_for(inputs, with_precision);
+  if (!shaped.program) return run_by_nodes(inputs);
+  std::vector<Tensor> ordered;
+  for (const std::string& name : shaped.inputs) ordered.push_back(find(inputs, name));
+  return named(shaped.outputs, shaped.program->executor_for(ordered)->run(ordered));
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models of ONNX whose shapes cannot be told by symbols: planned anew for each shape of the inputs,
+// or, where shapes depend on values, computed node by node while the model is imported.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/program.h"
+#include "io/onnx/model.h"
+#include "narrowgauge/named_tensor.h"
+
+namespace narrowgauge {
+
+class OpenShapes {
+ public:
+  using WithPrecision = std::function<Graph(const Graph&)>;
+
+  OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed)
+      : model_(std::move(model)), store_(store), seed_(seed) {}
+
+  // All outputs. May add to the store: nothing else may use it meanwhile.
+  std::vector<NamedTensor> run(std::span<const NamedTensor> inputs,
+                               const WithPrecision& with_precision);
+  void forget() { shaped_.clear(); }  // the plans, for another precision
+
+ private:
+  // For inputs of these types; no program where values are needed.
+  struct Shaped {
+    std::map<std::string, TensorType> types;
+    std::vector<std::string> inputs, outputs;  // names, in the order of the program
+    std::unique_ptr<Program> program;
+  };
+  static constexpr std::size_t most_shapes = 32;
+
+  Shaped& shaped_for(std::span<const NamedTensor> inputs, const WithPrecision& with_precision);
+  std::vector<NamedTensor> run_by_nodes(std::span<const NamedTensor> inputs) const;
+
+  std::shared_ptr<const onnx::Model> model_;
+  StateStore& store_;
+  std::uint64_t seed_;
+  std::list<Shaped> shaped_;  // the latest first
+};
+
+}  // namespace narrowgauge

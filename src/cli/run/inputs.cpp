@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/inputs.h"
+
+#include <algorithm>
+#include <random>
+
+#include "cli/run/preprocess.h"
+#include "cli/shape_flag.h"
+#include "io/onnx/read.h"
+#include "narrowgauge/npz.h"
+
+namespace narrowgauge::cli {
+
+void add_run_inputs(CLI::App& app, InputFlags& flags) {
+  add_texts(app,
+            {"--input,-i", "[NAME=]FILE",
+             ".npz with arrays by name, or .npy or .pb for one input (its only one)"},
+            flags.files);
+  add_texts(app, {"--random", "[NAME=]DIMS", "random numbers, such as --random x=1x3x224x224"},
+            flags.shapes);
+  add_text(app, {"--mean", "A,B,C", "subtracted from each channel of what is read"}, flags.mean);
+  add_text(app, {"--scale", "A,B,C", "what then multiplies each channel, such as 0.0039"},
+           flags.scale);
+  add_word(app, {"--layout", "L", "of images in files: nchw (default) or nhwc"}, flags.layout,
+           {"nchw", "nhwc"});
+}
+
+namespace {
+
+std::string names_of(const std::vector<ModelPort>& ports) {
+  std::string text;
+  for (const ModelPort& port : ports) text += (text.empty() ? "" : ", ") + port.name;
+  return text;
+}
+
+const ModelPort* find(const std::vector<ModelPort>& ports, const std::string& name) {
+  const auto found = std::ranges::find(ports, name, &ModelPort::name);
+  return found == ports.end() ? nullptr : &*found;
+}
+
+// The input that a nameless value is for.
+std::string only_input(const std::string& flag, const std::vector<ModelPort>& ports) {
+  require(ports.size() == 1, flag, ": say for which input, NAME=...; the model takes ",
+          names_of(ports));
+  return ports[0].name;
+}
+
+// In the dtype of the input, where numbers can become it.
+Tensor as_input(Tensor tensor, const ModelPort* port) {
+  if (!port || !port->type || port->type->dtype == tensor.dtype()) return tensor;
+  const DType wanted = port->type->dtype;
+  const bool widens = is_floating(wanted) && !is_storage_only(wanted);
+  require(widens, "--input: ", port->name, " is ", *port->type, ", the file has ", tensor.type());
+  return tensor.cast(wanted);
+}
+
+// Numbers in [0, 1), whole ones 0 or 1; the same for each name and shape.
+Tensor random_tensor(const std::string& name, DType dtype, const Dims& dims) {
+  std::mt19937_64 generator(std::hash<std::string>{}(name));
+  std::uniform_real_distribution<double> uniform(0, 1);
+  Tensor tensor(dtype, dims);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const double number = uniform(generator);
+    tensor.set(i, is_floating(dtype) ? number : number < 0.5 ? 0 : 1);
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> read_tensors(const std::string& path) {
+  if (path.ends_with(".npz")) return read_npz(path);
+  if (path.ends_with(".npy")) return {{"", read_npy(path)}};
+  require(path.ends_with(".pb"), path, ": expected a file .npz, .npy or .pb");
+  const onnx::TensorData tensor = onnx::read_tensor(path);
+  return {{"", onnx::tensor_of(tensor)}};
+}
+
+std::vector<NamedTensor> read_inputs(const InputFlags& flags, const std::vector<ModelPort>& ports) {
+  std::vector<NamedTensor> inputs;
+  const Preprocess preprocess(flags);
+  for (const std::string& text : flags.files) {
+    const auto [name, path] = parse_assignment(text);
+    for (NamedTensor& read : read_tensors(path)) {
+      const bool named_in_file = !read.name.empty() && name.empty();
+      NamedTensor input{named_in_file ? read.name : name, std::move(read.tensor)};
+      if (input.name.empty()) input.name = only_input("--input", ports);
+      input.tensor = as_input(preprocess.apply(input.tensor), find(ports, input.name));
+      inputs.push_back(std::move(input));
+    }
+  }
+  for (const std::string& text : flags.shapes) {
+    auto [name, sizes] = parse_assignment(text);
+    if (name.empty()) name = only_input("--random", ports);
+    const ModelPort* const port = find(ports, name);
+    const DType dtype = port && port->type ? port->type->dtype : DType::f32;
+    inputs.push_back({name, random_tensor(name, dtype, parse_dims("--random", sizes))});
+  }
+  return inputs;
+}
+
+}  // namespace narrowgauge::cli

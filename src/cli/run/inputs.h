@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model is run on: tensors from files, by the names of its inputs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/flags.h"
+#include "narrowgauge/model.h"
+
+namespace narrowgauge::cli {
+
+struct InputFlags {
+  std::vector<std::string> files;   // "x=image.npy", "arrays.npz", "input_0.pb"
+  std::vector<std::string> shapes;  // "x=1x3x224x224": random numbers of this shape
+  std::optional<std::string> mean, scale, layout;
+};
+void add_run_inputs(CLI::App& app, InputFlags& flags);
+
+// The tensors of one call, in the dtypes that the model takes. Throws UsageError for a flag that
+// does not fit the model, DataError for a file that is not as expected.
+std::vector<NamedTensor> read_inputs(const InputFlags& flags, const std::vector<ModelPort>& ports);
+
+// Reads .npy, .npz (all arrays) or .pb (a tensor of ONNX): tensors with their names, "" where the
+// file states none.
+std::vector<NamedTensor> read_tensors(const std::string& path);
+
+}  // namespace narrowgauge::cli

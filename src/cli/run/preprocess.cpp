@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/preprocess.h"
+
+#include <charconv>
+
+#include "cli/run/inputs.h"
+
+namespace narrowgauge::cli {
+
+namespace {
+
+std::vector<double> parse_numbers(const char* flag, const std::string& text) {
+  std::vector<double> numbers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    double number = 0;
+    const auto [at, error] = std::from_chars(text.data() + begin, text.data() + end, number);
+    require(error == std::errc() && at == text.data() + end, flag,
+            ": expected numbers with commas, got \"", text, '"');
+    numbers.push_back(number);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+double of_channel(const std::vector<double>& numbers, std::int64_t channel, double otherwise) {
+  if (numbers.empty()) return otherwise;
+  return numbers[numbers.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
+}
+
+void require_channels(const char* flag, const std::vector<double>& numbers, std::int64_t channels) {
+  require(numbers.size() <= 1 || std::ssize(numbers) == channels, flag, ": ", numbers.size(),
+          " numbers for ", channels, " channels");
+}
+
+}  // namespace
+
+Preprocess::Preprocess(const InputFlags& flags) {
+  if (flags.mean) mean_ = parse_numbers("--mean", *flags.mean);
+  if (flags.scale) scale_ = parse_numbers("--scale", *flags.scale);
+  channels_last_ = flags.layout == "nhwc";
+}
+
+Tensor Preprocess::apply(const Tensor& image) const {
+  if (mean_.empty() && scale_.empty() && !channels_last_) return image;
+  const Dims& dims = image.dims();
+  require(dims.size() == 3 || dims.size() == 4,
+          "--mean, --scale and --layout: expected an image or a batch of images, got ",
+          image.type());
+  const std::size_t first = dims.size() - 3;  // axis of the channels, or of the height
+  const std::int64_t batch = first == 0 ? 1 : dims[0];
+  const std::int64_t channels = dims[channels_last_ ? first + 2 : first];
+  const std::int64_t height = dims[channels_last_ ? first : first + 1];
+  const std::int64_t width = dims[channels_last_ ? first + 1 : first + 2];
+  require_channels("--mean", mean_, channels);
+  require_channels("--scale", scale_, channels);
+  Tensor result(DType::f32, {batch, channels, height, width});
+  const std::int64_t pixels = height * width;
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    const std::int64_t pixel = i % pixels, channel = i / pixels % channels;
+    const std::int64_t sample = i / pixels / channels;
+    const std::int64_t from = channels_last_ ? (sample * pixels + pixel) * channels + channel : i;
+    result.set(i,
+               (image.at(from) - of_channel(mean_, channel, 0)) * of_channel(scale_, channel, 1));
+  }
+  return result;
+}
+
+}  // namespace narrowgauge::cli
