@@ -9,6 +9,7 @@
 #include "io/onnx/import.h"
 #include "io/onnx/import/types.h"
 #include "ir/value_table.h"
+#include "passes/recognize_forms.h"
 
 namespace narrowgauge {
 
@@ -39,7 +40,7 @@ ValueTable<Value> append(Graph& graph, const Graph& part) {
 BuildNetwork onnx_network(std::shared_ptr<const onnx::Model> model,
                           std::map<std::string, TensorType> types) {
   return [model = std::move(model), types = std::move(types)](Network& network) {
-    const Graph imported = onnx::import_graph(*model, {.types = types});
+    const Graph imported = recognize_forms(onnx::import_graph(*model, {.types = types}));
     require<ModelError>(!imported.outputs().empty(), "the model has no output");
     const ValueTable<Value> mapped = append(network.graph(), imported);
     if (network.mode() == Mode::evaluate)

@@ -6,6 +6,7 @@
 #include "api/kernel_cache.h"
 #include "io/onnx/import.h"
 #include "ops/control/interpret.h"
+#include "passes/recognize_forms.h"
 
 namespace narrowgauge {
 
@@ -48,7 +49,7 @@ OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
     return shaped_.front();
   }
   try {
-    const Graph graph = onnx::import_graph(*model_, {.types = wanted.types});
+    const Graph graph = recognize_forms(onnx::import_graph(*model_, {.types = wanted.types}));
     wanted.inputs = names_of_inputs(graph);
     wanted.outputs = names_of_outputs(graph);
     store_.add(graph, seed_);

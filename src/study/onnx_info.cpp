@@ -18,7 +18,8 @@ namespace narrowgauge {
 namespace {
 
 bool is_known(const std::string& op, const std::set<std::string>& functions) {
-  return op_table().find(op) || onnx::find_handler(op) || functions.contains(op);
+  return op_table().find(op) || onnx::find_handler(op) || onnx::find_text_handler(op) ||
+         functions.contains(op);
 }
 
 bool is_differentiable(const std::string& op) {

@@ -6,14 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
-#include "conformance/onnx_run.h"
-#include "io/onnx/read.h"
+#include "conformance/onnx_cases.h"
 #include "support/archive.h"
 
 namespace narrowgauge::testing {
@@ -36,59 +34,12 @@ std::vector<fs::path> cases_of(const UnpackedArchive& archive) {
   return found;
 }
 
-// ONNX's own bounds.
-constexpr double relative = 1e-3, absolute = 1e-7;
-
-void expect_equal(const Tensor& got, const Tensor& expected) {
-  require<CheckError>(got.type() == expected.type(), "expected ", expected.type(), ", got ",
-                      got.type());
-  for (std::int64_t i = 0; i < got.size(); ++i) {
-    const double a = got.at(i), e = expected.at(i);
-    const bool near = std::abs(a - e) <= absolute + relative * std::abs(e);
-    const bool same = a == e || (std::isnan(a) && std::isnan(e));
-    const bool equal = is_floating(got.dtype()) ? near || same : same;
-    require<CheckError>(equal, "element ", i, ": expected ", e, ", got ", a);
-  }
-}
-
-// Throws CheckError where a result differs, UsageError where it cannot be run.
-void check_data_set(const onnx::Model& model, const fs::path& folder, Known known) {
-  const auto inputs = read_values(folder, "input", model.graph.inputs);
-  std::vector<Tensor> expected;
-  for (const OnnxValue& value : read_values(folder, "output", model.graph.outputs))
-    expected.insert(expected.end(), value.begin(), value.end());
-  for (const bool reference : {false, true}) {
-    const auto results = run_onnx(model, inputs, known, reference);
-    require<CheckError>(results.size() == expected.size(), "expected ", expected.size(),
-                        " outputs, got ", results.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) try {
-        expect_equal(results[i], expected[i]);
-      } catch (const CheckError& error) {
-        throw CheckError(
-            concat(reference ? "reference" : "kernel", ", output ", i, ": ", error.what()));
-      }
-  }
-}
-
 enum class Outcome { passed, unsupported, failed };
 struct Result {
   std::string op;
   Outcome outcome = Outcome::passed;
   std::string reason;
 };
-
-void check_case(const onnx::Model& model, const fs::path& folder) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!entry.is_directory()) continue;
-    // With as little known beforehand as the ops can do with.
-    for (const Known known : {Known::none, Known::all_but_first, Known::all}) try {
-        check_data_set(model, entry, known);
-        break;
-      } catch (const UnknownValueError&) {
-        if (known == Known::all) throw;
-      }
-  }
-}
 
 // What a model needs that this program does not have is not a failure.
 bool is_unsupported(std::string_view message) {

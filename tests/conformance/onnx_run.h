@@ -17,8 +17,8 @@ namespace narrowgauge::testing {
 // like then.
 enum class Known { none, all_but_first, all };
 
-// A value of a model: a tensor, the elements of a sequence, what is in an optional.
-using OnnxValue = std::vector<Tensor>;
+// A value of a model: a tensor, the elements of a sequence, what is in an optional; or texts.
+using OnnxValue = onnx::KnownInput;
 
 inline std::vector<OnnxValue> read_values(const std::filesystem::path& folder,
                                           const std::string& kind,
@@ -29,34 +29,43 @@ inline std::vector<OnnxValue> read_values(const std::filesystem::path& folder,
     if (!std::filesystem::exists(path)) break;
     values.emplace_back();
     for (const onnx::TensorData& tensor : onnx::read_value(path.string(), *infos[i].type))
-      values.back().push_back(onnx::tensor_of(tensor));
+      if (tensor.data_type == onnx::DataType::string)
+        values.back().texts = onnx::texts_of(tensor);
+      else
+        values.back().values.push_back(onnx::tensor_of(tensor));
   }
   return values;
 }
 
-inline bool is_tensor(const onnx::ValueInfo& info) {
-  return info.type && std::holds_alternative<onnx::DenseTensorType>(info.type->kind);
+inline bool is_tensor(const onnx::ValueInfo& info, const OnnxValue& value) {
+  return info.type && std::holds_alternative<onnx::DenseTensorType>(info.type->kind) &&
+         !value.texts;
 }
 
-// All outputs, one tensor after another.
-inline std::vector<Tensor> run_onnx(const onnx::Model& model, const std::vector<OnnxValue>& inputs,
-                                    Known known, bool reference) {
+struct OnnxResults {
+  std::vector<Tensor> tensors;  // all outputs of numbers, one tensor after another
+  std::map<std::string, onnx::Texts> texts;
+};
+
+inline OnnxResults run_onnx(const onnx::Model& model, const std::vector<OnnxValue>& inputs,
+                            Known known, bool reference) {
   onnx::ImportOptions options;
   std::vector<Tensor> fed;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const onnx::ValueInfo& info = model.graph.inputs[i];
     const bool constant = known == Known::all || (known == Known::all_but_first && i > 0);
-    if (constant || !is_tensor(info)) {
-      options.known[info.name] = {inputs[i]};
+    if (constant || !is_tensor(info, inputs[i])) {
+      options.known[info.name] = inputs[i];
     } else {
-      options.types[info.name] = inputs[i].at(0).type();
-      fed.push_back(inputs[i][0]);
+      options.types[info.name] = inputs[i].values.at(0).type();
+      fed.push_back(inputs[i].values[0]);
     }
   }
-  const Graph graph = onnx::import_graph(model, options);
+  const onnx::Imported imported = onnx::import_model(model, options);
   std::map<std::string, Tensor> states;
-  for (const State& state : graph.states()) states[state.name] = state.initial.data;
-  return interpret(graph, fed, {.reference = reference, .states = &states});
+  for (const State& state : imported.graph.states()) states[state.name] = state.initial.data;
+  return {interpret(imported.graph, fed, {.reference = reference, .states = &states}),
+          imported.texts};
 }
 
 }  // namespace narrowgauge::testing

@@ -4,17 +4,20 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "io/onnx/model.h"
+#include "io/onnx/texts.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge::onnx {
 
 // What an input is when the model is imported.
 struct KnownInput {
-  std::vector<Tensor> values;  // one; the elements of a sequence; none for an absent optional
+  std::vector<Tensor> values;    // one; the elements of a sequence; none for an absent optional
+  std::optional<Texts> texts{};  // a tensor of texts instead
 };
 
 struct ImportOptions {
@@ -31,5 +34,12 @@ struct ImportOptions {
 // their own. Throws ModelError naming what is not known or not supported, UnknownValueError where
 // a shape depends on values that only a run knows.
 narrowgauge::Graph import_graph(const Model& model, const ImportOptions& options = {});
+
+// The same, with those outputs that are texts.
+struct Imported {
+  narrowgauge::Graph graph;
+  std::map<std::string, Texts> texts;
+};
+Imported import_model(const Model& model, const ImportOptions& options = {});
 
 }  // namespace narrowgauge::onnx

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/printable.h"
+#include "io/onnx/texts.h"
 #include "io/onnx/wire.h"
 
 namespace narrowgauge::onnx {
@@ -175,6 +176,15 @@ TensorData tensor_data_of(const Tensor& tensor, std::string name) {
   data.raw_data.emplace(owner, std::string_view(reinterpret_cast<const char*>(owner->data()),
                                                 static_cast<std::size_t>(owner->bytes())));
   return data;
+}
+
+Texts texts_of(const TensorData& tensor) {
+  require<DataError>(tensor.data_type == DataType::string, description(tensor),
+                     ": expected texts, found ", name_of(tensor.data_type));
+  check_payload(tensor);
+  Texts texts{tensor.dims, {}};
+  for (const SharedBytes& bytes : tensor.string_data) texts.values.emplace_back(bytes.view());
+  return texts;
 }
 
 }  // namespace narrowgauge::onnx

@@ -42,10 +42,19 @@ Tensor value_of(const Node& node) {
     return Tensor::from<float>({}, std::vector{*value});
   if (const auto* values = node.get<Dims>("value_ints")) return list(*values);
   if (const auto* values = node.get<std::vector<float>>("value_floats")) return list(*values);
-  throw ModelError("a constant without a value, or one of texts, is not supported");
+  throw ModelError("a constant has no value");
 }
 
-Items constant(NodeImport& node) { return {Item::of(node.constant(value_of(node.node())))}; }
+Items constant(NodeImport& node) {
+  if (const auto* text = node.node().get<std::string>("value_string"))
+    return {Item::of(Texts{{}, {*text}})};
+  if (const auto* texts = node.node().get<std::vector<std::string>>("value_strings"))
+    return {Item::of(Texts{{std::ssize(*texts)}, *texts})};
+  if (const auto* value = node.node().get<Box<TensorData>>("value");
+      value && (*value)->data_type == DataType::string)
+    return {Item::of(texts_of(**value))};
+  return {Item::of(node.constant(value_of(node.node())))};
+}
 
 constexpr NamedHandler table[] = {{"Constant", constant}};
 

@@ -84,9 +84,11 @@ Start start_of(NodeImport& node) {
   return start;
 }
 
-// Whether the body says in every round that it goes on.
+// Whether the body says in every round that it goes on, if only by repeating the condition it got.
 bool never_stops(const Body& body) {
-  const Tensor* const going = body.graph.constant_value(body.graph.outputs().at(0).value);
+  const Value condition = body.graph.outputs().at(0).value;
+  if (condition == body.graph.inputs().at(1)) return true;
+  const Tensor* const going = body.graph.constant_value(condition);
   return going && going->size() == 1 && going->at(0) != 0;
 }
 

@@ -15,6 +15,9 @@ using Handler = Items (*)(NodeImport& node);
 // By the op's full name; nullptr where it is an op like others.
 Handler find_handler(std::string_view op);
 
+// For a node that reads texts.
+Handler find_text_handler(std::string_view op);
+
 struct NamedHandler {
   std::string_view op;
   Handler handle;
@@ -22,5 +25,7 @@ struct NamedHandler {
 std::span<const NamedHandler> constant_handlers();
 std::span<const NamedHandler> sequence_handlers();
 std::span<const NamedHandler> control_flow_handlers();
+std::span<const NamedHandler> gradient_handlers();
+std::span<const NamedHandler> text_handlers();
 
 }  // namespace narrowgauge::onnx

@@ -47,19 +47,21 @@ Importer::Importer(const Model& model, const ImportOptions& options)
   if (body_.opsets.empty()) body_.opsets[""] = 1;  // files before IR version 3 state none
 }
 
-narrowgauge::Graph Importer::run() {
+Imported Importer::run() {
   Scope scope(graph_);
   if (!options_.parameters) scope.keep_constants();
   scope.add_initializers(model_.graph);
   add_inputs(scope);
   for (const Node& node : model_.graph.nodes) add_node(node, scope);
+  std::map<std::string, Texts> texts;
   for (const ValueInfo& output : model_.graph.outputs) {
     const Item item = scope.find(output.name, false);
+    if (item.kind == Item::Kind::texts) texts[output.name] = *item.texts;
     if (item.kind == Item::Kind::value) graph_.output(output.name, item.value);
     for (const auto& [i, element] : enumerate(item.elements))
       graph_.output(concat(output.name, '[', i, ']'), element.value);
   }
-  return remove_dead_code(graph_);
+  return {remove_dead_code(graph_), std::move(texts)};
 }
 
 void Importer::add_inputs(Scope& scope) {
@@ -70,6 +72,7 @@ void Importer::add_inputs(Scope& scope) {
 Item Importer::input_of(const ValueInfo& info) {
   const auto known = options_.known.find(info.name);
   if (known != options_.known.end()) {
+    if (known->second.texts) return Item::of(*known->second.texts);
     Items elements;
     for (const Tensor& tensor : known->second.values)
       elements.push_back(Item::of(graph_.constant(tensor)));
@@ -107,6 +110,8 @@ void Importer::add_node(const Node& source, Scope& scope) {
 Items Importer::items_of(NodeImport& node) {
   const std::string name = node.node().full_name();
   if (const Handler handler = find_handler(name)) return handler(node);
+  if (node.reads_texts())
+    if (const Handler handler = find_text_handler(name)) return handler(node);
   const auto function = functions_.find(name);
   if (function != functions_.end() && !op_table().find(name)) return call(*function->second, node);
   return add_op(node);
@@ -179,6 +184,10 @@ std::int64_t Importer::version_for(const std::string& domain) const {
 }
 
 narrowgauge::Graph import_graph(const Model& model, const ImportOptions& options) {
+  return Importer(model, options).run().graph;
+}
+
+Imported import_model(const Model& model, const ImportOptions& options) {
   return Importer(model, options).run();
 }
 

@@ -15,7 +15,7 @@ class Importer {
  public:
   Importer(const Model& model, const ImportOptions& options);
 
-  narrowgauge::Graph run();
+  Imported run();
 
   // Imports the nodes of a graph inside an op, whose inputs the scope has already, and returns what
   // its outputs are.

@@ -19,6 +19,12 @@ bool NodeImport::has_input(int input) const {
   return !entry.name.empty() || !entry.made.is_absent();
 }
 
+bool NodeImport::reads_texts() {
+  for (int i = 0; i < input_count(); ++i)
+    if (item(i).kind == Item::Kind::texts) return true;
+  return false;
+}
+
 Item NodeImport::item(int input, bool constant) {
   if (!has_input(input)) return {};
   const InputOfNode& entry = inputs_[static_cast<std::size_t>(input)];
@@ -29,6 +35,8 @@ Value NodeImport::value(int input, bool constant) {
   const Item found = item(input, constant);
   require<ModelError>(found.kind != Item::Kind::sequence, "input ", input,
                       " must be a tensor, got a sequence");
+  require<ModelError>(found.kind != Item::Kind::texts, "input ", input,
+                      " must be numbers, got texts");
   require<ModelError>(found.kind == Item::Kind::value || !has_input(input), "input ", input,
                       " is an optional without content");
   return found.value;

@@ -29,6 +29,7 @@ class NodeImport {
 
   int input_count() const { return static_cast<int>(inputs_.size()); }
   bool has_input(int input) const;
+  bool reads_texts();                           // whether an input is of texts
   Item item(int input, bool constant = false);  // nothing where it is absent
   // Absent where the input is; ModelError for a sequence.
   Value value(int input, bool constant = false);

@@ -25,6 +25,10 @@ bool Scope::find_here(const std::string& name, bool constant, Item& item) {
   const auto found = initializers_.find(name);
   if (found == initializers_.end()) return false;
   Initializer& initializer = found->second;
+  if (initializer.data->data_type == DataType::string) {
+    item = Item::of(texts_of(*initializer.data));
+    return true;
+  }
   const auto facts = facts_of(initializer.data->data_type);
   const bool trained = facts && facts->dtype == DType::f32 && !initializer.data->dims.empty();
   const bool parameter = !constant && !constants_ && trained && kind_ != Outer::around_region;
@@ -46,7 +50,7 @@ Value Scope::captured(Value outside) {
 
 Item Scope::captured(const Item& item) {
   if (item.kind == Item::Kind::value) return Item::of(captured(item.value));
-  Item inside{item.kind, absent, {}};
+  Item inside{item.kind, absent, {}, item.texts};
   for (const Item& element : item.elements) inside.elements.push_back(captured(element));
   return inside;
 }

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What exporters write out in primitives becomes one op with the same results; near misses stay.
+#include "passes/recognize_forms.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/control/interpret.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+namespace {
+
+int count(const Graph& graph, std::string_view op) {
+  int nodes = 0;
+  for (const Node& node : graph.nodes()) nodes += node.op->full_name() == op;
+  return nodes;
+}
+
+Tensor numbers(const TensorType& type, int seed) {
+  Tensor tensor(type.dtype, known_dims(type.shape));
+  for (std::int64_t i = 0; i < tensor.size(); ++i)
+    tensor.set(i, static_cast<double>((i * 37 + seed * 11) % 23) / 8 - 1.3);
+  return tensor;
+}
+
+// Expects that the op is found, and that it gives what the primitives gave.
+void expect_form(const std::string& nodes, std::string_view op) {
+  SCOPED_TRACE(nodes);
+  const Graph graph = parse("graph \"g\" {\n" + nodes + "}\n", op_table());
+  const Graph found = recognize_forms(graph);
+  ASSERT_EQ(count(found, op), 1) << print(found);
+  std::vector<Tensor> inputs;
+  for (const Value value : graph.inputs())
+    inputs.push_back(numbers(graph.type(value), static_cast<int>(inputs.size())));
+  const Tensor before = interpret(graph, inputs).at(0), after = interpret(found, inputs).at(0);
+  ASSERT_EQ(before.type(), after.type());
+  for (std::int64_t i = 0; i < before.size(); ++i)
+    ASSERT_NEAR(before.at(i), after.at(i), 2e-6 * (1 + std::abs(before.at(i)))) << i;
+}
+
+void expect_none(const std::string& nodes) {
+  SCOPED_TRACE(nodes);
+  const Graph graph = parse("graph \"g\" {\n" + nodes + "}\n", op_table());
+  EXPECT_EQ(print(recognize_forms(graph)), print(graph));
+}
+
+const std::string x = "  %x = ng.Input {type=f32[2,3,8]} : f32[2,3,8]\n";
+std::string scalar(const std::string& name, const std::string& value) {
+  return "  %" + name + " = Constant {value=f32[]{" + value + "}} : f32[]\n";
+}
+std::string node(const std::string& text, const std::string& type = "f32[2,3,8]") {
+  return "  " + text + " : " + type + "\n";
+}
+
+TEST(recognize_forms, swish) {
+  expect_form(x + node("%s = Sigmoid(%x)") + node("%y = Mul(%s, %x)") + "  output \"y\" = %y\n",
+              "Swish");
+  expect_form(x + scalar("a", "1.702") + node("%m = Mul(%x, %a)") + node("%s = Sigmoid(%m)") +
+                  node("%y = Mul(%x, %s)") + "  output \"y\" = %y\n",
+              "Swish");
+  expect_none(x + node("%n = Neg(%x)") + node("%s = Sigmoid(%n)") + node("%y = Mul(%n, %x)") +
+              node("%z = Mul(%y, %s)") + "  output \"z\" = %z\n");
+}
+
+std::string erf_curve() {
+  return x + scalar("root", "1.41421356") + scalar("one", "1") + scalar("half", "0.5") +
+         node("%q = Div(%x, %root)") + node("%f = Erf(%q)") + node("%e = Add(%f, %one)");
+}
+
+TEST(recognize_forms, gelu_in_any_order) {
+  expect_form(erf_curve() + node("%m = Mul(%x, %e)") + node("%y = Mul(%m, %half)") +
+                  "  output \"y\" = %y\n",
+              "Gelu");
+  expect_form(erf_curve() + node("%m = Mul(%x, %half)") + node("%y = Mul(%m, %e)") +
+                  "  output \"y\" = %y\n",
+              "Gelu");
+  expect_form(erf_curve() + node("%m = Mul(%half, %e)") + node("%y = Mul(%x, %m)") +
+                  "  output \"y\" = %y\n",
+              "Gelu");
+  expect_none(erf_curve() + scalar("third", "0.33") + node("%m = Mul(%x, %e)") +
+              node("%y = Mul(%m, %third)") + node("%z = Mul(%y, %half)") + "  output \"z\" = %z\n");
+}
+
+TEST(recognize_forms, gelu_by_tanh) {
+  expect_form(x + scalar("c", "0.79788456") + scalar("d", "0.044715") + scalar("one", "1") +
+                  scalar("half", "0.5") + scalar("three", "3") + node("%p = Pow(%x, %three)") +
+                  node("%q = Mul(%d, %p)") + node("%r = Add(%x, %q)") + node("%s = Mul(%r, %c)") +
+                  node("%t = Tanh(%s)") + node("%e = Add(%one, %t)") + node("%h = Mul(%half, %x)") +
+                  node("%y = Mul(%h, %e)") + "  output \"y\" = %y\n",
+              "Gelu");
+}
+
+std::string normalization(const std::string& what, bool with_bias) {
+  return x + "  %w = ng.Input {type=f32[8]} : f32[8]\n  %b = ng.Input {type=f32[8]} : f32[8]\n" +
+         "  %axes = Constant {value=i64[1]{-1}} : i64[1]\n" + scalar("eps", "1e-5") +
+         scalar("two", "2") + node("%mean = ReduceMean(%x, %axes)", "f32[2,3,1]") +
+         node("%d = Sub(%x, %mean)") + node("%q = Pow(%" + what + ", %two)") +
+         node("%v = ReduceMean(%q, %axes)", "f32[2,3,1]") +
+         node("%e = Add(%v, %eps)", "f32[2,3,1]") + node("%s = Sqrt(%e)", "f32[2,3,1]") +
+         node("%n = Div(%" + what + ", %s)") + node("%m = Mul(%n, %w)") +
+         (with_bias ? node("%y = Add(%m, %b)") : "") +
+         "  output \"y\" = " + (with_bias ? "%y\n" : "%m\n");
+}
+
+TEST(recognize_forms, normalizations_of_rows) {
+  expect_form(normalization("d", true), "LayerNormalization");
+  expect_form(normalization("d", false), "LayerNormalization");
+  expect_form(normalization("x", false), "RMSNormalization");
+}
+
+std::string heads(const std::string& name) {
+  return "  %" + name + " = ng.Input {type=f32[2,5,12]} : f32[2,5,12]\n" +
+         node("%" + name + "r = ng.ReshapeTo(%" + name + ") {shape=[2,5,3,4]}", "f32[2,5,3,4]");
+}
+
+TEST(recognize_forms, attention_of_heads) {
+  const std::string perm = " {perm=[0,2,1,3]}";
+  for (const bool at_once : {false, true}) {
+    std::string text = heads("q") + heads("k") + heads("v") + scalar("scale", "0.5") +
+                       "  %mask = ng.Input {type=f32[2,1,1,5]} : f32[2,1,1,5]\n" +
+                       node("%qt = Transpose(%qr)" + perm, "f32[2,3,5,4]") +
+                       node("%vt = Transpose(%vr)" + perm, "f32[2,3,5,4]");
+    if (at_once)
+      text += node("%ke = Transpose(%kr) {perm=[0,2,3,1]}", "f32[2,3,4,5]");
+    else
+      text += node("%kt = Transpose(%kr)" + perm, "f32[2,3,5,4]") +
+              node("%ke = Transpose(%kt) {perm=[0,1,3,2]}", "f32[2,3,4,5]");
+    text +=
+        node("%s = MatMul(%qt, %ke)", "f32[2,3,5,5]") +
+        node("%t = Mul(%s, %scale)", "f32[2,3,5,5]") + node("%u = Add(%t, %mask)", "f32[2,3,5,5]") +
+        node("%p = Softmax(%u)", "f32[2,3,5,5]") + node("%o = MatMul(%p, %vt)", "f32[2,3,5,4]") +
+        node("%ot = Transpose(%o)" + perm, "f32[2,5,3,4]") +
+        node("%y = ng.ReshapeTo(%ot) {shape=[2,5,12]}", "f32[2,5,12]") + "  output \"y\" = %y\n";
+    expect_form(text, "ng.Attention");
+    const Graph graph = recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
+    EXPECT_EQ(count(graph, "Transpose"), 0) << print(graph);
+  }
+}
+
+}  // namespace
+}  // namespace narrowgauge
