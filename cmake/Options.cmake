@@ -24,11 +24,10 @@ option(NARROWGAUGE_TESTS "build the tests" ON)
 option(NARROWGAUGE_BENCH "target benchmarks" ON)
 set(NARROWGAUGE_SANITIZE "" CACHE STRING "sanitizer: address, undefined or thread")
 
+# With precompiled headers ccache finds little, and may give an outdated header.
 find_program(CCACHE ccache)
-if(CCACHE)
-  # ccache finds sources that use precompiled headers only where it may overlook these.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-                                  CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+if(CCACHE AND CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
 find_package(OpenMP REQUIRED COMPONENTS CXX)

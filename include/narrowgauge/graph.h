@@ -227,6 +227,7 @@ class NG_API OpTable {
 
  private:
   std::vector<const OpRecord*> ops_;
+  std::unordered_map<std::string, const OpRecord*> by_name_;
 };
 
 // Text form; parse undoes print. ModelError names line and column, also for a rule of `verify`.

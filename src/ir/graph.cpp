@@ -229,12 +229,12 @@ void OpTable::add(const OpRecord& op) {
     return;
   }
   ops_.push_back(&op);
+  by_name_[op.full_name()] = &op;
 }
 
 const OpRecord* OpTable::find(std::string_view full_name) const {
-  for (const OpRecord* op : ops_)
-    if (op->full_name() == full_name) return op;
-  return nullptr;
+  const auto found = by_name_.find(std::string(full_name));
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 }  // namespace narrowgauge

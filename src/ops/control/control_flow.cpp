@@ -5,6 +5,7 @@
 
 #include "base/enumerate.h"
 #include "ops/activation/relu.h"
+#include "ops/control/prepared_regions.h"
 #include "ops/control/region_call.h"
 #include "ops/table.h"
 
@@ -225,9 +226,9 @@ Offer offer_scan(const Request& request) {
   });
 }
 
-constexpr Kernel if_list[] = {{"interpreted", offer_if}};
-constexpr Kernel loop_list[] = {{"interpreted", offer_loop}};
-constexpr Kernel scan_list[] = {{"interpreted", offer_scan}};
+constexpr Kernel if_list[] = {{"prepared", offer_prepared_if}, {"interpreted", offer_if}};
+constexpr Kernel loop_list[] = {{"prepared", offer_prepared_loop}, {"interpreted", offer_loop}};
+constexpr Kernel scan_list[] = {{"prepared", offer_prepared_scan}, {"interpreted", offer_scan}};
 
 }  // namespace
 

@@ -83,6 +83,9 @@ Expression RecurrentStep::activate(std::size_t number, Expression x) const {
 
 Value recurrent_row(Rewriting& r, int input, std::int64_t direction) {
   if (!r.has_input(input)) return absent;
+  const Shape& shape = r.shape(r.input(input));
+  if (shape[0] == Dim(1))  // a view: weights are not copied
+    return r.add(ReshapeTo{{shape.begin() + 1, shape.end()}}, {r.input(input)});
   const Value index = r.constant(Tensor::scalar(DType::i64, static_cast<double>(direction)));
   return r.add(Gather{0}, {r.input(input), index});
 }

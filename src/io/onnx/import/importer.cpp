@@ -21,7 +21,7 @@ namespace {
 
 constexpr int deepest_call = 64;  // of functions inside functions
 // Functions and loops can make many nodes out of few.
-constexpr std::int64_t most_nodes = 1'000'000;
+constexpr std::int64_t most_nodes = 200'000;
 
 // Opsets by domain; "ai.onnx" is "".
 std::map<std::string, std::int64_t> opsets_of(const std::vector<OpsetImport>& imports) {
