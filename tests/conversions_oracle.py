@@ -20,13 +20,16 @@ import numpy as np
 
 CHUNK = 1 << 24  # patterns at once
 
-# dtype, bits of its patterns, sign, and the least magnitude that is NaN (None: there is no NaN).
+# dtype, bits of its patterns, sign, and the least magnitude that is NaN (None: there is none, or
+# one pattern alone, which must be equal).
 FORMATS = {
     "f16": (np.float16, np.uint16, 0x8000, 0x7C01),
     "bf16": (ml_dtypes.bfloat16, np.uint16, 0x8000, 0x7F81),
     "tf32": (None, np.uint32, 0x80000000, 0x7F800001),
     "f8e4m3fn": (ml_dtypes.float8_e4m3fn, np.uint8, 0x80, 0x7F),
     "f8e5m2": (ml_dtypes.float8_e5m2, np.uint8, 0x80, 0x7D),
+    "f8e4m3fnuz": (ml_dtypes.float8_e4m3fnuz, np.uint8, 0x80, None),
+    "f8e5m2fnuz": (ml_dtypes.float8_e5m2fnuz, np.uint8, 0x80, None),
     "f8e8m0": (ml_dtypes.float8_e8m0fnu, np.uint8, 0, 0xFF),
     "f4e2m1": (ml_dtypes.float4_e2m1fn, np.uint8, 0x8, None),
     "i4": (ml_dtypes.int4, np.uint8, 0, None),

@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 
-CODES = "<f2 <f4 <f8 >f2 >f4 >f8 |i1 <i2 <i4 <i8 >i2 >i4 >i8 |u1 |b1".split()
+CODES = "<f2 <f4 <f8 >f2 >f4 >f8 |i1 <i2 <i4 <i8 >i2 >i4 >i8 |u1 <u2 <u4 <u8 >u2 >u4 >u8 |b1".split()
 SHAPES = [(), (1,), (7,), (3, 0), (2, 3), (4, 1, 5), (2, 3, 4, 5)]
 
 

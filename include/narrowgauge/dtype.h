@@ -13,7 +13,7 @@
 namespace narrowgauge {
 
 // Formats of elements, floating-point ones by their bits of exponent and mantissa. i4, u4 and
-// f4e2m1 are packed two to a byte, b1 eight; `boolean` takes a byte.
+// f4e2m1 are packed two to a byte, i2 and u2 four, b1 eight; `boolean` takes a byte.
 enum class DType : std::uint8_t {
   f64,
   f32,
@@ -21,25 +21,33 @@ enum class DType : std::uint8_t {
   bf16,
   f8e4m3fn,
   f8e5m2,
-  f4e2m1,  // two to a byte; neither infinity nor NaN
-  f8e8m0,  // a scale: 2^-127 ... 2^127 or NaN; neither sign nor zero
+  f8e4m3fnuz,  // one NaN, neither infinity nor negative zero
+  f8e5m2fnuz,  // the same
+  f4e2m1,      // two to a byte; neither infinity nor NaN
+  f8e8m0,      // a scale: 2^-127 ... 2^127 or NaN; neither sign nor zero
   i64,
   i32,
   i16,
   i8,
+  u64,
+  u32,
+  u16,
   u8,
   i4,
   u4,
+  i2,
+  u2,
   b1,
   boolean
 };
-inline constexpr int dtype_count = 17;  // of the formats in DType
+inline constexpr int dtype_count = 24;  // of the formats in DType
 
 NG_API std::string_view name(DType dtype);                       // "f32", "bf16", ..., "bool"
 NG_API std::optional<DType> parse_dtype(std::string_view name);  // the inverse; empty if unknown
-NG_API int bits(DType dtype);                                    // of one element: 1, 4, 8, ... 64
-NG_API bool is_floating(DType dtype);                            // f64 ... f8e8m0
-NG_API bool is_integer(DType dtype);                             // i64 ... u4; not b1, not bool
+NG_API int bits(DType dtype);          // of one element: 1, 2, 4, 8, ... 64
+NG_API bool is_floating(DType dtype);  // f64 ... f8e8m0
+NG_API bool is_integer(DType dtype);   // i64 ... u2; not b1, not bool
+NG_API bool is_unsigned(DType dtype);  // u64 ... u2
 // f4e2m1 and f8e8m0, the parts of block formats, are moved, cast and quantised, not computed with.
 NG_API bool is_storage_only(DType dtype);
 NG_API double largest_finite(DType dtype);      // of integers too
@@ -47,8 +55,8 @@ NG_API double smallest_normal(DType dtype);     // floating dtypes only
 NG_API double smallest_subnormal(DType dtype);  // floating dtypes only; f8e8m0 has none: its least
 inline void append_text(std::string& out, DType dtype) { out += name(dtype); }
 
-// Bytes of `elements` packed values: i4, u4 and f4e2m1 take two to a byte, b1 eight, low bits
-// first.
+// Bytes of `elements` packed values: i4, u4 and f4e2m1 take two to a byte, i2 and u2 four, b1
+// eight, low bits first.
 constexpr std::int64_t bytes_for(std::int64_t elements, int bits_each) {
   return (elements * bits_each + 7) / 8;
 }
@@ -56,6 +64,9 @@ constexpr std::int64_t bytes_for(std::int64_t elements, int bits_each) {
 inline std::int64_t bytes_for(std::int64_t elements, DType dtype) {
   return bytes_for(elements, bits(dtype));
 }
+
+// Holds every number of every integer format, and any sum, difference or product of two.
+__extension__ typedef __int128 WideInteger;
 
 // Storage types: only bits; arithmetic is done in float. Conversions round to nearest even.
 struct f16 {
@@ -76,6 +87,17 @@ struct f8e4m3fn {
 struct f8e5m2 {
   std::uint8_t bits = 0;  // sign, 5 bits of exponent, 2 of mantissa
   bool operator==(const f8e5m2&) const = default;
+};
+// No infinities, no negative zero; the bits 0x80 are NaN, the largest number is 240 (ONNX, "Float
+// stored in 8 bits").
+struct f8e4m3fnuz {
+  std::uint8_t bits = 0;  // sign, 4 bits of exponent + 8, 3 of mantissa
+  bool operator==(const f8e4m3fnuz&) const = default;
+};
+// As f8e4m3fnuz; the largest number is 57344.
+struct f8e5m2fnuz {
+  std::uint8_t bits = 0;  // sign, 5 bits of exponent + 16, 2 of mantissa
+  bool operator==(const f8e5m2fnuz&) const = default;
 };
 struct f4e2m1 {           // one value, in the low four bits
   std::uint8_t bits = 0;  // sign, 2 bits of exponent, 1 of mantissa

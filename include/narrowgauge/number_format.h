@@ -30,8 +30,8 @@ struct NG_API NumberFormat {
   bool is_float() const { return exponent_bits > 0; }  // whether it has an exponent: all but i8
 };
 
-// f64, f32, tf32, bf16, f16, f8e4m3fn, f8e5m2, f8e8m0, f4e2m1 and i8; they live as long as the
-// program.
+// f64, f32, tf32, bf16, f16, f8e4m3fn, f8e5m2, f8e4m3fnuz, f8e5m2fnuz, f8e8m0, f4e2m1 and i8; they
+// live as long as the program.
 NG_API std::span<const NumberFormat> number_formats();
 NG_API const NumberFormat* find_number_format(std::string_view name);  // nullptr: there is none
 

@@ -278,8 +278,9 @@ struct Elementwise {
                      std::int64_t count) = nullptr;
   // The reference.
   void (*f64)(const void* op, const double* const* in, double* out, std::int64_t count) = nullptr;
-  void (*i64)(const void* op, const std::int64_t* const* in, std::int64_t* out,
-              std::int64_t count) = nullptr;  // nullptr: not defined on integers
+  // Of integers, whose results are cut to the bits of their dtype; nullptr: not defined on them.
+  void (*whole)(const void* op, const WideInteger* const* in, WideInteger* out,
+                std::int64_t count) = nullptr;
 };
 
 // What a struct must have to be an op.

@@ -21,14 +21,14 @@ struct NG_API TensorFile {
 };
 
 // Reads the tensors in the order of their bytes and checks every rule of the format. Throws
-// DataError naming the file, what was expected and found. U16, U32, U64 and formats of less than a
-// byte have no counterpart here and are refused.
+// DataError naming the file, what was expected and found. Complex
+// numbers, and formats of less than a byte but F4, have no counterpart here and are refused.
 NG_API TensorFile read_safetensors(const std::string& path);
 
 // Replaces the file as a whole: at every moment the path holds the old or the new content. Equal
 // content gives equal bytes, whatever the order of the tensors. Throws UsageError for a name that
-// is empty, repeated, reserved or not UTF-8, and for i4, u4 and b1; DataError if it cannot be
-// written.
+// is empty, repeated, reserved or not UTF-8, and for f8e4m3fnuz, f8e5m2fnuz, i4, u4,
+// i2, u2 and b1, which the format lacks; DataError if it cannot be written.
 NG_API void write_safetensors(const std::string& path, const TensorFile& content);
 
 }  // namespace narrowgauge

@@ -85,11 +85,16 @@ NG_DTYPE_OF(f16, f16)
 NG_DTYPE_OF(bf16, bf16)
 NG_DTYPE_OF(f8e4m3fn, f8e4m3fn)
 NG_DTYPE_OF(f8e5m2, f8e5m2)
+NG_DTYPE_OF(f8e4m3fnuz, f8e4m3fnuz)
+NG_DTYPE_OF(f8e5m2fnuz, f8e5m2fnuz)
 NG_DTYPE_OF(f8e8m0, f8e8m0)
 NG_DTYPE_OF(std::int64_t, i64)
 NG_DTYPE_OF(std::int32_t, i32)
 NG_DTYPE_OF(std::int16_t, i16)
 NG_DTYPE_OF(std::int8_t, i8)
+NG_DTYPE_OF(std::uint64_t, u64)
+NG_DTYPE_OF(std::uint32_t, u32)
+NG_DTYPE_OF(std::uint16_t, u16)
 NG_DTYPE_OF(std::uint8_t, u8)
 NG_DTYPE_OF(bool, boolean)
 #undef NG_DTYPE_OF
@@ -137,10 +142,12 @@ class NG_API Tensor {
   const std::byte* data() const { return data_.get(); }  // the first byte
   std::byte* data() { return data_.get(); }              // the first byte
 
-  double at(std::int64_t index) const;         // any dtype, flat index; exact but for large i64
+  // Any dtype, flat index; exact but for i64 and u64 beyond 2^53: values() has those exactly.
+  double at(std::int64_t index) const;
   void set(std::int64_t index, double value);  // rounds to nearest even, saturates integers
   Tensor clone() const;                        // in memory of its own
-  Tensor cast(DType dtype) const;              // nearest even
+  // Nearest even; integers saturate, and are exact from one integer dtype to another.
+  Tensor cast(DType dtype) const;
   Tensor reshaped(Dims dims) const;     // shares the memory; throws UsageError if sizes differ
   bool same_bits(const Tensor&) const;  // dtype, dims and every bit
 

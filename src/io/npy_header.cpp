@@ -18,22 +18,27 @@ struct Format {
   std::string_view code;  // kind and bytes
   DType dtype;
 };
-constexpr std::array<Format, 11> formats{{{"f8", DType::f64},
+constexpr std::array<Format, 14> formats{{{"f8", DType::f64},
                                           {"f4", DType::f32},
                                           {"f2", DType::f16},
                                           {"i8", DType::i64},
                                           {"i4", DType::i32},
                                           {"i2", DType::i16},
                                           {"i1", DType::i8},
+                                          {"u8", DType::u64},
+                                          {"u4", DType::u32},
+                                          {"u2", DType::u16},
                                           {"u1", DType::u8},
                                           {"b1", DType::boolean},
                                           {"V2", DType::bf16},
                                           {"f1", DType::f8e5m2}}};
 
 // Names that some programs write in place of numpy's codes.
-constexpr std::array<Format, 3> ml_dtypes_names{{{"bfloat16", DType::bf16},
+constexpr std::array<Format, 5> ml_dtypes_names{{{"bfloat16", DType::bf16},
                                                  {"float8_e4m3fn", DType::f8e4m3fn},
-                                                 {"float8_e5m2", DType::f8e5m2}}};
+                                                 {"float8_e5m2", DType::f8e5m2},
+                                                 {"float8_e4m3fnuz", DType::f8e4m3fnuz},
+                                                 {"float8_e5m2fnuz", DType::f8e5m2fnuz}}};
 
 // Reads the dictionary as numpy writes it; no other Python syntax is understood.
 class Dictionary {
@@ -166,17 +171,18 @@ void read_format(const std::string& who, const std::string& descr, const NumpyRe
   if (code == "V1") {
     require<DataError>(reading.one_byte.has_value(), who, ": \"", descr,
                        "\" may be any format of one byte; say which, such as f8e4m3fn");
-    require(bits(*reading.one_byte) == 8 || bits(*reading.one_byte) == 4, who, ": ",
+    require(bits(*reading.one_byte) <= 8 && *reading.one_byte != DType::b1, who, ": ",
             *reading.one_byte, " is not a format of one byte");
     header.dtype = *reading.one_byte;
-    header.one_a_byte = bits(header.dtype) == 4;
+    header.one_a_byte = bits(header.dtype) < 8;
     return;
   }
   const auto known = std::ranges::find(formats, code, &Format::code);
-  require<DataError>(known != formats.end(), who,
-                     ": expected elements of f2, f4, f8, i1, i2, i4, i8, u1, b1 or V2 (bf16), "
-                     "found \"",
-                     descr, '"');
+  require<DataError>(
+      known != formats.end(), who,
+      ": expected elements of f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, b1 or V2 (bf16), "
+      "found \"",
+      descr, '"');
   header.dtype = known->dtype;
 }
 
@@ -240,7 +246,7 @@ NpyHeader read_npy_header(const std::string& who, const ReadBytes& read, std::in
 namespace {
 
 std::string code_of(DType dtype) {
-  if (dtype == DType::f8e4m3fn || dtype == DType::f8e5m2) return "<V1";
+  if (is_floating(dtype) && bits(dtype) == 8) return "<V1";
   const auto known = std::ranges::find(formats, dtype, &Format::dtype);
   require(known != formats.end(), "npy: ", dtype, " cannot be stored");
   return concat(bits(dtype) == 8 ? "|" : "<", known->code);

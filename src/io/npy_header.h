@@ -18,7 +18,7 @@ struct NpyHeader {
   Dims dims;
   bool fortran_order = false;
   bool swapped = false;            // big-endian
-  bool one_a_byte = false;         // i4 and u4 as ml_dtypes keeps them
+  bool one_a_byte = false;         // formats of fewer bits as ml_dtypes keeps them
   std::int64_t element_bytes = 0;  // in the file
   std::int64_t bytes = 0;          // of all elements there
 };

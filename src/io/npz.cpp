@@ -13,6 +13,7 @@
 #include "io/npy_header.h"
 #include "io/tensor_bytes.h"
 #include "io/zip.h"
+#include "tensor/values.h"
 
 namespace narrowgauge {
 
@@ -52,12 +53,6 @@ class ElementOrder {
   std::int64_t place_ = 0;
 };
 
-// Stores half a byte; the file has one value to a byte, whose high bits ml_dtypes leaves open.
-void put_half(Tensor& tensor, std::int64_t place, std::byte value) {
-  const std::byte low = value & std::byte{15};
-  tensor.data()[place / 2] |= place % 2 ? low << 4 : low;
-}
-
 // Fills the tensor from a file with another layout, in strips, so that it is held only once.
 // Returns how many bytes there were.
 std::int64_t read_in_strips(const ReadBytes& read, const NpyHeader& header, Tensor& tensor) {
@@ -70,8 +65,8 @@ std::int64_t read_in_strips(const ReadBytes& read, const NpyHeader& header, Tens
     const std::size_t got = read(std::span(strip).first(static_cast<std::size_t>(wanted)));
     for (std::size_t i = 0; i + each <= got; i += each) {
       const std::int64_t place = places.next();
-      if (header.one_a_byte)
-        put_half(tensor, place, strip[i]);
+      if (header.one_a_byte)  // in the low bits: ml_dtypes leaves the high ones open
+        copy_element(bits(header.dtype), &strip[i], 0, tensor.data(), place);
       else
         std::memcpy(tensor.data() + static_cast<std::size_t>(place) * each, &strip[i], each);
     }

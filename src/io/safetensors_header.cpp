@@ -18,13 +18,16 @@ struct DtypeName {
 };
 // Dtypes in the order in which the reference lays out tensors: wide ones first, so that all are
 // aligned.
-constexpr std::array<DtypeName, 14> dtype_names{{
+constexpr std::array<DtypeName, 17> dtype_names{{
+    {"U64", DType::u64},
     {"I64", DType::i64},
     {"F64", DType::f64},
     {"F32", DType::f32},
+    {"U32", DType::u32},
     {"I32", DType::i32},
     {"BF16", DType::bf16},
     {"F16", DType::f16},
+    {"U16", DType::u16},
     {"I16", DType::i16},
     {"F8_E8M0", DType::f8e8m0},
     {"F8_E4M3", DType::f8e4m3fn},

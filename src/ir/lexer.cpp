@@ -105,13 +105,18 @@ int Lexer::index(std::string_view further_stops) {
   return static_cast<int>(value);
 }
 
-std::int64_t Lexer::integer(std::string_view further_stops) {
+template <class Number>
+Number Lexer::whole_number(std::string_view further_stops) {
   const std::string text = word(concat(",)}]", further_stops), "a whole number");
-  std::int64_t value = 0;
+  Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
     fail(concat("expected a whole number, got '", text, "'"));
   return value;
+}
+
+std::int64_t Lexer::integer(std::string_view further_stops) {
+  return whole_number<std::int64_t>(further_stops);
 }
 
 namespace {
@@ -139,6 +144,10 @@ Tensor Lexer::tensor() {
     if (i > 0) expect(",");
     if (type.dtype == DType::i64) {
       result.values<std::int64_t>().data()[i] = integer();
+      continue;
+    }
+    if (type.dtype == DType::u64) {
+      result.values<std::uint64_t>().data()[i] = whole_number<std::uint64_t>("");
       continue;
     }
     const double value = number();

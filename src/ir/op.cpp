@@ -81,6 +81,7 @@ bool class_contains(std::string_view type_class, DType dtype) {
   if (type_class == "float") return is_floating(dtype) && !is_storage_only(dtype);
   if (type_class == "integer") return is_integer(dtype);
   if (type_class == "number") return class_contains("float", dtype) || is_integer(dtype);
+  if (type_class == "unsigned") return is_unsigned(dtype);
   if (type_class == "byte") return dtype == DType::u8 || dtype == DType::i8;
   if (type_class == "index") return dtype == DType::i64 || dtype == DType::i32;
   throw InternalError(concat("unknown class of types '", type_class, "'"));

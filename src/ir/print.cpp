@@ -48,6 +48,8 @@ void append_element(std::string& out, const Tensor& tensor, std::int64_t i) {
                std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value)).ptr);
   } else if (tensor.dtype() == DType::i64) {
     append_text(out, tensor.values<std::int64_t>().data()[i]);
+  } else if (tensor.dtype() == DType::u64) {
+    append_text(out, tensor.values<std::uint64_t>().data()[i]);
   } else {
     append_text(out, static_cast<std::int64_t>(value));
   }

@@ -46,6 +46,9 @@ class Lexer {
 
  private:
   void skip_space();
+  template <class Number>
+  Number whole_number(std::string_view further_stops);
+
   std::string_view text_;
   std::size_t position_ = 0;
   int depth_ = 0;

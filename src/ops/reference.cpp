@@ -45,32 +45,22 @@ std::int64_t offset_of(const Operand& operand, std::int64_t index) {
 
 std::int64_t ReferenceView::offset(std::int64_t index) const { return offset_of(operand_, index); }
 
-std::int64_t ReferenceView::integer(std::int64_t index) const {
-  if (operand_.dtype == DType::i64) return static_cast<const std::int64_t*>(data_)[offset(index)];
-  return static_cast<std::int64_t>((*this)[index]);
-}
-
-void ReferenceView::set_integer(std::int64_t index, std::int64_t value) const {
-  if (operand_.dtype == DType::i64)
-    static_cast<std::int64_t*>(data_)[offset(index)] = value;
-  else
-    set(index, static_cast<double>(value));
-}
-
 void load(const ReferenceView& from, Tensor& to) {
-  std::int64_t k = 0;
-  if (to.dtype() == DType::i64)
-    for (std::int64_t& value : to.values<std::int64_t>()) value = from.integer(k++);
-  else
-    for (; k < to.size(); ++k) to.set(k, from[k]);
+  const bool same = from.dtype() == to.dtype();
+  for (std::int64_t k = 0; k < to.size(); ++k)
+    if (same)
+      copy_element(bits(to.dtype()), from.data(), from.offset(k), to.data(), k);
+    else
+      to.set(k, from[k]);
 }
 
 void store(const Tensor& from, const ReferenceView& to, std::int64_t first) {
-  std::int64_t k = 0;
-  if (from.dtype() == DType::i64)
-    for (const std::int64_t value : from.values<std::int64_t>()) to.set_integer(first + k++, value);
-  else
-    for (; k < from.size(); ++k) to.set(first + k, from.at(k));
+  const bool same = from.dtype() == to.dtype();
+  for (std::int64_t k = 0; k < from.size(); ++k)
+    if (same)
+      copy_element(bits(to.dtype()), from.data(), k, to.data(), to.offset(first + k));
+    else
+      to.set(first + k, from.at(k));
 }
 
 void store(const ReferenceSums& from, const ReferenceView& to) {

@@ -10,8 +10,8 @@
 
 namespace narrowgauge {
 
-// An operand as doubles, addressed by its logical row-major index. integer() and
-// set_integer() are exact for i64, where doubles lose bits beyond 2^53.
+// An operand as doubles, or as whole numbers, addressed by its logical row-major index. Whole
+// numbers are exact for i64 and u64, where doubles lose bits beyond 2^53.
 class ReferenceView {
  public:
   ReferenceView(const Operand& operand, const View& view) : operand_(operand), data_(view.data) {}
@@ -26,25 +26,29 @@ class ReferenceView {
   void set(std::int64_t index, double value) const {
     store_element(operand_.dtype, data_, offset(index), value);
   }
-  std::int64_t integer(std::int64_t index) const;  // exact for i64
-  void set_integer(std::int64_t index, std::int64_t value) const;
+  WideInteger whole(std::int64_t index) const {
+    return load_whole(operand_.dtype, data_, offset(index));
+  }
+  void set_whole(std::int64_t index, WideInteger value) const {
+    store_whole(operand_.dtype, data_, offset(index), value);
+  }
+  // A whole number that is known to fit: an index, a count, a label.
+  std::int64_t integer(std::int64_t index) const { return static_cast<std::int64_t>(whole(index)); }
   // Copies one element of the same dtype, exactly.
   void copy(std::int64_t index, const ReferenceView& from, std::int64_t from_index) const {
-    if (operand_.dtype == DType::i64)
-      set_integer(index, from.integer(from_index));
-    else
-      set(index, from[from_index]);
+    copy_element(bits(operand_.dtype), from.data_, from.offset(from_index), data_, offset(index));
   }
   DType dtype() const { return operand_.dtype; }
+  void* data() const { return data_; }
 
  private:
   const Operand& operand_;
   void* data_;
 };
 
-// Copies all elements; exact where both are i64.
+// Copies all elements; exact where both dtypes are the same.
 void load(const ReferenceView& from, Tensor& to);
-// Copies all elements to those from `first` on; exact where both are i64.
+// Copies all elements to those from `first` on; exact where both dtypes are the same.
 void store(const Tensor& from, const ReferenceView& to, std::int64_t first = 0);
 
 // Sums in double, one for each element of a view.

@@ -12,11 +12,14 @@ bool widens_exactly(DType from, DType to) {
   if (from == to) return true;
   switch (from) {
     case DType::f4e2m1:
-      return is_floating(to) && to != DType::f8e8m0;
-    case DType::f8e8m0:  // 2^-127 is a subnormal of bf16 and of f32
+      return is_floating(to) && to != DType::f8e8m0 && to != DType::f8e4m3fnuz &&
+             to != DType::f8e5m2fnuz;  // which have no negative zero
+    case DType::f8e8m0:                // 2^-127 is a subnormal of bf16 and of f32
       return to == DType::bf16 || to == DType::f32 || to == DType::f64;
     case DType::f8e4m3fn:
     case DType::f8e5m2:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2fnuz:
       return to == DType::f16 || to == DType::bf16 || to == DType::f32 || to == DType::f64;
     case DType::f16:
     case DType::bf16:

@@ -8,7 +8,7 @@
 namespace narrowgauge {
 namespace {
 
-enum class Kind : std::uint8_t { floating, integer, truth };
+enum class Kind : std::uint8_t { floating, integer, whole, truth };  // whole: not negative
 
 struct Facts {
   std::string_view name;
@@ -24,15 +24,22 @@ constexpr std::array<Facts, dtype_count> table{{
     {"bf16", 16, Kind::floating, 0x1.fep127, 0x1p-126, 0x1p-133},
     {"f8e4m3fn", 8, Kind::floating, 448, 0x1p-6, 0x1p-9},
     {"f8e5m2", 8, Kind::floating, 57344, 0x1p-14, 0x1p-16},
+    {"f8e4m3fnuz", 8, Kind::floating, 240, 0x1p-7, 0x1p-10},
+    {"f8e5m2fnuz", 8, Kind::floating, 57344, 0x1p-15, 0x1p-17},
     {"f4e2m1", 4, Kind::floating, 6, 1, 0.5},
     {"f8e8m0", 8, Kind::floating, 0x1p127, 0x1p-127, 0x1p-127},
     {"i64", 64, Kind::integer, 0x1.fffffffffffffp62},  // the largest double below 2^63
     {"i32", 32, Kind::integer, 2147483647},
     {"i16", 16, Kind::integer, 32767},
     {"i8", 8, Kind::integer, 127},
-    {"u8", 8, Kind::integer, 255},
+    {"u64", 64, Kind::whole, 0x1.fffffffffffffp63},
+    {"u32", 32, Kind::whole, 4294967295},
+    {"u16", 16, Kind::whole, 65535},
+    {"u8", 8, Kind::whole, 255},
     {"i4", 4, Kind::integer, 7},
-    {"u4", 4, Kind::integer, 15},
+    {"u4", 4, Kind::whole, 15},
+    {"i2", 2, Kind::integer, 1},
+    {"u2", 2, Kind::whole, 3},
     {"b1", 1, Kind::truth, 1},
     {"bool", 8, Kind::truth, 1},
 }};
@@ -61,7 +68,8 @@ std::optional<DType> parse_dtype(std::string_view name) {
 
 int bits(DType dtype) { return facts(dtype).bits; }
 bool is_floating(DType dtype) { return facts(dtype).kind == Kind::floating; }
-bool is_integer(DType dtype) { return facts(dtype).kind == Kind::integer; }
+bool is_integer(DType dtype) { return facts(dtype).kind == Kind::integer || is_unsigned(dtype); }
+bool is_unsigned(DType dtype) { return facts(dtype).kind == Kind::whole; }
 bool is_storage_only(DType dtype) { return dtype == DType::f4e2m1 || dtype == DType::f8e8m0; }
 double largest_finite(DType dtype) { return facts(dtype).largest; }
 double smallest_normal(DType dtype) { return floating_facts(dtype).smallest_normal; }

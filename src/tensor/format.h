@@ -11,24 +11,30 @@
 
 namespace narrowgauge {
 
-enum class Specials : std::uint8_t { ieee, nan, none };  // both, one NaN pattern, neither
+// Infinities and NaN; one NaN pattern; neither; one NaN in the place of negative zero.
+enum class Specials : std::uint8_t { ieee, nan, none, nan_for_negative_zero };
 
-// A sign, exponent_bits, mantissa_bits; the exponent is biased by 2^(exponent_bits - 1) - 1.
+// A sign, exponent_bits, mantissa_bits; the exponent is biased by 2^(exponent_bits - 1) - 1, by one
+// more where NaN is in the place of negative zero.
 template <class Bits, int exponent, int mantissa, Specials specials = Specials::ieee>
 struct Layout {
   using Storage = Bits;
   static constexpr int mantissa_bits = mantissa;
   static constexpr bool has_infinity = specials == Specials::ieee;
   static constexpr bool has_nan = specials != Specials::none;
-  static constexpr int smallest_exponent = 2 - (1 << (exponent - 1));  // of normal numbers
+  static constexpr bool has_negative_zero = specials != Specials::nan_for_negative_zero;
+  static constexpr int smallest_exponent =  // of normal numbers
+      (has_negative_zero ? 2 : 1) - (1 << (exponent - 1));
   static constexpr std::uint64_t sign = std::uint64_t{1} << (exponent + mantissa);
   static constexpr std::uint64_t implicit_one = std::uint64_t{1} << mantissa;
   static constexpr std::uint64_t all_exponent = sign - implicit_one;
   // The OCP 8-bit format E4M3 has one NaN pattern, all ones, and no infinity; in the 4-bit format
   // E2M1 all ones is the largest number, to which overflow and NaN go.
-  static constexpr std::uint64_t infinite = has_infinity ? all_exponent : sign - 1;
+  static constexpr std::uint64_t infinite = has_infinity        ? all_exponent
+                                            : has_negative_zero ? sign - 1
+                                                                : sign;
   static constexpr std::uint64_t quiet_nan =
-      has_infinity ? all_exponent | implicit_one >> 1 : sign - 1;
+      has_infinity ? all_exponent | implicit_one >> 1 : infinite;
 };
 
 template <class T>
@@ -45,6 +51,10 @@ template <>
 struct LayoutOf<f8e4m3fn> : Layout<std::uint8_t, 4, 3, Specials::nan> {};
 template <>
 struct LayoutOf<f8e5m2> : Layout<std::uint8_t, 5, 2> {};
+template <>
+struct LayoutOf<f8e4m3fnuz> : Layout<std::uint8_t, 4, 3, Specials::nan_for_negative_zero> {};
+template <>
+struct LayoutOf<f8e5m2fnuz> : Layout<std::uint8_t, 5, 2, Specials::nan_for_negative_zero> {};
 template <>
 struct LayoutOf<f4e2m1> : Layout<std::uint8_t, 2, 1, Specials::none> {};
 
@@ -80,12 +90,15 @@ constexpr typename To::Storage narrow_bits(typename From::Storage bits, Round ro
   const std::uint64_t magnitude = bits & (From::sign - 1);
   const std::uint64_t sign = bits & From::sign ? To::sign : 0;
   if (magnitude > From::all_exponent) {
-    if (!To::has_nan) return static_cast<typename To::Storage>(To::quiet_nan);
+    if (!To::has_nan || !To::has_negative_zero)
+      return static_cast<typename To::Storage>(To::quiet_nan);
     const std::uint64_t payload = magnitude >> (From::mantissa_bits - To::mantissa_bits);
     return static_cast<typename To::Storage>(sign | To::quiet_nan |
                                              (payload & (To::implicit_one - 1)));
   }
-  return static_cast<typename To::Storage>(sign | narrow_magnitude<To, From>(magnitude, round));
+  const std::uint64_t narrow = narrow_magnitude<To, From>(magnitude, round);
+  const bool unsigned_zero = narrow == 0 && !To::has_negative_zero;
+  return static_cast<typename To::Storage>(unsigned_zero ? 0 : sign | narrow);
 }
 
 }  // namespace narrowgauge

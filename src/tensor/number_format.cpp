@@ -30,7 +30,7 @@ NumberFormat of(DType dtype, int exponent_bits, int fraction_bits, Beyond beyond
           beyond};
 }
 
-std::array<NumberFormat, 10> make_formats() {
+std::array<NumberFormat, 12> make_formats() {
   NumberFormat tf32{"tf32", {}, true, 8, 10, 0x1.ffcp127, 0x1p-126, 0x1p-136, Beyond::infinity};
   NumberFormat power = of(DType::f8e8m0, 8, 0, Beyond::nan);
   power.has_sign = false;
@@ -41,6 +41,8 @@ std::array<NumberFormat, 10> make_formats() {
           of(DType::f16, 5, 10, Beyond::infinity),
           of(DType::f8e4m3fn, 4, 3, Beyond::nan),
           of(DType::f8e5m2, 5, 2, Beyond::infinity),
+          of(DType::f8e4m3fnuz, 4, 3, Beyond::nan),
+          of(DType::f8e5m2fnuz, 5, 2, Beyond::nan),
           power,
           of(DType::f4e2m1, 2, 1, Beyond::largest),
           NumberFormat{"i8", DType::i8, true, 0, 7, 127, 0, 1, Beyond::largest}};

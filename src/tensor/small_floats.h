@@ -32,6 +32,15 @@ constexpr std::uint32_t small_magnitude(std::uint32_t magnitude) {
   return magnitude < least_normal ? subnormal : normal;
 }
 
+// A format whose one NaN, which overflow becomes too, is in the place of negative zero.
+template <int mantissa_bits, int bias>
+constexpr std::uint32_t small_with_one_zero(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t result = small_magnitude<mantissa_bits, bias>(bits & 0x7fff'ffff);
+  const std::uint32_t sign = result == 0 ? 0 : bits >> 24 & 0x80;
+  return result > 0x7f ? 0x80 : result | sign;
+}
+
 constexpr std::uint32_t f32_infinity = 0x7f80'0000;
 
 }  // namespace detail
@@ -43,6 +52,10 @@ template <>
 inline constexpr float largest_small<f8e4m3fn> = 448;
 template <>
 inline constexpr float largest_small<f8e5m2> = 57344;
+template <>
+inline constexpr float largest_small<f8e4m3fnuz> = 240;
+template <>
+inline constexpr float largest_small<f8e5m2fnuz> = 57344;
 template <>
 inline constexpr float largest_small<f4e2m1> = 6;
 
@@ -67,6 +80,15 @@ constexpr std::uint32_t small_bits<f8e5m2>(float value) {
   const std::uint32_t nan = 0x7e | (magnitude >> 21 & 3);
   const std::uint32_t number = result > 0x7c ? 0x7c : result;
   return (magnitude > detail::f32_infinity ? nan : number) | (bits >> 24 & 0x80);
+}
+
+template <>
+constexpr std::uint32_t small_bits<f8e4m3fnuz>(float value) {
+  return detail::small_with_one_zero<3, 8>(value);
+}
+template <>
+constexpr std::uint32_t small_bits<f8e5m2fnuz>(float value) {
+  return detail::small_with_one_zero<2, 16>(value);
 }
 
 // Counts how many of the seven midpoints between neighbours are below the value; a midpoint itself

@@ -25,8 +25,9 @@ float widen_small(Narrow value) {
   const std::uint32_t magnitude = value.bits & static_cast<std::uint32_t>(From::sign - 1);
   const std::uint32_t sign = value.bits & From::sign ? 0x8000'0000U : 0;
   std::uint32_t bits = magnitude << more_bits;
-  const bool is_nan =
-      From::has_infinity ? magnitude > From::all_exponent : magnitude == From::quiet_nan;
+  const bool is_nan = From::has_infinity        ? magnitude > From::all_exponent
+                      : From::has_negative_zero ? magnitude == From::quiet_nan
+                                                : value.bits == From::quiet_nan;
   if (From::has_nan && is_nan) {
     bits |= static_cast<std::uint32_t>(To::quiet_nan);
   } else if (From::has_infinity && magnitude == From::infinite) {
@@ -93,6 +94,8 @@ bool is_nan_bits(std::uint32_t bits) { return (bits & 0x7fff'ffff) > float_infin
 float widen(f16 value) { return widen_small(value); }
 float widen(f8e4m3fn value) { return widen_small(value); }
 float widen(f8e5m2 value) { return widen_small(value); }
+float widen(f8e4m3fnuz value) { return widen_small(value); }
+float widen(f8e5m2fnuz value) { return widen_small(value); }
 float widen(f4e2m1 value) { return widen_small(value); }
 
 float widen(f8e8m0 value) {
@@ -139,6 +142,8 @@ NG_NARROW(f16)
 NG_NARROW(bf16)
 NG_NARROW(f8e4m3fn)
 NG_NARROW(f8e5m2)
+NG_NARROW(f8e4m3fnuz)
+NG_NARROW(f8e5m2fnuz)
 NG_NARROW(f4e2m1)
 #undef NG_NARROW
 template f8e8m0 narrow<f8e8m0>(float value);

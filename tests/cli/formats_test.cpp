@@ -46,8 +46,8 @@ const Surroundings wide{.variables = {{"COLUMNS", "200"}}};
 TEST(formats, are_listed_with_their_ranges) {
   const Result result = run({"formats"}, wide);
   EXPECT_EQ(result.code, 0) << result.err;
-  for (const char* name : {"f64", "f32", "tf32", "bf16", "f16 ", "f8e4m3fn", "f8e5m2", "f8e8m0",
-                           "f4e2m1", "i8", "mxfp4", "nvfp4"})
+  for (const char* name : {"f64", "f32", "tf32", "bf16", "f16 ", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz",
+                           "f8e5m2fnuz", "f8e8m0", "f4e2m1", "i8", "mxfp4", "nvfp4"})
     EXPECT_TRUE(contains(result.out, std::string("\n") + name)) << name;
   const std::string f16 = line_of(result.out, "f16 ");
   for (const char* part : {"16 (1+5+10)", "65504", "2^-14", "2^-24", "2^-10", "infinity"})
@@ -195,6 +195,8 @@ TEST(formats_convert, changes_raw_numbers) {
   std::string bytes(sizeof values, '\0');
   std::memcpy(bytes.data(), values, sizeof values);
   EXPECT_EQ(converted("f32:f8e4m3fn", bytes), "\x38\xb0\x7e\x45");
+  EXPECT_EQ(converted("f32:f8e4m3fnuz", bytes), "\x40\xb8\x80\x4d");
+  EXPECT_EQ(converted("f8e5m2fnuz:f32", "\x40"), std::string("\x00\x00\x80\x3f", 4));
   EXPECT_EQ(converted("f32:f4e2m1", bytes), "\x92\x57");
   EXPECT_EQ(converted("f32:i4", bytes), std::string("\x01\x37", 2));
   EXPECT_EQ(converted("f32:tf32", bytes).substr(12), std::string("\x00\x00\x49\x40", 4));

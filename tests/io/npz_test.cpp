@@ -104,11 +104,16 @@ TEST(npy, every_format_of_numpy_is_read) {
   expect("<i2", "\xfd\xff"s, DType::i16, -3);
   expect("|i1", "\xfc"s, DType::i8, -4);
   expect("|u1", "\xff"s, DType::u8, 255);
+  expect(">u2", "\xff\x01"s, DType::u16, 0xff01);
+  expect("<u4", "\x01\x00\x00\xff"s, DType::u32, 0xff000001);
+  expect("<u8", little(std::uint64_t{3} << 62, 8), DType::u64, 0x1.8p63);
   expect("|b1", "\x01"s, DType::boolean, 1);
   expect("<V2", "\x49\x40"s, DType::bf16, 3.140625);
   expect("bfloat16", "\x49\x40"s, DType::bf16, 3.140625);
   expect("<f1", "\x7b"s, DType::f8e5m2, 57344);
   expect("float8_e4m3fn", "\x7e"s, DType::f8e4m3fn, 448);
+  expect("float8_e4m3fnuz", "\x7f"s, DType::f8e4m3fnuz, 240);
+  expect("float8_e5m2fnuz", "\x7f"s, DType::f8e5m2fnuz, 57344);
 }
 
 TEST(npy, shapes_versions_and_orders_of_the_dictionary_are_read) {
@@ -173,7 +178,10 @@ TEST(npy, one_byte_is_read_as_it_is_said) {
   EXPECT_EQ(read(file, {DType::f8e5m2}).at(0), 0.5);
   const Tensor halves = read(file, {DType::i4});
   EXPECT_TRUE(halves.same_bits(of_values(DType::i4, {3}, {-8, 1, -1})));
+  EXPECT_TRUE(read(file, {DType::i2}).same_bits(of_values(DType::i2, {3}, {0, 1, -1})));
+  EXPECT_EQ(read(file, {DType::f8e5m2fnuz}).at(1), 0x1p-17);
   EXPECT_THROW(read(file, {DType::f32}), UsageError);
+  EXPECT_THROW(read(file, {DType::b1}), UsageError);
 }
 
 TEST(npy, headers_that_are_not_one_are_refused) {
@@ -196,8 +204,10 @@ TEST(npy, headers_that_are_not_one_are_refused) {
             "expected True or False as fortran_order, found another word");
   EXPECT_EQ(error("{'shape': (-1,)}"), "expected whole numbers from 0 up as shape, found others");
   EXPECT_EQ(error(dictionary("|u1", "(4,)") + "x"), "its header goes on after the dictionary");
-  EXPECT_EQ(error(dictionary("<u4", "(1,)")),
-            "expected elements of f2, f4, f8, i1, i2, i4, i8, u1, b1 or V2 (bf16), found \"<u4\"");
+  EXPECT_EQ(
+      error(dictionary("<c8", "(1,)")),
+      "expected elements of f2, f4, f8, i1, i2, i4, i8, u1, u2, u4, u8, b1 or V2 (bf16), found "
+      "\"<c8\"");
   EXPECT_EQ(error(dictionary("|O", "(1,)")).substr(0, 17), "expected elements");
   EXPECT_EQ(error(dictionary("|b1", "(4,)")), "expected 0 or 1 as bool, found 97");
 }
@@ -327,6 +337,7 @@ TEST(npz, what_cannot_be_stored_is_a_usage_error) {
                UsageError);
   EXPECT_THROW(write_npz(folder / "x", std::vector<NamedTensor>{{"", one}}), UsageError);
   EXPECT_THROW(write_npy(folder / "x", Tensor(DType::i4, {2})), UsageError);
+  EXPECT_THROW(write_npy(folder / "x", Tensor(DType::u2, {4})), UsageError);
   EXPECT_FALSE(std::filesystem::exists(folder / "x"));
   EXPECT_THROW(write_npy(folder / "no/x", one), DataError);
 }

@@ -140,13 +140,37 @@ TEST(safetensors, bytes_of_floats_of_four_and_eight_bits_are_those_of_the_refere
   EXPECT_NE(error_with(R"({"a":{"dtype":"F4","shape":[7],"data_offsets":[0,4]}})"), "no error");
 }
 
+// In the order of the reference, where unsigned integers stand beside signed ones of their width.
+TEST(safetensors, unsigned_integers_have_their_names_and_places) {
+  const TemporaryFolder folder;
+  write_safetensors(folder / "x", {{{"a", of_values(DType::u16, {1}, {65535})},
+                                    {"b", of_values(DType::i64, {1}, {1})},
+                                    {"c", of_values(DType::u32, {1}, {2})},
+                                    {"d", of_values(DType::u64, {1}, {3})},
+                                    {"e", of_values(DType::i32, {1}, {4})},
+                                    {"f", of_values(DType::i16, {1}, {5})},
+                                    {"g", of_values(DType::f64, {1}, {6})},
+                                    {"h", of_values(DType::f16, {1}, {7})}},
+                                   {}});
+  const std::string file = read_file(folder / "x");
+  std::size_t place = 0;
+  for (const char* name : {"U64", "I64", "F64", "U32", "I32", "F16", "U16", "I16"}) {
+    const std::size_t found = file.find(concat("\"", name, "\""));
+    EXPECT_TRUE(found != std::string::npos && found > place) << name;
+    place = found;
+  }
+  EXPECT_EQ(read_safetensors(folder / "x").find("a")->at(0), 65535);
+  for (const DType dtype : {DType::f8e4m3fnuz, DType::u2})
+    EXPECT_THROW(write_safetensors(folder / "y", {{{"a", Tensor(dtype, {4})}}, {}}), UsageError);
+}
+
 TEST(safetensors, every_bit_pattern_survives) {
   const TemporaryFolder folder;
   TensorFile content;
   std::uint64_t counter = 0;
-  for (const DType dtype :
-       {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2,
-        DType::f8e8m0, DType::f4e2m1, DType::i64, DType::i32, DType::i16, DType::i8}) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn,
+                            DType::f8e5m2, DType::f8e8m0, DType::f4e2m1, DType::i64, DType::i32,
+                            DType::i16, DType::i8, DType::u64, DType::u32, DType::u16}) {
     Tensor tensor(dtype, {7, 1, 12});
     for (std::int64_t i = 0; i < tensor.bytes(); ++i)
       tensor.data()[i] = static_cast<std::byte>(philox(1, 2, counter++)[0]);
@@ -219,8 +243,8 @@ TEST(safetensors, entries_that_do_not_fit_are_refused) {
             "expected dtype, shape and data_offsets, found object with 2");
   EXPECT_EQ(error(R"({"dtype":"U8","shape":[4],"offsets":[0,4]})"),
             "expected a list as data_offsets, found none");
-  EXPECT_EQ(error(R"({"dtype":"U32","shape":[1],"data_offsets":[0,4]})"),
-            "expected a dtype that is supported, found U32");
+  EXPECT_EQ(error(R"({"dtype":"C64","shape":[1],"data_offsets":[0,8]})"),
+            "expected a dtype that is supported, found C64");
   EXPECT_EQ(error(R"({"dtype":8,"shape":[4],"data_offsets":[0,4]})"),
             "expected a dtype, found none");
   EXPECT_EQ(error(R"({"dtype":"U8","shape":[-4],"data_offsets":[0,4]})"),

@@ -168,11 +168,30 @@ TEST(text, numbers_that_their_format_cannot_hold_are_refused) {
   for (const auto& [tensor, number] :
        {std::pair{"f32[1]{1e39}", "1e+39"}, std::pair{"f32[1]{1e-60}", "1e-60"},
         std::pair{"f16[2]{1,70000}", "70000"}, std::pair{"i8[1]{300}", "300"},
-        std::pair{"i32[1]{1.5}", "1.5"}})
+        std::pair{"i32[1]{1.5}", "1.5"}, std::pair{"u16[1]{65536}", "65536"},
+        std::pair{"i2[1]{2}", "2"}, std::pair{"f8e4m3fnuz[1]{500}", "500"}})
     EXPECT_NE(outcome(tensor).find(concat(number, " is beyond what ")), std::string::npos)
         << outcome(tensor);
-  for (const char* tensor : {"f32[2]{inf,nan}", "f16[1]{65504}", "f32[1]{1e-40}", "i8[1]{-128}"})
+  for (const char* tensor : {"f32[2]{inf,nan}", "f16[1]{65504}", "f32[1]{1e-40}", "i8[1]{-128}",
+                             "i2[2]{-2,1}", "u32[1]{4294967295}", "u64[1]{18446744073709551615}"})
     EXPECT_EQ(outcome(tensor).find("is beyond"), std::string::npos) << outcome(tensor);
+}
+
+TEST(text, the_widest_integers_are_exact) {
+  const auto text_of = [](const std::string& tensor) {
+    return concat("graph \"g\" {\n  %c = Constant {value=", tensor,
+                  "} : ", tensor.substr(0, tensor.find('{')), "\n  output \"y\" = %c\n}\n");
+  };
+  for (const char* tensor : {"u64[2]{18446744073709551615,9007199254740993}",
+                             "i64[2]{-9223372036854775808,9007199254740993}"})
+    EXPECT_EQ(print(parse(text_of(tensor), op_table())), text_of(tensor));
+  for (const char* number : {"-1", "18446744073709551616", "1.5"}) try {
+      parse(text_of(concat("u64[1]{", number, "}")), op_table());
+      ADD_FAILURE() << number;
+    } catch (const ModelError& error) {
+      EXPECT_NE(std::string(error.what()).find("expected a whole number"), std::string::npos)
+          << error.what();
+    }
 }
 
 TEST(text, every_truncation_of_a_graph_is_refused_without_a_crash) {

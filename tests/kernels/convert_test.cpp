@@ -68,11 +68,10 @@ void expect_floats_narrow(bool flush) {
     narrow_row(in.data(), dtype_of<Narrow>::value, out.data(), static_cast<std::int64_t>(in.size()),
                &flushed);
   }
-  const auto magnitude = std::numeric_limits<decltype(Narrow::bits)>::max() >> 1;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Narrow expected = narrow<Narrow>(in[i]);
     ASSERT_EQ(out[i].bits, expected.bits) << "from bits " << std::bit_cast<std::uint32_t>(in[i]);
-    if (in[i] != 0 && (expected.bits & magnitude) == 0) ++expected_flushed;
+    if (in[i] != 0 && widen(expected) == 0) ++expected_flushed;
   }
   EXPECT_EQ(flushed, expected_flushed);
 }
@@ -83,6 +82,8 @@ TEST(convert, widens_every_pattern_like_the_scalar_conversion) {
     expect_every_pattern_widens<bf16>(flush);
     expect_every_pattern_widens<f8e4m3fn>(flush);
     expect_every_pattern_widens<f8e5m2>(flush);
+    expect_every_pattern_widens<f8e4m3fnuz>(flush);
+    expect_every_pattern_widens<f8e5m2fnuz>(flush);
     expect_every_pattern_widens<f8e8m0>(flush);
   }
 }
@@ -93,6 +94,8 @@ TEST(convert, narrows_like_the_scalar_conversion_and_counts_what_becomes_zero) {
     expect_floats_narrow<bf16>(flush);
     expect_floats_narrow<f8e4m3fn>(flush);
     expect_floats_narrow<f8e5m2>(flush);
+    expect_floats_narrow<f8e4m3fnuz>(flush);
+    expect_floats_narrow<f8e5m2fnuz>(flush);
   }
 }
 
@@ -166,8 +169,9 @@ TEST(convert, powers_and_packed_floats_agree_with_single_elements) {
 
 TEST(convert, integers_and_booleans_agree_with_single_elements) {
   const std::vector<float> in = interesting_floats();
-  for (DType dtype : {DType::f64, DType::i64, DType::i32, DType::i16, DType::i8, DType::u8,
-                      DType::i4, DType::u4, DType::b1, DType::boolean}) {
+  for (DType dtype : {DType::f64, DType::i64, DType::i32, DType::i16, DType::i8, DType::u64,
+                      DType::u32, DType::u16, DType::u8, DType::i4, DType::u4, DType::i2, DType::u2,
+                      DType::b1, DType::boolean}) {
     const auto count = static_cast<std::int64_t>(in.size());
     std::vector<std::uint8_t> out(in.size() * 8 + 8), expected(out.size());
     {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/math/arithmetic.h"
 
+#include <cmath>
 #include <limits>
 
+#include "ops/math/bitwise.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
+#include "ops/math/comparison.h"
+#include "ops/math/exponential.h"
+#include "ops/math/min_max.h"
+#include "ops/math/modulo.h"
 #include "ops/math/rounding.h"
 #include "support/run_op.h"
 
@@ -66,6 +72,92 @@ TEST(arithmetic, narrow_integers_wrap_around) {
   EXPECT_EQ(run_op(Neg{}, {lowest})[0].at(0), -128);
   EXPECT_EQ(run_op(Sub{}, {Tensor::scalar(DType::u8, 1), Tensor::scalar(DType::u8, 2)})[0].at(0),
             255);
+}
+
+Tensor unsigned_integers(const std::vector<std::uint64_t>& values) {
+  return Tensor::from<std::uint64_t>({std::ssize(values)}, values);
+}
+constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+
+// What two's complement with a sign would get wrong, and what f64 would.
+TEST(arithmetic, numbers_beyond_i64_are_exact) {
+  const Tensor large = unsigned_integers({most, most - 1, 5}), small = unsigned_integers({2, 0, 6});
+  const auto result = [&](const auto& op) {
+    const Tensor y = run_op(op, {large, small})[0];
+    const auto values = y.values<std::uint64_t>();
+    return std::vector<std::uint64_t>(values.begin(), values.end());
+  };
+  using Numbers = std::vector<std::uint64_t>;
+  EXPECT_EQ(result(Add{}), (Numbers{1, most - 1, 11}));
+  EXPECT_EQ(result(Sub{}), (Numbers{most - 2, most - 1, most}));
+  EXPECT_EQ(result(Mul{}), (Numbers{most - 1, 0, 30}));
+  EXPECT_EQ(result(Div{}), (Numbers{most / 2, 0, 0}));
+  EXPECT_EQ(result(Mod{}), (Numbers{1, most - 1, 5}));
+  EXPECT_EQ(result(Max{}), (Numbers{most, most - 1, 6}));
+  EXPECT_EQ(result(Min{}), (Numbers{2, 0, 5}));
+  EXPECT_EQ(result(BitwiseAnd{}), (Numbers{2, 0, 4}));
+  EXPECT_EQ(result(Pow{}), (Numbers{1, 1, 15625}));
+  EXPECT_EQ(to_doubles(run_op(Greater{}, {large, small})[0]), (Doubles{1, 1, 0}));
+  EXPECT_EQ(run_op(BitwiseNot{}, {small})[0].values<std::uint64_t>()[1], most);
+  EXPECT_EQ(run_op(Clip{}, {large})[0].values<std::uint64_t>()[0], most);
+}
+
+TEST(arithmetic, shifts_take_every_bit_of_a_dtype) {
+  const Tensor x = unsigned_integers({most, 3, 1}), by = unsigned_integers({63, 1, 64});
+  const Tensor right = run_op(BitShift{"RIGHT"}, {x, by})[0];
+  const Tensor left = run_op(BitShift{"LEFT"}, {x, by})[0];
+  EXPECT_EQ(to_doubles(right), (Doubles{1, 1, 0}));
+  EXPECT_EQ(to_doubles(left), (Doubles{0x1p63, 6, 0}));
+  const Tensor word = Tensor::scalar(DType::u16, 0x8001), one = Tensor::scalar(DType::u16, 1);
+  EXPECT_EQ(run_op(BitShift{"LEFT"}, {word, one})[0].at(0), 2);
+  EXPECT_THROW(run_op(BitShift{"LEFT"}, {integers({1}, {1}), integers({1}, {1})}), UsageError);
+}
+
+TEST(arithmetic, a_cast_to_four_or_two_bits_keeps_the_low_bits) {
+  const std::vector<float> values{-9, -3.9F, -1, 0.9F, 2, 3, 9, NAN, HUGE_VALF};
+  const Tensor x = floats({9}, values);
+  const auto cast = [&](DType to) { return to_doubles(run_op(Cast{.to = to}, {x})[0]); };
+  EXPECT_EQ(cast(DType::i2), (Doubles{-1, 1, -1, 0, -2, -1, 1, 0, 0}));
+  EXPECT_EQ(cast(DType::u2), (Doubles{3, 1, 3, 0, 2, 3, 1, 0, 0}));
+  EXPECT_EQ(cast(DType::i4), (Doubles{7, -3, -1, 0, 2, 3, -7, 0, 0}));
+  EXPECT_EQ(cast(DType::u4), (Doubles{7, 13, 15, 0, 2, 3, 9, 0, 0}));
+  const Tensor whole = integers({3}, {-9, 3, 17});
+  EXPECT_EQ(to_doubles(run_op(Cast{.to = DType::i4}, {whole})[0]), (Doubles{7, 3, 1}));
+  EXPECT_EQ(to_doubles(run_op(Cast{.to = DType::u2}, {whole})[0]), (Doubles{3, 3, 1}));
+}
+
+// The table of ONNX's Cast.
+TEST(arithmetic, a_cast_to_floats_with_one_zero_saturates_where_asked) {
+  const Tensor x = floats({6}, {-0.0F, NAN, HUGE_VALF, -HUGE_VALF, 1e6F, -1e6F});
+  for (const DType to : {DType::f8e4m3fnuz, DType::f8e5m2fnuz})
+    for (const bool reference : {false, true}) {
+      const double limit = largest_finite(to);
+      const Tensor saturated = run_op(Cast{.to = to}, {x}, reference)[0];
+      EXPECT_FALSE(std::signbit(saturated.at(0)));
+      EXPECT_TRUE(std::isnan(saturated.at(1)));
+      for (const int i : {2, 4}) {
+        EXPECT_EQ(saturated.at(i), limit);
+        EXPECT_EQ(saturated.at(i + 1), -limit);
+      }
+      const Tensor open = run_op(Cast{.to = to, .saturate = 0}, {x}, reference)[0];
+      EXPECT_EQ(open.at(0), 0);
+      for (int i = 1; i < 6; ++i) EXPECT_TRUE(std::isnan(open.at(i))) << i;
+    }
+}
+
+TEST(arithmetic, a_cast_between_the_widest_integers_is_exact) {
+  constexpr std::int64_t odd = (std::int64_t{1} << 53) + 1;
+  for (const bool reference : {false, true}) {
+    const auto cast = [&](DType to, const Tensor& x) {
+      return run_op(Cast{.to = to}, {x}, reference)[0];
+    };
+    const Tensor up = cast(DType::u64, integers({2}, {odd, -1}));
+    EXPECT_EQ(up.values<std::uint64_t>()[0], static_cast<std::uint64_t>(odd));
+    EXPECT_EQ(up.values<std::uint64_t>()[1], 0U);
+    const Tensor down = cast(DType::i64, unsigned_integers({most}));
+    EXPECT_EQ(down.values<std::int64_t>()[0], std::numeric_limits<std::int64_t>::max());
+    EXPECT_EQ(cast(DType::f32, unsigned_integers({most})).at(0), 0x1p64);
+  }
 }
 
 TEST(arithmetic, a_cast_of_integers_saturates) {

@@ -38,6 +38,26 @@ TEST(quantize_linear, rounds_halves_to_even_saturates_and_keeps_nan_at_zero) {
   }
 }
 
+TEST(quantize_linear, takes_every_narrow_integer_and_saturates) {
+  struct Case {
+    DType dtype;
+    double zero;
+    std::vector<double> expected;
+  };
+  const Tensor x = floats({-1e9F, -3, 0, 1, 3, 1e9F, NAN});
+  for (const auto& [dtype, zero, expected] :
+       {Case{DType::u16, 40000, {0, 39998, 40000, 40000, 40002, 65535, 40000}},
+        Case{DType::i16, -9, {-32768, -11, -9, -9, -7, 32767, -9}},
+        Case{DType::u2, 1, {0, 0, 1, 1, 3, 3, 1}}, Case{DType::i2, 0, {-2, -2, 0, 0, 1, 1, 0}}})
+    for (const bool reference : {false, true}) {
+      const std::vector<Tensor> by{Tensor::scalar(DType::f32, 2), Tensor::scalar(dtype, zero)};
+      const Tensor y = run_op(QuantizeLinear{}, {x, by[0], by[1]}, reference)[0];
+      EXPECT_EQ(to_doubles(y), expected) << name(dtype);
+      const Tensor back = run_op(DequantizeLinear{}, {y, by[0], by[1]}, reference)[0];
+      EXPECT_EQ(back.at(3), 2 * (expected[3] - zero)) << name(dtype);
+    }
+}
+
 TEST(quantize_linear, every_byte_comes_back_from_its_number) {
   for (const DType dtype : {DType::u8, DType::i8}) {
     Tensor bytes(dtype, {2, 128});

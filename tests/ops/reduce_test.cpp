@@ -108,6 +108,22 @@ TEST(reduce, integers_are_exact_and_saturate) {
   EXPECT_EQ(sum({large, large, -large, 5}), large + 5);
 }
 
+TEST(reduce, numbers_beyond_i64_are_exact_and_saturate) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const auto result = [](const auto& op, const std::vector<std::uint64_t>& values) {
+    const Tensor x = Tensor::from<std::uint64_t>({std::ssize(values)}, values);
+    return reduce(op, x, {}, false).template values<std::uint64_t>()[0];
+  };
+  EXPECT_EQ(result(ReduceSum{}, {most - 5, 3}), most - 2);
+  EXPECT_EQ(result(ReduceSum{}, {most, 3}), most);
+  EXPECT_EQ(result(ReduceMin{}, {most, most - 1}), most - 1);
+  EXPECT_EQ(result(ReduceMax{}, {most - 1, 3}), most - 1);
+  EXPECT_EQ(result(ReduceProd{}, {most, most}), most);
+  EXPECT_EQ(result(ReduceProd{}, {most / 3, 3}), most);
+  EXPECT_EQ(result(ReduceSumSquare{}, {most, most}), most);
+  EXPECT_EQ(result(ReduceMean{}, {most, most}), most);
+}
+
 TEST(reduce, propagates_nan_and_knows_empty_axes) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool reference : {false, true}) {

@@ -35,6 +35,20 @@ TEST(scatter_nd, adds_up_large_integers_exactly) {
   EXPECT_EQ(y.values<std::int64_t>()[1], large + 2);
 }
 
+TEST(scatter_nd, wraps_around_and_orders_numbers_beyond_i64) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const auto y = [&](const char* reduction) {
+    return run_op(ScatterND{reduction},
+                  {Tensor::from<std::uint64_t>({1}, std::vector{most}), indices({3, 1}, {0, 0, 0}),
+                   Tensor::from<std::uint64_t>({3}, std::vector<std::uint64_t>{most, most, 7})})[0]
+        .values<std::uint64_t>()[0];
+  };
+  EXPECT_EQ(y("add"), 4U);
+  EXPECT_EQ(y("mul"), most - 6);
+  EXPECT_EQ(y("max"), most);
+  EXPECT_EQ(y("min"), 7U);
+}
+
 TEST(places, outside_an_axis_are_refused) {
   for (const std::int64_t place : {3, -4}) {
     const Tensor places = indices({1}, {place}), one = numbers({1}, {1});

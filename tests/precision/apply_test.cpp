@@ -201,12 +201,15 @@ TEST(apply, widening_is_exact_where_every_value_survives) {
   EXPECT_TRUE(widens_exactly(DType::f16, DType::f32));
   EXPECT_TRUE(widens_exactly(DType::f8e5m2, DType::f16));
   EXPECT_TRUE(widens_exactly(DType::f4e2m1, DType::f8e4m3fn));
+  EXPECT_FALSE(widens_exactly(DType::f4e2m1, DType::f8e4m3fnuz));  // no negative zero
+  EXPECT_TRUE(widens_exactly(DType::f8e5m2fnuz, DType::f16));
   EXPECT_TRUE(widens_exactly(DType::f8e8m0, DType::bf16));
   EXPECT_FALSE(widens_exactly(DType::f8e8m0, DType::f16));
   EXPECT_FALSE(widens_exactly(DType::f16, DType::bf16));
   EXPECT_FALSE(widens_exactly(DType::f32, DType::f16));
   EXPECT_FALSE(widens_exactly(DType::i32, DType::f32));
-  for (const DType from : {DType::f8e4m3fn, DType::f8e5m2, DType::f16, DType::bf16})
+  for (const DType from : {DType::f8e4m3fn, DType::f8e5m2, DType::f8e4m3fnuz, DType::f8e5m2fnuz,
+                           DType::f16, DType::bf16})
     for (const DType to : {DType::f16, DType::bf16, DType::f32, DType::f64})
       if (widens_exactly(from, to)) {
         EXPECT_LE(largest_finite(from), largest_finite(to));

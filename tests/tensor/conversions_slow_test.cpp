@@ -46,6 +46,8 @@ TEST(every_float, becomes_the_same_in_rows) {
   EXPECT_EQ(row_differences<bf16>(DType::bf16), 0);
   EXPECT_EQ(row_differences<f8e4m3fn>(DType::f8e4m3fn), 0);
   EXPECT_EQ(row_differences<f8e5m2>(DType::f8e5m2), 0);
+  EXPECT_EQ(row_differences<f8e4m3fnuz>(DType::f8e4m3fnuz), 0);
+  EXPECT_EQ(row_differences<f8e5m2fnuz>(DType::f8e5m2fnuz), 0);
   EXPECT_EQ(row_differences<f8e8m0>(DType::f8e8m0), 0);
   EXPECT_EQ(differences<f4e2m1>([](const auto& values, auto& bits) {
               for (std::size_t i = 0; i < values.size(); ++i)

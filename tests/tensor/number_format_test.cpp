@@ -21,7 +21,7 @@ const NumberFormat& format(std::string_view name) {
 }
 
 TEST(number_format, has_the_bits_and_ranges_of_its_dtype) {
-  EXPECT_EQ(number_formats().size(), 10U);
+  EXPECT_EQ(number_formats().size(), 12U);
   for (const NumberFormat& f : number_formats()) {
     SCOPED_TRACE(f.name);
     EXPECT_EQ(find_number_format(f.name), &f);
@@ -53,7 +53,8 @@ TEST(number_format, tf32_is_what_f32_is_rounded_to) {
 
 // Neighbours are what lies next among all numbers of the format.
 TEST(number_format, neighbours_are_the_next_numbers) {
-  for (const char* name : {"f16", "bf16", "f8e4m3fn", "f8e5m2", "f4e2m1", "f8e8m0", "i8"}) {
+  for (const char* name : {"f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz",
+                           "f4e2m1", "f8e8m0", "i8"}) {
     SCOPED_TRACE(name);
     const NumberFormat& f = format(name);
     std::vector<double> numbers;
@@ -111,6 +112,12 @@ TEST(fate, names_what_becomes_of_a_number) {
                                               Case{"f8e4m3fn", HUGE_VAL, Fate::overflow},
                                               Case{"f8e5m2", 61440, Fate::overflow},
                                               Case{"f8e5m2", 61439, Fate::rounded},
+                                              Case{"f8e4m3fnuz", 247, Fate::rounded},
+                                              Case{"f8e4m3fnuz", 249, Fate::overflow},
+                                              Case{"f8e4m3fnuz", 0x1p-10, Fate::exact},
+                                              Case{"f8e4m3fnuz", NAN, Fate::exact},
+                                              Case{"f8e5m2fnuz", 0x1.4p-17, Fate::subnormal},
+                                              Case{"f8e5m2fnuz", -HUGE_VAL, Fate::overflow},
                                               Case{"f4e2m1", 6.9, Fate::rounded},
                                               Case{"f4e2m1", 7, Fate::saturated},
                                               Case{"f4e2m1", -HUGE_VAL, Fate::saturated},

@@ -82,16 +82,18 @@ void fill(const TensorData& data, Tensor& tensor) {
   };
   if (bytes.empty()) return;
   if (data.raw_data && !data.raw_data->empty()) return copy(data.raw_data->view());
+  const auto each = static_cast<std::size_t>(std::max(8, bits(tensor.dtype())) / 8);
   switch (facts_of(data.data_type)->list) {
     case NumberList::floats:
       return copy(data.float_data.wire.view());
     case NumberList::doubles:
       return copy(data.double_data.wire.view());
     case NumberList::int64s:
-      return unpack(data.int64_data.wire.view(), bytes, sizeof(std::int64_t));
+      return unpack(data.int64_data.wire.view(), bytes, each);
+    case NumberList::uint64s:
+      return unpack(data.uint64_data.wire.view(), bytes, each);
     default:
-      unpack(data.int32_data.wire.view(), bytes,
-             static_cast<std::size_t>(std::max(8, bits(tensor.dtype())) / 8));
+      return unpack(data.int32_data.wire.view(), bytes, each);
   }
 }
 

@@ -53,12 +53,8 @@ Tensor RegionCall::slice(const Tensor& stacked, std::int64_t index) {
   const Dims dims(stacked.dims().begin() + 1, stacked.dims().end());
   Tensor result(stacked.dtype(), dims);
   const std::int64_t size = result.size();
-  if (result.dtype() == DType::i64) {
-    const std::int64_t* const from = stacked.values<std::int64_t>().data() + index * size;
-    std::copy_n(from, size, result.values<std::int64_t>().data());
-  } else {
-    for (std::int64_t k = 0; k < size; ++k) result.set(k, stacked.at(index * size + k));
-  }
+  for (std::int64_t k = 0; k < size; ++k)
+    copy_element(bits(result.dtype()), stacked.data(), index * size + k, result.data(), k);
   return result;
 }
 

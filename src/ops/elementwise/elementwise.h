@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An elementwise op writes one formula. It is compiled for double (reference, gradient checks), for
-// int64, and for f32 strips with AVX2 and AVX-512, and is kept as text for fusion and code
+// whole numbers, and for f32 strips with AVX2 and AVX-512, and is kept as text for fusion and code
 // generators.
 #pragma once
 
@@ -138,7 +138,7 @@ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) void strip_avx512(
 }
 
 template <class Op, std::size_t... I>
-void integer_strip(const void* self, const std::int64_t* const* in, std::int64_t* out,
+void integer_strip(const void* self, const WideInteger* const* in, WideInteger* out,
                    std::int64_t count, std::index_sequence<I...>) {
   const Op op = *static_cast<const Op*>(self);
   for (std::int64_t i = 0; i < count; ++i)
@@ -146,7 +146,7 @@ void integer_strip(const void* self, const std::int64_t* const* in, std::int64_t
 }
 
 template <class Op, int arity>
-void integer_strip(const void* self, const std::int64_t* const* in, std::int64_t* out,
+void integer_strip(const void* self, const WideInteger* const* in, WideInteger* out,
                    std::int64_t count) {
   integer_strip<Op>(self, in, out, count, std::make_index_sequence<arity>{});
 }
@@ -171,7 +171,7 @@ Elementwise make_elementwise(std::string_view arguments, std::string_view text) 
   e.f32 = detail::strip<Op, float, arity>;
   e.f32_avx512 = detail::strip_avx512<Op, arity>;
   e.f64 = detail::strip<Op, double, arity>;
-  if constexpr (requires { Op::on_integers; }) e.i64 = detail::integer_strip<Op, arity>;
+  if constexpr (requires { Op::on_integers; }) e.whole = detail::integer_strip<Op, arity>;
   if constexpr (requires { Op::folds; }) e.folds = true;
   if constexpr (requires { Op::when_absent; })
     e.when_absent.assign(std::begin(Op::when_absent), std::end(Op::when_absent));

@@ -27,14 +27,14 @@ std::int64_t broadcast_index(const Dims& result, const Dims& operand, std::int64
   return source;
 }
 
-// Infinities stand for "no limit", as the outermost integers do.
+// Infinities stand for "no limit", as numbers beyond those of every integer dtype do.
 template <class T>
 T saturated(double value) {
-  if constexpr (std::is_same_v<T, std::int64_t>) {
-    if (value >= 0x1p63) return std::numeric_limits<T>::max();
-    if (value < -0x1p63) return std::numeric_limits<T>::min();
-  }
-  return static_cast<T>(value);
+  constexpr double no_limit = 0x1p64;
+  if constexpr (std::is_same_v<T, WideInteger>)
+    return static_cast<T>(std::clamp(value, -no_limit, no_limit));
+  else
+    return value;
 }
 
 // Computes one element at a time with the op's own function for T.
@@ -46,7 +46,7 @@ void for_each_element(const Elementwise& elementwise, const Attributes& attribut
     if constexpr (std::is_same_v<T, double>)
       return elementwise.f64;
     else
-      return elementwise.i64;
+      return elementwise.whole;
   }();
   const auto arity = static_cast<std::size_t>(elementwise.arity);
   std::vector<T> values(std::max(in.size(), arity));
@@ -67,15 +67,6 @@ void for_each_element(const Elementwise& elementwise, const Attributes& attribut
   }
 }
 
-// Keeps the low bits of narrow integers, as machines do; other dtypes are unchanged.
-std::int64_t wrapped(std::int64_t value, DType dtype) {
-  const int unused = 64 - bits(dtype);
-  if (!is_integer(dtype) || unused == 0) return value;
-  const std::uint64_t high = static_cast<std::uint64_t>(value) << unused;
-  if (dtype == DType::u8 || dtype == DType::u4) return static_cast<std::int64_t>(high >> unused);
-  return static_cast<std::int64_t>(high) >> unused;
-}
-
 bool has_floating(std::span<const Operand> operands) {
   for (const Operand& operand : operands)
     if (operand.present && is_floating(operand.dtype)) return true;
@@ -87,7 +78,7 @@ bool has_floating(std::span<const Operand> operands) {
 Offer offer_elementwise_reference(const Request& request) {
   const Elementwise& elementwise = *request.op.elementwise;
   const bool floating = has_floating(request.inputs) || has_floating(request.outputs);
-  if (!floating && !elementwise.i64)
+  if (!floating && !elementwise.whole)
     return Offer::decline(concat(request.op.full_name(), " is not defined on integers"));
   return reference_offer(request, [&elementwise, floating, attributes = request.attributes](
                                       const auto& in, const auto& out, const KernelCall&) {
@@ -100,11 +91,11 @@ Offer offer_elementwise_reference(const Request& request) {
     }
     // A change of dtype saturates; arithmetic in one dtype wraps around.
     const bool wraps = in[0].dtype() == out[0].dtype();
-    for_each_element<std::int64_t>(
+    for_each_element<WideInteger>(
         elementwise, attributes, in, out[0],
-        [&](std::size_t k, std::int64_t i) { return in[k].integer(i); },
-        [&](std::int64_t i, std::int64_t value) {
-          out[0].set_integer(i, wraps ? wrapped(value, out[0].dtype()) : value);
+        [&](std::size_t k, std::int64_t i) { return in[k].whole(i); },
+        [&](std::int64_t i, WideInteger value) {
+          out[0].set_whole(i, wraps ? wrapped(value, out[0].dtype()) : value);
         });
   });
 }

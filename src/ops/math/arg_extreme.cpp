@@ -16,8 +16,7 @@ namespace {
 template <Extreme kind>
 bool beats(const ReferenceView& x, std::int64_t i, std::int64_t j) {
   constexpr bool largest = kind == Extreme::largest;
-  if (!is_floating(x.dtype()))
-    return largest ? x.integer(i) > x.integer(j) : x.integer(i) < x.integer(j);
+  if (!is_floating(x.dtype())) return largest ? x.whole(i) > x.whole(j) : x.whole(i) < x.whole(j);
   if (std::isnan(x[i]) || std::isnan(x[j])) return std::isnan(x[i]) && !std::isnan(x[j]);
   return largest ? x[i] > x[j] : x[i] < x[j];
 }
@@ -40,7 +39,7 @@ Offer offer_reference(const Request& request) {
   return reference_offer(request, [lines, last = op.select_last_index != 0](
                                       const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t line = 0; line < lines.count; ++line)
-      out[0].set_integer(line, extreme_of<kind>(in[0], lines, line, last));
+      out[0].set_whole(line, extreme_of<kind>(in[0], lines, line, last));
   });
 }
 

@@ -21,9 +21,9 @@ TensorTypes BitShift::infer(const Inference& in) const {
   return elementwise_types(in);
 }
 
-// By products and quotients. From 2^8 on the power is 0 in 8 bits, and so are both results.
+// By products and quotients. Beyond the bits of the dtype the power is 0, and so are both results.
 Values BitShift::decompose(Rewriting& r) const {
-  const Value power = r.add(Pow{}, {r.scalar(2, DType::u8), r.input(1)});
+  const Value power = r.add(Pow{}, {r.scalar(2, r.type(r.input(0)).dtype), r.input(1)});
   if (direction == "LEFT") return {r.add(Mul{}, {r.input(0), power})};
   return {r.add(Div{}, {r.input(0), power})};
 }
@@ -33,7 +33,9 @@ std::span<const Kernel> BitShift::kernels() { return composite_kernels(); }
 std::vector<Sample<BitShift>> BitShift::samples() {
   std::vector<Sample<BitShift>> all;
   for (const char* direction : {"LEFT", "RIGHT"})
-    all.push_back({{direction}, {sample("u8[5,3]", 0, 255), sample("u8[3]", 0, 9)}});
+    for (const char* of : {"u8", "u16", "u32", "u64"})
+      all.push_back(
+          {{direction}, {sample(concat(of, "[5,3]"), 0, 255), sample(concat(of, "[3]"), 0, 9)}});
   return all;
 }
 

@@ -70,7 +70,8 @@ struct BitwiseNot {
 
 // The bits of a moved b places to the LEFT or to the RIGHT, zeros behind them.
 struct BitShift {
-  static constexpr OpInfo info{.name = "BitShift", .inputs = "a:u8, b:u8", .outputs = "y:u8"};
+  static constexpr OpInfo info{
+      .name = "BitShift", .inputs = "a:T, b:T", .outputs = "y:T", .types = "T:unsigned"};
   std::string direction;
   static void attributes(auto& self, auto&& visit) { visit("direction", self.direction); }
   TensorTypes infer(const Inference& in) const;

@@ -35,9 +35,7 @@ Offer offer_view(const Request& request) {
 
 Offer offer_copy_reference(const Request& request) {
   return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
-    const bool exact = in[0].dtype() == DType::i64;
-    for (std::int64_t i = 0; i < out[0].size(); ++i)
-      exact ? out[0].set_integer(i, in[0].integer(i)) : out[0].set(i, in[0][i]);
+    for (std::int64_t i = 0; i < out[0].size(); ++i) out[0].copy(i, in[0], i);
   });
 }
 
@@ -91,7 +89,8 @@ Offer offer_conversion(const Request& request) {
   if (!x.storage.encoding.empty()) return Offer::decline(concat("storage ", x.storage));
   if (!same_dense_layout(x, y)) return Offer::decline("input and output lie differently in memory");
   const bool keeps = is_integer(x.dtype) || !is_integer(y.dtype);
-  if (!keeps || bits(y.dtype) == 8) return Offer::decline("not a plain change of format");
+  if (!keeps || bits(y.dtype) == 8 || request.as<Cast>().keeps_low_bits())
+    return Offer::decline("not a plain change of format");
   Offer offer;
   offer.run = [from = x.dtype, to = y.dtype,
                count = stored_elements(x.dims, x.storage)](const KernelCall& call) {
@@ -160,12 +159,14 @@ std::vector<Sample<Cast>> Cast::samples() {
   std::vector<Sample<Cast>> all;
   const auto add = [&](const Cast& op, SampleInput x) { all.push_back({op, {std::move(x)}}); };
   for (const DType to : {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32,
-                         DType::i8, DType::u8, DType::i4, DType::boolean})
+                         DType::i8, DType::u64, DType::u32, DType::u16, DType::u8, DType::i4,
+                         DType::u4, DType::i2, DType::u2, DType::boolean})
     add({.to = to}, sample("f32[2,3,4,5]", -6, 6));
-  for (const DType to : {DType::f8e4m3fn, DType::f8e5m2})
+  for (const DType to : {DType::f8e4m3fn, DType::f8e5m2, DType::f8e4m3fnuz, DType::f8e5m2fnuz})
     for (const int saturate : {0, 1})
       add({.to = to, .saturate = saturate}, sample("f32[37]", -1e3, 1e3));
-  for (const char* from : {"i64[19]", "i32[19]", "u8[19]", "bool[19]"})
+  for (const char* from :
+       {"i64[19]", "i32[19]", "u64[19]", "u16[19]", "u8[19]", "u2[19]", "bool[19]"})
     for (const DType to : {DType::f32, DType::bf16, DType::i32, DType::boolean})
       add({.to = to}, sample(from, 0, 3));
   add({.to = DType::f4e2m1}, sample("f32[3,7]", -8, 8));

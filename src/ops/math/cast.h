@@ -41,6 +41,17 @@ struct TruncatingCast {
     return std::trunc(x);
   }
 };
+// To the low bits of a whole number, which are exact in floating point.
+struct WrappingCast {
+  double numbers;  // how many there are
+  bool has_sign;
+  template <class T>
+  NG_INLINE T formula(T x) const {
+    const T whole = std::trunc(x), all = T(numbers);
+    const T low = whole - all * std::floor(whole / all);
+    return select(has_sign & (low >= all / 2), low - all, low);
+  }
+};
 struct SaturatingCast {
   double limit;
   template <class T>
@@ -63,10 +74,11 @@ struct PowerCast {
 }  // namespace detail
 
 // Floating results are rounded to nearest even. Floating values cast to an integer dtype are
-// truncated; integers saturate, NaN becomes 0. With `saturate` (8-bit floats only, as in ONNX) too
-// large values become the largest finite one, without it infinity or NaN. f8e8m0 rounds by
-// `round_mode`: "up" to the next power of two, "down", or "nearest" with ties up; with `saturate`
-// zero becomes the least power, without it NaN; negative values become NaN.
+// truncated, NaN becomes 0. Integers saturate, but those of 4 and 2 bits keep the low bits, as in
+// ONNX's own data. With `saturate` (8-bit floats only, as in ONNX) too large values become the
+// largest finite one, without it infinity or NaN. f8e8m0 rounds by `round_mode`: "up" to the next
+// power of two, "down", or "nearest" with ties up; with `saturate` zero becomes the least power,
+// without it NaN; negative values become NaN.
 struct Cast {
   static constexpr OpInfo info{
       .name = "Cast", .inputs = "x:S^", .outputs = "y:any", .fusion = Fusion::elementwise};
@@ -86,15 +98,18 @@ struct Cast {
   static std::vector<Sample<Cast>> samples();
 
   PowerRounding power_rounding() const;  // of round_mode, which is known to be right
+  bool keeps_low_bits() const { return is_integer(to) && bits(to) < 8; }
 
   NG_INLINE void choose(auto use) const {
     if (to == DType::boolean)
       use(detail::BooleanCast{});
+    else if (keeps_low_bits())
+      use(detail::WrappingCast{static_cast<double>(1 << bits(to)), !is_unsigned(to)});
     else if (is_integer(to))
       use(detail::TruncatingCast{});
     else if (to == DType::f8e8m0)
       use(detail::PowerCast{power_rounding(), saturate != 0});
-    else if (saturate != 0 && (to == DType::f8e4m3fn || to == DType::f8e5m2))
+    else if (saturate != 0 && is_floating(to) && bits(to) == 8)
       use(detail::SaturatingCast{largest_finite(to)});
     else
       use(detail::KeepingCast{});
@@ -102,7 +117,7 @@ struct Cast {
   static constexpr bool on_integers = true;
   template <class T>
   T formula(T x) const {  // of integers
-    return x;
+    return keeps_low_bits() ? T(wrapped(x.value, to)) : x;
   }
 };
 

@@ -48,10 +48,10 @@ Offer offer_cum_sum(const Request& request) {
           op, lines, [&](std::int64_t i) { return in[0][i]; },
           [&](std::int64_t i, double sum) { out[0].set(i, sum); });
     else
-      add_up<std::uint64_t>(
-          op, lines, [&](std::int64_t i) { return in[0].integer(i); },
-          [&](std::int64_t i, std::uint64_t sum) {
-            out[0].set_integer(i, static_cast<std::int64_t>(sum));
+      add_up<WideInteger>(
+          op, lines, [&](std::int64_t i) { return in[0].whole(i); },
+          [&](std::int64_t i, WideInteger sum) {
+            out[0].set_whole(i, wrapped(sum, out[0].dtype()));
           });
   });
 }

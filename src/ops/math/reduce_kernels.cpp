@@ -146,50 +146,51 @@ void reduce_numbers(const Job& job, const ReferenceView& x, const ReferenceView&
   for (std::int64_t o = 0; o < y.size(); ++o) y.set(o, finish(kind, sums[o], counts[o], shifts[o]));
 }
 
-// Holds any sum or product of two i64, and any sum of those that fit into memory.
-__extension__ typedef __int128 Wide;
+// The least and the largest number of any integer dtype.
+constexpr WideInteger lowest = std::numeric_limits<std::int64_t>::min();
+constexpr WideInteger highest = std::numeric_limits<std::uint64_t>::max();
 
-Wide saturated(Wide value) {
-  constexpr Wide low = std::numeric_limits<std::int64_t>::min();
-  constexpr Wide high = std::numeric_limits<std::int64_t>::max();
-  return std::clamp(value, low, high);
+WideInteger product_of(WideInteger a, WideInteger b) {
+  WideInteger product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return (a < 0) != (b < 0) ? lowest : highest;
+  return std::clamp(product, lowest, highest);
 }
 
-Wide take_integer(Reduction kind, Wide sum, Wide x) {
+WideInteger take_integer(Reduction kind, WideInteger sum, WideInteger x) {
   switch (kind) {
     case Reduction::maximum:
       return std::max(sum, x);
     case Reduction::minimum:
       return std::min(sum, x);
     case Reduction::product:
-      return saturated(sum * x);
+      return product_of(sum, x);
     case Reduction::l1:
       return sum + (x < 0 ? -x : x);
     case Reduction::sum_square:
-      return saturated(sum + x * x);
+      return std::min(sum + product_of(x, x), highest);
     default:
       return sum + x;
   }
 }
 
-std::int64_t first_integer(Reduction kind) {
+WideInteger first_integer(Reduction kind) {
   if (kind == Reduction::product) return 1;
-  if (kind == Reduction::maximum) return std::numeric_limits<std::int64_t>::min();
-  return kind == Reduction::minimum ? std::numeric_limits<std::int64_t>::max() : 0;
+  if (kind == Reduction::maximum) return lowest;
+  return kind == Reduction::minimum ? highest : 0;
 }
 
-// Exact except at the ends of i64. The mean is cut towards zero; that of no elements is 0.
+// Exact; saturates. The mean is cut towards zero; that of no elements is 0.
 void reduce_integers(const Job& job, const ReferenceView& x, const ReferenceView& y) {
   const auto& [kind, reduced] = job;
-  IndexedVector<std::int64_t, Wide> sums(y.size(), first_integer(kind));
+  IndexedVector<std::int64_t, WideInteger> sums(y.size(), first_integer(kind));
   IndexedVector<std::int64_t, std::int64_t> counts(y.size());
   for_each_pair(x.dims(), reduced, [&, k = kind](std::int64_t o, std::int64_t i) {
-    sums[o] = take_integer(k, sums[o], x.integer(i));
+    sums[o] = take_integer(k, sums[o], x.whole(i));
     ++counts[o];
   });
   for (std::int64_t o = 0; o < y.size(); ++o) {
     if (kind == Reduction::mean && counts[o] > 0) sums[o] /= counts[o];
-    y.set_integer(o, static_cast<std::int64_t>(saturated(sums[o])));
+    y.set_whole(o, sums[o]);
   }
 }
 

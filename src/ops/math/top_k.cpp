@@ -18,7 +18,7 @@ namespace narrowgauge {
 namespace {
 
 bool less(const ReferenceView& x, std::int64_t i, std::int64_t j) {
-  if (!is_floating(x.dtype())) return x.integer(i) < x.integer(j);
+  if (!is_floating(x.dtype())) return x.whole(i) < x.whole(j);
   return std::isnan(x[j]) ? !std::isnan(x[i]) : x[i] < x[j];
 }
 
@@ -38,7 +38,7 @@ Offer offer_reference(const Request& request) {
       for (std::int64_t k = 0; k < to.length; ++k) {
         const std::int64_t chosen = order[static_cast<std::size_t>(k)];
         out[0].copy(to.at(line, k), in[0], from.at(line, chosen));
-        out[1].set_integer(to.at(line, k), chosen);
+        out[1].set_whole(to.at(line, k), chosen);
       }
     }
   });

@@ -193,8 +193,8 @@ Offer reference_max_pool(const Request& request) {
                });
       out[0].set(i, best);
       const bool reorder = column_major && best_element >= 0;
-      out[1].set_integer(i, plane + (reorder ? sizes.column_major(best_element) : best_element));
-      out[2].set_integer(i, best_tap);
+      out[1].set_whole(i, plane + (reorder ? sizes.column_major(best_element) : best_element));
+      out[2].set_whole(i, best_tap);
     }
   });
 }

@@ -14,8 +14,8 @@ Offer offer_key(const Request& request) {
                    const auto&, const auto& out, const KernelCall& call) {
         const RandomStream stream(seed < 0 ? call.context.seed : static_cast<std::uint64_t>(seed),
                                   name, call.context.step);
-        out[0].set_integer(0, static_cast<std::int64_t>(stream.key()));
-        out[0].set_integer(1, static_cast<std::int64_t>(stream.step()));
+        out[0].set_whole(0, static_cast<std::int64_t>(stream.key()));
+        out[0].set_whole(1, static_cast<std::int64_t>(stream.step()));
       });
 }
 

@@ -105,7 +105,7 @@ Offer offer_reference(const Request& request) {
       const std::int32_t sum =
           wrapped_int32(static_cast<std::int64_t>(sums.at(i)) + int8_zero(in, at.bias, channel));
       if (at.y_scale < 0) {
-        out[0].set_integer(i, sum);
+        out[0].set_whole(i, sum);
         continue;
       }
       const bool one = view_at(in, at.w_scale)->size() == 1;

@@ -86,7 +86,7 @@ Offer offer_reference(const Request& request, const MatMulPorts& at) {
       const std::int64_t row = i / columns % rows, column = i % columns;
       const std::int32_t sum = sums(in, i / (rows * columns), row, column);
       if (at.y_scale < 0) {
-        out[0].set_integer(i, sum);
+        out[0].set_whole(i, sum);
         continue;
       }
       const auto several = [&](int input) { return view_at(in, input)->size() > 1; };

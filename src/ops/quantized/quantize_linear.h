@@ -11,9 +11,9 @@ namespace narrowgauge {
 // y = round(x / y_scale) + y_zero_point, halves to even, saturated; NaN gives y_zero_point. There
 // is one scale for all; one for each index of `axis` (a list); or, with block_size, one for each
 // block of neighbours along `axis`. Arithmetic is f32, f64 for f64. y has the dtype of
-// y_zero_point, else `output_dtype`: integers, or floats of 8 and 4 bits, which are not rounded to
-// whole numbers; 8-bit floats saturate only if `saturate` is set. Scales may also be 8-bit floats,
-// including f8e8m0.
+// y_zero_point, else `output_dtype`: integers of at most 16 bits, or floats of 8 and 4 bits, which
+// are not rounded to whole numbers; 8-bit floats saturate only if `saturate` is set. Scales may
+// also be 8-bit floats, including f8e8m0.
 struct QuantizeLinear {
   static constexpr OpInfo info{.name = "QuantizeLinear",
                                .inputs = "x:X!~, y_scale:S!~, y_zero_point?:Z!~",

@@ -9,8 +9,8 @@
 namespace narrowgauge {
 
 // Quantised dtypes that are not rounded to whole numbers.
-constexpr bool is_small_float(DType dtype) {
-  return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2 || dtype == DType::f4e2m1;
+inline bool is_small_float(DType dtype) {
+  return is_floating(dtype) && bits(dtype) <= 8 && dtype != DType::f8e8m0;
 }
 
 std::span<const Kernel> quantize_linear_kernels();

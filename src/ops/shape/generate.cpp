@@ -3,27 +3,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
+#include "tensor/values.h"
 
 namespace narrowgauge {
 
 namespace {
 
-// The number of elements of a range, without overflow for any three integers.
-std::int64_t range_length(std::int64_t start, std::int64_t limit, std::int64_t delta) {
+std::int64_t range_length(WideInteger start, WideInteger limit, WideInteger delta) {
   const bool up = delta > 0;
   if (up ? start >= limit : start <= limit) return 0;
-  const std::uint64_t low = static_cast<std::uint64_t>(up ? start : limit);
-  const std::uint64_t high = static_cast<std::uint64_t>(up ? limit : start);
-  const std::uint64_t step =
-      up ? static_cast<std::uint64_t>(delta) : std::uint64_t{0} - static_cast<std::uint64_t>(delta);
-  const std::uint64_t length = (high - low - 1) / step + 1;
-  require(length <= static_cast<std::uint64_t>(Tensor::most_elements), "Range: ", length,
+  const WideInteger way = up ? limit - start : start - limit;
+  const WideInteger length = (way - 1) / (up ? delta : -delta) + 1;
+  require(length <= Tensor::most_elements, "Range: ", static_cast<std::uint64_t>(length),
           " elements are more than a tensor can have");
   return static_cast<std::int64_t>(length);
 }
@@ -43,7 +41,8 @@ auto with_numbers(const Tensor& start, const Tensor& limit, const Tensor& delta,
     require(number->size() == 1, "Range: expected single numbers, got ", number->type());
   require(delta.at(0) != 0, "Range: delta must not be 0");
   if (is_floating(start.dtype())) return use(start.at(0), limit.at(0), delta.at(0));
-  return use(integers_of(start)[0], integers_of(limit)[0], integers_of(delta)[0]);
+  const auto whole = [](const Tensor& of) { return load_whole(of.dtype(), of.data(), 0); };
+  return use(whole(start), whole(limit), whole(delta));
 }
 
 // The length, where symbols stand for whole numbers; it counts as at least 0.
@@ -91,11 +90,10 @@ Values Range::decompose(Rewriting& r) const {
         Tensor values(dtype, {range_length(start, limit, delta)});
         for (std::int64_t i = 0; i < values.size(); ++i) {
           const Number value = start + static_cast<Number>(i) * delta;
-          if (dtype == DType::i64)
-            values.values<std::int64_t>()[static_cast<std::size_t>(i)] =
-                static_cast<std::int64_t>(value);
+          if constexpr (std::is_same_v<Number, WideInteger>)
+            store_whole(dtype, values.data(), i, value);
           else
-            values.set(i, static_cast<double>(value));
+            values.set(i, value);
         }
         return values;
       }))};
@@ -110,6 +108,7 @@ std::vector<Sample<Range>> Range::samples() {
   return {{{}, numbers(DType::f32, 1, 2, 0.25)},
           {{}, numbers(DType::i64, 10, -6, -3)},
           {{}, numbers(DType::i32, 3, 3, 1)},
+          {{}, numbers(DType::u64, 3, 9, 2)},
           {{}, numbers(DType::f32, 1, 0, 2)}};
 }
 

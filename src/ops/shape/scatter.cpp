@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "base/indexed_vector.h"
 #include "ops/elementwise/expression.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/gather_elements.h"
 #include "ops/shape/places.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
+#include "tensor/values.h"
 
 namespace narrowgauge {
 
@@ -29,30 +31,41 @@ Number reduced(const std::string& reduction, Number old, Number update) {
   return update;
 }
 
-// Values as Number, through load and store.
-template <class Number, class Load, class Store>
-void scatter_numbers(const std::vector<ReferenceView>& in, const std::vector<std::int64_t>& places,
-                     const std::string& reduction, const Load& load, const Store& store) {
-  std::vector<Number> values;
-  for (std::int64_t i = 0; i < in[0].size(); ++i) values.push_back(load(in[0], i));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    Number& value = values[static_cast<std::size_t>(places[i])];
-    value = reduced(reduction, value, load(in[2], static_cast<std::int64_t>(i)));
+struct Reals {
+  using Number = double;
+  static double load(const ReferenceView& view, std::int64_t i) { return view[i]; }
+  static double kept(double value, DType) { return value; }
+  static void store(const ReferenceView& view, std::int64_t i, double value) { view.set(i, value); }
+};
+
+// Sums and products wrap around.
+struct Wholes {
+  using Number = WideInteger;
+  static WideInteger load(const ReferenceView& view, std::int64_t i) { return view.whole(i); }
+  static WideInteger kept(WideInteger value, DType dtype) { return wrapped(value, dtype); }
+  static void store(const ReferenceView& view, std::int64_t i, WideInteger value) {
+    view.set_whole(i, value);
   }
-  for (std::size_t i = 0; i < values.size(); ++i) store(static_cast<std::int64_t>(i), values[i]);
+};
+
+template <class Numbers>
+void scatter_numbers(const std::vector<ReferenceView>& in, const ReferenceView& out,
+                     const std::vector<std::int64_t>& places, const std::string& reduction) {
+  IndexedVector<std::int64_t, typename Numbers::Number> values(out.size());
+  for (std::int64_t i = 0; i < out.size(); ++i) values[i] = Numbers::load(in[0], i);
+  for (std::int64_t i = 0; const std::int64_t place : places) {
+    auto& value = values[place];
+    value = Numbers::kept(reduced(reduction, value, Numbers::load(in[2], i++)), out.dtype());
+  }
+  for (std::int64_t i = 0; i < out.size(); ++i) Numbers::store(out, i, values[i]);
 }
 
 void scatter(const std::vector<ReferenceView>& in, const ReferenceView& out,
              const std::vector<std::int64_t>& places, const std::string& reduction) {
   if (is_floating(out.dtype()))
-    scatter_numbers<double>(
-        in, places, reduction, [](const ReferenceView& view, std::int64_t i) { return view[i]; },
-        [&](std::int64_t i, double value) { out.set(i, value); });
+    scatter_numbers<Reals>(in, out, places, reduction);
   else
-    scatter_numbers<Integer>(
-        in, places, reduction,
-        [](const ReferenceView& view, std::int64_t i) { return Integer(view.integer(i)); },
-        [&](std::int64_t i, Integer value) { out.set_integer(i, value.value); });
+    scatter_numbers<Wholes>(in, out, places, reduction);
 }
 
 Offer offer_elements(const Request& request) {

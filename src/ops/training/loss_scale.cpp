@@ -89,11 +89,11 @@ Offer offer_scale_update(const Request& request) {
     Step step{in[0][0], in[1].integer(0), in[2].integer(0), in[3].integer(0)};
     const StepOutcome outcome = advance(op, in[4][0] != 0, in[5][0] != 0, step);
     out[0].set(0, step.scale);
-    out[1].set_integer(0, step.good);
-    out[2].set_integer(0, step.applied);
-    out[3].set_integer(0, step.skipped);
+    out[1].set_whole(0, step.good);
+    out[2].set_whole(0, step.applied);
+    out[3].set_whole(0, step.skipped);
     out[4].set(0, outcome == StepOutcome::applied ? 1 : 0);
-    out[5].set_integer(0, static_cast<std::int64_t>(outcome));
+    out[5].set_whole(0, static_cast<std::int64_t>(outcome));
   });
   offer.in_place = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
   return offer;
@@ -155,7 +155,7 @@ Offer reference_health(const Request& request) {
         const bool bounded = !bounds_norm || std::isfinite(static_cast<float>(norm));
         out[0].set(0, first < 0 && bounded ? 1 : 0);
         out[1].set(0, norm);
-        out[2].set_integer(0, first);
+        out[2].set_whole(0, first);
       });
 }
 

@@ -126,7 +126,7 @@ void clamp(float* values, std::int64_t count, Limits limits) {
 Limits limits_of(DType dtype) {
   const auto most = static_cast<float>(largest_finite(dtype));
   if (is_floating(dtype)) return {-most, most};
-  return {dtype == DType::u8 || dtype == DType::u4 ? 0.0F : -most - 1, most};
+  return {is_unsigned(dtype) ? 0.0F : -most - 1, most};
 }
 
 // Calls body(offset, count) for strips that begin at whole bytes of any dtype.

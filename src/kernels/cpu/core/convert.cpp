@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "kernels/cpu/core/convert_rows.h"
 #include "narrowgauge/error.h"
+#include "tensor/format.h"
 #include "tensor/small_floats.h"
 #include "tensor/values.h"
 
@@ -121,10 +122,6 @@ void widen_booleans(const void* in, float* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = from[i] != 0 ? 1.0F : 0.0F;
 }
 
-void widen_packed(DType from, const void* in, float* out, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(load_element(from, in, i));
-}
-
 // Two values share a byte, the low half first.
 void widen_f4(const void* in, float* out, std::int64_t count) {
   static const auto table = [] {
@@ -163,12 +160,13 @@ double to_double(float value) {
 
 template <class F8>
 std::int64_t narrow_bytes(const float* in, void* out, std::int64_t count) {
+  constexpr std::uint32_t magnitude = LayoutOf<F8>::has_negative_zero ? 0x7f : 0xff;
   auto* to = static_cast<F8*>(out);
   std::int64_t flushed = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint32_t result = small_bits<F8>(in[i]);
     to[i] = {static_cast<std::uint8_t>(result)};
-    flushed += (result & 0x7f) == 0 && is_nonzero(in[i]) ? 1 : 0;
+    flushed += (result & magnitude) == 0 && is_nonzero(in[i]) ? 1 : 0;
   }
   return flushed;
 }
@@ -203,8 +201,30 @@ void narrow_powers(const float* in, void* out, std::int64_t count) {
     to[i] = {static_cast<std::uint8_t>(small_bits<f8e8m0>(in[i]))};
 }
 
-void narrow_elements(const float* in, DType to, void* out, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) store_element(to, out, i, to_double(in[i]));
+void widen_whole(DType from, const void* in, float* out, std::int64_t count) {
+  switch (from) {
+    case DType::i64:
+      return widen_elements<std::int64_t>(in, out, count);
+    case DType::i32:
+      return widen_elements<std::int32_t>(in, out, count);
+    case DType::i16:
+      return widen_elements<std::int16_t>(in, out, count);
+    case DType::i8:
+      return widen_elements<std::int8_t>(in, out, count);
+    case DType::u64:
+      return widen_elements<std::uint64_t>(in, out, count);
+    case DType::u32:
+      return widen_elements<std::uint32_t>(in, out, count);
+    case DType::u16:
+      return widen_elements<std::uint16_t>(in, out, count);
+    case DType::u8:
+      return widen_elements<std::uint8_t>(in, out, count);
+    case DType::boolean:
+      return widen_booleans(in, out, count);
+    default:  // packed
+      for (std::int64_t i = 0; i < count; ++i)
+        out[i] = static_cast<float>(load_element(from, in, i));
+  }
 }
 
 }  // namespace
@@ -224,26 +244,16 @@ void widen_row(DType from, const void* in, float* out, std::int64_t count) {
       return widen_bytes<f8e4m3fn>(in, out, count);
     case DType::f8e5m2:
       return widen_bytes<f8e5m2>(in, out, count);
+    case DType::f8e4m3fnuz:
+      return widen_bytes<f8e4m3fnuz>(in, out, count);
+    case DType::f8e5m2fnuz:
+      return widen_bytes<f8e5m2fnuz>(in, out, count);
     case DType::f4e2m1:
       return widen_f4(in, out, count);
     case DType::f8e8m0:
       return widen_bytes<f8e8m0>(in, out, count);
-    case DType::i64:
-      return widen_elements<std::int64_t>(in, out, count);
-    case DType::i32:
-      return widen_elements<std::int32_t>(in, out, count);
-    case DType::i16:
-      return widen_elements<std::int16_t>(in, out, count);
-    case DType::i8:
-      return widen_elements<std::int8_t>(in, out, count);
-    case DType::u8:
-      return widen_elements<std::uint8_t>(in, out, count);
-    case DType::boolean:
-      return widen_booleans(in, out, count);
-    case DType::i4:
-    case DType::u4:
-    case DType::b1:
-      return widen_packed(from, in, out, count);
+    default:
+      return widen_whole(from, in, out, count);
   }
 }
 
@@ -265,6 +275,12 @@ void narrow_row(const float* in, DType to, void* out, std::int64_t count, std::i
     case DType::f8e5m2:
       zeros = narrow_bytes<f8e5m2>(in, out, count);
       break;
+    case DType::f8e4m3fnuz:
+      zeros = narrow_bytes<f8e4m3fnuz>(in, out, count);
+      break;
+    case DType::f8e5m2fnuz:
+      zeros = narrow_bytes<f8e5m2fnuz>(in, out, count);
+      break;
     case DType::f4e2m1:
       zeros = narrow_f4(in, out, count);
       break;
@@ -272,7 +288,7 @@ void narrow_row(const float* in, DType to, void* out, std::int64_t count, std::i
       narrow_powers(in, out, count);
       break;
     default:
-      narrow_elements(in, to, out, count);
+      for (std::int64_t i = 0; i < count; ++i) store_element(to, out, i, to_double(in[i]));
       break;
   }
   if (flushed) *flushed += zeros;

@@ -9,7 +9,7 @@
 
 namespace narrowgauge::cpu {
 
-// out[i] = float(in[i]). i4, u4, f4e2m1 and b1 are packed and begin at a whole byte.
+// out[i] = float(in[i]). Elements of fewer than 8 bits are packed and begin at a whole byte.
 void widen_row(DType from, const void* in, float* out, std::int64_t count);
 
 // out[i] = in[i] in `to`: nearest even, integers saturated. Adds to *flushed, if given, the number
