@@ -22,5 +22,6 @@ struct NamedHandler {
 std::span<const NamedHandler> constant_handlers();
 std::span<const NamedHandler> sequence_handlers();
 std::span<const NamedHandler> control_flow_handlers();
+std::span<const NamedHandler> attention_handlers();
 
 }  // namespace narrowgauge::onnx
