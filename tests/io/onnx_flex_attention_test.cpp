@@ -130,7 +130,7 @@ TEST(flex_attention, refuses_modifiers_that_change_the_type) {
   for (const char* const which : {"score_mod", "prob_mod"}) {
     expect_refused({}, {attribute(which, modifier(node("", "Neg", {"s"}, "m"), {"s", "t"}))});
     expect_refused({}, {attribute(which, modifier(node("", "IsNaN", {"s"}, "m"), {"s"}))});
-    expect_refused({}, {attribute(which, modifier(node("", "Shape", {"s"}, "m"), {"s"}))});
+    expect_refused({}, {attribute(which, modifier(node("", "Flatten", {"s"}, "m"), {"s"}))});
     expect_refused({}, {attribute(which, std::int64_t{1})});
   }
 }
