@@ -118,6 +118,19 @@ TEST(flex_attention, refuses_shapes_that_do_not_fit) {
   expect_refused({.k = "f32[2,0,5,8]", .v = "f32[2,0,5,6]"});
   expect_refused({.v = "f32[2,2,4,6]"});
   expect_refused({.v = "f32[2,2,5]"});
+  expect_refused({.v = "f16[2,2,5,6]"});
+}
+
+TEST(flex_attention, refuses_nodes_that_lack_an_input) {
+  for (const std::vector<std::string>& inputs :
+       {std::vector<std::string>{}, {"q"}, {"q", "", "k"}, {"", "q", "q"}}) {
+    Model model;
+    model.graph = graph_of(node("ai.onnx.preview", "FlexAttention", inputs, "y"), {"q", "k"});
+    ImportOptions options;
+    options.types = {{"q", TensorType::parse("f32[2,4,3,8]")},
+                     {"k", TensorType::parse("f32[2,4,3,8]")}};
+    EXPECT_THROW(import_graph(model, options), ModelError);
+  }
 }
 
 TEST(flex_attention, refuses_scales_that_are_none) {

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <vector>
 
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"

@@ -2,6 +2,7 @@
 #include "ops/ml/features.h"
 
 #include <cmath>
+#include <string_view>
 
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"

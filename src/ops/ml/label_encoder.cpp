@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 #include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "ops/reference.h"
 #include "ops/shape/axes.h"
 #include "ops/table.h"
@@ -63,25 +66,44 @@ Dims codes_of(const Tensor& keys) {
   return codes;
 }
 
+// The values, then the default.
+template <class Number>
+using Results = IndexedVector<std::int64_t, Number>;
+
+Results<std::int64_t> integer_results(const Tensor& values, const Tensor& otherwise) {
+  Results<std::int64_t> results(integers_of(values));
+  results.add(integers_of(otherwise).front());
+  return results;
+}
+
+Results<double> real_results(const Tensor& values, const Tensor& otherwise) {
+  Results<double> results;
+  for (std::int64_t i = 0; i < values.size(); ++i) results.add(values.at(i));
+  results.add(otherwise.at(0));
+  return results;
+}
+
 Offer offer_reference(const Request& request) {
   const auto& op = request.as<LabelEncoder>();
   const Tensor values = values_of(op), otherwise = default_of(op, values.dtype());
   std::unordered_map<std::int64_t, std::int64_t> places;
   const Dims codes = codes_of(keys_of(op));
   for (const auto& [place, code] : enumerate(codes)) places[code] = place;
-  return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {
-    const bool whole = is_integer(in[0].dtype());
-    for (std::int64_t i = 0; i < in[0].size(); ++i) {
-      const auto found = places.find(whole ? in[0].integer(i) : code_of(in[0][i]));
-      const bool known = found != places.end();
-      const std::int64_t place = known ? found->second : 0;
-      const Tensor& source = known ? values : otherwise;
-      if (source.dtype() == DType::i64)
-        out[0].set_integer(i, source.values<std::int64_t>()[static_cast<std::size_t>(place)]);
-      else
-        out[0].set(i, source.at(place));
-    }
-  });
+  const auto offer = [&](auto results) {
+    return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {
+      const bool whole = is_integer(in[0].dtype());
+      for (std::int64_t i = 0; i < in[0].size(); ++i) {
+        const auto found = places.find(whole ? in[0].integer(i) : code_of(in[0][i]));
+        const auto& result = found == places.end() ? results.back() : results[found->second];
+        if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(result)>>)
+          out[0].set_integer(i, result);
+        else
+          out[0].set(i, result);
+      }
+    });
+  };
+  if (is_integer(values.dtype())) return offer(integer_results(values, otherwise));
+  return offer(real_results(values, otherwise));
 }
 
 constexpr Kernel kernel_list[] = {{"reference", offer_reference}};

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <unordered_map>
 
 #include "base/enumerate.h"

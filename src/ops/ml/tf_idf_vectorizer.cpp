@@ -2,6 +2,8 @@
 #include "ops/ml/tf_idf_vectorizer.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 
 #include "base/enumerate.h"
@@ -13,18 +15,18 @@ namespace narrowgauge {
 
 namespace {
 
+using List = IndexedVector<std::int64_t, std::int64_t>;
+
 // The place of an n-gram in the pool. The same one may be listed more than once.
 using Pool = std::multimap<Dims, std::int64_t>;
 
 // Throws UsageError where the lists do not fit each other.
 Pool pool_of(const TfIdfVectorizer& op) {
-  const IndexedVector<std::int64_t, std::int64_t> elements(op.pool_int64s);
+  const List elements(op.pool_int64s), begins(op.ngram_counts);
   Pool pool;
-  for (const auto& [level, first] : enumerate(op.ngram_counts)) {
-    const std::int64_t length = level + 1;
-    const bool last = length == std::ssize(op.ngram_counts);
-    const std::int64_t end =
-        last ? elements.size() : op.ngram_counts[static_cast<std::size_t>(length)];
+  for (std::int64_t length = 1; length <= begins.size(); ++length) {
+    const std::int64_t first = begins[length - 1];
+    const std::int64_t end = length < begins.size() ? begins[length] : elements.size();
     require(first >= 0 && first <= end && end <= elements.size() && (end - first) % length == 0,
             "TfIdfVectorizer: ngram_counts ", op.ngram_counts, " do not divide a pool of ",
             elements.size(), " elements");
@@ -41,8 +43,8 @@ Pool pool_of(const TfIdfVectorizer& op) {
 
 // Calls use(n-gram) for each sequence in a row that may be in the pool.
 template <class Use>
-void for_each_gram(const TfIdfVectorizer& op, const Dims& row, const Use& use) {
-  const std::int64_t count = std::ssize(row);
+void for_each_gram(const TfIdfVectorizer& op, const List& row, const Use& use) {
+  const std::int64_t count = row.size();
   const std::int64_t longest = std::min(op.max_gram_length, std::ssize(op.ngram_counts));
   for (std::int64_t length = op.min_gram_length; length <= longest; ++length) {
     // An n-gram of one element has no neighbours to skip between.
@@ -50,17 +52,15 @@ void for_each_gram(const TfIdfVectorizer& op, const Dims& row, const Use& use) {
     for (std::int64_t step = 1; step <= skips + 1; ++step)
       for (std::int64_t start = 0; start + (length - 1) * step < count; ++start) {
         Dims gram;
-        for (std::int64_t i = 0; i < length; ++i)
-          gram.push_back(row[static_cast<std::size_t>(start + i * step)]);
+        for (std::int64_t i = 0; i < length; ++i) gram.push_back(row[start + i * step]);
         use(gram);
       }
   }
 }
 
 // How often each n-gram of the pool is in the row.
-IndexedVector<std::int64_t, std::int64_t> counts_of(const TfIdfVectorizer& op, const Pool& pool,
-                                                    const Dims& row) {
-  IndexedVector<std::int64_t, std::int64_t> counts(pool.size());
+List counts_of(const TfIdfVectorizer& op, const Pool& pool, const List& row) {
+  List counts(pool.size());
   for_each_gram(op, row, [&](const Dims& gram) {
     const auto [first, last] = pool.equal_range(gram);
     std::for_each(first, last, [&](const auto& entry) { ++counts[entry.second]; });
@@ -75,22 +75,25 @@ double score(const TfIdfVectorizer& op, std::int64_t place, std::int64_t count) 
   return count > 0 ? weight : 0;
 }
 
+void count_row(const TfIdfVectorizer& op, const Pool& pool, std::int64_t row,
+               const ReferenceView& x, const ReferenceView& y) {
+  const std::int64_t length = x.dims().back(), width = y.dims().back();
+  List elements(length);
+  for (std::int64_t i = 0; i < length; ++i) elements[i] = x.integer(row * length + i);
+  const List counts = counts_of(op, pool, elements);
+  for (std::int64_t i = 0; i < width; ++i) y.set(row * width + i, 0);
+  for (const auto& [place, index] : enumerate(op.ngram_indexes)) {
+    const std::int64_t at = row * width + index;
+    y.set(at, y[at] + score(op, place, counts[place]));
+  }
+}
+
 Offer offer_reference(const Request& request) {
   const auto& op = request.as<TfIdfVectorizer>();
   return reference_offer(
       request, [op, pool = pool_of(op)](const auto& in, const auto& out, const KernelCall&) {
-        const std::int64_t length = in[0].dims().back(), width = out[0].dims().back();
-        for (std::int64_t i = 0; i < out[0].size(); ++i) out[0].set(i, 0);
-        for (std::int64_t row = 0; row < out[0].size() / width; ++row) {
-          Dims elements;
-          for (std::int64_t i = 0; i < length; ++i)
-            elements.push_back(in[0].integer(row * length + i));
-          const auto counts = counts_of(op, pool, elements);
-          for (const auto& [place, index] : enumerate(op.ngram_indexes)) {
-            const std::int64_t at = row * width + index;
-            out[0].set(at, out[0][at] + score(op, place, counts[place]));
-          }
-        }
+        const std::int64_t rows = out[0].size() / out[0].dims().back();
+        for (std::int64_t row = 0; row < rows; ++row) count_row(op, pool, row, in[0], out[0]);
       });
 }
 

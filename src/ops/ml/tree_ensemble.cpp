@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <numbers>
 
+#include "base/indexed_vector.h"
 #include "ops/ml/trees.h"
 #include "ops/reference.h"
 #include "ops/table.h"
@@ -17,6 +20,8 @@ namespace {
 
 enum Aggregate { average, sum, least, greatest };
 enum Transform { none, softmax, logistic, softmax_of_others, probit };
+
+using Scores = IndexedVector<std::int64_t, double>;  // of the targets
 
 // The number below which normally distributed ones are with this probability. Newton's method from
 // 0 stays on one side of the result, as the distribution is convex below 0 and concave above.
@@ -37,7 +42,7 @@ double inverse_of_normal(double probability) {
   return x;
 }
 
-void take_softmax(std::vector<double>& row, bool of_all) {
+void take_softmax(Scores& row, bool of_all) {
   const auto counts = [&](double value) { return of_all || value != 0; };
   double most = -std::numeric_limits<double>::infinity(), total = 0;
   for (const double value : row)
@@ -48,7 +53,7 @@ void take_softmax(std::vector<double>& row, bool of_all) {
     if (total > 0) value /= total;
 }
 
-void transform(std::vector<double>& row, std::int64_t kind) {
+void transform(Scores& row, std::int64_t kind) {
   if (kind == softmax || kind == softmax_of_others) take_softmax(row, kind == softmax);
   for (double& value : row) {
     if (kind == logistic) value = 1 / (1 + std::exp(-value));
@@ -60,17 +65,14 @@ double combined(std::int64_t kind, double a, double b) {
   return kind == least ? std::min(a, b) : kind == greatest ? std::max(a, b) : a + b;
 }
 
-// The values of all targets for one row.
-std::vector<double> targets_of(const TreeEnsemble& op, const Trees& trees,
-                               const std::function<double(std::int64_t)>& features) {
-  const auto targets = static_cast<std::size_t>(op.n_targets);
-  std::vector<double> values(targets);
-  std::vector<bool> reached(targets);
+Scores scores_of(const TreeEnsemble& op, const Trees& trees,
+                 const std::function<double(std::int64_t)>& features) {
+  Scores values(op.n_targets);
+  IndexedVector<std::int64_t, bool> reached(op.n_targets);
   trees.visit(features, [&](std::int64_t target, double weight) {
-    const auto place = static_cast<std::size_t>(target);
-    values[place] =
-        reached[place] ? combined(op.aggregate_function, values[place], weight) : weight;
-    reached[place] = true;
+    values[target] =
+        reached[target] ? combined(op.aggregate_function, values[target], weight) : weight;
+    reached[target] = true;
   });
   if (op.aggregate_function == average)
     for (double& value : values) value /= static_cast<double>(trees.count());
@@ -85,7 +87,7 @@ Offer offer_reference(const Request& request) {
     const std::int64_t rows = in[0].dims()[0], features = in[0].dims()[1];
     std::int64_t place = 0;
     for (std::int64_t row = 0; row < rows; ++row)
-      for (const double value : targets_of(
+      for (const double value : scores_of(
                op, *trees, [&](std::int64_t feature) { return in[0][row * features + feature]; }))
         out[0].set(place++, value);
   });

@@ -2,6 +2,7 @@
 // The trees of a TreeEnsemble, put together from its lists.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <vector>

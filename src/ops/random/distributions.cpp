@@ -2,7 +2,9 @@
 #include "ops/random/distributions.h"
 
 #include <cmath>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "ops/random/stream.h"
 #include "ops/reference.h"

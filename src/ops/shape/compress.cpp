@@ -2,6 +2,7 @@
 #include "ops/shape/compress.h"
 
 #include <cstdint>
+#include <iterator>
 
 #include "base/enumerate.h"
 #include "narrowgauge/graph.h"

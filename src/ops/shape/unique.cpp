@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"

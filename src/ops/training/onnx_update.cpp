@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/training/onnx_update.h"
 
+#include <vector>
+
+#include "base/enumerate.h"
+#include "base/indexed_vector.h"
 #include "ops/control/composite.h"
 #include "ops/elementwise/in_dtype.h"
 #include "ops/table.h"
@@ -43,15 +47,14 @@ Values updated(Rewriting& r, int moments, double norm_coefficient, const Step& s
   const auto value = [&](int kind, int tensor) {
     return Expression{r, r.input(settings + kind * tensors + tensor)};
   };
-  std::vector<Values> kinds(static_cast<std::size_t>(1 + moments));
+  IndexedVector<int, Values> kinds(1 + moments);
   for (int tensor = 0; tensor < tensors; ++tensor) {
     Update update{value(0, tensor), value(1, tensor), {}};
     for (int m = 0; m < moments; ++m) update.moments.push_back(value(2 + m, tensor));
     update.gradient = update.gradient + update.x * norm_coefficient;
     step(update);
     kinds[0].push_back(update.x);
-    for (std::size_t m = 0; m < update.moments.size(); ++m)
-      kinds[m + 1].push_back(update.moments[m]);
+    for (const auto& [m, moment] : enumerate(update.moments)) kinds[m + 1].push_back(moment);
   }
   Values results;
   for (const Values& kind : kinds) results.insert(results.end(), kind.begin(), kind.end());

@@ -3,12 +3,16 @@
 // With k and v of a head for each group of neighbouring heads of q: y = prob_mod(softmax(
 // score_mod(scale q k^T))) v.
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "io/onnx/import/handlers.h"
 #include "io/onnx/import/importer.h"
 #include "io/onnx/import/types.h"
 #include "ops/elementwise/in_dtype.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/cast.h"
 #include "ops/math/matmul.h"
 #include "ops/nn/softmax.h"
 #include "ops/shape/reshape.h"
@@ -24,6 +28,9 @@ struct Heads {
 };
 
 Heads heads_of(NodeImport& node) {
+  for (const int input : {0, 1, 2})
+    require<ModelError>(node.has_input(input) && node.type(input).dtype == node.type(0).dtype,
+                        "expected q, k and v of one format");
   const Heads heads{node.type(0).shape, node.type(1).shape, node.type(2).shape};
   const auto& [q, k, v] = heads;
   const bool ranks = q.size() == 4 && k.size() == 4 && v.size() == 4;
