@@ -25,6 +25,7 @@ struct NamedHandler {
 std::span<const NamedHandler> constant_handlers();
 std::span<const NamedHandler> sequence_handlers();
 std::span<const NamedHandler> control_flow_handlers();
+std::span<const NamedHandler> attention_handlers();
 std::span<const NamedHandler> gradient_handlers();
 std::span<const NamedHandler> text_handlers();
 
