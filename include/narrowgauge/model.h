@@ -60,11 +60,11 @@ struct NG_API ModelPort {
 };
 
 // predict() and run() may be called from any number of threads at once. Each call computes in
-// memory of its own, which is kept for the next call: for up to four input shapes, and for as many
-// simultaneous calls as the machine has cores (at least four). Changes of weights or precision
-// (set_state(), load(), set_precision(), a Trainer's step() and resume()) wait for running
-// predictions, and later predictions wait for them; so it is with the first prediction of each
-// shape, which compiles. A Trainer belongs to one thread at a time.
+// memory of its own. As many of these as the machine has cores (at least four) are kept for later
+// calls, and the plans of the last 32 input shapes. Changes of weights or precision (set_state(),
+// load(), set_precision(), a Trainer's step() and resume()) wait for running predictions, and later
+// predictions wait for them; so it is with the first prediction of each shape, which compiles. A
+// Trainer belongs to one thread at a time.
 class NG_API Model {
  public:
   // Builds the network and its initial weights, a function of the seed. `name` is for files and

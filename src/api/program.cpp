@@ -29,7 +29,8 @@ Program::Program(Graph graph, CompileOptions options, StateStore& store, std::ui
 Program::~Program() = default;
 
 std::size_t Program::most_idle() {
-  return std::max(most_plans, static_cast<std::size_t>(hardware_threads()));
+  constexpr std::size_t least = 4;
+  return std::max(least, static_cast<std::size_t>(hardware_threads()));
 }
 
 namespace {

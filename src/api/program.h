@@ -24,7 +24,7 @@ class Program {
           Recompute recompute = Recompute::off);
   ~Program();
 
-  static constexpr std::size_t most_plans = 4;
+  static constexpr std::size_t most_plans = 32;
   // How many idle executors keep their memory, those of the plans used last.
   static std::size_t most_idle();
 

@@ -13,6 +13,7 @@
 #include "io/onnx/read.h"
 #include "io/onnx/write.h"
 #include "io/onnx_every_field.h"
+#include "io/onnx_small_model.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 #include "precision/policy.h"
@@ -164,12 +165,37 @@ constexpr std::string_view run_record = R"({"version": 1, "settings": {
   "padded_width": 32, "mean": [0.5], "deviation": [0.25]}}
 )";
 
+// Shapes from Shape, a function, a branch, a loop and a sequence.
+onnx::Model small_network() {
+  using namespace narrowgauge::testing;
+  onnx::Graph branch;
+  branch.nodes = {onnx_node("Abs", {"h"}, {"out"})};
+  branch.outputs = {onnx_value("out", "f32[N,2]")};
+  onnx::Graph body;
+  body.inputs = {onnx_value("i", "i64[]"), onnx_value("go", "bool[]"), onnx_value("a", "f32[N,2]")};
+  body.nodes = {onnx_node("Identity", {"go"}, {"on"}), onnx_node("Add", {"a", "h"}, {"b"})};
+  body.outputs = {onnx_value("on", "bool[]"), onnx_value("b", "f32[N,2]")};
+  SmallModel model(12);
+  model.input("x", "f32[N,2]").input("cond", "bool[]");
+  model.initializer("w", floats({2, 2}, {1, 2, 3, 4})).initializer("m", integers({}, {3}));
+  model.node("MatMul", {"x", "w"}, {"h"}).node("Shape", {"h"}, {"s"});
+  model.node("If", {"cond"}, {"c"},
+             {{"then_branch", onnx::Box<onnx::Graph>(branch)},
+              {"else_branch", onnx::Box<onnx::Graph>(branch)}});
+  model.node("Loop", {"m", "", "c"}, {"l"}, {{"body", onnx::Box<onnx::Graph>(body)}});
+  model.node("SequenceConstruct", {"l", "h"}, {"q"}).node("SequenceAt", {"q", "m"}, {"e"});
+  model.node("Reshape", {"l", "s"}, {"r"}).node("Softmax", {"r"}, {"y"});
+  model.node("ReduceSum", {"y"}, {"t"}, {{"axes", Dims{1}}});
+  return model.output("t").model;
+}
+
 void add_onnx(Corpus& corpus) {
   const std::string model = narrowgauge::testing::every_field();
   corpus.add("onnx_file", model);
   const auto bytes = SharedBytes::holding(model);
   for (const onnx::TensorData& tensor : onnx::read_model(bytes, "corpus").graph.initializers)
     corpus.add("onnx_file", onnx::serialized(tensor));
+  corpus.add("onnx_import", onnx::serialized(small_network()));
 }
 
 }  // namespace

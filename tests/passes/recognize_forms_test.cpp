@@ -113,6 +113,15 @@ std::string heads(const std::string& name) {
          node("%" + name + "r = ng.ReshapeTo(%" + name + ") {shape=[2,5,3,4]}", "f32[2,5,3,4]");
 }
 
+TEST(recognize_forms, a_deviation_of_another_value_is_none) {
+  expect_none(x +
+              "  %w = ng.Input {type=f32[8]} : f32[8]\n  %z = ng.Input {type=f32[8]} : f32[8]\n" +
+              "  %axes = Constant {value=i64[1]{-1}} : i64[1]\n" + scalar("eps", "1e-5") +
+              node("%q = Mul(%x, %x)") + node("%v = ReduceMean(%q, %axes)", "f32[2,3,1]") +
+              node("%e = Add(%v, %eps)", "f32[2,3,1]") + node("%s = Sqrt(%e)", "f32[2,3,1]") +
+              node("%n = Div(%z, %s)") + node("%m = Mul(%n, %w)") + "  output \"y\" = %m\n");
+}
+
 TEST(recognize_forms, attention_of_heads) {
   const std::string perm = " {perm=[0,2,1,3]}";
   for (const bool at_once : {false, true}) {

@@ -96,7 +96,7 @@ Offer offer_reference(const Request& request) {
         const auto found = places.find(whole ? in[0].integer(i) : code_of(in[0][i]));
         const auto& result = found == places.end() ? results.back() : results[found->second];
         if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(result)>>)
-          out[0].set_integer(i, result);
+          out[0].set_whole(i, result);
         else
           out[0].set(i, result);
       }

@@ -55,7 +55,7 @@ Offer offer_multinomial(const Request& request) {
           for (std::int64_t i = row * draws; i < (row + 1) * draws; ++i) {
             const auto drawn =
                 std::upper_bound(sums.begin(), sums.end(), uniform(stream, i) * sums.back());
-            out[0].set_integer(i, drawn - sums.begin());
+            out[0].set_whole(i, drawn - sums.begin());
           }
         }
       });

@@ -88,6 +88,7 @@ std::optional<Value> centred(const Forms& forms, Value value, std::int64_t axis)
 
 bool spans_axes(const Forms& forms, Value parameter, Value x, std::int64_t axis) {
   const Shape& shape = forms.shape(x);
+  if (axis >= std::ssize(shape)) return false;  // another value than the deviation is of
   return forms.graph().type(parameter).dtype == forms.graph().type(x).dtype &&
          forms.shape(parameter) == Shape(shape.begin() + axis, shape.end());
 }

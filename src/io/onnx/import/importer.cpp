@@ -38,6 +38,11 @@ std::string_view without_node(std::string_view message, const Node& node) {
   return message;
 }
 
+bool has_symbols(const narrowgauge::Graph& graph) {
+  return std::ranges::any_of(graph.inputs(),
+                             [&](Value value) { return !is_known(graph.type(value).shape); });
+}
+
 }  // namespace
 
 Importer::Importer(const Model& model, const ImportOptions& options)
@@ -102,8 +107,12 @@ void Importer::add_node(const Node& source, Scope& scope) {
       if (!node.outputs[i].empty()) scope.set(node.outputs[i], items[i]);
   } catch (const UnknownValueError&) {
     throw;
+  } catch (const ModelError& error) {
+    throw ModelError(concat(description(node), ": ", error.what()));
   } catch (const UsageError& error) {
-    throw ModelError(concat(description(node), ": ", without_node(error.what(), node)));
+    const std::string text = concat(description(node), ": ", without_node(error.what(), node));
+    if (has_symbols(scope.graph())) throw UnknownValueError(text);  // it may fit with numbers
+    throw ModelError(text);
   }
 }
 
