@@ -13,6 +13,7 @@
 #include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/onnx_info.h"
+#include "narrowgauge/ops.h"
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/out_of_memory.h"
 #include "narrowgauge/precision.h"

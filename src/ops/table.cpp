@@ -33,4 +33,6 @@ void register_op(const OpRecord& op) {
   shared.table.add(op);
 }
 
+Graph parse(std::string_view text) { return parse(text, op_table()); }
+
 }  // namespace narrowgauge

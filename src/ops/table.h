@@ -7,15 +7,11 @@
 
 #include "narrowgauge/graph.h"
 #include "narrowgauge/op.h"
+#include "narrowgauge/ops.h"
 
 namespace narrowgauge {
 
 std::vector<const OpRecord*> built_in_ops();
-
-// All built-in ops, the graph's own ops, and those that the program registered.
-const OpTable& op_table();
-// Makes an op of the program known to the parser; throws UsageError if its name is taken.
-NG_API void register_op(const OpRecord& op);
 
 }  // namespace narrowgauge
 

@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "api/small_training.h"
+#include "io/onnx_small_model.h"
+#include "narrowgauge/ops.h"
 
 namespace narrowgauge {
 namespace {
@@ -49,6 +51,16 @@ TEST(extension, an_op_of_the_program_is_trained_through) {
   const double first = trainer.step(small_batch(0)).loss;
   for (std::uint64_t step = 1; step < 60; ++step) trainer.step(small_batch(step));
   EXPECT_LT(trainer.step(small_batch(60)).loss, 0.7 * first);
+}
+
+TEST(extension, an_op_of_the_program_stands_in_files_and_texts) {
+  register_op(record_of<Scaled>());
+  testing::SmallModel file(17);
+  file.input("x", "f32[2]").node("Scaled", {"x"}, {"y"}, {{"factor", 3.f}}).output("y");
+  file.model.graph.nodes[0].domain = "mine";
+  EXPECT_EQ(file.run({testing::floats({2}, {1, 2})})[0].at(1), 6);
+  const Graph graph = file.graph();
+  EXPECT_EQ(print(parse(print(graph))), print(graph));
 }
 
 TEST(extension, a_loss_is_a_function) {
