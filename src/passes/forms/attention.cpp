@@ -4,7 +4,9 @@
 #include "ops/nn/attention.h"
 
 #include "ops/math/arithmetic.h"
+#include "ops/math/comparison.h"
 #include "ops/math/matmul.h"
+#include "ops/math/where.h"
 #include "ops/nn/softmax.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/transpose.h"
@@ -96,12 +98,22 @@ Value joined(Forms& forms, Value value, bool rows_first) {
   return forms.made().add(ReshapeTo{wanted}, {mapped});
 }
 
+// The shares of keys, also where PyTorch's exporter makes those of a query that sees no key 0, as
+// Attention does.
+const Node* softmax_of(const Forms& forms, Value shares) {
+  const Node* const guard = forms.made_by<Where>(shares);
+  if (!guard || !forms.is(guard->input(1), 0)) return forms.made_by<Softmax>(shares);
+  const Node* const nothing = forms.made_by<IsNaN>(guard->input(0));
+  const bool same = nothing && nothing->input(0) == guard->input(2);
+  return same ? forms.made_by<Softmax>(guard->input(2)) : nullptr;
+}
+
 }  // namespace
 
 std::optional<Value> attention_form(Forms& forms, int node) {
   const Value end{node, 0};
   const Node* const product = forms.made_by<MatMul>(end);
-  const Node* const softmax = product ? forms.made_by<Softmax>(product->input(0)) : nullptr;
+  const Node* const softmax = product ? softmax_of(forms, product->input(0)) : nullptr;
   if (!softmax || forms.shape(end).size() != 4) return {};
   const std::int64_t axis = softmax->as<Softmax>().axis;
   if (axis != -1 && axis != 3) return {};
