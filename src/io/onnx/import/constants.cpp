@@ -45,7 +45,13 @@ Tensor value_of(const Node& node) {
   throw ModelError("a constant without a value, or one of texts, is not supported");
 }
 
-Items constant(NodeImport& node) { return {Item::of(node.constant(value_of(node.node())))}; }
+Items constant(NodeImport& node) {
+  const Node& source = node.node();
+  const std::string& name =
+      source.name.empty() && !source.outputs.empty() ? source.outputs[0] : source.name;
+  return {Item::of(
+      node.graph().constant(value_of(source), name.empty() ? "" : node.graph().unique_name(name)))};
+}
 
 constexpr NamedHandler table[] = {{"Constant", constant}};
 
