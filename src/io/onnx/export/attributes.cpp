@@ -14,7 +14,8 @@ struct OpAttribute {
   bool operator==(const OpAttribute&) const = default;
 };
 
-// Of attributes whose value may be our default, those that ONNX demands.
+// Of attributes whose value may be our default, those that ONNX demands, or that the function by
+// which it defines the op reads without a default.
 constexpr OpAttribute demanded[] = {{"BitCast", "to"},
                                     {"Cast", "to"},
                                     {"Concat", "axis"},
@@ -24,6 +25,7 @@ constexpr OpAttribute demanded[] = {{"BitCast", "to"},
                                     {"LRN", "size"},
                                     {"LinearAttention", "kv_num_heads"},
                                     {"LinearAttention", "q_num_heads"},
+                                    {"MeanVarianceNormalization", "axes"},
                                     {"Scan", "num_scan_inputs"},
                                     {"SpaceToDepth", "blocksize"}};
 
@@ -53,6 +55,12 @@ std::vector<float> list_of_floats(const Tensor& tensor) {
   return numbers;
 }
 
+struct Collected {
+  Attribute attribute;
+  double exact = 0;  // of a real number: a file states its default rounded to f32
+  bool operator==(const Collected&) const = default;
+};
+
 class Collector : public AttributeVisitor {
  public:
   void operator()(std::string_view name, bool& value) override {
@@ -61,6 +69,7 @@ class Collector : public AttributeVisitor {
   void operator()(std::string_view name, std::int64_t& value) override { add(name, value); }
   void operator()(std::string_view name, double& value) override {
     add(name, static_cast<float>(value));
+    collected.back().exact = value;
   }
   // ONNX has one list of texts, that of recurrent ops; it stands here separated by commas.
   void operator()(std::string_view name, std::string& value) override {
@@ -69,8 +78,9 @@ class Collector : public AttributeVisitor {
     else
       add(name, value);
   }
+  // b1 stands for the dtype of an input, which is ONNX's 0.
   void operator()(std::string_view name, DType& value) override {
-    add(name, static_cast<std::int64_t>(data_type_of(value)));
+    add(name, value == DType::b1 ? 0 : static_cast<std::int64_t>(data_type_of(value)));
   }
   void operator()(std::string_view name, Dims& value) override { add(name, value); }
   void operator()(std::string_view name, Shape& value) override { add(name, known_dims(value)); }
@@ -86,18 +96,18 @@ class Collector : public AttributeVisitor {
   }
   void operator()(std::string_view, Region&) override {}
 
-  std::vector<Attribute> attributes;
+  std::vector<Collected> collected;
 
  private:
   void add(std::string_view name, AttributeValue value) {
-    attributes.push_back(attribute_of(name, std::move(value)));
+    collected.push_back({attribute_of(name, std::move(value))});
   }
 };
 
-std::vector<Attribute> collected(const OpRecord& op, Attributes attributes) {
+std::vector<Collected> collect(const OpRecord& op, Attributes attributes) {
   Collector collector;
   op.visit(attributes.mutate(), collector);
-  return std::move(collector.attributes);
+  return std::move(collector.collected);
 }
 
 }  // namespace
@@ -111,14 +121,13 @@ Attribute attribute_of(std::string_view name, AttributeValue value) {
 }
 
 std::vector<Attribute> attributes_of(const OpRecord& op, const Attributes& attributes) {
-  const std::vector<Attribute> all = collected(op, op.clone(attributes));
-  const std::vector<Attribute> defaults = collected(op, op.make_default());
+  const std::vector<Collected> defaults = collect(op, op.make_default());
   std::vector<Attribute> written;
-  for (const Attribute& attribute : all) {
-    const OpAttribute key{op.info.name, attribute.name};
+  for (const Collected& each : collect(op, op.clone(attributes))) {
+    const OpAttribute key{op.info.name, each.attribute.name};
     if (std::ranges::count(ours, key)) continue;
-    const bool is_default = std::ranges::count(defaults, attribute) > 0;
-    if (!is_default || std::ranges::count(demanded, key)) written.push_back(attribute);
+    const bool is_default = std::ranges::count(defaults, each) > 0;
+    if (!is_default || std::ranges::count(demanded, key)) written.push_back(each.attribute);
   }
   return written;
 }

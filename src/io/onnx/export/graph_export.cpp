@@ -9,6 +9,9 @@
 #include "ir/attributes.h"
 #include "ops/control/control_flow.h"
 #include "ops/nn/batch_normalization.h"
+#include "ops/recurrent/gru.h"
+#include "ops/recurrent/lstm.h"
+#include "ops/recurrent/rnn.h"
 
 namespace narrowgauge::onnx {
 
@@ -39,6 +42,22 @@ void require_expressible(const narrowgauge::Node& node) {
                         node.as<BatchNormalization>().training_mode != 0 &&
                         node.as<BatchNormalization>().unbiased;
   require<ModelError>(!unbiased, "ONNX has no unbiased running variance");
+}
+
+// Results that only training reads stand behind those of ONNX.
+void require_outputs_of_onnx(const Node& node) {
+  const std::size_t most = node.op_type == "BatchNormalization" ? 3
+                           : node.op_type == "MaxPool"          ? 2
+                                                                : node.outputs.size();
+  require<ModelError>(node.outputs.size() <= most, "output ", most, " is of training alone");
+}
+
+// ONNX Runtime demands what ONNX leaves to the shape of the recurrent weights.
+void state_hidden_size(const narrowgauge::Graph& graph, const narrowgauge::Node& node, Node& made) {
+  const bool recurrent = node.is<LSTM>() || node.is<GRU>() || node.is<RNN>();
+  if (!recurrent || made.find("hidden_size")) return;
+  const Dim hidden = graph.type(node.input(2)).shape.back();
+  made.attributes.push_back(attribute_of("hidden_size", hidden.value()));
 }
 
 }  // namespace
@@ -162,6 +181,8 @@ void GraphExport::add_op(int index, const narrowgauge::Node& node) {
   for (int i = 0; i < inputs_of(node); ++i) made.inputs.push_back(name_of(node.input(i)));
   made.outputs = output_names(index, node);
   made.attributes = attributes_of(*node.op, node.attributes);
+  require_outputs_of_onnx(made);
+  state_hidden_size(graph_, node, made);
   add_regions(node, made);
   model_.opset = std::max(model_.opset, opset_for(made, dtypes_of(node)));
   for (const auto& [o, name] : enumerate(made.outputs))
