@@ -5,16 +5,19 @@
 #include <numeric>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/enumerate.h"
 #include "io/onnx/export/plain_sizes.h"
+#include "ops/activation/thresholds.h"
 #include "ops/control/composite.h"
 #include "ops/math/cast.h"
 #include "ops/math/matmul.h"
 #include "ops/math/round_to.h"
 #include "ops/nn/attention.h"
 #include "ops/nn/layer_normalization.h"
-#include "ops/shape/reshape.h"
+#include "ops/nn/lp_normalization.h"
+#include "ops/nn/rms_normalization.h"
 #include "ops/shape/transpose.h"
 #include "passes/parts.h"
 #include "passes/rebuild.h"
@@ -51,6 +54,18 @@ Values layer_normalization_in_dtype_of_scale(const void* attributes, Rewriting& 
   return {cast(r, made, dtype), {made.node, 1}, {made.node, 2}};
 }
 
+Values rms_normalization_in_dtype_of_scale(const void* attributes, Rewriting& r) {
+  const DType wide = r.type(r.input(1)).dtype;
+  return {r.add(*static_cast<const RMSNormalization*>(attributes),
+                {cast(r, r.input(0), wide), r.input(1)})};
+}
+
+template <Op T>
+Values in_f32(const void* attributes, Rewriting& r) {
+  const Value wide = cast(r, r.input(0), DType::f32);
+  return {cast(r, r.add(*static_cast<const T*>(attributes), {wide}), r.type(r.input(0)).dtype)};
+}
+
 Values round_by_casts(const void* attributes, Rewriting& r) {
   const DType narrow = static_cast<const RoundTo*>(attributes)->dtype;
   return {cast(r, cast(r, r.input(0), narrow), r.type(r.input(0)).dtype)};
@@ -78,14 +93,22 @@ constexpr OpDecompose table[] = {{"ng.Attention", parts_of_attention},
                                  {"ng.FusedMatMul", matmul_of_transposed},
                                  {"ng.RoundTo", round_by_casts}};
 
-bool has_wide_scale(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
-  return node.is<LayerNormalization>() &&
-         graph.type(node.input(0)).dtype != graph.type(node.input(1)).dtype;
+// For dtypes that ONNX's op, or the function by which ONNX defines it, does not take.
+Decompose casts_for(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
+  const auto dtype = [&](int input) { return graph.type(node.input(input)).dtype; };
+  if (node.is<LayerNormalization>() && dtype(0) != dtype(1))
+    return layer_normalization_in_dtype_of_scale;
+  if (node.is<RMSNormalization>() && dtype(0) != dtype(1))
+    return rms_normalization_in_dtype_of_scale;
+  if (node.is<MeanVarianceNormalization>() && dtype(0) != DType::f32)
+    return in_f32<MeanVarianceNormalization>;
+  if (node.is<Shrink>() && dtype(0) == DType::bf16) return in_f32<Shrink>;
+  return nullptr;
 }
 
 // What says the node by other ops; nullptr where it is to stay.
 Decompose decompose_of(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
-  if (has_wide_scale(graph, node)) return layer_normalization_in_dtype_of_scale;
+  if (const Decompose casts = casts_for(graph, node)) return casts;
   for (const OpDecompose& entry : table)
     if (entry.op == node.op->full_name()) return entry.decompose;
   return node.op->info.domain.empty() ? nullptr : node.op->decompose;
