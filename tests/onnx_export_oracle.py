@@ -10,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 BUILTIN = {
@@ -133,7 +134,7 @@ def compare(title, source, original, amp, folder):
     found, note = ours, ""
     try:
         found = runtime_outputs(file, inputs)
-        if amp == "off" and original.parent != folder:
+        if amp == "off" and original.name != "original.onnx":
             expected = runtime_outputs(original, inputs)
     except Exception as error:
         if amp != "bf16" or "NOT_IMPLEMENTED" not in str(error):
@@ -180,11 +181,15 @@ def cases(folder):
         original = folder / "original.onnx"
         export(["--model", name, *flags], original, "off")
         yield name, ["--model", name, *flags], original
-    data = os.environ.get("NARROWGAUGE_DATA")
-    for file in sorted(pathlib.Path(data).glob("onnx_models/*/model.onnx")) if data else []:
+    source = pathlib.Path(os.environ.get("NARROWGAUGE_SOURCE", "."))
+    data = pathlib.Path(os.environ.get("NARROWGAUGE_DATA", source / ".." / "shared" / "data"))
+    for file in sorted(data.glob("onnx_models/*/model.onnx")):
         yield file.parent.name, [file], file
-    light = os.environ.get("NARROWGAUGE_LIGHT_MODELS")
-    for file in sorted(pathlib.Path(light).glob("*.onnx")) if light else []:
+    archive = data / "onnx_backend" / "light.tar.xz"
+    if archive.exists():
+        with tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
+    for file in sorted(folder.glob("light/*.onnx")):
         yield file.stem, [file], file
 
 

@@ -11,13 +11,17 @@
 #include "io/onnx/export/plain_sizes.h"
 #include "ops/activation/thresholds.h"
 #include "ops/control/composite.h"
+#include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
 #include "ops/math/matmul.h"
+#include "ops/math/reduce.h"
 #include "ops/math/round_to.h"
 #include "ops/nn/attention.h"
 #include "ops/nn/layer_normalization.h"
 #include "ops/nn/lp_normalization.h"
 #include "ops/nn/rms_normalization.h"
+#include "ops/shape/axes.h"
+#include "ops/shape/reshape.h"
 #include "ops/shape/transpose.h"
 #include "passes/parts.h"
 #include "passes/rebuild.h"
@@ -54,16 +58,10 @@ Values layer_normalization_in_dtype_of_scale(const void* attributes, Rewriting& 
   return {cast(r, made, dtype), {made.node, 1}, {made.node, 2}};
 }
 
-Values rms_normalization_in_dtype_of_scale(const void* attributes, Rewriting& r) {
-  const DType wide = r.type(r.input(1)).dtype;
-  return {r.add(*static_cast<const RMSNormalization*>(attributes),
-                {cast(r, r.input(0), wide), r.input(1)})};
-}
-
-template <Op T>
-Values in_f32(const void* attributes, Rewriting& r) {
+Values shrink_in_f32(const void* attributes, Rewriting& r) {
   const Value wide = cast(r, r.input(0), DType::f32);
-  return {cast(r, r.add(*static_cast<const T*>(attributes), {wide}), r.type(r.input(0)).dtype)};
+  return {
+      cast(r, r.add(*static_cast<const Shrink*>(attributes), {wide}), r.type(r.input(0)).dtype)};
 }
 
 Values round_by_casts(const void* attributes, Rewriting& r) {
@@ -85,30 +83,40 @@ Values matmul_of_transposed(const void* attributes, Rewriting& r) {
                 {transposed(r, r.input(0), op.transA), transposed(r, r.input(1), op.transB)})};
 }
 
+Values sum_by_axes(const void* attributes, Rewriting& r) {
+  const Shape& target = static_cast<const BroadcastGradient*>(attributes)->shape;
+  const auto new_axes = std::ssize(r.shape(r.input(0))) - std::ssize(target);
+  Dims axes;
+  for (const auto& [axis, dim] : enumerate(r.shape(r.input(0))))
+    if (axis < new_axes || *(target.begin() + (axis - new_axes)) != dim) axes.push_back(axis);
+  Value sum = r.input(0);
+  if (!axes.empty()) sum = r.add(ReduceSum{}, {sum, r.constant(list_of(axes))});
+  return {r.add(ReshapeTo{target}, {sum})};
+}
+
 struct OpDecompose {
   std::string_view op;
   Decompose decompose;
 };
 constexpr OpDecompose table[] = {{"ng.Attention", parts_of_attention},
+                                 {"ng.BroadcastGradient", sum_by_axes},
                                  {"ng.FusedMatMul", matmul_of_transposed},
                                  {"ng.RoundTo", round_by_casts}};
 
 // For dtypes that ONNX's op, or the function by which ONNX defines it, does not take.
-Decompose casts_for(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
+Decompose decompose_for_dtypes(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
   const auto dtype = [&](int input) { return graph.type(node.input(input)).dtype; };
   if (node.is<LayerNormalization>() && dtype(0) != dtype(1))
     return layer_normalization_in_dtype_of_scale;
-  if (node.is<RMSNormalization>() && dtype(0) != dtype(1))
-    return rms_normalization_in_dtype_of_scale;
-  if (node.is<MeanVarianceNormalization>() && dtype(0) != DType::f32)
-    return in_f32<MeanVarianceNormalization>;
-  if (node.is<Shrink>() && dtype(0) == DType::bf16) return in_f32<Shrink>;
+  if (node.is<RMSNormalization>() && dtype(0) != dtype(1)) return node.op->decompose;
+  if (node.is<MeanVarianceNormalization>() && dtype(0) != DType::f32) return node.op->decompose;
+  if (node.is<Shrink>() && dtype(0) == DType::bf16) return shrink_in_f32;
   return nullptr;
 }
 
 // What says the node by other ops; nullptr where it is to stay.
 Decompose decompose_of(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
-  if (const Decompose casts = casts_for(graph, node)) return casts;
+  if (const Decompose found = decompose_for_dtypes(graph, node)) return found;
   for (const OpDecompose& entry : table)
     if (entry.op == node.op->full_name()) return entry.decompose;
   return node.op->info.domain.empty() ? nullptr : node.op->decompose;
