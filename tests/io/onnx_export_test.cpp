@@ -216,6 +216,47 @@ TEST(onnx_export, lets_subgraphs_read_outer_values_by_name) {
   expect_same_results(graph_of(text), model, {counting({2}), counting({3, 2})});
 }
 
+TEST(onnx_export, writes_loops_and_branches_that_compute_the_same) {
+  const std::string text = R"(
+    %x = ng.Input {type=f32[2]} : f32[2]
+    %step = ng.Input {type=f32[2]} : f32[2]
+    %M = Constant {value=i64[]{3}} : i64[]
+    %loop = Loop(%M, _, %x, %step) {carried=1, body=graph "body" {
+      %i = ng.Input {type=i64[]} : i64[]
+      %cond = ng.Input {type=bool[]} : bool[]
+      %x = ng.Input {type=f32[2]} : f32[2]
+      %by = ng.Input {type=f32[2]} : f32[2]
+      %next = Add(%x, %by) : f32[2]
+      output "cond" = %cond
+      output "next" = %next
+      output "seen" = %x
+    }} : f32[2], f32[3,2]
+    %most = ReduceMax(%loop) {keepdims=0} : f32[]
+    %zero = Constant {value=f32[]{0}} : f32[]
+    %positive = Greater(%most, %zero) : bool[]
+    %if = If(%positive, %loop, %step) {then_branch=graph "then" {
+      %a = ng.Input {type=f32[2]} : f32[2]
+      %b = ng.Input {type=f32[2]} : f32[2]
+      output "same" = %a
+    }, else_branch=graph "else" {
+      %a = ng.Input {type=f32[2]} : f32[2]
+      %b = ng.Input {type=f32[2]} : f32[2]
+      %product = Mul(%a, %b) : f32[2]
+      output "product" = %product
+    }} : f32[2]
+    output "chosen" = %if
+    output "seen" = %loop@1)";
+  const Model model = exported(text);
+  EXPECT_EQ(node_named(model.graph, "loop").inputs, (Texts{"M", "", "x"}));
+  EXPECT_EQ(node_named(model.graph, "if").inputs, Texts{"positive"});
+  const Graph& then_branch = **node_named(model.graph, "if").get<Box<Graph>>("then_branch");
+  EXPECT_TRUE(then_branch.inputs.empty());
+  EXPECT_EQ(ops_of(then_branch), Texts{"Identity"});
+  EXPECT_EQ(then_branch.nodes[0].inputs, Texts{"loop"});
+  for (const double step : {0.25, -4.0})
+    expect_same_results(graph_of(text), model, {counting({2}), counting({2}, step)});
+}
+
 TEST(onnx_export, keeps_the_casts_of_a_precision_plan) {
   const auto graph = graph_of(R"(
     %x = ng.Input {type=f32[2,4]} : f32[2,4]

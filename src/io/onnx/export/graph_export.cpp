@@ -166,8 +166,8 @@ void GraphExport::add_regions(const narrowgauge::Node& node, Node& made) {
   Attributes attributes = node.op->clone(node.attributes);
   node.op->visit(attributes.mutate(), collector);
   std::vector<std::string> captured;
-  for (const Value& value : std::span(node.inputs).subspan(made.inputs.size()))
-    captured.push_back(name_of(value));
+  for (std::size_t i = made.inputs.size(); i < node.inputs.size(); ++i)
+    captured.push_back(name_of(node.inputs[i]));
   for (const auto& [name, region] : collector.regions)
     made.attributes.push_back(
         attribute_of(name, Box<Graph>(GraphExport(model_, *region, captured).run())));
@@ -178,7 +178,8 @@ void GraphExport::add_op(int index, const narrowgauge::Node& node) {
   Node made;
   made.name = node.full_name();
   made.op_type = node.op->info.name;
-  for (int i = 0; i < inputs_of(node); ++i) made.inputs.push_back(name_of(node.input(i)));
+  for (int i = 0; i < inputs_of(node); ++i)
+    made.inputs.push_back(i < std::ssize(node.inputs) ? name_of(node.input(i)) : "");
   made.outputs = output_names(index, node);
   made.attributes = attributes_of(*node.op, node.attributes);
   require_outputs_of_onnx(made);
