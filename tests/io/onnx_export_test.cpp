@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file that is made from a graph says: names, symbols, types, opsets, casts, regions. That
-// every op computes the same is tested in all_ops.
+// What a file that is made from a graph says: names, symbols, types, opsets, casts. That every op
+// computes the same is tested in all_ops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "io/onnx/export.h"
-#include "io/onnx/import.h"
 #include "io/onnx/read.h"
-#include "ops/control/interpret.h"
-#include "ops/table.h"
+#include "io/onnx_exported.h"
 #include "precision/apply.h"
 #include "precision/policy.h"
 #include "support/archive.h"
@@ -21,11 +19,7 @@
 namespace narrowgauge::onnx {
 namespace {
 
-narrowgauge::Graph graph_of(const std::string& nodes) {
-  return parse("graph \"test\" {\n" + nodes + "\n}", op_table());
-}
-
-Model exported(const std::string& nodes) { return export_graph(graph_of(nodes)); }
+using namespace testing;
 
 std::string refusal(const narrowgauge::Graph& graph) {
   try {
@@ -34,18 +28,6 @@ std::string refusal(const narrowgauge::Graph& graph) {
     return error.what();
   }
   return "";
-}
-
-std::vector<std::string> ops_of(const Graph& graph) {
-  std::vector<std::string> ops;
-  for (const Node& node : graph.nodes) ops.push_back(node.op_type);
-  return ops;
-}
-
-const Node& node_named(const Graph& graph, const std::string& name) {
-  const auto found = std::ranges::find(graph.nodes, name, &Node::name);
-  require(found != graph.nodes.end(), "no node ", name);
-  return *found;
 }
 
 std::string text_of(const ValueInfo& info) {
@@ -62,27 +44,6 @@ std::vector<std::string> texts_of(const std::vector<ValueInfo>& infos) {
   std::vector<std::string> texts;
   for (const ValueInfo& info : infos) texts.push_back(text_of(info));
   return texts;
-}
-
-using Texts = std::vector<std::string>;
-
-Tensor counting(Dims dims, double step = 0.25) {
-  Tensor tensor(DType::f32, std::move(dims));
-  for (std::int64_t i = 0; i < tensor.size(); ++i)
-    tensor.set(i, step * static_cast<double>(i % 11) - 1);
-  return tensor;
-}
-
-// The file computes on these inputs what the graph does.
-void expect_same_results(const narrowgauge::Graph& graph, const Model& model,
-                         const std::vector<Tensor>& inputs) {
-  ImportOptions options;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    options.types[model.graph.inputs[i].name] = inputs[i].type();
-  const auto got = interpret(import_graph(model, options), inputs);
-  const auto expected = interpret(graph, inputs);
-  ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t o = 0; o < got.size(); ++o) EXPECT_TRUE(got[o].same_bits(expected[o])) << o;
 }
 
 TEST(onnx_export, keeps_names_and_symbols_and_states_the_type_of_every_value) {
@@ -189,72 +150,6 @@ TEST(onnx_export, makes_lists_of_the_texts_and_numbers_of_recurrent_ops) {
   EXPECT_EQ(*node.get<std::vector<float>>("activation_alpha"), std::vector<float>{0.5F});
   EXPECT_EQ(*node.get<std::int64_t>("hidden_size"), 4);
   EXPECT_EQ(node.outputs, (Texts{"", "y"}));
-}
-
-TEST(onnx_export, lets_subgraphs_read_outer_values_by_name) {
-  const std::string text = R"(
-    %x = ng.Input {type=f32[2]} : f32[2]
-    %rows = ng.Input {type=f32[3,2]} : f32[3,2]
-    %outer = Relu(%x) : f32[2]
-    %scan = Scan(%x, %rows, %outer) {num_scan_inputs=1, captured=1, body=graph "body" {
-      %s = ng.Input {type=f32[2]} : f32[2]
-      %row = ng.Input {type=f32[2]} : f32[2]
-      %x = ng.Input {type=f32[2]} : f32[2]
-      %sum = Add(%s, %row) : f32[2]
-      %scaled = Mul(%sum, %x) : f32[2]
-      output "sum" = %sum
-      output "scaled" = %scaled
-    }} : f32[2], f32[3,2]
-    output "last" = %scan
-    output "all" = %scan@1)";
-  const Model model = exported(text);
-  const Node& scan = node_named(model.graph, "scan");
-  EXPECT_EQ(scan.inputs, (Texts{"x", "rows"}));
-  const Graph& body = **scan.get<Box<Graph>>("body");
-  EXPECT_EQ(body.inputs.size(), 2U);
-  EXPECT_EQ(node_named(body, "scaled").inputs[1], "outer");
-  expect_same_results(graph_of(text), model, {counting({2}), counting({3, 2})});
-}
-
-TEST(onnx_export, writes_loops_and_branches_that_compute_the_same) {
-  const std::string text = R"(
-    %x = ng.Input {type=f32[2]} : f32[2]
-    %step = ng.Input {type=f32[2]} : f32[2]
-    %M = Constant {value=i64[]{3}} : i64[]
-    %loop = Loop(%M, _, %x, %step) {carried=1, body=graph "body" {
-      %i = ng.Input {type=i64[]} : i64[]
-      %cond = ng.Input {type=bool[]} : bool[]
-      %x = ng.Input {type=f32[2]} : f32[2]
-      %by = ng.Input {type=f32[2]} : f32[2]
-      %next = Add(%x, %by) : f32[2]
-      output "cond" = %cond
-      output "next" = %next
-      output "seen" = %x
-    }} : f32[2], f32[3,2]
-    %most = ReduceMax(%loop) {keepdims=0} : f32[]
-    %zero = Constant {value=f32[]{0}} : f32[]
-    %positive = Greater(%most, %zero) : bool[]
-    %if = If(%positive, %loop, %step) {then_branch=graph "then" {
-      %a = ng.Input {type=f32[2]} : f32[2]
-      %b = ng.Input {type=f32[2]} : f32[2]
-      output "same" = %a
-    }, else_branch=graph "else" {
-      %a = ng.Input {type=f32[2]} : f32[2]
-      %b = ng.Input {type=f32[2]} : f32[2]
-      %product = Mul(%a, %b) : f32[2]
-      output "product" = %product
-    }} : f32[2]
-    output "chosen" = %if
-    output "seen" = %loop@1)";
-  const Model model = exported(text);
-  EXPECT_EQ(node_named(model.graph, "loop").inputs, (Texts{"M", "", "x"}));
-  EXPECT_EQ(node_named(model.graph, "if").inputs, Texts{"positive"});
-  const Graph& then_branch = **node_named(model.graph, "if").get<Box<Graph>>("then_branch");
-  EXPECT_TRUE(then_branch.inputs.empty());
-  EXPECT_EQ(ops_of(then_branch), Texts{"Identity"});
-  EXPECT_EQ(then_branch.nodes[0].inputs, Texts{"loop"});
-  for (const double step : {0.25, -4.0})
-    expect_same_results(graph_of(text), model, {counting({2}), counting({2}, step)});
 }
 
 TEST(onnx_export, keeps_the_casts_of_a_precision_plan) {
