@@ -75,6 +75,13 @@ class NG_API Model {
   // node and op for what is not supported. `sizes` fixes the shapes of inputs, by name, in place of
   // sizes that the file leaves open.
   static Model from_onnx(const std::string& path, const std::map<std::string, Dims>& sizes = {});
+  // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
+  // set_precision() changes a format. Inputs, outputs, parameters and nodes keep their names, and
+  // open sizes stay open; `batch` fixes the first size of all inputs where it is open, and then no
+  // other may be. Weights of 2 GiB and more go to the file `path`.data beside it. Throws ModelError
+  // naming node and op for what ONNX cannot say, UnknownValueError where a shape depends on values
+  // that only a run knows, DataError for what cannot be written.
+  void to_onnx(const std::string& path, std::optional<std::int64_t> batch = {}) const;
   ~Model();
   Model(Model&&) noexcept;  // the Trainer of the other goes on with this one
 

@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/bind_shapes.h"
 
+#include <string>
+
 #include "ir/attributes.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
+
+namespace {
+
+// One that no node of the source has.
+std::string name_for_numbers(const Rebuild& rebuild, int index) {
+  std::string name = rebuild.source().node(index).full_name() + "/numbers";
+  while (rebuild.source().find_node(name) >= 0) name += '_';
+  return name;
+}
+
+}  // namespace
 
 Graph bind_shapes(const Graph& graph, const Binding& binding) {
   Rebuild rebuild(graph);
@@ -21,7 +34,7 @@ Graph bind_shapes(const Graph& graph, const Binding& binding) {
               "' has the shape ", output.type.shape, ", whose symbols are not all bound");
     if (!node.is<Constant>())
       if (const std::optional<Tensor> numbers = rebuild.graph().known_numbers({made, 0}))
-        rebuild.map({i, 0}, rebuild.graph().constant(*numbers));
+        rebuild.map({i, 0}, rebuild.graph().constant(*numbers, name_for_numbers(rebuild, i)));
   }
   return rebuild.finish();
 }

@@ -13,7 +13,7 @@ TEST(help, of_the_program_lists_its_commands_examples_and_exit_codes) {
     EXPECT_EQ(result.code, 0);
     EXPECT_EQ(result.err, "");
     for (const char* part : {"train", "evaluate", "info", "explain", "doctor", "bench", "simulate",
-                             "examples:", "exit codes:", "--version"})
+                             "export", "examples:", "exit codes:", "--version"})
       EXPECT_TRUE(contains(result.out, part)) << part;
   }
 }
@@ -32,7 +32,7 @@ TEST_P(CommandHelp, has_examples_and_flags) {
 
 INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
                          testing::Values("train", "evaluate", "info", "explain", "doctor", "bench",
-                                         "formats", "simulate"));
+                                         "formats", "simulate", "export"));
 
 TEST(help, of_train_names_every_flag) {
   const std::string out = run({"train", "--help"}).out;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as files of ONNX.
+#include <map>
+#include <shared_mutex>
+
+#include "api/model_implementation.h"
+#include "io/onnx/export.h"
+#include "io/onnx/write.h"
+#include "passes/bind_shapes.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr std::int64_t largest_inside = std::int64_t{1} << 30;  // bytes of tensors in the file
+constexpr std::int64_t external_from = 1024;                    // bytes of a tensor
+
+Graph with_batch(const Graph& graph, std::int64_t batch) {
+  Binding binding;
+  for (const Value input : graph.inputs())
+    if (const Shape& shape = graph.type(input).shape; !shape.empty() && !shape[0].is_known())
+      binding[shape[0].text()] = batch;
+  return bind_shapes(graph, binding);
+}
+
+onnx::WriteOptions options_for(const onnx::Model& model) {
+  std::int64_t bytes = 0;
+  for (const onnx::TensorData& tensor : model.graph.initializers)
+    bytes += onnx::raw_bytes(tensor).value_or(0);
+  onnx::WriteOptions options;
+  if (bytes > largest_inside) options.external_from = external_from;
+  return options;
+}
+
+}  // namespace
+
+void Model::to_onnx(const std::string& path, std::optional<std::int64_t> batch) const {
+  const std::shared_lock reading(implementation_->in_use);
+  Graph graph = implementation_->with_precision(implementation_->graph(Mode::evaluate));
+  if (batch) graph = with_batch(graph, *batch);
+  std::map<std::string, Tensor> states;
+  for (const State& state : graph.states())
+    states[state.name] = implementation_->store.at(state.name);
+  const onnx::Model model = onnx::export_graph(graph, states);
+  onnx::write_model(path, model, options_for(model));
+}
+
+}  // namespace narrowgauge

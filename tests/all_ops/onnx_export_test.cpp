@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every op as a file of ONNX, read again: it computes the same, or is refused by name. Where
+// NARROWGAUGE_EXPORTED names a folder, the files stay there, for other programs to check.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "all_ops/sample_case.h"
+#include "io/onnx/export.h"
+#include "io/onnx/import.h"
+#include "io/onnx/read.h"
+#include "io/onnx/write.h"
+#include "ops/control/interpret.h"
+#include "tensor/dtype_sets.h"
+
+namespace narrowgauge {
+namespace {
+
+using namespace testing;
+
+// Ours without counterpart: of training, and those that passes make of a graph on its way to run.
+const std::set<std::string, std::less<>> inexpressible{
+    "ng.RandomKey",      "ng.KeptElements", "ng.NormalizeAgain",
+    "ng.Fused",          "ng.Relayout",     "ng.GradientHealth",
+    "ng.ClipMultiplier", "ng.LearningRate", "ng.SigmoidCrossEntropy"};
+
+bool is_for_training(std::string_view op) {
+  return op.ends_with("Gradient") || op.ends_with("Update") || inexpressible.contains(op);
+}
+
+// Samples with what only training has.
+bool trains(const SampleCase& sample) {
+  const std::string op = sample.op->full_name();
+  return is_for_training(op) || sample.text.find("dropout=") != std::string::npos ||
+         sample.text.find("unbiased=") != std::string::npos;
+}
+
+// A graph of the sample's node, with the outputs that ONNX has.
+Graph graph_of(const SampleCase& sample) {
+  const std::string op = sample.op->full_name();
+  const std::size_t most = op == "BatchNormalization" ? 3 : op == "MaxPool" ? 2 : 100;
+  Graph graph;
+  const Value made =
+      graph.add(*sample.op, sample.attributes, sample.add_inputs(graph), {.name = "tested"});
+  const std::size_t count = std::min(most, graph.producer(made).outputs.size());
+  for (int o = 0; o < static_cast<int>(count); ++o) graph.output(concat("out", o), {made.node, o});
+  return graph;
+}
+
+double bound_of(DType dtype) {
+  if (dtype == DType::f16) return 0x1p-9;
+  if (dtype == DType::bf16) return 0x1p-6;
+  return is_floating(dtype) ? 1e-6 : 0;
+}
+
+void expect_near(const Tensor& got, const Tensor& expected) {
+  ASSERT_EQ(got.type(), expected.type());
+  double largest = 0;
+  for (std::int64_t i = 0; i < expected.size(); ++i)
+    if (std::isfinite(expected.at(i))) largest = std::max(largest, std::abs(expected.at(i)));
+  for (std::int64_t i = 0; i < expected.size(); ++i) {
+    const double a = got.at(i), e = expected.at(i);
+    if (a == e || (std::isnan(a) && std::isnan(e))) continue;
+    ASSERT_LE(std::abs(a - e), bound_of(expected.dtype()) * largest) << "element " << i;
+  }
+}
+
+void keep(const std::string& bytes, const OpRecord& op, DType dtype) {
+  const char* const folder = std::getenv("NARROWGAUGE_EXPORTED");
+  static std::map<std::string, int> counts;
+  const std::string stem = concat(op.full_name(), '_', dtype);
+  if (folder)
+    onnx::write_model(concat(folder, '/', stem, '_', counts[stem]++, ".onnx"),
+                      onnx::read_model(SharedBytes::holding(bytes), stem));
+}
+
+class OnnxExport : public OpTest {
+ protected:
+  void check(const SampleCase& sample, DType dtype) const {
+    const Graph graph = graph_of(sample);
+    const std::string bytes = onnx::serialized(onnx::export_graph(graph));
+    keep(bytes, *GetParam(), dtype);
+    const Graph again =
+        onnx::import_graph(onnx::read_model(SharedBytes::holding(bytes), sample.text));
+    const auto expected = interpret(graph, sample.fed()), got = interpret(again, sample.fed());
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t o = 0; o < got.size(); ++o) expect_near(got[o], expected[o]);
+  }
+};
+
+TEST_P(OnnxExport, computes_the_same_when_read_again) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    // Their parts round where they themselves do not.
+    if (is_narrow(dtype) && is_for_training(GetParam()->full_name())) continue;
+    for_each_case(*GetParam(), dtype, [&](const SampleCase& sample) {
+      try {
+        check(sample, dtype);
+      } catch (const ModelError& error) {
+        EXPECT_TRUE(trains(sample)) << error.what();
+        EXPECT_TRUE(std::string_view(error.what()).starts_with("node 'tested")) << error.what();
+      }
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllOps, OnnxExport, all_ops(), op_name);
+
+}  // namespace
+}  // namespace narrowgauge
