@@ -27,7 +27,7 @@ TEST(onnx_export_regions, lets_subgraphs_read_outer_values_by_name) {
     output "all" = %scan@1)";
   const Model model = exported(text);
   const Node& scan = node_named(model.graph, "scan");
-  EXPECT_EQ(scan.inputs, (Texts{"x", "rows"}));
+  EXPECT_EQ(scan.inputs, (Names{"x", "rows"}));
   const Graph& body = **scan.get<Box<Graph>>("body");
   EXPECT_EQ(body.inputs.size(), 2U);
   EXPECT_EQ(node_named(body, "scaled").inputs[1], "outer");
@@ -65,12 +65,12 @@ TEST(onnx_export_regions, writes_loops_and_branches_that_compute_the_same) {
     output "chosen" = %if
     output "seen" = %loop@1)";
   const Model model = exported(text);
-  EXPECT_EQ(node_named(model.graph, "loop").inputs, (Texts{"M", "", "x"}));
-  EXPECT_EQ(node_named(model.graph, "if").inputs, Texts{"positive"});
+  EXPECT_EQ(node_named(model.graph, "loop").inputs, (Names{"M", "", "x"}));
+  EXPECT_EQ(node_named(model.graph, "if").inputs, Names{"positive"});
   const Graph& then_branch = **node_named(model.graph, "if").get<Box<Graph>>("then_branch");
   EXPECT_TRUE(then_branch.inputs.empty());
-  EXPECT_EQ(ops_of(then_branch), Texts{"Identity"});
-  EXPECT_EQ(then_branch.nodes[0].inputs, Texts{"loop"});
+  EXPECT_EQ(ops_of(then_branch), Names{"Identity"});
+  EXPECT_EQ(then_branch.nodes[0].inputs, Names{"loop"});
   for (const double step : {0.25, -4.0})
     expect_same_results(graph_of(text), model, {counting({2}), counting({2}, step)});
 }

@@ -34,7 +34,7 @@ inline const Node& node_named(const Graph& graph, const std::string& name) {
   return *found;
 }
 
-using Texts = std::vector<std::string>;
+using Names = std::vector<std::string>;
 
 inline Tensor counting(Dims dims, double step = 0.25) {
   Tensor tensor(DType::f32, std::move(dims));

@@ -36,7 +36,8 @@ class RegionCollector : public IgnoringVisitor {
 };
 
 void require_expressible(const narrowgauge::Node& node) {
-  require<ModelError>(node.op->info.domain.empty(), "has no counterpart in ONNX");
+  require<ModelError>(node.op->info.domain.empty(), "ops of the domain ", node.op->info.domain,
+                      " are not written");
   require<ModelError>(!is_simulated(node.math), "ONNX cannot say that it computes as ", node.math);
   const bool unbiased = node.is<BatchNormalization>() &&
                         node.as<BatchNormalization>().training_mode != 0 &&

@@ -84,6 +84,8 @@ Item Importer::input_of(const ValueInfo& info) {
     if (is_sequence(info)) return Item::sequence(std::move(elements));
     return elements.empty() ? Item{} : elements.front();
   }
+  require<UnknownValueError>(!is_sequence(info), "input '", info.name,
+                             "': how many elements it has must be known");
   const auto given = options_.types.find(info.name);
   return Item::of(
       graph_.input(info.name, given == options_.types.end() ? type_of(info) : given->second));
@@ -119,8 +121,8 @@ void Importer::add_node(const Node& source, Scope& scope) {
 Items Importer::items_of(NodeImport& node) {
   const std::string name = node.node().full_name();
   if (const Handler handler = find_handler(name)) return handler(node);
-  if (node.reads_texts())
-    if (const Handler handler = find_text_handler(name)) return handler(node);
+  if (const Handler handler = find_text_handler(name); handler && node.reads_texts())
+    return handler(node);
   const auto function = functions_.find(name);
   if (function != functions_.end() && !op_table().find(name)) return call(*function->second, node);
   return add_op(node);
@@ -149,7 +151,7 @@ Items Importer::add_op(NodeImport& node) {
   Values made = convert(node);
   if (made.empty()) {
     const OpRecord* const op = op_table().find(node.node().full_name());
-    require<ModelError>(op, unknown_op_text(node.node().full_name(), op_table()));
+    if (!op) throw ModelError(unknown_op_text(node.node().full_name(), op_table()));
     const Attributes attributes = attributes_of(*op, node.node());
     Values inputs;
     for (int i = 0; i < node.input_count(); ++i) {
