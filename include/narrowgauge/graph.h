@@ -127,7 +127,7 @@ struct NG_API Constant {
   Tensor value;  // shared, not copied
   static void attributes(auto& self, auto&& visit) { visit("value", self.value); }
   TensorTypes infer(const Inference&) const { return {value.type()}; }
-  std::optional<Shape> numbers(const Inference&) const;
+  std::optional<Shape> numbers(const Inference&) const;  // of a short list of whole numbers
   static std::span<const Kernel> kernels() { return {}; }
   static std::vector<Sample<Constant>> samples() { return {}; }
 };
