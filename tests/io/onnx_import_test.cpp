@@ -104,6 +104,21 @@ TEST(onnx_import, branches_capture_what_they_read) {
   EXPECT_EQ(numbers_of(model.run({Tensor::full(DType::boolean, {}, 0), x})[0]), (Numbers{-1, 2}));
 }
 
+TEST(onnx_import, parameters_are_prepared_outside_of_branches) {
+  onnx::Graph body = branch("Neg", "w");
+  body.nodes = {onnx_node("Neg", {"w"}, {"v"}), onnx_node("Mul", {"x", "v"}, {"out"})};
+  SmallModel model(17);
+  model.input("cond", "bool[]").input("x", "f32[2]").initializer("w", floats({2}, {3, 4}));
+  model.node("If", {"cond"}, {"y"},
+             {{"then_branch", onnx::Box<onnx::Graph>(body)},
+              {"else_branch", onnx::Box<onnx::Graph>(branch("Abs", "x"))}});
+  const Graph graph = model.output("y").graph();
+  EXPECT_EQ(count(graph, "Neg"), 1) << print(graph);
+  const Tensor x = floats({2}, {-1, 2});
+  EXPECT_EQ(numbers_of(model.run({Tensor::full(DType::boolean, {}, 1), x})[0]), (Numbers{3, -8}));
+  EXPECT_EQ(numbers_of(model.run({Tensor::full(DType::boolean, {}, 0), x})[0]), (Numbers{1, 2}));
+}
+
 TEST(onnx_import, a_known_condition_leaves_one_branch) {
   const Graph graph =
       choice().graph({.known = {{"cond", {{Tensor::full(DType::boolean, {}, 1)}}}}});

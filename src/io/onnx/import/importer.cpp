@@ -168,8 +168,16 @@ Items Importer::add_op(NodeImport& node) {
   return items;
 }
 
+// What a region computes from parameters and constants alone is computed once outside of it, and
+// not in every round or call.
 Values Importer::add(Scope& scope, const OpRecord& op, const Attributes& attributes,
                      const Values& inputs, const std::string& name) {
+  Scope* const region = scope.region();
+  if (region && !op.info.random && !op.region_ports && region->are_of_parameters(inputs)) {
+    Values made = add(*region->outer(), op, attributes, region->outside_of(inputs), name);
+    for (Value& value : made) value = region->captured(value);
+    return made;
+  }
   narrowgauge::Graph& graph = scope.graph();
   const Value first =
       graph.add(op, attributes, inputs, {.name = name.empty() ? "" : graph.unique_name(name)});

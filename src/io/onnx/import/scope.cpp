@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/onnx/import/scope.h"
 
+#include <algorithm>
+
+#include "ir/attributes.h"
+
 namespace narrowgauge::onnx {
 
 void Scope::add_initializers(const Graph& graph) {
@@ -36,6 +40,56 @@ bool Scope::find_here(const std::string& name, bool constant, Item& item) {
   if (value.is_absent()) value = value_of(*initializer.data, !parameter);
   item = Item::of(value);
   return true;
+}
+
+Scope* Scope::region() {
+  Scope* scope = this;
+  while (scope && scope->kind_ == Outer::same_graph) scope = scope->outer_;
+  return scope && scope->kind_ == Outer::around_region ? scope : nullptr;
+}
+
+Value Scope::outside_of(Value inside) const {
+  const auto found = std::ranges::find(captures_, inside, &Capture::inside);
+  return found == captures_.end() ? absent : found->outside;
+}
+
+// Of a graph's outermost scope.
+bool Scope::is_of_parameters(Value value) {
+  if (kind_ == Outer::same_graph) return outer_->is_of_parameters(value);
+  const auto flag = [&](Value input) {
+    return input.is_absent() || graph_.constant_value(input) ||
+           of_parameters_[static_cast<std::size_t>(input.node)];
+  };
+  while (std::ssize(of_parameters_) <= value.node) {
+    const int index = static_cast<int>(of_parameters_.size());
+    const narrowgauge::Node& node = graph_.node(index);
+    const Value outside = node.is<Input>() ? outside_of(Value{index, 0}) : absent;
+    of_parameters_.push_back(node.is<StateValue>() ||
+                             (!outside.is_absent() && outer_->is_of_parameters(outside)) ||
+                             (!is_source(node) && !is_random(node) && !node.inputs.empty() &&
+                              std::ranges::all_of(node.inputs, flag)));
+  }
+  return of_parameters_[static_cast<std::size_t>(value.node)];
+}
+
+bool Scope::are_of_parameters(const Values& values) {
+  bool any = false;
+  for (const Value value : values) {
+    if (value.is_absent() || graph_.constant_value(value)) continue;
+    const Value outside = outside_of(value);
+    if (outside.is_absent() || !outer_->is_of_parameters(outside)) return false;
+    any = true;
+  }
+  return any;
+}
+
+Values Scope::outside_of(const Values& inside) {
+  Values values;
+  for (const Value value : inside) {
+    const Tensor* const constant = value.is_absent() ? nullptr : graph_.constant_value(value);
+    values.push_back(constant ? outer_->graph().constant(*constant) : outside_of(value));
+  }
+  return values;
 }
 
 Value Scope::captured(Value outside) {

@@ -36,6 +36,16 @@ class Scope {
   // is an initializer that may be one or a parameter.
   Item find(const std::string& name, bool constant);
 
+  // The scope of the region that this one is part of; nullptr where it is part of none.
+  Scope* region();
+  // Whether values of a region are computed outside of it, from parameters and constants alone, at
+  // least one of them from parameters.
+  bool are_of_parameters(const Values& values);
+  // The same values outside of the region.
+  Values outside_of(const Values& inside);
+  // The region's input that stands for a value outside, or the same constant.
+  Value captured(Value outside);
+
   // Values outside of the region that nodes read, and the region's inputs that stand for them.
   struct Capture {
     Value outside, inside;
@@ -47,7 +57,8 @@ class Scope {
   bool find_anywhere(const std::string& name, bool constant, Item& item);
   Value value_of(const TensorData& initializer, bool constant);
   Item captured(const Item& item);
-  Value captured(Value outside);
+  Value outside_of(Value inside) const;  // absent for what is no capture
+  bool is_of_parameters(Value value);
 
   struct Initializer {
     const TensorData* data = nullptr;
@@ -61,6 +72,7 @@ class Scope {
   std::map<std::string, Item, std::less<>> items_;
   std::map<std::string, Initializer, std::less<>> initializers_;
   std::vector<Capture> captures_;
+  std::vector<bool> of_parameters_;  // by node of the graph, as far as anybody asked
 };
 
 }  // namespace narrowgauge::onnx
