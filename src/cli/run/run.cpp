@@ -108,9 +108,22 @@ double seconds_of(const std::function<void()>& call) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// What does not fit the model came from files and flags that describe data.
+std::vector<NamedTensor> outputs_of(Model& model, const std::vector<NamedTensor>& inputs) {
+  try {
+    return model.run(inputs);
+  } catch (const ModelError&) {
+    throw;
+  } catch (const DataError&) {
+    throw;
+  } catch (const UsageError& error) {
+    throw DataError(error.what());
+  }
+}
+
 Timing run_and_time(Model& model, const std::vector<NamedTensor>& inputs, std::int64_t repeat,
                     std::vector<NamedTensor>& outputs) {
-  const auto call = [&] { outputs = model.run(inputs); };
+  const auto call = [&] { outputs = outputs_of(model, inputs); };
   Timing timing{seconds_of(call), std::nullopt};
   std::vector<double> times;
   for (std::int64_t i = 0; i < repeat; ++i) times.push_back(seconds_of(call));
