@@ -131,6 +131,7 @@ Items unrolled(NodeImport& node, const Start& start) {
   std::vector<Items> stacked(start.body->outputs.size() - carried.size() - 1);
   Value condition = start.condition;
   for (std::int64_t round = 0; round < most && goes_on(node, condition); ++round) {
+    node.importer().count_node();
     Scope scope(node.graph(), &node.scope(), Scope::Outer::same_graph);
     const auto set = [&](std::size_t input, const Item& item) {
       if (input < start.body->inputs.size()) scope.set(start.body->inputs[input].name, item);
@@ -140,6 +141,7 @@ Items unrolled(NodeImport& node, const Start& start) {
     for (std::size_t i = 0; i < carried.size(); ++i) set(i + 2, carried[i]);
     const Items made = node.importer().add_graph(*start.body, scope);
     condition = made.at(0).value;
+    require<ModelError>(!condition.is_absent(), "the first output of its graph must be cond");
     for (std::size_t i = 0; i < carried.size(); ++i) carried[i] = made.at(i + 1);
     for (std::size_t s = 0; s < stacked.size(); ++s)
       stacked[s].push_back(made.at(carried.size() + 1 + s));

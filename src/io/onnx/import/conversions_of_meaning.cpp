@@ -18,7 +18,7 @@ namespace {
 // Seen as a matrix whose rows begin at the axis.
 template <class T>
 Values along_flattened(NodeImport& node) {
-  const Value x = node.value(0);
+  const Value x = node.needed(0);
   const Shape shape = node.graph().type(x).shape;
   const std::int64_t given = node.take<std::int64_t>("axis").value_or(1);
   const auto rank = static_cast<std::int64_t>(shape.size());
@@ -49,7 +49,7 @@ Values broadcast_from_axis(NodeImport& node) {
   const std::size_t first = normalize_axis(node.node().op_type, *axis, rank);
   require(first + small <= rank, node.node().op_type, ": axis ", *axis, " leaves no room for ",
           node.type(1), " in ", node.type(0));
-  node.set_input(1, with_axes_behind(node, node.value(1), rank - first - small));
+  node.set_input(1, with_axes_behind(node, node.needed(1), rank - first - small));
   return {};
 }
 
@@ -57,7 +57,7 @@ Values broadcast_from_axis(NodeImport& node) {
 Values slope_of_channels(NodeImport& node) {
   const std::size_t rank = node.type(0).shape.size();
   if (node.type(1).shape.size() == 1 && rank > 2)
-    node.set_input(1, with_axes_behind(node, node.value(1), rank - 2));
+    node.set_input(1, with_axes_behind(node, node.needed(1), rank - 2));
   return {};
 }
 
@@ -114,7 +114,7 @@ Values scales_of_groups(NodeImport& node) {
   const Dim channels = node.type(0).shape.at(1);
   for (const int input : {1, 2}) {
     const Dim groups = node.type(input).shape.at(0);
-    const Value columns = with_axes_behind(node, node.value(input), 1);
+    const Value columns = with_axes_behind(node, node.needed(input), 1);
     const Value repeated = node.add(ExpandTo{{groups, channels / groups}}, {columns});
     node.set_input(input, node.add(ReshapeTo{{channels}}, {repeated}));
   }

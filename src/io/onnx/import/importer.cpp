@@ -63,8 +63,11 @@ Imported Importer::run() {
     const Item item = scope.find(output.name, false);
     if (item.kind == Item::Kind::texts) texts[output.name] = *item.texts;
     if (item.kind == Item::Kind::value) graph_.output(output.name, item.value);
-    for (const auto& [i, element] : enumerate(item.elements))
+    for (const auto& [i, element] : enumerate(item.elements)) {
+      require<ModelError>(element.kind == Item::Kind::value, "output '", output.name,
+                          "': only sequences of tensors are supported");
       graph_.output(concat(output.name, '[', i, ']'), element.value);
+    }
   }
   return {remove_dead_code(graph_), std::move(texts)};
 }
@@ -99,8 +102,12 @@ Items Importer::add_graph(const Graph& graph, Scope& scope) {
   return items;
 }
 
-void Importer::add_node(const Node& source, Scope& scope) {
+void Importer::count_node() {
   require<ModelError>(++nodes_ <= most_nodes, "the model needs more than ", most_nodes, " nodes");
+}
+
+void Importer::add_node(const Node& source, Scope& scope) {
+  count_node();
   const Node node = with_attributes_of_function(source);
   try {
     NodeImport import(*this, scope, node, version_for(node.domain));

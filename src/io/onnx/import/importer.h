@@ -20,6 +20,8 @@ class Importer {
   // Imports the nodes of a graph inside an op, whose inputs the scope has already, and returns what
   // its outputs are.
   Items add_graph(const Graph& graph, Scope& scope);
+  // Counts a node, or a round of a loop. ModelError where the model becomes too large.
+  void count_node();
   // Adds an op; what depends on constants alone is computed at once. All outputs.
   Values add(Scope& scope, const OpRecord& op, const Attributes& attributes, const Values& inputs,
              const std::string& name);

@@ -42,6 +42,12 @@ Value NodeImport::value(int input, bool constant) {
   return found.value;
 }
 
+Value NodeImport::needed(int input) {
+  const Value found = value(input);
+  require<ModelError>(!found.is_absent(), "input ", input, " is missing");
+  return found;
+}
+
 const Tensor& NodeImport::constant(int input) {
   const Value found = value(input, true);
   require<ModelError>(!found.is_absent(), "input ", input, " is missing");

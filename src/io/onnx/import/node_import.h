@@ -33,7 +33,9 @@ class NodeImport {
   Item item(int input, bool constant = false);  // nothing where it is absent
   // Absent where the input is; ModelError for a sequence.
   Value value(int input, bool constant = false);
-  const TensorType& type(int input) { return graph().type(value(input)); }
+  // The same, and ModelError where it is absent.
+  Value needed(int input);
+  const TensorType& type(int input) { return graph().type(needed(input)); }
   // The value, where it is known. UnknownValueError else.
   const Tensor& constant(int input);
   void set_input(int input, Value value);

@@ -83,6 +83,8 @@ Items concat_from_sequence(NodeImport& node) {
   return {Item::of(node.add(Concat{.axis = axis}, values))};
 }
 
+constexpr std::int64_t most_pieces = 65536;
+
 // Sizes of the pieces along an axis of `size`.
 Dims piece_sizes(NodeImport& node, std::int64_t size) {
   if (!node.has_input(1)) return Dims(static_cast<std::size_t>(size), 1);
@@ -97,13 +99,15 @@ Dims piece_sizes(NodeImport& node, std::int64_t size) {
 }
 
 Items split_to_sequence(NodeImport& node) {
-  const Value x = node.value(0);
+  const Value x = node.needed(0);
   const Shape& shape = node.graph().type(x).shape;
   const std::int64_t given = node.take<std::int64_t>("axis").value_or(0);
   const bool keeps_axis = node.take<std::int64_t>("keepdims").value_or(1) != 0;
   const std::size_t axis = normalize_axis("SplitToSequence", given, shape.size());
   if (!shape[axis].is_known())
     throw UnknownValueError(concat("SplitToSequence: the size ", shape[axis], " must be known"));
+  require<ModelError>(shape[axis].value() <= most_pieces, "expected at most ", most_pieces,
+                      " elements along the axis, got ", shape[axis]);
   const Dims sizes = piece_sizes(node, shape[axis].value());
   Items elements;
   if (sizes.empty()) return {Item::sequence({})};
@@ -124,6 +128,7 @@ Items sequence_map(NodeImport& node) {
   const std::size_t rounds = elements_of(node, 0).size();
   std::vector<Items> results((*body)->outputs.size());
   for (std::size_t round = 0; round < rounds; ++round) {
+    node.importer().count_node();
     Scope scope(node.graph(), &node.scope(), Scope::Outer::same_graph);
     for (const auto& [i, input] : enumerate((*body)->inputs)) {
       const Item item = node.item(i);
