@@ -154,7 +154,7 @@ namespace {
 
 template <class M>
 M read_whole(const SharedBytes& bytes, const std::string& name, ExternalFiles* files) {
-  Source source{bytes, files, reading_factor * bytes.size()};
+  Source source{bytes, files, reading_factor * bytes.size() + reading_allowance};
   M message;
   try {
     read_message(source, bytes.view(), message);

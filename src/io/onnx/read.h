@@ -6,7 +6,8 @@
 // type says, and external data outside of the model's folder.
 //
 // Payloads stay where they are. All else takes at most reading_factor times the bytes that are
-// read, and as much again for texts; what would take more (a file of empty messages) is refused.
+// read and 4 KiB, and as much again for texts; what would take more (a file of empty messages) is
+// refused.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 namespace narrowgauge::onnx {
 
 inline constexpr std::size_t reading_factor = 64;
+inline constexpr std::size_t reading_allowance = 4096;  // bytes, for the smallest files
 inline constexpr int deepest_message = 64;
 
 // Maps the file and those of its external tensors: they must not be made shorter while the model is
