@@ -22,18 +22,22 @@ std::string text_of(const std::vector<ModelPort>& ports) {
   return text;
 }
 
-// Throws UsageError unless each name is an input, or an element of one, and none is missing.
+// Throws UsageError unless each name is an input, or an element of one, and none is missing. Runs
+// before every call: the text of the ports is made only for an error.
 void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTensor> given) {
   for (const NamedTensor& tensor : given) {
     const std::string whole = tensor.name.substr(0, tensor.name.rfind('['));
     const bool known = std::ranges::any_of(ports, [&](const ModelPort& port) {
       return port.name == tensor.name || (!port.type && port.name == whole);
     });
-    require(known, "the model has no input '", tensor.name, "'; it takes ", text_of(ports));
+    if (!known)
+      throw UsageError(
+          concat("the model has no input '", tensor.name, "'; it takes ", text_of(ports)));
   }
   for (const ModelPort& port : ports)
-    require(!port.type || std::ranges::count(given, port.name, &NamedTensor::name) == 1, "input '",
-            port.name, "' is expected once; the model takes ", text_of(ports));
+    if (port.type && std::ranges::count(given, port.name, &NamedTensor::name) != 1)
+      throw UsageError(
+          concat("input '", port.name, "' is expected once; the model takes ", text_of(ports)));
 }
 
 std::optional<TensorType> stated_type(const onnx::ValueInfo& info) {
