@@ -29,15 +29,8 @@ bool is_foldable(const Graph& graph, const Node& node) {
 // The results of this one node over constants; nothing if it fails. The node may be in a branch
 // that is never taken, so its error is left to the step that runs it.
 std::optional<std::vector<Tensor>> evaluate(const Graph& graph, const Node& node) {
-  Graph single("constant");
-  Values inputs;
-  for (const Value& value : node.inputs)
-    inputs.push_back(value.is_absent() ? absent : single.constant(*graph.constant_value(value)));
-  const Value made = single.add(*node.op, node.attributes, inputs);
-  for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
-    single.output(concat(o), {made.node, o});
   try {
-    return interpret(single, {});
+    return interpret_node(graph, node);
   } catch (const UsageError&) {
     return {};
   }

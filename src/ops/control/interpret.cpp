@@ -131,4 +131,16 @@ std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs
   return Interpreter(graph, inputs, options).run();
 }
 
+std::vector<Tensor> interpret_node(const Graph& graph, const Node& node,
+                                   const InterpretOptions& options) {
+  Graph single("constant");
+  Values inputs;
+  for (const Value& value : node.inputs)
+    inputs.push_back(value.is_absent() ? absent : single.constant(*graph.constant_value(value)));
+  const Value made = single.add(*node.op, node.attributes, inputs, {.name = node.name});
+  for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
+    single.output(concat(o), {made.node, o});
+  return interpret(single, {}, options);
+}
+
 }  // namespace narrowgauge

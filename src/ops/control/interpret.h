@@ -24,6 +24,10 @@ struct InterpretOptions {
 std::vector<Tensor> interpret(const Graph& graph, std::span<const Tensor> inputs,
                               const InterpretOptions& options = {});
 
+// The outputs of one node of a graph, all of whose inputs are constants or absent.
+std::vector<Tensor> interpret_node(const Graph& graph, const Node& node,
+                                   const InterpretOptions& options = {});
+
 // Asks the op's kernels in order, or from the last to the first if `reference`, or only the one
 // named `only`; throws UsageError listing the reasons if all decline. The offer is not made ready.
 Offer ask_kernels(const Request& request, bool reference, std::string_view only = {});

@@ -25,18 +25,6 @@ std::int64_t elements_of(const narrowgauge::Node& node) {
   return elements;
 }
 
-// The results of this one node over constants.
-std::vector<Tensor> results_of(const narrowgauge::Graph& graph, const narrowgauge::Node& node,
-                               bool reference) {
-  narrowgauge::Graph single("constant");
-  Values inputs;
-  for (const Value& value : node.inputs)
-    inputs.push_back(value.is_absent() ? absent : single.constant(*graph.constant_value(value)));
-  const Value made = single.add(*node.op, node.attributes, inputs, {.name = node.name});
-  for (const auto& [o, output] : enumerate(node.outputs)) single.output(concat(o), {made.node, o});
-  return interpret(single, {}, {.reference = reference});
-}
-
 }  // namespace
 
 Values folded(narrowgauge::Graph& graph, int index, bool everything) {
@@ -47,7 +35,7 @@ Values folded(narrowgauge::Graph& graph, int index, bool everything) {
   if (are_constants(graph, node.inputs) && (everything || !is_random(node))) {
     const bool few = elements_of(node) <= few_elements;
     if (!everything && (!few || node.inputs.empty())) return values;
-    const std::vector<Tensor> results = results_of(graph, node, few);
+    const std::vector<Tensor> results = interpret_node(graph, node, {.reference = few});
     for (std::size_t o = 0; o < results.size(); ++o) values[o] = graph.constant(results[o]);
     return values;
   }
