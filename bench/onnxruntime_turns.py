@@ -3,8 +3,9 @@
 """Model files of ONNX, by turns with ONNX Runtime, in IEEE's f32 at the sizes that the files state.
 
 Each round times calls in ONNX Runtime (all optimizations, as many threads) and then in `narrowgauge
-run --math ieee`; the ratio is of their medians, above 1 where narrowgauge is faster. Sizes that a
-file leaves open count as 1. Needs onnx, onnxruntime and numpy.
+run --math ieee`; the ratio is of their medians, above 1 where narrowgauge is faster. Inputs are those
+recorded in test_data_set_0 beside a model, else random; sizes that a file leaves open count as 1.
+Needs onnx, onnxruntime and numpy.
 """
 import argparse
 import json
@@ -21,13 +22,24 @@ import onnxruntime
 DTYPES = {1: numpy.float32, 6: numpy.int32, 7: numpy.int64, 9: numpy.bool_}
 
 
+def recorded(path, number):
+    tensor = onnx.TensorProto()
+    file = os.path.join(os.path.dirname(path), "test_data_set_0", f"input_{number}.pb")
+    if not os.path.exists(file):
+        return None
+    with open(file, "rb") as stream:
+        tensor.ParseFromString(stream.read())
+    return onnx.numpy_helper.to_array(tensor)
+
+
 def inputs_of(path, sizes):
     graph = onnx.load(path, load_external_data=False).graph
     known = {tensor.name for tensor in graph.initializer}
     generator = numpy.random.default_rng(1)
     inputs = {}
-    for value in graph.input:
-        if value.name in known:
+    for number, value in enumerate(value for value in graph.input if value.name not in known):
+        if value.name not in sizes and (array := recorded(path, number)) is not None:
+            inputs[value.name] = array
             continue
         tensor = value.type.tensor_type
         shape = sizes.get(value.name) or [max(dim.dim_value, 1) for dim in tensor.shape.dim]

@@ -50,9 +50,8 @@ std::vector<Tensor> Model::Implementation::run(FunctionRef<Program*()> known,
   {
     const std::shared_lock reading(in_use);
     Program* const program = known();
-    if (program && store.is_fresh())
-      if (const Program::Lease executor = program->compiled_executor_for(given))
-        return executor->run(given);
+    const Program::Lease executor = program ? program->compiled_executor_for(given) : nullptr;
+    if (executor && executor->is_fresh()) return executor->run(given);
   }
   const std::lock_guard alone(in_use);
   return made().executor_for(given)->run(given);

@@ -2,6 +2,7 @@
 #include "api/open_shapes.h"
 
 #include <algorithm>
+#include <set>
 
 #include "api/kernel_cache.h"
 #include "io/onnx/import.h"
@@ -60,8 +61,17 @@ OpenShapes::Shaped& OpenShapes::shaped_for(std::span<const NamedTensor> inputs,
     // Left without a program.
   }
   shaped_.push_front(std::move(wanted));
-  if (shaped_.size() > most_shapes) shaped_.pop_back();
+  if (shaped_.size() > most_shapes) drop_oldest();
   return shaped_.front();
+}
+
+// What was derived from weights for its shape alone goes too.
+void OpenShapes::drop_oldest() {
+  shaped_.pop_back();
+  std::set<std::string> read;
+  for (const Shaped& shaped : shaped_)
+    if (shaped.program) read.merge(shaped.program->states());
+  store_.keep_derived(read);
 }
 
 std::vector<NamedTensor> OpenShapes::run_by_nodes(std::span<const NamedTensor> inputs) const {

@@ -37,6 +37,7 @@ class OpenShapes {
   static constexpr std::size_t most_shapes = 32;
 
   Shaped& shaped_for(std::span<const NamedTensor> inputs, const WithPrecision& with_precision);
+  void drop_oldest();
   std::vector<NamedTensor> run_by_nodes(std::span<const NamedTensor> inputs) const;
 
   std::shared_ptr<const onnx::Model> model_;

@@ -177,6 +177,14 @@ Program::Lease Program::executor_for(std::span<const Tensor> inputs) {
   return lend(compiled ? std::move(compiled) : add(binding, 0));
 }
 
+std::set<std::string> Program::states() {
+  const std::lock_guard lock(mutex_);
+  std::set<std::string> names;
+  for (const auto& each : plans_)
+    for (const PlanState& state : each->plan->states) names.insert(state.state.name);
+  return names;
+}
+
 Executor* Program::latest() {
   const std::lock_guard lock(mutex_);
   if (plans_.empty() || plans_.front()->idle.empty()) return nullptr;

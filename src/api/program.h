@@ -6,7 +6,9 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "api/memory_check.h"
@@ -47,6 +49,8 @@ class Program {
   // The executor that ran last; nullptr before the first run, or while it is lent.
   Executor* latest();
   const Graph& graph() const { return graph_; }
+  // The states that its plans read.
+  std::set<std::string> states();
 
  private:
   Binding binding_for(const TensorTypes& inputs) const;

@@ -12,6 +12,7 @@
 #include "passes/form_groups.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/hoist_derived_state.h"
+#include "passes/hoist_state_functions.h"
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
 #include "passes/recompute.h"
@@ -32,6 +33,8 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
     return [&options, pass](const Graph& graph) { return pass(graph, options.target); };
   };
   std::vector<Pass> passes{
+      // Before shapes are bound, so that plans for other shapes read the same derived states.
+      {"hoist_state_functions", Stage::precise, hoist_state_functions},
       {"bind_shapes", Stage::precise,
        [&](const Graph& graph) { return bind_shapes(graph, options.binding); }},
       {"attention_in_parts", Stage::precise, for_target(attention_in_parts)},

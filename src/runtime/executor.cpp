@@ -95,6 +95,8 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+bool Executor::is_fresh() const { return store_.is_fresh(own_); }
+
 void Executor::commit() {
   const auto copy = [](void* to, const void* from, std::int64_t bytes) {
     std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to));
@@ -118,7 +120,7 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
     require(inputs[i].type() == plan_.inputs[i], "graph '", plan_.graph.name(), "': input '",
             plan_.input_names[i], "' is ", plan_.inputs[i], ", got ", inputs[i].type());
   inputs_ = inputs;
-  store_.refresh_derived();
+  store_.refresh_derived(own_);
   {
     const FlushDenormalsScope flush;
     for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});

@@ -43,6 +43,9 @@ class Executor {
   // memory.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::uint64_t step = 0);
 
+  // Whether the derived states that the plan reads are fresh, so that a run changes nothing.
+  bool is_fresh() const;
+
   const Plan& plan() const { return *shared_plan_; }
   void enable_profile(bool on) { profiling_ = on; }
   std::vector<StepProfile> profile() const;

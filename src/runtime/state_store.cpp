@@ -116,7 +116,6 @@ void StateStore::add(const Graph& graph, std::uint64_t seed) {
       entries_[state.name] = {state.role, initial_value(state, seed)};
     }
   }
-  refresh_derived();
 }
 
 void StateStore::remove(const std::set<Role>& roles) {
@@ -154,14 +153,22 @@ void StateStore::touch(const std::set<std::string>& changed, const std::set<std:
   }
 }
 
-bool StateStore::is_fresh() const {
-  return std::none_of(derivations_.begin(), derivations_.end(),
-                      [](const auto& each) { return each.second.stale; });
+bool StateStore::is_fresh(const std::set<std::string>& states) const {
+  return std::none_of(derivations_.begin(), derivations_.end(), [&](const auto& each) {
+    return each.second.stale && states.contains(each.first);
+  });
 }
 
-void StateStore::refresh_derived() {
+void StateStore::keep_derived(const std::set<std::string>& states) {
+  std::erase_if(derivations_, [&](const auto& each) { return !states.contains(each.first); });
+  std::erase_if(entries_, [&](const auto& each) {
+    return each.second.role == Role::derived && !states.contains(each.first);
+  });
+}
+
+void StateStore::refresh_derived(const std::set<std::string>& states) {
   for (auto& [state, derivation] : derivations_) {
-    if (!derivation.stale) continue;
+    if (!derivation.stale || !states.contains(state)) continue;
     std::vector<Tensor> sources;
     for (const std::string& source : derivation.sources) sources.push_back(at(source));
     InterpretOptions options;

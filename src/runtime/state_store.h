@@ -22,8 +22,8 @@ class StateStore {
     Tensor value;
   };
 
-  // Adds the graph's states that are missing and computes derived ones. Throws UsageError if one
-  // exists with another type or role, OutOfMemoryError before any is made.
+  // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
+  // UsageError if one exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
 
   std::int64_t bytes_to_add(const Graph& graph) const;
@@ -39,8 +39,12 @@ class StateStore {
 
   // Marks derived states of these sources as stale, except those listed in `kept`.
   void touch(const std::set<std::string>& changed, const std::set<std::string>& kept);
-  void refresh_derived();  // writes nothing where they are fresh
-  bool is_fresh() const;   // what is derived follows from its sources as they are
+  // Computes those of these states that are derived and stale; writes nothing where none is.
+  void refresh_derived(const std::set<std::string>& states);
+  // Whether those of these states that are derived follow from their sources as they are.
+  bool is_fresh(const std::set<std::string>& states) const;
+  // Drops all derived states but these.
+  void keep_derived(const std::set<std::string>& states);
 
  private:
   struct Derivation {

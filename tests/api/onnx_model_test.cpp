@@ -61,6 +61,20 @@ TEST(onnx_model, runs_by_name_at_any_size) {
   EXPECT_EQ(numbers_of(model.run(inputs)[0].tensor), (Numbers{0, 6}));
 }
 
+// The sum of two weights is a state derived from them.
+TEST(onnx_model, what_is_derived_from_weights_follows_them) {
+  SmallModel small(17);
+  small.input("x", "f32[N,2]").initializer("v", floats({2}, {1, 2}));
+  small.initializer("w", floats({2}, {10, 20})).node("Add", {"v", "w"}, {"both"});
+  Model model =
+      Model::from_onnx(saved(small.node("Mul", {"x", "both"}, {"y"}).output("y"), "both"));
+  const NamedTensor ones[] = {{"x", floats({1, 2}, {1, 1})}};
+  EXPECT_EQ(numbers_of(model.run(ones)[0].tensor), (Numbers{11, 22}));
+  model.set_state("w", floats({2}, {0, 0}));
+  EXPECT_EQ(numbers_of(model.run(ones)[0].tensor), (Numbers{1, 2}));
+  EXPECT_EQ(model.state_names(), (std::vector<std::string>{"v", "w"}));
+}
+
 TEST(onnx_model, says_which_input_does_not_fit) {
   Model model = Model::from_onnx(sums());
   const Tensor row = floats({1, 2}, {1, 2});

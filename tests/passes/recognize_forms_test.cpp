@@ -122,6 +122,37 @@ TEST(recognize_forms, a_deviation_of_another_value_is_none) {
               node("%n = Div(%z, %s)") + node("%m = Mul(%n, %w)") + "  output \"y\" = %m\n");
 }
 
+// x [2,6,4] in 3 groups of 2 channels.
+std::string channels(const std::string& normalized, const std::string& parameter = "f32[6,1]") {
+  return "  %x = ng.Input {type=f32[2,6,4]} : f32[2,6,4]\n  %w = ng.Input {type=" + parameter +
+         "} : " + parameter + "\n  %b = ng.Input {type=" + parameter + "} : " + parameter +
+         "\n  %in = Constant {value=i64[3]{0,3,-1}} : i64[3]\n" +
+         "  %out = Constant {value=i64[3]{2,6,4}} : i64[3]\n" +
+         node("%r = Reshape(%x, %in)", "f32[2,3,8]") + normalized +
+         node("%o = Reshape(%n, %out)", "f32[2,6,4]") + node("%m = Mul(%o, %w)", "f32[2,6,4]") +
+         node("%y = Add(%b, %m)", "f32[2,6,4]") + "  output \"y\" = %y\n";
+}
+
+std::string instances(const std::string& ones) {
+  return "  %ones = Constant {value=f32[3]{" + ones +
+         "}} : f32[3]\n  %zeros = Constant {value=f32[3]{0,0,0}} : f32[3]\n" +
+         node("%n = InstanceNormalization(%r, %ones, %zeros) {epsilon=0.01}", "f32[2,3,8]");
+}
+
+TEST(recognize_forms, normalization_of_groups) {
+  expect_form(channels(instances("1,1,1")), "GroupNormalization");
+  expect_form(channels(instances("1,1,1"), "f32[1,6,1]"), "GroupNormalization");
+  expect_none(channels(instances("1,1,2")));
+  const std::string mean = "f32[2,3,1]";
+  expect_form(
+      channels("  %axes = Constant {value=i64[1]{2}} : i64[1]\n" + scalar("eps", "1e-5") +
+               node("%mean = ReduceMean(%r, %axes)", mean) +
+               node("%d = Sub(%r, %mean)", "f32[2,3,8]") + node("%q = Mul(%d, %d)", "f32[2,3,8]") +
+               node("%v = ReduceMean(%q, %axes)", mean) + node("%e = Add(%v, %eps)", mean) +
+               node("%s = Sqrt(%e)", mean) + node("%n = Div(%d, %s)", "f32[2,3,8]")),
+      "GroupNormalization");
+}
+
 TEST(recognize_forms, attention_of_heads) {
   const std::string perm = " {perm=[0,2,1,3]}";
   for (const bool at_once : {false, true}) {

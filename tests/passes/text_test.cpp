@@ -24,6 +24,7 @@
 #include "passes/fold_constants.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/hoist_derived_state.h"
+#include "passes/hoist_state_functions.h"
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
 #include "passes/recompute.h"
@@ -54,6 +55,7 @@ const std::map<std::string, Pass>& passes() {
       {"fold_constants", for_any(fold_constants)},
       {"fuse_elementwise", fuse_elementwise},
       {"hoist_derived_state", for_any(hoist_derived_state)},
+      {"hoist_state_functions", for_any(hoist_state_functions)},
       {"merge_duplicates", for_any(merge_duplicates)},
       {"normalize_again", normalize_again},
       // All passes together: the layouts that kernels choose, and the groups that they take.

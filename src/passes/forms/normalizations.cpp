@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // (x - mean) / sqrt(variance + epsilon) over the last axes as LayerNormalization (Ba et al. 2016),
-// x / sqrt(mean of squares + epsilon) as RMSNormalization (Zhang and Sennrich 2019).
+// over the channels of a group as GroupNormalization (Wu and He 2018); x / sqrt(mean of squares +
+// epsilon) as RMSNormalization (Zhang and Sennrich 2019).
 #include "ops/math/arithmetic.h"
 #include "ops/math/exponential.h"
 #include "ops/math/reduce.h"
+#include "ops/nn/group_normalization.h"
 #include "ops/nn/layer_normalization.h"
 #include "ops/nn/rms_normalization.h"
 #include "ops/shape/axes.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/views.h"
 #include "passes/forms/form.h"
 
 namespace narrowgauge {
@@ -115,10 +119,82 @@ std::optional<Value> layer_normalization(Forms& forms, const Scaled& scaled, Val
   return forms.made().add(LayerNormalization{.axis = by.axis, .epsilon = by.epsilon}, inputs);
 }
 
+// What a reshape reads; the value itself where none made it.
+Value before_reshape(const Forms& forms, Value value) {
+  if (const Node* const reshape = forms.made_by<Reshape>(value)) return reshape->input(0);
+  if (const Node* const reshape = forms.made_by<ReshapeTo>(value)) return reshape->input(0);
+  return value;
+}
+
+bool is_filled(const Forms& forms, Value value, double number) {
+  const Tensor* const tensor = forms.graph().constant_value(value);
+  for (std::int64_t i = 0; tensor && i < tensor->size(); ++i)
+    if (tensor->at(i) != number) return false;
+  return tensor;
+}
+
+// Channels normalized by groups, without scale and bias.
+struct Grouped {
+  Value rows;  // [N, groups, ...]
+  double epsilon;
+};
+
+std::optional<Grouped> grouped_of(const Forms& forms, Value value) {
+  if (const Node* const instance = forms.made_by<InstanceNormalization>(value)) {
+    const bool plain =
+        is_filled(forms, instance->input(1), 1) && is_filled(forms, instance->input(2), 0);
+    if (!plain) return {};
+    return Grouped{instance->input(0), instance->as<InstanceNormalization>().epsilon};
+  }
+  const auto normalized = normalized_of(forms, value);
+  if (!normalized || normalized->by.axis != 2 || normalized->by.of != normalized->value) return {};
+  const auto rows = centred(forms, normalized->value, 2);
+  return rows ? std::optional(Grouped{*rows, normalized->by.epsilon}) : std::nullopt;
+}
+
+// Whether a parameter is one number a channel of x: [C, 1, ...], or that after axes of one.
+bool is_of_channels(const Forms& forms, Value parameter, Value x) {
+  const Shape& shape = forms.shape(parameter);
+  const auto rank = std::ssize(forms.shape(x)), given = std::ssize(shape);
+  if (given < rank - 1 || given > rank ||
+      forms.graph().type(parameter).dtype != forms.graph().type(x).dtype)
+    return false;
+  for (std::ptrdiff_t i = 0; i < given; ++i) {
+    const bool channel = i == given - (rank - 1);
+    if (shape[static_cast<std::size_t>(i)] != (channel ? forms.shape(x)[1] : Dim(1))) return false;
+  }
+  return true;
+}
+
+std::optional<Value> group_normalization(Forms& forms, Value end) {
+  return find_in<Add>(forms, end, [&](Value a, Value bias) {
+    return find_in<Mul>(forms, a, [&](Value back, Value scale) -> std::optional<Value> {
+      if (forms.shape(back).size() < 3 || !is_of_channels(forms, bias, back) ||
+          !is_of_channels(forms, scale, back))
+        return {};
+      const auto grouped = grouped_of(forms, before_reshape(forms, back));
+      if (!grouped) return {};
+      const Value x = before_reshape(forms, grouped->rows);
+      const Shape& rows = forms.shape(grouped->rows);
+      const Shape& shape = forms.shape(x);
+      if (shape != forms.shape(back) || rows.size() < 3 || rows[0] != shape[0] ||
+          !rows[1].is_known() || !shape[1].is_known() || shape[1].value() % rows[1].value() != 0)
+        return {};
+      const auto of_channels = [&](Value parameter) {
+        return forms.made().add(ReshapeTo{{shape[1]}}, {forms.mapped(parameter)});
+      };
+      return forms.made().add(
+          GroupNormalization{.epsilon = grouped->epsilon, .num_groups = rows[1].value()},
+          {forms.mapped(x), of_channels(scale), of_channels(bias)});
+    });
+  });
+}
+
 }  // namespace
 
 std::optional<Value> normalization_form(Forms& forms, int node) {
   const Value end{node, 0};
+  if (const auto grouped = group_normalization(forms, end)) return grouped;
   const auto with_bias = find_in<Add>(forms, end, [&](Value a, Value bias) {
     const auto scaled = scaled_of(forms, a);
     return scaled ? layer_normalization(forms, *scaled, bias) : std::nullopt;
