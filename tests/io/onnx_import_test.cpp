@@ -207,6 +207,16 @@ TEST(onnx_import, refusals_name_the_node) {
   EXPECT_NE(refusal(types).find("(Add) for 'y': "), std::string::npos);
 }
 
+TEST(onnx_import, a_scan_without_its_input_is_refused) {
+  onnx::Graph body;
+  body.inputs = {onnx_value("row", "f32[2]")};
+  body.outputs = body.inputs;
+  SmallModel model(17);
+  model.node("Scan", {""}, {"y"},
+             {{"body", onnx::Box<onnx::Graph>(body)}, {"num_scan_inputs", std::int64_t{1}}});
+  EXPECT_NE(refusal(model.output("y")).find("input 0 is missing"), std::string::npos);
+}
+
 TEST(onnx_import, few_nodes_that_become_many_are_refused) {
   SmallModel model(17);
   constexpr int levels = 12, each = 10;

@@ -90,7 +90,7 @@ Item stacked(NodeImport& node, const Values& values) {
 Items scanned_by_samples(NodeImport& node, const ScanAttributes& given) {
   require<ModelError>(!node.has_input(0), "sequence_lens of opset 8 is not supported");
   Values inputs;
-  for (int i = 1; i < node.input_count(); ++i) inputs.push_back(node.value(i));
+  for (int i = 1; i < node.input_count(); ++i) inputs.push_back(node.needed(i));
   require<ModelError>(!inputs.empty() && !node.graph().type(inputs[0]).shape.empty(),
                       "inputs of opset 8 have a batch axis");
   const Dim batch = node.graph().type(inputs[0]).shape[0];
@@ -130,7 +130,7 @@ Items scan(NodeImport& node) {
     return scanned_by_samples(node, given);
   }
   Values inputs;
-  for (int i = 0; i < node.input_count(); ++i) inputs.push_back(node.value(i));
+  for (int i = 0; i < node.input_count(); ++i) inputs.push_back(node.needed(i));
   Items items;
   for (const Value value : scanned(node, given, inputs)) items.push_back(Item::of(value));
   return items;
