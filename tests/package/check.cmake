@@ -21,6 +21,10 @@ ng_execute(${CMAKE_COMMAND} -S ${SOURCE}/tests/package -B ${folder}/host -G Ninj
 ng_execute(${CMAKE_COMMAND} --build ${folder}/host)
 ng_execute(${folder}/host/host)
 message(STATUS "${text}")
+if(EXISTS ${folder}/host/protobuf_host)  # where protobuf is installed
+  ng_execute(${folder}/host/protobuf_host ${folder})
+  message(STATUS "${text}")
+endif()
 ng_execute(ldd ${folder}/host/host)
 if(text MATCHES "not found|libgtest|libbenchmark")
   message(NOTICE "${text}")
