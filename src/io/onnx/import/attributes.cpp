@@ -43,14 +43,11 @@ class Filler : public AttributeVisitor {
   void operator()(std::string_view name, Shape& value) override {
     if (const auto* found = find<Dims>(name)) value.assign(found->begin(), found->end());
   }
-  // A list of numbers becomes a tensor of one dimension.
   void operator()(std::string_view name, Tensor& value) override {
-    if (holds<std::vector<float>>(name)) {
-      const auto& numbers = *find<std::vector<float>>(name);
-      value = Tensor::from<float>({std::ssize(numbers)}, numbers);
-    } else if (const auto* found = find<Box<TensorData>>(name)) {
+    if (holds<std::vector<float>>(name))
+      value = tensor_of(*find<std::vector<float>>(name));
+    else if (const auto* found = find<Box<TensorData>>(name))
       value = tensor_of(**found);
-    }
   }
   void operator()(std::string_view name, TensorType&) override { refuse(name); }
   void operator()(std::string_view name, Region&) override { refuse(name); }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX's Constant, whose value may stand in one of several attributes.
+#include "io/onnx/import/attributes.h"
 #include "io/onnx/import/handlers.h"
 
 namespace narrowgauge::onnx {
 
 namespace {
-
-template <class T>
-Tensor list(const std::vector<T>& values) {
-  return Tensor::from<T>({std::ssize(values)}, values);
-}
 
 // The elements of a sparse tensor at their places (ONNX IR: row-major indices, or coordinates).
 Tensor dense(const SparseTensor& sparse) {
@@ -40,8 +36,8 @@ Tensor value_of(const Node& node) {
     return Tensor::from<std::int64_t>({}, std::vector{*value});
   if (const auto* value = node.get<float>("value_float"))
     return Tensor::from<float>({}, std::vector{*value});
-  if (const auto* values = node.get<Dims>("value_ints")) return list(*values);
-  if (const auto* values = node.get<std::vector<float>>("value_floats")) return list(*values);
+  if (const auto* values = node.get<Dims>("value_ints")) return tensor_of(*values);
+  if (const auto* values = node.get<std::vector<float>>("value_floats")) return tensor_of(*values);
   throw ModelError("a constant has no value");
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/enumerate.h"
+#include "io/onnx/import/attributes.h"
 #include "io/onnx/import/conversions.h"
 #include "ops/activation/hardmax.h"
 #include "ops/nn/softmax.h"
@@ -98,9 +99,7 @@ Values upsample_as_resize(NodeImport& node) {
     scales = {1, 1, *height, node.take<float>("width_scale").value_or(1)};
   else if (const auto given = node.take<std::vector<float>>("scales"))
     scales = *given;
-  as_resize(node, scales.empty()
-                      ? node.value(1, true)
-                      : node.constant(Tensor::from<float>({std::ssize(scales)}, scales)));
+  as_resize(node, scales.empty() ? node.value(1, true) : node.constant(tensor_of(scales)));
   return {};
 }
 

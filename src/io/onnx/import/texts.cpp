@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "io/onnx/import/attributes.h"
 #include "io/onnx/import/handlers.h"
 #include "ops/elementwise/elementwise.h"
 
@@ -125,11 +126,6 @@ Items string_normalizer(NodeImport& node) {
   return {Item::of(std::move(kept))};
 }
 
-template <class T>
-Tensor list(const std::vector<T>& values) {
-  return Tensor::from<T>({std::ssize(values)}, values);
-}
-
 // The numbers that stand for the keys of a LabelEncoder, and the one for all other texts.
 struct Labels {
   Tensor values, otherwise;
@@ -137,10 +133,11 @@ struct Labels {
 
 Labels labels_of(NodeImport& node) {
   if (auto values = node.take<std::vector<std::int64_t>>("values_int64s"))
-    return {list(*values),
-            list(std::vector{node.take<std::int64_t>("default_int64").value_or(-1)})};
+    return {tensor_of(*values),
+            tensor_of(std::vector{node.take<std::int64_t>("default_int64").value_or(-1)})};
   if (auto values = node.take<std::vector<float>>("values_floats"))
-    return {list(*values), list(std::vector{node.take<float>("default_float").value_or(0)})};
+    return {tensor_of(*values),
+            tensor_of(std::vector{node.take<float>("default_float").value_or(0)})};
   const auto values = node.take<Box<TensorData>>("values_tensor");
   require<ModelError>(values.has_value(), "texts as values are not supported");
   const Tensor tensor = tensor_of(**values);
