@@ -108,18 +108,18 @@ void Importer::count_node() {
 
 void Importer::add_node(const Node& source, Scope& scope) {
   count_node();
-  const Node node = with_attributes_of_function(source);
   try {
-    NodeImport import(*this, scope, node, version_for(node.domain));
+    NodeImport import(*this, scope, with_attributes_of_function(source),
+                      version_for(source.domain));
     const Items items = items_of(import);
-    for (std::size_t i = 0; i < std::min(items.size(), node.outputs.size()); ++i)
-      if (!node.outputs[i].empty()) scope.set(node.outputs[i], items[i]);
+    for (std::size_t i = 0; i < std::min(items.size(), source.outputs.size()); ++i)
+      if (!source.outputs[i].empty()) scope.set(source.outputs[i], items[i]);
   } catch (const UnknownValueError&) {
     throw;
   } catch (const ModelError& error) {
-    throw ModelError(concat(description(node), ": ", error.what()));
+    throw ModelError(concat(description(source), ": ", error.what()));
   } catch (const UsageError& error) {
-    const std::string text = concat(description(node), ": ", without_node(error.what(), node));
+    const std::string text = concat(description(source), ": ", without_node(error.what(), source));
     if (has_symbols(scope.graph())) throw UnknownValueError(text);  // it may fit with numbers
     throw ModelError(text);
   }
