@@ -49,11 +49,6 @@ std::optional<TensorType> stated_type(const onnx::ValueInfo& info) {
   }
 }
 
-bool has_initializer(const onnx::Graph& graph, const std::string& name) {
-  return std::ranges::any_of(graph.initializers,
-                             [&](const onnx::TensorData& tensor) { return tensor.name == name; });
-}
-
 }  // namespace
 
 std::vector<ModelPort> input_ports(const Graph& graph) {
@@ -88,9 +83,8 @@ Model Model::from_onnx(const std::string& path, const std::map<std::string, Dims
   self.build = onnx_network(file, types);
   self.onnx = file;
   self.open_shapes = std::make_unique<OpenShapes>(file, self.store, self.seed);
-  for (const onnx::ValueInfo& info : file->graph.inputs)
-    if (!has_initializer(file->graph, info.name))
-      self.inputs.push_back({info.name, stated_type(info)});
+  for (const onnx::ValueInfo* info : onnx::given_inputs(file->graph))
+    self.inputs.push_back({info->name, stated_type(*info)});
   for (const onnx::ValueInfo& info : file->graph.outputs)
     self.outputs.push_back({info.name, std::nullopt});
   return model;

@@ -55,10 +55,8 @@ ModelPort port_of(const onnx::ValueInfo& info) {
 }
 
 void add_ports(const onnx::Graph& graph, OnnxInfo& info) {
-  std::set<std::string> initializers;
-  for (const onnx::TensorData& tensor : graph.initializers) initializers.insert(tensor.name);
-  for (const onnx::ValueInfo& input : graph.inputs)
-    if (!initializers.contains(input.name)) info.inputs.push_back(port_of(input));
+  for (const onnx::ValueInfo* input : onnx::given_inputs(graph))
+    info.inputs.push_back(port_of(*input));
   for (const onnx::ValueInfo& output : graph.outputs) info.outputs.push_back(port_of(output));
 }
 

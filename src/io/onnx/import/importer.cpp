@@ -73,8 +73,8 @@ Imported Importer::run() {
 }
 
 void Importer::add_inputs(Scope& scope) {
-  for (const ValueInfo& input : model_.graph.inputs)
-    if (!scope.has_initializer(input.name)) scope.set(input.name, input_of(input));
+  for (const ValueInfo* input : given_inputs(model_.graph))
+    scope.set(input->name, input_of(*input));
 }
 
 Item Importer::input_of(const ValueInfo& info) {

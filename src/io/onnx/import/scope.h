@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "io/onnx/import/item.h"
@@ -30,7 +29,6 @@ class Scope {
 
   // Initializers become values when they are first read. They must live longer.
   void add_initializers(const Graph& graph);
-  bool has_initializer(std::string_view name) const { return initializers_.contains(name); }
   void set(const std::string& name, Item item) { items_[name] = std::move(item); }
   // What the name stands for; ModelError if nothing makes it. `constant`: as a constant, where it
   // is an initializer that may be one or a parameter.

@@ -2,6 +2,8 @@
 #include "io/onnx/import/types.h"
 
 #include <cctype>
+#include <set>
+#include <string_view>
 
 #include "base/enumerate.h"
 #include "narrowgauge/graph.h"
@@ -41,6 +43,15 @@ const Type* without_optional(const Type* type) {
 }
 
 }  // namespace
+
+std::vector<const ValueInfo*> given_inputs(const Graph& graph) {
+  std::set<std::string_view> initialized;
+  for (const TensorData& tensor : graph.initializers) initialized.insert(tensor.name);
+  std::vector<const ValueInfo*> inputs;
+  for (const ValueInfo& input : graph.inputs)
+    if (!initialized.contains(input.name)) inputs.push_back(&input);
+  return inputs;
+}
 
 DType dtype_of(DataType type) {
   const DataTypeFacts* const facts = facts_of(type);

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of a model's inputs as types of a graph.
+// Inputs of a model, and their types as types of a graph.
 #pragma once
+
+#include <vector>
 
 #include "io/onnx/model.h"
 
 namespace narrowgauge::onnx {
+
+// Those without an initializer: what a run must be given. They live as long as the graph.
+std::vector<const ValueInfo*> given_inputs(const Graph& graph);
 
 // Names of sizes become symbols; a size left open gets a symbol of the value's name and its axis.
 // ModelError where it is no tensor, or of a dtype without counterpart; UnknownValueError where not
