@@ -37,7 +37,6 @@ struct Model::Implementation {
   int precisions = 0;                       // set so far
   int trainers = 0;                         // made so far
   std::unique_ptr<Program> prediction;      // made on first use, again for another precision
-  std::shared_ptr<const onnx::Model> onnx;  // the file that the network is from, if it is
   std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 
   void set_precision(decltype(precision) wanted);

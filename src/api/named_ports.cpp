@@ -68,20 +68,18 @@ std::vector<ModelPort> output_ports(const Graph& graph) {
 Model Model::from_onnx(const std::string& path, const std::map<std::string, Dims>& sizes) {
   const auto file = std::make_shared<const onnx::Model>(onnx::read_model(path));
   const auto types = types_with(*file, sizes);
+  std::string reason;
   try {
-    Model model(network_name(path), onnx_network(file, types));
-    model.implementation_->onnx = file;
-    return model;
-  } catch (const UnknownValueError&) {
-    // Shapes are known when it runs.
+    return Model(network_name(path), onnx_network(*file, types));
+  } catch (const UnknownValueError& error) {
+    reason = error.what();  // shapes are known when it runs
   } catch (const ModelError& error) {
     throw ModelError(concat(path, ": ", error.what()));
   }
   Model model(std::make_unique<Implementation>());
   Implementation& self = *model.implementation_;
   self.name = network_name(path);
-  self.build = onnx_network(file, types);
-  self.onnx = file;
+  self.build = [reason](Network&) -> Value { throw UnknownValueError(reason); };
   self.open_shapes = std::make_unique<OpenShapes>(file, self.store, self.seed);
   for (const onnx::ValueInfo* info : onnx::given_inputs(file->graph))
     self.inputs.push_back({info->name, stated_type(*info)});

@@ -37,16 +37,17 @@ ValueTable<Value> append(Graph& graph, const Graph& part) {
 
 }  // namespace
 
-BuildNetwork onnx_network(std::shared_ptr<const onnx::Model> model,
-                          std::map<std::string, TensorType> types) {
-  return [model = std::move(model), types = std::move(types)](Network& network) {
-    const Graph imported = recognize_forms(onnx::import_graph(*model, {.types = types}));
-    require<ModelError>(!imported.outputs().empty(), "the model has no output");
-    const ValueTable<Value> mapped = append(network.graph(), imported);
+BuildNetwork onnx_network(const onnx::Model& model,
+                          const std::map<std::string, TensorType>& types) {
+  const auto imported =
+      std::make_shared<const Graph>(recognize_forms(onnx::import_graph(model, {.types = types})));
+  require<ModelError>(!imported->outputs().empty(), "the model has no output");
+  return [imported](Network& network) {
+    const ValueTable<Value> mapped = append(network.graph(), *imported);
     if (network.mode() == Mode::evaluate)
-      for (const GraphOutput& output : imported.outputs())
+      for (const GraphOutput& output : imported->outputs())
         network.graph().output(output.name, mapped[output.value]);
-    return mapped[imported.outputs()[0].value];
+    return mapped[imported->outputs()[0].value];
   };
 }
 

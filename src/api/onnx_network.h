@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 
 #include "io/onnx/model.h"
@@ -11,10 +10,9 @@
 
 namespace narrowgauge {
 
-// The network adds all outputs, by their names, in Mode::evaluate, and returns the first. Building
-// throws UnknownValueError where a shape depends on values that only a run knows.
-BuildNetwork onnx_network(std::shared_ptr<const onnx::Model> model,
-                          std::map<std::string, TensorType> types = {});
+// Imports the model once; throws UnknownValueError where a shape depends on values that only a run
+// knows. The network adds all outputs, by their names, in Mode::evaluate, and returns the first.
+BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types);
 // The types of inputs with these sizes. UsageError where the model has no such input, or states
 // another shape.
 std::map<std::string, TensorType> types_with(const onnx::Model& model,

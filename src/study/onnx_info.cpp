@@ -2,7 +2,6 @@
 #include "narrowgauge/onnx_info.h"
 
 #include <algorithm>
-#include <memory>
 #include <set>
 
 #include "api/model_implementation.h"
@@ -81,20 +80,20 @@ Binding ones(const Graph& graph) {
 }  // namespace
 
 OnnxInfo onnx_info(const std::string& path, const std::map<std::string, Dims>& sizes) {
-  const auto model = std::make_shared<const onnx::Model>(onnx::read_model(path));
+  const onnx::Model model = onnx::read_model(path);
   OnnxInfo info;
-  info.producer = model->producer_name;
-  if (!model->producer_version.empty()) info.producer += " " + model->producer_version;
-  info.description = model->doc_string;
-  info.ir_version = model->ir_version;
-  for (const onnx::OpsetImport& import : model->opset_imports)
+  info.producer = model.producer_name;
+  if (!model.producer_version.empty()) info.producer += " " + model.producer_version;
+  info.description = model.doc_string;
+  info.ir_version = model.ir_version;
+  for (const onnx::OpsetImport& import : model.opset_imports)
     info.opsets[import.domain == "ai.onnx" ? "" : import.domain] = import.version;
-  add_ports(model->graph, info);
-  add_parameters(model->graph, info);
-  info.ops = count_ops(*model);
+  add_ports(model.graph, info);
+  add_parameters(model.graph, info);
+  info.ops = count_ops(model);
   try {
     Network network(network_name(path), Mode::evaluate);
-    onnx_network(model, types_with(*model, sizes))(network);
+    onnx_network(model, types_with(model, sizes))(network);
     info.costs = model_info(network.graph(), ones(network.graph()));
     info.inputs = input_ports(network.graph());
     info.outputs = output_ports(network.graph());
