@@ -217,6 +217,37 @@ TEST(onnx_import, a_scan_without_its_input_is_refused) {
   EXPECT_NE(refusal(model.output("y")).find("input 0 is missing"), std::string::npos);
 }
 
+SmallModel sparse(const Tensor& indices, Dims dims) {
+  SmallModel model(17);
+  onnx::SparseTensor tensor;
+  tensor.values = onnx::tensor_data_of(floats({2}, {5, 7}), "w");
+  tensor.indices = onnx::tensor_data_of(indices);
+  tensor.dims = std::move(dims);
+  model.model.graph.sparse_initializers.push_back(tensor);
+  model.input("w", "f32[2,3]");  // as models before IR 4 list it
+  return model.node("Neg", {"w"}, {"y"}).output("y");
+}
+
+TEST(onnx_import, sparse_initializers_become_dense_parameters) {
+  const std::vector<double> expected{0, 5, 0, 0, 0, 7};
+  for (const Tensor& indices : {integers({2}, {1, 5}), integers({2, 2}, {0, 1, 1, 2})}) {
+    const Graph graph = sparse(indices, {2, 3}).graph();
+    ASSERT_EQ(graph.states().size(), 1U);
+    EXPECT_EQ(graph.inputs().size(), 0U);
+    EXPECT_EQ(numbers_of(graph.states()[0].initial.data), expected);
+  }
+}
+
+TEST(onnx_import, sparse_initializers_that_do_not_fit_are_refused) {
+  EXPECT_NE(refusal(sparse(integers({2}, {1, 6}), {2, 3})).find("index 6"), std::string::npos);
+  EXPECT_NE(refusal(sparse(integers({2, 2}, {0, 1, 2, 0}), {2, 3})).find("outside axis 0"),
+            std::string::npos);
+  EXPECT_NE(refusal(sparse(integers({1}, {1}), {2, 3})).find("has indices i64[1]"),
+            std::string::npos);
+  EXPECT_NE(refusal(sparse(integers({2}, {0, 1}), {100000, 100000})).find("no more than 2 values"),
+            std::string::npos);
+}
+
 TEST(onnx_import, few_nodes_that_become_many_are_refused) {
   SmallModel model(17);
   constexpr int levels = 12, each = 10;

@@ -1,33 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX's Constant, whose value may stand in one of several attributes.
 #include "io/onnx/import/attributes.h"
+#include "io/onnx/import/dense.h"
 #include "io/onnx/import/handlers.h"
 
 namespace narrowgauge::onnx {
 
 namespace {
-
-// The elements of a sparse tensor at their places (ONNX IR: row-major indices, or coordinates).
-Tensor dense(const SparseTensor& sparse) {
-  const Tensor values = tensor_of(sparse.values), indices = tensor_of(sparse.indices);
-  Tensor tensor(values.dtype(), sparse.dims);
-  const Dims strides = dense_strides(sparse.dims);
-  const std::int64_t rank = std::ssize(strides);
-  const bool coordinates = indices.dims().size() == 2;
-  require<ModelError>(indices.size() == values.size() * (coordinates ? rank : 1),
-                      "a sparse constant has ", values.size(), " values and indices ",
-                      indices.type());
-  for (std::int64_t i = 0; i < values.size(); ++i) {
-    std::int64_t place = coordinates ? 0 : static_cast<std::int64_t>(indices.at(i));
-    for (std::int64_t axis = 0; coordinates && axis < rank; ++axis)
-      place += static_cast<std::int64_t>(indices.at(i * rank + axis)) *
-               strides[static_cast<std::size_t>(axis)];
-    require<ModelError>(place >= 0 && place < tensor.size(), "index ", place,
-                        " of a sparse constant is outside ", tensor.type());
-    tensor.set(place, values.at(i));
-  }
-  return tensor;
-}
 
 Tensor value_of(const Node& node) {
   if (const auto* value = node.get<Box<TensorData>>("value")) return tensor_of(**value);

@@ -3,19 +3,26 @@
 
 #include <algorithm>
 
+#include "io/onnx/import/dense.h"
 #include "ir/attributes.h"
 
 namespace narrowgauge::onnx {
 
 void Scope::add_initializers(const Graph& graph) {
   for (const TensorData& tensor : graph.initializers) initializers_[tensor.name].data = &tensor;
+  for (const SparseTensor& tensor : graph.sparse_initializers) {
+    Initializer& initializer = initializers_[tensor.values.name];
+    initializer.data = &tensor.values;
+    initializer.sparse = &tensor;
+  }
 }
 
-Value Scope::value_of(const TensorData& initializer, bool constant) {
-  Tensor tensor = tensor_of(initializer);
-  if (constant) return graph_.constant(std::move(tensor), graph_.unique_name(initializer.name));
+Value Scope::value_of(const Initializer& initializer, bool constant) {
+  const std::string name = graph_.unique_name(initializer.data->name);
+  Tensor tensor = initializer.sparse ? dense(*initializer.sparse) : tensor_of(*initializer.data);
+  if (constant) return graph_.constant(std::move(tensor), name);
   State state;
-  state.name = graph_.unique_name(initializer.name);
+  state.name = name;
   state.type = tensor.type();
   state.initial = Initial::of(std::move(tensor));
   return graph_.state(std::move(state));
@@ -37,7 +44,7 @@ bool Scope::find_here(const std::string& name, bool constant, Item& item) {
   const bool trained = facts && facts->dtype == DType::f32 && !initializer.data->dims.empty();
   const bool parameter = !constant && !constants_ && trained && kind_ != Outer::around_region;
   Value& value = parameter ? initializer.as_parameter : initializer.as_constant;
-  if (value.is_absent()) value = value_of(*initializer.data, !parameter);
+  if (value.is_absent()) value = value_of(initializer, !parameter);
   item = Item::of(value);
   return true;
 }

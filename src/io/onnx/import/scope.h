@@ -53,15 +53,15 @@ class Scope {
  private:
   bool find_here(const std::string& name, bool constant, Item& item);
   bool find_anywhere(const std::string& name, bool constant, Item& item);
-  Value value_of(const TensorData& initializer, bool constant);
+  struct Initializer {
+    const TensorData* data = nullptr;      // the tensor, or the values of a sparse one
+    const SparseTensor* sparse = nullptr;  // or nullptr
+    Value as_constant = absent, as_parameter = absent;
+  };
+  Value value_of(const Initializer& initializer, bool constant);
   Item captured(const Item& item);
   Value outside_of(Value inside) const;  // absent for what is no capture
   bool is_of_parameters(Value value);
-
-  struct Initializer {
-    const TensorData* data = nullptr;
-    Value as_constant = absent, as_parameter = absent;
-  };
 
   narrowgauge::Graph& graph_;
   Scope* outer_;

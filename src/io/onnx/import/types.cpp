@@ -47,6 +47,8 @@ const Type* without_optional(const Type* type) {
 std::vector<const ValueInfo*> given_inputs(const Graph& graph) {
   std::set<std::string_view> initialized;
   for (const TensorData& tensor : graph.initializers) initialized.insert(tensor.name);
+  for (const SparseTensor& tensor : graph.sparse_initializers)
+    initialized.insert(tensor.values.name);
   std::vector<const ValueInfo*> inputs;
   for (const ValueInfo& input : graph.inputs)
     if (!initialized.contains(input.name)) inputs.push_back(&input);
