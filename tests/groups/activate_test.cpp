@@ -51,28 +51,28 @@ constexpr std::string_view backward = R"(graph "g" {
 TEST(activate, takes_the_relu_behind_a_convolution) {
   const Graph fused = form_groups(laid_out(forward), with_amx);
   verify(fused, Stage::laid_out);
-  EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
+  EXPECT_EQ(count(fused, "ng.Fused"), 1) << print(fused);
   EXPECT_EQ(count(fused, "Conv") + count(fused, "Relu"), 0);
 }
 
 TEST(activate, takes_the_relu_behind_the_first_convolution) {
   const Graph fused = form_groups(laid_out(first), with_amx);
   verify(fused, Stage::laid_out);
-  EXPECT_EQ(count(fused, "Fused"), 1) << print(fused);
+  EXPECT_EQ(count(fused, "ng.Fused"), 1) << print(fused);
   EXPECT_EQ(count(fused, "Relu"), 0);
 }
 
 TEST(activate, takes_what_leads_back_through_a_relu) {
   const Graph fused = form_groups(laid_out(backward), with_amx);
   verify(fused, Stage::laid_out);
-  EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
-  EXPECT_EQ(count(fused, "ReluGradient") + count(fused, "BroadcastGradient"), 0);
+  EXPECT_EQ(count(fused, "ng.Fused"), 2) << print(fused);
+  EXPECT_EQ(count(fused, "ng.ReluGradient") + count(fused, "ng.BroadcastGradient"), 0);
 }
 
 TEST(activate, leaves_a_convolution_that_somebody_else_reads) {
   std::string text(forward);
   text.insert(text.find("  output"), "  output \"c\" = %c\n");
-  EXPECT_EQ(count(form_groups(laid_out(text), with_amx), "Fused"), 0);
+  EXPECT_EQ(count(form_groups(laid_out(text), with_amx), "ng.Fused"), 0);
 }
 
 TEST(activate, leaves_what_no_kernel_takes) {

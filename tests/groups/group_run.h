@@ -16,6 +16,7 @@
 #include "ops/table.h"
 #include "passes/assign_layout.h"
 #include "runtime/executor.h"
+#include "support/count.h"
 
 namespace narrowgauge {
 
@@ -43,11 +44,6 @@ inline const Target with_amx{.isa = Isa::amx};
 
 inline Graph laid_out(std::string_view text) {
   return assign_layout(parse(text, op_table()), Layout::fastest, with_amx);
-}
-
-inline std::int64_t count(const Graph& graph, std::string_view op) {
-  return std::count_if(graph.nodes().begin(), graph.nodes().end(),
-                       [&](const Node& node) { return node.op->info.name == op; });
 }
 
 // `first` takes the place of the first input's first value, where it is given.

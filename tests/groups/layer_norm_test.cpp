@@ -17,6 +17,7 @@
 #include "ops/table.h"
 #include "passes/form_groups.h"
 #include "runtime/executor.h"
+#include "support/count.h"
 
 namespace narrowgauge {
 namespace {
@@ -74,16 +75,11 @@ struct Network {
   }
 };
 
-std::int64_t count(const Graph& graph, std::string_view op) {
-  return std::count_if(graph.nodes().begin(), graph.nodes().end(),
-                       [&](const Node& node) { return node.op->info.name == op; });
-}
-
 TEST(layer_norm_group, takes_dropouts_and_sums_to_the_normalizations) {
   const Graph fused = form_groups(Network(DType::bf16).graph, {.isa = Isa::amx});
   verify(fused, Stage::laid_out);
-  EXPECT_EQ(count(fused, "Fused"), 3) << print(fused);
-  for (const char* op : {"Add", "Dropout", "LayerNormalization", "DropoutGradient"})
+  EXPECT_EQ(count(fused, "ng.Fused"), 3) << print(fused);
+  for (const char* op : {"Add", "Dropout", "LayerNormalization", "ng.DropoutGradient"})
     EXPECT_EQ(count(fused, op), 0) << op;
 }
 

@@ -71,7 +71,7 @@ constexpr std::string_view gradient = R"(graph "g" {
 TEST(normalize_group, takes_the_convolution_the_add_and_the_relu) {
   const Graph fused = form_groups(laid_out(residual), with_amx);
   verify(fused, Stage::laid_out);
-  EXPECT_EQ(count(fused, "Fused"), 3)
+  EXPECT_EQ(count(fused, "ng.Fused"), 3)
       << print(fused);  // the shortcut's has no Add: one can take it
   EXPECT_EQ(count(fused, "BatchNormalization") + count(fused, "Conv"), 0);
   EXPECT_EQ(count(fused, "Relu") + count(fused, "Add"), 0);
@@ -80,9 +80,9 @@ TEST(normalize_group, takes_the_convolution_the_add_and_the_relu) {
 TEST(normalize_group, takes_the_gradients_before_the_normalizations) {
   const Graph fused = form_groups(laid_out(gradient), with_amx);
   verify(fused, Stage::laid_out);
-  EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
-  EXPECT_EQ(count(fused, "BatchNormalizationGradient") + count(fused, "ReluGradient"), 0);
-  EXPECT_EQ(count(fused, "ConvDataGradient"), 1);  // nothing reads dx1's but the caller
+  EXPECT_EQ(count(fused, "ng.Fused"), 2) << print(fused);
+  EXPECT_EQ(count(fused, "ng.BatchNormalizationGradient") + count(fused, "ng.ReluGradient"), 0);
+  EXPECT_EQ(count(fused, "ng.ConvDataGradient"), 1);  // nothing reads dx1's but the caller
   EXPECT_EQ(count(fused, "Add"), 0);
 }
 
@@ -97,7 +97,7 @@ TEST(normalize_group, other_layouts_are_fused_behind_the_convolution) {
   for (const Graph& graph : {parse(text, op_table()), laid_out(text)}) {
     const Graph fused = form_groups(graph, with_amx);
     verify(fused, Stage::laid_out);
-    EXPECT_EQ(count(fused, "Fused"), 2) << print(fused);
+    EXPECT_EQ(count(fused, "ng.Fused"), 2) << print(fused);
     EXPECT_EQ(count(fused, "Relu") + count(fused, "Add"), 0);
     EXPECT_EQ(count(fused, "Conv"), 3);
   }
@@ -129,8 +129,8 @@ TEST(normalize_group, gradients_are_those_of_the_nodes_apart) { expect_same_valu
 TEST(normalize_group, f32_and_f16_are_fused_as_bf16_is) {
   for (const std::string_view text : {residual, gradient}) {
     for (const std::string_view format : {"f32", "f16"}) {
-      EXPECT_EQ(count(form_groups(laid_out(in_format(text, format)), with_amx), "Fused"),
-                count(form_groups(laid_out(text), with_amx), "Fused"))
+      EXPECT_EQ(count(form_groups(laid_out(in_format(text, format)), with_amx), "ng.Fused"),
+                count(form_groups(laid_out(text), with_amx), "ng.Fused"))
           << format;
     }
     expect_same_values(in_format(text, "f32"), 1e-5, 1e-5);
@@ -189,16 +189,16 @@ std::string trained(std::string_view size, bool scaled = false) {
 
 // Also inside groups.
 std::int64_t count_again(const Graph& graph) {
-  std::int64_t found = count(graph, "NormalizeAgain");
+  std::int64_t found = count(graph, "ng.NormalizeAgain");
   for (const Node& node : graph.nodes())
-    if (node.is<Fused>()) found += count(*node.as<Fused>().body, "NormalizeAgain");
+    if (node.is<Fused>()) found += count(*node.as<Fused>().body, "ng.NormalizeAgain");
   return found;
 }
 
 TEST(normalize_again, one_of_two_tensors_is_kept) {
   const Graph graph = parse(trained("6,5"), op_table());
   const Graph compiled = run_pipeline(graph, {});
-  EXPECT_EQ(count(compiled, "NormalizeAgain"), 0);
+  EXPECT_EQ(count(compiled, "ng.NormalizeAgain"), 0);
   EXPECT_EQ(count_again(compiled), isa() == Isa::amx ? 3 : 0) << print(compiled);
   const std::int64_t kept = compile(graph, {.normalize_again = false}).value_bytes;
   EXPECT_EQ(compile(graph, {}).value_bytes < kept, isa() == Isa::amx);

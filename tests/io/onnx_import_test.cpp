@@ -6,17 +6,12 @@
 #include "io/onnx_small_model.h"
 #include "passes/bind_shapes.h"
 #include "passes/remove_dead_code.h"
+#include "support/count.h"
 
 namespace narrowgauge::testing {
 namespace {
 
 using Numbers = std::vector<double>;
-
-int count(const Graph& graph, std::string_view op) {
-  int nodes = 0;
-  for (const Node& node : graph.nodes()) nodes += node.op->full_name() == op;
-  return nodes;
-}
 
 // y = x as [its first axis, all others], as exporters write it.
 SmallModel flattened() {

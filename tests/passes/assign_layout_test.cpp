@@ -10,6 +10,7 @@
 #include "ops/table.h"
 #include "passes/bind_shapes.h"
 #include "runtime/executor.h"
+#include "support/count.h"
 
 namespace narrowgauge {
 namespace {
@@ -36,26 +37,20 @@ Storage storage_of(const Graph& graph, std::string_view node) {
   return graph.node(graph.find_node(node)).outputs[0].storage;
 }
 
-int count_relayouts(const Graph& graph) {
-  int count = 0;
-  for (const Node& node : graph.nodes()) count += node.op->info.name == "Relayout";
-  return count;
-}
-
 TEST(assign_layout, convolutions_that_tiles_take_run_batch_inner_and_the_others_channels_last) {
   const Graph moved = assign_layout(network(64), Layout::fastest, with_amx);
   verify(moved, Stage::laid_out);
   EXPECT_EQ(storage_of(moved, "c1"), Storage::channels_last(4));
   for (const char* node : {"r1", "c2", "p"})
     EXPECT_EQ(storage_of(moved, node), Storage::batch_inner()) << node;
-  EXPECT_EQ(count_relayouts(moved), 3) << print(moved);
+  EXPECT_EQ(count(moved, "ng.Relayout"), 3) << print(moved);
 }
 
 TEST(assign_layout, the_first_convolution_reads_plain_images_of_few_channels) {
   const Graph moved = assign_layout(network(32, 3), Layout::fastest, with_amx);
   for (const char* node : {"c1", "r1", "c2", "p"})
     EXPECT_EQ(storage_of(moved, node), Storage::batch_inner()) << node;
-  EXPECT_EQ(count_relayouts(moved), 1) << print(moved);
+  EXPECT_EQ(count(moved, "ng.Relayout"), 1) << print(moved);
 }
 
 TEST(assign_layout, channels_last_where_blocks_would_not_be_full) {

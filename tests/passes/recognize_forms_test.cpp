@@ -6,15 +6,10 @@
 
 #include "ops/control/interpret.h"
 #include "ops/table.h"
+#include "support/count.h"
 
 namespace narrowgauge {
 namespace {
-
-int count(const Graph& graph, std::string_view op) {
-  int nodes = 0;
-  for (const Node& node : graph.nodes()) nodes += node.op->full_name() == op;
-  return nodes;
-}
 
 Tensor numbers(const TensorType& type, int seed) {
   Tensor tensor(type.dtype, known_dims(type.shape));
