@@ -20,10 +20,7 @@ struct NegativeLogLikelihoodLoss {
   std::int64_t ignore_index = no_ignored_label;
   std::string reduction = "mean";
 
-  static void attributes(auto& self, auto&& visit) {
-    visit("ignore_index", self.ignore_index);
-    visit("reduction", self.reduction);
-  }
+  static void attributes(auto& self, auto&& visit) { visit_label_loss(self, visit); }
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
@@ -44,8 +41,7 @@ struct NegativeLogLikelihoodLossGradient {
   Shape shape{};  // of dx
 
   static void attributes(auto& self, auto&& visit) {
-    visit("ignore_index", self.ignore_index);
-    visit("reduction", self.reduction);
+    visit_label_loss(self, visit);
     visit("shape", self.shape);
   }
   TensorTypes infer(const Inference& in) const;

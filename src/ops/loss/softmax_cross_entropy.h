@@ -12,6 +12,12 @@ namespace narrowgauge {
 // No label equals this: none is ignored.
 inline constexpr std::int64_t no_ignored_label = std::numeric_limits<std::int64_t>::min();
 
+// The attributes of losses of labels.
+void visit_label_loss(auto& self, auto&& visit) {
+  visit("ignore_index", self.ignore_index);
+  visit("reduction", self.reduction);
+}
+
 // scores [N, C, d...], labels [N, d...] (classes from 0), weights [C]: loss = -weights[label] *
 // log_softmax(scores)[label], 0 where the label is ignore_index. reduction "none" gives the losses;
 // "sum" their sum; "mean" the sum divided by the sum of the weights (1 if there are none) over
@@ -26,10 +32,7 @@ struct SoftmaxCrossEntropyLoss {
   std::int64_t ignore_index = no_ignored_label;
   std::string reduction = "mean";
 
-  static void attributes(auto& self, auto&& visit) {
-    visit("ignore_index", self.ignore_index);
-    visit("reduction", self.reduction);
-  }
+  static void attributes(auto& self, auto&& visit) { visit_label_loss(self, visit); }
   TensorTypes infer(const Inference& in) const;
   Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
@@ -48,10 +51,7 @@ struct SoftmaxCrossEntropyLossGradient {
   std::int64_t ignore_index = no_ignored_label;
   std::string reduction = "mean";
 
-  static void attributes(auto& self, auto&& visit) {
-    visit("ignore_index", self.ignore_index);
-    visit("reduction", self.reduction);
-  }
+  static void attributes(auto& self, auto&& visit) { visit_label_loss(self, visit); }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<SoftmaxCrossEntropyLossGradient>> samples();
