@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/rebuild.h"
 
+#include <utility>
+
 #include "ir/attributes.h"
 
 namespace narrowgauge {
 
-Rebuild::Rebuild(const Graph& source)
-    : source_(source), graph_(source.name()), map_(source, absent) {}
+Rebuild::Rebuild(const Graph& source, Graph begun)
+    : source_(source), graph_(std::move(begun)), map_(source, absent) {}
 
 Value Rebuild::mapped(Value old) const {
   if (old.is_absent()) return absent;

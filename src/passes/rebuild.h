@@ -11,7 +11,9 @@ namespace narrowgauge {
 
 class Rebuild {
  public:
-  explicit Rebuild(const Graph& source);
+  explicit Rebuild(const Graph& source) : Rebuild(source, Graph(source.name())) {}
+  // Adds to a graph that has nodes already.
+  Rebuild(const Graph& source, Graph begun);
 
   const Graph& source() const { return source_; }
   Graph& graph() { return graph_; }
