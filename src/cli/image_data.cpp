@@ -2,11 +2,11 @@
 #include "cli/image_data.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/shape_flag.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -91,15 +91,7 @@ ImageData prepare_data(const std::string& data, const ImageData& trained) {
 }
 
 ImageShape parse_image(const std::string& text) {
-  std::vector<std::int64_t> sizes;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('x', begin), text.size());
-    std::int64_t size = 0;
-    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, size);
-    const bool whole = error == std::errc{} && stop == text.data() + end;
-    sizes.push_back(whole ? size : 0);
-    begin = end + 1;
-  }
+  const Dims sizes = dims_of(text).value_or(Dims{});
   require(sizes.size() == 3 && *std::min_element(sizes.begin(), sizes.end()) > 0,
           "--image: expected channels, height and width such as 3x32x32, got \"", text, '"');
   return {sizes[0], sizes[1], sizes[2]};

@@ -11,18 +11,24 @@ Assignment parse_assignment(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-Dims parse_dims(const std::string& flag, const std::string& text) {
+std::optional<Dims> dims_of(const std::string& text) {
   Dims dims;
   for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {
     const std::size_t end = std::min(text.find('x', begin), text.size());
     const std::string number = text.substr(begin, end - begin);
     const bool whole = !number.empty() && number.size() < 10 &&
                        number.find_first_not_of("0123456789") == number.npos;
-    require(whole, flag, ": expected sizes such as 1x3x224x224, got \"", text, '"');
+    if (!whole) return {};
     dims.push_back(std::stoll(number));
     begin = end + 1;
   }
   return dims;
+}
+
+Dims parse_dims(const std::string& flag, const std::string& text) {
+  const std::optional<Dims> dims = dims_of(text);
+  require(dims.has_value(), flag, ": expected sizes such as 1x3x224x224, got \"", text, '"');
+  return *dims;
 }
 
 std::map<std::string, Dims> parse_shapes(const std::string& flag,
