@@ -33,12 +33,19 @@ endif()
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_path(PROTOZERO_INCLUDE protozero/pbf_writer.hpp REQUIRED)  # it brings no package for CMake
 add_library(protozero INTERFACE)
 target_include_directories(protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE})
+find_path(WEBP_INCLUDE webp/decode.h REQUIRED)  # Debian's brings none either
+find_library(WEBP_LIBRARY webp REQUIRED)
+add_library(webp INTERFACE)
+target_include_directories(webp SYSTEM INTERFACE ${WEBP_INCLUDE})
+target_link_libraries(webp INTERFACE ${WEBP_LIBRARY})
 
 # AVX2 is the least CPU that is supported. Contraction of a*b+c is off, so that a formula gives the
 # same bits on every CPU; kernels that want FMA say so.

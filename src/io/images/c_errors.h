@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of C libraries whose functions must not return once they called for help: they jump.
+#pragma once
+
+#include <setjmp.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+
+class CErrors {
+ public:
+  // Runs calls of the library, and throws DataError where one of them failed. The jump skips
+  // destructors: nothing that has one may live inside the step.
+  template <class Step>
+  void run(const Step& step) {
+    static_assert(std::is_trivially_destructible_v<Step>);
+    if (setjmp(place_) != 0) throw DataError(message_);
+    step();
+  }
+  // For the library's callbacks, inside of run() alone.
+  [[noreturn]] void fail(const char* message) {
+    const std::size_t length = std::min(std::strlen(message), sizeof message_ - 1);
+    std::memcpy(message_, message, length);
+    message_[length] = '\0';
+    longjmp(place_, 1);
+  }
+
+ private:
+  jmp_buf place_{};
+  char message_[256]{};
+};
+
+}  // namespace narrowgauge

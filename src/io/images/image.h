@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures in files: JPEG, PNG, WebP, BMP and PNM, which their first bytes tell, whatever the name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "narrowgauge/tensor.h"
+
+namespace narrowgauge {
+
+// How many channels a picture gets, and their order.
+enum class ImageColours : std::uint8_t { rgb, bgr, grey };
+
+constexpr std::int64_t most_pixels_of_image = std::int64_t{1} << 28;
+
+// u8 [H, W, C], as Pillow reads it: transparency is dropped, palettes are expanded, of 16 bits a
+// sample the upper 8 are kept, grey is (299 R + 587 G + 114 B) / 1000 rounded, and a note in the
+// file that the picture be turned (EXIF) is not obeyed. Throws DataError, which begins with
+// `source`, for what is damaged, broken off, of another format, or has more pixels.
+Tensor decode_image(std::string_view bytes, const std::string& source, ImageColours colours,
+                    std::int64_t most_pixels = most_pixels_of_image);
+// The same for a regular file, which errors name.
+Tensor read_image(const std::string& path, ImageColours colours);
+
+}  // namespace narrowgauge
