@@ -15,7 +15,7 @@ Handler find_in(std::span<const NamedHandler> table, std::string_view op) {
 
 Handler find_handler(std::string_view op) {
   for (const auto table : {constant_handlers(), sequence_handlers(), control_flow_handlers(),
-                           attention_handlers(), gradient_handlers()})
+                           attention_handlers(), gradient_handlers(), image_handlers()})
     if (const Handler found = find_in(table, op)) return found;
   return nullptr;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops of ONNX that are not nodes of a graph: constants, sequences and optionals, which exist only
-// while a model is imported, and ops that hold graphs.
+// Ops of ONNX that are not nodes of a graph: constants, sequences, optionals and encoded pictures,
+// which exist only while a model is imported, and ops that hold graphs.
 #pragma once
 
 #include <string_view>
@@ -27,6 +27,7 @@ std::span<const NamedHandler> sequence_handlers();
 std::span<const NamedHandler> control_flow_handlers();
 std::span<const NamedHandler> attention_handlers();
 std::span<const NamedHandler> gradient_handlers();
+std::span<const NamedHandler> image_handlers();
 std::span<const NamedHandler> text_handlers();
 
 }  // namespace narrowgauge::onnx
