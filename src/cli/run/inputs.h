@@ -12,9 +12,11 @@
 namespace narrowgauge::cli {
 
 struct InputFlags {
-  std::vector<std::string> files;   // "x=image.npy", "arrays.npz", "input_0.pb"
+  std::vector<std::string> files;   // "x=image.npy", "arrays.npz", "input_0.pb", "cat.jpg"
   std::vector<std::string> shapes;  // "x=1x3x224x224": random numbers of this shape
-  std::optional<std::string> mean, scale, layout;
+  std::optional<std::string> mean, scale, layout, resize;
+  bool bgr = false;
+  bool quiet = false;  // says nothing of pictures that are resized
 };
 void add_run_inputs(CLI::App& app, InputFlags& flags);
 

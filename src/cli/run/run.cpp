@@ -24,8 +24,10 @@ namespace {
 constexpr const char* examples = R"(examples:
   narrowgauge run resnet50.onnx --random 1x3x224x224
       a first try: the outputs for random numbers
-  narrowgauge run resnet50.onnx --input cat.npy --layout nhwc \
+  narrowgauge run resnet50.onnx --input cat.jpg --resize crop \
       --mean 123.7,116.3,103.5 --scale 0.0171,0.0175,0.0174 --output scores.npz
+      a JPEG, PNG, WebP, BMP or PNM, in the layout and size that the input wants
+  narrowgauge run resnet50.onnx --input cats.npy --layout nhwc --scale 0.0039
   narrowgauge run bert.onnx --input texts.npz --amp bf16 --check expected.npz --tolerance 0.02
       exit code 7 unless every output is within the tolerance
   narrowgauge run model.onnx --input x=test_data_set_0/input_0.pb --repeat 50
@@ -183,7 +185,9 @@ int run_model(const Flags& flags) {
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
   model.set_precision(precision);
-  const std::vector<NamedTensor> inputs = read_inputs(flags.inputs, model.inputs());
+  InputFlags given = flags.inputs;
+  given.quiet = flags.quiet;
+  const std::vector<NamedTensor> inputs = read_inputs(given, model.inputs());
   std::vector<NamedTensor> outputs;
   const Timing timing = run_and_time(model, inputs, flags.repeat.value_or(0), outputs);
   if (flags.output) write_npz(*flags.output, outputs);
@@ -212,7 +216,7 @@ NG_COMMAND(run, 22) {
   add_overrides(app, flags->precision);
   add_whole(app, {"--threads", "N", "threads (all cores)"}, flags->threads, 1);
   add_whole(app, {"--repeat", "N", "N more calls, and their median time"}, flags->repeat, 1);
-  add_switch(app, {"--quiet,-q", "", "no table of outputs"}, flags->quiet);
+  add_switch(app, {"--quiet,-q", "", "no table of outputs, no notes"}, flags->quiet);
   add_switch(app, {"--json", "", "one JSON object per output"}, flags->json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_model(*flags); }; });
 }
