@@ -59,6 +59,12 @@ struct NG_API ModelPort {
   std::optional<TensorType> type;  // nothing: known only when the model runs
 };
 
+// What is known of the inputs of a model file before it runs, by name.
+struct KnownInputs {
+  std::map<std::string, Dims> sizes{};     // shapes in place of sizes that the file leaves open
+  std::map<std::string, Tensor> values{};  // of inputs that become constants
+};
+
 // predict() and run() may be called from any number of threads at once. Each call computes in
 // memory of its own. As many of these as the machine has cores (at least four) are kept for later
 // calls, and the plans of the last 32 input shapes. Changes of weights or precision (set_state(),
@@ -72,9 +78,8 @@ class NG_API Model {
   explicit Model(std::string name, BuildNetwork build, std::uint64_t seed = 1);
   // A network from a file of ONNX, of any opset, with the names that it has there. Its float
   // initializers are the parameters. Throws DataError for a file that is damaged, ModelError naming
-  // node and op for what is not supported. `sizes` fixes the shapes of inputs, by name, in place of
-  // sizes that the file leaves open.
-  static Model from_onnx(const std::string& path, const std::map<std::string, Dims>& sizes = {});
+  // node and op for what is not supported, UsageError where `known` does not fit the inputs.
+  static Model from_onnx(const std::string& path, const KnownInputs& known = {});
   // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
   // set_precision() changes a format. Inputs, outputs, parameters and nodes keep their names, and
   // open sizes stay open; `batch` fixes the first size of all inputs where it is open, and then no

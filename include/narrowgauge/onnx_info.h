@@ -35,7 +35,8 @@ struct OnnxInfo {
 };
 
 // Reads the file; nothing is computed. Sizes that it leaves open count as 1 in `costs`, unless
-// `sizes` fixes them. Throws DataError for a file that is damaged.
-NG_API OnnxInfo onnx_info(const std::string& path, const std::map<std::string, Dims>& sizes = {});
+// `known` fixes them. Throws DataError for a file that is damaged, UsageError where `known` does
+// not fit the inputs.
+NG_API OnnxInfo onnx_info(const std::string& path, const KnownInputs& known = {});
 
 }  // namespace narrowgauge

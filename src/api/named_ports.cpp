@@ -65,9 +65,10 @@ std::vector<ModelPort> output_ports(const Graph& graph) {
   return ports;
 }
 
-Model Model::from_onnx(const std::string& path, const std::map<std::string, Dims>& sizes) {
-  const auto file = std::make_shared<const onnx::Model>(onnx::read_model(path));
-  const auto types = types_with(*file, sizes);
+Model Model::from_onnx(const std::string& path, const KnownInputs& known) {
+  const auto file =
+      std::make_shared<const onnx::Model>(with_values(onnx::read_model(path), known.values));
+  const auto types = types_with(*file, known.sizes);
   std::string reason;
   try {
     return Model(network_name(path), onnx_network(*file, types));

@@ -39,6 +39,59 @@ std::map<std::string, TensorType> types_with(const onnx::Model& model,
   return types;
 }
 
+namespace {
+
+// The numbers as the input states them; a single one also stands for a tensor of one element.
+Tensor as_stated(const Tensor& value, const onnx::ValueInfo& input) {
+  const DType dtype = onnx::element_of(input);
+  Tensor tensor = value.cast(dtype);
+  const Tensor back = tensor.cast(value.dtype());
+  for (std::int64_t i = 0; i < value.size(); ++i)
+    require(!is_integer(dtype) || back.at(i) == value.at(i), "input '", input.name, "' is ", dtype,
+            ", which has no ", value.at(i));
+  Shape stated;
+  try {
+    stated = onnx::type_of(input).shape;
+  } catch (const UnknownValueError&) {
+    return tensor;  // of any rank
+  }
+  if (tensor.dims().empty()) tensor = tensor.reshaped(Dims(stated.size(), 1));
+  bool fits = tensor.dims().size() == stated.size();
+  for (std::size_t i = 0; fits && i < stated.size(); ++i)
+    fits = !stated[i].is_known() || stated[i] == Dim(tensor.dims()[i]);
+  require(fits, "input '", input.name, "' is ", onnx::type_of(input), ", its value ",
+          tensor.type());
+  return tensor;
+}
+
+onnx::Node constant_node(const std::string& output, const Tensor& value) {
+  onnx::Node node;
+  node.op_type = "Constant";
+  node.outputs = {output};
+  onnx::Attribute attribute;
+  attribute.name = "value";
+  attribute.type = onnx::AttributeType::tensor;
+  attribute.value = onnx::Box<onnx::TensorData>(onnx::tensor_data_of(value));
+  node.attributes.push_back(std::move(attribute));
+  return node;
+}
+
+}  // namespace
+
+onnx::Model with_values(onnx::Model model, const std::map<std::string, Tensor>& values) {
+  for (const auto& [name, value] : values) {
+    auto& inputs = model.graph.inputs;
+    const auto found = std::ranges::find(inputs, name, &onnx::ValueInfo::name);
+    require(found != inputs.end(), "the model has no input '", name, "'");
+    model.graph.nodes.insert(model.graph.nodes.begin(),
+                             constant_node(name, as_stated(value, *found)));
+    inputs.erase(found);
+    std::erase_if(model.graph.initializers,
+                  [&](const onnx::TensorData& tensor) { return tensor.name == name; });
+  }
+  return model;
+}
+
 std::string network_name(const std::string& path) {
   const std::string name = std::filesystem::path(path).stem().string();
   return name.empty() ? "model" : name;

@@ -13,10 +13,12 @@ namespace narrowgauge {
 // Imports the model once; throws UnknownValueError where a shape depends on values that only a run
 // knows. The network adds all outputs, by their names, in Mode::evaluate, and returns the first.
 BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types);
-// The types of inputs with these sizes. UsageError where the model has no such input, or states
-// another shape.
+// The types of inputs with these sizes. UsageError where the model has no such input.
 std::map<std::string, TensorType> types_with(const onnx::Model& model,
                                              const std::map<std::string, Dims>& sizes);
+// The model with Constant nodes in place of these inputs, in the dtypes that it states. UsageError
+// where it has no such input, or one of another shape, or where a dtype cannot hold a number.
+onnx::Model with_values(onnx::Model model, const std::map<std::string, Tensor>& values);
 // "resnet50" of "models/resnet50.onnx".
 std::string network_name(const std::string& path);
 

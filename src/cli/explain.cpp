@@ -39,7 +39,7 @@ struct Flags {
   NetworkFlags network;
   PrecisionFlags precision;
   std::optional<std::string> file, save_plan, node, optimizer, target;
-  std::vector<std::string> shapes;
+  KnownInputFlags known;
   std::optional<std::int64_t> batch;
   bool json = false, kernels = false, all = false;
 };
@@ -71,7 +71,7 @@ Answer answer_to_file(const Flags& flags, RunPrecision precision) {
   require(
       !precision.automatic && !flags.precision.plan && !flags.optimizer,
       "explain: a file of ONNX takes --amp off, f16 or bf16, and neither --plan nor --optimizer");
-  Model model = Model::from_onnx(*flags.file, parse_shapes("--shape", flags.shapes));
+  Model model = Model::from_onnx(*flags.file, known_inputs(flags.known));
   model.set_precision(precision);
   KernelQuestion question = question_of(flags, flags.batch.value_or(1));
   for (const ModelPort& input : model.inputs())
@@ -87,7 +87,7 @@ Answer answer_to_file(const Flags& flags, RunPrecision precision) {
 Answer answer_to(const Flags& flags) {
   require(flags.file.has_value() != flags.network.model.has_value(),
           "explain: expected --model or a file of ONNX, got ", flags.file ? "both" : "neither");
-  require(flags.shapes.empty() || flags.file, "--shape: is for a file of ONNX");
+  require(!flags.known.are_given() || flags.file, "--shape and --value: are for a file of ONNX");
   require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
   if (flags.file)
     return answer_to_file(flags, settle_precision(flags.precision, std::nullopt, {DType::f16}));
@@ -180,8 +180,7 @@ NG_COMMAND(explain, 40) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
   add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
-  add_texts(app, {"--shape", "NAME=DIMS", "of an input of FILE, such as x=1x3x224x224"},
-            flags->shapes);
+  add_known_inputs(app, flags->known);
   add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
   add_input_flags(app, flags->network);
   add_amp_or_auto(app, "off, f16 (default), bf16 or auto", flags->precision);

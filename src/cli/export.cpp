@@ -33,7 +33,7 @@ struct Flags {
   std::optional<std::string> source, onnx, weights;
   NetworkFlags network;
   PrecisionFlags precision;
-  std::vector<std::string> shapes;
+  KnownInputFlags known;
   std::optional<std::int64_t> batch;
   bool json = false;
 };
@@ -44,7 +44,7 @@ void check(const Flags& flags) {
   require(!flags.source || !flags.network.model, "export: ", flags.source.value_or(""),
           " is a network, --model is another");
   require(flags.network.model || !flags.weights, "--weights: needs --model");
-  require(flags.shapes.empty() || flags.source, "--shape: needs a file of ONNX");
+  require(!flags.known.are_given() || flags.source, "--shape and --value: need a file of ONNX");
 }
 
 Model model_of_run(const std::string& folder) {
@@ -57,10 +57,11 @@ Model model_of_run(const std::string& folder) {
 
 Model open_model(const Flags& flags) {
   if (flags.source && std::filesystem::is_directory(*flags.source)) {
-    require(flags.shapes.empty(), "--shape: needs a file of ONNX, ", *flags.source, " is a folder");
+    require(!flags.known.are_given(), "--shape and --value: need a file of ONNX, ", *flags.source,
+            " is a folder");
     return model_of_run(*flags.source);
   }
-  if (flags.source) return Model::from_onnx(*flags.source, parse_shapes("--shape", flags.shapes));
+  if (flags.source) return Model::from_onnx(*flags.source, known_inputs(flags.known));
   const NetworkChoice network = choose_network(flags.network);
   Model model(network.model, network.build());
   if (flags.weights) model.load(*flags.weights, {.only_finite = true});
@@ -106,8 +107,7 @@ NG_COMMAND(export, 27) {
   add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
   add_input_flags(app, flags->network);
   add_text(app, {"--weights", "FILE", "of the network (safetensors)"}, flags->weights);
-  add_texts(app, {"--shape", "NAME=DIMS", "of an input of a file, such as x=1x3x224x224"},
-            flags->shapes);
+  add_known_inputs(app, flags->known);
   add_whole(app, {"--batch,-b", "N", "samples at once (any number)"}, flags->batch, 1);
   add_amp(app, "off (default), f16 or bf16", flags->precision);
   add_policy(app, flags->precision);

@@ -14,6 +14,7 @@
 #include "cli/network_choice.h"
 #include "cli/onnx_facts.h"
 #include "cli/settings.h"
+#include "cli/shape_flag.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/model_info.h"
 
@@ -34,7 +35,7 @@ constexpr const char* examples = R"(examples:
 struct Flags {
   NetworkFlags network;
   std::optional<std::string> file, optimizer;
-  std::vector<std::string> shapes;
+  KnownInputFlags known;
   std::optional<std::int64_t> batch;
   bool json = false, ops = false;
 };
@@ -141,9 +142,9 @@ int run_info(const Flags& flags) {
   const int tasks = flags.ops + flags.network.model.has_value() + flags.file.has_value();
   require(tasks == 1, "info: expected one of --model, --ops and a file, got ",
           tasks == 0 ? "none" : "several");
-  require(flags.shapes.empty() || flags.file, "--shape: is for a file of ONNX");
+  require(!flags.known.are_given() || flags.file, "--shape and --value: are for a file of ONNX");
   if (flags.file) {
-    print_onnx_info(*flags.file, flags.shapes, flags.json);
+    print_onnx_info(*flags.file, known_inputs(flags.known), flags.json);
     return ExitCode::ok;
   }
   if (flags.ops) {
@@ -165,8 +166,7 @@ NG_COMMAND(info, 30) {
       program, "info", "layers, parameters, multiply-adds and memory of a network", examples);
   const auto flags = std::make_shared<Flags>();
   add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
-  add_texts(app, {"--shape", "NAME=DIMS", "of an input of FILE, such as x=1x3x224x224"},
-            flags->shapes);
+  add_known_inputs(app, flags->known);
   add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
   add_input_flags(app, flags->network);
   add_switch(app, {"--ops", "", "the ops, and their classes in mixed precision"}, flags->ops);

@@ -8,7 +8,6 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
-#include "cli/shape_flag.h"
 #include "narrowgauge/onnx_info.h"
 
 namespace narrowgauge::cli {
@@ -73,8 +72,8 @@ void print_table(const std::string& path, const OnnxInfo& info) {
 
 }  // namespace
 
-void print_onnx_info(const std::string& path, const std::vector<std::string>& shapes, bool json) {
-  const OnnxInfo info = onnx_info(path, parse_shapes("--shape", shapes));
+void print_onnx_info(const std::string& path, const KnownInputs& known, bool json) {
+  const OnnxInfo info = onnx_info(path, known);
   if (json)
     print_json(path, info);
   else

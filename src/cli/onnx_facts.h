@@ -3,11 +3,11 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
 
-// `shapes`: of inputs, each "NAME=DIMS".
-void print_onnx_info(const std::string& path, const std::vector<std::string>& shapes, bool json);
+void print_onnx_info(const std::string& path, const KnownInputs& known, bool json);
 
 }  // namespace narrowgauge::cli

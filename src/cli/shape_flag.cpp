@@ -2,6 +2,7 @@
 #include "cli/shape_flag.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace narrowgauge::cli {
 
@@ -31,15 +32,58 @@ Dims parse_dims(const std::string& flag, const std::string& text) {
   return *dims;
 }
 
-std::map<std::string, Dims> parse_shapes(const std::string& flag,
-                                         const std::vector<std::string>& texts) {
-  std::map<std::string, Dims> shapes;
-  for (const std::string& text : texts) {
-    const auto [name, sizes] = parse_assignment(text);
-    require(!name.empty(), flag, ": expected NAME=DIMS, such as x=1x3x224x224, got \"", text, '"');
-    shapes[name] = parse_dims(flag, sizes);
+std::vector<double> parse_numbers(const std::string& flag, const std::string& text) {
+  std::vector<double> numbers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    double number = 0;
+    const auto [at, error] = std::from_chars(text.data() + begin, text.data() + end, number);
+    require(error == std::errc() && at == text.data() + end, flag,
+            ": expected numbers with commas, got \"", text, '"');
+    numbers.push_back(number);
+    begin = end + 1;
   }
-  return shapes;
+  return numbers;
+}
+
+void add_value_flag(CLI::App& app, KnownInputFlags& flags) {
+  add_texts(app,
+            {"--value", "NAME=NUMBER",
+             "an input of the file that is always this, such as sr=16000, or numbers with commas"},
+            flags.values);
+}
+
+void add_known_inputs(CLI::App& app, KnownInputFlags& flags) {
+  add_texts(app, {"--shape", "NAME=DIMS", "of an input of a file, such as x=1x3x224x224"},
+            flags.shapes);
+  add_value_flag(app, flags);
+}
+
+namespace {
+
+Assignment named_assignment(const std::string& flag, const std::string& form,
+                            const std::string& text) {
+  Assignment assignment = parse_assignment(text);
+  require(!assignment.name.empty(), flag, ": expected ", form, ", got \"", text, '"');
+  return assignment;
+}
+
+}  // namespace
+
+KnownInputs known_inputs(const KnownInputFlags& flags) {
+  KnownInputs known;
+  for (const std::string& text : flags.shapes) {
+    const auto [name, sizes] =
+        named_assignment("--shape", "NAME=DIMS, such as x=1x3x224x224", text);
+    known.sizes[name] = parse_dims("--shape", sizes);
+  }
+  for (const std::string& text : flags.values) {
+    const auto [name, list] = named_assignment("--value", "NAME=NUMBER, such as sr=16000", text);
+    const std::vector<double> numbers = parse_numbers("--value", list);
+    const bool single = numbers.size() == 1;
+    known.values[name] = Tensor::from<double>(single ? Dims{} : Dims{std::ssize(numbers)}, numbers);
+  }
+  return known;
 }
 
 }  // namespace narrowgauge::cli

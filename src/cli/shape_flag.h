@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "x=1x3x224x224": the shape of an input of a model.
+// "x=1x3x224x224", "sr=16000": what flags say of the inputs of a model.
 #pragma once
 
 #include <map>
@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "narrowgauge/tensor.h"
+#include "cli/flags.h"
+#include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
 
@@ -21,8 +22,17 @@ Assignment parse_assignment(const std::string& text);
 std::optional<Dims> dims_of(const std::string& text);
 // The same; UsageError naming the flag.
 Dims parse_dims(const std::string& flag, const std::string& text);
-// Of a flag that is given for each input; UsageError where a name is missing.
-std::map<std::string, Dims> parse_shapes(const std::string& flag,
-                                         const std::vector<std::string>& texts);
+// "0.5,1,2"; UsageError naming the flag.
+std::vector<double> parse_numbers(const std::string& flag, const std::string& text);
+
+struct KnownInputFlags {
+  std::vector<std::string> shapes{}, values{};  // "x=1x3x224x224"; "sr=16000"
+
+  bool are_given() const { return !shapes.empty() || !values.empty(); }
+};
+void add_value_flag(CLI::App& app, KnownInputFlags& flags);
+void add_known_inputs(CLI::App& app, KnownInputFlags& flags);  // --shape and --value
+// Throws UsageError for texts of another form.
+KnownInputs known_inputs(const KnownInputFlags& flags);
 
 }  // namespace narrowgauge::cli

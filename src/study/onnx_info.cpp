@@ -79,8 +79,8 @@ Binding ones(const Graph& graph) {
 
 }  // namespace
 
-OnnxInfo onnx_info(const std::string& path, const std::map<std::string, Dims>& sizes) {
-  const onnx::Model model = onnx::read_model(path);
+OnnxInfo onnx_info(const std::string& path, const KnownInputs& known) {
+  const onnx::Model model = with_values(onnx::read_model(path), known.values);
   OnnxInfo info;
   info.producer = model.producer_name;
   if (!model.producer_version.empty()) info.producer += " " + model.producer_version;
@@ -93,7 +93,7 @@ OnnxInfo onnx_info(const std::string& path, const std::map<std::string, Dims>& s
   info.ops = count_ops(model);
   try {
     Network network(network_name(path), Mode::evaluate);
-    onnx_network(model, types_with(model, sizes))(network);
+    onnx_network(model, types_with(model, known.sizes))(network);
     info.costs = model_info(network.graph(), ones(network.graph()));
     info.inputs = input_ports(network.graph());
     info.outputs = output_ports(network.graph());

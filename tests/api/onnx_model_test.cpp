@@ -75,6 +75,22 @@ TEST(onnx_model, what_is_derived_from_weights_follows_them) {
   EXPECT_EQ(model.state_names(), (std::vector<std::string>{"v", "w"}));
 }
 
+TEST(onnx_model, a_known_input_is_no_input) {
+  SmallModel small(17);
+  small.input("x", "f32[N]").input("n", "i64[1]").node("Expand", {"x", "n"}, {"wide"});
+  const std::string path = saved(small.node("Neg", {"wide"}, {"y"}).output("y"), "known");
+  Model model = Model::from_onnx(path, {.values = {{"n", Tensor::scalar(DType::f64, 3)}}});
+  ASSERT_EQ(model.inputs().size(), 1U);
+  const NamedTensor one[] = {{"x", floats({1}, {2})}};
+  EXPECT_EQ(numbers_of(model.run(one)[0].tensor), (Numbers{-2, -2, -2}));
+  const auto refused = [&](const std::string& name, const Tensor& value) {
+    EXPECT_THROW(Model::from_onnx(path, {.values = {{name, value}}}), UsageError) << name;
+  };
+  refused("q", Tensor::scalar(DType::f64, 3));
+  refused("n", Tensor::scalar(DType::f64, 2.5));
+  refused("n", integers({2}, {1, 1}));
+}
+
 TEST(onnx_model, says_which_input_does_not_fit) {
   Model model = Model::from_onnx(sums());
   const Tensor row = floats({1, 2}, {1, 2});
@@ -113,9 +129,9 @@ TEST(onnx_model, sizes_that_symbols_cannot_tell_are_planned_anew) {
   const NamedTensor other[] = {{"x", floats({2}, {1, 2})}, {"y", floats({1}, {3})}};
   EXPECT_EQ(numbers_of(broadcast.run(other)[0].tensor), (Numbers{8, 10}));
   const std::string path = ::testing::TempDir() + "broadcast.onnx";
-  Model fixed = Model::from_onnx(path, {{"x", {2}}, {"y", {1}}});
+  Model fixed = Model::from_onnx(path, {.sizes = {{"x", {2}}, {"y", {1}}}});
   EXPECT_EQ(concat(*fixed.outputs()[0].type), "f32[2]");
-  EXPECT_THROW(Model::from_onnx(path, {{"q", {2}}}), UsageError);
+  EXPECT_THROW(Model::from_onnx(path, {.sizes = {{"q", {2}}}}), UsageError);
 }
 
 TEST(onnx_model, sequences_come_element_by_element) {

@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/preprocess.h"
 
-#include <charconv>
-
 #include "cli/run/inputs.h"
+#include "cli/shape_flag.h"
 
 namespace narrowgauge::cli {
 
 namespace {
-
-std::vector<double> parse_numbers(const char* flag, const std::string& text) {
-  std::vector<double> numbers;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    double number = 0;
-    const auto [at, error] = std::from_chars(text.data() + begin, text.data() + end, number);
-    require(error == std::errc() && at == text.data() + end, flag,
-            ": expected numbers with commas, got \"", text, '"');
-    numbers.push_back(number);
-    begin = end + 1;
-  }
-  return numbers;
-}
 
 double of_channel(const std::vector<double>& numbers, std::int64_t channel, double otherwise) {
   if (numbers.empty()) return otherwise;

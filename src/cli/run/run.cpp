@@ -16,6 +16,7 @@
 #include "cli/common/text.h"
 #include "cli/run/inputs.h"
 #include "cli/run_precision.h"
+#include "cli/shape_flag.h"
 #include "narrowgauge/npz.h"
 
 namespace narrowgauge::cli {
@@ -38,6 +39,7 @@ struct Flags {
   std::optional<double> tolerance;
   std::optional<std::int64_t> threads, repeat;
   InputFlags inputs;
+  KnownInputFlags known;
   PrecisionFlags precision;
   bool json = false, quiet = false;
 };
@@ -181,7 +183,7 @@ void report_check(const std::vector<Checked>& checked, double tolerance, bool js
 
 int run_model(const Flags& flags) {
   const ThreadScope threads(static_cast<int>(flags.threads.value_or(thread_count())));
-  Model model = Model::from_onnx(*flags.model);
+  Model model = Model::from_onnx(*flags.model, known_inputs(flags.known));
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
   model.set_precision(precision);
@@ -205,6 +207,7 @@ NG_COMMAND(run, 22) {
   const auto flags = std::make_shared<Flags>();
   add_required(app, {"MODEL", "", "a file of ONNX"}, flags->model);
   add_run_inputs(app, flags->inputs);
+  add_value_flag(app, flags->known);
   add_text(app, {"--output,-o", "FILE", "write all outputs, by name (.npz)"}, flags->output);
   add_text(app, {"--check", "FILE", "compare with these outputs (.npz, .npy or .pb)"},
            flags->check);
