@@ -7,6 +7,7 @@
 #include "api/model_implementation.h"
 #include "api/onnx_network.h"
 #include "io/onnx/for_each.h"
+#include "io/onnx/import/conversions.h"
 #include "io/onnx/import/handlers.h"
 #include "io/onnx/import/types.h"
 #include "io/onnx/read.h"
@@ -86,8 +87,7 @@ OnnxInfo onnx_info(const std::string& path, const KnownInputs& known) {
   if (!model.producer_version.empty()) info.producer += " " + model.producer_version;
   info.description = model.doc_string;
   info.ir_version = model.ir_version;
-  for (const onnx::OpsetImport& import : model.opset_imports)
-    info.opsets[import.domain == "ai.onnx" ? "" : import.domain] = import.version;
+  info.opsets = onnx::opsets_of(model.opset_imports);
   add_ports(model.graph, info);
   add_parameters(model.graph, info);
   info.ops = count_ops(model);

@@ -3,14 +3,20 @@
 // of an op was).
 #pragma once
 
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/onnx/import/node_import.h"
 
 namespace narrowgauge::onnx {
 
 inline constexpr std::int64_t newest_opset = 28;
+
+// The opsets of a model or function by domain; "ai.onnx" is "".
+std::map<std::string, std::int64_t> opsets_of(const std::vector<OpsetImport>& imports);
 
 // Changes a node of an opset before `until` to what it is in `until`. Returns its outputs where it
 // adds the ops itself, else nothing.

@@ -23,14 +23,6 @@ constexpr int deepest_call = 64;  // of functions inside functions
 // Functions and loops can make many nodes out of few.
 constexpr std::int64_t most_nodes = 200'000;
 
-// Opsets by domain; "ai.onnx" is "".
-std::map<std::string, std::int64_t> opsets_of(const std::vector<OpsetImport>& imports) {
-  std::map<std::string, std::int64_t> opsets;
-  for (const OpsetImport& import : imports)
-    opsets[import.domain == "ai.onnx" ? "" : import.domain] = import.version;
-  return opsets;
-}
-
 // The message without the node that graph.add() names, which the caller names too.
 std::string_view without_node(std::string_view message, const Node& node) {
   const std::string prefix = concat("node '", node.name, "': ");
