@@ -28,11 +28,9 @@ Items constant(NodeImport& node) {
   if (const auto* value = node.node().get<Box<TensorData>>("value");
       value && (*value)->data_type == DataType::string)
     return {Item::of(texts_of(**value))};
-  const Node& source = node.node();
-  const std::string& name =
-      source.name.empty() && !source.outputs.empty() ? source.outputs[0] : source.name;
-  return {Item::of(
-      node.graph().constant(value_of(source), name.empty() ? "" : node.graph().unique_name(name)))};
+  const std::string& name = node.name();
+  return {Item::of(node.graph().constant(value_of(node.node()),
+                                         name.empty() ? "" : node.graph().unique_name(name)))};
 }
 
 constexpr NamedHandler table[] = {{"Constant", constant}};

@@ -158,9 +158,7 @@ Items Importer::add_op(NodeImport& node) {
           i < std::ssize(op->inputs) || (!op->inputs.empty() && op->inputs.back().variadic);
       inputs.push_back(node.value(i, known && !op->input_port(i).differentiable));
     }
-    const std::string& name = node.node().name;
-    made = add(node.scope(), *op, attributes, inputs,
-               name.empty() && !node.node().outputs.empty() ? node.node().outputs[0] : name);
+    made = add(node.scope(), *op, attributes, inputs, node.name());
   }
   Items items;
   for (const Value value : made) items.push_back(Item::of(value));

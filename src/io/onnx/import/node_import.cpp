@@ -13,6 +13,10 @@ NodeImport::NodeImport(Importer& importer, Scope& scope, Node node, std::int64_t
   for (const std::string& name : node_.inputs) inputs_.push_back({name});
 }
 
+const std::string& NodeImport::name() const {
+  return node_.name.empty() && !node_.outputs.empty() ? node_.outputs[0] : node_.name;
+}
+
 bool NodeImport::has_input(int input) const {
   if (input >= input_count()) return false;
   const InputOfNode& entry = inputs_[static_cast<std::size_t>(input)];

@@ -24,6 +24,7 @@ class NodeImport {
   Scope& scope() { return scope_; }
   narrowgauge::Graph& graph() { return scope_.graph(); }
   const Node& node() const { return node_; }
+  const std::string& name() const;  // or that of its first output, where it has none
   std::int64_t version() const { return version_; }
   void rename(std::string op_type) { node_.op_type = std::move(op_type); }
 
