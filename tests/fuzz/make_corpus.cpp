@@ -14,6 +14,7 @@
 #include "io/onnx/write.h"
 #include "io/onnx_every_field.h"
 #include "io/onnx_small_model.h"
+#include "io/small_images.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 #include "precision/policy.h"
@@ -146,6 +147,13 @@ void add_run(Corpus& corpus) {
   write_safetensors(corpus.path("weights"), checkpoint.state);
 }
 
+void add_pictures(Corpus& corpus) {
+  for (const narrowgauge::testing::SmallImage& image : narrowgauge::testing::small_images)
+    corpus.add("image", narrowgauge::testing::bytes_of(image.file));
+  corpus.add_all("image", {"P1\n3 2 # a comment\n101\n0 1 0", "P2 3 1 1000 0 500 999", "P4 9 1 ab",
+                           "P5 2 1 6\n\1\5", "P3 1 1 7 0 1 7", "P6 1 1 65535\nabcdef"});
+}
+
 void add_images(Corpus& corpus) {
   const std::string images("\0\0\x08\3\0\0\0\3\0\0\0\1\0\0\0\2\1\2\3\4\5\6", 22);
   const std::string labels("\0\0\x08\1\0\0\0\3\0\1\2", 11);
@@ -209,6 +217,7 @@ int main(int count, char** words) {
   add_texts(corpus);
   add_arrays(corpus);
   add_images(corpus);
+  add_pictures(corpus);
   corpus.add("run_record", run_record);
   add_run(corpus);
   const KernelRecords kernels{{"Conv f32 [1,2]", {"tiles", "2.1 us, others 3.4 us", true}}};
