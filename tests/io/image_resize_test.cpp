@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "io/files.h"
 #include "io/images/resize.h"
 
 namespace narrowgauge {
@@ -38,6 +39,14 @@ TEST(image_resize, keeps_channels_apart) {
   EXPECT_EQ(resized.dims(), (Dims{2, 2, 2}));
   for (std::int64_t i = 1; i < resized.size(); i += 2) EXPECT_NEAR(resized.at(i), 255, 1e-3);
   EXPECT_NEAR(resized.at(2), 150.023, 1e-3);
+}
+
+TEST(image_resize, of_a_tall_picture_takes_no_memory_for_its_rows) {
+  const Tensor tall = Tensor::full(DType::u8, {200000, 1, 3}, 7);
+  const std::int64_t before = testing_files::most_memory();
+  const Tensor resized = resized_image(tall, {0, 0, 200000, 1}, 224, 224);
+  EXPECT_LT(testing_files::most_memory() - before, 64 << 10);  // KiB
+  EXPECT_NEAR(resized.at(100000), 7, 1e-4);
 }
 
 TEST(image_resize, takes_the_middle_in_the_shape_that_is_wanted) {

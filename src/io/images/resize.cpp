@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "narrowgauge/error.h"
@@ -42,46 +44,54 @@ std::vector<Taps> taps_of(double begin, double end, std::int64_t count, std::int
   return all;
 }
 
-// [rows, count, C] becomes [rows, taps, C].
-template <class T>
-void resize_rows(std::span<const T> from, std::int64_t count, std::int64_t channels,
-                 const std::vector<Taps>& taps, float* to) {
-  const std::int64_t rows = std::ssize(from) / (count * channels);
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (const Taps& tap : taps)
-      for (std::int64_t channel = 0; channel < channels; ++channel) {
-        const T* pixel = from.data() + (row * count + tap.first) * channels + channel;
-        float sum = 0;
-        for (const float weight : tap.weights) {
-          sum += weight * static_cast<float>(*pixel);
-          pixel += channels;
-        }
-        *to++ = sum;
+// One row of the picture, between the rows of the file.
+void mix_rows(const std::uint8_t* from, const Taps& taps, std::span<float> row) {
+  std::ranges::fill(row, 0.0f);
+  from += taps.first * std::ssize(row);
+  for (const float weight : taps.weights)
+    for (float& value : row) value += weight * static_cast<float>(*from++);
+}
+
+void resize_row(std::span<const float> row, std::int64_t channels, const std::vector<Taps>& taps,
+                float* to) {
+  for (const Taps& tap : taps)
+    for (std::int64_t channel = 0; channel < channels; ++channel) {
+      const float* from = row.data() + tap.first * channels + channel;
+      float sum = 0;
+      for (const float weight : tap.weights) {
+        sum += weight * *from;
+        from += channels;
       }
+      *to++ = sum;
+    }
 }
 
 }  // namespace
 
 ImageBox middle_box(std::int64_t image_height, std::int64_t image_width, std::int64_t height,
                     std::int64_t width) {
-  const auto image_h = static_cast<double>(image_height),
-             image_w = static_cast<double>(image_width);
+  const auto rows = static_cast<double>(image_height);
+  const auto columns = static_cast<double>(image_width);
   const auto h = static_cast<double>(height), w = static_cast<double>(width);
-  const double scale = std::min(image_h / h, image_w / w);
-  const double top = (image_h - h * scale) / 2, left = (image_w - w * scale) / 2;
-  return {top, left, image_h - top, image_w - left};
+  const double scale = std::min(rows / h, columns / w);
+  const double top = (rows - h * scale) / 2, left = (columns - w * scale) / 2;
+  return {top, left, rows - top, columns - left};
 }
 
 Tensor resized_image(const Tensor& image, const ImageBox& box, std::int64_t height,
                      std::int64_t width) {
   require(height > 0 && width > 0, "a picture of ", width, " x ", height, " pixels is empty");
   const std::int64_t rows = image.dims()[0], columns = image.dims()[1], channels = image.dims()[2];
-  Tensor narrow(DType::f32, {rows, width, channels}), result(DType::f32, {height, width, channels});
-  resize_rows(image.values<std::uint8_t>(), columns, channels,
-              taps_of(box.left, box.right, columns, width), narrow.values<float>().data());
-  // A column of rows is one pixel of many channels.
-  resize_rows(std::span<const float>(narrow.values<float>()), rows, width * channels,
-              taps_of(box.top, box.bottom, rows, height), result.values<float>().data());
+  const std::vector<Taps> across = taps_of(box.left, box.right, columns, width);
+  Tensor result(DType::f32, {height, width, channels});
+  float* to = result.values<float>().data();
+  // Row by row: a narrow and tall picture would become a large one if all rows were widened first.
+  std::vector<float> row(static_cast<std::size_t>(columns * channels));
+  for (const Taps& down : taps_of(box.top, box.bottom, rows, height)) {
+    mix_rows(image.values<std::uint8_t>().data(), down, row);
+    resize_row(row, channels, across, to);
+    to += width * channels;
+  }
   return result;
 }
 
