@@ -89,7 +89,7 @@ void add_other_flags(CLI::App& app, SimulateFlags& flags) {
   add_switch(app, {"--list", "", "units and formats, and how sure each is"}, flags.list);
   add_text(app, {"--model,-m", "M", "train this network, or run this file of ONNX, on the unit"},
            flags.model);
-  add_texts(app, {"--input,-i", "[NAME=]FILE", "of a file of ONNX: .npz, .npy or .pb"},
+  add_texts(app, {"--input,-i", "[NAME=]FILE", "of a file of ONNX: .npz, .npy, .pb or a picture"},
             flags.inputs);
   add_text(app, {"--data,-d", "D", "of --model: " + data_help() + "; default: glyphs"}, flags.data);
   add_amp(app, "of --model: off (default), f16 or bf16", flags.precision);
