@@ -200,6 +200,9 @@ class NG_API Graph {
 
   // Applies to nodes added from now on.
   void set_scope(NodeScope scope) { scope_ = std::move(scope); }
+  // Names that are made up from now on are those of no node of `other` either, whose nodes may
+  // still be added by their names.
+  void keep_names_for(const Graph& other);
   // A name that is not taken: `base`, `base_2`, ...
   std::string unique_name(const std::string& base) const;
 
@@ -210,7 +213,7 @@ class NG_API Graph {
   Values inputs_;
   std::vector<State> states_;
   std::vector<GraphOutput> outputs_;
-  std::unordered_map<std::string, int> by_name_;
+  std::unordered_map<std::string, int> by_name_;  // -1: kept for a node to come
   mutable std::unordered_map<std::string, int> name_counters_;
   NodeScope scope_;
 };

@@ -130,6 +130,10 @@ std::vector<ValueInfo> infer_outputs(const Graph& graph, const OpRecord& op,
 
 }  // namespace
 
+void Graph::keep_names_for(const Graph& other) {
+  for (const Node& node : other.nodes()) by_name_.emplace(node.full_name(), -1);
+}
+
 std::string Graph::unique_name(const std::string& base) const {
   if (!by_name_.contains(base)) return base;
   int& counter = name_counters_[base];
@@ -161,8 +165,9 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   for (std::size_t i = 0; i < options.storages.size(); ++i)
     node.outputs[i].storage = std::move(options.storages[i]);
   const int index = static_cast<int>(nodes_.size());
-  require(by_name_.emplace(node.full_name(), index).second, "graph ", name_, ": node '",
-          node.full_name(), "' exists already");
+  int& named = by_name_.try_emplace(node.full_name(), -1).first->second;
+  require(named < 0, "graph ", name_, ": node '", node.full_name(), "' exists already");
+  named = index;
   node.op = &op;
   node.attributes = std::move(attributes);
   node.inputs = std::move(inputs);

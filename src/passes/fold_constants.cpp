@@ -36,18 +36,9 @@ std::optional<std::vector<Tensor>> evaluate(const Graph& graph, const Node& node
   }
 }
 
-// A name for the constant that replaces an output: unused in the new graph and by nodes of the old
-// one that are still to come.
 std::string name_of(Rebuild& rebuild, int node, int output) {
   const std::string name = rebuild.source().node(node).full_name();
-  if (output == 0) return name;
-  const std::string base = concat(name, '.', output);
-  std::string free = base;
-  const auto is_taken = [&] {
-    return rebuild.source().find_node(free) >= 0 || rebuild.graph().find_node(free) >= 0;
-  };
-  for (int number = 2; is_taken(); ++number) free = concat(base, '_', number);
-  return free;
+  return output == 0 ? name : rebuild.graph().unique_name(concat(name, '.', output));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 namespace narrowgauge {
 
 Rebuild::Rebuild(const Graph& source, Graph begun)
-    : source_(source), graph_(std::move(begun)), map_(source, absent) {}
+    : source_(source), graph_(std::move(begun)), map_(source, absent) {
+  graph_.keep_names_for(source);
+}
 
 Value Rebuild::mapped(Value old) const {
   if (old.is_absent()) return absent;

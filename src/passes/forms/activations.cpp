@@ -109,9 +109,9 @@ std::optional<FoundSwish> swish_of(const Forms& forms, Value value) {
 std::optional<Value> activation_form(Forms& forms, int node) {
   const Value value{node, 0};
   if (const auto gelu = gelu_of(forms, value))
-    return forms.made().add(Gelu{.approximate = gelu->approximate}, {forms.mapped(gelu->x)});
+    return forms.put(value, Gelu{.approximate = gelu->approximate}, {forms.mapped(gelu->x)});
   if (const auto swish = swish_of(forms, value))
-    return forms.made().add(Swish{.alpha = swish->alpha}, {forms.mapped(swish->x)});
+    return forms.put(value, Swish{.alpha = swish->alpha}, {forms.mapped(swish->x)});
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "ops/nn/softmax.h"
 #include "ops/shape/reshape.h"
 #include "ops/shape/transpose.h"
+#include "ops/shape/views.h"
 #include "passes/forms/form.h"
 
 namespace narrowgauge {
@@ -132,7 +133,7 @@ std::optional<Value> attention_form(Forms& forms, int node) {
   const Value y =
       forms.made().add(Attention{.q_num_heads = q[1].value(), .scale = scores->scale}, inputs);
   const Value apart = forms.made().add(ReshapeTo{{q[0], q[2], q[1], q[3]}}, {y});
-  return forms.made().add(Transpose{.perm = heads_beside_rows}, {apart});
+  return forms.put(end, Transpose{.perm = heads_beside_rows}, {apart});
 }
 
 std::optional<Value> transposition_form(Forms& forms, int node) {
@@ -144,6 +145,15 @@ std::optional<Value> transposition_form(Forms& forms, int node) {
   if (first.empty() || first.size() != second.size()) return {};
   for (std::size_t i = 0; i < second.size(); ++i)
     if (first.at(static_cast<std::size_t>(second[i])) != static_cast<std::int64_t>(i)) return {};
+  return inner.input(0);
+}
+
+std::optional<Value> reshape_form(Forms& forms, int node) {
+  const auto reshapes = [](const Node& each) { return each.is<Reshape>() || each.is<ReshapeTo>(); };
+  const Value end{node, 0};
+  if (!reshapes(forms.graph().node(node))) return {};
+  const Node& inner = forms.producer_of_mapped(forms.graph().node(node).input(0));
+  if (!reshapes(inner) || forms.made().type(inner.input(0)).shape != forms.shape(end)) return {};
   return inner.input(0);
 }
 

@@ -36,6 +36,11 @@ class Forms {
 
   // In the new graph.
   Value mapped(Value value) const { return rebuild_.mapped(value); }
+  // The op of a form in place of the node that it ends with, whose name it takes.
+  template <class Op>
+  Value put(Value end, Op op, Values inputs) {
+    return made().add(std::move(op), std::move(inputs), {.name = graph_.producer(end).name});
+  }
   Graph& made() { return rebuild_.graph(); }
   const Node& producer_of_mapped(Value value) { return made().producer(mapped(value)); }
 
@@ -50,6 +55,7 @@ std::optional<Value> activation_form(Forms& forms, int node);
 std::optional<Value> normalization_form(Forms& forms, int node);
 std::optional<Value> attention_form(Forms& forms, int node);
 std::optional<Value> transposition_form(Forms& forms, int node);  // one that undoes another
+std::optional<Value> reshape_form(Forms& forms, int node);        // one that undoes another
 
 // The inputs of a node of two, in both orders.
 inline std::pair<std::pair<Value, Value>, std::pair<Value, Value>> both_orders(const Node& node) {

@@ -110,13 +110,14 @@ std::optional<Scaled> scaled_of(const Forms& forms, Value value) {
   });
 }
 
-std::optional<Value> layer_normalization(Forms& forms, const Scaled& scaled, Value bias) {
+std::optional<Value> layer_normalization(Forms& forms, Value end, const Scaled& scaled,
+                                         Value bias) {
   const auto& [value, by] = scaled.normalized;
   const auto x = by.of == value ? centred(forms, value, by.axis) : std::nullopt;
   if (!x || (!bias.is_absent() && !spans_axes(forms, bias, *x, by.axis))) return {};
   Values inputs{forms.mapped(*x), forms.mapped(scaled.scale)};
   if (!bias.is_absent()) inputs.push_back(forms.mapped(bias));
-  return forms.made().add(LayerNormalization{.axis = by.axis, .epsilon = by.epsilon}, inputs);
+  return forms.put(end, LayerNormalization{.axis = by.axis, .epsilon = by.epsilon}, inputs);
 }
 
 // What a reshape reads; the value itself where none made it.
@@ -183,8 +184,8 @@ std::optional<Value> group_normalization(Forms& forms, Value end) {
       const auto of_channels = [&](Value parameter) {
         return forms.made().add(ReshapeTo{{shape[1]}}, {forms.mapped(parameter)});
       };
-      return forms.made().add(
-          GroupNormalization{.epsilon = grouped->epsilon, .num_groups = rows[1].value()},
+      return forms.put(
+          end, GroupNormalization{.epsilon = grouped->epsilon, .num_groups = rows[1].value()},
           {forms.mapped(x), of_channels(scale), of_channels(bias)});
     });
   });
@@ -197,16 +198,16 @@ std::optional<Value> normalization_form(Forms& forms, int node) {
   if (const auto grouped = group_normalization(forms, end)) return grouped;
   const auto with_bias = find_in<Add>(forms, end, [&](Value a, Value bias) {
     const auto scaled = scaled_of(forms, a);
-    return scaled ? layer_normalization(forms, *scaled, bias) : std::nullopt;
+    return scaled ? layer_normalization(forms, end, *scaled, bias) : std::nullopt;
   });
   if (with_bias) return with_bias;
   const auto scaled = scaled_of(forms, end);
   if (!scaled) return {};
-  if (const auto made = layer_normalization(forms, *scaled, absent)) return made;
+  if (const auto made = layer_normalization(forms, end, *scaled, absent)) return made;
   const auto& [value, by] = scaled->normalized;
   if (by.of != value) return {};
-  return forms.made().add(RMSNormalization{.axis = by.axis, .epsilon = by.epsilon},
-                          {forms.mapped(value), forms.mapped(scaled->scale)});
+  return forms.put(end, RMSNormalization{.axis = by.axis, .epsilon = by.epsilon},
+                   {forms.mapped(value), forms.mapped(scaled->scale)});
 }
 
 }  // namespace narrowgauge
