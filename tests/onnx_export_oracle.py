@@ -30,7 +30,7 @@ BOUNDS = {"off": 2e-5, "f16": 2e-2, "bf16": 1e-1}
 BATCH = 2
 # Which branch of an If is taken depends on an input, whose value must be known.
 KNOWN = {
-    "silero_vad_16k_op15": ["--value", "sr=16000", "--shape", "input=1x512",
+    "silero_vad_16k_op15": ["--value", "sr=16000", "--shape", "input=1x576",
                             "--shape", "state=2x1x128"],
 }
 

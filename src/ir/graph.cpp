@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "ir/inference.h"
 #include "ir/ports.h"
 
 namespace narrowgauge {
@@ -110,16 +111,7 @@ std::string lower(std::string_view text) {
 
 std::vector<ValueInfo> infer_outputs(const Graph& graph, const OpRecord& op,
                                      const Attributes& attributes, const Values& inputs) {
-  std::vector<std::optional<TensorType>> types;
-  std::vector<const Tensor*> constants;
-  std::vector<const Shape*> numbers;
-  for (const Value& value : inputs) {
-    const ValueInfo* const info = value.is_absent() ? nullptr : &graph.info(value);
-    types.push_back(info ? std::optional(info->type) : std::nullopt);
-    constants.push_back(info ? graph.constant_value(value) : nullptr);
-    numbers.push_back(info && info->numbers ? &*info->numbers : nullptr);
-  }
-  const Inference inference(op, std::move(types), std::move(constants), std::move(numbers));
+  const Inference inference = inference_of(graph, op, inputs);
   check_inputs(op, inference);
   std::vector<ValueInfo> outputs;
   for (TensorType& type : op.infer(attributes.get(), inference))

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ir/attributes.h"
+#include "ir/inference.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -16,14 +17,8 @@ void rule(bool holds, const Graph& graph, const Node& node, const Parts&... mess
 }
 
 void verify_types(const Graph& graph, const Node& node) {
-  std::vector<std::optional<TensorType>> types;
-  std::vector<const Tensor*> constants;
-  for (const Value& value : node.inputs) {
-    types.push_back(value.is_absent() ? std::nullopt : std::optional(graph.type(value)));
-    constants.push_back(value.is_absent() ? nullptr : graph.constant_value(value));
-  }
-  const Inference inference(*node.op, std::move(types), std::move(constants));
-  const TensorTypes inferred = node.op->infer(node.attributes.get(), inference);
+  const TensorTypes inferred =
+      node.op->infer(node.attributes.get(), inference_of(graph, *node.op, node.inputs));
   rule(inferred.size() == node.outputs.size(), graph, node, "has ", node.outputs.size(),
        " outputs, its op makes ", inferred.size());
   for (std::size_t i = 0; i < inferred.size(); ++i)

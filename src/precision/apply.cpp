@@ -6,6 +6,7 @@
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
 #include "ir/attributes.h"
+#include "ir/inference.h"
 #include "ir/ports.h"
 #include "ops/math/cast.h"
 #include "precision/casting.h"
@@ -116,13 +117,7 @@ class Applier {
 
   std::optional<TensorTypes> infer(const Node& node, const Attributes& attributes,
                                    const Graph& graph, const Values& inputs) const {
-    std::vector<std::optional<TensorType>> types;
-    std::vector<const Tensor*> constants;
-    for (const Value& value : inputs) {
-      types.push_back(value.is_absent() ? std::nullopt : std::optional(graph.type(value)));
-      constants.push_back(value.is_absent() ? nullptr : graph.constant_value(value));
-    }
-    const Inference inference(*node.op, std::move(types), std::move(constants));
+    const Inference inference = inference_of(graph, *node.op, inputs);
     try {
       check_inputs(*node.op, inference);
       return node.op->infer(attributes.get(), inference);

@@ -8,6 +8,7 @@
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
 #include "ir/attributes.h"
+#include "ir/inference.h"
 #include "ir/ports.h"
 #include "ops/math/cast.h"
 #include "ops/simulated/unit_choice.h"
@@ -18,15 +19,10 @@ namespace narrowgauge {
 
 bool PrecisionVertex::takes(DType other) const {
   if (kind != Kind::node) return true;
-  std::vector<std::optional<TensorType>> types;
-  std::vector<const Tensor*> constants;
-  for (const auto& [i, value] : enumerate(node->inputs)) {
-    types.push_back(value.is_absent() ? std::nullopt : std::optional(graph->type(value)));
-    constants.push_back(value.is_absent() ? nullptr : graph->constant_value(value));
-    if (types.back() && node->op->input_port(i).format == PortFormat::chosen)
-      types.back()->dtype = other;
-  }
-  const Inference inference(*node->op, std::move(types), std::move(constants));
+  InputTypes types = types_of(*graph, node->inputs);
+  for (const auto& [i, type] : enumerate(types))
+    if (type && node->op->input_port(i).format == PortFormat::chosen) type->dtype = other;
+  const Inference inference = inference_of(*graph, *node->op, node->inputs, std::move(types));
   try {
     check_inputs(*node->op, inference);
     const TensorTypes made = node->op->infer(node->attributes.get(), inference);

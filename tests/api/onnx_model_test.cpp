@@ -75,6 +75,24 @@ TEST(onnx_model, what_is_derived_from_weights_follows_them) {
   EXPECT_EQ(model.state_names(), (std::vector<std::string>{"v", "w"}));
 }
 
+// The size of Expand is a symbol until the model runs: graphs with it are legal, and may be narrow.
+TEST(onnx_model, sizes_that_are_symbols_pass_the_pipeline) {
+  SmallModel small(17);
+  small.input("x", "f32[N,2]").initializer("w", floats({1, 2}, {1, 2}));
+  small.node("Shape", {"x"}, {"sizes"}).node("Expand", {"w", "sizes"}, {"each"});
+  small.node("Transpose", {"each"}, {"turned"}).node("MatMul", {"x", "turned"}, {"y"});
+  const std::string path = saved(small.output("y"), "each");
+  for (const DType narrow : {DType::f32, DType::f16}) {
+    Model model = Model::from_onnx(path);
+    model.set_precision({.narrow = narrow});
+    for (const std::int64_t rows : {1, 3}) {
+      const NamedTensor ones[] = {{"x", Tensor::full(DType::f32, {rows, 2}, 1)}};
+      const Numbers threes(static_cast<std::size_t>(rows * rows), 3);
+      EXPECT_EQ(numbers_of(model.run(ones)[0].tensor), threes);
+    }
+  }
+}
+
 TEST(onnx_model, a_known_input_is_no_input) {
   SmallModel small(17);
   small.input("x", "f32[N]").input("n", "i64[1]").node("Expand", {"x", "n"}, {"wide"});

@@ -83,6 +83,15 @@ bool fits(const Forms& forms, Value mask, const Shape& scores) {
   return true;
 }
 
+bool is_reshape(const Node& node) { return node.is<Reshape>() || node.is<ReshapeTo>(); }
+
+// What a value of the new graph was before a Reshape, if it had this shape there.
+std::optional<Value> undone(Forms& forms, Value value, const Shape& wanted) {
+  const Node& reshape = forms.made().producer(value);
+  if (!is_reshape(reshape) || forms.made().type(reshape.input(0)).shape != wanted) return {};
+  return reshape.input(0);
+}
+
 // [N, heads, T, width] of the old graph as [N, T, heads * width] of the new one.
 Value joined(Forms& forms, Value value, bool rows_first) {
   const Shape& shape = forms.shape(value);
@@ -92,10 +101,11 @@ Value joined(Forms& forms, Value value, bool rows_first) {
   Value mapped = forms.mapped(value);
   if (!rows_first) {
     const Node& node = forms.made().producer(mapped);
-    const bool undone = node.is<Transpose>() && node.as<Transpose>().perm == heads_beside_rows;
+    const bool same = node.is<Transpose>() && node.as<Transpose>().perm == heads_beside_rows;
     mapped =
-        undone ? node.input(0) : forms.made().add(Transpose{.perm = heads_beside_rows}, {mapped});
+        same ? node.input(0) : forms.made().add(Transpose{.perm = heads_beside_rows}, {mapped});
   }
+  if (const auto before = undone(forms, mapped, wanted)) return *before;
   return forms.made().add(ReshapeTo{wanted}, {mapped});
 }
 
@@ -149,12 +159,9 @@ std::optional<Value> transposition_form(Forms& forms, int node) {
 }
 
 std::optional<Value> reshape_form(Forms& forms, int node) {
-  const auto reshapes = [](const Node& each) { return each.is<Reshape>() || each.is<ReshapeTo>(); };
-  const Value end{node, 0};
-  if (!reshapes(forms.graph().node(node))) return {};
-  const Node& inner = forms.producer_of_mapped(forms.graph().node(node).input(0));
-  if (!reshapes(inner) || forms.made().type(inner.input(0)).shape != forms.shape(end)) return {};
-  return inner.input(0);
+  const Node& reshape = forms.graph().node(node);
+  if (!is_reshape(reshape)) return {};
+  return undone(forms, forms.mapped(reshape.input(0)), forms.shape({node, 0}));
 }
 
 }  // namespace narrowgauge
