@@ -102,7 +102,8 @@ def our_outputs(file, amp, inputs, folder):
 
     given, made = folder / "inputs.npz", folder / "outputs.npz"
     numpy.savez(given, **inputs)
-    run("run", file, "--input", given, "--output", made, "--amp", amp, "--quiet")
+    math = ["--math", "ieee"] if amp == "off" else []
+    run("run", file, "--input", given, "--output", made, "--amp", amp, *math, "--quiet")
     with numpy.load(made) as outputs:
         return dict(outputs)
 
@@ -193,7 +194,7 @@ def difference_in_runtime(file, original, amp, inputs, kept, expected):
 
 
 # Samples of ops that ONNX's checker refuses although ONNX's text does not, and dtypes that only we
-# take: int4, 8-bit floats as scales, i32 as indices.
+# take: 8-bit floats as scales, i32 as indices.
 UNCHECKED = ("BitwiseNot_", "DequantizeLinear_", "Einsum_", "GatherND_", "QuantizeLinear_", "STFT_")
 
 
@@ -209,7 +210,8 @@ def check_ops(folder):
         try:
             onnx.checker.check_model(str(file), full_check=True)
         except Exception as error:
-            if not file.name.startswith(UNCHECKED):
+            ours = "has unsupported type" in str(error)  # a dtype that only we take
+            if not ours and not file.name.startswith(UNCHECKED):
                 print(f"{file.name}: {error}")
                 refused += 1
     print(f"{len(files)} samples of ops, {refused} refused by ONNX's checker", flush=True)

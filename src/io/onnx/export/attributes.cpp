@@ -26,8 +26,16 @@ constexpr OpAttribute demanded[] = {{"BitCast", "to"},
                                     {"LinearAttention", "kv_num_heads"},
                                     {"LinearAttention", "q_num_heads"},
                                     {"MeanVarianceNormalization", "axes"},
+                                    {"RandomNormal", "shape"},
+                                    {"RandomUniform", "shape"},
                                     {"Scan", "num_scan_inputs"},
-                                    {"SpaceToDepth", "blocksize"}};
+                                    {"SpaceToDepth", "blocksize"},
+                                    {"TfIdfVectorizer", "max_gram_length"},
+                                    {"TfIdfVectorizer", "max_skip_count"},
+                                    {"TfIdfVectorizer", "min_gram_length"},
+                                    {"TfIdfVectorizer", "mode"},
+                                    {"TfIdfVectorizer", "ngram_counts"},
+                                    {"TfIdfVectorizer", "ngram_indexes"}};
 
 // Those that only we have: what a closed region captures, which random numbers it draws, and a
 // variance of training.
