@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "ops/control/interpret.h"
+#include "ops/math/arithmetic.h"
+#include "ops/shape/transpose.h"
 #include "ops/table.h"
 #include "support/count.h"
 
@@ -74,6 +76,21 @@ TEST(recognize_forms, gelu_in_any_order) {
               "Gelu");
   expect_none(erf_curve() + scalar("third", "0.33") + node("%m = Mul(%x, %e)") +
               node("%y = Mul(%m, %third)") + node("%z = Mul(%y, %half)") + "  output \"z\" = %z\n");
+}
+
+TEST(recognize_forms, names_of_nodes_to_come_stay_theirs) {
+  const std::string perm = " {perm=[0,2,1,3]}";
+  std::string text = "  %q = ng.Input {type=f32[2,3,5,4]} : f32[2,3,5,4]\n";
+  text += node("%k = Transpose(%q) {perm=[0,1,3,2]}", "f32[2,3,4,5]") +
+          node("%s = MatMul(%q, %k)", "f32[2,3,5,5]") + node("%p = Softmax(%s)", "f32[2,3,5,5]") +
+          node("%end = MatMul(%p, %q)", "f32[2,3,5,4]");
+  for (const char* name : {"attention", "reshapeto", "transpose", "transpose_2"})
+    text += node(concat("%", name, " = Neg(%end)"), "f32[2,3,5,4]") +
+            concat("  output \"", name, "\" = %", name, "\n");
+  const Graph found = recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
+  EXPECT_EQ(count(found, "ng.Attention"), 1) << print(found);
+  EXPECT_TRUE(found.node(found.find_node("transpose_2")).is<Neg>());
+  EXPECT_TRUE(found.node(found.find_node("end")).is<Transpose>());
 }
 
 TEST(recognize_forms, gelu_by_tanh) {
