@@ -20,8 +20,10 @@ void check(const SharedBytes& bytes, Read&& read) {
     const std::string written = onnx::serialized(message);
     const auto again = SharedBytes::holding(written);
     bool same = false;
-    fuzz::must(fuzz::take([&] { same = onnx::serialized(read(again, "again")) == written; }));
-    fuzz::must(same);
+    const bool taken =
+        fuzz::take([&] { same = onnx::serialized(read(again, "again")) == written; });
+    // Without the fields that are not known, a file may be too short for all that it holds.
+    fuzz::must(taken ? same : written.size() < bytes.size());
   });
 }
 
