@@ -63,6 +63,21 @@ struct NG_API ModelPort {
 struct KnownInputs {
   std::map<std::string, Dims> sizes{};     // shapes in place of sizes that the file leaves open
   std::map<std::string, Tensor> values{};  // of inputs that become constants
+  // The first size of all inputs, where the file fixes it at the same number, is left open.
+  bool open_batch = false;
+};
+
+// What training makes of BatchNormalization that a model file has in its form for inference.
+enum class BatchNormForm : std::uint8_t {
+  stored,   // normalizes by the means and variances of the file, in training too
+  training  // normalizes by those of the batch, and keeps running averages, which begin with the
+            // file's
+};
+
+// How the network of a model file is trained.
+struct OnnxTraining {
+  std::string output{};  // that loss and metrics are of; "": the first
+  BatchNormForm batch_norm = BatchNormForm::stored;
 };
 
 // predict() and run() may be called from any number of threads at once. Each call computes in
@@ -79,7 +94,8 @@ class NG_API Model {
   // A network from a file of ONNX, of any opset, with the names that it has there. Its float
   // initializers are the parameters. Throws DataError for a file that is damaged, ModelError naming
   // node and op for what is not supported, UsageError where `known` does not fit the inputs.
-  static Model from_onnx(const std::string& path, const KnownInputs& known = {});
+  static Model from_onnx(const std::string& path, const KnownInputs& known = {},
+                         const OnnxTraining& training = {});
   // Writes what predict() computes as a file of ONNX: in f32, or with a Cast wherever
   // set_precision() changes a format. Inputs, outputs, parameters and nodes keep their names, and
   // open sizes stay open; `batch` fixes the first size of all inputs where it is open, and then no

@@ -127,6 +127,13 @@ class NG_API Network {
     return graph_.add(std::move(op), std::move(inputs), {.name = scoped(std::move(name))});
   }
 
+  // Names an output of the network, beside what its builder returns: a Model gives it out, and a
+  // loss may be taken of it. Throws UsageError for a name that is taken.
+  void output(std::string name, Value value);
+  const std::vector<GraphOutput>& outputs() const { return outputs_; }  // in the order of output()
+  // Throws UsageError naming the outputs that there are.
+  Value find_output(std::string_view name) const;
+
   // Names of layers made inside `body` start with "name.".
   Value scope(const std::string& name, const std::function<Value()>& body);
 
@@ -137,12 +144,14 @@ class NG_API Network {
 
   Graph graph_;
   Mode mode_;
+  std::vector<GraphOutput> outputs_;
   Initials initials_;
   RunningVariance running_variance_ = RunningVariance::biased;
   std::string prefix_;
 };
 
-// Makes the network's inputs and layers and returns the prediction.
+// Makes the network's inputs and layers and returns the prediction, which is the only output of a
+// network that names none.
 using BuildNetwork = std::function<Value(Network&)>;
 
 // A loss takes the prediction, makes the input "labels" it needs, and returns a scalar f32.
@@ -156,5 +165,11 @@ NG_API Loss span_cross_entropy();
 NG_API Loss mean_squared_error();
 // Logits of any shape, labels f32 of the same shape in [0, 1]; stable for large logits.
 NG_API Loss binary_cross_entropy();
+// An output of the network that is the loss already: a f32 of one element. Whatever it is computed
+// from are inputs of the network.
+NG_API Loss loss_output(std::string name);
+// A loss by its name; throws UsageError naming those there are.
+NG_API Loss parse_loss(std::string_view name);
+NG_API std::vector<std::string> loss_names();  // that parse_loss() takes
 
 }  // namespace narrowgauge

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,14 @@ struct NG_API LossScale {
 // "dynamic", "off", or the number of a fixed scale; throws UsageError.
 NG_API LossScale parse_loss_scale(std::string_view text);
 
+// Settings of the parameters whose names match a pattern, where they are not those of the others.
+struct NG_API ParameterGroup {
+  std::string pattern;                   // of names, with * for any characters and ? for one
+  double rate = 1;                       // times the learning rate
+  std::optional<double> weight_decay{};  // in place of the rule's
+  bool frozen = false;  // the parameters keep their values, and no gradient is computed for them
+};
+
 // How a Trainer updates the weights.
 struct NG_API Optimizer {
   UpdateRule rule{};             // with its momentum, weight decay and the like
@@ -49,6 +58,11 @@ struct NG_API Optimizer {
   Schedule schedule{};           // of the learning rate; constant by default
   PrecisionRequest precision{};  // in which formats the step computes; plain f32 by default
   LossScale loss_scale{};        // by default dynamic for f16 and off otherwise
+  // Of the groups that match a parameter the last counts.
+  std::vector<ParameterGroup> groups{};
+  // Whether the rule's weight decay is for parameters of at most one axis too: biases, and the
+  // scale and shift of normalizations. A group's decay is for all that match it.
+  bool decays_vectors = true;
 };
 
 // Stochastic gradient descent with momentum.

@@ -9,12 +9,16 @@
 
 namespace narrowgauge {
 
-Graph Model::Implementation::graph(Mode mode) const {
+Graph network_graph(const std::string& name, const BuildNetwork& build, Mode mode) {
   Network network(name, mode);
   const Value predicted = build(network);
+  for (const GraphOutput& output : network.outputs())
+    network.graph().output(output.name, output.value);
   if (network.graph().outputs().empty()) network.graph().output("prediction", predicted);
   return std::move(network.graph());
 }
+
+Graph Model::Implementation::graph(Mode mode) const { return network_graph(name, build, mode); }
 
 PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_graph) const {
   if (const auto* trained = std::get_if<PrecisionPlan>(&precision))

@@ -54,6 +54,9 @@ struct Model::Implementation {
   std::string sha256() const;
 };
 
+// The graph of a network with all of its outputs.
+Graph network_graph(const std::string& name, const BuildNetwork& build, Mode mode);
+
 // The inputs and outputs of a graph, in its order.
 std::vector<ModelPort> input_ports(const Graph& graph);
 std::vector<ModelPort> output_ports(const Graph& graph);

@@ -7,7 +7,6 @@
 #include "api/model_implementation.h"
 #include "api/onnx_network.h"
 #include "io/onnx/import/types.h"
-#include "io/onnx/read.h"
 
 namespace narrowgauge {
 
@@ -65,13 +64,13 @@ std::vector<ModelPort> output_ports(const Graph& graph) {
   return ports;
 }
 
-Model Model::from_onnx(const std::string& path, const KnownInputs& known) {
-  const auto file =
-      std::make_shared<const onnx::Model>(with_values(onnx::read_model(path), known.values));
+Model Model::from_onnx(const std::string& path, const KnownInputs& known,
+                       const OnnxTraining& training) {
+  const auto file = std::make_shared<const onnx::Model>(read_onnx(path, known));
   const auto types = types_with(*file, known.sizes);
   std::string reason;
   try {
-    return Model(network_name(path), onnx_network(*file, types));
+    return Model(network_name(path), onnx_network(*file, types, training));
   } catch (const UnknownValueError& error) {
     reason = error.what();  // shapes are known when it runs
   } catch (const ModelError& error) {

@@ -8,25 +8,60 @@
 
 #include "io/onnx/import.h"
 #include "io/onnx/import/types.h"
+#include "io/onnx/open_batch.h"
+#include "io/onnx/read.h"
+#include "passes/batch_statistics.h"
 #include "passes/rebuild.h"
 #include "passes/recognize_forms.h"
 
 namespace narrowgauge {
 
-BuildNetwork onnx_network(const onnx::Model& model,
-                          const std::map<std::string, TensorType>& types) {
+namespace {
+
+// Adds the graph to a network, its states as they begin and as they go on.
+void add_graph(const Graph& graph, Network& network) {
+  Rebuild rebuild(graph, std::move(network.graph()));
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) rebuild.copy(i);
+  network.graph() = std::move(rebuild.graph());
+  for (const State& state : graph.states())
+    network.graph().set_next(state.name, rebuild.mapped(state.next));
+  for (const GraphOutput& output : graph.outputs())
+    network.output(output.name, rebuild.mapped(output.value));
+}
+
+}  // namespace
+
+BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types,
+                          const OnnxTraining& training) {
   const auto imported =
       std::make_shared<const Graph>(recognize_forms(onnx::import_graph(model, {.types = types})));
   require<ModelError>(!imported->outputs().empty(), "the model has no output");
-  return [imported](Network& network) {
-    Rebuild rebuild(*imported, std::move(network.graph()));
-    for (int i = 0; i < static_cast<int>(imported->nodes().size()); ++i) rebuild.copy(i);
-    network.graph() = std::move(rebuild.graph());
-    if (network.mode() == Mode::evaluate)
-      for (const GraphOutput& output : imported->outputs())
-        network.graph().output(output.name, rebuild.mapped(output.value));
-    return rebuild.mapped(imported->outputs()[0].value);
+  return [imported, training](Network& network) {
+    if (training.batch_norm == BatchNormForm::stored)
+      add_graph(*imported, network);
+    else
+      add_graph(with_batch_statistics(*imported, network.mode() == Mode::train), network);
+    return network.find_output(training.output.empty() ? imported->outputs()[0].name
+                                                       : training.output);
   };
+}
+
+onnx::Model read_onnx(const std::string& path, const KnownInputs& known) {
+  onnx::Model model = with_values(onnx::read_model(path), known.values);
+  return known.open_batch ? onnx::with_open_batch(std::move(model)) : model;
+}
+
+BuildNetwork onnx_network(const std::string& path, const KnownInputs& known,
+                          const OnnxTraining& training) {
+  const onnx::Model model = read_onnx(path, known);
+  try {
+    return onnx_network(model, types_with(model, known.sizes), training);
+  } catch (const UnknownValueError& error) {
+    throw ModelError(concat(
+        path, ": cannot be trained, as its shapes are known only when it runs: ", error.what()));
+  } catch (const ModelError& error) {
+    throw ModelError(concat(path, ": ", error.what()));
+  }
 }
 
 std::map<std::string, TensorType> types_with(const onnx::Model& model,

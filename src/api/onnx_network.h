@@ -6,13 +6,19 @@
 #include <string>
 
 #include "io/onnx/model.h"
-#include "narrowgauge/network.h"
+#include "narrowgauge/model.h"
 
 namespace narrowgauge {
 
 // Imports the model once; throws UnknownValueError where a shape depends on values that only a run
-// knows. The network adds all outputs, by their names, in Mode::evaluate, and returns the first.
-BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types);
+// knows. The network names all outputs and returns the one to train by.
+BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types,
+                          const OnnxTraining& training = {});
+// The network of a file. ModelError naming the file, also where shapes depend on such values.
+BuildNetwork onnx_network(const std::string& path, const KnownInputs& known,
+                          const OnnxTraining& training);
+// The file with inputs as far as they are known.
+onnx::Model read_onnx(const std::string& path, const KnownInputs& known);
 // The types of inputs with these sizes. UsageError where the model has no such input.
 std::map<std::string, TensorType> types_with(const onnx::Model& model,
                                              const std::map<std::string, Dims>& sizes);

@@ -88,11 +88,11 @@ Settings settings_in(Settings settings, const std::string& format) {
 
 // The settings of each format, none twice, with a measured format in place of "auto".
 std::vector<Settings> settled(const std::vector<std::string>& formats, const Settings& settings,
-                              const ImageData& data) {
+                              const Task& task) {
   std::vector<Settings> result;
   for (const std::string& format : formats) {
     Settings one = settings_in(settings, format);
-    settle_auto(one, data);
+    settle_auto(one, task);
     if (std::find(result.begin(), result.end(), one) == result.end()) result.push_back(one);
   }
   return result;
@@ -100,24 +100,24 @@ std::vector<Settings> settled(const std::vector<std::string>& formats, const Set
 
 // The cases of the settled formats, with the folders of their checkpoints, locked.
 std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Settings>& all,
-                                  const ImageData& data, const Folders& folders) {
+                                  const Task& task, const Folders& folders) {
   std::vector<CompareCase> cases;
   for (Settings settings : all) {
-    check_batch(settings, data);
+    check_batch(settings, task);
     CheckpointOptions checkpoints;
     if (flags.output) checkpoints = folders.at(folder_of(flags, settings));
     if (!settings.precision.is_mixed()) settings.precision.overrides.clear();
     cases.push_back({name_of(settings.precision),
-                     make_optimizer(settings, data.training_size / settings.batch),
+                     make_optimizer(settings, task.training_size / settings.batch),
                      trainer_options(settings, {.recompute = recompute_of(flags),
                                                 .trace = flags.trace.has_value(),
                                                 .metrics = flags.metrics}),
-                     fit_options(settings, data, std::move(checkpoints))});
+                     fit_options(settings, task, std::move(checkpoints))});
   }
   return cases;
 }
 
-Comparison train_all(const TrainFlags& flags, const Settings& settings, const ImageData& data,
+Comparison train_all(const TrainFlags& flags, const Settings& settings, const Task& task,
                      std::vector<CompareCase> cases) {
   std::unique_ptr<Reporter> reporter;
   CompareWatch watch;
@@ -132,11 +132,11 @@ Comparison train_all(const TrainFlags& flags, const Settings& settings, const Im
   };
   const InterruptScope interrupts;
   return compare({.name = settings.model,
-                  .build = find_model(settings.model, data.image, data.classes),
-                  .loss = softmax_cross_entropy(),
+                  .build = task.build,
+                  .loss = task.loss,
                   .seed = static_cast<std::uint64_t>(settings.seed),
-                  .training = data.training,
-                  .test = data.test,
+                  .training = task.training,
+                  .test = task.test,
                   .cases = std::move(cases)},
                  watch);
 }
@@ -211,11 +211,11 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   };
   for (const std::string& format : formats)
     if (format != "auto") take(settings_in(settings, format));
-  const ImageData data = prepare_data(settings.data, settings.model);
-  const std::vector<Settings> all = settled(formats, settings, data);
+  const Task task = prepare_task(settings);
+  const std::vector<Settings> all = settled(formats, settings, task);
   for (const Settings& one : all) take(one);
   const Comparison comparison =
-      train_all(flags, settings, data, cases_of(flags, all, data, folders));
+      train_all(flags, settings, task, cases_of(flags, all, task, folders));
   const std::vector<TrainingOutcome>& runs = comparison.runs;
   if (!comparison.diverged.empty()) {
     if (!runs.empty()) finish(flags, runs, "diverged");

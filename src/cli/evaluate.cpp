@@ -51,7 +51,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
 
 int run_evaluate(const Flags& flags) {
   const Trained trained = open_trained(flags.trained, flags.metrics);
-  const Evaluation result = trained.session->trainer().evaluate(trained.data.test, trained.batch);
+  const Evaluation result = trained.session->trainer().evaluate(trained.task.test, trained.batch);
   print_evaluation(flags, trained.settings, result);
   require_finite(result);
   return ExitCode::ok;

@@ -49,8 +49,7 @@ void check(const Flags& flags) {
 
 Model model_of_run(const std::string& folder) {
   const Run run = read_run(folder);
-  const std::string& name = run.record.settings.model;
-  Model model(name, find_model(name, run.record.data.image, run.record.data.classes));
+  Model model = model_of(run.record.settings, run.record.images);
   model.load(folder);
   return model;
 }

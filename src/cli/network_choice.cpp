@@ -2,8 +2,8 @@
 #include "cli/network_choice.h"
 
 #include "cli/common/text.h"
-#include "cli/image_data.h"
 #include "cli/settings.h"
+#include "cli/task.h"
 
 namespace narrowgauge::cli {
 

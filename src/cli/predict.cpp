@@ -39,7 +39,7 @@ Predictions predict_first(const Trained& trained, std::int64_t count) {
   const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
                                                          : thread_count());
   BatchLoader loader(
-      trained.data.test,
+      trained.task.test,
       {.batch = std::min(trained.batch, count), .shuffle = false, .keep_last = true, .epochs = 1});
   Predictions found;
   for (std::int64_t begin = 0; begin < count;) {
@@ -116,7 +116,7 @@ void save(const std::string& path, const Predictions& predictions,
 
 int run_predict(const Flags& flags) {
   const Trained trained = open_trained(flags.trained);
-  const std::int64_t all = trained.data.test_size;
+  const std::int64_t all = trained.task.test_size;
   const std::int64_t count = std::min(flags.count.value_or(all), all);
   const Predictions predictions = predict_first(trained, count);
   const std::vector<Guess> guesses = guesses_of(predictions);

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "api/checkpoint_files.h"
 #include "api/json_reading.h"
+#include "io/onnx/read.h"
+#include "io/onnx/write.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -56,6 +59,10 @@ struct Writer {
   void operator()(const char* name, const T& value) const {
     json[name] = value;
   }
+  template <class T>
+  void optional(const char* name, const T& value) const {
+    json[name] = value;
+  }
   void precision(const RunPrecision& precision) const {
     json["amp"] = name(precision.amp());
     json["policy"] = precision.policy;
@@ -84,40 +91,47 @@ void visit_settings(auto& settings, const auto& visit) {
   visit("seed", settings.seed);
   visit("threads", settings.threads);
   visit("deterministic", settings.deterministic);
+  visit.optional("loss", settings.loss);
+  visit.optional("freeze", settings.freeze);
+  visit.optional("decays_vectors", settings.decays_vectors);
 }
 
-void visit_data(auto& data, const auto& visit) {
-  visit("classes", data.classes);
-  visit("channels", data.drawn.channels);
-  visit("height", data.drawn.height);
-  visit("width", data.drawn.width);
-  visit("padded_height", data.transform.height);
-  visit("padded_width", data.transform.width);
-  visit("mean", data.transform.mean);
-  visit("deviation", data.transform.deviation);
+void visit_onnx(auto& onnx, const auto& visit) {
+  visit("shapes", onnx.shapes);
+  visit("values", onnx.values);
+  visit("output", onnx.output);
+  visit("batch_norm", onnx.batch_norm);
 }
 
-void check_data(const ImageData& data, const std::string& path) {
-  const ImageShape& drawn = data.drawn;
+void visit_images(auto& images, const auto& visit) {
+  visit("classes", images.classes);
+  visit("channels", images.drawn.channels);
+  visit("height", images.drawn.height);
+  visit("width", images.drawn.width);
+  visit.optional("repeated_channels", images.transform.channels);
+  visit("padded_height", images.transform.height);
+  visit("padded_width", images.transform.width);
+  visit("mean", images.transform.mean);
+  visit("deviation", images.transform.deviation);
+}
+
+void check_images(const ImageFacts& images, const std::string& path) {
+  const ImageShape &drawn = images.drawn, seen = images.image();
+  const ImageTransform& transform = images.transform;
   const bool sizes = drawn.channels > 0 && drawn.height > 0 && drawn.width > 0;
-  const bool padding = data.transform.height >= 0 && data.transform.width >= 0;
-  require<DataError>(sizes && padding && data.classes > 0, path,
+  const bool padding = transform.height >= 0 && transform.width >= 0 && transform.channels >= 0;
+  require<DataError>(sizes && padding && images.classes > 0, path,
                      ": is damaged: classes or sizes of its images make no sense");
   const auto finite = [](float number) { return std::isfinite(number); };
   const auto positive = [](float number) { return std::isfinite(number) && number > 0; };
-  const std::vector<float>&mean = data.transform.mean, &deviation = data.transform.deviation;
   const auto one_for_each = [&](const std::vector<float>& numbers) {
-    return numbers.size() == 1 || std::ssize(numbers) == drawn.channels;
+    return numbers.size() == 1 || std::ssize(numbers) == seen.channels;
   };
-  require<DataError>(one_for_each(mean) && one_for_each(deviation) &&
-                         std::ranges::all_of(mean, finite) &&
-                         std::ranges::all_of(deviation, positive),
+  require<DataError>(one_for_each(transform.mean) && one_for_each(transform.deviation) &&
+                         std::ranges::all_of(transform.mean, finite) &&
+                         std::ranges::all_of(transform.deviation, positive),
                      path, ": is damaged: mean or deviation of its images make no sense");
 }
-
-}  // namespace
-
-namespace {
 
 RunRecord parse_run(const std::string& text, const std::string& path) {
   RunRecord record;
@@ -127,19 +141,19 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
     require<DataError>(version == format_version, path, ": is of version ", version,
                        ", this program reads ", format_version);
     visit_settings(record.settings, Reader{json.at("settings"), path});
-    visit_data(record.data, Reader{json.at("images"), path});
+    if (json.contains("onnx")) {
+      visit_onnx(record.settings.onnx, Reader{json.at("onnx"), path});
+      record.settings.onnx.file = network_file;
+    }
+    if (json.contains("images") || !json.contains("onnx"))
+      visit_images(record.images.emplace(), Reader{json.at("images"), path});
     check_settings(record.settings);
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
   } catch (const UsageError& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
   }
-  ImageData& data = record.data;
-  check_data(data, path);
-  data.name = record.settings.data;
-  data.image = data.drawn;
-  if (data.transform.height > 0) data.image.height = data.transform.height;
-  if (data.transform.width > 0) data.image.width = data.transform.width;
+  if (record.images) check_images(*record.images, path);
   return record;
 }
 
@@ -160,16 +174,16 @@ Run read_run(const std::string& folder) {
   require<DataError>(text.has_value(), run.file(run_file),
                      ": there is no such file, so this is not a run of the program");
   run.record = parse_run(*text, run.file(run_file));
+  std::string& network = run.record.settings.onnx.file;
+  if (!network.empty()) network = path_in(run_folder_of(folder), network_file);
   return run;
 }
 
 std::string run_text(const RunRecord& record) {
-  OrderedJson settings, images;
-  visit_settings(record.settings, Writer{settings});
-  visit_data(record.data, Writer{images});
-  const OrderedJson json{{"version", format_version},
-                         {"settings", std::move(settings)},
-                         {"images", std::move(images)}};
+  OrderedJson json{{"version", format_version}};
+  visit_settings(record.settings, Writer{json["settings"]});
+  if (!record.settings.onnx.file.empty()) visit_onnx(record.settings.onnx, Writer{json["onnx"]});
+  if (record.images) visit_images(*record.images, Writer{json["images"]});
   try {
     return json.dump(2) + '\n';
   } catch (const Json::exception&) {
@@ -181,7 +195,13 @@ std::string run_text(const RunRecord& record) {
 std::shared_ptr<CheckpointFolder> open_run_folder(const std::string& folder,
                                                   const Settings& settings) {
   run_text({settings, {}});
-  return std::make_shared<CheckpointFolder>(folder);
+  auto locked = std::make_shared<CheckpointFolder>(folder);
+  const std::string& network = settings.onnx.file;
+  const std::string kept = path_in(folder, network_file);
+  std::error_code ignored;
+  if (!network.empty() && !std::filesystem::equivalent(network, kept, ignored))
+    onnx::write_model(kept, onnx::read_model(network));
+  return locked;
 }
 
 }  // namespace narrowgauge::cli

@@ -8,15 +8,15 @@
 #include <string>
 
 #include "api/checkpoint_folder.h"
-#include "cli/image_data.h"
 #include "cli/settings.h"
+#include "cli/task.h"
 #include "narrowgauge/checkpoint.h"
 
 namespace narrowgauge::cli {
 
 struct RunRecord {
   Settings settings;
-  ImageData data;  // without its sources
+  std::optional<ImageFacts> images;  // nothing: samples are taken as they are
 };
 
 // A run as it was at its newest whole checkpoint.
@@ -29,6 +29,7 @@ struct Run {
 };
 
 inline constexpr const char* run_file = "run.json";
+inline constexpr const char* network_file = "network.onnx";  // in the folder of a run: as it began
 
 // Throws DataError when there is no such run, or its record is damaged.
 Run read_run(const std::string& folder);

@@ -16,6 +16,28 @@ void take(T& target, const std::optional<U>& flag) {
   if (flag) target = static_cast<T>(*flag);
 }
 
+std::vector<float> floats(const char* flag, const std::string& text) {
+  const std::vector<double> numbers = parse_numbers(flag, text);
+  return {numbers.begin(), numbers.end()};
+}
+
+// The network of a file; a run that goes on has its own.
+void take_file(Settings& settings, const TrainFlags& flags) {
+  settings.onnx.file = *flags.file;
+  settings.onnx.shapes = flags.known.shapes;
+  settings.onnx.values = flags.known.values;
+  settings.onnx.batch_norm = flags.batch_norm;
+}
+
+void check_file(const TrainFlags& flags) {
+  const bool file = flags.file.has_value();
+  require(!file || !flags.model, "train: ", flags.file.value_or(""),
+          " is a network, --model is another");
+  require(!file || !flags.resume, "train: --resume has a network of its own");
+  require(file || !flags.known.are_given(), "--shape and --value: need a file of ONNX");
+  require(file || !flags.batch_norm, "--train-batch-norm: needs a file of ONNX");
+}
+
 void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.epochs, flags.epochs);
   take(settings.batch, flags.batch);
@@ -26,6 +48,12 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.seed, flags.seed);
   take(settings.threads, flags.threads);
   take(settings.loss_scale, flags.loss_scale);
+  take(settings.loss, flags.loss);
+  take(settings.onnx.output, flags.loss_output);
+  if (!flags.freeze.empty()) settings.freeze = flags.freeze;
+  if (flags.mean) settings.mean = floats("--mean", *flags.mean);
+  if (flags.deviation) settings.deviation = floats("--deviation", *flags.deviation);
+  settings.decays_vectors &= !flags.decay_matrices;
   settings.deterministic |= flags.deterministic;
 }
 
@@ -63,6 +91,10 @@ void check_settings(const Settings& settings) {
   require_between("--lr", settings.learning_rate, 0.0, largest);
   require_between("--clip", settings.clip, 0.0, largest);
   settings.rule.check("--optimizer");
+}
+
+void require_network(const Settings& settings) {
+  if (settings.onnx.file.empty()) require_model(settings.model);
 }
 
 void require_model(const std::string& name) {
@@ -125,23 +157,31 @@ void check_resumed(const TrainFlags& flags, const std::optional<Settings>& resum
           "; --weights starts anew from its weights");
 }
 
-}  // namespace
-
-Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed) {
-  require_device(flags.device);
-  require(flags.model || resumed, "train: --model is required");
-  check_resumed(flags, resumed);
-  const std::string model = flags.model.value_or(resumed ? resumed->model : "");
+void require_trainable(const std::string& model) {
   require_model(model);
   require(model_facts(model).input == InputKind::images, "train: ", model,
           " takes tokens, and the data sets here hold images; it is trained from C++, with a "
           "DataSource of texts");
+}
+
+}  // namespace
+
+Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed) {
+  require_device(flags.device);
+  check_file(flags);
+  require(flags.file || flags.model || resumed, "train: --model, or a file of ONNX, is required");
+  check_resumed(flags, resumed);
+  const std::string model = flags.file ? *flags.file : flags.model ? *flags.model : resumed->model;
+  const bool built_in = !flags.file && (!resumed || flags.model || resumed->onnx.file.empty());
+  if (built_in) require_trainable(model);
   const std::string optimizer = flags.optimizer.value_or(resumed ? resumed->optimizer : "sgd");
   const Settings usual = usual_settings(model, optimizer);
   Settings settings = resumed.value_or(usual);
   if (resumed && optimizer != resumed->optimizer) take_optimizer(settings, usual);
   settings.model = model;
   settings.optimizer = optimizer;
+  if (flags.file) take_file(settings, flags);
+  if (flags.model) settings.onnx = {};
   take(settings.data, flags.data);
   settings.precision =
       settle_precision(flags.precision, resumed ? std::optional(resumed->precision) : std::nullopt);
@@ -173,6 +213,9 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   // The rate steps down after each third, as is usual for networks on images.
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
+  for (const std::string& pattern : settings.freeze)
+    optimizer.groups.push_back({.pattern = pattern, .frozen = true});
+  optimizer.decays_vectors = settings.decays_vectors;
   optimizer.precision = settings.precision;
   return optimizer;
 }

@@ -11,6 +11,7 @@
 
 #include "cli/hyperparameter_flags.h"
 #include "cli/run_precision.h"
+#include "cli/shape_flag.h"
 #include "narrowgauge/optimizer.h"
 
 namespace narrowgauge::cli {
@@ -25,13 +26,31 @@ struct TrainFlags {
   std::vector<std::string> compare, metrics;
   std::optional<std::string> save_plan, output, resume, weights, weights_match;
   std::optional<std::string> device, trace, checkpoint_every, recompute;
+  std::optional<std::string> file, loss, loss_output, mean, deviation, onnx;
+  std::vector<std::string> freeze;
+  KnownInputFlags known;
+  bool batch_norm = false, decay_matrices = false;
   std::optional<double> tolerance;
   std::optional<std::int64_t> keep;
   bool deterministic = false, json = false, quiet = false;
 };
 
+// What a network from a file of ONNX is trained as.
+struct OnnxSettings {
+  std::string file;                         // "": the network is a built-in one
+  std::vector<std::string> shapes, values;  // of inputs, as --shape and --value state them
+  std::string output;                       // that the loss is of; "": the first
+  bool batch_norm = false;                  // whether BatchNormalization gets its form for training
+  bool operator==(const OnnxSettings&) const = default;
+};
+
 struct Settings {
   std::string model, data = "glyphs";
+  OnnxSettings onnx;
+  std::string loss;                    // "": softmax cross entropy
+  std::vector<std::string> freeze;     // patterns of parameters that keep their values
+  bool decays_vectors = true;          // whether weight decay is for biases and normalization too
+  std::vector<float> mean, deviation;  // of images; none: those of the training set
   RunPrecision precision;
   std::int64_t epochs = 3, batch = 128;
   std::string optimizer = "sgd";
@@ -56,6 +75,8 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
 
 // Throws ModelError naming the networks there are.
 void require_model(const std::string& name);
+// The same, unless the network comes from a file.
+void require_network(const Settings& settings);
 // Throws DeviceError for anything but the CPU.
 void require_device(const std::optional<std::string>& name);
 

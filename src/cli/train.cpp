@@ -34,7 +34,9 @@ constexpr const char* examples = R"(examples:
   narrowgauge train --model resnet20 --data mnist --compare ieee,off,bf16
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
-      with a precision plan that was saved by --save-plan and edited)";
+      with a precision plan that was saved by --save-plan and edited
+  narrowgauge train cnn.onnx --data digits.npz --freeze 'features.*' --onnx tuned.onnx
+      a network from a file, all but some of its parameters; the result is such a file)";
 
 void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--model,-m", "M", model_help(false)}, flags.model);
@@ -56,6 +58,26 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--device", "DEV", "where to run: cpu"}, flags.device);
 }
 
+void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
+  add_text(app, {"FILE", "", "a network as a file of ONNX, in place of --model"}, flags.file);
+  add_text(app,
+           {"--loss", "L",
+            "what is minimised: " + choices(loss_names()) + ", or output:NAME, which is a loss"},
+           flags.loss);
+  add_text(app, {"--loss-on", "OUTPUT", "of the file, that the loss is of (the first)"},
+           flags.loss_output);
+  add_texts(app, {"--freeze", "PATTERN", "parameters that keep their values, as 'features.*'"},
+            flags.freeze);
+  add_switch(app, {"--train-batch-norm", "", "normalize by the batch where the file has averages"},
+             flags.batch_norm);
+  add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},
+           flags.mean);
+  add_text(app, {"--deviation", "A,B,..", "by which pixels are divided (the training set's)"},
+           flags.deviation);
+  add_known_inputs(app, flags.known);
+  add_text(app, {"--onnx", "FILE", "write the trained network as a file of ONNX"}, flags.onnx);
+}
+
 void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12)"}, flags.epochs, 1);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
@@ -68,6 +90,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--warmup", "N", "steps of growing from 0 (mlp, lenet: 0; else 200 or a tenth)"},
             flags.warmup, 0);
   add_hyperparameter_flags(app, flags.hyperparameters);
+  add_switch(app, {"--decay-matrices", "", "no weight decay on biases and normalization"},
+             flags.decay_matrices);
   add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
   add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);
@@ -186,19 +210,20 @@ int run_train(const TrainFlags& flags) {
   if (!flags.compare.empty()) return run_compare(flags, settings);
   const CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
 
-  const ImageData data = prepare_data(settings.data, settings.model);
-  const std::string reason = settle_auto(settings, data);
+  const Task task = prepare_task(settings);
+  const std::string reason = settle_auto(settings, task);
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;
   options.trace = flags.trace.has_value();
   options.metrics = flags.metrics;
   options.recompute = recompute_of(flags);
-  Session session(settings, data, options);
+  Session session(settings, task, options);
   take_weights(session.model(), flags);
   if (resumed) resume(session.trainer(), *resumed, settings.epochs);
   resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
-  const TrainingOutcome outcome = train(session, data, style_of(flags), checkpoints);
+  const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints);
+  if (flags.onnx && !outcome.fit.stopped) session.model().to_onnx(*flags.onnx);
   return finish(flags, outcome, folder);
 }
 
@@ -209,6 +234,7 @@ NG_COMMAND(train, 10) {
       add_command(program, "train", "train a network, in f32 or in mixed precision", examples);
   const auto flags = std::make_shared<TrainFlags>();
   add_run_flags(app, *flags);
+  add_onnx_flags(app, *flags);
   add_training_flags(app, *flags);
   add_file_flags(app, *flags);
   when_chosen(app, [flags, &action] { action = [flags] { return run_train(*flags); }; });

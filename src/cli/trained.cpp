@@ -13,12 +13,12 @@ void add_trained(CLI::App& app, TrainedFlags& flags) {
   add_text(app, {"--device", "DEV", "where to run: cpu"}, flags.device);
 }
 
-Session session_of(const Run& run, Settings settings, const ImageData& data,
+Session session_of(const Run& run, Settings settings, const Task& task,
                    const SessionOptions& options) {
   settings.batch = 1;
   settings.schedule = "constant";
   settings.warmup = 0;
-  Session session(settings, data, options);
+  Session session(settings, task, options);
   load_weights(session.model(), run);
   return session;
 }
@@ -27,15 +27,15 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   require_device(flags.device);
   Run run = read_run(*flags.run);
   Settings& settings = run.record.settings;
-  require_model(settings.model);
+  require_network(settings);
   const RunPrecision precision = settle_precision(flags.precision, settings.precision);
   SessionOptions options = plan_of(run, precision, flags.precision);
   settings.precision = precision;
   if (flags.data) settings.data = *flags.data;
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
-  Trained trained{settings, prepare_data(settings.data, run.record.data), nullptr};
+  Trained trained{settings, prepare_task(settings, run.record.images), nullptr};
   options.metrics = metrics;
-  trained.session = std::make_unique<Session>(session_of(run, settings, trained.data, options));
+  trained.session = std::make_unique<Session>(session_of(run, settings, trained.task, options));
   trained.batch = flags.batch.value_or(trained.batch);
   return trained;
 }

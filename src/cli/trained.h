@@ -24,12 +24,12 @@ void add_trained(CLI::App& app, TrainedFlags& flags);
 // otherwise, and the data that it is used on.
 struct Trained {
   Settings settings;
-  ImageData data;
+  Task task;
   std::unique_ptr<Session> session;
   std::int64_t batch = 256;  // samples at once
 };
 // A session with the run's weights that only evaluates and predicts: it gets no training batch.
-Session session_of(const Run& run, Settings settings, const ImageData& data,
+Session session_of(const Run& run, Settings settings, const Task& task,
                    const SessionOptions& options);
 // Throws DataError when there is no such run or the data do not fit it.
 Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics = {});

@@ -34,21 +34,19 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   return result;
 }
 
-void check_batch(const Settings& settings, const ImageData& data) {
-  require(settings.batch <= data.training_size, "--batch: ", settings.batch, " is larger than the ",
-          data.training_size, " images of ", data.name);
+void check_batch(const Settings& settings, const Task& task) {
+  require(settings.batch <= task.training_size, "--batch: ", settings.batch, " is larger than the ",
+          task.training_size, task.images ? " images of " : " samples of ", task.data);
 }
 
-Session::Session(const Settings& settings, const ImageData& data, const SessionOptions& options)
+Session::Session(const Settings& settings, const Task& task, const SessionOptions& options)
     : settings_(settings) {
-  check_batch(settings, data);
-  model_ =
-      std::make_unique<Model>(settings.model, find_model(settings.model, data.image, data.classes),
-                              static_cast<std::uint64_t>(settings.seed));
-  trainer_ =
-      std::make_unique<Trainer>(*model_, softmax_cross_entropy(),
-                                make_optimizer(settings, data.training_size / settings.batch),
-                                trainer_options(settings, options));
+  check_batch(settings, task);
+  model_ = std::make_unique<Model>(settings.model, task.build,
+                                   static_cast<std::uint64_t>(settings.seed));
+  trainer_ = std::make_unique<Trainer>(
+      *model_, task.loss, make_optimizer(settings, task.training_size / settings.batch),
+      trainer_options(settings, options));
 }
 
 Recompute recompute_of(const TrainFlags& flags) {
@@ -68,15 +66,14 @@ void load_weights(Model& model, const Run& run) {
   narrowgauge::take_weights(inside, run.checkpoint.model, run.file(model_file), {});
 }
 
-std::string settle_auto(Settings& settings, const ImageData& data) {
+std::string settle_auto(Settings& settings, const Task& task) {
   return settle_automatic(settings.precision, [&] {
-    check_batch(settings, data);
+    check_batch(settings, task);
     const ThreadScope threads(settings.threads > 0 ? settings.threads : thread_count());
     show_status("measuring which format is fastest");
     AmpChoice choice =
-        choose_amp(settings.model, find_model(settings.model, data.image, data.classes),
-                   softmax_cross_entropy(),
-                   make_optimizer(settings, data.training_size / settings.batch), settings.batch);
+        choose_amp(settings.model, task.build, task.loss,
+                   make_optimizer(settings, task.training_size / settings.batch), settings.batch);
     show_status("");
     say("--amp auto", choice.reason);
     return choice;
@@ -154,33 +151,32 @@ void require_finite(const Evaluation& evaluation) {
 
 namespace {
 
-RunRecord record_of(const Settings& settings, const ImageData& data) {
-  RunRecord record{settings, data};
+RunRecord record_of(const Settings& settings, const Task& task) {
+  RunRecord record{settings, task.images};
   std::error_code ignored;
-  if (data.name != "glyphs" && std::filesystem::exists(data.name, ignored))
-    record.settings.data = std::filesystem::absolute(data.name).string();
+  if (task.data != "glyphs" && std::filesystem::exists(task.data, ignored))
+    record.settings.data = std::filesystem::absolute(task.data).string();
   return record;
 }
 
 }  // namespace
 
-FitOptions fit_options(const Settings& settings, const ImageData& data,
-                       CheckpointOptions checkpoints) {
+FitOptions fit_options(const Settings& settings, const Task& task, CheckpointOptions checkpoints) {
   if (!checkpoints.folder.empty())
-    checkpoints.files[run_file] = run_text(record_of(settings, data));
+    checkpoints.files[run_file] = run_text(record_of(settings, task));
   return {
       .epochs = settings.epochs, .batch = settings.batch, .checkpoints = std::move(checkpoints)};
 }
 
-TrainingOutcome train(Session& session, const ImageData& data, ReportStyle style,
+TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
                       CheckpointOptions checkpoints) {
   const Settings& settings = session.settings();
-  const FitTask task{name_of(settings.precision), data.training, data.test,
-                     fit_options(settings, data, std::move(checkpoints))};
-  const auto reporter = make_reporter(style, task.precision, settings.batch);
+  const FitTask fit{name_of(settings.precision), task.training, task.test,
+                    fit_options(settings, task, std::move(checkpoints))};
+  const auto reporter = make_reporter(style, fit.precision, settings.batch);
   const InterruptScope interrupts;
   TrainingOutcome outcome =
-      fit_and_note(session.model(), session.trainer(), task, [&](const Progress& progress) {
+      fit_and_note(session.model(), session.trainer(), fit, [&](const Progress& progress) {
         reporter->update(progress);
         return !interrupted();
       });

@@ -27,7 +27,7 @@ struct SessionOptions {
 // A network and its trainer, made from settings and data.
 class Session {
  public:
-  Session(const Settings& settings, const ImageData& data, const SessionOptions& options);
+  Session(const Settings& settings, const Task& task, const SessionOptions& options);
 
   Model& model() { return *model_; }
   Trainer& trainer() { return *trainer_; }
@@ -47,7 +47,7 @@ void load_weights(Model& model, const Run& run);
 
 // Replaces --amp auto by the fastest format, says so and returns the reason; for others "" and no
 // change.
-std::string settle_auto(Settings& settings, const ImageData& data);
+std::string settle_auto(Settings& settings, const Task& task);
 
 ReportStyle style_of(const TrainFlags& flags);
 // Where and how often a training saves; locks the folder. Nothing without a folder.
@@ -56,10 +56,9 @@ CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const
 
 // What a Trainer and fit() are told; fit() keeps the program's own files in the checkpoints.
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options);
-FitOptions fit_options(const Settings& settings, const ImageData& data,
-                       CheckpointOptions checkpoints);
+FitOptions fit_options(const Settings& settings, const Task& task, CheckpointOptions checkpoints);
 // Throws UsageError for a batch larger than the training set.
-void check_batch(const Settings& settings, const ImageData& data);
+void check_batch(const Settings& settings, const Task& task);
 
 // Loads --weights as --weights-match says and reports what it left out, on stderr or, in JSON, as a
 // line {"event":"weights",...}. Throws DataError also for weights that are not finite.
@@ -69,7 +68,7 @@ void take_weights(Model& model, const TrainFlags& flags);
 void require_finite(const Evaluation& evaluation);
 
 // Trains to settings.epochs, or until Ctrl-C, which lets the step finish.
-TrainingOutcome train(Session& session, const ImageData& data, ReportStyle style,
+TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
                       CheckpointOptions checkpoints);
 
 Amp amp_of(const TrainingOutcome& outcome);

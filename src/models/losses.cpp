@@ -54,4 +54,29 @@ Loss binary_cross_entropy() {
   };
 }
 
+Loss parse_loss(std::string_view name) {
+  if (name == "softmax-cross-entropy") return softmax_cross_entropy();
+  if (name == "mean-squared-error") return mean_squared_error();
+  if (name == "binary-cross-entropy") return binary_cross_entropy();
+  throw UsageError(
+      concat("loss: expected softmax-cross-entropy, mean-squared-error or "
+             "binary-cross-entropy, got '",
+             name, '\''));
+}
+
+std::vector<std::string> loss_names() {
+  return {"softmax-cross-entropy", "mean-squared-error", "binary-cross-entropy"};
+}
+
+Loss loss_output(std::string name) {
+  return [name = std::move(name)](Network& network, Value) {
+    const Value loss = network.find_output(name);
+    const TensorType& type = network.graph().type(loss);
+    const std::int64_t elements = is_known(type.shape) ? element_count(known_dims(type.shape)) : 0;
+    require(type.dtype == DType::f32 && elements == 1, "loss: expected output '", name,
+            "' to be a f32 of one element, it is ", type);
+    return type.shape.empty() ? loss : network.reshape(loss, {});
+  };
+}
+
 }  // namespace narrowgauge

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "narrowgauge/network.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/nearest.h"
 #include "ir/unknown_op.h"
 #include "ops/activation/gelu.h"
 #include "ops/activation/relu.h"
@@ -37,6 +39,23 @@ Value Network::parameter(const std::string& name, Dims dims, Initial initial) {
   state.type = {DType::f32, Shape(dims.begin(), dims.end())};
   state.initial = std::move(initial);
   return graph_.state(std::move(state));
+}
+
+void Network::output(std::string name, Value value) {
+  const bool taken = std::ranges::find(outputs_, name, &GraphOutput::name) != outputs_.end();
+  require(!taken, "network '", graph_.name(), "': has an output '", name, "' already");
+  outputs_.push_back({std::move(name), value});
+}
+
+Value Network::find_output(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const GraphOutput& output : outputs_) {
+    if (output.name == name) return output.value;
+    names.push_back(output.name);
+  }
+  throw UsageError(
+      narrowgauge::concat("network '", graph_.name(), "': has no output '", name, '\'',
+                          names.empty() ? ", it names none" : suggestion(name, names)));
 }
 
 Value Network::statistic(const std::string& name, Dims dims, double initial) {

@@ -94,8 +94,9 @@ class Differentiator {
 
   void backward(int index, Values output_gradients) {
     const Node node = graph_.node(index);  // a copy: the graph grows
-    require<ModelError>(node.op->gradient || node.op->decompose, "node '", node.full_name(),
-                        "': op ", node.op->full_name(), " has no gradient");
+    if (!node.op->gradient && !node.op->decompose)
+      throw ModelError(concat("node '", node.full_name(), "': op ", node.op->full_name(),
+                              " has no gradient", advice_to_freeze(index)));
     const std::vector<bool> wanted = inputs_that_flow(node);
     Values outputs;
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) outputs.push_back({index, o});
@@ -106,6 +107,25 @@ class Differentiator {
     }
     Gradient context(graph_, node.inputs, outputs, output_gradients, wanted, differentiate_region);
     accept(node, node.op->gradient(node.attributes.get(), context), wanted);
+  }
+
+  // Which of the wanted values reach the node: without these, the others have gradients.
+  std::string advice_to_freeze(int index) const {
+    std::vector<bool> reaches(static_cast<std::size_t>(index) + 1);
+    reaches.back() = true;
+    std::vector<std::string> names;
+    for (int i = index; i >= first_node_; --i) {
+      const auto place = static_cast<std::size_t>(i);
+      if (!reaches[place]) continue;
+      for (const Value input : graph_.node(i).inputs)
+        if (!input.is_absent()) reaches[static_cast<std::size_t>(input.node)] = true;
+      if (std::ranges::find(wanted_, Value{i, 0}) != wanted_.end())
+        names.push_back(graph_.value_name({i, 0}));
+    }
+    if (names.empty()) return "";
+    const std::string others = names.size() > 1 ? concat(" to '", names.front(), '\'') : "";
+    return concat("; freezing what it is computed from, '", names.back(), '\'', others, " (",
+                  names.size(), "), would let the others train");
   }
 
   // The gradient of an op without its own, through its primitives. Its inputs are independent here,

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/nearest.h"
+#include "base/wildcard.h"
 #include "ops/table.h"
 #include "precision/plan_text.h"
 
@@ -22,26 +23,6 @@ Override parse_override(std::string_view text) {
   return result;
 }
 
-bool matches_pattern(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0, n = 0;
-  std::size_t star = std::string_view::npos, resume = 0;  // where to go on after a mismatch
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
 namespace {
 
 bool fits(const Override& rule, const PrecisionVertex& vertex) {
@@ -49,7 +30,7 @@ bool fits(const Override& rule, const PrecisionVertex& vertex) {
     const OpRecord& op = *vertex.node->op;
     if (rule.pattern == op.info.name || rule.pattern == op.full_name()) return true;
   }
-  return matches_pattern(rule.pattern, vertex.name);
+  return matches_wildcard(rule.pattern, vertex.name);
 }
 
 bool is_op_name(const std::string& name) {

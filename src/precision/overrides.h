@@ -22,9 +22,6 @@ struct Override {
 
 Override parse_override(std::string_view text);  // throws UsageError
 
-// Whether the name matches; * stands for any characters, ? for one.
-bool matches_pattern(std::string_view pattern, std::string_view name);
-
 // The last override that fits each vertex, or nullptr. Throws UsageError for one that fits no
 // vertex of the graph and names no op.
 std::vector<const Override*> match_overrides(std::span<const Override> overrides,

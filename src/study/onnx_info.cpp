@@ -10,7 +10,6 @@
 #include "io/onnx/import/conversions.h"
 #include "io/onnx/import/handlers.h"
 #include "io/onnx/import/types.h"
-#include "io/onnx/read.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -81,7 +80,7 @@ Binding ones(const Graph& graph) {
 }  // namespace
 
 OnnxInfo onnx_info(const std::string& path, const KnownInputs& known) {
-  const onnx::Model model = with_values(onnx::read_model(path), known.values);
+  const onnx::Model model = read_onnx(path, known);
   OnnxInfo info;
   info.producer = model.producer_name;
   if (!model.producer_version.empty()) info.producer += " " + model.producer_version;
@@ -92,11 +91,11 @@ OnnxInfo onnx_info(const std::string& path, const KnownInputs& known) {
   add_parameters(model.graph, info);
   info.ops = count_ops(model);
   try {
-    Network network(network_name(path), Mode::evaluate);
-    onnx_network(model, types_with(model, known.sizes))(network);
-    info.costs = model_info(network.graph(), ones(network.graph()));
-    info.inputs = input_ports(network.graph());
-    info.outputs = output_ports(network.graph());
+    const BuildNetwork build = onnx_network(model, types_with(model, known.sizes));
+    const Graph graph = network_graph(network_name(path), build, Mode::evaluate);
+    info.costs = model_info(graph, ones(graph));
+    info.inputs = input_ports(graph);
+    info.outputs = output_ports(graph);
   } catch (const UsageError& error) {
     info.reason = error.what();
   }

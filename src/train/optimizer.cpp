@@ -62,6 +62,16 @@ void check(const LossScale& scale) {
           scale.initial, " or more, got ", scale.maximum);
 }
 
+void check(const ParameterGroup& group, const UpdateRule& rule) {
+  const std::string who = concat("optimizer: group '", group.pattern, '\'');
+  require(!group.pattern.empty(), "optimizer: a group of parameters without a pattern");
+  require_size(who, "rate", group.rate);
+  if (!group.weight_decay) return;
+  UpdateRule changed = rule;
+  changed.set("weight_decay", *group.weight_decay);
+  changed.check(who);
+}
+
 }  // namespace
 
 LearningRate learning_rate_of(const Optimizer& optimizer) {
@@ -84,6 +94,7 @@ void check(const Optimizer& optimizer) {
   optimizer.rule.check(who);
   check_rate(optimizer);
   check(optimizer.loss_scale);
+  for (const ParameterGroup& group : optimizer.groups) check(group, optimizer.rule);
 }
 
 void enable_mixed_precision(Optimizer& optimizer, DType narrow) {

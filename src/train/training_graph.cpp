@@ -2,10 +2,12 @@
 #include "train/training_graph.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ops/math/where.h"
 #include "ops/training/loss_scale.h"
 #include "passes/differentiate.h"
+#include "train/parameter_settings.h"
 #include "train/rate.h"
 
 namespace narrowgauge {
@@ -16,6 +18,7 @@ struct Parameter {
   std::string name;
   TensorType type;
   Value current, gradient;
+  ParameterSettings settings;
 };
 
 class TrainingGraphBuilder {
@@ -67,18 +70,21 @@ class TrainingGraphBuilder {
   }
 
   void find_gradients() {
+    const std::vector<ParameterSettings> settings = settings_of_parameters(graph_, optimizer_);
     Values wanted;
-    for (const State& state : graph_.states())
-      if (state.role == Role::parameter) {
-        wanted.push_back(state.current);
-        parameters_.push_back({state.name, state.type, state.current, absent});
-      }
-    require(!wanted.empty(), "graph '", graph_.name(), "': has no parameters to train");
+    auto next = settings.begin();
+    for (const State& state : graph_.states()) {
+      if (state.role != Role::parameter) continue;
+      const ParameterSettings& each = *next++;
+      if (each.frozen) continue;
+      wanted.push_back(state.current);
+      parameters_.push_back({state.name, state.type, state.current, absent, each});
+    }
     const Value outputs[] = {loss_}, seeds[] = {scale_};
     const Values found = append_gradients(graph_, outputs, seeds, wanted);
     for (std::size_t i = 0; i < found.size(); ++i) {
       require<ModelError>(!found[i].is_absent(), "parameter '", parameters_[i].name,
-                          "': the loss does not depend on it");
+                          "': the loss does not depend on it; frozen, the others train");
       parameters_[i].gradient = found[i];
     }
   }
@@ -131,15 +137,27 @@ class TrainingGraphBuilder {
   }
 
   void add_rates() {
-    learning_rate_ = add(learning_rate_of(optimizer_), {applied_steps_}, "training/learning_rate");
+    rates_[1] = add(learning_rate_of(optimizer_), {applied_steps_}, "training/learning_rate");
     ClipMultiplier clip;
     clip.limit = optimizer_.clip_norm;
     multiplier_ = add(clip, {norm_, scale_}, "training/multiplier");
   }
 
+  // The learning rate times the factor of a group.
+  Value rate_for(double factor) {
+    Value& rate = rates_[factor];
+    if (rate.is_absent()) {
+      Optimizer scaled = optimizer_;
+      scaled.learning_rate *= factor;
+      rate = add(learning_rate_of(scaled), {applied_steps_},
+                 concat("training/learning_rate_x", factor));
+    }
+    return rate;
+  }
+
   // Connects the ports of the rule by their names.
   void update(const Parameter& parameter) {
-    const UpdateRule& rule = optimizer_.rule;
+    const UpdateRule& rule = parameter.settings.rule;
     const std::vector<std::string_view> moments = rule.moments();
     Values inputs;
     for (const Port& port : rule.op().inputs) {
@@ -164,10 +182,10 @@ class TrainingGraphBuilder {
   }
 
   // What training has for a port of a rule; absent for a moment that the rule does not keep.
-  Value given(const Parameter& parameter, std::string_view port) const {
+  Value given(const Parameter& parameter, std::string_view port) {
     if (port == "weight") return parameter.current;
     if (port == "gradient") return parameter.gradient;
-    if (port == "learning_rate") return learning_rate_;
+    if (port == "learning_rate") return rate_for(parameter.settings.rate);
     if (port == "multiplier") return multiplier_;
     if (port == "applied") return applied_;
     return port == "applied_steps" ? applied_steps_ : absent;
@@ -177,13 +195,14 @@ class TrainingGraphBuilder {
     graph_.output("reason", outcome_);
     graph_.output("scale", scale_);
     graph_.output("norm", norm_);
-    graph_.output("learning_rate", learning_rate_);
+    graph_.output("learning_rate", rate_for(1));
   }
 
   Graph graph_;
   const Optimizer& optimizer_;
   Value loss_, scale_, good_steps_, applied_steps_, skipped_steps_;
-  Value loss_finite_, norm_, applied_, outcome_, learning_rate_, multiplier_;
+  Value loss_finite_, norm_, applied_, outcome_, multiplier_;
+  std::map<double, Value> rates_;  // by the factor of the learning rate
   std::vector<Parameter> parameters_;
 };
 

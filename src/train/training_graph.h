@@ -16,10 +16,10 @@ inline constexpr std::string_view good_steps_name = "training/good_steps";
 inline constexpr std::string_view applied_steps_name = "training/applied_steps";
 inline constexpr std::string_view skipped_steps_name = "training/skipped_steps";
 
-// `forward` has the scalar f32 output "loss" and at least one parameter. The outputs of the result
-// are loss, reason (a StepOutcome, i64), scale, norm (of the true gradients) and learning_rate. A
-// loss scale that is `automatic` is off: whoever settles the format settles it too
-// (api/training_setup.h).
+// `forward` has the scalar f32 output "loss" and at least one parameter that is not frozen. The
+// outputs of the result are loss, reason (a StepOutcome, i64), scale, norm (of the true gradients)
+// and learning_rate. A loss scale that is `automatic` is off: whoever settles the format settles it
+// too (api/training_setup.h).
 Graph make_training_graph(const Graph& forward, const Optimizer& optimizer);
 
 }  // namespace narrowgauge

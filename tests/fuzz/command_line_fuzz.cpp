@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "cli/flags.h"
-#include "cli/image_data.h"
 #include "cli/interval.h"
 #include "cli/settings.h"
+#include "cli/task.h"
 #include "fuzz/fuzz.h"
 
 using namespace narrowgauge;

@@ -50,14 +50,5 @@ TEST(overrides, bad_overrides_are_named) {
             std::string::npos);
 }
 
-TEST(overrides, patterns_match_as_in_a_shell) {
-  EXPECT_TRUE(matches_pattern("conv*", "conv"));
-  EXPECT_TRUE(matches_pattern("*/weight*2", "a/b/weight_12"));
-  EXPECT_TRUE(matches_pattern("a?c*", "abc"));
-  EXPECT_FALSE(matches_pattern("a?c", "abcd"));
-  EXPECT_FALSE(matches_pattern("*b", "abc"));
-  EXPECT_TRUE(matches_pattern("*a*a*", "banana"));
-}
-
 }  // namespace
 }  // namespace narrowgauge

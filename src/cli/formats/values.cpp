@@ -40,10 +40,10 @@ double loss_scale_of(const FormatsFlags& flags, const Run& run) {
   return loss_scale_of(run.checkpoint).value_or(usual_loss_scale);
 }
 
-std::vector<Tensor> first_batch(const ImageData& data, std::int64_t batch) {
-  BatchLoader loader(data.training, {.batch = batch, .shuffle = true, .epochs = 1});
+std::vector<Tensor> first_batch(const Task& task, std::int64_t batch) {
+  BatchLoader loader(task.training, {.batch = batch, .shuffle = true, .epochs = 1});
   auto next = loader.next();
-  require<DataError>(next.has_value(), data.name, ": has no batch of ", batch);
+  require<DataError>(next.has_value(), task.data, ": has no batch of ", batch);
   return std::move(next->tensors);
 }
 
@@ -54,14 +54,14 @@ Values values_of_run(const FormatsFlags& flags) {
   Run run = read_run(folder);
   RunRecord& record = run.record;
   Settings& settings = record.settings;
-  require_model(settings.model);
+  require_network(settings);
   if (flags.data) settings.data = *flags.data;
-  const ImageData data = prepare_data(settings.data, record.data);
-  const std::int64_t batch = std::min(flags.batch.value_or(settings.batch), data.training_size);
+  const Task task = prepare_task(settings, record.images);
+  const std::int64_t batch = std::min(flags.batch.value_or(settings.batch), task.training_size);
   const ThreadScope threads(settings.threads > 0 ? settings.threads : thread_count());
-  Model model(settings.model, find_model(settings.model, data.image, data.classes));
+  Model model = model_of(settings, record.images);
   load_weights(model, run);
-  Gradients found = gradients_of(model, softmax_cross_entropy(), first_batch(data, batch));
+  Gradients found = gradients_of(model, task.loss, first_batch(task, batch));
 
   ValueSet weights{"weights", {}, 1}, gradients{"gradients", std::move(found.tensors), 1};
   for (const NamedTensor& gradient : gradients.tensors)

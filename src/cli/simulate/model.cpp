@@ -40,8 +40,8 @@ struct Answer {
 
 constexpr std::int64_t batch_of_test = 256;
 
-Tensor some_logits(Session& session, const ImageData& data) {
-  BatchLoader first(data.test,
+Tensor some_logits(Session& session, const Task& task) {
+  BatchLoader first(task.test,
                     {.batch = batch_of_test, .shuffle = false, .keep_last = true, .epochs = 1});
   return session.model().predict(first.next()->tensors[0]).cast(DType::f32);
 }
@@ -148,15 +148,15 @@ void print_answers(const SimulateFlags& flags, const Comparison& of) {
       printable(difference.largest), grouped(difference.changed)));
 }
 
-Answer trained(const Settings& settings, const ImageData& data, const std::string& way,
+Answer trained(const Settings& settings, const Task& task, const std::string& way,
                ReportStyle style) {
-  Session session(settings, data, {});
+  Session session(settings, task, {});
   Answer answer;
   answer.way = way;
-  const TrainingOutcome outcome = train(session, data, style, {});
+  const TrainingOutcome outcome = train(session, task, style, {});
   answer.fit = outcome.fit;
   answer.evaluation = outcome.fit.test;
-  if (!outcome.fit.stopped) answer.logits = some_logits(session, data);
+  if (!outcome.fit.stopped) answer.logits = some_logits(session, task);
   return answer;
 }
 
@@ -176,30 +176,30 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   train_flags.seed = flags.seed;
   train_flags.threads = flags.threads;
   Settings settings = settle(train_flags, std::nullopt);
-  const ImageData data = prepare_data(settings.data, settings.model);
+  const Task task = prepare_task(settings);
   const ReportStyle style = flags.json ? ReportStyle::quiet : ReportStyle::automatic;
   const std::string format(name(settings.precision.narrow));
   Settings on_unit = settings;
   on_unit.precision.f32_math = math_of(math);
-  const Answer fast = trained(settings, data, "fast " + format, style);
+  const Answer fast = trained(settings, task, "fast " + format, style);
   if (fast.fit.stopped) return stopped(fast);
-  const Answer unit = trained(on_unit, data, math + " " + format, style);
+  const Answer unit = trained(on_unit, task, math + " " + format, style);
   if (unit.fit.stopped) return stopped(unit);
   print_answers(flags, {settings.model, settings.data, fast, unit});
   return ExitCode::ok;
 }
 
 // Evaluates the network; with an empty `math` as it was trained, by the plan in `options` if any.
-Answer evaluated(const Run& run, const ImageData& data, const std::string& math,
+Answer evaluated(const Run& run, const Task& task, const std::string& math,
                  const SessionOptions& options) {
   Settings settings = run.record.settings;
   const bool fast = math.empty();
   if (!fast) settings.precision.f32_math = math_of(math);
-  Session session = session_of(run, settings, data, options);
+  Session session = session_of(run, settings, task, options);
   Answer answer;
   answer.way = concat(fast ? "fast" : math, ' ', settings.precision.narrow);
-  answer.evaluation = session.trainer().evaluate(data.test, batch_of_test);
-  answer.logits = some_logits(session, data);
+  answer.evaluation = session.trainer().evaluate(task.test, batch_of_test);
+  answer.logits = some_logits(session, task);
   return answer;
 }
 
@@ -208,15 +208,15 @@ int evaluate_on_unit(const SimulateFlags& flags, const std::string& math) {
           "simulate: a trained run is evaluated, --epochs, --batch and --seed are of --model");
   Run run = read_run(*flags.first);
   RunRecord& record = run.record;
-  require_model(record.settings.model);
+  require_network(record.settings);
   if (flags.data) record.settings.data = *flags.data;
   const RunPrecision precision = settle_precision(flags.precision, record.settings.precision);
   const SessionOptions as_trained = plan_of(run, precision, flags.precision);
   record.settings.precision = precision;
   if (flags.threads) record.settings.threads = static_cast<int>(*flags.threads);
-  const ImageData data = prepare_data(record.settings.data, record.data);
-  const Answer fast = evaluated(run, data, "", as_trained);
-  const Answer unit = evaluated(run, data, math, {});
+  const Task task = prepare_task(record.settings, record.images);
+  const Answer fast = evaluated(run, task, "", as_trained);
+  const Answer unit = evaluated(run, task, math, {});
   print_answers(flags, {record.settings.model, record.settings.data, fast, unit});
   require_finite(fast.evaluation);
   require_finite(unit.evaluation);

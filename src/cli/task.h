@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is trained: a network with its loss, and data made ready for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cli/settings.h"
+#include "narrowgauge/data.h"
+#include "narrowgauge/model.h"
+
+namespace narrowgauge::cli {
+
+// How images become inputs, as a run keeps it.
+struct ImageFacts {
+  ImageShape drawn;  // as they lie in the set
+  std::int64_t classes = 0;
+  ImageTransform transform;  // padding, channels, mean and deviation
+
+  ImageShape image() const;  // as the network sees them
+};
+
+struct Task {
+  BuildNetwork build;
+  Loss loss;
+  std::string data;  // name or path of the set
+  std::shared_ptr<DataSource> training, test;
+  std::int64_t training_size = 0, test_size = 0;
+  std::int64_t classes = 0;          // of the labels; 0: these are no classes
+  std::optional<ImageFacts> images;  // nothing: samples are taken as they are
+};
+
+// Makes a network and its data ready for training. Throws ModelError, DataError and UsageError.
+Task prepare_task(const Settings& settings);
+// The same for a trained network, whose images become inputs as they did in its training. Throws
+// DataError if the data do not fit.
+Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& trained);
+// The network alone, of a run whose data may be gone.
+Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained);
+
+// The shape in which a built-in network sees such images: padded to the sides that it needs.
+ImageShape network_image(const std::string& model, ImageShape drawn);
+
+ImageShape parse_image(const std::string& text);  // "3x32x32"; throws UsageError
+std::string image_text(const ImageShape& image);
+
+}  // namespace narrowgauge::cli
