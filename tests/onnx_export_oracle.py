@@ -4,7 +4,6 @@ models from outside, in f32, f16 and bf16. ONNX Runtime's outputs for the file m
 network that was exported: of our program, or of ONNX Runtime for a model from outside in f32. The
 file, exported again, must hold the same nodes."""
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -13,6 +12,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+
+from support.exported_models import PROGRAM, nodes_of, run
 
 BUILTIN = {
     "mlp": [],
@@ -34,14 +35,6 @@ KNOWN = {
                             "--shape", "state=2x1x128"],
 }
 
-PROGRAM = pathlib.Path(os.environ["NARROWGAUGE_BUILD"]) / "narrowgauge"
-
-
-def run(*arguments):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return done.stdout
 
 
 def export(source, file, amp):
@@ -121,31 +114,6 @@ def runtime_outputs(file, inputs):
     session = session_of(file)
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(None, inputs)))
-
-
-def nodes_of(file):
-    """The graph without made-up names and whatever order the nodes have: a digest of each node's
-    op, attributes, and all that it is computed from; of a Reshape the shape, however it is said."""
-    import onnx
-
-    def digest(*parts):
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-    graph = onnx.load(file, load_external_data=False).graph
-    values = {"": ""} | {value.name: value.name for value in graph.input}
-    for tensor in graph.initializer:
-        name, tensor.name = tensor.name, ""
-        values[name] = digest(tensor.SerializeToString())
-    types = {value.name: str(value.type) for value in (*graph.value_info, *graph.output)}
-    nodes = []
-    for node in graph.node:
-        attributes = sorted(str(attribute) for attribute in node.attribute)
-        inputs = [values.get(name, name) for name in node.input]
-        if node.op_type == "Reshape" and node.output[0] in types:
-            inputs[1] = types[node.output[0]]
-        nodes.append(digest(node.op_type, attributes, inputs))
-        values |= {name: f"{nodes[-1]}@{place}" for place, name in enumerate(node.output)}
-    return sorted(nodes), [(value.name, values[value.name]) for value in graph.output]
 
 
 def compare(title, source, original, amp, folder):
