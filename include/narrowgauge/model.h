@@ -63,8 +63,6 @@ struct NG_API ModelPort {
 struct KnownInputs {
   std::map<std::string, Dims> sizes{};     // shapes in place of sizes that the file leaves open
   std::map<std::string, Tensor> values{};  // of inputs that become constants
-  // The first size of all inputs, where the file fixes it at the same number, is left open.
-  bool open_batch = false;
 };
 
 // What training makes of BatchNormalization that a model file has in its form for inference.
@@ -78,6 +76,9 @@ enum class BatchNormForm : std::uint8_t {
 struct OnnxTraining {
   std::string output{};  // that loss and metrics are of; "": the first
   BatchNormForm batch_norm = BatchNormForm::stored;
+  // Leaves the first size of all inputs open where the file fixes it at the same number, unless
+  // other shapes in the file need that.
+  bool open_batch = false;
 };
 
 // predict() and run() may be called from any number of threads at once. Each call computes in

@@ -21,8 +21,9 @@ std::int64_t reserve_beside(const Plan& plan) {
 
 // A loader holds three batches and reads one, while one is worked on.
 std::int64_t batches_at_once(Batches batches) {
-  if (batches.unread == 0) return 0;
-  return std::min<std::int64_t>(5, (batches.unread + batches.size - 1) / batches.size);
+  constexpr std::int64_t most = 5;
+  if (batches.unread == 0 || batches.size == 0) return batches.unread == 0 ? 0 : most;
+  return std::min(most, (batches.unread + batches.size - 1) / batches.size);
 }
 
 std::string who(const Plan& plan, Batches batches) {

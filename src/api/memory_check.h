@@ -16,7 +16,8 @@ namespace narrowgauge {
 // The plan of the same graph for another batch.
 using PlanForBatch = std::function<Plan(std::int64_t batch)>;
 
-// `size` samples at once, 0 if the graph has no batch; a loader has yet to read `unread` samples.
+// `size` samples at once, 0 if the graph fixes the batch; a loader has yet to read `unread`
+// samples.
 struct Batches {
   std::int64_t size = 0, unread = 0;
 };

@@ -7,6 +7,7 @@
 #include "api/model_implementation.h"
 #include "api/onnx_network.h"
 #include "io/onnx/import/types.h"
+#include "io/onnx/read.h"
 
 namespace narrowgauge {
 
@@ -66,7 +67,8 @@ std::vector<ModelPort> output_ports(const Graph& graph) {
 
 Model Model::from_onnx(const std::string& path, const KnownInputs& known,
                        const OnnxTraining& training) {
-  const auto file = std::make_shared<const onnx::Model>(read_onnx(path, known));
+  const auto file =
+      std::make_shared<const onnx::Model>(with_values(onnx::read_model(path), known.values));
   const auto types = types_with(*file, known.sizes);
   std::string reason;
   try {

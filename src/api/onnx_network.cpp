@@ -8,11 +8,12 @@
 
 #include "io/onnx/import.h"
 #include "io/onnx/import/types.h"
-#include "io/onnx/open_batch.h"
 #include "io/onnx/read.h"
 #include "passes/batch_statistics.h"
+#include "passes/open_batch.h"
 #include "passes/rebuild.h"
 #include "passes/recognize_forms.h"
+#include "passes/untrained_states.h"
 
 namespace narrowgauge {
 
@@ -31,10 +32,24 @@ void add_graph(const Graph& graph, Network& network) {
 
 }  // namespace
 
+namespace {
+
+Graph with_batch_as_wanted(Graph graph, const OnnxTraining& training) {
+  if (!training.open_batch) return graph;
+  try {
+    return with_open_batch(graph);
+  } catch (const UsageError&) {
+    return graph;  // written for one batch
+  }
+}
+
+}  // namespace
+
 BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types,
                           const OnnxTraining& training) {
+  Graph graph = with_batch_as_wanted(onnx::import_graph(model, {.types = types}), training);
   const auto imported =
-      std::make_shared<const Graph>(recognize_forms(onnx::import_graph(model, {.types = types})));
+      std::make_shared<const Graph>(with_untrained_states(recognize_forms(graph)));
   require<ModelError>(!imported->outputs().empty(), "the model has no output");
   return [imported, training](Network& network) {
     if (training.batch_norm == BatchNormForm::stored)
@@ -46,14 +61,9 @@ BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, 
   };
 }
 
-onnx::Model read_onnx(const std::string& path, const KnownInputs& known) {
-  onnx::Model model = with_values(onnx::read_model(path), known.values);
-  return known.open_batch ? onnx::with_open_batch(std::move(model)) : model;
-}
-
 BuildNetwork onnx_network(const std::string& path, const KnownInputs& known,
                           const OnnxTraining& training) {
-  const onnx::Model model = read_onnx(path, known);
+  const onnx::Model model = with_values(onnx::read_model(path), known.values);
   try {
     return onnx_network(model, types_with(model, known.sizes), training);
   } catch (const UnknownValueError& error) {

@@ -17,8 +17,6 @@ BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, 
 // The network of a file. ModelError naming the file, also where shapes depend on such values.
 BuildNetwork onnx_network(const std::string& path, const KnownInputs& known,
                           const OnnxTraining& training);
-// The file with inputs as far as they are known.
-onnx::Model read_onnx(const std::string& path, const KnownInputs& known);
 // The types of inputs with these sizes. UsageError where the model has no such input.
 std::map<std::string, TensorType> types_with(const onnx::Model& model,
                                              const std::map<std::string, Dims>& sizes);

@@ -130,6 +130,17 @@ Plan Program::compile_to_fit(CompileOptions& options, Batches batches) const {
   return plan;
 }
 
+namespace {
+
+// The first size of the first input, where it is open; else "".
+std::string batch_symbol(const Graph& graph) {
+  if (graph.inputs().empty()) return "";
+  const Shape& shape = graph.type(graph.inputs()[0]).shape;
+  return shape.empty() || shape[0].is_known() ? "" : shape[0].text();
+}
+
+}  // namespace
+
 // No kernels are measured with a batch that may not fit: that could take minutes.
 Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
   CompileOptions options = options_;
@@ -138,12 +149,13 @@ Plan Program::compile_for(const Binding& binding, std::int64_t unread) const {
   CompileOptions unmeasured = options;
   unmeasured.kernels = nullptr;
   unmeasured.trace = nullptr;
+  const std::string symbol = batch_symbol(graph_);
   const auto plan_for = [&](std::int64_t size) {  // computes the same again as the plan refused
     CompileOptions other = unmeasured;
-    other.binding["N"] = size;
+    other.binding[symbol] = size;
     return compile(graph_, other);
   };
-  const auto batch = binding.find("N");
+  const auto batch = binding.find(symbol);
   const Batches batches{batch == binding.end() ? 0 : batch->second, unread};
   if (options_.kernels && too_little_for(bytes_of_values(graph_, binding)))
     require_memory(compile_to_fit(unmeasured, batches), store_, batches, plan_for);

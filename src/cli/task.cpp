@@ -160,9 +160,8 @@ ImageShape image_of(const TensorType& input, ImageShape drawn) {
 
 BuildNetwork network_of(const Settings& settings) {
   const OnnxSettings& onnx = settings.onnx;
-  KnownInputs known = known_inputs({onnx.shapes, onnx.values});
-  known.open_batch = onnx.shapes.empty();
-  OnnxTraining training{.output = onnx.output};
+  const KnownInputs known = known_inputs({onnx.shapes, onnx.values});
+  OnnxTraining training{.output = onnx.output, .open_batch = onnx.shapes.empty()};
   if (onnx.batch_norm) training.batch_norm = BatchNormForm::training;
   return onnx_network(onnx.file, known, training);
 }

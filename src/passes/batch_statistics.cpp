@@ -2,57 +2,96 @@
 #include "passes/batch_statistics.h"
 
 #include <map>
+#include <utility>
+#include <vector>
 
+#include "ops/math/cast.h"
+#include "ops/math/cast_like.h"
 #include "ops/nn/batch_normalization.h"
+#include "ops/shape/expand.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
 
 namespace {
 
-constexpr int mean_port = 3, variance_port = 4;
+constexpr std::size_t mean_port = 3, variance_port = 4;
 
-bool has_given_statistics(const Graph& graph, const Node& node) {
-  if (!node.is<BatchNormalization>() || node.as<BatchNormalization>().training_mode != 0)
-    return false;
-  return graph.constant_value(node.inputs[mean_port]) &&
-         graph.constant_value(node.inputs[variance_port]);
+bool may_change_nothing(const Node& node) {
+  return node.is<Identity>() || node.is<Cast>() || node.is<CastLike>() || node.is<Expand>();
+}
+
+// Where a vector comes from, past the casts and expansions that exporters write without need.
+Value origin_of(const Graph& graph, Value value) {
+  while (may_change_nothing(graph.producer(value))) {
+    const Value before = graph.producer(value).inputs[0];
+    if (graph.type(before) != graph.type(value)) break;
+    value = before;
+  }
+  return value;
+}
+
+// The value with which a mean or variance begins; nullptr where it is computed from inputs.
+const Tensor* stored_value(const Graph& graph, Value value) {
+  const Node& node = graph.producer(value);
+  if (!node.is<StateValue>()) return graph.constant_value(value);
+  const State& state = *graph.find_state(node.name);
+  return state.role == Role::statistic ? &state.initial.data : nullptr;
 }
 
 class Statistics {
  public:
   Statistics(const Graph& source, bool training) : rebuild_(source), training_(training) {
-    for (const Node& node : source.nodes())
+    for (const Node& node : source.nodes()) {
       for (const Value input : node.inputs) ++uses_[input];
+      if (!has_stored_statistics(node)) continue;
+      for (const std::size_t port : {mean_port, variance_port}) {
+        ++direct_[node.inputs[port]];
+        ++normalizations_[origin_of(source, node.inputs[port])];
+      }
+    }
     for (const GraphOutput& output : source.outputs()) ++uses_[output.value];
   }
 
   Graph run() {
     const Graph& source = rebuild_.source();
-    for (const Node& node : source.nodes())
-      if (has_given_statistics(source, node)) count_statistics(node);
     for (int i = 0; i < static_cast<int>(source.nodes().size()); ++i) {
-      if (has_given_statistics(source, source.node(i)))
+      const Node& node = source.node(i);
+      if (has_stored_statistics(node))
         normalize(i);
-      else if (statistics_[{i, 0}] == 0 || statistics_[{i, 0}] < uses_[{i, 0}])
+      else if (!becomes_state(i))
         rebuild_.copy(i);
     }
-    return rebuild_.finish();
+    Graph graph = rebuild_.finish();
+    for (const auto& [state, next] : next_) graph.set_next(state, next);
+    return graph;
   }
 
  private:
-  void count_statistics(const Node& node) {
-    ++statistics_[node.inputs[mean_port]];
-    ++statistics_[node.inputs[variance_port]];
+  // A constant that only normalizations read goes, and leaves its name to a state.
+  bool becomes_state(int index) {
+    const Value value{index, 0};
+    return rebuild_.source().constant_value(value) && direct_[value] > 0 &&
+           direct_[value] == uses_[value];
   }
 
-  // A file may give one variance to several normalizations: each then has running averages of its
-  // own.
-  Value statistic(Value constant) {
+  bool has_stored_statistics(const Node& node) const {
+    const Graph& source = rebuild_.source();
+    return node.is<BatchNormalization>() &&
+           stored_value(source, origin_of(source, node.inputs[mean_port])) &&
+           stored_value(source, origin_of(source, node.inputs[variance_port]));
+  }
+
+  // A state of its own, as a file may give one variance to several normalizations: each then has
+  // running averages of its own. A state that serves this one alone serves it on.
+  Value statistic(Value origin) {
+    const Graph& source = rebuild_.source();
     Graph& graph = rebuild_.graph();
-    const Tensor& value = *rebuild_.source().constant_value(constant);
+    if (source.producer(origin).is<StateValue>() && normalizations_[origin] == 1)
+      return rebuild_.mapped(origin);
+    const Tensor& value = *stored_value(source, origin);
     State state;
-    state.name = graph.unique_name(rebuild_.source().value_name(constant));
+    state.name = graph.unique_name(source.value_name(origin));
     state.role = Role::statistic;
     state.type = value.type();
     state.initial = Initial::of(value);
@@ -60,25 +99,30 @@ class Statistics {
   }
 
   void normalize(int index) {
-    const Node& node = rebuild_.source().node(index);
+    const Graph& source = rebuild_.source();
+    const Node& node = source.node(index);
     Graph& graph = rebuild_.graph();
     auto op = node.as<BatchNormalization>();
     op.training_mode = training_ ? 1 : 0;
-    const Value mean = statistic(node.inputs[mean_port]);
-    const Value variance = statistic(node.inputs[variance_port]);
-    const Value y = graph.add(op,
-                              {rebuild_.mapped(node.inputs[0]), rebuild_.mapped(node.inputs[1]),
-                               rebuild_.mapped(node.inputs[2]), mean, variance},
-                              options_of(node));
+    const Value mean = statistic(origin_of(source, node.inputs[mean_port]));
+    const Value variance = statistic(origin_of(source, node.inputs[variance_port]));
+    const Values inputs{rebuild_.mapped(node.inputs[0]), rebuild_.mapped(node.inputs[1]),
+                        rebuild_.mapped(node.inputs[2]), mean, variance};
+    NodeOptions options = options_of(node);
+    options.storages.clear();  // of one output, where training has several
+    const Value y = graph.add(op, inputs, std::move(options));
     rebuild_.map({index, 0}, y);
     if (!training_) return;
-    graph.set_next(graph.value_name(mean), {y.node, 1});
-    graph.set_next(graph.value_name(variance), {y.node, 2});
+    next_.emplace_back(graph.value_name(mean), Value{y.node, 1});
+    next_.emplace_back(graph.value_name(variance), Value{y.node, 2});
   }
 
   Rebuild rebuild_;
   bool training_;
-  std::map<Value, int> uses_, statistics_;  // of values: all, and those as mean or variance
+  std::map<Value, int> uses_;            // of values, by all nodes and outputs
+  std::map<Value, int> direct_;          // as a mean or variance, as it stands
+  std::map<Value, int> normalizations_;  // the same, also past casts and expansions
+  std::vector<std::pair<std::string, Value>> next_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "io/onnx/import/conversions.h"
 #include "io/onnx/import/handlers.h"
 #include "io/onnx/import/types.h"
+#include "io/onnx/read.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -80,7 +81,7 @@ Binding ones(const Graph& graph) {
 }  // namespace
 
 OnnxInfo onnx_info(const std::string& path, const KnownInputs& known) {
-  const onnx::Model model = read_onnx(path, known);
+  const onnx::Model model = with_values(onnx::read_model(path), known.values);
   OnnxInfo info;
   info.producer = model.producer_name;
   if (!model.producer_version.empty()) info.producer += " " + model.producer_version;

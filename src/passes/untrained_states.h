@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which float initializers of a model file are no parameters.
+#pragma once
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// Parameters from which no output is reached through differentiable ports become statistics, which
+// training keeps as they are: means and variances of normalizations, tables that are only compared.
+Graph with_untrained_states(const Graph& graph);
+
+}  // namespace narrowgauge

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks from files of ONNX, trained for 20 steps on one batch: the losses of `train` in IEEE's
+f32 are no farther from PyTorch's in f64 than twice PyTorch's own in f32."""
+
+import copy
+import importlib.util
+import json
+import pathlib
+import sys
+import tempfile
+import warnings
+
+from support import torch_networks as networks
+from support.exported_models import run
+
+STEPS, BATCH, RATE, MOMENTUM = 20, 8, 0.001, 0.9
+# How far the losses of two runs in f32 may be apart for the rounding of the losses alone.
+ROUNDING = 1e-6
+
+
+def images(model):
+    """A classifier of images and its batch."""
+    import torch
+
+    return model, torch.rand(BATCH, 3, 64, 64), torch.arange(BATCH) % 4, []
+
+
+def multilayer():
+    import torch
+    from torch import nn
+
+    layers = nn.Sequential(nn.Flatten(), nn.Linear(48, 32), nn.Tanh(), nn.Linear(32, 10))
+    return layers, torch.rand(BATCH, 3, 4, 4), torch.arange(BATCH) % 4, []
+
+
+def resnet18():
+    import torchvision
+
+    return torchvision.models.ResNet(torchvision.models.resnet.BasicBlock, [2, 2, 2, 2],
+                                     num_classes=10)
+
+
+def language_model():
+    """The loss stands in the file."""
+    import torch
+    from torch import nn
+
+    class WithLoss(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, x, y):
+            logits = self.model(x).logits
+            return nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten())
+
+    tokens = torch.randint(0, 99, (BATCH, 12))
+    return WithLoss(networks.gpt2()[0]), tokens, tokens.roll(1, 1), ["--loss", "output:loss"]
+
+
+def tagger():
+    import torch
+
+    model, _ = networks.recurrent("LSTM")
+    return (model, torch.randn(BATCH, 9, 12), torch.randn(BATCH, 9, 5),
+            ["--loss", "mean-squared-error"])
+
+
+NETWORKS = {
+    "MLP": multilayer,
+    "ResNet-18": lambda: images(resnet18()),
+    "MobileNetV3": lambda: images(networks.mobile_net()[0]),
+    "EfficientNet": lambda: images(networks.efficient_net()[0]),
+    "ConvNeXt": lambda: images(networks.conv_next()[0]),
+    "GPT-2": language_model,
+    "LSTM": tagger,
+}
+
+
+def without_dropout(model):
+    import torch
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return model
+
+
+def loss_of(model, x, y, flags):
+    from torch.nn import functional
+
+    if "output:loss" in flags:
+        return model(x, y)
+    if flags:
+        return functional.mse_loss(model(x), y)
+    return functional.cross_entropy(model(x), y)
+
+
+def losses_of_torch(model, x, y, flags, dtype):
+    import torch
+
+    def wide(value):
+        return value.to(dtype) if value.is_floating_point() else value
+
+    model = copy.deepcopy(model).to(dtype)
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), RATE, MOMENTUM)
+    losses = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = loss_of(model, wide(x), wide(y), flags)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def export(model, x, y, flags, file):
+    import torch
+
+    model.eval()
+    in_graph = "output:loss" in flags
+    torch.onnx.export(model, (x, y) if in_graph else (x,), str(file), dynamo=True, optimize=False,
+                      verbose=False, output_names=["loss" if in_graph else "output"])
+
+
+def losses_of_ours(file, x, y, flags, folder, math):
+    import numpy
+
+    data = folder / "data.npz"
+    x, y = x.numpy(), y.numpy()
+    numpy.savez(data, x_train=x, y_train=y, x_test=x, y_test=y)
+    normalizes = ["--train-batch-norm"] if "BatchNormalization" in run("info", file) else []
+    text = run("train", file, "--data", data, "--batch", BATCH, "--epochs", STEPS, "--json",
+               "--optimizer", "sgd", "--lr", RATE, "--momentum", MOMENTUM, "--weight-decay", 0,
+               "--schedule", "constant", "--warmup", 0, "--math", math, *normalizes, *flags)
+    events = [json.loads(line) for line in text.splitlines()]
+    return [event["loss"] for event in events if event["event"] == "epoch"]
+
+
+def farthest(losses, exact):
+    """The largest difference, relative to the first loss: later ones may be close to 0."""
+    return max(abs(a - e) for a, e in zip(losses, exact, strict=True)) / exact[0]
+
+
+def compare(title, make, folder):
+    import torch
+
+    torch.manual_seed(1)
+    model, x, y, flags = make()
+    model = without_dropout(model)
+    file = folder / "model.onnx"
+    exact = losses_of_torch(model, x, y, flags, torch.float64)
+    own = farthest(losses_of_torch(model, x, y, flags, torch.float32), exact)
+    export(model, x, y, flags, file)
+    ours = farthest(losses_of_ours(file, x, y, flags, folder, "ieee"), exact)
+    agree = ours <= 2 * own + ROUNDING
+    print(f"{title:12} loss {exact[0]:.4f} to {exact[-1]:.4f}, off by {ours:.1e} in f32, "
+          f"PyTorch by {own:.1e}{'' if agree else ' TOO FAR'}", flush=True)
+    return agree
+
+
+def main():
+    for package in ("torch", "onnx", "onnxscript", "timm", "transformers"):
+        if importlib.util.find_spec(package) is None:
+            print(f"[SKIP] {package} is not installed")
+            return 0
+    warnings.simplefilter("ignore")
+    failed = []
+    for title in sys.argv[1:] or NETWORKS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                if not compare(title, NETWORKS[title], pathlib.Path(folder)):
+                    failed.append(title)
+            except Exception as error:
+                print(f"{title}: {error}", flush=True)
+                failed.append(title)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
