@@ -104,12 +104,26 @@ struct Wanted {
   TensorType type;
 };
 
-std::vector<Wanted> wanted_by(const Task& task, const std::string& name) {
-  const Graph graph = loss_graph(name, task.build, task.loss, Mode::evaluate);
+std::vector<Wanted> wanted_by(const Graph& graph) {
   std::vector<Wanted> wanted;
   for (const Value input : graph.inputs())
     wanted.push_back({graph.value_name(input), graph.type(input)});
   return wanted;
+}
+
+// Labels are indices of the scores of a prediction [N, scores].
+void require_scores(const Graph& graph, const DataSet& set) {
+  const Shape& scores = graph.type(graph.find_output("prediction")).shape;
+  if (scores.size() != 2 || !scores[1].is_known()) return;
+  require<DataError>(set.classes <= scores[1].value(), set.name, ": has ", set.classes,
+                     " classes, the network gives ", scores[1], " scores");
+}
+
+void require_fits(const ImageShape& drawn, const ImageShape& wanted, const std::string& data) {
+  const bool channels = drawn.channels == wanted.channels || drawn.channels == 1;
+  require<DataError>(channels && drawn.height <= wanted.height && drawn.width <= wanted.width, data,
+                     ": its images of ", image_text(drawn), " do not fit the network's input of ",
+                     image_text(wanted));
 }
 
 // Whether rows of such a tensor can be given to an input.
@@ -177,9 +191,11 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
   Task task;
   task.build = network_of(settings);
   task.loss = loss_of(settings);
-  const std::vector<Wanted> wanted = wanted_by(task, settings.model);
+  const Graph graph = loss_graph(settings.model, task.build, task.loss, Mode::evaluate);
+  const std::vector<Wanted> wanted = wanted_by(graph);
   DataSplit split = load(settings.data);
   task.classes = split.train.classes;
+  require_scores(graph, split.train);
   if (!trained && !takes_pixels(wanted, split.train)) {
     task.training = std::make_shared<TensorSource>(columns_for(wanted, split.train));
     task.test = std::make_shared<TensorSource>(columns_for(wanted, split.test));
@@ -188,6 +204,7 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
   take_as_images(split, settings.data);
   if (trained) require_as_trained(split, *trained, settings.data);
   const ImageShape image = image_of(wanted[0].type, shape_of(split.train));
+  require_fits(shape_of(split.train), image, settings.data);
   take_images(task, split, trained ? *trained : facts_for(split.train, image, settings));
   const Shape& shape = wanted[0].type.shape;
   task.training = shaped_as(task.training, shape, settings.data);

@@ -9,10 +9,10 @@ namespace narrowgauge {
 
 namespace {
 
-Value mean_of_all(Network& network, Value x, const char* name) {
+Value mean_of_all(Network& network, Value x, std::string name) {
   ReduceMean op;
   op.keepdims = 0;
-  return network.apply(op, {x}, name);
+  return network.apply(op, {x}, std::move(name));
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ Loss softmax_cross_entropy() {
     require(network.shape(logits).size() == 2, "softmax cross entropy: expected [N,classes], got ",
             network.shape(logits));
     const Value labels = network.input("labels", {network.shape(logits)[0]}, DType::i64);
-    return network.apply(SoftmaxCrossEntropyLoss{}, {logits, labels}, "loss");
+    return network.apply(SoftmaxCrossEntropyLoss{}, {logits, labels}, network.graph().unique_name("loss"));
   };
 }
 
@@ -33,7 +33,7 @@ Loss span_cross_entropy() {
     require(scores.size() == 3 && scores[2] == Dim(2),
             "span cross entropy: expected [N,positions,2], got ", scores);
     const Value labels = network.input("labels", {scores[0], 2}, DType::i64);
-    return network.apply(SoftmaxCrossEntropyLoss{}, {logits, labels}, "loss");
+    return network.apply(SoftmaxCrossEntropyLoss{}, {logits, labels}, network.graph().unique_name("loss"));
   };
 }
 
@@ -42,7 +42,7 @@ Loss mean_squared_error() {
     const Value labels = network.input("labels", network.shape(prediction));
     const Value difference = network.apply(Sub{}, {prediction, labels}, "difference");
     const Value square = network.apply(Mul{}, {difference, difference}, "square");
-    return mean_of_all(network, square, "loss");
+    return mean_of_all(network, square, network.graph().unique_name("loss"));
   };
 }
 
@@ -50,7 +50,7 @@ Loss binary_cross_entropy() {
   return [](Network& network, Value logits) {
     const Value labels = network.input("labels", network.shape(logits));
     const Value each = network.apply(SigmoidCrossEntropy{}, {logits, labels}, "cross_entropy");
-    return mean_of_all(network, each, "loss");
+    return mean_of_all(network, each, network.graph().unique_name("loss"));
   };
 }
 

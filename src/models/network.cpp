@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/nearest.h"
 #include "ir/unknown_op.h"
 #include "ops/activation/gelu.h"
 #include "ops/activation/relu.h"
@@ -48,14 +47,13 @@ void Network::output(std::string name, Value value) {
 }
 
 Value Network::find_output(std::string_view name) const {
-  std::vector<std::string> names;
+  std::string names;
   for (const GraphOutput& output : outputs_) {
     if (output.name == name) return output.value;
-    names.push_back(output.name);
+    names += narrowgauge::concat(names.empty() ? "" : ", ", '\'', output.name, '\'');
   }
-  throw UsageError(
-      narrowgauge::concat("network '", graph_.name(), "': has no output '", name, '\'',
-                          names.empty() ? ", it names none" : suggestion(name, names)));
+  throw UsageError(narrowgauge::concat("network '", graph_.name(), "': has no output '", name,
+                                       "', only ", names.empty() ? "one without a name" : names));
 }
 
 Value Network::statistic(const std::string& name, Dims dims, double initial) {

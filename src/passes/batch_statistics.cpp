@@ -91,7 +91,9 @@ class Statistics {
       return rebuild_.mapped(origin);
     const Tensor& value = *stored_value(source, origin);
     State state;
-    state.name = graph.unique_name(source.value_name(origin));
+    state.name = source.value_name(origin);
+    if (!becomes_state(origin.node) || graph.find_state(state.name))
+      state.name = graph.unique_name(state.name);
     state.role = Role::statistic;
     state.type = value.type();
     state.initial = Initial::of(value);

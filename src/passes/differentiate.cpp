@@ -191,6 +191,25 @@ Values append_gradients(Graph& graph, std::span<const Value> outputs, std::span<
   return gradients;
 }
 
+int node_that_blocks(const Graph& graph, Value output, Value wanted) {
+  IndexedVector<int, bool> used(graph.nodes().size()), computed(graph.nodes().size());
+  const auto mark = [](IndexedVector<int, bool>& nodes, const Node& node) {
+    for (const Value input : node.inputs)
+      if (!input.is_absent()) nodes[input.node] = true;
+  };
+  used[output.node] = true;
+  for (int i = output.node; i >= 0; --i)
+    if (used[i]) mark(used, graph.node(i));
+  computed[wanted.node] = true;
+  for (int i = wanted.node + 1; i <= output.node; ++i)
+    for (const auto& [port, input] : enumerate(graph.node(i).inputs)) {
+      if (input.is_absent() || !computed[input.node] || !used[i]) continue;
+      computed[i] = true;
+      if (!graph.node(i).op->input_port(static_cast<int>(port)).differentiable) return i;
+    }
+  return -1;
+}
+
 Graph differentiate(const Graph& source) {
   Graph graph = source;
   const Value output = graph.outputs().at(0).value;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/untrained_states.h"
 
+#include <algorithm>
+
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
 #include "passes/rebuild.h"
@@ -9,7 +11,18 @@ namespace narrowgauge {
 
 namespace {
 
-// The nodes from which an output is reached through differentiable ports.
+// Whether training could want a gradient through the port. What an op without any gradient makes
+// of floating values counts too, so that training names it instead of passing it by.
+bool may_train_through(const Node& node, int port) {
+  if (node.op->input_port(port).differentiable) return true;
+  const bool has_gradient = node.op->gradient || node.op->decompose;
+  return !has_gradient && !node.op->info.random &&
+         std::ranges::any_of(node.outputs, [](const ValueInfo& output) {
+           return is_floating(output.type.dtype);
+         });
+}
+
+// The nodes from which an output is reached through such ports.
 IndexedVector<int, bool> nodes_that_train(const Graph& graph) {
   const int count = static_cast<int>(graph.nodes().size());
   IndexedVector<int, bool> reached(count);
@@ -18,7 +31,7 @@ IndexedVector<int, bool> nodes_that_train(const Graph& graph) {
     if (!reached[i]) continue;
     const Node& node = graph.node(i);
     for (const auto& [port, input] : enumerate(node.inputs))
-      if (!input.is_absent() && node.op->input_port(port).differentiable &&
+      if (!input.is_absent() && may_train_through(node, static_cast<int>(port)) &&
           is_floating(graph.type(input).dtype))
         reached[input.node] = true;
   }

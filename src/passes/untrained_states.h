@@ -6,8 +6,8 @@
 
 namespace narrowgauge {
 
-// Parameters from which no output is reached through differentiable ports become statistics, which
-// training keeps as they are: means and variances of normalizations, tables that are only compared.
+// Parameters from which no output is reached through ports that have gradients become statistics,
+// which training keeps as they are: stored means and variances, tables that are only compared.
 Graph with_untrained_states(const Graph& graph);
 
 }  // namespace narrowgauge

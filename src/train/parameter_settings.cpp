@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/nearest.h"
 #include "base/wildcard.h"
 
 namespace narrowgauge {
@@ -18,14 +17,11 @@ std::vector<const State*> parameters_of(const Graph& graph) {
 }
 
 void require_members(const ParameterGroup& group, const std::vector<const State*>& parameters) {
-  std::vector<std::string> names;
-  for (const State* parameter : parameters) {
+  for (const State* parameter : parameters)
     if (matches_wildcard(group.pattern, parameter->name)) return;
-    names.push_back(parameter->name);
-  }
-  throw UsageError(concat("optimizer: no parameter is called '", group.pattern, '\'',
-                          suggestion(group.pattern, names), " (the first is '", names.front(),
-                          "', the last '", names.back(), "')"));
+  throw UsageError(concat("optimizer: none of ", parameters.size(), " parameters is called '",
+                          group.pattern, "': the first is '", parameters.front()->name,
+                          "', the last '", parameters.back()->name, '\''));
 }
 
 bool has_weight_decay(const UpdateRule& rule) {

@@ -83,10 +83,20 @@ class TrainingGraphBuilder {
     const Value outputs[] = {loss_}, seeds[] = {scale_};
     const Values found = append_gradients(graph_, outputs, seeds, wanted);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      require<ModelError>(!found[i].is_absent(), "parameter '", parameters_[i].name,
-                          "': the loss does not depend on it; frozen, the others train");
+      if (found[i].is_absent()) refuse(parameters_[i]);
       parameters_[i].gradient = found[i];
     }
+  }
+
+  [[noreturn]] void refuse(const Parameter& parameter) const {
+    const int node = node_that_blocks(graph_, loss_, parameter.current);
+    if (node < 0)
+      throw ModelError(concat("parameter '", parameter.name,
+                              "': the loss does not depend on it; frozen, the others train"));
+    const Node& blocks = graph_.node(node);
+    throw ModelError(concat("node '", blocks.full_name(), "': op ", blocks.op->full_name(),
+                            " has no gradient for parameter '", parameter.name,
+                            "'; frozen, the others train"));
   }
 
   static NodeOptions options_of_update(std::string name) {

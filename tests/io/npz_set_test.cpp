@@ -41,6 +41,24 @@ TEST(npz_set, real_targets_are_no_classes) {
   EXPECT_EQ(set.train.classes, 0);
 }
 
+TEST(npz_set, networks_of_several_inputs_have_an_array_for_each) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "texts.npz";
+  const Tensor ids(DType::i64, {2, 3}), mask(DType::f32, {2, 3}), y(DType::f32, {2});
+  std::vector<NamedTensor> arrays{{"ids_train", ids}, {"mask_train", mask}, {"y_train", y}};
+  write_npz(path, arrays);
+  EXPECT_THROW(load_data(path), DataError);  // there is nothing to test on
+  for (std::size_t i = 0; i < 3; ++i)
+    arrays.push_back(
+        {arrays[i].name.substr(0, arrays[i].name.rfind('_')) + "_test", arrays[i].tensor});
+  write_npz(path, arrays);
+  const DataSplit set = load_data(path);
+  ASSERT_EQ(set.train.inputs.size(), 2U);
+  EXPECT_EQ(set.train.inputs[1].name, "mask");
+  EXPECT_EQ(set.test.target().type(), y.type());
+  EXPECT_EQ(set.train.classes, 0);
+}
+
 TEST(npz_set, what_does_not_fit_is_refused) {
   const Tensor x(DType::f32, {2, 3});
   EXPECT_THROW(load(x, labels({0, 1, 1}, {3}), labels({0}, {1})), DataError);

@@ -18,6 +18,7 @@
 #include "ops/table.h"
 #include "passes/assign_layout.h"
 #include "passes/attention_in_parts.h"
+#include "passes/batch_statistics.h"
 #include "passes/bind_shapes.h"
 #include "passes/decompose.h"
 #include "passes/differentiate.h"
@@ -27,8 +28,10 @@
 #include "passes/hoist_state_functions.h"
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
+#include "passes/open_batch.h"
 #include "passes/recompute.h"
 #include "passes/remove_dead_code.h"
+#include "passes/untrained_states.h"
 
 namespace narrowgauge {
 namespace {
@@ -46,6 +49,8 @@ const std::map<std::string, Pass>& passes() {
          return assign_layout(g, Layout::fastest, target);
        }},
       {"attention_in_parts", attention_in_parts},
+      {"batch_statistics",
+       [](const Graph& g, const Target&) { return with_batch_statistics(g, true); }},
       {"bind_shapes",
        [](const Graph& g, const Target&) {
          return bind_shapes(g, {{"N", 4}});
@@ -58,6 +63,7 @@ const std::map<std::string, Pass>& passes() {
       {"hoist_state_functions", for_any(hoist_state_functions)},
       {"merge_duplicates", for_any(merge_duplicates)},
       {"normalize_again", normalize_again},
+      {"open_batch", for_any(with_open_batch)},
       // All passes together: the layouts that kernels choose, and the groups that they take.
       {"pipeline",
        [](const Graph& g, const Target& target) { return run_pipeline(g, {.target = target}); }},
@@ -65,7 +71,8 @@ const std::map<std::string, Pass>& passes() {
        [](const Graph& g, const Target&) {
          return recompute(g, [](const Node& node) { return node.op->info.name == "Relu"; });
        }},
-      {"remove_dead_code", for_any(remove_dead_code)}};
+      {"remove_dead_code", for_any(remove_dead_code)},
+      {"untrained_states", for_any(with_untrained_states)}};
   return all;
 }
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// `train` takes a network from a file of ONNX, keeps it in the run, and writes such a file.
+#include "cli/training_fixture.h"
+#include "narrowgauge/npz.h"
+
+namespace narrowgauge::testing_cli {
+namespace {
+
+class TrainOnnx : public Training {
+ protected:
+  static std::string file(const std::string& name) { return *folder_ / name; }
+  // A network as a file, for the images of the tiny set.
+  static std::string network() {
+    const std::string path = file("network.onnx");
+    const Result result =
+        run({"export", "--model", "mlp", "--image", "1x8x8", "--classes", "4", "--onnx", path});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return path;
+  }
+  static Words train_file(const std::string& path, const Words& more) {
+    Words words{"train", path, "--data", data(), "--epochs", "2", "--batch", "32"};
+    words.insert(words.end(), {"--json", "--quiet"});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  static void expect_refused(const Words& words, int code, const std::string& message) {
+    const Result result = run(words);
+    EXPECT_EQ(result.code, code) << result.out;
+    EXPECT_TRUE(contains(result.err, message)) << result.err;
+  }
+};
+
+TEST_F(TrainOnnx, keeps_the_network_in_the_run) {
+  const std::string path = network(), folder = file("run");
+  const json trained = done(train_file(path, {"--output", folder}));
+  EXPECT_GT(trained.at("test_accuracy"), 0.9);
+  std::filesystem::remove(path);
+  EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_accuracy"), trained.at("test_accuracy"));
+  EXPECT_EQ(run({"predict", folder, "--count", "2", "--json"}).code, 0);
+  EXPECT_EQ(run({"export", folder, "--onnx", file("again.onnx")}).code, 0);
+}
+
+TEST_F(TrainOnnx, goes_on_to_the_bits_of_an_undisturbed_run) {
+  const std::string path = network();
+  const Words four{"--epochs", "4", "--schedule", "constant", "--warmup", "0", "--output"};
+  Words whole = four, part = four;
+  whole.push_back(file("whole"));
+  part.push_back(file("part"));
+  part[1] = "2";
+  const json undisturbed = done(train_file(path, whole));
+  done(train_file(path, part));
+  const json resumed = done({"train", "--resume", file("part"), "--epochs", "4", "--json"});
+  EXPECT_EQ(resumed.at("weights_sha256"), undisturbed.at("weights_sha256"));
+}
+
+TEST_F(TrainOnnx, writes_what_it_trained) {
+  const std::string path = network(), tuned = file("tuned.onnx"), folder = file("tuned");
+  done(train_file(path, {"--onnx", tuned, "--output", folder, "--freeze", "*.bias"}));
+  const std::string outputs = file("outputs.npz");
+  EXPECT_EQ(run({"predict", folder, "--save", outputs, "--quiet"}).code, 0);
+  const Result same = run({"info", tuned});
+  EXPECT_EQ(same.code, 0) << same.err;
+  // Trained further from the file, nothing is left to learn.
+  EXPECT_LT(done(train_file(tuned, {"--epochs", "1", "--lr", "1e-6"})).at("first_loss"), 0.3);
+}
+
+TEST_F(TrainOnnx, fits_numbers_to_any_output) {
+  Tensor x(DType::f32, {32, 1, 8, 8}), y(DType::f32, {32, 4});
+  for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, static_cast<double>(i % 13) / 13);
+  for (std::int64_t i = 0; i < y.size(); ++i) y.set(i, static_cast<double>(i % 4) / 4);
+  const std::string numbers = file("numbers.npz");
+  write_npz(numbers,
+            std::vector<NamedTensor>{{"x_train", x}, {"y_train", y}, {"x_test", x}, {"y_test", y}});
+  const json result = done(
+      train_file(network(), {"--data", numbers, "--loss", "mean-squared-error", "--epochs", "50"}));
+  EXPECT_LT(result.at("test_loss"), 0.01);
+}
+
+TEST_F(TrainOnnx, refuses_what_makes_no_sense) {
+  const std::string path = network();
+  expect_refused(train_file(file("none.onnx"), {}), 4, "none.onnx: No such file");
+  expect_refused(train_file(path, {"--model", "mlp"}), 2, "--model is another");
+  expect_refused(train_file(path, {"--loss", "l7"}), 2, "got 'l7'");
+  expect_refused(train_file(path, {"--loss", "output:y"}), 2, "has no output 'y', only ");
+  expect_refused(train_file(path, {"--loss-on", "y"}), 2, "has no output 'y', only ");
+  expect_refused(train_file(path, {"--freeze", "a*"}), 2, "parameters is called 'a*'");
+  expect_refused(train_file(path, {"--freeze", "*"}), 2, "none is left to train");
+  expect_refused(train_file(path, {"--shape", "y=1x2"}), 2, "has no input 'y'");
+  expect_refused(train_file(path, {"--mean", "0,x"}), 2, "--mean: expected");
+  expect_refused({"train", "--model", "mlp", "--train-batch-norm"}, 2, "needs a file of ONNX");
+  expect_refused(train_file(path, {"--data", "glyphs"}), 4,
+                 "images of 1x28x28 do not fit the network's input of 1x8x8");
+}
+
+}  // namespace
+}  // namespace narrowgauge::testing_cli
