@@ -18,7 +18,7 @@ using namespace testing;
 const std::set<std::string> twice{
     "Gelu", "Softmax", "LayerNormalization", "BatchNormalization", "ng.Attention", "Conv"};
 // What has no gradient although floating values flow through it.
-const std::set<std::string> without{"Loop", "DequantizeLinear"};
+const std::set<std::string> without{"DequantizeLinear"};
 
 bool is_f64(const Graph& graph, Value value) {
   return !value.is_absent() && graph.type(value).dtype == DType::f64;
