@@ -63,7 +63,7 @@ def tagger():
 
     model, _ = networks.recurrent("LSTM")
     return (model, torch.randn(BATCH, 9, 12), torch.randn(BATCH, 9, 5),
-            ["--loss", "mean-squared-error"])
+            ["--loss", "mean_squared_error"])
 
 
 NETWORKS = {

@@ -8,6 +8,7 @@
 #include "narrowgauge/data.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/log.h"
+#include "narrowgauge/losses.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/model_info.h"
 #include "narrowgauge/models.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "narrowgauge/graph.h"
+#include "narrowgauge/losses.h"
 
 namespace narrowgauge {
 
@@ -22,6 +23,29 @@ struct ConvOptions {
   std::int64_t kernel = 3, stride = 1, dilation = 1, groups = 1;  // pixels; groups of channels
   std::int64_t padding = -1;  // -1: (dilation * (kernel - 1)) / 2 on each side, "same" at stride 1
   bool bias = true;           // one number added to each channel
+};
+
+// Of a transposed convolution; one number serves both spatial axes.
+struct ConvTransposeOptions {
+  std::int64_t kernel = 2, stride = 1, dilation = 1, groups = 1;  // pixels; groups of channels
+  std::int64_t padding = 0;                                       // cut off on each side, in pixels
+  std::int64_t output_padding = 0;  // added at the end of each axis, below stride or dilation
+  bool bias = true;                 // one number added to each channel
+};
+
+// Of a recurrent layer.
+struct RecurrentOptions {
+  std::int64_t layers = 1;     // one after another, each over the outputs of the one before
+  bool bidirectional = false;  // also from the last step to the first; outputs stand side by side
+  double dropout = 0;          // of the outputs of all layers but the last
+  bool bias = true;            // of the gates
+};
+
+// Of a rotary embedding.
+struct RotaryOptions {
+  std::int64_t heads = 1;    // divide the width into parts of even size
+  double base = 10000;       // the longest wavelength is near 2 pi base positions
+  bool interleaved = false;  // pairs are neighbours, else half a head apart
 };
 
 // Of a pool; one number serves both spatial axes.
@@ -82,6 +106,11 @@ class NG_API Network {
 
   // Convolution of images [N, C, H, W].
   Value conv(Value x, std::int64_t channels, ConvOptions options = {}, std::string name = "");
+  // The gradient of a convolution by its images, as a layer: [N, C, H, W] -> [N, channels, ...] of
+  // size (H - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1. Weights [C,
+  // channels / groups, kernel, kernel] and bias begin as PyTorch's ConvTranspose2d.
+  Value conv_transpose(Value x, std::int64_t channels, ConvTransposeOptions options = {},
+                       std::string name = "");
   // [..., features] -> [..., units], of rank 2 or more; weights [units, features].
   Value linear(Value x, std::int64_t units, std::string name = "");
   // Normalizes each channel (axis 1), epsilon 1e-5, running averages with momentum 0.9, of the
@@ -89,12 +118,36 @@ class NG_API Network {
   Value batch_norm(Value x, std::string name = "");
   // Normalizes over the last axis.
   Value layer_norm(Value x, std::string name = "", double epsilon = 1e-5);
+  // Normalizes each of `groups` equal parts of the channels (axis 1) of each example (Wu, He 2018).
+  Value group_norm(Value x, std::int64_t groups, std::string name = "", double epsilon = 1e-5);
+  // x / sqrt(mean(x^2) + epsilon) times a weight, over the last axis (Zhang, Sennrich 2019); the
+  // usual epsilon is f32's 2^-23, as in PyTorch.
+  Value rms_norm(Value x, std::string name = "", double epsilon = 0x1p-23);
+  // Long short-term memory (Hochreiter, Schmidhuber 1997): [N, T, features] -> [N, T, hidden], or
+  // [N, T, 2 hidden] where bidirectional. Parameters are named, shaped and begun as those of
+  // PyTorch's LSTM: weight_ih_l0 [4 hidden, features], weight_hh_l0, bias_ih_l0, bias_hh_l0, then
+  // the same with _reverse, and l1, ... for more layers.
+  Value lstm(Value x, std::int64_t hidden, const RecurrentOptions& options = {},
+             std::string name = "");
+  // Gated recurrent unit (Cho et al. 2014), as lstm() with 3 hidden rows and as PyTorch's GRU: the
+  // reset gate acts on the product with the state.
+  Value gru(Value x, std::int64_t hidden, const RecurrentOptions& options = {},
+            std::string name = "");
+  // Turns pairs of elements of [N, T, width] by angles that grow with their position (Su et al.
+  // 2021), in each head. T must be known. Has no parameters.
+  Value rotary_embedding(Value x, const RotaryOptions& options = {}, std::string name = "");
   // Looks up i64 indices [...] below `count` in a table: -> [..., width].
   Value embedding(Value indices, std::int64_t count, std::int64_t width, std::string name = "");
   // Attention by several heads (Vaswani et al. 2017): query [N, T, width], key and value
   // [N, S, width] -> [N, T, width]; scores are scaled by 1/sqrt(width / heads). Has no parameters.
   Value attention(Value query, Value key, Value value, const AttentionOptions& options,
                   std::string name = "attention");
+  // Attention with projections, as PyTorch's MultiheadAttention: query [N, T, width] looks at
+  // memory [N, S, ...], and at itself where they are one value. -> [N, T, width]. Parameters:
+  // in_proj_weight [3 width, width], or q_proj_weight, k_proj_weight and v_proj_weight where memory
+  // has another width; in_proj_bias [3 width]; out_proj.weight and out_proj.bias.
+  Value cross_attention(Value query, Value memory, const AttentionOptions& options,
+                        std::string name = "");
   // Zeroes a share `ratio` of the elements in training and scales the others up.
   Value dropout(Value x, double ratio, std::string name = "");
   Value relu(Value x);                                    // max(x, 0)
@@ -117,14 +170,19 @@ class NG_API Network {
   Value slice(Value x, std::int64_t axis, std::int64_t begin, std::int64_t end,
               std::string name = "");
 
+  // x + body(x).
+  Value residual(Value x, const std::function<Value(Value)>& body);
+  // Each layer over the output of the one before.
+  Value sequential(Value x, const std::vector<std::function<Value(Value)>>& layers);
+
   // A built-in op by name, with attributes as text: op("ReduceMean", {x}, "keepdims=0"). Names and
   // attributes are ONNX's. Throws ModelError for an unknown op or attribute.
   Value op(std::string_view op_name, Values inputs, std::string_view attributes = "");
 
-  // Any op as a struct, including the program's own.
+  // Any op as a struct, including the program's own. A name that is taken gets a number.
   template <Op T>
   Value apply(T op, Values inputs, std::string name = "") {
-    return graph_.add(std::move(op), std::move(inputs), {.name = scoped(std::move(name))});
+    return graph_.add(std::move(op), std::move(inputs), {.name = scoped(name)});
   }
 
   // Names an output of the network, beside what its builder returns: a Model gives it out, and a
@@ -138,8 +196,16 @@ class NG_API Network {
   Value scope(const std::string& name, const std::function<Value()>& body);
 
  private:
-  std::string scoped(std::string name) const { return name.empty() ? name : prefix_ + name; }
+  std::string scoped(const std::string& name) const {
+    return name.empty() ? name : graph_.unique_name(prefix_ + name);
+  }
   std::string layer_name(const std::string& given, const char* kind);
+  Value recurrent(Value x, std::int64_t hidden, const RecurrentOptions& options,
+                  const std::string& name, std::int64_t gates);
+  Values recurrent_weights(std::int64_t features, std::int64_t hidden,
+                           const RecurrentOptions& options, const std::string& name,
+                           std::int64_t layer, std::int64_t gates);
+  Values projection_weights(const std::string& name, std::int64_t width, std::int64_t of_memory);
   Value statistic(const std::string& name, Dims dims, double initial);
 
   Graph graph_;
@@ -153,23 +219,5 @@ class NG_API Network {
 // Makes the network's inputs and layers and returns the prediction, which is the only output of a
 // network that names none.
 using BuildNetwork = std::function<Value(Network&)>;
-
-// A loss takes the prediction, makes the input "labels" it needs, and returns a scalar f32.
-using Loss = std::function<Value(Network& network, Value prediction)>;
-// Takes logits [N, classes] and labels i64 [N].
-NG_API Loss softmax_cross_entropy();
-// Takes logits [N, positions, 2] for the first and the last token of a span, and labels i64 [N, 2],
-// their positions: the mean of both cross entropies.
-NG_API Loss span_cross_entropy();
-// Mean of the squared differences; labels f32 of the prediction's shape.
-NG_API Loss mean_squared_error();
-// Logits of any shape, labels f32 of the same shape in [0, 1]; stable for large logits.
-NG_API Loss binary_cross_entropy();
-// An output of the network that is the loss already: a f32 of one element. Whatever it is computed
-// from are inputs of the network.
-NG_API Loss loss_output(std::string name);
-// A loss by its name; throws UsageError naming those there are.
-NG_API Loss parse_loss(std::string_view name);
-NG_API std::vector<std::string> loss_names();  // that parse_loss() takes
 
 }  // namespace narrowgauge

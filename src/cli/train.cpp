@@ -62,7 +62,8 @@ void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"FILE", "", "a network as a file of ONNX, in place of --model"}, flags.file);
   add_text(app,
            {"--loss", "L",
-            "what is minimised: " + choices(loss_names()) + ", or output:NAME, which is a loss"},
+            "what is minimised, with numbers as in \"focal(gamma=3)\": " + choices(loss_names()) +
+                ", or output:NAME, which is a loss (softmax_cross_entropy)"},
            flags.loss);
   add_text(app, {"--loss-on", "OUTPUT", "of the file, that the loss is of (the first)"},
            flags.loss_output);

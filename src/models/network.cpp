@@ -15,6 +15,7 @@
 #include "ops/nn/average_pool.h"
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/conv_transpose.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/layer_normalization.h"
 #include "ops/nn/max_pool.h"
@@ -113,6 +114,31 @@ Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::st
   op.dilations = {options.dilation, options.dilation};
   op.pads = {pad, pad, pad, pad};
   op.group = options.groups;
+  return graph_.add(std::move(op), std::move(operands), {.name = name});
+}
+
+Value Network::conv_transpose(Value x, std::int64_t channels, ConvTransposeOptions options,
+                              std::string given) {
+  require(shape(x).size() == 4, "conv_transpose: expected images [N,C,H,W], got ", graph_.type(x));
+  const auto [k, stride, dilation, groups, padding, extra, bias] = options;
+  require(k >= 1 && stride >= 1 && dilation >= 1 && padding >= 0 && extra >= 0,
+          "conv_transpose: expected kernel, stride and dilation of 1 or more, padding and "
+          "output_padding of 0 or more, got ",
+          k, ", ", stride, ", ", dilation, ", ", padding, " and ", extra);
+  require(groups >= 1 && channels >= 1 && channels % groups == 0,
+          "conv_transpose: expected groups that divide ", channels, " channels, got ", groups);
+  const std::string name = layer_name(given, "convtranspose");
+  const std::int64_t inputs = shape(x)[1].value();
+  const Initial begin = uniform_of_fan(channels / groups * k * k);
+  Values operands{x, parameter(name + ".weight", {inputs, channels / groups, k, k}, begin)};
+  if (bias) operands.push_back(parameter(name + ".bias", {channels}, begin));
+  ConvTranspose op;
+  op.kernel_shape = {k, k};
+  op.strides = {stride, stride};
+  op.dilations = {dilation, dilation};
+  op.pads = Dims(4, padding);
+  op.output_padding = {extra, extra};
+  op.group = groups;
   return graph_.add(std::move(op), std::move(operands), {.name = name});
 }
 

@@ -72,7 +72,7 @@ TEST_F(TrainOnnx, fits_numbers_to_any_output) {
   write_npz(numbers,
             std::vector<NamedTensor>{{"x_train", x}, {"y_train", y}, {"x_test", x}, {"y_test", y}});
   const json result = done(
-      train_file(network(), {"--data", numbers, "--loss", "mean-squared-error", "--epochs", "50"}));
+      train_file(network(), {"--data", numbers, "--loss", "mean_squared_error", "--epochs", "50"}));
   EXPECT_LT(result.at("test_loss"), 0.01);
 }
 

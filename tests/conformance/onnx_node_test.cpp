@@ -12,7 +12,10 @@
 #include <iostream>
 
 #include "conformance/onnx_cases.h"
+#include "io/onnx/import/conversions.h"
 #include "io/onnx/import/handlers.h"
+#include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/table.h"
 #include "support/archive.h"
 
@@ -81,15 +84,32 @@ struct Count {
   int passed = 0, all = 0;
 };
 
+// Whether the importer makes another op of it, as of those that newer ones took the place of.
+bool is_converted(const std::string& op) {
+  return std::ranges::any_of(onnx::conversions_of_meaning(),
+                             [&](const onnx::Conversion& each) { return each.op == op; });
+}
+
+const onnx::NamedHandler* handler_of(const std::string& op) {
+  const onnx::NamedHandler* const found = onnx::find_handler(op);
+  return found ? found : onnx::find_text_handler(op);
+}
+
 std::string kind_of(const std::string& op) {
   const OpRecord* const record = op_table().find(op);
-  if (!record) return onnx::find_handler(op) || onnx::find_text_handler(op) ? "at import" : "no";
-  return record->decompose ? "of other ops" : "with kernels";
+  if (!record) return handler_of(op) ? "at import" : is_converted(op) ? "as a newer op" : "no";
+  return is_composite(*record) ? "of other ops" : "with kernels";
 }
 
 std::string gradient_of(const std::string& op) {
   const OpRecord* const record = op_table().find(op);
-  return record && record->gradient ? "yes" : record && record->decompose ? "of its parts" : "no";
+  const onnx::NamedHandler* const handler = handler_of(op);
+  if (!record && !handler) return is_converted(op) ? "of its parts" : "no";
+  std::string_view reason = record ? why_no_gradient(*record) : "";
+  if (reason.empty() && handler) reason = handler->no_gradient;
+  if (!reason.empty()) return concat("none: ", reason);
+  if (!record || !record->gradient) return !record || record->decompose ? "of its parts" : "no";
+  return "yes";
 }
 
 void write_operators(const fs::path& path, const Results& results,

@@ -8,6 +8,7 @@
 #include "ops/math/arg_extreme.h"
 #include "ops/math/cast.h"
 #include "ops/math/comparison.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/table.h"
 
@@ -42,3 +43,4 @@ std::vector<Sample<Hardmax>> Hardmax::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(hardmax, narrowgauge::Hardmax)
+NG_NO_GRADIENT(hardmax, "constant almost everywhere", narrowgauge::Hardmax)

@@ -54,8 +54,7 @@ constexpr Kernel kernel_list[] = {{"decomposed", offer_parts}};
 
 std::span<const Kernel> composite_kernels() { return kernel_list; }
 
-bool is_composite(const Node& node) {
-  return node.op->kernels().data() == composite_kernels().data();
-}
+bool is_composite(const OpRecord& op) { return op.kernels().data() == composite_kernels().data(); }
+bool is_composite(const Node& node) { return is_composite(*node.op); }
 
 }  // namespace narrowgauge

@@ -13,7 +13,8 @@ namespace narrowgauge {
 // One kernel, "decomposed", for ops with decompose(): runs what it adds, op by op.
 std::span<const Kernel> composite_kernels();
 
-// Whether nothing else computes the node.
+// Whether nothing else computes it.
+bool is_composite(const OpRecord& op);
 bool is_composite(const Node& node);
 
 // What decompose() makes of a node, as a graph with the node's outputs.

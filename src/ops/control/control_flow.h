@@ -29,7 +29,7 @@ struct If {
 
 // inputs: M, cond, carried..., captured...; body: (iteration, cond, carried..., captured...) ->
 // (cond, carried..., scan outputs...). With scan outputs, M must be constant and cond stay true
-// (their length is part of the type).
+// (their length is part of the type). A gradient needs a constant M.
 struct Loop {
   static constexpr OpInfo info{
       .name = "Loop", .inputs = "M?:i64, cond?:bool, values*:any", .outputs = "y*:any"};
@@ -40,6 +40,7 @@ struct Loop {
     visit("body", self.body);
   }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   std::vector<RegionPorts> region_ports(int inputs) const;
   static std::vector<Sample<Loop>> samples();

@@ -3,35 +3,15 @@
 // with; then scans backwards over the body's own gradient. Gradients of states are carried,
 // gradients of captured values are carried and summed, gradients of slices are scanned out.
 #include "base/enumerate.h"
-#include "ir/value_table.h"
 #include "ops/activation/relu.h"
 #include "ops/control/control_flow.h"
+#include "ops/control/inline_region.h"
 #include "ops/math/arithmetic.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {
 
 namespace {
-
-// Copies the nodes of a region into `graph` on the given inputs; returns its outputs.
-Values inline_region(Graph& graph, const Graph& region, const Values& inputs,
-                     const std::string& prefix) {
-  ValueTable<Value> made(region);
-  for (std::size_t i = 0; i < inputs.size(); ++i) made[region.inputs()[i]] = inputs[i];
-  for (const auto& [i, node] : enumerate(region.nodes())) {
-    if (node.is<Input>()) continue;
-    Values operands;
-    for (const Value& value : node.inputs)
-      operands.push_back(value.is_absent() ? absent : made[value]);
-    const Value first =
-        graph.add(*node.op, node.attributes, operands,
-                  {.name = graph.unique_name(prefix + node.name), .instance = node.instance});
-    for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) made[{i, o}] = {first.node, o};
-  }
-  Values outputs;
-  for (const GraphOutput& output : region.outputs()) outputs.push_back(made[output.value]);
-  return outputs;
-}
 
 class ScanGradient {
  public:
@@ -70,7 +50,7 @@ class ScanGradient {
     Values arguments;
     for (std::size_t i = 0; i < inputs_; ++i)
       arguments.push_back(body.input(concat("in.", i), type_of_input(i)));
-    const Values results = inline_region(body, *scan_.body, arguments, "");
+    const Values results = inline_region(body, *scan_.body, arguments);
     for (std::size_t o = 0; o < results.size(); ++o) body.output(concat("out.", o), results[o]);
     for (std::size_t s = 0; s < states_; ++s) body.output(concat("before.", s), arguments[s]);
     Scan recording = scan_;
@@ -109,7 +89,7 @@ class ScanGradient {
     }
     scan.num_scan_inputs = static_cast<std::int64_t>(scan.scan_input_directions.size());
     arguments.insert(arguments.end(), seeds.begin(), seeds.end());
-    const Values found = inline_region(body, *backward, arguments, "");
+    const Values found = inline_region(body, *backward, arguments);
     return finish(std::move(body), std::move(scan), std::move(operands), carried, found);
   }
 
@@ -197,21 +177,6 @@ std::vector<Sample<If>> If::samples() {
   const Tensor yes = Tensor::scalar(DType::boolean, 1), no = Tensor::scalar(DType::boolean, 0);
   return {{{branch(Add{}), branch(Mul{})}, {sample(yes), sample("f32[3]")}},
           {{branch(Add{}), branch(Mul{})}, {sample(no), sample("f32[3]")}}};
-}
-
-std::vector<Sample<Loop>> Loop::samples() {
-  Graph body("body");
-  body.input("iteration", TensorType::parse("i64[]"));
-  const Value going = body.input("going", TensorType::parse("bool[]"));
-  const Value a = body.input("a", TensorType::parse("f32[2]"));
-  const Value k = body.input("k", TensorType::parse("f32[2]"));
-  const Value next = body.add(Add{}, {a, k});
-  body.output("going", going);
-  body.output("a", next);
-  body.output("square", body.add(Mul{}, {next, next}));
-  return {
-      {{std::make_shared<const Graph>(std::move(body)), 1},
-       {sample(Tensor::scalar(DType::i64, 3)), no_sample(), sample("f32[2]"), sample("f32[2]")}}};
 }
 
 std::vector<Sample<Scan>> Scan::samples() {

@@ -10,6 +10,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/table.h"
 
@@ -157,3 +158,4 @@ std::vector<Sample<NonMaxSuppression>> NonMaxSuppression::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(non_max_suppression, narrowgauge::NonMaxSuppression)
+NG_NO_GRADIENT(non_max_suppression, "choice of indices", narrowgauge::NonMaxSuppression)

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/lines.h"
@@ -84,3 +85,4 @@ template struct ArgExtreme<Extreme::smallest>;
 }  // namespace narrowgauge
 
 NG_OPS(arg_extreme, narrowgauge::ArgMax, narrowgauge::ArgMin)
+NG_NO_GRADIENT(arg_extreme, "choice of indices", narrowgauge::ArgMax, narrowgauge::ArgMin)

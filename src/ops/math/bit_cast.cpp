@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/math/bit_cast.h"
 
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/table.h"
 #include "tensor/values.h"
@@ -42,3 +43,4 @@ std::vector<Sample<BitCast>> BitCast::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(bit_cast, narrowgauge::BitCast)
+NG_NO_GRADIENT(bit_cast, "bits taken as another format", narrowgauge::BitCast)

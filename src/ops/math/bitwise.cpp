@@ -5,6 +5,7 @@
 #include "ops/control/composite.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/exponential.h"
+#include "ops/no_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -43,3 +44,5 @@ std::vector<Sample<BitShift>> BitShift::samples() {
 
 NG_OPS(bitwise, narrowgauge::BitwiseAnd, narrowgauge::BitwiseOr, narrowgauge::BitwiseXor,
        narrowgauge::BitwiseNot, narrowgauge::BitShift)
+NG_NO_GRADIENT(bitwise, "whole numbers", narrowgauge::BitwiseAnd, narrowgauge::BitwiseOr,
+               narrowgauge::BitwiseXor, narrowgauge::BitwiseNot, narrowgauge::BitShift)

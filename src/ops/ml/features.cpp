@@ -9,6 +9,7 @@
 #include "ops/elementwise/in_dtype.h"
 #include "ops/math/comparison.h"
 #include "ops/math/reduce.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/gather.h"
 #include "ops/shape/reshape.h"
@@ -161,3 +162,4 @@ std::span<const Kernel> ArrayFeatureExtractor::kernels() { return composite_kern
 
 NG_OPS(features, narrowgauge::Binarizer, narrowgauge::Scaler, narrowgauge::Normalizer,
        narrowgauge::Imputer, narrowgauge::ArrayFeatureExtractor)
+NG_NO_GRADIENT(features, "constant almost everywhere", narrowgauge::Binarizer)

@@ -12,6 +12,7 @@
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/shape/axes.h"
 #include "ops/table.h"
@@ -139,3 +140,4 @@ std::vector<Sample<LabelEncoder>> LabelEncoder::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(label_encoder, narrowgauge::LabelEncoder)
+NG_NO_GRADIENT(label_encoder, "choice from a table", narrowgauge::LabelEncoder)

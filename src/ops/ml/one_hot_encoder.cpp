@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/enumerate.h"
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/table.h"
 
@@ -63,3 +64,4 @@ std::vector<Sample<OneHotEncoder>> OneHotEncoder::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(one_hot_encoder, narrowgauge::OneHotEncoder)
+NG_NO_GRADIENT(one_hot_encoder, "choice of categories", narrowgauge::OneHotEncoder)

@@ -8,6 +8,7 @@
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/table.h"
 
@@ -144,3 +145,4 @@ std::vector<Sample<TfIdfVectorizer>> TfIdfVectorizer::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(tf_idf_vectorizer, narrowgauge::TfIdfVectorizer)
+NG_NO_GRADIENT(tf_idf_vectorizer, "whole numbers", narrowgauge::TfIdfVectorizer)

@@ -11,6 +11,7 @@
 
 #include "base/indexed_vector.h"
 #include "ops/ml/trees.h"
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/table.h"
 
@@ -150,3 +151,4 @@ std::vector<Sample<TreeEnsemble>> TreeEnsemble::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(tree_ensemble, narrowgauge::TreeEnsemble)
+NG_NO_GRADIENT(tree_ensemble, "constant almost everywhere", narrowgauge::TreeEnsemble)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/nn/random_key.h"
 
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/table.h"
 
@@ -65,3 +66,4 @@ std::vector<Sample<KeptElements>> KeptElements::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(random_key, narrowgauge::RandomKey, narrowgauge::KeptElements)
+NG_NO_GRADIENT(random_key, "random numbers", narrowgauge::RandomKey, narrowgauge::KeptElements)

@@ -3,6 +3,7 @@
 
 #include "ops/nn/conv_reference.h"
 #include "ops/nn/conv_window.h"
+#include "ops/no_gradient.h"
 #include "ops/offers/contraction.h"
 #include "ops/quantized/int8.h"
 #include "ops/table.h"
@@ -184,3 +185,4 @@ std::vector<Sample<QLinearConv>> QLinearConv::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(conv_integer, narrowgauge::ConvInteger, narrowgauge::QLinearConv)
+NG_NO_GRADIENT(conv_integer, "whole numbers", narrowgauge::ConvInteger, narrowgauge::QLinearConv)

@@ -2,6 +2,7 @@
 #include "ops/quantized/matmul_integer.h"
 
 #include "ops/math/matrix_shapes.h"
+#include "ops/no_gradient.h"
 #include "ops/quantized/int8.h"
 #include "ops/table.h"
 
@@ -173,3 +174,5 @@ std::vector<Sample<QLinearMatMul>> QLinearMatMul::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(matmul_integer, narrowgauge::MatMulInteger, narrowgauge::QLinearMatMul)
+NG_NO_GRADIENT(matmul_integer, "whole numbers", narrowgauge::MatMulInteger,
+               narrowgauge::QLinearMatMul)

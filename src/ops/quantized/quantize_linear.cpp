@@ -4,8 +4,14 @@
 #include <algorithm>
 
 #include "narrowgauge/graph.h"
+#include "ops/elementwise/expression.h"
+#include "ops/elementwise/in_dtype.h"
+#include "ops/math/reduce.h"
+#include "ops/no_gradient.h"
 #include "ops/quantized/quantize_linear_kernels.h"
 #include "ops/shape/axes.h"
+#include "ops/shape/pad.h"
+#include "ops/shape/reshape.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -78,6 +84,46 @@ TensorTypes DynamicQuantizeLinear::infer(const Inference& in) const {
   return {{DType::u8, in.shape(0)}, {DType::f32, {}}, {DType::u8, {}}};
 }
 
+namespace {
+
+// Sums of x over what shares a scale, in the shape of the scales.
+Value sum_of_each_scale(Gradient& g, Value x, const DequantizeLinear& op) {
+  const Shape shape = g.shape(x), scale = g.shape(g.input(1));
+  if (op.block_size == 0 && scale.size() <= 1 && is_one(scale))
+    return g.add(ReshapeTo{scale}, {g.add(ReduceSum{.keepdims = 0}, {x})});
+  const std::size_t axis = normalize_axis("DequantizeLinear", op.axis, shape.size());
+  const auto along = shape.begin() + static_cast<std::ptrdiff_t>(axis);
+  Shape lines{element_count(Shape(shape.begin(), along)), *along, 1,
+              element_count(Shape(along + 1, shape.end()))};
+  if (op.block_size > 0) {
+    const std::int64_t blocks = known_dims({scale[axis]})[0];
+    const std::int64_t missing = blocks * op.block_size - known_dims({*along})[0];
+    const Value flat = g.add(ReshapeTo{{lines[0], lines[1], lines[3]}}, {x});
+    x = g.add(Pad{}, {flat, g.constant(list_of(Dims{0, 0, 0, 0, missing, 0}))});
+    lines[1] = blocks;
+    lines[2] = op.block_size;
+  }
+  const Value axes = g.constant(list_of(op.block_size > 0 ? Dims{2} : Dims{0, 2, 3}));
+  const Value sums = g.add(ReduceSum{.keepdims = 0}, {g.add(ReshapeTo{lines}, {x}), axes});
+  return g.add(ReshapeTo{scale}, {sums});
+}
+
+}  // namespace
+
+Values DequantizeLinear::gradient(Gradient& g) const {
+  Values gradients = g.absent_inputs();
+  const TensorType scale = g.type(g.input(1));
+  if (bits(scale.dtype) == 8) return gradients;
+  const DType wide = statistics_dtype(scale.dtype);
+  const Value one = g.add(ExpandTo{scale.shape}, {g.scalar(1, wide)});
+  const Value steps =
+      g.add(DequantizeLinear{axis, block_size, wide}, {g.input(0), one, g.input(2)});
+  const Expression dy(g, in_dtype(g, g.output_gradient(), wide));
+  const Value sums = sum_of_each_scale(g, dy * Expression(g, steps), *this);
+  gradients[1] = in_dtype(g, sums, scale.dtype);
+  return gradients;
+}
+
 std::span<const Kernel> QuantizeLinear::kernels() { return quantize_linear_kernels(); }
 std::span<const Kernel> DequantizeLinear::kernels() { return dequantize_linear_kernels(); }
 std::span<const Kernel> DynamicQuantizeLinear::kernels() { return dynamic_quantize_kernels(); }
@@ -142,3 +188,5 @@ std::vector<Sample<DynamicQuantizeLinear>> DynamicQuantizeLinear::samples() {
 
 NG_OPS(quantize_linear, narrowgauge::QuantizeLinear, narrowgauge::DequantizeLinear,
        narrowgauge::DynamicQuantizeLinear)
+NG_NO_GRADIENT(quantize_linear, "constant almost everywhere", narrowgauge::QuantizeLinear,
+               narrowgauge::DynamicQuantizeLinear)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantises numbers to integers and back. These ops are constant almost everywhere or have integer
-// inputs: no gradient flows through them, trainable scales are refused, and mixed precision leaves
-// them alone.
+// Quantises numbers to integers and back. Quantised values are constant almost everywhere, so that
+// only the scale of DequantizeLinear has a gradient. Mixed precision leaves these ops alone.
 #pragma once
 
 #include "narrowgauge/op.h"
@@ -34,7 +33,7 @@ struct QuantizeLinear {
 };
 
 // y = (x - x_zero_point) x_scale in `output_dtype`, else in the dtype of x_scale, which must not
-// have 8 bits then; scales as in QuantizeLinear.
+// have 8 bits then; scales as in QuantizeLinear. Scales of 8 bits have no gradient.
 struct DequantizeLinear {
   static constexpr OpInfo info{.name = "DequantizeLinear",
                                .inputs = "x:X!~, x_scale:S~, x_zero_point?:X!~",
@@ -48,6 +47,7 @@ struct DequantizeLinear {
     visit("output_dtype", self.output_dtype);
   }
   TensorTypes infer(const Inference& in) const;
+  Values gradient(Gradient& g) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<DequantizeLinear>> samples();
 };

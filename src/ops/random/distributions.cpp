@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "ops/no_gradient.h"
 #include "ops/random/stream.h"
 #include "ops/reference.h"
 #include "ops/table.h"
@@ -128,3 +129,6 @@ std::vector<Sample<RandomNormalLike>> RandomNormalLike::samples() {
 
 NG_OPS(distributions, narrowgauge::RandomUniform, narrowgauge::RandomUniformLike,
        narrowgauge::RandomNormal, narrowgauge::RandomNormalLike)
+NG_NO_GRADIENT(distributions, "random numbers", narrowgauge::RandomUniform,
+               narrowgauge::RandomUniformLike, narrowgauge::RandomNormal,
+               narrowgauge::RandomNormalLike)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/indexed_vector.h"
+#include "ops/no_gradient.h"
 #include "ops/random/stream.h"
 #include "ops/reference.h"
 #include "ops/table.h"
@@ -100,3 +101,4 @@ std::vector<Sample<Multinomial>> Multinomial::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(draws, narrowgauge::Bernoulli, narrowgauge::Multinomial)
+NG_NO_GRADIENT(draws, "random numbers", narrowgauge::Bernoulli, narrowgauge::Multinomial)

@@ -7,6 +7,7 @@
 #include "base/enumerate.h"
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/gather.h"
 #include "ops/shape/indexing.h"
@@ -85,3 +86,4 @@ std::span<const Kernel> Compress::kernels() { return composite_kernels(); }
 }  // namespace narrowgauge
 
 NG_OPS(compress, narrowgauge::NonZero, narrowgauge::Compress)
+NG_NO_GRADIENT(compress, "choice of indices", narrowgauge::NonZero)

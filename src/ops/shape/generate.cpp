@@ -7,6 +7,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
@@ -141,3 +142,5 @@ std::span<const Kernel> EyeLike::kernels() { return composite_kernels(); }
 }  // namespace narrowgauge
 
 NG_OPS(generate, narrowgauge::ConstantOfShape, narrowgauge::Range, narrowgauge::EyeLike)
+NG_NO_GRADIENT(generate, "made of known numbers", narrowgauge::ConstantOfShape, narrowgauge::Range,
+               narrowgauge::EyeLike)

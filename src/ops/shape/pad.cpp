@@ -5,11 +5,14 @@
 #include <numeric>
 
 #include "narrowgauge/graph.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/reduce.h"
 #include "ops/reference.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/indexing.h"
 #include "ops/shape/move.h"
 #include "ops/shape/pad_segments.h"
+#include "ops/shape/reshape.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -148,9 +151,14 @@ Values Pad::gradient(Gradient& g) const {
     result[0] = g.add(PadGradient{mode, g.shape(g.input(0)), pads}, {g.output_gradient()});
     return result;
   }
+  const Value amounts = g.constant(list_of(pads));
   for (std::int64_t& pad : pads) pad = -pad;
-  const Value opposite = g.constant(list_of(pads));
-  result[0] = g.add(Pad{}, {g.output_gradient(), opposite});
+  const Value dy = g.output_gradient(), opposite = g.constant(list_of(pads));
+  result[0] = g.add(Pad{}, {dy, opposite});
+  if (!g.wants(2)) return result;
+  const Value outside = g.add(Sub{}, {dy, g.add(Pad{}, {result[0], amounts})});
+  const Value sum = g.add(ReduceSum{.keepdims = 0}, {outside});
+  result[2] = g.add(ReshapeTo{g.shape(g.input(2))}, {sum});
   return result;
 }
 
@@ -162,6 +170,7 @@ std::vector<Sample<Pad>> Pad::samples() {
   const SampleInput height = sample(Tensor::from<std::int64_t>({1}, {-2}));
   return {{{}, {image, around}},
           {{}, {image, around, sample(Tensor::scalar(DType::f32, 1.5))}},
+          {{}, {sample("f32[3,4]"), list({1, -1, 0, 2}), sample("f32[1]")}},
           {{"edge"}, {image, around}},
           {{"reflect"}, {image, around}},
           {{"wrap"}, {image, around}},

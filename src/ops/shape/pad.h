@@ -11,7 +11,7 @@ namespace narrowgauge {
 // reflect (without repeating the edge), wrap.
 struct Pad {
   static constexpr OpInfo info{.name = "Pad",
-                               .inputs = "x:T, pads:i64!, constant_value?:T!, axes?:I!",
+                               .inputs = "x:T, pads:i64!, constant_value?:T, axes?:I!",
                                .outputs = "y:T",
                                .types = "I:index",
                                .precision = clear};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/table.h"
 
@@ -65,3 +66,4 @@ std::span<const Kernel> SizeOf::kernels() { return composite_kernels(); }
 }  // namespace narrowgauge
 
 NG_OPS(shape_of, narrowgauge::ShapeOf, narrowgauge::SizeOf)
+NG_NO_GRADIENT(shape_of, "whole numbers", narrowgauge::ShapeOf, narrowgauge::SizeOf)

@@ -13,6 +13,7 @@
 #include "base/indexed_vector.h"
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/gather.h"
 #include "ops/shape/lines.h"
@@ -127,3 +128,4 @@ std::vector<Sample<Unique>> Unique::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(unique, narrowgauge::Unique)
+NG_NO_GRADIENT(unique, "made of known numbers", narrowgauge::Unique)

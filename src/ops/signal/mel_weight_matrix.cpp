@@ -5,6 +5,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -91,3 +92,4 @@ std::vector<Sample<MelWeightMatrix>> MelWeightMatrix::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(mel_weight_matrix, narrowgauge::MelWeightMatrix)
+NG_NO_GRADIENT(mel_weight_matrix, "made of known numbers", narrowgauge::MelWeightMatrix)

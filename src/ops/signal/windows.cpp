@@ -7,6 +7,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/control/composite.h"
+#include "ops/no_gradient.h"
 #include "ops/shape/axes.h"
 #include "ops/table.h"
 
@@ -53,3 +54,5 @@ template struct Window<blackman_window>;
 }  // namespace narrowgauge
 
 NG_OPS(windows, narrowgauge::HannWindow, narrowgauge::HammingWindow, narrowgauge::BlackmanWindow)
+NG_NO_GRADIENT(windows, "made of known numbers", narrowgauge::HannWindow,
+               narrowgauge::HammingWindow, narrowgauge::BlackmanWindow)

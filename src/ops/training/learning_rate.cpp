@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/training/learning_rate.h"
 
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/table.h"
 #include "ops/training/schedules/schedule.h"
@@ -60,3 +61,4 @@ std::vector<Sample<LearningRate>> LearningRate::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(learning_rate, narrowgauge::LearningRate)
+NG_NO_GRADIENT(learning_rate, "update of weights", narrowgauge::LearningRate)

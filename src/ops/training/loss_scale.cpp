@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/cpu/update/gradient_health.h"
+#include "ops/no_gradient.h"
 #include "ops/reference.h"
 #include "ops/shape/axis.h"
 #include "ops/table.h"
@@ -201,3 +202,5 @@ std::vector<Sample<ClipMultiplier>> ClipMultiplier::samples() {
 
 NG_OPS(loss_scale, narrowgauge::GradientHealth, narrowgauge::LossScaleUpdate,
        narrowgauge::ClipMultiplier)
+NG_NO_GRADIENT(loss_scale, "update of weights", narrowgauge::GradientHealth,
+               narrowgauge::LossScaleUpdate, narrowgauge::ClipMultiplier)

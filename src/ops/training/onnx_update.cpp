@@ -7,6 +7,7 @@
 #include "base/indexed_vector.h"
 #include "ops/control/composite.h"
 #include "ops/elementwise/in_dtype.h"
+#include "ops/no_gradient.h"
 #include "ops/table.h"
 
 namespace narrowgauge {
@@ -152,3 +153,5 @@ std::span<const Kernel> Adagrad::kernels() { return composite_kernels(); }
 }  // namespace narrowgauge
 
 NG_OPS(onnx_update, narrowgauge::Adam, narrowgauge::Momentum, narrowgauge::Adagrad)
+NG_NO_GRADIENT(onnx_update, "update of weights", narrowgauge::Adam, narrowgauge::Momentum,
+               narrowgauge::Adagrad)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/no_gradient.h"
 #include "ops/table.h"
 #include "ops/training/update_op.h"
 
@@ -143,3 +144,4 @@ std::vector<Sample<RmspropUpdate>> RmspropUpdate::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(rmsprop_update, narrowgauge::RmspropUpdate)
+NG_NO_GRADIENT(rmsprop_update, "update of weights", narrowgauge::RmspropUpdate)

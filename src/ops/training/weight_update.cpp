@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "ops/no_gradient.h"
 #include "ops/table.h"
 #include "ops/training/update_op.h"
 
@@ -144,3 +145,4 @@ std::vector<Sample<AdamUpdate>> AdamUpdate::samples() {
 }  // namespace narrowgauge
 
 NG_OPS(weight_update, narrowgauge::SgdUpdate, narrowgauge::AdamUpdate)
+NG_NO_GRADIENT(weight_update, "update of weights", narrowgauge::SgdUpdate, narrowgauge::AdamUpdate)

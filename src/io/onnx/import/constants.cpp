@@ -33,7 +33,7 @@ Items constant(NodeImport& node) {
                                          name.empty() ? "" : node.graph().unique_name(name)))};
 }
 
-constexpr NamedHandler table[] = {{"Constant", constant}};
+constexpr NamedHandler table[] = {{"Constant", constant, "no inputs"}};
 
 }  // namespace
 

@@ -5,21 +5,21 @@ namespace narrowgauge::onnx {
 
 namespace {
 
-Handler find_in(std::span<const NamedHandler> table, std::string_view op) {
+const NamedHandler* find_in(std::span<const NamedHandler> table, std::string_view op) {
   for (const NamedHandler& entry : table)
-    if (entry.op == op) return entry.handle;
+    if (entry.op == op) return &entry;
   return nullptr;
 }
 
 }  // namespace
 
-Handler find_handler(std::string_view op) {
+const NamedHandler* find_handler(std::string_view op) {
   for (const auto table : {constant_handlers(), sequence_handlers(), control_flow_handlers(),
                            attention_handlers(), gradient_handlers(), image_handlers()})
-    if (const Handler found = find_in(table, op)) return found;
+    if (const NamedHandler* const found = find_in(table, op)) return found;
   return nullptr;
 }
 
-Handler find_text_handler(std::string_view op) { return find_in(text_handlers(), op); }
+const NamedHandler* find_text_handler(std::string_view op) { return find_in(text_handlers(), op); }
 
 }  // namespace narrowgauge::onnx

@@ -12,16 +12,16 @@ namespace narrowgauge::onnx {
 // Returns what the node's outputs are.
 using Handler = Items (*)(NodeImport& node);
 
-// By the op's full name; nullptr where it is an op like others.
-Handler find_handler(std::string_view op);
-
-// For a node that reads texts.
-Handler find_text_handler(std::string_view op);
-
 struct NamedHandler {
   std::string_view op;
   Handler handle;
+  std::string_view no_gradient = "";  // why none flows through, as in ops/no_gradient.h
 };
+// By the op's full name; nullptr where it is an op like others.
+const NamedHandler* find_handler(std::string_view op);
+// For a node that reads texts.
+const NamedHandler* find_text_handler(std::string_view op);
+
 std::span<const NamedHandler> constant_handlers();
 std::span<const NamedHandler> sequence_handlers();
 std::span<const NamedHandler> control_flow_handlers();

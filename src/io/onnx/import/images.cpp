@@ -44,7 +44,7 @@ Items image_decoder(NodeImport& node) {
   }
 }
 
-constexpr NamedHandler table[] = {{"ImageDecoder", image_decoder}};
+constexpr NamedHandler table[] = {{"ImageDecoder", image_decoder, "encoded pictures"}};
 
 }  // namespace
 

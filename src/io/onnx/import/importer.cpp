@@ -119,9 +119,9 @@ void Importer::add_node(const Node& source, Scope& scope) {
 
 Items Importer::items_of(NodeImport& node) {
   const std::string name = node.node().full_name();
-  if (const Handler handler = find_handler(name)) return handler(node);
-  if (const Handler handler = find_text_handler(name); handler && node.reads_texts())
-    return handler(node);
+  if (const NamedHandler* const found = find_handler(name)) return found->handle(node);
+  if (const NamedHandler* const found = find_text_handler(name); found && node.reads_texts())
+    return found->handle(node);
   const auto function = functions_.find(name);
   if (function != functions_.end() && !op_table().find(name)) return call(*function->second, node);
   return add_op(node);

@@ -163,11 +163,11 @@ Items label_encoder(NodeImport& node) {
   return {Item::of(node.constant(result))};
 }
 
-constexpr NamedHandler table[] = {{"Equal", equal},
-                                  {"StringConcat", string_concat},
-                                  {"StringNormalizer", string_normalizer},
-                                  {"StringSplit", string_split},
-                                  {"ai.onnx.ml.LabelEncoder", label_encoder}};
+constexpr NamedHandler table[] = {{"Equal", equal, "texts"},
+                                  {"StringConcat", string_concat, "texts"},
+                                  {"StringNormalizer", string_normalizer, "texts"},
+                                  {"StringSplit", string_split, "texts"},
+                                  {"ai.onnx.ml.LabelEncoder", label_encoder, "texts"}};
 
 }  // namespace
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/no_gradient.h"
+
+namespace narrowgauge {
+
+std::string_view why_no_gradient(const OpRecord& op) {
+  static const std::vector<NoGradient> all = ops_without_gradient();
+  for (const NoGradient& entry : all)
+    if (entry.op->full_name() == op.full_name()) return entry.reason;
+  return "";
+}
+
+}  // namespace narrowgauge
