@@ -7,6 +7,7 @@
 #include "narrowgauge/compare.h"
 #include "narrowgauge/data.h"
 #include "narrowgauge/explain.h"
+#include "narrowgauge/grad_scaler.h"
 #include "narrowgauge/log.h"
 #include "narrowgauge/losses.h"
 #include "narrowgauge/model.h"
@@ -19,6 +20,7 @@
 #include "narrowgauge/out_of_memory.h"
 #include "narrowgauge/precision.h"
 #include "narrowgauge/roofline.h"
+#include "narrowgauge/step.h"
 #include "narrowgauge/tf32.h"
 
 // The library. Functions stand with the header that declares them.

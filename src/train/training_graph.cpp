@@ -1,227 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_graph.h"
 
-#include <algorithm>
-#include <map>
-
-#include "ops/math/where.h"
-#include "ops/training/loss_scale.h"
-#include "passes/differentiate.h"
-#include "train/parameter_settings.h"
-#include "train/rate.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/logic.h"
+#include "ops/shape/reshape.h"
+#include "train/training_parts.h"
 
 namespace narrowgauge {
 
 namespace {
 
-struct Parameter {
-  std::string name;
-  TensorType type;
-  Value current, gradient;
-  ParameterSettings settings;
-};
+constexpr std::string_view sum = "gradient";  // the moment in which a parameter's gradients add up
 
-class TrainingGraphBuilder {
- public:
-  TrainingGraphBuilder(const Graph& forward, const Optimizer& optimizer)
-      : graph_(forward), optimizer_(optimizer) {}
+Value loss_of(const Graph& graph) {
+  const Value loss = graph.find_output("loss");
+  require(!loss.is_absent() && graph.type(loss) == TensorType{DType::f32, {}}, "graph '",
+          graph.name(), "': training needs a scalar f32 output 'loss'");
+  return loss;
+}
 
-  Graph build() {
-    loss_ = graph_.find_output("loss");
-    require(!loss_.is_absent() && graph_.type(loss_) == TensorType{DType::f32, {}}, "graph '",
-            graph_.name(), "': training needs a scalar f32 output 'loss'");
-    add_scale();
-    find_gradients();
-    add_outcome();
-    protect_statistics();
-    add_rates();
-    for (const Parameter& parameter : parameters_) update(parameter);
-    add_outputs();
-    return std::move(graph_);
+Graph verified(Graph graph) {
+  verify(graph, Stage::trained);
+  return graph;
+}
+
+// The parameters of a network without what it computes.
+Graph parameters_of(const Graph& forward) {
+  Graph graph(forward.name());
+  for (const State& state : forward.states()) {
+    if (state.role != Role::parameter) continue;
+    State alone = state;
+    alone.next = absent;
+    graph.state(std::move(alone));
   }
+  return graph;
+}
 
- private:
-  Value control(std::string_view name, DType dtype, double initial) {
-    State state;
-    state.name = name;
-    state.role = Role::control;
-    state.type = {dtype, {}};
-    state.initial = Initial::constant(initial);
-    return graph_.state(std::move(state));
-  }
-
-  Value moment(const Parameter& parameter, std::string_view kind) {
-    State state;
-    state.name = concat(parameter.name, '.', kind);
-    state.role = Role::moment;
-    state.type = parameter.type;
-    state.initial = Initial::constant(0);
-    return graph_.state(std::move(state));
-  }
-
-  bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
-
-  void add_scale() {
-    const bool scaled = is_dynamic() || optimizer_.loss_scale.kind == LossScale::Kind::fixed;
-    scale_ = control(loss_scale_name, DType::f32, scaled ? optimizer_.loss_scale.initial : 1);
-    good_steps_ = control(good_steps_name, DType::i64, 0);
-    applied_steps_ = control(applied_steps_name, DType::i64, 0);
-    skipped_steps_ = control(skipped_steps_name, DType::i64, 0);
-  }
-
-  void find_gradients() {
-    const std::vector<ParameterSettings> settings = settings_of_parameters(graph_, optimizer_);
-    Values wanted;
-    auto next = settings.begin();
-    for (const State& state : graph_.states()) {
-      if (state.role != Role::parameter) continue;
-      const ParameterSettings& each = *next++;
-      if (each.frozen) continue;
-      wanted.push_back(state.current);
-      parameters_.push_back({state.name, state.type, state.current, absent, each});
-    }
-    const Value outputs[] = {loss_}, seeds[] = {scale_};
-    const Values found = append_gradients(graph_, outputs, seeds, wanted);
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (found[i].is_absent()) refuse(parameters_[i]);
-      parameters_[i].gradient = found[i];
-    }
-  }
-
-  [[noreturn]] void refuse(const Parameter& parameter) const {
-    const int node = node_that_blocks(graph_, loss_, parameter.current);
-    if (node < 0)
-      throw ModelError(concat("parameter '", parameter.name,
-                              "': the loss does not depend on it; frozen, the others train"));
-    const Node& blocks = graph_.node(node);
-    throw ModelError(concat("node '", blocks.full_name(), "': op ", blocks.op->full_name(),
-                            " has no gradient for parameter '", parameter.name,
-                            "'; frozen, the others train"));
-  }
-
-  static NodeOptions options_of_update(std::string name) {
-    return {.name = std::move(name), .origin = "training", .phase = Phase::update};
-  }
-
-  template <Op T>
-  Value add(T op, Values inputs, std::string name) {
-    return graph_.add(std::move(op), std::move(inputs), options_of_update(std::move(name)));
-  }
-
-  void add_outcome() {
-    Values checked{scale_};
-    for (const Parameter& parameter : parameters_) checked.push_back(parameter.gradient);
-    const Value health = add(GradientHealth{}, checked, "training/gradient_health");
-    norm_ = {health.node, 1};
-    // The loss is not clipped, so a finite loss counts as finite whatever the scale makes of it.
-    loss_finite_ =
-        add(GradientHealth{.bounds_norm = false}, {scale_, loss_}, "training/loss_health");
-    LossScaleUpdate op;
-    const LossScale& s = optimizer_.loss_scale;
-    op.dynamic = is_dynamic();
-    op.growth_interval = s.growth_interval;
-    op.growth = s.growth;
-    op.backoff = s.backoff;
-    op.minimum = s.minimum;
-    op.maximum = s.maximum;
-    const int outcome =
-        add(op, {scale_, good_steps_, applied_steps_, skipped_steps_, health, loss_finite_},
-            "training/outcome")
-            .node;
-    graph_.set_next(loss_scale_name, {outcome, 0});
-    graph_.set_next(good_steps_name, {outcome, 1});
-    graph_.set_next(applied_steps_name, {outcome, 2});
-    graph_.set_next(skipped_steps_name, {outcome, 3});
-    applied_ = {outcome, 4};
-    outcome_ = {outcome, 5};
-  }
-
-  // Running statistics advance even if gradients overflow, but not on a batch whose forward pass
-  // was not finite: an infinity would stay in them.
-  void protect_statistics() {
-    const std::vector<State> states = graph_.states();
-    for (const State& state : states)
-      if (state.role == Role::statistic && state.next != state.current)
-        graph_.set_next(state.name, add(Where{}, {loss_finite_, state.next, state.current},
-                                        state.name + ".advance"));
-  }
-
-  void add_rates() {
-    rates_[1] = add(learning_rate_of(optimizer_), {applied_steps_}, "training/learning_rate");
-    ClipMultiplier clip;
-    clip.limit = optimizer_.clip_norm;
-    multiplier_ = add(clip, {norm_, scale_}, "training/multiplier");
-  }
-
-  // The learning rate times the factor of a group.
-  Value rate_for(double factor) {
-    Value& rate = rates_[factor];
-    if (rate.is_absent()) {
-      Optimizer scaled = optimizer_;
-      scaled.learning_rate *= factor;
-      rate = add(learning_rate_of(scaled), {applied_steps_},
-                 concat("training/learning_rate_x", factor));
-    }
-    return rate;
-  }
-
-  // Connects the ports of the rule by their names.
-  void update(const Parameter& parameter) {
-    const UpdateRule& rule = parameter.settings.rule;
-    const std::vector<std::string_view> moments = rule.moments();
-    Values inputs;
-    for (const Port& port : rule.op().inputs) {
-      const bool keeps = std::find(moments.begin(), moments.end(), port.name) != moments.end();
-      inputs.push_back(keeps ? moment(parameter, port.name) : given(parameter, port.name));
-    }
-    const int made = graph_
-                         .add(rule.op(), rule.attributes(), std::move(inputs),
-                              options_of_update(parameter.name + ".update"))
-                         .node;
-    const auto set_next = [&](std::string_view state, std::string_view value) {
-      const std::vector<Port>& outputs = rule.op().outputs;
-      const auto port = std::find_if(outputs.begin(), outputs.end(),
-                                     [&](const Port& each) { return each.name == value; });
-      require(port != outputs.end(), rule.op().full_name(), ": expected a result '", value,
-              "' of an update rule, got none");
-      graph_.set_next(state, {made, static_cast<int>(port - outputs.begin())});
-    };
-    set_next(parameter.name, "next_weight");
-    for (const std::string_view each : moments)
-      set_next(concat(parameter.name, '.', each), concat("next_", each));
-  }
-
-  // What training has for a port of a rule; absent for a moment that the rule does not keep.
-  Value given(const Parameter& parameter, std::string_view port) {
-    if (port == "weight") return parameter.current;
-    if (port == "gradient") return parameter.gradient;
-    if (port == "learning_rate") return rate_for(parameter.settings.rate);
-    if (port == "multiplier") return multiplier_;
-    if (port == "applied") return applied_;
-    return port == "applied_steps" ? applied_steps_ : absent;
-  }
-
-  void add_outputs() {
-    graph_.output("reason", outcome_);
-    graph_.output("scale", scale_);
-    graph_.output("norm", norm_);
-    graph_.output("learning_rate", rate_for(1));
-  }
-
-  Graph graph_;
-  const Optimizer& optimizer_;
-  Value loss_, scale_, good_steps_, applied_steps_, skipped_steps_;
-  Value loss_finite_, norm_, applied_, outcome_, multiplier_;
-  std::map<double, Value> rates_;  // by the factor of the learning rate
-  std::vector<Parameter> parameters_;
+// What the sums of gradients are times the true ones, whether all losses were finite, and whether
+// the parameters are updated whatever the gradients are.
+struct SumStates {
+  Value scale, finite, unchecked;
+  explicit SumStates(TrainingParts& parts)
+      : scale(parts.control("gradient_scale", DType::f32, 1)),
+        finite(parts.control("losses_finite", DType::boolean, 1)),
+        unchecked(parts.control("unchecked", DType::boolean, 0)) {}
 };
 
 }  // namespace
 
-Graph make_training_graph(const Graph& forward, const Optimizer& optimizer) {
-  Graph graph = TrainingGraphBuilder(forward, optimizer).build();
-  verify(graph, Stage::trained);
-  return graph;
+Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
+                          std::string_view owner) {
+  TrainingParts parts(forward, optimizer, owner);
+  const Value loss = loss_of(forward);
+  parts.find_parameters();
+  parts.add_scale();
+  parts.find_gradients(loss, parts.scale());
+  parts.check_gradients(parts.scale());
+  const Value finite = parts.is_finite(loss);
+  parts.add_outcome(finite);
+  parts.protect_statistics(finite);
+  parts.add_rates(parts.scale());
+  parts.update_parameters();
+  parts.add_outputs();
+  return verified(std::move(parts.graph()));
+}
+
+Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer,
+                          std::string_view owner) {
+  TrainingParts parts(forward, optimizer, owner);
+  Graph& graph = parts.graph();
+  const Value loss = loss_of(forward);
+  parts.find_parameters();
+  parts.add_scale();
+  const SumStates sums(parts);
+  const Value weight = graph.input(parts.control_name("weight"), {DType::f32, {}});
+  parts.find_gradients(loss, parts.add(Mul{}, {parts.scale(), weight}, parts.control_name("seed")));
+  const Value finite = parts.is_finite(loss);
+  parts.protect_statistics(finite);
+  for (const TrainedParameter& parameter : parts.parameters()) {
+    const std::string name = parts.moment_name(parameter, sum);
+    const Value before = parts.moment(parameter, sum);
+    graph.set_next(name, parts.add(Add{}, {before, parameter.gradient}, name + ".add"));
+  }
+  parts.set_next_control("gradient_scale", parts.scale());
+  parts.set_next_control("losses_finite",
+                         parts.add(And{}, {sums.finite, finite}, parts.control_name("all_finite")));
+  return verified(std::move(graph));
+}
+
+Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
+                           std::string_view owner) {
+  TrainingParts parts(parameters_of(forward), optimizer, owner);
+  Graph& graph = parts.graph();
+  parts.find_parameters();
+  const SumStates sums(parts);
+  const Value factor = graph.input("factor", {DType::f32, {}});
+  for (const TrainedParameter& parameter : parts.parameters()) {
+    const std::string name = parts.moment_name(parameter, sum);
+    const Value before = parts.moment(parameter, sum);
+    graph.set_next(name, parts.add(Mul{}, {before, factor}, name + ".scale"));
+  }
+  const Value scale = parts.add(Mul{}, {sums.scale, factor}, parts.control_name("unscaled"));
+  parts.set_next_control("gradient_scale", scale);
+  graph.output("scale", scale);
+  return verified(std::move(graph));
+}
+
+Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner) {
+  TrainingParts parts(parameters_of(forward), optimizer, owner);
+  Graph& graph = parts.graph();
+  parts.find_parameters();
+  parts.add_scale();
+  const SumStates sums(parts);
+  for (TrainedParameter& parameter : parts.parameters())
+    parameter.gradient = parts.moment(parameter, sum);
+  parts.check_gradients(sums.scale);
+  parts.pass_anyway(sums.unchecked);
+  parts.add_outcome(sums.finite);
+  parts.add_rates(sums.scale);
+  parts.update_parameters();
+  const Value zero = graph.constant(Tensor::scalar(DType::f32, 0));
+  for (const TrainedParameter& parameter : parts.parameters()) {
+    const std::string name = parts.moment_name(parameter, sum);
+    graph.set_next(name, parts.add(ExpandTo{parameter.type.shape}, {zero}, name + ".clear"));
+  }
+  parts.set_next_control("losses_finite", graph.constant(Tensor::scalar(DType::boolean, 1)));
+  parts.add_outputs();
+  return verified(std::move(graph));
 }
 
 }  // namespace narrowgauge

@@ -11,6 +11,7 @@
 
 namespace narrowgauge {
 
+inline constexpr std::string_view trainer_owner = "training";  // of a Trainer's states
 inline constexpr std::string_view loss_scale_name = "training/loss_scale";
 inline constexpr std::string_view good_steps_name = "training/good_steps";
 inline constexpr std::string_view applied_steps_name = "training/applied_steps";
@@ -20,6 +21,22 @@ inline constexpr std::string_view skipped_steps_name = "training/skipped_steps";
 // outputs of the result are loss, reason (a StepOutcome, i64), scale, norm (of the true gradients)
 // and learning_rate. A loss scale that is `automatic` is off: whoever settles the format settles it
 // too (api/training_setup.h).
-Graph make_training_graph(const Graph& forward, const Optimizer& optimizer);
+Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
+                          std::string_view owner = trainer_owner);
+
+// A step in two parts, for the gradients of several batches or of several losses. The gradients add
+// up in states beside the parameters; `owner` names these, counters and moments, so that several
+// steps may share parameters.
+
+// Adds the gradients of the loss times the last input, "<owner>/weight", a f32. Outputs: those of
+// `forward`.
+Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner);
+// Multiplies the sums by the input "factor". The output "scale" is what they are then times the
+// true gradients.
+Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
+                           std::string_view owner);
+// Updates the parameters by the sums, which begin anew. Outputs as those of a training graph,
+// without the loss.
+Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner);
 
 }  // namespace narrowgauge

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <shared_mutex>
+
+#include "api/kernel_cache.h"
+#include "api/model_implementation.h"
+#include "api/training_setup.h"
+#include "base/parallel.h"
+#include "base/wildcard.h"
+#include "precision/follow.h"
+#include "precision/policy.h"
+#include "train/training_graph.h"
+
+namespace narrowgauge {
+
+struct Step::Implementation {
+  Model::Implementation* model = nullptr;
+  Objective objective;
+  Optimizer optimizer;
+  StepOptions options;
+  int trainers = 0;                 // of the model, when this was made
+  std::vector<std::string> frozen;  // patterns
+  std::uint64_t steps = 0;          // taken so far, micro-batches included
+  double loss = 0;                  // sum over the backward() calls since the last update
+  bool pending = false;             // whether there are any
+  bool unscaled = false;            // whether the gradients were given out
+
+  KernelChoices kernels{kernel_cache()};
+  Graph network;       // the objective in training, f32
+  PrecisionPlan plan;  // of a whole step; its parts follow it
+  std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
+
+  void compile();
+  void require_latest() const;
+  std::unique_ptr<Program> program(const Graph& f32_graph);
+  std::vector<Tensor> run(Program& program, std::span<const Tensor> inputs);
+  Optimizer optimizer_now() const;
+  std::vector<std::string> trained() const;  // parameters that are not frozen
+  std::vector<NamedTensor> sums() const;     // of gradients, as they are
+  void unscale();
+  void set_flag(std::string_view name, bool value);
+  std::string state_name(std::string_view kind) const { return concat(options.name, '/', kind); }
+};
+
+namespace {
+
+Graph objective_graph(const std::string& name, const Objective& objective) {
+  Network network(name, Mode::train);
+  const Value loss = objective(network);
+  network.graph().output("loss", loss);
+  return std::move(network.graph());
+}
+
+// Outputs beside the loss, for forward(), which changes no state.
+Graph forward_graph(const std::string& name, const Objective& objective) {
+  Network network(name, Mode::train);
+  const Value loss = objective(network);
+  Graph& graph = network.graph();
+  graph.output("loss", loss);
+  for (const GraphOutput& output : network.outputs())
+    if (output.name != "loss") graph.output(output.name, output.value);
+  const std::vector<State> states = graph.states();
+  for (const State& state : states) graph.set_next(state.name, state.current);
+  return std::move(graph);
+}
+
+bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::ranges::any_of(
+      patterns, [&](const std::string& pattern) { return matches_wildcard(pattern, name); });
+}
+
+double output_of(const Graph& graph, const std::vector<Tensor>& results, std::string_view name) {
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (graph.outputs()[i].name == name) return results[i].at(0);
+  throw InternalError(concat("a step without the output '", name, '\''));
+}
+
+StepResult result_of(const Graph& graph, const std::vector<Tensor>& results) {
+  const auto value = [&](std::string_view name) { return output_of(graph, results, name); };
+  StepResult result;
+  result.outcome = static_cast<StepOutcome>(static_cast<int>(value("reason")));
+  result.scale = value("scale");
+  result.norm = value("norm");
+  result.learning_rate = value("learning_rate");
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> Step::Implementation::trained() const {
+  std::vector<std::string> names;
+  for (const State& state : network.states())
+    if (state.role == Role::parameter && matches_any(options.parameters, state.name) &&
+        !matches_any(frozen, state.name))
+      names.push_back(state.name);
+  return names;
+}
+
+// The optimizer with what the step does not update as frozen.
+Optimizer Step::Implementation::optimizer_now() const {
+  const std::vector<std::string> names = trained();
+  Optimizer now = optimizer;
+  for (const State& state : network.states())
+    if (state.role == Role::parameter && std::ranges::find(names, state.name) == names.end())
+      now.groups.push_back({.pattern = state.name, .frozen = true});
+  return now;
+}
+
+std::vector<NamedTensor> Step::Implementation::sums() const {
+  std::vector<NamedTensor> named;
+  for (const std::string& name : trained())
+    named.push_back({name, model->store.at(state_name(name + ".gradient"))});
+  return named;
+}
+
+void Step::Implementation::unscale() {
+  const double scale = model->store.at(state_name("gradient_scale")).at(0);
+  if (scale == 1) return;
+  const Tensor factor = Tensor::scalar(DType::f32, 1 / scale);
+  run(*unscaling, std::span(&factor, 1));
+}
+
+void Step::Implementation::set_flag(std::string_view name, bool value) {
+  model->store.set(state_name(name), Tensor::scalar(DType::boolean, value ? 1 : 0));
+}
+
+std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
+  CompileOptions compile_options;
+  compile_options.deterministic = options.deterministic;
+  compile_options.kernels = &kernels;
+  return std::make_unique<Program>(apply(f32_graph, follow(plan, f32_graph)), compile_options,
+                                   model->store, options.seed);
+}
+
+void Step::Implementation::compile() {
+  const Optimizer now = optimizer_now();
+  const std::string& owner = options.name;
+  const Graph training = make_training_graph(network, now, owner);
+  plan = make_precision_plan(training, now.precision);
+  require_effect(plan);
+  model->store.add(training, model->seed);
+  whole = program(training);
+  forward = program(forward_graph(model->name, objective));
+  gradients = program(make_gradient_graph(network, now, owner));
+  unscaling = program(make_unscaling_graph(network, now, owner));
+  update = program(make_update_graph(network, now, owner));
+  model->store.add(gradients->graph(), model->seed);
+}
+
+Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options)
+    : implementation_(std::make_unique<Implementation>()) {
+  Implementation& self = *implementation_;
+  require(options.threads >= 0 && options.threads <= 4096,
+          "step: expected threads from 0 to 4096, got ", options.threads);
+  require(!options.name.empty() && options.name != trainer_owner, "step: '", options.name,
+          "' is no name for a step");
+  check(optimizer);
+  settle_loss_scale(optimizer);
+  self.model = &ModelAccess::of(model);
+  self.objective = std::move(objective);
+  self.optimizer = std::move(optimizer);
+  self.options = std::move(options);
+  self.trainers = self.model->trainers;
+  self.network = objective_graph(self.model->name, self.objective);
+  const std::lock_guard alone(self.model->in_use);
+  self.compile();
+}
+
+Step::~Step() = default;
+Step::Step(Step&&) noexcept = default;
+
+void Step::Implementation::require_latest() const {
+  require(trainers == model->trainers, "step '", options.name, "': a Trainer has taken the model '",
+          model->name, "' over");
+}
+
+std::vector<Tensor> Step::Implementation::run(Program& chosen, std::span<const Tensor> inputs) {
+  const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
+  const Program::Lease executor = chosen.executor_for(inputs);
+  return executor->run(inputs, steps);
+}
+
+StepResult Step::step(std::span<const Tensor> batch) {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  const std::vector<Tensor> results = self.run(*self.whole, batch);
+  ++self.steps;
+  StepResult result = result_of(self.whole->graph(), results);
+  result.loss = output_of(self.whole->graph(), results, "loss");
+  return result;
+}
+
+std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  std::vector<Tensor> results = self.run(*self.forward, batch);
+  std::vector<NamedTensor> named;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    named.push_back({self.forward->graph().outputs()[i].name, std::move(results[i])});
+  return named;
+}
+
+double Step::backward(std::span<const Tensor> batch, double weight) {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  require(!self.unscaled, "step '", self.options.name,
+          "': its gradients are unscaled already, update() comes first");
+  std::vector<Tensor> inputs(batch.begin(), batch.end());
+  inputs.push_back(Tensor::scalar(DType::f32, weight));
+  const std::vector<Tensor> results = self.run(*self.gradients, inputs);
+  ++self.steps;
+  const double loss = output_of(self.gradients->graph(), results, "loss");
+  self.loss += weight * loss;
+  self.pending = true;
+  return loss;
+}
+
+std::vector<NamedTensor> Step::gradients() {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  self.unscale();
+  self.unscaled = self.pending;
+  return self.sums();
+}
+
+bool Step::scale_gradients(double factor) {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  bool finite = true;
+  for (NamedTensor& gradient : self.sums())
+    for (float& value : gradient.tensor.values<float>()) {
+      value *= static_cast<float>(factor);
+      finite = finite && std::isfinite(value);
+    }
+  return finite;
+}
+
+StepResult Step::update() {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  require(self.pending, "step '", self.options.name, "': update() without a backward() before it");
+  StepResult result = result_of(self.update->graph(), self.run(*self.update, {}));
+  result.loss = self.loss;
+  self.loss = 0;
+  self.pending = self.unscaled = false;
+  return result;
+}
+
+StepResult Step::update_whatever_the_loss(bool checked) {
+  Implementation& self = *implementation_;
+  self.set_flag("losses_finite", true);
+  self.set_flag("unchecked", !checked);
+  const StepResult result = update();
+  self.set_flag("unchecked", false);
+  return result;
+}
+
+void Step::clear_gradients() {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  for (NamedTensor& gradient : self.sums())
+    std::ranges::fill(gradient.tensor.values<float>(), 0.0F);
+  self.set_flag("losses_finite", true);
+  self.loss = 0;
+  self.pending = self.unscaled = false;
+}
+
+void Step::set_learning_rate(double rate) {
+  Implementation& self = *implementation_;
+  const double base = self.optimizer.learning_rate;
+  require(rate >= 0 && std::isfinite(rate) && base > 0, "step '", self.options.name,
+          "': expected a learning rate of 0 or more beside a base above 0, got ", rate, " and ",
+          base);
+  const std::lock_guard alone(self.model->in_use);
+  self.model->store.set(self.state_name("rate_factor"), Tensor::scalar(DType::f32, rate / base));
+}
+
+void Step::set_loss_scale(double scale) {
+  Implementation& self = *implementation_;
+  LossScale changed = self.optimizer.loss_scale;
+  require(changed.kind != LossScale::Kind::off, "step '", self.options.name,
+          "': has no loss scale to set");
+  const std::lock_guard alone(self.model->in_use);
+  Optimizer checked = self.optimizer;
+  checked.loss_scale.initial = scale;
+  checked.loss_scale.minimum = std::min(scale, changed.minimum);
+  check(checked);
+  self.model->store.set(self.state_name("loss_scale"), Tensor::scalar(DType::f32, scale));
+}
+
+void Step::freeze(const std::string& pattern) {
+  Implementation& self = *implementation_;
+  const std::vector<std::string> names = self.trained();
+  require(std::ranges::any_of(
+              names, [&](const std::string& name) { return matches_wildcard(pattern, name); }),
+          "step '", self.options.name, "': trains no parameter called '", pattern, '\'');
+  require(!self.pending, "step '", self.options.name,
+          "': freeze() between backward() and update()");
+  const std::lock_guard alone(self.model->in_use);
+  self.frozen.push_back(pattern);
+  try {
+    self.compile();
+  } catch (...) {
+    self.frozen.pop_back();
+    throw;
+  }
+}
+
+void Step::thaw(const std::string& pattern) {
+  Implementation& self = *implementation_;
+  const auto found = std::ranges::find(self.frozen, pattern);
+  require(found != self.frozen.end(), "step '", self.options.name, "': '", pattern,
+          "' was not frozen");
+  require(!self.pending, "step '", self.options.name, "': thaw() between backward() and update()");
+  const std::lock_guard alone(self.model->in_use);
+  self.frozen.erase(found);
+  self.compile();
+}
+
+double Step::loss_scale() const {
+  const std::shared_lock reading(implementation_->model->in_use);
+  return implementation_->model->store.at(implementation_->state_name("loss_scale")).at(0);
+}
+
+std::int64_t Step::applied_steps() const {
+  const std::shared_lock reading(implementation_->model->in_use);
+  const Tensor& steps =
+      implementation_->model->store.at(implementation_->state_name("applied_steps"));
+  return static_cast<std::int64_t>(steps.at(0));
+}
+
+}  // namespace narrowgauge

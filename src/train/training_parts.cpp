@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_parts.h"
+
+#include <algorithm>
+
+#include "ops/math/arithmetic.h"
+#include "ops/math/logic.h"
+#include "ops/math/where.h"
+#include "ops/training/loss_scale.h"
+#include "passes/differentiate.h"
+#include "train/rate.h"
+#include "train/training_graph.h"
+
+namespace narrowgauge {
+
+TrainingParts::TrainingParts(Graph graph, const Optimizer& optimizer, std::string_view owner)
+    : graph_(std::move(graph)), optimizer_(optimizer), owner_(owner) {}
+
+std::string TrainingParts::control_name(std::string_view name) const {
+  return concat(owner_, '/', name);
+}
+
+// A model has one Trainer at a time, whose moments need no name of their own.
+std::string TrainingParts::moment_name(const TrainedParameter& parameter,
+                                       std::string_view kind) const {
+  const std::string name = concat(parameter.name, '.', kind);
+  return owner_ == trainer_owner ? name : concat(owner_, '/', name);
+}
+
+Value TrainingParts::control(std::string_view name, DType dtype, double initial) {
+  State state;
+  state.name = control_name(name);
+  state.role = Role::control;
+  state.type = {dtype, {}};
+  state.initial = Initial::constant(initial);
+  return graph_.state(std::move(state));
+}
+
+Value TrainingParts::moment(const TrainedParameter& parameter, std::string_view kind) {
+  State state;
+  state.name = moment_name(parameter, kind);
+  state.role = Role::moment;
+  state.type = parameter.type;
+  state.initial = Initial::constant(0);
+  return graph_.state(std::move(state));
+}
+
+void TrainingParts::set_next_control(std::string_view name, Value next) {
+  graph_.set_next(control_name(name), next);
+}
+
+void TrainingParts::find_parameters() {
+  const std::vector<ParameterSettings> settings = settings_of_parameters(graph_, optimizer_);
+  auto next = settings.begin();
+  for (const State& state : graph_.states()) {
+    if (state.role != Role::parameter) continue;
+    const ParameterSettings& each = *next++;
+    if (!each.frozen) parameters_.push_back({state.name, state.type, state.current, absent, each});
+  }
+}
+
+void TrainingParts::add_scale() {
+  const LossScale& scale = optimizer_.loss_scale;
+  const bool scaled = is_dynamic() || scale.kind == LossScale::Kind::fixed;
+  scale_ = control("loss_scale", DType::f32, scaled ? scale.initial : 1);
+  good_steps_ = control("good_steps", DType::i64, 0);
+  applied_steps_ = control("applied_steps", DType::i64, 0);
+  skipped_steps_ = control("skipped_steps", DType::i64, 0);
+  if (owner_ != trainer_owner) rate_factor_ = control("rate_factor", DType::f32, 1);
+}
+
+void TrainingParts::find_gradients(Value loss, Value seed) {
+  Values wanted;
+  for (const TrainedParameter& parameter : parameters_) wanted.push_back(parameter.current);
+  const Value outputs[] = {loss}, seeds[] = {seed};
+  const Values found = append_gradients(graph_, outputs, seeds, wanted);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].is_absent()) refuse(parameters_[i], loss);
+    parameters_[i].gradient = found[i];
+  }
+}
+
+void TrainingParts::refuse(const TrainedParameter& parameter, Value loss) const {
+  const int node = node_that_blocks(graph_, loss, parameter.current);
+  if (node < 0)
+    throw ModelError(concat("parameter '", parameter.name,
+                            "': the loss does not depend on it; frozen, the others train"));
+  const Node& blocks = graph_.node(node);
+  throw ModelError(concat("node '", blocks.full_name(), "': op ", blocks.op->full_name(),
+                          " has no gradient for parameter '", parameter.name,
+                          "'; frozen, the others train"));
+}
+
+NodeOptions TrainingParts::options_of_update(std::string name) {
+  return {.name = std::move(name), .origin = "training", .phase = Phase::update};
+}
+
+Value TrainingParts::is_finite(Value loss) {
+  return add(GradientHealth{.bounds_norm = false}, {scale_, loss}, control_name("loss_health"));
+}
+
+void TrainingParts::protect_statistics(Value loss_finite) {
+  const std::vector<State> states = graph_.states();
+  for (const State& state : states)
+    if (state.role == Role::statistic && state.next != state.current)
+      graph_.set_next(state.name, add(Where{}, {loss_finite, state.next, state.current},
+                                      state.name + ".advance"));
+}
+
+void TrainingParts::check_gradients(Value gradient_scale) {
+  Values checked{gradient_scale};
+  for (const TrainedParameter& parameter : parameters_) checked.push_back(parameter.gradient);
+  health_ = add(GradientHealth{}, checked, control_name("gradient_health"));
+  norm_ = {health_.node, 1};
+}
+
+void TrainingParts::pass_anyway(Value whether) {
+  health_ = add(Or{}, {health_, whether}, control_name("gradients_pass"));
+}
+
+void TrainingParts::add_outcome(Value loss_finite) {
+  LossScaleUpdate op;
+  const LossScale& s = optimizer_.loss_scale;
+  op.dynamic = is_dynamic();
+  op.growth_interval = s.growth_interval;
+  op.growth = s.growth;
+  op.backoff = s.backoff;
+  op.minimum = s.minimum;
+  op.maximum = s.maximum;
+  const int outcome =
+      add(op, {scale_, good_steps_, applied_steps_, skipped_steps_, health_, loss_finite},
+          control_name("outcome"))
+          .node;
+  set_next_control("loss_scale", {outcome, 0});
+  set_next_control("good_steps", {outcome, 1});
+  set_next_control("applied_steps", {outcome, 2});
+  set_next_control("skipped_steps", {outcome, 3});
+  applied_ = {outcome, 4};
+  outcome_ = {outcome, 5};
+}
+
+void TrainingParts::add_rates(Value gradient_scale) {
+  rate_for(1);
+  ClipMultiplier clip;
+  clip.limit = optimizer_.clip_norm;
+  multiplier_ = add(clip, {norm_, gradient_scale}, control_name("multiplier"));
+}
+
+// The learning rate times the factor of a group.
+Value TrainingParts::rate_for(double factor) {
+  Value& rate = rates_[factor];
+  if (rate.is_absent()) {
+    Optimizer scaled = optimizer_;
+    scaled.learning_rate *= factor;
+    const std::string name = factor == 1 ? "learning_rate" : concat("learning_rate_x", factor);
+    rate = add(learning_rate_of(scaled), {applied_steps_}, control_name(name));
+    if (!rate_factor_.is_absent())
+      rate = add(Mul{}, {rate, rate_factor_}, control_name(name) + ".set");
+  }
+  return rate;
+}
+
+void TrainingParts::update_parameters() {
+  for (const TrainedParameter& parameter : parameters_) update(parameter);
+}
+
+// Connects the ports of the rule by their names.
+void TrainingParts::update(const TrainedParameter& parameter) {
+  const UpdateRule& rule = parameter.settings.rule;
+  const std::vector<std::string_view> moments = rule.moments();
+  Values inputs;
+  for (const Port& port : rule.op().inputs) {
+    const bool keeps = std::ranges::find(moments, port.name) != moments.end();
+    inputs.push_back(keeps ? moment(parameter, port.name) : given(parameter, port.name));
+  }
+  const int made = graph_
+                       .add(rule.op(), rule.attributes(), std::move(inputs),
+                            options_of_update(moment_name(parameter, "update")))
+                       .node;
+  const auto set_next = [&](std::string_view state, std::string_view value) {
+    const std::vector<Port>& outputs = rule.op().outputs;
+    const auto port = std::ranges::find(outputs, value, &Port::name);
+    require(port != outputs.end(), rule.op().full_name(), ": expected a result '", value,
+            "' of an update rule, got none");
+    graph_.set_next(state, {made, static_cast<int>(port - outputs.begin())});
+  };
+  set_next(parameter.name, "next_weight");
+  for (const std::string_view each : moments)
+    set_next(moment_name(parameter, each), concat("next_", each));
+}
+
+// What training has for a port of a rule; absent for a moment that the rule does not keep.
+Value TrainingParts::given(const TrainedParameter& parameter, std::string_view port) {
+  if (port == "weight") return parameter.current;
+  if (port == "gradient") return parameter.gradient;
+  if (port == "learning_rate") return rate_for(parameter.settings.rate);
+  if (port == "multiplier") return multiplier_;
+  if (port == "applied") return applied_;
+  return port == "applied_steps" ? applied_steps_ : absent;
+}
+
+void TrainingParts::add_outputs() {
+  graph_.output("reason", outcome_);
+  graph_.output("scale", scale_);
+  graph_.output("norm", norm_);
+  graph_.output("learning_rate", rate_for(1));
+}
+
+}  // namespace narrowgauge

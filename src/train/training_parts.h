@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of which training graphs are made: gradients, their check, the update of parameters.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/parameter_settings.h"
+
+namespace narrowgauge {
+
+struct TrainedParameter {
+  std::string name;
+  TensorType type;
+  Value current, gradient;
+  ParameterSettings settings;
+};
+
+// Adds parts to a graph; each needs those above it.
+class TrainingParts {
+ public:
+  // The states of counters, scale and moments are called after `owner`.
+  TrainingParts(Graph graph, const Optimizer& optimizer, std::string_view owner);
+
+  Graph& graph() { return graph_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  std::vector<TrainedParameter>& parameters() { return parameters_; }
+
+  // A state of one number, "training/loss_scale".
+  Value control(std::string_view name, DType dtype, double initial);
+  // A state beside a parameter, "conv.weight.velocity".
+  Value moment(const TrainedParameter& parameter, std::string_view kind);
+  std::string control_name(std::string_view name) const;
+  std::string moment_name(const TrainedParameter& parameter, std::string_view kind) const;
+  void set_next_control(std::string_view name, Value next);
+
+  void find_parameters();  // those that are not frozen
+  void add_scale();        // loss scale, and the counters of steps
+  Value scale() const { return scale_; }
+  // Of seed * loss; ModelError naming a parameter that has none.
+  void find_gradients(Value loss, Value seed);
+  Value is_finite(Value loss);  // bool, whatever the scale makes of the loss
+  // Running statistics advance even if gradients overflow, but not on a batch whose forward pass
+  // was not finite: an infinity would stay in them.
+  void protect_statistics(Value loss_finite);
+  void check_gradients(Value gradient_scale);  // which are so many times the true ones
+  void pass_anyway(Value whether);             // bool: gradients count as finite whatever they are
+  void add_outcome(Value loss_finite);         // whether the step is applied
+  void add_rates(Value gradient_scale);        // learning rate, clipping
+  void update_parameters();
+  void add_outputs();  // reason, scale, norm and learning_rate
+
+  template <Op T>
+  Value add(T op, Values inputs, std::string name) {
+    return graph_.add(std::move(op), std::move(inputs), options_of_update(std::move(name)));
+  }
+
+ private:
+  static NodeOptions options_of_update(std::string name);
+  [[noreturn]] void refuse(const TrainedParameter& parameter, Value loss) const;
+  bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
+  Value rate_for(double factor);
+  void update(const TrainedParameter& parameter);
+  Value given(const TrainedParameter& parameter, std::string_view port);
+
+  Graph graph_;
+  const Optimizer& optimizer_;
+  std::string owner_;
+  std::vector<TrainedParameter> parameters_;
+  Value scale_, good_steps_, applied_steps_, skipped_steps_;
+  Value rate_factor_;  // of a step whose rate may be set
+  Value health_, norm_, applied_, outcome_, multiplier_;
+  std::map<double, Value> rates_;  // by the factor of the learning rate
+};
+
+}  // namespace narrowgauge
