@@ -34,7 +34,8 @@ struct GradScalerState {
   bool operator==(const GradScalerState&) const = default;
 };
 
-// As in PyTorch one overflow in any step lowers the scale that all share.
+// As in PyTorch one overflow in any step lowers the scale that all share, without end; below 2^-126,
+// where f32 has no normal numbers, no step is applied here.
 class NG_API GradScaler {
  public:
   // Throws UsageError for a growth of 1 or less, a backoff of 1 or more, or an interval below 1.

@@ -17,7 +17,7 @@ def sequence(seed):
     draw = random.Random(seed)
     enabled = seed % 8 != 7
     optimizers = 1 + seed % 3
-    initial = draw.choice([65536.0, 1024.0, 3.0, 2.0**120, 2.0**-130])
+    initial = draw.choice([65536.0, 1024.0, 3.0, 2.0**120, 2.0**-60])
     growth, backoff = draw.choice([(2.0, 0.5), (1.5, 0.75), (3.7, 0.1)])
     interval = draw.choice([1, 2, 3])
     lines = [f"scaler {int(enabled)} {initial!r} {growth} {backoff} {interval}"]
