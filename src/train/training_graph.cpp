@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/math/where.h"
+#include "ops/shape/reshape.h"
 #include "ops/training/loss_scale.h"
 #include "passes/differentiate.h"
 #include "train/rate.h"
@@ -77,10 +78,28 @@ class TrainingGraphBuilder {
     const Value outputs[] = {loss_}, seeds[] = {scale_};
     const Values found = append_gradients(graph_, outputs, seeds, wanted);
     for (std::size_t i = 0; i < found.size(); ++i) {
-      require<ModelError>(!found[i].is_absent(), "parameter '", parameters_[i].name,
+      Parameter& parameter = parameters_[i];
+      parameter.gradient = found[i];
+      if (!found[i].is_absent()) continue;
+      require<ModelError>(reaches_loss(parameter.current), "parameter '", parameter.name,
                           "': the loss does not depend on it");
-      parameters_[i].gradient = found[i];
+      const Value zero = graph_.constant(Tensor::scalar(DType::f32, 0));
+      parameter.gradient =
+          graph_.add(ExpandTo{parameter.type.shape}, {zero}, {.phase = Phase::backward});
     }
+  }
+
+  // Whether the loss is computed from a value, be it through ops that are constant almost
+  // everywhere. The gradient is 0 then, as in PyTorch.
+  bool reaches_loss(Value value) const {
+    std::vector<bool> depends(graph_.nodes().size());
+    const auto is_reached = [&](Value input) {
+      return input == value ||
+             (!input.is_absent() && depends[static_cast<std::size_t>(input.node)]);
+    };
+    for (std::size_t i = 0; i < depends.size(); ++i)
+      depends[i] = std::ranges::any_of(graph_.nodes()[i].inputs, is_reached);
+    return is_reached(loss_);
   }
 
   static NodeOptions options_of_update(std::string name) {
