@@ -191,23 +191,39 @@ Values append_gradients(Graph& graph, std::span<const Value> outputs, std::span<
   return gradients;
 }
 
-int node_that_blocks(const Graph& graph, Value output, Value wanted) {
-  IndexedVector<int, bool> used(graph.nodes().size()), computed(graph.nodes().size());
-  const auto mark = [](IndexedVector<int, bool>& nodes, const Node& node) {
-    for (const Value input : node.inputs)
-      if (!input.is_absent()) nodes[input.node] = true;
-  };
+namespace {
+
+// The nodes from which a value is computed.
+IndexedVector<int, bool> nodes_behind(const Graph& graph, Value output) {
+  IndexedVector<int, bool> used(graph.nodes().size());
   used[output.node] = true;
   for (int i = output.node; i >= 0; --i)
-    if (used[i]) mark(used, graph.node(i));
+    for (const Value input : graph.node(i).inputs)
+      if (used[i] && !input.is_absent()) used[input.node] = true;
+  return used;
+}
+
+bool is_step(const Node& node) {
+  return node.op->info.fusion == Fusion::elementwise && is_floating(node.outputs[0].type.dtype);
+}
+
+}  // namespace
+
+Blocked why_blocked(const Graph& graph, Value output, Value wanted) {
+  const IndexedVector<int, bool> used = nodes_behind(graph, output);
+  Blocked blocked{.reaches = used[wanted.node]};
+  IndexedVector<int, bool> computed(graph.nodes().size());
   computed[wanted.node] = true;
-  for (int i = wanted.node + 1; i <= output.node; ++i)
-    for (const auto& [port, input] : enumerate(graph.node(i).inputs)) {
-      if (input.is_absent() || !computed[input.node] || !used[i]) continue;
+  for (int i = wanted.node + 1; i <= output.node; ++i) {
+    const Node& node = graph.node(i);
+    for (const auto& [port, input] : enumerate(node.inputs)) {
+      if (!used[i] || input.is_absent() || !computed[input.node]) continue;
       computed[i] = true;
-      if (!graph.node(i).op->input_port(static_cast<int>(port)).differentiable) return i;
+      const bool flows = node.op->input_port(static_cast<int>(port)).differentiable;
+      if (!flows && !is_step(node) && blocked.node < 0) blocked.node = i;
     }
-  return -1;
+  }
+  return blocked;
 }
 
 Graph differentiate(const Graph& source) {

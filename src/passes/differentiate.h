@@ -17,10 +17,14 @@ namespace narrowgauge {
 Values append_gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                         std::span<const Value> with_respect_to);
 
-// The node that ends the way of gradients from `output` back to `wanted`, in a graph where none
-// arrive: it takes what is computed from `wanted` through a port without gradient. -1: `output` is
-// not computed from `wanted` at all.
-int node_that_blocks(const Graph& graph, Value output, Value wanted);
+// Why no gradient of `output` arrives at `wanted`.
+struct Blocked {
+  bool reaches = false;  // whether `output` is computed from `wanted` at all
+  // The first node that takes what is computed from `wanted` through a port without gradient; -1:
+  // only steps do, such as Floor, whose derivative is 0 almost everywhere.
+  int node = -1;
+};
+Blocked why_blocked(const Graph& graph, Value output, Value wanted);
 
 // The graph with one more input "gradient" (of the type of its first output) and one more output
 // "gradient/<input>" for each floating input: for tests and for regions. Zeros where no gradient

@@ -6,6 +6,7 @@
 #include "ops/math/arithmetic.h"
 #include "ops/math/logic.h"
 #include "ops/math/where.h"
+#include "ops/shape/reshape.h"
 #include "ops/training/loss_scale.h"
 #include "passes/differentiate.h"
 #include "train/rate.h"
@@ -74,21 +75,22 @@ void TrainingParts::find_gradients(Value loss, Value seed) {
   for (const TrainedParameter& parameter : parameters_) wanted.push_back(parameter.current);
   const Value outputs[] = {loss}, seeds[] = {seed};
   const Values found = append_gradients(graph_, outputs, seeds, wanted);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (found[i].is_absent()) refuse(parameters_[i], loss);
-    parameters_[i].gradient = found[i];
-  }
+  for (std::size_t i = 0; i < found.size(); ++i)
+    parameters_[i].gradient = found[i].is_absent() ? zero_gradient(parameters_[i], loss) : found[i];
 }
 
-void TrainingParts::refuse(const TrainedParameter& parameter, Value loss) const {
-  const int node = node_that_blocks(graph_, loss, parameter.current);
-  if (node < 0)
-    throw ModelError(concat("parameter '", parameter.name,
-                            "': the loss does not depend on it; frozen, the others train"));
-  const Node& blocks = graph_.node(node);
-  throw ModelError(concat("node '", blocks.full_name(), "': op ", blocks.op->full_name(),
-                          " has no gradient for parameter '", parameter.name,
-                          "'; frozen, the others train"));
+Value TrainingParts::zero_gradient(const TrainedParameter& parameter, Value loss) {
+  const Blocked blocked = why_blocked(graph_, loss, parameter.current);
+  require<ModelError>(blocked.reaches, "parameter '", parameter.name,
+                      "': the loss does not depend on it; frozen, the others train");
+  if (blocked.node >= 0) {
+    const Node& node = graph_.node(blocked.node);
+    throw ModelError(concat("node '", node.full_name(), "': op ", node.op->full_name(),
+                            " has no gradient for parameter '", parameter.name,
+                            "'; frozen, the others train"));
+  }
+  const Value zero = graph_.constant(Tensor::scalar(parameter.type.dtype, 0));
+  return graph_.add(ExpandTo{parameter.type.shape}, {zero}, {.phase = Phase::backward});
 }
 
 NodeOptions TrainingParts::options_of_update(std::string name) {

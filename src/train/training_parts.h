@@ -39,7 +39,8 @@ class TrainingParts {
   void find_parameters();  // those that are not frozen
   void add_scale();        // loss scale, and the counters of steps
   Value scale() const { return scale_; }
-  // Of seed * loss; ModelError naming a parameter that has none.
+  // Of seed * loss; 0 for a parameter behind a step such as Floor, as in PyTorch. ModelError for
+  // one that has none, naming what blocks it.
   void find_gradients(Value loss, Value seed);
   Value is_finite(Value loss);  // bool, whatever the scale makes of the loss
   // Running statistics advance even if gradients overflow, but not on a batch whose forward pass
@@ -59,7 +60,7 @@ class TrainingParts {
 
  private:
   static NodeOptions options_of_update(std::string name);
-  [[noreturn]] void refuse(const TrainedParameter& parameter, Value loss) const;
+  Value zero_gradient(const TrainedParameter& parameter, Value loss);
   bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
   Value rate_for(double factor);
   void update(const TrainedParameter& parameter);

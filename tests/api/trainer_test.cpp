@@ -151,5 +151,31 @@ TEST(fit, keeps_its_batch_within_an_epoch) {
   EXPECT_EQ(trainer.fit(source, nullptr, {.epochs = 2, .batch = 16}).steps, 7);
 }
 
+// As in PyTorch, where the derivative of floor is 0.
+TEST(trainer, a_weight_behind_a_step_has_the_gradient_zero) {
+  const auto build = [](bool is_used) {
+    return [is_used](Network& net) {
+      const Value x = net.input("x", {net.batch(), 3});
+      const Value stepped = net.op("Floor", {net.parameter("behind", {3}, Initial::constant(1.5))});
+      return net.linear(is_used ? net.add(x, stepped) : x, 2, "linear");
+    };
+  };
+  const std::array<Tensor, 2> batch{Tensor::full(DType::f32, {4, 3}, 1), Tensor(DType::i64, {4})};
+  Model model("stepped", build(true));
+  Trainer trainer(model, softmax_cross_entropy(), sgd(0.1));
+  const Tensor before = model.state("linear.weight");
+  trainer.step(batch);
+  EXPECT_EQ(model.state("behind").at(0), 1.5);
+  EXPECT_FALSE(before.same_bits(model.state("linear.weight")));
+
+  Model unused("unused", build(false));
+  try {
+    Trainer(unused, softmax_cross_entropy(), sgd(0.1)).step(batch);
+    FAIL() << "accepted";
+  } catch (const ModelError& error) {
+    EXPECT_NE(std::string(error.what()).find("the loss does not depend on it"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace narrowgauge

@@ -5,6 +5,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/interpret.h"
 #include "ops/math/arithmetic.h"
+#include "ops/math/comparison.h"
 #include "ops/nn/dropout.h"
 #include "passes/differentiate.h"
 
@@ -109,6 +110,58 @@ TEST(region_random, a_gradient_draws_what_the_forward_region_drew) {
   const std::vector<Tensor> results = interpret(graph, given);
   EXPECT_TRUE(results[2].same_bits(results[0]));
   EXPECT_TRUE(results[3].same_bits(results[1]));
+}
+
+// The body adds drop(x) to a, and goes on before iteration `last`, or always if that is negative.
+Region loop_body(double last) {
+  Graph body("body");
+  const Value iteration = body.input("iteration", TensorType::parse("i64[]"));
+  const Value going = body.input("going", TensorType::parse("bool[]"));
+  const Value a = body.input("a", row), x = body.input("x", row);
+  const Value before =
+      body.add(Less{}, {iteration, body.constant(Tensor::scalar(DType::i64, last))});
+  body.output("going", last < 0 ? going : before);
+  body.output("a", body.add(Add{}, {a, drop(body, x, -1)}));
+  return std::make_shared<const Graph>(std::move(body));
+}
+
+// Gradients of the loop by a and x; `trips` is M.
+std::vector<Tensor> loop_gradients(double last, bool is_known) {
+  Graph graph;
+  const Value a = graph.input("a", row), x = graph.input("x", row);
+  const TensorType number = TensorType::parse("i64[]");
+  const Value trips =
+      is_known ? graph.constant(Tensor::scalar(DType::i64, length)) : graph.input("trips", number);
+  const Value y = graph.add(Loop{loop_body(last), 1}, {trips, absent, a, x});
+  const Value seed = graph.constant(ones({width}));
+  const Values gradients =
+      append_gradients(graph, std::span(&y, 1), std::span(&seed, 1), Values{a, x});
+  graph.output("y", y);
+  graph.output("da", gradients[0]);
+  graph.output("dx", gradients[1]);
+  return interpret(graph, std::vector{Tensor(DType::f32, {width}), ones({width})});
+}
+
+// Of a = 0 and x = 1 the output is the sum of the masks over the share kept, and so is dx.
+TEST(region_random, a_gradient_of_a_loop_draws_what_the_loop_drew) {
+  const std::vector<Tensor> results = loop_gradients(-1, true);
+  EXPECT_TRUE(results[1].same_bits(ones({width})));
+  EXPECT_TRUE(results[2].same_bits(results[0]));
+  EXPECT_FALSE(results[0].same_bits(ones({width})));
+}
+
+TEST(region_random, a_loop_without_a_last_iteration_has_no_gradient) {
+  const auto refusal = [](double last, bool is_known) -> std::string {
+    try {
+      loop_gradients(last, is_known);
+    } catch (const ModelError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal(-1, false),
+            "Loop: its gradient needs a known number of iterations below 2^31, got none");
+  EXPECT_NE(refusal(2, true).find("a loop that draws random numbers"), std::string::npos);
 }
 
 }  // namespace

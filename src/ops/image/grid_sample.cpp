@@ -173,7 +173,7 @@ std::span<const Kernel> GridSampleGradient::kernels() { return gradient_kernels;
 
 std::vector<Sample<GridSample>> GridSample::samples() {
   const SampleInput x = sample("f32[2,3,4,5]");
-  return {
+  std::vector<Sample<GridSample>> all{
       {{}, {x, sample("f32[2,3,2,2]", -1.3, 1.3)}},
       {{1, "linear", "border"}, {x, sample("f32[2,3,2,2]", -1.3, 1.3)}},
       {{0, "linear", "reflection"}, {x, sample("f32[2,1,4,2]", -4, 4)}},
@@ -182,6 +182,12 @@ std::vector<Sample<GridSample>> GridSample::samples() {
       {{0, "nearest", "border"}, {x, sample("f32[2,2,2,2]", -1.3, 1.3)}},
       {{1, "linear", "zeros"}, {sample("f32[1,2,3,2,4]"), sample("f32[1,2,2,2,3]", -1.2, 1.2)}},
   };
+  for (const char* const mode : {"nearest", "linear", "cubic"})
+    for (const char* const padding : {"zeros", "border", "reflection"})
+      for (const std::int64_t align : {0, 1})
+        all.push_back(
+            {{align, mode, padding}, {sample("f32[1,2,4,3]"), sample("f32[1,3,2,2]", -1.4, 1.4)}});
+  return all;
 }
 
 std::vector<Sample<GridSampleGradient>> GridSampleGradient::samples() {

@@ -84,7 +84,7 @@ std::vector<Sample<Resize>> Resize::samples() {
     return sample(Tensor::from<double>({static_cast<std::int64_t>(values.size())}, values));
   };
   const SampleInput none = no_sample();
-  return {
+  std::vector<Sample<Resize>> all{
       {{}, {sample("f32[2,3,4,5]"), none, scales({1, 1, 2, 0.6F})}},
       {{.coordinate_transformation_mode = "asymmetric", .nearest_mode = "floor"},
        {sample("i64[2,5]", -9, 9), none, none, sizes({2, 8})}},
@@ -107,6 +107,16 @@ std::vector<Sample<Resize>> Resize::samples() {
       {{.coordinate_transformation_mode = "pytorch_half_pixel", .nearest_mode = "ceil"},
        {sample("f32[3,4]"), none, none, sizes({1, 9})}},
   };
+  const SampleInput image = sample("f32[2,4,5]"), part = roi({0, 0.1, 0.2, 1, 0.9, 0.7});
+  for (const char* const mode : {"nearest", "linear", "cubic"})
+    for (const char* const coordinates :
+         {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+          "tf_crop_and_resize"})
+      all.push_back({{.coordinate_transformation_mode = coordinates, .mode = mode},
+                     {image, part, none, sizes({2, 7, 3})}});
+  for (const char* const nearest : {"round_prefer_ceil", "floor", "ceil"})
+    all.push_back({{.nearest_mode = nearest}, {image, none, none, sizes({2, 7, 3})}});
+  return all;
 }
 
 }  // namespace narrowgauge

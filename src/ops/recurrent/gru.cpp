@@ -63,6 +63,14 @@ std::vector<Sample<GRU>> GRU::samples() {
       {{.activations = "HardSigmoid,Softsign", .direction = "reverse", .layout = 1},
        {sample("f32[2,4,2]"), sample("f32[1,9,2]", -1, 1), sample("f32[1,9,3]", -1, 1),
         sample("f32[1,18]", -0.5, 0.5), no_sample(), sample("f32[2,1,3]")}},
+      {{.activations = "Sigmoid,Elu,Tanh,LeakyRelu",
+        .clip = 1.5,
+        .direction = "bidirectional",
+        .layout = 1},
+       {sample("f32[2,3,2]"), sample("f32[2,9,2]", -1, 1), sample("f32[2,9,3]", -1, 1),
+        sample("f32[2,18]"), lengths, sample("f32[2,2,3]")}},
+      {{.linear_before_reset = 1},
+       {sample("f32[2,2,3]"), sample("f32[1,6,3]", -1, 1), sample("f32[1,6,2]", -1, 1)}},
   };
 }
 

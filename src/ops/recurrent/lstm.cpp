@@ -65,6 +65,15 @@ std::vector<Sample<LSTM>> LSTM::samples() {
         .layout = 1},
        {sample("f32[2,4,2]"), sample("f32[1,12,2]", -1, 1), sample("f32[1,12,3]", -1, 1),
         sample("f32[1,24]"), no_sample(), sample("f32[2,1,3]")}},
+      {{.activations = "Tanh,Softsign,Elu,HardSigmoid,Affine,ScaledTanh",
+        .clip = 3,
+        .direction = "bidirectional",
+        .layout = 1},
+       {sample("f32[2,3,2]"), sample("f32[2,12,2]", -1, 1), sample("f32[2,12,3]", -1, 1),
+        no_sample(), lengths, no_sample(), sample("f32[2,2,3]")}},
+      {{.input_forget = 1},
+       {sample("f32[2,2,3]"), sample("f32[1,8,3]", -1, 1), sample("f32[1,8,2]", -1, 1), no_sample(),
+        no_sample(), no_sample(), no_sample(), sample("f32[1,6]")}},
   };
 }
 
