@@ -175,6 +175,11 @@ class NG_API Network {
   // Each layer over the output of the one before.
   Value sequential(Value x, const std::vector<std::function<Value(Value)>>& layers);
 
+  // The gradients of a scalar with respect to values of the network, for losses that depend on them
+  // (a gradient penalty: Gulrajani et al. 2017). Zeros where the scalar does not depend on a value.
+  // Throws ModelError naming an op without a gradient.
+  Values gradients(Value scalar, const Values& of);
+
   // A built-in op by name, with attributes as text: op("ReduceMean", {x}, "keepdims=0"). Names and
   // attributes are ONNX's. Throws ModelError for an unknown op or attribute.
   Value op(std::string_view op_name, Values inputs, std::string_view attributes = "");

@@ -29,8 +29,8 @@ struct NG_API StepOptions {
   // Of its counters, loss scale and moments in the model: steps of one model differ in it, and a
   // later step of the same name goes on with them.
   std::string name = "step";
-  // Patterns of the parameters that it updates, with * and ?; gradients are computed for these
-  // alone.
+  // Patterns of the parameters that it updates, with * and ?, as far as the loss depends on them;
+  // gradients are computed for these alone.
   std::vector<std::string> parameters{"*"};
   std::uint64_t seed = 1;      // of dropout
   bool deterministic = false;  // the same bits for any number of threads

@@ -11,6 +11,7 @@
 #include "api/training_setup.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
+#include "passes/differentiate.h"
 #include "precision/follow.h"
 #include "precision/policy.h"
 #include "train/training_graph.h"
@@ -40,7 +41,10 @@ struct Step::Implementation {
   std::vector<Tensor> run(Program& program, std::span<const Tensor> inputs);
   Optimizer optimizer_now() const;
   std::vector<std::string> trained() const;  // parameters that are not frozen
-  std::vector<NamedTensor> sums() const;     // of gradients, as they are
+  bool counts(Value parameter) const {       // whether the loss depends on it
+    return why_blocked(network, network.find_output("loss"), parameter).reaches;
+  }
+  std::vector<NamedTensor> sums() const;  // of gradients, as they are
   void unscale();
   void set_flag(std::string_view name, bool value);
   std::string state_name(std::string_view kind) const { return concat(options.name, '/', kind); }
@@ -95,7 +99,7 @@ std::vector<std::string> Step::Implementation::trained() const {
   std::vector<std::string> names;
   for (const State& state : network.states())
     if (state.role == Role::parameter && matches_any(options.parameters, state.name) &&
-        !matches_any(frozen, state.name))
+        !matches_any(frozen, state.name) && counts(state.current))
       names.push_back(state.name);
   return names;
 }

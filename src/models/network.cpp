@@ -21,6 +21,7 @@
 #include "ops/nn/max_pool.h"
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
+#include "passes/differentiate.h"
 
 namespace narrowgauge {
 
@@ -55,6 +56,20 @@ Value Network::find_output(std::string_view name) const {
   }
   throw UsageError(narrowgauge::concat("network '", graph_.name(), "': has no output '", name,
                                        "', only ", names.empty() ? "one without a name" : names));
+}
+
+Values Network::gradients(Value scalar, const Values& of) {
+  require(shape(scalar).empty(), "gradients: expected a scalar, got ", graph_.type(scalar));
+  const Value outputs[] = {scalar};
+  const Value seeds[] = {graph_.constant(Tensor::scalar(graph_.type(scalar).dtype, 1))};
+  Values found = append_gradients(graph_, outputs, seeds, of);
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (found[i].is_absent()) {
+      const TensorType& type = graph_.type(of[i]);
+      const Value zero = graph_.constant(Tensor::scalar(type.dtype, 0));
+      found[i] = graph_.add(ExpandTo{type.shape}, {zero});
+    }
+  return found;
 }
 
 Value Network::statistic(const std::string& name, Dims dims, double initial) {
