@@ -25,6 +25,7 @@
 #include "passes/fuse_elementwise.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/hoist_state_functions.h"
+#include "passes/in_f64.h"
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
 #include "passes/recompute.h"
@@ -56,6 +57,7 @@ const std::map<std::string, Pass>& passes() {
       {"fuse_elementwise", fuse_elementwise},
       {"hoist_derived_state", for_any(hoist_derived_state)},
       {"hoist_state_functions", for_any(hoist_state_functions)},
+      {"in_f64", for_any(in_f64)},
       {"merge_duplicates", for_any(merge_duplicates)},
       {"normalize_again", normalize_again},
       // All passes together: the layouts that kernels choose, and the groups that they take.
