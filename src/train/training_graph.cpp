@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/math/arithmetic.h"
 #include "ops/math/where.h"
 #include "ops/training/loss_scale.h"
 #include "passes/differentiate.h"
@@ -25,8 +26,9 @@ class TrainingGraphBuilder {
 
   Graph build() {
     loss_ = graph_.find_output("loss");
-    require(!loss_.is_absent() && graph_.type(loss_) == TensorType{DType::f32, {}}, "graph '",
-            graph_.name(), "': training needs a scalar f32 output 'loss'");
+    require(!loss_.is_absent() && is_loss(graph_.type(loss_)), "graph '", graph_.name(),
+            "': training needs a scalar output 'loss' of f32 or f64",
+            loss_.is_absent() ? "" : concat(", got ", graph_.type(loss_)));
     add_scale();
     find_gradients();
     add_outcome();
@@ -38,6 +40,13 @@ class TrainingGraphBuilder {
   }
 
  private:
+  static bool is_loss(const TensorType& type) {
+    return type.shape.empty() && (type.dtype == DType::f32 || type.dtype == DType::f64);
+  }
+
+  // The format of the loss, which loss scale, norm and learning rate share.
+  DType dtype() const { return graph_.type(loss_).dtype; }
+
   Value control(std::string_view name, DType dtype, double initial) {
     State state;
     state.name = name;
@@ -56,14 +65,19 @@ class TrainingGraphBuilder {
     return graph_.state(std::move(state));
   }
 
+  // Whether overflows are counted before the scale goes down.
+  bool counts_down() const { return is_dynamic() && optimizer_.loss_scale.hysteresis > 1; }
   bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
 
   void add_scale() {
     const bool scaled = is_dynamic() || optimizer_.loss_scale.kind == LossScale::Kind::fixed;
-    scale_ = control(loss_scale_name, DType::f32, scaled ? optimizer_.loss_scale.initial : 1);
+    scale_ = control(loss_scale_name, dtype(), scaled ? optimizer_.loss_scale.initial : 1);
     good_steps_ = control(good_steps_name, DType::i64, 0);
     applied_steps_ = control(applied_steps_name, DType::i64, 0);
     skipped_steps_ = control(skipped_steps_name, DType::i64, 0);
+    if (counts_down())
+      overflows_left_ = control(overflows_left_name, DType::i64,
+                                static_cast<double>(optimizer_.loss_scale.hysteresis));
   }
 
   void find_gradients() {
@@ -108,14 +122,16 @@ class TrainingGraphBuilder {
     op.backoff = s.backoff;
     op.minimum = s.minimum;
     op.maximum = s.maximum;
-    const int outcome =
-        add(op, {scale_, good_steps_, applied_steps_, skipped_steps_, health, loss_finite_},
-            "training/outcome")
-            .node;
+    op.hysteresis = counts_down() ? s.hysteresis : 1;
+    op.counts_loss = s.counts_loss;
+    Values inputs{scale_, good_steps_, applied_steps_, skipped_steps_, health, loss_finite_};
+    if (counts_down()) inputs.push_back(overflows_left_);
+    const int outcome = add(op, std::move(inputs), "training/outcome").node;
     graph_.set_next(loss_scale_name, {outcome, 0});
     graph_.set_next(good_steps_name, {outcome, 1});
     graph_.set_next(applied_steps_name, {outcome, 2});
     graph_.set_next(skipped_steps_name, {outcome, 3});
+    if (counts_down()) graph_.set_next(overflows_left_name, {outcome, 6});
     applied_ = {outcome, 4};
     outcome_ = {outcome, 5};
   }
@@ -131,7 +147,12 @@ class TrainingGraphBuilder {
   }
 
   void add_rates() {
-    learning_rate_ = add(learning_rate_of(optimizer_), {applied_steps_}, "training/learning_rate");
+    LearningRate rate = learning_rate_of(optimizer_);
+    rate.dtype = dtype();
+    learning_rate_ = add(rate, {applied_steps_}, "training/learning_rate");
+    if (optimizer_.schedule.plateau)
+      learning_rate_ = add(Mul{}, {learning_rate_, control(rate_factor_name, dtype(), 1)},
+                           "training/lowered_rate");
     ClipMultiplier clip;
     clip.limit = optimizer_.clip_norm;
     multiplier_ = add(clip, {norm_, scale_}, "training/multiplier");
@@ -140,7 +161,7 @@ class TrainingGraphBuilder {
   // Connects the ports of the rule by their names.
   void update(const Parameter& parameter) {
     const UpdateRule& rule = optimizer_.rule;
-    const std::vector<std::string_view> moments = rule.moments();
+    const std::vector<std::string_view> moments = rule.moments_of(parameter.type.shape);
     Values inputs;
     for (const Port& port : rule.op().inputs) {
       const bool keeps = std::find(moments.begin(), moments.end(), port.name) != moments.end();
@@ -182,7 +203,7 @@ class TrainingGraphBuilder {
 
   Graph graph_;
   const Optimizer& optimizer_;
-  Value loss_, scale_, good_steps_, applied_steps_, skipped_steps_;
+  Value loss_, scale_, good_steps_, applied_steps_, skipped_steps_, overflows_left_;
   Value loss_finite_, norm_, applied_, outcome_, learning_rate_, multiplier_;
   std::vector<Parameter> parameters_;
 };
