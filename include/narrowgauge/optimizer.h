@@ -14,14 +14,38 @@
 
 namespace narrowgauge {
 
+// Lowers the learning rate when a metric no longer gets better, as PyTorch's ReduceLROnPlateau.
+struct NG_API PlateauSettings {
+  // What is better, a lower value or a higher one.
+  enum class Mode : std::uint8_t { min, max };
+  // What the threshold is: a share of the best value so far, or a difference from it.
+  enum class Threshold : std::uint8_t { relative, absolute };
+  Mode mode = Mode::min;       // of the metric
+  double factor = 0.1;         // of the rate, each time it is lowered: above 0, below 1
+  std::int64_t patience = 10;  // as many values in a row that are no better change nothing yet
+  double threshold = 1e-4;     // a value is better by more than this: 0 or more
+  Threshold threshold_kind = Threshold::relative;  // of the threshold
+  std::int64_t cooldown = 0;                       // values after a lowering that are not counted
+  double minimum = 0;  // of the rate, as a share of what it would be without lowering
+};
+
 // The learning rate as a function of the applied steps; skipped steps do not count.
 struct NG_API Schedule {
   std::string name = "constant";  // one of schedule_names()
-  std::int64_t warmup_steps = 0;  // linear from 0
-  std::int64_t total_steps = 0;   // cosine: reaches `minimum` here
-  std::int64_t step_every = 0;    // step, exponential: times `factor` every so many steps
+  std::int64_t warmup_steps = 0;  // linear from 0; none for one_cycle, which grows by itself
+  // cosine, linear, polynomial, one_cycle: reach `minimum` here.
+  std::int64_t total_steps = 0;
+  // step, exponential: times `factor` every so many steps. inverse_square_root: the rate halves in
+  // three times as many. cosine_restarts: the length of the first cycle.
+  std::int64_t step_every = 0;
   double factor = 0.1;            // step, exponential: above 0, at most 1
   double minimum = 0;             // as a share of the base rate
+  double power = 1;               // polynomial: the exponent, above 0
+  double rising_share = 0.3;      // one_cycle: of the steps, from 0 to below 1
+  double start = 0.04;            // one_cycle: the first rate, as a share of the base rate
+  std::int64_t cycle_growth = 1;  // cosine_restarts: each cycle is so many times the one before
+  // If given, the state `training/rate_factor` is one more factor of the rate.
+  std::optional<PlateauSettings> plateau{};
 };
 
 NG_API std::vector<std::string> schedule_names();  // "constant", "cosine", ...
@@ -38,6 +62,12 @@ struct NG_API LossScale {
   double backoff = 0.5;                 // the factor after an overflow
   std::int64_t growth_interval = 2000;  // applied steps in a row
   double minimum = 1, maximum = 16777216;  // of a dynamic scale; maximum may be infinite
+  // So many overflows are needed before the first backoff. The count begins anew when
+  // growth_interval good steps in a row are reached, as in Megatron-LM, and not with a good step.
+  std::int64_t hysteresis = 1;
+  // Whether a loss that is not finite counts as an overflow, as in PyTorch. Otherwise it leaves the
+  // scale alone: no scale would make it finite.
+  bool counts_loss = false;
 };
 // "dynamic", "off", or the number of a fixed scale; throws UsageError.
 NG_API LossScale parse_loss_scale(std::string_view text);
@@ -65,12 +95,34 @@ struct NG_API Optimizer {
   bool decays_vectors = true;
 };
 
+// Each of these has the usual numbers of PyTorch for what it does not take; Lion, LAMB and LARS,
+// which PyTorch lacks, those of timm. `rule.set()` changes any.
+
 // Stochastic gradient descent with momentum.
 NG_API Optimizer sgd(double learning_rate, double momentum = 0.9, bool nesterov = false);
 // Adam (Kingma and Ba 2015).
 NG_API Optimizer adam(double learning_rate = 1e-3);
 // Adam with decoupled weight decay (Loshchilov and Hutter 2019).
 NG_API Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01);
+// Steps over the root of summed squares of gradients (Duchi, Hazan, Singer 2011).
+NG_API Optimizer adagrad(double learning_rate = 1e-2);
+// Adam with Nesterov momentum (Dozat 2016).
+NG_API Optimizer nadam(double learning_rate = 2e-3);
+// Adam whose first steps are rectified (Liu et al. 2020).
+NG_API Optimizer radam(double learning_rate = 1e-3);
+// Steps over the root of mean squares of gradients (Hinton 2012).
+NG_API Optimizer rmsprop(double learning_rate = 1e-2);
+// Steps of equal size along the signs of averaged gradients (Chen et al. 2023).
+NG_API Optimizer lion(double learning_rate = 1e-4, double weight_decay = 0);
+// Adam with a rate for each weight by the size of its values (You et al. 2020).
+NG_API Optimizer lamb(double learning_rate = 1e-3, double weight_decay = 0.01);
+// Momentum with a rate for each weight by the size of its values (You, Gitman, Ginsburg 2017). Only
+// with weight decay or `always_adapt` is it more than sgd().
+NG_API Optimizer lars(double learning_rate = 1.0, double momentum = 0.9,
+                      double weight_decay = 1e-4);
+// Orthogonal steps for matrices (Jordan et al. 2024), AdamW for all other weights, with one
+// learning rate and weight decay for both (Liu et al. 2025).
+NG_API Optimizer muon(double learning_rate = 1e-3, double weight_decay = 0.1);
 // One of optimizer_names() with its usual numbers; throws UsageError for another name.
 NG_API Optimizer parse_optimizer(std::string_view name);
 NG_API std::vector<std::string> optimizer_names();  // "adam", "adamw", ...

@@ -28,12 +28,13 @@ struct HyperparameterVisitor {
   void operator()(std::string_view name, const bool& value) const;    // takes a switch
 };
 
-// An op that updates a weight. Training gives its input ports values by their names: `weight` f32,
-// `gradient` of the weight's shape, in any format and still scaled; the scalars `learning_rate` and
-// `multiplier` f32 (what makes the gradient the true one: 1 / loss scale, times the clipping
-// factor), `applied` bool (false: weight and moments keep their values) and `applied_steps` i64 (of
-// the steps before this one). Any other port is a moment: state of the weight's shape that begins
-// at 0. The results `next_weight` and `next_<moment>` become the states of the next step.
+// An op that updates a weight. Training gives its input ports values by their names: `weight`, f32
+// or f64; `gradient` of the weight's shape, in any format and still scaled; the scalars
+// `learning_rate` and `multiplier` in the loss's format, f32 or f64 (`multiplier` makes the
+// gradient the true one: 1 / loss scale, times the clipping factor), `applied` bool (false: weight
+// and moments keep their values) and `applied_steps` i64 (of the steps before this one). Any other
+// port is a moment: state of the weight's shape and format that begins at 0. The results
+// `next_weight` and `next_<moment>` become the states of the next step.
 template <class T>
 concept UpdateOp = Op<T> && requires(const T op, const HyperparameterVisitor& visit) {
   // The moments in use; those of optional ports may be missing.
@@ -42,6 +43,13 @@ concept UpdateOp = Op<T> && requires(const T op, const HyperparameterVisitor& vi
   T::hyperparameters(op, visit);
   // Throws UsageError, beginning with `who`, naming a number that makes no sense.
   op.check(std::string_view());
+};
+
+// An update op that keeps other moments for weights of some shapes, such as Muon for what is no
+// matrix.
+template <class T>
+concept ShapedUpdateOp = UpdateOp<T> && requires(const T op, const Shape& weight) {
+  { op.moments_of(weight) } -> std::same_as<std::vector<std::string_view>>;
 };
 
 // Holds a rule of any type with its hyperparameters.
@@ -53,8 +61,12 @@ class NG_API UpdateRule {
 
   const OpRecord& op() const { return rule_->op(); }  // the op that updates a weight
   Attributes attributes() const { return rule_->attributes(); }
-  // Names of the input ports that are moments in use: as many f32 states for each weight.
+  // Names of the input ports that are moments in use, for weights of some shape.
   std::vector<std::string_view> moments() const { return rule_->moments(); }
+  // Those of a weight of this shape: as many states of its type.
+  std::vector<std::string_view> moments_of(const Shape& weight) const {
+    return rule_->moments_of(weight);
+  }
   // Throws UsageError, beginning with `who`, naming a hyperparameter that makes no sense.
   void check(std::string_view who) const { rule_->check(who); }
 
@@ -71,6 +83,7 @@ class NG_API UpdateRule {
     virtual const OpRecord& op() const = 0;
     virtual Attributes attributes() const = 0;
     virtual std::vector<std::string_view> moments() const = 0;
+    virtual std::vector<std::string_view> moments_of(const Shape& weight) const = 0;
     virtual void check(std::string_view who) const = 0;
     virtual std::vector<Hyperparameter> hyperparameters() const = 0;
     virtual std::shared_ptr<const Rule> with(const Hyperparameter& changed) const = 0;
@@ -87,6 +100,12 @@ struct UpdateRule::Holder : Rule {
   const OpRecord& op() const override { return record_of<T>(); }
   Attributes attributes() const override { return Attributes::of(op_); }
   std::vector<std::string_view> moments() const override { return op_.moments(); }
+  std::vector<std::string_view> moments_of(const Shape& weight) const override {
+    if constexpr (ShapedUpdateOp<T>)
+      return op_.moments_of(weight);
+    else
+      return op_.moments();
+  }
   void check(std::string_view who) const override { op_.check(who); }
   std::vector<Hyperparameter> hyperparameters() const override {
     std::vector<Hyperparameter> all;

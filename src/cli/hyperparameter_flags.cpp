@@ -32,6 +32,7 @@ std::string owners(std::string_view name) {
 std::string usual_text(const std::string& optimizer, const Hyperparameter& each) {
   if (optimizer == "sgd" && each.name == "weight_decay")
     return " (mlp, lenet: 0; vgg19: 5e-4; else 1e-4)";
+  if (const bool* on = std::get_if<bool>(&each.value)) return *on ? " (on)" : "";
   const double* number = std::get_if<double>(&each.value);
   return number ? concat(" (", number_text(*number), ')') : "";
 }
@@ -40,6 +41,7 @@ std::string usual_text(const std::string& optimizer, const Hyperparameter& each)
 struct Shared {
   std::string name, help;
   bool is_switch = false;
+  std::string on_in{};  // the optimizers in which a switch is on
 };
 
 std::vector<Shared> shared_hyperparameters() {
@@ -53,6 +55,8 @@ std::vector<Shared> shared_hyperparameters() {
       else
         known->help += ", ";
       known->help += optimizer + usual_text(optimizer, each);
+      const bool* on = std::get_if<bool>(&each.value);
+      if (on && *on) known->on_in += (known->on_in.empty() ? "" : ", ") + optimizer;
     }
   return all;
 }
@@ -61,6 +65,9 @@ std::vector<Shared> shared_hyperparameters() {
 
 void add_hyperparameter_flags(CLI::App& app, HyperparameterFlags& target) {
   for (const Shared& each : shared_hyperparameters()) {
+    if (!each.on_in.empty())
+      add_switch(app, {"--no-" + flag_of(each.name).substr(2), "", "of " + each.on_in},
+                 [&target, name = each.name] { target[name] = false; });
     if (each.is_switch)
       add_switch(app, {flag_of(each.name), "", each.help},
                  [&target, name = each.name] { target[name] = true; });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flag for each hyperparameter that some optimizer has: --momentum, --weight-decay, --nesterov.
+// A flag for each hyperparameter that some optimizer has: --momentum, --weight-decay, --nesterov;
+// and --no-nesterov, since that switch is on in one of them.
 #pragma once
 
 #include <map>

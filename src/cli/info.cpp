@@ -171,8 +171,8 @@ NG_COMMAND(info, 30) {
   add_input_flags(app, flags->network);
   add_switch(app, {"--ops", "", "the ops, and their classes in mixed precision"}, flags->ops);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags->batch, 1);
-  add_word(app, {"--optimizer,-o", "O", "sgd (default), adam or adamw: its state takes memory"},
-           flags->optimizer, {"sgd", "adam", "adamw"});
+  add_word(app, {"--optimizer,-o", "O", "as of train (sgd): its state takes memory"},
+           flags->optimizer, optimizer_names());
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);
   when_chosen(app, [flags, &action] { action = [flags] { return run_info(*flags); }; });
 }

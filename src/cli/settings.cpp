@@ -194,7 +194,8 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
 namespace {
 
 std::int64_t usual_warmup(const Settings& settings, std::int64_t steps) {
-  const bool wanted = habits_of(settings.model).warms_up && settings.optimizer == "sgd";
+  const bool grows = settings.schedule == "one_cycle";  // which is a warm-up by itself
+  const bool wanted = habits_of(settings.model).warms_up && settings.optimizer == "sgd" && !grows;
   return wanted ? std::min<std::int64_t>(200, steps / 10) : 0;
 }
 

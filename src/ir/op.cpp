@@ -79,6 +79,7 @@ namespace {
 
 bool class_contains(std::string_view type_class, DType dtype) {
   if (type_class == "float") return is_floating(dtype) && !is_storage_only(dtype);
+  if (type_class == "wide") return dtype == DType::f32 || dtype == DType::f64;
   if (type_class == "integer") return is_integer(dtype);
   if (type_class == "number") return class_contains("float", dtype) || is_integer(dtype);
   if (type_class == "unsigned") return is_unsigned(dtype);

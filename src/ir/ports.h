@@ -9,8 +9,8 @@
 namespace narrowgauge {
 
 bool is_type_variable(std::string_view type);  // "T", as against "f32" or "any"
-// The class of a variable: "float", "integer", "number", "unsigned", "byte", "index",
-// or "" if unconstrained. Storage-only dtypes belong to none of them.
+// The class of a variable: "float", "wide" (f32 or f64), "integer", "number", "unsigned", "byte",
+// "index", or "" if unconstrained. Storage-only dtypes belong to none of them.
 std::string_view class_of_variable(const OpRecord& op, std::string_view variable);
 bool port_accepts(const OpRecord& op, const Port& port, DType dtype);
 // Checks number of inputs, pinned dtypes, classes, and one dtype per variable; throws UsageError.

@@ -8,6 +8,7 @@
 #include "ops/training/update_op.h"
 #include "precision/amp.h"
 #include "tensor/dtype_sets.h"
+#include "train/plateau.h"
 #include "train/rate.h"
 
 namespace narrowgauge {
@@ -41,6 +42,7 @@ void check_rate(const Optimizer& optimizer) {
   require(schedule.minimum >= 0 && schedule.minimum <= 1,
           "schedule: expected minimum from 0 to 1, got ", schedule.minimum);
   learning_rate_of(optimizer).check("schedule");
+  if (schedule.plateau) check(*schedule.plateau);
 }
 
 void check(const LossScale& scale) {
@@ -55,6 +57,8 @@ void check(const LossScale& scale) {
           "loss scale: expected backoff between 0 and 1, got ", scale.backoff);
   require(scale.growth_interval >= 1, "loss scale: expected growth_interval of 1 or more, got ",
           scale.growth_interval);
+  require(scale.hysteresis >= 1, "loss scale: expected hysteresis of 1 or more, got ",
+          scale.hysteresis);
   require(scale.minimum >= least && scale.minimum <= scale.initial,
           "loss scale: expected minimum from 2^-126 to the ", scale.initial, " of initial, got ",
           scale.minimum);
@@ -84,6 +88,10 @@ LearningRate learning_rate_of(const Optimizer& optimizer) {
   op.step_every = schedule.step_every;
   op.step_factor = schedule.factor;
   op.minimum = schedule.minimum * optimizer.learning_rate;
+  op.power = schedule.power;
+  op.rising_share = schedule.rising_share;
+  op.start = schedule.start;
+  op.cycle_growth = schedule.cycle_growth;
   return op;
 }
 

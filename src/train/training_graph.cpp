@@ -12,12 +12,19 @@ namespace {
 
 constexpr std::string_view sum = "gradient";  // the moment in which a parameter's gradients add up
 
+bool is_loss(const TensorType& type) {
+  return type.shape.empty() && (type.dtype == DType::f32 || type.dtype == DType::f64);
+}
+
 Value loss_of(const Graph& graph) {
   const Value loss = graph.find_output("loss");
-  require(!loss.is_absent() && graph.type(loss) == TensorType{DType::f32, {}}, "graph '",
-          graph.name(), "': training needs a scalar f32 output 'loss'");
+  require(!loss.is_absent() && is_loss(graph.type(loss)), "graph '", graph.name(),
+          "': training needs a scalar output 'loss' of f32 or f64",
+          loss.is_absent() ? "" : concat(", got ", graph.type(loss)));
   return loss;
 }
+
+DType dtype_of_loss(const Graph& forward) { return forward.type(loss_of(forward)).dtype; }
 
 Graph verified(Graph graph) {
   verify(graph, Stage::trained);
@@ -41,7 +48,7 @@ Graph parameters_of(const Graph& forward) {
 struct SumStates {
   Value scale, finite, unchecked;
   explicit SumStates(TrainingParts& parts)
-      : scale(parts.control("gradient_scale", DType::f32, 1)),
+      : scale(parts.control("gradient_scale", parts.dtype(), 1)),
         finite(parts.control("losses_finite", DType::boolean, 1)),
         unchecked(parts.control("unchecked", DType::boolean, 0)) {}
 };
@@ -50,7 +57,7 @@ struct SumStates {
 
 Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
                           std::string_view owner) {
-  TrainingParts parts(forward, optimizer, owner);
+  TrainingParts parts(forward, dtype_of_loss(forward), optimizer, owner);
   const Value loss = loss_of(forward);
   parts.find_parameters();
   parts.add_scale();
@@ -67,13 +74,13 @@ Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
 
 Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer,
                           std::string_view owner) {
-  TrainingParts parts(forward, optimizer, owner);
+  TrainingParts parts(forward, dtype_of_loss(forward), optimizer, owner);
   Graph& graph = parts.graph();
   const Value loss = loss_of(forward);
   parts.find_parameters();
   parts.add_scale();
   const SumStates sums(parts);
-  const Value weight = graph.input(parts.control_name("weight"), {DType::f32, {}});
+  const Value weight = graph.input(parts.control_name("weight"), {parts.dtype(), {}});
   parts.find_gradients(loss, parts.add(Mul{}, {parts.scale(), weight}, parts.control_name("seed")));
   const Value finite = parts.is_finite(loss);
   parts.protect_statistics(finite);
@@ -90,11 +97,11 @@ Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer,
 
 Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
                            std::string_view owner) {
-  TrainingParts parts(parameters_of(forward), optimizer, owner);
+  TrainingParts parts(parameters_of(forward), dtype_of_loss(forward), optimizer, owner);
   Graph& graph = parts.graph();
   parts.find_parameters();
   const SumStates sums(parts);
-  const Value factor = graph.input("factor", {DType::f32, {}});
+  const Value factor = graph.input("factor", {parts.dtype(), {}});
   for (const TrainedParameter& parameter : parts.parameters()) {
     const std::string name = parts.moment_name(parameter, sum);
     const Value before = parts.moment(parameter, sum);
@@ -107,7 +114,7 @@ Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
 }
 
 Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner) {
-  TrainingParts parts(parameters_of(forward), optimizer, owner);
+  TrainingParts parts(parameters_of(forward), dtype_of_loss(forward), optimizer, owner);
   Graph& graph = parts.graph();
   parts.find_parameters();
   parts.add_scale();
@@ -119,9 +126,9 @@ Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::s
   parts.add_outcome(sums.finite);
   parts.add_rates(sums.scale);
   parts.update_parameters();
-  const Value zero = graph.constant(Tensor::scalar(DType::f32, 0));
   for (const TrainedParameter& parameter : parts.parameters()) {
     const std::string name = parts.moment_name(parameter, sum);
+    const Value zero = graph.constant(Tensor::scalar(parameter.type.dtype, 0));
     graph.set_next(name, parts.add(ExpandTo{parameter.type.shape}, {zero}, name + ".clear"));
   }
   parts.set_next_control("losses_finite", graph.constant(Tensor::scalar(DType::boolean, 1)));

@@ -14,13 +14,17 @@ namespace narrowgauge {
 inline constexpr std::string_view trainer_owner = "training";  // of a Trainer's states
 inline constexpr std::string_view loss_scale_name = "training/loss_scale";
 inline constexpr std::string_view good_steps_name = "training/good_steps";
+inline constexpr std::string_view overflows_left_name = "training/overflows_left";
+inline constexpr std::string_view rate_factor_name = "training/rate_factor";
 inline constexpr std::string_view applied_steps_name = "training/applied_steps";
 inline constexpr std::string_view skipped_steps_name = "training/skipped_steps";
 
-// `forward` has the scalar f32 output "loss" and at least one parameter that is not frozen. The
+// `forward` has the scalar output "loss", of f32 or f64, and at least one parameter that is not
+// frozen. Loss scale, norm and learning rate have its format, moments that of their parameter. The
 // outputs of the result are loss, reason (a StepOutcome, i64), scale, norm (of the true gradients)
 // and learning_rate. A loss scale that is `automatic` is off: whoever settles the format settles it
-// too (api/training_setup.h).
+// too (api/training_setup.h). The state overflows_left is there with a hysteresis above 1 alone,
+// and rate_factor, by which the learning rate is multiplied, for a schedule with a plateau.
 Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
                           std::string_view owner = trainer_owner);
 
@@ -28,8 +32,8 @@ Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
 // up in states beside the parameters; `owner` names these, counters and moments, so that several
 // steps may share parameters.
 
-// Adds the gradients of the loss times the last input, "<owner>/weight", a f32. Outputs: those of
-// `forward`.
+// Adds the gradients of the loss times the last input, "<owner>/weight", of its format. Outputs:
+// those of `forward`.
 Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner);
 // Multiplies the sums by the input "factor". The output "scale" is what they are then times the
 // true gradients.

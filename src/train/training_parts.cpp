@@ -14,8 +14,9 @@
 
 namespace narrowgauge {
 
-TrainingParts::TrainingParts(Graph graph, const Optimizer& optimizer, std::string_view owner)
-    : graph_(std::move(graph)), optimizer_(optimizer), owner_(owner) {}
+TrainingParts::TrainingParts(Graph graph, DType dtype, const Optimizer& optimizer,
+                             std::string_view owner)
+    : graph_(std::move(graph)), dtype_(dtype), optimizer_(optimizer), owner_(owner) {}
 
 std::string TrainingParts::control_name(std::string_view name) const {
   return concat(owner_, '/', name);
@@ -63,11 +64,12 @@ void TrainingParts::find_parameters() {
 void TrainingParts::add_scale() {
   const LossScale& scale = optimizer_.loss_scale;
   const bool scaled = is_dynamic() || scale.kind == LossScale::Kind::fixed;
-  scale_ = control("loss_scale", DType::f32, scaled ? scale.initial : 1);
+  scale_ = control("loss_scale", dtype_, scaled ? scale.initial : 1);
   good_steps_ = control("good_steps", DType::i64, 0);
   applied_steps_ = control("applied_steps", DType::i64, 0);
   skipped_steps_ = control("skipped_steps", DType::i64, 0);
-  if (owner_ != trainer_owner) rate_factor_ = control("rate_factor", DType::f32, 1);
+  if (counts_down())
+    overflows_left_ = control("overflows_left", DType::i64, static_cast<double>(scale.hysteresis));
 }
 
 void TrainingParts::find_gradients(Value loss, Value seed) {
@@ -129,14 +131,16 @@ void TrainingParts::add_outcome(Value loss_finite) {
   op.backoff = s.backoff;
   op.minimum = s.minimum;
   op.maximum = s.maximum;
-  const int outcome =
-      add(op, {scale_, good_steps_, applied_steps_, skipped_steps_, health_, loss_finite},
-          control_name("outcome"))
-          .node;
+  op.hysteresis = counts_down() ? s.hysteresis : 1;
+  op.counts_loss = s.counts_loss;
+  Values inputs{scale_, good_steps_, applied_steps_, skipped_steps_, health_, loss_finite};
+  if (counts_down()) inputs.push_back(overflows_left_);
+  const int outcome = add(op, std::move(inputs), control_name("outcome")).node;
   set_next_control("loss_scale", {outcome, 0});
   set_next_control("good_steps", {outcome, 1});
   set_next_control("applied_steps", {outcome, 2});
   set_next_control("skipped_steps", {outcome, 3});
+  if (counts_down()) set_next_control("overflows_left", {outcome, 6});
   applied_ = {outcome, 4};
   outcome_ = {outcome, 5};
 }
@@ -148,18 +152,19 @@ void TrainingParts::add_rates(Value gradient_scale) {
   multiplier_ = add(clip, {norm_, gradient_scale}, control_name("multiplier"));
 }
 
-// The learning rate times the factor of a group.
+// The learning rate times the factor of a group, and times what a plateau or a user makes of it.
 Value TrainingParts::rate_for(double factor) {
   Value& rate = rates_[factor];
-  if (rate.is_absent()) {
-    Optimizer scaled = optimizer_;
-    scaled.learning_rate *= factor;
-    const std::string name = factor == 1 ? "learning_rate" : concat("learning_rate_x", factor);
-    rate = add(learning_rate_of(scaled), {applied_steps_}, control_name(name));
-    if (!rate_factor_.is_absent())
-      rate = add(Mul{}, {rate, rate_factor_}, control_name(name) + ".set");
-  }
-  return rate;
+  if (!rate.is_absent()) return rate;
+  Optimizer scaled = optimizer_;
+  scaled.learning_rate *= factor;
+  LearningRate op = learning_rate_of(scaled);
+  op.dtype = dtype_;
+  const std::string suffix = factor == 1 ? "" : concat("_x", factor);
+  rate = add(op, {applied_steps_}, control_name("learning_rate" + suffix));
+  if (!optimizer_.schedule.plateau && owner_ == trainer_owner) return rate;
+  if (rate_factor_.is_absent()) rate_factor_ = control("rate_factor", dtype_, 1);
+  return rate = add(Mul{}, {rate, rate_factor_}, control_name("lowered_rate" + suffix));
 }
 
 void TrainingParts::update_parameters() {
@@ -169,7 +174,7 @@ void TrainingParts::update_parameters() {
 // Connects the ports of the rule by their names.
 void TrainingParts::update(const TrainedParameter& parameter) {
   const UpdateRule& rule = parameter.settings.rule;
-  const std::vector<std::string_view> moments = rule.moments();
+  const std::vector<std::string_view> moments = rule.moments_of(parameter.type.shape);
   Values inputs;
   for (const Port& port : rule.op().inputs) {
     const bool keeps = std::ranges::find(moments, port.name) != moments.end();

@@ -21,10 +21,12 @@ struct TrainedParameter {
 // Adds parts to a graph; each needs those above it.
 class TrainingParts {
  public:
-  // The states of counters, scale and moments are called after `owner`.
-  TrainingParts(Graph graph, const Optimizer& optimizer, std::string_view owner);
+  // The states of counters, scale and moments are called after `owner`. Loss scale, norm and
+  // learning rate have the format `dtype`, that of the loss.
+  TrainingParts(Graph graph, DType dtype, const Optimizer& optimizer, std::string_view owner);
 
   Graph& graph() { return graph_; }
+  DType dtype() const { return dtype_; }
   const Optimizer& optimizer() const { return optimizer_; }
   std::vector<TrainedParameter>& parameters() { return parameters_; }
 
@@ -61,17 +63,20 @@ class TrainingParts {
  private:
   static NodeOptions options_of_update(std::string name);
   Value zero_gradient(const TrainedParameter& parameter, Value loss);
+  // Whether overflows are counted before the scale goes down.
+  bool counts_down() const { return is_dynamic() && optimizer_.loss_scale.hysteresis > 1; }
   bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
   Value rate_for(double factor);
   void update(const TrainedParameter& parameter);
   Value given(const TrainedParameter& parameter, std::string_view port);
 
   Graph graph_;
+  DType dtype_;
   const Optimizer& optimizer_;
   std::string owner_;
   std::vector<TrainedParameter> parameters_;
-  Value scale_, good_steps_, applied_steps_, skipped_steps_;
-  Value rate_factor_;  // of a step whose rate may be set
+  Value scale_, good_steps_, applied_steps_, skipped_steps_, overflows_left_;
+  Value rate_factor_;  // of a plateau, or a step whose rate may be set
   Value health_, norm_, applied_, outcome_, multiplier_;
   std::map<double, Value> rates_;  // by the factor of the learning rate
 };

@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"UnknownAmp", lenet_with({"--amp", "fp16"}), 2,
                 "--amp: expected off, f16, bf16 or auto, got \"fp16\"; did you mean f16?"},
         BadFlag{"UnknownOptimizer", lenet_with({"--optimizer", "adamax"}), 2,
-                "--optimizer: expected adam, adamw"},
+                "--optimizer: expected adagrad, adam, adamw"},
         BadFlag{"UnknownSchedule", lenet_with({"--schedule", "cos"}), 2, "did you mean cosine?"},
         BadFlag{"EpochsAreWords", lenet_with({"--epochs", "many"}), 2,
                 "--epochs: expected a whole number from 1 on, got \"many\""},

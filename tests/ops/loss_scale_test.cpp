@@ -19,17 +19,20 @@ struct Scaler {
   LossScaleUpdate op;
   double scale = 65536;
   std::int64_t good = 0, applied = 0, skipped = 0;
+  std::int64_t overflows_left = 1;
 
   StepOutcome step(bool finite, bool loss_finite = true) {
     const auto count = [](std::int64_t n) { return Tensor::scalar(DType::i64, double(n)); };
     const auto flag = [](bool value) { return Tensor::scalar(DType::boolean, value); };
-    const auto out = run_kernel(op, {number(scale), count(good), count(applied), count(skipped),
-                                     flag(finite), flag(loss_finite)})
-                         .outputs;
+    std::vector<std::optional<Tensor>> inputs{number(scale),  count(good),  count(applied),
+                                              count(skipped), flag(finite), flag(loss_finite)};
+    if (op.hysteresis > 1) inputs.emplace_back(count(overflows_left));
+    const auto out = run_kernel(op, inputs).outputs;
     scale = out[0].at(0);
     good = static_cast<std::int64_t>(out[1].at(0));
     applied = static_cast<std::int64_t>(out[2].at(0));
     skipped = static_cast<std::int64_t>(out[3].at(0));
+    if (op.hysteresis > 1) overflows_left = static_cast<std::int64_t>(out[6].at(0));
     const auto outcome = static_cast<StepOutcome>(static_cast<std::int64_t>(out[5].at(0)));
     EXPECT_EQ(out[4].at(0) != 0, outcome == StepOutcome::applied);
     return outcome;
@@ -77,6 +80,45 @@ TEST(loss_scale, a_loss_that_is_not_finite_leaves_it_alone) {
     EXPECT_EQ(scaler.step(finite, false), StepOutcome::loss_not_finite);
   EXPECT_EQ(scaler.scale, 65536);
   EXPECT_EQ(scaler.good, 1);
+  EXPECT_EQ(scaler.skipped, 2);
+}
+
+// Megatron-LM's DynamicGradScaler (megatron/core/optimizer/grad_scaler.py).
+TEST(loss_scale, goes_down_only_when_hysteresis_is_used_up) {
+  Scaler scaler{.op = {.growth_interval = 2, .hysteresis = 3}, .scale = 1024, .overflows_left = 3};
+  const auto scales = [&](std::vector<bool> finite) {
+    std::vector<double> all;
+    for (const bool each : finite) {
+      scaler.step(each);
+      all.push_back(scaler.scale);
+    }
+    return all;
+  };
+  using Scales = std::vector<double>;
+  // A good step between overflows gives nothing back; each overflow after the third counts.
+  EXPECT_EQ(scales({false, true, false, false, false}), (Scales{1024, 1024, 1024, 512, 256}));
+  EXPECT_EQ(scaler.overflows_left, 0);
+  // Growth gives all of it back.
+  EXPECT_EQ(scales({true, true, false, false, false}), (Scales{256, 512, 512, 512, 256}));
+  EXPECT_EQ(scaler.overflows_left, 0);
+}
+
+TEST(loss_scale, at_its_maximum_gives_overflows_back_too) {
+  Scaler scaler{.op = {.growth_interval = 1, .maximum = 1024, .hysteresis = 2},
+                .scale = 1024,
+                .overflows_left = 1};
+  scaler.step(true);
+  EXPECT_EQ(scaler.scale, 1024);
+  EXPECT_EQ(scaler.overflows_left, 2);
+}
+
+TEST(loss_scale, counts_a_loss_that_is_not_finite_if_asked) {
+  Scaler scaler{.op = {.growth_interval = 2, .counts_loss = true}};
+  scaler.step(true);
+  for (const bool finite : {false, true})
+    EXPECT_EQ(scaler.step(finite, false), StepOutcome::loss_not_finite);
+  EXPECT_EQ(scaler.scale, 65536 / 4);
+  EXPECT_EQ(scaler.good, 0);
   EXPECT_EQ(scaler.skipped, 2);
 }
 
@@ -209,7 +251,7 @@ TEST(learning_rate, an_unknown_or_unfinished_schedule_is_refused) {
   Graph graph;
   const Value steps = graph.input("steps", TensorType::parse("i64[]"));
   LearningRate op;
-  for (const char* schedule : {"linear", "step", "cosine"}) {
+  for (const char* schedule : {"sine", "linear", "step", "cosine"}) {
     op.schedule = schedule;
     EXPECT_THROW(graph.add(op, {steps}), UsageError) << schedule;
   }

@@ -34,13 +34,14 @@ Tensor train(const SgdUpdate& op, const KernelRun& how, DType gradients = DType:
   return weight;
 }
 
-Tensor train(const AdamUpdate& op, const KernelRun& how) {
+Tensor train(const AdamUpdate& op, KernelRun how) {
+  how.unread = {3};  // what only AMSGrad keeps
   Tensor weight = pattern(DType::f32, {23}, 1), first(DType::f32, {23}), second(DType::f32, {23});
   for (int step = 0; step < 3; ++step) {
     const auto result =
         run_kernel(op,
-                   {weight, gradient(step, 256), first, second, number(0.1), number(1.0 / 256),
-                    flag(true), Tensor::scalar(DType::i64, step)},
+                   {weight, gradient(step, 256), first, second, std::nullopt, number(0.1),
+                    number(1.0 / 256), flag(true), Tensor::scalar(DType::i64, step)},
                    how);
     weight = result.outputs[0];
     first = result.outputs[1];
@@ -90,13 +91,13 @@ TEST(weight_update, a_skipped_step_changes_no_bit) {
     EXPECT_TRUE(sgd.outputs[1].same_bits(first));
     EXPECT_TRUE(sgd.outputs[2].same_bits(weight.cast(DType::bf16)));
     const auto adam = run_kernel(AdamUpdate{.narrow = DType::f16},
-                                 {weight, infinite, first, second, number(0.1), number(1),
-                                  flag(false), Tensor::scalar(DType::i64, 3)},
-                                 {.kernel = kernel});
+                                 {weight, infinite, first, second, std::nullopt, number(0.1),
+                                  number(1), flag(false), Tensor::scalar(DType::i64, 3)},
+                                 {.kernel = kernel, .unread = {3}});
     EXPECT_TRUE(adam.outputs[0].same_bits(weight));
     EXPECT_TRUE(adam.outputs[1].same_bits(first));
     EXPECT_TRUE(adam.outputs[2].same_bits(second));
-    EXPECT_TRUE(adam.outputs[3].same_bits(weight.cast(DType::f16)));
+    EXPECT_TRUE(adam.outputs[4].same_bits(weight.cast(DType::f16)));
   }
 }
 
@@ -111,10 +112,11 @@ TEST(weight_update, the_narrow_copy_is_the_new_weight_rounded) {
 }
 
 TEST(weight_update, fast_kernels_agree_with_the_reference) {
+  // Samples read all results, and a moment that the rule does not keep only the reference makes.
   EXPECT_EQ(expect_kernel_matches_reference<SgdUpdate>(DType::f32, {.kernel = "rows"}),
             static_cast<int>(SgdUpdate::samples().size()) - 2);
   EXPECT_EQ(expect_kernel_matches_reference<AdamUpdate>(DType::f32, {.kernel = "rows"}),
-            static_cast<int>(AdamUpdate::samples().size()));
+            static_cast<int>(AdamUpdate::samples().size()) - 2);
 }
 
 TEST(weight_update, new_values_may_lie_on_the_old_ones) {

@@ -26,6 +26,7 @@
 #include "passes/fuse_elementwise.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/hoist_state_functions.h"
+#include "passes/in_f64.h"
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
 #include "passes/open_batch.h"
@@ -61,6 +62,7 @@ const std::map<std::string, Pass>& passes() {
       {"fuse_elementwise", fuse_elementwise},
       {"hoist_derived_state", for_any(hoist_derived_state)},
       {"hoist_state_functions", for_any(hoist_state_functions)},
+      {"in_f64", for_any(in_f64)},
       {"merge_duplicates", for_any(merge_duplicates)},
       {"normalize_again", normalize_again},
       {"open_batch", for_any(with_open_batch)},

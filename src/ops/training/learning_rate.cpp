@@ -25,8 +25,10 @@ void LearningRate::check(std::string_view who) const {
 TensorTypes LearningRate::infer(const Inference& in) const {
   require(in.shape(0).empty(), "LearningRate: expected a scalar of applied steps, got ",
           in.type(0));
+  require(dtype == DType::f32 || dtype == DType::f64,
+          "LearningRate: expected dtype f32 or f64, got ", dtype);
   check("LearningRate");
-  return {{DType::f32, {}}};
+  return {{dtype, {}}};
 }
 
 namespace {
@@ -50,7 +52,7 @@ std::vector<Sample<LearningRate>> LearningRate::samples() {
     for (const ScheduleRule* rule : schedules()) {
       LearningRate op;
       op.schedule = rule->name;
-      op.warmup_steps = 5;
+      op.warmup_steps = op.schedule == "one_cycle" ? 0 : 5;
       op.total_steps = 100;
       op.step_every = 20;
       all.push_back({op, {sample(Tensor::scalar(DType::i64, applied))}});

@@ -24,8 +24,8 @@ namespace {
 
 void require_scalars(const Inference& in, int count) {
   for (int i = 0; i < count; ++i)
-    require(in.shape(i).empty(), in.op_name(), ": expected a scalar as input ", i, ", got ",
-            in.type(i));
+    require(!in.has(i) || in.shape(i).empty(), in.op_name(), ": expected a scalar as input ", i,
+            ", got ", in.type(i));
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ TensorTypes GradientHealth::infer(const Inference& in) const {
   for (int i = 1; i < in.count(); ++i)
     require(is_floating(in.dtype(i)), "GradientHealth: expected gradients of float types, got ",
             in.type(i));
-  return {{DType::boolean, {}}, {DType::f32, {}}, {DType::i64, {}}};
+  return {{DType::boolean, {}}, in.type(0), {DType::i64, {}}};
 }
 
 TensorTypes LossScaleUpdate::infer(const Inference& in) const {
@@ -48,37 +48,44 @@ TensorTypes LossScaleUpdate::infer(const Inference& in) const {
           growth, " and ", backoff);
   require(minimum > 0 && minimum <= maximum,
           "LossScaleUpdate: expected 0 < minimum <= maximum, got ", minimum, " and ", maximum);
-  const TensorType scale{DType::f32, {}}, count{DType::i64, {}}, flag{DType::boolean, {}};
-  return {scale, count, count, count, flag, count};
+  require(hysteresis >= 1, "LossScaleUpdate: hysteresis must be at least 1, got ", hysteresis);
+  require(in.has(6) == (hysteresis > 1),
+          "LossScaleUpdate: overflows_left goes with a hysteresis above 1, got ", hysteresis);
+  const TensorType count{DType::i64, {}}, flag{DType::boolean, {}};
+  return {in.type(0), count, count, count, flag, count, count};
 }
 
 TensorTypes ClipMultiplier::infer(const Inference& in) const {
   require_scalars(in, 2);
   require(limit >= 0, "ClipMultiplier: limit must not be negative, got ", limit);
-  return {{DType::f32, {}}};
+  return {in.type(0)};
 }
 
 namespace {
 
 struct Step {
   double scale;
-  std::int64_t good, applied, skipped;
+  std::int64_t good, applied, skipped, overflows_left;
 };
 
 StepOutcome advance(const LossScaleUpdate& op, bool finite, bool loss_finite, Step& step) {
   const bool applied = finite && loss_finite;
   ++(applied ? step.applied : step.skipped);
-  if (!loss_finite) return StepOutcome::loss_not_finite;
-  if (!finite) {
+  if (!loss_finite && !op.counts_loss) return StepOutcome::loss_not_finite;
+  if (!applied) {
     const bool lowest = step.scale <= op.minimum;
     step.good = 0;
-    if (op.dynamic) step.scale = std::max(step.scale * op.backoff, op.minimum);
+    step.overflows_left = std::max<std::int64_t>(step.overflows_left - 1, 0);
+    if (op.dynamic && step.overflows_left == 0)
+      step.scale = std::max(step.scale * op.backoff, op.minimum);
+    if (!loss_finite) return StepOutcome::loss_not_finite;
     return lowest ? StepOutcome::gradient_not_finite : StepOutcome::gradient_overflow;
   }
   if (op.dynamic && ++step.good >= op.growth_interval) {
     constexpr double largest = 0x1p126;  // whose inverse is a normal number of f32
     const double grown = std::min(step.scale * op.growth, std::max(step.scale, op.maximum));
     step.good = 0;
+    step.overflows_left = op.hysteresis;
     if (grown <= largest) step.scale = grown;
   }
   return StepOutcome::applied;
@@ -87,7 +94,9 @@ StepOutcome advance(const LossScaleUpdate& op, bool finite, bool loss_finite, St
 Offer offer_scale_update(const Request& request) {
   const auto op = request.as<LossScaleUpdate>();
   Offer offer = reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
-    Step step{in[0][0], in[1].integer(0), in[2].integer(0), in[3].integer(0)};
+    const bool counts_down = in.size() > 6 && in[6].present();
+    Step step{in[0][0], in[1].integer(0), in[2].integer(0), in[3].integer(0),
+              counts_down ? in[6].integer(0) : 1};
     const StepOutcome outcome = advance(op, in[4][0] != 0, in[5][0] != 0, step);
     out[0].set(0, step.scale);
     out[1].set_whole(0, step.good);
@@ -95,8 +104,10 @@ Offer offer_scale_update(const Request& request) {
     out[3].set_whole(0, step.skipped);
     out[4].set(0, outcome == StepOutcome::applied ? 1 : 0);
     out[5].set_whole(0, static_cast<std::int64_t>(outcome));
+    out[6].set_whole(0, step.overflows_left);
   });
   offer.in_place = {{0, 0}, {1, 1}, {2, 2}, {3, 3}};
+  if (op.hysteresis > 1) offer.in_place.push_back({6, 6});
   return offer;
 }
 
@@ -119,6 +130,8 @@ void store_health(const cpu::GradientHealth& health, bool bounds_norm,
 }
 
 Offer offer_health(const Request& request) {
+  if (request.inputs[0].dtype != DType::f32)
+    return Offer::decline(concat("a scale of ", request.inputs[0].dtype));
   std::vector<cpu::GradientBuffer> gradients;
   for (const Operand& gradient : request.inputs.subspan(1)) {
     const DType dtype = gradient.dtype;
@@ -142,22 +155,23 @@ Offer offer_health(const Request& request) {
 
 Offer reference_health(const Request& request) {
   const bool bounds_norm = request.as<GradientHealth>().bounds_norm;
-  return reference_offer(
-      request, [bounds_norm](const auto& in, const auto& out, const KernelCall&) {
-        double sum = 0;
-        std::int64_t first = -1;
-        for (std::size_t g = 1; g < in.size(); ++g)
-          for (std::int64_t i = 0; i < in[g].size(); ++i) {
-            const double value = in[g][i];
-            sum += value * value;
-            if (first < 0 && !std::isfinite(value)) first = static_cast<std::int64_t>(g) - 1;
-          }
-        const double norm = std::sqrt(sum) / in[0][0];
-        const bool bounded = !bounds_norm || std::isfinite(static_cast<float>(norm));
-        out[0].set(0, first < 0 && bounded ? 1 : 0);
-        out[1].set(0, norm);
-        out[2].set_whole(0, first);
-      });
+  return reference_offer(request, [bounds_norm](const auto& in, const auto& out,
+                                                const KernelCall&) {
+    double sum = 0;
+    std::int64_t first = -1;
+    for (std::size_t g = 1; g < in.size(); ++g)
+      for (std::int64_t i = 0; i < in[g].size(); ++i) {
+        const double value = in[g][i];
+        sum += value * value;
+        if (first < 0 && !std::isfinite(value)) first = static_cast<std::int64_t>(g) - 1;
+      }
+    const double norm = std::sqrt(sum) / in[0][0];
+    const bool in_range = out[1].dtype() == DType::f64 ? std::isfinite(norm)
+                                                       : std::isfinite(static_cast<float>(norm));
+    out[0].set(0, first < 0 && (in_range || !bounds_norm) ? 1 : 0);
+    out[1].set(0, norm);
+    out[2].set_whole(0, first);
+  });
 }
 
 constexpr Kernel health_kernels[] = {{"rows", offer_health}, {"reference", reference_health}};
@@ -168,7 +182,6 @@ SampleInput whole(std::int64_t value) {
   return sample(Tensor::scalar(DType::i64, static_cast<double>(value)));
 }
 SampleInput flag(bool value) { return sample(Tensor::scalar(DType::boolean, value)); }
-// A scalar that is f32 whatever the gradients are.
 SampleInput number(double value) { return sample(Tensor::scalar(DType::f32, value)); }
 
 }  // namespace
@@ -191,6 +204,10 @@ std::vector<Sample<LossScaleUpdate>> LossScaleUpdate::samples() {
       all.push_back(
           {{},
            {number(1024), whole(1999), whole(5000), whole(3), flag(finite), flag(loss_finite)}});
+  for (const bool finite : {true, false})
+    all.push_back({{.hysteresis = 3, .counts_loss = true},
+                   {number(1024), whole(1999), whole(5000), whole(3), flag(finite), flag(!finite),
+                    whole(2)}});
   return all;
 }
 

@@ -10,14 +10,15 @@
 namespace narrowgauge {
 
 // One pass over all gradients, which include the loss scale. `norm` is that of the true gradients,
-// sqrt(sum(g * g)) / scale, and not finite if they are not. A norm beyond f32, which nothing could
-// clip, also counts as not finite, unless `bounds_norm` is false. `first_not_finite` is the index
-// of the first gradient that holds an infinity or NaN, or -1.
+// sqrt(sum(g * g)) / scale, and not finite if they are not. A norm beyond the range of its format,
+// which nothing could clip, also counts as not finite, unless `bounds_norm` is false.
+// `first_not_finite` is the index of the first gradient that holds an infinity or NaN, or -1.
 struct GradientHealth {
   static constexpr OpInfo info{.name = "GradientHealth",
                                .domain = "ng",
-                               .inputs = "scale:f32, gradients*:any~",
-                               .outputs = "finite:bool, norm?:f32, first_not_finite?:i64",
+                               .inputs = "scale:S, gradients*:any~",
+                               .outputs = "finite:bool, norm?:S, first_not_finite?:i64",
+                               .types = "S:wide",
                                .stage = Stage::trained};
   bool bounds_norm = true;
   static void attributes(auto& self, auto&& visit) { visit("bounds_norm", self.bounds_norm); }
@@ -29,21 +30,29 @@ struct GradientHealth {
 // Dynamic loss scaling. growth_interval good steps in a row multiply the scale by `growth`, up to
 // `maximum`, unless f32 cannot hold the result's inverse. An overflow of the gradients multiplies
 // it by `backoff`, down to `minimum`, and restarts the count. A loss that is not finite changes
-// neither. If `dynamic` is false the scale stays. Steps are counted as applied or skipped.
+// neither, unless `counts_loss` makes it an overflow, as in PyTorch. If `dynamic` is false the
+// scale stays. Steps are counted as applied or skipped.
+//
+// With a `hysteresis` above 1, as in Megatron-LM, so many overflows are needed for the first
+// backoff, and each one after that backs off too. overflows_left counts them down to 0;
+// growth_interval good steps in a row set it to `hysteresis` again.
 struct LossScaleUpdate {
   static constexpr OpInfo info{
       .name = "LossScaleUpdate",
       .domain = "ng",
       .inputs =
-          "scale:f32, good_steps:i64, applied_steps:i64, skipped_steps:i64, finite:bool, "
-          "loss_finite:bool",
+          "scale:S, good_steps:i64, applied_steps:i64, skipped_steps:i64, finite:bool, "
+          "loss_finite:bool, overflows_left?:i64",
       .outputs =
-          "next_scale:f32, next_good_steps:i64, next_applied_steps:i64, "
-          "next_skipped_steps:i64, applied:bool, outcome:i64",
+          "next_scale:S, next_good_steps:i64, next_applied_steps:i64, "
+          "next_skipped_steps:i64, applied:bool, outcome:i64, next_overflows_left?:i64",
+      .types = "S:wide",
       .stage = Stage::trained};
   bool dynamic = true;
   std::int64_t growth_interval = 2000;
   double growth = 2, backoff = 0.5, minimum = 1, maximum = 16777216;  // 2^24
+  std::int64_t hysteresis = 1;
+  bool counts_loss = false;
 
   static void attributes(auto& self, auto&& visit) {
     visit("dynamic", self.dynamic);
@@ -52,6 +61,8 @@ struct LossScaleUpdate {
     visit("backoff", self.backoff);
     visit("minimum", self.minimum);
     visit("maximum", self.maximum);
+    visit("hysteresis", self.hysteresis);
+    visit("counts_loss", self.counts_loss);
   }
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
@@ -63,8 +74,9 @@ struct LossScaleUpdate {
 struct ClipMultiplier {
   static constexpr OpInfo info{.name = "ClipMultiplier",
                                .domain = "ng",
-                               .inputs = "norm:f32, scale:f32",
-                               .outputs = "multiplier:f32",
+                               .inputs = "norm:S, scale:S",
+                               .outputs = "multiplier:S",
+                               .types = "S:wide",
                                .stage = Stage::trained};
   double limit = 0;
   static void attributes(auto& self, auto&& visit) { visit("limit", self.limit); }

@@ -100,8 +100,9 @@ Offer offer_rmsprop(const Request& request) {
   const auto strip = with_kind(op, []<bool C, bool M>() { return &update_strip<C, M>; });
   return offer_update(request, in_use, [=, factors = Factors<float>(op)](UpdateCall& call) {
     const cpu::UpdateCommon& common = call.common;
+    const float multiplier = op.maximize ? -common.multiplier : common.multiplier;
     cpu::update_by_strips(common, call.moments, [&](const cpu::UpdateStrip& each) {
-      strip(factors, common.multiplier, common.learning_rate, each);
+      strip(factors, multiplier, common.learning_rate, each);
     });
   });
 }
@@ -110,7 +111,8 @@ Offer reference_rmsprop(const Request& request) {
   const auto op = request.as<RmspropUpdate>();
   return reference_update(request, 3, [op, factors = Factors<double>(op)](UpdateElement& e) {
     const double step = with_kind(op, [&]<bool C, bool M>() {
-      return factors.next<C, M>(e.weight, e.gradient, e.moments[0], e.moments[1], e.moments[2]);
+      return factors.next<C, M>(e.weight, op.maximize ? -e.gradient : e.gradient, e.moments[0],
+                                e.moments[1], e.moments[2]);
     });
     e.weight -= e.learning_rate * step;
   });
@@ -133,6 +135,7 @@ std::vector<Sample<RmspropUpdate>> RmspropUpdate::samples() {
                         .momentum = momentum,
                         .centered = centered,
                         .weight_decay = 0.1,
+                        .maximize = centered,
                         .narrow = DType::bf16},
                        {weight, gradient, sample("f32[3,7]", 1, 2),
                         centered ? sample("f32[3,7]", -1, 1) : no_sample(),

@@ -13,22 +13,23 @@ namespace narrowgauge {
 // gradient * multiplier + weight_decay * weight: s = alpha * s + (1 - alpha) * g^2, and if centered
 // (Graves, 2013) m = alpha * m + (1 - alpha) * g; change = g / (sqrt(s - m^2) + epsilon), with m =
 // 0 if not centered; weight -= learning_rate * v, where v = momentum * v + change, or without
-// momentum change.
+// momentum change. `maximize` goes along the gradient, not against it.
 struct RmspropUpdate {
   static constexpr OpInfo info{
       .name = "RmspropUpdate",
       .domain = "ng",
       .inputs =
           "weight:W~, gradient:G~^, square_average:W~, gradient_average?:W~, velocity?:W~, "
-          "learning_rate:f32, multiplier:f32, applied:bool",
+          "learning_rate:S, multiplier:S, applied:bool",
       .outputs =
           "next_weight:W~, next_square_average:W~, next_gradient_average?:W~, next_velocity?:W~, "
           "narrow_weight?:any~",
-      .types = "W:float, G:float",
+      .types = "W:float, G:float, S:wide",
       .stage = Stage::trained};
   double alpha = 0.99, epsilon = 1e-8, momentum = 0;
   bool centered = false;
   double weight_decay = 0;
+  bool maximize = false;
   DType narrow = DType::f32;
 
   static void hyperparameters(auto& self, auto&& visit) {
@@ -37,6 +38,7 @@ struct RmspropUpdate {
     visit("momentum", self.momentum);
     visit("centered", self.centered);
     visit("weight_decay", self.weight_decay);
+    visit("maximize", self.maximize);
   }
   static void attributes(auto& self, auto&& visit) {
     hyperparameters(self, visit);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "kernels/cpu/update/optimizer.h"
 #include "narrowgauge/op.h"
@@ -20,6 +21,21 @@ namespace narrowgauge {
 void require_size(std::string_view who, std::string_view what, double value);
 void require_share(std::string_view who, std::string_view what, double value);
 
+// Throws UsageError, beginning with `who`, for numbers that Adam and its kin cannot use.
+struct AdamNumbers {
+  double beta1, beta2, epsilon, weight_decay;
+};
+void check_adam(std::string_view who, const AdamNumbers& numbers);
+
+// Throws UsageError, beginning with `who`, for numbers that momentum cannot use.
+struct MomentumNumbers {
+  double momentum, dampening;
+  bool nesterov;
+};
+void check_momentum(std::string_view who, const MomentumNumbers& numbers);
+// The share of a gradient that goes into the velocity; the first step is 1.
+inline double fresh_share(double dampening, double step) { return step == 1 ? 1 : 1 - dampening; }
+
 // Checks shapes and gives the types of all results: the weight's, and `narrow` for the narrow copy.
 TensorTypes infer_update(const Inference& in, int moments, DType narrow);
 
@@ -29,6 +45,7 @@ struct UpdateCall {
   cpu::UpdateCommon common;
   std::span<const cpu::MomentArrays> moments;
   std::int64_t step = 1;
+  std::byte* workspace = nullptr;  // of as many bytes as the offer asks for
 };
 using UpdateKernel = std::function<void(UpdateCall& call)>;
 
@@ -48,6 +65,18 @@ using UpdateFormula = std::function<void(UpdateElement& element)>;
 
 // The reference kernel of a rule with so many moments among its ports.
 Offer reference_update(const Request& request, int moments, UpdateFormula formula);
+
+// All elements in f64, for a rule that looks at the whole weight before it changes one.
+struct UpdateArrays {
+  std::vector<double> weight, gradient;
+  std::array<std::vector<double>, cpu::most_moments> moments;
+  double learning_rate = 0;
+  double step = 1;  // applied steps, this one included
+};
+using ArraysFormula = std::function<void(UpdateArrays& arrays)>;
+
+// The reference kernel of such a rule.
+Offer reference_update_of_arrays(const Request& request, int moments, ArraysFormula formula);
 
 // Scalars to try a rule with.
 SampleInput sample_flag(bool value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/training/weight_update.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/no_gradient.h"
@@ -10,9 +11,7 @@
 namespace narrowgauge {
 
 void SgdUpdate::check(std::string_view who) const {
-  require_share(who, "momentum", momentum);
-  require(!nesterov || momentum > 0, who, ": expected momentum above 0 with nesterov, got ",
-          momentum);
+  check_momentum(who, {momentum, dampening, nesterov});
   require_size(who, "weight_decay", weight_decay);
 }
 
@@ -24,20 +23,24 @@ std::vector<std::string_view> SgdUpdate::moments() const {
 TensorTypes SgdUpdate::infer(const Inference& in) const {
   check(in.op_name());
   require(momentum == 0 || in.has(2), "SgdUpdate: momentum ", momentum, " needs a velocity");
+  require(dampening == 0 || in.has(6), "SgdUpdate: dampening ", dampening, " needs applied_steps");
   return infer_update(in, 1, narrow);
 }
 
 void AdamUpdate::check(std::string_view who) const {
-  require_share(who, "beta1", beta1);
-  require_share(who, "beta2", beta2);
-  require_size(who, "epsilon", epsilon);
-  require(epsilon > 0, who, ": expected epsilon above 0, got ", epsilon);
-  require_size(who, "weight_decay", weight_decay);
+  check_adam(who, {beta1, beta2, epsilon, weight_decay});
+}
+
+std::vector<std::string_view> AdamUpdate::moments() const {
+  std::vector<std::string_view> names{"first_moment", "second_moment"};
+  if (amsgrad) names.emplace_back("largest_second_moment");
+  return names;
 }
 
 TensorTypes AdamUpdate::infer(const Inference& in) const {
   check(in.op_name());
-  return infer_update(in, 2, narrow);
+  require(in.has(4) == amsgrad, "AdamUpdate: largest_second_moment goes with amsgrad");
+  return infer_update(in, 3, narrow);
 }
 
 namespace {
@@ -51,6 +54,8 @@ Offer offer_sgd(const Request& request) {
     update.common.weight_decay = static_cast<float>(op.weight_decay);
     update.momentum = static_cast<float>(op.momentum);
     update.nesterov = op.nesterov;
+    update.fresh = static_cast<float>(fresh_share(op.dampening, static_cast<double>(call.step)));
+    if (op.maximize) update.common.multiplier = -update.common.multiplier;
     if (op.momentum > 0) update.velocity = call.moments[0];
     sgd_update(update);
   });
@@ -58,7 +63,7 @@ Offer offer_sgd(const Request& request) {
 
 Offer offer_adam(const Request& request) {
   const auto op = request.as<AdamUpdate>();
-  constexpr bool in_use[] = {true, true};
+  const bool in_use[] = {true, true, op.amsgrad};
   return offer_update(request, in_use, [op](UpdateCall& call) {
     cpu::AdamUpdate update;
     update.common = call.common;
@@ -70,6 +75,8 @@ Offer offer_adam(const Request& request) {
     update.decoupled_decay = op.decoupled;
     update.first_moment = call.moments[0];
     update.second_moment = call.moments[1];
+    if (op.amsgrad) update.largest_second_moment = call.moments[2];
+    if (op.maximize) update.common.multiplier = -update.common.multiplier;
     adam_update(update);
   });
 }
@@ -78,8 +85,10 @@ Offer reference_sgd(const Request& request) {
   const auto op = request.as<SgdUpdate>();
   const bool keeps_velocity = request.inputs[2].present;
   return reference_update(request, 1, [=](UpdateElement& e) {
-    const double g = e.gradient + op.weight_decay * e.weight;
-    const double velocity = keeps_velocity ? op.momentum * e.moments[0] + g : g;
+    const double gradient = op.maximize ? -e.gradient : e.gradient;
+    const double g = gradient + op.weight_decay * e.weight;
+    const double velocity =
+        keeps_velocity ? op.momentum * e.moments[0] + fresh_share(op.dampening, e.step) * g : g;
     e.moments[0] = velocity;
     e.weight -= e.learning_rate * (op.nesterov ? g + op.momentum * velocity : velocity);
   });
@@ -87,18 +96,19 @@ Offer reference_sgd(const Request& request) {
 
 Offer reference_adam(const Request& request) {
   const auto op = request.as<AdamUpdate>();
-  return reference_update(request, 2, [op](UpdateElement& e) {
+  return reference_update(request, 3, [op](UpdateElement& e) {
     const double correction1 = 1 - std::pow(op.beta1, e.step);
     const double correction2 = 1 - std::pow(op.beta2, e.step);
-    double &first = e.moments[0], &second = e.moments[1];
-    double g = e.gradient;
+    double &first = e.moments[0], &second = e.moments[1], &largest = e.moments[2];
+    double g = op.maximize ? -e.gradient : e.gradient;
     if (op.decoupled)
       e.weight -= e.learning_rate * op.weight_decay * e.weight;
     else
       g += op.weight_decay * e.weight;
     first = op.beta1 * first + (1 - op.beta1) * g;
     second = op.beta2 * second + (1 - op.beta2) * g * g;
-    const double root = std::sqrt(second / correction2) + op.epsilon;
+    largest = std::max(largest, second);
+    const double root = std::sqrt((op.amsgrad ? largest : second) / correction2) + op.epsilon;
     e.weight -= e.learning_rate * (first / correction1) / root;
   });
 }
@@ -123,6 +133,10 @@ std::vector<Sample<SgdUpdate>> SgdUpdate::samples() {
     all.push_back({{.momentum = 0.9, .nesterov = true, .narrow = DType::bf16},
                    {w, g, sample("f32[3,7]"), sample_number(0.1), sample_number(0.01),
                     sample_flag(applied)}});
+    for (const double steps : {0, 3})
+      all.push_back({{.momentum = 0.9, .dampening = 0.3, .maximize = true},
+                     {w, g, sample("f32[3,7]"), sample_number(0.1), sample_number(0.01),
+                      sample_flag(applied), sample(Tensor::scalar(DType::i64, steps))}});
   }
   return all;
 }
@@ -131,14 +145,16 @@ std::vector<Sample<AdamUpdate>> AdamUpdate::samples() {
   std::vector<Sample<AdamUpdate>> all;
   const SampleInput steps = sample(Tensor::scalar(DType::i64, 4));
   for (const bool applied : {true, false})
-    for (const bool decoupled_decay : {true, false})
+    for (const bool amsgrad : {true, false})
       all.push_back({{.epsilon = 1e-3,
                       .weight_decay = 0.1,
-                      .decoupled = decoupled_decay,
+                      .amsgrad = amsgrad,
+                      .maximize = amsgrad,
+                      .decoupled = !amsgrad,
                       .narrow = DType::f16},
                      {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
-                      sample("f32[3,7]", 0, 1), sample_number(0.01), sample_number(0.01),
-                      sample_flag(applied), steps}});
+                      sample("f32[3,7]", 0, 1), amsgrad ? sample("f32[3,7]", 0, 1) : no_sample(),
+                      sample_number(0.01), sample_number(0.01), sample_flag(applied), steps}});
   return all;
 }
 

@@ -15,28 +15,33 @@ namespace narrowgauge {
 // While `applied` is false, weight and moments keep their values. `narrow_weight` is next_weight in
 // the dtype `narrow`.
 
-// g = gradient * multiplier + weight_decay * weight; v = momentum * velocity + g; weight -=
-// learning_rate * (nesterov ? g + momentum * v : v), as PyTorch's SGD without dampening. Without a
-// velocity v is g, and next_velocity is 0.
+// g = gradient * multiplier + weight_decay * weight; v = momentum * velocity + (1 - dampening) * g,
+// in the first step momentum * velocity + g; weight -= learning_rate * (nesterov ? g + momentum * v
+// : v), as PyTorch's SGD. Without a velocity v is g, and next_velocity is 0. `maximize` goes along
+// the gradient, not against it. Only with dampening does applied_steps, the count of the steps
+// applied before this one, matter.
 struct SgdUpdate {
   static constexpr OpInfo info{
       .name = "SgdUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~^, velocity?:W~, learning_rate:f32, multiplier:f32, "
-          "applied:bool",
+          "weight:W~, gradient:G~^, velocity?:W~, learning_rate:S, multiplier:S, "
+          "applied:bool, applied_steps?:i64",
       .outputs = "next_weight:W~, next_velocity?:W~, narrow_weight?:any~",
-      .types = "W:float, G:float",
+      .types = "W:float, G:float, S:wide",
       .stage = Stage::trained};
   double momentum = 0;
   bool nesterov = false;
-  double weight_decay = 0;
+  double dampening = 0, weight_decay = 0;
+  bool maximize = false;
   DType narrow = DType::f32;
 
   static void hyperparameters(auto& self, auto&& visit) {
     visit("momentum", self.momentum);
     visit("nesterov", self.nesterov);
+    visit("dampening", self.dampening);
     visit("weight_decay", self.weight_decay);
+    visit("maximize", self.maximize);
   }
   static void attributes(auto& self, auto&& visit) {
     hyperparameters(self, visit);
@@ -51,18 +56,23 @@ struct SgdUpdate {
 
 // Kingma, Ba, "Adam", 2015; with `decoupled` Loshchilov, Hutter, "Decoupled weight decay
 // regularization", 2019 (AdamW). Epsilon is added after bias correction, as in PyTorch.
-// applied_steps counts the steps applied before this one.
+// applied_steps counts the steps applied before this one. With `amsgrad` the largest second moment
+// so far takes the place of the second moment (Reddi, Kale, Kumar, "On the convergence of Adam and
+// beyond", 2018). `maximize` goes along the gradient, not against it.
 struct AdamUpdate {
-  static constexpr OpInfo info{
-      .name = "AdamUpdate",
-      .domain = "ng",
-      .inputs =
-          "weight:W~, gradient:G~^, first_moment:W~, second_moment:W~, learning_rate:f32, "
-          "multiplier:f32, applied:bool, applied_steps:i64",
-      .outputs = "next_weight:W~, next_first_moment:W~, next_second_moment:W~, narrow_weight?:any~",
-      .types = "W:float, G:float",
-      .stage = Stage::trained};
+  static constexpr OpInfo info{.name = "AdamUpdate",
+                               .domain = "ng",
+                               .inputs =
+                                   "weight:W~, gradient:G~^, first_moment:W~, second_moment:W~, "
+                                   "largest_second_moment?:W~, learning_rate:S, multiplier:S, "
+                                   "applied:bool, applied_steps:i64",
+                               .outputs =
+                                   "next_weight:W~, next_first_moment:W~, next_second_moment:W~, "
+                                   "next_largest_second_moment?:W~, narrow_weight?:any~",
+                               .types = "W:float, G:float, S:wide",
+                               .stage = Stage::trained};
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
+  bool amsgrad = false, maximize = false;
   bool decoupled = false;
   DType narrow = DType::f32;
 
@@ -71,6 +81,8 @@ struct AdamUpdate {
     visit("beta2", self.beta2);
     visit("epsilon", self.epsilon);
     visit("weight_decay", self.weight_decay);
+    visit("amsgrad", self.amsgrad);
+    visit("maximize", self.maximize);
   }
   static void attributes(auto& self, auto&& visit) {
     hyperparameters(self, visit);
@@ -78,7 +90,7 @@ struct AdamUpdate {
     visit("narrow", self.narrow);
   }
   void check(std::string_view who) const;
-  static std::vector<std::string_view> moments() { return {"first_moment", "second_moment"}; }
+  std::vector<std::string_view> moments() const;
   TensorTypes infer(const Inference& in) const;
   static std::span<const Kernel> kernels();
   static std::vector<Sample<AdamUpdate>> samples();

@@ -3,11 +3,15 @@
 #include "train/optimizers/table.h"
 
 namespace narrowgauge {
+
+Optimizer rmsprop(double learning_rate) {
+  return {.rule = RmspropUpdate{}, .learning_rate = learning_rate};
+}
+
 namespace {
-
-Optimizer usual() { return {.rule = RmspropUpdate{}, .learning_rate = 1e-2}; }
-
+Optimizer usual() { return rmsprop(); }
 }  // namespace
+
 }  // namespace narrowgauge
 
 NG_OPTIMIZER(rmsprop, "rmsprop", "steps over the root of mean squares of gradients", usual)

@@ -20,7 +20,7 @@ std::int64_t chunks_of(const GradientBuffer& gradient) {
 
 // Squares of finite f32 values neither overflow nor vanish in f64, so the sum is finite exactly if
 // all values are.
-double square_sum(ConstArray array, std::int64_t begin, std::int64_t end) {
+double baseline_square_sum(ConstArray array, std::int64_t begin, std::int64_t end) {
   alignas(64) std::array<float, strip_length> buffer;
   std::array<double, lanes> sum{};
   for (std::int64_t at = begin; at < end; at += strip_length) {
@@ -40,7 +40,15 @@ double square_sum(ConstArray array, std::int64_t begin, std::int64_t end) {
   return sum[0];
 }
 
+auto square_sum_of_machine() {
+  return isa() >= Isa::avx512 ? avx512::square_sum : baseline_square_sum;
+}
+
 }  // namespace
+
+double square_sum(ConstArray array, std::int64_t begin, std::int64_t end) {
+  return square_sum_of_machine()(array, begin, end);
+}
 
 std::int64_t gradient_health_workspace(std::span<const GradientBuffer> gradients) {
   std::int64_t words = std::int64_t(gradients.size()) + 1;
@@ -60,7 +68,7 @@ GradientHealth gradient_health(std::span<const GradientBuffer> gradients, double
     return std::size_t(std::upper_bound(first_chunk, end_of_list, chunk) - first_chunk - 1);
   };
   const std::int64_t chunks = first_chunk[gradients.size()];
-  const auto sum_of = isa() >= Isa::avx512 ? avx512::square_sum : square_sum;
+  const auto sum_of = square_sum_of_machine();
   parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
       const std::size_t g = buffer_of(chunk);

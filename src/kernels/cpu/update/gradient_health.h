@@ -24,7 +24,9 @@ std::int64_t gradient_health_workspace(std::span<const GradientBuffer> gradients
 GradientHealth gradient_health(std::span<const GradientBuffer> gradients, double multiplier,
                                void* workspace);
 
-// The sum of squares of elements [begin, end) of f32, f16 or bf16; same bits as the baseline's.
+// The sum of squares of elements [begin, end) of f32, f16 or bf16, in f64; the same bits on any
+// CPU.
+double square_sum(ConstArray array, std::int64_t begin, std::int64_t end);
 namespace avx512 {
 double square_sum(ConstArray array, std::int64_t begin, std::int64_t end);
 }

@@ -36,6 +36,7 @@ template <bool Momentum, bool Nesterov>
 void sgd_strip(const SgdUpdate& update, const UpdateStrip& strip) {
   const float multiplier = update.common.multiplier, decay = update.common.weight_decay;
   const float rate = -update.common.learning_rate, momentum = update.momentum;
+  const float fresh = update.fresh;
   const float *weight = strip.weight, *gradient = strip.gradient;
   float* next_weight = strip.next_weight;
   const auto [old_momentum, next_momentum] = strip.moments[0];
@@ -44,7 +45,7 @@ void sgd_strip(const SgdUpdate& update, const UpdateStrip& strip) {
     const float w = weight[i];
     float direction = std::fma(decay, w, gradient[i] * multiplier);
     if constexpr (Momentum) {
-      const float m = std::fma(momentum, old_momentum[i], direction);
+      const float m = std::fma(momentum, old_momentum[i], fresh * direction);
       next_momentum[i] = m;
       direction = Nesterov ? std::fma(momentum, m, direction) : m;
     }
@@ -70,6 +71,7 @@ AdamFactors factors(const AdamUpdate& update) {
           .add2 = float(1 - double(update.beta2))};
 }
 
+template <bool Amsgrad>
 void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const UpdateStrip& strip) {
   const float multiplier = update.common.multiplier, epsilon = update.epsilon;
   const float beta2 = update.beta2;
@@ -77,6 +79,7 @@ void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const Updat
   float* next_weight = strip.next_weight;
   const auto [old_first, next_first] = strip.moments[0];
   const auto [old_second, next_second] = strip.moments[1];
+  const auto [old_largest, next_largest] = strip.moments[2];
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < strip.count; ++i) {
     const float w = weight[i] * factor.weight_factor;
@@ -85,7 +88,9 @@ void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const Updat
     const float second = std::fma(factor.add2 * g, g, beta2 * old_second[i]);
     next_first[i] = first;
     next_second[i] = second;
-    const float denominator = std::fma(std::sqrt(second), factor.second_correction, epsilon);
+    float largest = second;
+    if constexpr (Amsgrad) next_largest[i] = largest = std::max(old_largest[i], second);
+    const float denominator = std::fma(std::sqrt(largest), factor.second_correction, epsilon);
     next_weight[i] = std::fma(factor.step_size, first / denominator, w);
   }
 }
@@ -127,9 +132,12 @@ void adam_update(const AdamUpdate& update) {
   const UpdateCommon& common = update.common;
   NG_INVARIANT(!common.applied || update.step >= 1);
   const AdamFactors factor = common.applied ? factors(update) : AdamFactors{};
-  const MomentArrays moments[] = {update.first_moment, update.second_moment};
-  update_by_strips(common, moments,
-                   [&](const UpdateStrip& strip) { adam_strip(update, factor, strip); });
+  const bool amsgrad = update.largest_second_moment.next != nullptr;
+  const MomentArrays moments[] = {update.first_moment, update.second_moment,
+                                  update.largest_second_moment};
+  const auto strip_update = amsgrad ? adam_strip<true> : adam_strip<false>;
+  update_by_strips(common, std::span(moments).first(amsgrad ? 3 : 2),
+                   [&](const UpdateStrip& strip) { strip_update(update, factor, strip); });
 }
 
 }  // namespace narrowgauge::cpu

@@ -46,24 +46,29 @@ struct UpdateStrip {
 void update_by_strips(const UpdateCommon& common, std::span<const MomentArrays> moments,
                       FunctionRef<void(const UpdateStrip& strip)> rule);
 
-// g = gradient * multiplier + weight_decay * weight; m = momentum * m + g; weight -= learning_rate
-// * (nesterov ? g + momentum * m : m), as in PyTorch's SGD without dampening.
+// g = gradient * multiplier + weight_decay * weight; m = momentum * m + fresh * g; weight -=
+// learning_rate * (nesterov ? g + momentum * m : m), as in PyTorch's SGD, where fresh is 1 -
+// dampening after the first step.
 struct SgdUpdate {
   UpdateCommon common;
   float momentum = 0.0F;  // 0: the velocity is not touched and may be null
   bool nesterov = false;
+  float fresh = 1.0F;
   MomentArrays velocity{};
 };
 void sgd_update(const SgdUpdate& update);
 
 // Kingma, Ba, "Adam", 2015; with `decoupled_decay` Loshchilov, Hutter, "Decoupled weight decay
-// regularization", 2019 (AdamW). Epsilon is added after bias correction, as PyTorch does.
+// regularization", 2019 (AdamW). Epsilon is added after bias correction, as PyTorch does. With a
+// largest second moment Reddi, Kale, Kumar, "On the convergence of Adam and beyond", 2018
+// (AMSGrad).
 struct AdamUpdate {
   UpdateCommon common;
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;
   std::int64_t step = 1;  // applied steps, this one included
   bool decoupled_decay = false;
   MomentArrays first_moment{}, second_moment{};
+  MomentArrays largest_second_moment{};  // null without AMSGrad
 };
 void adam_update(const AdamUpdate& update);
 

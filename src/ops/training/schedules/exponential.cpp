@@ -13,11 +13,8 @@ double at(const LearningRate& rate, std::int64_t t) {
   return std::max(rate.minimum, rate.base * std::pow(rate.step_factor, times));
 }
 
-void check(const LearningRate& rate, std::string_view who) {
-  require(rate.step_every >= 1, who, ": expected step_every of 1 or more, got ", rate.step_every);
-}
-
 }  // namespace
 }  // namespace narrowgauge
 
-NG_SCHEDULE(exponential, "exponential", "falls by a factor over so many steps, evenly", at, check)
+NG_SCHEDULE(exponential, "exponential", "falls by a factor over so many steps, evenly", at,
+            check_step_every)

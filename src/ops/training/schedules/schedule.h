@@ -18,6 +18,12 @@ struct ScheduleRule {
 };
 
 std::vector<const ScheduleRule*> schedules();
+// The share that t has of the steps after the warm-up, total_steps - warmup_steps; at most 1.
+double share_of_steps(const LearningRate& rate, std::int64_t t);
+// Throw UsageError, beginning with `who`: no steps after the warm-up; no length for step_every.
+void check_total_steps(const LearningRate& rate, std::string_view who);
+void check_step_every(const LearningRate& rate, std::string_view who);
+
 // Throws UsageError, beginning with `who`, for an unknown name.
 const ScheduleRule& find_schedule(std::string_view name, std::string_view who = "schedule");
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/training/lion_update.h"
+#include "train/optimizers/table.h"
+
+namespace narrowgauge {
+
+Optimizer lion(double learning_rate, double weight_decay) {
+  return {.rule = LionUpdate{.weight_decay = weight_decay}, .learning_rate = learning_rate};
+}
+
+namespace {
+Optimizer usual() { return lion(); }
+}  // namespace
+
+}  // namespace narrowgauge
+
+NG_OPTIMIZER(lion, "lion", "steps of equal size along signs of averaged gradients", usual)
