@@ -32,7 +32,7 @@ void keep_weight(const UpdateCommon& common, std::int64_t offset, std::int64_t c
     store_strip(common.narrow_weight, offset, count, common.next_weight + offset);
 }
 
-template <bool Momentum, bool Nesterov>
+template <bool Momentum, bool Nesterov = false, bool Dampened = false>
 void sgd_strip(const SgdUpdate& update, const UpdateStrip& strip) {
   const float multiplier = update.common.multiplier, decay = update.common.weight_decay;
   const float rate = -update.common.learning_rate, momentum = update.momentum;
@@ -45,7 +45,8 @@ void sgd_strip(const SgdUpdate& update, const UpdateStrip& strip) {
     const float w = weight[i];
     float direction = std::fma(decay, w, gradient[i] * multiplier);
     if constexpr (Momentum) {
-      const float m = std::fma(momentum, old_momentum[i], fresh * direction);
+      const float new_part = Dampened ? fresh * direction : direction;
+      const float m = std::fma(momentum, old_momentum[i], new_part);
       next_momentum[i] = m;
       direction = Nesterov ? std::fma(momentum, m, direction) : m;
     }
@@ -121,9 +122,11 @@ void update_by_strips(const UpdateCommon& common, std::span<const MomentArrays> 
 void sgd_update(const SgdUpdate& update) {
   const bool momentum = update.momentum != 0;
   NG_INVARIANT(!momentum || (update.velocity.now && update.velocity.next));
-  const auto strip_update = !momentum         ? sgd_strip<false, false>
-                            : update.nesterov ? sgd_strip<true, true>
-                                              : sgd_strip<true, false>;
+  NG_INVARIANT(!update.nesterov || update.fresh == 1);
+  const auto strip_update = !momentum           ? sgd_strip<false>
+                            : update.nesterov   ? sgd_strip<true, true>
+                            : update.fresh != 1 ? sgd_strip<true, false, true>
+                                                : sgd_strip<true>;
   update_by_strips(update.common, std::span(&update.velocity, momentum ? 1 : 0),
                    [&](const UpdateStrip& strip) { strip_update(update, strip); });
 }

@@ -53,7 +53,7 @@ struct SgdUpdate {
   UpdateCommon common;
   float momentum = 0.0F;  // 0: the velocity is not touched and may be null
   bool nesterov = false;
-  float fresh = 1.0F;
+  float fresh = 1.0F;  // with nesterov 1
   MomentArrays velocity{};
 };
 void sgd_update(const SgdUpdate& update);
