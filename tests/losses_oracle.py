@@ -16,25 +16,35 @@ def dice(x, y, epsilon):
     return (1 - overlap / ((p * p).sum(1) + (y * y).sum(1) + epsilon)).mean()
 
 
-def cases():
-    """(loss as text, PyTorch's, shape of the prediction, labels)"""
+def hard(*shape, classes=3):
+    import torch
+
+    return torch.arange(torch.Size(shape).numel()).reshape(shape) * 7 % classes
+
+
+def soft(*shape):
+    import torch
+
+    return torch.randint(0, 65, shape).double() / 64
+
+
+def yes_or_no(*shape):
+    import torch
+
+    return torch.randint(0, 2, shape).double()
+
+
+def probabilities(*shape):
+    import torch
+
+    counts = torch.randint(0, 3, shape)
+    counts[:, 0] = 8 - counts[:, 1:].sum(1)
+    return counts.double() / 8
+
+
+def cases_of_classes():
     import torch
     from torch.nn import functional as f
-    from torchvision.ops import sigmoid_focal_loss
-
-    def hard(*shape, classes=3):
-        return torch.arange(torch.Size(shape).numel()).reshape(shape) * 7 % classes
-
-    def soft(*shape):
-        return torch.randint(0, 65, shape).double() / 64
-
-    def yes_or_no(*shape):
-        return torch.randint(0, 2, shape).double()
-
-    def probabilities(*shape):
-        counts = torch.randint(0, 3, shape)
-        counts[:, 0] = 8 - counts[:, 1:].sum(1)
-        return counts.double() / 8
 
     weights = torch.tensor([1, 2.5, 0.5], dtype=torch.double)
     some = hard(5)
@@ -58,7 +68,15 @@ def cases():
     ignored[1] = -100
     yield ("softmax_cross_entropy(smoothing=0.25, ignored=-100)",
            lambda x, y: f.cross_entropy(x, y, label_smoothing=0.25), (5, 3), ignored)
-    yield ("span_cross_entropy", f.cross_entropy, (2, 3, 2), hard(2, 2))
+    yield "span_cross_entropy", f.cross_entropy, (2, 3, 2), hard(2, 2)
+
+
+def cases():
+    """(loss as text, PyTorch's, shape of the prediction, labels)"""
+    from torch.nn import functional as f
+    from torchvision.ops import sigmoid_focal_loss
+
+    yield from cases_of_classes()
     yield "mean_squared_error", f.mse_loss, (3, 4), soft(3, 4)
     yield "mean_absolute_error", f.l1_loss, (3, 4), soft(3, 4)
     yield "huber", f.huber_loss, (3, 4), soft(3, 4)

@@ -205,12 +205,6 @@ class NG_API Network {
     return name.empty() ? name : graph_.unique_name(prefix_ + name);
   }
   std::string layer_name(const std::string& given, const char* kind);
-  Value recurrent(Value x, std::int64_t hidden, const RecurrentOptions& options,
-                  const std::string& name, std::int64_t gates);
-  Values recurrent_weights(std::int64_t features, std::int64_t hidden,
-                           const RecurrentOptions& options, const std::string& name,
-                           std::int64_t layer, std::int64_t gates);
-  Values projection_weights(const std::string& name, std::int64_t width, std::int64_t of_memory);
   Value statistic(const std::string& name, Dims dims, double initial);
 
   Graph graph_;

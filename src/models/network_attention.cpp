@@ -31,6 +31,22 @@ std::pair<Tensor, Tensor> turns(std::int64_t steps, std::int64_t pairs, double b
   return {std::move(cosines), std::move(sines)};
 }
 
+// Of query, key and value, each [width, inputs].
+Values projection_weights(Network& net, const std::string& name, std::int64_t width,
+                          std::int64_t of_memory) {
+  if (width == of_memory) {
+    const Initial begin = glorot_uniform(3 * width, width);
+    const Value all = net.parameter(name + ".in_proj_weight", {3 * width, width}, begin);
+    const Value first = net.graph().add(ConcatGradient{0, Shape(3, Dim(width))}, {all});
+    return {first, {first.node, 1}, {first.node, 2}};
+  }
+  const auto weight = [&](const char* end, std::int64_t inputs) {
+    return net.parameter(name + end, {width, inputs}, glorot_uniform(width, inputs));
+  };
+  const Value q = weight(".q_proj_weight", width), k = weight(".k_proj_weight", of_memory);
+  return {q, k, weight(".v_proj_weight", of_memory)};
+}
+
 }  // namespace
 
 Value Network::rotary_embedding(Value x, const RotaryOptions& options, std::string given) {
@@ -55,22 +71,6 @@ Value Network::rotary_embedding(Value x, const RotaryOptions& options, std::stri
                     {.name = layer_name(given, "rotary")});
 }
 
-// Of query, key and value, each [width, inputs].
-Values Network::projection_weights(const std::string& name, std::int64_t width,
-                                   std::int64_t of_memory) {
-  if (width == of_memory) {
-    const Initial begin = glorot_uniform(3 * width, width);
-    const Value all = parameter(name + ".in_proj_weight", {3 * width, width}, begin);
-    const Value first = graph_.add(ConcatGradient{0, Shape(3, Dim(width))}, {all});
-    return {first, {first.node, 1}, {first.node, 2}};
-  }
-  const auto weight = [&](const char* end, std::int64_t inputs) {
-    return parameter(name + end, {width, inputs}, glorot_uniform(width, inputs));
-  };
-  const Value q = weight(".q_proj_weight", width), k = weight(".k_proj_weight", of_memory);
-  return {q, k, weight(".v_proj_weight", of_memory)};
-}
-
 Value Network::cross_attention(Value query, Value memory, const AttentionOptions& options,
                                std::string given) {
   for (const Value x : {query, memory})
@@ -78,9 +78,8 @@ Value Network::cross_attention(Value query, Value memory, const AttentionOptions
             "cross_attention: expected query and memory [N,T,width] with known widths, got ",
             graph_.type(x));
   const std::string name = layer_name(given, "crossattention");
-  const Values weights =
-      projection_weights(name, shape(query)[2].value(), shape(memory)[2].value());
   const std::int64_t width = shape(query)[2].value();
+  const Values weights = projection_weights(*this, name, width, shape(memory)[2].value());
   const Value bias = parameter(name + ".in_proj_bias", {3 * width}, Initial::constant(0));
   const Value biases = graph_.add(ConcatGradient{0, Shape(3, Dim(width))}, {bias});
   const auto project = [&](Value x, int which) {
@@ -88,9 +87,10 @@ Value Network::cross_attention(Value query, Value memory, const AttentionOptions
         graph_.add(FusedMatMul{false, true}, {x, weights[static_cast<std::size_t>(which)]});
     return graph_.add(Add{}, {product, Value{biases.node, which}});
   };
-  const Values projected{project(query, 0), project(memory, 1), project(memory, 2)};
-  return scope(name.substr(prefix_.size()), [&] {
-    const Value seen = attention(projected[0], projected[1], projected[2], options, "heads");
+  const Value q = project(query, 0), k = project(memory, 1), v = project(memory, 2);
+  const std::string inside = name.substr(prefix_.size());
+  const Value seen = attention(q, k, v, options, inside);
+  return scope(inside, [&] {
     const std::optional<Initial> usual = initials_.linear_bias;
     initials_.linear_bias = usual.value_or(Initial::constant(0));
     const Value y = linear(seen, width, "out_proj");

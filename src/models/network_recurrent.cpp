@@ -17,97 +17,88 @@ namespace {
 const std::vector<int> lstm_gates{0, 3, 1, 2};  // i, o, f, c of i, f, g, o
 const std::vector<int> gru_gates{1, 0, 2};      // z, r, h of r, z, n
 
-// One layer while it is built.
-struct Recurrent {
-  Graph& graph;
-  std::int64_t hidden;
-  const std::vector<int>& order;
-
-  // [gates * hidden, ...] with the gates in ONNX's order, as a row for one direction.
-  Value row(Value parameter) const {
-    const Shape shape = graph.type(parameter).shape;
-    const Value first = graph.add(ConcatGradient{0, Shape(order.size(), Dim(hidden))}, {parameter});
-    Values gates;
-    for (const int gate : order) gates.push_back({first.node, gate});
-    Shape one = shape;
-    one.insert(one.begin(), 1);
-    return graph.add(ReshapeTo{one}, {graph.add(Concat{0}, gates)});
-  }
-  // The rows of both directions.
-  Value join(Values rows, std::int64_t axis) const {
-    return rows.size() == 1 ? rows[0] : graph.add(Concat{axis}, std::move(rows));
-  }
-};
-
+// Layers of Op one after another.
 template <class Op>
-Value add_op(Graph& graph, const RecurrentOptions& options, Values inputs,
-             const std::string& name) {
-  Op op;
-  op.direction = options.bidirectional ? "bidirectional" : "forward";
-  op.layout = 1;
-  if constexpr (requires { op.linear_before_reset; }) op.linear_before_reset = 1;
-  return graph.add(std::move(op), std::move(inputs), {.name = name});
-}
+class Recurrent {
+ public:
+  Recurrent(Network& net, std::int64_t hidden, const RecurrentOptions& options, std::string name,
+            const std::vector<int>& gates)
+      : net_(net), hidden_(hidden), options_(options), name_(std::move(name)), gates_(gates) {}
 
-void check(const RecurrentOptions& options, std::int64_t hidden) {
-  require(hidden >= 1 && options.layers >= 1 && options.dropout >= 0 && options.dropout < 1,
-          "recurrent layer: expected hidden and layers of 1 or more and dropout from 0 to below 1, "
-          "got ",
-          hidden, ", ", options.layers, " and ", options.dropout);
-}
+  Value over(Value x) const {
+    require(hidden_ >= 1 && options_.layers >= 1 && options_.dropout >= 0 && options_.dropout < 1,
+            name_, ": expected hidden and layers of 1 or more and dropout from 0 to below 1, got ",
+            hidden_, ", ", options_.layers, " and ", options_.dropout);
+    require(net_.shape(x).size() == 3 && net_.shape(x)[2].is_known(), name_,
+            ": expected [N,T,features] with known features, got ", net_.graph().type(x));
+    for (std::int64_t layer = 0; layer < options_.layers; ++layer) {
+      if (layer > 0) x = net_.dropout(x, options_.dropout);
+      const Shape y = net_.shape(x = over(x, layer));  // [N, T, directions, hidden]
+      const bool is_last = layer + 1 == options_.layers;
+      x = net_.graph().add(ReshapeTo{{y[0], y[1], y[2] * y[3]}}, {x},
+                           {.name = is_last ? name_ : ""});
+    }
+    return x;
+  }
+
+ private:
+  Value over(Value x, std::int64_t layer) const {
+    const std::int64_t rows = std::ssize(gates_) * hidden_;
+    Values w, r, b;
+    for (const char* const end : {"", "_reverse"}) {
+      if (*end && !options_.bidirectional) break;
+      const std::string place = concat("_l", layer, end);
+      w.push_back(row("weight_ih" + place, {rows, net_.shape(x)[2].value()}));
+      r.push_back(row("weight_hh" + place, {rows, hidden_}));
+      if (!options_.bias) continue;
+      const Value of_x = row("bias_ih" + place, {rows});
+      b.push_back(join({of_x, row("bias_hh" + place, {rows})}, 1));
+    }
+    Values inputs{x, join(w, 0), join(r, 0)};
+    if (options_.bias) inputs.push_back(join(b, 0));
+    Op op;
+    op.direction = options_.bidirectional ? "bidirectional" : "forward";
+    op.layout = 1;
+    if constexpr (requires { op.linear_before_reset; }) op.linear_before_reset = 1;
+    return net_.graph().add(std::move(op), std::move(inputs), {.name = concat(name_, ".l", layer)});
+  }
+
+  // A new parameter [gates * hidden, ...] with the gates in ONNX's order, as the row of one
+  // direction.
+  Value row(const std::string& kind, Dims dims) const {
+    const double bound = 1 / std::sqrt(static_cast<double>(hidden_));
+    const Value whole =
+        net_.parameter(concat(name_, '.', kind), dims, Initial::uniform(-bound, bound));
+    Graph& graph = net_.graph();
+    const Value first = graph.add(ConcatGradient{0, Shape(gates_.size(), Dim(hidden_))}, {whole});
+    Values ordered;
+    for (const int gate : gates_) ordered.push_back({first.node, gate});
+    Shape one(dims.begin(), dims.end());
+    one.insert(one.begin(), 1);
+    return graph.add(ReshapeTo{one}, {graph.add(Concat{0}, ordered)});
+  }
+
+  Value join(Values rows, std::int64_t axis) const {
+    return rows.size() == 1 ? rows[0] : net_.graph().add(Concat{axis}, std::move(rows));
+  }
+
+  Network& net_;
+  std::int64_t hidden_;
+  const RecurrentOptions& options_;
+  std::string name_;
+  const std::vector<int>& gates_;
+};
 
 }  // namespace
 
-// w, r and b of one layer, for the op; no b without a bias.
-Values Network::recurrent_weights(std::int64_t features, std::int64_t hidden,
-                                  const RecurrentOptions& options, const std::string& name,
-                                  std::int64_t layer, std::int64_t gates) {
-  const Recurrent parts{graph_, hidden, gates == 4 ? lstm_gates : gru_gates};
-  const double bound = 1 / std::sqrt(static_cast<double>(hidden));
-  Values w, r, b;
-  for (const char* const end : {"", "_reverse"}) {
-    if (*end && !options.bidirectional) break;
-    const auto of = [&](const char* kind, Dims dims) {
-      const std::string full = narrowgauge::concat(name, '.', kind, "_l", layer, end);
-      return parts.row(parameter(full, std::move(dims), Initial::uniform(-bound, bound)));
-    };
-    w.push_back(of("weight_ih", {gates * hidden, features}));
-    r.push_back(of("weight_hh", {gates * hidden, hidden}));
-    if (!options.bias) continue;
-    const Value of_x = of("bias_ih", {gates * hidden});
-    b.push_back(parts.join({of_x, of("bias_hh", {gates * hidden})}, 1));
-  }
-  Values joined{parts.join(w, 0), parts.join(r, 0)};
-  if (options.bias) joined.push_back(parts.join(b, 0));
-  return joined;
-}
-
-Value Network::recurrent(Value x, std::int64_t hidden, const RecurrentOptions& options,
-                         const std::string& name, std::int64_t gates) {
-  check(options, hidden);
-  require(shape(x).size() == 3 && shape(x)[2].is_known(), name,
-          ": expected [N,T,features] with known features, got ", graph_.type(x));
-  for (std::int64_t layer = 0; layer < options.layers; ++layer) {
-    Values inputs = recurrent_weights(shape(x)[2].value(), hidden, options, name, layer, gates);
-    inputs.insert(inputs.begin(), x);
-    const std::string node = graph_.unique_name(narrowgauge::concat(name, ".l", layer));
-    const Value y = gates == 4 ? add_op<LSTM>(graph_, options, std::move(inputs), node)
-                               : add_op<GRU>(graph_, options, std::move(inputs), node);
-    const Shape from = shape(y);  // [N, T, directions, hidden]
-    x = graph_.add(ReshapeTo{{from[0], from[1], from[2] * hidden}}, {y});
-    if (layer + 1 < options.layers) x = dropout(x, options.dropout);
-  }
-  return x;
-}
-
 Value Network::lstm(Value x, std::int64_t hidden, const RecurrentOptions& options,
                     std::string given) {
-  return recurrent(x, hidden, options, layer_name(given, "lstm"), 4);
+  return Recurrent<LSTM>(*this, hidden, options, layer_name(given, "lstm"), lstm_gates).over(x);
 }
 
 Value Network::gru(Value x, std::int64_t hidden, const RecurrentOptions& options,
                    std::string given) {
-  return recurrent(x, hidden, options, layer_name(given, "gru"), 3);
+  return Recurrent<GRU>(*this, hidden, options, layer_name(given, "gru"), gru_gates).over(x);
 }
 
 }  // namespace narrowgauge

@@ -189,6 +189,24 @@ TEST(layers, stand_in_scopes_residuals_and_sequences) {
   EXPECT_EQ(net.graph().states().size(), 5U);
 }
 
+TEST(layers, without_a_name_get_one_of_their_own) {
+  Network net("twice", Mode::train);
+  const Value x = net.input("x", {2, 5, 8});
+  const Value images = net.input("images", {1, 4, 3, 3});
+  for (int time = 0; time < 2; ++time) {
+    net.lstm(x, 4, {.layers = 2, .dropout = 0.5});
+    net.gru(x, 4);
+    net.cross_attention(x, x, {.heads = 2, .dropout = 0.5});
+    net.conv_transpose(images, 4);
+    net.group_norm(images, 2);
+    net.rms_norm(x);
+    net.rotary_embedding(x);
+  }
+  for (const char* const name : {"lstm_2.weight_ih_l0", "gru_2.weight_ih_l0",
+                                 "crossattention_2.in_proj_weight", "rmsnorm_2.weight"})
+    EXPECT_NE(net.graph().find_state(name), nullptr) << name;
+}
+
 std::string refusal(const std::function<void(Network&)>& build) {
   Network network("refused", Mode::train);
   try {

@@ -5,6 +5,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/interpret.h"
 #include "ops/math/arithmetic.h"
+#include "ops/math/cast.h"
 #include "ops/math/comparison.h"
 #include "ops/nn/dropout.h"
 #include "passes/differentiate.h"
@@ -120,7 +121,7 @@ Region loop_body(double last) {
   const Value a = body.input("a", row), x = body.input("x", row);
   const Value before =
       body.add(Less{}, {iteration, body.constant(Tensor::scalar(DType::i64, last))});
-  body.output("going", last < 0 ? going : before);
+  body.output("going", last < 0 ? body.add(Identity{}, {going}) : before);
   body.output("a", body.add(Add{}, {a, drop(body, x, -1)}));
   return std::make_shared<const Graph>(std::move(body));
 }

@@ -10,6 +10,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/inline_region.h"
 #include "ops/math/arithmetic.h"
+#include "ops/math/cast.h"
 #include "ops/math/comparison.h"
 #include "ops/shape/axes.h"
 
@@ -24,7 +25,8 @@ bool is_true(const Graph& graph, Value value) {
 
 // Whether every iteration is followed by the next.
 bool goes_on(const Graph& body) {
-  const Value next = body.outputs()[0].value;
+  Value next = body.outputs()[0].value;
+  while (body.producer(next).is<Identity>()) next = body.producer(next).input(0);
   return next == body.inputs()[1] || is_true(body, next);
 }
 
