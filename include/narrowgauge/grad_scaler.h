@@ -29,13 +29,15 @@ struct GradScalerOptions {
 
 // What is kept to go on later (state_dict).
 struct GradScalerState {
-  double scale = 65536, growth = 2, backoff = 0.5;
-  std::int64_t growth_interval = 2000, growth_tracker = 0;
+  double scale = 65536;                 // the next one
+  double growth = 2, backoff = 0.5;     // as in GradScalerOptions
+  std::int64_t growth_interval = 2000;  // as in GradScalerOptions
+  std::int64_t growth_tracker = 0;      // updates without overflow since the scale changed
   bool operator==(const GradScalerState&) const = default;
 };
 
-// As in PyTorch one overflow in any step lowers the scale that all share, without end; below 2^-126,
-// where f32 has no normal numbers, no step is applied here.
+// As in PyTorch one overflow in any step lowers the scale that all share, without end; below
+// 2^-126, where f32 has no normal numbers, no step is applied here.
 class NG_API GradScaler {
  public:
   // Throws UsageError for a growth of 1 or less, a backoff of 1 or more, or an interval below 1.
@@ -53,9 +55,9 @@ class NG_API GradScaler {
   // The next scale, or a given one. Throws UsageError where no step was unscaled.
   void update(std::optional<double> scale = {});
 
-  GradScalerState state() const { return state_; }
-  void set_state(const GradScalerState& state);  // throws as the constructor does
-  void set_growth_interval(std::int64_t interval);
+  GradScalerState state() const { return state_; }  // to go on from later
+  void set_state(const GradScalerState& state);     // throws as the constructor does
+  void set_growth_interval(std::int64_t interval);  // throws UsageError for one below 1
 
  private:
   enum class Stage : std::uint8_t { unscaled, stepped };

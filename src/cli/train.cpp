@@ -35,7 +35,7 @@ constexpr const char* examples = R"(examples:
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
       with a precision plan that was saved by --save-plan and edited
-  narrowgauge train cnn.onnx --data digits.npz --freeze 'features.*' --onnx tuned.onnx
+  narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file)";
 
 void add_run_flags(CLI::App& app, TrainFlags& flags) {

@@ -17,9 +17,8 @@ bool may_train_through(const Node& node, int port) {
   if (node.op->input_port(port).differentiable) return true;
   const bool has_gradient = node.op->gradient || node.op->decompose;
   return !has_gradient && !node.op->info.random &&
-         std::ranges::any_of(node.outputs, [](const ValueInfo& output) {
-           return is_floating(output.type.dtype);
-         });
+         std::ranges::any_of(
+             node.outputs, [](const ValueInfo& output) { return is_floating(output.type.dtype); });
 }
 
 // The nodes from which an output is reached through such ports.

@@ -13,7 +13,7 @@ namespace {
 using namespace testing;
 
 bool has_composite(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), is_composite);
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) { return is_composite(node); });
 }
 
 class CompositeOps : public OpTest {};
