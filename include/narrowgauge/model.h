@@ -74,8 +74,8 @@ enum class BatchNormForm : std::uint8_t {
 
 // How the network of a model file is trained.
 struct OnnxTraining {
-  std::string output{};  // that loss and metrics are of; "": the first
-  BatchNormForm batch_norm = BatchNormForm::stored;
+  std::string output{};                              // that loss and metrics are of; "": the first
+  BatchNormForm batch_norm = BatchNormForm::stored;  // of all its normalizations
   // Leaves the first size of all inputs open where the file fixes it at the same number, unless
   // other shapes in the file need that.
   bool open_batch = false;

@@ -44,7 +44,7 @@ class NG_API Step {
   // Throws as a Trainer does.
   Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options = {});
   ~Step();
-  Step(Step&&) noexcept;
+  Step(Step&&) noexcept;  // the model stays the same
 
   // Forward, gradients and update at once, as Trainer::step().
   StepResult step(std::span<const Tensor> batch);

@@ -98,6 +98,17 @@ TEST(onnx_conversions, groups_are_scaled_as_a_whole) {
     EXPECT_NEAR(y.at(static_cast<std::int64_t>(i)), wanted[i], 1e-4) << i;
 }
 
+TEST(onnx_conversions, scales_of_groups_of_another_rank_are_refused) {
+  for (const bool rank_of_x : {true, false}) {
+    SmallModel model(18);
+    model.input("x", rank_of_x ? "f32[4]" : "f32[1,4,2]");
+    model.initializer("scale", rank_of_x ? floats({2}, {1, 2}) : floats({}, {1}));
+    model.node("GroupNormalization", {"x", "scale", "scale"}, {"y"},
+               {{"num_groups", std::int64_t{2}}});
+    EXPECT_THROW(model.output("y").graph(), ModelError);
+  }
+}
+
 TEST(onnx_conversions, copies_go_along_one_axis) {
   SmallModel model(1);
   model.input("x", "f32[1,2]")

@@ -134,19 +134,5 @@ TEST(qlinear_matmul, gives_the_least_for_nan) {
   }
 }
 
-TEST(dequantize_linear, refuses_to_train_its_scale) {
-  Graph graph;
-  const Value x = graph.input("x", {DType::i8, {3}}),
-              scale = graph.input("scale", {DType::f32, {}});
-  graph.output("y", graph.add(DequantizeLinear{}, {x, scale}));
-  try {
-    differentiate(graph);
-    FAIL() << "was differentiated";
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("DequantizeLinear has no gradient"),
-              std::string::npos);
-  }
-}
-
 }  // namespace
 }  // namespace narrowgauge

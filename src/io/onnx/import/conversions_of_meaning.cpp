@@ -76,8 +76,10 @@ Values scatter_of_elements(NodeImport& node) {
 Values tile_along_axis(NodeImport& node) {
   if (node.input_count() < 3) return {};
   Dims repeats(node.type(0).shape.size(), 1);
-  const std::int64_t axis = integers_of(node.constant(2)).at(0);
-  repeats[normalize_axis("Tile", axis, repeats.size())] = integers_of(node.constant(1)).at(0);
+  const Dims copies = integers_of(node.constant(1)), axis = integers_of(node.constant(2));
+  require<ModelError>(copies.size() == 1 && axis.size() == 1, "expected one number of tiles and ",
+                      "one axis, got ", copies.size(), " and ", axis.size());
+  repeats[normalize_axis("Tile", axis[0], repeats.size())] = copies[0];
   node.remove_inputs_from(2);
   node.set_input(1, node.list(repeats));
   return {};
@@ -110,9 +112,12 @@ Values resize_states_its_pixels(NodeImport& node) {
 
 // Scale and bias of each group, not of each channel.
 Values scales_of_groups(NodeImport& node) {
-  const Dim channels = node.type(0).shape.at(1);
+  require<ModelError>(node.type(0).shape.size() >= 2, "expected x [N,C,...], got ", node.type(0));
+  const Dim channels = node.type(0).shape[1];
   for (const int input : {1, 2}) {
-    const Dim groups = node.type(input).shape.at(0);
+    require<ModelError>(node.type(input).shape.size() == 1, "expected input ", input,
+                        " [groups], got ", node.type(input));
+    const Dim groups = node.type(input).shape[0];
     const Value columns = with_axes_behind(node, node.needed(input), 1);
     const Value repeated = node.add(ExpandTo{{groups, channels / groups}}, {columns});
     node.set_input(input, node.add(ReshapeTo{{channels}}, {repeated}));
