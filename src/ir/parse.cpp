@@ -156,6 +156,9 @@ void parse_node(Lexer& lexer, const OpTable& ops, Graph& graph) {
   }
   const std::string full_name = options.name;
   const Value value = graph.add(*op, std::move(attributes), std::move(inputs), std::move(options));
+  const std::size_t outputs = graph.producer(value).outputs.size();
+  if (types.size() > outputs)
+    lexer.fail(concat("node '", full_name, "': has ", outputs, " outputs, not ", types.size()));
   for (std::size_t i = 0; i < types.size(); ++i) {
     const TensorTypes::value_type made = graph.type({value.node, static_cast<int>(i)});
     if (made != types[i])

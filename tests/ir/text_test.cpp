@@ -110,6 +110,8 @@ TEST(text, numbers_beyond_their_range_and_storages_too_many_are_refused) {
   EXPECT_NE(with("%y = Relu(%x) @storage=plain,plain\n}")
                 .find("node 'y': expected a storage for each of 1 outputs, got 2"),
             std::string::npos);
+  EXPECT_NE(with("%y = Relu(%x) : f32[2], f32[2]\n}").find("node 'y': has 1 outputs, not 2"),
+            std::string::npos);
 }
 
 TEST(text, graphs_that_break_a_rule_are_refused) {
