@@ -86,6 +86,8 @@ struct Operand {
   Storage storage{};    // how it lies in memory
   bool present = true;  // optional inputs; outputs that nobody reads
   const Tensor* constant = nullptr;  // the value, where it is known now
+  bool lasts =
+      false;  // the same in every run of the plan, until somebody sets the state that it is
 };
 
 // What a kernel is asked: to compute this node on this target.
@@ -124,11 +126,12 @@ struct RunContext {
 
 // One run of a kernel.
 struct KernelCall {
-  std::span<const View> inputs;     // one for each input port
-  std::span<const View> outputs;    // one for each output port
-  std::byte* workspace = nullptr;   // 64-byte aligned
-  std::span<std::int64_t> flushed;  // per output, or empty: += non-zero values stored as zero
-  RunContext context;               // seed and step
+  std::span<const View> inputs;       // one for each input port
+  std::span<const View> outputs;      // one for each output port
+  std::byte* workspace = nullptr;     // 64-byte aligned
+  std::span<std::int64_t> flushed;    // per output, or empty: += non-zero values stored as zero
+  RunContext context;                 // seed and step
+  const std::byte* packed = nullptr;  // what Packing::run made, 64-byte aligned
   // The pointers at an input port.
   View input(int port) const { return inputs[static_cast<std::size_t>(port)]; }
   // The pointers at an output port.
@@ -155,12 +158,24 @@ struct KernelFacts {
   bool operator==(const KernelFacts&) const = default;
 };
 
+// What a kernel makes of inputs that last, once and not in every run: weights in the order in which
+// its loops read them. Whoever runs an offer that has one calls run() first, and again whenever one
+// of these inputs has changed.
+struct Packing {
+  std::string format;       // how the bytes lie: equal formats of equal inputs are equal bytes
+  std::int64_t bytes = 0;   // 0: there is none
+  std::vector<int> inputs;  // ports that are read; Operand::lasts of each
+  // Fills `packed`, 64-byte aligned, from the inputs of the node, of which only those are read.
+  std::function<void(std::span<const View> inputs, std::byte* packed)> run;
+};
+
 // The answer of a kernel to a Request.
 struct NG_API Offer {
   std::string reason;             // why the kernel declines; empty: it accepts
   std::string implementation;     // what will run, for people who read a plan or a profile
   KernelFacts facts;              // what passes and reports go by
   std::int64_t workspace = 0;     // bytes
+  Packing packing;                // that run() reads as KernelCall::packed
   std::vector<InPlace> in_place;  // outputs that may take the memory of an input that dies here
   std::vector<InPlace> aliases;   // outputs that are the input's memory: nothing is run for them
   // Computes the outputs; any number of times, once ready.

@@ -97,10 +97,11 @@ ContractionRun::ContractionRun(const Plan& plan, const std::string& name)
         step_->outputs[static_cast<std::size_t>(o)].location.kind != Location::Kind::none;
   }
   kernel_ = std::make_unique<LoneKernel>(inputs, outputs, step_->workspace_bytes);
+  if (step_->packing) packed_ = kernel_->pack(plan.packings[*step_->packing].packing);
 }
 
 double ContractionRun::milliseconds(Stopwatch& stopwatch) {
-  return kernel_->milliseconds(step_->run, stopwatch);
+  return kernel_->milliseconds(step_->run, packed_, stopwatch);
 }
 
 void time_contraction(const Plan& plan, ContractionTime& contraction, double seconds,

@@ -29,6 +29,7 @@ class ContractionRun {
  private:
   const PlanStep* step_;
   std::unique_ptr<LoneKernel> kernel_;
+  Tensor packed_;
 };
 
 // Times a contraction: runs it for about so many seconds and at least so many times, after one run

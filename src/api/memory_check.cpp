@@ -43,7 +43,7 @@ MemoryNeed need_of(const Plan& plan, const StateStore& store, Batches batches) {
                      : ""),
       {{"activations", plan.value_bytes},
        {"workspaces and alignment", std::max<std::int64_t>(0, plan.arena_bytes - plan.value_bytes)},
-       {"weights and other states", store.bytes_to_add(plan.graph)},
+       {"weights and other states", store.bytes_to_add(plan)},
        {"batches", loaded},
        {"results", results}}};
 }

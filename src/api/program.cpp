@@ -192,8 +192,10 @@ Program::Lease Program::executor_for(std::span<const Tensor> inputs) {
 std::set<std::string> Program::states() {
   const std::lock_guard lock(mutex_);
   std::set<std::string> names;
-  for (const auto& each : plans_)
+  for (const auto& each : plans_) {
     for (const PlanState& state : each->plan->states) names.insert(state.state.name);
+    for (const PlanPacking& packing : each->plan->packings) names.insert(packing.name);
+  }
   return names;
 }
 

@@ -32,6 +32,7 @@ std::string operand_text(const Operand& operand) {
   text += concat("] ", operand.storage);
   if (!operand.strides.empty() && operand.strides != strides_of(operand.dims, operand.storage))
     for (const std::int64_t stride : operand.strides) text += concat(' ', stride);
+  if (operand.lasts) text += " lasting";
   return text;
 }
 
@@ -60,13 +61,21 @@ std::int64_t most_workspace(const std::vector<Candidate>& candidates) {
   return bytes;
 }
 
+std::int64_t packed_bytes(const std::vector<Candidate>& candidates) {
+  std::int64_t bytes = 0;
+  for (const Candidate& each : candidates) bytes += each.offer.packing.bytes;
+  return bytes;
+}
+
 // Times the candidates; returns false if the times cannot be trusted.
 bool measure(const Request& request, std::vector<Candidate>& candidates, Stopwatch& stopwatch) {
   const std::int64_t workspace = most_workspace(candidates);
   LoneKernel kernel(request.inputs, request.outputs, workspace);
   std::vector<Contestant> contestants;
   for (const Candidate& each : candidates)
-    contestants.emplace_back([&] { return kernel.milliseconds(each.offer.run, stopwatch); });
+    contestants.emplace_back([&, packed = kernel.pack(each.offer.packing)] {
+      return kernel.milliseconds(each.offer.run, packed, stopwatch);
+    });
   const Turns turns = measure_by_turns(contestants, stopwatch, worth_it);
   for (std::size_t i = 0; i < candidates.size(); ++i)
     candidates[i].milliseconds = turns.times[i].front();
@@ -123,7 +132,8 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
     return {std::move(candidates.front().offer), ""};
   get_ready(candidates);
   if (too_little_for(
-          lone_kernel_bytes(request.inputs, request.outputs, most_workspace(candidates))))
+          lone_kernel_bytes(request.inputs, request.outputs, most_workspace(candidates)) +
+          packed_bytes(candidates)))
     return {std::move(candidates.front().offer),
             concat("first of ", candidates.size(), ": too little memory to measure them")};
   Stopwatch own;

@@ -66,11 +66,17 @@ LoneKernel::LoneKernel(std::span<const Operand> inputs, std::span<const Operand>
   for (const Operand& output : outputs) place(output, outputs_);
 }
 
+Tensor LoneKernel::pack(const Packing& packing) const {
+  Tensor packed(DType::u8, {packing.bytes});
+  if (packing.bytes > 0) packing.run(inputs_, packed.data());
+  return packed;
+}
+
 double LoneKernel::milliseconds(const std::function<void(const KernelCall&)>& run,
-                                Stopwatch& stopwatch) {
+                                const Tensor& packed, Stopwatch& stopwatch) {
   const FlushDenormalsScope flush;
   const double start = stopwatch.seconds();
-  run({inputs_, outputs_, workspace_.data(), flushed_, {}});
+  run({inputs_, outputs_, workspace_.data(), flushed_, {}, packed.data()});
   return 1e3 * (stopwatch.seconds() - start);
 }
 

@@ -22,8 +22,11 @@ class LoneKernel {
   LoneKernel(std::span<const Operand> inputs, std::span<const Operand> outputs,
              std::int64_t workspace);
 
-  // The time of one run, done as the executor would do it.
-  double milliseconds(const std::function<void(const KernelCall&)>& run, Stopwatch& stopwatch);
+  // What a kernel reads beside these operands.
+  Tensor pack(const Packing& packing) const;
+  // The time of one run, done as the executor would do it; `packed` is what pack() made.
+  double milliseconds(const std::function<void(const KernelCall&)>& run, const Tensor& packed,
+                      Stopwatch& stopwatch);
 
  private:
   std::vector<Tensor> tensors_;

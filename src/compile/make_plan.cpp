@@ -5,6 +5,7 @@
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
+#include "base/sha256.h"
 #include "compile/choose_kernels.h"
 #include "compile/choose_recomputed.h"
 #include "compile/compile.h"
@@ -98,6 +99,7 @@ class Planner {
     step.facts = offer.facts;
     step.phase = node.phase;
     step.workspace_bytes = offer.workspace;
+    if (offer.packing.bytes > 0) step.packing = add_packing(node, std::move(offer.packing));
     step.run = std::move(offer.run);
     step.math = math_of(node);
     step.flops = flops_of(graph(), node);
@@ -122,6 +124,39 @@ class Planner {
     in_place_.add(std::move(offer.in_place));
     step_node_.add(index);
     plan_.steps.push_back(std::move(step));
+  }
+
+  // The index of the packing among the plan's.
+  std::size_t add_packing(const Node& node, Packing packing) {
+    PlanPacking added;
+    added.inputs.resize(node.inputs.size());
+    for (const int port : packing.inputs) add_source(added, port, node.input(port));
+    added.name += concat("packed.", sha256_hex(packing.format).substr(0, 16));
+    added.packing = std::move(packing);
+    if (added.states.empty()) {
+      added.made = Tensor(DType::u8, {added.packing.bytes});
+      added.make({}, added.made.data());
+    }
+    const auto known = std::ranges::find_if(plan_.packings, [&](const PlanPacking& each) {
+      return !each.states.empty() && each.name == added.name;
+    });
+    const auto index = static_cast<std::size_t>(known - plan_.packings.begin());
+    if (index == plan_.packings.size()) plan_.packings.push_back(std::move(added));
+    return index;
+  }
+
+  void add_source(PlanPacking& packing, int port, Value value) const {
+    auto& input = packing.inputs[static_cast<std::size_t>(port)];
+    if (const Tensor* const constant = graph().constant_value(value)) {
+      input = *constant;
+      packing.name += graph().value_name(value) + '.';
+      return;
+    }
+    const auto state = std::ranges::find(graph().states(), value, &State::current);
+    NG_INVARIANT(state != graph().states().end());
+    input = packing.states.size();
+    packing.states.push_back(state->name);
+    packing.name += state->name + '.';
   }
 
   // The output inside the body of a fused group.
@@ -281,6 +316,16 @@ class Planner {
 };
 
 }  // namespace
+
+void PlanPacking::make(std::span<const Tensor> values, std::byte* packed) const {
+  std::vector<View> views(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor* source = std::get_if<Tensor>(&inputs[i]);
+    if (const auto* state = std::get_if<std::size_t>(&inputs[i])) source = &values[*state];
+    if (source) views[i].data = const_cast<std::byte*>(source->data());
+  }
+  packing.run(views, packed);
+}
 
 Plan make_plan(Graph graph, const CompileOptions& options) {
   return Planner(std::move(graph), options).run();

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "narrowgauge/graph.h"
@@ -36,6 +39,7 @@ struct PlanStep {
   std::vector<PlanOutput> outputs;
   std::int64_t workspace = 0;  // arena offset
   std::int64_t workspace_bytes = 0;
+  std::optional<std::size_t> packing;  // of Plan::packings, which `run` reads
   std::function<void(const KernelCall&)> run;
   Math math = Math::none;  // of a contraction, also one in a fused group
   double flops = 0;        // of contractions: multiplications and additions
@@ -48,6 +52,21 @@ struct PlanState {
   Location next;     // copied to the state after the last step; none: in place or unchanged
   Location staging;  // first copied here, when `next` is another state's memory
   bool changes = false;
+};
+
+// What a kernel packs from constants, and from states that the plan leaves as they are.
+struct PlanPacking {
+  // "conv1.weight.packed.1f0c9a3e": plans that pack the same states in the same format share what
+  // they make.
+  std::string name;
+  std::vector<std::string> states;  // that it is made from; without any, it is `made` with the plan
+  Tensor made;
+  // For each input of the step: a constant, the number of one of `states`, or nothing.
+  std::vector<std::variant<std::monostate, Tensor, std::size_t>> inputs;
+  Packing packing;
+
+  // Fills `packed` from the values of `states`.
+  void make(std::span<const Tensor> states, std::byte* packed) const;
 };
 
 // Results of the forward pass that the backward pass computes again, to save memory.
@@ -63,6 +82,7 @@ struct Plan {
   std::vector<TensorType> inputs;
   std::vector<std::string> input_names;
   std::vector<PlanState> states;
+  std::vector<PlanPacking> packings;
   std::vector<Tensor> constants;
   std::vector<PlanOutput> outputs;  // of the graph; `value` is the output's name
   std::int64_t arena_bytes = 0;     // values, workspaces and alignment, as planned

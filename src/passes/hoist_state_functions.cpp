@@ -27,7 +27,8 @@ std::int64_t bytes_of(const TensorType& type) {
   return bytes_for(element_count(known_dims(type.shape)), type.dtype);
 }
 
-// What a node is made from.
+// What a node is made from. A function of constants that is too large to be folded counts as one of
+// states.
 enum class Origin : std::uint8_t { data, constant, state, function_of_states };
 
 // Which functions of states a graph reads.
@@ -36,6 +37,9 @@ class StateFunctions {
   explicit StateFunctions(const Graph& graph) : graph_(graph) {
     const int nodes = static_cast<int>(graph.nodes().size());
     for (int i = 0; i < nodes; ++i) origins_.push_back(origin_of_node(i));
+    for (const Node& node : graph.nodes())
+      if (node.op->info.fusion == Fusion::contraction)
+        multiplied_.insert(node.inputs.begin(), node.inputs.end());
     for (const GraphOutput& output : graph.outputs()) read_.insert(output.value);
     for (const State& state : graph.states()) read_.insert(state.next);
     for (int i = nodes - 1; i >= 0; --i) choose(i);
@@ -77,9 +81,11 @@ class StateFunctions {
 
   bool is_function_of_states(const Node& node) const {
     if (is_source(node) || is_random(node) || node.op->kernels().empty()) return false;
-    for (const ValueInfo& output : node.outputs)
-      if (!is_known(output.type.shape)) return false;
     bool any = false;
+    for (const ValueInfo& output : node.outputs) {
+      if (!is_known(output.type.shape)) return false;
+      any = any || element_count(known_dims(output.type.shape)) > most_constant_elements;
+    }
     for (const Value input : node.inputs) {
       if (input.is_absent()) continue;
       if (origin(input.node) == Origin::data) return false;
@@ -106,6 +112,8 @@ class StateFunctions {
     const Node& node = graph_.node(index);
     if (is_view(node)) return false;
     if (node.is<Cast>() && origin(node.inputs[0].node) == Origin::state) return false;
+    // Kernels of contractions pack what lasts.
+    if (multiplied_.contains({index, 0})) return true;
     std::int64_t bytes_of_sources = 0;
     for (const int member : cone_of(index))
       if (origin(member) == Origin::state) bytes_of_sources += bytes_of(graph_.type({member, 0}));
@@ -114,7 +122,7 @@ class StateFunctions {
 
   const Graph& graph_;
   std::vector<Origin> origins_;
-  std::set<Value> read_;
+  std::set<Value> read_, multiplied_;
   std::set<int> kept_;
 };
 

@@ -16,6 +16,7 @@ struct Executor::Bound {
   std::vector<View> inputs, outputs;
   std::vector<std::int64_t> flushed;
   std::vector<std::size_t> feeds;  // operands that lie in the caller's inputs
+  const std::byte* packed = nullptr;
   double milliseconds = 0;
 };
 
@@ -24,7 +25,7 @@ Executor::Executor(Plan plan, StateStore& store, std::uint64_t seed)
 
 Executor::Executor(std::shared_ptr<const Plan> plan, StateStore& store, std::uint64_t seed)
     : shared_plan_(std::move(plan)), plan_(*shared_plan_), store_(store), seed_(seed) {
-  store_.add(plan_.graph, seed);
+  store_.add(plan_, seed);
   const auto bytes = static_cast<std::size_t>(std::max<std::int64_t>(plan_.arena_bytes, 64));
   const MemoryNeed need{concat("the plan of graph '", plan_.graph.name(), "'"),
                         {{"", plan_.arena_bytes}}};
@@ -37,6 +38,8 @@ Executor::Executor(std::shared_ptr<const Plan> plan, StateStore& store, std::uin
     own_.insert(state.state.name);
     if (state.changes) changed_.insert(state.state.name);
   }
+  for (const PlanPacking& packing : plan_.packings)
+    if (!packing.states.empty()) own_.insert(packing.name);
   bind();
 }
 
@@ -61,6 +64,10 @@ void* Executor::pointer(const Location& location) const {
   return nullptr;
 }
 
+const std::byte* Executor::packed(const PlanPacking& packing) const {
+  return packing.states.empty() ? packing.made.data() : store_.at(packing.name).data();
+}
+
 void Executor::bind() {
   for (const PlanStep& step : plan_.steps) {
     Bound bound;
@@ -74,6 +81,7 @@ void Executor::bind() {
       counts = counts || output.counts_flushed;
     }
     if (counts) bound.flushed.resize(step.outputs.size());
+    if (step.packing) bound.packed = packed(plan_.packings[*step.packing]);
     bound_.push_back(std::move(bound));
   }
 }
@@ -83,8 +91,8 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   Bound& bound = bound_[index];
   for (const std::size_t k : bound.feeds) bound.inputs[k].data = pointer(step.inputs[k]);
   if (!step.run) return;
-  const KernelCall call{bound.inputs, bound.outputs, arena_.get() + step.workspace, bound.flushed,
-                        context};
+  const KernelCall call{bound.inputs,  bound.outputs, arena_.get() + step.workspace,
+                        bound.flushed, context,       bound.packed};
   if (!profiling_) {
     step.run(call);
     return;

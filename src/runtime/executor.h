@@ -60,6 +60,7 @@ class Executor {
     void operator()(std::byte* memory) const;
   };
   void* pointer(const Location& location) const;
+  const std::byte* packed(const PlanPacking& packing) const;
   void bind();
   void run_step(std::size_t index, const RunContext& context);
   void commit();

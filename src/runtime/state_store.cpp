@@ -56,6 +56,16 @@ Tensor touched(Tensor tensor) {
   return tensor;
 }
 
+// Computes a derived state by its graph.
+auto interpreted(Region derivation) {
+  return [derivation = std::move(derivation)](std::span<const Tensor> sources, Tensor& value) {
+    InterpretOptions options;
+    options.reference = false;
+    const Tensor made = interpret(*derivation, sources, options).at(0);
+    std::copy_n(made.data(), made.bytes(), value.data());
+  };
+}
+
 }  // namespace
 
 Tensor initial_value(const State& state, std::uint64_t seed) {
@@ -110,11 +120,33 @@ void StateStore::add(const Graph& graph, std::uint64_t seed) {
       continue;
     }
     if (state.role == Role::derived) {
-      derivations_[state.name] = {state.derivation, state.derived_from, true};
+      derivations_[state.name] = {state.derived_from, interpreted(state.derivation)};
       entries_[state.name] = {state.role, Tensor(state.type.dtype, known_dims(state.type.shape))};
     } else {
       entries_[state.name] = {state.role, initial_value(state, seed)};
     }
+  }
+}
+
+std::int64_t StateStore::bytes_to_add(const Plan& plan) const {
+  std::int64_t bytes = bytes_to_add(plan.graph);
+  for (const PlanPacking& each : plan.packings)
+    if (!each.states.empty() && !has(each.name)) bytes += each.packing.bytes;
+  return bytes;
+}
+
+void StateStore::add(const Plan& plan, std::uint64_t seed) {
+  add(plan.graph, seed);
+  require_memory(
+      {concat("graph '", plan.graph.name(), "'"), {{"packed weights", bytes_to_add(plan)}}});
+  for (const PlanPacking& each : plan.packings) {
+    if (each.states.empty() || has(each.name)) continue;
+    derivations_[each.name] = {each.states,
+                               [each](std::span<const Tensor> sources, Tensor& value) {
+                                 each.make(sources, value.data());
+                               },
+                               true};
+    entries_[each.name] = {Role::derived, Tensor(DType::u8, {each.packing.bytes})};
   }
 }
 
@@ -146,11 +178,15 @@ void StateStore::set(std::string_view state, const Tensor& value) {
 }
 
 void StateStore::touch(const std::set<std::string>& changed, const std::set<std::string>& kept) {
-  for (auto& [state, derivation] : derivations_) {
-    if (kept.contains(state)) continue;
-    for (const std::string& source : derivation.sources)
-      derivation.stale = derivation.stale || changed.contains(source);
-  }
+  const auto follows = [&](const std::string& source) { return changed.contains(source); };
+  const auto follows_derived = [&](const std::string& source) {
+    const auto derived = derivations_.find(source);
+    return follows(source) ||
+           (derived != derivations_.end() && std::ranges::any_of(derived->second.sources, follows));
+  };
+  for (auto& [state, derivation] : derivations_)
+    if (!kept.contains(state) && std::ranges::any_of(derivation.sources, follows_derived))
+      derivation.stale = true;
 }
 
 bool StateStore::is_fresh(const std::set<std::string>& states) const {
@@ -167,14 +203,16 @@ void StateStore::keep_derived(const std::set<std::string>& states) {
 }
 
 void StateStore::refresh_derived(const std::set<std::string>& states) {
+  refresh(states, false);
+  refresh(states, true);
+}
+
+void StateStore::refresh(const std::set<std::string>& states, bool packed) {
   for (auto& [state, derivation] : derivations_) {
-    if (!derivation.stale || !states.contains(state)) continue;
+    if (!derivation.stale || derivation.is_packed != packed || !states.contains(state)) continue;
     std::vector<Tensor> sources;
     for (const std::string& source : derivation.sources) sources.push_back(at(source));
-    InterpretOptions options;
-    options.reference = false;
-    const Tensor made = interpret(*derivation.region, sources, options).at(0);
-    std::copy_n(made.data(), made.bytes(), at(state).data());
+    derivation.make(sources, at(state));
     derivation.stale = false;
   }
 }

@@ -2,13 +2,15 @@
 // The states that the graphs of a program share: parameters, statistics, moments, counters.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "narrowgauge/graph.h"
+#include "compile/plan.h"
 
 namespace narrowgauge {
 
@@ -25,8 +27,11 @@ class StateStore {
   // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
   // UsageError if one exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
+  // The same for the graph of a plan, and for what its kernels pack, as derived states of bytes.
+  void add(const Plan& plan, std::uint64_t seed);
 
   std::int64_t bytes_to_add(const Graph& graph) const;
+  std::int64_t bytes_to_add(const Plan& plan) const;
 
   void remove(const std::set<Role>& roles);
 
@@ -48,10 +53,12 @@ class StateStore {
 
  private:
   struct Derivation {
-    Region region;
     std::vector<std::string> sources;
+    std::function<void(std::span<const Tensor> sources, Tensor& value)> make;
+    bool is_packed = false;  // made after the others, which may be its sources
     bool stale = true;
   };
+  void refresh(const std::set<std::string>& states, bool packed);
   std::map<std::string, Entry, std::less<>> entries_;
   std::map<std::string, Derivation, std::less<>> derivations_;
 };

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -84,21 +85,40 @@ class Array {
   std::vector<std::uint8_t> bytes_;
 };
 
-// Runs with a workspace filled with NaN.
+// Memory of bytes that begins at a line of cache, filled with NaN and guarded behind.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(std::int64_t bytes)
+      : bytes_(static_cast<std::size_t>(bytes)), memory_(bytes_ + 128, 0xff) {}
+
+  std::uint8_t* data() {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    return memory_.data() + (64 - address % 64) % 64;
+  }
+  bool guard_intact() {
+    return std::all_of(data() + bytes_, data() + bytes_ + 64,
+                       [](std::uint8_t byte) { return byte == 0xff; });
+  }
+
+ private:
+  std::size_t bytes_;
+  std::vector<std::uint8_t> memory_;
+};
+
+// Packs what is to be packed, and runs with a workspace filled with NaN.
 inline std::int64_t run(const Prepared& prepared, const std::vector<const Array*>& inputs,
                         const std::vector<Array*>& outputs) {
   std::vector<const void*> in;
   std::vector<void*> out;
   for (const Array* array : inputs) in.push_back(array->data());
   for (Array* array : outputs) out.push_back(array->data());
-  const auto bytes = static_cast<std::size_t>(prepared.workspace);
-  std::vector<std::uint8_t> memory(bytes + 128, 0xff);
-  auto address = reinterpret_cast<std::uintptr_t>(memory.data());
-  auto* workspace = memory.data() + (64 - address % 64) % 64;
+  AlignedBytes workspace(prepared.workspace), packed(prepared.packed.bytes);
+  auto* const packed_bytes = reinterpret_cast<std::byte*>(packed.data());
+  if (prepared.packed.bytes > 0) prepared.packed.run(in.data(), packed_bytes);
   std::int64_t flushed = 0;
-  prepared.run({in.data(), out.data(), workspace, &flushed});
-  for (std::size_t i = 0; i < 64; ++i)
-    EXPECT_EQ(workspace[bytes + i], 0xff) << "the workspace is longer than promised";
+  prepared.run({in.data(), out.data(), workspace.data(), &flushed, packed_bytes});
+  EXPECT_TRUE(workspace.guard_intact()) << "the workspace is longer than promised";
+  EXPECT_TRUE(packed.guard_intact()) << "what is packed is longer than promised";
   return flushed;
 }
 

@@ -153,6 +153,36 @@ TEST(convolution, gives_the_same_bits_for_any_number_of_threads) {
       }
 }
 
+TEST(convolution, gives_the_same_bits_from_operands_that_are_packed_ahead) {
+  std::int64_t packed = 0;
+  for (const ConvolutionCase& shape : convolution_cases())
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+      for (const ConvolutionPass pass : passes) {
+        Fixture plain(shape, {.dtype = dtype}),
+            ahead(shape, {.dtype = dtype, .options = {.lasting = {0, 1, 2}}});
+        packed += ahead.prepare(pass).packed.bytes;
+        EXPECT_EQ(plain.prepare(pass).packed.bytes, 0);
+        EXPECT_TRUE(ahead.result(pass).same_bytes(plain.result(pass))) << ahead.text(pass);
+      }
+  EXPECT_GT(packed, 0);
+}
+
+TEST(convolution, what_is_packed_is_equal_where_its_format_is) {
+  const ConvolutionCase& shape = named("resnet");
+  const auto packed_for = [&](std::int64_t images) {
+    const View x = channels_last_view(DType::f32, {images, shape.x_dims()[1], 14, 14});
+    const View w = dense_view(DType::f32, {64, x.dims[1], 1, 1});
+    const View y = channels_last_view(DType::f32, {images, 64, 14, 14});
+    const ConvolutionWindow window{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
+    return prepare_convolution(ConvolutionPass::forward, {x, w, y, {}}, window, {.lasting = {1}})
+        .packed;
+  };
+  const Packed first = packed_for(8), second = packed_for(9);
+  ASSERT_GT(first.bytes, 0);
+  EXPECT_EQ(first.inputs, std::vector<int>{1});
+  EXPECT_EQ(first.format, second.format);
+}
+
 TEST(convolution, gives_the_same_bits_with_flush_to_zero_on_ordinary_values) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const ConvolutionPass pass : passes) {

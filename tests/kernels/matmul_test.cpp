@@ -139,6 +139,15 @@ TEST(matmul, gives_the_same_bits_for_any_number_of_threads) {
     }
 }
 
+TEST(matmul, gives_the_same_bits_from_operands_that_are_packed_ahead) {
+  for (const Case& shape : cases())
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64}) {
+      const Product plain = multiply(shape, {.dtype = dtype});
+      const Product ahead = multiply(shape, {.dtype = dtype, .options = {.lasting = {0, 1, 2}}});
+      EXPECT_TRUE(ahead.y.same_bytes(plain.y)) << shape.name << ' ' << name(dtype);
+    }
+}
+
 TEST(matmul, non_finite_input_reaches_its_row_and_no_other) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64})
     for (const double bad :

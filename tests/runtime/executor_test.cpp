@@ -156,6 +156,68 @@ TEST(executor, what_is_derived_follows_a_state_that_another_plan_changed) {
   EXPECT_EQ(numbers(reader.run({})[0]), (std::vector<float>{0, 0}));
 }
 
+// A convolution of `images` images whose weights are a state, changed by the graph or not.
+Plan convolution(int images, bool trains) {
+  const std::string x = concat("f32[", images, ",16,8,8]"), y = concat("f32[", images, ",32,8,8]");
+  return plan_of(concat("graph \"g\" {\n  %x = ng.Input {type=", x, "} : ", x, R"(
+  %w = ng.State {type=f32[32,16,3,3]} : f32[32,16,3,3]
+  %y = Conv(%x, %w) {pads=[1,1,1,1]} : )",
+                        y, R"( @math=ieee
+  %n = Neg(%w) : f32[32,16,3,3]
+  state %w role=parameter initial=normal(0,1) next=)",
+                        trains ? "%n" : "%w", R"(
+  output "y" = %y
+  output "n" = %n
+}
+)"));
+}
+
+std::vector<float> convolve(Executor& executor) {
+  const Tensor x[] = {Tensor::full(DType::f32, executor.plan().inputs[0].shape, 1)};
+  return numbers(executor.run(x)[0]);
+}
+
+TEST(executor, weights_are_packed_once_and_again_when_they_change) {
+  StateStore store;
+  Executor predicts(convolution(2, false), store, 1), trains(convolution(2, true), store, 1);
+  if (predicts.plan().packings.empty()) GTEST_SKIP() << "the first kernel here packs nothing ahead";
+  EXPECT_TRUE(trains.plan().packings.empty());
+  const std::vector<float> before = convolve(predicts);
+  EXPECT_EQ(convolve(trains), before);
+  EXPECT_FALSE(predicts.is_fresh());
+  std::vector<float> negated = convolve(predicts);
+  for (float& value : negated) value = -value;
+  EXPECT_EQ(negated, before);
+  EXPECT_TRUE(predicts.is_fresh());
+  store.set("w", Tensor(DType::f32, {32, 16, 3, 3}));
+  EXPECT_EQ(convolve(predicts), std::vector<float>(before.size()));
+}
+
+TEST(executor, plans_for_other_batches_share_what_is_packed_alike) {
+  StateStore store;
+  Executor two(convolution(2, false), store, 1);
+  if (two.plan().packings.empty()) GTEST_SKIP() << "the first kernel here packs nothing ahead";
+  const std::size_t states = store.entries().size();
+  Executor again(convolution(2, false), store, 1);
+  EXPECT_EQ(store.entries().size(), states);
+  convolve(two);
+  EXPECT_TRUE(again.is_fresh());
+}
+
+TEST(executor, constants_are_packed_with_the_plan) {
+  const Plan plan = plan_of(R"(graph "g" {
+  %x = ng.Input {type=f32[1,8,4,4]} : f32[1,8,4,4]
+  %w = Constant {value=f32[8,8,1,1]{0.5}} : f32[8,8,1,1]
+  %y = Conv(%x, %w) : f32[1,8,4,4] @math=ieee
+  output "y" = %y
+}
+)");
+  StateStore store;
+  Executor executor(plan, store, 1);
+  EXPECT_TRUE(store.entries().empty());
+  EXPECT_EQ(convolve(executor), std::vector<float>(128, 4));
+}
+
 // Random numbers depend on the seed and on the step that the caller names.
 TEST(executor, the_same_seed_and_step_draw_the_same_numbers) {
   const Plan plan = plan_of(R"(graph "g" {

@@ -38,17 +38,48 @@ void describe(Offer& offer, const cpu::Prepared& prepared) {
   offer.workspace = prepared.workspace;
 }
 
+std::vector<int> lasting_inputs(const Request& request, const std::vector<int>& inputs) {
+  std::vector<int> lasting;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (request.input(inputs[i]).lasts) lasting.push_back(static_cast<int>(i));
+  return lasting;
+}
+
 namespace {
 
+// The pointers of the node's inputs in the order of a prepared kernel.
+class Sources {
+ public:
+  Sources(const std::vector<int>& ports, std::span<const View> inputs) {
+    NG_INVARIANT(ports.size() <= data_.size());
+    for (std::size_t i = 0; i < ports.size(); ++i)
+      data_[i] = inputs[static_cast<std::size_t>(ports[i])].data;
+  }
+  const void* const* data() const { return data_.data(); }
+
+ private:
+  std::array<const void*, 4> data_{};
+};
+
+Packing packing_of(cpu::Packed packed, const std::vector<int>& ports) {
+  Packing packing{std::move(packed.format), packed.bytes, {}, {}};
+  if (packing.bytes == 0) return packing;
+  for (const int input : packed.inputs)
+    packing.inputs.push_back(ports[static_cast<std::size_t>(input)]);
+  packing.run = [run = std::move(packed.run), ports](std::span<const View> inputs,
+                                                     std::byte* bytes) {
+    run(Sources(ports, inputs).data(), bytes);
+  };
+  return packing;
+}
+
 void set_prepared(Offer& offer, cpu::Prepared prepared, std::vector<int> inputs) {
-  constexpr std::size_t most_inputs = 4;
-  NG_INVARIANT(inputs.size() <= most_inputs);
   describe(offer, prepared);
+  offer.packing = packing_of(std::move(prepared.packed), inputs);
   offer.run = [run = std::move(prepared.run), inputs = std::move(inputs)](const KernelCall& call) {
-    std::array<const void*, most_inputs> sources{};
-    for (std::size_t i = 0; i < inputs.size(); ++i) sources[i] = call.input(inputs[i]).data;
     void* const result = call.outputs[0].data;
-    run({sources.data(), &result, call.workspace, call.flushed_at(0)});
+    run({Sources(inputs, call.inputs).data(), &result, call.workspace, call.flushed_at(0),
+         call.packed});
   };
 }
 

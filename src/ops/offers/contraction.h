@@ -21,6 +21,8 @@ std::string storage_reason(const Request& request);
 // The same, and before it what way_reason() says of the first input.
 std::string contraction_reason(Way way, const Request& request);
 cpu::ContractionOptions contraction_options(const Request& request);
+// Which of a prepared kernel's inputs last; `inputs` as offer_prepared() takes them.
+std::vector<int> lasting_inputs(const Request& request, const std::vector<int>& inputs);
 
 // Writes into an offer what its prepared kernel is and how much workspace it needs.
 void describe(Offer& offer, const cpu::Prepared& prepared);

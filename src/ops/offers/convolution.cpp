@@ -19,12 +19,11 @@ Offer convolution_in_onednn(const ConvolutionRequest& request) {
   std::string reason = contraction_reason(Way::exact, request.request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Convolution& c = request.convolution;
-  return offer_prepared(
-      [pass = c.pass, views = c.views(), window = c.window,
-       options = contraction_options(request.request)] {
-        return prepare_convolution(pass, views, window, options);
-      },
-      request.inputs);
+  cpu::ContractionOptions options = contraction_options(request.request);
+  options.lasting = lasting_inputs(request.request, request.inputs);
+  return offer_prepared([pass = c.pass, views = c.views(), window = c.window,
+                         options] { return prepare_convolution(pass, views, window, options); },
+                        request.inputs);
 }
 
 namespace {

@@ -18,10 +18,10 @@ using Prepare = cpu::Prepared (*)(const cpu::MatMulViews&, const cpu::Contractio
 
 Offer offer_plain(const ProductRequest& request, Prepare prepare, std::string reason) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
+  cpu::ContractionOptions options = contraction_options(request.request);
+  options.lasting = lasting_inputs(request.request, request.inputs);
   return offer_prepared(
-      [prepare, views = request.views, options = contraction_options(request.request)] {
-        return prepare(views, options);
-      },
+      [prepare, views = request.views, options] { return prepare(views, options); },
       request.inputs);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "kernels/cpu/core/view.h"
 
@@ -15,6 +16,8 @@ namespace narrowgauge::cpu {
 struct ContractionOptions {
   bool native_bf16 = true;  // false: bf16 is widened on AMX too
   int threads = 0;          // that run() may use; 0: thread_count() of the caller of prepare_*
+  // Those of Call::inputs that last, so that they may be packed ahead.
+  std::vector<int> lasting{};
 };
 
 struct ConvolutionWindow {  // one entry for each spatial axis

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "narrowgauge/kernel.h"
 #include "narrowgauge/tensor.h"
@@ -38,8 +39,18 @@ inline void* at_offset(void* data, DType dtype, std::int64_t elements) {
 struct Call {
   const void* const* inputs = nullptr;
   void* const* outputs = nullptr;
-  void* workspace = nullptr;        // Prepared::workspace bytes, 64-byte aligned
-  std::int64_t* flushed = nullptr;  // may be null; see Prepared
+  void* workspace = nullptr;          // Prepared::workspace bytes, 64-byte aligned
+  std::int64_t* flushed = nullptr;    // may be null; see Prepared
+  const std::byte* packed = nullptr;  // what Packed::run made, 64-byte aligned
+};
+
+// What Prepared::run reads of inputs that last, in the order that it wants; see
+// narrowgauge::Packing.
+struct Packed {
+  std::string format;
+  std::int64_t bytes = 0;
+  std::vector<int> inputs;  // of Call::inputs
+  std::function<void(const void* const* inputs, std::byte* packed)> run;
 };
 
 struct Prepared {
@@ -49,6 +60,7 @@ struct Prepared {
   // atomic step, how many results were not zero in f32 and became zero in f16.
   std::function<void(const Call&)> run;
   KernelFacts facts{};
+  Packed packed{};
 };
 
 // Why kernels on AMX's tiles cannot run there; "" where they can.

@@ -250,8 +250,8 @@ class Convolution {
   Prepared prepared(const Computing& computing) const {
     const std::vector<Port> ports = this->ports(computing.inputs);
     return prepare_sharded(
-        ports, shards(), options_.threads,
-        [&](const Range& range) { return describe(ports, range); }, computing.widening);
+        ports, shards(), options_, [&](const Range& range) { return describe(ports, range); },
+        computing.widening);
   }
 
   ConvolutionPass pass_;

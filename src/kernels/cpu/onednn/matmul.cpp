@@ -110,8 +110,8 @@ class MatMul {
   Prepared prepared(const Computing& computing) const {
     const std::vector<Port> ports = this->ports(computing.inputs);
     return prepare_sharded(
-        ports, shards_, options_.threads,
-        [&](const Range& range) { return describe(ports, range); }, computing.widening);
+        ports, shards_, options_, [&](const Range& range) { return describe(ports, range); },
+        computing.widening);
   }
 
   MatMulOperands operands_;

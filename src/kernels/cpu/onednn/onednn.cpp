@@ -125,6 +125,29 @@ std::int64_t format_bytes(const Format& format) {
   return static_cast<std::int64_t>(dnnl_memory_desc_get_size(format.get()));
 }
 
+std::string format_text(const Format& format) {
+  const auto number = [&](dnnl_query_t what) {
+    int value = 0;
+    check(dnnl_memory_desc_query(format.get(), what, &value), "dnnl_memory_desc_query");
+    return value;
+  };
+  const auto list = [&](dnnl_query_t what, int count) {
+    const std::int64_t* values = nullptr;
+    check(dnnl_memory_desc_query(format.get(), what, &values), "dnnl_memory_desc_query");
+    std::string text;
+    for (int i = 0; i < count; ++i) text += concat(i == 0 ? " " : ",", values[i]);
+    return text;
+  };
+  const int axes = number(dnnl_query_ndims_s32);
+  dnnl_data_type_t type = dnnl_data_type_undef;
+  check(dnnl_memory_desc_query(format.get(), dnnl_query_data_type, &type),
+        "dnnl_memory_desc_query");
+  const int blocks = number(dnnl_query_inner_nblks_s32);
+  return concat(dnnl_dt2str(type), list(dnnl_query_dims, axes), list(dnnl_query_padded_dims, axes),
+                list(dnnl_query_strides, axes), list(dnnl_query_inner_blks, blocks),
+                list(dnnl_query_inner_idxs, blocks));
+}
+
 dnnl_engine* engine() {
   static const dnnl_engine_t created = [] {
     cap_isa();

@@ -34,6 +34,7 @@ Format strided_format(const View& view);            // f32 and bf16
 Format free_format(DType dtype, const Dims& dims);  // oneDNN's choice
 bool same_format(const Format& a, const Format& b);
 std::int64_t format_bytes(const Format& format);
+std::string format_text(const Format& format);  // equal for equal formats alone
 
 // The CPU engine, created under the cap of base/cpu.h. Lives as long as the process.
 dnnl_engine* engine();

@@ -49,8 +49,12 @@ bool is_direct(const Port& port, const Range& range) {
 struct Place : Port {
   bool direct = false;      // the primitive works on the caller's memory
   std::int64_t staged = 0;  // offset of the copy in format `wanted`: in the slot where cut
+  // Offsets of what is packed ahead: by the kind of shard, or by shard where cut. Empty: nothing
+  // is.
+  std::vector<std::int64_t> packed{};
+  bool is_packed() const { return !packed.empty(); }
   bool partial() const { return output && axis == whole; }
-  bool shared() const { return !output && axis == whole; }
+  bool shared() const { return !output && axis == whole && !is_packed(); }
 };
 
 // What decides which primitive a shard needs: how much it has of each operand, and how much of its
@@ -94,10 +98,10 @@ struct Variant {
 
 class ShardedPrimitive {
  public:
-  ShardedPrimitive(const std::vector<Port>& ports, const Shards& shards, int threads,
-                   const Describe& describe)
+  ShardedPrimitive(const std::vector<Port>& ports, const Shards& shards,
+                   const ContractionOptions& options, const Describe& describe)
       : shards_(shards), kinds_(ports, shards) {
-    at_once_ = std::min<std::int64_t>(shards.total(), std::max(1, threads));
+    at_once_ = std::min<std::int64_t>(shards.total(), std::max(1, options.threads));
     for (const Port& port : ports) {
       Place place{port};
       place.direct = std::all_of(kinds_.ranges.begin(), kinds_.ranges.end(),
@@ -105,12 +109,30 @@ class ShardedPrimitive {
       places_.push_back(std::move(place));
     }
     for (const Range& range : kinds_.ranges) add_variant(range, describe);
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      if (may_pack(i, options.lasting)) lay_out_packed(i);
     lay_out();
   }
 
   const std::string& implementation() const { return variants_[0].primitive->implementation(); }
   std::optional<Isa> isa() const { return onednn::isa_named_in(implementation()); }
   std::int64_t workspace() const { return shared_.bytes() + slot_.bytes() * at_once_; }
+
+  Packed packed() const {
+    Packed packed{packed_format_, packed_.bytes(), {}, {}};
+    for (const Place& place : places_)
+      if (place.is_packed()) packed.inputs.push_back(place.index);
+    return packed;
+  }
+
+  void pack(const void* const* inputs, std::byte* packed) const {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const Place& place = places_[i];
+      if (!place.is_packed()) continue;
+      for (std::int64_t piece = 0; piece < std::ssize(place.packed); ++piece)
+        pack_piece(i, piece, inputs[place.index], packed);
+    }
+  }
 
   void run(const Call& call) const {
     stage_shared(call);
@@ -147,8 +169,75 @@ class ShardedPrimitive {
     return std::make_unique<Reorder>(outer, inner, way, place.shared());
   }
 
+  // Whether an input lasts and is not read as it lies.
+  bool may_pack(std::size_t i, const std::vector<int>& lasting) const {
+    const Place& place = places_[i];
+    if (place.output || std::ranges::find(lasting, place.index) == lasting.end()) return false;
+    return !place.direct || std::ranges::any_of(variants_, [&](const Variant& variant) {
+      return variant.conversions[i].reorder != nullptr;
+    });
+  }
+
+  // The shard that a packed piece is for, and the kind of it.
+  Range packed_range(const Place& place, std::int64_t piece) const {
+    return place.axis == whole ? kinds_.ranges[static_cast<std::size_t>(piece)]
+                               : shards_.range(piece);
+  }
+  std::size_t packed_kind(const Place& place, std::int64_t piece) const {
+    const auto at = static_cast<std::size_t>(piece);
+    return place.axis == whole ? at : kinds_.of_shard[at];
+  }
+
+  // Kinds of shards that want a whole input in one format share it.
+  void lay_out_packed(std::size_t i) {
+    Place& place = places_[i];
+    std::vector<std::string> formats;
+    const std::int64_t pieces = place.axis == whole ? std::ssize(variants_) : shards_.count;
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      const Variant& variant = variants_[packed_kind(place, piece)];
+      const onednn::Format inner =
+          variant.conversions[i].reorder
+              ? variant.primitive->format(place.number)
+              : onednn::strided_format(wanted_view(place, packed_range(place, piece)));
+      formats.push_back(onednn::format_text(inner));
+      const auto same = std::ranges::find(formats, formats.back()) - formats.begin();
+      place.packed.push_back(place.axis == whole && same < piece
+                                 ? place.packed[static_cast<std::size_t>(same)]
+                                 : packed_.add_bytes(onednn::format_bytes(inner)).offset);
+      packed_format_ += concat(place.index, ':', formats.back(), '@', place.packed.back(), ';');
+    }
+  }
+
+  // Brings one piece of an input into the format that the primitive wants.
+  void pack_piece(std::size_t i, std::int64_t piece, const void* input, std::byte* packed) const {
+    const Place& place = places_[i];
+    const Range range = packed_range(place, piece);
+    const Variant::Conversion& conversion = variants_[packed_kind(place, piece)].conversions[i];
+    const void* data = input;
+    if (place.axis != whole)
+      data = at_offset(
+          input, place.view.dtype,
+          place.reach.of(range).begin * place.view.strides[static_cast<std::size_t>(place.axis)]);
+    std::byte* const to = packed + place.packed[static_cast<std::size_t>(piece)];
+    const View wanted = wanted_view(place, range);
+    if (!conversion.reorder) {
+      copy_strided(user_view(place, range), data, wanted, to);
+      return;
+    }
+    Tensor staged;
+    if (!is_direct(place, range)) {
+      staged = Tensor(DType::u8, {bytes_spanned(wanted)});
+      copy_strided(user_view(place, range), data, wanted, staged.data());
+      data = staged.data();
+    }
+    Tensor scratchpad(DType::u8,
+                      {std::max<std::int64_t>(1, conversion.reorder->scratchpad_bytes())});
+    conversion.reorder->run(data, to, scratchpad.data());
+  }
+
   void lay_out() {
     for (Place& place : places_) {
+      if (place.is_packed()) continue;
       const std::int64_t parts = place.partial() && shards_.total() > 1 ? shards_.total() : 1;
       if (place.direct && parts == 1) continue;
       std::int64_t bytes = 0;
@@ -161,7 +250,7 @@ class ShardedPrimitive {
       scratchpad = std::max(scratchpad, variant.primitive->scratchpad_bytes());
       for (std::size_t i = 0; i < places_.size(); ++i) {
         Variant::Conversion& conversion = variant.conversions[i];
-        if (!conversion.reorder) continue;
+        if (!conversion.reorder || places_[i].is_packed()) continue;
         scratchpad = std::max(scratchpad, conversion.reorder->scratchpad_bytes());
         const std::int64_t bytes =
             onednn::format_bytes(variant.primitive->format(places_[i].number));
@@ -226,6 +315,7 @@ class ShardedPrimitive {
   void* bring(const Shard& shard, std::size_t i) const {
     const Place& place = places_[i];
     const Variant::Conversion& conversion = shard.variant.conversions[i];
+    if (place.is_packed()) return packed_part(shard, place);
     if (!conversion.reorder) return bring_wanted(shard, place);
     if (place.shared()) return shared(shard.call, conversion.offset);
     void* converted = slot(shard.call, shard.slot, conversion.offset);
@@ -233,6 +323,13 @@ class ShardedPrimitive {
       convert(conversion, bring_wanted(shard, place), converted,
               slot(shard.call, shard.slot, scratchpad_));
     return converted;
+  }
+
+  // The primitive only reads it.
+  void* packed_part(const Shard& shard, const Place& place) const {
+    const auto index = static_cast<std::size_t>(shard.index % shards_.count);
+    const std::size_t piece = place.axis == whole ? kinds_.of_shard[index] : index;
+    return const_cast<std::byte*>(shard.call.packed) + place.packed[piece];
   }
 
   // Where the operand lies in the format `wanted`; inputs that are cut are copied there.
@@ -294,7 +391,8 @@ class ShardedPrimitive {
   std::int64_t at_once_ = 1;  // shards that are worked on together
   std::vector<Place> places_;
   std::vector<Variant> variants_;  // one for each kind
-  Workspace shared_, slot_;
+  Workspace shared_, slot_, packed_;
+  std::string packed_format_;
   std::int64_t scratchpad_ = 0;  // offset in the slot
 };
 
@@ -314,15 +412,21 @@ bool is_amx(const std::vector<Port>& ports, const Shards& shards, const Describe
   });
 }
 
-Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards, int threads,
-                         const Describe& describe, const std::string& widening) {
-  auto primitive = std::make_shared<const ShardedPrimitive>(ports, shards, threads, describe);
+Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards,
+                         const ContractionOptions& options, const Describe& describe,
+                         const std::string& widening) {
+  auto primitive = std::make_shared<const ShardedPrimitive>(ports, shards, options, describe);
   std::string implementation = "onednn " + primitive->implementation() + widening;
   if (shards.total() > 1) implementation += concat(", ", shards.total(), " shards");
+  Packed packed = primitive->packed();
+  packed.run = [primitive](const void* const* inputs, std::byte* bytes) {
+    primitive->pack(inputs, bytes);
+  };
   return {std::move(implementation),
           primitive->workspace(),
           [primitive](const Call& call) { primitive->run(call); },
-          {.vendor = Vendor::onednn, .isa = primitive->isa(), .widened = !widening.empty()}};
+          {.vendor = Vendor::onednn, .isa = primitive->isa(), .widened = !widening.empty()},
+          std::move(packed)};
 }
 
 }  // namespace narrowgauge::cpu

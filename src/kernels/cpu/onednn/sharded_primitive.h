@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/contraction/contraction.h"
 #include "kernels/cpu/core/view.h"
 #include "kernels/cpu/onednn/onednn.h"
 #include "kernels/cpu/onednn/shards.h"
@@ -36,9 +37,11 @@ onednn::Format shard_format(const Port& port, const Range& range);
 // Whether all shards are computed by AMX kernels.
 bool is_amx(const std::vector<Port>& ports, const Shards& shards, const Describe& describe);
 
-// Prepares for `threads` threads at once; `widening` says which operands are widened, if any.
-// Throws DeviceError.
-Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards, int threads,
-                         const Describe& describe, const std::string& widening);
+// Prepares for `options.threads` threads at once; `widening` says which operands are widened, if
+// any. Inputs that last are packed ahead if the primitive does not read them as they are. Throws
+// DeviceError.
+Prepared prepare_sharded(const std::vector<Port>& ports, const Shards& shards,
+                         const ContractionOptions& options, const Describe& describe,
+                         const std::string& widening);
 
 }  // namespace narrowgauge::cpu
