@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "narrowgauge/graph.h"
+#include "passes/drop_masters.h"
 
 namespace narrowgauge {
 
@@ -20,11 +22,24 @@ class StateStore {
   struct Entry {
     Role role = Role::parameter;
     Tensor value;
+    // Where the value is kept in a narrower format than its model says: the model's.
+    std::optional<DType> declared{};
+    bool pinned = false;  // the format may not change: a training goes by it
   };
 
   // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
   // UsageError if one exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
+
+  // Adds the parameters of a graph in f32 that are missing, and keeps those that `formats` names in
+  // that format, rounded to nearest, the others of the graph in their own; all are pinned. Returns
+  // whether a format changed. Throws UsageError for a pinned parameter in another format.
+  bool keep_as(const Graph& f32_graph, const StateFormats& formats, std::uint64_t seed);
+  void unpin();  // formats of all parameters may change
+  // The parameters that are kept in a narrower format than their model says.
+  StateFormats kept_formats() const;
+  // In the format that its model says, exactly; shares memory where it is kept so.
+  Tensor declared(std::string_view name) const;
 
   std::int64_t bytes_to_add(const Graph& graph) const;
 
@@ -33,7 +48,8 @@ class StateStore {
   bool has(std::string_view name) const;
   Tensor& at(std::string_view name);  // throws UsageError
   const Tensor& at(std::string_view name) const;
-  // Copies a tensor of the same type; derived states are computed again before use.
+  // Copies a tensor of the same type, or of the declared one, which is rounded to nearest; derived
+  // states are computed again before use.
   void set(std::string_view name, const Tensor& value);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
@@ -47,6 +63,9 @@ class StateStore {
   void keep_derived(const std::set<std::string>& states);
 
  private:
+  // Returns whether the format changed.
+  bool convert(const std::string& name, Entry& entry, DType format);
+  void drop_derived_from(const std::string& name);
   struct Derivation {
     Region region;
     std::vector<std::string> sources;
