@@ -31,6 +31,7 @@ struct TrainingOutcome {
   double loss_scale = 1;                         // of the last step
   bool scaled = true;                            // whether a loss scale was in use
   std::int64_t activation_bytes = 0;             // most bytes of values alive at once in a step
+  std::int64_t state_bytes = 0;                  // as Trainer::state_bytes()
   std::string sha256{};                          // of the weights
   RecomputeReport recomputed{};                  // what the steps computed again to save memory
   FlushReport flushed{};                         // gradients that became zero in f16

@@ -48,6 +48,7 @@ struct PrecisionSummary {
   int unlisted = 0;                          // nodes that stay f32 since no list names their op
   std::vector<std::string> unlisted_ops;     // the ops of these nodes, each once, by name
   int forbidden = 0;                         // contractions that TF32 is forbidden to
+  int narrow_parameters = 0;                 // parameters that the network sees in a narrow format
 };
 
 // A precision plan with the reasons for it, node by node.
@@ -57,6 +58,7 @@ struct NG_API Explanation {
   std::string reason;              // of the plan: why `narrow` was chosen; "" where it was asked
   std::vector<NodeExplanation> nodes;  // in the plan's order
   PrecisionSummary summary;            // of all nodes
+  bool master_weights = true;          // of the plan: whether narrow parameters have masters
 
   const NodeExplanation& node(std::string_view name) const;  // throws UsageError: no such node
 };

@@ -38,6 +38,9 @@ struct Node {
   std::string origin;  // for people: the node this one was made for; "" for itself
   Phase phase = Phase::forward;  // part of the step
   Math math = Math::none;        // of a contraction; none until a precision plan is applied
+  // The format of the autocast scope that it was added in: f16 or bf16, f32 where the scope keeps
+  // its nodes so, nothing outside of any. See Network::autocast().
+  std::optional<DType> autocast = {};
 
   // What it reads at a port, absent or not.
   Value input(int port) const { return inputs[static_cast<std::size_t>(port)]; }
@@ -140,6 +143,7 @@ struct NodeOptions {
   int instance = 0;                    // > 0: a recomputation, see Node
   Math math = Math::none;              // of a contraction
   std::vector<Storage> storages = {};  // of the outputs; empty: plain
+  std::optional<DType> autocast = {};  // see Node; none: the scope's
 };
 // Whether it is an input, a state or a constant, which no kernel computes.
 NG_API bool is_source(const Node& node);
@@ -148,9 +152,10 @@ NG_API NodeOptions options_of(const Node& node);
 
 // What nodes that are added one after another have in common.
 struct NodeScope {
-  std::string prefix = "";       // of the names of nodes added without a name
-  std::string origin = "";       // of nodes added without one
-  Phase phase = Phase::forward;  // of nodes added without one
+  std::string prefix = "";             // of the names of nodes added without a name
+  std::string origin = "";             // of nodes added without one
+  Phase phase = Phase::forward;        // of nodes added without one
+  std::optional<DType> autocast = {};  // see Node; of nodes added without one
 };
 
 // A graph that grows by add(). Nodes stand in an order in which they can run.
@@ -200,6 +205,7 @@ class NG_API Graph {
 
   // Applies to nodes added from now on.
   void set_scope(NodeScope scope) { scope_ = std::move(scope); }
+  const NodeScope& scope() const { return scope_; }  // as set last
   // Names that are made up from now on are those of no node of `other` either, whose nodes may
   // still be added by their names.
   void keep_names_for(const Graph& other);

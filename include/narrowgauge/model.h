@@ -280,6 +280,8 @@ class NG_API Trainer {
   std::int64_t applied_steps() const;     // since the training began
   std::int64_t skipped_steps() const;     // since the training began
   std::int64_t activation_bytes() const;  // most bytes of values alive at once; 0 before a step
+  // Of parameters with their narrow copies, statistics and moments; before a step without copies.
+  std::int64_t state_bytes() const;
   // What the step computes again because memory does not suffice; nothing before the first step.
   RecomputeReport recomputed() const;
   // Of the steps so far on batches of the latest size; all zeros before the first step.

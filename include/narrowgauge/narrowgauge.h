@@ -19,6 +19,7 @@
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/out_of_memory.h"
 #include "narrowgauge/precision.h"
+#include "narrowgauge/precision_presets.h"
 #include "narrowgauge/roofline.h"
 #include "narrowgauge/step.h"
 #include "narrowgauge/tf32.h"

@@ -83,6 +83,27 @@ enum class RunningVariance : std::uint8_t {
   unbiased  // divided by n - 1, as in PyTorch; 0 for n = 1, which PyTorch refuses
 };
 
+// What Network::autocast() asks for.
+struct AutocastOptions {
+  DType dtype = DType::bf16;  // f16 or bf16
+  bool enabled = true;        // false: the nodes stay in f32, whatever policy the training has
+};
+
+class Network;
+
+// While it lives, nodes are added to a network in its format. See Network::autocast().
+class NG_API AutocastScope {
+ public:
+  ~AutocastScope();  // nodes are added as before it
+  AutocastScope(const AutocastScope&) = delete;
+
+ private:
+  friend class Network;
+  AutocastScope(Graph& graph, DType dtype);
+  Graph& graph_;
+  std::optional<DType> before_;
+};
+
 // Layers take their inputs and return their output. An empty name becomes the kind of the layer and
 // a number. Errors are UsageError and name the layer.
 class NG_API Network {
@@ -103,6 +124,19 @@ class NG_API Network {
   void set_initials(Initials initials) { initials_ = std::move(initials); }
   // Of the layers of batch_norm() that are added from now on; biased unless this is called.
   void set_running_variance(RunningVariance variance) { running_variance_ = variance; }
+
+  // Nodes that are added while the result lives compute as under PyTorch's autocast, forward and
+  // backward: products in the narrow format, what needs f32's range or precision in f32, and all
+  // else in the widest format that it reads. Scopes nest; the innermost counts. It decides before
+  // the policy of the optimizer's PrecisionRequest, which decides on nodes outside of any scope;
+  // an override by the name of a node decides before both. Throws UsageError for formats other than
+  // f16 and bf16.
+  //
+  //   auto narrow = net.autocast(DType::bf16);
+  //   x = net.linear(x, 512);
+  //   { auto exact = net.autocast({.enabled = false}); x = net.layer_norm(x); }
+  [[nodiscard]] AutocastScope autocast(DType dtype);
+  [[nodiscard]] AutocastScope autocast(AutocastOptions options);  // see above
 
   // Convolution of images [N, C, H, W].
   Value conv(Value x, std::int64_t channels, ConvOptions options = {}, std::string name = "");

@@ -155,7 +155,8 @@ class NG_API Inference {
   // The value of a scalar or a list of whole numbers, which may hold symbols although it is no
   // constant: what Shape makes of [N,3,H,W]. nullptr when not known.
   const Shape* numbers(int input) const;
-  std::string_view op_name() const;  // for messages
+  const OpRecord& op() const { return op_; }  // of the node
+  std::string_view op_name() const;           // for messages
 
  private:
   const OpRecord& op_;

@@ -22,6 +22,12 @@ struct PrecisionRequest {
   // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with *
   // and ?. The last that matches counts.
   std::vector<std::string> overrides{};
+  // Whether parameters stay in f32. Without, those that only narrow nodes read are kept in the
+  // narrow format alone, and Optimizer::rounding says how updates round them.
+  bool master_weights = true;
+  // Of policies that cast whole networks: whether the parameters of BatchNormalization are seen,
+  // and without masters kept, in f32.
+  bool keep_batch_norm_f32 = true;
 
   bool is_mixed() const { return narrow != DType::f32; }  // whether nodes may become narrow
   bool operator==(const PrecisionRequest&) const = default;
@@ -49,9 +55,15 @@ enum class PrecisionRule : std::uint8_t {
   region,
   override_by_name,
   edited,
-  not_requested
+  not_requested,
+  kept_narrow,
+  autocast,
+  whole_network,
+  after_network,
+  reads_narrow,
+  reads_f32
 };
-inline constexpr int precision_rule_count = 19;    // values of PrecisionRule, from 0
+inline constexpr int precision_rule_count = 25;    // values of PrecisionRule, from 0
 NG_API std::string_view name(PrecisionRule rule);  // "seed-allow", ...
 NG_API std::string_view text(PrecisionRule rule);  // one sentence
 // The inverse of name().
@@ -62,11 +74,13 @@ struct PlanEntry {
   std::string name;            // "conv1"; inside a region "scan1:body:mul"; a value "scan1:in0"
   std::string op;              // "Conv", "ng.ReluGradient"
   PrecisionClass precision{};  // of its op for the narrow format, overrides included
-  std::optional<DType> dtype;  // f32, f16 or bf16; empty where there is nothing to choose
-  Math math = Math::none;      // of a contraction: f16, bf16, or as is_f32_math()
-  PrecisionRule rule{};        // that decided
-  std::string cause;           // name of the neighbour that made the rule fire; "" for none
-  std::string note;            // further remarks
+  // f32, f16 or bf16; empty where there is nothing to choose. Of a parameter, f16 or bf16 where it
+  // is seen, and without masters kept, in that format alone.
+  std::optional<DType> dtype;
+  Math math = Math::none;  // of a contraction: f16, bf16, or as is_f32_math()
+  PrecisionRule rule{};    // that decided
+  std::string cause;       // name of the neighbour that made the rule fire; "" for none
+  std::string note;        // further remarks
 
   bool operator==(const PlanEntry&) const = default;
 };
@@ -80,6 +94,7 @@ struct NG_API PrecisionPlan {
   Math f32_math = Math::f32;       // of contractions that stay in f32
   std::string reason{};            // why `narrow` was chosen, where it was by measurement
   std::vector<PlanEntry> entries;  // in the order of the graph
+  bool master_weights = true;      // whether narrow parameters have a master in f32
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none
   bool operator==(const PrecisionPlan&) const = default;

@@ -35,6 +35,11 @@ struct HyperparameterVisitor {
 // and moments keep their values) and `applied_steps` i64 (of the steps before this one). Any other
 // port is a moment: state of the weight's shape and format that begins at 0. The results
 // `next_weight` and `next_<moment>` become the states of the next step.
+//
+// A rule may have two more optional ports, `compensation` and `random_key`, and the result
+// `next_compensation`: it then takes weights in f16 and bf16, with moments in f32, and rounds them
+// (weight_rounding.h). For other rules training widens such a weight and rounds `next_weight`.
+// Neither port is a moment.
 template <class T>
 concept UpdateOp = Op<T> && requires(const T op, const HyperparameterVisitor& visit) {
   // The moments in use; those of optional ports may be missing.

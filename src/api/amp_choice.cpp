@@ -55,7 +55,7 @@ std::vector<FormatPlan> format_plans(const Graph& forward, const Optimizer& opti
   for (const DType format : {DType::f32, DType::bf16, DType::f16}) {
     Optimizer each = optimizer;
     each.precision.narrow = format;
-    settle_loss_scale(each);
+    settle_loss_scale(each, forward);
     try {
       plans.push_back({format, training_plan(forward, each, batch)});
     } catch (const UsageError&) {

@@ -4,6 +4,7 @@
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "base/sha256.h"
+#include "passes/drop_masters.h"
 #include "precision/follow.h"
 #include "precision/policy.h"
 
@@ -26,8 +27,15 @@ PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_gra
   return make_precision_plan(evaluation_graph, std::get<PrecisionRequest>(precision));
 }
 
+Graph Model::Implementation::with_masters(const Graph& evaluation_graph) const {
+  PrecisionPlan plan = evaluation_plan(evaluation_graph);
+  plan.master_weights = true;
+  return apply(evaluation_graph, plan);
+}
+
 Graph Model::Implementation::with_precision(const Graph& evaluation_graph) const {
-  return apply(evaluation_graph, evaluation_plan(evaluation_graph));
+  return drop_masters(with_masters(evaluation_graph), store.kept_formats(),
+                      WeightRounding::nearest);
 }
 
 void Model::Implementation::set_precision(decltype(precision) wanted) {
@@ -107,7 +115,7 @@ std::vector<std::string> Model::Implementation::state_names() const {
 std::string Model::Implementation::sha256() const {
   Sha256 hash;
   for (const std::string& state : state_names()) {
-    const Tensor& value = store.at(state);
+    const Tensor value = store.declared(state);
     hash.update(std::as_bytes(std::span(state)));
     hash.update(std::span(value.data(), static_cast<std::size_t>(value.bytes())));
   }
@@ -121,7 +129,7 @@ std::vector<std::string> Model::state_names() const {
 
 Tensor Model::state(std::string_view state) const {
   const std::shared_lock reading(implementation_->in_use);
-  return implementation_->store.at(state).clone();
+  return implementation_->store.declared(state).clone();
 }
 
 void Model::set_state(std::string_view state, const Tensor& value) {

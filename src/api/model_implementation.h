@@ -42,6 +42,9 @@ struct Model::Implementation {
   void set_precision(decltype(precision) wanted);
   Graph graph(Mode mode) const;
   PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
+  // In the formats of the evaluation plan, all parameters in f32.
+  Graph with_masters(const Graph& evaluation_graph) const;
+  // The same with the parameters as the store keeps them.
   Graph with_precision(const Graph& evaluation_graph) const;
   Program& prediction_program();
   // Runs a program that changes no state: together with other threads if `known` returns it and it

@@ -36,11 +36,11 @@ onnx::WriteOptions options_for(const onnx::Model& model) {
 
 void Model::to_onnx(const std::string& path, std::optional<std::int64_t> batch) const {
   const std::shared_lock reading(implementation_->in_use);
-  Graph graph = implementation_->with_precision(implementation_->graph(Mode::evaluate));
+  Graph graph = implementation_->with_masters(implementation_->graph(Mode::evaluate));
   if (batch) graph = with_batch(graph, *batch);
   std::map<std::string, Tensor> states;
   for (const State& state : graph.states())
-    states[state.name] = implementation_->store.at(state.name);
+    states[state.name] = implementation_->store.declared(state.name);
   const onnx::Model model = onnx::export_graph(graph, states);
   onnx::write_model(path, model, options_for(model));
 }

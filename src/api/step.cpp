@@ -13,6 +13,7 @@
 #include "base/wildcard.h"
 #include "passes/differentiate.h"
 #include "precision/follow.h"
+#include "precision/parameters.h"
 #include "precision/policy.h"
 #include "train/training_graph.h"
 
@@ -136,8 +137,8 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   CompileOptions compile_options;
   compile_options.deterministic = options.deterministic;
   compile_options.kernels = &kernels;
-  return std::make_unique<Program>(apply(f32_graph, follow(plan, f32_graph)), compile_options,
-                                   model->store, options.seed);
+  return std::make_unique<Program>(apply(f32_graph, follow(plan, f32_graph), optimizer.rounding),
+                                   compile_options, model->store, options.seed);
 }
 
 void Step::Implementation::compile() {
@@ -146,8 +147,10 @@ void Step::Implementation::compile() {
   const Graph training = make_training_graph(network, now, owner);
   plan = make_precision_plan(training, now.precision);
   require_effect(plan);
-  model->store.add(training, model->seed);
+  if (model->store.keep_as(training, kept_formats(plan), model->seed))
+    model->set_precision(decltype(model->precision)(model->precision));  // predictions anew
   whole = program(training);
+  model->store.add(whole->graph(), model->seed);
   forward = program(forward_graph(model->name, objective));
   gradients = program(make_gradient_graph(network, now, owner));
   unscaling = program(make_unscaling_graph(network, now, owner));
@@ -163,13 +166,13 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
   require(!options.name.empty() && options.name != trainer_owner, "step: '", options.name,
           "' is no name for a step");
   check(optimizer);
-  settle_loss_scale(optimizer);
   self.model = &ModelAccess::of(model);
   self.objective = std::move(objective);
   self.optimizer = std::move(optimizer);
   self.options = std::move(options);
   self.trainers = self.model->trainers;
   self.network = objective_graph(self.model->name, self.objective);
+  settle_loss_scale(self.optimizer, self.network);
   const std::lock_guard alone(self.model->in_use);
   self.compile();
 }

@@ -5,6 +5,7 @@
 #include "api/trainer_implementation.h"
 #include "api/training_setup.h"
 #include "base/parallel.h"
+#include "precision/parameters.h"
 #include "train/metrics/metric.h"
 #include "train/training_graph.h"
 
@@ -47,13 +48,15 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.deterministic = self.options.deterministic;
   compile_options.trace = self.options.trace;
   compile_options.kernels = &self.kernels;
-  self.training =
-      std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
-                                self.model->store, self.options.seed, self.options.recompute);
+  self.training = std::make_unique<Program>(
+      apply(self.training_graph, self.plan, self.optimizer.rounding), compile_options,
+      self.model->store, self.options.seed, self.options.recompute);
   const std::lock_guard alone(self.model->in_use);
   // Removes the states of an earlier Trainer, which may have computed in another format.
   self.model->store.remove({Role::moment, Role::control, Role::derived});
-  self.model->store.add(self.training_graph, self.model->seed);
+  self.model->store.unpin();
+  self.model->store.keep_as(self.training_graph, kept_formats(self.plan), self.model->seed);
+  self.model->store.add(self.training->graph(), self.model->seed);
   self.model->set_precision(self.plan);
   self.number = ++self.model->trainers;
 }
@@ -199,6 +202,14 @@ std::int64_t Trainer::skipped_steps() const {
 std::int64_t Trainer::activation_bytes() const {
   const Executor* executor = implementation_->executor();
   return executor ? executor->plan().value_bytes : 0;
+}
+
+std::int64_t Trainer::state_bytes() const {
+  const std::shared_lock reading(implementation_->model->in_use);
+  std::int64_t bytes = 0;
+  for (const auto& [name, entry] : implementation_->model->store.entries())
+    if (entry.role != Role::control) bytes += entry.value.bytes();
+  return bytes;
 }
 
 RecomputeReport Trainer::recomputed() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/training_setup.h"
 
+#include <algorithm>
+
 #include "api/amp_choice.h"
 #include "base/open_file.h"
 #include "base/parallel.h"
@@ -65,9 +67,12 @@ Graph loss_graph(const std::string& name, const BuildNetwork& build, const Loss&
   return std::move(network.graph());
 }
 
-void settle_loss_scale(Optimizer& optimizer) {
+void settle_loss_scale(Optimizer& optimizer, const Graph& forward) {
   if (optimizer.loss_scale.kind != LossScale::Kind::automatic) return;
-  const bool f16 = optimizer.precision.narrow == DType::f16;
+  const bool f16 = optimizer.precision.narrow == DType::f16 ||
+                   std::ranges::any_of(forward.nodes(), [](const Node& node) {
+                     return node.autocast == DType::f16;
+                   });
   optimizer.loss_scale.kind = f16 ? LossScale::Kind::dynamic : LossScale::Kind::off;
 }
 
@@ -80,8 +85,9 @@ TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build
   }
   const std::optional<GivenPlan> given = given_plan(options);
   if (given) take_format_of_plan(optimizer, *given);
-  settle_loss_scale(optimizer);
-  Graph graph = make_training_graph(loss_graph(name, build, loss, Mode::train), optimizer);
+  const Graph forward = loss_graph(name, build, loss, Mode::train);
+  settle_loss_scale(optimizer, forward);
+  Graph graph = make_training_graph(forward, optimizer);
   PrecisionPlan plan = make_plan_for(graph, optimizer, given);
   if (!options.plan_reason.empty()) plan.reason = options.plan_reason;
   return {std::move(optimizer), std::move(options), std::move(graph), std::move(plan)};

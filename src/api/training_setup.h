@@ -16,8 +16,9 @@ struct TrainingSetup {
   PrecisionPlan plan;
 };
 
-// Puts what it stands for in the place of an `automatic` loss scale.
-void settle_loss_scale(Optimizer& optimizer);
+// Puts what it stands for in the place of an `automatic` loss scale: dynamic where the policy, or
+// an autocast scope of the network, is for f16.
+void settle_loss_scale(Optimizer& optimizer, const Graph& forward);
 
 // Throws as Trainer's constructor does. May measure which format is fastest.
 TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build, const Loss& loss,

@@ -43,7 +43,7 @@ void take_precision(Model::Implementation& model, const TensorFile& file, const 
 TensorFile weights_of(const Model::Implementation& model) {
   TensorFile file;
   for (const std::string& state : model.state_names())
-    file.tensors.push_back({state, model.store.at(state)});
+    file.tensors.push_back({state, model.store.declared(state)});
   file.metadata = {{"format", "narrowgauge"}, {"model", model.name}};
   const PrecisionPlan plan = model.evaluation_plan(model.graph(Mode::evaluate));
   if (plan.narrow != DType::f32 || plan.f32_math != Math::f32)
@@ -121,7 +121,7 @@ LoadReport compare(const Model::Implementation& model, const TensorFile& file, L
   LoadReport report;
   for (const std::string& name : model.state_names()) {
     const Tensor* const value = file.find(name);
-    const TensorType wanted = model.store.at(name).type();
+    const TensorType wanted = model.store.declared(name).type();
     if (!value) {
       report.missing.push_back(name);
     } else if (!fits(*value, wanted, match)) {

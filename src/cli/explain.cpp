@@ -108,6 +108,7 @@ Answer answer_to(const Flags& flags) {
     return choose_amp(network.model, network.build(), network.loss(), optimizer, batch);
   });
   optimizer.precision = precision;
+  optimizer.rounding = precision.rounding;
   trained.obeys_environment = false;
   const TrainingSetup setup =
       set_up_training(network.model, network.build(), network.loss(), optimizer, trained);
@@ -185,6 +186,7 @@ NG_COMMAND(explain, 40) {
   add_input_flags(app, flags->network);
   add_amp_or_auto(app, "off, f16 (default), bf16 or auto", flags->precision);
   add_policy(app, flags->precision);
+  add_masters(app, flags->precision);
   add_math(app, flags->precision);
   add_switch(app, {"--all", "", "weights and bookkeeping too, not only what computes"}, flags->all);
   add_text(app, {"--node", "NAME", "this node alone, with its chain of reasons"}, flags->node);

@@ -40,6 +40,10 @@ struct Reader {
     optional("policy", precision.policy);
     (*this)("overrides", precision.overrides);
     precision.f32_math = math_of(json.at("math").get<std::string>());
+    optional("master_weights", precision.master_weights);
+    optional("keep_batch_norm_f32", precision.keep_batch_norm_f32);
+    if (json.contains("weight_rounding"))
+      precision.rounding = parse_weight_rounding(json.at("weight_rounding").get<std::string>());
   }
   void rule(const std::string& optimizer, UpdateRule& rule) const {
     rule = parse_optimizer(optimizer).rule;
@@ -68,6 +72,9 @@ struct Writer {
     json["policy"] = precision.policy;
     json["overrides"] = precision.overrides;
     json["math"] = name(precision.f32_math);
+    json["master_weights"] = precision.master_weights;
+    json["keep_batch_norm_f32"] = precision.keep_batch_norm_f32;
+    json["weight_rounding"] = name(precision.rounding);
   }
   void rule(const std::string&, const UpdateRule& rule) const {
     for (const Hyperparameter& each : rule.hyperparameters())

@@ -7,10 +7,13 @@
 #include "cli/common/text.h"
 #include "cli/described.h"
 #include "narrowgauge/error.h"
+#include "narrowgauge/precision_presets.h"
 #include "precision/policy.h"
 
 namespace narrowgauge::cli {
 namespace {
+
+constexpr std::string_view float32 = "float32";  // what Keras calls the policy f32
 
 // bf16x3 and dfp16 are ways of keeping f32.
 const std::vector<std::string> math_words{"f32", "ieee", "tf32", "tf32x3", "bf16x3", "dfp16"};
@@ -48,6 +51,9 @@ Amp amp_at_hand(const PrecisionFlags& flags, const std::optional<RunPrecision>& 
                 const Amp& usual) {
   const Amp of_environment = amp_of_environment();
   if (flags.amp) return *flags.amp;
+  if (flags.policy == float32) return {};
+  if (flags.policy)
+    if (const auto format = format_of_policy(*flags.policy)) return {*format};
   if (of_run) return of_run->amp();
   return of_environment == Amp{} ? usual : of_environment;
 }
@@ -57,6 +63,7 @@ Amp amp_at_hand(const PrecisionFlags& flags, const std::optional<RunPrecision>& 
 void RunPrecision::set_amp(const Amp& amp) {
   narrow = amp.format;
   automatic = amp.automatic;
+  if (!is_mixed() && !automatic) master_weights = true;
 }
 
 void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags) {
@@ -71,8 +78,37 @@ void add_amp_or_auto(CLI::App& app, const std::string& help, PrecisionFlags& fla
 std::vector<std::string> policy_words() { return names_of(mixed_policies()); }
 
 void add_policy(CLI::App& app, PrecisionFlags& flags) {
+  std::vector<std::string> words = policy_words();
+  words.emplace_back(float32);
   add_word(app, {"--policy", "P", "what becomes narrow; " + described(mixed_policies(), "lists")},
-           flags.policy, policy_words());
+           flags.policy, std::move(words));
+}
+
+namespace {
+
+void add_on_off(CLI::App& app, const Flag& flag, std::optional<bool>& target) {
+  add_word(app, flag, [&target](const std::string& word) { target = word == "on"; }, {"on", "off"});
+}
+
+}  // namespace
+
+void add_masters(CLI::App& app, PrecisionFlags& flags) {
+  add_word(app,
+           {"--opt-level", "L",
+            "of apex: O0 f32, O1 its lists, O2 all f16 but batch norms and masters, O3 all f16"},
+           flags.level, apex_levels());
+  add_on_off(app, {"--keep-batchnorm-fp32", "W", "with --opt-level (O2: on, O3: off)"},
+             flags.keep_batch_norm_f32);
+  add_on_off(app, {"--master-weights", "W", "off: weights are kept narrow alone (on; O3: off)"},
+             flags.master_weights);
+  std::vector<std::string> words;
+  for (const std::string_view word : weight_rounding_names()) words.emplace_back(word);
+  add_word(
+      app,
+      {"--weight-rounding", "R",
+       "without masters: nearest, stochastic (default; O3: nearest), or kahan, with a rest"},
+      [&flags](const std::string& word) { flags.rounding = parse_weight_rounding(word); },
+      std::move(words));
 }
 
 void add_math(CLI::App& app, PrecisionFlags& flags) {
@@ -102,21 +138,62 @@ Math math_of(const std::string& word) {
 void check_plan_alone(const PrecisionFlags& flags) {
   require(!flags.plan || !flags.math, "--plan: decides on every node, --math cannot be added");
   require(!flags.plan || !flags.policy, "--plan: decides on every node, --policy cannot be added");
+  require(!flags.plan || !flags.level,
+          "--plan: decides on every node, --opt-level cannot be added");
+  require(!flags.plan || !flags.master_weights,
+          "--plan: says which weights have masters, --master-weights cannot be added");
 }
 
 void check_used(const RunPrecision& precision, const PrecisionFlags& flags) {
   const bool narrow = precision.is_mixed() || precision.automatic || flags.plan;
   require(narrow || precision.overrides.empty(), "--override: needs --amp f16 or bf16");
-  require(narrow || !flags.policy, "--policy: needs --amp f16 or bf16");
+  require(narrow || !flags.policy || flags.policy == float32, "--policy: needs --amp f16 or bf16");
+  require(narrow || flags.master_weights != false, "--master-weights off: needs --amp f16 or bf16");
+  require(flags.level || !flags.keep_batch_norm_f32, "--keep-batchnorm-fp32: needs --opt-level");
+  require(!precision.master_weights || flags.plan || !flags.rounding,
+          "--weight-rounding: needs --master-weights off");
 }
+
+namespace {
+
+// What a level of apex decides; math and overrides stay.
+void take_level(RunPrecision& precision, const PrecisionFlags& flags) {
+  require(!flags.amp && !flags.policy, "--opt-level: decides on the formats, ",
+          flags.amp ? "--amp" : "--policy", " cannot be added");
+  Optimizer optimizer;
+  optimizer.precision = precision;
+  set_apex_level(
+      optimizer, *flags.level,
+      {.keep_batchnorm_fp32 = flags.keep_batch_norm_f32, .master_weights = flags.master_weights});
+  static_cast<PrecisionRequest&>(precision) = optimizer.precision;
+  precision.automatic = false;
+  precision.rounding = optimizer.rounding;
+}
+
+// What an earlier run had that does not fit the format now.
+void drop_unfitting(RunPrecision& precision) {
+  if (precision.automatic) return;
+  const auto format = format_of_policy(precision.policy);
+  if (!format || *format == precision.narrow) return;
+  const PrecisionRequest usual;
+  precision.policy = usual.policy;
+  precision.keep_batch_norm_f32 = usual.keep_batch_norm_f32;
+  precision.master_weights = usual.master_weights;
+}
+
+}  // namespace
 
 RunPrecision settle_precision(const PrecisionFlags& flags,
                               const std::optional<RunPrecision>& of_run, const Amp& usual) {
   RunPrecision result = of_run.value_or(RunPrecision{});
   result.set_amp(flags.plan ? amp_of_plan(*flags.plan, flags) : amp_at_hand(flags, of_run, usual));
+  if (of_run) drop_unfitting(result);
+  result.master_weights = flags.master_weights.value_or(result.master_weights);
   if (!flags.overrides.empty()) result.overrides = flags.overrides;
-  result.policy = flags.policy.value_or(result.policy);
+  if (flags.policy != float32) result.policy = flags.policy.value_or(result.policy);
   result.f32_math = flags.math.value_or(result.f32_math);
+  if (flags.level) take_level(result, flags);
+  result.rounding = flags.rounding.value_or(result.rounding);
   return result;
 }
 
@@ -128,7 +205,8 @@ std::string settle_automatic(RunPrecision& precision, const std::function<AmpCho
 }
 
 bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const PrecisionFlags& flags) {
-  const bool asked = !flags.overrides.empty() || flags.policy || flags.math;
+  const bool asked =
+      !flags.overrides.empty() || flags.policy || flags.math || flags.level || flags.master_weights;
   return now.is_mixed() && now.narrow == then.narrow && !asked;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/common/text.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
+#include "narrowgauge/precision_presets.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -38,6 +39,13 @@ void check_file(const TrainFlags& flags) {
   require(file || !flags.batch_norm, "--train-batch-norm: needs a file of ONNX");
 }
 
+// As --loss-scale says it; "" leaves it to the policy.
+std::string loss_scale_of_level(const std::string& level) {
+  Optimizer optimizer;
+  set_apex_level(optimizer, level);
+  return optimizer.loss_scale.kind == LossScale::Kind::off ? "off" : "";
+}
+
 void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.epochs, flags.epochs);
   take(settings.batch, flags.batch);
@@ -47,6 +55,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.warmup, flags.warmup);
   take(settings.seed, flags.seed);
   take(settings.threads, flags.threads);
+  if (flags.precision.level) settings.loss_scale = loss_scale_of_level(*flags.precision.level);
   take(settings.loss_scale, flags.loss_scale);
   take(settings.loss, flags.loss);
   take(settings.onnx.output, flags.loss_output);
@@ -213,11 +222,13 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
       settings.warmup >= 0 ? settings.warmup : usual_warmup(settings, steps);
   // The rate steps down after each third, as is usual for networks on images.
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
-  if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
+  optimizer.loss_scale = settings.loss_scale.empty() ? usual_loss_scale(settings.precision.policy)
+                                                     : parse_loss_scale(settings.loss_scale);
   for (const std::string& pattern : settings.freeze)
     optimizer.groups.push_back({.pattern = pattern, .frozen = true});
   optimizer.decays_vectors = settings.decays_vectors;
   optimizer.precision = settings.precision;
+  optimizer.rounding = settings.precision.rounding;
   return optimizer;
 }
 

@@ -35,6 +35,10 @@ constexpr const char* examples = R"(examples:
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
       with a precision plan that was saved by --save-plan and edited
+  narrowgauge train --model lenet --data glyphs --amp bf16 --master-weights off
+      keeps the weights in bf16 alone
+  narrowgauge train --model resnet20 --data mnist --opt-level O2
+      as apex.amp's level O2 did
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file)";
 
@@ -44,6 +48,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_amp_or_auto(app, "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)",
                   flags.precision);
   add_policy(app, flags.precision);
+  add_masters(app, flags.precision);
   add_math(app, flags.precision);
   add_overrides(app, flags.precision);
   add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.precision.plan);
@@ -127,6 +132,8 @@ void check_combinations(const TrainFlags& flags) {
   require(compare || !flags.tolerance, "--tolerance: needs --compare");
   const PrecisionFlags& precision = flags.precision;
   require(!compare || !precision.amp, "--compare: names the formats itself, --amp cannot be added");
+  require(!compare || !precision.level,
+          "--compare: names the formats itself, --opt-level cannot be added");
   require(!compare || !precision.plan,
           "--compare: --plan holds one format, train without --compare");
   require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");
@@ -162,6 +169,7 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
                     number_text(fit.final_loss)));
   print(fmt::format("samples/s       {}\n", rate_text(fit.samples_per_second)));
   print(fmt::format("activations     {}\n", bytes_text(outcome.activation_bytes)));
+  print(fmt::format("states          {}\n", bytes_text(outcome.state_bytes)));
   if (const RecomputeReport& again = outcome.recomputed; !again.nodes.empty())
     print(fmt::format("computed again  {} results, which saves {}\n", again.nodes.size(),
                       bytes_text(again.saved_bytes)));

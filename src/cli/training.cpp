@@ -211,6 +211,7 @@ JsonObject outcome_json(const TrainingOutcome& outcome) {
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
   json.add("steps", fit.steps).add("skipped_steps", fit.skipped_steps);
   json.add("loss_scale", outcome.loss_scale).add("activation_bytes", outcome.activation_bytes);
+  json.add("state_bytes", outcome.state_bytes);
   json.add("weights_sha256", outcome.sha256);
   add_metrics(json, fit.test);
   if (fit.test.samples == 0) json.add_null("test_accuracy").add_null("test_loss");

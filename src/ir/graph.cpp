@@ -39,7 +39,8 @@ bool is_source(const Node& node) {
 }
 
 NodeOptions options_of(const Node& node) {
-  NodeOptions options{node.name, node.origin, node.phase, node.instance, node.math, {}};
+  NodeOptions options{node.name, node.origin, node.phase,   node.instance,
+                      node.math, {},          node.autocast};
   for (const ValueInfo& output : node.outputs) options.storages.push_back(output.storage);
   return options;
 }
@@ -142,6 +143,7 @@ Value Graph::add(const OpRecord& op, Attributes attributes, Values inputs, NodeO
   node.origin = options.origin.empty() ? scope_.origin : std::move(options.origin);
   node.phase = options.phase.value_or(scope_.phase);
   node.math = options.math;
+  node.autocast = options.autocast ? options.autocast : scope_.autocast;
   node.name = options.name.empty() ? unique_name(scope_.prefix + lower(op.info.name))
                                    : std::move(options.name);
   try {

@@ -112,6 +112,14 @@ Attributes parse_attributes(Lexer& lexer, const OpTable& ops, const OpRecord& op
   return attributes;
 }
 
+DType parse_autocast(Lexer& lexer) {
+  const std::string word = lexer.word("@", "a format of autocast");
+  const std::optional<DType> dtype = parse_dtype(word);
+  const bool known = dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+  if (!known) lexer.fail(concat("expected f32, f16 or bf16 after @autocast=, got '", word, '\''));
+  return *dtype;
+}
+
 void parse_notes(Lexer& lexer, NodeOptions& options) {
   while (lexer.accept("@")) {
     if (lexer.accept("math=")) {
@@ -120,6 +128,8 @@ void parse_notes(Lexer& lexer, NodeOptions& options) {
       options.origin = lexer.string();
     } else if (lexer.accept("phase=")) {
       options.phase = parse_phase(lexer.word("@", "a phase"));
+    } else if (lexer.accept("autocast=")) {
+      options.autocast = parse_autocast(lexer);
     } else {
       lexer.expect("storage=");
       do options.storages.push_back(Storage::parse(lexer.word(",", "a storage")));

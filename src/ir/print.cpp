@@ -131,6 +131,7 @@ void append_notes(std::string& out, const Node& node) {
   if (node.math != Math::none) out += concat(" @math=", node.math);
   if (!node.origin.empty()) out += concat(" @origin=", quoted_text(node.origin));
   if (node.phase != Phase::forward) out += concat(" @phase=", name(node.phase));
+  if (node.autocast) out += concat(" @autocast=", *node.autocast);
   bool plain = true;
   for (const ValueInfo& output : node.outputs) plain = plain && output.storage.is_plain();
   if (plain) return;

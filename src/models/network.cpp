@@ -22,6 +22,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 #include "passes/differentiate.h"
+#include "tensor/dtype_sets.h"
 
 namespace narrowgauge {
 
@@ -56,6 +57,26 @@ Value Network::find_output(std::string_view name) const {
   }
   throw UsageError(narrowgauge::concat("network '", graph_.name(), "': has no output '", name,
                                        "', only ", names.empty() ? "one without a name" : names));
+}
+
+AutocastScope::AutocastScope(Graph& graph, DType dtype)
+    : graph_(graph), before_(graph.scope().autocast) {
+  NodeScope scope = graph.scope();
+  scope.autocast = dtype;
+  graph.set_scope(std::move(scope));
+}
+
+AutocastScope::~AutocastScope() {
+  NodeScope scope = graph_.scope();
+  scope.autocast = before_;
+  graph_.set_scope(std::move(scope));
+}
+
+AutocastScope Network::autocast(DType dtype) { return autocast(AutocastOptions{.dtype = dtype}); }
+
+AutocastScope Network::autocast(AutocastOptions options) {
+  require(is_narrow(options.dtype), "autocast: expected f16 or bf16, got ", options.dtype);
+  return {graph_, options.enabled ? options.dtype : DType::f32};
 }
 
 Values Network::gradients(Value scalar, const Values& of) {

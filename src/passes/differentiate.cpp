@@ -15,7 +15,7 @@ namespace narrowgauge {
 namespace {
 
 NodeScope backward_of(const Node& node) {
-  return {node.name + ".gradient/", node.full_name(), Phase::backward};
+  return {node.name + ".gradient/", node.full_name(), Phase::backward, node.autocast};
 }
 
 class Differentiator {
@@ -182,12 +182,13 @@ Value zeros(Graph& graph, const TensorType& type) {
 Values append_gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                         std::span<const Value> with_respect_to) {
   NG_INVARIANT(outputs.size() == seeds.size());
+  const NodeScope around = graph.scope();
   Differentiator differentiator(graph, with_respect_to);
   for (std::size_t i = 0; i < outputs.size(); ++i) differentiator.seed(outputs[i], seeds[i]);
   differentiator.run();
   Values gradients;
   for (const Value& value : with_respect_to) gradients.push_back(differentiator.total(value));
-  graph.set_scope({});
+  graph.set_scope(around);
   return gradients;
 }
 

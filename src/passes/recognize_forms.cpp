@@ -22,7 +22,8 @@ Graph recognize_forms(const Graph& graph) {
   Rebuild rebuild(graph);
   Forms forms(graph, rebuild);
   for (const auto& [i, node] : enumerate(graph.nodes())) {
-    rebuild.graph().set_scope({.origin = node.full_name(), .phase = node.phase});
+    rebuild.graph().set_scope(
+        {.origin = node.full_name(), .phase = node.phase, .autocast = node.autocast});
     const std::optional<Value> value = is_source(node) ? std::nullopt : rewritten(forms, i);
     rebuild.graph().set_scope({});
     if (value)

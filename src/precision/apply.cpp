@@ -9,7 +9,9 @@
 #include "ir/inference.h"
 #include "ir/ports.h"
 #include "ops/math/cast.h"
+#include "passes/drop_masters.h"
 #include "precision/casting.h"
+#include "precision/parameters.h"
 #include "precision/plan_reader.h"
 #include "precision/region_links.h"
 
@@ -61,7 +63,7 @@ class Applier {
     if (node.is<Input>())
       map_.add(rewrite_input(index).node);
     else if (node.is<StateValue>())
-      map_.add(rewrite_state(node).node);
+      map_.add(rewrite_state(index).node);
     else if (node.op->region_ports)
       map_.add(rewrite_region_op(node).node);
     else
@@ -75,15 +77,26 @@ class Applier {
     return to_.input(from_.node(index).name, type);
   }
 
-  Value rewrite_state(const Node& node) {
+  Value rewrite_state(int index) {
+    const Node& node = from_.node(index);
     State state = *from_.find_state(node.name);
-    return to_.state(std::move(state));
+    const Value made = to_.state(std::move(state));
+    if (const auto dtype = entry(prefix_ + node.full_name()).dtype)
+      seen_[index] = casting_.as(made, *dtype);
+    return made;
+  }
+
+  // What a node reads: a parameter as its network sees it, whole in the update.
+  Value read(Value value, const Node& reader) const {
+    const auto seen = seen_.find(value.node);
+    return seen == seen_.end() || reader.phase == Phase::update ? mapped(value) : seen->second;
   }
 
   Value rewrite_node(const Node& node) {
     const PlanEntry& plan = entry(prefix_ + node.full_name());
     NodeOptions options = options_of(node);
     if (plan.math != Math::none) options.math = plan.math;
+    options.autocast.reset();  // the plan has settled it
     Attributes attributes = node.attributes;
     if (node.is<Cast>() && plan.dtype) {
       Cast cast = node.as<Cast>();
@@ -107,10 +120,10 @@ class Applier {
       if (value.is_absent())
         inputs.push_back(value);
       else if (as_it_comes && format == PortFormat::as_it_comes)
-        inputs.push_back(mapped(value));
+        inputs.push_back(read(value, node));
       else
         inputs.push_back(
-            casting_.as(mapped(value), chosen ? *plan.dtype : from_.type(value).dtype));
+            casting_.as(read(value, node), chosen ? *plan.dtype : from_.type(value).dtype));
     }
     return inputs;
   }
@@ -179,7 +192,7 @@ class Applier {
       inputs.push_back(
           value.is_absent()
               ? value
-              : casting_.as(mapped(value), chosen ? found->second : from_.type(value).dtype));
+              : casting_.as(read(value, node), chosen ? found->second : from_.type(value).dtype));
     }
     std::size_t r = 0;
     Attributes attributes = map_regions(*node.op, node.attributes, [&](const Region& body) {
@@ -198,15 +211,18 @@ class Applier {
   Casting casting_;
   IndexedVector<int, int> map_;  // from_'s nodes to to_'s
   std::map<int, DType> input_formats_;
+  std::map<int, Value> seen_;  // of from_'s parameters that have a format of their own
 };
 
 }  // namespace
 
-Graph apply(const Graph& f32_graph, const PrecisionPlan& plan) {
+Graph apply(const Graph& f32_graph, const PrecisionPlan& plan, WeightRounding rounding) {
   require_same_model(plan, f32_graph);
   Entries entries;
   for (const PlanEntry& entry : plan.entries) entries.emplace(entry.name, &entry);
-  return Applier(f32_graph, entries, "").run({}, {});
+  Graph applied = Applier(f32_graph, entries, "").run({}, {});
+  const StateFormats kept = kept_formats(plan);
+  return kept.empty() ? applied : drop_masters(applied, kept, rounding);
 }
 
 }  // namespace narrowgauge

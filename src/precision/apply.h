@@ -3,6 +3,7 @@
 #pragma once
 
 #include "narrowgauge/precision.h"
+#include "narrowgauge/weight_rounding.h"
 
 namespace narrowgauge {
 
@@ -11,8 +12,11 @@ namespace narrowgauge {
 // back to the format that a value was widened from is the value itself; a constant is converted
 // here, and finite values stay finite. Ports other than T keep their format; ports marked `^` or
 // `any` take values as they come if the outputs do not depend on it. Outputs of the graph and next
-// values of states keep their format. Throws ModelError if the plan belongs to another model,
-// UsageError if an op's outputs do not follow its T.
-Graph apply(const Graph& f32_graph, const PrecisionPlan& plan);
+// values of states keep their format. A parameter whose line has a format is read in that format by
+// all but the update, and without masters kept in it, rounded as `rounding` says
+// (passes/drop_masters.h). Throws ModelError if the plan belongs to another model, UsageError if an
+// op's outputs do not follow its T.
+Graph apply(const Graph& f32_graph, const PrecisionPlan& plan,
+            WeightRounding rounding = WeightRounding::stochastic);
 
 }  // namespace narrowgauge

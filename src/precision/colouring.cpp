@@ -197,7 +197,7 @@ class Colouring {
     };
     const auto refusal = candidate(v).refusal;
     const bool no_choice = refusal == source || refusal == region || refusal == pinned_type ||
-                           refusal == not_f32 || refusal == override_by_name;
+                           refusal == not_f32 || refusal == override_by_name || refusal == autocast;
     if (no_choice) return set(*refusal, -1, candidate(v).note);
     if (vertex(v).kind == PrecisionVertex::Kind::cast) return set(pinned_type);
     if (class_of(v) == PrecisionClass::deny) return set(deny_list);

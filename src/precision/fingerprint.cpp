@@ -44,6 +44,7 @@ std::string node_text(const Graph& graph, const Node& node) {
     out += concat("in ", value.is_absent() ? "_" : graph.value_name(value), '\n');
   for (const ValueInfo& output : node.outputs)
     out += concat("out ", kind_text(output.type.dtype, output.type.shape.size()), '\n');
+  if (node.autocast) out += concat("autocast ", *node.autocast, '\n');
   if (node.op->info.stage == Stage::trained) return out;
   AttributeTexts attributes;
   Attributes shared = node.attributes;  // the visitor only reads

@@ -4,6 +4,7 @@
 #include "precision/colouring.h"
 #include "precision/fingerprint.h"
 #include "precision/overrides.h"
+#include "precision/parameters.h"
 #include "precision/plan_text.h"
 #include "tensor/dtype_sets.h"
 
@@ -69,13 +70,16 @@ class Lists {
     }
     if (const auto nothing = nothing_to_choose(vertex)) {
       result.refusal = *nothing;
-      require(!by_node, "precision: override '", override_of ? override_of->text : "",
+      const bool keeps = !wanted_.master_weights && is_parameter(vertex);
+      require(!by_node || keeps, "precision: override '", override_of ? override_of->text : "",
               "': nothing to choose, ", text(*nothing));
       result.note.clear();
       return result;
     }
     if (override_of && override_of->dtype)
       force(v, *override_of, result);
+    else if (vertex.node->autocast)
+      result.refusal = PrecisionRule::autocast;
     else
       refuse(vertex, result);
     return result;

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "base/open_file.h"
 #include "precision/fingerprint.h"
+#include "precision/parameters.h"
 #include "precision/plan_text.h"
 #include "precision/policy.h"
 #include "precision/vertices.h"
@@ -24,7 +25,13 @@ class PlanReader {
   PrecisionPlan read() {
     read_header();
     Tokens tokens = next_line();
-    // The line of a node called "reason" would have more words.
+    // The lines of nodes called so would have more words.
+    if (tokens.size() == 2 && tokens[0] == "master-weights") {
+      check(tokens[1] == "on" || tokens[1] == "off", "master-weights is on or off, got '",
+            tokens[1], "'");
+      plan_.master_weights = tokens[1] == "on";
+      tokens = next_line();
+    }
     if (tokens.size() == 2 && tokens[0] == "reason") {
       plan_.reason = tokens[1];
       tokens = next_line();
@@ -158,7 +165,20 @@ class PlanReader {
     if (settings.contains("math")) entry.math = read_math(settings["math"]);
   }
 
+  // A parameter has f16 or bf16, or no format of its own.
+  void check_parameter(PlanEntry& entry) const {
+    using enum PrecisionRule;
+    if (entry.dtype == DType::f32) entry.dtype.reset();
+    const bool fits = entry.rule == source || entry.rule == kept_narrow ||
+                      entry.rule == override_by_name || entry.rule == edited;
+    check(fits, "rule ", name(entry.rule), " does not fit parameter '", entry.name, "'");
+    const bool narrow = entry.dtype.has_value();
+    if ((entry.rule == source && narrow) || (entry.rule == kept_narrow && !narrow))
+      mark_edited(entry);
+  }
+
   void check_dtype(const PrecisionVertex& vertex, PlanEntry& entry) const {
+    if (is_parameter(vertex)) return check_parameter(entry);
     const auto nothing = nothing_to_choose(vertex);
     check(!nothing || !entry.dtype, "node '", entry.name,
           "' takes '-': ", text(nothing.value_or(PrecisionRule::source)));
@@ -171,6 +191,10 @@ class PlanReader {
     if (const auto narrow = makes_narrow(entry.rule)) {
       const DType expected = *narrow ? plan_.narrow : DType::f32;
       if (*entry.dtype != expected) mark_edited(entry);
+    }
+    if (entry.rule == PrecisionRule::autocast) {  // its note begins with the format
+      const std::string_view note = entry.note;
+      if (note.substr(0, note.find(':')) != name(*entry.dtype)) mark_edited(entry);
     }
     if (entry.rule == PrecisionRule::override_by_name) {  // its note is "pattern=format"
       const std::string asked = entry.note.substr(entry.note.rfind('=') + 1);

@@ -21,9 +21,10 @@ bool is_plan_dtype(DType dtype) {
 
 std::optional<bool> makes_narrow(PrecisionRule rule) {
   using enum PrecisionRule;
-  if (rule == override_by_name || rule == edited) return {};
+  if (rule == override_by_name || rule == edited || rule == autocast) return {};
   return rule == seed_allow || rule == between_allows || rule == infer_extension ||
-         rule == clear_neighbour || rule == cast_consumers;
+         rule == clear_neighbour || rule == cast_consumers || rule == whole_network ||
+         rule == reads_narrow;
 }
 
 namespace {
@@ -105,6 +106,7 @@ std::string print(const PrecisionPlan& plan) {
   out += concat("version ", plan_version, "\nmodel ", plan.model, ' ', plan_word(plan.model_name),
                 "\nnarrow ", plan.narrow, "\npolicy ", plan.policy, "\nf32-math ", plan.f32_math,
                 '\n');
+  if (!plan.master_weights) out += "master-weights off\n";
   if (!plan.reason.empty()) out += concat("reason ", quoted_text(plan.reason), '\n');
   out += '\n';
   for (const PlanEntry& entry : plan.entries) {
@@ -146,6 +148,8 @@ std::vector<PlanChange> diff(const PrecisionPlan& before, const PrecisionPlan& a
   compare(changes, "narrow", concat(before.narrow), concat(after.narrow));
   compare(changes, "policy", before.policy, after.policy);
   compare(changes, "f32-math", concat(before.f32_math), concat(after.f32_math));
+  const auto masters = [](const PrecisionPlan& plan) { return plan.master_weights ? "on" : "off"; };
+  compare(changes, "master-weights", masters(before), masters(after));
   for (const PlanEntry& entry : before.entries) {
     const PlanEntry* other = after.find(entry.name);
     compare(changes, entry.name, change_text(entry), other ? change_text(*other) : "");

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "precision/autocast.h"
+#include "precision/parameters.h"
+
 namespace narrowgauge {
 
 namespace {
@@ -47,7 +50,21 @@ PrecisionPlan make_precision_plan(const Graph& f32_graph, const PrecisionRequest
       find_record(policies(), wanted.is_mixed() ? std::string_view(wanted.policy) : "f32");
   require(policy, "precision: expected a policy of ", listed_names(policies()), ", got '",
           wanted.policy, '\'');
-  return policy->plan(f32_graph, wanted);
+  require(!policy->narrow || policy->narrow == wanted.narrow, "precision: policy ", policy->name,
+          " computes in ", policy->narrow.value_or(DType::f32), ", and ", wanted.narrow,
+          " was asked for");
+  require(wanted.keep_batch_norm_f32 || policy->name == "apex_cast",
+          "precision: BatchNormalization's parameters are narrow by policy apex_cast alone, and ",
+          policy->name, " was asked for");
+  PrecisionPlan plan = policy->plan(f32_graph, wanted);
+  honour_scopes(plan, f32_graph);
+  if (!wanted.master_weights) keep_parameters_narrow(plan, f32_graph, wanted);
+  return plan;
+}
+
+std::optional<DType> format_of_policy(std::string_view name) {
+  const Policy* const policy = find_record(policies(), name);
+  return policy ? policy->narrow : std::nullopt;
 }
 
 void require_effect(const PrecisionPlan& plan) {
@@ -56,6 +73,8 @@ void require_effect(const PrecisionPlan& plan) {
                   [](const PlanEntry& entry) { return entry.dtype && *entry.dtype != DType::f32; });
   require(changes || plan.narrow == DType::f32, "mixed precision in ", plan.narrow,
           " changes nothing in '", plan.model_name, "': ", why_nothing(plan));
+  require(plan.master_weights || !kept_formats(plan).empty(), "weights without masters: '",
+          plan.model_name, "' has no parameter that only narrow nodes read");
 }
 
 }  // namespace narrowgauge

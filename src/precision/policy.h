@@ -3,6 +3,7 @@
 // that the build finds by its mark.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Policy {
   std::string_view name, help;
   // May leave every node in f32. Throws UsageError for a request that it cannot follow.
   PrecisionPlan (*plan)(const Graph& f32_graph, const PrecisionRequest& wanted);
+  std::optional<DType> narrow{};  // the only narrow format that it knows; nothing: any
 };
 
 std::vector<const Policy*> policies();
@@ -25,10 +27,14 @@ bool is_policy(std::string_view name);
 // an unknown policy and for what the policy refuses.
 PrecisionPlan make_precision_plan(const Graph& f32_graph, const PrecisionRequest& wanted);
 
-// Throws UsageError saying why if mixed precision was asked for and no node became narrow.
+// The narrow format that comes with a policy of this name; nothing where any may be asked for.
+std::optional<DType> format_of_policy(std::string_view name);
+
+// Throws UsageError saying why if mixed precision was asked for and no node became narrow, or
+// weights without masters and no parameter became narrow.
 void require_effect(const PrecisionPlan& plan);
 
 }  // namespace narrowgauge
 
-// NG_POLICY(stem, name, help, plan) enters a policy.
+// NG_POLICY(stem, name, help, plan[, narrow]) enters a policy.
 #define NG_POLICY(stem, ...) NG_STEM(policy_table, Policy, stem, __VA_ARGS__)

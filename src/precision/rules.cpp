@@ -32,6 +32,12 @@ constexpr std::array<RuleText, precision_rule_count> rules{{
     {"override", "somebody asked for it by name"},
     {"edited", "its line in the plan was changed by hand"},
     {"not-requested", "no narrow format was asked for"},
+    {"kept-narrow", "the network sees it in the narrow format alone"},
+    {"autocast", "an autocast scope of the network decides"},
+    {"whole-network", "the policy casts the whole network"},
+    {"after-network", "it comes after the last parameter; outputs and loss stay in f32"},
+    {"reads-narrow", "it takes the widest format that it reads, which is narrow"},
+    {"reads-f32", "it takes the widest format that it reads, which is f32"},
 }};
 
 const RuleText& entry(PrecisionRule rule) { return rules.at(static_cast<std::size_t>(rule)); }

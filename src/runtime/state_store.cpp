@@ -150,6 +150,66 @@ void StateStore::add(const Plan& plan, std::uint64_t seed) {
   }
 }
 
+bool StateStore::keep_as(const Graph& f32_graph, const StateFormats& formats, std::uint64_t seed) {
+  bool changed = false;
+  for (const State& state : f32_graph.states()) {
+    if (state.role != Role::parameter) continue;
+    if (!has(state.name)) entries_[state.name] = {state.role, initial_value(state, seed)};
+    Entry& entry = entries_.find(state.name)->second;
+    const auto format = formats.find(state.name);
+    changed |=
+        convert(state.name, entry, format == formats.end() ? state.type.dtype : format->second);
+    entry.pinned = true;
+  }
+  return changed;
+}
+
+bool StateStore::convert(const std::string& name, Entry& entry, DType format) {
+  const DType before = entry.value.dtype(), declared = entry.declared.value_or(before);
+  if (format == before) return false;
+  require(!entry.pinned, "parameter '", name, "': an earlier step keeps it in ", before,
+          ", and this one wants it in ", format);
+  entry.value = entry.value.cast(format);
+  entry.declared = format == declared ? std::nullopt : std::optional(declared);
+  drop_derived_from(name);
+  return true;
+}
+
+void StateStore::drop_derived_from(const std::string& name) {
+  std::set<std::string> dropped{name};
+  const auto stems = [&](const Derivation& derivation) {
+    return std::ranges::any_of(derivation.sources,
+                               [&](const std::string& source) { return dropped.contains(source); });
+  };
+  // What is packed may stem from what is derived.
+  for (const bool packed : {false, true})
+    for (const auto& [state, derivation] : derivations_)
+      if (derivation.is_packed == packed && stems(derivation)) dropped.insert(state);
+  dropped.erase(name);
+  for (const std::string& state : dropped) {
+    derivations_.erase(derivations_.find(state));
+    entries_.erase(entries_.find(state));
+  }
+}
+
+void StateStore::unpin() {
+  for (auto& [name, entry] : entries_) entry.pinned = false;
+}
+
+StateFormats StateStore::kept_formats() const {
+  StateFormats formats;
+  for (const auto& [name, entry] : entries_)
+    if (entry.declared) formats.emplace(name, entry.value.dtype());
+  return formats;
+}
+
+Tensor StateStore::declared(std::string_view name) const {
+  const auto found = entries_.find(name);
+  require(found != entries_.end(), "no state '", name, "'");
+  const Entry& entry = found->second;
+  return entry.declared ? entry.value.cast(*entry.declared) : entry.value;
+}
+
 void StateStore::remove(const std::set<Role>& roles) {
   std::erase_if(entries_, [&](const auto& entry) { return roles.contains(entry.second.role); });
   std::erase_if(derivations_, [&](const auto& entry) { return !has(entry.first); });
@@ -171,9 +231,12 @@ const Tensor& StateStore::at(std::string_view state) const {
 
 void StateStore::set(std::string_view state, const Tensor& value) {
   Tensor& own = at(state);
-  require(own.type() == value.type(), "state '", state, "': holds ", own.type(), ", got ",
+  const auto declared = entries_.find(state)->second.declared;
+  const bool rounds = declared && value.type() == TensorType{*declared, own.type().shape};
+  require(rounds || own.type() == value.type(), "state '", state, "': holds ", own.type(), ", got ",
           value.type());
-  std::copy_n(value.data(), value.bytes(), own.data());
+  const Tensor kept = rounds ? value.cast(own.dtype()) : value;
+  std::copy_n(kept.data(), kept.bytes(), own.data());
   touch({std::string(state)}, {});
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "compile/plan.h"
+#include "passes/drop_masters.h"
 
 namespace narrowgauge {
 
@@ -22,6 +24,9 @@ class StateStore {
   struct Entry {
     Role role = Role::parameter;
     Tensor value;
+    // Where the value is kept in a narrower format than its model says: the model's.
+    std::optional<DType> declared{};
+    bool pinned = false;  // the format may not change: a training goes by it
   };
 
   // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
@@ -29,6 +34,16 @@ class StateStore {
   void add(const Graph& graph, std::uint64_t seed);
   // The same for the graph of a plan, and for what its kernels pack, as derived states of bytes.
   void add(const Plan& plan, std::uint64_t seed);
+
+  // Adds the parameters of a graph in f32 that are missing, and keeps those that `formats` names in
+  // that format, rounded to nearest, the others of the graph in their own; all are pinned. Returns
+  // whether a format changed. Throws UsageError for a pinned parameter in another format.
+  bool keep_as(const Graph& f32_graph, const StateFormats& formats, std::uint64_t seed);
+  void unpin();  // formats of all parameters may change
+  // The parameters that are kept in a narrower format than their model says.
+  StateFormats kept_formats() const;
+  // In the format that its model says, exactly; shares memory where it is kept so.
+  Tensor declared(std::string_view name) const;
 
   std::int64_t bytes_to_add(const Graph& graph) const;
   std::int64_t bytes_to_add(const Plan& plan) const;
@@ -38,7 +53,8 @@ class StateStore {
   bool has(std::string_view name) const;
   Tensor& at(std::string_view name);  // throws UsageError
   const Tensor& at(std::string_view name) const;
-  // Copies a tensor of the same type; derived states are computed again before use.
+  // Copies a tensor of the same type, or of the declared one, which is rounded to nearest; derived
+  // states are computed again before use.
   void set(std::string_view name, const Tensor& value);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
@@ -52,6 +68,9 @@ class StateStore {
   void keep_derived(const std::set<std::string>& states);
 
  private:
+  // Returns whether the format changed.
+  bool convert(const std::string& name, Entry& entry, DType format);
+  void drop_derived_from(const std::string& name);
   struct Derivation {
     std::vector<std::string> sources;
     std::function<void(std::span<const Tensor> sources, Tensor& value)> make;

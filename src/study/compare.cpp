@@ -36,6 +36,7 @@ TrainingOutcome fit_and_note(Model& model, Trainer& trainer, const FitTask& task
     return goes_on;
   });
   outcome.activation_bytes = trainer.activation_bytes();
+  outcome.state_bytes = trainer.state_bytes();
   outcome.sha256 = model.sha256();
   outcome.recomputed = trainer.recomputed();
   outcome.flushed = trainer.flushed();

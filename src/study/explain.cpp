@@ -93,7 +93,9 @@ PrecisionSummary summarize(const std::vector<NodeExplanation>& nodes,
   std::map<DType, int> by_format;
   std::set<std::string> unlisted;
   for (const NodeExplanation& node : nodes) {
-    if (node.entry.dtype)
+    if (node.entry.dtype && node.entry.op == record_of<StateValue>().full_name())
+      ++summary.narrow_parameters;
+    else if (node.entry.dtype)
       ++by_format[*node.entry.dtype];
     else
       ++summary.without_choice;
@@ -126,7 +128,8 @@ Explanation explain(const Graph& f32_graph, const PrecisionPlan& plan, const Bin
   const Graph applied = apply(f32_graph, plan);
   Surroundings surroundings(binding);
   surroundings.add_graph(f32_graph, applied, "");
-  Explanation result{plan.model_name, plan.policy, plan.narrow, plan.reason, {}, {}};
+  Explanation result{plan.model_name,    plan.policy, plan.narrow, plan.reason, {}, {},
+                     plan.master_weights};
   for (const PlanEntry& entry : plan.entries) {
     NodeExplanation node = surroundings.take(entry.name);
     node.entry = entry;

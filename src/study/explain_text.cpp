@@ -75,6 +75,10 @@ std::string summary_text(const Explanation& explanation) {
     out += concat(i == 0 ? concat("unlisted: ", summary.unlisted, " (") : ", ",
                   summary.unlisted_ops[i]);
   if (!summary.unlisted_ops.empty()) out += ")\n";
+  if (summary.narrow_parameters > 0)
+    out += concat("parameters: ", summary.narrow_parameters,
+                  explanation.master_weights ? " seen narrow, with masters in f32\n"
+                                             : " kept narrow, without masters\n");
   if (summary.forbidden > 0)
     out += concat("tf32: ", summary.forbidden, " contractions ask for it and compute in ieee, ",
                   tf32_forbidden_by(), " forbids it\n");
@@ -166,9 +170,13 @@ Json node_json(const NodeExplanation& node) {
 Json summary_json(const PrecisionSummary& summary) {
   Json nodes = Json::object();
   for (const auto& [dtype, count] : summary.nodes) nodes[text_of(dtype)] = count;
-  return {{"nodes", std::move(nodes)},    {"without_choice", summary.without_choice},
-          {"casts", summary.casts},       {"cast_bytes", bytes_json(summary.cast_bytes)},
-          {"unlisted", summary.unlisted}, {"unlisted_ops", summary.unlisted_ops}};
+  return {{"nodes", std::move(nodes)},
+          {"without_choice", summary.without_choice},
+          {"casts", summary.casts},
+          {"cast_bytes", bytes_json(summary.cast_bytes)},
+          {"unlisted", summary.unlisted},
+          {"unlisted_ops", summary.unlisted_ops},
+          {"narrow_parameters", summary.narrow_parameters}};
 }
 
 // Names that are not UTF-8 are printed with replacement characters.

@@ -28,9 +28,9 @@ struct Problem {
 
   UpdateCommon common(const Tensor& gradient) {
     return {.count = weight.size(),
-            .weight = floats(weight),
+            .weight = view(weight),
             .gradient = view(gradient),
-            .next_weight = floats(weight),
+            .next_weight = view(weight),
             .narrow_weight = view(narrow),
             .multiplier = 1 / loss_scale,
             .learning_rate = 0.1F,
@@ -131,7 +131,7 @@ TEST(optimizer, a_skipped_step_into_other_memory_copies) {
   Problem next(777, DType::bf16);
   AdamUpdate adam = p.adam(gradient, 2, false);
   adam.common.applied = false;
-  adam.common.next_weight = floats(next.weight);
+  adam.common.next_weight = view(next.weight);
   adam.common.narrow_weight = view(next.narrow);
   adam.first_moment.next = floats(next.first);
   adam.second_moment.next = floats(next.second);

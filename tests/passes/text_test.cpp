@@ -22,6 +22,7 @@
 #include "passes/bind_shapes.h"
 #include "passes/decompose.h"
 #include "passes/differentiate.h"
+#include "passes/drop_masters.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_elementwise.h"
 #include "passes/hoist_derived_state.h"
@@ -43,6 +44,16 @@ Pass for_any(Graph (*pass)(const Graph&)) {
   return [pass](const Graph& graph, const Target&) { return pass(graph); };
 }
 
+// All parameters in bf16.
+Pass without_masters(WeightRounding rounding) {
+  return [rounding](const Graph& graph, const Target&) {
+    StateFormats formats;
+    for (const State& state : graph.states())
+      if (state.role == Role::parameter) formats[state.name] = DType::bf16;
+    return drop_masters(graph, formats, rounding);
+  };
+}
+
 const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> all{
       {"assign_layout",
@@ -58,6 +69,8 @@ const std::map<std::string, Pass>& passes() {
        }},
       {"decompose", for_any(decompose)},
       {"differentiate", for_any(differentiate)},
+      {"drop_masters", without_masters(WeightRounding::stochastic)},
+      {"drop_masters_kahan", without_masters(WeightRounding::kahan)},
       {"fold_constants", for_any(fold_constants)},
       {"fuse_elementwise", fuse_elementwise},
       {"hoist_derived_state", for_any(hoist_derived_state)},

@@ -285,6 +285,27 @@ TEST(lists, a_request_that_changes_nothing_says_why) {
   EXPECT_EQ(said("A", {}), "");
 }
 
+// The rules of policies that go node by node, of scopes, and of parameters.
+std::set<PrecisionRule> other_rules() {
+  Graph graph("small");
+  State weight;
+  weight.name = "w";
+  weight.type = TensorType::parse("f32[2,3]");
+  const Value x = graph.input("x", weight.type), w = graph.state(weight);
+  const Value before = graph.add(Clear{}, {x}, {.name = "before"});
+  const Value layer = graph.add(Allow{}, {before, w}, {.name = "layer"});
+  const Value after = graph.add(Clear{}, {layer}, {.name = "after"});
+  graph.output("y", graph.add(Unlisted{}, {after}));
+  graph.output("z", graph.add(Unlisted{}, {graph.add(Allow{}, {x}, {.autocast = DType::bf16})}));
+  std::set<PrecisionRule> seen;
+  for (const char* policy : {"apex_lists", "apex_cast"}) {
+    const PrecisionRequest asked{.narrow = DType::f16, .policy = policy, .master_weights = false};
+    for (const PlanEntry& entry : make_precision_plan(graph, asked).entries)
+      seen.insert(entry.rule);
+  }
+  return seen;
+}
+
 // A graph in which every rule of the colouring fires somewhere; `edited` is the reader's.
 TEST(lists, every_rule_can_be_reached) {
   Graph graph = chain("DICICAIUCIA");
@@ -303,7 +324,8 @@ TEST(lists, every_rule_can_be_reached) {
   graph.output("r", graph.add(Repeat{std::make_shared<const Graph>(body)}, {x}, {.name = "r"}));
   graph.output("o", graph.add(Clear{}, {c}, {.name = "forced"}));
   const PrecisionRequest asked = options(DType::f16, {"forced=f32"});
-  std::set<PrecisionRule> seen{PrecisionRule::edited};
+  std::set<PrecisionRule> seen = other_rules();
+  seen.insert(PrecisionRule::edited);
   for (const PlanEntry& entry : colour_by_lists(graph, asked).entries) seen.insert(entry.rule);
   for (const PlanEntry& entry : make_precision_plan(graph, {}).entries) seen.insert(entry.rule);
   for (int rule = 0; rule < precision_rule_count; ++rule)

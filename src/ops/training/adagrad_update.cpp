@@ -18,7 +18,7 @@ void AdagradUpdate::check(std::string_view who) const {
 
 TensorTypes AdagradUpdate::infer(const Inference& in) const {
   check(in.op_name());
-  return infer_update(in, 1, narrow);
+  return infer_update(in, narrow);
 }
 
 namespace {
@@ -60,6 +60,7 @@ std::vector<Sample<AdagradUpdate>> AdagradUpdate::samples() {
                       .narrow = DType::bf16},
                      {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]", 0, 1),
                       sample_number(0.01), sample_number(0.01), sample_flag(applied), steps}});
+  add_narrow_samples(all);
   return all;
 }
 

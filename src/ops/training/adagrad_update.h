@@ -18,10 +18,10 @@ struct AdagradUpdate {
       .name = "AdagradUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~^, square_sum:W~, learning_rate:S, multiplier:S, applied:bool, "
-          "applied_steps:i64",
-      .outputs = "next_weight:W~, next_square_sum:W~, narrow_weight?:any~",
-      .types = "W:float, G:float, S:wide",
+          "weight:W~, gradient:G~^, square_sum:M~, learning_rate:S, multiplier:S, applied:bool, "
+          "applied_steps:i64, compensation?:W~, random_key?:i64",
+      .outputs = "next_weight:W~, next_square_sum:M~, narrow_weight?:any~, next_compensation?:W~",
+      .types = "W:float, M:wide, G:float, S:wide",
       .stage = Stage::trained};
   double rate_decay = 0, initial_sum = 0, epsilon = 1e-10, weight_decay = 0;
   bool maximize = false;

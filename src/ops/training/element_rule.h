@@ -51,17 +51,16 @@ Offer offer_element_rule(const Request& request) {
 template <class Rule, template <class> class Formula>
 Offer reference_element_rule(const Request& request) {
   constexpr std::size_t count = Formula<double>::moments;
-  return reference_update_of_arrays(
-      request, static_cast<int>(count), [op = request.as<Rule>()](UpdateArrays& arrays) {
-        const Formula<double> formula(op, arrays.learning_rate, arrays.step);
-        for (std::size_t i = 0; i < arrays.weight.size(); ++i) {
-          std::array<double, count> moments;
-          for (std::size_t m = 0; m < count; ++m) moments[m] = arrays.moments[m][i];
-          const double gradient = op.maximize ? -arrays.gradient[i] : arrays.gradient[i];
-          arrays.weight[i] = formula(arrays.weight[i], gradient, moments);
-          for (std::size_t m = 0; m < count; ++m) arrays.moments[m][i] = moments[m];
-        }
-      });
+  return reference_update_of_arrays(request, [op = request.as<Rule>()](UpdateArrays& arrays) {
+    const Formula<double> formula(op, arrays.learning_rate, arrays.step);
+    for (std::size_t i = 0; i < arrays.weight.size(); ++i) {
+      std::array<double, count> moments;
+      for (std::size_t m = 0; m < count; ++m) moments[m] = arrays.moments[m][i];
+      const double gradient = op.maximize ? -arrays.gradient[i] : arrays.gradient[i];
+      arrays.weight[i] = formula(arrays.weight[i], gradient, moments);
+      for (std::size_t m = 0; m < count; ++m) arrays.moments[m][i] = moments[m];
+    }
+  });
 }
 
 // The kernels of the rule, for its kernels().

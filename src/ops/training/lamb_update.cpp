@@ -17,7 +17,7 @@ void LambUpdate::check(std::string_view who) const {
 
 TensorTypes LambUpdate::infer(const Inference& in) const {
   check(in.op_name());
-  return infer_update(in, 2, narrow);
+  return infer_update(in, narrow);
 }
 
 double LambUpdate::trust_ratio(double weight_norm, double update_norm) const {
@@ -67,9 +67,9 @@ class TwoPasses {
     auto* const weight_squares = reinterpret_cast<double*>(call_.workspace);
     double* const update_squares = weight_squares + strips;
     cpu::UpdateCommon first_pass = call_.common;
-    first_pass.narrow_weight = {};
+    first_pass.next_weight = first_pass.narrow_weight = {};
     cpu::update_by_strips(first_pass, call_.moments, [&](const cpu::UpdateStrip& strip) {
-      const std::int64_t place = (strip.weight - call_.common.weight) / cpu::strip_length;
+      const std::int64_t place = strip.offset / cpu::strip_length;
       update_squares[place] = advance(strip);
       weight_squares[place] = cpu::square_sum({strip.weight}, 0, strip.count);
     });
@@ -138,22 +138,21 @@ Offer offer_lamb(const Request& request) {
 }
 
 Offer reference_lamb(const Request& request) {
-  return reference_update_of_arrays(
-      request, 2, [op = request.as<LambUpdate>()](UpdateArrays& arrays) {
-        const Factors<double> factors(op, arrays.step);
-        std::vector<double> updates(arrays.weight.size());
-        double weight_squares = 0, update_squares = 0;
-        for (std::size_t i = 0; i < updates.size(); ++i) {
-          double &first = arrays.moments[0][i], &second = arrays.moments[1][i];
-          factors.advance(arrays.gradient[i], first, second);
-          updates[i] = factors.update(arrays.weight[i], first, second);
-          weight_squares += arrays.weight[i] * arrays.weight[i];
-          update_squares += updates[i] * updates[i];
-        }
-        const double rate = arrays.learning_rate *
-                            op.trust_ratio(std::sqrt(weight_squares), std::sqrt(update_squares));
-        for (std::size_t i = 0; i < updates.size(); ++i) arrays.weight[i] -= rate * updates[i];
-      });
+  return reference_update_of_arrays(request, [op = request.as<LambUpdate>()](UpdateArrays& arrays) {
+    const Factors<double> factors(op, arrays.step);
+    std::vector<double> updates(arrays.weight.size());
+    double weight_squares = 0, update_squares = 0;
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      double &first = arrays.moments[0][i], &second = arrays.moments[1][i];
+      factors.advance(arrays.gradient[i], first, second);
+      updates[i] = factors.update(arrays.weight[i], first, second);
+      weight_squares += arrays.weight[i] * arrays.weight[i];
+      update_squares += updates[i] * updates[i];
+    }
+    const double rate =
+        arrays.learning_rate * op.trust_ratio(std::sqrt(weight_squares), std::sqrt(update_squares));
+    for (std::size_t i = 0; i < updates.size(); ++i) arrays.weight[i] -= rate * updates[i];
+  });
 }
 
 constexpr Kernel kernel_list[] = {{"rows", offer_lamb}, {"reference", reference_lamb}};
@@ -175,6 +174,7 @@ std::vector<Sample<LambUpdate>> LambUpdate::samples() {
                      {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
                       sample("f32[3,7]", 0, 1), sample_number(0.01), sample_number(0.01),
                       sample_flag(applied), steps}});
+  add_narrow_samples(all);
   return all;
 }
 

@@ -19,10 +19,12 @@ struct LambUpdate {
       .name = "LambUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~^, first_moment:W~, second_moment:W~, learning_rate:S, "
-          "multiplier:S, applied:bool, applied_steps:i64",
-      .outputs = "next_weight:W~, next_first_moment:W~, next_second_moment:W~, narrow_weight?:any~",
-      .types = "W:float, G:float, S:wide",
+          "weight:W~, gradient:G~^, first_moment:M~, second_moment:M~, learning_rate:S, "
+          "multiplier:S, applied:bool, applied_steps:i64, compensation?:W~, random_key?:i64",
+      .outputs =
+          "next_weight:W~, next_first_moment:M~, next_second_moment:M~, narrow_weight?:any~, "
+          "next_compensation?:W~",
+      .types = "W:float, M:wide, G:float, S:wide",
       .stage = Stage::trained};
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, weight_decay = 0;
   bool trust_clip = false, always_adapt = false;

@@ -26,7 +26,7 @@ TensorTypes LarsUpdate::infer(const Inference& in) const {
   check(in.op_name());
   require(momentum == 0 || in.has(2), "LarsUpdate: momentum ", momentum, " needs a velocity");
   require(dampening == 0 || in.has(6), "LarsUpdate: dampening ", dampening, " needs applied_steps");
-  return infer_update(in, 1, narrow);
+  return infer_update(in, narrow);
 }
 
 double LarsUpdate::trust_ratio(double weight_norm, double gradient_norm,
@@ -60,7 +60,7 @@ Offer offer_lars(const Request& request) {
     };
     const double multiplier = double{common.multiplier};
     const double ratio =
-        op.trust_ratio(norm_of({common.weight}), norm_of(common.gradient) * std::abs(multiplier),
+        op.trust_ratio(norm_of(common.weight), norm_of(common.gradient) * std::abs(multiplier),
                        double{common.learning_rate});
     update.common.multiplier = static_cast<float>(multiplier * ratio);
     update.common.weight_decay = static_cast<float>(op.weight_decay * ratio);
@@ -77,7 +77,7 @@ Offer offer_lars(const Request& request) {
 
 Offer reference_lars(const Request& request) {
   const auto op = request.as<LarsUpdate>();
-  return reference_update_of_arrays(request, 1, [op](UpdateArrays& arrays) {
+  return reference_update_of_arrays(request, [op](UpdateArrays& arrays) {
     const double rate = arrays.learning_rate, fresh = fresh_share(op.dampening, arrays.step);
     const double ratio = op.trust_ratio(norm(arrays.weight), norm(arrays.gradient), rate);
     for (std::size_t i = 0; i < arrays.weight.size(); ++i) {
@@ -114,6 +114,7 @@ std::vector<Sample<LarsUpdate>> LarsUpdate::samples() {
     all.push_back({{.momentum = 0.9, .dampening = 0.3, .weight_decay = 0.1},
                    inputs(sample("f32[3,7]"), sample(Tensor::scalar(DType::i64, 3)))});
   }
+  add_narrow_samples(all);
   return all;
 }
 

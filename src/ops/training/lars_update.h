@@ -19,10 +19,10 @@ struct LarsUpdate {
       .name = "LarsUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~^, velocity?:W~, learning_rate:S, multiplier:S, applied:bool, "
-          "applied_steps?:i64",
-      .outputs = "next_weight:W~, next_velocity?:W~, narrow_weight?:any~",
-      .types = "W:float, G:float, S:wide",
+          "weight:W~, gradient:G~^, velocity?:M~, learning_rate:S, multiplier:S, applied:bool, "
+          "applied_steps?:i64, compensation?:W~, random_key?:i64",
+      .outputs = "next_weight:W~, next_velocity?:M~, narrow_weight?:any~, next_compensation?:W~",
+      .types = "W:float, M:wide, G:float, S:wide",
       .stage = Stage::trained};
   double momentum = 0;
   bool nesterov = false;

@@ -14,7 +14,7 @@ void LionUpdate::check(std::string_view who) const {
 
 TensorTypes LionUpdate::infer(const Inference& in) const {
   check(in.op_name());
-  return infer_update(in, 1, narrow);
+  return infer_update(in, narrow);
 }
 
 namespace {
@@ -50,6 +50,7 @@ std::vector<Sample<LionUpdate>> LionUpdate::samples() {
       all.push_back({{.weight_decay = 0.1, .maximize = maximize, .narrow = DType::bf16},
                      {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
                       sample_number(0.01), sample_number(0.01), sample_flag(applied)}});
+  add_narrow_samples(all);
   return all;
 }
 

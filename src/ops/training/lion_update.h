@@ -18,9 +18,10 @@ struct LionUpdate {
       .name = "LionUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~^, first_moment:W~, learning_rate:S, multiplier:S, applied:bool",
-      .outputs = "next_weight:W~, next_first_moment:W~, narrow_weight?:any~",
-      .types = "W:float, G:float, S:wide",
+          "weight:W~, gradient:G~^, first_moment:M~, learning_rate:S, multiplier:S, applied:bool, "
+          "compensation?:W~, random_key?:i64",
+      .outputs = "next_weight:W~, next_first_moment:M~, narrow_weight?:any~, next_compensation?:W~",
+      .types = "W:float, M:wide, G:float, S:wide",
       .stage = Stage::trained};
   double beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
   bool maximize = false;

@@ -32,7 +32,7 @@ TensorTypes MuonUpdate::infer(const Inference& in) const {
   const bool matrix = in.rank(0) == 2;
   require(in.has(3) != matrix, "MuonUpdate: a second_moment goes with what is no matrix, got ",
           matrix ? "one" : "none", " with a weight of ", in.type(0));
-  return infer_update(in, 2, narrow);
+  return infer_update(in, narrow);
 }
 
 namespace {

@@ -28,7 +28,7 @@ struct MuonUpdate {
           "multiplier:S, applied:bool, applied_steps:i64",
       .outputs =
           "next_weight:W~, next_first_moment:W~, next_second_moment?:W~, narrow_weight?:any~",
-      .types = "W:float, G:float, S:wide",
+      .types = "W:wide, G:float, S:wide",
       .stage = Stage::trained};
   double momentum = 0.95;
   bool nesterov = true;

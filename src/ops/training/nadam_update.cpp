@@ -15,7 +15,7 @@ void NadamUpdate::check(std::string_view who) const {
 
 TensorTypes NadamUpdate::infer(const Inference& in) const {
   check(in.op_name());
-  return infer_update(in, 2, narrow);
+  return infer_update(in, narrow);
 }
 
 namespace {
@@ -90,6 +90,7 @@ std::vector<Sample<NadamUpdate>> NadamUpdate::samples() {
                      {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
                       sample("f32[3,7]", 0, 1), sample_number(0.01), sample_number(0.01),
                       sample_flag(applied), steps}});
+  add_narrow_samples(all);
   return all;
 }
 

@@ -14,7 +14,7 @@ void RadamUpdate::check(std::string_view who) const {
 
 TensorTypes RadamUpdate::infer(const Inference& in) const {
   check(in.op_name());
-  return infer_update(in, 2, narrow);
+  return infer_update(in, narrow);
 }
 
 namespace {
@@ -77,6 +77,7 @@ std::vector<Sample<RadamUpdate>> RadamUpdate::samples() {
                         sample("f32[3,7]", 0, 1), sample_number(0.01), sample_number(0.01),
                         sample_flag(applied),
                         sample(Tensor::scalar(DType::i64, static_cast<double>(steps)))}});
+  add_narrow_samples(all);
   return all;
 }
 

@@ -29,7 +29,7 @@ TensorTypes RmspropUpdate::infer(const Inference& in) const {
   check(in.op_name());
   require(in.has(3) == centered && in.has(4) == (momentum > 0),
           "RmspropUpdate: gradient_average goes with centered, velocity with momentum");
-  return infer_update(in, 3, narrow);
+  return infer_update(in, narrow);
 }
 
 namespace {
@@ -109,7 +109,7 @@ Offer offer_rmsprop(const Request& request) {
 
 Offer reference_rmsprop(const Request& request) {
   const auto op = request.as<RmspropUpdate>();
-  return reference_update(request, 3, [op, factors = Factors<double>(op)](UpdateElement& e) {
+  return reference_update(request, [op, factors = Factors<double>(op)](UpdateElement& e) {
     const double step = with_kind(op, [&]<bool C, bool M>() {
       return factors.next<C, M>(e.weight, op.maximize ? -e.gradient : e.gradient, e.moments[0],
                                 e.moments[1], e.moments[2]);
@@ -141,6 +141,7 @@ std::vector<Sample<RmspropUpdate>> RmspropUpdate::samples() {
                         centered ? sample("f32[3,7]", -1, 1) : no_sample(),
                         momentum > 0 ? sample("f32[3,7]") : no_sample(), sample_number(0.01),
                         sample_number(0.01), sample_flag(applied)}});
+  add_narrow_samples(all);
   return all;
 }
 

@@ -19,12 +19,12 @@ struct RmspropUpdate {
       .name = "RmspropUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~^, square_average:W~, gradient_average?:W~, velocity?:W~, "
-          "learning_rate:S, multiplier:S, applied:bool",
+          "weight:W~, gradient:G~^, square_average:M~, gradient_average?:M~, velocity?:M~, "
+          "learning_rate:S, multiplier:S, applied:bool, compensation?:W~, random_key?:i64",
       .outputs =
-          "next_weight:W~, next_square_average:W~, next_gradient_average?:W~, next_velocity?:W~, "
-          "narrow_weight?:any~",
-      .types = "W:float, G:float, S:wide",
+          "next_weight:W~, next_square_average:M~, next_gradient_average?:M~, next_velocity?:M~, "
+          "narrow_weight?:any~, next_compensation?:W~",
+      .types = "W:float, M:wide, G:float, S:wide",
       .stage = Stage::trained};
   double alpha = 0.99, epsilon = 1e-8, momentum = 0;
   bool centered = false;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ops that update a weight have in common. Their ports lie so: weight, gradient, the
-// moments, learning_rate, multiplier, applied, and applied_steps where the rule asks for it; the
-// results are next_weight, a next_<moment> for each moment, and narrow_weight.
+// moments, learning_rate, multiplier, applied, applied_steps where the rule asks for it, and
+// compensation and random_key; the results are next_weight, a next_<moment> for each moment,
+// narrow_weight and next_compensation.
+//
+// A weight may be f16 or bf16: it is then updated in f32 and rounded, with a random_key (RandomKey)
+// stochastically, with a compensation as UpdateCommon says, else to nearest.
 #pragma once
 
 #include <array>
@@ -36,8 +40,17 @@ void check_momentum(std::string_view who, const MomentumNumbers& numbers);
 // The share of a gradient that goes into the velocity; the first step is 1.
 inline double fresh_share(double dampening, double step) { return step == 1 ? 1 : 1 - dampening; }
 
-// Checks shapes and gives the types of all results: the weight's, and `narrow` for the narrow copy.
-TensorTypes infer_update(const Inference& in, int moments, DType narrow);
+// Checks shapes and gives the types of all results: the weight's, those of the moments, `narrow`
+// for the narrow copy, and beside a compensation that of next_compensation.
+TensorTypes infer_update(const Inference& in, DType narrow);
+
+// Checks the two optional ports that say how a weight is rounded.
+void check_rounding(const Inference& in, int compensation, int random_key);
+// An element of a weight in f16 or bf16: by the random key, to nearest without one.
+double rounded_weight(double exact, std::int64_t element, DType dtype, const ReferenceView* key);
+// Optional ports at the end, which neither a request nor a call need have; -1 is none.
+bool is_given(const Request& request, int input);
+View given(const KernelCall& call, int input);
 
 // What a kernel of a rule computes from: the arrays, and of each moment in use the old and the new
 // values. `step` counts applied steps, this one included; 1 without the port applied_steps.
@@ -49,8 +62,8 @@ struct UpdateCall {
 };
 using UpdateKernel = std::function<void(UpdateCall& call)>;
 
-// Offers a kernel over dense arrays of a f32 weight, with gradient and narrow copy in f32, f16 or
-// bf16. `in_use` says for each moment of the ports whether the rule keeps it.
+// Offers a kernel over dense arrays, with weight, gradient and narrow copy in f32, f16 or bf16 and
+// moments in f32. `in_use` says for each moment of the ports whether the rule keeps it.
 Offer offer_update(const Request& request, std::span<const bool> in_use, UpdateKernel kernel);
 
 // What the rule makes of one element in f64, when the step is applied. Moments that are not in use
@@ -63,8 +76,8 @@ struct UpdateElement {
 };
 using UpdateFormula = std::function<void(UpdateElement& element)>;
 
-// The reference kernel of a rule with so many moments among its ports.
-Offer reference_update(const Request& request, int moments, UpdateFormula formula);
+// The reference kernel of a rule.
+Offer reference_update(const Request& request, UpdateFormula formula);
 
 // All elements in f64, for a rule that looks at the whole weight before it changes one.
 struct UpdateArrays {
@@ -76,10 +89,29 @@ struct UpdateArrays {
 using ArraysFormula = std::function<void(UpdateArrays& arrays)>;
 
 // The reference kernel of such a rule.
-Offer reference_update_of_arrays(const Request& request, int moments, ArraysFormula formula);
+Offer reference_update_of_arrays(const Request& request, ArraysFormula formula);
 
 // Scalars to try a rule with.
 SampleInput sample_flag(bool value);
 SampleInput sample_number(double value);
+
+// Such a weight, its compensation, and a key of random numbers.
+SampleInput sample_bf16(SampleInput weight);
+SampleInput sample_lost(SampleInput weight);
+SampleInput sample_key();
+
+// Samples of a rule whose weight is kept in bf16: the first of these, once with a compensation and
+// once with a random_key.
+template <class T>
+void add_narrow_samples(std::vector<Sample<T>>& samples) {
+  for (const bool compensated : {true, false}) {
+    Sample<T> narrow = samples.front();
+    narrow.inputs.resize(record_of<T>().inputs.size() - 2, no_sample());
+    narrow.inputs.front() = sample_bf16(narrow.inputs.front());
+    narrow.inputs.push_back(compensated ? sample_lost(narrow.inputs.front()) : no_sample());
+    narrow.inputs.push_back(compensated ? no_sample() : sample_key());
+    samples.push_back(std::move(narrow));
+  }
+}
 
 }  // namespace narrowgauge

@@ -24,7 +24,7 @@ TensorTypes SgdUpdate::infer(const Inference& in) const {
   check(in.op_name());
   require(momentum == 0 || in.has(2), "SgdUpdate: momentum ", momentum, " needs a velocity");
   require(dampening == 0 || in.has(6), "SgdUpdate: dampening ", dampening, " needs applied_steps");
-  return infer_update(in, 1, narrow);
+  return infer_update(in, narrow);
 }
 
 void AdamUpdate::check(std::string_view who) const {
@@ -40,7 +40,7 @@ std::vector<std::string_view> AdamUpdate::moments() const {
 TensorTypes AdamUpdate::infer(const Inference& in) const {
   check(in.op_name());
   require(in.has(4) == amsgrad, "AdamUpdate: largest_second_moment goes with amsgrad");
-  return infer_update(in, 3, narrow);
+  return infer_update(in, narrow);
 }
 
 namespace {
@@ -84,7 +84,7 @@ Offer offer_adam(const Request& request) {
 Offer reference_sgd(const Request& request) {
   const auto op = request.as<SgdUpdate>();
   const bool keeps_velocity = request.inputs[2].present;
-  return reference_update(request, 1, [=](UpdateElement& e) {
+  return reference_update(request, [=](UpdateElement& e) {
     const double gradient = op.maximize ? -e.gradient : e.gradient;
     const double g = gradient + op.weight_decay * e.weight;
     const double velocity =
@@ -96,7 +96,7 @@ Offer reference_sgd(const Request& request) {
 
 Offer reference_adam(const Request& request) {
   const auto op = request.as<AdamUpdate>();
-  return reference_update(request, 3, [op](UpdateElement& e) {
+  return reference_update(request, [op](UpdateElement& e) {
     const double correction1 = 1 - std::pow(op.beta1, e.step);
     const double correction2 = 1 - std::pow(op.beta2, e.step);
     double &first = e.moments[0], &second = e.moments[1], &largest = e.moments[2];
@@ -138,6 +138,7 @@ std::vector<Sample<SgdUpdate>> SgdUpdate::samples() {
                      {w, g, sample("f32[3,7]"), sample_number(0.1), sample_number(0.01),
                       sample_flag(applied), sample(Tensor::scalar(DType::i64, steps))}});
   }
+  add_narrow_samples(all);
   return all;
 }
 
@@ -155,6 +156,7 @@ std::vector<Sample<AdamUpdate>> AdamUpdate::samples() {
                      {sample("f32[3,7]"), sample("f32[3,7]", -100, 100), sample("f32[3,7]"),
                       sample("f32[3,7]", 0, 1), amsgrad ? sample("f32[3,7]", 0, 1) : no_sample(),
                       sample_number(0.01), sample_number(0.01), sample_flag(applied), steps}});
+  add_narrow_samples(all);
   return all;
 }
 

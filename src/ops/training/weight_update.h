@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weight updates, fused into one pass over memory: they read the gradient as it comes (scaled, in
-// any float format), the f32 master weight and its moments, overwrite these, and write a narrow
-// copy of the weight.
+// any float format), the weight and its moments, overwrite these, and write a narrow copy of the
+// weight. The weight is f32, or f16 or bf16 without a master (update_op.h).
 #pragma once
 
 #include <string_view>
@@ -25,10 +25,10 @@ struct SgdUpdate {
       .name = "SgdUpdate",
       .domain = "ng",
       .inputs =
-          "weight:W~, gradient:G~^, velocity?:W~, learning_rate:S, multiplier:S, "
-          "applied:bool, applied_steps?:i64",
-      .outputs = "next_weight:W~, next_velocity?:W~, narrow_weight?:any~",
-      .types = "W:float, G:float, S:wide",
+          "weight:W~, gradient:G~^, velocity?:M~, learning_rate:S, multiplier:S, applied:bool, "
+          "applied_steps?:i64, compensation?:W~, random_key?:i64",
+      .outputs = "next_weight:W~, next_velocity?:M~, narrow_weight?:any~, next_compensation?:W~",
+      .types = "W:float, M:wide, G:float, S:wide",
       .stage = Stage::trained};
   double momentum = 0;
   bool nesterov = false;
@@ -60,17 +60,18 @@ struct SgdUpdate {
 // so far takes the place of the second moment (Reddi, Kale, Kumar, "On the convergence of Adam and
 // beyond", 2018). `maximize` goes along the gradient, not against it.
 struct AdamUpdate {
-  static constexpr OpInfo info{.name = "AdamUpdate",
-                               .domain = "ng",
-                               .inputs =
-                                   "weight:W~, gradient:G~^, first_moment:W~, second_moment:W~, "
-                                   "largest_second_moment?:W~, learning_rate:S, multiplier:S, "
-                                   "applied:bool, applied_steps:i64",
-                               .outputs =
-                                   "next_weight:W~, next_first_moment:W~, next_second_moment:W~, "
-                                   "next_largest_second_moment?:W~, narrow_weight?:any~",
-                               .types = "W:float, G:float, S:wide",
-                               .stage = Stage::trained};
+  static constexpr OpInfo info{
+      .name = "AdamUpdate",
+      .domain = "ng",
+      .inputs =
+          "weight:W~, gradient:G~^, first_moment:M~, second_moment:M~, largest_second_moment?:M~, "
+          "learning_rate:S, multiplier:S, applied:bool, applied_steps:i64, compensation?:W~, "
+          "random_key?:i64",
+      .outputs =
+          "next_weight:W~, next_first_moment:M~, next_second_moment:M~, "
+          "next_largest_second_moment?:M~, narrow_weight?:any~, next_compensation?:W~",
+      .types = "W:float, M:wide, G:float, S:wide",
+      .stage = Stage::trained};
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
   bool amsgrad = false, maximize = false;
   bool decoupled = false;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/update/stochastic_rounding.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu {
@@ -22,14 +23,21 @@ void for_strips(std::int64_t count, const Body& body) {
   });
 }
 
-void keep(const float* now, float* next, std::int64_t offset, std::int64_t count) {
-  if (now != next) std::copy_n(now + offset, count, next + offset);
+// Copies elements of a dtype, unless they lie there already.
+void keep(ConstArray now, const Array& next, std::int64_t offset, std::int64_t count) {
+  if (!next || now.data == next.data) return;
+  const std::int64_t width = now.dtype == DType::f32 ? 4 : 2;
+  std::copy_n(static_cast<const std::byte*>(now.data) + width * offset, width * count,
+              static_cast<std::byte*>(next.data) + width * offset);
 }
 
 void keep_weight(const UpdateCommon& common, std::int64_t offset, std::int64_t count) {
   keep(common.weight, common.next_weight, offset, count);
-  if (common.narrow_weight)
-    store_strip(common.narrow_weight, offset, count, common.next_weight + offset);
+  keep(common.compensation, common.next_compensation, offset, count);
+  if (!common.narrow_weight) return;
+  alignas(64) std::array<float, strip_length> buffer;
+  store_strip(common.narrow_weight, offset, count,
+              load_strip(common.weight, offset, count, buffer.data()));
 }
 
 template <bool Momentum, bool Nesterov = false, bool Dampened = false>
@@ -98,23 +106,61 @@ void adam_strip(const AdamUpdate& update, const AdamFactors& factor, const Updat
 
 }  // namespace
 
+namespace {
+
+// The buffers of a strip whose weight is narrow.
+struct StripBuffers {
+  alignas(64) std::array<float, strip_length> gradient, weight, next_weight, compensation;
+};
+
+// The weight that an update goes on from: with its compensation, where it has one.
+const float* load_weight(const UpdateCommon& common, std::int64_t at, std::int64_t count,
+                         StripBuffers& buffers) {
+  const float* weight = load_strip(common.weight, at, count, buffers.weight.data());
+  if (!common.compensation) return weight;
+  const float* lost = load_strip(common.compensation, at, count, buffers.compensation.data());
+  for (std::int64_t i = 0; i < count; ++i)
+    buffers.weight[static_cast<std::size_t>(i)] = weight[i] + lost[i];
+  return buffers.weight.data();
+}
+
+void store_weight(const UpdateCommon& common, std::int64_t at, std::int64_t count,
+                  const float* exact, StripBuffers& buffers) {
+  if (common.random) {
+    store_stochastically(common.next_weight, at, count, exact, *common.random);
+    return;
+  }
+  store_strip(common.next_weight, at, count, exact);
+  if (!common.next_compensation) return;
+  const float* rounded = load_strip(common.next_weight, at, count, buffers.weight.data());
+  float* const lost = buffers.compensation.data();
+  for (std::int64_t i = 0; i < count; ++i) lost[i] = exact[i] - rounded[i];
+  store_strip(common.next_compensation, at, count, lost);
+}
+
+}  // namespace
+
 void update_by_strips(const UpdateCommon& common, std::span<const MomentArrays> moments,
                       FunctionRef<void(const UpdateStrip& strip)> rule) {
   NG_INVARIANT(moments.size() <= most_moments);
   for_strips(common.count, [&](std::int64_t at, std::int64_t count) {
     if (!common.applied) {
-      for (const MomentArrays& moment : moments) keep(moment.now, moment.next, at, count);
+      for (const MomentArrays& moment : moments) keep({moment.now}, {moment.next}, at, count);
       return keep_weight(common, at, count);
     }
-    alignas(64) std::array<float, strip_length> buffer;
-    UpdateStrip strip{common.weight + at,
-                      load_strip(common.gradient, at, count, buffer.data()),
-                      common.next_weight + at,
+    StripBuffers buffers;
+    UpdateStrip strip{load_weight(common, at, count, buffers),
+                      load_strip(common.gradient, at, count, buffers.gradient.data()),
+                      common.next_weight
+                          ? result_strip(common.next_weight, at, buffers.next_weight.data())
+                          : buffers.next_weight.data(),
                       {},
+                      at,
                       count};
     for (std::size_t i = 0; i < moments.size(); ++i)
       strip.moments[i] = {moments[i].now + at, moments[i].next + at};
     rule(strip);
+    if (common.next_weight) store_weight(common, at, count, strip.next_weight, buffers);
     if (common.narrow_weight) store_strip(common.narrow_weight, at, count, strip.next_weight);
   });
 }

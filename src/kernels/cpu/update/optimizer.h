@@ -1,29 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight updates in one pass over memory: reads gradient, f32 master weight and moments once, and
-// writes the new ones and the narrow copy of the weight once.
+// Weight updates in one pass over memory: reads gradient, weight and moments once, and writes the
+// new ones and the narrow copy of the weight once. Everything is computed in f32, also where the
+// weight is kept in f16 or bf16 and rounded on storing.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/parallel.h"
+#include "base/random.h"
 #include "kernels/cpu/core/strip.h"
 
 namespace narrowgauge::cpu {
 
 // What every update has. New values may overwrite the old ones. If `applied` is false the new
 // values are the old ones, and the narrow copy is of the old weight.
+//
+// A weight in f16 or bf16 is rounded to nearest, or, with a stream of random numbers, up with the
+// probability of the remainder, element i by the number i. With a compensation, in the weight's
+// format, the update goes on from weight + compensation, and the new compensation is what the new
+// weight lacks of the exact result: Kahan's summation (Zamirai et al., "Revisiting BFloat16
+// Training", 2020).
 struct UpdateCommon {
   std::int64_t count = 0;
-  const float* weight = nullptr;
+  ConstArray weight;
   ConstArray gradient;
-  float* next_weight = nullptr;
+  Array next_weight;        // in the format of the weight
   Array narrow_weight{};    // may be absent
   float multiplier = 1.0F;  // of the gradient: 1 / loss scale, times the clipping factor
   float learning_rate = 0.0F;
   float weight_decay = 0.0F;
   bool applied = true;
+  ConstArray compensation{};                // may be absent
+  Array next_compensation{};                // goes with it
+  std::optional<RandomStream> random = {};  // for a narrow weight without compensation
 };
 
 // A moment of the weight: its values before and after the step, which may be the same memory.
@@ -32,17 +44,18 @@ struct MomentArrays {
   float* next = nullptr;
 };
 
-// One strip of an update that is applied, in f32: `count` weights, their gradients and moments.
+// One strip of an update that is applied, in f32: `count` weights from `offset` on, their gradients
+// and moments.
 constexpr std::size_t most_moments = 4;
 struct UpdateStrip {
   const float *weight, *gradient;
   float* next_weight;
   std::array<MomentArrays, most_moments> moments;
-  std::int64_t count;
+  std::int64_t offset, count;
 };
 
 // Updates strip by strip, on all threads: `rule` computes the new weights and moments of a strip,
-// if the step is applied.
+// if the step is applied. Without a next_weight it computes moments alone.
 void update_by_strips(const UpdateCommon& common, std::span<const MomentArrays> moments,
                       FunctionRef<void(const UpdateStrip& strip)> rule);
 
