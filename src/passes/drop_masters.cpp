@@ -49,7 +49,11 @@ class MasterDropping {
 
   Graph run() {
     for (int i = 0; i < static_cast<int>(source_.nodes().size()); ++i) add(i);
-    return rebuild_.finish();
+    for (const State& state : source_.states())
+      graph().set_next(state.name, rebuild_.mapped(state.next));
+    for (const GraphOutput& output : source_.outputs())
+      graph().output(output.name, read(output.value));
+    return std::move(graph());
   }
 
  private:

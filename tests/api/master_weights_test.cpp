@@ -143,6 +143,34 @@ TEST(master_weights, without_them_files_hold_f32) {
   std::filesystem::remove(path);
 }
 
+TEST(master_weights, without_them_exported_files_predict_the_same) {
+  Training run(without_masters(WeightRounding::stochastic));
+  run.train(0, 5);
+  const std::string path = fresh_folder("file") + ".onnx";
+  run.model.to_onnx(path);
+  Model read = Model::from_onnx(path);
+  EXPECT_EQ(read.state("conv.weight").dtype(), DType::f32);
+  const Tensor images = small_batch(50)[0];
+  EXPECT_TRUE(read.predict(images).same_bits(run.model.predict(images)));
+  std::filesystem::remove(path);
+}
+
+TEST(master_weights, without_them_groups_have_settings_of_their_own) {
+  Optimizer optimizer = without_masters(WeightRounding::kahan);
+  optimizer.groups = {{.pattern = "conv.*", .frozen = true},
+                      {.pattern = "linear.*", .rate = 0},
+                      {.pattern = "conv_2.*", .weight_decay = 0.1}};
+  Training run(optimizer);
+  const std::vector<std::string> still{"conv.weight", "conv.bias", "linear.weight"};
+  std::vector<Tensor> before;
+  for (const std::string& name : still) before.push_back(run.model.state(name));
+  const Tensor moving = run.model.state("conv_2.weight");
+  run.train(0, 3);
+  for (std::size_t i = 0; i < still.size(); ++i)
+    EXPECT_TRUE(run.model.state(still[i]).same_bits(before[i])) << still[i];
+  EXPECT_FALSE(run.model.state("conv_2.weight").same_bits(moving));
+}
+
 TEST(master_weights, a_later_trainer_brings_them_back) {
   Training run(without_masters(WeightRounding::kahan));
   run.train(0, 5);
