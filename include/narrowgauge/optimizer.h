@@ -11,7 +11,6 @@
 #include "narrowgauge/export.h"
 #include "narrowgauge/precision.h"
 #include "narrowgauge/update_rule.h"
-#include "narrowgauge/weight_rounding.h"
 
 namespace narrowgauge {
 
@@ -94,8 +93,6 @@ struct NG_API Optimizer {
   // Whether the rule's weight decay is for parameters of at most one axis too: biases, and the
   // scale and shift of normalizations. A group's decay is for all that match it.
   bool decays_vectors = true;
-  // Of parameters that PrecisionRequest::master_weights leaves without a master.
-  WeightRounding rounding = WeightRounding::stochastic;
 };
 
 // Each of these has the usual numbers of PyTorch for what it does not take; Lion, LAMB and LARS,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "narrowgauge/graph.h"
+#include "narrowgauge/weight_rounding.h"
 
 namespace narrowgauge {
 
@@ -23,8 +24,9 @@ struct PrecisionRequest {
   // and ?. The last that matches counts.
   std::vector<std::string> overrides{};
   // Whether parameters stay in f32. Without, those that only narrow nodes read are kept in the
-  // narrow format alone, and Optimizer::rounding says how updates round them.
+  // narrow format alone, and updates round them.
   bool master_weights = true;
+  WeightRounding rounding = WeightRounding::stochastic;  // of weights without masters
   // Of policies that cast whole networks: whether the parameters of BatchNormalization are seen,
   // and without masters kept, in f32.
   bool keep_batch_norm_f32 = true;
@@ -95,6 +97,7 @@ struct NG_API PrecisionPlan {
   std::string reason{};            // why `narrow` was chosen, where it was by measurement
   std::vector<PlanEntry> entries;  // in the order of the graph
   bool master_weights = true;      // whether narrow parameters have a master in f32
+  WeightRounding rounding = WeightRounding::stochastic;  // of those that have none
 
   const PlanEntry* find(std::string_view name) const;  // nullptr: none
   bool operator==(const PrecisionPlan&) const = default;

@@ -137,8 +137,8 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   CompileOptions compile_options;
   compile_options.deterministic = options.deterministic;
   compile_options.kernels = &kernels;
-  return std::make_unique<Program>(apply(f32_graph, follow(plan, f32_graph), optimizer.rounding),
-                                   compile_options, model->store, options.seed);
+  return std::make_unique<Program>(apply(f32_graph, follow(plan, f32_graph)), compile_options,
+                                   model->store, options.seed);
 }
 
 void Step::Implementation::compile() {

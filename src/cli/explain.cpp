@@ -108,7 +108,6 @@ Answer answer_to(const Flags& flags) {
     return choose_amp(network.model, network.build(), network.loss(), optimizer, batch);
   });
   optimizer.precision = precision;
-  optimizer.rounding = precision.rounding;
   trained.obeys_environment = false;
   const TrainingSetup setup =
       set_up_training(network.model, network.build(), network.loss(), optimizer, trained);

@@ -142,6 +142,8 @@ void check_plan_alone(const PrecisionFlags& flags) {
           "--plan: decides on every node, --opt-level cannot be added");
   require(!flags.plan || !flags.master_weights,
           "--plan: says which weights have masters, --master-weights cannot be added");
+  require(!flags.plan || !flags.rounding,
+          "--plan: says how weights are rounded, --weight-rounding cannot be added");
 }
 
 void check_used(const RunPrecision& precision, const PrecisionFlags& flags) {
@@ -150,7 +152,7 @@ void check_used(const RunPrecision& precision, const PrecisionFlags& flags) {
   require(narrow || !flags.policy || flags.policy == float32, "--policy: needs --amp f16 or bf16");
   require(narrow || flags.master_weights != false, "--master-weights off: needs --amp f16 or bf16");
   require(flags.level || !flags.keep_batch_norm_f32, "--keep-batchnorm-fp32: needs --opt-level");
-  require(!precision.master_weights || flags.plan || !flags.rounding,
+  require(!precision.master_weights || !flags.rounding,
           "--weight-rounding: needs --master-weights off");
 }
 
@@ -167,7 +169,6 @@ void take_level(RunPrecision& precision, const PrecisionFlags& flags) {
       {.keep_batchnorm_fp32 = flags.keep_batch_norm_f32, .master_weights = flags.master_weights});
   static_cast<PrecisionRequest&>(precision) = optimizer.precision;
   precision.automatic = false;
-  precision.rounding = optimizer.rounding;
 }
 
 // What an earlier run had that does not fit the format now.
@@ -205,8 +206,8 @@ std::string settle_automatic(RunPrecision& precision, const std::function<AmpCho
 }
 
 bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const PrecisionFlags& flags) {
-  const bool asked =
-      !flags.overrides.empty() || flags.policy || flags.math || flags.level || flags.master_weights;
+  const bool asked = !flags.overrides.empty() || flags.policy || flags.math || flags.level ||
+                     flags.master_weights || (flags.rounding && *flags.rounding != then.rounding);
   return now.is_mixed() && now.narrow == then.narrow && !asked;
 }
 

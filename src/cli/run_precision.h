@@ -29,7 +29,6 @@ struct PrecisionFlags {
 
 struct RunPrecision : PrecisionRequest {
   bool automatic = false;  // `narrow` is still to be chosen, by what is fastest here
-  WeightRounding rounding = WeightRounding::stochastic;  // of weights without masters
 
   Amp amp() const { return {narrow, automatic}; }
   void set_amp(const Amp& amp);  // in f32 all weights are masters

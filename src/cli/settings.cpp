@@ -228,7 +228,6 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
     optimizer.groups.push_back({.pattern = pattern, .frozen = true});
   optimizer.decays_vectors = settings.decays_vectors;
   optimizer.precision = settings.precision;
-  optimizer.rounding = settings.precision.rounding;
   return optimizer;
 }
 

@@ -216,13 +216,13 @@ class Applier {
 
 }  // namespace
 
-Graph apply(const Graph& f32_graph, const PrecisionPlan& plan, WeightRounding rounding) {
+Graph apply(const Graph& f32_graph, const PrecisionPlan& plan) {
   require_same_model(plan, f32_graph);
   Entries entries;
   for (const PlanEntry& entry : plan.entries) entries.emplace(entry.name, &entry);
   Graph applied = Applier(f32_graph, entries, "").run({}, {});
   const StateFormats kept = kept_formats(plan);
-  return kept.empty() ? applied : drop_masters(applied, kept, rounding);
+  return kept.empty() ? applied : drop_masters(applied, kept, plan.rounding);
 }
 
 }  // namespace narrowgauge

@@ -9,6 +9,7 @@ PrecisionPlan follow(const PrecisionPlan& plan, const Graph& f32_graph) {
   PrecisionPlan result = make_precision_plan(
       f32_graph, {.narrow = plan.narrow, .f32_math = plan.f32_math, .policy = plan.policy});
   result.master_weights = plan.master_weights;
+  result.rounding = plan.rounding;
   const std::string state = record_of<StateValue>().full_name();
   for (PlanEntry& entry : result.entries) {
     const PlanEntry* example = plan.find(entry.name);

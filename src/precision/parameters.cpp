@@ -69,6 +69,7 @@ void set_format(PlanEntry& entry, std::optional<DType> format, PrecisionRule rul
 void keep_parameters_narrow(PrecisionPlan& plan, const Graph& f32_graph,
                             const PrecisionRequest& wanted) {
   plan.master_weights = false;
+  plan.rounding = wanted.rounding;
   const std::vector<PrecisionVertex> vertices = precision_vertices(f32_graph);
   std::vector<Override> overrides;
   for (const std::string& text : wanted.overrides) overrides.push_back(parse_override(text));

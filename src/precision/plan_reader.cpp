@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/plan_reader.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/nearest.h"
@@ -30,6 +31,10 @@ class PlanReader {
       check(tokens[1] == "on" || tokens[1] == "off", "master-weights is on or off, got '",
             tokens[1], "'");
       plan_.master_weights = tokens[1] == "on";
+      tokens = next_line();
+    }
+    if (tokens.size() == 2 && tokens[0] == "weight-rounding") {
+      plan_.rounding = read_rounding(tokens[1]);
       tokens = next_line();
     }
     if (tokens.size() == 2 && tokens[0] == "reason") {
@@ -87,6 +92,13 @@ class PlanReader {
     check(is_policy(plan_.policy), "unknown policy '", plan_.policy, "'");
     plan_.f32_math = read_math(header_line("f32-math", 2)[1]);
     check(is_f32_math(plan_.f32_math), "f32-math is ", f32_math_words, ", got ", plan_.f32_math);
+  }
+
+  WeightRounding read_rounding(const std::string& word) const {
+    const auto names = weight_rounding_names();
+    check(std::ranges::find(names, word) != names.end(),
+          "weight-rounding is nearest, stochastic or kahan, got '", word, "'");
+    return parse_weight_rounding(word);
   }
 
   DType read_dtype(const std::string& word) const {

@@ -106,7 +106,8 @@ std::string print(const PrecisionPlan& plan) {
   out += concat("version ", plan_version, "\nmodel ", plan.model, ' ', plan_word(plan.model_name),
                 "\nnarrow ", plan.narrow, "\npolicy ", plan.policy, "\nf32-math ", plan.f32_math,
                 '\n');
-  if (!plan.master_weights) out += "master-weights off\n";
+  if (!plan.master_weights)
+    out += concat("master-weights off\nweight-rounding ", name(plan.rounding), '\n');
   if (!plan.reason.empty()) out += concat("reason ", quoted_text(plan.reason), '\n');
   out += '\n';
   for (const PlanEntry& entry : plan.entries) {
@@ -150,6 +151,10 @@ std::vector<PlanChange> diff(const PrecisionPlan& before, const PrecisionPlan& a
   compare(changes, "f32-math", concat(before.f32_math), concat(after.f32_math));
   const auto masters = [](const PrecisionPlan& plan) { return plan.master_weights ? "on" : "off"; };
   compare(changes, "master-weights", masters(before), masters(after));
+  const auto rounding = [](const PrecisionPlan& plan) {
+    return plan.master_weights ? std::string() : std::string(name(plan.rounding));
+  };
+  compare(changes, "weight-rounding", rounding(before), rounding(after));
   for (const PlanEntry& entry : before.entries) {
     const PlanEntry* other = after.find(entry.name);
     compare(changes, entry.name, change_text(entry), other ? change_text(*other) : "");

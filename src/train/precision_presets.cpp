@@ -49,7 +49,7 @@ void set_apex_level(Optimizer& optimizer, std::string_view name, const ApexOptio
   precision.policy = level.policy;
   precision.keep_batch_norm_f32 = options.keep_batchnorm_fp32.value_or(level.keeps_batch_norm);
   precision.master_weights = options.master_weights.value_or(level.master_weights);
-  optimizer.rounding = WeightRounding::nearest;
+  precision.rounding = WeightRounding::nearest;
   LossScale usual{.kind = LossScale::Kind::off};
   if (level.loss_scale == LossScale::Kind::dynamic) usual = usual_loss_scale(level.policy);
   optimizer.loss_scale = options.loss_scale.value_or(usual);

@@ -16,7 +16,7 @@ Optimizer without_masters(WeightRounding rounding, DType narrow = DType::bf16) {
   Optimizer optimizer = sgd(0.05);
   enable_mixed_precision(optimizer, narrow);
   optimizer.precision.master_weights = false;
-  optimizer.rounding = rounding;
+  optimizer.precision.rounding = rounding;
   return optimizer;
 }
 
@@ -116,7 +116,7 @@ TEST(master_weights, without_them_every_rule_trains) {
       Optimizer optimizer = parse_optimizer(rule);
       enable_mixed_precision(optimizer, DType::bf16);
       optimizer.precision.master_weights = false;
-      optimizer.rounding = rounding;
+      optimizer.precision.rounding = rounding;
       Training run(optimizer);
       const double first = run.train(0, 1).loss, last = run.train(1, 30).loss;
       EXPECT_LT(last, first + 0.1) << rule << ' ' << name(rounding);
@@ -245,6 +245,7 @@ TEST(master_weights, plans_say_which_parameters_have_none) {
   EXPECT_EQ(plan.find("conv.weight")->dtype, DType::bf16);
   EXPECT_EQ(plan.find("conv.weight")->rule, PrecisionRule::kept_narrow);
   EXPECT_FALSE(plan.find("batchnorm.weight")->dtype.has_value());
+  EXPECT_EQ(plan.rounding, WeightRounding::kahan);
   EXPECT_EQ(read_plan(print(plan), run.trainer.graph()), plan);
   std::string text = print(plan);
   const std::size_t line = text.find("\nconv.weight "), word = text.find("bf16", line);

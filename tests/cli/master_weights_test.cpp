@@ -41,6 +41,10 @@ TEST_F(MasterWeights, off_runs_resume_and_evaluate_as_they_were) {
     done(first);
     const json resumed = done({"train", "--resume", part, "--epochs", "2", "--json", "--quiet"});
     EXPECT_EQ(resumed["weights_sha256"], all["weights_sha256"]) << rounding;
+    const std::string other = rounding == "kahan" ? "nearest" : "kahan";
+    const Result changed =
+        run({"train", "--resume", part, "--epochs", "3", "--weight-rounding", other});
+    EXPECT_EQ(changed.code, 4) << rounding << changed.err;
     const json evaluated = done({"evaluate", part, "--json"});
     EXPECT_EQ(evaluated["test_accuracy"], resumed["test_accuracy"]) << rounding;
     EXPECT_EQ(run({"evaluate", part, "--amp", "off", "--json"}).code, 0) << rounding;
@@ -92,6 +96,10 @@ TEST_F(MasterWeights, flags_that_do_not_fit_are_refused) {
        "apex: O1 takes no keep_batchnorm_fp32: its parameters are f32 as they are"},
       {{"--policy", "mixed_float16", "--amp", "bf16"},
        "precision: policy mixed_float16 computes in f16, and bf16 was asked for"},
+      {{"--plan", "p", "--weight-rounding", "kahan"},
+       "--plan: says how weights are rounded, --weight-rounding cannot be added"},
+      {{"--plan", "p", "--opt-level", "O2"},
+       "--plan: decides on every node, --opt-level cannot be added"},
       {{"--opt-level", "O5"}, "O5"},
       {{"--master-weights", "maybe"}, "maybe"},
       {{"--amp", "bf16", "--master-weights", "off", "--weight-rounding", "up"}, "up"}};
