@@ -9,6 +9,7 @@
 //     manifest.json              bytes and SHA-256 of each of these
 //   RUN/latest                 link to the newest; RUN/model.safetensors, plan.txt and run.json are
 //                              links into it
+//   RUN/best                   link to that of the best evaluation (CheckpointOptions::best)
 //   RUN/lock                   locked by the training that writes there
 //
 // A checkpoint is written under a temporary name, brought to disk and renamed: it exists as a whole

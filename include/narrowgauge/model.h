@@ -215,8 +215,21 @@ struct NG_API CheckpointOptions {
   double every_seconds = 0;       // of time, after the step under way; 0: not by time
   std::int64_t every_epochs = 0;  // after its evaluation; with all three 0: each epoch
   std::int64_t keep = 2;          // the last so many; older ones are removed, and other runs'
+  // Keeps one more, the link RUN/best: that of the evaluation which FitOptions::watch finds best.
+  bool best = false;
   std::map<std::string, std::string> files{};  // name and content of more to keep in each
   std::shared_ptr<CheckpointFolder> locked{};  // the folder, where it is locked already
+};
+
+// By which metric of its evaluations fit() judges a training: for early stopping, the best
+// checkpoint and a schedule with a plateau.
+struct NG_API WatchOptions {
+  // "loss", "accuracy" or one of TrainerOptions::metrics; of shares of the samples more is better,
+  // of all others less.
+  std::string metric = "loss";
+  // Ends the training after so many evaluations in a row that were no better; 0: never.
+  std::int64_t patience = 0;
+  double least_change = 0;  // a value is better by more than this
 };
 
 // What fit() does.
@@ -225,6 +238,9 @@ struct NG_API FitOptions {
   std::int64_t batch = 128;  // samples in a step
   bool evaluate_each_epoch = true;  // else only at the end
   CheckpointOptions checkpoints{};  // none unless they have a folder
+  WatchOptions watch{};             // by which the training is judged
+  // So many skipped steps in a row end the training with a DivergedError; at least 1.
+  std::int64_t most_skips = 100;
 };
 
 // What fit() did.
@@ -234,6 +250,7 @@ struct NG_API FitResult {
   std::int64_t steps = 0, skipped_steps = 0;  // taken in this call; of these without an update
   Evaluation test;                            // after the last epoch; of the test source
   bool stopped = false;                       // by the callback
+  std::string ended_early{};                  // why it ended before its last epoch; "": it did not
   std::string checkpoint;                     // path of the last that was written
 };
 
@@ -269,8 +286,9 @@ class NG_API Trainer {
   // Means of loss and accuracy over all samples, computed as the network trains.
   Evaluation evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch = 256);
   // Throws DivergedError when the loss is not finite for several steps in a row, when the test loss
-  // is not finite after an epoch, or when no step could be applied; throws UsageError naming the
-  // process that already writes to the folder of checkpoints.
+  // is not finite after an epoch, when FitOptions::most_skips steps in a row were skipped, or when
+  // no step could be applied; throws UsageError naming the process that already writes to the
+  // folder of checkpoints, and where something waits for evaluations and there are none.
   FitResult fit(const std::shared_ptr<DataSource>& training,
                 const std::shared_ptr<DataSource>& test, const FitOptions& options,
                 const ProgressCallback& progress = {});

@@ -23,15 +23,49 @@ std::int64_t number_in(const TensorFile& file, const std::string& path, const st
   return value;
 }
 
-void require_same(const TensorFile& file, const std::string& path, const std::string& key,
-                  const std::string& wanted) {
-  const auto found = file.metadata.find(key);
-  require<DataError>(found != file.metadata.end() && found->second == wanted, path, ": is of ", key,
-                     " '", found == file.metadata.end() ? "" : found->second, "', expected '",
-                     wanted, "'");
-}
-
 bool is_trainers(Role role) { return role == Role::moment || role == Role::control; }
+
+// All in which a checkpoint is of another training, in one error.
+class Mismatches {
+ public:
+  Mismatches(const TensorFile& file, std::string path) : file_(file), path_(std::move(path)) {}
+
+  void compare(const std::string& key, const std::string& what, const std::string& wanted) {
+    const auto found = file_.metadata.find(key);
+    const std::string there = found == file_.metadata.end() ? "" : found->second;
+    if (there != wanted) add(concat(what, " is '", there, "', here '", wanted, "'"));
+  }
+  // Fingerprints say nothing to people.
+  void compare_graph(const std::string& wanted) {
+    const auto found = file_.metadata.find("graph");
+    if (found == file_.metadata.end() || found->second != wanted)
+      add("its network, loss or optimizer is another");
+  }
+  void compare_states(const StateStore& store) {
+    std::size_t wanted = 0, missing = 0;
+    std::string first;
+    for (const auto& [name, entry] : store.entries()) {
+      if (!is_trainers(entry.role)) continue;
+      ++wanted;
+      const Tensor* const value = file_.find(name);
+      if (value && value->type() == entry.value.type()) continue;
+      if (missing++ == 0) first = concat("it has no '", name, "' of type ", entry.value.type());
+    }
+    if (missing > 1) first += concat(" and ", missing - 1, " more");
+    if (missing > 0) add(first);
+    const std::size_t known = wanted - missing, all = file_.tensors.size();
+    if (all > known) add(concat("it holds ", all - known, " states that this training lacks"));
+  }
+  void refuse() const {
+    require<DataError>(text_.empty(), path_, ": is of another training: ", text_);
+  }
+
+ private:
+  void add(const std::string& difference) { text_ += (text_.empty() ? "" : "; ") + difference; }
+
+  const TensorFile& file_;
+  std::string path_, text_;
+};
 
 // A resumed training uses the same kernels, if this machine has them.
 void resume_kernels(KernelChoices& kernels, const Checkpoint& checkpoint) {
@@ -75,7 +109,8 @@ std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
                             {"epoch", concat(position.epoch)},
                             {"batch", concat(position.batch)},
                             {"batch_size", concat(fit_batch)},
-                            {"seed", concat(options.seed)}};
+                            {"seed", concat(options.seed)},
+                            {"watch", text_of(watch)}};
   content.files[plan_file] = print(plan);
   if (!kernels.records().empty())
     content.files[kernels_file] = kernel_records_text(kernels.records(), "any");
@@ -96,24 +131,20 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   const std::string path = path_in(checkpoint.path, state_file);
   const TensorFile& file = checkpoint.state;
   require<DataError>(!file.metadata.empty(), path, ": there is no such file");
-  require_same(file, path, "model", self.model->name);
-  require_same(file, path, "graph", self.plan.model);
-  require_same(file, path, "precision", concat(self.plan.narrow));
-  require_same(file, path, "seed", concat(self.options.seed));
   StateStore& store = self.model->store;
-  std::size_t wanted = 0;
-  for (const auto& [name, entry] : store.entries()) {
-    if (!is_trainers(entry.role)) continue;
-    ++wanted;
-    const Tensor* value = file.find(name);
-    require<DataError>(value && value->type() == entry.value.type(), path, ": has no '", name,
-                       "' of type ", entry.value.type());
-  }
-  require<DataError>(wanted == file.tensors.size(), path, ": holds ", file.tensors.size(),
-                     " tensors, this trainer has ", wanted);
+  Mismatches mismatches(file, path);
+  mismatches.compare("model", "the model", self.model->name);
+  mismatches.compare_graph(self.plan.model);
+  mismatches.compare("precision", "the format", concat(self.plan.narrow));
+  mismatches.compare("seed", "the seed", concat(self.options.seed));
+  mismatches.compare_states(store);
+  mismatches.refuse();
   const std::int64_t steps = number_in(file, path, "steps");
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
   const std::int64_t fit_batch = number_in(file, path, "batch_size");
+  const auto watch = file.metadata.find("watch");
+  const WatchState seen =
+      watch == file.metadata.end() ? WatchState() : parse_watch_state(watch->second, path);
   take_weights(*self.model, checkpoint.model, path_in(checkpoint.path, model_file),
                {.only_finite = true});
   resume_kernels(self.kernels, checkpoint);
@@ -121,6 +152,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   self.steps = static_cast<std::uint64_t>(steps);
   self.position = position;
   self.fit_batch = fit_batch;
+  self.watch = seen;
   if (const auto run = file.metadata.find("run"); run != file.metadata.end())
     self.run = run->second;
 }

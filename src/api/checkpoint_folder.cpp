@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* checkpoints_folder = "checkpoints";
 constexpr const char* latest_link = "latest";
+constexpr const char* best_link = "best";
 
 // The number of a checkpoint by its name; 0: not a checkpoint's name.
 std::int64_t number_of(const std::string& name) {
@@ -76,7 +77,7 @@ std::string link_target(const std::string& path) {
 // ".run.json.1234.0.tmp".
 bool is_leftover(const std::string& name) {
   if (name == "plan.txt.part") return true;
-  for (const char* file : {FolderLock::file_name, latest_link, model_file, state_file,
+  for (const char* file : {FolderLock::file_name, latest_link, best_link, model_file, state_file,
                            next_state_file, plan_file, "run.json", kernels_file}) {
     if (is_temporary_name(name, file)) return true;
     const std::string begin = concat('.', file, '.');
@@ -161,20 +162,31 @@ void CheckpointFolder::point_to(std::int64_t newest) const {
   sync_folder(path_);
 }
 
+void CheckpointFolder::mark_best(const std::string& checkpoint) const {
+  const std::string name = fs::path(checkpoint).filename().string();
+  replace_by_link(path_in(path_, best_link), path_in(checkpoints_folder, name));
+  sync_folder(path_);
+}
+
 void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) const {
+  const std::string best = path_in(path_, best_link), best_target = link_target(best);
   std::int64_t kept = 0;
   for (const std::int64_t number : numbers_in(path_)) {
     const std::string path = checkpoint_path(path_, number);
     const bool ours = kept == 0 || run_of_checkpoint(path) == run;
     if (ours && kept < keep)
       ++kept;
-    else
+    else if (!ours || best_target != path_in(checkpoints_folder, name_of(number)))
       remove_folder(path);
   }
+  std::error_code ignored;
+  if (is_link(best) && !fs::exists(best, ignored)) remove_file(best);  // of another run
 }
 
 std::string run_folder_of(const std::string& path) {
-  const fs::path folder = fs::path(path_in(path, "")).parent_path();  // no slash at the end
+  fs::path folder = fs::path(path_in(path, "")).parent_path();  // no slash at the end
+  if (const std::string target = link_target(folder.string()); !target.empty())
+    folder = folder.parent_path() / target;
   const bool checkpoint = number_of(folder.filename().string()) > 0 &&
                           folder.parent_path().filename() == checkpoints_folder &&
                           is_there(path_in(path, manifest_file));

@@ -24,6 +24,8 @@ class CheckpointFolder {
   // Writes the next checkpoint and returns its path. Keeps the last `keep` of this run and none of
   // another run that was here before. An error leaves everything as it was.
   std::string add(const Checkpoint& content, std::int64_t keep);
+  // Lets RUN/best lead to this checkpoint, which add() wrote: it is kept until another is best.
+  void mark_best(const std::string& checkpoint) const;
 
  private:
   void remove_leftovers() const;
@@ -35,7 +37,7 @@ class CheckpointFolder {
   FolderLock lock_;
 };
 
-// RUN of RUN/checkpoints/000042, else the path itself.
+// RUN of RUN/checkpoints/000042, RUN/latest and RUN/best, else the path itself.
 std::string run_folder_of(const std::string& path);
 
 }  // namespace narrowgauge

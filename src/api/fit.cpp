@@ -7,6 +7,7 @@
 #include "api/trainer_implementation.h"
 #include "base/parallel.h"
 #include "narrowgauge/out_of_memory.h"
+#include "train/training_graph.h"
 
 namespace narrowgauge {
 
@@ -73,9 +74,10 @@ class Fitting {
                            "are not finite; the last loss scale was ", progress_.last.scale);
   }
 
-  FitResult finish(bool stopped) {
+  FitResult finish(bool stopped, std::string ended_early = "") {
     result_.samples_per_second = rate();
     result_.stopped = stopped;
+    result_.ended_early = std::move(ended_early);
     if (stopped) result_.final_loss = progress_.mean_loss;
     return result_;
   }
@@ -112,11 +114,18 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 // Checks the options against what fit() did before, and compiles the step for such batches.
-void Trainer::Implementation::begin_fit(const DataSource* source, const FitOptions& how) {
+void Trainer::Implementation::begin_fit(const DataSource* source, const DataSource* test,
+                                        const FitOptions& how) {
   require(how.epochs >= 1 && how.batch >= 1, "fit: epochs and batch must be at least 1, got ",
           how.epochs, " and ", how.batch);
   require(position.batch == 0 || how.batch == fit_batch,
           "fit: goes on within an epoch of batches of ", fit_batch, ", got a batch of ", how.batch);
+  require(how.most_skips >= 1, "fit: most_skips must be at least 1, got ", how.most_skips);
+  check(how.watch, options.metrics);
+  const bool judges =
+      how.watch.patience > 0 || how.checkpoints.best || optimizer.schedule.plateau.has_value();
+  require(!judges || (test && how.evaluate_each_epoch),
+          "fit: patience, the best checkpoint and a plateau need an evaluation after each epoch");
   fit_batch = how.batch;
   if (!source || how.batch > source->size()) return;  // the loader refuses
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
@@ -132,11 +141,35 @@ void Trainer::Implementation::watch_loss(double value) {
                          "; try a smaller learning rate");
 }
 
+// Throws DivergedError after so many skipped steps in a row.
+void Trainer::Implementation::watch_skips(const StepResult& result, std::int64_t most) {
+  skips = result.applied() ? 0 : skips + 1;
+  require<DivergedError>(skips < most, "the last ", skips, " steps, up to step ", steps,
+                         ", were skipped: ", name(result.outcome), " at a loss scale of ",
+                         result.scale, "; try a smaller learning rate, or bf16");
+}
+
+// Takes an evaluation into account: for the end of the training, and for the rate of a plateau.
+Verdict Trainer::Implementation::judge(const Evaluation& result, const FitOptions& how) {
+  const std::optional<PlateauSettings>& plateau = optimizer.schedule.plateau;
+  if (how.watch.patience == 0 && !how.checkpoints.best && !plateau) return Verdict::none;
+  const double value = value_of(result, how.watch.metric);
+  if (plateau) {
+    Plateau follower(*plateau, watch.plateau);
+    const double factor = follower.next(value);
+    watch.plateau = follower.state();
+    const std::lock_guard alone(model->in_use);
+    model->store.set(rate_factor_name,
+                     Tensor::scalar(model->store.at(rate_factor_name).dtype(), factor));
+  }
+  return narrowgauge::judge(watch, how.watch, value);
+}
+
 FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
                        const std::shared_ptr<DataSource>& test, const FitOptions& options,
                        const ProgressCallback& callback) {
   Implementation& self = *implementation_;
-  self.begin_fit(training.get(), options);
+  self.begin_fit(training.get(), test.get(), options);
   BatchLoader loader(training,
                      {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
                      self.position);
@@ -148,26 +181,34 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
     fitting.after_checkpoint(checkpoints.at_end(true));
     return fitting.finish(true);
   };
+  std::string over = why_over(self.watch, options.watch);
   std::int64_t epoch = -1;
-  while (const std::optional<Batch> batch = loader.next()) {
+  while (const std::optional<Batch> batch = over.empty() ? loader.next() : std::nullopt) {
     if (batch->position.epoch != epoch) fitting.begin_epoch(epoch = batch->position.epoch);
     const auto start = std::chrono::steady_clock::now();
     const StepResult result = step(batch->tensors);
     self.position = loader.position();
     self.watch_loss(result.loss);
+    self.watch_skips(result, options.most_skips);
     const std::int64_t done = batch->position.batch + 1;
     if (!fitting.after_step(result, done, seconds_since(start)) ||
         !fitting.after_checkpoint(checkpoints.after_step()))
       return stop();
     if (done < loader.batches_per_epoch()) continue;
-    const bool evaluates = test && (options.evaluate_each_epoch || epoch + 1 == options.epochs);
-    const bool goes_on = fitting.after_epoch(
-        evaluates ? std::optional(evaluate_in_what_is_left(*this, test)) : std::nullopt);
-    if (!fitting.after_checkpoint(checkpoints.after_epoch(epoch)) || !goes_on) return stop();
+    Verdict verdict = Verdict::none;
+    std::optional<Evaluation> evaluation;
+    if (test && (options.evaluate_each_epoch || epoch + 1 == options.epochs)) {
+      evaluation = evaluate_in_what_is_left(*this, test);
+      verdict = self.judge(*evaluation, options);
+    }
+    const bool goes_on = fitting.after_epoch(std::move(evaluation));
+    if (!fitting.after_checkpoint(checkpoints.after_epoch(epoch, verdict)) || !goes_on)
+      return stop();
+    if (epoch + 1 < options.epochs) over = why_over(self.watch, options.watch);
   }
   fitting.require_progress();
   fitting.after_checkpoint(checkpoints.at_end(false));
-  FitResult result = fitting.finish(false);
+  FitResult result = fitting.finish(false, std::move(over));
   if (result.steps == 0 && test)
     result.test = evaluate_in_what_is_left(*this, test);  // resumed after its last epoch
   return result;

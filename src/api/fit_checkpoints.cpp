@@ -39,9 +39,16 @@ std::string FitCheckpoints::after_step() {
   return by_steps || by_time ? save() : "";
 }
 
-std::string FitCheckpoints::after_epoch(std::int64_t epoch) {
-  if (!may_save()) return "";
-  return every_epochs_ > 0 && (epoch + 1) % every_epochs_ == 0 ? save() : "";
+// A checkpoint of the same step does not know the verdict yet.
+std::string FitCheckpoints::after_epoch(std::int64_t epoch, Verdict verdict) {
+  const bool by_epochs = every_epochs_ > 0 && (epoch + 1) % every_epochs_ == 0;
+  const bool is_best = options_.best && verdict == Verdict::best;
+  const bool outdated = verdict != Verdict::none && !last_.empty() && last_steps_ == steps();
+  const bool saves = outdated || (may_save() && (by_epochs || is_best));
+  if (!saves) return "";
+  save();
+  if (is_best) folder_->mark_best(last_);
+  return last_;
 }
 
 std::string FitCheckpoints::at_end(bool stopped) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "api/checkpoint_folder.h"
+#include "api/metric_watch.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge {
@@ -20,7 +21,7 @@ class FitCheckpoints {
   FitCheckpoints(const Trainer& trainer, const CheckpointOptions& options, Write write);
 
   std::string after_step();
-  std::string after_epoch(std::int64_t epoch);
+  std::string after_epoch(std::int64_t epoch, Verdict verdict);
   std::string at_end(bool stopped);
   const std::string& last() const { return last_; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/kernel_cache.h"
+#include "api/metric_watch.h"
 #include "api/model_implementation.h"
 #include "base/output_path.h"
 #include "narrowgauge/model.h"
@@ -26,10 +27,14 @@ struct Trainer::Implementation {
   std::int64_t fit_batch = 0;         // samples in a batch of fit(); 0: it never ran
   std::string run = random_digits();  // what checkpoints of one run have in common
   int bad_losses = 0;                 // in a row
+  std::int64_t skips = 0;             // in a row
+  WatchState watch;                   // of fit()'s evaluations
   bool profile = false;
 
-  void begin_fit(const DataSource* source, const FitOptions& how);
+  void begin_fit(const DataSource* source, const DataSource* test, const FitOptions& how);
   void watch_loss(double value);
+  void watch_skips(const StepResult& result, std::int64_t most);
+  Verdict judge(const Evaluation& result, const FitOptions& how);
 
   // The members below are called with the model in use.
   Program* known_evaluation() const;  // nullptr: none yet, or in another precision

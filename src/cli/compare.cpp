@@ -225,7 +225,7 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   finish(flags, runs, "interrupted");
   say("interrupted", fmt::format("stopped in {} after {} steps", runs.back().precision,
                                  grouped(runs.back().fit.steps)));
-  return ExitCode::interrupted;
+  return interrupted_code();
 }
 
 }  // namespace narrowgauge::cli

@@ -101,6 +101,13 @@ void visit_settings(auto& settings, const auto& visit) {
   visit.optional("loss", settings.loss);
   visit.optional("freeze", settings.freeze);
   visit.optional("decays_vectors", settings.decays_vectors);
+  visit.optional("clip_value", settings.clip_value);
+  visit.optional("watch", settings.watch.metric);
+  visit.optional("patience", settings.watch.patience);
+  visit.optional("min_delta", settings.watch.least_change);
+  visit.optional("plateau", settings.watch.plateau);
+  visit.optional("keep_best", settings.watch.keeps_best);
+  visit.optional("max_skips", settings.watch.most_skips);
 }
 
 void visit_onnx(auto& onnx, const auto& visit) {

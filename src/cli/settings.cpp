@@ -8,6 +8,7 @@
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/precision_presets.h"
+#include "train/metrics/metric.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -46,11 +47,22 @@ std::string loss_scale_of_level(const std::string& level) {
   return optimizer.loss_scale.kind == LossScale::Kind::off ? "off" : "";
 }
 
+void take_watch(WatchSettings& watch, const TrainFlags& flags) {
+  take(watch.metric, flags.watch);
+  take(watch.patience, flags.patience);
+  take(watch.least_change, flags.min_delta);
+  take(watch.plateau, flags.plateau);
+  take(watch.most_skips, flags.max_skips);
+  watch.keeps_best |= flags.keep_best;
+}
+
 void take_training(Settings& settings, const TrainFlags& flags) {
+  take_watch(settings.watch, flags);
   take(settings.epochs, flags.epochs);
   take(settings.batch, flags.batch);
   take(settings.learning_rate, flags.learning_rate);
   take(settings.clip, flags.clip);
+  take(settings.clip_value, flags.clip_value);
   take(settings.schedule, flags.schedule);
   take(settings.warmup, flags.warmup);
   take(settings.seed, flags.seed);
@@ -99,6 +111,14 @@ void check_settings(const Settings& settings) {
   require_between("--threads", settings.threads, 0, 4096);
   require_between("--lr", settings.learning_rate, 0.0, largest);
   require_between("--clip", settings.clip, 0.0, largest);
+  require_between("--clip-value", settings.clip_value, 0.0, largest);
+  require(settings.clip == 0 || settings.clip_value == 0,
+          "--clip-value: limits each gradient, --clip their norm; one of them can be used");
+  find_metric(settings.watch.metric);
+  require_between<std::int64_t>("--patience", settings.watch.patience, 0, most);
+  require_between<std::int64_t>("--max-skips", settings.watch.most_skips, 1, most);
+  require_between("--min-delta", settings.watch.least_change, 0.0, largest);
+  require_between("--plateau", settings.watch.plateau, 0.0, 0.999);
   settings.rule.check("--optimizer");
 }
 
@@ -215,7 +235,14 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.learning_rate = settings.learning_rate;
   optimizer.rule = settings.rule;
   optimizer.clip_norm = settings.clip;
+  optimizer.clip_value = settings.clip_value;
   optimizer.schedule.name = settings.schedule;
+  if (settings.watch.plateau > 0) {
+    const bool more = find_metric(settings.watch.metric).metric->is_share;
+    optimizer.schedule.plateau = {
+        .mode = more ? PlateauSettings::Mode::max : PlateauSettings::Mode::min,
+        .factor = settings.watch.plateau};
+  }
   const std::int64_t steps = settings.epochs * steps_per_epoch;
   optimizer.schedule.total_steps = steps;
   optimizer.schedule.warmup_steps =

@@ -21,7 +21,7 @@ struct TrainFlags {
   std::optional<std::string> model, data, optimizer, schedule, loss_scale;
   PrecisionFlags precision;
   std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
-  std::optional<double> learning_rate, clip;
+  std::optional<double> learning_rate, clip, clip_value;
   HyperparameterFlags hyperparameters;  // of the optimizer
   std::vector<std::string> compare, metrics;
   std::optional<std::string> save_plan, output, resume, weights, weights_match;
@@ -31,7 +31,10 @@ struct TrainFlags {
   KnownInputFlags known;
   bool batch_norm = false, decay_matrices = false;
   std::optional<double> tolerance;
-  std::optional<std::int64_t> keep;
+  std::optional<std::int64_t> keep, patience, max_skips;
+  std::optional<std::string> watch;
+  std::optional<double> min_delta, plateau;
+  bool keep_best = false;
   bool deterministic = false, json = false, quiet = false;
 };
 
@@ -44,6 +47,17 @@ struct OnnxSettings {
   bool operator==(const OnnxSettings&) const = default;
 };
 
+// How a run judges its own progress.
+struct WatchSettings {
+  std::string metric = "loss";    // of the test set
+  std::int64_t patience = 0;      // epochs without a better value that end the run; 0: none do
+  double least_change = 0;        // that makes a value better
+  double plateau = 0;             // factor of the rate after 10 such epochs; 0: none
+  bool keeps_best = false;        // whether the best checkpoint stays
+  std::int64_t most_skips = 100;  // steps in a row whose skipping ends the run
+  bool operator==(const WatchSettings&) const = default;
+};
+
 struct Settings {
   std::string model, data = "glyphs";
   OnnxSettings onnx;
@@ -54,11 +68,12 @@ struct Settings {
   RunPrecision precision;
   std::int64_t epochs = 3, batch = 128;
   std::string optimizer = "sgd";
-  double learning_rate = 0.05, clip = 0;
+  double learning_rate = 0.05, clip = 0, clip_value = 0;
   UpdateRule rule;  // of the optimizer, with its hyperparameters
   std::string schedule = "cosine";
   std::int64_t warmup = -1;  // steps; -1: what suits network and length
   std::string loss_scale;    // "": dynamic for f16, off otherwise
+  WatchSettings watch;
   std::int64_t seed = 1;
   int threads = 0;  // 0: all
   bool deterministic = false;

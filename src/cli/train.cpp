@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/compare.h"
@@ -31,6 +32,8 @@ constexpr const char* examples = R"(examples:
       goes on from there; RUN/checkpoints/000007 names an earlier state
   narrowgauge train --model resnet20 --output runs/r20 --checkpoint-every 30min
       saves every half hour, and keeps the last two
+  narrowgauge train --model lenet --epochs 50 --patience 5 --keep-best --output runs/best
+      ends when the test loss has not become smaller for 5 epochs; RUN/best is the best
   narrowgauge train --model resnet20 --data mnist --compare ieee,off,bf16
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
@@ -99,6 +102,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_switch(app, {"--decay-matrices", "", "no weight decay on biases and normalization"},
              flags.decay_matrices);
   add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
+  add_real(app, {"--clip-value", "X", "largest gradient of each weight (0: no limit)"},
+           flags.clip_value);
   add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);
   add_whole(app, {"--seed", "N", "of weights and order of samples (1)"}, flags.seed, 0);
@@ -107,6 +112,21 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
              flags.deterministic);
   add_word(app, {"--recompute", "W", "auto: if memory does not suffice; or off (default)"},
            flags.recompute, {"auto", "off"});
+}
+
+void add_watch_flags(CLI::App& app, TrainFlags& flags) {
+  add_text(app, {"--watch", "M", "metric of the test set that the next four judge by (loss)"},
+           flags.watch);
+  add_whole(app, {"--patience", "N", "end after N epochs in a row that were no better (0: never)"},
+            flags.patience, 0);
+  add_real(app, {"--min-delta", "X", "by which a value must be better to count (0)"},
+           flags.min_delta);
+  add_switch(app, {"--keep-best", "", "keep the best checkpoint too, as RUN/best"},
+             flags.keep_best);
+  add_real(app, {"--plateau", "X", "learning rate times X after 10 epochs that were no better"},
+           flags.plateau);
+  add_whole(app, {"--max-skips", "N", "end after N skipped steps in a row, with exit code 5 (100)"},
+            flags.max_skips, 1);
 }
 
 void add_file_flags(CLI::App& app, TrainFlags& flags) {
@@ -145,6 +165,7 @@ void check_combinations(const TrainFlags& flags) {
   require(saves || !flags.checkpoint_every, "--checkpoint-every: needs --output or --resume");
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
+  require(saves || !flags.keep_best, "--keep-best: needs --output or --resume");
 }
 
 // Options with the plan that a run follows: the given one, or that of the resumed run.
@@ -174,6 +195,7 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
     print(fmt::format("computed again  {} results, which saves {}\n", again.nodes.size(),
                       bytes_text(again.saved_bytes)));
   print(fmt::format("steps           {}, {} skipped\n", grouped(fit.steps), fit.skipped_steps));
+  if (!fit.ended_early.empty()) print(fmt::format("ended early     {}\n", fit.ended_early));
   const std::string flush = flush_text(outcome);
   if (!flush.empty()) print(fmt::format("gradients       {}\n", flush));
   print(fmt::format("weights         sha256 {}\n", outcome.sha256));
@@ -199,7 +221,7 @@ int finish(const TrainFlags& flags, const TrainingOutcome& outcome,
     say("interrupted", steps + ", none of them applied; nothing is saved");
   else
     say("interrupted", fmt::format("{}; `narrowgauge train --resume {}` goes on", steps, *folder));
-  return ExitCode::interrupted;
+  return interrupted_code();
 }
 
 void resume(Trainer& trainer, const Run& run, std::int64_t epochs) {
@@ -245,6 +267,7 @@ NG_COMMAND(train, 10) {
   add_run_flags(app, *flags);
   add_onnx_flags(app, *flags);
   add_training_flags(app, *flags);
+  add_watch_flags(app, *flags);
   add_file_flags(app, *flags);
   when_chosen(app, [flags, &action] { action = [flags] { return run_train(*flags); }; });
 }

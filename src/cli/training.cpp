@@ -28,6 +28,10 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.plan_text = options.plan_text;
   result.plan_reason = options.plan_reason;
   result.metrics = options.metrics;
+  const std::string& watched = settings.watch.metric;
+  const bool always = watched == "loss" || watched == "accuracy";
+  if (!always && std::ranges::find(result.metrics, watched) == result.metrics.end())
+    result.metrics.push_back(watched);
   result.recompute = options.recompute;
   if (options.trace)
     result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
@@ -164,8 +168,13 @@ RunRecord record_of(const Settings& settings, const Task& task) {
 FitOptions fit_options(const Settings& settings, const Task& task, CheckpointOptions checkpoints) {
   if (!checkpoints.folder.empty())
     checkpoints.files[run_file] = run_text(record_of(settings, task));
-  return {
-      .epochs = settings.epochs, .batch = settings.batch, .checkpoints = std::move(checkpoints)};
+  checkpoints.best = settings.watch.keeps_best && !checkpoints.folder.empty();
+  const WatchSettings& watch = settings.watch;
+  return {.epochs = settings.epochs,
+          .batch = settings.batch,
+          .checkpoints = std::move(checkpoints),
+          .watch = {watch.metric, watch.patience, watch.least_change},
+          .most_skips = watch.most_skips};
 }
 
 TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
@@ -210,6 +219,7 @@ JsonObject outcome_json(const TrainingOutcome& outcome) {
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
   json.add("steps", fit.steps).add("skipped_steps", fit.skipped_steps);
+  if (!fit.ended_early.empty()) json.add("ended_early", fit.ended_early);
   json.add("loss_scale", outcome.loss_scale).add("activation_bytes", outcome.activation_bytes);
   json.add("state_bytes", outcome.state_bytes);
   json.add("weights_sha256", outcome.sha256);

@@ -99,6 +99,9 @@ void check(const Optimizer& optimizer) {
   constexpr std::string_view who = "optimizer";
   require_size(who, "learning_rate", optimizer.learning_rate);
   require_size(who, "clip_norm", optimizer.clip_norm);
+  require_size(who, "clip_value", optimizer.clip_value);
+  require(optimizer.clip_norm == 0 || optimizer.clip_value == 0,
+          "optimizer: expected clip_norm or clip_value, got both");
   optimizer.rule.check(who);
   check_rate(optimizer);
   check(optimizer.loss_scale);

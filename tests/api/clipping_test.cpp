@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clipping by the norm of all gradients, seen from outside: how far one step moves the weights.
+// Clipping by the norm of all gradients, or by value, seen from outside: how far one step moves the
+// weights.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,13 +14,19 @@ constexpr double rate = 0.5;
 
 struct Move {
   double distance = 0;  // of all parameters, in learning rates
+  double farthest = 0;  // of one weight, in learning rates
   StepResult step;
 };
 
-Move first_step(double clip_norm, std::optional<DType> narrow) {
+struct Limits {
+  double norm = 0, value = 0;
+};
+
+Move first_step(Limits limits, std::optional<DType> narrow) {
   Model model("small", small_network());
   Optimizer optimizer = sgd(rate, 0);
-  optimizer.clip_norm = clip_norm;
+  optimizer.clip_norm = limits.norm;
+  optimizer.clip_value = limits.value;
   if (narrow) enable_mixed_precision(optimizer, *narrow);
   Trainer trainer(model, softmax_cross_entropy(), optimizer);
   std::vector<std::pair<std::string, Tensor>> before;
@@ -33,7 +40,11 @@ Move first_step(double clip_norm, std::optional<DType> narrow) {
   double squares = 0;
   for (const auto& [name, old] : before) {
     const Tensor now = model.state(name);
-    for (std::int64_t i = 0; i < now.size(); ++i) squares += std::pow(now.at(i) - old.at(i), 2);
+    for (std::int64_t i = 0; i < now.size(); ++i) {
+      const double moved = std::abs(now.at(i) - old.at(i));
+      squares += moved * moved;
+      move.farthest = std::max(move.farthest, moved / rate);
+    }
   }
   move.distance = std::sqrt(squares) / rate;
   return move;
@@ -42,13 +53,30 @@ Move first_step(double clip_norm, std::optional<DType> narrow) {
 class Clipping : public testing::TestWithParam<std::optional<DType>> {};
 
 TEST_P(Clipping, limits_the_norm_of_the_step) {
-  const Move free = first_step(0, GetParam());
+  const Move free = first_step({}, GetParam());
   ASSERT_TRUE(free.step.applied());
   EXPECT_NEAR(free.distance, free.step.norm, 1e-3 * free.step.norm);
   const double limit = free.step.norm / 3;
-  EXPECT_NEAR(first_step(limit, GetParam()).distance, limit, 1e-3 * limit);
-  EXPECT_NEAR(first_step(free.step.norm * 2, GetParam()).distance, free.distance,
+  EXPECT_NEAR(first_step({.norm = limit}, GetParam()).distance, limit, 1e-3 * limit);
+  EXPECT_NEAR(first_step({.norm = free.step.norm * 2}, GetParam()).distance, free.distance,
               1e-5 * free.distance);
+}
+
+TEST_P(Clipping, limits_each_element) {
+  const Move free = first_step({}, GetParam());
+  const double limit = free.farthest / 3;
+  const Move clipped = first_step({.value = limit}, GetParam());
+  EXPECT_NEAR(clipped.farthest, limit, 1e-3 * limit);
+  EXPECT_LT(clipped.distance, free.distance);
+  EXPECT_EQ(clipped.step.norm, free.step.norm) << "the norm is that before clipping";
+  EXPECT_NEAR(first_step({.value = free.farthest * 2}, GetParam()).distance, free.distance,
+              1e-5 * free.distance);
+}
+
+TEST(clipping, by_norm_and_by_value_exclude_each_other) {
+  Optimizer optimizer = sgd(rate, 0);
+  optimizer.clip_norm = optimizer.clip_value = 1;
+  EXPECT_THROW(check(optimizer), UsageError);
 }
 
 INSTANTIATE_TEST_SUITE_P(each, Clipping,

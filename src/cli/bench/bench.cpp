@@ -139,7 +139,7 @@ int run_kernels(const BenchRequest& request) {
     for (const KernelRow& row : outcome.rows) print(kernel_text(row, outcome.peaks) + '\n');
     print(peaks_text(outcome.peaks) + "\n");
   }
-  return outcome.stopped ? ExitCode::interrupted : ExitCode::ok;
+  return outcome.stopped ? interrupted_code() : ExitCode::ok;
 }
 
 BenchOutcome outcome_of(const BenchRequest& request, bool against_torch) {
@@ -167,7 +167,7 @@ int run_bench(const Flags& flags) {
     return ExitCode::ok;
   }
   say("interrupted", "stopped before all iterations were done");
-  return ExitCode::interrupted;
+  return interrupted_code();
 }
 
 }  // namespace

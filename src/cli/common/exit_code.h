@@ -15,7 +15,7 @@ struct ExitCode {
   static constexpr int diverged = 5;
   static constexpr int device = 6;  // a device, or its memory
   static constexpr int check = 7;   // a comparison that was asked for did not hold
-  static constexpr int interrupted = 130;
+  // One that a signal stopped has interrupted_code() of interrupt.h.
 };
 
 // Prints the error in one line on stderr and returns the code of its cause.

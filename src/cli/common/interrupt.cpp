@@ -17,11 +17,15 @@ namespace {
 constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP};
 
 // A signal handler may write to an atomic that needs no lock.
-std::atomic<bool> asked = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<int> asked = 0;  // the signal; 0: none yet
+static_assert(std::atomic<int>::is_always_lock_free);
 bool apart = false;
 
-void handle(int) { asked = true; }
+// The first signal is noted; a second, also another one, does what it does by default.
+void handle(int number) {
+  int none = 0;
+  if (!asked.compare_exchange_strong(none, number)) raise(number);
+}
 
 void set_handlers(void (*handler)(int)) {
   struct sigaction action {};
@@ -67,6 +71,11 @@ InterruptScope::~InterruptScope() {
   if (apart) set_handlers(SIG_DFL);
 }
 
-bool interrupted() { return asked; }
+bool interrupted() { return asked != 0; }
+
+int interrupted_code() {
+  constexpr int by_signal = 128;
+  return by_signal + (asked != 0 ? asked.load() : SIGINT);
+}
 
 }  // namespace narrowgauge::cli

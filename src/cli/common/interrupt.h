@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C while training: the first stops after the step, the second ends the program.
+// Ctrl-C, SIGTERM and SIGHUP while training: the first stops after the step, the second ends the
+// program. One that was ignored when the program began, as under nohup, stays ignored.
 #pragma once
 
 namespace narrowgauge::cli {
@@ -21,5 +22,8 @@ class InterruptScope {
 };
 
 bool interrupted();
+// The exit code of a program that such a signal stopped: 130 by Ctrl-C, 143 by SIGTERM, 129 by
+// SIGHUP.
+int interrupted_code();
 
 }  // namespace narrowgauge::cli

@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "cli/common/exit_code.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/simulate/simulate.h"
@@ -163,7 +164,7 @@ Answer trained(const Settings& settings, const Task& task, const std::string& wa
 int stopped(const Answer& answer) {
   say("interrupted", concat(answer.way, " stopped after ", answer.fit.steps,
                             " steps, there is nothing to compare"));
-  return ExitCode::interrupted;
+  return interrupted_code();
 }
 
 int train_on_unit(const SimulateFlags& flags, const std::string& math) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fit() has seen of the metric by which it judges a training.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "narrowgauge/model.h"
+#include "train/plateau.h"
+
+namespace narrowgauge {
+
+// Kept in checkpoints, so that a resumed training ends where it would have ended.
+struct WatchState {
+  double best = 0;              // value so far
+  bool has_best = false;        // whether there was any that is no NaN
+  std::int64_t worse = 0;       // values in a row that were no better
+  Plateau::State plateau = {};  // of the schedule
+  bool operator==(const WatchState&) const = default;
+};
+
+// What became of an evaluation.
+enum class Verdict : std::uint8_t { none, no_better, best };
+
+// Throws UsageError for a metric that evaluations do not have, or numbers that make no sense.
+void check(const WatchOptions& options, const std::vector<std::string>& metrics);
+// The value of a metric that check() accepts.
+double value_of(const Evaluation& evaluation, const std::string& metric);
+
+// Takes the next value: `best` if it is better than all before.
+Verdict judge(WatchState& state, const WatchOptions& options, double value);
+// Why a training that waits so long has waited long enough; "" while it has not.
+std::string why_over(const WatchState& state, const WatchOptions& options);
+
+std::string text_of(const WatchState& state);
+// The inverse. Throws DataError, beginning with `where`, for any other text.
+WatchState parse_watch_state(const std::string& text, const std::string& where);
+
+}  // namespace narrowgauge
