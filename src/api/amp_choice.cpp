@@ -55,6 +55,7 @@ std::vector<FormatPlan> format_plans(const Graph& forward, const Optimizer& opti
   for (const DType format : {DType::f32, DType::bf16, DType::f16}) {
     Optimizer each = optimizer;
     each.precision.narrow = format;
+    if (format == DType::f32) each.precision.master_weights = true;
     settle_loss_scale(each, forward);
     try {
       plans.push_back({format, training_plan(forward, each, batch)});

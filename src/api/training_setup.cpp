@@ -53,6 +53,7 @@ void settle_auto(const std::string& name, const BuildNetwork& build, const Loss&
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const AmpChoice choice = choose_amp(name, build, loss, optimizer, usual_batch);
   optimizer.precision.narrow = choice.format;
+  if (choice.format == DType::f32) optimizer.precision.master_weights = true;
   options.plan_reason = choice.reason;
 }
 

@@ -52,6 +52,15 @@ TEST_F(MasterWeights, off_runs_resume_and_evaluate_as_they_were) {
   }
 }
 
+TEST_F(MasterWeights, are_kept_where_f32_is_the_fastest_format) {
+  for (const std::string isa : {"avx2", "amx"}) {
+    const json result = done(quiet_json({"--amp", "auto", "--master-weights", "off"}),
+                             {.variables = {{"NARROWGAUGE_ISA", isa}}});
+    EXPECT_TRUE(result.contains("test_accuracy")) << isa;
+  }
+  EXPECT_EQ(run(train({"--compare", "off,bf16", "--master-weights", "off"})).code, 0);
+}
+
 TEST_F(MasterWeights, levels_of_apex_are_kept_with_the_run) {
   for (const std::string level : {"O0", "O1", "O2", "O3"}) {
     const std::string folder = *folder_ / level;
