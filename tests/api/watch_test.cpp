@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "api/checkpoint_folder.h"
 #include "api/metric_watch.h"
 #include "api/small_training.h"
 #include "io/files.h"

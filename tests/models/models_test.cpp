@@ -224,9 +224,9 @@ TEST(models, every_node_has_a_reason_for_its_format) {
     for (const DType narrow : {DType::f16, DType::bf16}) {
       Optimizer optimizer = sgd(0.1);
       enable_mixed_precision(optimizer, narrow);
-      settle_loss_scale(optimizer);
-      const Graph graph =
-          make_training_graph(forward(name, published(name), softmax_cross_entropy()), optimizer);
+      const Graph network = forward(name, published(name), softmax_cross_entropy());
+      settle_loss_scale(optimizer, network);
+      const Graph graph = make_training_graph(network, optimizer);
       const PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);
       const Explanation explanation = explain(graph, plan, {{"N", 2}});
       EXPECT_EQ(explanation.summary.unlisted, 0) << name;

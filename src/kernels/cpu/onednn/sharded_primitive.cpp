@@ -169,10 +169,12 @@ class ShardedPrimitive {
     return std::make_unique<Reorder>(outer, inner, way, place.shared());
   }
 
-  // Whether an input lasts and is not read as it lies.
+  // Whether an input lasts and is not read as it lies. Images that are cut by themselves are
+  // activations, which seldom last.
   bool may_pack(std::size_t i, const std::vector<int>& lasting) const {
     const Place& place = places_[i];
-    if (place.output || std::ranges::find(lasting, place.index) == lasting.end()) return false;
+    if (place.output || place.image_stride != 0) return false;
+    if (std::ranges::find(lasting, place.index) == lasting.end()) return false;
     return !place.direct || std::ranges::any_of(variants_, [&](const Variant& variant) {
       return variant.conversions[i].reorder != nullptr;
     });
