@@ -26,7 +26,7 @@ struct Trainer::Implementation {
   std::int64_t fit_batch = 0;         // samples in a batch of fit(); 0: it never ran
   std::string run = random_digits();  // what checkpoints of one run have in common
   int bad_losses = 0;                 // in a row
-  bool profile = false;
+  bool profile = false, keeps_runs = false, keeps_gradients = false;
 
   void begin_fit(const DataSource* source, const FitOptions& how);
   void watch_loss(double value);

@@ -16,6 +16,7 @@
 #include "cli/metrics.h"
 #include "cli/network_choice.h"
 #include "cli/training.h"
+#include "cli/watch.h"
 #include "ops/training/schedules/schedule.h"
 #include "train/optimizers/table.h"
 
@@ -35,6 +36,10 @@ constexpr const char* examples = R"(examples:
       trains once in each format from the same seed and prints one table
   narrowgauge train --model lenet --data glyphs --amp f16 --plan edited.txt
       with a precision plan that was saved by --save-plan and edited
+  narrowgauge train --model lenet --output runs/lenet --tensorboard runs/lenet/events
+      and `tensorboard --logdir runs` shows the curves; metrics.csv has them too
+  narrowgauge train --model lenet --profile trace.json
+      times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file)";
 
@@ -136,6 +141,7 @@ void check_combinations(const TrainFlags& flags) {
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
   const bool saves = flags.output || flags.resume;
   require(saves || !flags.checkpoint_every, "--checkpoint-every: needs --output or --resume");
+  check_watch(flags.watch, saves, compare);
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
 }
@@ -223,7 +229,10 @@ int run_train(const TrainFlags& flags) {
   if (resumed) resume(session.trainer(), *resumed, settings.epochs);
   resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
-  const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints);
+  Watch watch(flags.watch, folder, session.model(), session.trainer());
+  const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints,
+                                        [&](const Progress& progress) { watch.add(progress); });
+  watch.write_profile(flags.json);
   if (flags.onnx && !outcome.fit.stopped) session.model().to_onnx(*flags.onnx);
   return finish(flags, outcome, folder);
 }
@@ -238,6 +247,7 @@ NG_COMMAND(train, 10) {
   add_onnx_flags(app, *flags);
   add_training_flags(app, *flags);
   add_file_flags(app, *flags);
+  add_watch(app, flags->watch);
   when_chosen(app, [flags, &action] { action = [flags] { return run_train(*flags); }; });
 }
 
