@@ -200,8 +200,9 @@ std::int64_t Trainer::activation_bytes() const {
 std::int64_t Trainer::state_bytes() const {
   const std::shared_lock reading(implementation_->model->in_use);
   std::int64_t bytes = 0;
-  for (const auto& [name, entry] : implementation_->model->store.entries())
-    if (entry.role != Role::control) bytes += entry.value.bytes();
+  const StateStore& store = implementation_->model->store;
+  for (const auto& [name, entry] : store.entries())
+    if (entry.role != Role::control && !store.is_packed(name)) bytes += entry.value.bytes();
   return bytes;
 }
 

@@ -215,6 +215,11 @@ void StateStore::remove(const std::set<Role>& roles) {
   std::erase_if(derivations_, [&](const auto& entry) { return !has(entry.first); });
 }
 
+bool StateStore::is_packed(std::string_view state) const {
+  const auto found = derivations_.find(state);
+  return found != derivations_.end() && found->second.is_packed;
+}
+
 bool StateStore::has(std::string_view state) const {
   return entries_.find(state) != entries_.end();
 }

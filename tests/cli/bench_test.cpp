@@ -372,7 +372,7 @@ TEST(bench, interrupted_it_prints_what_was_done) {
                              "\" bench --model mlp --batch 8 --iterations 1000000 --json >" + out +
                              " 2>&1 & for i in $(seq 600); do grep -q '\"iteration\":6' " + out +
                              " && break; sleep 0.05; done; kill -TERM $!; wait $!";
-  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 130);
+  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 143);
   std::istringstream lines(testing_files::read_file(out));
   bool found = false;
   for (std::string line; std::getline(lines, line);) {
@@ -395,7 +395,7 @@ TEST(bench, one_thread_alone_takes_interrupts) {
       " 2>&1 & for i in $(seq 600); do grep -q '\"iteration\":1' " + out +
       " && break; sleep 0.05; done; grep -h SigBlk /proc/$!/task/*/status >" + masks +
       "; kill -TERM $!; wait $!";
-  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 130);
+  EXPECT_EQ(WEXITSTATUS(std::system(script.c_str())), 143);
   constexpr std::uint64_t terminate = std::uint64_t{1} << 14;  // bit of SIGTERM, which is 15
   std::istringstream lines(testing_files::read_file(masks));
   int threads = 0, open = 0;
