@@ -33,7 +33,7 @@ constexpr const char* examples = R"(examples:
       goes on from there; RUN/checkpoints/000007 names an earlier state
   narrowgauge train --model resnet20 --output runs/r20 --checkpoint-every 30min
       saves every half hour, and keeps the last two
-  narrowgauge train --model lenet --epochs 50 --patience 5 --keep-best --output runs/best
+  narrowgauge train --model lenet --patience 5 --keep-best --output runs/best
       ends when the test loss has not become smaller for 5 epochs; RUN/best is the best
   narrowgauge train --model resnet20 --data mnist --compare ieee,off,bf16
       trains once in each format from the same seed and prints one table

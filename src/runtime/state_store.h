@@ -52,7 +52,7 @@ class StateStore {
 
   bool has(std::string_view name) const;
   bool is_packed(std::string_view name) const;  // whether add() made it for a kernel of a plan
-  Tensor& at(std::string_view name);  // throws UsageError
+  Tensor& at(std::string_view name);            // throws UsageError
   const Tensor& at(std::string_view name) const;
   // Copies a tensor of the same type, or of the declared one, which is rounded to nearest; derived
   // states are computed again before use.

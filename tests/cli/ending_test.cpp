@@ -23,7 +23,8 @@ TEST_F(Training, ends_early_keeps_the_best_and_goes_on_as_it_began) {
 }
 
 TEST_F(Training, skipped_steps_in_a_row_end_it_with_the_code_of_divergence) {
-  const Result result = run(train({"--amp", "f16", "--loss-scale", "16777216", "--max-skips", "1"}));
+  const Result result =
+      run(train({"--amp", "f16", "--loss-scale", "16777216", "--max-skips", "1"}));
   EXPECT_EQ(result.code, 5) << result.out;
   EXPECT_TRUE(contains(result.err, "the last 1 steps, up to step 1, were skipped")) << result.err;
 }

@@ -27,6 +27,7 @@ struct KernelRun {
   Math math = Math::none;
   std::vector<int> unread = {};  // outputs that nobody reads
   RunContext context{};
+  bool no_narrow_inputs = false;  // leaves out samples that have inputs in f16 or bf16 in f32 too
 };
 
 struct KernelResult {
