@@ -121,7 +121,7 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
 
 void add_ending_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--watch", "M", "metric of the test set that the next four judge by (loss)"},
-           flags.watch);
+           flags.watched);
   add_whole(app, {"--patience", "N", "end after N epochs in a row that were no better (0: never)"},
             flags.patience, 0);
   add_real(app, {"--min-delta", "X", "by which a value must be better to count (0)"},
@@ -168,7 +168,7 @@ void check_combinations(const TrainFlags& flags) {
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
   const bool saves = flags.output || flags.resume;
   require(saves || !flags.checkpoint_every, "--checkpoint-every: needs --output or --resume");
-  check_watch(flags.watched, saves, compare);
+  check_watch(flags.watch, saves, compare);
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
   require(saves || !flags.keep_best, "--keep-best: needs --output or --resume");

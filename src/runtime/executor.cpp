@@ -109,6 +109,7 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
 
 void Executor::watch(std::string_view node) {
   watches_.reset();
+  if (node.empty()) return;
   for (std::size_t s = 0; s < plan_.steps.size(); ++s)
     if (plan_.steps[s].node == node) watches_ = s;
 }
