@@ -83,7 +83,7 @@ TEST(training_log, refuses_an_interval_of_nothing) {
 TEST(gradients, of_a_trainer_are_those_of_a_step_in_every_format) {
   for (const DType narrow : {DType::f32, DType::f16}) {
     Optimizer optimizer = sgd(0.05);
-    optimizer.groups = {{.pattern = "conv1.*", .frozen = true}};
+    optimizer.groups = {{.pattern = "conv.*", .frozen = true}};
     if (narrow != DType::f32) enable_mixed_precision(optimizer, narrow);
     const auto batch = small_batch(0);
     Model model("small", small_network()), other("small", small_network());
@@ -96,7 +96,6 @@ TEST(gradients, of_a_trainer_are_those_of_a_step_in_every_format) {
         other, [](Network& net) { return softmax_cross_entropy()(net, small_network()(net)); },
         optimizer);
     step.backward(batch);
-    step.scale_gradients(1 / step.loss_scale());
     const auto expected = step.gradients();
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -37,7 +37,8 @@ TEST(csv_log, a_training_that_goes_on_from_an_earlier_step_leaves_no_row_twice) 
   const TemporaryFolder folder;
   {
     CsvLog log(folder / "m.csv");
-    for (int step = 10; step <= 40; step += 10) log.add(step, {{"loss", step}, {"old", 1}});
+    for (int step = 10; step <= 40; step += 10)
+      log.add(step, {{"loss", static_cast<double>(step)}, {"old", 1}});
   }
   {
     CsvLog log(folder / "m.csv");  // as if killed within a row
