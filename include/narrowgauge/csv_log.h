@@ -22,12 +22,13 @@ struct NG_API CsvValue {
 
 // A file with a line of headings and a line for each row, the first column being "step". Rows are
 // written whole and at once. The first row decides where the table goes on: rows of its step and
-// later ones, as they are left by a training that goes on from an earlier checkpoint, are dropped.
+// later ones, as they are left by a training that goes on from an earlier checkpoint, are dropped,
+// and so are lines without a step, as a power failure may leave them.
 class NG_API CsvLog {
  public:
   explicit CsvLog(std::string path);  // the file is made or read with the first row
   ~CsvLog();
-  CsvLog(CsvLog&&) noexcept;
+  CsvLog(CsvLog&&) noexcept;  // the other one must not be used again
 
   // Columns that are new stand at the end; those without a value stay empty. Throws DataError where
   // the file cannot be written, or is no such table.

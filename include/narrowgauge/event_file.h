@@ -28,7 +28,7 @@ class NG_API EventFile {
  public:
   explicit EventFile(const std::string& folder);  // makes the folder
   ~EventFile();
-  EventFile(EventFile&&) noexcept;
+  EventFile(EventFile&&) noexcept;  // the other one must not be used again
 
   // A number at a step; tags with one prefix before "/" stand together on the page.
   void scalar(std::string_view tag, std::int64_t step, double value);

@@ -95,7 +95,7 @@ class NG_API MetricSet {
   // Metrics by name, as metric_help() lists them, then a program's own. Throws UsageError for an
   // unknown name and for one without begin().
   explicit MetricSet(const std::vector<std::string>& names, const std::vector<OwnMetric>& own = {});
-  void add(const MetricBatch& batch);
+  void add(const MetricBatch& batch);       // one more of the evaluation
   std::vector<MetricValue> values() const;  // of the batches so far, in the order of the metrics
 
  private:

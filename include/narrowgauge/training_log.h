@@ -33,7 +33,7 @@ class NG_API TrainingLog {
   // cannot be made.
   explicit TrainingLog(const TrainingLogOptions& options);
   ~TrainingLog();
-  TrainingLog(TrainingLog&&) noexcept;
+  TrainingLog(TrainingLog&&) noexcept;  // the other one must not be used again
 
   // With event files, histograms of weights and gradients at the end of each epoch. Model and
   // Trainer must live as long as add() is called.

@@ -12,9 +12,8 @@
 namespace narrowgauge {
 
 AppendFile::AppendFile(std::string path)
-    : path_(std::move(path)),
-      file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-  if (file_ < 0) fail("cannot be opened for writing");
+    : path_(std::move(path)), file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)) {
+  if (file_ < 0 || lseek(file_, 0, SEEK_END) < 0) fail("cannot be opened for writing");
 }
 
 AppendFile::~AppendFile() {

@@ -43,7 +43,7 @@ constexpr const char* examples = R"(examples:
       keeps the weights in bf16 alone
   narrowgauge train --model resnet20 --data mnist --opt-level O2
       as apex.amp's level O2 did
-  narrowgauge train --model lenet --output runs/lenet --tensorboard runs/lenet/events
+  narrowgauge train --model lenet --output runs/a --tensorboard runs/a/events
       and `tensorboard --logdir runs` shows the curves; metrics.csv has them too
   narrowgauge train --model lenet --profile trace.json
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
