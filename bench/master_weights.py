@@ -32,6 +32,9 @@ def parse_arguments():
     parser.add_argument("--amp", default="bf16")
     parser.add_argument("--samples", type=int, default=0, help="of the training set, the first (all)")
     parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--optimizer", default="adam")
+    parser.add_argument("--lr", default="0.0002", help="small, so that nearest loses steps")
+    parser.add_argument("--batch", default="64")
     parser.add_argument("--seeds", type=int, default=3, help="1, 2, ... so many")
     parser.add_argument("--tolerance", type=float, default=0.5, help="points")
     parser.add_argument("flags", nargs="*", help="of narrowgauge train")
@@ -66,6 +69,7 @@ def train(options, data, way, seed):
     """Accuracy in percent, and bytes of states."""
     command = [options.program, "train", "--model", options.model, "--data", data]
     command += ["--amp", options.amp, "--epochs", str(options.epochs), "--seed", str(seed)]
+    command += ["--optimizer", options.optimizer, "--lr", options.lr, "--batch", options.batch]
     command += ["--json", "--quiet", *WAYS[way], *options.flags]
     result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if result.returncode:

@@ -159,8 +159,9 @@ struct NG_API StepResult {
 
 // Means over the samples of a source.
 struct NG_API Evaluation {
-  double loss = 0, accuracy = 0;  // accuracy: share of right classes; 0 where labels are no classes
-  std::vector<MetricValue> metrics{};  // that TrainerOptions::metrics names, in its order
+  double loss = 0;                     // that training minimizes
+  double accuracy = 0;                 // share of labels that are right; 0 where none is a class
+  std::vector<MetricValue> metrics{};  // of TrainerOptions: `metrics`, then `own_metrics`
   std::int64_t samples = 0;            // that the means are over
   std::int64_t not_finite = 0;  // samples whose prediction holds an infinity or NaN: none is right
 };
@@ -185,6 +186,7 @@ struct NG_API TrainerOptions {
   Recompute recompute = Recompute::off;             // where memory does not suffice
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
   std::vector<std::string> metrics{};  // that evaluations also measure, as metric_help() names them
+  std::vector<OwnMetric> own_metrics{};  // of the program itself
 };
 
 struct Checkpoint;       // checkpoint.h
@@ -224,9 +226,7 @@ struct NG_API CheckpointOptions {
 // By which metric of its evaluations fit() judges a training: for early stopping, the best
 // checkpoint and a schedule with a plateau.
 struct NG_API WatchOptions {
-  // "loss", "accuracy" or one of TrainerOptions::metrics; of shares of the samples more is better,
-  // of all others less.
-  std::string metric = "loss";
+  std::string metric = "loss";  // "loss", "accuracy" or one of TrainerOptions' metrics
   // Ends the training after so many evaluations in a row that were no better; 0: never.
   std::int64_t patience = 0;
   double least_change = 0;  // a value is better by more than this
@@ -313,9 +313,24 @@ class NG_API Trainer {
     Math math = Math::none;                // of a contraction
     double flops = 0;        // of a step: multiplications and additions of contractions
     std::int64_t bytes = 0;  // of a step: operands, each read or written once
+    std::string why{};       // this kernel, where others would have taken the node too
   };
-  void enable_profile();                      // steps are timed kernel by kernel from now on
+  // Steps are timed kernel by kernel from now on, and with `keeps_runs` also run by run.
+  void enable_profile(bool keeps_runs = false);
+  void disable_profile();                     // what was measured stays
   std::vector<KernelChoice> kernels() const;  // in the order of the plan; empty before a step
+  // One run of a kernel, as chrome_trace() (trace.h) draws it.
+  struct KernelRun {
+    std::size_t kernel = 0;              // place among kernels()
+    double begin = 0, milliseconds = 0;  // begin: in ms of std::chrono::steady_clock
+  };
+  std::vector<KernelRun> kernel_runs() const;  // in the order of time
+
+  // Later steps keep a copy of their gradients, or no longer do: for histograms.
+  void keep_gradients(bool keeps);
+  // Of the latest step, by the names of the parameters, f32 and unscaled, before clipping; none
+  // unless they were kept.
+  std::vector<NamedTensor> gradients() const;
 
   // Adds a checkpoint to the folder of a run (checkpoint.h) and returns its path. Whenever the
   // program ends or the power fails, the earlier checkpoints or this one too are whole. Keeps the

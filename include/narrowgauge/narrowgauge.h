@@ -5,7 +5,9 @@
 #include "narrowgauge/bench.h"
 #include "narrowgauge/checkpoint.h"
 #include "narrowgauge/compare.h"
+#include "narrowgauge/csv_log.h"
 #include "narrowgauge/data.h"
+#include "narrowgauge/event_file.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/grad_scaler.h"
 #include "narrowgauge/log.h"
@@ -23,6 +25,8 @@
 #include "narrowgauge/roofline.h"
 #include "narrowgauge/step.h"
 #include "narrowgauge/tf32.h"
+#include "narrowgauge/trace.h"
+#include "narrowgauge/training_log.h"
 
 // The library. Functions stand with the header that declares them.
 namespace narrowgauge {}

@@ -121,7 +121,9 @@ void Trainer::Implementation::begin_fit(const DataSource* source, const DataSour
   require(position.batch == 0 || how.batch == fit_batch,
           "fit: goes on within an epoch of batches of ", fit_batch, ", got a batch of ", how.batch);
   require(how.most_skips >= 1, "fit: most_skips must be at least 1, got ", how.most_skips);
-  check(how.watch, options.metrics);
+  std::vector<std::string> metrics = options.metrics;
+  for (const OwnMetric& own : options.own_metrics) metrics.push_back(own.name);
+  check(how.watch, metrics);
   const bool judges =
       how.watch.patience > 0 || how.checkpoints.best || optimizer.schedule.plateau.has_value();
   require(!judges || (test && how.evaluate_each_epoch),
@@ -153,10 +155,10 @@ void Trainer::Implementation::watch_skips(const StepResult& result, std::int64_t
 Verdict Trainer::Implementation::judge(const Evaluation& result, const FitOptions& how) {
   const std::optional<PlateauSettings>& plateau = optimizer.schedule.plateau;
   if (how.watch.patience == 0 && !how.checkpoints.best && !plateau) return Verdict::none;
-  const double value = value_of(result, how.watch.metric);
+  const MetricValue value = watched_in(result, how.watch.metric);
   if (plateau) {
     Plateau follower(*plateau, watch.plateau);
-    const double factor = follower.next(value);
+    const double factor = follower.next(value.value);
     watch.plateau = follower.state();
     const std::lock_guard alone(model->in_use);
     model->store.set(rate_factor_name,

@@ -7,14 +7,9 @@
 #include <locale>
 #include <sstream>
 
-#include "train/metrics/metric.h"
-
 namespace narrowgauge {
 
 namespace {
-
-// Of shares of the samples more is better, of all other metrics less.
-bool more_is_better(const std::string& metric) { return find_metric(metric).metric->is_share; }
 
 // Serves both directions.
 void visit_numbers(auto& state, auto&& visit) {
@@ -35,20 +30,21 @@ void check(const WatchOptions& options, const std::vector<std::string>& metrics)
           "watch: least_change must be a number from 0 on, got ", options.least_change);
 }
 
-double value_of(const Evaluation& evaluation, const std::string& metric) {
-  if (metric == "loss") return evaluation.loss;
-  if (metric == "accuracy") return evaluation.accuracy;
+MetricValue watched_in(const Evaluation& evaluation, const std::string& metric) {
+  if (metric == "loss") return {metric, evaluation.loss, Better::lower};
+  if (metric == "accuracy") return {metric, evaluation.accuracy, Better::higher};
   const auto found = std::ranges::find(evaluation.metrics, metric, &MetricValue::name);
   NG_INVARIANT(found != evaluation.metrics.end());
-  return found->value;
+  return *found;
 }
 
-Verdict judge(WatchState& state, const WatchOptions& options, double value) {
-  const double gain = more_is_better(options.metric) ? value - state.best : state.best - value;
-  const bool better = !std::isnan(value) && (!state.has_best || gain > options.least_change);
+Verdict judge(WatchState& state, const WatchOptions& options, const MetricValue& value) {
+  const double gain =
+      value.better == Better::higher ? value.value - state.best : state.best - value.value;
+  const bool better = !std::isnan(value.value) && (!state.has_best || gain > options.least_change);
   state.worse = better ? 0 : state.worse + 1;
   if (!better) return Verdict::no_better;
-  state.best = value;
+  state.best = value.value;
   state.has_best = true;
   return Verdict::best;
 }

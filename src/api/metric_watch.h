@@ -24,11 +24,11 @@ enum class Verdict : std::uint8_t { none, no_better, best };
 
 // Throws UsageError for a metric that evaluations do not have, or numbers that make no sense.
 void check(const WatchOptions& options, const std::vector<std::string>& metrics);
-// The value of a metric that check() accepts.
-double value_of(const Evaluation& evaluation, const std::string& metric);
+// What an evaluation has of a metric that check() accepts.
+MetricValue watched_in(const Evaluation& evaluation, const std::string& metric);
 
 // Takes the next value: `best` if it is better than all before.
-Verdict judge(WatchState& state, const WatchOptions& options, double value);
+Verdict judge(WatchState& state, const WatchOptions& options, const MetricValue& value);
 // Why a training that waits so long has waited long enough; "" while it has not.
 std::string why_over(const WatchState& state, const WatchOptions& options);
 

@@ -53,6 +53,14 @@ struct Step::Implementation {
 
 namespace {
 
+// Of the groups that match a parameter the last counts.
+bool is_frozen_by_group(const Optimizer& optimizer, const std::string& parameter) {
+  const auto group = std::find_if(
+      optimizer.groups.rbegin(), optimizer.groups.rend(),
+      [&](const ParameterGroup& each) { return matches_wildcard(each.pattern, parameter); });
+  return group != optimizer.groups.rend() && group->frozen;
+}
+
 Graph objective_graph(const std::string& name, const Objective& objective) {
   Network network(name, Mode::train);
   const Value loss = objective(network);
@@ -100,7 +108,8 @@ std::vector<std::string> Step::Implementation::trained() const {
   std::vector<std::string> names;
   for (const State& state : network.states())
     if (state.role == Role::parameter && matches_any(options.parameters, state.name) &&
-        !matches_any(frozen, state.name) && counts(state.current))
+        !matches_any(frozen, state.name) && !is_frozen_by_group(optimizer, state.name) &&
+        counts(state.current))
       names.push_back(state.name);
   return names;
 }

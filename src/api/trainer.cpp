@@ -5,13 +5,17 @@
 #include "api/trainer_implementation.h"
 #include "api/training_setup.h"
 #include "base/parallel.h"
+#include "ops/loss/negative_log_likelihood.h"
 #include "precision/parameters.h"
 #include "train/metrics/metric.h"
+#include "train/parameter_settings.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
 
 namespace {
+
+constexpr std::string_view gradient_check = "training/gradient_health";  // reads all gradients
 
 StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
   const auto value = [&](std::string_view name) {
@@ -35,7 +39,7 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   Implementation& self = *implementation_;
   require(options.threads >= 0 && options.threads <= 4096,
           "trainer: expected threads from 0 to 4096, got ", options.threads);
-  for (const std::string& metric : options.metrics) find_metric(metric);
+  const MetricSet refuses_unknown(options.metrics, options.own_metrics);
   self.model = &ModelAccess::of(model);
   TrainingSetup setup = set_up_training(self.model->name, self.model->build, loss,
                                         std::move(optimizer), std::move(options));
@@ -75,7 +79,8 @@ StepResult Trainer::step(std::span<const Tensor> batch) {
   self.require_latest();
   const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
   const Program::Lease executor = self.training->executor_for(batch);
-  executor->enable_profile(self.profile);
+  executor->enable_profile(self.profile, self.keeps_runs);
+  executor->watch(self.keeps_gradients ? gradient_check : "");
   const std::vector<Tensor> results = executor->run(batch, self.steps);
   ++self.steps;
   return read_result(executor->plan(), results);
@@ -120,33 +125,18 @@ std::int64_t count_not_finite(const Tensor& prediction) {
   return count;
 }
 
-// The means of metrics over batches.
-class Measuring {
- public:
-  explicit Measuring(const std::vector<std::string>& names) : names_(names) {
-    for (const std::string& name : names) chosen_.push_back(find_metric(name));
-    sums_.resize(names.size());
+// The label that the loss of a graph leaves out.
+std::optional<std::int64_t> ignored_label_of(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    std::int64_t ignored = no_ignored_label;
+    if (node.is<SoftmaxCrossEntropyLoss>())
+      ignored = node.as<SoftmaxCrossEntropyLoss>().ignore_index;
+    else if (node.is<NegativeLogLikelihoodLoss>())
+      ignored = node.as<NegativeLogLikelihoodLoss>().ignore_index;
+    if (ignored != no_ignored_label) return ignored;
   }
-
-  void add(const MetricBatch& batch) {
-    for (std::size_t i = 0; i < chosen_.size(); ++i) sums_[i] += chosen_[i].sum(batch);
-    samples_ += batch.samples;
-  }
-
-  std::int64_t samples() const { return samples_; }
-  std::vector<MetricValue> means() const {
-    std::vector<MetricValue> values;
-    const auto count = static_cast<double>(std::max<std::int64_t>(samples_, 1));
-    for (std::size_t i = 0; i < names_.size(); ++i) values.push_back({names_[i], sums_[i] / count});
-    return values;
-  }
-
- private:
-  std::vector<std::string> names_;
-  std::vector<ChosenMetric> chosen_;
-  std::vector<double> sums_;
-  std::int64_t samples_ = 0;
-};
+  return std::nullopt;
+}
 
 // Every evaluation has these two.
 std::vector<std::string> measured(const std::vector<std::string>& also) {
@@ -167,19 +157,22 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
   }
   BatchLoader loader(source, {.batch = batch, .shuffle = false, .keep_last = true, .epochs = 1});
   Evaluation evaluation;
-  Measuring measuring(measured(self.options.metrics));
+  MetricSet metrics(measured(self.options.metrics), self.options.own_metrics);
+  const std::optional<std::int64_t> ignored = ignored_label_of(self.training_graph);
   while (const std::optional<Batch> next = loader.next()) {
     const std::vector<Tensor> results =
         self.model->run([&] { return self.known_evaluation(); },
                         [&]() -> Program& { return self.evaluation_program(); }, next->tensors);
-    measuring.add({.prediction = results.at(0),
-                   .target = next->tensors.back(),
-                   .loss = results.at(1).at(0),
-                   .samples = next->tensors.at(0).dims().at(0)});
+    const std::int64_t samples = next->tensors.at(0).dims().at(0);
+    metrics.add({.prediction = results.at(0),
+                 .target = next->tensors.back(),
+                 .loss = results.at(1).at(0),
+                 .samples = samples,
+                 .ignored = ignored});
+    evaluation.samples += samples;
     evaluation.not_finite += count_not_finite(results.at(0));
   }
-  evaluation.samples = measuring.samples();
-  evaluation.metrics = measuring.means();
+  evaluation.metrics = metrics.values();
   evaluation.loss = evaluation.metrics[0].value;
   evaluation.accuracy = evaluation.metrics[1].value;
   evaluation.metrics.erase(evaluation.metrics.begin(), evaluation.metrics.begin() + 2);
@@ -236,14 +229,49 @@ FlushReport Trainer::flushed() const {
   return report;
 }
 
-void Trainer::enable_profile() { implementation_->profile = true; }
+void Trainer::enable_profile(bool keeps_runs) {
+  implementation_->profile = true;
+  implementation_->keeps_runs = keeps_runs;
+}
+
+void Trainer::disable_profile() { implementation_->profile = false; }
+
+std::vector<Trainer::KernelRun> Trainer::kernel_runs() const {
+  std::vector<KernelRun> runs;
+  if (const Executor* executor = implementation_->executor())
+    for (const StepRun& run : executor->step_runs())
+      runs.push_back({run.step, run.begin, run.milliseconds});
+  return runs;
+}
+
+void Trainer::keep_gradients(bool keeps) { implementation_->keeps_gradients = keeps; }
+
+std::vector<NamedTensor> Trainer::gradients() const {
+  const Implementation& self = *implementation_;
+  const Executor* executor = self.executor();
+  if (!executor || executor->watched().empty()) return {};
+  std::vector<NamedTensor> gradients;
+  const std::vector<ParameterSettings> settings =
+      settings_of_parameters(self.training_graph, self.optimizer);
+  const double scale = executor->watched()[0].at(0);
+  auto watched = executor->watched().begin() + 1;
+  auto setting = settings.begin();
+  for (const State& state : self.training_graph.states()) {
+    if (state.role != Role::parameter || (setting++)->frozen) continue;
+    Tensor gradient = (watched++)->cast(DType::f32);
+    for (float& value : gradient.values<float>()) value /= static_cast<float>(scale);
+    gradients.push_back({state.name, std::move(gradient)});
+  }
+  return gradients;
+}
 
 std::vector<Trainer::KernelChoice> Trainer::kernels() const {
   std::vector<KernelChoice> choices;
   if (const Executor* executor = implementation_->executor())
     for (StepProfile& row : executor->profile())
       choices.push_back({std::move(row.node), std::move(row.op), std::move(row.implementation),
-                         row.facts, row.phase, row.milliseconds, row.math, row.flops, row.bytes});
+                         row.facts, row.phase, row.milliseconds, row.math, row.flops, row.bytes,
+                         std::move(row.why)});
   return choices;
 }
 

@@ -29,7 +29,7 @@ struct Trainer::Implementation {
   int bad_losses = 0;                 // in a row
   std::int64_t skips = 0;             // in a row
   WatchState watch;                   // of fit()'s evaluations
-  bool profile = false;
+  bool profile = false, keeps_runs = false, keeps_gradients = false;
 
   void begin_fit(const DataSource* source, const DataSource* test, const FitOptions& how);
   void watch_loss(double value);

@@ -8,11 +8,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "cli/common/exit_code.h"
 #include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/watch.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -120,14 +122,17 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
 Comparison train_all(const TrainFlags& flags, const Settings& settings, const Task& task,
                      std::vector<CompareCase> cases) {
   std::unique_ptr<Reporter> reporter;
+  std::optional<TrainingLog> log;
   CompareWatch watch;
   watch.begin = [&](const CompareCase& each, Model& model) {
     reporter.reset();
     take_weights(model, flags);
     reporter = make_reporter(style_of(flags), each.precision, each.fit.batch);
+    log.emplace(log_options(flags.watch, each.fit.checkpoints.folder, each.precision));
   };
   watch.progress = [&](const CompareCase&, const Progress& progress) {
     reporter->update(progress);
+    log->add(progress);
     return !interrupted();
   };
   const InterruptScope interrupts;

@@ -16,8 +16,12 @@ namespace narrowgauge::cli {
 
 void add_metrics(CLI::App& app, std::vector<std::string>& target);
 
-std::string metric_text(const MetricValue& metric);  // "99.35 %" of a share, else a number
-void print_metrics(const Evaluation& evaluation);    // a line for each
+// "99.35 %" of a share, else a number; "-" where there is none.
+std::string metric_text(const MetricValue& metric);
+// The matrix as a table, or the classes that are most often confused where it would be too wide; ""
+// of an empty one.
+std::string confusion_text(const ConfusionMatrix& matrix);
+void print_metrics(const Evaluation& evaluation);                  // a line for each, and tables
 void add_metrics(JsonObject& json, const Evaluation& evaluation);  // {"test_top5": 0.9935}
 
 }  // namespace narrowgauge::cli

@@ -8,7 +8,6 @@
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/precision_presets.h"
-#include "train/metrics/metric.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -48,7 +47,7 @@ std::string loss_scale_of_level(const std::string& level) {
 }
 
 void take_watch(WatchSettings& watch, const TrainFlags& flags) {
-  take(watch.metric, flags.watch);
+  take(watch.metric, flags.watched);
   take(watch.patience, flags.patience);
   take(watch.least_change, flags.min_delta);
   take(watch.plateau, flags.plateau);
@@ -114,7 +113,7 @@ void check_settings(const Settings& settings) {
   require_between("--clip-value", settings.clip_value, 0.0, largest);
   require(settings.clip == 0 || settings.clip_value == 0,
           "--clip-value: limits each gradient, --clip their norm; one of them can be used");
-  find_metric(settings.watch.metric);
+  better_of(settings.watch.metric);
   require_between<std::int64_t>("--patience", settings.watch.patience, 0, most);
   require_between<std::int64_t>("--max-skips", settings.watch.most_skips, 1, most);
   require_between("--min-delta", settings.watch.least_change, 0.0, largest);
@@ -238,7 +237,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.clip_value = settings.clip_value;
   optimizer.schedule.name = settings.schedule;
   if (settings.watch.plateau > 0) {
-    const bool more = find_metric(settings.watch.metric).metric->is_share;
+    const bool more = better_of(settings.watch.metric) == Better::higher;
     optimizer.schedule.plateau = {
         .mode = more ? PlateauSettings::Mode::max : PlateauSettings::Mode::min,
         .factor = settings.watch.plateau};

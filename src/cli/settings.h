@@ -12,6 +12,7 @@
 #include "cli/hyperparameter_flags.h"
 #include "cli/run_precision.h"
 #include "cli/shape_flag.h"
+#include "cli/watch_flags.h"
 #include "narrowgauge/optimizer.h"
 
 namespace narrowgauge::cli {
@@ -23,6 +24,7 @@ struct TrainFlags {
   std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
   std::optional<double> learning_rate, clip, clip_value;
   HyperparameterFlags hyperparameters;  // of the optimizer
+  WatchFlags watch;
   std::vector<std::string> compare, metrics;
   std::optional<std::string> save_plan, output, resume, weights, weights_match;
   std::optional<std::string> device, trace, checkpoint_every, recompute;
@@ -32,7 +34,7 @@ struct TrainFlags {
   bool batch_norm = false, decay_matrices = false;
   std::optional<double> tolerance;
   std::optional<std::int64_t> keep, patience, max_skips;
-  std::optional<std::string> watch;
+  std::optional<std::string> watched;
   std::optional<double> min_delta, plateau;
   bool keep_best = false;
   bool deterministic = false, json = false, quiet = false;

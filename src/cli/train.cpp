@@ -17,6 +17,7 @@
 #include "cli/metrics.h"
 #include "cli/network_choice.h"
 #include "cli/training.h"
+#include "cli/watch.h"
 #include "ops/training/schedules/schedule.h"
 #include "train/optimizers/table.h"
 
@@ -42,6 +43,10 @@ constexpr const char* examples = R"(examples:
       keeps the weights in bf16 alone
   narrowgauge train --model resnet20 --data mnist --opt-level O2
       as apex.amp's level O2 did
+  narrowgauge train --model lenet --output runs/a --tensorboard runs/a/events
+      and `tensorboard --logdir runs` shows the curves; metrics.csv has them too
+  narrowgauge train --model lenet --profile trace.json
+      times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file)";
 
@@ -114,9 +119,9 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
            flags.recompute, {"auto", "off"});
 }
 
-void add_watch_flags(CLI::App& app, TrainFlags& flags) {
+void add_ending_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--watch", "M", "metric of the test set that the next four judge by (loss)"},
-           flags.watch);
+           flags.watched);
   add_whole(app, {"--patience", "N", "end after N epochs in a row that were no better (0: never)"},
             flags.patience, 0);
   add_real(app, {"--min-delta", "X", "by which a value must be better to count (0)"},
@@ -163,6 +168,7 @@ void check_combinations(const TrainFlags& flags) {
   require(!flags.weights || !flags.resume, "--weights: --resume has weights of its own");
   const bool saves = flags.output || flags.resume;
   require(saves || !flags.checkpoint_every, "--checkpoint-every: needs --output or --resume");
+  check_watch(flags.watch, saves, compare);
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
   require(saves || !flags.keep_best, "--keep-best: needs --output or --resume");
@@ -253,7 +259,10 @@ int run_train(const TrainFlags& flags) {
   if (resumed) resume(session.trainer(), *resumed, settings.epochs);
   resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
-  const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints);
+  Watch watch(flags.watch, folder, session.model(), session.trainer());
+  const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints,
+                                        [&](const Progress& progress) { watch.add(progress); });
+  watch.write_profile(flags.json);
   if (flags.onnx && !outcome.fit.stopped) session.model().to_onnx(*flags.onnx);
   return finish(flags, outcome, folder);
 }
@@ -267,8 +276,9 @@ NG_COMMAND(train, 10) {
   add_run_flags(app, *flags);
   add_onnx_flags(app, *flags);
   add_training_flags(app, *flags);
-  add_watch_flags(app, *flags);
+  add_ending_flags(app, *flags);
   add_file_flags(app, *flags);
+  add_watch(app, flags->watch);
   when_chosen(app, [flags, &action] { action = [flags] { return run_train(*flags); }; });
 }
 

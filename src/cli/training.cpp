@@ -178,7 +178,8 @@ FitOptions fit_options(const Settings& settings, const Task& task, CheckpointOpt
 }
 
 TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
-                      CheckpointOptions checkpoints) {
+                      CheckpointOptions checkpoints,
+                      const std::function<void(const Progress&)>& also) {
   const Settings& settings = session.settings();
   const FitTask fit{name_of(settings.precision), task.training, task.test,
                     fit_options(settings, task, std::move(checkpoints))};
@@ -187,6 +188,7 @@ TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
   TrainingOutcome outcome =
       fit_and_note(session.model(), session.trainer(), fit, [&](const Progress& progress) {
         reporter->update(progress);
+        if (also) also(progress);
         return !interrupted();
       });
   outcome.scaled = settings.loss_scale != "off";

@@ -2,6 +2,7 @@
 // One training run of the program, and its results.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,9 +68,11 @@ void take_weights(Model& model, const TrainFlags& flags);
 // Throws DivergedError saying for how many samples the predictions are not finite.
 void require_finite(const Evaluation& evaluation);
 
-// Trains to settings.epochs, or until Ctrl-C, which lets the step finish.
+// Trains to settings.epochs, or until Ctrl-C, which lets the step finish. Each report goes to
+// `also` too.
 TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
-                      CheckpointOptions checkpoints);
+                      CheckpointOptions checkpoints,
+                      const std::function<void(const Progress&)>& also = {});
 
 Amp amp_of(const TrainingOutcome& outcome);
 

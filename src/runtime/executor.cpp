@@ -90,6 +90,7 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
   const PlanStep& step = plan_.steps[index];
   Bound& bound = bound_[index];
   for (const std::size_t k : bound.feeds) bound.inputs[k].data = pointer(step.inputs[k]);
+  if (watches_ == index) copy_operands(step);
   if (!step.run) return;
   const KernelCall call{bound.inputs,  bound.outputs, arena_.get() + step.workspace,
                         bound.flushed, context,       bound.packed};
@@ -97,10 +98,33 @@ void Executor::run_step(std::size_t index, const RunContext& context) {
     step.run(call);
     return;
   }
+  using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto start = std::chrono::steady_clock::now();
   step.run(call);
-  bound.milliseconds +=
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const double passed = Milliseconds(std::chrono::steady_clock::now() - start).count();
+  bound.milliseconds += passed;
+  if (keeps_runs_)
+    step_runs_.push_back({index, Milliseconds(start.time_since_epoch()).count(), passed});
+}
+
+void Executor::watch(std::string_view node) {
+  watches_.reset();
+  if (node.empty()) return;
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s)
+    if (plan_.steps[s].node == node) watches_ = s;
+}
+
+void Executor::copy_operands(const PlanStep& step) {
+  const auto& nodes = plan_.graph.nodes();
+  const auto node = std::ranges::find(nodes, step.node, &Node::full_name);
+  NG_INVARIANT(node != nodes.end() && node->inputs.size() == step.inputs.size());
+  watched_.clear();
+  for (std::size_t k = 0; k < step.inputs.size(); ++k) {
+    const TensorType& type = plan_.graph.type(node->inputs[k]);
+    Tensor copy(type.dtype, known_dims(type.shape));
+    std::copy_n(static_cast<const std::byte*>(pointer(step.inputs[k])), copy.bytes(), copy.data());
+    watched_.push_back(std::move(copy));
+  }
 }
 
 bool Executor::is_fresh() const { return store_.is_fresh(own_); }
@@ -151,7 +175,7 @@ std::vector<StepProfile> Executor::profile() const {
   for (std::size_t s = 0; s < bound_.size(); ++s) {
     const PlanStep& step = plan_.steps[s];
     rows.push_back({step.node, step.op, step.implementation, step.facts, step.phase,
-                    bound_[s].milliseconds, step.math, step.flops, step.bytes});
+                    bound_[s].milliseconds, step.math, step.flops, step.bytes, step.why});
   }
   return rows;
 }

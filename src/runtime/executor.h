@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -21,6 +22,13 @@ struct StepProfile {
   Math math = Math::none;
   double flops = 0;  // of one run
   std::int64_t bytes = 0;
+  std::string why;
+};
+
+// One run of one step of a plan, in milliseconds of the steady clock.
+struct StepRun {
+  std::size_t step = 0;
+  double begin = 0, milliseconds = 0;
 };
 
 // Non-zero values of a gradient that became zero in f16, summed over runs.
@@ -47,8 +55,15 @@ class Executor {
   bool is_fresh() const;
 
   const Plan& plan() const { return *shared_plan_; }
-  void enable_profile(bool on) { profiling_ = on; }
+  void enable_profile(bool on, bool keeps_runs = false) {
+    profiling_ = on;
+    keeps_runs_ = on && keeps_runs;
+  }
   std::vector<StepProfile> profile() const;
+  const std::vector<StepRun>& step_runs() const { return step_runs_; }
+  // Copies the operands of a node ahead of each of its runs; "" ends that.
+  void watch(std::string_view node);
+  const std::vector<Tensor>& watched() const { return watched_; }  // of the latest run
   // The values with at least one flushed element, in the order in which they are computed.
   std::vector<FlushedValue> flushed() const;
   std::int64_t gradient_elements() const;  // f16 gradient values stored so far
@@ -63,6 +78,7 @@ class Executor {
   const std::byte* packed(const PlanPacking& packing) const;
   void bind();
   void run_step(std::size_t index, const RunContext& context);
+  void copy_operands(const PlanStep& step);
   void commit();
 
   std::shared_ptr<const Plan> shared_plan_;
@@ -73,7 +89,10 @@ class Executor {
   std::span<const Tensor> inputs_;
   std::vector<Bound> bound_;
   std::set<std::string> changed_, own_;
-  bool profiling_ = false;
+  bool profiling_ = false, keeps_runs_ = false;
+  std::vector<StepRun> step_runs_;
+  std::optional<std::size_t> watches_;  // a step of the plan
+  std::vector<Tensor> watched_;
   std::int64_t runs_ = 0;
 };
 

@@ -49,18 +49,18 @@ std::string error_of(const FitOptions& options) {
 TEST(watch, a_value_is_better_by_more_than_the_least_change) {
   WatchState state;
   const WatchOptions loss{.metric = "loss", .patience = 2, .least_change = 0.1};
-  EXPECT_EQ(judge(state, loss, 1.0), Verdict::best);
-  EXPECT_EQ(judge(state, loss, 0.9), Verdict::no_better);
+  EXPECT_EQ(judge(state, loss, {"loss", 1.0, Better::lower}), Verdict::best);
+  EXPECT_EQ(judge(state, loss, {"loss", 0.9, Better::lower}), Verdict::no_better);
   EXPECT_EQ(why_over(state, loss), "");
-  EXPECT_EQ(judge(state, loss, NAN), Verdict::no_better);
+  EXPECT_EQ(judge(state, loss, {"loss", NAN, Better::lower}), Verdict::no_better);
   EXPECT_EQ(why_over(state, loss), "loss was no better than 1 in 2 evaluations in a row");
-  EXPECT_EQ(judge(state, loss, 0.5), Verdict::best);
+  EXPECT_EQ(judge(state, loss, {"loss", 0.5, Better::lower}), Verdict::best);
   EXPECT_EQ(why_over(state, loss), "");
   WatchState of_share;
   const WatchOptions accuracy{.metric = "accuracy"};
-  EXPECT_EQ(judge(of_share, accuracy, 0.2), Verdict::best);
-  EXPECT_EQ(judge(of_share, accuracy, 0.1), Verdict::no_better);
-  EXPECT_EQ(judge(of_share, accuracy, 0.3), Verdict::best);
+  EXPECT_EQ(judge(of_share, accuracy, {"accuracy", 0.2, Better::higher}), Verdict::best);
+  EXPECT_EQ(judge(of_share, accuracy, {"accuracy", 0.1, Better::higher}), Verdict::no_better);
+  EXPECT_EQ(judge(of_share, accuracy, {"accuracy", 0.3, Better::higher}), Verdict::best);
 }
 
 TEST(watch, its_state_survives_as_text) {

@@ -1,57 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that judge their own progress, and runs that a signal stops.
+// Watching a training from the command line: metrics, metrics.csv, event files and profiles.
 #include <gtest/gtest.h>
 
-#include <csignal>
+#include <filesystem>
 
 #include "cli/training_fixture.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-TEST_F(Training, ends_early_keeps_the_best_and_goes_on_as_it_began) {
-  const std::string folder = *folder_ / "early";
-  const Result result = run(train({"--epochs", "30", "--lr", "0", "--patience", "2", "--keep-best",
-                                   "--watch", "accuracy", "--output", folder}));
+using testing_files::read_file;
+using testing_files::write_file;
+
+class Watching : public Training {};
+
+int rows_of(const std::string& path) { return line_count(read_file(path)) - 1; }
+
+TEST_F(Watching, a_run_folder_has_its_numbers_as_a_table_without_a_row_twice) {
+  const std::string run_folder = *folder_ / "csv_run";
+  ASSERT_EQ(run(train({"--output", run_folder, "--log-every", "2", "--keep", "9"})).code, 0);
+  const std::string table = run_folder + "/metrics.csv";
+  EXPECT_EQ(rows_of(table), 8);  // 8 steps an epoch: 2, 4, 6 and 8 of each
+  const Words again{"train",       "--resume", run_folder + "/checkpoints/000001", "--epochs", "3",
+                    "--log-every", "2"};
+  const Result result = run(again);
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_TRUE(contains(result.out, "ended early     accuracy was no better than ")) << result.out;
-  EXPECT_TRUE(contains(result.out, "steps           24, ")) << result.out;
-  const Result best = run({"evaluate", folder + "/best"});
-  EXPECT_EQ(best.code, 0) << best.err;
-  const json resumed = done({"train", "--resume", folder, "--json", "--quiet"});
-  EXPECT_EQ(resumed.at("steps"), 0) << "the settings of the run hold when it is resumed";
+  EXPECT_EQ(rows_of(table), 12);
+  EXPECT_TRUE(contains(read_file(table), "\n24,3,")) << read_file(table);
 }
 
-TEST_F(Training, skipped_steps_in_a_row_end_it_with_the_code_of_divergence) {
-  const Result result =
-      run(train({"--amp", "f16", "--loss-scale", "16777216", "--max-skips", "1"}));
-  EXPECT_EQ(result.code, 5) << result.out;
-  EXPECT_TRUE(contains(result.err, "the last 1 steps, up to step 1, were skipped")) << result.err;
+TEST_F(Watching, event_files_are_written_for_each_training) {
+  const std::string events = *folder_ / "events";
+  ASSERT_EQ(run(train({"--tensorboard", events, "--histograms"})).code, 0);
+  ASSERT_EQ(run(train({"--tensorboard", events + "/both", "--compare", "off,bf16"})).code, 0);
+  std::string bytes;
+  for (const auto& entry : std::filesystem::directory_iterator(events))
+    if (entry.is_regular_file()) bytes += read_file(entry.path().string());
+  for (const char* tag :
+       {"train/loss", "train/learning_rate", "test/accuracy", "weights/", "gradients/"})
+    EXPECT_TRUE(contains(bytes, tag)) << tag;
+  for (const char* precision : {"/both/f32", "/both/bf16"})
+    EXPECT_FALSE(std::filesystem::is_empty(events + precision)) << precision;
 }
 
-TEST_F(Training, flags_that_judge_are_checked) {
-  const std::pair<Words, const char*> cases[] = {
-      {{"--patience", "-1"}, "--patience"}, {{"--max-skips", "0"}, "--max-skips"},
-      {{"--watch", "beauty"}, "beauty"},    {{"--min-delta", "-1"}, "--min-delta"},
-      {{"--plateau", "1.5"}, "--plateau"},  {{"--keep-best"}, "--keep-best: needs --output"},
-  };
-  for (const auto& [words, text] : cases) {
-    const Result result = run(train(words));
+TEST_F(Watching, a_profile_is_a_trace_and_a_table) {
+  const std::string trace = *folder_ / "trace.json";
+  const Result result = run(train({"--profile", trace, "--profile-steps", "3"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "ms a step, over 3 steps")) << result.out;
+  EXPECT_TRUE(contains(result.out, "matrix unit")) << result.out;
+  const json events = json::parse(read_file(trace)).at("traceEvents");
+  int steps = 0;
+  for (const json& event : events) steps += event.value("cat", "") == "step";
+  EXPECT_EQ(steps, 3);
+  const Result as_json = run(quiet_json({"--profile", trace}));
+  ASSERT_EQ(as_json.code, 0) << as_json.err;
+  const json profile = json::parse(as_json.out.substr(0, as_json.out.find('\n')));
+  EXPECT_EQ(profile.at("event"), "profile");
+  EXPECT_EQ(profile.at("steps"), 10);
+  EXPECT_GT(profile.at("kernels").size(), 3u);
+}
+
+TEST_F(Watching, metrics_are_printed_and_in_json) {
+  const Result result = run(train({"--metrics", "f1_by_class,confusion,auc,iou"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "test f1_by_class ")) << result.out;
+  EXPECT_TRUE(contains(result.out, "labels in rows, predictions in columns")) << result.out;
+  const json last = done(quiet_json({"--metrics", "f1_by_class,confusion,auc,mse"}));
+  EXPECT_GT(last.at("test_auc").get<double>(), 0.9);
+  EXPECT_EQ(last.at("test_f1_by_class_values").size(), 4u);
+  EXPECT_EQ(last.at("test_confusion_matrix").at("counts").size(), 16u);
+  EXPECT_TRUE(last.at("test_mse").is_null());  // labels of classes have no distance
+}
+
+TEST_F(Watching, flags_that_do_not_go_together_are_refused_in_one_line) {
+  const auto refused = [](const Words& more, const char* text) {
+    const Result result = run(train(more));
     EXPECT_EQ(result.code, 2) << text;
     EXPECT_TRUE(contains(result.err, text)) << result.err;
-    EXPECT_EQ(line_count(result.err), 1) << result.err;
-  }
-}
-
-TEST_F(Training, each_signal_has_its_exit_code_and_saves) {
-  for (const auto& [signal, code] : {std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129}}) {
-    const std::string folder = *folder_ / concat("signal", signal);
-    const Result result = run(train({"--epochs", "1000", "--output", folder}),
-                              {.interrupt_at = "epoch 1/", .interrupt_by = signal});
-    EXPECT_EQ(result.code, code) << result.err;
-    EXPECT_TRUE(contains(result.err, "train --resume " + folder)) << result.err;
-    EXPECT_EQ(run({"evaluate", folder}).code, 0);
-  }
+  };
+  refused({"--histograms"}, "--histograms: needs --tensorboard");
+  refused({"--log-every", "5"}, "--log-every: needs --output, --resume or --tensorboard");
+  refused({"--profile-steps", "5"}, "--profile-steps: needs --profile");
+  refused({"--profile", "t.json", "--compare", "off,bf16"}, "--profile: cannot be added");
+  refused({"--log-every", "0", "--tensorboard", "x"}, "--log-every: expected a whole number");
+  refused({"--metrics", "recall"}, "metric: expected one of accuracy, auc");
+  const Result unwritable = run(train({"--profile", *folder_ / "none/trace.json"}));
+  EXPECT_EQ(unwritable.code, 4) << unwritable.err;
+  EXPECT_EQ(line_count(unwritable.err), 1) << unwritable.err;
+  write_file(*folder_ / "file", "");
+  EXPECT_EQ(run(train({"--tensorboard", *folder_ / "file/events"})).code, 4);
 }
 
 }  // namespace

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
+#include "train/metrics/labels.h"
 #include "train/metrics/metric.h"
 
 namespace narrowgauge {
 namespace {
 
-double count_right(const MetricBatch& batch) {
-  return count_samples(batch, [](std::span<const float> scores, std::int64_t wanted) {
-    return std::ranges::max_element(scores) - scores.begin() == wanted;
+PartialMean right(const MetricBatch& batch) {
+  PartialMean part;
+  for_each_label(batch, [&](const LabeledScores& each) {
+    ++part.count;
+    part.sum += each.finite && each.predicted() == each.label;
   });
+  return part;
 }
 
-MetricSum make(std::string_view word) {
-  return word == "accuracy" ? MetricSum(count_right) : MetricSum();
+BeginMetric make(std::string_view word) {
+  return word == "accuracy" ? mean_of(right) : BeginMetric();
 }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_METRIC(accuracy, "accuracy", "samples whose highest score is of the right class", true, make)
+NG_METRIC(accuracy, "accuracy", "labels whose class has the highest score", true, Better::higher,
+          make)

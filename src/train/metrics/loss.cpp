@@ -4,15 +4,14 @@
 namespace narrowgauge {
 namespace {
 
-double sum_of_losses(const MetricBatch& batch) {
-  return batch.loss * static_cast<double>(batch.samples);
+PartialMean losses(const MetricBatch& batch) {
+  const auto samples = static_cast<double>(batch.samples);
+  return {batch.loss * samples, samples};
 }
 
-MetricSum make(std::string_view word) {
-  return word == "loss" ? MetricSum(sum_of_losses) : MetricSum();
-}
+BeginMetric make(std::string_view word) { return word == "loss" ? mean_of(losses) : BeginMetric(); }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_METRIC(loss, "loss", "what training minimizes", false, make)
+NG_METRIC(loss, "loss", "what training minimizes", false, Better::lower, make)

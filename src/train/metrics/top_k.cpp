@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <charconv>
 
+#include "train/metrics/labels.h"
 #include "train/metrics/metric.h"
 
 namespace narrowgauge {
@@ -16,28 +16,31 @@ std::int64_t number_in(std::string_view word) {
 }
 
 // Of equal scores those of lower classes come first, as for `accuracy`.
-bool is_among_highest(std::int64_t k, std::span<const float> scores, std::int64_t wanted) {
-  if (wanted < 0 || wanted >= std::ssize(scores)) return false;
-  const float score = scores[static_cast<std::size_t>(wanted)];
+bool is_among_highest(std::int64_t k, const LabeledScores& each) {
+  const float score = each.scores[static_cast<std::size_t>(each.label)];
   std::int64_t before = 0;
-  for (std::int64_t i = 0; i < std::ssize(scores); ++i) {
-    const float other = scores[static_cast<std::size_t>(i)];
-    before += other > score || (other == score && i < wanted);
+  for (std::int64_t i = 0; i < std::ssize(each.scores); ++i) {
+    const float other = each.scores[static_cast<std::size_t>(i)];
+    before += other > score || (other == score && i < each.label);
   }
   return before < k;
 }
 
-MetricSum make(std::string_view word) {
+BeginMetric make(std::string_view word) {
   const std::int64_t k = number_in(word);
   if (k == 0) return {};
-  return [k](const MetricBatch& batch) {
-    return count_samples(batch, [k](std::span<const float> scores, std::int64_t wanted) {
-      return is_among_highest(k, scores, wanted);
+  return mean_of([k](const MetricBatch& batch) {
+    PartialMean part;
+    for_each_label(batch, [&](const LabeledScores& each) {
+      ++part.count;
+      part.sum += each.finite && is_among_highest(k, each);
     });
-  };
+    return part;
+  });
 }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_METRIC(top_k, "top<k>", "samples whose right class has one of the k highest scores", true, make)
+NG_METRIC(top_k, "top<k>", "labels whose class has one of the k highest scores", true,
+          Better::higher, make)

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/trace.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+namespace narrowgauge {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr double microseconds = 1000;  // in a millisecond
+constexpr int track = 1;
+
+double rate_of(double amount, double milliseconds) {
+  return milliseconds > 0 ? 1e-6 * amount / milliseconds : 0;  // in 1e9 a second
+}
+
+std::string_view phase_name(Phase phase) {
+  if (phase == Phase::forward) return "forward";
+  return phase == Phase::backward ? "backward" : "update";
+}
+
+Json slice(std::string_view name, std::string_view category, double begin, double milliseconds) {
+  return {{"name", name},
+          {"cat", category},
+          {"ph", "X"},
+          {"ts", begin * microseconds},
+          {"dur", milliseconds * microseconds},
+          {"pid", track},
+          {"tid", track}};
+}
+
+Json kernel_slice(const Trainer::KernelChoice& kernel, const Trainer::KernelRun& run,
+                  double begin) {
+  Json json = slice(kernel.node, phase_name(kernel.phase), begin, run.milliseconds);
+  Json& facts = json["args"] = {
+      {"op", kernel.op}, {"phase", phase_name(kernel.phase)}, {"kernel", kernel.implementation}};
+  if (!kernel.why.empty()) facts["why"] = kernel.why;
+  facts["bytes"] = kernel.bytes;
+  facts["GB/s"] = rate_of(static_cast<double>(kernel.bytes), run.milliseconds);
+  if (kernel.flops > 0) {
+    facts["math"] = name(kernel.math);
+    facts["flop"] = kernel.flops;
+    facts["Gflop/s"] = rate_of(kernel.flops, run.milliseconds);
+  }
+  if (kernel.facts.isa) facts["isa"] = name(*kernel.facts.isa);
+  if (const auto unit = on_matrix_unit(kernel)) facts["matrix unit"] = *unit ? "yes" : "no";
+  return json;
+}
+
+// Where each step begins among the runs: kernels run in the order of the plan.
+std::vector<std::size_t> first_runs(const std::vector<Trainer::KernelRun>& runs) {
+  std::vector<std::size_t> first;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (i == 0 || runs[i].kernel <= runs[i - 1].kernel) first.push_back(i);
+  return first;
+}
+
+Json track_name(std::string_view what, std::string_view name) {
+  return {{"name", what}, {"ph", "M"}, {"pid", track}, {"tid", track}, {"args", {{"name", name}}}};
+}
+
+}  // namespace
+
+std::optional<bool> on_matrix_unit(const Trainer::KernelChoice& kernel) {
+  if (kernel.flops <= 0 || !kernel.facts.isa) return std::nullopt;
+  return *kernel.facts.isa == Isa::amx && !kernel.facts.widened;
+}
+
+std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
+                         const std::vector<Trainer::KernelRun>& runs) {
+  Json events = Json::array();
+  events.push_back(track_name("process_name", "narrowgauge"));
+  events.push_back(track_name("thread_name", "training"));
+  const double start = runs.empty() ? 0 : runs.front().begin;
+  std::vector<std::size_t> first = first_runs(runs);
+  first.push_back(runs.size());
+  for (std::size_t s = 0; s + 1 < first.size(); ++s) {
+    const Trainer::KernelRun &begin = runs[first[s]], &last = runs[first[s + 1] - 1];
+    events.push_back(slice("step " + std::to_string(s + 1), "step", begin.begin - start,
+                           last.begin + last.milliseconds - begin.begin));
+    for (std::size_t i = first[s]; i < first[s + 1]; ++i)
+      events.push_back(kernel_slice(kernels.at(runs[i].kernel), runs[i], runs[i].begin - start));
+  }
+  const Json trace{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  return trace.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::vector<ProfileRow> profile_rows(const std::vector<Trainer::KernelChoice>& kernels,
+                                     std::int64_t steps) {
+  const auto count = static_cast<double>(std::max<std::int64_t>(steps, 1));
+  std::map<std::tuple<std::string, std::string, Math>, ProfileRow> kinds;
+  double total = 0;
+  for (const Trainer::KernelChoice& kernel : kernels) {
+    if (kernel.bytes == 0) continue;  // nothing is run for it
+    ProfileRow& row = kinds[{kernel.op, kernel.implementation, kernel.math}];
+    row.op = kernel.op;
+    row.kernel = kernel.implementation;
+    row.math = kernel.math;
+    row.matrix_unit = on_matrix_unit(kernel);
+    ++row.nodes;
+    row.milliseconds += kernel.milliseconds / count;
+    row.gigabytes_per_second += static_cast<double>(kernel.bytes);  // becomes a rate below
+    row.gigaflops_per_second += kernel.flops;
+    total += kernel.milliseconds / count;
+  }
+  std::vector<ProfileRow> rows;
+  for (auto& [kind, row] : kinds) {
+    row.share = total > 0 ? row.milliseconds / total : 0;
+    row.gigabytes_per_second = rate_of(row.gigabytes_per_second, row.milliseconds);
+    row.gigaflops_per_second = rate_of(row.gigaflops_per_second, row.milliseconds);
+    rows.push_back(std::move(row));
+  }
+  std::ranges::stable_sort(rows, std::greater{}, &ProfileRow::milliseconds);
+  return rows;
+}
+
+}  // namespace narrowgauge
