@@ -84,7 +84,8 @@ struct NG_API ParameterGroup {
 struct NG_API Optimizer {
   UpdateRule rule{};             // with its momentum, weight decay and the like
   double learning_rate = 0.01;   // the base rate, which the schedule changes
-  double clip_norm = 0;          // > 0: gradients are scaled down to this norm
+  double clip_norm = 0;          // > 0: gradients are scaled down to this norm, all together
+  double clip_value = 0;         // > 0: each element is limited to +-this; not beside clip_norm
   Schedule schedule{};           // of the learning rate; constant by default
   PrecisionRequest precision{};  // in which formats the step computes; plain f32 by default
   LossScale loss_scale{};        // by default dynamic for f16 and off otherwise

@@ -22,6 +22,9 @@ struct PrecisionRequest {
   // format of a node (f32, f16, bf16). The left side is an op, a node, or a pattern of nodes with *
   // and ?. The last that matches counts.
   std::vector<std::string> overrides{};
+  // Weights, moments and all that is computed are f64, by reference kernels: slow, and what other
+  // formats are measured by. Nothing can be narrow then.
+  bool in_f64 = false;
 
   bool is_mixed() const { return narrow != DType::f32; }  // whether nodes may become narrow
   bool operator==(const PrecisionRequest&) const = default;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <mutex>
 #include <shared_mutex>
 
@@ -12,6 +13,7 @@
 #include "base/parallel.h"
 #include "base/wildcard.h"
 #include "passes/differentiate.h"
+#include "passes/in_f64.h"
 #include "precision/follow.h"
 #include "precision/policy.h"
 #include "train/training_graph.h"
@@ -31,17 +33,23 @@ struct Step::Implementation {
   bool unscaled = false;            // whether the gradients were given out
 
   KernelChoices kernels{kernel_cache()};
-  Graph network;       // the objective in training, f32
+  Graph network;       // the objective in training, f32 or f64
   PrecisionPlan plan;  // of a whole step; its parts follow it
   std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
 
   void compile();
   void require_latest() const;
+  void require_format() const;  // throws UsageError where the model's weights have another
   std::unique_ptr<Program> program(const Graph& f32_graph);
   std::vector<Tensor> run(Program& program, std::span<const Tensor> inputs);
   Optimizer optimizer_now() const;
   std::vector<std::string> trained() const;  // parameters that are not frozen
-  bool counts(Value parameter) const {       // whether the loss depends on it
+  bool is_in_f64() const { return optimizer.precision.in_f64; }
+  DType dtype() const { return is_in_f64() ? DType::f64 : DType::f32; }  // of the scalars
+  Graph widened(Graph f32_graph) const {
+    return is_in_f64() ? in_f64(f32_graph, InputsInF64::kept) : std::move(f32_graph);
+  }
+  bool counts(Value parameter) const {  // whether the loss depends on it
     return why_blocked(network, network.find_output("loss"), parameter).reaches;
   }
   std::vector<NamedTensor> sums() const;  // of gradients, as they are
@@ -124,7 +132,7 @@ std::vector<NamedTensor> Step::Implementation::sums() const {
 void Step::Implementation::unscale() {
   const double scale = model->store.at(state_name("gradient_scale")).at(0);
   if (scale == 1) return;
-  const Tensor factor = Tensor::scalar(DType::f32, 1 / scale);
+  const Tensor factor = Tensor::scalar(dtype(), 1 / scale);
   run(*unscaling, std::span(&factor, 1));
 }
 
@@ -136,19 +144,19 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   CompileOptions compile_options;
   compile_options.deterministic = options.deterministic;
   compile_options.kernels = &kernels;
-  return std::make_unique<Program>(apply(f32_graph, follow(plan, f32_graph)), compile_options,
-                                   model->store, options.seed);
+  Graph graph = is_in_f64() ? f32_graph : apply(f32_graph, follow(plan, f32_graph));
+  return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
 }
 
 void Step::Implementation::compile() {
   const Optimizer now = optimizer_now();
   const std::string& owner = options.name;
   const Graph training = make_training_graph(network, now, owner);
-  plan = make_precision_plan(training, now.precision);
+  if (!is_in_f64()) plan = make_precision_plan(training, now.precision);
   require_effect(plan);
   model->store.add(training, model->seed);
   whole = program(training);
-  forward = program(forward_graph(model->name, objective));
+  forward = program(widened(forward_graph(model->name, objective)));
   gradients = program(make_gradient_graph(network, now, owner));
   unscaling = program(make_unscaling_graph(network, now, owner));
   update = program(make_update_graph(network, now, owner));
@@ -169,8 +177,11 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
   self.optimizer = std::move(optimizer);
   self.options = std::move(options);
   self.trainers = self.model->trainers;
-  self.network = objective_graph(self.model->name, self.objective);
+  self.network = self.widened(objective_graph(self.model->name, self.objective));
   const std::lock_guard alone(self.model->in_use);
+  if (self.is_in_f64() && !self.model->is_in_f64())
+    self.model->set_precision(self.optimizer.precision);
+  self.require_format();
   self.compile();
 }
 
@@ -180,6 +191,12 @@ Step::Step(Step&&) noexcept = default;
 void Step::Implementation::require_latest() const {
   require(trainers == model->trainers, "step '", options.name, "': a Trainer has taken the model '",
           model->name, "' over");
+  require_format();
+}
+
+void Step::Implementation::require_format() const {
+  require(is_in_f64() == model->is_in_f64(), "step '", options.name, "': computes in ", dtype(),
+          ", the weights of '", model->name, "' are ", is_in_f64() ? DType::f32 : DType::f64);
 }
 
 std::vector<Tensor> Step::Implementation::run(Program& chosen, std::span<const Tensor> inputs) {
@@ -217,7 +234,7 @@ double Step::backward(std::span<const Tensor> batch, double weight) {
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
   std::vector<Tensor> inputs(batch.begin(), batch.end());
-  inputs.push_back(Tensor::scalar(DType::f32, weight));
+  inputs.push_back(Tensor::scalar(self.dtype(), weight));
   const std::vector<Tensor> results = self.run(*self.gradients, inputs);
   ++self.steps;
   const double loss = output_of(self.gradients->graph(), results, "loss");
@@ -240,11 +257,17 @@ bool Step::scale_gradients(double factor) {
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   bool finite = true;
-  for (NamedTensor& gradient : self.sums())
-    for (float& value : gradient.tensor.values<float>()) {
-      value *= static_cast<float>(factor);
+  const auto scale = [&]<class T>(std::span<T> values) {
+    for (T& value : values) {
+      value *= static_cast<T>(factor);
       finite = finite && std::isfinite(value);
     }
+  };
+  for (NamedTensor& gradient : self.sums())
+    if (gradient.tensor.dtype() == DType::f64)
+      scale(gradient.tensor.values<double>());
+    else
+      scale(gradient.tensor.values<float>());
   return finite;
 }
 
@@ -274,7 +297,7 @@ void Step::clear_gradients() {
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   for (NamedTensor& gradient : self.sums())
-    std::ranges::fill(gradient.tensor.values<float>(), 0.0F);
+    std::memset(gradient.tensor.data(), 0, static_cast<std::size_t>(gradient.tensor.bytes()));
   self.set_flag("losses_finite", true);
   self.loss = 0;
   self.pending = self.unscaled = false;
@@ -287,7 +310,7 @@ void Step::set_learning_rate(double rate) {
           "': expected a learning rate of 0 or more beside a base above 0, got ", rate, " and ",
           base);
   const std::lock_guard alone(self.model->in_use);
-  self.model->store.set(self.state_name("rate_factor"), Tensor::scalar(DType::f32, rate / base));
+  self.model->store.set(self.state_name("rate_factor"), Tensor::scalar(self.dtype(), rate / base));
 }
 
 void Step::set_loss_scale(double scale) {
@@ -300,7 +323,7 @@ void Step::set_loss_scale(double scale) {
   checked.loss_scale.initial = scale;
   checked.loss_scale.minimum = std::min(scale, changed.minimum);
   check(checked);
-  self.model->store.set(self.state_name("loss_scale"), Tensor::scalar(DType::f32, scale));
+  self.model->store.set(self.state_name("loss_scale"), Tensor::scalar(self.dtype(), scale));
 }
 
 void Step::freeze(const std::string& pattern) {

@@ -47,14 +47,17 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.deterministic = self.options.deterministic;
   compile_options.trace = self.options.trace;
   compile_options.kernels = &self.kernels;
-  self.training =
-      std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
-                                self.model->store, self.options.seed, self.options.recompute);
+  self.training = std::make_unique<Program>(setup.computed, compile_options, self.model->store,
+                                            self.options.seed, self.options.recompute);
   const std::lock_guard alone(self.model->in_use);
   // Removes the states of an earlier Trainer, which may have computed in another format.
   self.model->store.remove({Role::moment, Role::control, Role::derived});
-  self.model->store.add(self.training_graph, self.model->seed);
-  self.model->set_precision(self.plan);
+  const bool wide = self.optimizer.precision.in_f64;
+  if (wide)
+    self.model->set_precision(self.optimizer.precision);
+  else
+    self.model->set_precision(self.plan);
+  self.model->store.add(wide ? setup.computed : self.training_graph, self.model->seed);
   self.number = ++self.model->trainers;
 }
 

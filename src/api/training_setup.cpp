@@ -4,7 +4,9 @@
 #include "api/amp_choice.h"
 #include "base/open_file.h"
 #include "base/parallel.h"
+#include "passes/in_f64.h"
 #include "precision/amp.h"
+#include "precision/apply.h"
 #include "precision/plan_reader.h"
 #include "precision/policy.h"
 #include "train/training_graph.h"
@@ -74,17 +76,23 @@ void settle_loss_scale(Optimizer& optimizer) {
 TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build, const Loss& loss,
                               Optimizer optimizer, TrainerOptions options) {
   check(optimizer);
-  if (options.obeys_environment) {
+  const bool wide = optimizer.precision.in_f64;
+  if (options.obeys_environment && !wide) {
     enable_mixed_precision_from_environment(optimizer);
     settle_auto(name, build, loss, optimizer, options);
   }
   const std::optional<GivenPlan> given = given_plan(options);
+  require(!given || !wide, "trainer: a plan decides on every format, in_f64 cannot be added");
   if (given) take_format_of_plan(optimizer, *given);
   settle_loss_scale(optimizer);
-  Graph graph = make_training_graph(loss_graph(name, build, loss, Mode::train), optimizer);
+  const Graph forward = loss_graph(name, build, loss, Mode::train);
+  Graph graph = make_training_graph(forward, optimizer);
   PrecisionPlan plan = make_plan_for(graph, optimizer, given);
   if (!options.plan_reason.empty()) plan.reason = options.plan_reason;
-  return {std::move(optimizer), std::move(options), std::move(graph), std::move(plan)};
+  Graph computed = wide ? make_training_graph(in_f64(forward, InputsInF64::kept), optimizer)
+                        : apply(graph, plan);
+  return {std::move(optimizer), std::move(options), std::move(graph), std::move(plan),
+          std::move(computed)};
 }
 
 }  // namespace narrowgauge

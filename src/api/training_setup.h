@@ -14,6 +14,7 @@ struct TrainingSetup {
   TrainerOptions options;
   Graph graph;  // of a step, in f32
   PrecisionPlan plan;
+  Graph computed;  // the graph by the plan, or in f64 where that is asked for
 };
 
 // Puts what it stands for in the place of an `automatic` loss scale.

@@ -62,6 +62,8 @@ bool is_no_weight(std::string_view name) {
 
 bool fits(const Tensor& value, const TensorType& wanted, LoadMatch match) {
   if (value.type() == wanted) return true;
+  const bool widens = value.dtype() == DType::f32 && wanted.dtype == DType::f64;
+  if (widens && value.type().shape == wanted.shape) return true;
   return match == LoadMatch::shape && value.type().shape == wanted.shape &&
          is_floating(value.dtype()) && is_floating(wanted.dtype);
 }

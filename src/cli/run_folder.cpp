@@ -39,7 +39,9 @@ struct Reader {
     precision.set_amp(amp_of(json.at("amp").get<std::string>()));
     optional("policy", precision.policy);
     (*this)("overrides", precision.overrides);
-    precision.f32_math = math_of(json.at("math").get<std::string>());
+    const auto math = json.at("math").get<std::string>();
+    precision.in_f64 = math == "f64";
+    if (!precision.in_f64) precision.f32_math = math_of(math);
   }
   void rule(const std::string& optimizer, UpdateRule& rule) const {
     rule = parse_optimizer(optimizer).rule;
@@ -67,7 +69,7 @@ struct Writer {
     json["amp"] = name(precision.amp());
     json["policy"] = precision.policy;
     json["overrides"] = precision.overrides;
-    json["math"] = name(precision.f32_math);
+    json["math"] = precision.in_f64 ? "f64" : name(precision.f32_math);
   }
   void rule(const std::string&, const UpdateRule& rule) const {
     for (const Hyperparameter& each : rule.hyperparameters())
@@ -92,7 +94,9 @@ void visit_settings(auto& settings, const auto& visit) {
   visit("threads", settings.threads);
   visit("deterministic", settings.deterministic);
   visit.optional("loss", settings.loss);
+  visit.optional("clip_value", settings.clip_value);
   visit.optional("freeze", settings.freeze);
+  visit.optional("groups", settings.groups);
   visit.optional("decays_vectors", settings.decays_vectors);
 }
 

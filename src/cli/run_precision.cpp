@@ -47,6 +47,11 @@ Amp amp_of_plan(const std::string& plan, const PrecisionFlags& flags) {
 Amp amp_at_hand(const PrecisionFlags& flags, const std::optional<RunPrecision>& of_run,
                 const Amp& usual) {
   const Amp of_environment = amp_of_environment();
+  if (flags.in_f64) {
+    require(!flags.amp || *flags.amp == Amp{}, "--math: f64 leaves nothing narrow, --amp ",
+            name(flags.amp.value_or(Amp{})), " cannot be added");
+    return {};
+  }
   if (flags.amp) return *flags.amp;
   if (of_run) return of_run->amp();
   return of_environment == Amp{} ? usual : of_environment;
@@ -78,6 +83,16 @@ void add_policy(CLI::App& app, PrecisionFlags& flags) {
 void add_math(CLI::App& app, PrecisionFlags& flags) {
   add_text(app, {"--math", "M", "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]"},
            [&flags](const std::string& word) { flags.math = math_of(word); });
+}
+
+void add_math_or_f64(CLI::App& app, PrecisionFlags& flags) {
+  add_text(app,
+           {"--math", "M",
+            "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]; f64: everything, slowly"},
+           [&flags](const std::string& word) {
+             flags.in_f64 = word == "f64";
+             flags.math = flags.in_f64 ? Math::f32 : math_of(word);
+           });
 }
 
 void add_overrides(CLI::App& app, PrecisionFlags& flags) {
@@ -117,6 +132,7 @@ RunPrecision settle_precision(const PrecisionFlags& flags,
   if (!flags.overrides.empty()) result.overrides = flags.overrides;
   result.policy = flags.policy.value_or(result.policy);
   result.f32_math = flags.math.value_or(result.f32_math);
+  if (flags.math || result.is_mixed() || result.automatic) result.in_f64 = flags.in_f64;
   return result;
 }
 
@@ -134,6 +150,7 @@ bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const Prec
 
 std::string name_of(const RunPrecision& precision) {
   if (precision.is_mixed()) return std::string(name(precision.narrow));
+  if (precision.in_f64) return "f64";
   return precision.f32_math == Math::ieee ? "ieee" : "f32";
 }
 

@@ -20,6 +20,7 @@ struct PrecisionFlags {
   std::optional<Amp> amp{};
   std::optional<std::string> policy{}, plan{};
   std::optional<Math> math{};
+  bool in_f64 = false;  // --math f64
   std::vector<std::string> overrides{};
 };
 
@@ -36,6 +37,7 @@ void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags);
 void add_amp_or_auto(CLI::App& app, const std::string& help, PrecisionFlags& flags);
 void add_policy(CLI::App& app, PrecisionFlags& flags);
 void add_math(CLI::App& app, PrecisionFlags& flags);
+void add_math_or_f64(CLI::App& app, PrecisionFlags& flags);
 void add_overrides(CLI::App& app, PrecisionFlags& flags);
 std::vector<std::string> policy_words();  // all but f32, which is --amp off
 
@@ -60,7 +62,7 @@ std::string settle_automatic(RunPrecision& precision, const std::function<AmpCho
 // for.
 bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const PrecisionFlags& flags);
 
-// "f16" or "bf16"; for f32 "ieee" or "f32".
+// "f16" or "bf16"; "f64"; for f32 "ieee" or "f32".
 std::string name_of(const RunPrecision& precision);
 
 }  // namespace narrowgauge::cli

@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "cli/common/text.h"
+#include "cli/parameter_groups.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
 
@@ -43,6 +44,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.batch, flags.batch);
   take(settings.learning_rate, flags.learning_rate);
   take(settings.clip, flags.clip);
+  take(settings.clip_value, flags.clip_value);
   take(settings.schedule, flags.schedule);
   take(settings.warmup, flags.warmup);
   take(settings.seed, flags.seed);
@@ -51,6 +53,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.loss, flags.loss);
   take(settings.onnx.output, flags.loss_output);
   if (!flags.freeze.empty()) settings.freeze = flags.freeze;
+  if (!flags.groups.empty()) settings.groups = flags.groups;
   if (flags.mean) settings.mean = floats("--mean", *flags.mean);
   if (flags.deviation) settings.deviation = floats("--deviation", *flags.deviation);
   settings.decays_vectors &= !flags.decay_matrices;
@@ -90,6 +93,10 @@ void check_settings(const Settings& settings) {
   require_between("--threads", settings.threads, 0, 4096);
   require_between("--lr", settings.learning_rate, 0.0, largest);
   require_between("--clip", settings.clip, 0.0, largest);
+  require_between("--clip-value", settings.clip_value, 0.0, largest);
+  require(settings.clip == 0 || settings.clip_value == 0,
+          "--clip-value: expected this or --clip, got both");
+  for (const std::string& group : settings.groups) parse_group(group);
   settings.rule.check("--optimizer");
 }
 
@@ -206,6 +213,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.learning_rate = settings.learning_rate;
   optimizer.rule = settings.rule;
   optimizer.clip_norm = settings.clip;
+  optimizer.clip_value = settings.clip_value;
   optimizer.schedule.name = settings.schedule;
   const std::int64_t steps = settings.epochs * steps_per_epoch;
   optimizer.schedule.total_steps = steps;
@@ -214,6 +222,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   // The rate steps down after each third, as is usual for networks on images.
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   if (!settings.loss_scale.empty()) optimizer.loss_scale = parse_loss_scale(settings.loss_scale);
+  for (const std::string& group : settings.groups) optimizer.groups.push_back(parse_group(group));
   for (const std::string& pattern : settings.freeze)
     optimizer.groups.push_back({.pattern = pattern, .frozen = true});
   optimizer.decays_vectors = settings.decays_vectors;

@@ -44,7 +44,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_amp_or_auto(app, "off, f16, bf16, or auto: the fastest here ($NARROWGAUGE_AMP)",
                   flags.precision);
   add_policy(app, flags.precision);
-  add_math(app, flags.precision);
+  add_math_or_f64(app, flags.precision);
   add_overrides(app, flags.precision);
   add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.precision.plan);
   add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
@@ -69,6 +69,10 @@ void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
            flags.loss_output);
   add_texts(app, {"--freeze", "PATTERN", "parameters that keep their values, as 'features.*'"},
             flags.freeze);
+  add_texts(app,
+            {"--group", "G",
+             "settings of parameters, as 'head.*: rate=10, weight_decay=0'; the last that fits"},
+            flags.groups);
   add_switch(app, {"--train-batch-norm", "", "normalize by the batch where the file has averages"},
              flags.batch_norm);
   add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},
@@ -94,6 +98,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_switch(app, {"--decay-matrices", "", "no weight decay on biases and normalization"},
              flags.decay_matrices);
   add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
+  add_real(app, {"--clip-value", "X", "largest element of the gradients (0: no limit)"},
+           flags.clip_value);
   add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);
   add_whole(app, {"--seed", "N", "of weights and order of samples (1)"}, flags.seed, 0);
@@ -127,6 +133,8 @@ void check_combinations(const TrainFlags& flags) {
   require(compare || !flags.tolerance, "--tolerance: needs --compare");
   const PrecisionFlags& precision = flags.precision;
   require(!compare || !precision.amp, "--compare: names the formats itself, --amp cannot be added");
+  require(!compare || !precision.in_f64,
+          "--compare: names the formats itself, --math f64 cannot be added");
   require(!compare || !precision.plan,
           "--compare: --plan holds one format, train without --compare");
   require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");

@@ -50,6 +50,11 @@ PrecisionPlan make_precision_plan(const Graph& f32_graph, const PrecisionRequest
   return policy->plan(f32_graph, wanted);
 }
 
+void check(const PrecisionRequest& wanted) {
+  require(!wanted.in_f64 || !wanted.is_mixed(), "precision: in f64 nothing is narrow, ",
+          wanted.narrow, " cannot be added");
+}
+
 void require_effect(const PrecisionPlan& plan) {
   const bool changes =
       std::any_of(plan.entries.begin(), plan.entries.end(),

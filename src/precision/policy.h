@@ -25,6 +25,8 @@ bool is_policy(std::string_view name);
 // an unknown policy and for what the policy refuses.
 PrecisionPlan make_precision_plan(const Graph& f32_graph, const PrecisionRequest& wanted);
 
+// Throws UsageError for a request of formats that exclude each other.
+void check(const PrecisionRequest& wanted);
 // Throws UsageError saying why if mixed precision was asked for and no node became narrow.
 void require_effect(const PrecisionPlan& plan);
 

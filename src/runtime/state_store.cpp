@@ -123,6 +123,15 @@ void StateStore::remove(const std::set<Role>& roles) {
   std::erase_if(derivations_, [&](const auto& entry) { return !has(entry.first); });
 }
 
+void StateStore::convert_weights(DType to) {
+  const DType from = to == DType::f64 ? DType::f32 : DType::f64;
+  for (auto& [name, entry] : entries_) {
+    const bool weight = entry.role == Role::parameter || entry.role == Role::statistic;
+    if (weight && entry.value.dtype() == from) entry.value = entry.value.cast(to);
+  }
+  remove({Role::derived});
+}
+
 bool StateStore::has(std::string_view state) const {
   return entries_.find(state) != entries_.end();
 }

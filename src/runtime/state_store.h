@@ -29,6 +29,9 @@ class StateStore {
   std::int64_t bytes_to_add(const Graph& graph) const;
 
   void remove(const std::set<Role>& roles);
+  // Brings parameters and statistics of f32 into f64, or those of f64 into f32, which rounds them,
+  // and drops what is derived. Plans that were made before must not run again.
+  void convert_weights(DType to);
 
   bool has(std::string_view name) const;
   Tensor& at(std::string_view name);  // throws UsageError

@@ -7,6 +7,7 @@
 #include "ops/math/logic.h"
 #include "ops/math/where.h"
 #include "ops/shape/reshape.h"
+#include "ops/training/clipped_gradient.h"
 #include "ops/training/loss_scale.h"
 #include "passes/differentiate.h"
 #include "train/rate.h"
@@ -150,6 +151,15 @@ void TrainingParts::add_rates(Value gradient_scale) {
   ClipMultiplier clip;
   clip.limit = optimizer_.clip_norm;
   multiplier_ = add(clip, {norm_, gradient_scale}, control_name("multiplier"));
+  if (optimizer_.clip_value > 0) clip_values();
+}
+
+// What remains is the true gradient.
+void TrainingParts::clip_values() {
+  for (TrainedParameter& parameter : parameters_)
+    parameter.gradient = add(ClippedGradient{optimizer_.clip_value},
+                             {parameter.gradient, multiplier_}, moment_name(parameter, "clipped"));
+  multiplier_ = graph_.constant(Tensor::scalar(dtype_, 1));
 }
 
 // The learning rate times the factor of a group, and times what a plateau or a user makes of it.

@@ -66,6 +66,7 @@ class TrainingParts {
   // Whether overflows are counted before the scale goes down.
   bool counts_down() const { return is_dynamic() && optimizer_.loss_scale.hysteresis > 1; }
   bool is_dynamic() const { return optimizer_.loss_scale.kind == LossScale::Kind::dynamic; }
+  void clip_values();
   Value rate_for(double factor);
   void update(const TrainedParameter& parameter);
   Value given(const TrainedParameter& parameter, std::string_view port);

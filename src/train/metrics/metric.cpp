@@ -18,7 +18,9 @@ ChosenMetric find_metric(std::string_view word) {
 
 double count_samples(const MetricBatch& batch,
                      FunctionRef<bool(std::span<const float> scores, std::int64_t wanted)> right) {
-  const Tensor &prediction = batch.prediction, &target = batch.target;
+  const bool wide = batch.prediction.dtype() == DType::f64;
+  const Tensor prediction = wide ? batch.prediction.cast(DType::f32) : batch.prediction;
+  const Tensor& target = batch.target;
   const bool scored =
       prediction.dtype() == DType::f32 && prediction.dims().size() == 2 && prediction.dims()[1] > 0;
   const bool classes = target.dtype() == DType::i64 && target.dims().size() == 1;
