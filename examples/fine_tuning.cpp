@@ -4,16 +4,22 @@
 // it.
 #include <narrowgauge/narrowgauge.h>
 
+#include <cstdint>
 #include <cstdio>
 
 namespace ng = narrowgauge;
 
 using Source = std::shared_ptr<ng::DataSource>;
 
-Source source_of(const ng::DataSet& set, bool inverted) {
-  ng::ImageTransform transform;
-  if (inverted) transform = {.mean = {1.0F}, .deviation = {-1.0F}};  // 1 - pixel
-  return std::make_shared<ng::TensorSource>(set, transform);
+Source source_of(const ng::DataSet& set) {
+  return std::make_shared<ng::TensorSource>(set, ng::ImageTransform{});
+}
+
+// Black on white, where the set is white on black.
+ng::DataSet inverted(ng::DataSet set) {
+  set.inputs[0].tensor = set.inputs[0].tensor.clone();
+  for (std::uint8_t& pixel : set.inputs[0].tensor.values<std::uint8_t>()) pixel ^= 255;
+  return set;
 }
 
 // Stands for a file that came from elsewhere.
@@ -25,8 +31,8 @@ void write_trained(const char* file, const ng::DataSplit& data) {
     return net.linear(net.flatten(x), 10, "head");
   });
   ng::Trainer trainer(model, ng::softmax_cross_entropy(), ng::adam(5e-3));
-  const ng::FitResult result = trainer.fit(source_of(data.train, false),
-                                           source_of(data.test, false), {.epochs = 4, .batch = 32});
+  const ng::FitResult result =
+      trainer.fit(source_of(data.train), source_of(data.test), {.epochs = 4, .batch = 32});
   std::printf("trained:    %.1f %% right\n", 100 * result.test.accuracy);
   model.to_onnx(file);
 }
@@ -42,11 +48,11 @@ int main() {
   ng::Trainer trainer(model, ng::softmax_cross_entropy(), optimizer);
 
   const ng::Tensor first = model.state("first.weight");
-  const Source test = source_of(data.test, true);
+  const Source test = source_of(inverted(data.test));
   std::printf("other data: %.1f %% right\n", 100 * trainer.evaluate(test).accuracy);
   const ng::DataSplit few = ng::draw_glyphs(2, 400, 1);
   const ng::FitResult result =
-      trainer.fit(source_of(few.train, true), test, {.epochs = 15, .batch = 20});
+      trainer.fit(source_of(inverted(few.train)), test, {.epochs = 15, .batch = 20});
   std::printf("fine-tuned: %.1f %% right, first layer %s\n", 100 * result.test.accuracy,
               model.state("first.weight").same_bits(first) ? "as it was" : "changed");
   model.to_onnx("tuned.onnx");

@@ -4,6 +4,7 @@
 // as it is.
 #include <narrowgauge/narrowgauge.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace ng = narrowgauge;

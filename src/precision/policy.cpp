@@ -51,8 +51,8 @@ PrecisionPlan make_precision_plan(const Graph& f32_graph, const PrecisionRequest
 }
 
 void check(const PrecisionRequest& wanted) {
-  require(!wanted.in_f64 || !wanted.is_mixed(), "precision: in f64 nothing is narrow, ",
-          wanted.narrow, " cannot be added");
+  require(!wanted.in_f64 || !wanted.is_mixed(),
+          "precision: in f64 nothing is narrow, expected narrow f32, got ", wanted.narrow);
 }
 
 void require_effect(const PrecisionPlan& plan) {
