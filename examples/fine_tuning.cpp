@@ -18,7 +18,8 @@ Source source_of(const ng::DataSet& set) {
 // Black on white, where the set is white on black.
 ng::DataSet inverted(ng::DataSet set) {
   set.inputs[0].tensor = set.inputs[0].tensor.clone();
-  for (std::uint8_t& pixel : set.inputs[0].tensor.values<std::uint8_t>()) pixel ^= 255;
+  for (std::uint8_t& pixel : set.inputs[0].tensor.values<std::uint8_t>())
+    pixel = static_cast<std::uint8_t>(255 - pixel);
   return set;
 }
 
