@@ -25,16 +25,17 @@ namespace narrowgauge {
 
 // What came of a training.
 struct TrainingOutcome {
-  std::string precision;                         // what it is called: "ieee", "f32", "bf16", "f16"
-  std::optional<DType> narrow{};                 // of mixed precision
-  FitResult fit{};                               // losses, speed, steps and the test
-  double loss_scale = 1;                         // of the last step
-  bool scaled = true;                            // whether a loss scale was in use
-  std::int64_t activation_bytes = 0;             // most bytes of values alive at once in a step
-  std::int64_t state_bytes = 0;                  // as Trainer::state_bytes()
-  std::string sha256{};                          // of the weights
-  RecomputeReport recomputed{};                  // what the steps computed again to save memory
-  FlushReport flushed{};                         // gradients that became zero in f16
+  std::string precision;              // what it is called: "ieee", "f32", "bf16", "f16"
+  std::optional<DType> narrow{};      // of mixed precision
+  FitResult fit{};                    // losses, speed, steps and the test
+  double loss_scale = 1;              // of the last step
+  bool scaled = true;                 // whether a loss scale was in use
+  double ema_decay = 0;               // of the averages that were tested; 0: the weights were
+  std::int64_t activation_bytes = 0;  // most bytes of values alive at once in a step
+  std::int64_t state_bytes = 0;       // as Trainer::state_bytes()
+  std::string sha256{};               // of the weights
+  RecomputeReport recomputed{};       // what the steps computed again to save memory
+  FlushReport flushed{};              // gradients that became zero in f16
   std::vector<Trainer::KernelChoice> kernels{};  // with times if the trainer's profile is enabled
 };
 

@@ -23,7 +23,7 @@ namespace narrowgauge {
 
 // Which tensors of a file load() takes.
 enum class LoadMatch : std::uint8_t {
-  exact,  // exactly the model's tensors, each with its type
+  exact,  // exactly the model's tensors, each with its type; f32 and f64 are converted
   shape   // those with a name and shape of the model; other real formats are converted
 };
 NG_API LoadMatch parse_load_match(std::string_view name);  // throws UsageError
@@ -183,6 +183,10 @@ struct NG_API TrainerOptions {
   // NARROWGAUGE_AMP and NARROWGAUGE_AUTO_MIXED_PRECISION choose a format where the optimizer, and a
   // plan, ask for none.
   bool obeys_environment = true;
+  // Each batch is computed in so many equal parts, one after the other, whose gradients add up: the
+  // same step in less memory, but for statistics of the batch (BatchNormalization) and dropout.
+  // Losses must be means over samples of equal weight.
+  std::int64_t accumulation = 1;
   Recompute recompute = Recompute::off;             // where memory does not suffice
   std::function<void(const std::string&)> trace{};  // text of what each pass of compilation did
   std::vector<std::string> metrics{};  // that evaluations also measure, as metric_help() names them
@@ -331,6 +335,11 @@ class NG_API Trainer {
   // Of the latest step, by the names of the parameters, f32 and unscaled, before clipping; none
   // unless they were kept.
   std::vector<NamedTensor> gradients() const;
+
+  // Puts the averages of Optimizer::ema_decay in the place of the model's weights, for predict(),
+  // save() and to_onnx(), or the weights back in theirs. Until then the Trainer evaluates, but does
+  // not train and adds no checkpoint. Throws UsageError where there are no averages.
+  void swap_averages();
 
   // Adds a checkpoint to the folder of a run (checkpoint.h) and returns its path. Whenever the
   // program ends or the power fails, the earlier checkpoints or this one too are whole. Keeps the

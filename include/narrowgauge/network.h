@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -209,6 +210,11 @@ class NG_API Network {
   // Each layer over the output of the one before.
   Value sequential(Value x, const std::vector<std::function<Value(Value)>>& layers);
 
+  // Layers of `body`, which need names, use the parameters of layers that were made in shared()
+  // under the same names: a network that looks at two inputs, or a discriminator at real and
+  // made-up ones. Running averages advance with each use. Throws UsageError where shapes differ.
+  Value shared(const std::function<Value()>& body);
+
   // The gradients of a scalar with respect to values of the network, for losses that depend on them
   // (a gradient penalty: Gulrajani et al. 2017). Zeros where the scalar does not depend on a value.
   // Throws ModelError naming an op without a gradient.
@@ -240,6 +246,9 @@ class NG_API Network {
   }
   std::string layer_name(const std::string& given, const char* kind);
   Value statistic(const std::string& name, Dims dims, double initial);
+  // The name of a state of a layer, which is another layer's where it is shared.
+  std::string state_name(const std::string& name) const;
+  Value add_state(State state);  // the one there is where it is shared
 
   Graph graph_;
   Mode mode_;
@@ -247,6 +256,8 @@ class NG_API Network {
   Initials initials_;
   RunningVariance running_variance_ = RunningVariance::biased;
   std::string prefix_;
+  bool sharing_ = false;
+  std::map<std::string, std::string> shared_names_;  // of layers in shared(); "": has no name
 };
 
 // Makes the network's inputs and layers and returns the prediction, which is the only output of a

@@ -94,6 +94,11 @@ struct NG_API Optimizer {
   // Whether the rule's weight decay is for parameters of at most one axis too: biases, and the
   // scale and shift of normalizations. A group's decay is for all that match it.
   bool decays_vectors = true;
+  // > 0, below 1: an exponential moving average of each trained parameter is kept beside it, and
+  // moves by 1 - ema_decay of the way at each applied step; at the first it becomes the parameter.
+  // As PyTorch's AveragedModel with get_ema_multi_avg_fn(). Evaluations, and the weights of
+  // checkpoints, are then the averages.
+  double ema_decay = 0;
 };
 
 // Each of these has the usual numbers of PyTorch for what it does not take; Lion, LAMB and LARS,

@@ -30,6 +30,9 @@ struct PrecisionRequest {
   // Of policies that cast whole networks: whether the parameters of BatchNormalization are seen,
   // and without masters kept, in f32.
   bool keep_batch_norm_f32 = true;
+  // Weights, moments and all that is computed are f64, by reference kernels: slow, and what other
+  // formats are measured by. Nothing can be narrow then.
+  bool in_f64 = false;
 
   bool is_mixed() const { return narrow != DType::f32; }  // whether nodes may become narrow
   bool operator==(const PrecisionRequest&) const = default;

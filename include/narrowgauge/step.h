@@ -63,6 +63,9 @@ class NG_API Step {
   // Updates the parameters by the sum of the gradients, which begins anew. `loss` of the result is
   // the sum of the weighted losses. Throws UsageError where backward() was not called.
   StepResult update();
+  // Puts the averages of Optimizer::ema_decay in the place of the model's weights, or the weights
+  // back in theirs; until then the Step does not train. Throws UsageError where there are none.
+  void swap_averages();
   void clear_gradients();  // drops what backward() has added
 
   // Settings that hold from the next call on. The plan of the step is made anew for a freeze().

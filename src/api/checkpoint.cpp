@@ -41,19 +41,17 @@ class Mismatches {
     if (found == file_.metadata.end() || found->second != wanted)
       add("its network, loss or optimizer is another");
   }
-  void compare_states(const StateStore& store) {
-    std::size_t wanted = 0, missing = 0;
+  void compare_states(const std::vector<NamedTensor>& wanted) {
+    std::size_t missing = 0;
     std::string first;
-    for (const auto& [name, entry] : store.entries()) {
-      if (!is_trainers(entry.role)) continue;
-      ++wanted;
+    for (const auto& [name, tensor] : wanted) {
       const Tensor* const value = file_.find(name);
-      if (value && value->type() == entry.value.type()) continue;
-      if (missing++ == 0) first = concat("it has no '", name, "' of type ", entry.value.type());
+      if (value && value->type() == tensor.type()) continue;
+      if (missing++ == 0) first = concat("it has no '", name, "' of type ", tensor.type());
     }
     if (missing > 1) first += concat(" and ", missing - 1, " more");
     if (missing > 0) add(first);
-    const std::size_t known = wanted - missing, all = file_.tensors.size();
+    const std::size_t known = wanted.size() - missing, all = file_.tensors.size();
     if (all > known) add(concat("it holds ", all - known, " states that this training lacks"));
   }
   void refuse() const {
@@ -88,18 +86,41 @@ void check_files(const std::map<std::string, std::string>& files) {
   }
 }
 
+// A checkpoint's model is what is to be used: the averages, where there are any. The weights
+// themselves are then among the states.
+TensorFile weights_to_use(const Model::Implementation& model, const Averages& averages) {
+  TensorFile file = weights_of(model);
+  for (NamedTensor& each : file.tensors)
+    if (const auto found = averages.names().find(each.name); found != averages.names().end())
+      each.tensor = model.store.at(found->second);
+  return file;
+}
+
+void take_averages(StateStore& store, const TensorFile& file, const Averages& averages) {
+  for (const auto& [parameter, moment] : averages.names())
+    store.set(moment, file.find(parameter)->cast(store.at(moment).dtype()));
+}
+
 }  // namespace
+
+std::vector<NamedTensor> Trainer::Implementation::kept_states() const {
+  std::vector<NamedTensor> states;
+  for (const auto& [name, entry] : model->store.entries())
+    if (is_trainers(entry.role) && !averages.has(name)) states.push_back({name, entry.value});
+  for (const auto& [parameter, moment] : averages.names())
+    states.push_back({parameter, model->store.at(parameter)});
+  return states;
+}
 
 std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
                                                     const CheckpointOptions& kept) const {
   const std::shared_lock reading(model->in_use);
-  require_latest();
+  require_weights();
   check_files(kept.files);
   Checkpoint content;
   content.files = kept.files;
-  content.model = weights_of(*model);
-  for (const auto& [name, entry] : model->store.entries())
-    if (is_trainers(entry.role)) content.state.tensors.push_back({name, entry.value});
+  content.model = has_averages() ? weights_to_use(*model, averages) : weights_of(*model);
+  content.state.tensors = kept_states();
   content.state.metadata = {{"format", "narrowgauge"},
                             {"model", model->name},
                             {"graph", plan.model},
@@ -127,7 +148,7 @@ void Trainer::resume(const std::string& folder) { resume(read_checkpoint(folder)
 void Trainer::resume(const Checkpoint& checkpoint) {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
-  self.require_latest();
+  self.require_weights();
   const std::string path = path_in(checkpoint.path, state_file);
   const TensorFile& file = checkpoint.state;
   require<DataError>(!file.metadata.empty(), path, ": there is no such file");
@@ -137,7 +158,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   mismatches.compare_graph(self.plan.model);
   mismatches.compare("precision", "the format", concat(self.plan.narrow));
   mismatches.compare("seed", "the seed", concat(self.options.seed));
-  mismatches.compare_states(store);
+  mismatches.compare_states(self.kept_states());
   mismatches.refuse();
   const std::int64_t steps = number_in(file, path, "steps");
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};
@@ -147,6 +168,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
       watch == file.metadata.end() ? WatchState() : parse_watch_state(watch->second, path);
   take_weights(*self.model, checkpoint.model, path_in(checkpoint.path, model_file),
                {.only_finite = true});
+  take_averages(store, checkpoint.model, self.averages);
   resume_kernels(self.kernels, checkpoint);
   for (const NamedTensor& tensor : file.tensors) store.set(tensor.name, tensor.tensor);
   self.steps = static_cast<std::uint64_t>(steps);

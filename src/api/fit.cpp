@@ -128,11 +128,13 @@ void Trainer::Implementation::begin_fit(const DataSource* source, const DataSour
       how.watch.patience > 0 || how.checkpoints.best || optimizer.schedule.plateau.has_value();
   require(!judges || (test && how.evaluate_each_epoch),
           "fit: patience, the best checkpoint and a plateau need an evaluation after each epoch");
+  require(how.batch % options.accumulation == 0, "fit: a batch of ", how.batch,
+          " cannot be cut into ", options.accumulation, " equal parts");
   fit_batch = how.batch;
   if (!source || how.batch > source->size()) return;  // the loader refuses
   const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
   const std::lock_guard alone(model->in_use);
-  prepare(*training, *source, how.batch, source->size() * how.epochs);
+  prepare(*training, *source, how.batch / options.accumulation, source->size() * how.epochs);
 }
 
 // Throws DivergedError after several losses in a row that are not finite.

@@ -5,6 +5,7 @@
 #include "api/model_implementation.h"
 #include "base/sha256.h"
 #include "passes/drop_masters.h"
+#include "passes/in_f64.h"
 #include "precision/follow.h"
 #include "precision/policy.h"
 
@@ -27,6 +28,11 @@ PrecisionPlan Model::Implementation::evaluation_plan(const Graph& evaluation_gra
   return make_precision_plan(evaluation_graph, std::get<PrecisionRequest>(precision));
 }
 
+bool Model::Implementation::is_in_f64() const {
+  const auto* request = std::get_if<PrecisionRequest>(&precision);
+  return request && request->in_f64;
+}
+
 Graph Model::Implementation::with_masters(const Graph& evaluation_graph) const {
   PrecisionPlan plan = evaluation_plan(evaluation_graph);
   plan.master_weights = true;
@@ -34,12 +40,15 @@ Graph Model::Implementation::with_masters(const Graph& evaluation_graph) const {
 }
 
 Graph Model::Implementation::with_precision(const Graph& evaluation_graph) const {
+  if (is_in_f64()) return in_f64(evaluation_graph, InputsInF64::kept);
   return drop_masters(with_masters(evaluation_graph), store.kept_formats(),
                       WeightRounding::nearest);
 }
 
 void Model::Implementation::set_precision(decltype(precision) wanted) {
+  const bool was_in_f64 = is_in_f64();
   precision = std::move(wanted);
+  if (is_in_f64() != was_in_f64) store.convert_weights(is_in_f64() ? DType::f64 : DType::f32);
   precision_of_file = false;
   ++precisions;
   prediction.reset();
@@ -101,6 +110,7 @@ Tensor Model::predict(std::span<const Tensor> inputs) {
 }
 
 void Model::set_precision(PrecisionRequest wanted) {
+  check(wanted);
   const std::lock_guard alone(implementation_->in_use);
   implementation_->set_precision(std::move(wanted));
 }

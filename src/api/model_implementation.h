@@ -39,7 +39,9 @@ struct Model::Implementation {
   std::unique_ptr<Program> prediction;      // made on first use, again for another precision
   std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 
+  // Also brings the weights into f64 or back where that is asked for.
   void set_precision(decltype(precision) wanted);
+  bool is_in_f64() const;
   Graph graph(Mode mode) const;
   PrecisionPlan evaluation_plan(const Graph& evaluation_graph) const;
   // In the formats of the evaluation plan, all parameters in f32.

@@ -36,11 +36,15 @@ onnx::WriteOptions options_for(const onnx::Model& model) {
 
 void Model::to_onnx(const std::string& path, std::optional<std::int64_t> batch) const {
   const std::shared_lock reading(implementation_->in_use);
-  Graph graph = implementation_->with_masters(implementation_->graph(Mode::evaluate));
+  Graph graph = implementation_->graph(Mode::evaluate);
+  const bool in_f64 = implementation_->is_in_f64();  // the file is in f32 then
+  if (!in_f64) graph = implementation_->with_masters(graph);
   if (batch) graph = with_batch(graph, *batch);
   std::map<std::string, Tensor> states;
-  for (const State& state : graph.states())
-    states[state.name] = implementation_->store.declared(state.name);
+  for (const State& state : graph.states()) {
+    const Tensor value = implementation_->store.declared(state.name);
+    states[state.name] = in_f64 ? value.cast(state.type.dtype) : value;
+  }
   const onnx::Model model = onnx::export_graph(graph, states);
   onnx::write_model(path, model, options_for(model));
 }

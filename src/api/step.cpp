@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <mutex>
 #include <shared_mutex>
 
+#include "api/averages.h"
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
 #include "api/training_setup.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
 #include "passes/differentiate.h"
+#include "passes/in_f64.h"
 #include "precision/follow.h"
 #include "precision/parameters.h"
 #include "precision/policy.h"
@@ -32,17 +35,25 @@ struct Step::Implementation {
   bool unscaled = false;            // whether the gradients were given out
 
   KernelChoices kernels{kernel_cache()};
-  Graph network;       // the objective in training, f32
+  Graph network;       // the objective in training, f32 or f64
   PrecisionPlan plan;  // of a whole step; its parts follow it
+  Averages averages;
   std::unique_ptr<Program> whole, forward, gradients, unscaling, update;
 
   void compile();
   void require_latest() const;
+  void require_weights() const;  // throws UsageError while their averages stand in their place
+  void require_format() const;   // throws UsageError where the model's weights have another
   std::unique_ptr<Program> program(const Graph& f32_graph);
   std::vector<Tensor> run(Program& program, std::span<const Tensor> inputs);
   Optimizer optimizer_now() const;
   std::vector<std::string> trained() const;  // parameters that are not frozen
-  bool counts(Value parameter) const {       // whether the loss depends on it
+  bool is_in_f64() const { return optimizer.precision.in_f64; }
+  DType dtype() const { return is_in_f64() ? DType::f64 : DType::f32; }  // of the scalars
+  Graph widened(Graph f32_graph) const {
+    return is_in_f64() ? in_f64(f32_graph, InputsInF64::kept) : std::move(f32_graph);
+  }
+  bool counts(Value parameter) const {  // whether the loss depends on it
     return why_blocked(network, network.find_output("loss"), parameter).reaches;
   }
   std::vector<NamedTensor> sums() const;  // of gradients, as they are
@@ -134,7 +145,7 @@ std::vector<NamedTensor> Step::Implementation::sums() const {
 void Step::Implementation::unscale() {
   const double scale = model->store.at(state_name("gradient_scale")).at(0);
   if (scale == 1) return;
-  const Tensor factor = Tensor::scalar(DType::f32, 1 / scale);
+  const Tensor factor = Tensor::scalar(dtype(), 1 / scale);
   run(*unscaling, std::span(&factor, 1));
 }
 
@@ -146,25 +157,28 @@ std::unique_ptr<Program> Step::Implementation::program(const Graph& f32_graph) {
   CompileOptions compile_options;
   compile_options.deterministic = options.deterministic;
   compile_options.kernels = &kernels;
-  return std::make_unique<Program>(apply(f32_graph, follow(plan, f32_graph)), compile_options,
-                                   model->store, options.seed);
+  Graph graph = is_in_f64() ? f32_graph : apply(f32_graph, follow(plan, f32_graph));
+  return std::make_unique<Program>(std::move(graph), compile_options, model->store, options.seed);
 }
 
 void Step::Implementation::compile() {
   const Optimizer now = optimizer_now();
   const std::string& owner = options.name;
   const Graph training = make_training_graph(network, now, owner);
-  plan = make_precision_plan(training, now.precision);
-  require_effect(plan);
+  if (!is_in_f64()) {
+    plan = make_precision_plan(training, now.precision);
+    require_effect(plan);
+  }
   if (model->store.keep_as(training, kept_formats(plan), model->seed))
     model->set_precision(decltype(model->precision)(model->precision));  // predictions anew
   whole = program(training);
   model->store.add(whole->graph(), model->seed);
-  forward = program(forward_graph(model->name, objective));
+  forward = program(widened(forward_graph(model->name, objective)));
   gradients = program(make_gradient_graph(network, now, owner));
   unscaling = program(make_unscaling_graph(network, now, owner));
   update = program(make_update_graph(network, now, owner));
   model->store.add(gradients->graph(), model->seed);
+  averages = Averages(training, owner);
 }
 
 Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions options)
@@ -182,7 +196,11 @@ Step::Step(Model& model, Objective objective, Optimizer optimizer, StepOptions o
   self.trainers = self.model->trainers;
   self.network = objective_graph(self.model->name, self.objective);
   settle_loss_scale(self.optimizer, self.network);
+  self.network = self.widened(std::move(self.network));
   const std::lock_guard alone(self.model->in_use);
+  if (self.is_in_f64() && !self.model->is_in_f64())
+    self.model->set_precision(self.optimizer.precision);
+  self.require_format();
   self.compile();
 }
 
@@ -192,6 +210,18 @@ Step::Step(Step&&) noexcept = default;
 void Step::Implementation::require_latest() const {
   require(trainers == model->trainers, "step '", options.name, "': a Trainer has taken the model '",
           model->name, "' over");
+  require_format();
+}
+
+void Step::Implementation::require_weights() const {
+  require_latest();
+  require(!averages.are_swapped(), "step '", options.name,
+          "': averages stand in the place of the weights, swap_averages() puts these back");
+}
+
+void Step::Implementation::require_format() const {
+  require(is_in_f64() == model->is_in_f64(), "step '", options.name, "': computes in ", dtype(),
+          ", the weights of '", model->name, "' are ", is_in_f64() ? DType::f32 : DType::f64);
 }
 
 std::vector<Tensor> Step::Implementation::run(Program& chosen, std::span<const Tensor> inputs) {
@@ -203,7 +233,7 @@ std::vector<Tensor> Step::Implementation::run(Program& chosen, std::span<const T
 StepResult Step::step(std::span<const Tensor> batch) {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
-  self.require_latest();
+  self.require_weights();
   const std::vector<Tensor> results = self.run(*self.whole, batch);
   ++self.steps;
   StepResult result = result_of(self.whole->graph(), results);
@@ -225,11 +255,11 @@ std::vector<NamedTensor> Step::forward(std::span<const Tensor> batch) {
 double Step::backward(std::span<const Tensor> batch, double weight) {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
-  self.require_latest();
+  self.require_weights();
   require(!self.unscaled, "step '", self.options.name,
           "': its gradients are unscaled already, update() comes first");
   std::vector<Tensor> inputs(batch.begin(), batch.end());
-  inputs.push_back(Tensor::scalar(DType::f32, weight));
+  inputs.push_back(Tensor::scalar(self.dtype(), weight));
   const std::vector<Tensor> results = self.run(*self.gradients, inputs);
   ++self.steps;
   const double loss = output_of(self.gradients->graph(), results, "loss");
@@ -252,18 +282,24 @@ bool Step::scale_gradients(double factor) {
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   bool finite = true;
-  for (NamedTensor& gradient : self.sums())
-    for (float& value : gradient.tensor.values<float>()) {
-      value *= static_cast<float>(factor);
+  const auto scale = [&]<class T>(std::span<T> values) {
+    for (T& value : values) {
+      value *= static_cast<T>(factor);
       finite = finite && std::isfinite(value);
     }
+  };
+  for (NamedTensor& gradient : self.sums())
+    if (gradient.tensor.dtype() == DType::f64)
+      scale(gradient.tensor.values<double>());
+    else
+      scale(gradient.tensor.values<float>());
   return finite;
 }
 
 StepResult Step::update() {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
-  self.require_latest();
+  self.require_weights();
   require(self.pending, "step '", self.options.name, "': update() without a backward() before it");
   StepResult result = result_of(self.update->graph(), self.run(*self.update, {}));
   result.loss = self.loss;
@@ -281,12 +317,25 @@ StepResult Step::update_whatever_the_loss(bool checked) {
   return result;
 }
 
+void Step::swap_averages() {
+  Implementation& self = *implementation_;
+  const std::lock_guard alone(self.model->in_use);
+  self.require_latest();
+  require(!self.averages.names().empty() &&
+              self.model->store.at(self.state_name("applied_steps")).at(0) > 0,
+          "step '", self.options.name,
+          "': has no averages; they need an ema_decay and a step that was applied");
+  require(!self.pending, "step '", self.options.name,
+          "': swap_averages() between backward() and update()");
+  self.averages.swap(self.model->store);
+}
+
 void Step::clear_gradients() {
   Implementation& self = *implementation_;
   const std::lock_guard alone(self.model->in_use);
   self.require_latest();
   for (NamedTensor& gradient : self.sums())
-    std::ranges::fill(gradient.tensor.values<float>(), 0.0F);
+    std::memset(gradient.tensor.data(), 0, static_cast<std::size_t>(gradient.tensor.bytes()));
   self.set_flag("losses_finite", true);
   self.loss = 0;
   self.pending = self.unscaled = false;
@@ -299,7 +348,7 @@ void Step::set_learning_rate(double rate) {
           "': expected a learning rate of 0 or more beside a base above 0, got ", rate, " and ",
           base);
   const std::lock_guard alone(self.model->in_use);
-  self.model->store.set(self.state_name("rate_factor"), Tensor::scalar(DType::f32, rate / base));
+  self.model->store.set(self.state_name("rate_factor"), Tensor::scalar(self.dtype(), rate / base));
 }
 
 void Step::set_loss_scale(double scale) {
@@ -312,7 +361,7 @@ void Step::set_loss_scale(double scale) {
   checked.loss_scale.initial = scale;
   checked.loss_scale.minimum = std::min(scale, changed.minimum);
   check(checked);
-  self.model->store.set(self.state_name("loss_scale"), Tensor::scalar(DType::f32, scale));
+  self.model->store.set(self.state_name("loss_scale"), Tensor::scalar(self.dtype(), scale));
 }
 
 void Step::freeze(const std::string& pattern) {
@@ -324,6 +373,7 @@ void Step::freeze(const std::string& pattern) {
   require(!self.pending, "step '", self.options.name,
           "': freeze() between backward() and update()");
   const std::lock_guard alone(self.model->in_use);
+  self.require_weights();
   self.frozen.push_back(pattern);
   try {
     self.compile();
@@ -340,6 +390,7 @@ void Step::thaw(const std::string& pattern) {
           "' was not frozen");
   require(!self.pending, "step '", self.options.name, "': thaw() between backward() and update()");
   const std::lock_guard alone(self.model->in_use);
+  self.require_weights();
   self.frozen.erase(found);
   self.compile();
 }

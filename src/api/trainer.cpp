@@ -6,33 +6,13 @@
 #include "api/training_setup.h"
 #include "base/parallel.h"
 #include "ops/loss/negative_log_likelihood.h"
+#include "passes/read_moments.h"
 #include "precision/parameters.h"
 #include "train/metrics/metric.h"
 #include "train/parameter_settings.h"
 #include "train/training_graph.h"
 
 namespace narrowgauge {
-
-namespace {
-
-constexpr std::string_view gradient_check = "training/gradient_health";  // reads all gradients
-
-StepResult read_result(const Plan& plan, const std::vector<Tensor>& results) {
-  const auto value = [&](std::string_view name) {
-    for (std::size_t i = 0; i < results.size(); ++i)
-      if (plan.outputs[i].value == name) return results[i].at(0);
-    throw InternalError(concat("a training graph without the output '", name, "'"));
-  };
-  StepResult result;
-  result.outcome = static_cast<StepOutcome>(static_cast<int>(value("reason")));
-  result.loss = value("loss");
-  result.scale = value("scale");
-  result.norm = value("norm");
-  result.learning_rate = value("learning_rate");
-  return result;
-}
-
-}  // namespace
 
 Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions options)
     : implementation_(std::make_unique<Implementation>()) {
@@ -52,16 +32,25 @@ Trainer::Trainer(Model& model, Loss loss, Optimizer optimizer, TrainerOptions op
   compile_options.deterministic = self.options.deterministic;
   compile_options.trace = self.options.trace;
   compile_options.kernels = &self.kernels;
-  self.training =
-      std::make_unique<Program>(apply(self.training_graph, self.plan), compile_options,
-                                self.model->store, self.options.seed, self.options.recompute);
+  self.training = std::make_unique<Program>(setup.computed, compile_options, self.model->store,
+                                            self.options.seed, self.options.recompute);
+  if (setup.update)
+    self.update = std::make_unique<Program>(*setup.update, compile_options, self.model->store,
+                                            self.options.seed);
   const std::lock_guard alone(self.model->in_use);
   // Removes the states of an earlier Trainer, which may have computed in another format.
   self.model->store.remove({Role::moment, Role::control, Role::derived});
   self.model->store.unpin();
-  self.model->store.keep_as(self.training_graph, kept_formats(self.plan), self.model->seed);
-  self.model->store.add(self.training->graph(), self.model->seed);
-  self.model->set_precision(self.plan);
+  const bool wide = self.optimizer.precision.in_f64;
+  if (wide)
+    self.model->set_precision(self.optimizer.precision);
+  else
+    self.model->set_precision(self.plan);
+  self.model->store.keep_as(wide ? setup.computed : self.training_graph, kept_formats(self.plan),
+                            self.model->seed);
+  for (const Program* const program : {self.training.get(), self.update.get()})
+    if (program) self.model->store.add(program->graph(), self.model->seed);
+  self.averages = Averages(self.training_graph, trainer_owner);
   self.number = ++self.model->trainers;
 }
 
@@ -73,21 +62,21 @@ void Trainer::Implementation::require_latest() const {
           "': a newer Trainer has taken it over, this one can train it no more");
 }
 
-StepResult Trainer::step(std::span<const Tensor> batch) {
-  Implementation& self = *implementation_;
-  const std::lock_guard alone(self.model->in_use);
-  self.require_latest();
-  const ThreadScope threads(self.options.threads > 0 ? self.options.threads : thread_count());
-  const Program::Lease executor = self.training->executor_for(batch);
-  executor->enable_profile(self.profile, self.keeps_runs);
-  executor->watch(self.keeps_gradients ? gradient_check : "");
-  const std::vector<Tensor> results = executor->run(batch, self.steps);
-  ++self.steps;
-  return read_result(executor->plan(), results);
+void Trainer::Implementation::require_weights() const {
+  require_latest();
+  require(!averages.are_swapped(), "model '", model->name,
+          "': averages stand in the place of its weights, swap_averages() puts these back");
+}
+
+bool Trainer::Implementation::has_averages() const {
+  return !averages.names().empty() && number == model->trainers &&
+         model->store.at(applied_steps_name).at(0) > 0;
 }
 
 Program* Trainer::Implementation::known_evaluation() const {
-  return evaluation_precision == model->precisions ? evaluation.get() : nullptr;
+  const bool is_latest =
+      evaluation_precision == model->precisions && evaluates_averages == reads_averages();
+  return is_latest ? evaluation.get() : nullptr;
 }
 
 Program& Trainer::Implementation::evaluation_program() {
@@ -95,9 +84,11 @@ Program& Trainer::Implementation::evaluation_program() {
     CompileOptions compile_options;
     compile_options.deterministic = options.deterministic;
     compile_options.kernels = &kernels;
-    evaluation = std::make_unique<Program>(
-        model->with_precision(loss_graph(model->name, model->build, loss, Mode::evaluate)),
-        compile_options, model->store, options.seed);
+    Graph graph = loss_graph(model->name, model->build, loss, Mode::evaluate);
+    evaluates_averages = reads_averages();
+    if (evaluates_averages) graph = read_moments(graph, averages.names());
+    evaluation = std::make_unique<Program>(model->with_precision(graph), compile_options,
+                                           model->store, options.seed);
     evaluation_precision = model->precisions;
   }
   return *evaluation;
@@ -107,6 +98,9 @@ void Trainer::Implementation::prepare(Program& program, const DataSource& source
                                       std::int64_t batch, std::int64_t samples) {
   TensorTypes inputs = source.sample_types();
   for (TensorType& type : inputs) type.shape.insert(type.shape.begin(), Dim(batch));
+  const Values& taken = program.graph().inputs();
+  if (taken.size() == inputs.size() + 1)  // a part of a batch comes with its weight
+    inputs.push_back(program.graph().type(taken.back()));
   program.prepare(inputs, samples);
 }
 
@@ -238,9 +232,13 @@ void Trainer::disable_profile() { implementation_->profile = false; }
 
 std::vector<Trainer::KernelRun> Trainer::kernel_runs() const {
   std::vector<KernelRun> runs;
-  if (const Executor* executor = implementation_->executor())
+  std::size_t before = 0;  // kernels of the programs before
+  for (const Executor* executor : implementation_->executors()) {
     for (const StepRun& run : executor->step_runs())
-      runs.push_back({run.step, run.begin, run.milliseconds});
+      runs.push_back({before + run.step, run.begin, run.milliseconds});
+    before += executor->profile().size();
+  }
+  std::ranges::stable_sort(runs, {}, &KernelRun::begin);
   return runs;
 }
 
@@ -248,7 +246,7 @@ void Trainer::keep_gradients(bool keeps) { implementation_->keeps_gradients = ke
 
 std::vector<NamedTensor> Trainer::gradients() const {
   const Implementation& self = *implementation_;
-  const Executor* executor = self.executor();
+  const Executor* executor = self.checking().latest();
   if (!executor || executor->watched().empty()) return {};
   std::vector<NamedTensor> gradients;
   const std::vector<ParameterSettings> settings =
@@ -267,7 +265,7 @@ std::vector<NamedTensor> Trainer::gradients() const {
 
 std::vector<Trainer::KernelChoice> Trainer::kernels() const {
   std::vector<KernelChoice> choices;
-  if (const Executor* executor = implementation_->executor())
+  for (const Executor* executor : implementation_->executors())
     for (StepProfile& row : executor->profile())
       choices.push_back({std::move(row.node), std::move(row.op), std::move(row.implementation),
                          row.facts, row.phase, row.milliseconds, row.math, row.flops, row.bytes,

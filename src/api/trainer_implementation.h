@@ -2,6 +2,7 @@
 // What a Trainer holds.
 #pragma once
 
+#include "api/averages.h"
 #include "api/kernel_cache.h"
 #include "api/metric_watch.h"
 #include "api/model_implementation.h"
@@ -19,9 +20,12 @@ struct Trainer::Implementation {
   KernelChoices kernels{kernel_cache()};  // ahead of the programs, which use it
   Graph training_graph;                   // f32
   PrecisionPlan plan;
-  std::unique_ptr<Program> training, evaluation;
+  // `training` makes a step, or with `update` the gradients of a part of a batch.
+  std::unique_ptr<Program> training, update, evaluation;
+  Averages averages;
   int number = 0;                     // among the Trainers of the model
   int evaluation_precision = 0;       // model->precisions when `evaluation` was made
+  bool evaluates_averages = false;    // whether `evaluation` reads them
   std::uint64_t steps = 0;            // run so far, skipped ones included
   BatchPosition position;             // of the next batch of fit()
   std::int64_t fit_batch = 0;         // samples in a batch of fit(); 0: it never ran
@@ -44,8 +48,21 @@ struct Trainer::Implementation {
   static void prepare(Program& program, const DataSource& source, std::int64_t batch,
                       std::int64_t samples);
   std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept) const;
-  void require_latest() const;  // throws UsageError: a newer Trainer has the model's state
+  void require_latest() const;   // throws UsageError: a newer Trainer has the model's state
+  void require_weights() const;  // the same while their averages stand in the place of weights
+  bool has_averages() const;     // some, once a step was applied
+  bool reads_averages() const { return has_averages() && !averages.are_swapped(); }
+  // Adds up the gradients of the parts of a batch, and returns its loss.
+  double accumulate(std::span<const Tensor> batch);
+  void drop_gradients();  // of parts whose step threw
+  std::vector<Tensor> compute(Program& program, std::span<const Tensor> inputs,
+                              std::uint64_t run_number);
+  // What a checkpoint keeps beside the model's file.
+  std::vector<NamedTensor> kept_states() const;
+
+  Program& checking() const { return update ? *update : *training; }  // that checks the gradients
   Executor* executor() const { return training ? training->latest() : nullptr; }
+  std::vector<const Executor*> executors() const;  // of a step, in its order, as far as there are
 };
 
 }  // namespace narrowgauge

@@ -6,7 +6,10 @@
 #include "api/amp_choice.h"
 #include "base/open_file.h"
 #include "base/parallel.h"
+#include "passes/in_f64.h"
 #include "precision/amp.h"
+#include "precision/apply.h"
+#include "precision/follow.h"
 #include "precision/plan_reader.h"
 #include "precision/policy.h"
 #include "train/training_graph.h"
@@ -57,6 +60,23 @@ void settle_auto(const std::string& name, const BuildNetwork& build, const Loss&
   options.plan_reason = choice.reason;
 }
 
+// Parts of a step follow the plan of the whole.
+void set_up_graphs(TrainingSetup& setup, const Graph& forward) {
+  const Optimizer& optimizer = setup.optimizer;
+  const bool wide = optimizer.precision.in_f64;
+  const Graph network = wide ? in_f64(forward, InputsInF64::kept) : forward;
+  const auto computed = [&](const Graph& graph) {
+    return wide ? graph : apply(graph, follow(setup.plan, graph));
+  };
+  if (setup.options.accumulation == 1) {
+    setup.computed =
+        wide ? make_training_graph(network, optimizer) : apply(setup.graph, setup.plan);
+    return;
+  }
+  setup.computed = computed(make_gradient_graph(network, optimizer, trainer_owner));
+  setup.update = computed(make_update_graph(network, optimizer, trainer_owner));
+}
+
 }  // namespace
 
 Graph loss_graph(const std::string& name, const BuildNetwork& build, const Loss& loss, Mode mode) {
@@ -80,18 +100,25 @@ void settle_loss_scale(Optimizer& optimizer, const Graph& forward) {
 TrainingSetup set_up_training(const std::string& name, const BuildNetwork& build, const Loss& loss,
                               Optimizer optimizer, TrainerOptions options) {
   check(optimizer);
-  if (options.obeys_environment) {
+  require(options.accumulation >= 1, "trainer: expected an accumulation of at least 1, got ",
+          options.accumulation);
+  const bool wide = optimizer.precision.in_f64;
+  if (options.obeys_environment && !wide) {
     enable_mixed_precision_from_environment(optimizer);
     settle_auto(name, build, loss, optimizer, options);
   }
   const std::optional<GivenPlan> given = given_plan(options);
+  require(!given || !wide, "trainer: a plan decides on every format, in_f64 cannot be added");
   if (given) take_format_of_plan(optimizer, *given);
   const Graph forward = loss_graph(name, build, loss, Mode::train);
   settle_loss_scale(optimizer, forward);
   Graph graph = make_training_graph(forward, optimizer);
   PrecisionPlan plan = make_plan_for(graph, optimizer, given);
   if (!options.plan_reason.empty()) plan.reason = options.plan_reason;
-  return {std::move(optimizer), std::move(options), std::move(graph), std::move(plan)};
+  TrainingSetup setup{std::move(optimizer), std::move(options), std::move(graph), std::move(plan),
+                      Graph(name)};
+  set_up_graphs(setup, forward);
+  return setup;
 }
 
 }  // namespace narrowgauge

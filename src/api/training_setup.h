@@ -14,6 +14,10 @@ struct TrainingSetup {
   TrainerOptions options;
   Graph graph;  // of a step, in f32
   PrecisionPlan plan;
+  // What is computed: the graph by the plan, or in f64 where that is asked for. A batch in parts
+  // has a graph for their gradients and another for the update.
+  Graph computed;
+  std::optional<Graph> update{};
 };
 
 // Puts what it stands for in the place of an `automatic` loss scale: dynamic where the policy, or

@@ -62,8 +62,11 @@ bool is_no_weight(std::string_view name) {
 
 bool fits(const Tensor& value, const TensorType& wanted, LoadMatch match) {
   if (value.type() == wanted) return true;
-  return match == LoadMatch::shape && value.type().shape == wanted.shape &&
-         is_floating(value.dtype()) && is_floating(wanted.dtype);
+  const auto is_wide = [](DType dtype) { return dtype == DType::f32 || dtype == DType::f64; };
+  const bool converts = match == LoadMatch::shape
+                            ? is_floating(value.dtype()) && is_floating(wanted.dtype)
+                            : is_wide(value.dtype()) && is_wide(wanted.dtype);
+  return converts && value.type().shape == wanted.shape;
 }
 
 std::int64_t count_not_finite(const Tensor& value) {

@@ -39,7 +39,9 @@ struct Reader {
     precision.set_amp(amp_of(json.at("amp").get<std::string>()));
     optional("policy", precision.policy);
     (*this)("overrides", precision.overrides);
-    precision.f32_math = math_of(json.at("math").get<std::string>());
+    const auto math = json.at("math").get<std::string>();
+    precision.in_f64 = math == "f64";
+    if (!precision.in_f64) precision.f32_math = math_of(math);
     optional("master_weights", precision.master_weights);
     optional("keep_batch_norm_f32", precision.keep_batch_norm_f32);
     if (json.contains("weight_rounding"))
@@ -71,7 +73,7 @@ struct Writer {
     json["amp"] = name(precision.amp());
     json["policy"] = precision.policy;
     json["overrides"] = precision.overrides;
-    json["math"] = name(precision.f32_math);
+    json["math"] = precision.in_f64 ? "f64" : name(precision.f32_math);
     json["master_weights"] = precision.master_weights;
     json["keep_batch_norm_f32"] = precision.keep_batch_norm_f32;
     json["weight_rounding"] = name(precision.rounding);
@@ -99,7 +101,10 @@ void visit_settings(auto& settings, const auto& visit) {
   visit("threads", settings.threads);
   visit("deterministic", settings.deterministic);
   visit.optional("loss", settings.loss);
+  visit.optional("accumulation", settings.accumulation);
+  visit.optional("ema_decay", settings.ema_decay);
   visit.optional("freeze", settings.freeze);
+  visit.optional("groups", settings.groups);
   visit.optional("decays_vectors", settings.decays_vectors);
   visit.optional("clip_value", settings.clip_value);
   visit.optional("watch", settings.watch.metric);

@@ -50,6 +50,11 @@ Amp amp_of_plan(const std::string& plan, const PrecisionFlags& flags) {
 Amp amp_at_hand(const PrecisionFlags& flags, const std::optional<RunPrecision>& of_run,
                 const Amp& usual) {
   const Amp of_environment = amp_of_environment();
+  if (flags.in_f64) {
+    require(!flags.amp || *flags.amp == Amp{}, "--math: f64 leaves nothing narrow, --amp ",
+            name(flags.amp.value_or(Amp{})), " cannot be added");
+    return {};
+  }
   if (flags.amp) return *flags.amp;
   if (flags.policy == float32) return {};
   if (flags.policy)
@@ -114,6 +119,16 @@ void add_masters(CLI::App& app, PrecisionFlags& flags) {
 void add_math(CLI::App& app, PrecisionFlags& flags) {
   add_text(app, {"--math", "M", "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]"},
            [&flags](const std::string& word) { flags.math = math_of(word); });
+}
+
+void add_math_or_f64(CLI::App& app, PrecisionFlags& flags) {
+  add_text(app,
+           {"--math", "M",
+            "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]; f64: everything, slowly"},
+           [&flags](const std::string& word) {
+             flags.in_f64 = word == "f64";
+             flags.math = flags.in_f64 ? Math::f32 : math_of(word);
+           });
 }
 
 void add_overrides(CLI::App& app, PrecisionFlags& flags) {
@@ -195,6 +210,7 @@ RunPrecision settle_precision(const PrecisionFlags& flags,
   result.f32_math = flags.math.value_or(result.f32_math);
   if (flags.level) take_level(result, flags);
   result.rounding = flags.rounding.value_or(result.rounding);
+  if (flags.math || result.is_mixed() || result.automatic) result.in_f64 = flags.in_f64;
   return result;
 }
 
@@ -213,6 +229,7 @@ bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const Prec
 
 std::string name_of(const RunPrecision& precision) {
   if (precision.is_mixed()) return std::string(name(precision.narrow));
+  if (precision.in_f64) return "f64";
   return precision.f32_math == Math::ieee ? "ieee" : "f32";
 }
 

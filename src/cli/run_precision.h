@@ -24,6 +24,7 @@ struct PrecisionFlags {
   std::optional<bool> keep_batch_norm_f32{}, master_weights{};
   std::optional<WeightRounding> rounding{};
   std::optional<Math> math{};
+  bool in_f64 = false;  // --math f64
   std::vector<std::string> overrides{};
 };
 
@@ -42,6 +43,7 @@ void add_policy(CLI::App& app, PrecisionFlags& flags);
 // --opt-level, --keep-batchnorm-fp32, --master-weights and --weight-rounding.
 void add_masters(CLI::App& app, PrecisionFlags& flags);
 void add_math(CLI::App& app, PrecisionFlags& flags);
+void add_math_or_f64(CLI::App& app, PrecisionFlags& flags);
 void add_overrides(CLI::App& app, PrecisionFlags& flags);
 std::vector<std::string> policy_words();  // all but f32, which is --amp off or --policy float32
 
@@ -69,7 +71,7 @@ std::string settle_automatic(RunPrecision& precision, const std::function<AmpCho
 // for.
 bool is_as_trained(const RunPrecision& now, const RunPrecision& then, const PrecisionFlags& flags);
 
-// "f16" or "bf16"; for f32 "ieee" or "f32".
+// "f16" or "bf16"; "f64"; for f32 "ieee" or "f32".
 std::string name_of(const RunPrecision& precision);
 
 }  // namespace narrowgauge::cli

@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "cli/common/text.h"
+#include "cli/parameter_groups.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/precision_presets.h"
@@ -60,6 +61,8 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.epochs, flags.epochs);
   take(settings.batch, flags.batch);
   take(settings.learning_rate, flags.learning_rate);
+  take(settings.accumulation, flags.accumulation);
+  take(settings.ema_decay, flags.ema_decay);
   take(settings.clip, flags.clip);
   take(settings.clip_value, flags.clip_value);
   take(settings.schedule, flags.schedule);
@@ -71,6 +74,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.loss, flags.loss);
   take(settings.onnx.output, flags.loss_output);
   if (!flags.freeze.empty()) settings.freeze = flags.freeze;
+  if (!flags.groups.empty()) settings.groups = flags.groups;
   if (flags.mean) settings.mean = floats("--mean", *flags.mean);
   if (flags.deviation) settings.deviation = floats("--deviation", *flags.deviation);
   settings.decays_vectors &= !flags.decay_matrices;
@@ -111,8 +115,14 @@ void check_settings(const Settings& settings) {
   require_between("--lr", settings.learning_rate, 0.0, largest);
   require_between("--clip", settings.clip, 0.0, largest);
   require_between("--clip-value", settings.clip_value, 0.0, largest);
+  require(settings.ema_decay >= 0 && settings.ema_decay < 1,
+          "--ema-decay: expected a number from 0 to below 1, got ", settings.ema_decay);
+  require(settings.accumulation >= 1 && settings.batch % settings.accumulation == 0,
+          "--accumulate: a batch of ", settings.batch, " cannot be cut into ",
+          settings.accumulation, " equal parts");
   require(settings.clip == 0 || settings.clip_value == 0,
           "--clip-value: limits each gradient, --clip their norm; one of them can be used");
+  for (const std::string& group : settings.groups) parse_group(group);
   better_of(settings.watch.metric);
   require_between<std::int64_t>("--patience", settings.watch.patience, 0, most);
   require_between<std::int64_t>("--max-skips", settings.watch.most_skips, 1, most);
@@ -235,6 +245,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.rule = settings.rule;
   optimizer.clip_norm = settings.clip;
   optimizer.clip_value = settings.clip_value;
+  optimizer.ema_decay = settings.ema_decay;
   optimizer.schedule.name = settings.schedule;
   if (settings.watch.plateau > 0) {
     const bool more = better_of(settings.watch.metric) == Better::higher;
@@ -250,6 +261,7 @@ Optimizer make_optimizer(const Settings& settings, std::int64_t steps_per_epoch)
   optimizer.schedule.step_every = std::max<std::int64_t>(1, steps / 3);
   optimizer.loss_scale = settings.loss_scale.empty() ? usual_loss_scale(settings.precision.policy)
                                                      : parse_loss_scale(settings.loss_scale);
+  for (const std::string& group : settings.groups) optimizer.groups.push_back(parse_group(group));
   for (const std::string& pattern : settings.freeze)
     optimizer.groups.push_back({.pattern = pattern, .frozen = true});
   optimizer.decays_vectors = settings.decays_vectors;

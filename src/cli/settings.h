@@ -21,15 +21,15 @@ namespace narrowgauge::cli {
 struct TrainFlags {
   std::optional<std::string> model, data, optimizer, schedule, loss_scale;
   PrecisionFlags precision;
-  std::optional<std::int64_t> epochs, batch, warmup, seed, threads;
-  std::optional<double> learning_rate, clip, clip_value;
+  std::optional<std::int64_t> epochs, batch, accumulation, warmup, seed, threads;
+  std::optional<double> learning_rate, clip, clip_value, ema_decay;
   HyperparameterFlags hyperparameters;  // of the optimizer
   WatchFlags watch;
   std::vector<std::string> compare, metrics;
   std::optional<std::string> save_plan, output, resume, weights, weights_match;
   std::optional<std::string> device, trace, checkpoint_every, recompute;
   std::optional<std::string> file, loss, loss_output, mean, deviation, onnx;
-  std::vector<std::string> freeze;
+  std::vector<std::string> freeze, groups;
   KnownInputFlags known;
   bool batch_norm = false, decay_matrices = false;
   std::optional<double> tolerance;
@@ -65,13 +65,16 @@ struct Settings {
   OnnxSettings onnx;
   std::string loss;                    // "": softmax cross entropy
   std::vector<std::string> freeze;     // patterns of parameters that keep their values
+  std::vector<std::string> groups;     // settings of parameters by pattern (parameter_groups.h)
   bool decays_vectors = true;          // whether weight decay is for biases and normalization too
   std::vector<float> mean, deviation;  // of images; none: those of the training set
   RunPrecision precision;
   std::int64_t epochs = 3, batch = 128;
+  std::int64_t accumulation = 1;  // equal parts of a batch, one after the other
   std::string optimizer = "sgd";
   double learning_rate = 0.05, clip = 0, clip_value = 0;
-  UpdateRule rule;  // of the optimizer, with its hyperparameters
+  double ema_decay = 0;  // of moving averages of the weights; 0: there are none
+  UpdateRule rule;       // of the optimizer, with its hyperparameters
   std::string schedule = "cosine";
   std::int64_t warmup = -1;  // steps; -1: what suits network and length
   std::string loss_scale;    // "": dynamic for f16, off otherwise

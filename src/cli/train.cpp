@@ -57,7 +57,7 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
                   flags.precision);
   add_policy(app, flags.precision);
   add_masters(app, flags.precision);
-  add_math(app, flags.precision);
+  add_math_or_f64(app, flags.precision);
   add_overrides(app, flags.precision);
   add_text(app, {"--plan", "FILE", "precision plan to train by"}, flags.precision.plan);
   add_text(app, {"--save-plan", "FILE", "write the precision plan before training"},
@@ -82,6 +82,10 @@ void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
            flags.loss_output);
   add_texts(app, {"--freeze", "PATTERN", "parameters that keep their values, as 'features.*'"},
             flags.freeze);
+  add_texts(app,
+            {"--group", "G",
+             "settings of parameters, as 'head.*: rate=10, weight_decay=0'; the last that fits"},
+            flags.groups);
   add_switch(app, {"--train-batch-norm", "", "normalize by the batch where the file has averages"},
              flags.batch_norm);
   add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},
@@ -95,6 +99,8 @@ void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
 void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12)"}, flags.epochs, 1);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
+  add_whole(app, {"--accumulate", "N", "each batch in N equal parts, in less memory (1)"},
+            flags.accumulation, 1);
   add_word(app, {"--optimizer,-o", "O", described(optimizers(), "sgd")}, flags.optimizer,
            optimizer_names());
   add_real(app, {"--lr", "X", "learning rate (sgd: 0.01 to 0.1, by network; adam: 0.001)"},
@@ -109,6 +115,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
   add_real(app, {"--clip-value", "X", "largest gradient of each weight (0: no limit)"},
            flags.clip_value);
+  add_real(app, {"--ema-decay", "X", "keep moving averages of the weights, as 0.999, and use them"},
+           flags.ema_decay);
   add_text(app, {"--loss-scale", "S", "dynamic (default with f16), off, or a number that stays"},
            flags.loss_scale);
   add_whole(app, {"--seed", "N", "of weights and order of samples (1)"}, flags.seed, 0);
@@ -159,6 +167,8 @@ void check_combinations(const TrainFlags& flags) {
   require(!compare || !precision.amp, "--compare: names the formats itself, --amp cannot be added");
   require(!compare || !precision.level,
           "--compare: names the formats itself, --opt-level cannot be added");
+  require(!compare || !precision.in_f64,
+          "--compare: names the formats itself, --math f64 cannot be added");
   require(!compare || !precision.plan,
           "--compare: --plan holds one format, train without --compare");
   require(!compare || !flags.save_plan, "--compare: has several plans, --save-plan takes one");
@@ -201,6 +211,9 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
     print(fmt::format("computed again  {} results, which saves {}\n", again.nodes.size(),
                       bytes_text(again.saved_bytes)));
   print(fmt::format("steps           {}, {} skipped\n", grouped(fit.steps), fit.skipped_steps));
+  if (outcome.ema_decay > 0)
+    print(fmt::format("averages        tested and saved, the weights' with a decay of {}\n",
+                      number_text(outcome.ema_decay)));
   if (!fit.ended_early.empty()) print(fmt::format("ended early     {}\n", fit.ended_early));
   const std::string flush = flush_text(outcome);
   if (!flush.empty()) print(fmt::format("gradients       {}\n", flush));
@@ -236,6 +249,13 @@ void resume(Trainer& trainer, const Run& run, std::int64_t epochs) {
           trainer.epochs_done(), " epochs already, more than the ", epochs, " of --epochs");
 }
 
+// The weights that evaluations took.
+void write_onnx(Session& session, const std::string& path) {
+  const bool averages = session.settings().ema_decay > 0 && session.trainer().applied_steps() > 0;
+  if (averages) session.trainer().swap_averages();
+  session.model().to_onnx(path);
+}
+
 int run_train(const TrainFlags& flags) {
   check_combinations(flags);
   std::optional<std::string> folder = flags.output;
@@ -263,7 +283,7 @@ int run_train(const TrainFlags& flags) {
   const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints,
                                         [&](const Progress& progress) { watch.add(progress); });
   watch.write_profile(flags.json);
-  if (flags.onnx && !outcome.fit.stopped) session.model().to_onnx(*flags.onnx);
+  if (flags.onnx && !outcome.fit.stopped) write_onnx(session, *flags.onnx);
   return finish(flags, outcome, folder);
 }
 

@@ -7,7 +7,7 @@ void add_trained(CLI::App& app, TrainedFlags& flags) {
   add_required(app, {"RUN", "", "folder that `train --output` made"}, flags.run);
   add_text(app, {"--data,-d", "D", data_help() + " (that of the training)"}, flags.data);
   add_amp(app, "compute in off, f16 or bf16 (as it was trained)", flags.precision);
-  add_math(app, flags.precision);
+  add_math_or_f64(app, flags.precision);
   add_whole(app, {"--batch,-b", "N", "samples at once (256)"}, flags.batch, 1);
   add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags.threads, 0);
   add_text(app, {"--device", "DEV", "where to run: cpu"}, flags.device);

@@ -24,6 +24,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.seed = static_cast<std::uint64_t>(settings.seed);
   result.deterministic = settings.deterministic;
   result.threads = settings.threads;
+  result.accumulation = settings.accumulation;
   result.plan_file = options.plan_file;
   result.plan_text = options.plan_text;
   result.plan_reason = options.plan_reason;
@@ -192,6 +193,7 @@ TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
         return !interrupted();
       });
   outcome.scaled = settings.loss_scale != "off";
+  outcome.ema_decay = settings.ema_decay;
   return outcome;
 }
 
@@ -221,6 +223,7 @@ JsonObject outcome_json(const TrainingOutcome& outcome) {
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
   json.add("steps", fit.steps).add("skipped_steps", fit.skipped_steps);
+  if (outcome.ema_decay > 0) json.add("ema_decay", outcome.ema_decay);
   if (!fit.ended_early.empty()) json.add("ended_early", fit.ended_early);
   json.add("loss_scale", outcome.loss_scale).add("activation_bytes", outcome.activation_bytes);
   json.add("state_bytes", outcome.state_bytes);

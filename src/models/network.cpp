@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "ir/unknown_op.h"
 #include "ops/activation/gelu.h"
@@ -27,7 +28,30 @@
 namespace narrowgauge {
 
 std::string Network::layer_name(const std::string& given, const char* kind) {
-  return graph_.unique_name(prefix_ + (given.empty() ? kind : given));
+  const std::string name = graph_.unique_name(prefix_ + (given.empty() ? kind : given));
+  if (sharing_) shared_names_[name] = given.empty() ? "" : prefix_ + given;
+  return name;
+}
+
+std::string Network::state_name(const std::string& name) const {
+  if (!sharing_) return name;
+  const std::size_t dot = name.rfind('.');
+  for (std::size_t end = dot; end != std::string::npos && end > 0; end = name.rfind('.', end - 1)) {
+    const auto layer = shared_names_.find(name.substr(0, end));
+    if (layer == shared_names_.end()) continue;
+    require(!layer->second.empty(), "shared: layer '", layer->first, "' needs a name of its own");
+    return layer->second + name.substr(end);
+  }
+  return name;
+}
+
+Value Network::add_state(State state) {
+  state.name = state_name(state.name);
+  const State* const known = sharing_ ? graph_.find_state(state.name) : nullptr;
+  if (!known) return graph_.state(std::move(state));
+  require(known->type == state.type, "shared: state '", state.name, "' is ", known->type,
+          ", expected ", state.type);
+  return known->next;
 }
 
 Value Network::input(const std::string& name, Shape input_shape, DType dtype) {
@@ -40,7 +64,7 @@ Value Network::parameter(const std::string& name, Dims dims, Initial initial) {
   state.role = Role::parameter;
   state.type = {DType::f32, Shape(dims.begin(), dims.end())};
   state.initial = std::move(initial);
-  return graph_.state(std::move(state));
+  return add_state(std::move(state));
 }
 
 void Network::output(std::string name, Value value) {
@@ -99,7 +123,7 @@ Value Network::statistic(const std::string& name, Dims dims, double initial) {
   state.role = Role::statistic;
   state.type = {DType::f32, Shape(dims.begin(), dims.end())};
   state.initial = Initial::constant(initial);
-  return graph_.state(std::move(state));
+  return add_state(std::move(state));
 }
 
 namespace {
@@ -212,8 +236,8 @@ Value Network::batch_norm(Value x, std::string given) {
   op.unbiased = mode_ == Mode::train && running_variance_ == RunningVariance::unbiased;
   const Value y = graph_.add(op, {x, scale, bias, mean, variance}, {.name = name});
   if (mode_ == Mode::train) {
-    graph_.set_next(name + ".running_mean", {y.node, 1});
-    graph_.set_next(name + ".running_var", {y.node, 2});
+    graph_.set_next(state_name(name + ".running_mean"), {y.node, 1});
+    graph_.set_next(state_name(name + ".running_var"), {y.node, 2});
   }
   return y;
 }
@@ -298,6 +322,13 @@ Value Network::op(std::string_view op_name, Values inputs, std::string_view attr
           op_name, "' cannot be added by name; use input() or parameter()");
   return graph_.add(*record, parse_attributes(attributes, *record, op_table()), std::move(inputs),
                     {.name = graph_.unique_name(prefix_ + std::string(op_name))});
+}
+
+Value Network::shared(const std::function<Value()>& body) {
+  const bool outer = std::exchange(sharing_, true);
+  const Value result = body();
+  sharing_ = outer;
+  return result;
 }
 
 Value Network::scope(const std::string& name, const std::function<Value()>& body) {

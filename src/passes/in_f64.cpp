@@ -38,13 +38,16 @@ Attributes widened(const Node& node) {
 
 class Widening {
  public:
-  explicit Widening(const Graph& graph) : source_(graph), rebuild_(graph) {}
+  Widening(const Graph& graph, InputsInF64 inputs)
+      : source_(graph), inputs_(inputs), rebuild_(graph) {}
 
   Graph run() {
     for (int i = 0; i < static_cast<int>(source_.nodes().size()); ++i) {
       const Node& node = source_.node(i);
       if (node.is<StateValue>())
         rebuild_.map({i, 0}, rebuild_.graph().state(state_of(node)));
+      else if (node.is<Input>() && inputs_ == InputsInF64::kept)
+        keep(i);
       else if (is_source(node))
         rebuild_.copy(i, widened(node), {});
       else
@@ -54,6 +57,11 @@ class Widening {
   }
 
  private:
+  void keep(int input) {
+    rebuild_.copy(input, source_.node(input).attributes, {});
+    widen_outputs(input);
+  }
+
   State state_of(const Node& node) const {
     State state = *source_.find_state(node.name);
     if (state.type.dtype == DType::f32) state.type.dtype = DType::f64;
@@ -114,12 +122,13 @@ class Widening {
   }
 
   const Graph& source_;
+  InputsInF64 inputs_;
   Rebuild rebuild_;
   std::map<Value, Value> narrow_;
 };
 
 }  // namespace
 
-Graph in_f64(const Graph& graph) { return Widening(graph).run(); }
+Graph in_f64(const Graph& graph, InputsInF64 inputs) { return Widening(graph, inputs).run(); }
 
 }  // namespace narrowgauge

@@ -67,6 +67,11 @@ std::optional<DType> format_of_policy(std::string_view name) {
   return policy ? policy->narrow : std::nullopt;
 }
 
+void check(const PrecisionRequest& wanted) {
+  require(!wanted.in_f64 || !wanted.is_mixed(),
+          "precision: in f64 nothing is narrow, expected narrow f32, got ", wanted.narrow);
+}
+
 void require_effect(const PrecisionPlan& plan) {
   const bool changes =
       std::any_of(plan.entries.begin(), plan.entries.end(),

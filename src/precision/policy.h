@@ -30,6 +30,8 @@ PrecisionPlan make_precision_plan(const Graph& f32_graph, const PrecisionRequest
 // The narrow format that comes with a policy of this name; nothing where any may be asked for.
 std::optional<DType> format_of_policy(std::string_view name);
 
+// Throws UsageError for a request of formats that exclude each other.
+void check(const PrecisionRequest& wanted);
 // Throws UsageError saying why if mixed precision was asked for and no node became narrow, or
 // weights without masters and no parameter became narrow.
 void require_effect(const PrecisionPlan& plan);

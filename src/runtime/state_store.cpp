@@ -220,6 +220,17 @@ bool StateStore::is_packed(std::string_view state) const {
   return found != derivations_.end() && found->second.is_packed;
 }
 
+void StateStore::convert_weights(DType to) {
+  const DType from = to == DType::f64 ? DType::f32 : DType::f64;
+  for (auto& [name, entry] : entries_) {
+    if (entry.role != Role::parameter && entry.role != Role::statistic) continue;
+    if (entry.declared) entry.value = entry.value.cast(*entry.declared);
+    entry.declared.reset();
+    if (entry.value.dtype() == from) entry.value = entry.value.cast(to);
+  }
+  remove({Role::derived});
+}
+
 bool StateStore::has(std::string_view state) const {
   return entries_.find(state) != entries_.end();
 }

@@ -49,6 +49,9 @@ class StateStore {
   std::int64_t bytes_to_add(const Plan& plan) const;
 
   void remove(const std::set<Role>& roles);
+  // Brings parameters and statistics of f32 into f64, or those of f64 into f32, which rounds them,
+  // and drops what is derived. Plans that were made before must not run again.
+  void convert_weights(DType to);
 
   bool has(std::string_view name) const;
   bool is_packed(std::string_view name) const;  // whether add() made it for a kernel of a plan

@@ -20,6 +20,7 @@ TrainingOutcome train_case(const CompareTask& task, const CompareCase& each,
       model, trainer, {each.precision, task.training, task.test, each.fit},
       [&](const Progress& progress) { return !watch.progress || watch.progress(each, progress); });
   outcome.scaled = each.optimizer.loss_scale.kind != LossScale::Kind::off;
+  outcome.ema_decay = each.optimizer.ema_decay;
   return outcome;
 }
 

@@ -7,6 +7,7 @@
 #include "ops/training/schedules/schedule.h"
 #include "ops/training/update_op.h"
 #include "precision/amp.h"
+#include "precision/policy.h"
 #include "tensor/dtype_sets.h"
 #include "train/plateau.h"
 #include "train/rate.h"
@@ -102,6 +103,9 @@ void check(const Optimizer& optimizer) {
   require_size(who, "clip_value", optimizer.clip_value);
   require(optimizer.clip_norm == 0 || optimizer.clip_value == 0,
           "optimizer: expected clip_norm or clip_value, got both");
+  check(optimizer.precision);
+  require(optimizer.ema_decay >= 0 && optimizer.ema_decay < 1,
+          "optimizer: expected an ema_decay from 0 to below 1, got ", optimizer.ema_decay);
   optimizer.rule.check(who);
   check_rate(optimizer);
   check(optimizer.loss_scale);
@@ -114,7 +118,7 @@ void enable_mixed_precision(Optimizer& optimizer, DType narrow) {
 }
 
 void enable_mixed_precision_from_environment(Optimizer& optimizer) {
-  if (optimizer.precision.is_mixed())
+  if (optimizer.precision.is_mixed() || optimizer.precision.in_f64)
     amp_variable();  // refuses a word that is none
   else
     optimizer.precision.narrow = amp_of_environment().format;

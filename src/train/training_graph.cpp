@@ -10,8 +10,6 @@ namespace narrowgauge {
 
 namespace {
 
-constexpr std::string_view sum = "gradient";  // the moment in which a parameter's gradients add up
-
 bool is_loss(const TensorType& type) {
   return type.shape.empty() && (type.dtype == DType::f32 || type.dtype == DType::f64);
 }
@@ -55,6 +53,12 @@ struct SumStates {
 
 }  // namespace
 
+// A model has one Trainer at a time, whose moments need no name of their own.
+std::string moment_name(std::string_view owner, std::string_view parameter, std::string_view kind) {
+  const std::string name = concat(parameter, '.', kind);
+  return owner == trainer_owner ? name : concat(owner, '/', name);
+}
+
 Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
                           std::string_view owner) {
   TrainingParts parts(forward, dtype_of_loss(forward), optimizer, owner);
@@ -68,6 +72,7 @@ Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
   parts.protect_statistics(finite);
   parts.add_rates(parts.scale());
   parts.update_parameters();
+  parts.average_parameters();
   parts.add_outputs();
   return verified(std::move(parts.graph()));
 }
@@ -85,8 +90,8 @@ Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer,
   const Value finite = parts.is_finite(loss);
   parts.protect_statistics(finite);
   for (const TrainedParameter& parameter : parts.parameters()) {
-    const std::string name = parts.moment_name(parameter, sum);
-    const Value before = parts.moment(parameter, sum);
+    const std::string name = parts.moment_name(parameter, gradient_sum_name);
+    const Value before = parts.moment(parameter, gradient_sum_name);
     graph.set_next(name, parts.add(Add{}, {before, parameter.gradient}, name + ".add"));
   }
   parts.set_next_control("gradient_scale", parts.scale());
@@ -103,8 +108,8 @@ Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
   const SumStates sums(parts);
   const Value factor = graph.input("factor", {parts.dtype(), {}});
   for (const TrainedParameter& parameter : parts.parameters()) {
-    const std::string name = parts.moment_name(parameter, sum);
-    const Value before = parts.moment(parameter, sum);
+    const std::string name = parts.moment_name(parameter, gradient_sum_name);
+    const Value before = parts.moment(parameter, gradient_sum_name);
     graph.set_next(name, parts.add(Mul{}, {before, factor}, name + ".scale"));
   }
   const Value scale = parts.add(Mul{}, {sums.scale, factor}, parts.control_name("unscaled"));
@@ -120,14 +125,15 @@ Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::s
   parts.add_scale();
   const SumStates sums(parts);
   for (TrainedParameter& parameter : parts.parameters())
-    parameter.gradient = parts.moment(parameter, sum);
+    parameter.gradient = parts.moment(parameter, gradient_sum_name);
   parts.check_gradients(sums.scale);
   parts.pass_anyway(sums.unchecked);
   parts.add_outcome(sums.finite);
   parts.add_rates(sums.scale);
   parts.update_parameters();
+  parts.average_parameters();
   for (const TrainedParameter& parameter : parts.parameters()) {
-    const std::string name = parts.moment_name(parameter, sum);
+    const std::string name = parts.moment_name(parameter, gradient_sum_name);
     const Value zero = graph.constant(Tensor::scalar(parameter.type.dtype, 0));
     graph.set_next(name, parts.add(ExpandTo{parameter.type.shape}, {zero}, name + ".clear"));
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "narrowgauge/optimizer.h"
@@ -16,8 +17,19 @@ inline constexpr std::string_view loss_scale_name = "training/loss_scale";
 inline constexpr std::string_view good_steps_name = "training/good_steps";
 inline constexpr std::string_view overflows_left_name = "training/overflows_left";
 inline constexpr std::string_view rate_factor_name = "training/rate_factor";
+inline constexpr std::string_view gradient_check_name = "training/gradient_health";
+inline constexpr std::string_view losses_finite_name = "training/losses_finite";
 inline constexpr std::string_view applied_steps_name = "training/applied_steps";
 inline constexpr std::string_view skipped_steps_name = "training/skipped_steps";
+
+// The moments beside a parameter that are no rule's: its moving average (Optimizer::ema_decay), and
+// the sum of gradients of a step in two parts.
+inline constexpr std::string_view average_name = "average";
+inline constexpr std::string_view gradient_sum_name = "gradient";
+
+// Of a moment beside a parameter: "conv.weight.velocity", of a step's own
+// "step/conv.weight.velocity".
+std::string moment_name(std::string_view owner, std::string_view parameter, std::string_view kind);
 
 // `forward` has the scalar output "loss", of f32 or f64, and at least one parameter that is not
 // frozen. Loss scale, norm and learning rate have its format, moments that of their parameter. The

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/math/arithmetic.h"
+#include "ops/math/comparison.h"
 #include "ops/math/logic.h"
 #include "ops/math/where.h"
 #include "ops/shape/reshape.h"
@@ -23,11 +24,9 @@ std::string TrainingParts::control_name(std::string_view name) const {
   return concat(owner_, '/', name);
 }
 
-// A model has one Trainer at a time, whose moments need no name of their own.
 std::string TrainingParts::moment_name(const TrainedParameter& parameter,
                                        std::string_view kind) const {
-  const std::string name = concat(parameter.name, '.', kind);
-  return owner_ == trainer_owner ? name : concat(owner_, '/', name);
+  return narrowgauge::moment_name(owner_, parameter.name, kind);
 }
 
 Value TrainingParts::control(std::string_view name, DType dtype, double initial) {
@@ -179,6 +178,32 @@ Value TrainingParts::rate_for(double factor) {
 
 void TrainingParts::update_parameters() {
   for (const TrainedParameter& parameter : parameters_) update(parameter);
+}
+
+Value TrainingParts::average_step(DType dtype) {
+  const auto number = [&](double value) { return graph_.constant(Tensor::scalar(dtype, value)); };
+  const Value none = graph_.constant(Tensor::scalar(DType::i64, 0));
+  const std::string name = control_name(concat("average_step_", dtype));
+  const Value first = add(Equal{}, {applied_steps_, none}, name + ".first");
+  const Value share =
+      add(Where{}, {first, number(1), number(1 - optimizer_.ema_decay)}, name + ".share");
+  return add(Where{}, {applied_, share, number(0)}, name);
+}
+
+// From zero the first step goes all the way.
+void TrainingParts::average_parameters() {
+  if (optimizer_.ema_decay == 0) return;
+  std::map<DType, Value> steps;
+  for (const TrainedParameter& parameter : parameters_) {
+    Value& step = steps[parameter.type.dtype];
+    if (step.is_absent()) step = average_step(parameter.type.dtype);
+    const std::string name = moment_name(parameter, average_name);
+    const Value average = moment(parameter, average_name);
+    const Value next = graph_.find_state(parameter.name)->next;
+    const Value way =
+        add(Mul{}, {add(Sub{}, {next, average}, name + ".way"), step}, name + ".step");
+    graph_.set_next(name, add(Add{}, {average, way}, name + ".next"));
+  }
 }
 
 // Connects the ports of the rule by their names.

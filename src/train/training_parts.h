@@ -53,7 +53,8 @@ class TrainingParts {
   void add_outcome(Value loss_finite);         // whether the step is applied
   void add_rates(Value gradient_scale);        // learning rate, clipping
   void update_parameters();
-  void add_outputs();  // reason, scale, norm and learning_rate
+  void average_parameters();  // where the optimizer asks for it
+  void add_outputs();         // reason, scale, norm and learning_rate
 
   template <Op T>
   Value add(T op, Values inputs, std::string name) {
@@ -69,6 +70,7 @@ class TrainingParts {
   void clip_values();
   Value rate_for(double factor);
   void update(const TrainedParameter& parameter);
+  Value average_step(DType dtype);  // the share of the way to the parameter that an average moves
   Value given(const TrainedParameter& parameter, std::string_view port);
 
   Graph graph_;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "api/small_training.h"
+#include "narrowgauge/step.h"
 
 namespace narrowgauge {
 namespace {
@@ -77,6 +78,33 @@ TEST(clipping, by_norm_and_by_value_exclude_each_other) {
   Optimizer optimizer = sgd(rate, 0);
   optimizer.clip_norm = optimizer.clip_value = 1;
   EXPECT_THROW(check(optimizer), UsageError);
+}
+
+// The gradients of w are x, those of PyTorch's clip_grad_value_ and clip_grad_norm_ are known.
+TEST(clipping, of_known_gradients_is_that_of_pytorch) {
+  const auto moved = [](const Optimizer& optimizer) {
+    const auto product = [](Network& net) {
+      const Value w = net.parameter("w", {3}, Initial::constant(0));
+      return net.op("ReduceSum", {net.op("Mul", {net.input("x", {3}), w})}, "keepdims=0");
+    };
+    Model model("product", product);
+    Step step(model, product, optimizer);
+    const Tensor x = Tensor::from<float>({3}, std::vector<float>{-6, 0.25, 2});
+    step.backward(std::span(&x, 1));
+    step.update();
+    return model.state("w");
+  };
+  Optimizer optimizer = sgd(1, 0);
+  optimizer.loss_scale = parse_loss_scale("1024");
+  optimizer.clip_value = 0.5;
+  const Tensor by_value = moved(optimizer);
+  EXPECT_EQ(by_value.at(0), 0.5);
+  EXPECT_EQ(by_value.at(1), -0.25);
+  EXPECT_EQ(by_value.at(2), -0.5);
+  optimizer.clip_value = 0;
+  optimizer.clip_norm = 1;
+  const double share = 1 / (std::sqrt(36 + 0.0625 + 4) + 1e-6);
+  EXPECT_FLOAT_EQ(static_cast<float>(moved(optimizer).at(0)), static_cast<float>(6 * share));
 }
 
 INSTANTIATE_TEST_SUITE_P(each, Clipping,

@@ -69,6 +69,12 @@ TEST(options, of_optimizers) {
   };
   real("learning_rate", sizes, &Optimizer::learning_rate);
   real("clip_norm", sizes, &Optimizer::clip_norm);
+  real("clip_value", sizes, &Optimizer::clip_value);
+  expect_refused({{who, "both", trains_with([](Optimizer& o) { o.clip_norm = o.clip_value = 1; })},
+                  {"precision", "f64", trains_with([](Optimizer& o) {
+                     o.precision.in_f64 = true;
+                     o.precision.narrow = DType::f16;
+                   })}});
   of_rule("weight_decay", sizes);
   of_rule("weight_decay", sizes, adamw());
   of_rule("momentum", shares);

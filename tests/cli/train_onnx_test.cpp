@@ -76,6 +76,42 @@ TEST_F(TrainOnnx, fits_numbers_to_any_output) {
   EXPECT_LT(result.at("test_loss"), 0.01);
 }
 
+TEST_F(TrainOnnx, trains_in_f64_and_goes_on_so) {
+  const std::string path = network(), folder = file("wide");
+  const json f64 = done(train_file(path, {"--math", "f64", "--output", folder, "--lr", "0.01"}));
+  const json f32 = done(train_file(path, {"--math", "ieee", "--lr", "0.01"}));
+  EXPECT_EQ(f64.at("precision"), "f64");
+  const double first = f64.at("first_loss"), near = f32.at("first_loss");
+  EXPECT_NE(first, near);
+  EXPECT_NEAR(first, near, 1e-6);
+  EXPECT_NE(first, static_cast<double>(static_cast<float>(first)));  // not rounded on the way
+  EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_accuracy"), f64.at("test_accuracy"));
+  EXPECT_EQ(run({"export", folder, "--onnx", file("narrow.onnx")}).code, 0);
+  EXPECT_EQ(run({"train", "--resume", folder, "--epochs", "3", "--quiet"}).code, 0);
+  expect_refused(train_file(path, {"--math", "f64", "--amp", "bf16"}), 2, "nothing narrow");
+  expect_refused(train_file(path, {"--math", "f63"}), 2, "--math: expected f32");
+}
+
+TEST_F(TrainOnnx, takes_settings_of_groups_of_parameters) {
+  const std::string path = network();
+  const json frozen = done(train_file(path, {"--group", "*: rate=0"}));
+  const json slow = done(train_file(path, {"--group", "*.bias: rate=0.1, weight_decay=0.01"}));
+  const json clipped = done(train_file(path, {"--clip-value", "1e-6"}));
+  const json usual = done(train_file(path, {}));
+  EXPECT_NEAR(frozen.at("final_loss"), frozen.at("first_loss"), 0.1);
+  EXPECT_NEAR(clipped.at("final_loss"), clipped.at("first_loss"), 0.1);
+  EXPECT_NE(slow.at("weights_sha256"), usual.at("weights_sha256"));
+  expect_refused(train_file(path, {"--group", "*.bias"}), 2, "--group: expected PATTERN: rate=X");
+  expect_refused(train_file(path, {"--group", ": rate=1"}), 2, "--group: expected PATTERN");
+  expect_refused(train_file(path, {"--group", "*: rate=x"}), 2, "as rate, got \"x\"");
+  expect_refused(train_file(path, {"--group", "*: decay=1"}), 2, "or frozen, got \"decay=1\"");
+  expect_refused(train_file(path, {"--group", "q*: rate=1"}), 2, "is called 'q*'");
+  expect_refused(train_file(path, {"--clip", "1", "--clip-value", "1"}), 2,
+                 "one of them can be used");
+  expect_refused(train_file(path, {"--clip-value", "-1"}), 2,
+                 "--clip-value: expected a number from 0");
+}
+
 TEST_F(TrainOnnx, refuses_what_makes_no_sense) {
   const std::string path = network();
   expect_refused(train_file(file("none.onnx"), {}), 4, "none.onnx: No such file");

@@ -61,40 +61,87 @@ bool killed_after(const Words& words, std::chrono::microseconds time) {
   return code != 0;
 }
 
-TEST(random_kills, two_hundred_lead_to_the_same_weights) {
-  constexpr int wanted = 200;
+// A deterministic training in f16, which is killed so often and goes on each time.
+struct KilledTraining {
+  int kills = 0;
+  std::string epochs, every_steps;
+  Words more{};
+
+  Words words(const std::string& data, const std::string& output) const {
+    Words words{"train",
+                "--model",
+                "mlp",
+                "--data",
+                data,
+                "--batch",
+                "32",
+                "--epochs",
+                epochs,
+                "--deterministic",
+                "--amp",
+                "f16",
+                "--json",
+                "--quiet",
+                "--output",
+                output,
+                "--checkpoint-every",
+                every_steps};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+double test_loss_of(const std::string& folder) {
+  return json::parse(testing_cli::last_line(run({"evaluate", folder, "--json"}).out))
+      .at("test_loss");
+}
+
+// Returns how many trainings came to their end.
+int expect_the_same_weights(const KilledTraining& training) {
   const TemporaryFolder folder;
   const std::string data = testing_cli::write_tiny_data(folder / "data");
-  const auto training = [&](const std::string& output) {
-    return Words{"train",   "--model",  "mlp",      "--data",  data,
-                 "--batch", "32",       "--epochs", "60",      "--deterministic",
-                 "--amp",   "f16",      "--json",   "--quiet", "--checkpoint-every",
-                 "2",       "--output", output};
-  };
   const auto started = std::chrono::steady_clock::now();
-  const Result whole = run(training(folder / "whole"));
-  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Result whole = run(training.words(data, folder / "whole"));
+  EXPECT_EQ(whole.code, 0) << whole.err;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const double loss = test_loss_of(folder / "whole");
   std::mt19937 random(1);
   std::uniform_real_distribution<double> moment(0, 0.5 * seconds);
   int kills = 0, rounds = 0;
-  for (; kills < wanted; ++rounds) {
+  for (; kills < training.kills && !testing::Test::HasFailure(); ++rounds) {
     const std::string output = folder / ("run" + std::to_string(rounds));
-    Words words = training(output);
+    Words words = training.words(data, output);
     const auto after = [&] {
       return std::chrono::microseconds(static_cast<long>(1e6 * moment(random)));
     };
-    while (kills < wanted && killed_after(words, after())) {
+    while (kills < training.kills && killed_after(words, after())) {
       ++kills;
       if (run({"evaluate", output, "--json"}).code == 0)
-        words = {"train", "--resume", output, "--json", "--quiet", "--checkpoint-every", "2"};
+        words = {"train",
+                 "--resume",
+                 output,
+                 "--json",
+                 "--quiet",
+                 "--checkpoint-every",
+                 training.every_steps};
     }
     const Result end = run(words);
-    ASSERT_EQ(end.code, 0) << end.err;
+    EXPECT_EQ(end.code, 0) << end.err;
     EXPECT_EQ(last_sha(end), last_sha(whole)) << "after " << kills << " kills";
+    EXPECT_EQ(test_loss_of(output), loss) << "after " << kills << " kills";
   }
-  RecordProperty("rounds", rounds);
+  return rounds;
+}
+
+TEST(random_kills, two_hundred_lead_to_the_same_weights) {
+  RecordProperty("rounds", expect_the_same_weights({200, "60", "2"}));
+}
+
+TEST(random_kills, twenty_lead_to_the_same_averages_of_weights_from_accumulated_gradients) {
+  const KilledTraining training{
+      20, "120", "20", {"--accumulate", "4", "--ema-decay", "0.99", "--optimizer", "adam"}};
+  RecordProperty("rounds", expect_the_same_weights(training));
 }
 
 }  // namespace

@@ -110,5 +110,40 @@ TEST(network, initials_are_of_the_layers_made_after_them) {
   EXPECT_EQ(net.graph().find_state("table.weight")->initial.a, 5);
 }
 
+TEST(network, shared_layers_have_one_set_of_parameters) {
+  Network net("siamese", Mode::train);
+  const auto branch = [&](Value x) {
+    return net.shared([&] {
+      return net.scope("branch", [&] {
+        const Value h = net.batch_norm(net.conv(x, 3, {}, "conv"), "norm");
+        return net.linear(net.flatten(net.relu(h)), 2, "head");
+      });
+    });
+  };
+  const Value a = net.input("a", {2, 1, 4, 4}), b = net.input("b", {2, 1, 4, 4});
+  net.graph().output("sum", net.add(branch(a), branch(b)));
+  std::vector<std::string> names;
+  for (const State& state : net.graph().states()) names.push_back(state.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"branch.conv.weight", "branch.conv.bias",
+                                             "branch.norm.weight", "branch.norm.bias",
+                                             "branch.norm.running_mean", "branch.norm.running_var",
+                                             "branch.head.weight", "branch.head.bias"}));
+  // The second normalization goes on with the averages of the first.
+  const Value next = net.graph().find_state("branch.norm.running_mean")->next;
+  const Node& second = net.graph().producer(next);
+  EXPECT_NE(second.inputs[3], net.graph().find_state("branch.norm.running_mean")->current);
+  EXPECT_EQ(net.graph().producer(second.inputs[3]).op, second.op);
+}
+
+TEST(network, refuses_to_share_what_has_no_name_or_another_shape) {
+  EXPECT_REFUSES("shared: layer 'linear' needs a name", net.shared([&] {
+    return net.linear(net.input("x", {2, 3}), 4);
+  }));
+  EXPECT_REFUSES("shared: state 'a.weight' is f32[4,3], expected f32[4,5]", net.shared([&] {
+    net.linear(net.input("x", {2, 3}), 4, "a");
+    return net.linear(net.input("y", {2, 5}), 4, "a");
+  }));
+}
+
 }  // namespace
 }  // namespace narrowgauge

@@ -213,7 +213,7 @@ TEST(clip_multiplier, unscales_and_limits_the_norm) {
   };
   EXPECT_EQ(multiplier(0, 1000, 4), 0.25);
   EXPECT_EQ(multiplier(2, 1, 4), 0.25);
-  EXPECT_EQ(multiplier(2, 8, 4), 0.0625);
+  EXPECT_EQ(multiplier(2, 8, 4), static_cast<float>(2 / 8.000001 / 4));
 }
 
 TEST(learning_rate, warms_up_then_follows_its_schedule) {

@@ -31,6 +31,7 @@
 #include "passes/merge_duplicates.h"
 #include "passes/normalize_again.h"
 #include "passes/open_batch.h"
+#include "passes/read_moments.h"
 #include "passes/recompute.h"
 #include "passes/remove_dead_code.h"
 #include "passes/untrained_states.h"
@@ -75,13 +76,18 @@ const std::map<std::string, Pass>& passes() {
       {"fuse_elementwise", fuse_elementwise},
       {"hoist_derived_state", for_any(hoist_derived_state)},
       {"hoist_state_functions", for_any(hoist_state_functions)},
-      {"in_f64", for_any(in_f64)},
+      {"in_f64", [](const Graph& g, const Target&) { return in_f64(g); }},
+      {"in_f64_kept", [](const Graph& g, const Target&) { return in_f64(g, InputsInF64::kept); }},
       {"merge_duplicates", for_any(merge_duplicates)},
       {"normalize_again", normalize_again},
       {"open_batch", for_any(with_open_batch)},
       // All passes together: the layouts that kernels choose, and the groups that they take.
       {"pipeline",
        [](const Graph& g, const Target& target) { return run_pipeline(g, {.target = target}); }},
+      {"read_moments",
+       [](const Graph& g, const Target&) {
+         return read_moments(g, {{"w", "w.average"}});
+       }},
       {"recompute",
        [](const Graph& g, const Target&) {
          return recompute(g, [](const Node& node) { return node.op->info.name == "Relu"; });

@@ -132,7 +132,8 @@ struct Hand {
     loss = 0;
     for (std::size_t row = 0; row < rows; ++row) backward(row);
     norm = std::sqrt(w1.squares() + b.squares() + w2.squares());
-    for (HandWeight* weight : {&w1, &b, &w2}) weight->step(rate, norm > 0.4 ? 0.4 / norm : 1);
+    for (HandWeight* weight : {&w1, &b, &w2})
+      weight->step(rate, std::min(0.4 / (norm + 1e-6), 1.0));
   }
 };
 

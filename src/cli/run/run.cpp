@@ -215,7 +215,7 @@ NG_COMMAND(run, 22) {
            flags->tolerance);
   add_amp(app, "off (default), f16 or bf16", flags->precision);
   add_policy(app, flags->precision);
-  add_math(app, flags->precision);
+  add_math_or_f64(app, flags->precision);
   add_overrides(app, flags->precision);
   add_whole(app, {"--threads", "N", "threads (all cores)"}, flags->threads, 1);
   add_whole(app, {"--repeat", "N", "N more calls, and their median time"}, flags->repeat, 1);

@@ -115,8 +115,8 @@ Offer offer_multiplier(const Request& request) {
   const double limit = request.as<ClipMultiplier>().limit;
   return reference_offer(request, [limit](const auto& in, const auto& out, const KernelCall&) {
     const double norm = in[0][0], scale = in[1][0];
-    const bool clips = limit > 0 && norm > limit;
-    out[0].set(0, (clips ? limit / norm : 1.0) / scale);
+    const double share = limit > 0 ? limit / (norm + 1e-6) : 1;
+    out[0].set(0, std::min(share, 1.0) / scale);
   });
 }
 

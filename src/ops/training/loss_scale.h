@@ -69,8 +69,8 @@ struct LossScaleUpdate {
   static std::vector<Sample<LossScaleUpdate>> samples();
 };
 
-// The factor for scaled gradients: 1 / scale, times limit / norm if the norm of the true gradients
-// is above the limit (0: no limit).
+// The factor for scaled gradients: 1 / scale, times limit / (norm + 1e-6), for the norm of the true
+// gradients, if that is below 1 (limit 0: never). PyTorch's clip_grad_norm_ has the same 1e-6.
 struct ClipMultiplier {
   static constexpr OpInfo info{.name = "ClipMultiplier",
                                .domain = "ng",

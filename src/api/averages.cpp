@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/averages.h"
+
+#include <algorithm>
+
+#include "train/training_graph.h"
+
+namespace narrowgauge {
+
+Averages::Averages(const Graph& training, std::string_view owner) {
+  for (const State& state : training.states()) {
+    if (state.role != Role::parameter) continue;
+    const std::string moment = moment_name(owner, state.name, average_name);
+    if (training.find_state(moment)) names_[state.name] = moment;
+  }
+}
+
+bool Averages::has(std::string_view moment) const {
+  return std::ranges::any_of(names_, [&](const auto& each) { return each.second == moment; });
+}
+
+void Averages::swap(StateStore& store) {
+  if (are_swapped()) {
+    for (const auto& [parameter, value] : set_aside_) store.set(parameter, value);
+    set_aside_.clear();
+    return;
+  }
+  for (const auto& [parameter, moment] : names_) {
+    set_aside_[parameter] = store.at(parameter).clone();
+    store.set(parameter, store.at(moment));
+  }
+}
+
+}  // namespace narrowgauge
