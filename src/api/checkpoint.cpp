@@ -91,7 +91,8 @@ void check_files(const std::map<std::string, std::string>& files) {
 }  // namespace
 
 std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
-                                                    const CheckpointOptions& kept) const {
+                                                    const CheckpointOptions& kept,
+                                                    bool best) const {
   const std::shared_lock reading(model->in_use);
   require_latest();
   check_files(kept.files);
@@ -111,6 +112,7 @@ std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
                             {"batch_size", concat(fit_batch)},
                             {"seed", concat(options.seed)},
                             {"watch", text_of(watch)}};
+  if (best) content.state.metadata[best_key] = "1";
   content.files[plan_file] = print(plan);
   if (!kernels.records().empty())
     content.files[kernels_file] = kernel_records_text(kernels.records(), "any");
@@ -119,7 +121,7 @@ std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
 
 std::string Trainer::save(const std::string& folder) const {
   CheckpointFolder checkpoints(folder);
-  return implementation_->add_checkpoint(checkpoints, {});
+  return implementation_->add_checkpoint(checkpoints, {}, false);
 }
 
 void Trainer::resume(const std::string& folder) { resume(read_checkpoint(folder)); }

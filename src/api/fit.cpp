@@ -124,6 +124,7 @@ void Trainer::Implementation::begin_fit(const DataSource* source, const DataSour
   std::vector<std::string> metrics = options.metrics;
   for (const OwnMetric& own : options.own_metrics) metrics.push_back(own.name);
   check(how.watch, metrics);
+  watch_by(watch, how.watch.metric);
   const bool judges =
       how.watch.patience > 0 || how.checkpoints.best || optimizer.schedule.plateau.has_value();
   require(!judges || (test && how.evaluate_each_epoch),
@@ -176,9 +177,10 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
                      {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
                      self.position);
   Fitting fitting(options, loader.batches_per_epoch(), callback);
-  FitCheckpoints checkpoints(*this, options.checkpoints, [&](CheckpointFolder& folder) {
-    return self.add_checkpoint(folder, options.checkpoints);
+  FitCheckpoints checkpoints(*this, options.checkpoints, [&](CheckpointFolder& folder, bool best) {
+    return self.add_checkpoint(folder, options.checkpoints, best);
   });
+  if (checkpoints.lacks_best()) self.watch.has_best = false;  // that of the values to come is kept
   const auto stop = [&] {
     fitting.after_checkpoint(checkpoints.at_end(true));
     return fitting.finish(true);

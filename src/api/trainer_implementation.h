@@ -43,7 +43,9 @@ struct Trainer::Implementation {
   // will read `samples` samples in all.
   static void prepare(Program& program, const DataSource& source, std::int64_t batch,
                       std::int64_t samples);
-  std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept) const;
+  // `best`: whether the latest evaluation is the best so far.
+  std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept,
+                             bool best) const;
   void require_latest() const;  // throws UsageError: a newer Trainer has the model's state
   Executor* executor() const { return training ? training->latest() : nullptr; }
 };

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "api/checkpoint_files.h"
+#include "api/metric_watch.h"
 #include "api/model_implementation.h"
 #include "base/parallel.h"
 #include "cli/common/interrupt.h"
@@ -29,9 +30,8 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.plan_reason = options.plan_reason;
   result.metrics = options.metrics;
   const std::string& watched = settings.watch.metric;
-  const bool always = watched == "loss" || watched == "accuracy";
-  if (!always && std::ranges::find(result.metrics, watched) == result.metrics.end())
-    result.metrics.push_back(watched);
+  const std::vector<std::string> measured = measured_with(result.metrics);
+  if (std::ranges::find(measured, watched) == measured.end()) result.metrics.push_back(watched);
   result.recompute = options.recompute;
   if (options.trace)
     result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };

@@ -46,14 +46,15 @@ std::string error_of(const FitOptions& options) {
   return "no error";
 }
 
-TEST(watch, a_value_is_better_by_more_than_the_least_change) {
+TEST(watch, patience_counts_what_is_not_better_by_more_than_the_least_change) {
   WatchState state;
   const WatchOptions loss{.metric = "loss", .patience = 2, .least_change = 0.1};
   EXPECT_EQ(judge(state, loss, {"loss", 1.0, Better::lower}), Verdict::best);
-  EXPECT_EQ(judge(state, loss, {"loss", 0.9, Better::lower}), Verdict::no_better);
+  EXPECT_EQ(judge(state, loss, {"loss", 0.9, Better::lower}), Verdict::best);
   EXPECT_EQ(why_over(state, loss), "");
   EXPECT_EQ(judge(state, loss, {"loss", NAN, Better::lower}), Verdict::no_better);
-  EXPECT_EQ(why_over(state, loss), "loss was no better than 1 in 2 evaluations in a row");
+  EXPECT_EQ(why_over(state, loss),
+            "loss was no better than 1 by more than 0.1 in 2 evaluations in a row");
   EXPECT_EQ(judge(state, loss, {"loss", 0.5, Better::lower}), Verdict::best);
   EXPECT_EQ(why_over(state, loss), "");
   WatchState of_share;
@@ -64,10 +65,16 @@ TEST(watch, a_value_is_better_by_more_than_the_least_change) {
 }
 
 TEST(watch, its_state_survives_as_text) {
-  const WatchState state{1.0 / 3, true, 4, {0.1, 1e-300, true, 2, 1}};
+  const WatchState state{"my own", 0.1, true, 1.0 / 3, true, 4, {0.1, 1e-300, true, 2, 1}};
   EXPECT_EQ(parse_watch_state(text_of(state), "here"), state);
+  EXPECT_EQ(parse_watch_state(text_of({}), "here"), WatchState());
   for (const char* text : {"", "1", "1 1 -1 1 0 0 0 0 ", "1 1 0 1 0 0 0 0 9", "a b c"})
     EXPECT_THROW(parse_watch_state(text, "here"), DataError) << text;
+}
+
+TEST(watch, its_state_of_earlier_versions_has_one_best_and_no_metric) {
+  const WatchState state{"", 0.25, true, 0.25, true, 3, {0.5, 0.125, true, 2, 1}};
+  EXPECT_EQ(parse_watch_state("0.25 1 3 0.5 0.125 1 2 1 ", "here"), state);
 }
 
 TEST(watch, a_training_that_gets_no_better_ends_early_and_says_why) {
@@ -125,6 +132,60 @@ TEST(watch, the_best_checkpoint_is_written_also_where_none_is_due) {
   Fitted run(sgd(0.05));
   run.fit({.epochs = 3, .checkpoints = {.folder = path, .every_steps = 1000, .best = true}});
   EXPECT_EQ(read_checkpoint(path + "/best").state.metadata.at("epoch"), "3");
+}
+
+TEST(watch, the_best_checkpoint_is_the_best_whatever_the_least_change) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  const FitResult result = Fitted(sgd(0.05)).fit({.epochs = 9,
+                                                  .checkpoints = {.folder = path, .best = true},
+                                                  .watch = {.patience = 2, .least_change = 100}});
+  EXPECT_EQ(result.steps, 3 * 4) << "patience asks for more than the least change";
+  EXPECT_EQ(read_checkpoint(path + "/best").state.metadata.at("epoch"), "3");
+}
+
+TEST(watch, another_metric_starts_the_record_anew_and_says_so) {
+  std::string said;
+  set_log_sink([&](LogLevel, const std::string& message) { said += message + '\n'; });
+  Fitted run(stands_still());
+  run.fit({.epochs = 2, .watch = {.metric = "loss", .patience = 3}});
+  EXPECT_EQ(said, "");
+  const FitResult result = run.fit({.epochs = 50, .watch = {.metric = "accuracy", .patience = 3}});
+  set_log_sink({});
+  EXPECT_EQ(result.steps, 4 * 4);
+  EXPECT_EQ(said,
+            "watch: judges by accuracy from here on, by loss before: what it saw of loss does "
+            "not count\n");
+}
+
+TEST(watch, a_link_that_a_kill_left_behind_leads_to_the_best_again) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  namespace fs = std::filesystem;
+  Fitted(sgd(0.05)).fit({.epochs = 3, .checkpoints = {.folder = path, .best = true}});
+  ASSERT_EQ(fs::read_symlink(path + "/best"), "checkpoints/000003");
+  for (const bool first : {false, true}) {
+    fs::remove(path + "/best");
+    if (!first) fs::create_symlink("checkpoints/000002", path + "/best");
+    const CheckpointFolder next_start(path);
+    EXPECT_EQ(fs::read_symlink(path + "/best"), "checkpoints/000003") << first;
+  }
+}
+
+TEST(watch, a_link_to_the_best_stays_where_later_checkpoints_are_none) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  Fitted(stands_still()).fit({.epochs = 2, .checkpoints = {.folder = path, .best = true}});
+  const CheckpointFolder next_start(path);
+  EXPECT_EQ(std::filesystem::read_symlink(path + "/best"), "checkpoints/000001");
+}
+
+TEST(watch, a_folder_without_a_best_checkpoint_gets_the_next_as_its_best) {
+  const TemporaryFolder folder;
+  Fitted run(stands_still());
+  run.fit({.epochs = 2, .watch = {.patience = 9}});
+  run.fit({.epochs = 4, .checkpoints = {.folder = folder / "run", .best = true}});
+  EXPECT_EQ(read_checkpoint(folder / "run/best").state.metadata.at("epoch"), "3");
 }
 
 TEST(watch, a_plateau_lowers_the_rate_of_the_following_steps) {
