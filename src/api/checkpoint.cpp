@@ -56,13 +56,12 @@ class Mismatches {
     const std::size_t known = wanted - missing, all = file_.tensors.size();
     if (all > known) add(concat("it holds ", all - known, " states that this training lacks"));
   }
+  void add(const std::string& difference) { text_ += (text_.empty() ? "" : "; ") + difference; }
   void refuse() const {
     require<DataError>(text_.empty(), path_, ": is of another training: ", text_);
   }
 
  private:
-  void add(const std::string& difference) { text_ += (text_.empty() ? "" : "; ") + difference; }
-
   const TensorFile& file_;
   std::string path_, text_;
 };
@@ -140,6 +139,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   mismatches.compare("precision", "the format", concat(self.plan.narrow));
   mismatches.compare("seed", "the seed", concat(self.options.seed));
   mismatches.compare_states(store);
+  for (const std::string& difference : checkpoint.differences) mismatches.add(difference);
   mismatches.refuse();
   const std::int64_t steps = number_in(file, path, "steps");
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};

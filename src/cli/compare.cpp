@@ -216,7 +216,7 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   };
   for (const std::string& format : formats)
     if (format != "auto") take(settings_in(settings, format));
-  const Task task = prepare_task(settings);
+  const Task task = prepare_training(settings);
   const std::vector<Settings> all = settled(formats, settings, task);
   for (const Settings& one : all) take(one);
   const Comparison comparison =

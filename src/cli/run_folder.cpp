@@ -129,6 +129,11 @@ void visit_images(auto& images, const auto& visit) {
   visit("deviation", images.transform.deviation);
 }
 
+void visit_part(auto& part, const auto& visit) {
+  visit("samples", part.samples);
+  visit("sha256", part.sha256);
+}
+
 void check_images(const ImageFacts& images, const std::string& path) {
   const ImageShape &drawn = images.drawn, seen = images.image();
   const ImageTransform& transform = images.transform;
@@ -161,6 +166,11 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
     }
     if (json.contains("images") || !json.contains("onnx"))
       visit_images(record.images.emplace(), Reader{json.at("images"), path});
+    if (json.contains("data_set")) {
+      DataFacts& facts = record.facts.emplace();
+      visit_part(facts.training, Reader{json.at("data_set").at("training"), path});
+      visit_part(facts.test, Reader{json.at("data_set").at("test"), path});
+    }
     check_settings(record.settings);
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
@@ -198,6 +208,10 @@ std::string run_text(const RunRecord& record) {
   visit_settings(record.settings, Writer{json["settings"]});
   if (!record.settings.onnx.file.empty()) visit_onnx(record.settings.onnx, Writer{json["onnx"]});
   if (record.images) visit_images(*record.images, Writer{json["images"]});
+  if (record.facts) {
+    visit_part(record.facts->training, Writer{json["data_set"]["training"]});
+    visit_part(record.facts->test, Writer{json["data_set"]["test"]});
+  }
   try {
     return json.dump(2) + '\n';
   } catch (const Json::exception&) {
@@ -208,7 +222,7 @@ std::string run_text(const RunRecord& record) {
 
 std::shared_ptr<CheckpointFolder> open_run_folder(const std::string& folder,
                                                   const Settings& settings) {
-  run_text({settings, {}});
+  run_text({settings, {}, {}});
   auto locked = std::make_shared<CheckpointFolder>(folder);
   const std::string& network = settings.onnx.file;
   const std::string kept = path_in(folder, network_file);

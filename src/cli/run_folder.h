@@ -17,6 +17,7 @@ namespace narrowgauge::cli {
 struct RunRecord {
   Settings settings;
   std::optional<ImageFacts> images;  // nothing: samples are taken as they are
+  std::optional<DataFacts> facts;    // of settings.data; nothing: an earlier version's
 };
 
 // A run as it was at its newest whole checkpoint.

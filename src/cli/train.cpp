@@ -230,7 +230,16 @@ int finish(const TrainFlags& flags, const TrainingOutcome& outcome,
   return interrupted_code();
 }
 
-void resume(Trainer& trainer, const Run& run, std::int64_t epochs) {
+// The images of a resumed run, for the same network.
+std::optional<ImageFacts> images_of(const std::optional<Run>& resumed, const Settings& settings) {
+  const bool same = resumed && resumed->record.settings.model == settings.model;
+  return same ? resumed->record.images : std::nullopt;
+}
+
+void resume(Trainer& trainer, Run& run, const Task& task, std::int64_t epochs) {
+  if (const RunRecord& record = run.record; record.facts && task.facts)
+    run.checkpoint.differences =
+        differences({record.settings.data, *record.facts}, {task.data, *task.facts});
   trainer.resume(run.checkpoint);
   require(trainer.epochs_done() <= epochs, "--resume: ", run.checkpoint.path, " has done ",
           trainer.epochs_done(), " epochs already, more than the ", epochs, " of --epochs");
@@ -247,7 +256,7 @@ int run_train(const TrainFlags& flags) {
   if (!flags.compare.empty()) return run_compare(flags, settings);
   const CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
 
-  const Task task = prepare_task(settings);
+  const Task task = prepare_training(settings, images_of(resumed, settings));
   const std::string reason = settle_auto(settings, task);
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;
@@ -256,7 +265,7 @@ int run_train(const TrainFlags& flags) {
   options.recompute = recompute_of(flags);
   Session session(settings, task, options);
   take_weights(session.model(), flags);
-  if (resumed) resume(session.trainer(), *resumed, settings.epochs);
+  if (resumed) resume(session.trainer(), *resumed, task, settings.epochs);
   resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
   Watch watch(flags.watch, folder, session.model(), session.trainer());

@@ -156,7 +156,7 @@ void require_finite(const Evaluation& evaluation) {
 namespace {
 
 RunRecord record_of(const Settings& settings, const Task& task) {
-  RunRecord record{settings, task.images};
+  RunRecord record{settings, task.images, task.facts};
   std::error_code ignored;
   if (task.data != "glyphs" && std::filesystem::exists(task.data, ignored))
     record.settings.data = std::filesystem::absolute(task.data).string();
