@@ -136,20 +136,40 @@ void Trainer::Implementation::begin_fit(const DataSource* source, const DataSour
   prepare(*training, *source, how.batch, source->size() * how.epochs);
 }
 
-// Throws DivergedError after several losses in a row that are not finite.
-void Trainer::Implementation::watch_loss(double value) {
-  bad_losses = std::isfinite(value) ? 0 : bad_losses + 1;
-  require<DivergedError>(bad_losses < most_bad_losses, "the loss is ", value, " for ",
-                         most_bad_losses, " steps in a row, at step ", steps,
-                         "; try a smaller learning rate");
+// Runs the step once more, at the loss scale that it had.
+std::string Trainer::Implementation::first_not_finite(const StepResult& result,
+                                                      std::span<const Tensor> batch) {
+  const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
+  const std::lock_guard alone(model->in_use);
+  StateStore& store = model->store;
+  const Tensor scale = store.at(loss_scale_name);
+  store.set(loss_scale_name, Tensor::scalar(scale.dtype(), result.scale));
+  const auto found = training->executor_for(batch)->find_not_finite(batch, steps - 1);
+  store.set(loss_scale_name, scale);
+  if (!found) return "";
+  return concat("; the first value that is not finite is '", found->name, "' (", found->dtype, ')');
 }
 
-// Throws DivergedError after so many skipped steps in a row.
-void Trainer::Implementation::watch_skips(const StepResult& result, std::int64_t most) {
+// Throws after several losses in a row that are not finite.
+void Trainer::Implementation::watch_loss(const StepResult& result, std::span<const Tensor> batch) {
+  bad_losses = std::isfinite(result.loss) ? 0 : bad_losses + 1;
+  if (bad_losses < most_bad_losses) return;
+  throw DivergedError(concat("the loss is ", result.loss, " for ", most_bad_losses,
+                             " steps in a row, at step ", steps, first_not_finite(result, batch),
+                             "; try a smaller learning rate"));
+}
+
+// Throws after so many skipped steps in a row.
+void Trainer::Implementation::watch_skips(const StepResult& result, std::span<const Tensor> batch,
+                                          std::int64_t most) {
   skips = result.applied() ? 0 : skips + 1;
-  require<DivergedError>(skips < most, "the last ", skips, " steps, up to step ", steps,
-                         ", were skipped: ", name(result.outcome), " at a loss scale of ",
-                         result.scale, "; try a smaller learning rate, or bf16");
+  if (skips < most) return;
+  const std::string which =
+      skips == 1 ? concat("step ", steps, " was")
+                 : concat("the last ", skips, " steps, up to step ", steps, ", were");
+  throw DivergedError(concat(which, " skipped: ", name(result.outcome), " at a loss scale of ",
+                             result.scale, first_not_finite(result, batch),
+                             "; try a smaller learning rate, or bf16"));
 }
 
 // Takes an evaluation into account: for the end of the training, and for the rate of a plateau.
@@ -192,8 +212,8 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
     const auto start = std::chrono::steady_clock::now();
     const StepResult result = step(batch->tensors);
     self.position = loader.position();
-    self.watch_loss(result.loss);
-    self.watch_skips(result, options.most_skips);
+    self.watch_loss(result, batch->tensors);
+    self.watch_skips(result, batch->tensors, options.most_skips);
     const std::int64_t done = batch->position.batch + 1;
     if (!fitting.after_step(result, done, seconds_since(start)) ||
         !fitting.after_checkpoint(checkpoints.after_step()))

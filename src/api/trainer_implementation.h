@@ -32,8 +32,11 @@ struct Trainer::Implementation {
   bool profile = false, keeps_runs = false, keeps_gradients = false;
 
   void begin_fit(const DataSource* source, const DataSource* test, const FitOptions& how);
-  void watch_loss(double value);
-  void watch_skips(const StepResult& result, std::int64_t most);
+  // These throw a DivergedError about the step that was just made on a batch.
+  void watch_loss(const StepResult& result, std::span<const Tensor> batch);
+  void watch_skips(const StepResult& result, std::span<const Tensor> batch, std::int64_t most);
+  // "; the first value that is not finite is 'logits' (f16)" of that step, "" if none is found.
+  std::string first_not_finite(const StepResult& result, std::span<const Tensor> batch);
   Verdict judge(const Evaluation& result, const FitOptions& how);
 
   // The members below are called with the model in use.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/memory.h"
 #include "base/parallel.h"
@@ -145,7 +146,7 @@ void Executor::commit() {
   if (!changed_.empty()) store_.touch(changed_, own_);
 }
 
-std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
+void Executor::take_inputs(std::span<const Tensor> inputs) {
   require(inputs.size() == plan_.inputs.size(), "graph '", plan_.graph.name(), "': takes ",
           plan_.inputs.size(), " inputs, got ", inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -153,6 +154,10 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
             plan_.input_names[i], "' is ", plan_.inputs[i], ", got ", inputs[i].type());
   inputs_ = inputs;
   store_.refresh_derived(own_);
+}
+
+std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
+  take_inputs(inputs);
   {
     const FlushDenormalsScope flush;
     for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
@@ -168,6 +173,53 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
   ++runs_;
   inputs_ = {};
   return results;
+}
+
+namespace {
+
+bool is_finite(const Tensor& value, Phase phase) {
+  if (!is_floating(value.dtype())) return true;
+  for (std::int64_t i = 0; i < value.size(); ++i) {
+    const double number = value.at(i);
+    if (!std::isfinite(number) && (phase == Phase::backward || number != -HUGE_VAL)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<NotFiniteValue> Executor::run_to_not_finite(std::uint64_t step) {
+  const FlushDenormalsScope flush;
+  for (std::size_t s = 0; s < bound_.size(); ++s) {
+    if (plan_.steps[s].phase == Phase::update) continue;
+    run_step(s, {seed_, step});
+    for (const PlanOutput& output : plan_.steps[s].outputs) {
+      if (output.location.kind != Location::Kind::arena) continue;
+      Tensor value(output.type.dtype, known_dims(output.type.shape));
+      std::copy_n(static_cast<const std::byte*>(pointer(output.location)), value.bytes(),
+                  value.data());
+      if (!is_finite(value, plan_.steps[s].phase)) return {{output.value, output.type.dtype}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<NotFiniteValue> Executor::find_not_finite(std::span<const Tensor> inputs,
+                                                        std::uint64_t step) {
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!is_finite(inputs[i], Phase::forward)) return {{plan_.input_names[i], inputs[i].dtype()}};
+  std::vector<std::pair<std::string, Tensor>> before;
+  for (const PlanState& state : plan_.states) {
+    const Tensor& value = store_.at(state.state.name);
+    if (!is_finite(value, Phase::forward)) return {{state.state.name, value.dtype()}};
+    if (state.changes) before.emplace_back(state.state.name, value);
+  }
+  take_inputs(inputs);
+  auto found = run_to_not_finite(step);
+  inputs_ = {};
+  for (const auto& [name, value] : before)
+    std::copy_n(value.data(), value.bytes(), store_.at(name).data());
+  return found;
 }
 
 std::vector<StepProfile> Executor::profile() const {

@@ -215,7 +215,42 @@ TEST(watch, skipped_steps_in_a_row_end_the_training_and_say_why) {
     const std::string text = error.what();
     EXPECT_NE(text.find("the last 7 steps, up to step 7, were skipped: "), std::string::npos)
         << text;
+    EXPECT_NE(text.find("the first value that is not finite is 'loss.gradient"), std::string::npos)
+        << text;
   }
+}
+
+// A source whose samples from the given one on hold a NaN.
+std::shared_ptr<DataSource> source_with_nan(std::int64_t samples) {
+  auto images = Tensor(DType::f32, {samples, 1, 12, 12});
+  images.set(images.size() - 1, NAN);
+  return std::make_shared<TensorSource>(std::vector<Tensor>{images, Tensor(DType::i64, {samples})});
+}
+
+TEST(watch, what_is_not_finite_is_named_and_found_without_a_change) {
+  Fitted run(sgd(0.05));
+  const auto error = [&](const std::shared_ptr<DataSource>& source) -> std::string {
+    try {
+      run.trainer.fit(source, nullptr, {.epochs = 9, .batch = 16, .most_skips = 1});
+    } catch (const DivergedError& diverged) {
+      return diverged.what();
+    }
+    return "it went on";
+  };
+  const std::string before = run.model.sha256();
+  const std::string of_input = error(source_with_nan(16));
+  EXPECT_NE(
+      of_input.find("step 1 was skipped: loss is not finite at a loss scale of 1; the first value "
+                    "that is not finite is 'images' (f32)"),
+      std::string::npos)
+      << of_input;
+  EXPECT_EQ(run.model.sha256(), before);
+  const std::string name = run.model.state_names().front();
+  Tensor weight = run.model.state(name);
+  weight.set(0, INFINITY);
+  run.model.set_state(name, weight);
+  const std::string of_state = error(small_source(64));
+  EXPECT_NE(of_state.find(concat("is '", name, "' (f32)")), std::string::npos) << of_state;
 }
 
 TEST(watch, options_that_make_no_sense_are_refused) {
