@@ -171,9 +171,10 @@ void CheckpointFolder::mark_best(const std::string& checkpoint) const {
   sync_folder(path_);
 }
 
-bool CheckpointFolder::has_best() const {
-  std::error_code ignored;
-  return fs::exists(path_in(path_in(path_, best_link), manifest_file), ignored);
+std::string best_path(const std::string& run) {
+  const std::string target = link_target(path_in(run, best_link));
+  if (target.empty() || !is_there(path_in(path_in(run, target), manifest_file))) return "";
+  return path_in(run, target);
 }
 
 // Each best checkpoint says so, and the newest of them is the best of all.

@@ -12,6 +12,9 @@
 
 namespace narrowgauge {
 
+// The checkpoint to which RUN/best leads; "" where there is none.
+std::string best_path(const std::string& run);
+
 class CheckpointFolder {
  public:
   // Makes the folder, locks it and removes what an ended process left unfinished. Throws UsageError
@@ -27,7 +30,7 @@ class CheckpointFolder {
   // Lets RUN/best lead to this checkpoint, which add() wrote: it is kept until another is best. The
   // next to open the folder does so where the process ended before it could.
   void mark_best(const std::string& checkpoint) const;
-  bool has_best() const;  // whether RUN/best leads to a checkpoint
+  bool has_best() const { return !best_path(path_).empty(); }
 
  private:
   void remove_leftovers() const;

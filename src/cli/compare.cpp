@@ -109,12 +109,13 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
     CheckpointOptions checkpoints;
     if (flags.output) checkpoints = folders.at(folder_of(flags, settings));
     if (!settings.precision.is_mixed()) settings.precision.overrides.clear();
+    keep_record(checkpoints, settings, task);
     cases.push_back({name_of(settings.precision),
                      make_optimizer(settings, task.training_size / settings.batch),
                      trainer_options(settings, {.recompute = recompute_of(flags),
                                                 .trace = flags.trace.has_value(),
                                                 .metrics = flags.metrics}),
-                     fit_options(settings, task, std::move(checkpoints))});
+                     fit_options(settings, std::move(checkpoints))});
   }
   return cases;
 }

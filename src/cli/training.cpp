@@ -17,6 +17,7 @@
 #include "cli/common/text.h"
 #include "cli/interval.h"
 #include "cli/metrics.h"
+#include "cli/run_network.h"
 
 namespace narrowgauge::cli {
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options) {
@@ -101,6 +102,7 @@ CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const
     options.every_epochs = every.epochs;
   }
   options.keep = flags.keep.value_or(options.keep);
+  options.best = settings.watch.keeps_best;
   options.locked = open_run_folder(*folder, settings);
   return options;
 }
@@ -165,10 +167,14 @@ RunRecord record_of(const Settings& settings, const Task& task) {
 
 }  // namespace
 
-FitOptions fit_options(const Settings& settings, const Task& task, CheckpointOptions checkpoints) {
-  if (!checkpoints.folder.empty())
-    checkpoints.files[run_file] = run_text(record_of(settings, task));
-  checkpoints.best = settings.watch.keeps_best && !checkpoints.folder.empty();
+void keep_record(CheckpointOptions& checkpoints, Settings settings, const Task& task) {
+  if (checkpoints.folder.empty()) return;
+  OnnxSettings& network = settings.onnx;
+  if (!network.file.empty()) network.kept = keep_network(checkpoints.folder, network.file);
+  checkpoints.files[run_file] = run_text(record_of(settings, task));
+}
+
+FitOptions fit_options(const Settings& settings, CheckpointOptions checkpoints) {
   const WatchSettings& watch = settings.watch;
   return {.epochs = settings.epochs,
           .batch = settings.batch,
@@ -182,7 +188,7 @@ TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
                       const std::function<void(const Progress&)>& also) {
   const Settings& settings = session.settings();
   const FitTask fit{name_of(settings.precision), task.training, task.test,
-                    fit_options(settings, task, std::move(checkpoints))};
+                    fit_options(settings, std::move(checkpoints))};
   const auto reporter = make_reporter(style, fit.precision, settings.batch);
   const InterruptScope interrupts;
   TrainingOutcome outcome =

@@ -112,5 +112,45 @@ TEST_F(Resume, by_another_metric_judges_anew_and_says_so) {
   EXPECT_EQ(json::parse(last_line(result.out)).at("steps"), 3 * 8);
 }
 
+TEST_F(Resume, into_another_folder_takes_the_best_checkpoint_along) {
+  const std::string from = folder("best_from"), to = folder("best_to");
+  done(quiet_json({"--lr", "0", "--epochs", "3", "--keep-best", "--output", from}));
+  ASSERT_EQ(fs::read_symlink(from + "/best"), "checkpoints/000001");
+  // The rate of 0 never makes anything better.
+  done(resume(from, {"--output", to, "--epochs", "5"}));
+  const Result best = run({"evaluate", to + "/best", "--json"});
+  ASSERT_EQ(best.code, 0) << best.err;
+  EXPECT_EQ(json::parse(best.out).at("step"), 8);
+  EXPECT_EQ(read_file(to + "/best/model.safetensors"), read_file(from + "/best/model.safetensors"));
+  EXPECT_EQ(json::parse(run({"evaluate", to, "--json"}).out).at("step"), 40);
+}
+
+TEST_F(Resume, from_before_the_best_leaves_that_where_it_is) {
+  const std::string from = folder("later_from"), to = folder("later_to");
+  done(quiet_json({"--epochs", "3", "--keep-best", "--keep", "9", "--output", from}));
+  ASSERT_EQ(fs::read_symlink(from + "/best"), "checkpoints/000003");
+  done(resume(from + "/checkpoints/000001", {"--output", to, "--epochs", "2"}));
+  EXPECT_LE(json::parse(run({"evaluate", to + "/best", "--json"}).out).at("step"), 16);
+}
+
+TEST_F(Resume, evaluation_says_which_checkpoint_it_took) {
+  const std::string path = folder("which");
+  done(quiet_json({"--lr", "0", "--epochs", "2", "--keep-best", "--output", path}));
+  EXPECT_TRUE(contains(run({"evaluate", path}).out,
+                       "checkpoint      000002, step 16; RUN/best is another\n"));
+  EXPECT_TRUE(contains(run({"evaluate", path + "/best"}).out,
+                       "checkpoint      000001, step 8, the best\n"));
+  const json newest = done({"evaluate", path, "--json"}),
+             best = done({"evaluate", path + "/best", "--json"});
+  EXPECT_EQ(newest.at("checkpoint"), path + "/checkpoints/000002");
+  EXPECT_EQ(newest.at("step"), 16);
+  EXPECT_EQ(newest.at("best"), false);
+  EXPECT_EQ(best.at("step"), 8);
+  EXPECT_EQ(best.at("best"), true);
+  make_earlier_form(path);
+  EXPECT_EQ(done({"evaluate", path, "--json"}).at("step"), 16);
+  EXPECT_TRUE(contains(run({"evaluate", path}).out, "checkpoint      which, step 16\n"));
+}
+
 }  // namespace
 }  // namespace narrowgauge::testing_cli
