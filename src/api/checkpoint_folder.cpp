@@ -78,7 +78,7 @@ std::string link_target(const std::string& path) {
 bool is_leftover(const std::string& name) {
   if (name == "plan.txt.part") return true;
   for (const char* file : {FolderLock::file_name, latest_link, best_link, model_file, state_file,
-                           next_state_file, plan_file, "run.json", kernels_file}) {
+                           next_state_file, plan_file, "run.json", "metrics.csv", kernels_file}) {
     if (is_temporary_name(name, file)) return true;
     const std::string begin = concat('.', file, '.');
     if (!name.starts_with(begin) || !name.ends_with(".tmp")) continue;
