@@ -253,6 +253,23 @@ TEST(watch, what_is_not_finite_is_named_and_found_without_a_change) {
   EXPECT_NE(of_state.find(concat("is '", name, "' (f32)")), std::string::npos) << of_state;
 }
 
+// Running statistics advance in a step whose gradients overflow: once, not again in the search.
+TEST(watch, what_is_found_leaves_statistics_as_the_step_made_them) {
+  Optimizer optimizer = sgd(0.05);
+  enable_mixed_precision(optimizer);
+  optimizer.loss_scale = {.kind = LossScale::Kind::fixed, .initial = 0x1p60};
+  const auto source = small_source(16);
+  Model searched("small", small_network()), stepped("small", small_network());
+  Trainer fits(searched, softmax_cross_entropy(), optimizer, {.deterministic = true});
+  Trainer steps(stepped, softmax_cross_entropy(), optimizer, {.deterministic = true});
+  const std::string before = searched.sha256();
+  EXPECT_THROW(fits.fit(source, nullptr, {.batch = 16, .most_skips = 1}), DivergedError);
+  BatchLoader loader(source, {.batch = 16, .seed = TrainerOptions().seed});
+  EXPECT_FALSE(steps.step(loader.next().value().tensors).applied());
+  EXPECT_NE(searched.sha256(), before);
+  EXPECT_EQ(searched.sha256(), stepped.sha256());
+}
+
 TEST(watch, options_that_make_no_sense_are_refused) {
   EXPECT_NE(error_of({.watch = {.metric = "beauty"}}).find("got 'beauty'"), std::string::npos);
   EXPECT_NE(error_of({.watch = {.patience = -1}}).find("patience"), std::string::npos);
