@@ -233,7 +233,9 @@ struct NG_API WatchOptions {
   std::string metric = "loss";  // "loss", "accuracy" or one of TrainerOptions' metrics
   // Ends the training after so many evaluations in a row that were no better; 0: never.
   std::int64_t patience = 0;
-  double least_change = 0;  // a value is better by more than this
+  // For patience, a value is better by more than this. The best checkpoint is that of the best
+  // value, however little it was better by.
+  double least_change = 0;
 };
 
 // What fit() does.

@@ -54,13 +54,12 @@ class Mismatches {
     const std::size_t known = wanted.size() - missing, all = file_.tensors.size();
     if (all > known) add(concat("it holds ", all - known, " states that this training lacks"));
   }
+  void add(const std::string& difference) { text_ += (text_.empty() ? "" : "; ") + difference; }
   void refuse() const {
     require<DataError>(text_.empty(), path_, ": is of another training: ", text_);
   }
 
  private:
-  void add(const std::string& difference) { text_ += (text_.empty() ? "" : "; ") + difference; }
-
   const TensorFile& file_;
   std::string path_, text_;
 };
@@ -113,7 +112,8 @@ std::vector<NamedTensor> Trainer::Implementation::kept_states() const {
 }
 
 std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
-                                                    const CheckpointOptions& kept) const {
+                                                    const CheckpointOptions& kept,
+                                                    bool best) const {
   const std::shared_lock reading(model->in_use);
   require_weights();
   check_files(kept.files);
@@ -132,6 +132,7 @@ std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
                             {"batch_size", concat(fit_batch)},
                             {"seed", concat(options.seed)},
                             {"watch", text_of(watch)}};
+  if (best) content.state.metadata[best_key] = "1";
   content.files[plan_file] = print(plan);
   if (!kernels.records().empty())
     content.files[kernels_file] = kernel_records_text(kernels.records(), "any");
@@ -140,7 +141,7 @@ std::string Trainer::Implementation::add_checkpoint(CheckpointFolder& folder,
 
 std::string Trainer::save(const std::string& folder) const {
   CheckpointFolder checkpoints(folder);
-  return implementation_->add_checkpoint(checkpoints, {});
+  return implementation_->add_checkpoint(checkpoints, {}, false);
 }
 
 void Trainer::resume(const std::string& folder) { resume(read_checkpoint(folder)); }
@@ -159,6 +160,7 @@ void Trainer::resume(const Checkpoint& checkpoint) {
   mismatches.compare("precision", "the format", concat(self.plan.narrow));
   mismatches.compare("seed", "the seed", concat(self.options.seed));
   mismatches.compare_states(self.kept_states());
+  for (const std::string& difference : checkpoint.differences) mismatches.add(difference);
   mismatches.refuse();
   const std::int64_t steps = number_in(file, path, "steps");
   const BatchPosition position{number_in(file, path, "epoch"), number_in(file, path, "batch")};

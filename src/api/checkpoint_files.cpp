@@ -100,6 +100,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& content) {
   OrderedJson json{{"format", "narrowgauge checkpoint"}, {"version", format_version}};
   json["run"] = content.state.metadata.at("run");
   for (const char* key : {"steps", "epoch"}) json[key] = std::stoll(content.state.metadata.at(key));
+  json["best"] = content.state.metadata.contains(best_key);
   for (const AtomicFolder::File& file : folder.files())
     json["files"][file.name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
   write_text(manifest_file, json.dump(1) + '\n');
@@ -131,6 +132,12 @@ std::int64_t step_of_checkpoint(const std::string& path) try {
   return whole_number<std::int64_t>(read_manifest(path), "steps", path);
 } catch (const std::exception&) {
   return -1;
+}
+
+bool is_best_checkpoint(const std::string& path) try {
+  return read_manifest(path).value("best", false);
+} catch (const std::exception&) {
+  return false;
 }
 
 namespace {

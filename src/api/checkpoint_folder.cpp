@@ -78,7 +78,7 @@ std::string link_target(const std::string& path) {
 bool is_leftover(const std::string& name) {
   if (name == "plan.txt.part") return true;
   for (const char* file : {FolderLock::file_name, latest_link, best_link, model_file, state_file,
-                           next_state_file, plan_file, "run.json", kernels_file}) {
+                           next_state_file, plan_file, "run.json", "metrics.csv", kernels_file}) {
     if (is_temporary_name(name, file)) return true;
     const std::string begin = concat('.', file, '.');
     if (!name.starts_with(begin) || !name.ends_with(".tmp")) continue;
@@ -106,7 +106,10 @@ const std::string& made_writable(const std::string& run) {
 CheckpointFolder::CheckpointFolder(const std::string& run)
     : path_(run), made_(!is_there(run)), lock_(made_writable(run)) {
   remove_leftovers();
-  if (const auto numbers = numbers_in(path_); !numbers.empty()) point_to(numbers.front());
+  const auto numbers = numbers_in(path_);
+  if (numbers.empty()) return;
+  point_to(numbers.front());
+  mark_best_of(numbers);
 }
 
 CheckpointFolder::~CheckpointFolder() {
@@ -166,6 +169,22 @@ void CheckpointFolder::mark_best(const std::string& checkpoint) const {
   const std::string name = fs::path(checkpoint).filename().string();
   replace_by_link(path_in(path_, best_link), path_in(checkpoints_folder, name));
   sync_folder(path_);
+}
+
+std::string best_path(const std::string& run) {
+  const std::string target = link_target(path_in(run, best_link));
+  if (target.empty() || !is_there(path_in(path_in(run, target), manifest_file))) return "";
+  return path_in(run, target);
+}
+
+// Each best checkpoint says so, and the newest of them is the best of all.
+void CheckpointFolder::mark_best_of(const std::vector<std::int64_t>& numbers) const {
+  const fs::path marked = link_target(path_in(path_, best_link));
+  for (const std::int64_t number : numbers) {
+    if (number <= number_of(marked.filename().string())) return;
+    const std::string path = checkpoint_path(path_, number);
+    if (is_best_checkpoint(path)) return mark_best(path);
+  }
 }
 
 void CheckpointFolder::remove_old(const std::string& run, std::int64_t keep) const {

@@ -12,6 +12,9 @@
 
 namespace narrowgauge {
 
+// The checkpoint to which RUN/best leads; "" where there is none.
+std::string best_path(const std::string& run);
+
 class CheckpointFolder {
  public:
   // Makes the folder, locks it and removes what an ended process left unfinished. Throws UsageError
@@ -24,11 +27,14 @@ class CheckpointFolder {
   // Writes the next checkpoint and returns its path. Keeps the last `keep` of this run and none of
   // another run that was here before. An error leaves everything as it was.
   std::string add(const Checkpoint& content, std::int64_t keep);
-  // Lets RUN/best lead to this checkpoint, which add() wrote: it is kept until another is best.
+  // Lets RUN/best lead to this checkpoint, which add() wrote: it is kept until another is best. The
+  // next to open the folder does so where the process ended before it could.
   void mark_best(const std::string& checkpoint) const;
+  bool has_best() const { return !best_path(path_).empty(); }
 
  private:
   void remove_leftovers() const;
+  void mark_best_of(const std::vector<std::int64_t>& numbers) const;
   void point_to(std::int64_t newest) const;
   void remove_old(const std::string& run, std::int64_t keep) const;
 

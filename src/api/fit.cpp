@@ -124,6 +124,7 @@ void Trainer::Implementation::begin_fit(const DataSource* source, const DataSour
   std::vector<std::string> metrics = options.metrics;
   for (const OwnMetric& own : options.own_metrics) metrics.push_back(own.name);
   check(how.watch, metrics);
+  watch_by(watch, how.watch.metric);
   const bool judges =
       how.watch.patience > 0 || how.checkpoints.best || optimizer.schedule.plateau.has_value();
   require(!judges || (test && how.evaluate_each_epoch),
@@ -137,20 +138,26 @@ void Trainer::Implementation::begin_fit(const DataSource* source, const DataSour
   prepare(*training, *source, how.batch / options.accumulation, source->size() * how.epochs);
 }
 
-// Throws DivergedError after several losses in a row that are not finite.
-void Trainer::Implementation::watch_loss(double value) {
-  bad_losses = std::isfinite(value) ? 0 : bad_losses + 1;
-  require<DivergedError>(bad_losses < most_bad_losses, "the loss is ", value, " for ",
-                         most_bad_losses, " steps in a row, at step ", steps,
-                         "; try a smaller learning rate");
+// Throws after several losses in a row that are not finite.
+void Trainer::Implementation::watch_loss(const StepResult& result, std::span<const Tensor> batch) {
+  bad_losses = std::isfinite(result.loss) ? 0 : bad_losses + 1;
+  if (bad_losses < most_bad_losses) return;
+  throw DivergedError(concat("the loss is ", result.loss, " for ", most_bad_losses,
+                             " steps in a row, at step ", steps, first_not_finite(result, batch),
+                             "; try a smaller learning rate"));
 }
 
-// Throws DivergedError after so many skipped steps in a row.
-void Trainer::Implementation::watch_skips(const StepResult& result, std::int64_t most) {
+// Throws after so many skipped steps in a row.
+void Trainer::Implementation::watch_skips(const StepResult& result, std::span<const Tensor> batch,
+                                          std::int64_t most) {
   skips = result.applied() ? 0 : skips + 1;
-  require<DivergedError>(skips < most, "the last ", skips, " steps, up to step ", steps,
-                         ", were skipped: ", name(result.outcome), " at a loss scale of ",
-                         result.scale, "; try a smaller learning rate, or bf16");
+  if (skips < most) return;
+  const std::string which =
+      skips == 1 ? concat("step ", steps, " was")
+                 : concat("the last ", skips, " steps, up to step ", steps, ", were");
+  throw DivergedError(concat(which, " skipped: ", name(result.outcome), " at a loss scale of ",
+                             result.scale, first_not_finite(result, batch),
+                             "; try a smaller learning rate, or bf16"));
 }
 
 // Takes an evaluation into account: for the end of the training, and for the rate of a plateau.
@@ -178,9 +185,10 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
                      {.batch = options.batch, .seed = self.options.seed, .epochs = options.epochs},
                      self.position);
   Fitting fitting(options, loader.batches_per_epoch(), callback);
-  FitCheckpoints checkpoints(*this, options.checkpoints, [&](CheckpointFolder& folder) {
-    return self.add_checkpoint(folder, options.checkpoints);
+  FitCheckpoints checkpoints(*this, options.checkpoints, [&](CheckpointFolder& folder, bool best) {
+    return self.add_checkpoint(folder, options.checkpoints, best);
   });
+  if (checkpoints.lacks_best()) self.watch.has_best = false;  // that of the values to come is kept
   const auto stop = [&] {
     fitting.after_checkpoint(checkpoints.at_end(true));
     return fitting.finish(true);
@@ -192,8 +200,8 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
     const auto start = std::chrono::steady_clock::now();
     const StepResult result = step(batch->tensors);
     self.position = loader.position();
-    self.watch_loss(result.loss);
-    self.watch_skips(result, options.most_skips);
+    self.watch_loss(result, batch->tensors);
+    self.watch_skips(result, batch->tensors, options.most_skips);
     const std::int64_t done = batch->position.batch + 1;
     if (!fitting.after_step(result, done, seconds_since(start)) ||
         !fitting.after_checkpoint(checkpoints.after_step()))

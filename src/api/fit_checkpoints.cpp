@@ -46,7 +46,7 @@ std::string FitCheckpoints::after_epoch(std::int64_t epoch, Verdict verdict) {
   const bool outdated = verdict != Verdict::none && !last_.empty() && last_steps_ == steps();
   const bool saves = outdated || (may_save() && (by_epochs || is_best));
   if (!saves) return "";
-  save();
+  save(is_best);
   if (is_best) folder_->mark_best(last_);
   return last_;
 }
@@ -61,8 +61,8 @@ bool FitCheckpoints::may_save() const {
   return folder_ && (last_.empty() || last_steps_ != steps()) && trainer_.applied_steps() > 0;
 }
 
-std::string FitCheckpoints::save() {
-  last_ = write_(*folder_);
+std::string FitCheckpoints::save(bool best) {
+  last_ = write_(*folder_, best);
   last_steps_ = steps();
   last_time_ = Clock::now();
   return last_;

@@ -7,23 +7,38 @@
 #include <locale>
 #include <sstream>
 
+#include "base/log.h"
+
 namespace narrowgauge {
 
 namespace {
 
-// Serves both directions.
+// Serves both directions. Earlier versions wrote these alone, with one value as best and reference.
 void visit_numbers(auto& state, auto&& visit) {
-  visit(state.best), visit(state.has_best), visit(state.worse);
+  visit(state.reference), visit(state.has_reference), visit(state.worse);
   visit(state.plateau.factor), visit(state.plateau.best), visit(state.plateau.has_best);
   visit(state.plateau.worse), visit(state.plateau.cooling);
 }
 
+bool is_at_end(std::istream& in) { return in.eof() || (in >> std::ws).eof(); }
+
+// By how much a value is better than another; below 0: worse.
+double gain(const MetricValue& value, double other) {
+  return value.better == Better::higher ? value.value - other : other - value.value;
+}
+
 }  // namespace
 
+std::vector<std::string> measured_with(const std::vector<std::string>& metrics) {
+  std::vector<std::string> names{"loss", "accuracy"};
+  names.insert(names.end(), metrics.begin(), metrics.end());
+  return names;
+}
+
 void check(const WatchOptions& options, const std::vector<std::string>& metrics) {
-  const bool measured = options.metric == "loss" || options.metric == "accuracy" ||
-                        std::ranges::find(metrics, options.metric) != metrics.end();
-  require(measured, "watch: expected loss, accuracy or a metric that evaluations measure, got '",
+  const std::vector<std::string> measured = measured_with(metrics);
+  require(std::ranges::find(measured, options.metric) != measured.end(),
+          "watch: expected loss, accuracy or a metric that evaluations measure, got '",
           options.metric, '\'');
   require(options.patience >= 0, "watch: patience must be at least 0, got ", options.patience);
   require(std::isfinite(options.least_change) && options.least_change >= 0,
@@ -38,12 +53,27 @@ MetricValue watched_in(const Evaluation& evaluation, const std::string& metric) 
   return *found;
 }
 
+void watch_by(WatchState& state, const std::string& metric) {
+  if (!state.metric.empty() && state.metric != metric) {
+    log(LogLevel::info, concat("watch: judges by ", metric, " from here on, by ", state.metric,
+                               " before: what it saw of ", state.metric, " does not count"));
+    WatchState anew;
+    anew.plateau.factor = state.plateau.factor;
+    state = anew;
+  }
+  state.metric = metric;
+}
+
 Verdict judge(WatchState& state, const WatchOptions& options, const MetricValue& value) {
-  const double gain =
-      value.better == Better::higher ? value.value - state.best : state.best - value.value;
-  const bool better = !std::isnan(value.value) && (!state.has_best || gain > options.least_change);
-  state.worse = better ? 0 : state.worse + 1;
-  if (!better) return Verdict::no_better;
+  const bool is_number = !std::isnan(value.value);
+  const bool counts =
+      is_number && (!state.has_reference || gain(value, state.reference) > options.least_change);
+  state.worse = counts ? 0 : state.worse + 1;
+  if (counts) {
+    state.reference = value.value;
+    state.has_reference = true;
+  }
+  if (!is_number || (state.has_best && gain(value, state.best) <= 0)) return Verdict::no_better;
   state.best = value.value;
   state.has_best = true;
   return Verdict::best;
@@ -51,8 +81,10 @@ Verdict judge(WatchState& state, const WatchOptions& options, const MetricValue&
 
 std::string why_over(const WatchState& state, const WatchOptions& options) {
   if (options.patience == 0 || state.worse < options.patience) return "";
-  return concat(options.metric, " was no better than ", state.best, " in ", state.worse,
-                state.worse == 1 ? " evaluation" : " evaluations in a row");
+  const std::string margin =
+      options.least_change > 0 ? concat("by more than ", options.least_change, " ") : "";
+  return concat(options.metric, " was no better than ", state.reference, ' ', margin, "in ",
+                state.worse, state.worse == 1 ? " evaluation" : " evaluations in a row");
 }
 
 std::string text_of(const WatchState& state) {
@@ -60,6 +92,7 @@ std::string text_of(const WatchState& state) {
   out.imbue(std::locale::classic());
   out.precision(std::numeric_limits<double>::max_digits10);
   visit_numbers(state, [&](const auto& number) { out << number << ' '; });
+  out << state.best << ' ' << state.has_best << ' ' << state.metric;
   return out.str();
 }
 
@@ -68,8 +101,15 @@ WatchState parse_watch_state(const std::string& text, const std::string& where) 
   std::istringstream in(text);
   in.imbue(std::locale::classic());
   visit_numbers(state, [&](auto& number) { in >> number; });
-  require<DataError>(!in.fail() && (in >> std::ws).eof() && state.worse >= 0, where,
-                     ": 'watch' is '", text, "', expected eight numbers");
+  if (is_at_end(in)) {
+    state.best = state.reference;
+    state.has_best = state.has_reference;
+  } else {
+    in >> state.best >> state.has_best;
+    if (!is_at_end(in)) std::getline(in, state.metric);
+  }
+  require<DataError>(!in.fail() && state.worse >= 0, where, ": 'watch' is '", text,
+                     "', expected ten numbers and the name of a metric");
   return state;
 }
 

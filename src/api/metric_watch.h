@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "narrowgauge/model.h"
 #include "train/plateau.h"
@@ -12,9 +13,12 @@ namespace narrowgauge {
 
 // Kept in checkpoints, so that a resumed training ends where it would have ended.
 struct WatchState {
-  double best = 0;              // value so far
+  std::string metric{};         // that the values are of; "": none yet, or an earlier version's
+  double best = 0;              // value so far, however little it was better by
   bool has_best = false;        // whether there was any that is no NaN
-  std::int64_t worse = 0;       // values in a row that were no better
+  double reference = 0;         // the last that was better than the one before by the least change
+  bool has_reference = false;   // whether there was any that is no NaN
+  std::int64_t worse = 0;       // values since the reference
   Plateau::State plateau = {};  // of the schedule
   bool operator==(const WatchState&) const = default;
 };
@@ -22,12 +26,20 @@ struct WatchState {
 // What became of an evaluation.
 enum class Verdict : std::uint8_t { none, no_better, best };
 
+// What evaluations measure where these metrics are asked for: loss and accuracy, which every
+// evaluation has, then these.
+std::vector<std::string> measured_with(const std::vector<std::string>& metrics);
+
 // Throws UsageError for a metric that evaluations do not have, or numbers that make no sense.
 void check(const WatchOptions& options, const std::vector<std::string>& metrics);
 // What an evaluation has of a metric that check() accepts.
 MetricValue watched_in(const Evaluation& evaluation, const std::string& metric);
 
-// Takes the next value: `best` if it is better than all before.
+// Starts the record anew, and says so in the log, if it is of another metric than this one. What a
+// plateau has made of the learning rate stays.
+void watch_by(WatchState& state, const std::string& metric);
+// Takes the next value: `best` if it is better than all before. Patience counts the values that are
+// not better than the reference by more than the least change, as Keras' EarlyStopping does.
 Verdict judge(WatchState& state, const WatchOptions& options, const MetricValue& value);
 // Why a training that waits so long has waited long enough; "" while it has not.
 std::string why_over(const WatchState& state, const WatchOptions& options);

@@ -132,13 +132,6 @@ std::optional<std::int64_t> ignored_label_of(const Graph& graph) {
   return std::nullopt;
 }
 
-// Every evaluation has these two.
-std::vector<std::string> measured(const std::vector<std::string>& also) {
-  std::vector<std::string> names{"loss", "accuracy"};
-  names.insert(names.end(), also.begin(), also.end());
-  return names;
-}
-
 }  // namespace
 
 Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int64_t batch) {
@@ -151,7 +144,7 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
   }
   BatchLoader loader(source, {.batch = batch, .shuffle = false, .keep_last = true, .epochs = 1});
   Evaluation evaluation;
-  MetricSet metrics(measured(self.options.metrics), self.options.own_metrics);
+  MetricSet metrics(measured_with(self.options.metrics), self.options.own_metrics);
   const std::optional<std::int64_t> ignored = ignored_label_of(self.training_graph);
   while (const std::optional<Batch> next = loader.next()) {
     const std::vector<Tensor> results =

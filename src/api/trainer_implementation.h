@@ -36,8 +36,11 @@ struct Trainer::Implementation {
   bool profile = false, keeps_runs = false, keeps_gradients = false;
 
   void begin_fit(const DataSource* source, const DataSource* test, const FitOptions& how);
-  void watch_loss(double value);
-  void watch_skips(const StepResult& result, std::int64_t most);
+  // These throw a DivergedError about the step that was just made on a batch.
+  void watch_loss(const StepResult& result, std::span<const Tensor> batch);
+  void watch_skips(const StepResult& result, std::span<const Tensor> batch, std::int64_t most);
+  // "; the first value that is not finite is 'logits' (f16)" of that step, "" if none is found.
+  std::string first_not_finite(const StepResult& result, std::span<const Tensor> batch);
   Verdict judge(const Evaluation& result, const FitOptions& how);
 
   // The members below are called with the model in use.
@@ -47,16 +50,22 @@ struct Trainer::Implementation {
   // will read `samples` samples in all.
   static void prepare(Program& program, const DataSource& source, std::int64_t batch,
                       std::int64_t samples);
-  std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept) const;
+  // `best`: whether the latest evaluation is the best so far.
+  std::string add_checkpoint(CheckpointFolder& folder, const CheckpointOptions& kept,
+                             bool best) const;
   void require_latest() const;   // throws UsageError: a newer Trainer has the model's state
   void require_weights() const;  // the same while their averages stand in the place of weights
   bool has_averages() const;     // some, once a step was applied
   bool reads_averages() const { return has_averages() && !averages.are_swapped(); }
+  std::int64_t parts_of(std::span<const Tensor> batch) const;  // throws where it cannot be cut
+  // Of `training`, for a part of a batch.
+  std::vector<Tensor> inputs_for(std::span<const Tensor> batch, std::int64_t part) const;
+  std::uint64_t run_number(std::uint64_t step, std::int64_t part) const;  // for random numbers
   // Adds up the gradients of the parts of a batch, and returns its loss.
   double accumulate(std::span<const Tensor> batch);
   void drop_gradients();  // of parts whose step threw
   std::vector<Tensor> compute(Program& program, std::span<const Tensor> inputs,
-                              std::uint64_t run_number);
+                              std::uint64_t number_of_run);
   // What a checkpoint keeps beside the model's file.
   std::vector<NamedTensor> kept_states() const;
 

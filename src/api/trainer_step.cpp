@@ -44,32 +44,67 @@ Tensor part_of(const Tensor& tensor, std::int64_t part, std::int64_t parts) {
 
 std::vector<Tensor> Trainer::Implementation::compute(Program& program,
                                                      std::span<const Tensor> inputs,
-                                                     std::uint64_t run_number) {
+                                                     std::uint64_t number_of_run) {
   const Program::Lease executor = program.executor_for(inputs);
   executor->enable_profile(profile, keeps_runs);
   const bool checks = &program == &checking();
   executor->watch(keeps_gradients && checks ? gradient_check_name : "");
-  return executor->run(inputs, run_number);
+  return executor->run(inputs, number_of_run);
 }
 
-double Trainer::Implementation::accumulate(std::span<const Tensor> batch) {
+std::int64_t Trainer::Implementation::parts_of(std::span<const Tensor> batch) const {
   const std::int64_t parts = options.accumulation;
+  if (!update) return 1;
   for (const Tensor& tensor : batch)
     require(!tensor.dims().empty() && tensor.dims()[0] % parts == 0 && bits(tensor.dtype()) >= 8,
             "step: expected a batch that can be cut into ", parts, " equal parts, got ",
             tensor.type());
+  return parts;
+}
+
+std::vector<Tensor> Trainer::Implementation::inputs_for(std::span<const Tensor> batch,
+                                                        std::int64_t part) const {
+  if (!update) return {batch.begin(), batch.end()};
+  const std::int64_t parts = options.accumulation;
+  std::vector<Tensor> inputs;
+  for (const Tensor& tensor : batch) inputs.push_back(part_of(tensor, part, parts));
   const Graph& graph = training->graph();
   const DType dtype = graph.type(graph.inputs().back()).dtype;
+  inputs.push_back(Tensor::scalar(dtype, 1 / static_cast<double>(parts)));
+  return inputs;
+}
+
+std::uint64_t Trainer::Implementation::run_number(std::uint64_t step, std::int64_t part) const {
+  return step * static_cast<std::uint64_t>(options.accumulation) + static_cast<std::uint64_t>(part);
+}
+
+double Trainer::Implementation::accumulate(std::span<const Tensor> batch) {
+  const std::int64_t parts = parts_of(batch);
   double sum = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
-    std::vector<Tensor> inputs;
-    for (const Tensor& tensor : batch) inputs.push_back(part_of(tensor, part, parts));
-    inputs.push_back(Tensor::scalar(dtype, 1 / static_cast<double>(parts)));
-    const auto run_number =
-        steps * static_cast<std::uint64_t>(parts) + static_cast<std::uint64_t>(part);
-    sum += output_of(*training, compute(*training, inputs, run_number), "loss");
+    const std::vector<Tensor> inputs = inputs_for(batch, part);
+    sum += output_of(*training, compute(*training, inputs, run_number(steps, part)), "loss");
   }
   return sum / static_cast<double>(parts);
+}
+
+// Runs the step once more, at the loss scale that it had.
+std::string Trainer::Implementation::first_not_finite(const StepResult& result,
+                                                      std::span<const Tensor> batch) {
+  const ThreadScope threads(options.threads > 0 ? options.threads : thread_count());
+  const std::lock_guard alone(model->in_use);
+  StateStore& store = model->store;
+  const Tensor scale = store.at(loss_scale_name).clone();
+  store.set(loss_scale_name, Tensor::scalar(scale.dtype(), result.scale));
+  std::optional<NotFiniteValue> found;
+  for (std::int64_t part = 0; !found && part < parts_of(batch); ++part) {
+    const std::vector<Tensor> inputs = inputs_for(batch, part);
+    const Program::Lease executor = training->executor_for(inputs);
+    found = executor->find_not_finite(inputs, run_number(steps - 1, part));
+  }
+  store.set(loss_scale_name, scale);
+  if (!found) return "";
+  return concat("; the first value that is not finite is '", found->name, "' (", found->dtype, ')');
 }
 
 std::vector<const Executor*> Trainer::Implementation::executors() const {

@@ -109,12 +109,13 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
     CheckpointOptions checkpoints;
     if (flags.output) checkpoints = folders.at(folder_of(flags, settings));
     if (!settings.precision.is_mixed()) settings.precision.overrides.clear();
+    keep_record(checkpoints, settings, task);
     cases.push_back({name_of(settings.precision),
                      make_optimizer(settings, task.training_size / settings.batch),
                      trainer_options(settings, {.recompute = recompute_of(flags),
                                                 .trace = flags.trace.has_value(),
                                                 .metrics = flags.metrics}),
-                     fit_options(settings, task, std::move(checkpoints))});
+                     fit_options(settings, std::move(checkpoints))});
   }
   return cases;
 }
@@ -216,7 +217,7 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   };
   for (const std::string& format : formats)
     if (format != "auto") take(settings_in(settings, format));
-  const Task task = prepare_task(settings);
+  const Task task = prepare_training(settings);
   const std::vector<Settings> all = settled(formats, settings, task);
   for (const Settings& one : all) take(one);
   const Comparison comparison =

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "cli/command.h"
@@ -17,7 +18,9 @@ namespace {
 
 constexpr const char* examples = R"(examples:
   narrowgauge evaluate runs/lenet
-      on the test set of the data that it was trained on
+      on the test set of the data that it was trained on, with the newest checkpoint
+  narrowgauge evaluate runs/lenet/best
+      the best checkpoint, of a run with --keep-best
   narrowgauge evaluate runs/lenet --data other_digits --amp off
       on other data, in f32 whatever it was trained in)";
 
@@ -27,12 +30,24 @@ struct Flags {
   bool json = false;
 };
 
-void print_evaluation(const Flags& flags, const Settings& settings, const Evaluation& result) {
+// "000002, step 1,600; RUN/best is another"
+std::string checkpoint_text(const TakenCheckpoint& taken) {
+  const std::string name = std::filesystem::path(taken.path).filename().string();
+  const std::string step = taken.step < 0 ? "without a state" : "step " + grouped(taken.step);
+  const char* best = taken.best ? ", the best" : taken.has_best ? "; RUN/best is another" : "";
+  return fmt::format("{}, {}{}", name, step, best);
+}
+
+void print_evaluation(const Flags& flags, const Trained& trained, const Evaluation& result) {
+  const Settings& settings = trained.settings;
+  const TakenCheckpoint& taken = trained.checkpoint;
   if (flags.json) {
     JsonObject json;
     json.add("event", std::isfinite(result.loss) ? "done" : "diverged")
         .add("run", *flags.trained.run)
         .add("model", settings.model);
+    json.add("checkpoint", taken.path).add("step", taken.step).add("best", taken.best);
+    if (taken.step < 0) json.add_null("step");
     json.add("data", settings.data).add("amp", name(settings.precision.amp()));
     json.add("test_accuracy", result.accuracy).add("test_loss", result.loss);
     json.add("test_samples", result.samples);
@@ -43,6 +58,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
   print(fmt::format("{} of {} on {} in {}\n", settings.model, *flags.trained.run, settings.data,
                     name(settings.precision.narrow)));
+  print(fmt::format("checkpoint      {}\n", checkpoint_text(taken)));
   print(fmt::format("test accuracy   {}  ({} of {} images)\n", percent_text(result.accuracy),
                     grouped(right), grouped(result.samples)));
   print(fmt::format("test loss       {}\n", number_text(result.loss)));
@@ -52,7 +68,7 @@ void print_evaluation(const Flags& flags, const Settings& settings, const Evalua
 int run_evaluate(const Flags& flags) {
   const Trained trained = open_trained(flags.trained, flags.metrics);
   const Evaluation result = trained.session->trainer().evaluate(trained.task.test, trained.batch);
-  print_evaluation(flags, trained.settings, result);
+  print_evaluation(flags, trained, result);
   require_finite(result);
   return ExitCode::ok;
 }

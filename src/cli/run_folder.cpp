@@ -2,14 +2,15 @@
 #include "cli/run_folder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "api/checkpoint_files.h"
 #include "api/json_reading.h"
-#include "io/onnx/read.h"
-#include "io/onnx/write.h"
+#include "base/log.h"
+#include "cli/run_network.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -116,6 +117,7 @@ void visit_settings(auto& settings, const auto& visit) {
 }
 
 void visit_onnx(auto& onnx, const auto& visit) {
+  visit.optional("file", onnx.kept);
   visit("shapes", onnx.shapes);
   visit("values", onnx.values);
   visit("output", onnx.output);
@@ -132,6 +134,11 @@ void visit_images(auto& images, const auto& visit) {
   visit("padded_width", images.transform.width);
   visit("mean", images.transform.mean);
   visit("deviation", images.transform.deviation);
+}
+
+void visit_part(auto& part, const auto& visit) {
+  visit("samples", part.samples);
+  visit("sha256", part.sha256);
 }
 
 void check_images(const ImageFacts& images, const std::string& path) {
@@ -161,11 +168,19 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
                        ", this program reads ", format_version);
     visit_settings(record.settings, Reader{json.at("settings"), path});
     if (json.contains("onnx")) {
+      record.settings.onnx.kept = network_file;
       visit_onnx(record.settings.onnx, Reader{json.at("onnx"), path});
-      record.settings.onnx.file = network_file;
+      record.settings.onnx.file = record.settings.onnx.kept;
+      require<DataError>(is_network_name(record.settings.onnx.kept), path, ": is damaged: \"",
+                         record.settings.onnx.kept, "\" is no name for its network");
     }
     if (json.contains("images") || !json.contains("onnx"))
       visit_images(record.images.emplace(), Reader{json.at("images"), path});
+    if (json.contains("data_set")) {
+      DataFacts& facts = record.facts.emplace();
+      visit_part(facts.training, Reader{json.at("data_set").at("training"), path});
+      visit_part(facts.test, Reader{json.at("data_set").at("test"), path});
+    }
     check_settings(record.settings);
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
@@ -194,7 +209,7 @@ Run read_run(const std::string& folder) {
                      ": there is no such file, so this is not a run of the program");
   run.record = parse_run(*text, run.file(run_file));
   std::string& network = run.record.settings.onnx.file;
-  if (!network.empty()) network = path_in(run_folder_of(folder), network_file);
+  if (!network.empty()) network = path_in(run_folder_of(folder), network);
   return run;
 }
 
@@ -203,6 +218,10 @@ std::string run_text(const RunRecord& record) {
   visit_settings(record.settings, Writer{json["settings"]});
   if (!record.settings.onnx.file.empty()) visit_onnx(record.settings.onnx, Writer{json["onnx"]});
   if (record.images) visit_images(*record.images, Writer{json["images"]});
+  if (record.facts) {
+    visit_part(record.facts->training, Writer{json["data_set"]["training"]});
+    visit_part(record.facts->test, Writer{json["data_set"]["test"]});
+  }
   try {
     return json.dump(2) + '\n';
   } catch (const Json::exception&) {
@@ -213,14 +232,55 @@ std::string run_text(const RunRecord& record) {
 
 std::shared_ptr<CheckpointFolder> open_run_folder(const std::string& folder,
                                                   const Settings& settings) {
-  run_text({settings, {}});
-  auto locked = std::make_shared<CheckpointFolder>(folder);
-  const std::string& network = settings.onnx.file;
-  const std::string kept = path_in(folder, network_file);
+  run_text({settings, {}, {}});
+  return std::make_shared<CheckpointFolder>(folder);
+}
+
+namespace {
+
+std::int64_t step_of(const Checkpoint& checkpoint) {
+  const auto steps = checkpoint.state.metadata.find("steps");
+  std::int64_t step = -1;
+  if (steps != checkpoint.state.metadata.end())
+    std::from_chars(steps->second.data(), steps->second.data() + steps->second.size(), step);
+  return step;
+}
+
+// The best checkpoint of the run, unless it is later than `resumed` or of another training.
+std::optional<Checkpoint> best_before(const Checkpoint& resumed, const std::string& run) try {
+  const std::string best = best_path(run);
+  if (best.empty()) return std::nullopt;
+  Checkpoint checkpoint = read_checkpoint(best);
+  const auto& before = resumed.state.metadata;
+  const bool same = before.contains("run") && before.at("run") == checkpoint.state.metadata["run"];
+  if (!same || step_of(checkpoint) > step_of(resumed)) return std::nullopt;
+  return checkpoint;
+} catch (const DataError& error) {
+  log(LogLevel::warning, concat(error.what(), "; the best checkpoint begins anew"));
+  return std::nullopt;
+}
+
+}  // namespace
+
+TakenCheckpoint taken_of(const Run& run) {
+  const std::string& path = run.checkpoint.path;
+  const std::string best = best_path(run_folder_of(path));
   std::error_code ignored;
-  if (!network.empty() && !std::filesystem::equivalent(network, kept, ignored))
-    onnx::write_model(kept, onnx::read_model(network));
-  return locked;
+  TakenCheckpoint taken{.path = path, .step = step_of(run.checkpoint)};
+  taken.has_best = !best.empty();
+  taken.best = taken.has_best && std::filesystem::equivalent(best, path, ignored);
+  if (taken.best) taken.path = best;
+  return taken;
+}
+
+void take_best(const Run& resumed, const std::string& from, const CheckpointOptions& to) {
+  std::error_code ignored;
+  if (!to.best || std::filesystem::equivalent(from, to.locked->path(), ignored)) return;
+  std::optional<Checkpoint> best = best_before(resumed.checkpoint, from);
+  if (!best) return;
+  for (const auto& [name, text] : to.files) best->files[name] = text;
+  best->state.metadata[best_key] = "1";
+  to.locked->mark_best(to.locked->add(*best, to.keep));
 }
 
 }  // namespace narrowgauge::cli

@@ -11,12 +11,14 @@
 #include "cli/settings.h"
 #include "cli/task.h"
 #include "narrowgauge/checkpoint.h"
+#include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
 
 struct RunRecord {
   Settings settings;
   std::optional<ImageFacts> images;  // nothing: samples are taken as they are
+  std::optional<DataFacts> facts;    // of settings.data; nothing: an earlier version's
 };
 
 // A run as it was at its newest whole checkpoint.
@@ -29,7 +31,14 @@ struct Run {
 };
 
 inline constexpr const char* run_file = "run.json";
-inline constexpr const char* network_file = "network.onnx";  // in the folder of a run: as it began
+
+// Which checkpoint a run was read from.
+struct TakenCheckpoint {
+  std::string path;
+  std::int64_t step = -1;               // after which it was written; -1: without a state
+  bool best = false, has_best = false;  // whether it is the best; whether the run keeps a best one
+};
+TakenCheckpoint taken_of(const Run& run);
 
 // Throws DataError when there is no such run, or its record is damaged.
 Run read_run(const std::string& folder);
@@ -38,5 +47,9 @@ std::string run_text(const RunRecord& record);
 // Makes and locks the folder: better to fail before training than after it.
 std::shared_ptr<CheckpointFolder> open_run_folder(const std::string& folder,
                                                   const Settings& settings);
+
+// Adds the best checkpoint of a run to another folder in which the run goes on, and lets RUN/best
+// lead there. None that is later than the checkpoint from which the run goes on.
+void take_best(const Run& resumed, const std::string& from, const CheckpointOptions& to);
 
 }  // namespace narrowgauge::cli

@@ -43,6 +43,7 @@ struct TrainFlags {
 // What a network from a file of ONNX is trained as.
 struct OnnxSettings {
   std::string file;                         // "": the network is a built-in one
+  std::string kept;                         // name of the copy in the folder of the run
   std::vector<std::string> shapes, values;  // of inputs, as --shape and --value state them
   std::string output;                       // that the loss is of; "": the first
   bool batch_norm = false;                  // whether BatchNormalization gets its form for training
@@ -53,7 +54,7 @@ struct OnnxSettings {
 struct WatchSettings {
   std::string metric = "loss";    // of the test set
   std::int64_t patience = 0;      // epochs without a better value that end the run; 0: none do
-  double least_change = 0;        // that makes a value better
+  double least_change = 0;        // by more than which a value is better, for patience
   double plateau = 0;             // factor of the rate after 10 such epochs; 0: none
   bool keeps_best = false;        // whether the best checkpoint stays
   std::int64_t most_skips = 100;  // steps in a row whose skipping ends the run

@@ -21,9 +21,11 @@ ImageShape ImageFacts::image() const {
 
 namespace {
 
-DataSplit load(const std::string& data) {
+// `facts` are found out unless it is nullptr: that reads all of the data once more.
+DataSplit load(const std::string& data, DataFacts* facts) {
   show_status(concat("loading ", data));
   DataSplit split = load_data(data);
+  if (facts) *facts = facts_of(split);
   show_status("");
   return split;
 }
@@ -53,9 +55,8 @@ ImageShape shape_of(const DataSet& set) {
   return {dims.at(1), dims.at(2), dims.at(3)};
 }
 
-// Pads and repeats to the shape that the network wants; normalizes as the settings say, or else by
-// the training set.
-ImageFacts facts_for(const DataSet& set, ImageShape wanted, const Settings& settings) {
+// Pads and repeats to the shape that the network wants; normalizes by the training set.
+ImageFacts facts_for(const DataSet& set, ImageShape wanted) {
   ImageFacts facts{.drawn = shape_of(set), .classes = set.classes, .transform = {}};
   if (wanted.height != facts.drawn.height || wanted.width != facts.drawn.width) {
     facts.transform.height = wanted.height;
@@ -65,9 +66,14 @@ ImageFacts facts_for(const DataSet& set, ImageShape wanted, const Settings& sett
   ChannelStatistics statistics = channel_statistics(set.input());
   for (float& deviation : statistics.deviation)
     if (deviation <= 0) deviation = 1;  // images of one grey
-  facts.transform.mean = settings.mean.empty() ? std::move(statistics.mean) : settings.mean;
-  facts.transform.deviation =
-      settings.deviation.empty() ? std::move(statistics.deviation) : settings.deviation;
+  facts.transform.mean = std::move(statistics.mean);
+  facts.transform.deviation = std::move(statistics.deviation);
+  return facts;
+}
+
+ImageFacts normalized_as(ImageFacts facts, const Settings& settings) {
+  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
+  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
   return facts;
 }
 
@@ -87,13 +93,15 @@ void require_as_trained(const DataSplit& split, const ImageFacts& trained,
                      " classes, the run was trained on ", trained.classes);
 }
 
-Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
-  DataSplit split = load(settings.data);
+Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
+                   DataFacts* facts) {
+  DataSplit split = load(settings.data, facts);
   take_as_images(split, settings.data);
   if (trained) require_as_trained(split, *trained, settings.data);
   Task task;
   const ImageShape wanted = network_image(settings.model, shape_of(split.train));
-  take_images(task, split, trained ? *trained : facts_for(split.train, wanted, settings));
+  const ImageFacts images = trained ? *trained : facts_for(split.train, wanted);
+  take_images(task, split, normalized_as(images, settings));
   task.build = find_model(settings.model, task.images->image(), task.classes);
   return task;
 }
@@ -187,13 +195,14 @@ Loss loss_of(const Settings& settings) {
   return loss.empty() ? softmax_cross_entropy() : parse_loss(loss);
 }
 
-Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
+Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& trained,
+               DataFacts* facts) {
   Task task;
   task.build = network_of(settings);
   task.loss = loss_of(settings);
   const Graph graph = loss_graph(settings.model, task.build, task.loss, Mode::evaluate);
   const std::vector<Wanted> wanted = wanted_by(graph);
-  DataSplit split = load(settings.data);
+  DataSplit split = load(settings.data, facts);
   task.classes = split.train.classes;
   require_scores(graph, split.train);
   if (!trained && !takes_pixels(wanted, split.train)) {
@@ -205,18 +214,18 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
   if (trained) require_as_trained(split, *trained, settings.data);
   const ImageShape image = image_of(wanted[0].type, shape_of(split.train));
   require_fits(shape_of(split.train), image, settings.data);
-  take_images(task, split, trained ? *trained : facts_for(split.train, image, settings));
+  const ImageFacts images = trained ? *trained : facts_for(split.train, image);
+  take_images(task, split, normalized_as(images, settings));
   const Shape& shape = wanted[0].type.shape;
   task.training = shaped_as(task.training, shape, settings.data);
   task.test = shaped_as(task.test, shape, settings.data);
   return task;
 }
 
-}  // namespace
-
-Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
+Task prepare(const Settings& settings, const std::optional<ImageFacts>& trained, DataFacts* facts) {
   const bool built_in = settings.onnx.file.empty();
-  Task task = built_in ? built_in_task(settings, trained) : onnx_task(settings, trained);
+  Task task =
+      built_in ? built_in_task(settings, trained, facts) : onnx_task(settings, trained, facts);
   if (built_in) task.loss = loss_of(settings);
   task.data = settings.data;
   task.training_size = task.training->size();
@@ -224,7 +233,20 @@ Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& tra
   return task;
 }
 
+}  // namespace
+
+Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  return prepare(settings, trained, nullptr);
+}
+
 Task prepare_task(const Settings& settings) { return prepare_task(settings, std::nullopt); }
+
+Task prepare_training(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  DataFacts facts;
+  Task task = prepare(settings, trained, &facts);
+  task.facts = std::move(facts);
+  return task;
+}
 
 Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
   const auto seed = static_cast<std::uint64_t>(settings.seed);

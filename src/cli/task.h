@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/data_facts.h"
 #include "cli/settings.h"
 #include "narrowgauge/data.h"
 #include "narrowgauge/model.h"
@@ -29,13 +30,18 @@ struct Task {
   std::int64_t training_size = 0, test_size = 0;
   std::int64_t classes = 0;          // of the labels; 0: these are no classes
   std::optional<ImageFacts> images;  // nothing: samples are taken as they are
+  std::optional<DataFacts> facts;    // of the data, where they are to train on
 };
 
-// Makes a network and its data ready for training. Throws ModelError, DataError and UsageError.
+// Makes a network and its data ready. Throws ModelError, DataError and UsageError.
 Task prepare_task(const Settings& settings);
-// The same for a trained network, whose images become inputs as they did in its training. Throws
-// DataError if the data do not fit.
+// The same for a trained network, whose images become inputs as they did in its training, unless
+// the settings say otherwise. Throws DataError if the data do not fit.
 Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& trained);
+// The same for training, or for going on with it where the network is trained already: finds out
+// which data these are.
+Task prepare_training(const Settings& settings,
+                      const std::optional<ImageFacts>& trained = std::nullopt);
 // The network alone, of a run whose data may be gone.
 Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained);
 

@@ -16,6 +16,7 @@
 #include "cli/interval.h"
 #include "cli/metrics.h"
 #include "cli/network_choice.h"
+#include "cli/run_network.h"
 #include "cli/training.h"
 #include "cli/watch.h"
 #include "ops/training/schedules/schedule.h"
@@ -128,11 +129,14 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
 }
 
 void add_ending_flags(CLI::App& app, TrainFlags& flags) {
-  add_text(app, {"--watch", "M", "metric of the test set that the next four judge by (loss)"},
-           flags.watched);
+  add_text(
+      app,
+      {"--watch", "M", "metric of the test set, for --patience, --keep-best, --plateau (loss)"},
+      flags.watched);
   add_whole(app, {"--patience", "N", "end after N epochs in a row that were no better (0: never)"},
             flags.patience, 0);
-  add_real(app, {"--min-delta", "X", "by which a value must be better to count (0)"},
+  add_real(app,
+           {"--min-delta", "X", "by more than which a value must be better for --patience (0)"},
            flags.min_delta);
   add_switch(app, {"--keep-best", "", "keep the best checkpoint too, as RUN/best"},
              flags.keep_best);
@@ -182,6 +186,13 @@ void check_combinations(const TrainFlags& flags) {
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
   require(saves || !flags.keep_best, "--keep-best: needs --output or --resume");
+}
+
+// What a run judges by must be used, be it by what the resumed run was told.
+void check_judging(const TrainFlags& flags, const WatchSettings& watch) {
+  const bool judges = watch.patience > 0 || watch.keeps_best || watch.plateau > 0;
+  require(judges || !flags.watched, "--watch: needs --patience, --keep-best or --plateau");
+  require(watch.patience > 0 || !flags.min_delta, "--min-delta: needs --patience");
 }
 
 // Options with the plan that a run follows: the given one, or that of the resumed run.
@@ -243,7 +254,16 @@ int finish(const TrainFlags& flags, const TrainingOutcome& outcome,
   return interrupted_code();
 }
 
-void resume(Trainer& trainer, const Run& run, std::int64_t epochs) {
+// The images of a resumed run, for the same network.
+std::optional<ImageFacts> images_of(const std::optional<Run>& resumed, const Settings& settings) {
+  const bool same = resumed && resumed->record.settings.model == settings.model;
+  return same ? resumed->record.images : std::nullopt;
+}
+
+void resume(Trainer& trainer, Run& run, const Task& task, std::int64_t epochs) {
+  if (const RunRecord& record = run.record; record.facts && task.facts)
+    run.checkpoint.differences =
+        differences({record.settings.data, *record.facts}, {task.data, *task.facts});
   trainer.resume(run.checkpoint);
   require(trainer.epochs_done() <= epochs, "--resume: ", run.checkpoint.path, " has done ",
           trainer.epochs_done(), " epochs already, more than the ", epochs, " of --epochs");
@@ -264,10 +284,11 @@ int run_train(const TrainFlags& flags) {
   if (flags.resume) resumed = read_run(*flags.resume);
   Settings settings =
       settle(flags, resumed ? std::optional(resumed->record.settings) : std::nullopt);
+  check_judging(flags, settings.watch);
   if (!flags.compare.empty()) return run_compare(flags, settings);
-  const CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
+  CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
 
-  const Task task = prepare_task(settings);
+  const Task task = prepare_training(settings, images_of(resumed, settings));
   const std::string reason = settle_auto(settings, task);
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;
@@ -276,12 +297,15 @@ int run_train(const TrainFlags& flags) {
   options.recompute = recompute_of(flags);
   Session session(settings, task, options);
   take_weights(session.model(), flags);
-  if (resumed) resume(session.trainer(), *resumed, settings.epochs);
+  if (resumed) resume(session.trainer(), *resumed, task, settings.epochs);
+  keep_record(checkpoints, settings, task);
+  if (resumed && folder) take_best(*resumed, run_folder_of(*flags.resume), checkpoints);
   resumed.reset();
   if (flags.save_plan) save_plan(session.trainer().plan(), *flags.save_plan);
   Watch watch(flags.watch, folder, session.model(), session.trainer());
   const TrainingOutcome outcome = train(session, task, style_of(flags), checkpoints,
                                         [&](const Progress& progress) { watch.add(progress); });
+  if (folder) remove_unused_networks(*folder);
   watch.write_profile(flags.json);
   if (flags.onnx && !outcome.fit.stopped) write_onnx(session, *flags.onnx);
   return finish(flags, outcome, folder);

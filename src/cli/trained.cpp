@@ -33,7 +33,7 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   settings.precision = precision;
   if (flags.data) settings.data = *flags.data;
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
-  Trained trained{settings, prepare_task(settings, run.record.images), nullptr};
+  Trained trained{settings, taken_of(run), prepare_task(settings, run.record.images), nullptr};
   options.metrics = metrics;
   trained.session = std::make_unique<Session>(session_of(run, settings, trained.task, options));
   trained.batch = flags.batch.value_or(trained.batch);

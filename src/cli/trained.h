@@ -24,6 +24,7 @@ void add_trained(CLI::App& app, TrainedFlags& flags);
 // otherwise, and the data that it is used on.
 struct Trained {
   Settings settings;
+  TakenCheckpoint checkpoint;
   Task task;
   std::unique_ptr<Session> session;
   std::int64_t batch = 256;  // samples at once

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "api/checkpoint_files.h"
+#include "api/metric_watch.h"
 #include "api/model_implementation.h"
 #include "base/parallel.h"
 #include "cli/common/interrupt.h"
@@ -16,6 +17,7 @@
 #include "cli/common/text.h"
 #include "cli/interval.h"
 #include "cli/metrics.h"
+#include "cli/run_network.h"
 
 namespace narrowgauge::cli {
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options) {
@@ -30,9 +32,8 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.plan_reason = options.plan_reason;
   result.metrics = options.metrics;
   const std::string& watched = settings.watch.metric;
-  const bool always = watched == "loss" || watched == "accuracy";
-  if (!always && std::ranges::find(result.metrics, watched) == result.metrics.end())
-    result.metrics.push_back(watched);
+  const std::vector<std::string> measured = measured_with(result.metrics);
+  if (std::ranges::find(measured, watched) == measured.end()) result.metrics.push_back(watched);
   result.recompute = options.recompute;
   if (options.trace)
     result.trace = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
@@ -102,6 +103,7 @@ CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const
     options.every_epochs = every.epochs;
   }
   options.keep = flags.keep.value_or(options.keep);
+  options.best = settings.watch.keeps_best;
   options.locked = open_run_folder(*folder, settings);
   return options;
 }
@@ -157,7 +159,7 @@ void require_finite(const Evaluation& evaluation) {
 namespace {
 
 RunRecord record_of(const Settings& settings, const Task& task) {
-  RunRecord record{settings, task.images};
+  RunRecord record{settings, task.images, task.facts};
   std::error_code ignored;
   if (task.data != "glyphs" && std::filesystem::exists(task.data, ignored))
     record.settings.data = std::filesystem::absolute(task.data).string();
@@ -166,10 +168,14 @@ RunRecord record_of(const Settings& settings, const Task& task) {
 
 }  // namespace
 
-FitOptions fit_options(const Settings& settings, const Task& task, CheckpointOptions checkpoints) {
-  if (!checkpoints.folder.empty())
-    checkpoints.files[run_file] = run_text(record_of(settings, task));
-  checkpoints.best = settings.watch.keeps_best && !checkpoints.folder.empty();
+void keep_record(CheckpointOptions& checkpoints, Settings settings, const Task& task) {
+  if (checkpoints.folder.empty()) return;
+  OnnxSettings& network = settings.onnx;
+  if (!network.file.empty()) network.kept = keep_network(checkpoints.folder, network.file);
+  checkpoints.files[run_file] = run_text(record_of(settings, task));
+}
+
+FitOptions fit_options(const Settings& settings, CheckpointOptions checkpoints) {
   const WatchSettings& watch = settings.watch;
   return {.epochs = settings.epochs,
           .batch = settings.batch,
@@ -183,7 +189,7 @@ TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
                       const std::function<void(const Progress&)>& also) {
   const Settings& settings = session.settings();
   const FitTask fit{name_of(settings.precision), task.training, task.test,
-                    fit_options(settings, task, std::move(checkpoints))};
+                    fit_options(settings, std::move(checkpoints))};
   const auto reporter = make_reporter(style, fit.precision, settings.batch);
   const InterruptScope interrupts;
   TrainingOutcome outcome =

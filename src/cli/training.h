@@ -55,9 +55,13 @@ ReportStyle style_of(const TrainFlags& flags);
 CheckpointOptions checkpoints_in(const std::optional<std::string>& folder, const TrainFlags& flags,
                                  const Settings& settings);
 
-// What a Trainer and fit() are told; fit() keeps the program's own files in the checkpoints.
+// Lets the checkpoints have the record of the run, and keeps its network beside them. Nothing
+// without a folder.
+void keep_record(CheckpointOptions& checkpoints, Settings settings, const Task& task);
+
+// What a Trainer and fit() are told.
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options);
-FitOptions fit_options(const Settings& settings, const Task& task, CheckpointOptions checkpoints);
+FitOptions fit_options(const Settings& settings, CheckpointOptions checkpoints);
 // Throws UsageError for a batch larger than the training set.
 void check_batch(const Settings& settings, const Task& task);
 

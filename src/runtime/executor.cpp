@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <map>
 
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "ops/reference.h"
+#include "passes/operands.h"
+#include "tensor/values.h"
 
 namespace narrowgauge {
 
@@ -145,7 +150,7 @@ void Executor::commit() {
   if (!changed_.empty()) store_.touch(changed_, own_);
 }
 
-std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
+void Executor::take_inputs(std::span<const Tensor> inputs) {
   require(inputs.size() == plan_.inputs.size(), "graph '", plan_.graph.name(), "': takes ",
           plan_.inputs.size(), " inputs, got ", inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -153,6 +158,10 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
             plan_.input_names[i], "' is ", plan_.inputs[i], ", got ", inputs[i].type());
   inputs_ = inputs;
   store_.refresh_derived(own_);
+}
+
+std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {
+  take_inputs(inputs);
   {
     const FlushDenormalsScope flush;
     for (std::size_t s = 0; s < bound_.size(); ++s) run_step(s, {seed_, step});
@@ -168,6 +177,74 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t 
   ++runs_;
   inputs_ = {};
   return results;
+}
+
+namespace {
+
+// Masks hold negative infinities in the forward pass.
+bool counts_as_finite(double number, Phase phase) {
+  return std::isfinite(number) || (phase == Phase::forward && number == -HUGE_VAL);
+}
+
+bool is_finite(const Tensor& value, Phase phase) {
+  if (!is_floating(value.dtype())) return true;
+  for (std::int64_t i = 0; i < value.size(); ++i)
+    if (!counts_as_finite(value.at(i), phase)) return false;
+  return true;
+}
+
+// Reads the elements alone: what lies between them in blocks may be anything.
+bool is_finite(const Operand& operand, const void* data, Phase phase) {
+  if (!data || !is_floating(operand.dtype)) return true;
+  for (std::int64_t i = 0; i < element_count(operand.dims); ++i)
+    if (!counts_as_finite(load_element(operand.dtype, data, offset_of(operand, i)), phase))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<NotFiniteValue> Executor::run_to_not_finite(std::uint64_t step) {
+  const FlushDenormalsScope flush;
+  std::map<std::string, int> nodes;
+  for (int n = 0; n < static_cast<int>(plan_.graph.nodes().size()); ++n)
+    nodes[plan_.graph.node(n).full_name()] = n;
+  for (std::size_t s = 0; s < bound_.size(); ++s) {
+    const PlanStep& run = plan_.steps[s];
+    if (run.phase == Phase::update) continue;
+    run_step(s, {seed_, step});
+    for (std::size_t o = 0; o < run.outputs.size(); ++o) {
+      const PlanOutput& output = run.outputs[o];
+      const Value value{nodes.at(run.node), static_cast<int>(o)};
+      if (!is_finite(operand_of(plan_.graph, value), pointer(output.location), run.phase))
+        return {{output.value, output.type.dtype}};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<NotFiniteValue> Executor::find_not_finite(std::span<const Tensor> inputs,
+                                                        std::uint64_t step) {
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!is_finite(inputs[i], Phase::forward)) return {{plan_.input_names[i], inputs[i].dtype()}};
+  for (const PlanState& state : plan_.states) {
+    const Tensor& value = store_.at(state.state.name);
+    if (!is_finite(value, Phase::forward)) return {{state.state.name, value.dtype()}};
+  }
+  std::map<std::string, Tensor> before;  // of states that are computed in place
+  for (const PlanStep& each : plan_.steps)
+    for (const PlanOutput& output : each.outputs)
+      if (each.phase != Phase::update && output.location.kind == Location::Kind::state) {
+        const std::string& name =
+            plan_.states[static_cast<std::size_t>(output.location.index)].state.name;
+        before.emplace(name, store_.at(name).clone());
+      }
+  take_inputs(inputs);
+  auto found = run_to_not_finite(step);
+  inputs_ = {};
+  for (const auto& [name, value] : before)
+    std::copy_n(value.data(), value.bytes(), store_.at(name).data());
+  return found;
 }
 
 std::vector<StepProfile> Executor::profile() const {

@@ -37,6 +37,11 @@ struct FlushedValue {
   std::int64_t flushed = 0, elements = 0;
 };
 
+struct NotFiniteValue {
+  std::string name;
+  DType dtype = DType::f32;
+};
+
 class Executor {
  public:
   // Adds states that the store lacks; plan and store must outlive the executor. Executors that
@@ -50,6 +55,11 @@ class Executor {
   // plan's order. Nothing is read back before the last kernel is done; only the outputs allocate
   // memory.
   std::vector<Tensor> run(std::span<const Tensor> inputs, std::uint64_t step = 0);
+
+  // The first value of a run that holds an infinity or NaN: an input, a state, or what a step of
+  // the forward or backward pass computes, where masks may hold negative infinities in the forward
+  // pass. Nothing where all are finite. Runs the plan up to there, and changes no state.
+  std::optional<NotFiniteValue> find_not_finite(std::span<const Tensor> inputs, std::uint64_t step);
 
   // Whether the derived states that the plan reads are fresh, so that a run changes nothing.
   bool is_fresh() const;
@@ -79,6 +89,8 @@ class Executor {
   void bind();
   void run_step(std::size_t index, const RunContext& context);
   void copy_operands(const PlanStep& step);
+  void take_inputs(std::span<const Tensor> inputs);
+  std::optional<NotFiniteValue> run_to_not_finite(std::uint64_t step);
   void commit();
 
   std::shared_ptr<const Plan> shared_plan_;

@@ -114,6 +114,21 @@ TEST(accumulation, skips_the_whole_step_where_one_part_overflows) {
   EXPECT_TRUE(run.train(4, 5).applied()) << "nothing of the bad step is left";
 }
 
+TEST(accumulation, names_the_first_value_that_is_not_finite_in_any_part) {
+  auto bad = small_batch(0);
+  bad[0].values<float>()[20 * 144] = std::numeric_limits<float>::infinity();
+  Training run(plain_network(), sgd(0.05), 4);
+  try {
+    run.trainer.fit(std::make_shared<TensorSource>(std::vector<Tensor>{bad[0], bad[1]}), nullptr,
+                    {.batch = 32, .most_skips = 1});
+    FAIL() << "the loss is finite";
+  } catch (const DivergedError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("first value that is not finite is 'images'"), std::string::npos)
+        << message;
+  }
+}
+
 TEST(accumulation, leaves_nothing_of_a_step_that_throws) {
   Training run(plain_network(), sgd(0.05), 2), clean(plain_network(), sgd(0.05), 2);
   auto batch = small_batch(0);

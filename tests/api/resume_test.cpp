@@ -45,5 +45,26 @@ TEST(resume, names_all_in_which_a_checkpoint_differs) {
   EXPECT_NE(format.find("the format is 'f32', here 'bf16'"), std::string::npos) << format;
 }
 
+TEST(resume, names_what_its_reader_found_beside_that) {
+  const TemporaryFolder folder;
+  Model model("small", small_network());
+  Trainer trainer(model, softmax_cross_entropy(), sgd(0.1), {.seed = 1});
+  trainer.step(small_batch(0));
+  trainer.save(folder / "run");
+  Checkpoint checkpoint = read_checkpoint(folder / "run");
+  checkpoint.differences = {"the samples are others", "the moon is full"};
+  Trainer other(model, softmax_cross_entropy(), sgd(0.1), {.seed = 2});
+  try {
+    other.resume(checkpoint);
+    FAIL() << "it went on";
+  } catch (const DataError& error) {
+    const std::string text = error.what();
+    EXPECT_TRUE(
+        text.ends_with("is of another training: the seed is '1', here '2'; the samples are "
+                       "others; the moon is full"))
+        << text;
+  }
+}
+
 }  // namespace
 }  // namespace narrowgauge

@@ -46,14 +46,15 @@ std::string error_of(const FitOptions& options) {
   return "no error";
 }
 
-TEST(watch, a_value_is_better_by_more_than_the_least_change) {
+TEST(watch, patience_counts_what_is_not_better_by_more_than_the_least_change) {
   WatchState state;
   const WatchOptions loss{.metric = "loss", .patience = 2, .least_change = 0.1};
   EXPECT_EQ(judge(state, loss, {"loss", 1.0, Better::lower}), Verdict::best);
-  EXPECT_EQ(judge(state, loss, {"loss", 0.9, Better::lower}), Verdict::no_better);
+  EXPECT_EQ(judge(state, loss, {"loss", 0.9, Better::lower}), Verdict::best);
   EXPECT_EQ(why_over(state, loss), "");
   EXPECT_EQ(judge(state, loss, {"loss", NAN, Better::lower}), Verdict::no_better);
-  EXPECT_EQ(why_over(state, loss), "loss was no better than 1 in 2 evaluations in a row");
+  EXPECT_EQ(why_over(state, loss),
+            "loss was no better than 1 by more than 0.1 in 2 evaluations in a row");
   EXPECT_EQ(judge(state, loss, {"loss", 0.5, Better::lower}), Verdict::best);
   EXPECT_EQ(why_over(state, loss), "");
   WatchState of_share;
@@ -64,10 +65,16 @@ TEST(watch, a_value_is_better_by_more_than_the_least_change) {
 }
 
 TEST(watch, its_state_survives_as_text) {
-  const WatchState state{1.0 / 3, true, 4, {0.1, 1e-300, true, 2, 1}};
+  const WatchState state{"my own", 0.1, true, 1.0 / 3, true, 4, {0.1, 1e-300, true, 2, 1}};
   EXPECT_EQ(parse_watch_state(text_of(state), "here"), state);
+  EXPECT_EQ(parse_watch_state(text_of({}), "here"), WatchState());
   for (const char* text : {"", "1", "1 1 -1 1 0 0 0 0 ", "1 1 0 1 0 0 0 0 9", "a b c"})
     EXPECT_THROW(parse_watch_state(text, "here"), DataError) << text;
+}
+
+TEST(watch, its_state_of_earlier_versions_has_one_best_and_no_metric) {
+  const WatchState state{"", 0.25, true, 0.25, true, 3, {0.5, 0.125, true, 2, 1}};
+  EXPECT_EQ(parse_watch_state("0.25 1 3 0.5 0.125 1 2 1 ", "here"), state);
 }
 
 TEST(watch, a_training_that_gets_no_better_ends_early_and_says_why) {
@@ -127,6 +134,60 @@ TEST(watch, the_best_checkpoint_is_written_also_where_none_is_due) {
   EXPECT_EQ(read_checkpoint(path + "/best").state.metadata.at("epoch"), "3");
 }
 
+TEST(watch, the_best_checkpoint_is_the_best_whatever_the_least_change) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  const FitResult result = Fitted(sgd(0.05)).fit({.epochs = 9,
+                                                  .checkpoints = {.folder = path, .best = true},
+                                                  .watch = {.patience = 2, .least_change = 100}});
+  EXPECT_EQ(result.steps, 3 * 4) << "patience asks for more than the least change";
+  EXPECT_EQ(read_checkpoint(path + "/best").state.metadata.at("epoch"), "3");
+}
+
+TEST(watch, another_metric_starts_the_record_anew_and_says_so) {
+  std::string said;
+  set_log_sink([&](LogLevel, const std::string& message) { said += message + '\n'; });
+  Fitted run(stands_still());
+  run.fit({.epochs = 2, .watch = {.metric = "loss", .patience = 3}});
+  EXPECT_EQ(said, "");
+  const FitResult result = run.fit({.epochs = 50, .watch = {.metric = "accuracy", .patience = 3}});
+  set_log_sink({});
+  EXPECT_EQ(result.steps, 4 * 4);
+  EXPECT_EQ(said,
+            "watch: judges by accuracy from here on, by loss before: what it saw of loss does "
+            "not count\n");
+}
+
+TEST(watch, a_link_that_a_kill_left_behind_leads_to_the_best_again) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  namespace fs = std::filesystem;
+  Fitted(sgd(0.05)).fit({.epochs = 3, .checkpoints = {.folder = path, .best = true}});
+  ASSERT_EQ(fs::read_symlink(path + "/best"), "checkpoints/000003");
+  for (const bool first : {false, true}) {
+    fs::remove(path + "/best");
+    if (!first) fs::create_symlink("checkpoints/000002", path + "/best");
+    const CheckpointFolder next_start(path);
+    EXPECT_EQ(fs::read_symlink(path + "/best"), "checkpoints/000003") << first;
+  }
+}
+
+TEST(watch, a_link_to_the_best_stays_where_later_checkpoints_are_none) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "run";
+  Fitted(stands_still()).fit({.epochs = 2, .checkpoints = {.folder = path, .best = true}});
+  const CheckpointFolder next_start(path);
+  EXPECT_EQ(std::filesystem::read_symlink(path + "/best"), "checkpoints/000001");
+}
+
+TEST(watch, a_folder_without_a_best_checkpoint_gets_the_next_as_its_best) {
+  const TemporaryFolder folder;
+  Fitted run(stands_still());
+  run.fit({.epochs = 2, .watch = {.patience = 9}});
+  run.fit({.epochs = 4, .checkpoints = {.folder = folder / "run", .best = true}});
+  EXPECT_EQ(read_checkpoint(folder / "run/best").state.metadata.at("epoch"), "3");
+}
+
 TEST(watch, a_plateau_lowers_the_rate_of_the_following_steps) {
   Optimizer optimizer = stands_still();
   optimizer.learning_rate = 1e-30;
@@ -154,7 +215,59 @@ TEST(watch, skipped_steps_in_a_row_end_the_training_and_say_why) {
     const std::string text = error.what();
     EXPECT_NE(text.find("the last 7 steps, up to step 7, were skipped: "), std::string::npos)
         << text;
+    EXPECT_NE(text.find("the first value that is not finite is 'loss.gradient"), std::string::npos)
+        << text;
   }
+}
+
+// A source whose samples from the given one on hold a NaN.
+std::shared_ptr<DataSource> source_with_nan(std::int64_t samples) {
+  auto images = Tensor(DType::f32, {samples, 1, 12, 12});
+  images.set(images.size() - 1, NAN);
+  return std::make_shared<TensorSource>(std::vector<Tensor>{images, Tensor(DType::i64, {samples})});
+}
+
+TEST(watch, what_is_not_finite_is_named_and_found_without_a_change) {
+  Fitted run(sgd(0.05));
+  const auto error = [&](const std::shared_ptr<DataSource>& source) -> std::string {
+    try {
+      run.trainer.fit(source, nullptr, {.epochs = 9, .batch = 16, .most_skips = 1});
+    } catch (const DivergedError& diverged) {
+      return diverged.what();
+    }
+    return "it went on";
+  };
+  const std::string before = run.model.sha256();
+  const std::string of_input = error(source_with_nan(16));
+  EXPECT_NE(
+      of_input.find("step 1 was skipped: loss is not finite at a loss scale of 1; the first value "
+                    "that is not finite is 'images' (f32)"),
+      std::string::npos)
+      << of_input;
+  EXPECT_EQ(run.model.sha256(), before);
+  const std::string name = run.model.state_names().front();
+  Tensor weight = run.model.state(name);
+  weight.set(0, INFINITY);
+  run.model.set_state(name, weight);
+  const std::string of_state = error(small_source(64));
+  EXPECT_NE(of_state.find(concat("is '", name, "' (f32)")), std::string::npos) << of_state;
+}
+
+// Running statistics advance in a step whose gradients overflow: once, not again in the search.
+TEST(watch, what_is_found_leaves_statistics_as_the_step_made_them) {
+  Optimizer optimizer = sgd(0.05);
+  enable_mixed_precision(optimizer);
+  optimizer.loss_scale = {.kind = LossScale::Kind::fixed, .initial = 0x1p60};
+  const auto source = small_source(16);
+  Model searched("small", small_network()), stepped("small", small_network());
+  Trainer fits(searched, softmax_cross_entropy(), optimizer, {.deterministic = true});
+  Trainer steps(stepped, softmax_cross_entropy(), optimizer, {.deterministic = true});
+  const std::string before = searched.sha256();
+  EXPECT_THROW(fits.fit(source, nullptr, {.batch = 16, .most_skips = 1}), DivergedError);
+  BatchLoader loader(source, {.batch = 16, .seed = TrainerOptions().seed});
+  EXPECT_FALSE(steps.step(loader.next().value().tensors).applied());
+  EXPECT_NE(searched.sha256(), before);
+  EXPECT_EQ(searched.sha256(), stepped.sha256());
 }
 
 TEST(watch, options_that_make_no_sense_are_refused) {

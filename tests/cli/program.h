@@ -40,7 +40,9 @@ struct Surroundings {
   std::string stdout_to{};         // instead of being read
   std::string interrupt_at{};      // as soon as stderr has this, comes
   int interrupt_by = SIGINT;
-  bool refuse_threads = false;  // the system gives it none but its first
+  int interrupt_again_by = 0;    // as soon as the program has taken the first; 0: nothing
+  bool ignores_hangups = false;  // as under nohup
+  bool refuse_threads = false;   // the system gives it none but its first
 };
 
 inline std::string program_path() {
@@ -65,6 +67,7 @@ inline void become_program(const Words& words, const Surroundings& surroundings)
     const rlimit limit{bytes, bytes};
     setrlimit(RLIMIT_FSIZE, &limit);
   }
+  if (surroundings.ignores_hangups) signal(SIGHUP, SIG_IGN);
   if (surroundings.refuse_threads && !testing_threads::refuse_threads()) _exit(126);
   if (surroundings.address_space > 0) {
     const auto bytes = static_cast<rlim_t>(surroundings.address_space);
@@ -78,6 +81,23 @@ inline void become_program(const Words& words, const Surroundings& surroundings)
   arguments.push_back(nullptr);
   execv(path.c_str(), arguments.data());
   _exit(127);
+}
+
+// Whether a process has a handler for a signal: one that is for the first alone is gone after it.
+inline bool handles(pid_t process, int signal) {
+  const std::string status =
+      testing_files::read_file("/proc/" + std::to_string(process) + "/status");
+  const std::size_t mask = status.find("SigCgt:");
+  if (mask == std::string::npos) return false;
+  return (std::stoull(status.substr(mask + 7), nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
+inline void interrupt(pid_t child, const Surroundings& surroundings) {
+  kill(child, surroundings.interrupt_by);
+  if (surroundings.interrupt_again_by == 0) return;
+  for (int tries = 0; tries < 10000 && handles(child, surroundings.interrupt_by); ++tries)
+    usleep(1000);
+  kill(child, surroundings.interrupt_again_by);
 }
 
 inline int wait_for(pid_t child) {
@@ -144,7 +164,7 @@ inline Result run(const Words& words, const Surroundings& surroundings = {}) {
   result.err = detail::read_all(errors[0], [&](const std::string& text) {
     if (!interrupts || text.find(surroundings.interrupt_at) == std::string::npos) return;
     interrupts = false;
-    kill(child, surroundings.interrupt_by);
+    detail::interrupt(child, surroundings);
   });
   result.code = detail::wait_for(child);
   if (surroundings.stdout_to.empty()) result.out = testing_files::read_file(out);

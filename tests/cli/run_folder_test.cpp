@@ -93,9 +93,9 @@ TEST_F(RunFolder, a_refused_training_leaves_no_folder_of_its_own) {
 TEST_F(RunFolder, leftovers_of_ended_processes_are_removed_and_nothing_else) {
   const std::string folder = *folder_ / "leftovers";
   done(quiet_json({"--output", folder}));
-  const std::vector<std::string> ours{"/plan.txt.part", "/.run.json.0123456789ab.tmp",
-                                      "/.model.safetensors.1234.0.tmp",
-                                      "/checkpoints/.000002.0123456789ab.tmp/model.safetensors"};
+  const std::vector<std::string> ours{
+      "/plan.txt.part", "/.run.json.0123456789ab.tmp", "/.model.safetensors.1234.0.tmp",
+      "/.metrics.csv.0123456789ab.tmp", "/checkpoints/.000002.0123456789ab.tmp/model.safetensors"};
   const std::vector<std::string> theirs{"/notes.tmp", "/.notes.0123456789ab.tmp",
                                         "/checkpoints/mine/.000002.0123456789ab.tmp"};
   for (const auto& names : {ours, theirs})

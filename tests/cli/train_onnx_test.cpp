@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `train` takes a network from a file of ONNX, keeps it in the run, and writes such a file.
 #include "cli/training_fixture.h"
+#include "io/onnx/write.h"
+#include "io/onnx_small_model.h"
 #include "narrowgauge/npz.h"
 
 namespace narrowgauge::testing_cli {
@@ -38,6 +40,48 @@ TEST_F(TrainOnnx, keeps_the_network_in_the_run) {
   EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_accuracy"), trained.at("test_accuracy"));
   EXPECT_EQ(run({"predict", folder, "--count", "2", "--json"}).code, 0);
   EXPECT_EQ(run({"export", folder, "--onnx", file("again.onnx")}).code, 0);
+}
+
+TEST_F(TrainOnnx, over_an_older_run_leaves_that_whole_until_the_first_checkpoint) {
+  const std::string folder = file("older"), other = file("other.onnx");
+  const json older = done(train_file(network(), {"--output", folder}));
+  ASSERT_EQ(
+      run({"export", "--model", "lenet", "--image", "1x8x8", "--classes", "4", "--onnx", other})
+          .code,
+      0);
+  Words words{"train", other, "--data", data(), "--epochs", "1000", "--output", folder};
+  words.insert(words.end(), {"--checkpoint-every", "9h"});
+  ASSERT_EQ(run(words, {.interrupt_at = "epoch 1/", .interrupt_by = SIGKILL}).code, 128 + SIGKILL);
+  EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_loss"), older.at("test_loss"));
+  EXPECT_EQ(done({"train", "--resume", folder, "--epochs", "3", "--json"}).at("steps"), 8);
+  const json newer = done(train_file(other, {"--output", folder}));
+  EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_loss"), newer.at("test_loss"));
+  EXPECT_EQ(done({"train", "--resume", folder, "--epochs", "3", "--json"}).at("steps"), 8);
+  int networks = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    networks += entry.path().extension() == ".onnx";
+  EXPECT_EQ(networks, 1) << "that of the older run is gone with its checkpoints";
+}
+
+TEST_F(TrainOnnx, that_no_gradient_reaches_is_refused_with_code_3) {
+  testing::SmallModel small(17);
+  small.input("images", "f32[N,64]").initializer("w", Tensor(DType::f32, {64, 4}));
+  small.initializer("v", Tensor(DType::f32, {64, 4})).node("MatMul", {"images", "w"}, {"p"});
+  small.node("DynamicQuantizeLinear", {"p"}, {"q", "scale", "zero"});
+  small.node("MatMul", {"images", "v"}, {"r"}).node("Mul", {"r", "scale"}, {"y"}).output("y");
+  onnx::Model complete = small.model;
+  complete.ir_version = 8;
+  const std::string path = file("untrainable.onnx"), folder = file("refused");
+  onnx::write_model(path, complete);
+  const Result result = run(train_file(path, {"--output", folder}));
+  EXPECT_EQ(result.code, 3) << result.err;
+  EXPECT_TRUE(contains(result.err,
+                       "op DynamicQuantizeLinear has no gradient for parameter 'w'; "
+                       "frozen, the others train\n"))
+      << result.err;
+  EXPECT_EQ(line_count(result.err), 1) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_EQ(run(train_file(path, {"--freeze", "w"})).code, 0);
 }
 
 TEST_F(TrainOnnx, goes_on_to_the_bits_of_an_undisturbed_run) {

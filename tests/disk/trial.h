@@ -129,7 +129,7 @@ class Trial {
   }
   static json without_path(const Result& result) {
     json line = json::parse(testing_cli::last_line(result.out));
-    line.erase("run");
+    for (const char* path : {"run", "checkpoint"}) line.erase(path);
     return line;
   }
   static json evaluation(const std::string& folder) {

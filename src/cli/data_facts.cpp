@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/data_facts.h"
+
+#include "base/parallel.h"
+#include "base/sha256.h"
+#include "cli/common/text.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge::cli {
+namespace {
+
+// The digests of pieces, so that all cores take part. The size of a piece is part of the result.
+void add_bytes(Sha256& sum, const Tensor& tensor) {
+  constexpr std::int64_t piece = 1 << 20;
+  std::vector<std::string> digests(static_cast<std::size_t>((tensor.bytes() + piece - 1) / piece));
+  parallel_for(tensor.bytes(), piece, [&](std::int64_t begin, std::int64_t end) {
+    digests[static_cast<std::size_t>(begin / piece)] = sha256_hex(
+        std::span<const std::byte>(tensor.data() + begin, static_cast<std::size_t>(end - begin)));
+  });
+  for (const std::string& digest : digests) sum.update(digest);
+}
+
+DataFacts::Part facts_of(const DataSet& set) {
+  Sha256 sum;
+  for (const auto* arrays : {&set.inputs, &set.targets})
+    for (const NamedTensor& array : *arrays) {
+      sum.update(concat(array.name, ' ', array.tensor.type(), '\n'));
+      add_bytes(sum, array.tensor);
+    }
+  return {set.size(), sum.hex()};
+}
+
+std::string text_of(const DataFacts::Part& part, const std::string& name) {
+  constexpr std::size_t digits = 12;  // enough to tell two apart by eye
+  return concat(grouped(part.samples), " of ", name, " (SHA-256 ", part.sha256.substr(0, digits),
+                "..)");
+}
+
+}  // namespace
+
+DataFacts facts_of(const DataSplit& split) { return {facts_of(split.train), facts_of(split.test)}; }
+
+std::vector<std::string> differences(const NamedData& run, const NamedData& here) {
+  std::vector<std::string> found;
+  const auto compare = [&](const char* what, DataFacts::Part DataFacts::*part) {
+    const DataFacts::Part &then = run.facts.*part, &now = here.facts.*part;
+    if (then != now)
+      found.push_back(concat("the ", what, " samples are ", text_of(then, run.name), ", here ",
+                             text_of(now, here.name)));
+  };
+  compare("training", &DataFacts::training);
+  compare("test", &DataFacts::test);
+  return found;
+}
+
+}  // namespace narrowgauge::cli

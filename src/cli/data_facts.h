@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which data a run was trained on, as its record keeps it: a run that goes on must find the same,
+// wherever they lie by then.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "narrowgauge/data.h"
+
+namespace narrowgauge::cli {
+
+struct DataFacts {
+  struct Part {
+    std::int64_t samples = 0;
+    // Of names, types and bytes of its arrays: the SHA-256 of the digests of pieces of them.
+    std::string sha256;
+    bool operator==(const Part&) const = default;
+  };
+  Part training, test;
+};
+
+DataFacts facts_of(const DataSplit& split);
+
+// A data set by its name or path, and what it holds.
+struct NamedData {
+  std::string name;
+  DataFacts facts;
+};
+// In what the data of a run differ from those at hand, each as a part of a sentence.
+std::vector<std::string> differences(const NamedData& run, const NamedData& here);
+
+}  // namespace narrowgauge::cli
