@@ -81,6 +81,15 @@ TEST_F(Resume, on_other_data_is_refused_and_names_them) {
   EXPECT_EQ(read_file(path + "/run.json"), before);
 }
 
+TEST_F(Resume, on_images_of_another_shape_names_both_shapes) {
+  const std::string path = folder("shape_run"), larger = write_tiny_data(folder("larger"), 10);
+  done(quiet_json({"--output", path}));
+  const std::string text = refusal(resume(path, {"--data", larger}), 4);
+  EXPECT_TRUE(contains(text, larger + ": expected images of 1x8x8 as the run was trained on, found "
+                                      "1x10x10"))
+      << text;
+}
+
 TEST_F(Resume, takes_the_same_data_wherever_they_lie) {
   const std::string path = folder("moved_run");
   done(quiet_json({"--output", path}));
