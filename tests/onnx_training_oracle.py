@@ -14,7 +14,9 @@ import warnings
 from support import torch_networks as networks
 from support.exported_models import run
 
-STEPS, BATCH, RATE, MOMENTUM = 20, 8, 0.001, 0.9
+STEPS, BATCH, MOMENTUM = 20, 8, 0.9
+# At 0.001 EfficientNet is chaotic: a change of its input by 1e-15 moves its losses by 0.1.
+RATE, RATES = 0.001, {"EfficientNet": 0.00001}
 # How far the losses of two runs in f32 may be apart for the rounding of the losses alone.
 ROUNDING = 1e-6
 
@@ -122,7 +124,7 @@ def loss_of(model, x, y, flags):
     return functional.cross_entropy(model(x), y)
 
 
-def losses_of_torch(model, x, y, flags, dtype):
+def losses_of_torch(model, x, y, flags, rate, dtype):
     import torch
 
     def wide(value):
@@ -130,7 +132,7 @@ def losses_of_torch(model, x, y, flags, dtype):
 
     model = copy.deepcopy(model).to(dtype)
     model.train()
-    optimizer = torch.optim.SGD(model.parameters(), RATE, MOMENTUM)
+    optimizer = torch.optim.SGD(model.parameters(), rate, MOMENTUM)
     losses = []
     for _ in range(STEPS):
         optimizer.zero_grad()
@@ -186,7 +188,7 @@ def export(model, x, y, flags, file):
                       verbose=False, output_names=["loss" if in_graph else "output"])
 
 
-def losses_of_ours(file, x, y, flags, folder, math):
+def losses_of_ours(file, x, y, flags, rate, folder, math):
     import numpy
 
     data = folder / "data.npz"
@@ -194,7 +196,7 @@ def losses_of_ours(file, x, y, flags, folder, math):
     numpy.savez(data, x_train=x, y_train=y, x_test=x, y_test=y)
     normalizes = ["--train-batch-norm"] if "BatchNormalization" in run("info", file) else []
     text = run("train", file, "--data", data, "--batch", BATCH, "--epochs", STEPS, "--json",
-               "--optimizer", "sgd", "--lr", RATE, "--momentum", MOMENTUM, "--weight-decay", 0,
+               "--optimizer", "sgd", "--lr", rate, "--momentum", MOMENTUM, "--weight-decay", 0,
                "--schedule", "constant", "--warmup", 0, "--math", math, *normalizes, *flags)
     events = [json.loads(line) for line in text.splitlines()]
     return [event["loss"] for event in events if event["event"] == "epoch"]
@@ -210,16 +212,16 @@ def compare(title, make, folder):
 
     torch.manual_seed(1)
     model, x, y, flags = make()
-    model = as_in_the_file(model)
+    model, rate = as_in_the_file(model), RATES.get(title, RATE)
     file = folder / "model.onnx"
-    exact = losses_of_torch(model, x, y, flags, torch.float64)
-    own = farthest(losses_of_torch(model, x, y, flags, torch.float32), exact)
+    exact = losses_of_torch(model, x, y, flags, rate, torch.float64)
+    own = farthest(losses_of_torch(model, x, y, flags, rate, torch.float32), exact)
     if title.endswith("by hand"):
         written_by_hand(model, x, file)
     else:
         export(model, x, y, flags, file)
-    wide = farthest(losses_of_ours(file, x, y, flags, folder, "f64"), exact)
-    ours = farthest(losses_of_ours(file, x, y, flags, folder, "ieee"), exact)
+    wide = farthest(losses_of_ours(file, x, y, flags, rate, folder, "f64"), exact)
+    ours = farthest(losses_of_ours(file, x, y, flags, rate, folder, "ieee"), exact)
     agree = ours <= 2 * own + ROUNDING and wide <= 1e-9
     print(f"{title:13} loss {exact[0]:.4f} to {exact[-1]:.4f}, off by {wide:.1e} in f64 and "
           f"{ours:.1e} in f32, PyTorch by {own:.1e}{'' if agree else ' TOO FAR'}", flush=True)

@@ -108,7 +108,7 @@ class Planner {
       if (!node.inputs[k].is_absent()) step.bytes += bytes_read(node, index, k);
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o) {
       const Value value{index, o};
-      const bool present = read_.contains(value);
+      const bool present = is_computed(graph(), value, read_);
       if (present) step.bytes += bytes_of(value);
       root_of_[value] = present ? new_root({}, bytes_of(value), at) : -1;
       const TensorType& type = graph().type(value);

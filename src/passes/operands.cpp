@@ -22,12 +22,15 @@ std::vector<Operand> input_operands(const Graph& graph, const Node& node) {
   return operands;
 }
 
+bool is_computed(const Graph& graph, Value output, const std::set<Value>& read) {
+  return read.contains(output) || !graph.producer(output).op->output_port(output.output).optional;
+}
+
 std::vector<Operand> output_operands(const Graph& graph, int node, const std::set<Value>& read) {
   std::vector<Operand> operands;
   for (int o = 0; o < static_cast<int>(graph.node(node).outputs.size()); ++o) {
     operands.push_back(operand_of(graph, {node, o}));
-    operands.back().present =
-        read.contains({node, o}) || !graph.node(node).op->output_port(o).optional;
+    operands.back().present = is_computed(graph, {node, o}, read);
   }
   return operands;
 }

@@ -12,7 +12,9 @@ namespace narrowgauge {
 Operand operand_of(const Graph& graph, Value value);
 // The operands of a node's inputs; absent inputs are operands that are not present.
 std::vector<Operand> input_operands(const Graph& graph, const Node& node);
-// The operands of a node's outputs; those that are not in `read` are not present.
+// Whether an output of a node is computed: those that are no optional ones always are.
+bool is_computed(const Graph& graph, Value output, const std::set<Value>& read);
+// The operands of a node's outputs; those that are not computed are not present.
 std::vector<Operand> output_operands(const Graph& graph, int node, const std::set<Value>& read);
 // All values that are inputs of nodes, outputs of the graph or next values of states.
 std::set<Value> values_read(const Graph& graph);

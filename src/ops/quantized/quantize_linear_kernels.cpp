@@ -259,12 +259,12 @@ Offer dynamic_reference(const Request& request) {
       if (x > range.most) range.most = x;
     }
     const DynamicScale to = dynamic_scale(range);
-    for (std::int64_t i = 0; out[0].data() && i < in[0].size(); ++i)
+    for (std::int64_t i = 0; i < in[0].size(); ++i)
       out[0].set(i, to.scale == 0 ? 0.0
                                   : stored_as(DType::u8, ratio_of(in[0], i, double{to.scale}),
                                               to.zero, true));
-    if (out[1].data()) out[1].set(0, double{to.scale});
-    if (out[2].data()) out[2].set(0, to.zero);
+    out[1].set(0, double{to.scale});
+    out[2].set(0, to.zero);
   });
 }
 
@@ -277,11 +277,8 @@ Offer offer_dynamic(const Request& request) {
     const auto* const x = call.inputs[0].as<const float>();
     auto* const y = call.outputs[0].as<std::uint8_t>();
     const DynamicScale to = dynamic_scale(cpu::value_range(x, count));
-    // What nobody reads has no memory.
-    if (auto* const scale = call.outputs[1].as<float>()) *scale = to.scale;
-    if (auto* const zero = call.outputs[2].as<std::uint8_t>())
-      *zero = static_cast<std::uint8_t>(to.zero);
-    if (!y) return;
+    *call.outputs[1].as<float>() = to.scale;
+    *call.outputs[2].as<std::uint8_t>() = static_cast<std::uint8_t>(to.zero);
     if (to.scale == 0)
       std::fill_n(y, count, std::uint8_t{0});
     else
