@@ -6,6 +6,7 @@
 #include "api/checkpoint_folder.h"
 #include "api/trainer_implementation.h"
 #include "base/log.h"
+#include "train/training_graph.h"
 
 namespace narrowgauge {
 
@@ -105,7 +106,8 @@ void take_averages(StateStore& store, const TensorFile& file, const Averages& av
 std::vector<NamedTensor> Trainer::Implementation::kept_states() const {
   std::vector<NamedTensor> states;
   for (const auto& [name, entry] : model->store.entries())
-    if (is_trainers(entry.role) && !averages.has(name)) states.push_back({name, entry.value});
+    if (is_trainers(entry.role) && !averages.has(name) && !is_of_parts(trainer_owner, name))
+      states.push_back({name, entry.value});
   for (const auto& [parameter, moment] : averages.names())
     states.push_back({parameter, model->store.at(parameter)});
   return states;

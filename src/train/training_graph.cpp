@@ -41,14 +41,17 @@ Graph parameters_of(const Graph& forward) {
   return graph;
 }
 
+constexpr std::string_view sum_scale = "gradient_scale", sum_finite = "losses_finite",
+                           sum_unchecked = "unchecked";
+
 // What the sums of gradients are times the true ones, whether all losses were finite, and whether
 // the parameters are updated whatever the gradients are.
 struct SumStates {
   Value scale, finite, unchecked;
   explicit SumStates(TrainingParts& parts)
-      : scale(parts.control("gradient_scale", parts.dtype(), 1)),
-        finite(parts.control("losses_finite", DType::boolean, 1)),
-        unchecked(parts.control("unchecked", DType::boolean, 0)) {}
+      : scale(parts.control(sum_scale, parts.dtype(), 1)),
+        finite(parts.control(sum_finite, DType::boolean, 1)),
+        unchecked(parts.control(sum_unchecked, DType::boolean, 0)) {}
 };
 
 }  // namespace
@@ -77,6 +80,13 @@ Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
   return verified(std::move(parts.graph()));
 }
 
+bool is_of_parts(std::string_view owner, std::string_view state) {
+  for (const std::string_view control : {sum_scale, sum_finite, sum_unchecked})
+    if (state == concat(owner, '/', control)) return true;
+  return state.ends_with(concat('.', gradient_sum_name)) &&
+         (owner == trainer_owner || state.starts_with(concat(owner, '/')));
+}
+
 Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer,
                           std::string_view owner) {
   TrainingParts parts(forward, dtype_of_loss(forward), optimizer, owner);
@@ -94,8 +104,8 @@ Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer,
     const Value before = parts.moment(parameter, gradient_sum_name);
     graph.set_next(name, parts.add(Add{}, {before, parameter.gradient}, name + ".add"));
   }
-  parts.set_next_control("gradient_scale", parts.scale());
-  parts.set_next_control("losses_finite",
+  parts.set_next_control(sum_scale, parts.scale());
+  parts.set_next_control(sum_finite,
                          parts.add(And{}, {sums.finite, finite}, parts.control_name("all_finite")));
   return verified(std::move(graph));
 }
@@ -113,7 +123,7 @@ Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
     graph.set_next(name, parts.add(Mul{}, {before, factor}, name + ".scale"));
   }
   const Value scale = parts.add(Mul{}, {sums.scale, factor}, parts.control_name("unscaled"));
-  parts.set_next_control("gradient_scale", scale);
+  parts.set_next_control(sum_scale, scale);
   graph.output("scale", scale);
   return verified(std::move(graph));
 }
@@ -137,7 +147,7 @@ Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::s
     const Value zero = graph.constant(Tensor::scalar(parameter.type.dtype, 0));
     graph.set_next(name, parts.add(ExpandTo{parameter.type.shape}, {zero}, name + ".clear"));
   }
-  parts.set_next_control("losses_finite", graph.constant(Tensor::scalar(DType::boolean, 1)));
+  parts.set_next_control(sum_finite, graph.constant(Tensor::scalar(DType::boolean, 1)));
   parts.add_outputs();
   return verified(std::move(graph));
 }

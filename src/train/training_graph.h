@@ -44,6 +44,8 @@ Graph make_training_graph(const Graph& forward, const Optimizer& optimizer,
 // up in states beside the parameters; `owner` names these, counters and moments, so that several
 // steps may share parameters.
 
+// Whether a state is there for the time between the two parts alone.
+bool is_of_parts(std::string_view owner, std::string_view state);
 // Adds the gradients of the loss times the last input, "<owner>/weight", of its format. Outputs:
 // those of `forward`.
 Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner);
