@@ -69,16 +69,22 @@ TrainingLogOptions log_options(const WatchFlags& flags, const std::string& folde
   return options;
 }
 
+// The name of an op without the domain of ours.
+std::string short_name(const std::string& op) {
+  constexpr std::string_view ours = "ng.";
+  return op.starts_with(ours) ? op.substr(ours.size()) : op;
+}
+
 std::string profile_table(const std::vector<ProfileRow>& rows, std::int64_t steps) {
   double total = 0;
   for (const ProfileRow& row : rows) total += row.milliseconds;
   std::string text = fmt::format("kernels         {:.3f} ms a step, over {} steps\n", total, steps);
-  TextTable table({folding("op", 12), folding("kernel", 12), numbers("nodes", 3), numbers("ms"),
+  TextTable table({folding("op", 15), folding("kernel", 14), numbers("nodes", 3), numbers("ms"),
                    numbers("share"), numbers("GB/s", 1), numbers("Gflop/s", 1),
                    words("matrix unit")});
   for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
     const ProfileRow& row = rows[i];
-    table.add({row.op, row.kernel, std::to_string(row.nodes),
+    table.add({short_name(row.op), row.kernel, std::to_string(row.nodes),
                fmt::format("{:.3f}", row.milliseconds), fmt::format("{:.1f} %", 100 * row.share),
                rate_text(row.gigabytes_per_second),
                row.gigaflops_per_second > 0 ? rate_text(row.gigaflops_per_second) : "-",

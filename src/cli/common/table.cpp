@@ -29,7 +29,9 @@ std::size_t break_before(std::string_view text, std::size_t most) {
   const std::size_t blank = text.substr(0, most + 1).rfind(' ');
   if (blank != std::string_view::npos && blank > 0) return blank;
   const std::size_t mark = text.substr(0, most).find_last_of(",/.|+");
-  return mark == std::string_view::npos ? most : mark + 1;
+  if (mark != std::string_view::npos) return mark + 1;
+  const std::size_t word = text.substr(0, most + 1).find_last_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  return word == std::string_view::npos || word == 0 ? most : word;  // of a name like AveragePool
 }
 
 // The widths of a table's columns, and which of them are shown.
