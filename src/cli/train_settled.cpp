@@ -4,6 +4,7 @@
 #include "cli/train_flags.h"
 #include "narrowgauge/checkpoint.h"
 #include "narrowgauge/model.h"
+#include "narrowgauge/precision_presets.h"
 #include "narrowgauge/training_log.h"
 
 namespace narrowgauge::cli {
@@ -32,11 +33,21 @@ class Settled {
   SettledFlags flags_;
 };
 
+// Where the policy leaves the scale of the loss to the format, which is known here.
+void add_loss_scale(Settled& settled, const Settings& settings) {
+  const RunPrecision& precision = settings.precision;
+  const bool by_format = usual_loss_scale(precision.policy).kind == LossScale::Kind::automatic;
+  if (!by_format || precision.automatic) return;
+  settled.add("loss-scale", std::string(precision.narrow == DType::f16 ? "dynamic" : "off"));
+}
+
 // A plan, a level and a comparison have formats of their own; a run that goes on has them in its
 // folder, and would compile anew if it were told.
-void add_precision(Settled& settled, const TrainFlags& flags, const RunPrecision& precision) {
+void add_precision(Settled& settled, const TrainFlags& flags, const Settings& settings) {
   const PrecisionFlags& given = flags.precision;
+  const RunPrecision& precision = settings.precision;
   if (given.plan || given.level || flags.resume || !flags.compare.empty()) return;
+  if (settings.loss_scale.empty()) add_loss_scale(settled, settings);
   settled.add("amp", std::string(name(precision.amp())));
   settled.add("math", precision.in_f64 ? "f64" : std::string(name(precision.f32_math)));
   if (!precision.is_mixed() && !precision.automatic) return;
@@ -44,6 +55,14 @@ void add_precision(Settled& settled, const TrainFlags& flags, const RunPrecision
   settled.add("master-weights", on_off(precision.master_weights));
   if (!precision.master_weights)
     settled.add("weight-rounding", std::string(name(precision.rounding)));
+}
+
+void add_warmup(Settled& settled, const Settings& settings) {
+  constexpr std::int64_t many_steps = 1'000'000;  // of which some warm up, if any do
+  if (settings.warmup >= 0)
+    settled.add("warmup", settings.warmup);
+  else if (make_optimizer(settings, many_steps).schedule.warmup_steps == 0)
+    settled.add("warmup", 0);
 }
 
 void add_hyperparameters(Settled& settled, const UpdateRule& rule) {
@@ -63,7 +82,7 @@ void add_optimizer(Settled& settled, const Settings& settings) {
   settled.add("clip-value", settings.clip_value);
   settled.add("ema-decay", settings.ema_decay);
   settled.add("schedule", settings.schedule);
-  if (settings.warmup >= 0) settled.add("warmup", settings.warmup);
+  add_warmup(settled, settings);
   if (!settings.loss_scale.empty()) settled.add("loss-scale", settings.loss_scale);
   settled.add("freeze", settings.freeze);
   settled.add("group", settings.groups);
@@ -99,7 +118,7 @@ void add_network(Settled& settled, const TrainFlags& flags, const Settings& sett
 SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   Settled settled;
   add_network(settled, flags, settings);
-  add_precision(settled, flags, settings.precision);
+  add_precision(settled, flags, settings);
   add_optimizer(settled, settings);
   add_watching(settled, flags, settings.watch);
   settled.add("epochs", settings.epochs);

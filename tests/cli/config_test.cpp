@@ -177,6 +177,8 @@ TEST_F(Config, dump_gives_the_same_run_and_the_same_dump) {
       {"--amp", "bf16", "--weight-decay", "1e-3", "--master-weights", "off"},
       {"--optimizer", "adam", "--lr", "0.0017", "--ema-decay", "0.9", "--clip", "0.1"},
       {"--math", "f64", "--schedule", "linear", "--warmup", "3"},
+      {"--amp", "f16"},
+      {"--policy", "mixed_float16", "--warmup", "2"},
       {"--amp", "f16", "--override", "hidden1=f32", "--loss-scale", "512", "--mean", "0.25"},
       {"--opt-level", "O2", "--accumulate", "2", "--nesterov"},
       {"--policy", "float32", "--patience", "2", "--plateau", "0.5", "--watch", "accuracy"},
@@ -196,9 +198,10 @@ TEST_F(Config, dump_gives_the_same_run_and_the_same_dump) {
 TEST_F(Config, dump_has_what_the_network_and_the_environment_decide) {
   const Result result = run({"train", "--model", "resnet20", "--dump-config"},
                             {.variables = {{"NARROWGAUGE_AMP", "bf16"}}});
-  for (const char* line : {"model = \"resnet20\"", "data = \"glyphs\"", "epochs = 12", "lr = 0.1",
-                           "weight-decay = 0.0001", "amp = \"bf16\"", "policy = \"lists\"",
-                           "optimizer = \"sgd\"", "seed = 1", "deterministic = false"})
+  for (const char* line :
+       {"model = \"resnet20\"", "data = \"glyphs\"", "epochs = 12", "lr = 0.1",
+        "weight-decay = 0.0001", "amp = \"bf16\"", "policy = \"lists\"", "optimizer = \"sgd\"",
+        "seed = 1", "deterministic = false", "loss-scale = \"off\""})
     EXPECT_TRUE(contains(result.out, '\n' + std::string(line) + '\n')) << line << result.out;
   EXPECT_EQ(run({"train", "--model", "resnet20", "--epochs", "0", "--dump-config"}).code, 2);
   EXPECT_EQ(run({"train", "--dump-config"}).code, 2);
