@@ -121,6 +121,8 @@ TEST_F(Config, what_is_wrong_in_a_file_is_told_with_its_line) {
       {"model = 'mlp' 'b'\n", ":1: expected one value"},
       {"model = 'mlp', 'b'\n", ":1: expected one value"},
       {"epochs = 3 4\n", ":1: expected"},
+      {"model = 'a' = 'b'\n", ":1: expected"},
+      {"epochs = 3_\n", ":1: expected a text in"},
       {"epochs =\n", ":1: expected a text in \"quotes\", a number"},
       {"= 3\n", ":1: expected a setting such as epochs = 3, got =3"},
       {"a\n", ":1: expected a setting such as epochs = 3, got a"},

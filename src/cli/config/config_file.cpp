@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <sstream>
 #include <string_view>
@@ -94,9 +95,14 @@ std::vector<Statement> statements_of(const std::string& text, const std::string&
 }
 
 // "+1_000" as "1000", which flags take.
-std::string plain_number(std::string text) {
-  std::erase(text, '_');
-  return text.starts_with('+') ? text.substr(1) : text;
+std::string plain_number(const std::string& text) {
+  const auto is_digit = [&](std::size_t i) {
+    return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i]));
+  };
+  std::string plain;
+  for (std::size_t i = text.starts_with('+') ? 1 : 0; i < text.size(); ++i)
+    if (text[i] != '_' || i == 0 || !is_digit(i - 1) || !is_digit(i + 1)) plain += text[i];
+  return plain;
 }
 
 bool is_number(std::string_view text) {
@@ -115,7 +121,8 @@ bool skip(std::string_view& text, std::string_view start) {
 ConfigValue take_value(std::string_view& rest, const std::string& read, const Place& place) {
   using Kind = ConfigValue::Kind;
   for (const char quote : {'"', '\''})
-    if (skip(rest, quote + read + quote)) return {Kind::text, read};
+    if (read.find(quote) == std::string::npos && skip(rest, quote + read + quote))
+      return {Kind::text, read};
   const std::string bare(rest.substr(0, rest.find_first_of(",]")));
   const bool boolean = bare == "true" || bare == "false";
   const std::string number = plain_number(bare);
