@@ -8,6 +8,7 @@ namespace narrowgauge::cli {
 CLI::App& add_command(CLI::App& program, const char* name, const char* text, const char* examples) {
   CLI::App* command = program.add_subcommand(name, text);
   command->footer(examples);
+  add_config(*command);
   return *command;
 }
 

@@ -8,16 +8,28 @@
 //   }
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <utility>
 #include <vector>
 
+#include "cli/config/config.h"
 #include "cli/flags.h"
 
 namespace narrowgauge::cli {
 
-// What a command does once its flags are read; returns the exit code.
-using Action = std::function<int()>;
+// What a command does once its flags are read.
+struct Action {
+  std::function<int()> run;                // returns the exit code
+  std::function<SettledFlags()> settle{};  // for --dump-config, of commands that have it
 
+  Action() = default;
+  template <std::invocable Run>
+  Action(Run does, std::function<SettledFlags()> settles = {})
+      : run(std::move(does)), settle(std::move(settles)) {}
+};
+
+// Adds a command with --config.
 CLI::App& add_command(CLI::App& program, const char* name, const char* text, const char* examples);
 void when_chosen(CLI::App& command, std::function<void()> then);
 

@@ -82,7 +82,11 @@ NG_COMMAND(evaluate, 20) {
   add_trained(app, flags->trained);
   add_metrics(app, flags->metrics);
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);
-  when_chosen(app, [flags, &action] { action = [flags] { return run_evaluate(*flags); }; });
+  add_dump_config(app);
+  when_chosen(app, [flags, &action] {
+    action = {[flags] { return run_evaluate(*flags); },
+              [flags] { return settled_flags(flags->trained); }};
+  });
 }
 
 }  // namespace narrowgauge::cli

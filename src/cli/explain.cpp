@@ -181,7 +181,7 @@ NG_COMMAND(explain, 40) {
   const auto flags = std::make_shared<Flags>();
   add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
   add_known_inputs(app, flags->known);
-  add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
+  add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, flags->network.model);
   add_input_flags(app, flags->network);
   add_amp_or_auto(app, "off, f16 (default), bf16 or auto", flags->precision);
   add_policy(app, flags->precision);

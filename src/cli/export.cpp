@@ -103,7 +103,7 @@ NG_COMMAND(export, 27) {
   add_text(app, {"SOURCE", "", "folder that `train --output` made, or a file of ONNX"},
            flags->source);
   add_required(app, {"--onnx,-o", "FILE", "the file to write"}, flags->onnx);
-  add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
+  add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, flags->network.model);
   add_input_flags(app, flags->network);
   add_text(app, {"--weights", "FILE", "of the network (safetensors)"}, flags->weights);
   add_known_inputs(app, flags->known);

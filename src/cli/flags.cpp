@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "base/nearest.h"
 #include "cli/common/text.h"
@@ -16,17 +17,34 @@ namespace {
 // The flag's first name, used in messages.
 std::string first_name(const Flag& flag) { return flag.names.substr(0, flag.names.find(',')); }
 
+// CLI11 keeps no facts of ours with its options.
+std::map<const CLI::Option*, FlagFacts>& known_facts() {
+  static std::map<const CLI::Option*, FlagFacts> facts;
+  return facts;
+}
+
+CLI::Option* keep_facts(CLI::Option* option, FlagFacts facts) {
+  known_facts()[option] = std::move(facts);
+  return option;
+}
+
 template <class Read>
-CLI::Option* add(CLI::App& app, const Flag& flag, Read read) {
+CLI::Option* add(CLI::App& app, const Flag& flag, FlagFacts facts, Read read) {
   const auto take = [read](const CLI::results_t& words) {
     read(words.back());
     return true;
   };
-  return app.add_option(flag.names, take, flag.text)
+  return keep_facts(app.add_option(flag.names, take, flag.text), std::move(facts))
       ->type_name(flag.value)
       ->type_size(1)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+// "A,B,.." is what is said of a list.
+FlagFacts text_facts(const Flag& flag) {
+  const bool list = flag.value.find(',') != std::string::npos;
+  return {list ? Takes::list : Takes::text, flag.words};
 }
 
 using TakeText = std::function<void(const std::string&)>;
@@ -82,8 +100,13 @@ void read_list(const std::string& name, const std::string& text, std::vector<std
 
 }  // namespace
 
+FlagFacts facts_of(const CLI::Option& option) {
+  const auto known = known_facts().find(&option);
+  return known == known_facts().end() ? FlagFacts{} : known->second;
+}
+
 void add_text(CLI::App& app, const Flag& flag, TakeText take) {
-  add(app, flag, text_reader(flag, std::move(take)));
+  add(app, flag, text_facts(flag), text_reader(flag, std::move(take)));
 }
 
 void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
@@ -91,16 +114,28 @@ void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& targe
 }
 
 void add_required(CLI::App& app, const Flag& flag, std::optional<std::string>& target) {
-  add(app, flag, text_reader(flag, into(target)))->required();
+  add(app, flag, text_facts(flag), text_reader(flag, into(target)))->required();
+}
+
+namespace {
+
+auto word_reader(const Flag& flag, TakeText take, std::vector<std::string> words) {
+  return [take = std::move(take), name = first_name(flag),
+          words = std::move(words)](const std::string& text) {
+    check_word(name, text, words);
+    take(text);
+  };
+}
+
+}  // namespace
+
+void add_required_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
+                       std::vector<std::string> words) {
+  add(app, flag, {Takes::text, words}, word_reader(flag, into(target), words))->required();
 }
 
 void add_word(CLI::App& app, const Flag& flag, TakeText take, std::vector<std::string> words) {
-  add(app, flag,
-      [take = std::move(take), name = first_name(flag),
-       words = std::move(words)](const std::string& text) {
-        check_word(name, text, words);
-        take(text);
-      });
+  add(app, flag, {Takes::text, words}, word_reader(flag, std::move(take), words));
 }
 
 void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
@@ -110,20 +145,22 @@ void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& targe
 
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,
                std::int64_t least) {
-  add(app, flag, [&target, name = first_name(flag), least](const std::string& text) {
-    target = number<std::int64_t>(name, text);
-    require(target && *target >= least, name, ": expected a whole number from ", least,
-            " on, got \"", text, '"');
-  });
+  add(app, flag, {Takes::number},
+      [&target, name = first_name(flag), least](const std::string& text) {
+        target = number<std::int64_t>(name, text);
+        require(target && *target >= least, name, ": expected a whole number from ", least,
+                " on, got \"", text, '"');
+      });
 }
 
 void add_real(CLI::App& app, const Flag& flag, std::function<void(double)> take, double least) {
-  add(app, flag, [take = std::move(take), name = first_name(flag), least](const std::string& text) {
-    const std::optional<double> value = number<double>(name, text);
-    require(value && std::isfinite(*value) && *value >= least, name, ": expected a number from ",
-            least, " on, got \"", text, '"');
-    take(*value);
-  });
+  add(app, flag, {Takes::number},
+      [take = std::move(take), name = first_name(flag), least](const std::string& text) {
+        const std::optional<double> value = number<double>(name, text);
+        require(value && std::isfinite(*value) && *value >= least, name,
+                ": expected a number from ", least, " on, got \"", text, '"');
+        take(*value);
+      });
 }
 
 void add_real(CLI::App& app, const Flag& flag, std::optional<double>& target, double least) {
@@ -139,7 +176,9 @@ CLI::Option* add_words(CLI::App& app, const Flag& flag, std::vector<std::string>
     target = words;
     return true;
   };
-  return app.add_option(flag.names, take, flag.text)->type_name(flag.value)->type_size(1);
+  return keep_facts(app.add_option(flag.names, take, flag.text), {Takes::texts, flag.words})
+      ->type_name(flag.value)
+      ->type_size(1);
 }
 
 }  // namespace
@@ -155,14 +194,16 @@ void add_arguments(CLI::App& app, const Flag& flag, std::vector<std::string>& ta
 }
 
 void add_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target) {
-  add(app, flag, [&target, name = first_name(flag)](const std::string& text) {
-    read_list(name, text, target);
-  });
+  add(app, flag, {Takes::list, flag.words},
+      [&target, name = first_name(flag)](const std::string& text) {
+        read_list(name, text, target);
+      });
 }
 
 void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& target,
                    std::vector<std::string> words) {
-  add(app, flag,
+  const FlagFacts facts{Takes::list, words};
+  add(app, flag, facts,
       [&target, name = first_name(flag), words = std::move(words)](const std::string& text) {
         for (const std::string& word : split(text)) check_word(name, word, words);
         read_list(name, text, target);
@@ -170,11 +211,11 @@ void add_word_list(CLI::App& app, const Flag& flag, std::vector<std::string>& ta
 }
 
 void add_switch(CLI::App& app, const Flag& flag, bool& target) {
-  app.add_flag(flag.names, target, flag.text);
+  keep_facts(app.add_flag(flag.names, target, flag.text), {});
 }
 
 void add_switch(CLI::App& app, const Flag& flag, std::function<void()> take) {
-  app.add_flag_callback(flag.names, std::move(take), flag.text);
+  keep_facts(app.add_flag_callback(flag.names, std::move(take), flag.text), {});
 }
 
 }  // namespace narrowgauge::cli

@@ -11,6 +11,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace narrowgauge::cli {
@@ -20,13 +21,26 @@ struct Flag {
   std::string names;  // "--epochs", "RUN" for a positional argument
   std::string value;  // "N"
   std::string text;
+  std::vector<std::string> words{};  // that completion offers, where others are right too
 };
+
+// What a flag takes: a text or a number, a list such as "a,b,c", one or more texts, or nothing.
+enum class Takes { text, number, list, texts, nothing };
+
+struct FlagFacts {
+  Takes takes = Takes::nothing;
+  std::vector<std::string> words{};  // those there are, or the usual ones; none: any
+};
+// Of an option that one of the functions below added; of others such as --help the default.
+FlagFacts facts_of(const CLI::Option& option);
 
 void add_text(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
 void add_text(CLI::App& app, const Flag& flag, std::function<void(const std::string&)> take);
 void add_required(CLI::App& app, const Flag& flag, std::optional<std::string>& target);
 void add_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
               std::vector<std::string> words);
+void add_required_word(CLI::App& app, const Flag& flag, std::optional<std::string>& target,
+                       std::vector<std::string> words);
 void add_word(CLI::App& app, const Flag& flag, std::function<void(const std::string&)> take,
               std::vector<std::string> words);
 void add_whole(CLI::App& app, const Flag& flag, std::optional<std::int64_t>& target,

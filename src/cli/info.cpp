@@ -167,7 +167,7 @@ NG_COMMAND(info, 30) {
   const auto flags = std::make_shared<Flags>();
   add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
   add_known_inputs(app, flags->known);
-  add_text(app, {"--model,-m", "M", model_help(true)}, flags->network.model);
+  add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, flags->network.model);
   add_input_flags(app, flags->network);
   add_switch(app, {"--ops", "", "the ops, and their classes in mixed precision"}, flags->ops);
   add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags->batch, 1);

@@ -28,6 +28,7 @@ constexpr const char* closing = R"(examples:
   narrowgauge bench --model resnet20,lenet
   narrowgauge simulate --compare v100,h100,ieee --dtype f16 --random 64,64,1024
   narrowgauge formats 3.14 65520 1e-8
+  source <(narrowgauge completion bash)
 `narrowgauge COMMAND --help` has the flags of a command and more examples.
 
 exit codes: 0 done, 2 usage, 3 model or op not supported, 4 data, 5 diverged,
@@ -101,7 +102,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw UsageError(parse_error_text(program, error));
   }
-  return action();
+  const CLI::App& command = *program.get_subcommands().front();
+  if (!wants_config(command)) return action.run();
+  print(config_of(command, action.settle()));
+  return ExitCode::ok;
 }
 
 int guarded_run(int argc, char** argv) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
@@ -74,8 +75,24 @@ std::string confusion_text(const ConfusionMatrix& matrix) {
   return "labels in rows, predictions in columns\n" + table;
 }
 
+namespace {
+
+// Of a record that stands for several, "mse, mae" or "top<k>", each, or one.
+std::vector<std::string> metric_words() {
+  std::vector<std::string> words;
+  for (const Metric* metric : metrics()) {
+    std::istringstream names{std::string(metric->name)};
+    for (std::string name; std::getline(names >> std::ws, name, ',');)
+      words.push_back(name.ends_with("<k>") ? name.substr(0, name.size() - 3) + '5' : name);
+  }
+  return words;
+}
+
+}  // namespace
+
 void add_metrics(CLI::App& app, std::vector<std::string>& target) {
-  add_list(app, {"--metrics", "M,..", "of the test, also; " + described(metrics())}, target);
+  add_list(app, {"--metrics", "M,..", "of the test, also; " + described(metrics()), metric_words()},
+           target);
 }
 
 std::string metric_text(const MetricValue& metric) {

@@ -7,16 +7,18 @@
 
 namespace narrowgauge::cli {
 
-std::string model_help(bool with_text) {
+std::vector<std::string> model_choices(bool with_text) {
   std::vector<std::string> names = model_names();
   if (!with_text)
     std::erase_if(names,
                   [](const auto& each) { return model_facts(each).input == InputKind::tokens; });
-  return "network: " + choices(names);
+  return names;
 }
 
+std::string model_help(bool with_text) { return "network: " + choices(model_choices(with_text)); }
+
 void add_network_flags(CLI::App& app, NetworkFlags& flags) {
-  add_required(app, {"--model,-m", "M", model_help(true)}, flags.model);
+  add_required(app, {"--model,-m", "M", model_help(true), model_choices(true)}, flags.model);
   add_input_flags(app, flags);
 }
 

@@ -42,6 +42,8 @@ struct NetworkChoice {
 // other kind of input.
 NetworkChoice choose_network(const NetworkFlags& flags);
 
+// The built-in networks; those for text only if they are wanted.
+std::vector<std::string> model_choices(bool with_text);
 // Lines of "network: mlp, lenet, ..."; networks for text only if they are wanted.
 std::string model_help(bool with_text);
 

@@ -140,7 +140,11 @@ NG_COMMAND(predict, 25) {
            flags->save);
   add_switch(app, {"--quiet,-q", "", "no table"}, flags->quiet);
   add_switch(app, {"--json", "", "one JSON object per sample"}, flags->json);
-  when_chosen(app, [flags, &action] { action = [flags] { return run_predict(*flags); }; });
+  add_dump_config(app);
+  when_chosen(app, [flags, &action] {
+    action = {[flags] { return run_predict(*flags); },
+              [flags] { return settled_flags(flags->trained); }};
+  });
 }
 
 }  // namespace narrowgauge::cli

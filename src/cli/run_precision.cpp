@@ -7,6 +7,7 @@
 #include "cli/common/text.h"
 #include "cli/described.h"
 #include "narrowgauge/error.h"
+#include "narrowgauge/matrix_unit.h"
 #include "narrowgauge/precision_presets.h"
 #include "precision/policy.h"
 
@@ -116,15 +117,32 @@ void add_masters(CLI::App& app, PrecisionFlags& flags) {
       std::move(words));
 }
 
+namespace {
+
+// With those of the units that can be simulated.
+std::vector<std::string> words_of_math() {
+  std::vector<std::string> words = math_words;
+  for (const std::string_view unit : matrix_unit_tables::unit_names)
+    words.push_back(concat("sim:", unit));
+  return words;
+}
+
+}  // namespace
+
 void add_math(CLI::App& app, PrecisionFlags& flags) {
-  add_text(app, {"--math", "M", "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]"},
+  add_text(app,
+           {"--math", "M", "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]",
+            words_of_math()},
            [&flags](const std::string& word) { flags.math = math_of(word); });
 }
 
 void add_math_or_f64(CLI::App& app, PrecisionFlags& flags) {
+  std::vector<std::string> words = words_of_math();
+  words.emplace_back("f64");
   add_text(app,
            {"--math", "M",
-            "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]; f64: everything, slowly"},
+            "f32, ieee, tf32, tf32x3, bf16x3, dfp16 or sim:UNIT[:FORMAT]; f64: everything, slowly",
+            std::move(words)},
            [&flags](const std::string& word) {
              flags.in_f64 = word == "f64";
              flags.math = flags.in_f64 ? Math::f32 : math_of(word);

@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/trained.h"
 
+#include "io/readers/reader.h"
+
 namespace narrowgauge::cli {
 
 void add_trained(CLI::App& app, TrainedFlags& flags) {
   add_required(app, {"RUN", "", "folder that `train --output` made"}, flags.run);
-  add_text(app, {"--data,-d", "D", data_help() + " (that of the training)"}, flags.data);
+  add_text(app, {"--data,-d", "D", data_help() + " (that of the training)", data_names()},
+           flags.data);
   add_amp(app, "compute in off, f16 or bf16 (as it was trained)", flags.precision);
   add_math_or_f64(app, flags.precision);
   add_whole(app, {"--batch,-b", "N", "samples at once (256)"}, flags.batch, 1);
   add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags.threads, 0);
-  add_text(app, {"--device", "DEV", "where to run: cpu"}, flags.device);
+  add_text(app, {"--device", "DEV", "where to run: cpu", {"cpu"}}, flags.device);
+}
+
+SettledFlags settled_flags(const TrainedFlags& flags) {
+  require_device(flags.device);
+  const Settings settings = read_run(*flags.run).record.settings;
+  const RunPrecision precision = settle_precision(flags.precision, settings.precision);
+  return {{"data", {settings.data}},
+          {"amp", {std::string(name(precision.amp()))}},
+          {"batch", {std::to_string(usual_batch)}},
+          {"threads", {std::to_string(settings.threads)}},
+          {"device", {"cpu"}}};
 }
 
 Session session_of(const Run& run, Settings settings, const Task& task,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/config/config.h"
 #include "cli/flags.h"
 #include "cli/training.h"
 
@@ -20,6 +21,11 @@ struct TrainedFlags {
 // RUN, --data, --amp, --math, --batch, --threads and --device.
 void add_trained(CLI::App& app, TrainedFlags& flags);
 
+// For --dump-config: what the run was trained on and in, and the usual numbers.
+SettledFlags settled_flags(const TrainedFlags& flags);
+
+inline constexpr std::int64_t usual_batch = 256;
+
 // A network with the weights of its run, which predicts as it was trained unless the flags say
 // otherwise, and the data that it is used on.
 struct Trained {
@@ -27,7 +33,7 @@ struct Trained {
   TakenCheckpoint checkpoint;
   Task task;
   std::unique_ptr<Session> session;
-  std::int64_t batch = 256;  // samples at once
+  std::int64_t batch = usual_batch;  // samples at once
 };
 // A session with the run's weights that only evaluates and predicts: it gets no training batch.
 Session session_of(const Run& run, Settings settings, const Task& task,

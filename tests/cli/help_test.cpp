@@ -42,7 +42,8 @@ TEST(help, of_train_names_every_flag) {
         "--momentum",      "--weight-decay", "--warmup",    "--clip",   "--seed",
         "--threads",       "--loss-scale",   "--output",    "--resume", "--weights",
         "--deterministic", "--json",         "--quiet",     "--trace",  "--device",
-        "--compare",       "--tolerance",    "--override",  "--math",   "--recompute"})
+        "--compare",       "--tolerance",    "--override",  "--math",   "--recompute",
+        "--config",        "--dump-config"})
     EXPECT_TRUE(contains(out, flag)) << flag;
 }
 

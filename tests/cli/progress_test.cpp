@@ -89,6 +89,29 @@ TEST_F(Shown, on_a_dumb_terminal_and_in_a_pipe_lines_are_plain) {
   EXPECT_LE(line_count(piped.err), 12) << piped.err;
 }
 
+// The bar of a training is the only thing that has colours.
+TEST_F(Shown, nothing_but_the_bar_has_escape_sequences) {
+  const Words commands[] = {{"--help"},
+                            {"train", "--bogus"},
+                            {"formats", "3.14"},
+                            {"explain", "--model", "lenet", "--amp", "f16"},
+                            {"simulate", "--list"},
+                            {"completion", "zsh"}};
+  for (const Words& words : commands) {
+    const Result result = run(words, {.columns = 100});
+    EXPECT_NE(result.out, "") << words.front();
+    EXPECT_FALSE(contains(result.out, "\033")) << words.front();
+  }
+}
+
+TEST_F(Shown, colours_cannot_be_forced_where_there_is_no_bar) {
+  for (const Words& words : {train({}), train({"--compare", "off,bf16", "--epochs", "1"})}) {
+    const Result result = run(words, {.variables = {{"CLICOLOR_FORCE", "1"}}});
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_FALSE(contains(result.out + result.err, "\033"));
+  }
+}
+
 TEST_F(Shown, quiet_run_prints_the_result_alone) {
   const Result result = run(train({"--quiet"}));
   EXPECT_EQ(result.err, "");

@@ -73,8 +73,8 @@ TEST(width, of_training_and_what_reads_its_run) {
 }
 
 TEST(width, of_the_help_of_every_command) {
-  for (const char* command :
-       {"train", "evaluate", "info", "explain", "doctor", "bench", "simulate", "formats"})
+  for (const char* command : {"train", "evaluate", "info", "explain", "doctor", "bench", "simulate",
+                              "formats", "completion"})
     expect_narrow({command, "--help"});
 }
 

@@ -84,6 +84,8 @@ void add_texts(Corpus& corpus) {
     options.overrides = {"relu=f32"};
     corpus.add("plan", print(make_precision_plan(graph, options)));
   }
+  corpus.add("config",
+             "model = \"lenet\"  # a\nlr = +1_0e-3\n[train]\nfreeze = [\n'a,b', # c\n]\n");
   corpus.add("plan", "# a list\nSum = deny\nconv1=f32\nhead/*=bf16  # why\n");
   corpus.add_all("command_line",
                  {"--model\nlenet\n--amp\nbf16\n--checkpoint-every\n5min\n--override\nconv1=f32",

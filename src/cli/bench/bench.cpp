@@ -170,6 +170,19 @@ int run_bench(const Flags& flags) {
   return interrupted_code();
 }
 
+SettledFlags settled_flags(const Flags& flags) {
+  const BenchTask task = request_of(flags).task;
+  std::string precisions;
+  for (const std::string& each : task.precisions)
+    precisions += (precisions.empty() ? "" : ",") + each;
+  return {{"precision", {precisions}},
+          {"batch", {std::to_string(task.batch)}},
+          {"iterations", {std::to_string(task.iterations)}},
+          {"batches", {std::to_string(task.batches)}},
+          {"seed", {std::to_string(task.seed)}},
+          {"threads", {std::to_string(task.threads)}}};
+}
+
 }  // namespace
 
 void add_network(BenchRequest& request, const NetworkChoice& network) {
@@ -182,7 +195,7 @@ NG_COMMAND(bench, 60) {
   CLI::App& app =
       add_command(program, "bench", "how fast networks train in each precision", examples);
   const auto flags = std::make_shared<Flags>();
-  add_list(app, {"--model,-m", "M,...", model_help(true)}, flags->models);
+  add_list(app, {"--model,-m", "M,...", model_help(true), model_choices(true)}, flags->models);
   add_word_list(
       app, {"--precision,-p", "P,...", "of ieee, f32, dfp16, bf16, f16, auto (ieee,f32,bf16,f16)"},
       flags->request.task.precisions, bench_precisions);
@@ -201,7 +214,10 @@ NG_COMMAND(bench, 60) {
   add_text(app, {"--plot", "FILE", "bars as an SVG"}, flags->request.plot);
   add_switch(app, {"--json", "", "one JSON object a line, the last with \"event\":\"done\""},
              flags->request.json);
-  when_chosen(app, [flags, &action] { action = [flags] { return run_bench(*flags); }; });
+  add_dump_config(app);
+  when_chosen(app, [flags, &action] {
+    action = {[flags] { return run_bench(*flags); }, [flags] { return settled_flags(*flags); }};
+  });
 }
 
 }  // namespace narrowgauge::cli

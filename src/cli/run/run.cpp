@@ -34,6 +34,8 @@ constexpr const char* examples = R"(examples:
   narrowgauge run model.onnx --input x=test_data_set_0/input_0.pb --repeat 50
       the time of a call, without the first one)";
 
+constexpr double usual_tolerance = 1e-3;
+
 struct Flags {
   std::optional<std::string> model, output, check;
   std::optional<double> tolerance;
@@ -196,8 +198,18 @@ int run_model(const Flags& flags) {
   if (!flags.quiet) print_outputs(outputs, flags.json);
   if (!flags.quiet || flags.repeat) print_timing(timing, flags.json);
   if (flags.check)
-    report_check(check(outputs, *flags.check), flags.tolerance.value_or(1e-3), flags.json);
+    report_check(check(outputs, *flags.check), flags.tolerance.value_or(usual_tolerance),
+                 flags.json);
   return ExitCode::ok;
+}
+
+SettledFlags settled_flags(const Flags& flags) {
+  const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
+  check_used(precision, flags.precision);
+  return {{"tolerance", {number_text(flags.tolerance.value_or(usual_tolerance))}},
+          {"amp", {std::string(name(precision.amp()))}},
+          {"math", {precision.in_f64 ? "f64" : std::string(name(precision.f32_math))}},
+          {"threads", {std::to_string(thread_count())}}};
 }
 
 }  // namespace
@@ -221,7 +233,10 @@ NG_COMMAND(run, 22) {
   add_whole(app, {"--repeat", "N", "N more calls, and their median time"}, flags->repeat, 1);
   add_switch(app, {"--quiet,-q", "", "no table of outputs, no notes"}, flags->quiet);
   add_switch(app, {"--json", "", "one JSON object per output"}, flags->json);
-  when_chosen(app, [flags, &action] { action = [flags] { return run_model(*flags); }; });
+  add_dump_config(app);
+  when_chosen(app, [flags, &action] {
+    action = {[flags] { return run_model(*flags); }, [flags] { return settled_flags(*flags); }};
+  });
 }
 
 }  // namespace narrowgauge::cli

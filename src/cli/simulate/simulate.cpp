@@ -63,7 +63,8 @@ void add_product_flags(CLI::App& app, SimulateFlags& flags) {
            flags.first);
   add_text(app, {"B", "", "second matrix"}, flags.second);
   add_text(app, {"C", "", "what the product is added to"}, flags.third);
-  add_text(app, {"--unit,-u", "U", "v100, t4, a100, ada, h100, b200, ... (see --list)"},
+  add_text(app,
+           {"--unit,-u", "U", "v100, t4, a100, ada, h100, b200, ... (see --list)", unit_names()},
            flags.unit);
   add_word(app, {"--op", "OP", "matmul"}, flags.op, {"matmul"});
   add_word(app, {"--dtype", "D", "of the operands in the unit: tf32, f16, bf16, f8e4m3, ..."},
@@ -82,8 +83,10 @@ void add_product_flags(CLI::App& app, SimulateFlags& flags) {
 }
 
 void add_other_flags(CLI::App& app, SimulateFlags& flags) {
-  add_list(app, {"--compare", "U,V,..", "these units by the exact product and by each other"},
-           flags.compare);
+  add_list(
+      app,
+      {"--compare", "U,V,..", "these units by the exact product and by each other", unit_names()},
+      flags.compare);
   add_text(app, {"--plot", "FILE.svg", "differences as a picture"}, flags.plot);
   add_switch(app, {"--probe", "", "what each unit does to sums"}, flags.probe);
   add_switch(app, {"--list", "", "units and formats, and how sure each is"}, flags.list);

@@ -44,15 +44,21 @@ std::string data_help() {
   return text;
 }
 
-DataSplit load_data(const std::string& name_or_path) {
-  const DataPlace place = look_at(name_or_path);
+std::vector<std::string> data_names() {
   std::vector<std::string> names;
   for (const DataReader* reader : readers()) {
-    if (reader->takes(place)) return reader->read(name_or_path);
     const bool is_word = reader->takes({.name = std::string(reader->name)});
     if (is_word) names.emplace_back(reader->name);
   }
-  throw DataError(concat("data ", name_or_path, ": expected ", data_help(), what_is(place, names)));
+  return names;
+}
+
+DataSplit load_data(const std::string& name_or_path) {
+  const DataPlace place = look_at(name_or_path);
+  for (const DataReader* reader : readers())
+    if (reader->takes(place)) return reader->read(name_or_path);
+  throw DataError(
+      concat("data ", name_or_path, ": expected ", data_help(), what_is(place, data_names())));
 }
 
 }  // namespace narrowgauge

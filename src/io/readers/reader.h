@@ -28,6 +28,8 @@ struct DataReader {
 };
 
 std::vector<const DataReader*> readers();
+// The sets that have a name of their own and are no path: "glyphs".
+std::vector<std::string> data_names();
 
 }  // namespace narrowgauge
 

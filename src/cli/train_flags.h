@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of `narrowgauge train`.
+#pragma once
+
+#include <optional>
+
+#include "cli/config/config.h"
+#include "cli/settings.h"
+
+namespace narrowgauge::cli {
+
+void add_train_flags(CLI::App& app, TrainFlags& flags);
+// Throws UsageError for flags that do not go together.
+void check_combinations(const TrainFlags& flags);
+
+// What --dump-config adds to the flags that were given: those that, with these, make the same run.
+SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings);
+
+}  // namespace narrowgauge::cli
