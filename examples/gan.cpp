@@ -5,21 +5,11 @@
 
 namespace ng = narrowgauge;
 
-constexpr std::int64_t noise_width = 16, hidden = 64, batch = 128;
-
-ng::Value layers(ng::Network& net, ng::Value x, const std::string& name, std::int64_t outputs) {
-  x = net.relu(net.linear(x, hidden, name + ".first"));
-  x = net.relu(net.linear(x, hidden, name + ".second"));
-  return net.linear(x, outputs, name + ".last");
-}
-
-ng::Value generate(ng::Network& net) {
-  return layers(net, net.input("noise", {net.batch(), noise_width}), "generator", 2);
-}
+constexpr std::int64_t batch = 128;
 
 // Logits of being drawn; the same network wherever it is asked.
 ng::Value discriminate(ng::Network& net, ng::Value points) {
-  return net.shared([&] { return layers(net, points, "discriminator", 1); });
+  return net.shared([&] { return points::layers(net, points, "discriminator", 1); });
 }
 
 // The mean of -log(sigmoid(logits)): small where the logits are large.
@@ -31,29 +21,30 @@ ng::Value loss_of_false(ng::Network& net, ng::Value logits) {
 }
 
 int main() {
-  ng::Model model("gan", generate);
+  ng::Model model("gan", points::generate);
   ng::Optimizer optimizer = ng::adam(1e-3);
   optimizer.rule.set("beta1", 0.5);  // Radford, Metz, Chintala 2016
   ng::Step discriminator(model,
                          [](ng::Network& net) {
-                           const ng::Value made_up = generate(net);
+                           const ng::Value made_up = points::generate(net);
                            const ng::Value drawn = net.input("points", {net.batch(), 2});
                            return net.add(loss_of_true(net, discriminate(net, drawn)),
                                           loss_of_false(net, discriminate(net, made_up)));
                          },
                          optimizer, {.name = "discriminator", .parameters = {"discriminator.*"}});
   ng::Step generator(
-      model, [](ng::Network& net) { return loss_of_true(net, discriminate(net, generate(net))); },
+      model,
+      [](ng::Network& net) { return loss_of_true(net, discriminate(net, points::generate(net))); },
       optimizer, {.name = "generator", .parameters = {"generator.*"}});
 
   points::Random random(1);
   for (int step = 1; step <= 4000; ++step) {
-    const ng::Tensor noise = points::draw_noise(random, batch, noise_width);
+    const ng::Tensor noise = points::draw_noise(random, batch, points::noise_width);
     const ng::Tensor both[] = {noise, points::draw_points(random, batch)};
     const ng::StepResult judged = discriminator.step(both);
     const ng::StepResult made = generator.step(std::span(&noise, 1));
     if (step % 1000 == 0)
       std::printf("step %4d: discriminator %.3f, generator %.3f\n", step, judged.loss, made.loss);
   }
-  points::judge(model.predict(points::draw_noise(random, 2000, noise_width)));
+  points::judge(model.predict(points::draw_noise(random, 2000, points::noise_width)));
 }

@@ -5,21 +5,12 @@
 
 namespace ng = narrowgauge;
 
-constexpr std::int64_t noise_width = 16, hidden = 64, batch = 128;
+constexpr std::int64_t batch = 128;
 constexpr int critic_steps = 5;  // for each step of the generator
 constexpr double penalty_weight = 1;
 
-ng::Value layers(ng::Network& net, ng::Value x, const std::string& name, std::int64_t outputs) {
-  x = net.relu(net.linear(x, hidden, name + ".first"));
-  x = net.relu(net.linear(x, hidden, name + ".second"));
-  return net.linear(x, outputs, name + ".last");
-}
-
-ng::Value generate(ng::Network& net) {
-  return layers(net, net.input("noise", {net.batch(), noise_width}), "generator", 2);
-}
 ng::Value criticise(ng::Network& net, ng::Value points) {
-  return net.shared([&] { return layers(net, points, "critic", 1); });
+  return net.shared([&] { return points::layers(net, points, "critic", 1); });
 }
 
 ng::Value mean(ng::Network& net, ng::Value x) { return net.op("ReduceMean", {x}, "keepdims=0"); }
@@ -42,7 +33,7 @@ ng::Value penalty(ng::Network& net, ng::Value made_up, ng::Value drawn) {
 }
 
 ng::Value loss_of_critic(ng::Network& net) {
-  const ng::Value made_up = generate(net), drawn = net.input("points", {net.batch(), 2});
+  const ng::Value made_up = points::generate(net), drawn = net.input("points", {net.batch(), 2});
   const ng::Value distance = net.op("Sub", {mean(net, criticise(net, drawn)),  //
                                             mean(net, criticise(net, made_up))});
   net.output("distance", distance);
@@ -51,19 +42,20 @@ ng::Value loss_of_critic(ng::Network& net) {
 }
 
 int main() {
-  ng::Model model("wgan-gp", generate);
+  ng::Model model("wgan-gp", points::generate);
   ng::Optimizer optimizer = ng::adam(1e-3);
   optimizer.rule.set("beta1", 0.0);
   optimizer.rule.set("beta2", 0.9);
   ng::Step critic(model, loss_of_critic, optimizer, {.name = "critic", .parameters = {"critic.*"}});
-  ng::Step generator(
-      model,
-      [](ng::Network& net) { return net.op("Neg", {mean(net, criticise(net, generate(net)))}); },
-      optimizer, {.name = "generator", .parameters = {"generator.*"}});
+  ng::Step generator(model,
+                     [](ng::Network& net) {
+                       return net.op("Neg", {mean(net, criticise(net, points::generate(net)))});
+                     },
+                     optimizer, {.name = "generator", .parameters = {"generator.*"}});
 
   points::Random random(1);
   const auto draw_batch = [&] {
-    std::vector<ng::Tensor> tensors{points::draw_noise(random, batch, noise_width),
+    std::vector<ng::Tensor> tensors{points::draw_noise(random, batch, points::noise_width),
                                     points::draw_points(random, batch),
                                     ng::Tensor(ng::DType::f32, {batch, 1})};
     std::uniform_real_distribution<float> uniform;
@@ -72,11 +64,11 @@ int main() {
   };
   for (int step = 1; step <= 1500; ++step) {
     for (int i = 0; i < critic_steps; ++i) critic.step(draw_batch());
-    const ng::Tensor noise = points::draw_noise(random, batch, noise_width);
+    const ng::Tensor noise = points::draw_noise(random, batch, points::noise_width);
     generator.step(std::span(&noise, 1));
     if (step % 500 == 0)
       for (const ng::NamedTensor& output : critic.forward(draw_batch()))
         std::printf("step %4d: %s %.3f\n", step, output.name.c_str(), output.tensor.at(0));
   }
-  points::judge(model.predict(points::draw_noise(random, 2000, noise_width)));
+  points::judge(model.predict(points::draw_noise(random, 2000, points::noise_width)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of the plane around eight places on a circle, which networks learn to draw, and how well
-// they do.
+// Points of the plane around eight places on a circle, the network that learns to draw them, and
+// how well it does.
 #pragma once
 
 #include <narrowgauge/narrowgauge.h>
@@ -15,12 +15,25 @@ namespace points {
 
 constexpr int places = 8;
 constexpr float radius = 2, deviation = 0.1F;
+constexpr std::int64_t noise_width = 16, hidden = 64;
 
 inline float place_x(int place) {
   return radius * std::cos(2 * std::numbers::pi_v<float> * static_cast<float>(place) / places);
 }
 inline float place_y(int place) {
   return radius * std::sin(2 * std::numbers::pi_v<float> * static_cast<float>(place) / places);
+}
+
+inline narrowgauge::Value layers(narrowgauge::Network& net, narrowgauge::Value x,
+                                 const std::string& name, std::int64_t outputs) {
+  x = net.relu(net.linear(x, hidden, name + ".first"));
+  x = net.relu(net.linear(x, hidden, name + ".second"));
+  return net.linear(x, outputs, name + ".last");
+}
+
+// Points from noise.
+inline narrowgauge::Value generate(narrowgauge::Network& net) {
+  return layers(net, net.input("noise", {net.batch(), noise_width}), "generator", 2);
 }
 
 using Random = std::mt19937;

@@ -10,6 +10,7 @@
 #include "api/averages.h"
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
+#include "api/step_outputs.h"
 #include "api/training_setup.h"
 #include "base/parallel.h"
 #include "base/wildcard.h"
@@ -95,22 +96,6 @@ Graph forward_graph(const std::string& name, const Objective& objective) {
 bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
   return std::ranges::any_of(
       patterns, [&](const std::string& pattern) { return matches_wildcard(pattern, name); });
-}
-
-double output_of(const Graph& graph, const std::vector<Tensor>& results, std::string_view name) {
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (graph.outputs()[i].name == name) return results[i].at(0);
-  throw InternalError(concat("a step without the output '", name, '\''));
-}
-
-StepResult result_of(const Graph& graph, const std::vector<Tensor>& results) {
-  const auto value = [&](std::string_view name) { return output_of(graph, results, name); };
-  StepResult result;
-  result.outcome = static_cast<StepOutcome>(static_cast<int>(value("reason")));
-  result.scale = value("scale");
-  result.norm = value("norm");
-  result.learning_rate = value("learning_rate");
-  return result;
 }
 
 }  // namespace
@@ -236,7 +221,7 @@ StepResult Step::step(std::span<const Tensor> batch) {
   self.require_weights();
   const std::vector<Tensor> results = self.run(*self.whole, batch);
   ++self.steps;
-  StepResult result = result_of(self.whole->graph(), results);
+  StepResult result = step_result_of(self.whole->graph(), results);
   result.loss = output_of(self.whole->graph(), results, "loss");
   return result;
 }
@@ -301,7 +286,7 @@ StepResult Step::update() {
   const std::lock_guard alone(self.model->in_use);
   self.require_weights();
   require(self.pending, "step '", self.options.name, "': update() without a backward() before it");
-  StepResult result = result_of(self.update->graph(), self.run(*self.update, {}));
+  StepResult result = step_result_of(self.update->graph(), self.run(*self.update, {}));
   result.loss = self.loss;
   self.loss = 0;
   self.pending = self.unscaled = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Trainer's step: of a batch at once, or of its parts one after the other.
-#include <algorithm>
 #include <cstring>
 
+#include "api/step_outputs.h"
 #include "api/trainer_implementation.h"
 #include "base/parallel.h"
 #include "train/training_graph.h"
@@ -10,25 +10,6 @@
 namespace narrowgauge {
 
 namespace {
-
-double output_of(const Program& program, const std::vector<Tensor>& results,
-                 std::string_view name) {
-  const std::vector<GraphOutput>& outputs = program.graph().outputs();
-  const auto found = std::ranges::find(outputs, name, &GraphOutput::name);
-  if (found == outputs.end())
-    throw InternalError(concat("a training graph without the output '", name, "'"));
-  return results[static_cast<std::size_t>(found - outputs.begin())].at(0);
-}
-
-StepResult read_result(const Program& program, const std::vector<Tensor>& results) {
-  const auto value = [&](std::string_view name) { return output_of(program, results, name); };
-  StepResult result;
-  result.outcome = static_cast<StepOutcome>(static_cast<int>(value("reason")));
-  result.scale = value("scale");
-  result.norm = value("norm");
-  result.learning_rate = value("learning_rate");
-  return result;
-}
 
 // One of so many equal parts along the first axis.
 Tensor part_of(const Tensor& tensor, std::int64_t part, std::int64_t parts) {
@@ -83,7 +64,8 @@ double Trainer::Implementation::accumulate(std::span<const Tensor> batch) {
   double sum = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::vector<Tensor> inputs = inputs_for(batch, part);
-    sum += output_of(*training, compute(*training, inputs, run_number(steps, part)), "loss");
+    sum +=
+        output_of(training->graph(), compute(*training, inputs, run_number(steps, part)), "loss");
   }
   return sum / static_cast<double>(parts);
 }
@@ -134,12 +116,12 @@ StepResult Trainer::step(std::span<const Tensor> batch) {
   StepResult result;
   if (!self.update) {
     const std::vector<Tensor> results = self.compute(*self.training, batch, self.steps);
-    result = read_result(*self.training, results);
-    result.loss = output_of(*self.training, results, "loss");
+    result = step_result_of(self.training->graph(), results);
+    result.loss = output_of(self.training->graph(), results, "loss");
   } else {
     try {
       const double loss = self.accumulate(batch);
-      result = read_result(*self.update, self.compute(*self.update, {}, self.steps));
+      result = step_result_of(self.update->graph(), self.compute(*self.update, {}, self.steps));
       result.loss = loss;
     } catch (...) {
       self.drop_gradients();
