@@ -10,6 +10,7 @@
 #include "narrowgauge/event_file.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/grad_scaler.h"
+#include "narrowgauge/images.h"
 #include "narrowgauge/log.h"
 #include "narrowgauge/losses.h"
 #include "narrowgauge/model.h"

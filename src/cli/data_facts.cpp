@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/data_facts.h"
 
+#include <filesystem>
+
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "cli/common/text.h"
@@ -30,6 +32,18 @@ DataFacts::Part facts_of(const DataSet& set) {
   return {set.size(), sum.hex()};
 }
 
+DataFacts::Part facts_of(const std::vector<ImageFile>& files, const ImageFolder& folder) {
+  Sha256 sum;
+  for (const ImageFile& file : files) {
+    std::error_code ignored;
+    const std::string path = std::filesystem::path(file.path).lexically_relative(folder.path);
+    const auto size = std::filesystem::file_size(file.path, ignored);
+    const std::string& name = folder.classes[static_cast<std::size_t>(file.label)];
+    sum.update(concat(path, '\t', size, '\t', name, '\n'));
+  }
+  return {std::ssize(files), sum.hex()};
+}
+
 std::string text_of(const DataFacts::Part& part, const std::string& name) {
   constexpr std::size_t digits = 12;  // enough to tell two apart by eye
   return concat(grouped(part.samples), " of ", name, " (SHA-256 ", part.sha256.substr(0, digits),
@@ -38,7 +52,12 @@ std::string text_of(const DataFacts::Part& part, const std::string& name) {
 
 }  // namespace
 
-DataFacts facts_of(const DataSplit& split) { return {facts_of(split.train), facts_of(split.test)}; }
+DataFacts facts_of(const Data& data) {
+  if (const auto* const folder = std::get_if<ImageFolder>(&data))
+    return {facts_of(folder->training, *folder), facts_of(folder->test, *folder)};
+  const auto& split = std::get<DataSplit>(data);
+  return {facts_of(split.train), facts_of(split.test)};
+}
 
 std::vector<std::string> differences(const NamedData& run, const NamedData& here) {
   std::vector<std::string> found;

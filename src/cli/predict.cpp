@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,11 +6,11 @@
 #include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
-#include "cli/common/json.h"
-#include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/image_task.h"
+#include "cli/predictions.h"
+#include "cli/shaped_source.h"
 #include "cli/trained.h"
-#include "narrowgauge/npz.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -20,110 +18,90 @@ namespace {
 constexpr const char* examples = R"(examples:
   narrowgauge predict runs/lenet --count 5
       the classes of the first five test images
+  narrowgauge predict runs/cats holiday/ cat.jpg --save holiday.csv
+      the classes of pictures in files and folders, also as a table
   narrowgauge predict runs/lenet --data digits.npz --save predictions.npz --quiet
       every output as an array, for other programs)";
 
 struct Flags {
   TrainedFlags trained;
+  std::vector<std::string> inputs;
   std::optional<std::int64_t> count;
   std::optional<std::string> save;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, strict = false;
 };
 
-struct Predictions {
-  Tensor outputs;                    // [N, ...] of the network
-  std::vector<std::int64_t> labels;  // [N], as the data have them
-};
+// Pictures as a source whose labels are their places in the list.
+std::shared_ptr<DataSource> source_of(const std::vector<ImageFile>& files, const ImageFacts& facts,
+                                      bool strict) {
+  std::vector<ImageFile> numbered = files;
+  for (std::size_t i = 0; i < numbered.size(); ++i)
+    numbered[i].label = static_cast<std::int64_t>(i);
+  ImageInput input = input_of(facts);
+  input.strict = strict;
+  return std::make_shared<ImageSource>(std::move(numbered), input);
+}
 
-Predictions predict_first(const Trained& trained, std::int64_t count) {
-  const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
-                                                         : thread_count());
-  BatchLoader loader(
-      trained.task.test,
-      {.batch = std::min(trained.batch, count), .shuffle = false, .keep_last = true, .epochs = 1});
-  Predictions found;
-  for (std::int64_t begin = 0; begin < count;) {
-    const Batch batch = loader.next().value();
-    const Tensor outputs = trained.session->model().predict(batch.tensors.front());
-    if (begin == 0) {
-      Dims dims = outputs.dims();
-      dims.front() = count;
-      found.outputs = Tensor(outputs.dtype(), dims);
-    }
-    const std::int64_t rows = outputs.dims().front(), row_bytes = outputs.bytes() / rows;
-    const std::int64_t wanted = std::min(rows, count - begin);
-    std::copy_n(outputs.data(), wanted * row_bytes, found.outputs.data() + begin * row_bytes);
-    for (std::int64_t i = 0; i < wanted; ++i)
-      found.labels.push_back(static_cast<std::int64_t>(batch.tensors.back().at(i)));
-    begin += wanted;
+// Puts the files and their own labels in the place of the numbers that the source had.
+void name_files(Predictions& predictions, const std::vector<ImageFile>& files) {
+  for (Guess& guess : predictions.guesses) {
+    const ImageFile& file = files[static_cast<std::size_t>(guess.label)];
+    predictions.files.push_back(file.path);
+    guess.label = file.label;
   }
+}
+
+Predictions predict_files(const Predict& predict, const ModelPort& port,
+                          const std::vector<ImageFile>& files, const ImageFacts& facts,
+                          const Flags& flags, std::int64_t batch) {
+  std::shared_ptr<DataSource> source = source_of(files, facts, flags.strict);
+  if (port.type) source = shaped_as(source, port.type->shape, "pictures");
+  const std::int64_t all = std::ssize(files);
+  Predictions found =
+      predict_first(predict, source, std::min(flags.count.value_or(all), all), batch);
+  name_files(found, files);
+  found.class_names = facts.class_names;
   return found;
 }
 
-// What the network takes a sample for, and how sure it is: the softmax of its outputs.
-struct Guess {
-  std::int64_t index = 0, predicted = 0, label = 0;
-  double share = 0;
-};
-
-std::vector<Guess> guesses_of(const Predictions& predictions) {
-  const Tensor& outputs = predictions.outputs;
-  std::vector<Guess> guesses;
-  for (std::size_t i = 0; i < predictions.labels.size(); ++i) {
-    const auto index = static_cast<std::int64_t>(i);
-    const std::int64_t width = outputs.size() / outputs.dims().front();
-    const auto output = [&](std::int64_t c) { return outputs.at(index * width + c); };
-    Guess guess{index, 0, predictions.labels[i]};
-    for (std::int64_t c = 1; c < width; ++c)
-      if (output(c) > output(guess.predicted)) guess.predicted = c;
-    double sum = 0;
-    for (std::int64_t c = 0; c < width; ++c) sum += std::exp(output(c) - output(guess.predicted));
-    guess.share = 1 / sum;
-    guesses.push_back(guess);
-  }
-  return guesses;
+// Pictures that nobody has labelled, without the data of the training.
+Predictions predict_inputs(const Flags& flags) {
+  require(!flags.trained.data, "--data: names samples with labels, ", flags.inputs.front(),
+          " is a picture or a folder of pictures");
+  Opened opened = open_network(flags.trained);
+  const std::optional<ImageFacts>& facts = opened.run.record.images;
+  require(facts.has_value(), "predict: ", *flags.trained.run,
+          " was not trained on images; `narrowgauge run` takes arrays for its network");
+  std::vector<ImageFile> files;
+  for (const std::string& path : flags.inputs)
+    for (const std::string& file : find_images(path)) files.push_back({file, -1});
+  return predict_files([&](const Tensor& inputs) { return opened.model->predict(inputs); },
+                       opened.model->inputs().at(0), files, *facts, flags,
+                       flags.trained.batch.value_or(usual_batch));
 }
 
-void print_guesses(const std::vector<Guess>& guesses, bool json) {
-  TextTable table(
-      {numbers("sample"), numbers("predicted"), numbers("share"), numbers("label"), words("", 1)});
-  for (const Guess& guess : guesses) {
-    const bool right = guess.predicted == guess.label;
-    if (json) {
-      JsonObject line;
-      line.add("sample", guess.index).add("predicted", guess.predicted);
-      print(line.add("share", guess.share).add("label", guess.label).line());
-    }
-    table.add({grouped(guess.index), grouped(guess.predicted), percent_text(guess.share),
-               grouped(guess.label), right ? "" : "wrong"});
-  }
-  if (!json) print(table.text(output_width()));
-}
-
-// The outputs, the classes that they stand for and the labels, one row for each sample.
-void save(const std::string& path, const Predictions& predictions,
-          const std::vector<Guess>& guesses) {
-  const Dims dims{static_cast<std::int64_t>(guesses.size())};
-  Tensor predicted(DType::i64, dims), labels(DType::i64, dims);
-  for (const Guess& guess : guesses) {
-    predicted.values<std::int64_t>()[static_cast<std::size_t>(guess.index)] = guess.predicted;
-    labels.values<std::int64_t>()[static_cast<std::size_t>(guess.index)] = guess.label;
-  }
-  const NamedTensor tensors[] = {
-      {"outputs", predictions.outputs}, {"predicted", predicted}, {"labels", labels}};
-  write_npz(path, tensors);
+Predictions predict_samples(const Flags& flags) {
+  const Trained trained = open_trained(flags.trained);
+  const Task& task = trained.task;
+  Model& model = trained.session->model();
+  const Predict predict = [&](const Tensor& inputs) { return model.predict(inputs); };
+  const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
+                                                         : thread_count());
+  if (!task.test_files.empty())
+    return predict_files(predict, model.inputs().at(0), task.test_files, *task.images, flags,
+                         trained.batch);
+  const std::int64_t count = std::min(flags.count.value_or(task.test_size), task.test_size);
+  Predictions found = predict_first(predict, task.test, count, trained.batch);
+  if (task.images) found.class_names = task.images->class_names;
+  return found;
 }
 
 int run_predict(const Flags& flags) {
-  const Trained trained = open_trained(flags.trained);
-  const std::int64_t all = trained.task.test_size;
-  const std::int64_t count = std::min(flags.count.value_or(all), all);
-  const Predictions predictions = predict_first(trained, count);
-  const std::vector<Guess> guesses = guesses_of(predictions);
-  if (flags.save) save(*flags.save, predictions, guesses);
-  if (!flags.quiet) print_guesses(guesses, flags.json);
-  const bool finite = std::all_of(guesses.begin(), guesses.end(),
-                                  [](const Guess& guess) { return std::isfinite(guess.share); });
+  const Predictions found = flags.inputs.empty() ? predict_samples(flags) : predict_inputs(flags);
+  if (flags.save) save_predictions(*flags.save, found);
+  if (!flags.quiet) print_predictions(found, flags.json);
+  const bool finite = std::ranges::all_of(
+      found.guesses, [](const Guess& guess) { return std::isfinite(guess.share); });
   require<DivergedError>(finite, "predict: some outputs are not finite");
   return ExitCode::ok;
 }
@@ -135,9 +113,14 @@ NG_COMMAND(predict, 25) {
       add_command(program, "predict", "what a trained network takes each sample for", examples);
   const auto flags = std::make_shared<Flags>();
   add_trained(app, flags->trained);
-  add_whole(app, {"--count,-n", "N", "the first N test samples (all)"}, flags->count, 1);
-  add_text(app, {"--save", "FILE", "outputs, predicted classes and labels as arrays (.npz)"},
+  add_arguments(app, {"INPUT", "", "pictures, or folders of them, in place of the test samples"},
+                flags->inputs);
+  add_whole(app, {"--count,-n", "N", "the first N samples (all)"}, flags->count, 1);
+  add_text(app,
+           {"--save", "FILE", "a table (.csv), or outputs, classes and labels as arrays (.npz)"},
            flags->save);
+  add_switch(app, {"--strict-data", "", "a damaged picture is an error, with exit code 4"},
+             flags->strict);
   add_switch(app, {"--quiet,-q", "", "no table"}, flags->quiet);
   add_switch(app, {"--json", "", "one JSON object per sample"}, flags->json);
   add_dump_config(app);

@@ -31,7 +31,9 @@ struct TrainFlags {
   std::optional<std::string> file, loss, loss_output, mean, deviation, onnx;
   std::vector<std::string> freeze, groups;
   KnownInputFlags known;
-  bool batch_norm = false, decay_matrices = false;
+  std::optional<std::string> image, augment;
+  std::optional<double> test_share;
+  bool batch_norm = false, decay_matrices = false, strict_data = false;
   std::optional<double> tolerance;
   std::optional<std::int64_t> keep, patience, max_skips;
   std::optional<std::string> watched;
@@ -61,6 +63,15 @@ struct WatchSettings {
   bool operator==(const WatchSettings&) const = default;
 };
 
+// How data become samples.
+struct DataSettings {
+  std::string image;        // size of the network's input, "3x64x64"; "": the usual one
+  std::string augment;      // random changes of images in training; "": none
+  double test_share = 0.2;  // of a set without a part for the test
+  bool strict = false;      // whether damaged samples are errors
+  bool operator==(const DataSettings&) const = default;
+};
+
 struct Settings {
   std::string model, data = "glyphs";
   OnnxSettings onnx;
@@ -69,6 +80,7 @@ struct Settings {
   std::vector<std::string> groups;     // settings of parameters by pattern (parameter_groups.h)
   bool decays_vectors = true;          // whether weight decay is for biases and normalization too
   std::vector<float> mean, deviation;  // of images; none: those of the training set
+  DataSettings samples;
   RunPrecision precision;
   std::int64_t epochs = 3, batch = 128;
   std::int64_t accumulation = 1;  // equal parts of a batch, one after the other

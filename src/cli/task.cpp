@@ -8,100 +8,57 @@
 #include "api/training_setup.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/image_task.h"
 #include "cli/shape_flag.h"
 #include "cli/shaped_source.h"
 
 namespace narrowgauge::cli {
 
-ImageShape ImageFacts::image() const {
-  return {transform.channels > 0 ? transform.channels : drawn.channels,
-          transform.height > 0 ? transform.height : drawn.height,
-          transform.width > 0 ? transform.width : drawn.width};
+std::int64_t Task::damaged() const {
+  std::int64_t count = 0;
+  for (const auto& source : pictures) count += source->damaged();
+  return count;
 }
 
 namespace {
 
 // `facts` are found out unless it is nullptr: that reads all of the data once more.
-DataSplit load(const std::string& data, DataFacts* facts) {
-  show_status(concat("loading ", data));
-  DataSplit split = load_data(data);
-  if (facts) *facts = facts_of(split);
+Data load(const Settings& settings, DataFacts* facts) {
+  show_status(concat("loading ", settings.data));
+  Data data = open_data(settings.data, {.test_share = settings.samples.test_share});
+  if (facts) *facts = facts_of(data);
   show_status("");
-  return split;
+  return data;
 }
 
-// Makes the only input images [N,C,H,W]: images [N,H,W] have one channel, and each of F numbers
-// [N,F] is a channel of one pixel, so that it is normalised by itself.
-void take_as_images(DataSet& set, const std::string& data) {
-  const TensorType type = set.input().type();
-  Dims dims = set.input().dims();
-  if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
-  if (dims.size() == 2) dims.insert(dims.end(), {1, 1});
-  const bool pixels = type.dtype == DType::u8 || type.dtype == DType::f32;
-  require<DataError>(dims.size() == 4 && pixels, data,
-                     ": expected images or rows of numbers as u8 ",
-                     "or f32 [N,C,H,W], [N,H,W] or [N,F], found ", type);
-  require<DataError>(set.classes > 0, data, ": expected labels of classes, found ",
-                     set.target().type());
-  set.inputs = {{"images", set.input().reshaped(dims)}};
-}
-
-void take_as_images(DataSplit& split, const std::string& data) {
-  for (DataSet* set : {&split.train, &split.test}) take_as_images(*set, data);
-}
-
-ImageShape shape_of(const DataSet& set) {
-  const Dims& dims = set.input().dims();
-  return {dims.at(1), dims.at(2), dims.at(3)};
-}
-
-// Pads and repeats to the shape that the network wants; normalizes by the training set.
-ImageFacts facts_for(const DataSet& set, ImageShape wanted) {
-  ImageFacts facts{.drawn = shape_of(set), .classes = set.classes, .transform = {}};
-  if (wanted.height != facts.drawn.height || wanted.width != facts.drawn.width) {
-    facts.transform.height = wanted.height;
-    facts.transform.width = wanted.width;
+// Pictures in files have any size and colours: the network's usual size, and RGB.
+ImageShape picture_shape(const Settings& settings) {
+  ImageShape shape{3, 224, 224};
+  if (settings.onnx.file.empty()) {
+    const ImageShape usual = model_facts(settings.model).image;
+    shape.height = usual.height;
+    shape.width = usual.width;
   }
-  if (wanted.channels != facts.drawn.channels) facts.transform.channels = wanted.channels;
-  ChannelStatistics statistics = channel_statistics(set.input());
-  for (float& deviation : statistics.deviation)
-    if (deviation <= 0) deviation = 1;  // images of one grey
-  facts.transform.mean = std::move(statistics.mean);
-  facts.transform.deviation = std::move(statistics.deviation);
-  return facts;
+  return shape;
 }
 
-ImageFacts normalized_as(ImageFacts facts, const Settings& settings) {
-  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
-  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
-  return facts;
-}
-
-void take_images(Task& task, const DataSplit& split, const ImageFacts& facts) {
-  task.classes = facts.classes;
-  task.training = std::make_shared<TensorSource>(split.train, facts.transform);
-  task.test = std::make_shared<TensorSource>(split.test, facts.transform);
-  task.images = facts;
-}
-
-void require_as_trained(const DataSplit& split, const ImageFacts& trained,
-                        const std::string& data) {
-  const std::string found = image_text(shape_of(split.train));
-  require<DataError>(found == image_text(trained.drawn), data, ": expected images of ",
-                     image_text(trained.drawn), " as the run was trained on, found ", found);
-  require<DataError>(split.test.classes <= trained.classes, data, ": has ", split.test.classes,
-                     " classes, the run was trained on ", trained.classes);
+ImageShape image_wanted(const Settings& settings, ImageShape usual) {
+  return settings.samples.image.empty() ? usual : parse_image(settings.samples.image);
 }
 
 Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                    DataFacts* facts) {
-  DataSplit split = load(settings.data, facts);
-  take_as_images(split, settings.data);
-  if (trained) require_as_trained(split, *trained, settings.data);
+  Data data = load(settings, facts);
   Task task;
-  const ImageShape wanted = network_image(settings.model, shape_of(split.train));
-  const ImageFacts images = trained ? *trained : facts_for(split.train, wanted);
-  take_images(task, split, normalized_as(images, settings));
+  if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
+    take_pictures(task, *folder, settings, image_wanted(settings, picture_shape(settings)),
+                  trained);
+  } else {
+    auto& split = std::get<DataSplit>(data);
+    take_as_images(split, settings.data);
+    const ImageShape usual = network_image(settings.model, shape_of(split.train));
+    take_images(task, split, settings, image_wanted(settings, usual), trained);
+  }
   task.build = find_model(settings.model, task.images->image(), task.classes);
   return task;
 }
@@ -120,11 +77,18 @@ std::vector<Wanted> wanted_by(const Graph& graph) {
 }
 
 // Labels are indices of the scores of a prediction [N, scores].
-void require_scores(const Graph& graph, const DataSet& set) {
+void require_scores(const Graph& graph, std::int64_t classes, const std::string& data) {
   const Shape& scores = graph.type(graph.find_output("prediction")).shape;
   if (scores.size() != 2 || !scores[1].is_known()) return;
-  require<DataError>(set.classes <= scores[1].value(), set.name, ": has ", set.classes,
+  require<DataError>(classes <= scores[1].value(), data, ": has ", classes,
                      " classes, the network gives ", scores[1], " scores");
+}
+
+// What is for images cannot be done to samples of another kind.
+void require_no_images(const Settings& settings) {
+  const DataSettings& samples = settings.samples;
+  require(samples.augment.empty(), "--augment: ", settings.data, " has no images in bytes");
+  require(samples.image.empty(), "--image: ", settings.data, " has no images in bytes");
 }
 
 void require_fits(const ImageShape& drawn, const ImageShape& wanted, const std::string& data) {
@@ -202,27 +166,37 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
   task.loss = loss_of(settings);
   const Graph graph = loss_graph(settings.model, task.build, task.loss, Mode::evaluate);
   const std::vector<Wanted> wanted = wanted_by(graph);
-  DataSplit split = load(settings.data, facts);
-  task.classes = split.train.classes;
-  require_scores(graph, split.train);
-  if (!trained && !takes_pixels(wanted, split.train)) {
-    task.training = std::make_shared<TensorSource>(columns_for(wanted, split.train));
-    task.test = std::make_shared<TensorSource>(columns_for(wanted, split.test));
-    return task;
+  Data data = load(settings, facts);
+  const Shape& shape = wanted.at(0).type.shape;
+  if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
+    require_scores(graph, std::ssize(folder->classes), settings.data);
+    const ImageShape usual = image_of(wanted[0].type, picture_shape(settings));
+    take_pictures(task, *folder, settings, image_wanted(settings, usual), trained);
+  } else {
+    auto& split = std::get<DataSplit>(data);
+    task.classes = split.train.classes;
+    require_scores(graph, split.train.classes, split.train.name);
+    if (!trained && !takes_pixels(wanted, split.train)) {
+      require_no_images(settings);
+      task.training = std::make_shared<TensorSource>(columns_for(wanted, split.train));
+      task.test = std::make_shared<TensorSource>(columns_for(wanted, split.test));
+      return task;
+    }
+    take_as_images(split, settings.data);
+    const ImageShape image =
+        image_wanted(settings, image_of(wanted[0].type, shape_of(split.train)));
+    if (!trained) require_fits(shape_of(split.train), image, settings.data);
+    take_images(task, split, settings, image, trained);
   }
-  take_as_images(split, settings.data);
-  if (trained) require_as_trained(split, *trained, settings.data);
-  const ImageShape image = image_of(wanted[0].type, shape_of(split.train));
-  require_fits(shape_of(split.train), image, settings.data);
-  const ImageFacts images = trained ? *trained : facts_for(split.train, image);
-  take_images(task, split, normalized_as(images, settings));
-  const Shape& shape = wanted[0].type.shape;
   task.training = shaped_as(task.training, shape, settings.data);
   task.test = shaped_as(task.test, shape, settings.data);
   return task;
 }
 
 Task prepare(const Settings& settings, const std::optional<ImageFacts>& trained, DataFacts* facts) {
+  const std::string& image = settings.samples.image;
+  require(!trained || image.empty() || image == image_text(trained->image()), "--image: ", image,
+          ", and the run was trained on ", trained ? image_text(trained->image()) : "");
   const bool built_in = settings.onnx.file.empty();
   Task task =
       built_in ? built_in_task(settings, trained, facts) : onnx_task(settings, trained, facts);

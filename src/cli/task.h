@@ -5,19 +5,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/data_facts.h"
 #include "cli/settings.h"
-#include "narrowgauge/data.h"
+#include "narrowgauge/images.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
 
 // How images become inputs, as a run keeps it.
 struct ImageFacts {
-  ImageShape drawn;  // as they lie in the set
+  ImageShape drawn;  // as they lie in the set; of pictures in files: as they are resized
   std::int64_t classes = 0;
-  ImageTransform transform;  // padding, channels, mean and deviation
+  ImageTransform transform;                // padding, channels, mean and deviation
+  std::vector<std::string> class_names{};  // one for each class, where they have names
 
   ImageShape image() const;  // as the network sees them
 };
@@ -31,6 +33,10 @@ struct Task {
   std::int64_t classes = 0;          // of the labels; 0: these are no classes
   std::optional<ImageFacts> images;  // nothing: samples are taken as they are
   std::optional<DataFacts> facts;    // of the data, where they are to train on
+  std::vector<std::shared_ptr<const ImageSource>> pictures;  // of these, the sources from files
+  std::vector<ImageFile> test_files;                         // of these, the samples of the test
+
+  std::int64_t damaged() const;  // pictures that could not be read so far
 };
 
 // Makes a network and its data ready. Throws ModelError, DataError and UsageError.

@@ -48,6 +48,13 @@ constexpr const char* examples = R"(examples:
   narrowgauge train --config lenet.toml --epochs 5
       flags from a file, as --dump-config prints it; those given here win)";
 
+// "; input bound: 38 % of the time was waiting for samples"
+std::string input_bound_text(double share) {
+  constexpr double worth_telling = 0.02;
+  if (share < worth_telling) return "";
+  return fmt::format("; input bound: {} of the time was waiting for samples", percent_text(share));
+}
+
 // What a run judges by must be used, be it by what the resumed run was told.
 void check_judging(const TrainFlags& flags, const WatchSettings& watch) {
   const bool judges = watch.patience > 0 || watch.keeps_best || watch.plateau > 0;
@@ -62,7 +69,8 @@ SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
   return resumed ? plan_of(*resumed, settings.precision, flags.precision) : SessionOptions{};
 }
 
-void print_result(const TrainingOutcome& outcome, const std::optional<std::string>& folder) {
+void print_result(const TrainingOutcome& outcome, const Task& task,
+                  const std::optional<std::string>& folder) {
   const FitResult& fit = outcome.fit;
   print(fmt::format(
       "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
@@ -75,7 +83,10 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
   }
   print(fmt::format("loss            {} at first, {} at last\n", number_text(fit.first_loss),
                     number_text(fit.final_loss)));
-  print(fmt::format("samples/s       {}\n", rate_text(fit.samples_per_second)));
+  print(fmt::format("samples/s       {}{}\n", rate_text(fit.samples_per_second),
+                    input_bound_text(fit.input_share)));
+  if (const std::int64_t damaged = task.damaged())
+    print(fmt::format("left out        {} pictures that cannot be read\n", grouped(damaged)));
   print(fmt::format("activations     {}\n", bytes_text(outcome.activation_bytes)));
   print(fmt::format("states          {}\n", bytes_text(outcome.state_bytes)));
   if (const RecomputeReport& again = outcome.recomputed; !again.nodes.empty())
@@ -92,16 +103,17 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
   if (folder) print(fmt::format("saved           {}\n", outcome.fit.checkpoint));
 }
 
-int finish(const TrainFlags& flags, const TrainingOutcome& outcome,
+int finish(const TrainFlags& flags, const TrainingOutcome& outcome, const Task& task,
            const std::optional<std::string>& folder) {
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
     JsonObject json;
     json.add("event", stopped ? "interrupted" : "done").add_all(outcome_json(outcome));
+    if (!task.pictures.empty()) json.add("damaged_pictures", task.damaged());
     if (folder) json.add("output", *folder).add("checkpoint", outcome.fit.checkpoint);
     print(json.line());
   } else if (!stopped) {
-    print_result(outcome, folder);
+    print_result(outcome, task, folder);
   }
   if (!stopped) return ExitCode::ok;
   const std::string steps = fmt::format("stopped after {} steps", grouped(outcome.fit.steps));
@@ -179,7 +191,7 @@ int run_train(const TrainFlags& flags) {
   if (folder) remove_unused_networks(*folder);
   watch.write_profile(flags.json);
   if (flags.onnx && !outcome.fit.stopped) write_onnx(session, *flags.onnx);
-  return finish(flags, outcome, folder);
+  return finish(flags, outcome, task, folder);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "cli/network_choice.h"
 #include "cli/watch.h"
 #include "io/readers/reader.h"
+#include "narrowgauge/images.h"
 #include "ops/training/schedules/schedule.h"
 #include "train/optimizers/table.h"
 
@@ -36,6 +37,20 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--device", "DEV", "where to run: cpu", {"cpu"}}, flags.device);
 }
 
+void add_data_flags(CLI::App& app, TrainFlags& flags) {
+  add_text(app, {"--image", "CxHxW", "size of images as the network sees them (usual for it)"},
+           flags.image);
+  add_text(app, {"--augment", "LIST", "random changes of images, in order: " + augmentation_help()},
+           flags.augment);
+  add_real(app, {"--test-share", "X", "of data that come in one part (0.2)"}, flags.test_share);
+  add_switch(app, {"--strict-data", "", "a damaged image ends the training, with exit code 4"},
+             flags.strict_data);
+  add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},
+           flags.mean);
+  add_text(app, {"--deviation", "A,B,..", "by which pixels are divided (the training set's)"},
+           flags.deviation);
+}
+
 void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"FILE", "", "a network as a file of ONNX, in place of --model"}, flags.file);
   add_text(app,
@@ -54,10 +69,6 @@ void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
             flags.groups);
   add_switch(app, {"--train-batch-norm", "", "normalize by the batch where the file has averages"},
              flags.batch_norm);
-  add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},
-           flags.mean);
-  add_text(app, {"--deviation", "A,B,..", "by which pixels are divided (the training set's)"},
-           flags.deviation);
   add_known_inputs(app, flags.known);
   add_text(app, {"--onnx", "FILE", "write the trained network as a file of ONNX"}, flags.onnx);
 }
@@ -137,6 +148,7 @@ void add_file_flags(CLI::App& app, TrainFlags& flags) {
 
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_run_flags(app, flags);
+  add_data_flags(app, flags);
   add_onnx_flags(app, flags);
   add_training_flags(app, flags);
   add_ending_flags(app, flags);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/trained.h"
 
+#include <filesystem>
+
 #include "io/readers/reader.h"
 
 namespace narrowgauge::cli {
@@ -27,6 +29,19 @@ SettledFlags settled_flags(const TrainedFlags& flags) {
           {"device", {"cpu"}}};
 }
 
+Opened open_network(const TrainedFlags& flags) {
+  require_device(flags.device);
+  Opened opened{read_run(*flags.run), nullptr};
+  const RunRecord& record = opened.run.record;
+  require_network(record.settings);
+  const RunPrecision& then = record.settings.precision;
+  const RunPrecision now = settle_precision(flags.precision, then);
+  opened.model = std::make_unique<Model>(model_of(record.settings, record.images));
+  load_weights(*opened.model, opened.run);
+  if (!is_as_trained(now, then, flags.precision)) opened.model->set_precision(now);
+  return opened;
+}
+
 Session session_of(const Run& run, Settings settings, const Task& task,
                    const SessionOptions& options) {
   settings.batch = 1;
@@ -37,6 +52,19 @@ Session session_of(const Run& run, Settings settings, const Task& task,
   return session;
 }
 
+namespace {
+
+// Other data than those of the training are for the test as a whole.
+void take_data(Settings& settings, const std::string& data) {
+  std::error_code ignored;
+  const bool same =
+      data == settings.data || std::filesystem::equivalent(data, settings.data, ignored);
+  if (!same) settings.samples.test_share = 1;
+  settings.data = data;
+}
+
+}  // namespace
+
 Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics) {
   require_device(flags.device);
   Run run = read_run(*flags.run);
@@ -45,7 +73,7 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   const RunPrecision precision = settle_precision(flags.precision, settings.precision);
   SessionOptions options = plan_of(run, precision, flags.precision);
   settings.precision = precision;
-  if (flags.data) settings.data = *flags.data;
+  if (flags.data) take_data(settings, *flags.data);
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
   Trained trained{settings, taken_of(run), prepare_task(settings, run.record.images), nullptr};
   options.metrics = metrics;

@@ -228,6 +228,7 @@ JsonObject outcome_json(const TrainingOutcome& outcome) {
   json.add("test_accuracy", fit.test.accuracy).add("test_loss", fit.test.loss);
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
+  json.add("input_share", fit.input_share);
   json.add("steps", fit.steps).add("skipped_steps", fit.skipped_steps);
   if (outcome.ema_decay > 0) json.add("ema_decay", outcome.ema_decay);
   if (!fit.ended_early.empty()) json.add("ended_early", fit.ended_early);

@@ -111,8 +111,8 @@ TEST(csv, what_is_wrong_is_named_with_line_and_column) {
   EXPECT_EQ(refusal(""), ": expected lines of numbers, found none");
   EXPECT_EQ(refusal("x,y\n"), ": expected lines of numbers, found only a header");
   EXPECT_EQ(refusal("1,0\n2,1\n"),
-            ": expected at least 5 samples, of which each 5th is for the "
-            "test, found 2");
+            ": expected samples for training and test, of which the test gets a share of 0.2, "
+            "found 2");
   EXPECT_EQ(refusal(good + "5,900\n6,1000\n"),
             ": label 1000 of sample 4 is out of range: only 2 "
             "of the 1000 labels below it have samples");

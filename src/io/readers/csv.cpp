@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comma-separated values: a line for each sample, numbers but for the label. A first line with a
 // field that is no number is the header. The label is the column that it calls label, class, target
-// or y, else the last. Of a single file every fifth sample is for the test; a folder has train.csv
-// and test.csv. A file is read twice, first to count its lines: only the numbers stay in memory.
+// or y, else the last. Of a single file a share of the samples, spread evenly, is for the test; a
+// folder has train.csv and test.csv. A file is read twice, first to count its lines: only the
+// numbers stay in memory.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -19,7 +20,6 @@ namespace narrowgauge {
 namespace {
 
 constexpr std::size_t longest_line = std::size_t{16} << 20;
-constexpr std::int64_t test_share = 5;  // one in so many samples of a single file
 
 // The lines of a file that are not blank.
 class Lines {
@@ -188,28 +188,40 @@ DataSet set_of(Rows rows, const std::string& path, std::string_view part, std::i
           classes};
 }
 
-DataSplit read_file(const std::string& path) {
-  const Table table = survey(path);
-  require_room(table);
-  const std::int64_t tests = table.samples / test_share;
-  require<DataError>(tests >= 1, path, ": expected at least ", test_share,
-                     " samples, of which each ", test_share, "th is for the test, found ",
-                     table.samples);
-  Rows train(table.samples - tests, table.columns - 1), test(tests, table.columns - 1);
-  read_rows(table, [&](std::int64_t sample) -> Rows& {
-    return sample % test_share == test_share - 1 ? test : train;
-  });
-  const std::int64_t classes = count_classes(train.y, path);
-  check_labels(test.y, classes, path);
-  return {set_of(std::move(train), path, "train", classes),
-          set_of(std::move(test), path, "test", classes)};
-}
-
 Rows read_part(const Table& table) {
   require_room(table);
   Rows rows(table.samples, table.columns - 1);
   read_rows(table, [&](std::int64_t) -> Rows& { return rows; });
   return rows;
+}
+
+// All samples in both parts.
+DataSplit whole_file(const Table& table) {
+  Rows rows = read_part(table);
+  const std::int64_t classes = count_classes(rows.y, table.path);
+  return {set_of(rows, table.path, "train", classes),
+          set_of(std::move(rows), table.path, "test", classes)};
+}
+
+DataSplit read_file(const std::string& path, double test_share) {
+  const Table table = survey(path);
+  require_room(table);
+  const auto tests_before = [&](std::int64_t sample) {
+    return static_cast<std::int64_t>(static_cast<double>(sample) * test_share);
+  };
+  if (test_share == 1) return whole_file(table);
+  const std::int64_t tests = tests_before(table.samples);
+  require<DataError>(tests >= 1 && tests < table.samples, path, ": expected samples for training ",
+                     "and test, of which the test gets a share of ", test_share, ", found ",
+                     table.samples);
+  Rows train(table.samples - tests, table.columns - 1), test(tests, table.columns - 1);
+  read_rows(table, [&](std::int64_t sample) -> Rows& {
+    return tests_before(sample + 1) > tests_before(sample) ? test : train;
+  });
+  const std::int64_t classes = count_classes(train.y, path);
+  check_labels(test.y, classes, path);
+  return {set_of(std::move(train), path, "train", classes),
+          set_of(std::move(test), path, "test", classes)};
 }
 
 std::string path_of(const std::string& folder, const std::string& file) {
@@ -242,8 +254,9 @@ bool takes(const DataPlace& place) {
          });
 }
 
-DataSplit read(const std::string& name) {
-  return std::filesystem::is_directory(name) ? read_folder(name) : read_file(name);
+Data read(const std::string& name, const DataOptions& options) {
+  return std::filesystem::is_directory(name) ? read_folder(name)
+                                             : read_file(name, options.test_share);
 }
 
 }  // namespace
