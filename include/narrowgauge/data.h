@@ -23,7 +23,8 @@ struct NG_API DataSet {
   std::vector<NamedTensor> inputs;   // [N, ...] of any dtype of whole bytes, for the network
   std::vector<NamedTensor> targets;  // [N, ...] of any dtype of whole bytes, for the loss
   std::int64_t classes = 0;  // the target is labels u8 or i64 [N] in [0, classes); 0: it is none
-  std::vector<std::string> class_names{};  // one for each class, where they have names
+  std::vector<std::string> class_names{};    // one for each class, where they have names
+  std::vector<std::string> feature_names{};  // of a table: one for each number of a sample
 
   std::int64_t size() const;  // N; 0 without inputs
   // The only input; throws UsageError where there are none or several.
@@ -35,6 +36,7 @@ struct NG_API DataSet {
 // A data set in its two parts.
 struct NG_API DataSplit {
   DataSet train, test;  // `test` is for evaluation alone
+  std::string table{};  // of a table: what its columns become, for TableOptions::schema
 };
 
 // The set that the program draws itself: ten classes of strokes (line, cross, circle, arc, corner,

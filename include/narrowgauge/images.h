@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "narrowgauge/data.h"
+#include "narrowgauge/tables.h"
 
 namespace narrowgauge {
 
@@ -35,9 +35,29 @@ struct NG_API ImageFolder {
   std::vector<std::string> other_files{};     // in it, that are no pictures by their names
 };
 
-// How a set without a part for the test is divided.
+// A picture in a file, and the file of its mask, which says what each pixel shows.
+struct NG_API MaskedImage {
+  std::string path;  // of the picture
+  std::string mask;  // PNG, BMP or PNM of the same size with one number a pixel
+};
+
+// A folder of pictures with masks in its two parts.
+struct NG_API SegmentationFolder {
+  std::string path;  // as given
+  // Whether all numbers of a mask but 0 are class 1, as of shapes that are white or numbered; else
+  // they are the classes, and 255 counts for nothing.
+  bool foreground = false;
+  std::int64_t classes = 2;                     // of pixels
+  std::vector<MaskedImage> training{}, test{};  // in order of their paths
+  std::vector<std::string> other_files{};       // in it, without a partner
+};
+
+// How a set is read.
 struct NG_API DataOptions {
-  double test_share = 0.2;  // of the samples, from 0 to 1
+  double test_share = 0.2;          // of the samples of a set without a part for the test, 0 to 1
+  std::string label{};              // of a table: TableOptions
+  std::vector<std::string> skip{};  // of a table
+  std::string table{};              // of a table: TableOptions::schema
 };
 
 // Reads a folder with a subfolder for each class, which hold pictures at any depth, or with folders
@@ -50,8 +70,15 @@ NG_API ImageFolder read_image_folder(const std::string& folder, const DataOption
 // Throws DataError where there is none.
 NG_API std::vector<std::string> find_images(const std::string& path);
 
-// What a data set is read as: arrays in memory, or pictures in files.
-using Data = std::variant<DataSplit, ImageFolder>;
+// Reads a folder with a folder images and one of masks, labels, annotations or instances, which
+// hold files of the same names but for their endings; or with folders train and val, valid,
+// validation or test that each hold such two. Masks in a folder instances, and those of 0 and 255
+// alone, tell foreground from background. Throws DataError for masks that are none, or no pairs.
+NG_API SegmentationFolder read_segmentation_folder(const std::string& folder,
+                                                   const DataOptions& options = {});
+
+// What a data set is read as: arrays in memory, pictures of classes, or pictures with masks.
+using Data = std::variant<DataSplit, ImageFolder, SegmentationFolder>;
 // As load_data(), for sets of every kind.
 NG_API Data open_data(const std::string& name_or_path, const DataOptions& options = {});
 
@@ -66,6 +93,7 @@ struct NG_API ImageInput {
   ChannelStatistics statistics{{0.0f}, {1.0f}};  // one number for all channels, or one for each
   std::string augment{};   // random changes, as augmentation_help() lists them: "flip, crop(4)"
   std::uint64_t seed = 1;  // of the changes, a function of (seed, epoch, sample)
+  bool whole = false;      // pictures in files are resized as a whole, whatever their shape
   bool strict = false;     // a damaged picture is a DataError; else it is left out
 };
 
@@ -73,11 +101,14 @@ struct NG_API ImageInput {
 NG_API std::string augmentation_help();
 NG_API void check_augmentations(std::string_view text);  // throws UsageError
 
-// Pictures, read and changed by any number of threads; images f32 [N,C,H,W] and labels i64 [N].
+// Pictures, read and changed by any number of threads; images f32 [N,C,H,W] and labels i64 [N], or
+// of masks i64 [N,H,W].
 class NG_API ImageSource : public DataSource {
  public:
   // Throws UsageError for an input that makes no sense.
   ImageSource(std::vector<ImageFile> files, const ImageInput& input);
+  // With masks, of which -100 stands where nothing is known. Pictures are resized as a whole.
+  ImageSource(std::vector<MaskedImage> files, bool foreground, const ImageInput& input);
   // Of a set whose only input is u8 [N,C,H,W] with as many channels as `input`, or one, and whose
   // target is labels.
   ImageSource(const DataSet& set, const ImageInput& input);

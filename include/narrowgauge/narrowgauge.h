@@ -25,6 +25,7 @@
 #include "narrowgauge/precision_presets.h"
 #include "narrowgauge/roofline.h"
 #include "narrowgauge/step.h"
+#include "narrowgauge/tables.h"
 #include "narrowgauge/tf32.h"
 #include "narrowgauge/trace.h"
 #include "narrowgauge/training_log.h"

@@ -32,16 +32,26 @@ DataFacts::Part facts_of(const DataSet& set) {
   return {set.size(), sum.hex()};
 }
 
+// The path of a file in a folder, and its size.
+std::string file_text(const std::string& file, const std::string& folder) {
+  std::error_code ignored;
+  return concat(std::filesystem::path(file).lexically_relative(folder).string(), '\t',
+                std::filesystem::file_size(file, ignored), '\t');
+}
+
 DataFacts::Part facts_of(const std::vector<ImageFile>& files, const ImageFolder& folder) {
   Sha256 sum;
-  for (const ImageFile& file : files) {
-    std::error_code ignored;
-    const std::string path = std::filesystem::path(file.path).lexically_relative(folder.path);
-    const auto size = std::filesystem::file_size(file.path, ignored);
-    const std::string& name = folder.classes[static_cast<std::size_t>(file.label)];
-    sum.update(concat(path, '\t', size, '\t', name, '\n'));
-  }
+  for (const ImageFile& file : files)
+    sum.update(concat(file_text(file.path, folder.path),
+                      folder.classes[static_cast<std::size_t>(file.label)], '\n'));
   return {std::ssize(files), sum.hex()};
+}
+
+DataFacts::Part facts_of(const std::vector<MaskedImage>& pairs, const SegmentationFolder& folder) {
+  Sha256 sum;
+  for (const MaskedImage& pair : pairs)
+    sum.update(concat(file_text(pair.path, folder.path), file_text(pair.mask, folder.path), '\n'));
+  return {std::ssize(pairs), sum.hex()};
 }
 
 std::string text_of(const DataFacts::Part& part, const std::string& name) {
@@ -55,6 +65,8 @@ std::string text_of(const DataFacts::Part& part, const std::string& name) {
 DataFacts facts_of(const Data& data) {
   if (const auto* const folder = std::get_if<ImageFolder>(&data))
     return {facts_of(folder->training, *folder), facts_of(folder->test, *folder)};
+  if (const auto* const masked = std::get_if<SegmentationFolder>(&data))
+    return {facts_of(masked->training, *masked), facts_of(masked->test, *masked)};
   const auto& split = std::get<DataSplit>(data);
   return {facts_of(split.train), facts_of(split.test)};
 }

@@ -104,14 +104,18 @@ ImageFolder as_trained(ImageFolder folder, const ImageFacts& trained, const std:
   return folder;
 }
 
+void measure(ImageFacts& facts, const std::vector<ImageFile>& files, const Settings& settings) {
+  show_status("measuring mean and deviation of the pictures");
+  normalize_by(facts, channel_statistics(files, input_of(facts)), settings);
+  show_status("");
+}
+
 ImageFacts facts_for(const ImageFolder& folder, ImageShape wanted, const Settings& settings) {
   ImageFacts facts{.drawn = wanted,
                    .classes = std::ssize(folder.classes),
                    .transform = {},
                    .class_names = folder.classes};
-  show_status("measuring mean and deviation of the pictures");
-  normalize_by(facts, channel_statistics(folder.training, input_of(facts)), settings);
-  show_status("");
+  measure(facts, folder.training, settings);
   return facts;
 }
 
@@ -126,7 +130,8 @@ ImageInput input_of(const ImageFacts& facts) {
   return {.channels = image.channels,
           .height = image.height,
           .width = image.width,
-          .statistics = {facts.transform.mean, facts.transform.deviation}};
+          .statistics = {facts.transform.mean, facts.transform.deviation},
+          .whole = facts.masks};
 }
 
 void take_images(Task& task, const DataSplit& split, const Settings& settings, ImageShape wanted,
@@ -160,6 +165,37 @@ void take_pictures(Task& task, const ImageFolder& folder, const Settings& settin
   task.test = test;
   task.pictures = {training, test};
   task.test_files = known.test;
+  task.images = std::move(facts);
+}
+
+void take_masks(Task& task, const SegmentationFolder& folder, const Settings& settings,
+                ImageShape wanted, const std::optional<ImageFacts>& trained) {
+  require<DataError>(!trained || folder.classes <= trained->classes, settings.data, ": has ",
+                     folder.classes, " classes, the run was trained on ",
+                     trained ? trained->classes : 0);
+  const auto pictures_of = [](const std::vector<MaskedImage>& pairs) {
+    std::vector<ImageFile> files;
+    for (const MaskedImage& pair : pairs) files.push_back({pair.path, -1});
+    return files;
+  };
+  ImageFacts facts{.drawn = wanted, .classes = folder.classes, .transform = {}, .masks = true};
+  if (trained)
+    facts = *trained;
+  else
+    measure(facts, pictures_of(folder.training), settings);
+  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
+  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
+  ImageInput input = input_of(facts);
+  input.strict = settings.samples.strict;
+  const auto test = std::make_shared<ImageSource>(folder.test, folder.foreground, input);
+  const auto training =
+      std::make_shared<ImageSource>(folder.training.empty() ? folder.test : folder.training,
+                                    folder.foreground, changing_input(facts, settings));
+  task.classes = facts.classes;
+  task.training = training;
+  task.test = test;
+  task.pictures = {training, test};
+  task.test_files = pictures_of(folder.test);
   task.images = std::move(facts);
 }
 

@@ -28,6 +28,10 @@ void take_images(Task& task, const DataSplit& split, const Settings& settings, I
 void take_pictures(Task& task, const ImageFolder& folder, const Settings& settings,
                    ImageShape wanted, const std::optional<ImageFacts>& trained);
 
+// The same for pictures with masks.
+void take_masks(Task& task, const SegmentationFolder& folder, const Settings& settings,
+                ImageShape wanted, const std::optional<ImageFacts>& trained);
+
 // How a picture becomes an input of a trained network.
 ImageInput input_of(const ImageFacts& facts);
 

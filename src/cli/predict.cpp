@@ -8,6 +8,7 @@
 #include "cli/common/exit_code.h"
 #include "cli/common/text.h"
 #include "cli/image_task.h"
+#include "cli/predict_masks.h"
 #include "cli/predictions.h"
 #include "cli/shaped_source.h"
 #include "cli/trained.h"
@@ -20,6 +21,8 @@ constexpr const char* examples = R"(examples:
       the classes of the first five test images
   narrowgauge predict runs/cats holiday/ cat.jpg --save holiday.csv
       the classes of pictures in files and folders, also as a table
+  narrowgauge predict runs/cells new/ --save masks
+      of a network for pixels: a mask for each picture
   narrowgauge predict runs/lenet --data digits.npz --save predictions.npz --quiet
       every output as an array, for other programs)";
 
@@ -64,23 +67,66 @@ Predictions predict_files(const Predict& predict, const ModelPort& port,
   return found;
 }
 
-// Pictures that nobody has labelled, without the data of the training.
-Predictions predict_inputs(const Flags& flags) {
+// Shows and saves what was found.
+int report(const Predictions& found, const Flags& flags) {
+  if (flags.save) save_predictions(*flags.save, found);
+  if (!flags.quiet) print_predictions(found, flags.json);
+  const bool finite = std::ranges::all_of(
+      found.guesses, [](const Guess& guess) { return std::isfinite(guess.share); });
+  require<DivergedError>(finite, "predict: some outputs are not finite");
+  return ExitCode::ok;
+}
+
+int report_files(const Predict& predict, const ModelPort& port, std::vector<ImageFile> files,
+                 const ImageFacts& facts, const Flags& flags, std::int64_t batch) {
+  if (!facts.masks) return report(predict_files(predict, port, files, facts, flags, batch), flags);
+  const auto most = static_cast<std::size_t>(flags.count.value_or(std::ssize(files)));
+  files.resize(std::min(files.size(), most));
+  predict_masks(predict, files, facts, {flags.save, flags.strict, flags.json, flags.quiet});
+  return ExitCode::ok;
+}
+
+// Rows of a table that became the same features as those of the training.
+Predictions predict_rows(const Predict& predict, const std::string& path, const std::string& schema,
+                         const ImageFacts& facts, const Flags& flags, std::int64_t batch) {
+  DataSet rows = read_rows(path, schema);
+  const Dims dims = rows.input().dims();
+  rows.inputs = {{"images", rows.input().reshaped({dims[0], dims[1], 1, 1})}};
+  const bool labelled = !rows.targets.empty();
+  if (!labelled) rows.targets = {{"y", Tensor(DType::i64, {dims[0]})}};
+  const auto source = std::make_shared<TensorSource>(rows, facts.transform);
+  Predictions found =
+      predict_first(predict, source, std::min(flags.count.value_or(dims[0]), dims[0]), batch);
+  if (!labelled)
+    for (Guess& guess : found.guesses) guess.label = -1;
+  found.class_names = facts.class_names;
+  return found;
+}
+
+// What nobody has labelled, without the data of the training.
+int predict_inputs(const Flags& flags) {
   require(!flags.trained.data, "--data: names samples with labels, ", flags.inputs.front(),
-          " is a picture or a folder of pictures");
+          " is an input without");
   Opened opened = open_network(flags.trained);
-  const std::optional<ImageFacts>& facts = opened.run.record.images;
+  const RunRecord& record = opened.run.record;
+  const std::optional<ImageFacts>& facts = record.images;
   require(facts.has_value(), "predict: ", *flags.trained.run,
           " was not trained on images; `narrowgauge run` takes arrays for its network");
+  const Predict predict = [&](const Tensor& inputs) { return opened.model->predict(inputs); };
+  const std::int64_t batch = flags.trained.batch.value_or(usual_batch);
+  const std::string& table = record.settings.samples.table;
+  if (!table.empty()) {
+    require(flags.inputs.size() == 1, "predict: expected one table, got ", flags.inputs.size());
+    return report(predict_rows(predict, flags.inputs.front(), table, *facts, flags, batch), flags);
+  }
   std::vector<ImageFile> files;
   for (const std::string& path : flags.inputs)
     for (const std::string& file : find_images(path)) files.push_back({file, -1});
-  return predict_files([&](const Tensor& inputs) { return opened.model->predict(inputs); },
-                       opened.model->inputs().at(0), files, *facts, flags,
-                       flags.trained.batch.value_or(usual_batch));
+  return report_files(predict, opened.model->inputs().at(0), std::move(files), *facts, flags,
+                      batch);
 }
 
-Predictions predict_samples(const Flags& flags) {
+int predict_samples(const Flags& flags) {
   const Trained trained = open_trained(flags.trained);
   const Task& task = trained.task;
   Model& model = trained.session->model();
@@ -88,22 +134,16 @@ Predictions predict_samples(const Flags& flags) {
   const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
                                                          : thread_count());
   if (!task.test_files.empty())
-    return predict_files(predict, model.inputs().at(0), task.test_files, *task.images, flags,
-                         trained.batch);
+    return report_files(predict, model.inputs().at(0), task.test_files, *task.images, flags,
+                        trained.batch);
   const std::int64_t count = std::min(flags.count.value_or(task.test_size), task.test_size);
   Predictions found = predict_first(predict, task.test, count, trained.batch);
   if (task.images) found.class_names = task.images->class_names;
-  return found;
+  return report(found, flags);
 }
 
 int run_predict(const Flags& flags) {
-  const Predictions found = flags.inputs.empty() ? predict_samples(flags) : predict_inputs(flags);
-  if (flags.save) save_predictions(*flags.save, found);
-  if (!flags.quiet) print_predictions(found, flags.json);
-  const bool finite = std::ranges::all_of(
-      found.guesses, [](const Guess& guess) { return std::isfinite(guess.share); });
-  require<DivergedError>(finite, "predict: some outputs are not finite");
-  return ExitCode::ok;
+  return flags.inputs.empty() ? predict_samples(flags) : predict_inputs(flags);
 }
 
 }  // namespace
@@ -113,11 +153,13 @@ NG_COMMAND(predict, 25) {
       add_command(program, "predict", "what a trained network takes each sample for", examples);
   const auto flags = std::make_shared<Flags>();
   add_trained(app, flags->trained);
-  add_arguments(app, {"INPUT", "", "pictures, or folders of them, in place of the test samples"},
-                flags->inputs);
+  add_arguments(
+      app, {"INPUT", "", "pictures, folders of them, or a table, in place of the test samples"},
+      flags->inputs);
   add_whole(app, {"--count,-n", "N", "the first N samples (all)"}, flags->count, 1);
   add_text(app,
-           {"--save", "FILE", "a table (.csv), or outputs, classes and labels as arrays (.npz)"},
+           {"--save", "FILE",
+            "a table (.csv); outputs, classes, labels as arrays (.npz); of masks a folder"},
            flags->save);
   add_switch(app, {"--strict-data", "", "a damaged picture is an error, with exit code 4"},
              flags->strict);

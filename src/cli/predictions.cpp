@@ -38,14 +38,6 @@ Tensor rows_of(const Tensor& tensor, std::int64_t count) {
   return rows;
 }
 
-// RFC 4180: a field with a comma, a quote or a line's end stands in quotes, which are doubled.
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
 std::string csv_of(const Predictions& predictions) {
   const bool files = !predictions.files.empty();
   std::string text = files ? "file" : "sample";
@@ -88,6 +80,14 @@ void print_lines(const Predictions& predictions) {
 }
 
 }  // namespace
+
+// A field with a comma, a quote or a line's end stands in quotes, which are doubled.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
 
 std::string Predictions::class_text(std::int64_t index) const {
   const auto place = static_cast<std::size_t>(index);

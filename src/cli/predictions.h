@@ -35,6 +35,8 @@ using Predict = std::function<Tensor(const Tensor& inputs)>;
 Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSource>& source,
                           std::int64_t count, std::int64_t batch);
 
+std::string csv_field(const std::string& text);  // quoted where RFC 4180 asks for it
+
 void print_predictions(const Predictions& predictions, bool json);
 // A row for each sample in a table (.csv), or the outputs, predicted classes and labels as arrays.
 // Throws DataError where the file cannot be written.

@@ -118,6 +118,9 @@ void visit_settings(auto& settings, const auto& visit) {
   visit.optional("augment", settings.samples.augment);
   visit.optional("test_share", settings.samples.test_share);
   visit.optional("strict_data", settings.samples.strict);
+  visit.optional("label", settings.samples.label);
+  visit.optional("skip_columns", settings.samples.skip);
+  visit.optional("table", settings.samples.table);
 }
 
 void visit_onnx(auto& onnx, const auto& visit) {
@@ -139,6 +142,7 @@ void visit_images(auto& images, const auto& visit) {
   visit("mean", images.transform.mean);
   visit("deviation", images.transform.deviation);
   visit.optional("class_names", images.class_names);
+  visit.optional("masks", images.masks);
 }
 
 void visit_part(auto& part, const auto& visit) {

@@ -63,6 +63,8 @@ void take_samples(DataSettings& samples, const TrainFlags& flags) {
   take(samples.augment, flags.augment);
   take(samples.test_share, flags.test_share);
   samples.strict |= flags.strict_data;
+  take(samples.label, flags.label);
+  if (!flags.skip_columns.empty()) samples.skip = flags.skip_columns;
 }
 
 void take_training(Settings& settings, const TrainFlags& flags) {
@@ -141,6 +143,7 @@ void check_settings(const Settings& settings) {
   require_between("--test-share", settings.samples.test_share, 0.0, 1.0);
   if (!settings.samples.image.empty()) parse_image(settings.samples.image);
   check_augmentations(settings.samples.augment);
+  if (!settings.samples.table.empty()) check_table(settings.samples.table);
   settings.rule.check("--optimizer");
 }
 

@@ -31,7 +31,8 @@ struct TrainFlags {
   std::optional<std::string> file, loss, loss_output, mean, deviation, onnx;
   std::vector<std::string> freeze, groups;
   KnownInputFlags known;
-  std::optional<std::string> image, augment;
+  std::optional<std::string> image, augment, label;
+  std::vector<std::string> skip_columns;
   std::optional<double> test_share;
   bool batch_norm = false, decay_matrices = false, strict_data = false;
   std::optional<double> tolerance;
@@ -65,10 +66,13 @@ struct WatchSettings {
 
 // How data become samples.
 struct DataSettings {
-  std::string image;        // size of the network's input, "3x64x64"; "": the usual one
-  std::string augment;      // random changes of images in training; "": none
-  double test_share = 0.2;  // of a set without a part for the test
-  bool strict = false;      // whether damaged samples are errors
+  std::string image;              // size of the network's input, "3x64x64"; "": the usual one
+  std::string augment;            // random changes of images in training; "": none
+  double test_share = 0.2;        // of a set without a part for the test
+  bool strict = false;            // whether damaged samples are errors
+  std::string label;              // column of a table; "": it is found
+  std::vector<std::string> skip;  // columns of a table that are passed over
+  std::string table;              // what the columns of the run's table became (tables.h)
   bool operator==(const DataSettings&) const = default;
 };
 

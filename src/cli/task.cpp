@@ -25,7 +25,11 @@ namespace {
 // `facts` are found out unless it is nullptr: that reads all of the data once more.
 Data load(const Settings& settings, DataFacts* facts) {
   show_status(concat("loading ", settings.data));
-  Data data = open_data(settings.data, {.test_share = settings.samples.test_share});
+  const DataSettings& samples = settings.samples;
+  Data data = open_data(settings.data, {.test_share = samples.test_share,
+                                        .label = samples.label,
+                                        .skip = samples.skip,
+                                        .table = samples.table});
   if (facts) *facts = facts_of(data);
   show_status("");
   return data;
@@ -46,15 +50,29 @@ ImageShape image_wanted(const Settings& settings, ImageShape usual) {
   return settings.samples.image.empty() ? usual : parse_image(settings.samples.image);
 }
 
+// A network for pixels needs masks, and only such a network can have them.
+void require_kind(const Settings& settings, const Data& data) {
+  const bool masks = std::holds_alternative<SegmentationFolder>(data);
+  const bool pixels = model_facts(settings.model).output == OutputKind::pixels;
+  require<DataError>(!masks || pixels, settings.data, ": has masks, and ", settings.model,
+                     " gives classes of whole images; unet-small gives those of pixels");
+  require<DataError>(masks || !pixels, settings.data, ": has no masks, which ", settings.model,
+                     " learns: expected a folder of images and one of masks");
+}
+
 Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                    DataFacts* facts) {
   Data data = load(settings, facts);
   Task task;
+  require_kind(settings, data);
+  const ImageShape wanted = image_wanted(settings, picture_shape(settings));
   if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
-    take_pictures(task, *folder, settings, image_wanted(settings, picture_shape(settings)),
-                  trained);
+    take_pictures(task, *folder, settings, wanted, trained);
+  } else if (const auto* const masked = std::get_if<SegmentationFolder>(&data)) {
+    take_masks(task, *masked, settings, wanted, trained);
   } else {
     auto& split = std::get<DataSplit>(data);
+    task.table = split.table;
     take_as_images(split, settings.data);
     const ImageShape usual = network_image(settings.model, shape_of(split.train));
     take_images(task, split, settings, image_wanted(settings, usual), trained);
@@ -172,8 +190,12 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
     require_scores(graph, std::ssize(folder->classes), settings.data);
     const ImageShape usual = image_of(wanted[0].type, picture_shape(settings));
     take_pictures(task, *folder, settings, image_wanted(settings, usual), trained);
+  } else if (const auto* const masked = std::get_if<SegmentationFolder>(&data)) {
+    const ImageShape usual = image_of(wanted[0].type, picture_shape(settings));
+    take_masks(task, *masked, settings, image_wanted(settings, usual), trained);
   } else {
     auto& split = std::get<DataSplit>(data);
+    task.table = split.table;
     task.classes = split.train.classes;
     require_scores(graph, split.train.classes, split.train.name);
     if (!trained && !takes_pixels(wanted, split.train)) {
@@ -201,6 +223,8 @@ Task prepare(const Settings& settings, const std::optional<ImageFacts>& trained,
   Task task =
       built_in ? built_in_task(settings, trained, facts) : onnx_task(settings, trained, facts);
   if (built_in) task.loss = loss_of(settings);
+  if (settings.loss.empty() && task.images && task.images->masks)
+    task.loss = softmax_cross_entropy({.ignored = -100});  // pixels of which nothing is known
   task.data = settings.data;
   task.training_size = task.training->size();
   task.test_size = task.test->size();

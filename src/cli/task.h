@@ -20,6 +20,7 @@ struct ImageFacts {
   std::int64_t classes = 0;
   ImageTransform transform;                // padding, channels, mean and deviation
   std::vector<std::string> class_names{};  // one for each class, where they have names
+  bool masks = false;                      // whether classes are of pixels, and not of images
 
   ImageShape image() const;  // as the network sees them
 };
@@ -35,6 +36,7 @@ struct Task {
   std::optional<DataFacts> facts;    // of the data, where they are to train on
   std::vector<std::shared_ptr<const ImageSource>> pictures;  // of these, the sources from files
   std::vector<ImageFile> test_files;                         // of these, the samples of the test
+  std::string table;  // of a table: what its columns become (TableOptions::schema)
 
   std::int64_t damaged() const;  // pictures that could not be read so far
 };

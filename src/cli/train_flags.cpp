@@ -43,6 +43,10 @@ void add_data_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--augment", "LIST", "random changes of images, in order: " + augmentation_help()},
            flags.augment);
   add_real(app, {"--test-share", "X", "of data that come in one part (0.2)"}, flags.test_share);
+  add_text(app, {"--label", "COLUMN", "of a table, by name or number (label, class, target, y)"},
+           flags.label);
+  add_list(app, {"--skip-columns", "A,B,..", "columns of a table that are passed over"},
+           flags.skip_columns);
   add_switch(app, {"--strict-data", "", "a damaged image ends the training, with exit code 4"},
              flags.strict_data);
   add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},

@@ -108,6 +108,8 @@ void add_network(Settled& settled, const TrainFlags& flags, const Settings& sett
   if (!settings.samples.image.empty()) settled.add("image", settings.samples.image);
   if (!settings.samples.augment.empty()) settled.add("augment", settings.samples.augment);
   settled.add("test-share", settings.samples.test_share);
+  if (!settings.samples.label.empty()) settled.add("label", settings.samples.label);
+  settled.add("skip-columns", settings.samples.skip);
   settled.add("strict-data", settings.samples.strict);
   if (!settings.loss.empty()) settled.add("loss", settings.loss);
   if (!settings.onnx.output.empty()) settled.add("loss-on", settings.onnx.output);

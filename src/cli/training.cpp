@@ -160,6 +160,7 @@ namespace {
 
 RunRecord record_of(const Settings& settings, const Task& task) {
   RunRecord record{settings, task.images, task.facts};
+  record.settings.samples.table = task.table;
   std::error_code ignored;
   if (task.data != "glyphs" && std::filesystem::exists(task.data, ignored))
     record.settings.data = std::filesystem::absolute(task.data).string();

@@ -47,6 +47,30 @@ Tensor padded(const Tensor& picture, std::int64_t height, std::int64_t width) {
   return result;
 }
 
+ImageBox whole_of(std::int64_t height, std::int64_t width) {
+  return {0, 0, static_cast<double>(height), static_cast<double>(width)};
+}
+
+// The part of a mask in another size, each pixel that which is nearest.
+Tensor resized_mask(const Tensor& mask, const ImageBox& box, std::int64_t height,
+                    std::int64_t width) {
+  const std::int64_t rows = mask.dims()[0], columns = mask.dims()[1];
+  const double down = (box.bottom - box.top) / static_cast<double>(height);
+  const double across = (box.right - box.left) / static_cast<double>(width);
+  const auto place = [](double begin, double step, std::int64_t i, std::int64_t count) {
+    const double at = begin + step * (static_cast<double>(i) + 0.5);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, count - 1);
+  };
+  Tensor result(DType::u8, {height, width});
+  std::uint8_t* to = result.values<std::uint8_t>().data();
+  for (std::int64_t y = 0; y < height; ++y) {
+    const std::uint8_t* const row =
+        mask.values<std::uint8_t>().data() + place(box.top, down, y, rows) * columns;
+    for (std::int64_t x = 0; x < width; ++x) *to++ = row[place(box.left, across, x, columns)];
+  }
+  return result;
+}
+
 }  // namespace
 
 struct ImageSource::Implementation {
@@ -61,6 +85,9 @@ struct ImageSource::Implementation {
       : pictures(std::move(from)), input(how), changes(parse_augmentations(how.augment)) {
     require(input.height > 0 && input.width > 0, "pictures: expected an input of 1x1 or more, got ",
             input.height, 'x', input.width);
+    for (const auto& change : changes)
+      require(!pictures->have_masks() || change->takes_masks(),
+              "augment: one of the changes is for pictures without masks");
     mean = spread(input.statistics.mean, input, "mean");
     scale = spread(input.statistics.deviation, input, "deviation");
     for (float& each : mean) each *= most_bright;
@@ -71,8 +98,11 @@ struct ImageSource::Implementation {
   }
 
   AugmentedImage begin(std::int64_t index, Draws& draws) const;
+  AugmentedImage begin_masked(std::int64_t index, const Tensor& picture,
+                              std::optional<ImageBox> box) const;
   AugmentedImage make(std::int64_t index, std::int64_t epoch, std::size_t changed_by) const;
   void write(const Tensor& pixels, float* to) const;
+  void write_target(const AugmentedImage& image, std::int64_t* targets, std::int64_t row) const;
   bool note_damaged(std::int64_t index, const DataError& error);
 };
 
@@ -83,13 +113,28 @@ AugmentedImage ImageSource::Implementation::begin(std::int64_t index, Draws& dra
   std::optional<ImageBox> box;
   for (const auto& change : changes)
     if (auto chosen = change->cut({height, width}, draws)) box = chosen;
+  if (pictures->have_masks()) return begin_masked(index, picture, box);
   const bool is_small = height <= input.height && width <= input.width;
   const std::int64_t label = pictures->label(index);
   if (!box && height == input.height && width == input.width) return {as_floats(picture), label};
   if (!box && is_small && pictures->are_padded())
     return {padded(picture, input.height, input.width), label};
+  if (!box && input.whole) box = whole_of(height, width);
   if (!box) box = middle_box(height, width, input.height, input.width);
   return {resized_image(picture, *box, input.height, input.width), label};
+}
+
+// Whole pictures: a prediction is for each of their pixels.
+AugmentedImage ImageSource::Implementation::begin_masked(std::int64_t index, const Tensor& picture,
+                                                         std::optional<ImageBox> box) const {
+  const Tensor mask = pictures->mask(index);
+  const std::int64_t height = picture.dims()[0], width = picture.dims()[1];
+  require<DataError>(mask.dims() == Dims{height, width}, "pictures: the mask of sample ", index,
+                     " has ", mask.dims()[1], 'x', mask.dims()[0], " pixels, the picture ", width,
+                     'x', height);
+  if (!box) box = whole_of(height, width);
+  return {resized_image(picture, *box, input.height, input.width), 0,
+          resized_mask(mask, *box, input.height, input.width)};
 }
 
 // With the first `changed_by` changes: mixtures ask for others with those before them alone, so
@@ -114,6 +159,18 @@ void ImageSource::Implementation::write(const Tensor& pixels, float* to) const {
       to[static_cast<std::int64_t>(c) * area + i] = (*from - mean[c]) * scale[c];
 }
 
+void ImageSource::Implementation::write_target(const AugmentedImage& image, std::int64_t* targets,
+                                               std::int64_t row) const {
+  if (!pictures->have_masks()) {
+    targets[row] = image.label;
+    return;
+  }
+  constexpr std::int64_t counts_for_nothing = -100;
+  std::int64_t* to = targets + row * input.height * input.width;
+  for (const std::uint8_t label : image.mask.values<std::uint8_t>())
+    *to++ = label == unknown_pixel ? counts_for_nothing : label;
+}
+
 // Warns of the first of them, each once; false where a damaged picture is an error.
 bool ImageSource::Implementation::note_damaged(std::int64_t index, const DataError& error) {
   if (input.strict) return false;
@@ -130,6 +187,10 @@ ImageSource::ImageSource(std::vector<ImageFile> files, const ImageInput& input)
     : implementation_(std::make_unique<Implementation>(
           pictures_in_files(std::move(files), input.channels), input)) {}
 
+ImageSource::ImageSource(std::vector<MaskedImage> files, bool foreground, const ImageInput& input)
+    : implementation_(std::make_unique<Implementation>(
+          pictures_with_masks(std::move(files), foreground, input.channels), input)) {}
+
 ImageSource::ImageSource(const DataSet& set, const ImageInput& input)
     : implementation_(
           std::make_unique<Implementation>(pictures_in_memory(set, input.channels), input)) {}
@@ -140,7 +201,9 @@ std::int64_t ImageSource::size() const { return implementation_->pictures->size(
 
 TensorTypes ImageSource::sample_types() const {
   const ImageInput& input = implementation_->input;
-  return {{DType::f32, {input.channels, input.height, input.width}}, {DType::i64, {}}};
+  const Shape target =
+      implementation_->pictures->have_masks() ? Shape{input.height, input.width} : Shape{};
+  return {{DType::f32, {input.channels, input.height, input.width}}, {DType::i64, target}};
 }
 
 void ImageSource::read(std::span<const std::int64_t> indices, std::span<Tensor> batch) {
@@ -162,7 +225,7 @@ std::vector<std::int64_t> ImageSource::read_epoch(std::span<const std::int64_t> 
     try {
       const AugmentedImage image = self.make(indices[i], epoch, self.changes.size());
       self.write(image.pixels, batch[0].values<float>().data() + row * sample);
-      batch[1].values<std::int64_t>()[i] = image.label;
+      self.write_target(image, batch[1].values<std::int64_t>().data(), row);
     } catch (const DataError& error) {
       if (!self.note_damaged(indices[i], error)) throw;
       damaged.push_back(row);

@@ -7,13 +7,16 @@
 namespace narrowgauge {
 namespace {
 
+ImageColours colours_of(std::int64_t channels) {
+  require(channels == 1 || channels == 3, "pictures: expected 1 channel (grey) or 3 (RGB), got ",
+          channels);
+  return channels == 3 ? ImageColours::rgb : ImageColours::grey;
+}
+
 class InFiles : public Pictures {
  public:
   InFiles(std::vector<ImageFile> files, std::int64_t channels)
-      : files_(std::move(files)), colours_(channels == 3 ? ImageColours::rgb : ImageColours::grey) {
-    require(channels == 1 || channels == 3, "pictures: expected 1 channel (grey) or 3 (RGB), got ",
-            channels);
-  }
+      : files_(std::move(files)), colours_(colours_of(channels)) {}
   std::int64_t size() const override { return std::ssize(files_); }
   std::int64_t label(std::int64_t index) const override { return file(index).label; }
   Tensor read(std::int64_t index) const override { return read_image(file(index).path, colours_); }
@@ -24,6 +27,31 @@ class InFiles : public Pictures {
     return files_.at(static_cast<std::size_t>(index));
   }
   std::vector<ImageFile> files_;
+  ImageColours colours_;
+};
+
+class WithMasks : public Pictures {
+ public:
+  WithMasks(std::vector<MaskedImage> files, bool foreground, std::int64_t channels)
+      : files_(std::move(files)), foreground_(foreground), colours_(colours_of(channels)) {}
+  std::int64_t size() const override { return std::ssize(files_); }
+  std::int64_t label(std::int64_t) const override { return 0; }
+  Tensor read(std::int64_t index) const override { return read_image(file(index).path, colours_); }
+  Tensor mask(std::int64_t index) const override {
+    Tensor mask = read_mask(file(index).mask);
+    if (!foreground_) return mask;
+    for (std::uint8_t& number : mask.values<std::uint8_t>()) number = number != 0 ? 1 : 0;
+    return mask;
+  }
+  bool have_masks() const override { return true; }
+  bool are_padded() const override { return false; }
+
+ private:
+  const MaskedImage& file(std::int64_t index) const {
+    return files_.at(static_cast<std::size_t>(index));
+  }
+  std::vector<MaskedImage> files_;
+  bool foreground_;
   ImageColours colours_;
 };
 
@@ -68,6 +96,11 @@ class InMemory : public Pictures {
 std::unique_ptr<const Pictures> pictures_in_files(std::vector<ImageFile> files,
                                                   std::int64_t channels) {
   return std::make_unique<InFiles>(std::move(files), channels);
+}
+
+std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> files, bool foreground,
+                                                    std::int64_t channels) {
+  return std::make_unique<WithMasks>(std::move(files), foreground, channels);
 }
 
 std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels) {

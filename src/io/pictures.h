@@ -12,6 +12,8 @@
 
 namespace narrowgauge {
 
+inline constexpr std::uint8_t unknown_pixel = 255;  // of a mask
+
 class Pictures {
  public:
   virtual ~Pictures() = default;
@@ -19,6 +21,10 @@ class Pictures {
   virtual std::int64_t label(std::int64_t index) const = 0;
   // u8 [H, W, C] of 1 or 3 channels, by any number of threads. Throws DataError for a damaged one.
   virtual Tensor read(std::int64_t index) const = 0;
+  // Classes u8 [H, W] of the pixels, 255 where nothing is known; only where there are masks. Throws
+  // DataError for a damaged one.
+  virtual Tensor mask(std::int64_t) const { return Tensor(DType::u8, {0, 0}); }
+  virtual bool have_masks() const { return false; }
   // Whether those smaller than the input get black around them; else they are enlarged.
   virtual bool are_padded() const = 0;
 };
@@ -26,6 +32,8 @@ class Pictures {
 // Throw UsageError where pictures cannot have so many channels.
 std::unique_ptr<const Pictures> pictures_in_files(std::vector<ImageFile> files,
                                                   std::int64_t channels);
+std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> files, bool foreground,
+                                                    std::int64_t channels);
 std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels);
 
 }  // namespace narrowgauge

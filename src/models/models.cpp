@@ -46,6 +46,14 @@ constexpr BuiltIn built_in[] = {
       .side_step = 16,
       .padded_side = 16},
      vit_small},
+    {{.name = "unet-small",
+      .image = {3, 256, 256},
+      .classes = 2,
+      .least_side = 16,
+      .side_step = 8,
+      .padded_side = 16,
+      .output = OutputKind::pixels},
+     unet_small},
     {{.name = "bert-base", .input = InputKind::tokens, .classes = 2}, nullptr},
 };
 

@@ -25,6 +25,8 @@ constexpr const char* examples = R"(examples:
 
 struct Flags {
   std::optional<std::string> data, sheet;
+  std::optional<std::string> label;
+  std::vector<std::string> skip;
   std::optional<double> test_share;
   bool json = false;
 };
@@ -81,7 +83,9 @@ void print_classes(const DataSurvey& found) {
   if (found.classes.empty()) return;
   TextTable table(
       {folding("class", 12), numbers("training"), numbers("test"), numbers("share", 1)});
-  const auto all = static_cast<double>(found.training + found.test);
+  double all = 0;
+  for (const ClassCount& each : found.classes)
+    all += static_cast<double>(each.training + each.test);
   for (const ClassCount& each : found.classes)
     table.add({each.name, grouped(each.training), grouped(each.test),
                percent_text(static_cast<double>(each.training + each.test) / all)});
@@ -116,6 +120,8 @@ void print_survey(const DataSurvey& found, const std::string& name) {
                     percent_text(static_cast<double>(found.test) / static_cast<double>(all))));
   print_pictures(found);
   print_arrays(found);
+  if (!found.features.empty())
+    print_text(fmt::format("\nfeatures        {}\n", fmt::join(found.features, ", ")));
   print_classes(found);
   print_oddities(found);
 }
@@ -139,6 +145,7 @@ JsonObject json_of(const DataSurvey& found, const std::string& name) {
         .add("mean", each.mean)
         .add("most", each.most)
         .add("not_finite", each.not_finite);
+  if (!found.features.empty()) json.add("features", found.features);
   if (!arrays.empty()) return std::move(json.add("arrays", arrays));
   for (const auto& [size, count] : found.sizes)
     sizes.emplace_back().add("height", size[0]).add("width", size[1]).add("count", count);
@@ -154,7 +161,9 @@ JsonObject json_of(const DataSurvey& found, const std::string& name) {
 int run_data(const Flags& flags) {
   const std::string& name = *flags.data;
   if (flags.sheet) check_sheet_name(*flags.sheet);
-  const Data data = open_data(name, {.test_share = flags.test_share.value_or(0.2)});
+  const Data data = open_data(name, {.test_share = flags.test_share.value_or(0.2),
+                                     .label = flags.label.value_or(""),
+                                     .skip = flags.skip});
   const DataSurvey found = survey(data);
   if (flags.json)
     print(json_of(found, name).line());
@@ -172,6 +181,10 @@ NG_COMMAND(data, 27) {
   const auto flags = std::make_shared<Flags>();
   add_required(app, {"DATA", "", data_help()}, flags->data);
   add_real(app, {"--test-share", "X", "of data that come in one part (0.2)"}, flags->test_share);
+  add_text(app, {"--label", "COLUMN", "of a table, by name or number (label, class, target, y)"},
+           flags->label);
+  add_list(app, {"--skip-columns", "A,B,..", "columns of a table that are passed over"},
+           flags->skip);
   add_text(app, {"--sheet", "FILE", "pictures of each class: a picture (.png) or a page (.html)"},
            flags->sheet);
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);

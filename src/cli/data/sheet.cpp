@@ -57,6 +57,31 @@ std::vector<SheetRow> rows_of(const ImageFolder& folder) {
   return rows;
 }
 
+// Pictures, and under them what their masks call anything but 0.
+std::vector<SheetRow> rows_of(const SegmentationFolder& folder) {
+  constexpr std::uint8_t white = 255, step = 40;
+  std::vector<SheetRow> rows{{"pictures", std::ssize(folder.training)},
+                             {"masks", std::ssize(folder.training)}};
+  for (const MaskedImage& pair : folder.training) {
+    if (rows[0].pictures.size() == in_a_row) break;
+    try {
+      const Tensor picture = read_image(pair.path, ImageColours::rgb);
+      const Tensor mask = read_mask(pair.mask);
+      Tensor seen(DType::u8, {mask.dims()[0], mask.dims()[1], 3});
+      std::uint8_t* to = seen.values<std::uint8_t>().data();
+      for (const std::uint8_t number : mask.values<std::uint8_t>()) {
+        const int shade = number == 0 ? 0 : white - (folder.foreground ? 0 : (number - 1) * step);
+        to = std::fill_n(to, 3, static_cast<std::uint8_t>(shade));
+      }
+      rows[0].pictures.push_back(thumbnail(picture));
+      rows[1].pictures.push_back(thumbnail(seen));
+    } catch (const DataError&) {
+      // The survey names damaged pairs.
+    }
+  }
+  return rows;
+}
+
 // Image `index` of u8 [N, C, H, W] as RGB.
 Tensor picture_of(const Tensor& images, std::int64_t index) {
   const Dims& dims = images.dims();
@@ -167,9 +192,13 @@ void check_sheet_name(const std::string& path) {
 void write_sheet(const std::string& path, const Data& data, const std::string& name) {
   check_sheet_name(path);
   const bool page = path.ends_with(".html");
-  const auto* const folder = std::get_if<ImageFolder>(&data);
-  std::vector<SheetRow> rows =
-      folder ? rows_of(*folder) : rows_of(std::get<DataSplit>(data).train, name);
+  std::vector<SheetRow> rows;
+  if (const auto* const folder = std::get_if<ImageFolder>(&data))
+    rows = rows_of(*folder);
+  else if (const auto* const masked = std::get_if<SegmentationFolder>(&data))
+    rows = rows_of(*masked);
+  else
+    rows = rows_of(std::get<DataSplit>(data).train, name);
   rows.resize(std::min(rows.size(), most_classes));
   write_file_atomically(path, page ? html_sheet(rows, name) : png_sheet(rows));
 }

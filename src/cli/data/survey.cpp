@@ -92,6 +92,52 @@ DataSurvey survey_folder(const ImageFolder& folder) {
   return found;
 }
 
+// Why a pair cannot be used; "" for one that can, whose pixels are counted.
+std::string count_pixels(const MaskedImage& pair, const SegmentationFolder& folder,
+                         const PictureFacts& picture, std::vector<std::int64_t>& counts) {
+  if (!picture.damage.empty()) return picture.damage;
+  try {
+    const Tensor mask = read_mask(pair.mask);
+    if (mask.dims() != Dims{picture.height, picture.width})
+      return concat(pair.mask, ": has ", mask.dims()[1], 'x', mask.dims()[0],
+                    " pixels, its picture ", picture.width, 'x', picture.height);
+    for (const std::uint8_t number : mask.values<std::uint8_t>()) {
+      const std::size_t label = folder.foreground ? number != 0 : number;
+      if (label < counts.size()) ++counts[label];
+    }
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+DataSurvey survey_masks(const SegmentationFolder& folder) {
+  DataSurvey found{.kind = "pictures with masks"};
+  found.training = std::ssize(folder.training);
+  found.test = std::ssize(folder.test);
+  found.other_files = folder.other_files;
+  for (std::int64_t c = 0; c < folder.classes; ++c)
+    found.classes.push_back(
+        {folder.foreground ? (c == 0 ? "background" : "foreground") : std::to_string(c)});
+  const auto take = [&](const std::vector<MaskedImage>& pairs, std::int64_t ClassCount::*part) {
+    std::vector<std::int64_t> counts(found.classes.size());
+    for (const MaskedImage& pair : pairs) {
+      const PictureFacts picture = look_at(pair.path);
+      const std::string damage = count_pixels(pair, folder, picture, counts);
+      if (!damage.empty()) {
+        found.damaged.push_back(damage);
+        continue;
+      }
+      ++found.sizes[{picture.height, picture.width}];
+      ++found.formats[picture.format];
+    }
+    for (std::size_t c = 0; c < counts.size(); ++c) found.classes[c].*part = counts[c];
+  };
+  take(folder.training, &ClassCount::training);
+  take(folder.test, &ClassCount::test);
+  return found;
+}
+
 ArrayFacts facts_of(const NamedTensor& array) {
   ArrayFacts facts{.name = array.name, .type = array.tensor.type()};
   double sum = 0;
@@ -115,6 +161,7 @@ DataSurvey survey_arrays(const DataSplit& split) {
   DataSurvey found{.kind = "arrays"};
   found.training = split.train.size();
   found.test = split.test.size();
+  found.features = split.train.feature_names;
   for (const auto* arrays : {&split.train.inputs, &split.train.targets})
     for (const NamedTensor& array : *arrays) found.arrays.push_back(facts_of(array));
   for (std::int64_t label = 0; label < split.train.classes; ++label) {
@@ -136,6 +183,8 @@ DataSurvey survey_arrays(const DataSplit& split) {
 
 DataSurvey survey(const Data& data) {
   if (const auto* const folder = std::get_if<ImageFolder>(&data)) return survey_folder(*folder);
+  if (const auto* const masked = std::get_if<SegmentationFolder>(&data))
+    return survey_masks(*masked);
   return survey_arrays(std::get<DataSplit>(data));
 }
 

@@ -12,7 +12,7 @@
 
 namespace narrowgauge::cli {
 
-// How many samples of a class each part has.
+// How many samples, or pixels of masks, of a class each part has.
 struct ClassCount {
   std::string name;
   std::int64_t training = 0, test = 0;
@@ -30,7 +30,8 @@ struct DataSurvey {
   std::string kind;  // "pictures in a folder for each class"
   std::int64_t training = 0, test = 0;
   std::vector<ClassCount> classes{};
-  std::vector<ArrayFacts> arrays{};  // of sets in memory
+  std::vector<ArrayFacts> arrays{};     // of sets in memory
+  std::vector<std::string> features{};  // of a table, what its columns become
 
   // Of pictures in files; both sizes are height and width.
   using Size = std::array<std::int64_t, 2>;

@@ -43,6 +43,10 @@ class Draws {
 struct AugmentedImage {
   Tensor pixels;           // f32 [H, W, C], 0 to 255
   std::int64_t label = 0;  // its class
+  // Classes u8 [H, W] of the pixels, 255 where nothing is known; empty where there are none.
+  Tensor mask = Tensor(DType::u8, {0, 0});
+
+  bool has_mask() const { return mask.size() > 0; }
 };
 
 // What a change may use.
@@ -64,8 +68,9 @@ class Augmentation {
   virtual ~Augmentation() = default;
   // The part of a picture that becomes the input; nothing unless this change chooses it.
   virtual std::optional<ImageBox> cut(ImageSize, Draws&) const { return {}; }
-  // Changes pixels that have the size of the input already.
+  // Changes pixels, and the mask with them, that have the size of the input already.
   virtual void change(AugmentedImage&, AugmentContext&) const {}
+  virtual bool takes_masks() const { return true; }
 };
 
 // The numbers in parentheses behind the name of a change: "(4)", "(least=0.3, most=0.8)".

@@ -2,17 +2,20 @@
 #include <algorithm>
 
 #include "io/augment/augmentation.h"
+#include "io/pictures.h"
 
 namespace narrowgauge {
 namespace {
 
-// The picture moved, with black where it came from.
-Tensor moved(const Tensor& pixels, std::int64_t down, std::int64_t right) {
+// [H, W, ...] with `channels` numbers a pixel, moved; what comes in is `fill`.
+template <class T>
+Tensor moved(const Tensor& pixels, std::int64_t channels, std::int64_t down, std::int64_t right,
+             T fill) {
   const std::int64_t height = pixels.dims()[0], width = pixels.dims()[1];
-  const std::int64_t channels = pixels.dims()[2];
-  Tensor result(DType::f32, pixels.dims());
-  const float* const from = pixels.values<float>().data();
-  float* const to = result.values<float>().data();
+  Tensor result(pixels.dtype(), pixels.dims());
+  std::ranges::fill(result.values<T>(), fill);
+  const T* const from = pixels.values<T>().data();
+  T* const to = result.values<T>().data();
   const std::int64_t first = std::max<std::int64_t>(right, 0);
   const std::int64_t count = width - std::abs(right);
   for (std::int64_t y = 0; y < height && count > 0; ++y) {
@@ -29,7 +32,9 @@ class Crop : public Augmentation {
   void change(AugmentedImage& image, AugmentContext& context) const override {
     const std::int64_t down = context.draws.whole(2 * padding_ + 1) - padding_;
     const std::int64_t right = context.draws.whole(2 * padding_ + 1) - padding_;
-    if (down != 0 || right != 0) image.pixels = moved(image.pixels, down, right);
+    if (down == 0 && right == 0) return;
+    image.pixels = moved<float>(image.pixels, image.pixels.dims()[2], down, right, 0);
+    image.mask = moved<std::uint8_t>(image.mask, 1, down, right, unknown_pixel);
   }
 
  private:

@@ -23,6 +23,7 @@ class Mixup : public Augmentation {
       pixels[i] = kept * pixels[i] + (1 - kept) * others[i];
     if (!draws.chance(share)) image.label = other.label;
   }
+  bool takes_masks() const override { return false; }
 
  private:
   double alpha_;

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "io/augment/augmentation.h"
+#include "io/pictures.h"
 
 namespace narrowgauge {
 namespace {
@@ -46,23 +47,43 @@ class Rotate : public Augmentation {
 
   void change(AugmentedImage& image, AugmentContext& context) const override {
     const double angle = context.draws.uniform(-degrees_, degrees_) * std::numbers::pi / 180;
-    const double cosine = std::cos(angle), sine = std::sin(angle);
-    const Tensor from = image.pixels;
+    const Tensor from = image.pixels, classes = image.mask;
     image.pixels = Tensor(DType::f32, from.dims());
+    image.mask = Tensor(DType::u8, classes.dims());
     const Sampler sampler(from, context.mean);
-    const std::int64_t height = from.dims()[0], width = from.dims()[1];
-    const double middle_y = static_cast<double>(height - 1) / 2;
-    const double middle_x = static_cast<double>(width - 1) / 2;
     float* to = image.pixels.values<float>().data();
-    for (std::int64_t row = 0; row < height; ++row)
-      for (std::int64_t column = 0; column < width; ++column, to += from.dims()[2]) {
-        const double y = static_cast<double>(row) - middle_y;
-        const double x = static_cast<double>(column) - middle_x;
-        sampler.at(middle_y + cosine * y - sine * x, middle_x + sine * y + cosine * x, to);
-      }
+    each_pixel(from, angle, [&](double y, double x) {
+      sampler.at(y, x, to);
+      to += from.dims()[2];
+    });
+    if (!image.has_mask()) return;
+    std::uint8_t* label = image.mask.values<std::uint8_t>().data();
+    each_pixel(from, angle, [&](double y, double x) { *label++ = nearest(classes, y, x); });
   }
 
  private:
+  // Calls visit(y, x) with the place in the picture that each pixel of the result shows.
+  template <class Visit>
+  static void each_pixel(const Tensor& picture, double angle, const Visit& visit) {
+    const std::int64_t height = picture.dims()[0], width = picture.dims()[1];
+    const double cosine = std::cos(angle), sine = std::sin(angle);
+    const double middle_y = static_cast<double>(height - 1) / 2;
+    const double middle_x = static_cast<double>(width - 1) / 2;
+    for (std::int64_t row = 0; row < height; ++row)
+      for (std::int64_t column = 0; column < width; ++column) {
+        const double y = static_cast<double>(row) - middle_y;
+        const double x = static_cast<double>(column) - middle_x;
+        visit(middle_y + cosine * y - sine * x, middle_x + sine * y + cosine * x);
+      }
+  }
+
+  static std::uint8_t nearest(const Tensor& classes, double y, double x) {
+    const std::int64_t row = std::llround(y), column = std::llround(x), width = classes.dims()[1];
+    const bool inside = row >= 0 && row < classes.dims()[0] && column >= 0 && column < width;
+    if (!inside) return unknown_pixel;
+    return classes.values<std::uint8_t>()[static_cast<std::size_t>(row * width + column)];
+  }
+
   double degrees_;
 };
 

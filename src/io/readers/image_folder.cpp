@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders of pictures, one for each class.
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <filesystem>
-#include <map>
 
 #include "base/printable.h"
-#include "base/random.h"
+#include "io/readers/picture_files.h"
 #include "io/readers/reader.h"
 #include "narrowgauge/images.h"
 
@@ -16,50 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> validation_names{"val", "valid", "validation"};
 constexpr int most_looked_at =
     10000;  // files in which a reader that is not sure looks for pictures
-
-bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
-
-bool is_image_name(const fs::path& path) {
-  constexpr std::array<std::string_view, 9> known{".jpg", ".jpeg", ".png", ".webp", ".bmp",
-                                                  ".ppm", ".pgm",  ".pbm", ".pnm"};
-  std::string end = path.extension().string();
-  std::ranges::transform(end, end.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::find(known, end) != known.end();
-}
-
-// What lies in a folder, in order of names. Throws DataError.
-std::vector<fs::path> entries_of(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  std::error_code error;
-  fs::directory_iterator iterator(folder, error);
-  for (; !error && iterator != fs::directory_iterator(); iterator.increment(error))
-    if (!is_hidden(iterator->path())) paths.push_back(iterator->path());
-  require<DataError>(!error, folder.string(), ": ", error.message());
-  std::ranges::sort(paths);
-  return paths;
-}
-
-std::vector<fs::path> folders_in(const fs::path& folder) {
-  std::vector<fs::path> paths = entries_of(folder);
-  std::error_code ignored;
-  std::erase_if(paths, [&](const fs::path& path) { return !fs::is_directory(path, ignored); });
-  return paths;
-}
-
-// Calls `take` for each file below a folder, in order, until it says false. Links to folders are
-// not followed: they may lead back.
-bool each_file(const fs::path& folder, const std::function<bool(const fs::path&)>& take) {
-  std::error_code ignored;
-  for (const fs::path& path : entries_of(folder)) {
-    const bool is_folder = fs::is_directory(path, ignored);
-    if (is_folder && fs::is_symlink(path, ignored)) continue;
-    if (!(is_folder ? each_file(path, take) : take(path))) return false;
-  }
-  return true;
-}
 
 bool holds_picture(const fs::path& folder) {
   bool found = false;
@@ -109,23 +64,6 @@ void require_classes(const std::vector<std::string>& names, const fs::path& fold
                      names.empty() ? "none" : concat("only '", names[0], '\''));
 }
 
-// Which of a class's pictures are for the test: the first by a hash of their paths, so that a
-// picture that is added moves few others.
-std::vector<bool> tests_among(const std::vector<fs::path>& files, const fs::path& root,
-                              double share) {
-  const std::size_t count = files.size();
-  std::vector<std::pair<std::uint64_t, std::size_t>> order;
-  for (std::size_t i = 0; i < count; ++i)
-    order.emplace_back(stable_hash(files[i].lexically_relative(root).generic_string()), i);
-  std::ranges::sort(order);
-  auto tests = static_cast<std::size_t>(std::lround(share * static_cast<double>(count)));
-  const bool divided = share > 0 && share < 1 && count >= 2;
-  if (divided) tests = std::clamp<std::size_t>(tests, 1, count - 1);
-  std::vector<bool> is_test(count);
-  for (std::size_t i = 0; i < tests; ++i) is_test[order[i].second] = true;
-  return is_test;
-}
-
 ImageFolder divided(const std::string& folder, double share) {
   ImageFolder found{.path = folder};
   const std::vector<ClassFiles> classes = classes_in(folder, found.other_files);
@@ -141,26 +79,7 @@ ImageFolder divided(const std::string& folder, double share) {
   return found;
 }
 
-// The part for training and that for the test, where there are folders of these names.
-struct Parts {
-  fs::path training, test;
-  explicit operator bool() const { return !training.empty() && !test.empty(); }
-};
-
-Parts parts_in(const fs::path& folder) {
-  Parts parts;
-  std::error_code ignored;
-  const auto is_part = [&](std::string_view name) {
-    return fs::is_directory(folder / name, ignored);
-  };
-  if (is_part("train")) parts.training = folder / "train";
-  if (is_part("test")) parts.test = folder / "test";
-  for (const std::string_view name : validation_names)
-    if (is_part(name)) parts.test = folder / name;
-  return parts;
-}
-
-ImageFolder in_parts(const std::string& folder, const Parts& parts) {
+ImageFolder in_parts(const std::string& folder, const FolderParts& parts) {
   ImageFolder found{.path = folder};
   const std::vector<ClassFiles> training = classes_in(parts.training, found.other_files);
   found.classes = names_of(training);
@@ -186,7 +105,7 @@ ImageFolder read_image_folder(const std::string& folder, const DataOptions& opti
           "data: expected a share for the test from 0 to 1, got ", options.test_share);
   std::error_code ignored;
   require<DataError>(fs::is_directory(folder, ignored), folder, ": there is no such folder");
-  const Parts parts = parts_in(folder);
+  const FolderParts parts = parts_in(folder);
   return parts ? in_parts(folder, parts) : divided(folder, options.test_share);
 }
 
@@ -208,7 +127,8 @@ std::vector<std::string> find_images(const std::string& path) {
 namespace {
 
 bool takes(const DataPlace& place) {
-  return place.is_folder && std::ranges::any_of(folders_in(place.name), holds_picture);
+  return place.is_folder && !has_masks(place.name) &&
+         std::ranges::any_of(folders_in(place.name), holds_picture);
 }
 
 Data read(const std::string& name, const DataOptions& options) {
