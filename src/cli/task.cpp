@@ -248,12 +248,24 @@ Task prepare_training(const Settings& settings, const std::optional<ImageFacts>&
   return task;
 }
 
-Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
-  const auto seed = static_cast<std::uint64_t>(settings.seed);
-  if (!settings.onnx.file.empty()) return Model(settings.model, network_of(settings), seed);
+Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  Task task;
+  task.data = settings.data;
+  task.images = trained;
+  task.loss = loss_of(settings);
+  if (!settings.onnx.file.empty()) {
+    task.build = network_of(settings);
+    return task;
+  }
   require<DataError>(trained.has_value(), "a run of ", settings.model, " without its images");
-  return Model(settings.model, find_model(settings.model, trained->image(), trained->classes),
-               seed);
+  task.classes = trained->classes;
+  task.build = find_model(settings.model, trained->image(), trained->classes);
+  return task;
+}
+
+Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  return Model(settings.model, network_task(settings, trained).build,
+               static_cast<std::uint64_t>(settings.seed));
 }
 
 ImageShape network_image(const std::string& model, ImageShape drawn) {
