@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "api/model_implementation.h"
 #include "api/training_setup.h"
@@ -47,30 +48,32 @@ std::vector<Layer> layers_of(const Graph& graph) {
   return layers;
 }
 
-// A value that the program gives out, and the range that it counts in.
+// A value of the graph, and the range that it counts in.
 struct Wanted {
   Value value;
   ValueRange* range;
-  double scale;
 };
 
-// Adds the gradients of the loss with respect to all values of the layers, where there are any.
-void want_gradients(Graph& graph, Value loss, const std::vector<Layer>& layers,
-                    std::vector<LayerRanges>& ranges, double scale, std::vector<Wanted>& wanted) {
-  Values of;
-  std::vector<ValueRange*> into;
+// The values of the layers with respect to which gradients are wanted.
+std::vector<Wanted> sources_of(const std::vector<Layer>& layers, std::vector<LayerRanges>& ranges) {
+  std::vector<Wanted> sources;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    of.push_back(Value{layers[i].node, 0});
-    into.push_back(&ranges[i].output_gradients);
-    for (const Value& parameter : layers[i].parameters) {
-      of.push_back(parameter);
-      into.push_back(&ranges[i].parameter_gradients);
-    }
+    sources.push_back({Value{layers[i].node, 0}, &ranges[i].output_gradients});
+    for (const Value& parameter : layers[i].parameters)
+      sources.push_back({parameter, &ranges[i].parameter_gradients});
   }
+  return sources;
+}
+
+// Puts the gradients of the loss in the place of the values, where there are any.
+std::vector<Wanted> gradients_of(Graph& graph, Value loss, std::vector<Wanted> sources) {
+  Values of;
+  for (const Wanted& source : sources) of.push_back(source.value);
   const Value outputs[] = {loss}, seeds[] = {graph.constant(Tensor::scalar(DType::f32, 1))};
   const Values gradients = append_gradients(graph, outputs, seeds, of);
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (!gradients[i].is_absent()) wanted.push_back({gradients[i], into[i], scale});
+  for (std::size_t i = 0; i < sources.size(); ++i) sources[i].value = gradients[i];
+  std::erase_if(sources, [](const Wanted& each) { return each.value.is_absent(); });
+  return sources;
 }
 
 }  // namespace
@@ -95,13 +98,16 @@ std::vector<LayerRanges> layer_ranges(Model& model, const Loss& loss, std::span<
   for (const State& state : states) graph.set_next(state.name, state.current);
   std::vector<Wanted> wanted;
   for (std::size_t i = 0; i < layers.size(); ++i)
-    wanted.push_back({Value{layers[i].node, 0}, &ranges[i].activations, 1});
-  want_gradients(graph, value, layers, ranges, gradient_scale, wanted);
+    wanted.push_back({Value{layers[i].node, 0}, &ranges[i].activations});
+  const std::size_t activations = wanted.size();
+  std::ranges::copy(gradients_of(graph, value, sources_of(layers, ranges)),
+                    std::back_inserter(wanted));
   for (std::size_t i = 0; i < wanted.size(); ++i) graph.output(concat("value", i), wanted[i].value);
   Program program(std::move(graph), {}, self.store, self.seed);
   const std::lock_guard alone(self.in_use);
   const std::vector<Tensor> results = program.executor_for(batch)->run(batch);
-  for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i].range->add(results[i], wanted[i].scale);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    wanted[i].range->add(results[i], i < activations ? 1 : gradient_scale);
   return ranges;
 }
 

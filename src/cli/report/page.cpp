@@ -40,8 +40,8 @@ figcaption { color: var(--soft); font-size: 13px; margin-top: 4px }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums }
 th { color: var(--soft); font-weight: 600; vertical-align: bottom }
 th, td { text-align: right; padding: 4px 0 4px 18px; border-bottom: 1px solid var(--edge);
-  overflow-wrap: normal }
-th.words, td.words { text-align: left; padding: 4px 0 4px 18px; overflow-wrap: break-word }
+  white-space: nowrap }
+th.words, td.words { text-align: left; white-space: normal; overflow-wrap: break-word }
 th:first-child, td:first-child { padding-left: 0 }
 summary { cursor: pointer; color: var(--accent); margin: 10px 0 }
 .samples { display: grid; grid-template-columns: repeat(auto-fill, minmax(104px, 1fr));

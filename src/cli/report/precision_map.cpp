@@ -93,18 +93,30 @@ std::string map_of(std::span<const Row> rows) {
   return std::move(drawing).finish();
 }
 
-// A bar for each part of the step, cut by formats.
-std::string counts_of(const std::vector<Row>& rows) {
-  std::map<Phase, std::map<DType, int>> counts;
-  int most = 1;
+using Counts = std::map<Phase, std::map<DType, int>>;
+
+Counts count(const std::vector<Row>& rows) {
+  Counts counts;
   for (const Row& row : rows)
     for (const auto& [phase, nodes] : row.nodes)
       for (const NodeExplanation* node : nodes) ++counts[phase][*node->entry.dtype];
+  return counts;
+}
+
+int most_of(const Counts& counts) {
+  int most = 1;
   for (const auto& [phase, by_format] : counts) {
     int all = 0;
     for (const auto& [format, count] : by_format) all += count;
     most = std::max(most, all);
   }
+  return most;
+}
+
+// A bar for each part of the step, cut by formats.
+std::string counts_of(const std::vector<Row>& rows) {
+  Counts counts = count(rows);
+  const int most = most_of(counts);
   constexpr double left = 80, bar = 22, step = 32;
   Drawing drawing(drawing_width, 26 + step * static_cast<double>(counts.size()),
                   "Nodes in each format, by part of the step");

@@ -161,7 +161,7 @@ class ReportWriter {
     const Trained& trained = measured().trained();
     return html_paragraph(
                fmt::format("{} samples of {}, in {}, as narrowgauge evaluate measures them.",
-                           grouped(found.evaluation.samples), trained.settings.data,
+                           grouped(found.evaluation.samples), brief(trained.settings.data),
                            name_of(trained.settings.precision))) +
            results_html(found.evaluation, names);
   }
@@ -201,14 +201,15 @@ class ReportWriter {
            times_html(rows, steps);
   }
 
-  // Paths are in the part about the run; here their last names suffice.
+  // Whole paths are in the part about the run.
+  static std::string brief(const std::string& path) {
+    const std::string last = std::filesystem::path(path).filename().string();
+    return last.empty() ? path : last;
+  }
+
   std::string title() const {
-    const auto name = [](const std::string& path) {
-      const std::string last = std::filesystem::path(path).filename().string();
-      return last.empty() ? path : last;
-    };
-    return fmt::format("{} on {}", name(run_.record.settings.model),
-                       name(run_.record.settings.data));
+    const Settings& settings = run_.record.settings;
+    return fmt::format("{} on {}", brief(settings.model), brief(settings.data));
   }
 
   std::string head() const {
@@ -274,7 +275,11 @@ NG_COMMAND(report, 26) {
   add_switch(app, {"--no-measure", "", "only what the run wrote: nothing is computed"},
              flags->no_measure);
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);
-  when_chosen(app, [flags, &action] { action = [flags] { return run_report(*flags); }; });
+  add_dump_config(app);
+  when_chosen(app, [flags, &action] {
+    action = {[flags] { return run_report(*flags); },
+              [flags] { return settled_flags(flags->trained); }};
+  });
 }
 
 }  // namespace narrowgauge::cli
