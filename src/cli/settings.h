@@ -40,7 +40,7 @@ struct TrainFlags {
   std::optional<std::string> watched;
   std::optional<double> min_delta, plateau;
   bool keep_best = false;
-  bool deterministic = false, json = false, quiet = false;
+  bool deterministic = false, json = false, quiet = false, report = false;
 };
 
 // What a network from a file of ONNX is trained as.

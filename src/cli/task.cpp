@@ -170,18 +170,21 @@ BuildNetwork network_of(const Settings& settings) {
   return onnx_network(onnx.file, known, training);
 }
 
-Loss loss_of(const Settings& settings) {
+// Pixels of which nothing is known have a label that does not count.
+Loss loss_of(const Settings& settings, const std::optional<ImageFacts>& images) {
   constexpr std::string_view prefix = "output:";
   const std::string& loss = settings.loss;
   if (loss.starts_with(prefix)) return loss_output(loss.substr(prefix.size()));
-  return loss.empty() ? softmax_cross_entropy() : parse_loss(loss);
+  if (!loss.empty()) return parse_loss(loss);
+  return images && images->masks ? softmax_cross_entropy({.ignored = -100})
+                                 : softmax_cross_entropy();
 }
 
 Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                DataFacts* facts) {
   Task task;
   task.build = network_of(settings);
-  task.loss = loss_of(settings);
+  task.loss = loss_of(settings, trained);
   const Graph graph = loss_graph(settings.model, task.build, task.loss, Mode::evaluate);
   const std::vector<Wanted> wanted = wanted_by(graph);
   Data data = load(settings, facts);
@@ -222,9 +225,7 @@ Task prepare(const Settings& settings, const std::optional<ImageFacts>& trained,
   const bool built_in = settings.onnx.file.empty();
   Task task =
       built_in ? built_in_task(settings, trained, facts) : onnx_task(settings, trained, facts);
-  if (built_in) task.loss = loss_of(settings);
-  if (settings.loss.empty() && task.images && task.images->masks)
-    task.loss = softmax_cross_entropy({.ignored = -100});  // pixels of which nothing is known
+  task.loss = loss_of(settings, task.images);
   task.data = settings.data;
   task.training_size = task.training->size();
   task.test_size = task.test->size();
@@ -246,12 +247,24 @@ Task prepare_training(const Settings& settings, const std::optional<ImageFacts>&
   return task;
 }
 
-Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
-  const auto seed = static_cast<std::uint64_t>(settings.seed);
-  if (!settings.onnx.file.empty()) return Model(settings.model, network_of(settings), seed);
+Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  Task task;
+  task.data = settings.data;
+  task.images = trained;
+  task.loss = loss_of(settings, trained);
+  if (!settings.onnx.file.empty()) {
+    task.build = network_of(settings);
+    return task;
+  }
   require<DataError>(trained.has_value(), "a run of ", settings.model, " without its images");
-  return Model(settings.model, find_model(settings.model, trained->image(), trained->classes),
-               seed);
+  task.classes = trained->classes;
+  task.build = find_model(settings.model, trained->image(), trained->classes);
+  return task;
+}
+
+Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  return Model(settings.model, network_task(settings, trained).build,
+               static_cast<std::uint64_t>(settings.seed));
 }
 
 ImageShape network_image(const std::string& model, ImageShape drawn) {

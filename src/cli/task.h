@@ -50,7 +50,9 @@ Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& tra
 // which data these are.
 Task prepare_training(const Settings& settings,
                       const std::optional<ImageFacts>& trained = std::nullopt);
-// The network alone, of a run whose data may be gone.
+// The network and its loss alone, of a run whose data may be gone.
+Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained);
+// The same network, with the weights that it begins with.
 Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained);
 
 // The shape in which a built-in network sees such images: padded to the sides that it needs.

@@ -12,6 +12,7 @@
 #include "cli/common/text.h"
 #include "cli/compare.h"
 #include "cli/metrics.h"
+#include "cli/report/report.h"
 #include "cli/run_network.h"
 #include "cli/train_flags.h"
 #include "cli/training.h"
@@ -41,6 +42,8 @@ constexpr const char* examples = R"(examples:
       as apex.amp's level O2 did
   narrowgauge train --model lenet --output runs/a --tensorboard runs/a/events
       and `tensorboard --logdir runs` shows the curves; metrics.csv has them too
+  narrowgauge train --model lenet --output runs/a --report
+      and runs/a/report.html tells how it went, as `narrowgauge report runs/a` does
   narrowgauge train --model lenet --profile trace.json
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
@@ -194,6 +197,17 @@ int run_train(const TrainFlags& flags) {
   return finish(flags, outcome, task, folder);
 }
 
+// What the training held in memory is gone by the time that the page is written.
+int train_and_report(const TrainFlags& flags) {
+  const int code = run_train(flags);
+  if (code != ExitCode::ok || !flags.report) return code;
+  const std::string folder = flags.output ? *flags.output : run_folder_of(*flags.resume);
+  ReportFlags report;
+  report.trained.run = folder;
+  report.json = flags.json;
+  return run_report(report);
+}
+
 }  // namespace
 
 NG_COMMAND(train, 10) {
@@ -203,7 +217,7 @@ NG_COMMAND(train, 10) {
   add_train_flags(app, *flags);
   add_dump_config(app);
   when_chosen(app, [flags, &action] {
-    action = {[flags] { return run_train(*flags); },
+    action = {[flags] { return train_and_report(*flags); },
               [flags] { return settled_flags(*flags, begin(*flags).settings); }};
   });
 }

@@ -158,6 +158,8 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_ending_flags(app, flags);
   add_file_flags(app, flags);
   add_watch(app, flags.watch);
+  add_switch(app, {"--report", "", "write RUN/report.html at the end, a page about the run"},
+             flags.report);
 }
 
 void check_combinations(const TrainFlags& flags) {
@@ -182,6 +184,8 @@ void check_combinations(const TrainFlags& flags) {
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
   require(saves || !flags.keep_best, "--keep-best: needs --output or --resume");
+  require(!compare || !flags.report, "--report: cannot be added to --compare");
+  require(saves || !flags.report, "--report: needs --output or --resume");
 }
 
 }  // namespace narrowgauge::cli

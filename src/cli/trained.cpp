@@ -65,7 +65,8 @@ void take_data(Settings& settings, const std::string& data) {
 
 }  // namespace
 
-Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics) {
+Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics,
+                     const std::vector<OwnMetric>& own_metrics) {
   require_device(flags.device);
   Run run = read_run(*flags.run);
   Settings& settings = run.record.settings;
@@ -77,6 +78,7 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
   Trained trained{settings, taken_of(run), prepare_task(settings, run.record.images), nullptr};
   options.metrics = metrics;
+  options.own_metrics = own_metrics;
   trained.session = std::make_unique<Session>(session_of(run, settings, trained.task, options));
   trained.batch = flags.batch.value_or(trained.batch);
   return trained;

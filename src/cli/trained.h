@@ -46,6 +46,7 @@ Opened open_network(const TrainedFlags& flags);  // throws DataError when there 
 Session session_of(const Run& run, Settings settings, const Task& task,
                    const SessionOptions& options);
 // Throws DataError when there is no such run or the data do not fit it.
-Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics = {});
+Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics = {},
+                     const std::vector<OwnMetric>& own_metrics = {});
 
 }  // namespace narrowgauge::cli

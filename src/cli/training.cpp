@@ -31,6 +31,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.plan_text = options.plan_text;
   result.plan_reason = options.plan_reason;
   result.metrics = options.metrics;
+  result.own_metrics = options.own_metrics;
   const std::string& watched = settings.watch.metric;
   const std::vector<std::string> measured = measured_with(result.metrics);
   if (std::ranges::find(measured, watched) == measured.end()) result.metrics.push_back(watched);

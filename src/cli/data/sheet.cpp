@@ -7,7 +7,8 @@
 #include <cmath>
 
 #include "base/atomic_file.h"
-#include "base/printable.h"
+#include "base/base64.h"
+#include "cli/common/svg.h"
 #include "cli/common/text.h"
 #include "io/images/encode_png.h"
 #include "io/images/image.h"
@@ -134,50 +135,19 @@ std::string png_sheet(const std::vector<SheetRow>& rows) {
   return encode_png(sheet);
 }
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view letters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t three = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += i + k <= bytes.size() ? letters[three >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : printable(text)) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else if (c == '"')
-      result += "&quot;";
-    else
-      result += c;
-  }
-  return result;
-}
-
 std::string html_sheet(const std::vector<SheetRow>& rows, const std::string& name) {
   std::string page = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n<title>{0}</title>\n"
       "<style>:root{{color-scheme:light dark}}body{{font:16px sans-serif;margin:1em}}"
       "img{{margin:2px;border-radius:4px}}h2{{font-size:1em;margin:1em 0 .2em}}</style>\n"
       "</head><body>\n<h1>{0}</h1>\n",
-      escaped(name));
+      svg_escaped(name));
   for (const SheetRow& row : rows) {
-    page += fmt::format("<h2>{} ({})</h2>\n", escaped(row.name), grouped(row.samples));
+    page += fmt::format("<h2>{} ({})</h2>\n", svg_escaped(row.name), grouped(row.samples));
     for (const Tensor& picture : row.pictures)
       page += fmt::format(
           "<img width=\"{0}\" height=\"{0}\" alt=\"{1}\" src=\"data:image/png;base64,{2}\"/>\n",
-          side, escaped(row.name), base64(encode_png(picture)));
+          side, svg_escaped(row.name), base64(encode_png(picture)));
   }
   return page + "</body></html>\n";
 }
