@@ -10,6 +10,7 @@
 #include "cli/common/text.h"
 #include "cli/shape_flag.h"
 #include "cli/shaped_source.h"
+#include "narrowgauge/language_models.h"
 
 namespace narrowgauge::cli {
 
@@ -224,9 +225,11 @@ Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& traine
 
 Task prepare(const Settings& settings, const std::optional<ImageFacts>& trained, DataFacts* facts) {
   const bool built_in = settings.onnx.file.empty();
-  Task task =
-      built_in ? built_in_task(settings, trained, facts) : onnx_task(settings, trained, facts);
-  if (built_in) task.loss = loss_of(settings);
+  const bool text = built_in && is_language_model(settings.model);
+  Task task = text       ? text_task(settings, facts)
+              : built_in ? built_in_task(settings, trained, facts)
+                         : onnx_task(settings, trained, facts);
+  if (built_in && !text) task.loss = loss_of(settings);
   task.data = settings.data;
   task.training_size = task.training->size();
   task.test_size = task.test->size();
@@ -251,6 +254,7 @@ Task prepare_training(const Settings& settings, const std::optional<ImageFacts>&
 Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
   const auto seed = static_cast<std::uint64_t>(settings.seed);
   if (!settings.onnx.file.empty()) return Model(settings.model, network_of(settings), seed);
+  if (is_language_model(settings.model)) return text_model_of(settings);
   require<DataError>(trained.has_value(), "a run of ", settings.model, " without its images");
   return Model(settings.model, find_model(settings.model, trained->image(), trained->classes),
                seed);

@@ -45,6 +45,8 @@ constexpr const char* examples = R"(examples:
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file
+  narrowgauge train --model tiny-transformer --data bard.txt --output runs/bard
+      a language model of the text's characters, for `narrowgauge generate`
   narrowgauge train --config lenet.toml --epochs 5
       flags from a file, as --dump-config prints it; those given here win)";
 
@@ -62,20 +64,18 @@ SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
   return resumed ? plan_of(*resumed, settings.precision, flags.precision) : SessionOptions{};
 }
 
-void print_result(const TrainingOutcome& outcome, const std::optional<std::string>& folder) {
+void print_result(const TrainingOutcome& outcome, const std::optional<std::string>& folder,
+                  const ResultWords& words) {
   const FitResult& fit = outcome.fit;
-  print(fmt::format(
-      "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
-      grouped(std::llround(fit.test.accuracy * static_cast<double>(fit.test.samples))),
-      grouped(fit.test.samples), printable(fit.test.loss)));
-  print_metrics(fit.test);
+  print_test(words, fit.test);
   if (fit.steps == 0) {
     print("steps           none were left to do; --epochs can ask for more\n");
     return;
   }
   print(fmt::format("loss            {} at first, {} at last\n", number_text(fit.first_loss),
                     number_text(fit.final_loss)));
-  print(fmt::format("samples/s       {}\n", rate_text(fit.samples_per_second)));
+  print(
+      fmt::format("{:<15} {}\n", words.rate_name(), rate_text(words.rate(fit.samples_per_second))));
   print(fmt::format("activations     {}\n", bytes_text(outcome.activation_bytes)));
   print(fmt::format("states          {}\n", bytes_text(outcome.state_bytes)));
   if (const RecomputeReport& again = outcome.recomputed; !again.nodes.empty())
@@ -93,15 +93,15 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
 }
 
 int finish(const TrainFlags& flags, const TrainingOutcome& outcome,
-           const std::optional<std::string>& folder) {
+           const std::optional<std::string>& folder, const ResultWords& words) {
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
     JsonObject json;
-    json.add("event", stopped ? "interrupted" : "done").add_all(outcome_json(outcome));
+    json.add("event", stopped ? "interrupted" : "done").add_all(outcome_json(outcome, words));
     if (folder) json.add("output", *folder).add("checkpoint", outcome.fit.checkpoint);
     print(json.line());
   } else if (!stopped) {
-    print_result(outcome, folder);
+    print_result(outcome, folder, words);
   }
   if (!stopped) return ExitCode::ok;
   const std::string steps = fmt::format("stopped after {} steps", grouped(outcome.fit.steps));
@@ -179,7 +179,7 @@ int run_train(const TrainFlags& flags) {
   if (folder) remove_unused_networks(*folder);
   watch.write_profile(flags.json);
   if (flags.onnx && !outcome.fit.stopped) write_onnx(session, *flags.onnx);
-  return finish(flags, outcome, folder);
+  return finish(flags, outcome, folder, words_of(task));
 }
 
 }  // namespace

@@ -138,6 +138,7 @@ void add_file_flags(CLI::App& app, TrainFlags& flags) {
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_run_flags(app, flags);
   add_onnx_flags(app, flags);
+  add_text_flags(app, flags.text);
   add_training_flags(app, flags);
   add_ending_flags(app, flags);
   add_file_flags(app, flags);
