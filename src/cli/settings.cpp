@@ -166,12 +166,13 @@ Habits habits_of(const std::string& model) {
 
 // Found on tinyshakespeare, by characters.
 void suit_text(Settings& settings) {
-  settings.epochs = 10;
-  settings.batch = 32;
+  settings.epochs = 6;
+  settings.batch = 16;
   settings.clip = 1;
   if (settings.optimizer != "adamw") return;
   settings.learning_rate = 0.002;
   settings.rule.set("weight_decay", 0.1);
+  settings.rule.set("beta2", 0.99);
 }
 
 std::string usual_optimizer(const std::string& model) {
