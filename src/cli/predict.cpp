@@ -116,6 +116,9 @@ void save(const std::string& path, const Predictions& predictions,
 
 int run_predict(const Flags& flags) {
   const Trained trained = open_trained(flags.trained);
+  require<ModelError>(!trained.task.text, "predict: ", *flags.trained.run, " is a run of ",
+                      trained.settings.model,
+                      ", a language model: `narrowgauge generate` continues a text with it");
   const std::int64_t all = trained.task.test_size;
   const std::int64_t count = std::min(flags.count.value_or(all), all);
   const Predictions predictions = predict_first(trained, count);

@@ -94,12 +94,12 @@ Task text_task(const Settings& settings, DataFacts* facts) {
   const auto training = tokens_of(*text.tokenizer, split.train);
   const auto test = tokens_of(*text.tokenizer, split.test);
   show_status("");
-  tell_unknown(*test, *text.tokenizer, settings.data);
   Task task;
   task.build = network_of(settings, *text.tokenizer);
   task.loss = settings.loss.empty() ? next_token_cross_entropy() : parse_loss(settings.loss);
   task.training = source_of(training, Windows::moving, settings);
   task.test = source_of(test, Windows::tiling, settings);
+  tell_unknown(*test, *text.tokenizer, settings.data);
   text.words = words_for(split.test, *test, *text.tokenizer, settings.text.context);
   task.text = std::move(text);
   return task;
