@@ -166,7 +166,7 @@ Habits habits_of(const std::string& model) {
 
 // Found on tinyshakespeare, by characters.
 void suit_text(Settings& settings) {
-  settings.epochs = 6;
+  settings.epochs = 8;
   settings.batch = 16;
   settings.clip = 1;
   if (settings.optimizer != "adamw") return;
