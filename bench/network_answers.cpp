@@ -21,12 +21,15 @@ struct Wishes {
 BuildNetwork network_of(const Wishes& wishes) {
   if (model_facts(wishes.model).input == InputKind::images)
     return find_model(wishes.model, {3, wishes.side, wishes.side}, wishes.classes);
+  if (is_language_model(wishes.model))
+    return find_language_model(wishes.model, {wishes.sequence, wishes.classes});
   const bool spans = wishes.head == "question-answering";
   return bert_base({.sequence = wishes.sequence},
                    spans ? Head::question_answering : Head::classification, wishes.classes);
 }
 
 Loss loss_of(const Wishes& wishes) {
+  if (is_language_model(wishes.model)) return next_token_cross_entropy();
   return wishes.head == "question-answering" ? span_cross_entropy() : softmax_cross_entropy();
 }
 

@@ -94,7 +94,81 @@ class Mlp(nn.Module):
         return self.logits(x)
 
 
+class Attention(nn.Module):
+    HEADS = 4  # of the built-in size
+
+    def __init__(self, weights, name):
+        super().__init__()
+        self.c_attn = linear(weights, f"{name}.c_attn")
+        self.c_proj = linear(weights, f"{name}.c_proj")
+
+    def forward(self, x):
+        count, length, width = x.shape
+        parts = self.c_attn(x).view(count, length, 3, self.HEADS, -1).permute(2, 0, 3, 1, 4)
+        y = functional.scaled_dot_product_attention(*parts, is_causal=True)
+        return self.c_proj(y.transpose(1, 2).reshape(count, length, width))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, weights, name):
+        super().__init__()
+        self.c_fc = linear(weights, f"{name}.c_fc")
+        self.c_proj = linear(weights, f"{name}.c_proj")
+
+    def forward(self, x):
+        return self.c_proj(functional.gelu(self.c_fc(x)))
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, weights, name):
+        super().__init__()
+        width = len(weights[f"{name}.ln_1.weight"])
+        self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attn = Attention(weights, f"{name}.attn")
+        self.mlp = FeedForward(weights, f"{name}.mlp")
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class TinyTransformer(nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        names = [f"transformer.h.{i}" for i in range(100)]
+        layers = [name for name in names if f"{name}.ln_1.weight" in weights]
+        self.transformer = nn.ModuleDict(
+            {
+                "wte": nn.Embedding(*weights["transformer.wte.weight"].shape),
+                "wpe": nn.Embedding(*weights["transformer.wpe.weight"].shape),
+                "h": nn.ModuleList(DecoderLayer(weights, name) for name in layers),
+                "ln_f": nn.LayerNorm(len(weights["transformer.ln_f.weight"])),
+            }
+        )
+
+    def forward(self, tokens):
+        parts = self.transformer
+        x = parts["wte"](tokens) + parts["wpe"].weight[: tokens.shape[1]]
+        for layer in parts["h"]:
+            x = layer(x)
+        return functional.linear(parts["ln_f"](x), parts["wte"].weight)
+
+
+class Lstm(nn.Module):
+    def __init__(self, weights):
+        super().__init__()
+        count, width = weights["embedding.weight"].shape
+        layers = sum(name.startswith("lstm.weight_hh") for name in weights)
+        self.embedding = nn.Embedding(count, width)
+        self.lstm = nn.LSTM(width, width, layers, batch_first=True)
+        self.head = linear(weights, "head")
+
+    def forward(self, tokens):
+        return self.head(self.lstm(self.embedding(tokens))[0])
+
+
 SMALL = {"resnet20": ResNet20, "lenet": LeNet, "mlp": Mlp}
+LANGUAGE = {"tiny-transformer": TinyTransformer, "lstm": Lstm}  # scores [batch, tokens, vocabulary]
 # The layer of torchvision's networks that gives the scores.
 LAST = {
     "resnet18": "fc",
@@ -109,6 +183,8 @@ def make_model(name, weights, batch):
     """Its weights are yet to be loaded. ImportError where a package lacks."""
     if name in SMALL:
         return SMALL[name](weights)
+    if name in LANGUAGE:
+        return LANGUAGE[name](weights)
     if name in LAST:
         import torchvision
 

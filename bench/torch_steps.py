@@ -79,12 +79,15 @@ class TorchTrainer:
     def scores(self):
         if "images" in self.inputs:
             return self.model(self.inputs["images"])
+        if "tokens" in self.inputs:
+            return self.model(self.inputs["tokens"])
         return self.model(**self.inputs).logits
 
     def step(self):
         self.optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.narrow):
-            loss = functional.cross_entropy(self.scores(), self.labels)
+            scores = self.scores()
+            loss = functional.cross_entropy(scores.flatten(0, -2), self.labels.flatten())
         loss.backward()
         self.optimizer.step()
         return loss.item()

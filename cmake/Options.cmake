@@ -46,6 +46,11 @@ find_library(WEBP_LIBRARY webp REQUIRED)
 add_library(webp INTERFACE)
 target_include_directories(webp SYSTEM INTERFACE ${WEBP_INCLUDE})
 target_link_libraries(webp INTERFACE ${WEBP_LIBRARY})
+find_path(UTF8PROC_INCLUDE utf8proc.h REQUIRED)
+find_library(UTF8PROC_LIBRARY utf8proc REQUIRED)
+add_library(utf8proc INTERFACE)
+target_include_directories(utf8proc SYSTEM INTERFACE ${UTF8PROC_INCLUDE})
+target_link_libraries(utf8proc INTERFACE ${UTF8PROC_LIBRARY})
 
 # AVX2 is the least CPU that is supported. Contraction of a*b+c is off, so that a formula gives the
 # same bits on every CPU; kernels that want FMA say so.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Built-in networks against those they are named after, with the same weights: torchvision's, timm's
-and Hugging Face's give predictions, losses and gradients in f64, ours in f32. Where PyTorch's own f32
-is farther off than a bound, ours may be three times as far."""
+and Hugging Face's (GPT-2 for tiny-transformer) give predictions, losses and gradients in f64, ours in
+f32. Where PyTorch's own f32 is farther off than a bound, ours may be three times as far."""
 
 import collections
 import importlib.util
@@ -34,8 +34,16 @@ CASES = [
     Case("vit-small"),
     Case("bert-base", head="classification"),
     Case("bert-base", head="question-answering"),
+    Case("tiny-transformer", "train"),
+    Case("lstm", "train"),
 ]
-PACKAGES = {"vit-small": "timm", "bert-base": "transformers"}
+PACKAGES = {
+    "vit-small": "timm",
+    "bert-base": "transformers",
+    "tiny-transformer": "transformers",
+    "lstm": "torch",
+}
+LANGUAGE = ("tiny-transformer", "lstm")
 
 
 def write_safetensors(path, tensors):
@@ -63,7 +71,59 @@ def make_bert(head):
     return transformers.BertForSequenceClassification(config)
 
 
+def make_gpt2():
+    """Hugging Face's GPT-2 in the size of tiny-transformer, with its random weights."""
+    import transformers
+
+    config = transformers.GPT2Config(
+        vocab_size=CLASSES,
+        n_positions=SEQUENCE,
+        n_layer=4,
+        n_embd=128,
+        n_head=4,
+        activation_function="gelu",
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    return transformers.GPT2LMHeadModel(config)
+
+
+def make_lstm(torch):
+    class Lstm(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(CLASSES, 256)
+            self.lstm = torch.nn.LSTM(256, 256, 2, batch_first=True)
+            self.head = torch.nn.Linear(256, CLASSES)
+
+        def forward(self, tokens):
+            return self.head(self.lstm(self.embedding(tokens))[0])
+
+    return Lstm()
+
+
+def as_ours(case, tensors):
+    """Hugging Face's Conv1D has its matrices [inputs, outputs]; the tied head comes but once."""
+    if case.model != "tiny-transformer":
+        return tensors
+    turned = (".c_attn.weight", ".c_proj.weight", ".c_fc.weight")
+    return {
+        name: tensor.t().contiguous() if name.endswith(turned) else tensor
+        for name, tensor in tensors.items()
+        if not name.endswith("lm_head.weight")
+    }
+
+
 def make_model(case):
+    if case.model == "tiny-transformer":
+        return make_gpt2()
+    if case.model == "lstm":
+        import torch
+
+        return make_lstm(torch)
     if case.model == "bert-base":
         return make_bert(case.head)
     if case.model == "vit-small":
@@ -79,6 +139,9 @@ def make_model(case):
 
 def make_inputs(case, torch):
     batch = 1 if case.side == 224 else BATCH
+    if case.model in LANGUAGE:
+        tokens = torch.randint(CLASSES, (batch, SEQUENCE + 1))
+        return {"tokens": tokens[:, :-1].contiguous(), "labels": tokens[:, 1:].contiguous()}
     if case.model != "bert-base":
         images = torch.randn(batch, 3, case.side, case.side)
         return {"images": images, "labels": torch.randint(CLASSES, (batch,))}
@@ -109,6 +172,10 @@ def settle_statistics(model, inputs, torch):
 def predict(case, model, inputs, torch):
     """Prediction and loss."""
     entropy, labels = torch.nn.functional.cross_entropy, inputs["labels"]
+    if case.model in LANGUAGE:
+        outputs = model(inputs["tokens"])
+        prediction = outputs.logits if hasattr(outputs, "logits") else outputs
+        return prediction, entropy(prediction.flatten(0, 1), labels.flatten())
     if case.model != "bert-base":
         prediction = model(inputs["images"].to(next(model.parameters()).dtype))
         return prediction, entropy(prediction, labels)
@@ -129,8 +196,9 @@ def answers_of_torch(case, model, inputs, torch):
     prediction, loss = predict(case, model, inputs, torch)
     loss.backward()
     answers = {"prediction": prediction.detach(), "loss": loss.detach()}
-    for name, parameter in model.named_parameters():
-        answers[f"gradient of {name}"] = parameter.grad
+    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    for name, gradient in as_ours(case, gradients).items():
+        answers[f"gradient of {name}"] = gradient
     return {name: value.double().clone() for name, value in answers.items()}
 
 
@@ -138,7 +206,7 @@ def our_answers(case, model, inputs, read):
     build = pathlib.Path(os.environ["NARROWGAUGE_BUILD"])
     with tempfile.TemporaryDirectory() as folder:
         weights, batch, answers = (f"{folder}/{name}" for name in ("weights", "inputs", "answers"))
-        write_safetensors(weights, model.state_dict())
+        write_safetensors(weights, as_ours(case, model.state_dict()))
         write_safetensors(batch, inputs)
         command = [build / "bench" / "bench_network_answers", "--model", case.model]
         command += ["--mode", case.mode, "--side", str(case.side), "--classes", str(CLASSES)]

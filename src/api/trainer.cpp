@@ -6,6 +6,7 @@
 #include "api/training_setup.h"
 #include "base/parallel.h"
 #include "ops/loss/negative_log_likelihood.h"
+#include "ops/loss/softmax_cross_entropy.h"
 #include "passes/read_moments.h"
 #include "precision/parameters.h"
 #include "train/metrics/metric.h"
@@ -79,12 +80,33 @@ Program* Trainer::Implementation::known_evaluation() const {
   return is_latest ? evaluation.get() : nullptr;
 }
 
+namespace {
+
+// Whether the loss of a graph takes scores [N, ..., classes] as rows [places, classes], as that of
+// language models does.
+bool loss_takes_rows(const Graph& graph) {
+  for (const Node& node : graph.nodes())
+    if (node.is<SoftmaxCrossEntropyLoss>())
+      return graph.type(node.inputs[0]).shape.size() == 2 &&
+             graph.type(graph.find_output("prediction")).shape.size() > 2;
+  return false;
+}
+
+// What metrics see of scores [N, ..., classes] with labels [N, ...] for such a loss.
+Tensor rows_of_scores(const Tensor& scores) {
+  const std::int64_t classes = scores.dims().back();
+  return scores.reshaped({scores.size() / std::max<std::int64_t>(classes, 1), classes});
+}
+
+}  // namespace
+
 Program& Trainer::Implementation::evaluation_program() {
   if (!known_evaluation()) {
     CompileOptions compile_options;
     compile_options.deterministic = options.deterministic;
     compile_options.kernels = &kernels;
     Graph graph = loss_graph(model->name, model->build, loss, Mode::evaluate);
+    evaluates_rows = loss_takes_rows(graph);
     evaluates_averages = reads_averages();
     if (evaluates_averages) graph = read_moments(graph, averages.names());
     evaluation = std::make_unique<Program>(model->with_precision(graph), compile_options,
@@ -151,8 +173,9 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
         self.model->run([&] { return self.known_evaluation(); },
                         [&]() -> Program& { return self.evaluation_program(); }, next->tensors);
     const std::int64_t samples = next->tensors.at(0).dims().at(0);
-    metrics.add({.prediction = results.at(0),
-                 .target = next->tensors.back(),
+    const Tensor &scores = results.at(0), &labels = next->tensors.back();
+    metrics.add({.prediction = self.evaluates_rows ? rows_of_scores(scores) : scores,
+                 .target = self.evaluates_rows ? labels.reshaped({labels.size()}) : labels,
                  .loss = results.at(1).at(0),
                  .samples = samples,
                  .ignored = ignored});

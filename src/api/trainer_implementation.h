@@ -26,6 +26,7 @@ struct Trainer::Implementation {
   int number = 0;                     // among the Trainers of the model
   int evaluation_precision = 0;       // model->precisions when `evaluation` was made
   bool evaluates_averages = false;    // whether `evaluation` reads them
+  bool evaluates_rows = false;        // whether its loss takes scores [N, ..., classes] as rows
   std::uint64_t steps = 0;            // run so far, skipped ones included
   BatchPosition position;             // of the next batch of fit()
   std::int64_t fit_batch = 0;         // samples in a batch of fit(); 0: it never ran

@@ -6,33 +6,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/utf8.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
 namespace {
-
-// A character of UTF-8 under RFC 3629: the shortest form, no surrogates. 0 bytes: none.
-struct Character {
-  std::size_t bytes = 0;
-  std::uint32_t code = 0;
-};
-
-Character first_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return {1, first};
-  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < bytes) return {};
-  std::uint32_t code = first & (0xffU >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3fU);
-  }
-  const std::uint32_t least = bytes == 2 ? 0x80 : bytes == 3 ? 0x800 : 0x10000;
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (code < least || code > 0x10ffff || surrogate) return {};
-  return {bytes, code};
-}
 
 bool shows_as_it_is(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);

@@ -33,18 +33,31 @@ std::string loss_text(double loss, int digits) {
   return loss < 1000 ? fmt::format("{:.{}f}", loss, digits) : fmt::format("{:.3e}", loss);
 }
 
-std::string accuracy_text(const TrainingOutcome& outcome, const TrainingOutcome& base) {
+double largest_difference_of_losses(const std::vector<TrainingOutcome>& outcomes) {
+  const double base = base_of(outcomes).fit.test.loss;
+  double largest = 0;
+  for (const TrainingOutcome& outcome : outcomes)
+    largest = std::max(largest, std::abs(outcome.fit.test.loss - base));
+  return largest;
+}
+
+std::string difference_text(const TrainingOutcome& outcome, const TrainingOutcome& base,
+                            const ResultWords& told) {
+  if (told.is_text)
+    return fmt::format("{}: test loss {:+.4f} nats a token from {}'s", outcome.precision,
+                       outcome.fit.test.loss - base.fit.test.loss, base.precision);
   return fmt::format("{}: test accuracy {} points from {}'s (two standard errors: {:.2f})",
                      outcome.precision,
                      points_text(outcome.fit.test.accuracy - base.fit.test.accuracy),
                      base.precision, 100 * accuracy_noise(outcome.fit.test, base.fit.test));
 }
 
-std::string compare_json(const std::vector<TrainingOutcome>& outcomes, std::string_view event) {
+std::string compare_json(const std::vector<TrainingOutcome>& outcomes, std::string_view event,
+                         const ResultWords& words) {
   const TrainingOutcome& base = base_of(outcomes);
   std::vector<JsonObject> runs;
   for (const TrainingOutcome& outcome : outcomes) {
-    runs.push_back(outcome_json(outcome));
+    runs.push_back(outcome_json(outcome, words));
     runs.back().add("speed_up", speed_up(outcome, base));
   }
   JsonObject json;
@@ -52,7 +65,8 @@ std::string compare_json(const std::vector<TrainingOutcome>& outcomes, std::stri
       .add("runs", runs)
       .add("base", base.precision == "ieee" ? base.precision : name(amp_of(base)));
   json.add("largest_difference_points", 100 * largest_difference(outcomes));
-  return json.add("remarks", comparison_remarks(outcomes)).line();
+  if (words.is_text) json.add("largest_difference_nats", largest_difference_of_losses(outcomes));
+  return json.add("remarks", comparison_remarks(outcomes, words)).line();
 }
 
 std::vector<TrainingOutcome> whole_runs(std::vector<TrainingOutcome> outcomes) {
@@ -60,13 +74,22 @@ std::vector<TrainingOutcome> whole_runs(std::vector<TrainingOutcome> outcomes) {
   return outcomes;
 }
 
-void print_comparison(const std::vector<TrainingOutcome>& outcomes) {
+void print_comparison(const std::vector<TrainingOutcome>& outcomes, const ResultWords& words) {
   if (outcomes.empty()) return;
-  print(comparison_table(outcomes));
-  for (const std::string& line : comparison_remarks(outcomes)) print_text(line + '\n');
+  print(comparison_table(outcomes, words));
+  for (const std::string& line : comparison_remarks(outcomes, words)) print_text(line + '\n');
 }
 
-void check_tolerance(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes) {
+void check_tolerance(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes,
+                     const ResultWords& words) {
+  if (words.is_text) {
+    const double nats = largest_difference_of_losses(outcomes);
+    require<CheckError>(!flags.tolerance || nats <= *flags.tolerance,
+                        fmt::format("compare: test losses differ by {:.4f} nats a token, more than "
+                                    "the {} that --tolerance allows",
+                                    nats, number_text(flags.tolerance.value_or(0))));
+    return;
+  }
   const double points = 100 * largest_difference(outcomes);
   require<CheckError>(!flags.tolerance || points <= *flags.tolerance,
                       fmt::format("compare: accuracies differ by {:.2f} points, more than the {} "
@@ -128,7 +151,7 @@ Comparison train_all(const TrainFlags& flags, const Settings& settings, const Ta
   watch.begin = [&](const CompareCase& each, Model& model) {
     reporter.reset();
     take_weights(model, flags);
-    reporter = make_reporter(style_of(flags), each.precision, each.fit.batch);
+    reporter = make_reporter(style_of(flags), each.precision, each.fit.batch, words_of(task));
     log.emplace(log_options(flags.watch, each.fit.checkpoints.folder, each.precision));
   };
   watch.progress = [&](const CompareCase&, const Progress& progress) {
@@ -149,13 +172,13 @@ Comparison train_all(const TrainFlags& flags, const Settings& settings, const Ta
 
 // Ends `compare`: prints the results of the trained formats and how it came to an end.
 int finish(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes,
-           std::string_view event) {
+           std::string_view event, const ResultWords& words) {
   const bool done = event == "done";
   if (flags.json)
-    print(compare_json(outcomes, event));
+    print(compare_json(outcomes, event, words));
   else
-    print_comparison(whole_runs(outcomes));
-  if (done) check_tolerance(flags, outcomes);
+    print_comparison(whole_runs(outcomes), words);
+  if (done) check_tolerance(flags, outcomes, words);
   return ExitCode::ok;
 }
 
@@ -172,27 +195,32 @@ std::string why_not_faster(const TrainingOutcome& narrow) {
                      100 * use.share);
 }
 
-std::string comparison_table(const std::vector<TrainingOutcome>& outcomes) {
+std::string comparison_table(const std::vector<TrainingOutcome>& outcomes,
+                             const ResultWords& told) {
   const TrainingOutcome& base = base_of(outcomes);
-  TextTable table({words("precision"), numbers("samples/s"), numbers("speed-up"),
-                   numbers("first loss", 2), numbers("final loss", 1), numbers("accuracy"),
-                   numbers("activations", 1)});
+  const auto judged = [&](const Evaluation& test) {
+    return told.is_text ? loss_text(test.loss, 4) : percent_text(test.accuracy);
+  };
+  TextTable table({words("precision"), numbers(told.rate_name()), numbers("speed-up"),
+                   numbers("first loss", 2), numbers("final loss", 1),
+                   numbers(told.is_text ? "test loss" : "accuracy"), numbers("activations", 1)});
   for (const TrainingOutcome& outcome : outcomes)
-    table.add({outcome.precision, rate_text(outcome.fit.samples_per_second),
+    table.add({outcome.precision, rate_text(told.rate(outcome.fit.samples_per_second)),
                speed_text(speed_up(outcome, base)), loss_text(outcome.fit.first_loss, 6),
-               loss_text(outcome.fit.final_loss, 4), percent_text(outcome.fit.test.accuracy),
+               loss_text(outcome.fit.final_loss, 4), judged(outcome.fit.test),
                bytes_text(outcome.activation_bytes)});
   return table.text(output_width());
 }
 
-std::vector<std::string> comparison_remarks(const std::vector<TrainingOutcome>& outcomes) {
+std::vector<std::string> comparison_remarks(const std::vector<TrainingOutcome>& outcomes,
+                                            const ResultWords& told) {
   std::vector<std::string> lines;
   const TrainingOutcome& base = base_of(outcomes);
   for (const TrainingOutcome& outcome : outcomes) {
     const auto say_of = [&](const std::string& text) {
       lines.push_back(concat(outcome.precision, ": ", text));
     };
-    if (&outcome != &base) lines.push_back(accuracy_text(outcome, base));
+    if (&outcome != &base) lines.push_back(difference_text(outcome, base, told));
     if (outcome.narrow && &outcome != &base && speed_up(outcome, base) < worth_mentioning)
       say_of(why_not_faster(outcome));
     if (outcome.fit.skipped_steps > 0)
@@ -223,12 +251,13 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   const Comparison comparison =
       train_all(flags, settings, task, cases_of(flags, all, task, folders));
   const std::vector<TrainingOutcome>& runs = comparison.runs;
+  const ResultWords words = words_of(task);
   if (!comparison.diverged.empty()) {
-    if (!runs.empty()) finish(flags, runs, "diverged");
+    if (!runs.empty()) finish(flags, runs, "diverged", words);
     throw DivergedError(comparison.diverged);
   }
-  if (!comparison.stopped) return finish(flags, runs, "done");
-  finish(flags, runs, "interrupted");
+  if (!comparison.stopped) return finish(flags, runs, "done", words);
+  finish(flags, runs, "interrupted", words);
   say("interrupted", fmt::format("stopped in {} after {} steps", runs.back().precision,
                                  grouped(runs.back().fit.steps)));
   return interrupted_code();

@@ -17,8 +17,10 @@ inline const std::vector<std::string> compare_words{"ieee", "off", "f16", "bf16"
 int run_compare(const TrainFlags& flags, const Settings& settings);
 
 // A table in 80 columns, whatever the numbers; below it remarks about the runs, line by line.
-std::string comparison_table(const std::vector<TrainingOutcome>& outcomes);
-std::vector<std::string> comparison_remarks(const std::vector<TrainingOutcome>& outcomes);
+std::string comparison_table(const std::vector<TrainingOutcome>& outcomes,
+                             const ResultWords& told = {});
+std::vector<std::string> comparison_remarks(const std::vector<TrainingOutcome>& outcomes,
+                                            const ResultWords& told = {});
 
 // Why a run in a narrow format was no faster than one in f32, from the kernels that ran.
 std::string why_not_faster(const TrainingOutcome& narrow);

@@ -51,16 +51,23 @@ void print_evaluation(const Flags& flags, const Trained& trained, const Evaluati
     json.add("data", settings.data).add("amp", name(settings.precision.amp()));
     json.add("test_accuracy", result.accuracy).add("test_loss", result.loss);
     json.add("test_samples", result.samples);
+    add_text_results(json, words_of(trained.task), result);
     add_metrics(json, result);
     print(json.add("not_finite_samples", result.not_finite).line());
     return;
   }
-  const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
   print(fmt::format("{} of {} on {} in {}\n", settings.model, *flags.trained.run, settings.data,
                     name(settings.precision.narrow)));
   print(fmt::format("checkpoint      {}\n", checkpoint_text(taken)));
-  print(fmt::format("test accuracy   {}  ({} of {} images)\n", percent_text(result.accuracy),
-                    grouped(right), grouped(result.samples)));
+  const ResultWords words = words_of(trained.task);
+  if (words.is_text) return print_test(words, result);
+  const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
+  if (words.of_pixels)
+    print(fmt::format("test accuracy   {} of the pixels of {} {}\n", percent_text(result.accuracy),
+                      grouped(result.samples), words.samples));
+  else
+    print(fmt::format("test accuracy   {}  ({} of {} {})\n", percent_text(result.accuracy),
+                      grouped(right), grouped(result.samples), words.samples));
   print(fmt::format("test loss       {}\n", number_text(result.loss)));
   print_metrics(result);
 }

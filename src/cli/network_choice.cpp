@@ -4,14 +4,16 @@
 #include "cli/common/text.h"
 #include "cli/settings.h"
 #include "cli/task.h"
+#include "narrowgauge/language_models.h"
 
 namespace narrowgauge::cli {
 
 std::vector<std::string> model_choices(bool with_text) {
   std::vector<std::string> names = model_names();
   if (!with_text)
-    std::erase_if(names,
-                  [](const auto& each) { return model_facts(each).input == InputKind::tokens; });
+    std::erase_if(names, [](const auto& each) {
+      return model_facts(each).input == InputKind::tokens && !is_language_model(each);
+    });
   return names;
 }
 
@@ -27,7 +29,7 @@ void add_input_flags(CLI::App& app, NetworkFlags& flags) {
            {"--image,--data-shape", "CxHxW", "size of the images (that usual for the network)"},
            flags.image);
   add_whole(app, {"--classes", "N", "(as usual for the network)"}, flags.classes, 1);
-  add_whole(app, {"--sequence", "N", "tokens of a text, for bert-base (128)"}, flags.sequence, 1);
+  add_whole(app, {"--sequence", "N", "tokens of a text (128)"}, flags.sequence, 1);
   add_word(app, {"--head", "H", "of bert-base: classification (default) or question-answering"},
            flags.head, {"classification", "question-answering"});
 }
@@ -48,6 +50,11 @@ NetworkChoice choose_network(const NetworkFlags& flags) {
   require(!flags.image, "--image: ", choice.model, " takes tokens, not images");
   choice.text = facts.text;
   choice.text.sequence = flags.sequence.value_or(facts.text.sequence);
+  if (is_language_model(choice.model)) {
+    require(!flags.head && !flags.classes, flags.head ? "--head: " : "--classes: ", choice.model,
+            " has one output, the next token");
+    return choice;
+  }
   if (flags.head == "question-answering") choice.head = Head::question_answering;
   require(choice.head == Head::classification || !flags.classes,
           "--classes: question answering has none, it chooses tokens");
@@ -56,10 +63,12 @@ NetworkChoice choose_network(const NetworkFlags& flags) {
 
 BuildNetwork NetworkChoice::build() const {
   if (input == InputKind::images) return find_model(model, image, classes);
+  if (is_language_model(model)) return find_language_model(model, text);
   return bert_base(text, head, classes);
 }
 
 Loss NetworkChoice::loss() const {
+  if (is_language_model(model)) return next_token_cross_entropy();
   return head == Head::question_answering ? span_cross_entropy() : softmax_cross_entropy();
 }
 
@@ -67,6 +76,7 @@ std::string NetworkChoice::what() const {
   if (input == InputKind::images)
     return concat("images ", image_text(image), ", ", classes, " classes");
   const std::string tokens = concat("sequences of ", text.sequence, " tokens, ");
+  if (is_language_model(model)) return concat(tokens, "a vocabulary of ", text.vocabulary);
   return head == Head::question_answering ? tokens + "question answering"
                                           : concat(tokens, classes, " classes");
 }
@@ -76,6 +86,8 @@ std::string NetworkChoice::sample() const {
 }
 
 std::map<std::string, WholeNumbers> NetworkChoice::ranges() const {
+  if (is_language_model(model))
+    return {{"labels", {0, text.vocabulary}}, {"tokens", {0, text.vocabulary}}};
   const bool span = head == Head::question_answering;
   return {{"labels", {0, span ? text.sequence : classes}},
           {"input_ids", {0, text.vocabulary}},
@@ -90,6 +102,7 @@ void NetworkChoice::describe(JsonObject& json) const {
     return;
   }
   json.add("sequence", text.sequence).add("vocabulary", text.vocabulary);
+  if (is_language_model(model)) return;
   if (head == Head::question_answering)
     json.add("head", "question-answering");
   else

@@ -103,6 +103,11 @@ Predictions predict_rows(const Predict& predict, const std::string& path, const 
   return found;
 }
 
+void require_no_text(bool text, const Flags& flags, const Settings& settings) {
+  require<ModelError>(!text, "predict: ", *flags.trained.run, " is a run of ", settings.model,
+                      ", a language model: `narrowgauge generate` continues a text with it");
+}
+
 // What nobody has labelled, without the data of the training.
 int predict_inputs(const Flags& flags) {
   require(!flags.trained.data, "--data: names samples with labels, ", flags.inputs.front(),
@@ -110,6 +115,7 @@ int predict_inputs(const Flags& flags) {
   Opened opened = open_network(flags.trained);
   const RunRecord& record = opened.run.record;
   const std::optional<ImageFacts>& facts = record.images;
+  require_no_text(!record.settings.text.tokenizer.empty(), flags, record.settings);
   require(facts.has_value(), "predict: ", *flags.trained.run,
           " was not trained on images; `narrowgauge run` takes arrays for its network");
   const Predict predict = [&](const Tensor& inputs) { return opened.model->predict(inputs); };
@@ -129,6 +135,7 @@ int predict_inputs(const Flags& flags) {
 int predict_samples(const Flags& flags) {
   const Trained trained = open_trained(flags.trained);
   const Task& task = trained.task;
+  require_no_text(task.text.has_value(), flags, trained.settings);
   Model& model = trained.session->model();
   const Predict predict = [&](const Tensor& inputs) { return model.predict(inputs); };
   const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads

@@ -52,11 +52,16 @@ std::string checkpoint_text(const Progress& progress) {
   return fmt::format("saved at batch {} of {}", progress.batch, epoch_text(progress));
 }
 
+std::string rate_of(const Progress& progress, const ResultWords& words) {
+  return fmt::format("{} {}", rate_text(words.rate(progress.samples_per_second)),
+                     words.rate_name());
+}
+
 // Facts about a run under way, the most wanted first.
-std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
+std::vector<std::string> facts(const Progress& progress, std::int64_t batch,
+                               const ResultWords& words) {
   std::vector<std::string> result{
-      fmt::format("loss {:.4f}", printable(progress.mean_loss)),
-      fmt::format("{} samples/s", rate_text(progress.samples_per_second)),
+      fmt::format("loss {:.4f}", printable(progress.mean_loss)), rate_of(progress, words),
       fmt::format("ETA {}", seconds_text(seconds_left(progress, batch)))};
   constexpr double worth_telling = 0.05;
   if (progress.input_share >= worth_telling)
@@ -69,15 +74,15 @@ std::vector<std::string> facts(const Progress& progress, std::int64_t batch) {
 }
 
 // The line at the end of an epoch, for people.
-std::string epoch_line(const Progress& progress, const std::string& label, double seconds) {
+std::string epoch_line(const Progress& progress, const std::string& label, double seconds,
+                       const ResultWords& words) {
   std::string line = fmt::format("{}  {}  loss {:.4f}", label, epoch_text(progress),
                                  printable(progress.mean_loss));
-  if (progress.evaluation)
-    line += fmt::format("  test accuracy {}", percent_text(progress.evaluation->accuracy));
+  if (progress.evaluation) line += "  " + test_text(words, *progress.evaluation);
   if (progress.evaluation)
     for (const MetricValue& metric : progress.evaluation->metrics)
       line += fmt::format("  {} {}", metric.name, metric_text(metric));
-  line += fmt::format("  {} samples/s", rate_text(progress.samples_per_second));
+  line += "  " + rate_of(progress, words);
   if (progress.last.scale != 1) line += fmt::format("  scale {}", number_text(progress.last.scale));
   if (progress.skipped_steps > 0) line += fmt::format("  skipped {}", progress.skipped_steps);
   return line + fmt::format("  {}", seconds_text(seconds));
@@ -98,14 +103,15 @@ class EpochClock {
 
 class BarReporter : public Reporter {
  public:
-  BarReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
+  BarReporter(std::string label, std::int64_t batch, ResultWords words)
+      : label_(std::move(label)), batch_(batch), words_(std::move(words)) {}
   ~BarReporter() override { show_status(""); }
 
   void update(const Progress& progress) override {
     if (!progress.checkpoint.empty()) {
       saved_ = checkpoint_text(progress);
     } else if (progress.epoch_done) {
-      show_status(epoch_line(progress, label_, clock_.lap()) + '\n');
+      show_status(epoch_line(progress, label_, clock_.lap(), words_) + '\n');
     } else if (pace_.due() || progress.batch == progress.batches) {
       show_status(line(progress, terminal_width(STDERR_FILENO) - 1));
     }
@@ -119,7 +125,7 @@ class BarReporter : public Reporter {
         static_cast<double>(progress.batch) / static_cast<double>(progress.batches);
     std::string tail = fmt::format(" {:3.0f} %", 100 * share);
     const int fixed = static_cast<int>(head.size()) + 2;
-    std::vector<std::string> told = facts(progress, batch_);
+    std::vector<std::string> told = facts(progress, batch_, words_);
     if (!saved_.empty()) told.push_back(saved_);
     for (const std::string& fact : told) {
       if (fixed + least_cells + static_cast<int>(tail.size() + fact.size()) + 2 > width) break;
@@ -141,6 +147,7 @@ class BarReporter : public Reporter {
   static constexpr int least_cells = 10, most_cells = 30;
   std::string label_;
   std::int64_t batch_;
+  ResultWords words_;
   std::string saved_;
   bool colours_ = colours_wanted();
   Pace pace_{0.1};
@@ -149,17 +156,18 @@ class BarReporter : public Reporter {
 
 class PlainReporter : public Reporter {
  public:
-  PlainReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
+  PlainReporter(std::string label, std::int64_t batch, ResultWords words)
+      : label_(std::move(label)), batch_(batch), words_(std::move(words)) {}
 
   void update(const Progress& progress) override {
     if (!progress.checkpoint.empty()) {
       write(fmt::format("{}  {}: {}", label_, checkpoint_text(progress), progress.checkpoint));
     } else if (progress.epoch_done) {
-      write(epoch_line(progress, label_, clock_.lap()));
+      write(epoch_line(progress, label_, clock_.lap(), words_));
     } else if (pace_.due()) {
       std::string line = fmt::format("{}  {}  batch {}/{}", label_, epoch_text(progress),
                                      progress.batch, progress.batches);
-      for (const std::string& fact : facts(progress, batch_)) line += "  " + fact;
+      for (const std::string& fact : facts(progress, batch_, words_)) line += "  " + fact;
       write(line);
     }
   }
@@ -172,13 +180,15 @@ class PlainReporter : public Reporter {
 
   std::string label_;
   std::int64_t batch_;
+  ResultWords words_;
   Pace pace_{5};
   EpochClock clock_;
 };
 
 class JsonReporter : public Reporter {
  public:
-  JsonReporter(std::string label, std::int64_t batch) : label_(std::move(label)), batch_(batch) {}
+  JsonReporter(std::string label, std::int64_t batch, ResultWords words)
+      : label_(std::move(label)), batch_(batch), words_(std::move(words)) {}
 
   void update(const Progress& progress) override {
     if (!progress.checkpoint.empty()) return tell_checkpoint(progress);
@@ -190,12 +200,14 @@ class JsonReporter : public Reporter {
     json.add("loss", progress.mean_loss);
     json.add("samples_per_second", progress.samples_per_second);
     json.add("input_share", progress.input_share);
+    if (words_.is_text) json.add("tokens_per_second", words_.rate(progress.samples_per_second));
     json.add("learning_rate", progress.last.learning_rate);
     json.add("loss_scale", progress.last.scale).add("skipped_steps", progress.skipped_steps);
     json.add("seconds_left", seconds_left(progress, batch_));
     if (progress.evaluation) {
       json.add("test_accuracy", progress.evaluation->accuracy);
       json.add("test_loss", progress.evaluation->loss);
+      add_text_results(json, words_, *progress.evaluation);
       add_metrics(json, *progress.evaluation);
     }
     print(json.line());
@@ -211,6 +223,7 @@ class JsonReporter : public Reporter {
 
   std::string label_;
   std::int64_t batch_;
+  ResultWords words_;
   Pace pace_{5};
 };
 
@@ -222,11 +235,11 @@ class SilentReporter : public Reporter {
 }  // namespace
 
 std::unique_ptr<Reporter> make_reporter(ReportStyle style, const std::string& label,
-                                        std::int64_t batch) {
-  if (style == ReportStyle::json) return std::make_unique<JsonReporter>(label, batch);
+                                        std::int64_t batch, const ResultWords& words) {
+  if (style == ReportStyle::json) return std::make_unique<JsonReporter>(label, batch, words);
   if (style == ReportStyle::quiet) return std::make_unique<SilentReporter>();
-  if (stderr_is_terminal()) return std::make_unique<BarReporter>(label, batch);
-  return std::make_unique<PlainReporter>(label, batch);
+  if (stderr_is_terminal()) return std::make_unique<BarReporter>(label, batch, words);
+  return std::make_unique<PlainReporter>(label, batch, words);
 }
 
 }  // namespace narrowgauge::cli

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/result_words.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
@@ -20,6 +21,6 @@ class Reporter {
 
 // `label` is the precision of the run, `batch` its samples in a step.
 std::unique_ptr<Reporter> make_reporter(ReportStyle style, const std::string& label,
-                                        std::int64_t batch);
+                                        std::int64_t batch, const ResultWords& words = {});
 
 }  // namespace narrowgauge::cli

@@ -11,6 +11,7 @@
 #include "api/json_reading.h"
 #include "base/log.h"
 #include "cli/run_network.h"
+#include "narrowgauge/language_models.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -131,6 +132,20 @@ void visit_onnx(auto& onnx, const auto& visit) {
   visit("batch_norm", onnx.batch_norm);
 }
 
+void visit_text(auto& text, const auto& visit) {
+  visit("tokens", text.tokens);
+  visit("most", text.most);
+  visit("least_count", text.least_count);
+  visit("vocabulary", text.vocabulary);
+  visit("merges", text.merges);
+  visit("cased", text.cased);
+  visit("context", text.context);
+  visit("layers", text.size.layers);
+  visit("width", text.size.width);
+  visit("heads", text.size.heads);
+  visit("dropout", text.size.dropout);
+}
+
 void visit_images(auto& images, const auto& visit) {
   visit("classes", images.classes);
   visit("channels", images.drawn.channels);
@@ -186,7 +201,11 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
       require<DataError>(is_network_name(record.settings.onnx.kept), path, ": is damaged: \"",
                          record.settings.onnx.kept, "\" is no name for its network");
     }
-    if (json.contains("images") || !json.contains("onnx"))
+    const bool has_text = json.contains("text");
+    if (has_text) visit_text(record.settings.text, Reader{json.at("text"), path});
+    require<DataError>(has_text || !is_language_model(record.settings.model), path,
+                       ": is damaged: it does not say what text its network reads");
+    if (json.contains("images") || !(json.contains("onnx") || has_text))
       visit_images(record.images.emplace(), Reader{json.at("images"), path});
     if (json.contains("data_set")) {
       DataFacts& facts = record.facts.emplace();
@@ -194,6 +213,7 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
       visit_part(facts.test, Reader{json.at("data_set").at("test"), path});
     }
     check_settings(record.settings);
+    check_text(record.settings.text);
   } catch (const Json::exception& error) {
     throw DataError(concat(path, ": is damaged: ", error.what()));
   } catch (const UsageError& error) {
@@ -204,6 +224,10 @@ RunRecord parse_run(const std::string& text, const std::string& path) {
 }
 
 }  // namespace
+
+bool RunRecord::is_text() const {
+  return settings.onnx.file.empty() && is_language_model(settings.model);
+}
 
 std::string Run::file(const char* name) const { return path_in(checkpoint.path, name); }
 
@@ -220,6 +244,11 @@ Run read_run(const std::string& folder) {
   require<DataError>(text.has_value(), run.file(run_file),
                      ": there is no such file, so this is not a run of the program");
   run.record = parse_run(*text, run.file(run_file));
+  if (run.record.is_text()) {
+    const auto tokenizer = run.text(tokenizer_file);
+    require<DataError>(tokenizer.has_value(), run.file(tokenizer_file), ": there is no such file");
+    run.record.settings.text.tokenizer = *tokenizer;
+  }
   std::string& network = run.record.settings.onnx.file;
   if (!network.empty()) network = path_in(run_folder_of(folder), network);
   return run;
@@ -229,6 +258,7 @@ std::string run_text(const RunRecord& record) {
   OrderedJson json{{"version", format_version}};
   visit_settings(record.settings, Writer{json["settings"]});
   if (!record.settings.onnx.file.empty()) visit_onnx(record.settings.onnx, Writer{json["onnx"]});
+  if (record.is_text()) visit_text(record.settings.text, Writer{json["text"]});
   if (record.images) visit_images(*record.images, Writer{json["images"]});
   if (record.facts) {
     visit_part(record.facts->training, Writer{json["data_set"]["training"]});

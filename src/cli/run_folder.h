@@ -19,6 +19,8 @@ struct RunRecord {
   Settings settings;
   std::optional<ImageFacts> images;  // nothing: samples are taken as they are
   std::optional<DataFacts> facts;    // of settings.data; nothing: an earlier version's
+
+  bool is_text() const;  // whether the network is a language model
 };
 
 // A run as it was at its newest whole checkpoint.

@@ -9,6 +9,7 @@
 #include "cli/task.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/images.h"
+#include "narrowgauge/language_models.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/precision_presets.h"
 
@@ -173,10 +174,25 @@ struct Habits {
 // Published values: He et al. 2016 for residual networks (rates this high need a warm-up, section
 // 4.2), Huang et al. 2017, and Simonyan, Zisserman 2015.
 Habits habits_of(const std::string& model) {
-  if (model == "mlp" || model == "lenet") return {};
+  if (model == "mlp" || model == "lenet" || is_language_model(model)) return {};
   if (model == "vgg19") return {0.01, 5e-4, true};
   if (model.starts_with("resnet") || model.starts_with("densenet")) return {0.1, 1e-4, true};
   return {0.05, 1e-4, true};
+}
+
+// Found on tinyshakespeare, by characters.
+void suit_text(Settings& settings) {
+  settings.epochs = 8;
+  settings.batch = 16;
+  settings.clip = 1;
+  if (settings.optimizer != "adamw") return;
+  settings.learning_rate = 0.002;
+  settings.rule.set("weight_decay", 0.1);
+  settings.rule.set("beta2", 0.99);
+}
+
+std::string usual_optimizer(const std::string& model) {
+  return is_language_model(model) ? "adamw" : "sgd";
 }
 
 }  // namespace
@@ -189,6 +205,7 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   settings.learning_rate = usual.learning_rate;
   settings.rule = usual.rule;
   if (model == "resnet20") settings.epochs = 12;
+  if (is_language_model(model)) suit_text(settings);
   const Habits habits = habits_of(model);
   if (optimizer == "sgd") {
     settings.learning_rate = habits.learning_rate;
@@ -213,9 +230,20 @@ void check_resumed(const TrainFlags& flags, const std::optional<Settings>& resum
 
 void require_trainable(const std::string& model) {
   require_model(model);
-  require(model_facts(model).input == InputKind::images, "train: ", model,
-          " takes tokens, and the data sets here hold images; it is trained from C++, with a "
-          "DataSource of texts");
+  require(model_facts(model).input == InputKind::images || is_language_model(model),
+          "train: ", model,
+          " takes tokens, and the data sets here hold images; it is trained from C++, with ",
+          "a DataSource of texts");
+}
+
+// A language model goes on with the tokens and the size that it has.
+void take_text(Settings& settings, const TrainFlags& flags, bool goes_on) {
+  const std::optional<std::string> given = flags.text.first_given();
+  require(!given || is_language_model(settings.model), given.value_or(""),
+          ": needs a language model, tiny-transformer or lstm");
+  require(!given || !goes_on, given.value_or(""),
+          ": a run that goes on keeps its tokens and its size");
+  if (!goes_on) settings.text = text_settings(flags.text);
 }
 
 }  // namespace
@@ -228,7 +256,9 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
   const std::string model = flags.file ? *flags.file : flags.model ? *flags.model : resumed->model;
   const bool built_in = !flags.file && (!resumed || flags.model || resumed->onnx.file.empty());
   if (built_in) require_trainable(model);
-  const std::string optimizer = flags.optimizer.value_or(resumed ? resumed->optimizer : "sgd");
+  const std::string optimizer = flags.optimizer.value_or(resumed    ? resumed->optimizer
+                                                         : built_in ? usual_optimizer(model)
+                                                                    : "sgd");
   const Settings usual = usual_settings(model, optimizer);
   Settings settings = resumed.value_or(usual);
   if (resumed && optimizer != resumed->optimizer) take_optimizer(settings, usual);
@@ -236,6 +266,7 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
   settings.optimizer = optimizer;
   if (flags.file) take_file(settings, flags);
   if (flags.model) settings.onnx = {};
+  take_text(settings, flags, resumed && resumed->model == model);
   take(settings.data, flags.data);
   settings.precision =
       settle_precision(flags.precision, resumed ? std::optional(resumed->precision) : std::nullopt);
@@ -249,7 +280,9 @@ namespace {
 
 std::int64_t usual_warmup(const Settings& settings, std::int64_t steps) {
   const bool grows = settings.schedule == "one_cycle";  // which is a warm-up by itself
-  const bool wanted = habits_of(settings.model).warms_up && settings.optimizer == "sgd" && !grows;
+  const bool wanted =
+      !grows && (is_language_model(settings.model) ||
+                 (habits_of(settings.model).warms_up && settings.optimizer == "sgd"));
   return wanted ? std::min<std::int64_t>(200, steps / 10) : 0;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/hyperparameter_flags.h"
 #include "cli/run_precision.h"
 #include "cli/shape_flag.h"
+#include "cli/text_settings.h"
 #include "cli/watch_flags.h"
 #include "narrowgauge/optimizer.h"
 
@@ -24,6 +25,7 @@ struct TrainFlags {
   std::optional<std::int64_t> epochs, batch, accumulation, warmup, seed, threads;
   std::optional<double> learning_rate, clip, clip_value, ema_decay;
   HyperparameterFlags hyperparameters;  // of the optimizer
+  TextFlags text;
   WatchFlags watch;
   std::vector<std::string> compare, metrics;
   std::optional<std::string> save_plan, output, resume, weights, weights_match;
@@ -79,6 +81,7 @@ struct DataSettings {
 struct Settings {
   std::string model, data = "glyphs";
   OnnxSettings onnx;
+  TextSettings text;                   // of language models
   std::string loss;                    // "": softmax cross entropy
   std::vector<std::string> freeze;     // patterns of parameters that keep their values
   std::vector<std::string> groups;     // settings of parameters by pattern (parameter_groups.h)

@@ -11,6 +11,7 @@
 #include "cli/image_task.h"
 #include "cli/shape_flag.h"
 #include "cli/shaped_source.h"
+#include "narrowgauge/language_models.h"
 
 namespace narrowgauge::cli {
 
@@ -223,9 +224,11 @@ Task prepare(const Settings& settings, const std::optional<ImageFacts>& trained,
   require(!trained || image.empty() || image == image_text(trained->image()), "--image: ", image,
           ", and the run was trained on ", trained ? image_text(trained->image()) : "");
   const bool built_in = settings.onnx.file.empty();
-  Task task =
-      built_in ? built_in_task(settings, trained, facts) : onnx_task(settings, trained, facts);
-  task.loss = loss_of(settings, task.images);
+  const bool text = built_in && is_language_model(settings.model);
+  Task task = text       ? text_task(settings, facts)
+              : built_in ? built_in_task(settings, trained, facts)
+                         : onnx_task(settings, trained, facts);
+  if (!text) task.loss = loss_of(settings, task.images);
   task.data = settings.data;
   task.training_size = task.training->size();
   task.test_size = task.test->size();
@@ -248,6 +251,8 @@ Task prepare_training(const Settings& settings, const std::optional<ImageFacts>&
 }
 
 Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  if (settings.onnx.file.empty() && is_language_model(settings.model))
+    return text_network_task(settings);
   Task task;
   task.data = settings.data;
   task.images = trained;

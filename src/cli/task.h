@@ -9,6 +9,7 @@
 
 #include "cli/data_facts.h"
 #include "cli/settings.h"
+#include "cli/text_task.h"
 #include "narrowgauge/images.h"
 #include "narrowgauge/model.h"
 
@@ -32,6 +33,7 @@ struct Task {
   std::shared_ptr<DataSource> training, test;
   std::int64_t training_size = 0, test_size = 0;
   std::int64_t classes = 0;          // of the labels; 0: these are no classes
+  std::optional<TextFacts> text;     // of a language model
   std::optional<ImageFacts> images;  // nothing: samples are taken as they are
   std::optional<DataFacts> facts;    // of the data, where they are to train on
   std::vector<std::shared_ptr<const ImageSource>> pictures;  // of these, the sources from files

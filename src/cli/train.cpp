@@ -48,6 +48,8 @@ constexpr const char* examples = R"(examples:
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file
+  narrowgauge train --model tiny-transformer --data bard.txt --output runs/bard
+      a language model of the text's characters, for `narrowgauge generate`
   narrowgauge train --config lenet.toml --epochs 5
       flags from a file, as --dump-config prints it; those given here win)";
 
@@ -74,19 +76,17 @@ SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
 
 void print_result(const TrainingOutcome& outcome, const Task& task,
                   const std::optional<std::string>& folder) {
+  const ResultWords words = words_of(task);
   const FitResult& fit = outcome.fit;
-  print(fmt::format(
-      "test accuracy   {}  ({} of {} images, loss {:.4f})\n", percent_text(fit.test.accuracy),
-      grouped(std::llround(fit.test.accuracy * static_cast<double>(fit.test.samples))),
-      grouped(fit.test.samples), printable(fit.test.loss)));
-  print_metrics(fit.test);
+  print_test(words, fit.test);
   if (fit.steps == 0) {
     print("steps           none were left to do; --epochs can ask for more\n");
     return;
   }
   print(fmt::format("loss            {} at first, {} at last\n", number_text(fit.first_loss),
                     number_text(fit.final_loss)));
-  print(fmt::format("samples/s       {}{}\n", rate_text(fit.samples_per_second),
+  print(fmt::format("{:<15} {}{}\n", words.rate_name(),
+                    rate_text(words.rate(fit.samples_per_second)),
                     input_bound_text(fit.input_share)));
   if (const std::int64_t damaged = task.damaged())
     print(fmt::format("left out        {} pictures that cannot be read\n", grouped(damaged)));
@@ -111,7 +111,8 @@ int finish(const TrainFlags& flags, const TrainingOutcome& outcome, const Task& 
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
     JsonObject json;
-    json.add("event", stopped ? "interrupted" : "done").add_all(outcome_json(outcome));
+    json.add("event", stopped ? "interrupted" : "done")
+        .add_all(outcome_json(outcome, words_of(task)));
     if (!task.pictures.empty()) json.add("damaged_pictures", task.damaged());
     if (folder) json.add("output", *folder).add("checkpoint", outcome.fit.checkpoint);
     print(json.line());

@@ -78,8 +78,10 @@ void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
 }
 
 void add_training_flags(CLI::App& app, TrainFlags& flags) {
-  add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12)"}, flags.epochs, 1);
-  add_whole(app, {"--batch,-b", "N", "samples in a step (128)"}, flags.batch, 1);
+  add_whole(app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12; texts: 8)"},
+            flags.epochs, 1);
+  add_whole(app, {"--batch,-b", "N", "samples in a step (128; windows of texts: 16)"}, flags.batch,
+            1);
   add_whole(app, {"--accumulate", "N", "each batch in N equal parts, in less memory (1)"},
             flags.accumulation, 1);
   add_word(app, {"--optimizer,-o", "O", described(optimizers(), "sgd")}, flags.optimizer,
@@ -154,6 +156,7 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_run_flags(app, flags);
   add_data_flags(app, flags);
   add_onnx_flags(app, flags);
+  add_text_flags(app, flags.text);
   add_training_flags(app, flags);
   add_ending_flags(app, flags);
   add_file_flags(app, flags);

@@ -3,6 +3,7 @@
 
 #include "cli/train_flags.h"
 #include "narrowgauge/checkpoint.h"
+#include "narrowgauge/language_models.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/precision_presets.h"
 #include "narrowgauge/training_log.h"
@@ -119,11 +120,29 @@ void add_network(Settled& settled, const TrainFlags& flags, const Settings& sett
   settled.add("device", std::string("cpu"));
 }
 
+// Sizes that are the network's own are left to it.
+void add_text(Settled& settled, const TextSettings& text) {
+  const TextSettings usual;
+  settled.add("tokens", text.tokens);
+  if (text.most > 0) settled.add("vocabulary", text.most);
+  if (!text.vocabulary.empty()) settled.add("vocabulary", text.vocabulary);
+  if (!text.merges.empty()) settled.add("merges", text.merges);
+  if (text.least_count != usual.least_count) settled.add("least-count", text.least_count);
+  if (text.cased) settled.add("cased", true);
+  settled.add("context", text.context);
+  if (text.size.layers > 0) settled.add("layers", text.size.layers);
+  if (text.size.width > 0) settled.add("width", text.size.width);
+  if (text.size.heads > 0) settled.add("heads", text.size.heads);
+  if (text.size.dropout >= 0) settled.add("dropout", text.size.dropout);
+}
+
 }  // namespace
 
 SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   Settled settled;
   add_network(settled, flags, settings);
+  const bool is_text = settings.onnx.file.empty() && is_language_model(settings.model);
+  if (is_text && !flags.resume) add_text(settled, settings.text);
   add_precision(settled, flags, settings);
   add_optimizer(settled, settings);
   add_watching(settled, flags, settings.watch);

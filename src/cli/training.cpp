@@ -43,7 +43,8 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
 
 void check_batch(const Settings& settings, const Task& task) {
   require(settings.batch <= task.training_size, "--batch: ", settings.batch, " is larger than the ",
-          task.training_size, task.images ? " images of " : " samples of ", task.data);
+          task.training_size, ' ', task.images || task.text ? words_of(task).samples : "samples",
+          " of ", task.data);
 }
 
 Session::Session(const Settings& settings, const Task& task, const SessionOptions& options)
@@ -175,6 +176,7 @@ void keep_record(CheckpointOptions& checkpoints, Settings settings, const Task& 
   OnnxSettings& network = settings.onnx;
   if (!network.file.empty()) network.kept = keep_network(checkpoints.folder, network.file);
   checkpoints.files[run_file] = run_text(record_of(settings, task));
+  if (task.text) checkpoints.files[tokenizer_file] = task.text->tokenizer->json();
 }
 
 FitOptions fit_options(const Settings& settings, CheckpointOptions checkpoints) {
@@ -192,7 +194,7 @@ TrainingOutcome train(Session& session, const Task& task, ReportStyle style,
   const Settings& settings = session.settings();
   const FitTask fit{name_of(settings.precision), task.training, task.test,
                     fit_options(settings, std::move(checkpoints))};
-  const auto reporter = make_reporter(style, fit.precision, settings.batch);
+  const auto reporter = make_reporter(style, fit.precision, settings.batch, words_of(task));
   const InterruptScope interrupts;
   TrainingOutcome outcome =
       fit_and_note(session.model(), session.trainer(), fit, [&](const Progress& progress) {
@@ -223,7 +225,7 @@ std::string flush_text(const TrainingOutcome& outcome) {
       share(flushed.first_flushed, flushed.first_elements));
 }
 
-JsonObject outcome_json(const TrainingOutcome& outcome) {
+JsonObject outcome_json(const TrainingOutcome& outcome, const ResultWords& words) {
   const FitResult& fit = outcome.fit;
   JsonObject json;
   json.add("amp", name(amp_of(outcome))).add("precision", outcome.precision);
@@ -237,6 +239,8 @@ JsonObject outcome_json(const TrainingOutcome& outcome) {
   json.add("loss_scale", outcome.loss_scale).add("activation_bytes", outcome.activation_bytes);
   json.add("state_bytes", outcome.state_bytes);
   json.add("weights_sha256", outcome.sha256);
+  if (words.is_text) json.add("tokens_per_second", words.rate(fit.samples_per_second));
+  add_text_results(json, words, fit.test);
   add_metrics(json, fit.test);
   if (fit.test.samples == 0) json.add_null("test_accuracy").add_null("test_loss");
   if (fit.steps == 0) json.add_null("first_loss").add_null("final_loss");

@@ -85,6 +85,6 @@ Amp amp_of(const TrainingOutcome& outcome);
 std::string flush_text(const TrainingOutcome& outcome);
 
 // {"amp":..., "test_accuracy":..., ...}
-JsonObject outcome_json(const TrainingOutcome& outcome);
+JsonObject outcome_json(const TrainingOutcome& outcome, const ResultWords& words = {});
 
 }  // namespace narrowgauge::cli

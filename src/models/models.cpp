@@ -18,6 +18,7 @@ struct BuiltIn {
 
 constexpr ImageShape photo{3, 224, 224};
 constexpr std::int64_t photo_classes = 1000;
+constexpr TextShape characters{.sequence = 128, .vocabulary = 66};  // of a language in ASCII
 
 // densenet121 and vgg19 halve the sides several times, which sets their least side.
 constexpr BuiltIn built_in[] = {
@@ -55,6 +56,9 @@ constexpr BuiltIn built_in[] = {
       .output = OutputKind::pixels},
      unet_small},
     {{.name = "bert-base", .input = InputKind::tokens, .classes = 2}, nullptr},
+    {{.name = "tiny-transformer", .input = InputKind::tokens, .text = characters, .classes = 0},
+     nullptr},
+    {{.name = "lstm", .input = InputKind::tokens, .text = characters, .classes = 0}, nullptr},
 };
 
 const BuiltIn& find(std::string_view name) {

@@ -9,6 +9,7 @@
 #include "api/kernel_cache.h"
 #include "fuzz/plan_graph.h"
 #include "fuzz/small_run.h"
+#include "fuzz/small_tokenizers.h"
 #include "io/files.h"
 #include "io/onnx/read.h"
 #include "io/onnx/write.h"
@@ -175,6 +176,28 @@ void add_images(Corpus& corpus) {
   }
 }
 
+void add_tokenizers(Corpus& corpus) {
+  const std::string saved(1, '\0'), lines(1, '\1'), numbers(1, '\2'), merges(1, '\3');
+  const std::string text = "The cat's 3 caf\xc3\xa9s, [UNK] \xe4\xb8\xad.\n  aab abc";
+  for (const auto& each :
+       {make_tokenizer({.kind = "bytes"}, text), make_tokenizer({.kind = "character"}, text),
+        make_tokenizer({.kind = "word"}, text), fuzz::wordpiece_of(fuzz::small_vocabulary, false)})
+    corpus.add("tokenizer_files", saved + each->json());
+  corpus.add("tokenizer_files", lines + std::string(fuzz::small_vocabulary));
+  corpus.add("tokenizer_files", numbers + fuzz::byte_vocabulary());
+  corpus.add("tokenizer_files", merges + std::string(fuzz::small_merges));
+  corpus.add_all("tokens", {text, "a\tb\r\nc\xff\xc3(", "<|endoftext|>aaab we'll I've"});
+}
+
+constexpr std::string_view text_record = R"({"version": 1, "settings": {
+  "model": "lstm", "data": "a.txt", "amp": "off", "overrides": [], "math": "f32",
+  "epochs": 3, "batch": 16, "optimizer": "adamw", "learning_rate": 0.002, "beta1": 0.9,
+  "beta2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1, "clip": 1, "schedule": "cosine",
+  "warmup": -1, "loss_scale": "", "seed": 1, "threads": 0, "deterministic": false},
+ "text": {"tokens": "word", "most": 100, "least_count": 1, "vocabulary": "", "merges": "",
+  "cased": false, "context": 16, "layers": 1, "width": 8, "heads": 0, "dropout": -1}}
+)";
+
 constexpr std::string_view run_record = R"({"version": 1, "settings": {
   "model": "lenet", "data": "glyphs", "amp": "f16", "overrides": ["Sum=deny"], "math": "f32",
   "epochs": 3, "batch": 128, "optimizer": "sgd", "learning_rate": 0.05, "momentum": 0.9,
@@ -230,6 +253,8 @@ int main(int count, char** words) {
   add_images(corpus);
   add_pictures(corpus);
   corpus.add("run_record", run_record);
+  corpus.add("run_record", text_record);
+  add_tokenizers(corpus);
   add_run(corpus);
   const KernelRecords kernels{{"Conv f32 [1,2]", {"tiles", "2.1 us, others 3.4 us", true}}};
   write_kernel_records(corpus.path("kernel_cache"), "fuzz", kernels);

@@ -11,6 +11,7 @@
 #include "api/training_setup.h"
 #include "base/random.h"
 #include "narrowgauge/explain.h"
+#include "narrowgauge/language_models.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/model_info.h"
 #include "precision/policy.h"
@@ -35,6 +36,7 @@ Graph forward(const std::string& name, const BuildNetwork& build, const Loss& lo
 
 BuildNetwork published(const std::string& name) {
   const ModelFacts& facts = model_facts(name);
+  if (is_language_model(name)) return find_language_model(name, facts.text);
   if (facts.input == InputKind::tokens) return bert_base(facts.text, Head::classification);
   return find_model(name, facts.image, facts.classes);
 }
@@ -227,7 +229,9 @@ TEST(models, every_node_has_a_reason_for_its_format) {
     for (const DType narrow : {DType::f16, DType::bf16}) {
       Optimizer optimizer = sgd(0.1);
       enable_mixed_precision(optimizer, narrow);
-      const Graph network = forward(name, published(name), softmax_cross_entropy());
+      const Graph network =
+          forward(name, published(name),
+                  is_language_model(name) ? next_token_cross_entropy() : softmax_cross_entropy());
       settle_loss_scale(optimizer, network);
       const Graph graph = make_training_graph(network, optimizer);
       const PrecisionPlan plan = make_precision_plan(graph, optimizer.precision);

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "train/metrics/metric.h"
 
 namespace narrowgauge {
 namespace {
 
-PartialMean losses(const MetricBatch& batch) {
+// How much of a batch the loss is the mean of: all samples, or of labels that count their share.
+double weight_of(const MetricBatch& batch) {
   const auto samples = static_cast<double>(batch.samples);
-  return {batch.loss * samples, samples};
+  if (!batch.ignored || batch.target.dtype() != DType::i64 || batch.target.size() == 0)
+    return samples;
+  const auto labels = batch.target.values<std::int64_t>();
+  const auto ignored = static_cast<double>(std::ranges::count(labels, *batch.ignored));
+  return samples * (1 - ignored / static_cast<double>(labels.size()));
+}
+
+PartialMean losses(const MetricBatch& batch) {
+  const double weight = weight_of(batch);
+  return {weight > 0 ? batch.loss * weight : 0, weight};
 }
 
 BeginMetric make(std::string_view word) { return word == "loss" ? mean_of(losses) : BeginMetric(); }
