@@ -54,16 +54,24 @@ void name_files(Predictions& predictions, const std::vector<ImageFile>& files) {
   }
 }
 
-Predictions predict_files(const Predict& predict, const ModelPort& port,
-                          const std::vector<ImageFile>& files, const ImageFacts& facts,
-                          const Flags& flags, std::int64_t batch) {
-  std::shared_ptr<DataSource> source = source_of(files, facts, flags.strict);
-  if (port.type) source = shaped_as(source, port.type->shape, "pictures");
-  const std::int64_t all = std::ssize(files);
+// The network that is asked, and how.
+struct Question {
+  Predict predict;
+  ModelPort port;    // its input
+  ImageFacts facts;  // how samples become that
+  std::int64_t batch = usual_batch;
+  const Flags& flags;
+
+  std::int64_t count_of(std::int64_t all) const { return std::min(flags.count.value_or(all), all); }
+};
+
+Predictions predict_files(const Question& question, const std::vector<ImageFile>& files) {
+  std::shared_ptr<DataSource> source = source_of(files, question.facts, question.flags.strict);
+  if (question.port.type) source = shaped_as(source, question.port.type->shape, "pictures");
   Predictions found =
-      predict_first(predict, source, std::min(flags.count.value_or(all), all), batch);
+      predict_first(question.predict, source, question.count_of(std::ssize(files)), question.batch);
   name_files(found, files);
-  found.class_names = facts.class_names;
+  found.class_names = question.facts.class_names;
   return found;
 }
 
@@ -77,29 +85,29 @@ int report(const Predictions& found, const Flags& flags) {
   return ExitCode::ok;
 }
 
-int report_files(const Predict& predict, const ModelPort& port, std::vector<ImageFile> files,
-                 const ImageFacts& facts, const Flags& flags, std::int64_t batch) {
-  if (!facts.masks) return report(predict_files(predict, port, files, facts, flags, batch), flags);
-  const auto most = static_cast<std::size_t>(flags.count.value_or(std::ssize(files)));
-  files.resize(std::min(files.size(), most));
-  predict_masks(predict, files, facts, {flags.save, flags.strict, flags.json, flags.quiet});
+int report_files(const Question& question, std::vector<ImageFile> files) {
+  const Flags& flags = question.flags;
+  if (!question.facts.masks) return report(predict_files(question, files), flags);
+  files.resize(static_cast<std::size_t>(question.count_of(std::ssize(files))));
+  predict_masks(question.predict, files, question.facts,
+                {flags.save, flags.strict, flags.json, flags.quiet});
   return ExitCode::ok;
 }
 
-// Rows of a table that became the same features as those of the training.
-Predictions predict_rows(const Predict& predict, const std::string& path, const std::string& schema,
-                         const ImageFacts& facts, const Flags& flags, std::int64_t batch) {
+// Rows of a table that become the same features as those of the training.
+Predictions predict_rows(const Question& question, const std::string& path,
+                         const std::string& schema) {
   DataSet rows = read_rows(path, schema);
   const Dims dims = rows.input().dims();
   rows.inputs = {{"images", rows.input().reshaped({dims[0], dims[1], 1, 1})}};
   const bool labelled = !rows.targets.empty();
   if (!labelled) rows.targets = {{"y", Tensor(DType::i64, {dims[0]})}};
-  const auto source = std::make_shared<TensorSource>(rows, facts.transform);
+  const auto source = std::make_shared<TensorSource>(rows, question.facts.transform);
   Predictions found =
-      predict_first(predict, source, std::min(flags.count.value_or(dims[0]), dims[0]), batch);
+      predict_first(question.predict, source, question.count_of(dims[0]), question.batch);
   if (!labelled)
     for (Guess& guess : found.guesses) guess.label = -1;
-  found.class_names = facts.class_names;
+  found.class_names = question.facts.class_names;
   return found;
 }
 
@@ -118,18 +126,21 @@ int predict_inputs(const Flags& flags) {
   require_no_text(!record.settings.text.tokenizer.empty(), flags, record.settings);
   require(facts.has_value(), "predict: ", *flags.trained.run,
           " was not trained on images; `narrowgauge run` takes arrays for its network");
-  const Predict predict = [&](const Tensor& inputs) { return opened.model->predict(inputs); };
-  const std::int64_t batch = flags.trained.batch.value_or(usual_batch);
+  const Question question{
+      .predict = [&](const Tensor& inputs) { return opened.model->predict(inputs); },
+      .port = opened.model->inputs().at(0),
+      .facts = *facts,
+      .batch = flags.trained.batch.value_or(usual_batch),
+      .flags = flags};
   const std::string& table = record.settings.samples.table;
   if (!table.empty()) {
     require(flags.inputs.size() == 1, "predict: expected one table, got ", flags.inputs.size());
-    return report(predict_rows(predict, flags.inputs.front(), table, *facts, flags, batch), flags);
+    return report(predict_rows(question, flags.inputs.front(), table), flags);
   }
   std::vector<ImageFile> files;
   for (const std::string& path : flags.inputs)
     for (const std::string& file : find_images(path)) files.push_back({file, -1});
-  return report_files(predict, opened.model->inputs().at(0), std::move(files), *facts, flags,
-                      batch);
+  return report_files(question, std::move(files));
 }
 
 int predict_samples(const Flags& flags) {
@@ -141,8 +152,8 @@ int predict_samples(const Flags& flags) {
   const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
                                                          : thread_count());
   if (!task.test_files.empty())
-    return report_files(predict, model.inputs().at(0), task.test_files, *task.images, flags,
-                        trained.batch);
+    return report_files({predict, model.inputs().at(0), *task.images, trained.batch, flags},
+                        task.test_files);
   const std::int64_t count = std::min(flags.count.value_or(task.test_size), task.test_size);
   Predictions found = predict_first(predict, task.test, count, trained.batch);
   if (task.images) found.class_names = task.images->class_names;
