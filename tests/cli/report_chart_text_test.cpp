@@ -130,6 +130,22 @@ TEST(curves, show_every_column_and_mark_skipped_steps) {
   EXPECT_FALSE(curves.best("loss"));
 }
 
+TEST(curves, count_skipped_steps_over_trainings_that_go_on) {
+  CsvTable table;
+  table.columns = {"step", "loss_scale", "skipped_steps"};
+  table.rows = {"10,65536,2", "20,65536,3", "30,65536,0", "40,32768,1", "50,32768,1"};
+  const Xml page = Xml::parse("<div>" + curves_html(Curves(table)) + "</div>");
+  EXPECT_EQ(page.count("path", "class", "curve stroke5"), 3);
+  EXPECT_EQ(page.texts("figcaption"), std::vector<std::string>{"4 steps were skipped in all."});
+}
+
+TEST(line_chart, of_one_share_has_an_axis_from_nothing_to_all) {
+  const LineChart chart{.series = {{"accuracy", {{10, 0.9}}, 1, true}}, .percent = true};
+  const std::vector<std::string> texts = Xml::parse(line_chart(chart)).texts("text");
+  EXPECT_TRUE(std::ranges::count(texts, "0 %") && std::ranges::count(texts, "100 %"));
+  EXPECT_FALSE(std::ranges::count(texts, "120 %"));
+}
+
 TEST(curves, are_sorted_by_their_steps) {
   CsvTable table;
   table.columns = {"step", "loss"};

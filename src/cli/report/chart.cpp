@@ -43,6 +43,7 @@ class Lines {
 
   std::string text() {
     if (values_.is_empty()) return "";
+    if (chart_.percent && values_.low == values_.high) values_ = {0, 1};
     y_ = Axis::around(values_.low, values_.high, chart_.scale);
     for (const double tick : y_.ticks())
       left_ = std::max(left_, 14 + letter * static_cast<double>(width_of(tick_of(tick))));

@@ -147,27 +147,27 @@ class CurvePage {
     add(title, std::move(chart), gaps_text(points));
   }
 
-  // Steps are skipped between the rows in which their number grows.
+  // Steps are skipped between the rows in which their number grows. A training that goes on from a
+  // checkpoint counts anew.
   void add_loss_scale() {
     const std::vector<Point> scales = take("loss_scale"), skipped = take("skipped_steps");
     LineChart chart{.series = {{"loss scale", scales, 1}}, .scale = Scale::doublings};
-    double before = 0;
+    double before = 0, all = 0;
     for (const Point& each : skipped) {
-      if (each.y > before) chart.marks.push_back(each.x);
+      const double more = each.y < before ? each.y : each.y - before;
+      if (more > 0) chart.marks.push_back(each.x);
+      all += std::max(more, 0.0);
       before = each.y;
     }
     chart.marks_name = "steps were skipped since the row before";
-    const std::string all =
-        skipped.empty()
-            ? ""
-            : fmt::format("{} skipped in all.",
-                          before == 1 ? "1 step was" : number_text(before) + " steps were");
+    const std::string steps = all == 1 ? "1 step was" : number_text(all) + " steps were";
+    const std::string below = all == 0 ? "No step was skipped." : steps + " skipped in all.";
     const bool constant =
         std::ranges::all_of(scales, [](const Point& point) { return point.y == 1; });
-    if (!scales.empty() && constant && before == 0)
+    if (!scales.empty() && constant && all == 0)
       left_out_ = "The loss was not scaled, and no step was skipped.";
     else if (!scales.empty())
-      add("Loss scale", std::move(chart), all);
+      add("Loss scale", std::move(chart), skipped.empty() ? "" : below);
   }
 
   void add_shares() {

@@ -24,21 +24,21 @@ void Drawing::text(double x, double y, const std::string& text, const char* clas
   body_ += svg_text(x, y, text, classes, anchor);
 }
 
-void Drawing::text_with(double x, double y, const std::string& text, std::string_view hover,
-                        const char* anchor) {
+void Drawing::name(double x, double y, const std::string& name, std::size_t most) {
+  const std::string shown = shortened(name, most);
   body_ += fmt::format(
-      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"small\">{}{}</text>\n", x, y,
-      anchor, svg_escaped(text), title_of(hover));
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" class=\"small\">{}{}</text>\n", x, y,
+      svg_escaped(shown), shown == name ? "" : title_of(name));
 }
 
 void Drawing::box(const Box& box, std::string_view classes, std::string_view hover) {
   body_ += fmt::format(
-      "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" class=\"{}\">{}</rect>\n",
+      "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" class=\"{}\">{}</rect>\n",
       box.x, box.y, box.width, box.height, classes, title_of(hover));
 }
 
-void Drawing::path(const std::string& path, std::string_view classes) {
-  body_ += fmt::format("<path d=\"{}\" class=\"{}\"/>\n", path, classes);
+void Drawing::path(const std::string& path, std::string_view classes, std::string_view hover) {
+  body_ += fmt::format("<path d=\"{}\" class=\"{}\">{}</path>\n", path, classes, title_of(hover));
 }
 
 void Drawing::dot(double x, double y, double radius, std::string_view classes,
@@ -51,6 +51,11 @@ std::string Drawing::finish() && {
   return fmt::format(
       "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n", width_,
       height_, svg_escaped(what_), body_);
+}
+
+std::string box_path(const Box& box) {
+  return fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h{:.1f}z", box.x, box.y, box.width, box.height,
+                     -box.width);
 }
 
 std::string shortened(const std::string& text, std::size_t most) {

@@ -22,12 +22,11 @@ class Drawing {
   // anchor: start, middle or end.
   void text(double x, double y, const std::string& text, const char* classes = "small soft",
             const char* anchor = "middle");
-  // Text with more behind it that a pointer brings up.
-  void text_with(double x, double y, const std::string& text, std::string_view hover,
-                 const char* anchor);
+  // A name that ends at `x`; where it is cut to so many characters, a pointer brings up all of it.
+  void name(double x, double y, const std::string& name, std::size_t most);
   void box(const Box& box, std::string_view classes, std::string_view hover = "");
   // `path` in SVG's own words.
-  void path(const std::string& path, std::string_view classes);
+  void path(const std::string& path, std::string_view classes, std::string_view hover = "");
   void dot(double x, double y, double radius, std::string_view classes,
            std::string_view hover = "");
   void add(const std::string& svg) { body_ += svg; }
@@ -37,6 +36,9 @@ class Drawing {
   double width_, height_;
   std::string what_, body_;
 };
+
+// A box as part of a path.
+std::string box_path(const Box& box);
 
 // At most so many characters, the middle being left out.
 std::string shortened(const std::string& text, std::size_t most);

@@ -80,7 +80,7 @@ std::string map_of(std::span<const Row> rows) {
   drawing.text(backward, 13, "backward", "small soft", "start");
   double y = top;
   for (const Row& row : rows) {
-    drawing.text_with(names_width - 10, y + 11, shortened(row.name, 24), row.name, "end");
+    drawing.name(names_width - 10, y + 11, row.name, 24);
     for (const auto& [phase, nodes] : row.nodes) {
       if (phase == Phase::update) continue;  // of no layer; the counts have them
       const bool first = phase == Phase::forward;
@@ -148,6 +148,18 @@ std::string counts_of(const std::vector<Row>& rows) {
   return std::move(drawing).finish();
 }
 
+// Beside each other, none longer than a screen or two.
+std::string maps_of(std::span<const Row> rows) {
+  constexpr std::size_t rows_of_a_map = 40;
+  std::vector<std::string> maps;
+  const std::size_t parts = std::max<std::size_t>(
+      rows.size() > 12 ? 2 : 1, (rows.size() + rows_of_a_map - 1) / rows_of_a_map);
+  const std::size_t each = (rows.size() + parts - 1) / parts;
+  for (std::size_t i = 0; i < rows.size(); i += each)
+    maps.push_back(html_figure("", map_of(rows.subspan(i, std::min(each, rows.size() - i))), ""));
+  return html_figures(maps);
+}
+
 }  // namespace
 
 std::string precision_html(const Explanation& explanation, const Graph& graph) {
@@ -164,15 +176,13 @@ std::string precision_html(const Explanation& explanation, const Graph& graph) {
   std::erase_if(rows, [](const Row& row) {
     return !row.nodes.count(Phase::forward) && !row.nodes.count(Phase::backward);
   });
-  constexpr std::size_t rows_of_a_map = 40;
-  std::vector<std::string> maps;
-  const std::size_t parts = std::max<std::size_t>(
-      rows.size() > 12 ? 2 : 1, (rows.size() + rows_of_a_map - 1) / rows_of_a_map);
-  const std::size_t each = (rows.size() + parts - 1) / parts;
-  for (std::size_t i = 0; i < rows.size(); i += each)
-    maps.push_back(
-        html_figure("", map_of(std::span(rows).subspan(i, std::min(each, rows.size() - i))), ""));
-  return out + html_figures(maps);
+  constexpr std::size_t most_rows = 600;  // so that the page stays small
+  if (rows.size() > most_rows)
+    return out +
+           html_paragraph(fmt::format("The first {} of {} layers are shown.", most_rows,
+                                      grouped(std::ssize(rows)))) +
+           maps_of(std::span(rows).first(most_rows));
+  return out + maps_of(rows);
 }
 
 }  // namespace narrowgauge::cli

@@ -40,10 +40,12 @@ std::string hover_of(const LayerRanges& layer, const ValueRange& range) {
   std::string text = fmt::format("{} ({}): {} to {}, {} zeros", layer.name, layer.op,
                                  size_text(range.smallest), size_text(range.largest),
                                  share_text(share(range.census.histogram().zeros, range)));
-  for (const FormatFates* each : {&range.f16(), &range.bf16()})
-    text += fmt::format("; {}: {} become zero, {} are too large", each->format,
-                        share_text(share(each->of(Fate::flushed), range)),
-                        share_text(share(each->too_large(), range)));
+  for (const FormatFates* each : {&range.f16(), &range.bf16()}) {
+    const std::int64_t flushed = each->of(Fate::flushed), large = each->too_large();
+    if (flushed + large > 0)
+      text += fmt::format("; {}: {} become zero, {} are too large", each->format,
+                          share_text(share(flushed, range)), share_text(share(large, range)));
+  }
   return text;
 }
 
@@ -121,21 +123,19 @@ class RangePicture {
   }
 
   void draw(Drawing& drawing, const LayerRanges& layer, double y) const {
-    drawing.text_with(names_width - 8, y + 10, shortened(layer.name, 22), layer.name, "end");
+    drawing.name(names_width - 8, y + 10, layer.name, 22);
     const ValueRange& range = layer.*kind_.range;
     if (range.is_empty()) {
       drawing.text(names_width + 4, y + 10, range.census.values() > 0 ? "all 0" : "none",
                    "small soft", "start");
       return;
     }
-    const std::string hover = hover_of(layer, range);
     const double from = x_of(std::log2(range.smallest)), to = x_of(std::log2(range.largest));
-    drawing.box({from, y + 4, std::max(to - from, 1.0), 3}, fmt::format("bar{}", kind_.colour),
-                hover);
     const auto [low, high] = bulk_of(range.census.histogram());
     const double begin = std::max(x_of(low), from), end = std::min(x_of(high), to);
-    drawing.box({begin, y, std::max(end - begin, 2.0), bar_height},
-                fmt::format("bar{}", kind_.colour), hover);
+    drawing.path(box_path({from, y + 4, std::max(to - from, 1.0), 3}) +
+                     box_path({begin, y, std::max(end - begin, 2.0), bar_height}),
+                 fmt::format("bar{}", kind_.colour), hover_of(layer, range));
   }
 
   void draw_axis(Drawing& drawing, double height) const {
@@ -194,7 +194,10 @@ std::string table_of(const std::vector<LayerRanges>& layers, const std::vector<K
 
 }  // namespace
 
-std::string ranges_html(const std::vector<LayerRanges>& layers, double gradient_scale) {
+std::string ranges_html(const std::vector<LayerRanges>& all, double gradient_scale) {
+  constexpr std::size_t most_layers = 300;  // so that the page stays small
+  const std::vector<LayerRanges> layers(
+      all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), most_layers)));
   const std::string times =
       gradient_scale == 1 ? "" : " \xC3\x97 " + grouped(std::llround(gradient_scale));
   std::vector<Kind> kinds{{"Weights", &LayerRanges::weights, 1},
@@ -209,6 +212,9 @@ std::string ranges_html(const std::vector<LayerRanges>& layers, double gradient_
   std::string out = html_paragraph(
       "Magnitudes from the smallest to the largest of each layer as a thin line, all but the outer "
       "thousandths as a bar. Behind them lies the range of f16.");
+  if (layers.size() < all.size())
+    out += html_paragraph(fmt::format("The first {} of {} layers are shown.", layers.size(),
+                                      grouped(std::ssize(all))));
   if (gradient_scale != 1)
     out += html_paragraph(
         "Gradients are multiplied by the loss scale of the checkpoint, as the "

@@ -63,7 +63,7 @@ std::string picture_of(const std::vector<OpTime>& times, double total) {
   }
   double y = top;
   for (const OpTime& time : times) {
-    drawing.text_with(left - 8, y + 12, shortened(time.op, 23), time.op, "end");
+    drawing.name(left - 8, y + 12, time.op, 23);
     double begin = left;
     for (const Part& part : parts) {
       const double milliseconds = time.*part.milliseconds, width = room * milliseconds / most;
