@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/trained.h"
 
+#include <algorithm>
+
 #include "io/readers/reader.h"
 
 namespace narrowgauge::cli {
@@ -50,6 +52,7 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   Trained trained{settings, taken_of(run), prepare_task(settings, run.record.images), nullptr};
   options.metrics = metrics;
   trained.session = std::make_unique<Session>(session_of(run, settings, trained.task, options));
+  if (trained.task.text) trained.batch = std::min(trained.batch, settings.batch);
   trained.batch = flags.batch.value_or(trained.batch);
   return trained;
 }

@@ -32,7 +32,7 @@ TEST_P(CommandHelp, has_examples_and_flags) {
 
 INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
                          testing::Values("train", "evaluate", "info", "explain", "doctor", "bench",
-                                         "formats", "simulate", "export"));
+                                         "formats", "simulate", "export", "generate"));
 
 TEST(help, of_train_names_every_flag) {
   const std::string out = run({"train", "--help"}).out;
