@@ -37,6 +37,7 @@ class NG_API TokenList {
  public:
   explicit TokenList(std::int64_t vocabulary);             // of tokens from 0 to below `vocabulary`
   void append(std::span<const std::int32_t> tokens);       // throws UsageError for other numbers
+  void reserve(std::int64_t count);                        // makes room for as many in all
   std::int64_t size() const;                               // tokens
   std::int32_t operator[](std::int64_t index) const;       // from 0 to below size()
   std::int64_t vocabulary() const { return vocabulary_; }  // tokens there are

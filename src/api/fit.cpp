@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training loop over a source of data.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -104,10 +105,19 @@ class Fitting {
   std::int64_t loss_count_ = 0, progress_steps_ = 0;
 };
 
+// A sample of many labels, such as tokens, has scores for each of them: an evaluation takes no more
+// of these at once than the training.
+std::int64_t evaluation_batch(const DataSource& test, std::int64_t batch) {
+  constexpr std::int64_t usual = 256;
+  const TensorType label = test.sample_types().back();
+  return label.dtype == DType::i64 && !label.shape.empty() ? std::min(usual, batch) : usual;
+}
+
 // Evaluates in batches as large as fit into memory beside the training.
-Evaluation evaluate_in_what_is_left(Trainer& trainer, const std::shared_ptr<DataSource>& test) {
+Evaluation evaluate_in_what_is_left(Trainer& trainer, const std::shared_ptr<DataSource>& test,
+                                    std::int64_t training_batch) {
   try {
-    return trainer.evaluate(test);
+    return trainer.evaluate(test, evaluation_batch(*test, training_batch));
   } catch (const OutOfMemoryError& error) {
     if (error.largest_batch == 0) throw;
     return trainer.evaluate(test, error.largest_batch);
@@ -219,7 +229,7 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
     Verdict verdict = Verdict::none;
     std::optional<Evaluation> evaluation;
     if (test && (options.evaluate_each_epoch || epoch + 1 == options.epochs)) {
-      evaluation = evaluate_in_what_is_left(*this, test);
+      evaluation = evaluate_in_what_is_left(*this, test, options.batch);
       verdict = self.judge(*evaluation, options);
     }
     const bool goes_on = fitting.after_epoch(std::move(evaluation));
@@ -231,7 +241,8 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
   fitting.after_checkpoint(checkpoints.at_end(false));
   FitResult result = fitting.finish(false, std::move(over));
   if (result.steps == 0 && test)
-    result.test = evaluate_in_what_is_left(*this, test);  // resumed after its last epoch
+    result.test =
+        evaluate_in_what_is_left(*this, test, options.batch);  // resumed after its last epoch
   return result;
 }
 

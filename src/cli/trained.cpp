@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/trained.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "io/readers/reader.h"
@@ -80,6 +81,8 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   options.metrics = metrics;
   options.own_metrics = own_metrics;
   trained.session = std::make_unique<Session>(session_of(run, settings, trained.task, options));
+  const bool of_pixels = trained.task.images && trained.task.images->masks;
+  if (trained.task.text || of_pixels) trained.batch = std::min(trained.batch, settings.batch);
   trained.batch = flags.batch.value_or(trained.batch);
   return trained;
 }

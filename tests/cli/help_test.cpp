@@ -31,8 +31,9 @@ TEST_P(CommandHelp, has_examples_and_flags) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
-                         testing::Values("train", "evaluate", "report", "info", "explain", "doctor",
-                                         "bench", "formats", "simulate", "export"));
+                         testing::Values("train", "evaluate", "predict", "data", "report", "info",
+                                         "explain", "doctor", "bench", "formats", "simulate",
+                                         "export", "generate"));
 
 TEST(help, of_train_names_every_flag) {
   const std::string out = run({"train", "--help"}).out;

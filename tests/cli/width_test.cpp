@@ -74,14 +74,14 @@ TEST(width, of_training_and_what_reads_its_run) {
 
 TEST(width, of_the_help_of_every_command) {
   for (const char* command : {"train", "evaluate", "info", "explain", "doctor", "bench", "simulate",
-                              "formats", "completion"})
+                              "formats", "completion", "generate"})
     expect_narrow({command, "--help"});
 }
 
 // What is copied from an example is the whole command.
 TEST(width, of_examples_is_that_of_a_terminal) {
-  for (const char* command :
-       {"", "train", "evaluate", "info", "explain", "doctor", "bench", "simulate", "formats"}) {
+  for (const char* command : {"", "train", "evaluate", "info", "explain", "doctor", "bench",
+                              "simulate", "formats", "generate"}) {
     const Words words = *command ? Words{command, "--help"} : Words{"--help"};
     const auto examples = [&](const char* columns) {
       std::istringstream lines(run(words, {.variables = {{"COLUMNS", columns}}}).out);

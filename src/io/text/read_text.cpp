@@ -21,7 +21,7 @@ std::string read_bytes(const std::string& path) {
   std::string text;
   if (!file->is_packed()) {
     require_memory({path, {{"text", file->largest_size()}}});
-    text.reserve(static_cast<std::size_t>(file->largest_size()));
+    text.reserve(static_cast<std::size_t>(file->largest_size()) + step);
   }
   for (std::size_t size = 0;; size = text.size()) {
     text.resize(size + step);

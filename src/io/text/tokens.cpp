@@ -38,6 +38,10 @@ void TokenList::append(std::span<const std::int32_t> tokens) {
   std::visit([&](auto& list) { list.insert(list.end(), tokens.begin(), tokens.end()); }, tokens_);
 }
 
+void TokenList::reserve(std::int64_t count) {
+  std::visit([&](auto& list) { list.reserve(static_cast<std::size_t>(count)); }, tokens_);
+}
+
 std::int64_t TokenList::size() const {
   return std::visit([](const auto& list) { return std::ssize(list); }, tokens_);
 }
@@ -49,9 +53,16 @@ std::int32_t TokenList::operator[](std::int64_t index) const {
 
 std::shared_ptr<const TokenList> tokens_of(const Tokenizer& tokenizer, std::string_view text) {
   auto tokens = std::make_shared<TokenList>(tokenizer.size());
+  const std::size_t whole = text.size();
   while (!text.empty()) {
     const std::size_t end = end_of_piece(text);
-    tokens->append(tokenizer.encode(text.substr(0, end)));
+    const std::vector<std::int32_t> piece = tokenizer.encode(text.substr(0, end));
+    // A list that grows by doubling would need thrice its memory in between.
+    if (text.size() == whole)
+      tokens->reserve(static_cast<std::int64_t>(1.05 * static_cast<double>(piece.size()) *
+                                                static_cast<double>(whole) /
+                                                static_cast<double>(end)));
+    tokens->append(piece);
     text.remove_prefix(end);
   }
   return tokens;

@@ -68,9 +68,10 @@ class Characters : public Tokenizer {
 };
 
 std::shared_ptr<const Tokenizer> make(const TokenizerOptions&, std::string_view text) {
-  std::vector<bool> seen(0x110000);
+  std::vector<bool> seen(128);
   while (!text.empty()) {
     const Character next = first_or_replacement(text);
+    if (next.code >= seen.size()) seen.resize(next.code + 1);
     seen[next.code] = true;
     text.remove_prefix(next.bytes);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tokenizers/token_files.h"
 
-#include <functional>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/open_file.h"

@@ -2,6 +2,7 @@
 // BERT's tokenizer (Devlin et al. 2019; google-research/bert, tokenization.py): words are cut off
 // at blanks and around punctuation and Chinese characters, then into the longest pieces that the
 // vocabulary has. Pieces inside a word begin with "##".
+#include <algorithm>
 #include <array>
 
 #include "base/utf8.h"
