@@ -191,8 +191,15 @@ void suit_text(Settings& settings) {
   settings.rule.set("beta2", 0.99);
 }
 
+// Also asked of files, which are no built-in networks.
+bool is_of_pixels(const std::string& model) {
+  const std::vector<std::string> names = model_names();
+  return std::ranges::find(names, model) != names.end() &&
+         model_facts(model).output == OutputKind::pixels;
+}
+
 std::string usual_optimizer(const std::string& model) {
-  return is_language_model(model) ? "adamw" : "sgd";
+  return is_language_model(model) ? "adamw" : is_of_pixels(model) ? "adam" : "sgd";
 }
 
 }  // namespace
@@ -206,6 +213,7 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   settings.rule = usual.rule;
   if (model == "resnet20") settings.epochs = 12;
   if (is_language_model(model)) suit_text(settings);
+  if (is_of_pixels(model)) settings.epochs = 20, settings.batch = 8;
   const Habits habits = habits_of(model);
   if (optimizer == "sgd") {
     settings.learning_rate = habits.learning_rate;

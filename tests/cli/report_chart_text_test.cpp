@@ -165,7 +165,7 @@ ConfusionMatrix matrix_of(std::int64_t classes) {
 }
 
 TEST(confusion, has_a_cell_for_each_pair_up_to_thirty_classes) {
-  const ClassNames names({}, "");
+  const ClassNames names({}, std::nullopt);
   const Xml few = Xml::parse(confusion_html(matrix_of(30), names));
   EXPECT_EQ(few.count("title"), 900);
   const std::vector<std::string> titles = few.texts("title");
