@@ -95,6 +95,10 @@ def cases():
     yield "focal", lambda x, y: sigmoid_focal_loss(x, y, reduction="mean"), (6,), yes_or_no(6)
     yield "dice", lambda x, y: dice(x, y, 1), (2, 1, 3, 3), yes_or_no(2, 1, 3, 3)
     yield "dice(epsilon=0.5)", lambda x, y: dice(x, y, 0.5), (3, 4), soft(3, 4)
+    tokens = hard(2, 3, classes=4)
+    tokens[1, 2] = -100
+    yield ("next_token_cross_entropy",
+           lambda x, y: f.cross_entropy(x.flatten(0, 1), y.flatten()), (2, 3, 4), tokens)
 
 
 def numbers(tensor):
