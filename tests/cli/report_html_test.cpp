@@ -203,11 +203,52 @@ TEST_F(Report, tells_the_command_that_trains_the_same_weights) {
   const Page found = page(trained(), {"--no-measure"});
   const std::string command = command_of(found);
   EXPECT_TRUE(command.starts_with("narrowgauge train --model mlp --data ")) << command;
-  const std::string again = file("again");
-  const std::string typed = program_path() + command.substr(std::string("narrowgauge").size()) +
-                            " --quiet --output '" + again + "' > /dev/null";
+  const std::string again = trained() + "-again";
+  EXPECT_TRUE(command.ends_with(" --output " + again)) << command;
+  const std::string typed =
+      program_path() + command.substr(std::string("narrowgauge").size()) + " --quiet > /dev/null";
   ASSERT_EQ(std::system(typed.c_str()), 0) << typed;
   EXPECT_EQ(read_file(again + "/model.safetensors"), read_file(trained() + "/model.safetensors"));
+}
+
+TEST_F(Report, tells_a_command_with_all_that_was_asked_for) {
+  const std::string run_folder = file("asked it's");
+  done(quiet_json({"--amp",
+                   "bf16",
+                   "--master-weights",
+                   "off",
+                   "--keep-best",
+                   "--patience",
+                   "5",
+                   "--accumulate",
+                   "2",
+                   "--ema-decay",
+                   "0.9",
+                   "--clip",
+                   "1",
+                   "--optimizer",
+                   "adamw",
+                   "--lr",
+                   "0.002",
+                   "--weight-decay",
+                   "0.1",
+                   "--group",
+                   "*.bias: rate=2",
+                   "--freeze",
+                   "hidden1*",
+                   "--override",
+                   "logits=f32",
+                   "--threads",
+                   "1",
+                   "--deterministic",
+                   "--output",
+                   run_folder}));
+  const std::string command = command_of(page(run_folder + "/best", {"--no-measure"}));
+  const std::string typed =
+      program_path() + command.substr(std::string("narrowgauge").size()) + " --quiet > /dev/null";
+  ASSERT_EQ(std::system(typed.c_str()), 0) << typed;
+  for (const char* name : {"/run.json", "/model.safetensors", "/best/model.safetensors"})
+    EXPECT_EQ(read_file(run_folder + "-again" + name), read_file(run_folder + name)) << command;
 }
 
 TEST_F(Report, of_an_edited_plan_repeats_that_plan) {

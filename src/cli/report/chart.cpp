@@ -116,9 +116,11 @@ class Lines {
                    "grid");
       drawing.text(left_ - 7, y_of(tick) + 4, tick_of(tick), "small soft", "end");
     }
-    for (const double tick : x_.ticks())
-      drawing.text(std::min(x_of(tick), drawing_width - 16), top_ + plot_height + 17,
-                   tick_text(tick));
+    for (const double tick : x_.ticks()) {
+      const std::string text = tick_text(tick);
+      const double most = drawing_width - letter / 2 * static_cast<double>(text.size()) - 1;
+      drawing.text(std::min(x_of(tick), most), top_ + plot_height + 17, text);
+    }
     drawing.text((left_ + drawing_width - right) / 2, top_ + plot_height + 33, "step");
   }
 
@@ -130,14 +132,17 @@ class Lines {
         down = false;
         continue;
       }
-      path += fmt::format("{}{:.1f} {:.1f}", down ? 'L' : 'M', x_of(point.x), y_of(point.y));
+      // A line of no length is a dot, of a value that stands alone between gaps.
+      path += fmt::format("{}{:.1f} {:.1f}{}", down ? 'L' : 'M', x_of(point.x), y_of(point.y),
+                          down ? "" : "h0");
       down = true;
     }
     if (!path.empty())
       drawing.path(path,
                    fmt::format("curve stroke{}{}", series.colour, series.pale ? " pale" : ""));
     constexpr std::size_t most_dots = 100;
-    if (!series.dots || series.points.size() > most_dots) return;
+    const bool alone = series.points.size() == 1;
+    if (!alone && (!series.dots || series.points.size() > most_dots)) return;
     for (const Point& point : series.points)
       if (std::isfinite(point.y))
         drawing.dot(x_of(point.x), y_of(point.y), 2.6, fmt::format("bar{}", series.colour));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/common/svg.h"
 #include "cli/common/text.h"
 
@@ -12,6 +14,19 @@ namespace {
 // What a pointer brings up over an element.
 std::string title_of(std::string_view hover) {
   return hover.empty() ? "" : fmt::format("<title>{}</title>", svg_escaped(hover));
+}
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+constexpr const char* left_out = "\xE2\x80\xA6";
+
+// At most so many characters, the beginning being left out.
+std::string ending_of(const std::string& text, std::size_t most) {
+  if (width_of(text) <= most) return text;
+  std::size_t begin = text.size();
+  for (std::size_t kept = 0; kept + 1 < most;)
+    if (begins_character(text[--begin])) ++kept;
+  return left_out + text.substr(begin);
 }
 
 }  // namespace
@@ -25,7 +40,7 @@ void Drawing::text(double x, double y, const std::string& text, const char* clas
 }
 
 void Drawing::name(double x, double y, const std::string& name, std::size_t most) {
-  const std::string shown = shortened(name, most);
+  const std::string shown = ending_of(name, most);
   body_ += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" class=\"small\">{}{}</text>\n", x, y,
       svg_escaped(shown), shown == name ? "" : title_of(name));
@@ -58,17 +73,19 @@ std::string box_path(const Box& box) {
                      -box.width);
 }
 
+double name_room(std::size_t longest, std::size_t most) {
+  constexpr double letter = 6.7;
+  return 10 + letter * static_cast<double>(std::min(longest, most));
+}
+
 std::string shortened(const std::string& text, std::size_t most) {
   if (width_of(text) <= most) return text;
-  const auto is_start = [&](std::size_t i) {
-    return (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-  };
   std::size_t head = 0, tail = text.size();
   for (std::size_t kept = 0; kept <= most / 2; ++head)
-    if (is_start(head) && ++kept > most / 2) break;
+    if (begins_character(text[head]) && ++kept > most / 2) break;
   for (std::size_t kept = 0; kept < most - 1 - most / 2;)
-    if (is_start(--tail)) ++kept;
-  return text.substr(0, head) + "\xE2\x80\xA6" + text.substr(tail);
+    if (begins_character(text[--tail])) ++kept;
+  return text.substr(0, head) + left_out + text.substr(tail);
 }
 
 }  // namespace narrowgauge::cli

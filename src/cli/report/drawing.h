@@ -22,7 +22,8 @@ class Drawing {
   // anchor: start, middle or end.
   void text(double x, double y, const std::string& text, const char* classes = "small soft",
             const char* anchor = "middle");
-  // A name that ends at `x`; where it is cut to so many characters, a pointer brings up all of it.
+  // A name that ends at `x`. Of more than so many characters the end is shown, and a pointer brings
+  // up all of it.
   void name(double x, double y, const std::string& name, std::size_t most);
   void box(const Box& box, std::string_view classes, std::string_view hover = "");
   // `path` in SVG's own words.
@@ -39,6 +40,9 @@ class Drawing {
 
 // A box as part of a path.
 std::string box_path(const Box& box);
+
+// The room of such names in pixels: for the longest, or for so many characters.
+double name_room(std::size_t longest, std::size_t most);
 
 // At most so many characters, the middle being left out.
 std::string shortened(const std::string& text, std::size_t most);

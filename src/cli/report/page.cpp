@@ -49,7 +49,7 @@ summary { cursor: pointer; color: var(--accent); margin: 10px 0 }
 .samples figure svg { image-rendering: pixelated; border: 1px solid var(--edge) }
 .samples figcaption { font-size: 12.5px; line-height: 1.35; color: var(--ink) }
 .grid { stroke: var(--edge); stroke-width: 1; fill: none }
-.curve { stroke-width: 1.6; stroke-linejoin: round }
+.curve { stroke-width: 1.6; stroke-linejoin: round; stroke-linecap: round }
 .pale { opacity: 0.45 }
 .band { fill: #7d8896; fill-opacity: 0.17 }
 .band2 { fill: #7d8896; fill-opacity: 0.13 }
@@ -64,7 +64,8 @@ summary { cursor: pointer; color: var(--accent); margin: 10px 0 }
 @media print {
   main { max-width: none; padding: 0 }
   nav { display: none }
-  h2 { break-after: avoid }
+  h2, h3 { break-after: avoid }
+  .figures { grid-template-columns: 1fr 1fr }
   tr { break-inside: avoid }
 }
 )";

@@ -61,7 +61,7 @@ std::vector<Row> rows_of(const Explanation& explanation, const Graph& graph) {
 }
 
 // Lengths in pixels.
-constexpr double cell = 14, row_height = 18, names_width = 172, forward_width = 62, top = 22;
+constexpr double cell = 14, row_height = 18, forward_width = 62, top = 22;
 
 // Cells of nodes, which become narrower where there are many.
 void draw_cells(Drawing& drawing, const std::vector<const NodeExplanation*>& nodes, Box room) {
@@ -72,7 +72,12 @@ void draw_cells(Drawing& drawing, const std::vector<const NodeExplanation*>& nod
                 fmt::format("bar{}", colour_of(*nodes[i]->entry.dtype)), hover_of(*nodes[i]));
 }
 
+constexpr std::size_t most_letters = 36;  // of a name
+
 std::string map_of(std::span<const Row> rows) {
+  std::size_t longest = 14;
+  for (const Row& row : rows) longest = std::max(longest, width_of(row.name));
+  const double names_width = name_room(longest, most_letters);
   const double backward = names_width + forward_width,
                height = top + row_height * static_cast<double>(rows.size()) + 4;
   Drawing drawing(drawing_width, height, "Formats of the nodes of each layer");
@@ -80,7 +85,7 @@ std::string map_of(std::span<const Row> rows) {
   drawing.text(backward, 13, "backward", "small soft", "start");
   double y = top;
   for (const Row& row : rows) {
-    drawing.name(names_width - 10, y + 11, row.name, 24);
+    drawing.name(names_width - 8, y + 11, row.name, most_letters);
     for (const auto& [phase, nodes] : row.nodes) {
       if (phase == Phase::update) continue;  // of no layer; the counts have them
       const bool first = phase == Phase::forward;
@@ -176,13 +181,13 @@ std::string precision_html(const Explanation& explanation, const Graph& graph) {
   std::erase_if(rows, [](const Row& row) {
     return !row.nodes.count(Phase::forward) && !row.nodes.count(Phase::backward);
   });
-  constexpr std::size_t most_rows = 600;  // so that the page stays small
-  if (rows.size() > most_rows)
-    return out +
-           html_paragraph(fmt::format("The first {} of {} layers are shown.", most_rows,
-                                      grouped(std::ssize(rows)))) +
-           maps_of(std::span(rows).first(most_rows));
-  return out + maps_of(rows);
+  constexpr std::size_t many = 100, most_rows = 600;  // so that the page stays small
+  if (rows.size() <= many) return out + maps_of(rows);
+  const std::size_t shown = std::min(rows.size(), most_rows);
+  const std::string title = shown < rows.size()
+                                ? fmt::format("The first {} of {} layers", shown, rows.size())
+                                : fmt::format("The {} layers", shown);
+  return out + html_details(title, maps_of(std::span(rows).first(shown)));
 }
 
 }  // namespace narrowgauge::cli

@@ -66,12 +66,16 @@ std::pair<double, double> bulk_of(const ExponentHistogram& histogram) {
 }
 
 // Lengths in pixels.
-constexpr double names_width = 156, row_height = 17, bar_height = 11, top = 36, bottom = 28;
+constexpr double row_height = 17, bar_height = 11, top = 36, bottom = 28;
+constexpr std::size_t most_letters = 30;  // of a name
 
 class RangePicture {
  public:
   RangePicture(const std::vector<LayerRanges>& layers, const Kind& kind)
       : layers_(layers), kind_(kind) {
+    std::size_t longest = 8;
+    for (const LayerRanges& layer : layers) longest = std::max(longest, width_of(layer.name));
+    names_width_ = name_room(longest, most_letters);
     for (const LayerRanges& layer : layers)
       if (const ValueRange& range = layer.*kind.range; !range.is_empty()) {
         low_ = std::min(low_, std::log2(range.smallest));
@@ -98,7 +102,7 @@ class RangePicture {
  private:
   double x_of(double exponent) const {
     const double place = (std::clamp(exponent, low_, high_) - low_) / (high_ - low_);
-    return names_width + place * (drawing_width - names_width - 8);
+    return names_width_ + place * (drawing_width - names_width_ - 8);
   }
 
   // All bits within the darker band of f16, fewer in the paler one; bf16 reaches to the edges of
@@ -110,7 +114,7 @@ class RangePicture {
     };
     band(-14, 16, "band", "f16 has all its bits here: 2^-14 to 65,504");
     band(-25, -14, "band2", "f16 has fewer bits here: subnormal numbers, from 2^-24 on");
-    drawing.text((x_of(-14) + x_of(16)) / 2, 13, "f16");
+    if (x_of(16) > x_of(-14) + 24) drawing.text((x_of(-14) + x_of(16)) / 2, 13, "f16");
     if (x_of(-14) - x_of(-25) > 50) drawing.text((x_of(-25) + x_of(-14)) / 2, 13, "fewer bits");
     const bool beyond = low_ < -126 || high_ > 128;
     if (beyond) {
@@ -123,10 +127,10 @@ class RangePicture {
   }
 
   void draw(Drawing& drawing, const LayerRanges& layer, double y) const {
-    drawing.name(names_width - 8, y + 10, layer.name, 22);
+    drawing.name(names_width_ - 8, y + 10, layer.name, most_letters);
     const ValueRange& range = layer.*kind_.range;
     if (range.is_empty()) {
-      drawing.text(names_width + 4, y + 10, range.census.values() > 0 ? "all 0" : "none",
+      drawing.text(names_width_ + 4, y + 10, range.census.values() > 0 ? "all 0" : "none",
                    "small soft", "start");
       return;
     }
@@ -142,12 +146,13 @@ class RangePicture {
     const double span = high_ - low_;
     const int every = span > 100 ? 32 : span > 50 ? 16 : span > 24 ? 8 : 4;
     for (int e = static_cast<int>(std::ceil(low_ / every)) * every; e <= high_; e += every)
-      drawing.text(std::clamp(x_of(e), names_width + 12, drawing_width - 18), height + 18,
+      drawing.text(std::clamp(x_of(e), names_width_ + 12, drawing_width - 18), height + 18,
                    fmt::format("2^{}", e));
   }
 
   const std::vector<LayerRanges>& layers_;
   const Kind& kind_;
+  double names_width_ = 0;
   double low_ = -26, high_ = 17;  // exponents; those of f16 are always shown
 };
 
@@ -206,9 +211,12 @@ std::string ranges_html(const std::vector<LayerRanges>& all, double gradient_sca
                           {"Gradients of weights" + times, &LayerRanges::parameter_gradients, 4}};
   std::erase_if(kinds, [&](const Kind& kind) { return !is_measured(layers, kind); });
   std::vector<std::string> figures;
-  for (const Kind& kind : kinds)
-    figures.push_back(
-        html_figure(kind.title, RangePicture(layers, kind).text(), losses_text(layers, kind)));
+  std::string losses;
+  for (const Kind& kind : kinds) {
+    const std::string lost = losses_text(all, kind);
+    figures.push_back(html_figure(kind.title, RangePicture(layers, kind).text(), lost));
+    losses += html_paragraph(kind.title + ": " + lost);
+  }
   std::string out = html_paragraph(
       "Magnitudes from the smallest to the largest of each layer as a thin line, all but the outer "
       "thousandths as a bar. Behind them lies the range of f16.");
@@ -219,7 +227,12 @@ std::string ranges_html(const std::vector<LayerRanges>& all, double gradient_sca
     out += html_paragraph(
         "Gradients are multiplied by the loss scale of the checkpoint, as the "
         "backward pass sees them.");
-  return out + html_figures(figures) + html_details("The numbers", table_of(layers, kinds));
+  const std::string pictures = html_figures(figures);
+  constexpr std::size_t many = 100;
+  out += layers.size() > many
+             ? losses + html_details(fmt::format("The {} layers", layers.size()), pictures)
+             : pictures;
+  return out + html_details("The numbers", table_of(layers, kinds));
 }
 
 }  // namespace narrowgauge::cli

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "api/checkpoint_files.h"
+#include "api/checkpoint_folder.h"
 #include "cli/train_flags.h"
 
 namespace narrowgauge::cli {
@@ -45,13 +46,20 @@ void add_network(Command& command, const OnnxSettings& onnx) {
   if (onnx.batch_norm) command.add("train-batch-norm", {"true"});
 }
 
+// Those that save have flags of their own.
+TrainFlags saving() {
+  TrainFlags flags;
+  flags.output = "";
+  return flags;
+}
+
 // The settings of a run of the same network and optimizer that was told nothing else.
 SettledFlags usual_flags(const Settings& settings) {
   Settings usual = usual_settings(settings.model, settings.optimizer);
   usual.onnx = settings.onnx;
   usual.onnx.output.clear();
   usual.precision.set_amp(settings.precision.amp());
-  return settled_flags({}, usual);
+  return settled_flags(saving(), usual);
 }
 
 }  // namespace
@@ -67,7 +75,7 @@ std::string shell_word(const std::string& word) {
 
 std::string repeat_command(const Run& run, const std::vector<std::string>& metrics, bool planned) {
   const Settings& settings = run.record.settings;
-  SettledFlags flags = settled_flags({}, settings);
+  SettledFlags flags = settled_flags(saving(), settings);
   const SettledFlags usual = usual_flags(settings);
   Command command;
   add_network(command, settings.onnx);
@@ -89,6 +97,7 @@ std::string repeat_command(const Run& run, const std::vector<std::string>& metri
   std::string all;
   for (const std::string& metric : metrics) all += (all.empty() ? "" : ",") + metric;
   if (!all.empty()) command.add("metrics", {all});
+  command.add("output", {run_folder_of(run.checkpoint.path) + "-again"});
   return std::move(command).take();
 }
 

@@ -9,7 +9,8 @@
 
 namespace narrowgauge::cli {
 
-// As a shell takes it: flags whose values are the usual ones are left out. `metrics` are those that
+// As a shell takes it, into the folder of the run with "-again" behind its name. Flags whose values
+// are the usual ones are left out. `metrics` are those that
 // evaluations also measured. `planned`: the precision plan was edited, so that it is named.
 std::string repeat_command(const Run& run, const std::vector<std::string>& metrics, bool planned);
 

@@ -168,8 +168,8 @@ class ReportWriter {
   std::string precision_part() const {
     require<DataError>(step_ != nullptr, no_plan_);
     const RunPrecision& precision = run_.record.settings.precision;
-    const std::string words = precision.in_f64 ? "All is computed in f64."
-                              : precision.is_mixed() || step_->explanation.narrow != DType::f32
+    if (precision.in_f64) return html_paragraph("All is computed in f64.");
+    const std::string words = precision.is_mixed() || step_->explanation.narrow != DType::f32
                                   ? ""
                                   : "No narrow format was asked for: all nodes compute in f32.";
     return html_paragraph(words) + precision_html(step_->explanation, step_->graph);
@@ -242,6 +242,7 @@ int run_report(const ReportFlags& flags) {
           "--no-measure: nothing is computed, --data, --amp and --math cannot be added");
   ReportWriter writer(flags);
   const std::string path = flags.output.value_or(writer.default_path());
+  { const AtomicFile probe(path); }  // better to fail before measuring than after it
   const std::string page = writer.text();
   write_file_atomically(path, page);
   if (flags.json) {

@@ -49,7 +49,7 @@ constexpr Part parts[] = {{"matrix unit", "bar2", &OpTime::unit},
                           {"no contraction", "bar0", &OpTime::other}};
 
 std::string picture_of(const std::vector<OpTime>& times, double total) {
-  constexpr double left = 168, right = 122, bar = 15, step = 21, top = 26;
+  constexpr double left = 172, right = 122, bar = 15, step = 21, top = 26;
   const double room = drawing_width - left - right, most = std::max(times.front().all(), 1e-9);
   Drawing drawing(drawing_width, top + step * static_cast<double>(times.size()) + 2,
                   "Milliseconds of a training step by kind of op");
