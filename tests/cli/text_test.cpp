@@ -333,6 +333,14 @@ TEST_F(Text, other_commands_refer_to_generate) {
   EXPECT_TRUE(contains(result.err, "`narrowgauge generate`")) << result.err;
 }
 
+TEST_F(Text, a_trained_network_is_exported) {
+  const std::string file_of_onnx = *folder_ / "bard.onnx";
+  const Result result = run({"export", run_folder(), "--onnx", file_of_onnx});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const json info = done({"info", file_of_onnx, "--json"});
+  EXPECT_TRUE(contains(info.dump(), "tokens")) << info;
+}
+
 TEST_F(Text, damaged_tokenizers_are_refused) {
   const std::string damaged = *folder_ / "damaged";
   std::filesystem::copy(
