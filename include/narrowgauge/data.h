@@ -23,6 +23,8 @@ struct NG_API DataSet {
   std::vector<NamedTensor> inputs;   // [N, ...] of any dtype of whole bytes, for the network
   std::vector<NamedTensor> targets;  // [N, ...] of any dtype of whole bytes, for the loss
   std::int64_t classes = 0;  // the target is labels u8 or i64 [N] in [0, classes); 0: it is none
+  std::vector<std::string> class_names{};    // one for each class, where they have names
+  std::vector<std::string> feature_names{};  // of a table: one for each number of a sample
 
   std::int64_t size() const;  // N; 0 without inputs
   // The only input; throws UsageError where there are none or several.
@@ -34,6 +36,7 @@ struct NG_API DataSet {
 // A data set in its two parts.
 struct NG_API DataSplit {
   DataSet train, test;  // `test` is for evaluation alone
+  std::string table{};  // of a table: what its columns become, for TableOptions::schema
 };
 
 // The set that the program draws itself: ten classes of strokes (line, cross, circle, arc, corner,
@@ -62,10 +65,19 @@ class NG_API DataSource {
   // Types of the tensors of one sample, without the batch dimension: {f32[3,32,32], i64[]}.
   virtual TensorTypes sample_types() const = 0;
   // Fills batch[k], zero-filled and of shape [indices.size(), dims of sample_types()[k]...], with
-  // the samples at `indices`. A BatchLoader calls this from one thread of its own, so a source that
-  // is given to two of them, as training and as test data, is read by two threads at once. An
-  // exception reaches whoever asks the loader for the batch.
+  // the samples at `indices`. A BatchLoader calls this from threads of its own, one at a time
+  // unless reads_in_parallel(), so a source that is given to two of them, as training and as test
+  // data, is read by two threads at once. An exception reaches whoever asks the loader for the
+  // batch.
   virtual void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) = 0;
+  // The same in a pass over the data, counted from 0, on which random changes of samples may
+  // depend. Returns the rows of the batch, in rising order, whose samples are damaged: a
+  // BatchLoader reads others in their place, or leaves them out where each sample counts once.
+  // Unless a source overrides it, this is read(), and no sample is damaged.
+  virtual std::vector<std::int64_t> read_epoch(std::span<const std::int64_t> indices,
+                                               std::int64_t epoch, std::span<Tensor> batch);
+  // Whether several threads may read at once, as is worth it where samples are decoded.
+  virtual bool reads_in_parallel() const { return false; }
 };
 
 // How images are changed on their way into a batch, in this order.
@@ -116,6 +128,7 @@ struct NG_API BatchOptions {
   bool keep_last = false;    // the last, smaller batch: dropped in training, kept in evaluation
   std::uint64_t seed = 1;    // of the orders
   std::int64_t epochs = 0;   // the stream ends after so many; 0: never
+  int threads = 0;           // that read, where the source lets several; 0: one a core, at most 8
 };
 
 // A place in the stream of batches; saved and given back to resume.
@@ -131,7 +144,8 @@ struct NG_API Batch {
   std::vector<Tensor> tensors;  // one for each of the source's sample_types()
 };
 
-// Batches of a source, read up to three ahead of the consumer. One consumer at a time.
+// Batches of a source, read ahead of the consumer: two more than there are threads that read. What
+// the stream holds does not depend on their number. One consumer at a time.
 class NG_API BatchLoader {
  public:
   // Throws UsageError for a batch larger than the data (unless the last one is kept), an empty
@@ -147,6 +161,8 @@ class NG_API BatchLoader {
   // batch where it did and again at every call after that.
   std::optional<Batch> next();
   BatchPosition position() const;  // of the batch that next() will give
+  // Seconds that calls of next() have waited for a batch to be read.
+  double waited() const;
 
  private:
   class Worker;

@@ -202,6 +202,7 @@ struct NG_API Progress {
   std::int64_t batch = 0, batches = 0;   // within the epoch, after this step
   double samples_per_second = 0;         // over the epoch so far
   double mean_loss = 0;                  // over the epoch so far
+  double input_share = 0;                // of the time so far: waiting for samples to be read
   std::int64_t skipped_steps = 0;        // in all
   StepResult last;                       // of the step just made
   bool epoch_done = false;               // the last step of its epoch
@@ -252,7 +253,8 @@ struct NG_API FitOptions {
 // What fit() did.
 struct NG_API FitResult {
   double first_loss = 0, final_loss = 0;      // of the first step; mean over the last epoch
-  double samples_per_second = 0;              // training only
+  double samples_per_second = 0;              // training only, waiting for samples included
+  double input_share = 0;                     // of that time: waiting for samples to be read
   std::int64_t steps = 0, skipped_steps = 0;  // taken in this call; of these without an update
   Evaluation test;                            // after the last epoch; of the test source
   bool stopped = false;                       // by the callback

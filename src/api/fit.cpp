@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "api/fit_checkpoints.h"
 #include "api/trainer_implementation.h"
@@ -33,11 +34,14 @@ class Fitting {
     loss_count_ = 0;
   }
 
-  bool after_step(const StepResult& result, std::int64_t batch, double seconds) {
-    if (progress_steps_++ == 0)
+  // `seconds` of the step, and those before it in which its samples were waited for.
+  bool after_step(const StepResult& result, std::int64_t batch, double seconds, double waited) {
+    if (progress_steps_++ == 0) {
       result_.first_loss = result.loss;
-    else
-      seconds_ += seconds;  // the first step compiles
+    } else {
+      seconds_ += seconds + waited;  // the first step compiles
+      waited_ += waited;
+    }
     result_.skipped_steps += !result.applied();
     ++result_.steps;
     if (std::isfinite(result.loss)) loss_sum_ += result.loss, ++loss_count_;
@@ -46,6 +50,7 @@ class Fitting {
     progress_.skipped_steps = result_.skipped_steps;
     progress_.mean_loss = loss_count_ > 0 ? loss_sum_ / static_cast<double>(loss_count_) : NAN;
     progress_.samples_per_second = rate();
+    progress_.input_share = input_share();
     return tell();
   }
 
@@ -77,6 +82,7 @@ class Fitting {
 
   FitResult finish(bool stopped, std::string ended_early = "") {
     result_.samples_per_second = rate();
+    result_.input_share = input_share();
     result_.stopped = stopped;
     result_.ended_early = std::move(ended_early);
     if (stopped) result_.final_loss = progress_.mean_loss;
@@ -89,12 +95,13 @@ class Fitting {
     return seconds_ > 0 ? static_cast<double>((progress_steps_ - 1) * options_.batch) / seconds_
                         : 0;
   }
+  double input_share() const { return seconds_ > 0 ? waited_ / seconds_ : 0; }
 
   const FitOptions& options_;
   const ProgressCallback& callback_;
   Progress progress_;
   FitResult result_;
-  double loss_sum_ = 0, seconds_ = 0;
+  double loss_sum_ = 0, seconds_ = 0, waited_ = 0;
   std::int64_t loss_count_ = 0, progress_steps_ = 0;
 };
 
@@ -205,15 +212,17 @@ FitResult Trainer::fit(const std::shared_ptr<DataSource>& training,
   };
   std::string over = why_over(self.watch, options.watch);
   std::int64_t epoch = -1;
+  double waited_before = 0;
   while (const std::optional<Batch> batch = over.empty() ? loader.next() : std::nullopt) {
     if (batch->position.epoch != epoch) fitting.begin_epoch(epoch = batch->position.epoch);
+    const double waited = loader.waited() - std::exchange(waited_before, loader.waited());
     const auto start = std::chrono::steady_clock::now();
     const StepResult result = step(batch->tensors);
     self.position = loader.position();
     self.watch_loss(result, batch->tensors);
     self.watch_skips(result, batch->tensors, options.most_skips);
     const std::int64_t done = batch->position.batch + 1;
-    if (!fitting.after_step(result, done, seconds_since(start)) ||
+    if (!fitting.after_step(result, done, seconds_since(start), waited) ||
         !fitting.after_checkpoint(checkpoints.after_step()))
       return stop();
     if (done < loader.batches_per_epoch()) continue;

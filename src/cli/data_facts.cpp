@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/data_facts.h"
 
+#include <filesystem>
+
 #include "base/parallel.h"
 #include "base/sha256.h"
 #include "cli/common/text.h"
@@ -30,6 +32,28 @@ DataFacts::Part facts_of(const DataSet& set) {
   return {set.size(), sum.hex()};
 }
 
+// The path of a file in a folder, and its size.
+std::string file_text(const std::string& file, const std::string& folder) {
+  std::error_code ignored;
+  return concat(std::filesystem::path(file).lexically_relative(folder).string(), '\t',
+                std::filesystem::file_size(file, ignored), '\t');
+}
+
+DataFacts::Part facts_of(const std::vector<ImageFile>& files, const ImageFolder& folder) {
+  Sha256 sum;
+  for (const ImageFile& file : files)
+    sum.update(concat(file_text(file.path, folder.path),
+                      folder.classes[static_cast<std::size_t>(file.label)], '\n'));
+  return {std::ssize(files), sum.hex()};
+}
+
+DataFacts::Part facts_of(const std::vector<MaskedImage>& pairs, const SegmentationFolder& folder) {
+  Sha256 sum;
+  for (const MaskedImage& pair : pairs)
+    sum.update(concat(file_text(pair.path, folder.path), file_text(pair.mask, folder.path), '\n'));
+  return {std::ssize(pairs), sum.hex()};
+}
+
 std::string text_of(const DataFacts::Part& part, const std::string& name) {
   constexpr std::size_t digits = 12;  // enough to tell two apart by eye
   return concat(grouped(part.samples), " of ", name, " (SHA-256 ", part.sha256.substr(0, digits),
@@ -38,7 +62,14 @@ std::string text_of(const DataFacts::Part& part, const std::string& name) {
 
 }  // namespace
 
-DataFacts facts_of(const DataSplit& split) { return {facts_of(split.train), facts_of(split.test)}; }
+DataFacts facts_of(const Data& data) {
+  if (const auto* const folder = std::get_if<ImageFolder>(&data))
+    return {facts_of(folder->training, *folder), facts_of(folder->test, *folder)};
+  if (const auto* const masked = std::get_if<SegmentationFolder>(&data))
+    return {facts_of(masked->training, *masked), facts_of(masked->test, *masked)};
+  const auto& split = std::get<DataSplit>(data);
+  return {facts_of(split.train), facts_of(split.test)};
+}
 
 std::vector<std::string> differences(const NamedData& run, const NamedData& here) {
   std::vector<std::string> found;

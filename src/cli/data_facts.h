@@ -7,21 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "narrowgauge/data.h"
+#include "narrowgauge/images.h"
 
 namespace narrowgauge::cli {
 
 struct DataFacts {
   struct Part {
     std::int64_t samples = 0;
-    // Of names, types and bytes of its arrays: the SHA-256 of the digests of pieces of them.
+    // Of names, types and bytes of its arrays: the SHA-256 of the digests of pieces of them. Of
+    // pictures in files: of their paths in the folder, sizes and classes.
     std::string sha256;
     bool operator==(const Part&) const = default;
   };
   Part training, test;
 };
 
-DataFacts facts_of(const DataSplit& split);
+DataFacts facts_of(const Data& data);
 
 // A data set by its name or path, and what it holds.
 struct NamedData {

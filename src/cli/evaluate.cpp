@@ -62,8 +62,12 @@ void print_evaluation(const Flags& flags, const Trained& trained, const Evaluati
   const ResultWords words = words_of(trained.task);
   if (words.is_text) return print_test(words, result);
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
-  print(fmt::format("test accuracy   {}  ({} of {} images)\n", percent_text(result.accuracy),
-                    grouped(right), grouped(result.samples)));
+  if (words.of_pixels)
+    print(fmt::format("test accuracy   {} of the pixels of {} {}\n", percent_text(result.accuracy),
+                      grouped(result.samples), words.samples));
+  else
+    print(fmt::format("test accuracy   {}  ({} of {} {})\n", percent_text(result.accuracy),
+                      grouped(right), grouped(result.samples), words.samples));
   print(fmt::format("test loss       {}\n", number_text(result.loss)));
   print_metrics(result);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,11 +6,12 @@
 #include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
-#include "cli/common/json.h"
-#include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/image_task.h"
+#include "cli/predict_masks.h"
+#include "cli/predictions.h"
+#include "cli/shaped_source.h"
 #include "cli/trained.h"
-#include "narrowgauge/npz.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -20,115 +19,149 @@ namespace {
 constexpr const char* examples = R"(examples:
   narrowgauge predict runs/lenet --count 5
       the classes of the first five test images
+  narrowgauge predict runs/cats holiday/ cat.jpg --save holiday.csv
+      the classes of pictures in files and folders, also as a table
+  narrowgauge predict runs/cells new/ --save masks
+      of a network for pixels: a mask for each picture
   narrowgauge predict runs/lenet --data digits.npz --save predictions.npz --quiet
       every output as an array, for other programs)";
 
 struct Flags {
   TrainedFlags trained;
+  std::vector<std::string> inputs;
   std::optional<std::int64_t> count;
   std::optional<std::string> save;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, strict = false;
 };
 
-struct Predictions {
-  Tensor outputs;                    // [N, ...] of the network
-  std::vector<std::int64_t> labels;  // [N], as the data have them
-};
+// Pictures as a source whose labels are their places in the list.
+std::shared_ptr<DataSource> source_of(const std::vector<ImageFile>& files, const ImageFacts& facts,
+                                      bool strict) {
+  std::vector<ImageFile> numbered = files;
+  for (std::size_t i = 0; i < numbered.size(); ++i)
+    numbered[i].label = static_cast<std::int64_t>(i);
+  ImageInput input = input_of(facts);
+  input.strict = strict;
+  return std::make_shared<ImageSource>(std::move(numbered), input);
+}
 
-Predictions predict_first(const Trained& trained, std::int64_t count) {
-  const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
-                                                         : thread_count());
-  BatchLoader loader(
-      trained.task.test,
-      {.batch = std::min(trained.batch, count), .shuffle = false, .keep_last = true, .epochs = 1});
-  Predictions found;
-  for (std::int64_t begin = 0; begin < count;) {
-    const Batch batch = loader.next().value();
-    const Tensor outputs = trained.session->model().predict(batch.tensors.front());
-    if (begin == 0) {
-      Dims dims = outputs.dims();
-      dims.front() = count;
-      found.outputs = Tensor(outputs.dtype(), dims);
-    }
-    const std::int64_t rows = outputs.dims().front(), row_bytes = outputs.bytes() / rows;
-    const std::int64_t wanted = std::min(rows, count - begin);
-    std::copy_n(outputs.data(), wanted * row_bytes, found.outputs.data() + begin * row_bytes);
-    for (std::int64_t i = 0; i < wanted; ++i)
-      found.labels.push_back(static_cast<std::int64_t>(batch.tensors.back().at(i)));
-    begin += wanted;
+// Puts the files and their own labels in the place of the numbers that the source had.
+void name_files(Predictions& predictions, const std::vector<ImageFile>& files) {
+  for (Guess& guess : predictions.guesses) {
+    const ImageFile& file = files[static_cast<std::size_t>(guess.label)];
+    predictions.files.push_back(file.path);
+    guess.label = file.label;
   }
+}
+
+// The network that is asked, and how.
+struct Question {
+  Predict predict;
+  ModelPort port;    // its input
+  ImageFacts facts;  // how samples become that
+  std::int64_t batch = usual_batch;
+  const Flags& flags;
+
+  std::int64_t count_of(std::int64_t all) const { return std::min(flags.count.value_or(all), all); }
+};
+
+Predictions predict_files(const Question& question, const std::vector<ImageFile>& files) {
+  std::shared_ptr<DataSource> source = source_of(files, question.facts, question.flags.strict);
+  if (question.port.type) source = shaped_as(source, question.port.type->shape, "pictures");
+  Predictions found =
+      predict_first(question.predict, source, question.count_of(std::ssize(files)), question.batch);
+  name_files(found, files);
+  found.class_names = question.facts.class_names;
   return found;
 }
 
-// What the network takes a sample for, and how sure it is: the softmax of its outputs.
-struct Guess {
-  std::int64_t index = 0, predicted = 0, label = 0;
-  double share = 0;
-};
-
-std::vector<Guess> guesses_of(const Predictions& predictions) {
-  const Tensor& outputs = predictions.outputs;
-  std::vector<Guess> guesses;
-  for (std::size_t i = 0; i < predictions.labels.size(); ++i) {
-    const auto index = static_cast<std::int64_t>(i);
-    const std::int64_t width = outputs.size() / outputs.dims().front();
-    const auto output = [&](std::int64_t c) { return outputs.at(index * width + c); };
-    Guess guess{index, 0, predictions.labels[i]};
-    for (std::int64_t c = 1; c < width; ++c)
-      if (output(c) > output(guess.predicted)) guess.predicted = c;
-    double sum = 0;
-    for (std::int64_t c = 0; c < width; ++c) sum += std::exp(output(c) - output(guess.predicted));
-    guess.share = 1 / sum;
-    guesses.push_back(guess);
-  }
-  return guesses;
+// Shows and saves what was found.
+int report(const Predictions& found, const Flags& flags) {
+  if (flags.save) save_predictions(*flags.save, found);
+  if (!flags.quiet) print_predictions(found, flags.json);
+  const bool finite = std::ranges::all_of(
+      found.guesses, [](const Guess& guess) { return std::isfinite(guess.share); });
+  require<DivergedError>(finite, "predict: some outputs are not finite");
+  return ExitCode::ok;
 }
 
-void print_guesses(const std::vector<Guess>& guesses, bool json) {
-  TextTable table(
-      {numbers("sample"), numbers("predicted"), numbers("share"), numbers("label"), words("", 1)});
-  for (const Guess& guess : guesses) {
-    const bool right = guess.predicted == guess.label;
-    if (json) {
-      JsonObject line;
-      line.add("sample", guess.index).add("predicted", guess.predicted);
-      print(line.add("share", guess.share).add("label", guess.label).line());
-    }
-    table.add({grouped(guess.index), grouped(guess.predicted), percent_text(guess.share),
-               grouped(guess.label), right ? "" : "wrong"});
-  }
-  if (!json) print(table.text(output_width()));
+int report_files(const Question& question, std::vector<ImageFile> files) {
+  const Flags& flags = question.flags;
+  if (!question.facts.masks) return report(predict_files(question, files), flags);
+  files.resize(static_cast<std::size_t>(question.count_of(std::ssize(files))));
+  predict_masks(question.predict, files, question.facts,
+                {flags.save, flags.strict, flags.json, flags.quiet});
+  return ExitCode::ok;
 }
 
-// The outputs, the classes that they stand for and the labels, one row for each sample.
-void save(const std::string& path, const Predictions& predictions,
-          const std::vector<Guess>& guesses) {
-  const Dims dims{static_cast<std::int64_t>(guesses.size())};
-  Tensor predicted(DType::i64, dims), labels(DType::i64, dims);
-  for (const Guess& guess : guesses) {
-    predicted.values<std::int64_t>()[static_cast<std::size_t>(guess.index)] = guess.predicted;
-    labels.values<std::int64_t>()[static_cast<std::size_t>(guess.index)] = guess.label;
+// Rows of a table that become the same features as those of the training.
+Predictions predict_rows(const Question& question, const std::string& path,
+                         const std::string& schema) {
+  DataSet rows = read_rows(path, schema);
+  const Dims dims = rows.input().dims();
+  rows.inputs = {{"images", rows.input().reshaped({dims[0], dims[1], 1, 1})}};
+  const bool labelled = !rows.targets.empty();
+  if (!labelled) rows.targets = {{"y", Tensor(DType::i64, {dims[0]})}};
+  const auto source = std::make_shared<TensorSource>(rows, question.facts.transform);
+  Predictions found =
+      predict_first(question.predict, source, question.count_of(dims[0]), question.batch);
+  if (!labelled)
+    for (Guess& guess : found.guesses) guess.label = -1;
+  found.class_names = question.facts.class_names;
+  return found;
+}
+
+void require_no_text(bool text, const Flags& flags, const Settings& settings) {
+  require<ModelError>(!text, "predict: ", *flags.trained.run, " is a run of ", settings.model,
+                      ", a language model: `narrowgauge generate` continues a text with it");
+}
+
+// What nobody has labelled, without the data of the training.
+int predict_inputs(const Flags& flags) {
+  require(!flags.trained.data, "--data: names samples with labels, ", flags.inputs.front(),
+          " is an input without");
+  Opened opened = open_network(flags.trained);
+  const RunRecord& record = opened.run.record;
+  const std::optional<ImageFacts>& facts = record.images;
+  require_no_text(!record.settings.text.tokenizer.empty(), flags, record.settings);
+  require(facts.has_value(), "predict: ", *flags.trained.run,
+          " was not trained on images; `narrowgauge run` takes arrays for its network");
+  const Question question{
+      .predict = [&](const Tensor& inputs) { return opened.model->predict(inputs); },
+      .port = opened.model->inputs().at(0),
+      .facts = *facts,
+      .batch = flags.trained.batch.value_or(usual_batch),
+      .flags = flags};
+  const std::string& table = record.settings.samples.table;
+  if (!table.empty()) {
+    require(flags.inputs.size() == 1, "predict: expected one table, got ", flags.inputs.size());
+    return report(predict_rows(question, flags.inputs.front(), table), flags);
   }
-  const NamedTensor tensors[] = {
-      {"outputs", predictions.outputs}, {"predicted", predicted}, {"labels", labels}};
-  write_npz(path, tensors);
+  std::vector<ImageFile> files;
+  for (const std::string& path : flags.inputs)
+    for (const std::string& file : find_images(path)) files.push_back({file, -1});
+  return report_files(question, std::move(files));
+}
+
+int predict_samples(const Flags& flags) {
+  const Trained trained = open_trained(flags.trained);
+  const Task& task = trained.task;
+  require_no_text(task.text.has_value(), flags, trained.settings);
+  Model& model = trained.session->model();
+  const Predict predict = [&](const Tensor& inputs) { return model.predict(inputs); };
+  const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
+                                                         : thread_count());
+  if (!task.test_files.empty())
+    return report_files({predict, model.inputs().at(0), *task.images, trained.batch, flags},
+                        task.test_files);
+  const std::int64_t count = std::min(flags.count.value_or(task.test_size), task.test_size);
+  Predictions found = predict_first(predict, task.test, count, trained.batch);
+  if (task.images) found.class_names = task.images->class_names;
+  return report(found, flags);
 }
 
 int run_predict(const Flags& flags) {
-  const Trained trained = open_trained(flags.trained);
-  require<ModelError>(!trained.task.text, "predict: ", *flags.trained.run, " is a run of ",
-                      trained.settings.model,
-                      ", a language model: `narrowgauge generate` continues a text with it");
-  const std::int64_t all = trained.task.test_size;
-  const std::int64_t count = std::min(flags.count.value_or(all), all);
-  const Predictions predictions = predict_first(trained, count);
-  const std::vector<Guess> guesses = guesses_of(predictions);
-  if (flags.save) save(*flags.save, predictions, guesses);
-  if (!flags.quiet) print_guesses(guesses, flags.json);
-  const bool finite = std::all_of(guesses.begin(), guesses.end(),
-                                  [](const Guess& guess) { return std::isfinite(guess.share); });
-  require<DivergedError>(finite, "predict: some outputs are not finite");
-  return ExitCode::ok;
+  return flags.inputs.empty() ? predict_samples(flags) : predict_inputs(flags);
 }
 
 }  // namespace
@@ -138,9 +171,16 @@ NG_COMMAND(predict, 25) {
       add_command(program, "predict", "what a trained network takes each sample for", examples);
   const auto flags = std::make_shared<Flags>();
   add_trained(app, flags->trained);
-  add_whole(app, {"--count,-n", "N", "the first N test samples (all)"}, flags->count, 1);
-  add_text(app, {"--save", "FILE", "outputs, predicted classes and labels as arrays (.npz)"},
+  add_arguments(
+      app, {"INPUT", "", "pictures, folders of them, or a table, in place of the test samples"},
+      flags->inputs);
+  add_whole(app, {"--count,-n", "N", "the first N samples (all)"}, flags->count, 1);
+  add_text(app,
+           {"--save", "FILE",
+            "a table (.csv); outputs, classes, labels as arrays (.npz); of masks a folder"},
            flags->save);
+  add_switch(app, {"--strict-data", "", "a damaged picture is an error, with exit code 4"},
+             flags->strict);
   add_switch(app, {"--quiet,-q", "", "no table"}, flags->quiet);
   add_switch(app, {"--json", "", "one JSON object per sample"}, flags->json);
   add_dump_config(app);

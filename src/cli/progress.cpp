@@ -63,6 +63,9 @@ std::vector<std::string> facts(const Progress& progress, std::int64_t batch,
   std::vector<std::string> result{
       fmt::format("loss {:.4f}", printable(progress.mean_loss)), rate_of(progress, words),
       fmt::format("ETA {}", seconds_text(seconds_left(progress, batch)))};
+  constexpr double worth_telling = 0.05;
+  if (progress.input_share >= worth_telling)
+    result.push_back(fmt::format("input bound {:.0f} %", 100 * progress.input_share));
   if (progress.last.scale != 1 || progress.skipped_steps > 0) {
     result.push_back(fmt::format("scale {}", number_text(progress.last.scale)));
     result.push_back(fmt::format("skipped {}", progress.skipped_steps));
@@ -196,6 +199,7 @@ class JsonReporter : public Reporter {
     json.add("batch", progress.batch).add("batches", progress.batches);
     json.add("loss", progress.mean_loss);
     json.add("samples_per_second", progress.samples_per_second);
+    json.add("input_share", progress.input_share);
     if (words_.is_text) json.add("tokens_per_second", words_.rate(progress.samples_per_second));
     json.add("learning_rate", progress.last.learning_rate);
     json.add("loss_scale", progress.last.scale).add("skipped_steps", progress.skipped_steps);

@@ -32,6 +32,12 @@ std::string test_text(const ResultWords& words, const Evaluation& test) {
 }
 
 void print_test(const ResultWords& words, const Evaluation& test) {
+  if (words.of_pixels) {
+    print(fmt::format("test accuracy   {} of the pixels of {} {}  (loss {:.4f})\n",
+                      percent_text(test.accuracy), grouped(test.samples), words.samples,
+                      printable(test.loss)));
+    return print_metrics(test);
+  }
   if (!words.is_text) {
     const auto right = std::llround(test.accuracy * static_cast<double>(test.samples));
     print(fmt::format("test accuracy   {}  ({} of {} {}, loss {:.4f})\n",

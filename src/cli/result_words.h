@@ -13,6 +13,7 @@ namespace narrowgauge::cli {
 struct ResultWords {
   bool is_text = false;
   std::string samples = "images";  // what the test consists of
+  bool of_pixels = false;          // whether classes are of pixels, and not of samples
   // Of texts.
   std::int64_t window = 1;          // tokens of a sample, which rates count
   std::int64_t tokens = 0;          // whose prediction the test measures

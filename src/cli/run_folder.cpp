@@ -115,6 +115,13 @@ void visit_settings(auto& settings, const auto& visit) {
   visit.optional("plateau", settings.watch.plateau);
   visit.optional("keep_best", settings.watch.keeps_best);
   visit.optional("max_skips", settings.watch.most_skips);
+  visit.optional("image", settings.samples.image);
+  visit.optional("augment", settings.samples.augment);
+  visit.optional("test_share", settings.samples.test_share);
+  visit.optional("strict_data", settings.samples.strict);
+  visit.optional("label", settings.samples.label);
+  visit.optional("skip_columns", settings.samples.skip);
+  visit.optional("table", settings.samples.table);
 }
 
 void visit_onnx(auto& onnx, const auto& visit) {
@@ -149,6 +156,8 @@ void visit_images(auto& images, const auto& visit) {
   visit("padded_width", images.transform.width);
   visit("mean", images.transform.mean);
   visit("deviation", images.transform.deviation);
+  visit.optional("class_names", images.class_names);
+  visit.optional("masks", images.masks);
 }
 
 void visit_part(auto& part, const auto& visit) {
@@ -172,6 +181,9 @@ void check_images(const ImageFacts& images, const std::string& path) {
                          std::ranges::all_of(transform.mean, finite) &&
                          std::ranges::all_of(transform.deviation, positive),
                      path, ": is damaged: mean or deviation of its images make no sense");
+  const std::int64_t names = std::ssize(images.class_names);
+  require<DataError>(names == 0 || names == images.classes, path, ": is damaged: it has ", names,
+                     " names for ", images.classes, " classes");
 }
 
 RunRecord parse_run(const std::string& text, const std::string& path) {

@@ -6,7 +6,9 @@
 #include "base/nearest.h"
 #include "cli/common/text.h"
 #include "cli/parameter_groups.h"
+#include "cli/task.h"
 #include "narrowgauge/error.h"
+#include "narrowgauge/images.h"
 #include "narrowgauge/language_models.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/precision_presets.h"
@@ -57,7 +59,17 @@ void take_watch(WatchSettings& watch, const TrainFlags& flags) {
   watch.keeps_best |= flags.keep_best;
 }
 
+void take_samples(DataSettings& samples, const TrainFlags& flags) {
+  take(samples.image, flags.image);
+  take(samples.augment, flags.augment);
+  take(samples.test_share, flags.test_share);
+  samples.strict |= flags.strict_data;
+  take(samples.label, flags.label);
+  if (!flags.skip_columns.empty()) samples.skip = flags.skip_columns;
+}
+
 void take_training(Settings& settings, const TrainFlags& flags) {
+  take_samples(settings.samples, flags);
   take_watch(settings.watch, flags);
   take(settings.epochs, flags.epochs);
   take(settings.batch, flags.batch);
@@ -129,6 +141,10 @@ void check_settings(const Settings& settings) {
   require_between<std::int64_t>("--max-skips", settings.watch.most_skips, 1, most);
   require_between("--min-delta", settings.watch.least_change, 0.0, largest);
   require_between("--plateau", settings.watch.plateau, 0.0, 0.999);
+  require_between("--test-share", settings.samples.test_share, 0.0, 1.0);
+  if (!settings.samples.image.empty()) parse_image(settings.samples.image);
+  check_augmentations(settings.samples.augment);
+  if (!settings.samples.table.empty()) check_table(settings.samples.table);
   settings.rule.check("--optimizer");
 }
 

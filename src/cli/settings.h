@@ -33,13 +33,16 @@ struct TrainFlags {
   std::optional<std::string> file, loss, loss_output, mean, deviation, onnx;
   std::vector<std::string> freeze, groups;
   KnownInputFlags known;
-  bool batch_norm = false, decay_matrices = false;
+  std::optional<std::string> image, augment, label;
+  std::vector<std::string> skip_columns;
+  std::optional<double> test_share;
+  bool batch_norm = false, decay_matrices = false, strict_data = false;
   std::optional<double> tolerance;
   std::optional<std::int64_t> keep, patience, max_skips;
   std::optional<std::string> watched;
   std::optional<double> min_delta, plateau;
   bool keep_best = false;
-  bool deterministic = false, json = false, quiet = false;
+  bool deterministic = false, json = false, quiet = false, report = false;
 };
 
 // What a network from a file of ONNX is trained as.
@@ -63,6 +66,18 @@ struct WatchSettings {
   bool operator==(const WatchSettings&) const = default;
 };
 
+// How data become samples.
+struct DataSettings {
+  std::string image;              // size of the network's input, "3x64x64"; "": the usual one
+  std::string augment;            // random changes of images in training; "": none
+  double test_share = 0.2;        // of a set without a part for the test
+  bool strict = false;            // whether damaged samples are errors
+  std::string label;              // column of a table; "": it is found
+  std::vector<std::string> skip;  // columns of a table that are passed over
+  std::string table;              // what the columns of the run's table became (tables.h)
+  bool operator==(const DataSettings&) const = default;
+};
+
 struct Settings {
   std::string model, data = "glyphs";
   OnnxSettings onnx;
@@ -72,6 +87,7 @@ struct Settings {
   std::vector<std::string> groups;     // settings of parameters by pattern (parameter_groups.h)
   bool decays_vectors = true;          // whether weight decay is for biases and normalization too
   std::vector<float> mean, deviation;  // of images; none: those of the training set
+  DataSettings samples;
   RunPrecision precision;
   std::int64_t epochs = 3, batch = 128;
   std::int64_t accumulation = 1;  // equal parts of a batch, one after the other

@@ -20,14 +20,28 @@ class ShapedSource : public DataSource {
   }
 
   void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) override {
-    std::vector<Tensor> inner(batch.begin(), batch.end());
-    Dims dims = image_;
-    dims.insert(dims.begin(), std::ssize(indices));
-    inner[0] = batch[0].reshaped(dims);
+    std::vector<Tensor> inner = as_images(batch);
     source_->read(indices, inner);
   }
 
+  std::vector<std::int64_t> read_epoch(std::span<const std::int64_t> indices, std::int64_t epoch,
+                                       std::span<Tensor> batch) override {
+    std::vector<Tensor> inner = as_images(batch);
+    return source_->read_epoch(indices, epoch, inner);
+  }
+
+  bool reads_in_parallel() const override { return source_->reads_in_parallel(); }
+
  private:
+  // The same memory, seen as the source has it.
+  std::vector<Tensor> as_images(std::span<Tensor> batch) const {
+    std::vector<Tensor> inner(batch.begin(), batch.end());
+    Dims dims = image_;
+    dims.insert(dims.begin(), batch[0].dims()[0]);
+    inner[0] = batch[0].reshaped(dims);
+    return inner;
+  }
+
   std::shared_ptr<DataSource> source_;
   Dims image_, wanted_;  // of a sample: as the source has it, as the network takes it
 };

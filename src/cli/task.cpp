@@ -8,101 +8,76 @@
 #include "api/training_setup.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/image_task.h"
 #include "cli/shape_flag.h"
 #include "cli/shaped_source.h"
 #include "narrowgauge/language_models.h"
 
 namespace narrowgauge::cli {
 
-ImageShape ImageFacts::image() const {
-  return {transform.channels > 0 ? transform.channels : drawn.channels,
-          transform.height > 0 ? transform.height : drawn.height,
-          transform.width > 0 ? transform.width : drawn.width};
+std::int64_t Task::damaged() const {
+  std::int64_t count = 0;
+  for (const auto& source : pictures) count += source->damaged();
+  return count;
 }
 
 namespace {
 
 // `facts` are found out unless it is nullptr: that reads all of the data once more.
-DataSplit load(const std::string& data, DataFacts* facts) {
-  show_status(concat("loading ", data));
-  DataSplit split = load_data(data);
-  if (facts) *facts = facts_of(split);
+Data load(const Settings& settings, DataFacts* facts) {
+  show_status(concat("loading ", settings.data));
+  const DataSettings& samples = settings.samples;
+  Data data = open_data(settings.data, {.test_share = samples.test_share,
+                                        .label = samples.label,
+                                        .skip = samples.skip,
+                                        .table = samples.table});
+  if (facts) *facts = facts_of(data);
   show_status("");
-  return split;
+  return data;
 }
 
-// Makes the only input images [N,C,H,W]: images [N,H,W] have one channel, and each of F numbers
-// [N,F] is a channel of one pixel, so that it is normalised by itself.
-void take_as_images(DataSet& set, const std::string& data) {
-  const TensorType type = set.input().type();
-  Dims dims = set.input().dims();
-  if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
-  if (dims.size() == 2) dims.insert(dims.end(), {1, 1});
-  const bool pixels = type.dtype == DType::u8 || type.dtype == DType::f32;
-  require<DataError>(dims.size() == 4 && pixels, data,
-                     ": expected images or rows of numbers as u8 ",
-                     "or f32 [N,C,H,W], [N,H,W] or [N,F], found ", type);
-  require<DataError>(set.classes > 0, data, ": expected labels of classes, found ",
-                     set.target().type());
-  set.inputs = {{"images", set.input().reshaped(dims)}};
-}
-
-void take_as_images(DataSplit& split, const std::string& data) {
-  for (DataSet* set : {&split.train, &split.test}) take_as_images(*set, data);
-}
-
-ImageShape shape_of(const DataSet& set) {
-  const Dims& dims = set.input().dims();
-  return {dims.at(1), dims.at(2), dims.at(3)};
-}
-
-// Pads and repeats to the shape that the network wants; normalizes by the training set.
-ImageFacts facts_for(const DataSet& set, ImageShape wanted) {
-  ImageFacts facts{.drawn = shape_of(set), .classes = set.classes, .transform = {}};
-  if (wanted.height != facts.drawn.height || wanted.width != facts.drawn.width) {
-    facts.transform.height = wanted.height;
-    facts.transform.width = wanted.width;
+// Pictures in files have any size and colours: the network's usual size, and RGB.
+ImageShape picture_shape(const Settings& settings) {
+  ImageShape shape{3, 224, 224};
+  if (settings.onnx.file.empty()) {
+    const ImageShape usual = model_facts(settings.model).image;
+    shape.height = usual.height;
+    shape.width = usual.width;
   }
-  if (wanted.channels != facts.drawn.channels) facts.transform.channels = wanted.channels;
-  ChannelStatistics statistics = channel_statistics(set.input());
-  for (float& deviation : statistics.deviation)
-    if (deviation <= 0) deviation = 1;  // images of one grey
-  facts.transform.mean = std::move(statistics.mean);
-  facts.transform.deviation = std::move(statistics.deviation);
-  return facts;
+  return shape;
 }
 
-ImageFacts normalized_as(ImageFacts facts, const Settings& settings) {
-  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
-  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
-  return facts;
+ImageShape image_wanted(const Settings& settings, ImageShape usual) {
+  return settings.samples.image.empty() ? usual : parse_image(settings.samples.image);
 }
 
-void take_images(Task& task, const DataSplit& split, const ImageFacts& facts) {
-  task.classes = facts.classes;
-  task.training = std::make_shared<TensorSource>(split.train, facts.transform);
-  task.test = std::make_shared<TensorSource>(split.test, facts.transform);
-  task.images = facts;
-}
-
-void require_as_trained(const DataSplit& split, const ImageFacts& trained,
-                        const std::string& data) {
-  const std::string found = image_text(shape_of(split.train));
-  require<DataError>(found == image_text(trained.drawn), data, ": expected images of ",
-                     image_text(trained.drawn), " as the run was trained on, found ", found);
-  require<DataError>(split.test.classes <= trained.classes, data, ": has ", split.test.classes,
-                     " classes, the run was trained on ", trained.classes);
+// A network for pixels needs masks, and only such a network can have them.
+void require_kind(const Settings& settings, const Data& data) {
+  const bool masks = std::holds_alternative<SegmentationFolder>(data);
+  const bool pixels = model_facts(settings.model).output == OutputKind::pixels;
+  require<DataError>(!masks || pixels, settings.data, ": has masks, and ", settings.model,
+                     " gives classes of whole images; unet-small gives those of pixels");
+  require<DataError>(masks || !pixels, settings.data, ": has no masks, which ", settings.model,
+                     " learns: expected a folder of images and one of masks");
 }
 
 Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                    DataFacts* facts) {
-  DataSplit split = load(settings.data, facts);
-  take_as_images(split, settings.data);
-  if (trained) require_as_trained(split, *trained, settings.data);
+  Data data = load(settings, facts);
   Task task;
-  const ImageShape wanted = network_image(settings.model, shape_of(split.train));
-  const ImageFacts images = trained ? *trained : facts_for(split.train, wanted);
-  take_images(task, split, normalized_as(images, settings));
+  require_kind(settings, data);
+  const ImageShape wanted = image_wanted(settings, picture_shape(settings));
+  if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
+    take_pictures(task, *folder, settings, wanted, trained);
+  } else if (const auto* const masked = std::get_if<SegmentationFolder>(&data)) {
+    take_masks(task, *masked, settings, wanted, trained);
+  } else {
+    auto& split = std::get<DataSplit>(data);
+    task.table = split.table;
+    take_as_images(split, settings.data);
+    const ImageShape usual = network_image(settings.model, shape_of(split.train));
+    take_images(task, split, settings, image_wanted(settings, usual), trained);
+  }
   task.build = find_model(settings.model, task.images->image(), task.classes);
   return task;
 }
@@ -121,11 +96,18 @@ std::vector<Wanted> wanted_by(const Graph& graph) {
 }
 
 // Labels are indices of the scores of a prediction [N, scores].
-void require_scores(const Graph& graph, const DataSet& set) {
+void require_scores(const Graph& graph, std::int64_t classes, const std::string& data) {
   const Shape& scores = graph.type(graph.find_output("prediction")).shape;
   if (scores.size() != 2 || !scores[1].is_known()) return;
-  require<DataError>(set.classes <= scores[1].value(), set.name, ": has ", set.classes,
+  require<DataError>(classes <= scores[1].value(), data, ": has ", classes,
                      " classes, the network gives ", scores[1], " scores");
+}
+
+// What is for images cannot be done to samples of another kind.
+void require_no_images(const Settings& settings) {
+  const DataSettings& samples = settings.samples;
+  require(samples.augment.empty(), "--augment: ", settings.data, " has no images in bytes");
+  require(samples.image.empty(), "--image: ", settings.data, " has no images in bytes");
 }
 
 void require_fits(const ImageShape& drawn, const ImageShape& wanted, const std::string& data) {
@@ -189,47 +171,64 @@ BuildNetwork network_of(const Settings& settings) {
   return onnx_network(onnx.file, known, training);
 }
 
-Loss loss_of(const Settings& settings) {
+// Pixels of which nothing is known have a label that does not count.
+Loss loss_of(const Settings& settings, const std::optional<ImageFacts>& images) {
   constexpr std::string_view prefix = "output:";
   const std::string& loss = settings.loss;
   if (loss.starts_with(prefix)) return loss_output(loss.substr(prefix.size()));
-  return loss.empty() ? softmax_cross_entropy() : parse_loss(loss);
+  if (!loss.empty()) return parse_loss(loss);
+  return images && images->masks ? softmax_cross_entropy({.ignored = -100})
+                                 : softmax_cross_entropy();
 }
 
 Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                DataFacts* facts) {
   Task task;
   task.build = network_of(settings);
-  task.loss = loss_of(settings);
+  task.loss = loss_of(settings, trained);
   const Graph graph = loss_graph(settings.model, task.build, task.loss, Mode::evaluate);
   const std::vector<Wanted> wanted = wanted_by(graph);
-  DataSplit split = load(settings.data, facts);
-  task.classes = split.train.classes;
-  require_scores(graph, split.train);
-  if (!trained && !takes_pixels(wanted, split.train)) {
-    task.training = std::make_shared<TensorSource>(columns_for(wanted, split.train));
-    task.test = std::make_shared<TensorSource>(columns_for(wanted, split.test));
-    return task;
+  Data data = load(settings, facts);
+  const Shape& shape = wanted.at(0).type.shape;
+  if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
+    require_scores(graph, std::ssize(folder->classes), settings.data);
+    const ImageShape usual = image_of(wanted[0].type, picture_shape(settings));
+    take_pictures(task, *folder, settings, image_wanted(settings, usual), trained);
+  } else if (const auto* const masked = std::get_if<SegmentationFolder>(&data)) {
+    const ImageShape usual = image_of(wanted[0].type, picture_shape(settings));
+    take_masks(task, *masked, settings, image_wanted(settings, usual), trained);
+  } else {
+    auto& split = std::get<DataSplit>(data);
+    task.table = split.table;
+    task.classes = split.train.classes;
+    require_scores(graph, split.train.classes, split.train.name);
+    if (!trained && !takes_pixels(wanted, split.train)) {
+      require_no_images(settings);
+      task.training = std::make_shared<TensorSource>(columns_for(wanted, split.train));
+      task.test = std::make_shared<TensorSource>(columns_for(wanted, split.test));
+      return task;
+    }
+    take_as_images(split, settings.data);
+    const ImageShape image =
+        image_wanted(settings, image_of(wanted[0].type, shape_of(split.train)));
+    if (!trained) require_fits(shape_of(split.train), image, settings.data);
+    take_images(task, split, settings, image, trained);
   }
-  take_as_images(split, settings.data);
-  if (trained) require_as_trained(split, *trained, settings.data);
-  const ImageShape image = image_of(wanted[0].type, shape_of(split.train));
-  require_fits(shape_of(split.train), image, settings.data);
-  const ImageFacts images = trained ? *trained : facts_for(split.train, image);
-  take_images(task, split, normalized_as(images, settings));
-  const Shape& shape = wanted[0].type.shape;
   task.training = shaped_as(task.training, shape, settings.data);
   task.test = shaped_as(task.test, shape, settings.data);
   return task;
 }
 
 Task prepare(const Settings& settings, const std::optional<ImageFacts>& trained, DataFacts* facts) {
+  const std::string& image = settings.samples.image;
+  require(!trained || image.empty() || image == image_text(trained->image()), "--image: ", image,
+          ", and the run was trained on ", trained ? image_text(trained->image()) : "");
   const bool built_in = settings.onnx.file.empty();
   const bool text = built_in && is_language_model(settings.model);
   Task task = text       ? text_task(settings, facts)
               : built_in ? built_in_task(settings, trained, facts)
                          : onnx_task(settings, trained, facts);
-  if (built_in && !text) task.loss = loss_of(settings);
+  if (!text) task.loss = loss_of(settings, task.images);
   task.data = settings.data;
   task.training_size = task.training->size();
   task.test_size = task.test->size();
@@ -251,13 +250,26 @@ Task prepare_training(const Settings& settings, const std::optional<ImageFacts>&
   return task;
 }
 
-Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
-  const auto seed = static_cast<std::uint64_t>(settings.seed);
-  if (!settings.onnx.file.empty()) return Model(settings.model, network_of(settings), seed);
-  if (is_language_model(settings.model)) return text_model_of(settings);
+Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  if (settings.onnx.file.empty() && is_language_model(settings.model))
+    return text_network_task(settings);
+  Task task;
+  task.data = settings.data;
+  task.images = trained;
+  task.loss = loss_of(settings, trained);
+  if (!settings.onnx.file.empty()) {
+    task.build = network_of(settings);
+    return task;
+  }
   require<DataError>(trained.has_value(), "a run of ", settings.model, " without its images");
-  return Model(settings.model, find_model(settings.model, trained->image(), trained->classes),
-               seed);
+  task.classes = trained->classes;
+  task.build = find_model(settings.model, trained->image(), trained->classes);
+  return task;
+}
+
+Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained) {
+  return Model(settings.model, network_task(settings, trained).build,
+               static_cast<std::uint64_t>(settings.seed));
 }
 
 ImageShape network_image(const std::string& model, ImageShape drawn) {

@@ -5,20 +5,23 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/data_facts.h"
 #include "cli/settings.h"
 #include "cli/text_task.h"
-#include "narrowgauge/data.h"
+#include "narrowgauge/images.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
 
 // How images become inputs, as a run keeps it.
 struct ImageFacts {
-  ImageShape drawn;  // as they lie in the set
+  ImageShape drawn;  // as they lie in the set; of pictures in files: as they are resized
   std::int64_t classes = 0;
-  ImageTransform transform;  // padding, channels, mean and deviation
+  ImageTransform transform;                // padding, channels, mean and deviation
+  std::vector<std::string> class_names{};  // one for each class, where they have names
+  bool masks = false;                      // whether classes are of pixels, and not of images
 
   ImageShape image() const;  // as the network sees them
 };
@@ -33,6 +36,11 @@ struct Task {
   std::optional<TextFacts> text;     // of a language model
   std::optional<ImageFacts> images;  // nothing: samples are taken as they are
   std::optional<DataFacts> facts;    // of the data, where they are to train on
+  std::vector<std::shared_ptr<const ImageSource>> pictures;  // of these, the sources from files
+  std::vector<ImageFile> test_files;                         // of these, the samples of the test
+  std::string table;  // of a table: what its columns become (TableOptions::schema)
+
+  std::int64_t damaged() const;  // pictures that could not be read so far
 };
 
 // Makes a network and its data ready. Throws ModelError, DataError and UsageError.
@@ -44,7 +52,9 @@ Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& tra
 // which data these are.
 Task prepare_training(const Settings& settings,
                       const std::optional<ImageFacts>& trained = std::nullopt);
-// The network alone, of a run whose data may be gone.
+// The network and its loss alone, of a run whose data may be gone.
+Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained);
+// The same network, with the weights that it begins with.
 Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained);
 
 // The shape in which a built-in network sees such images: padded to the sides that it needs.

@@ -70,6 +70,10 @@ std::shared_ptr<TextSource> source_of(std::shared_ptr<const TokenList> tokens, W
                                       static_cast<std::uint64_t>(settings.seed));
 }
 
+Loss loss_of_text(const Settings& settings) {
+  return settings.loss.empty() ? next_token_cross_entropy() : parse_loss(settings.loss);
+}
+
 ResultWords words_for(const std::string& test, const TokenList& tokens, const Tokenizer& tokenizer,
                       std::int64_t context) {
   ResultWords words{.is_text = true, .samples = "windows", .window = context};
@@ -96,7 +100,7 @@ Task text_task(const Settings& settings, DataFacts* facts) {
   show_status("");
   Task task;
   task.build = network_of(settings, *text.tokenizer);
-  task.loss = settings.loss.empty() ? next_token_cross_entropy() : parse_loss(settings.loss);
+  task.loss = loss_of_text(settings);
   task.training = source_of(training, Windows::moving, settings);
   task.test = source_of(test, Windows::tiling, settings);
   tell_unknown(*test, *text.tokenizer, settings.data);
@@ -111,11 +115,28 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const Settings& settings) {
   return tokenizer_of_json(settings.text.tokenizer, tokenizer_file);
 }
 
+Task text_network_task(const Settings& settings) {
+  Task task;
+  task.data = settings.data;
+  task.build = network_of(settings, *tokenizer_of(settings));
+  task.loss = loss_of_text(settings);
+  return task;
+}
+
 Model text_model_of(const Settings& settings) {
-  return Model(settings.model, network_of(settings, *tokenizer_of(settings)),
+  return Model(settings.model, text_network_task(settings).build,
                static_cast<std::uint64_t>(settings.seed));
 }
 
-ResultWords words_of(const Task& task) { return task.text ? task.text->words : ResultWords{}; }
+ResultWords words_of(const Task& task) {
+  if (task.text) return task.text->words;
+  ResultWords words;
+  if (!task.table.empty()) words.samples = "rows";
+  if (task.images && task.images->masks) {
+    words.of_pixels = true;
+    words.samples = "pictures";
+  }
+  return words;
+}
 
 }  // namespace narrowgauge::cli

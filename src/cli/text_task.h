@@ -27,6 +27,8 @@ struct TextFacts {
 Task text_task(const Settings& settings, DataFacts* facts);
 // Throws DataError for a run without its tokenizer.
 std::shared_ptr<const Tokenizer> tokenizer_of(const Settings& settings);
+// The network and its loss, of a run whose text may be gone; and the network alone.
+Task text_network_task(const Settings& settings);
 Model text_model_of(const Settings& settings);
 
 ResultWords words_of(const Task& task);

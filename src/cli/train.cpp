@@ -12,6 +12,7 @@
 #include "cli/common/text.h"
 #include "cli/compare.h"
 #include "cli/metrics.h"
+#include "cli/report/report.h"
 #include "cli/run_network.h"
 #include "cli/train_flags.h"
 #include "cli/training.h"
@@ -41,6 +42,8 @@ constexpr const char* examples = R"(examples:
       as apex.amp's level O2 did
   narrowgauge train --model lenet --output runs/a --tensorboard runs/a/events
       and `tensorboard --logdir runs` shows the curves; metrics.csv has them too
+  narrowgauge train --model lenet --output runs/a --report
+      and runs/a/report.html tells how it went, as `narrowgauge report runs/a` does
   narrowgauge train --model lenet --profile trace.json
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
@@ -49,6 +52,13 @@ constexpr const char* examples = R"(examples:
       a language model of the text's characters, for `narrowgauge generate`
   narrowgauge train --config lenet.toml --epochs 5
       flags from a file, as --dump-config prints it; those given here win)";
+
+// "; input bound: 38 % of the time was waiting for samples"
+std::string input_bound_text(double share) {
+  constexpr double worth_telling = 0.02;
+  if (share < worth_telling) return "";
+  return fmt::format("; input bound: {} of the time was waiting for samples", percent_text(share));
+}
 
 // What a run judges by must be used, be it by what the resumed run was told.
 void check_judging(const TrainFlags& flags, const WatchSettings& watch) {
@@ -64,8 +74,9 @@ SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
   return resumed ? plan_of(*resumed, settings.precision, flags.precision) : SessionOptions{};
 }
 
-void print_result(const TrainingOutcome& outcome, const std::optional<std::string>& folder,
-                  const ResultWords& words) {
+void print_result(const TrainingOutcome& outcome, const Task& task,
+                  const std::optional<std::string>& folder) {
+  const ResultWords words = words_of(task);
   const FitResult& fit = outcome.fit;
   print_test(words, fit.test);
   if (fit.steps == 0) {
@@ -74,8 +85,11 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
   }
   print(fmt::format("loss            {} at first, {} at last\n", number_text(fit.first_loss),
                     number_text(fit.final_loss)));
-  print(
-      fmt::format("{:<15} {}\n", words.rate_name(), rate_text(words.rate(fit.samples_per_second))));
+  print(fmt::format("{:<15} {}{}\n", words.rate_name(),
+                    rate_text(words.rate(fit.samples_per_second)),
+                    input_bound_text(fit.input_share)));
+  if (const std::int64_t damaged = task.damaged())
+    print(fmt::format("left out        {} pictures that cannot be read\n", grouped(damaged)));
   print(fmt::format("activations     {}\n", bytes_text(outcome.activation_bytes)));
   print(fmt::format("states          {}\n", bytes_text(outcome.state_bytes)));
   if (const RecomputeReport& again = outcome.recomputed; !again.nodes.empty())
@@ -92,16 +106,18 @@ void print_result(const TrainingOutcome& outcome, const std::optional<std::strin
   if (folder) print(fmt::format("saved           {}\n", outcome.fit.checkpoint));
 }
 
-int finish(const TrainFlags& flags, const TrainingOutcome& outcome,
-           const std::optional<std::string>& folder, const ResultWords& words) {
+int finish(const TrainFlags& flags, const TrainingOutcome& outcome, const Task& task,
+           const std::optional<std::string>& folder) {
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
     JsonObject json;
-    json.add("event", stopped ? "interrupted" : "done").add_all(outcome_json(outcome, words));
+    json.add("event", stopped ? "interrupted" : "done")
+        .add_all(outcome_json(outcome, words_of(task)));
+    if (!task.pictures.empty()) json.add("damaged_pictures", task.damaged());
     if (folder) json.add("output", *folder).add("checkpoint", outcome.fit.checkpoint);
     print(json.line());
   } else if (!stopped) {
-    print_result(outcome, folder, words);
+    print_result(outcome, task, folder);
   }
   if (!stopped) return ExitCode::ok;
   const std::string steps = fmt::format("stopped after {} steps", grouped(outcome.fit.steps));
@@ -179,7 +195,18 @@ int run_train(const TrainFlags& flags) {
   if (folder) remove_unused_networks(*folder);
   watch.write_profile(flags.json);
   if (flags.onnx && !outcome.fit.stopped) write_onnx(session, *flags.onnx);
-  return finish(flags, outcome, folder, words_of(task));
+  return finish(flags, outcome, task, folder);
+}
+
+// What the training held in memory is gone by the time that the page is written.
+int train_and_report(const TrainFlags& flags) {
+  const int code = run_train(flags);
+  if (code != ExitCode::ok || !flags.report) return code;
+  const std::string folder = flags.output ? *flags.output : run_folder_of(*flags.resume);
+  ReportFlags report;
+  report.trained.run = folder;
+  report.json = flags.json;
+  return run_report(report);
 }
 
 }  // namespace
@@ -191,7 +218,7 @@ NG_COMMAND(train, 10) {
   add_train_flags(app, *flags);
   add_dump_config(app);
   when_chosen(app, [flags, &action] {
-    action = {[flags] { return run_train(*flags); },
+    action = {[flags] { return train_and_report(*flags); },
               [flags] { return settled_flags(*flags, begin(*flags).settings); }};
   });
 }

@@ -9,6 +9,7 @@
 #include "cli/network_choice.h"
 #include "cli/watch.h"
 #include "io/readers/reader.h"
+#include "narrowgauge/images.h"
 #include "ops/training/schedules/schedule.h"
 #include "train/optimizers/table.h"
 
@@ -36,6 +37,24 @@ void add_run_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"--device", "DEV", "where to run: cpu", {"cpu"}}, flags.device);
 }
 
+void add_data_flags(CLI::App& app, TrainFlags& flags) {
+  add_text(app, {"--image", "CxHxW", "size of images as the network sees them (usual for it)"},
+           flags.image);
+  add_text(app, {"--augment", "LIST", "random changes of images, in order: " + augmentation_help()},
+           flags.augment);
+  add_real(app, {"--test-share", "X", "of data that come in one part (0.2)"}, flags.test_share);
+  add_text(app, {"--label", "COLUMN", "of a table, by name or number (label, class, target, y)"},
+           flags.label);
+  add_list(app, {"--skip-columns", "A,B,..", "columns of a table that are passed over"},
+           flags.skip_columns);
+  add_switch(app, {"--strict-data", "", "a damaged image ends the training, with exit code 4"},
+             flags.strict_data);
+  add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},
+           flags.mean);
+  add_text(app, {"--deviation", "A,B,..", "by which pixels are divided (the training set's)"},
+           flags.deviation);
+}
+
 void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"FILE", "", "a network as a file of ONNX, in place of --model"}, flags.file);
   add_text(app,
@@ -54,10 +73,6 @@ void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
             flags.groups);
   add_switch(app, {"--train-batch-norm", "", "normalize by the batch where the file has averages"},
              flags.batch_norm);
-  add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the training set's)"},
-           flags.mean);
-  add_text(app, {"--deviation", "A,B,..", "by which pixels are divided (the training set's)"},
-           flags.deviation);
   add_known_inputs(app, flags.known);
   add_text(app, {"--onnx", "FILE", "write the trained network as a file of ONNX"}, flags.onnx);
 }
@@ -139,12 +154,15 @@ void add_file_flags(CLI::App& app, TrainFlags& flags) {
 
 void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_run_flags(app, flags);
+  add_data_flags(app, flags);
   add_onnx_flags(app, flags);
   add_text_flags(app, flags.text);
   add_training_flags(app, flags);
   add_ending_flags(app, flags);
   add_file_flags(app, flags);
   add_watch(app, flags.watch);
+  add_switch(app, {"--report", "", "write RUN/report.html at the end, a page about the run"},
+             flags.report);
 }
 
 void check_combinations(const TrainFlags& flags) {
@@ -169,6 +187,8 @@ void check_combinations(const TrainFlags& flags) {
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
   require(saves || !flags.keep_best, "--keep-best: needs --output or --resume");
+  require(!compare || !flags.report, "--report: cannot be added to --compare");
+  require(saves || !flags.report, "--report: needs --output or --resume");
 }
 
 }  // namespace narrowgauge::cli

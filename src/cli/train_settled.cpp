@@ -106,6 +106,12 @@ void add_watching(Settled& settled, const TrainFlags& flags, const WatchSettings
 void add_network(Settled& settled, const TrainFlags& flags, const Settings& settings) {
   if (settings.onnx.file.empty()) settled.add("model", settings.model);
   settled.add("data", settings.data);
+  if (!settings.samples.image.empty()) settled.add("image", settings.samples.image);
+  if (!settings.samples.augment.empty()) settled.add("augment", settings.samples.augment);
+  settled.add("test-share", settings.samples.test_share);
+  if (!settings.samples.label.empty()) settled.add("label", settings.samples.label);
+  settled.add("skip-columns", settings.samples.skip);
+  settled.add("strict-data", settings.samples.strict);
   if (!settings.loss.empty()) settled.add("loss", settings.loss);
   if (!settings.onnx.output.empty()) settled.add("loss-on", settings.onnx.output);
   settled.add("mean", settings.mean);

@@ -2,6 +2,7 @@
 #include "cli/trained.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "io/readers/reader.h"
 
@@ -29,6 +30,19 @@ SettledFlags settled_flags(const TrainedFlags& flags) {
           {"device", {"cpu"}}};
 }
 
+Opened open_network(const TrainedFlags& flags) {
+  require_device(flags.device);
+  Opened opened{read_run(*flags.run), nullptr};
+  const RunRecord& record = opened.run.record;
+  require_network(record.settings);
+  const RunPrecision& then = record.settings.precision;
+  const RunPrecision now = settle_precision(flags.precision, then);
+  opened.model = std::make_unique<Model>(model_of(record.settings, record.images));
+  load_weights(*opened.model, opened.run);
+  if (!is_as_trained(now, then, flags.precision)) opened.model->set_precision(now);
+  return opened;
+}
+
 Session session_of(const Run& run, Settings settings, const Task& task,
                    const SessionOptions& options) {
   settings.batch = 1;
@@ -39,7 +53,21 @@ Session session_of(const Run& run, Settings settings, const Task& task,
   return session;
 }
 
-Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics) {
+namespace {
+
+// Other data than those of the training are for the test as a whole.
+void take_data(Settings& settings, const std::string& data) {
+  std::error_code ignored;
+  const bool same =
+      data == settings.data || std::filesystem::equivalent(data, settings.data, ignored);
+  if (!same) settings.samples.test_share = 1;
+  settings.data = data;
+}
+
+}  // namespace
+
+Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics,
+                     const std::vector<OwnMetric>& own_metrics) {
   require_device(flags.device);
   Run run = read_run(*flags.run);
   Settings& settings = run.record.settings;
@@ -47,12 +75,14 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   const RunPrecision precision = settle_precision(flags.precision, settings.precision);
   SessionOptions options = plan_of(run, precision, flags.precision);
   settings.precision = precision;
-  if (flags.data) settings.data = *flags.data;
+  if (flags.data) take_data(settings, *flags.data);
   if (flags.threads) settings.threads = static_cast<int>(*flags.threads);
   Trained trained{settings, taken_of(run), prepare_task(settings, run.record.images), nullptr};
   options.metrics = metrics;
+  options.own_metrics = own_metrics;
   trained.session = std::make_unique<Session>(session_of(run, settings, trained.task, options));
-  if (trained.task.text) trained.batch = std::min(trained.batch, settings.batch);
+  const bool of_pixels = trained.task.images && trained.task.images->masks;
+  if (trained.task.text || of_pixels) trained.batch = std::min(trained.batch, settings.batch);
   trained.batch = flags.batch.value_or(trained.batch);
   return trained;
 }

@@ -35,10 +35,18 @@ struct Trained {
   std::unique_ptr<Session> session;
   std::int64_t batch = usual_batch;  // samples at once
 };
+// The network of a run, whose data may be gone.
+struct Opened {
+  Run run;
+  std::unique_ptr<Model> model;  // predicts as it was trained unless the flags say otherwise
+};
+Opened open_network(const TrainedFlags& flags);  // throws DataError when there is no such run
+
 // A session with the run's weights that only evaluates and predicts: it gets no training batch.
 Session session_of(const Run& run, Settings settings, const Task& task,
                    const SessionOptions& options);
 // Throws DataError when there is no such run or the data do not fit it.
-Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics = {});
+Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& metrics = {},
+                     const std::vector<OwnMetric>& own_metrics = {});
 
 }  // namespace narrowgauge::cli

@@ -31,6 +31,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   result.plan_text = options.plan_text;
   result.plan_reason = options.plan_reason;
   result.metrics = options.metrics;
+  result.own_metrics = options.own_metrics;
   const std::string& watched = settings.watch.metric;
   const std::vector<std::string> measured = measured_with(result.metrics);
   if (std::ranges::find(measured, watched) == measured.end()) result.metrics.push_back(watched);
@@ -161,6 +162,7 @@ namespace {
 
 RunRecord record_of(const Settings& settings, const Task& task) {
   RunRecord record{settings, task.images, task.facts};
+  record.settings.samples.table = task.table;
   std::error_code ignored;
   if (task.data != "glyphs" && std::filesystem::exists(task.data, ignored))
     record.settings.data = std::filesystem::absolute(task.data).string();
@@ -230,6 +232,7 @@ JsonObject outcome_json(const TrainingOutcome& outcome, const ResultWords& words
   json.add("test_accuracy", fit.test.accuracy).add("test_loss", fit.test.loss);
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
+  json.add("input_share", fit.input_share);
   json.add("steps", fit.steps).add("skipped_steps", fit.skipped_steps);
   if (outcome.ema_decay > 0) json.add("ema_decay", outcome.ema_decay);
   if (!fit.ended_early.empty()) json.add("ended_early", fit.ended_early);

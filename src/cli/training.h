@@ -23,6 +23,7 @@ struct SessionOptions {
   Recompute recompute = Recompute::off;
   bool trace = false;                  // tells on stderr what each pass of compilation did
   std::vector<std::string> metrics{};  // that evaluations also measure
+  std::vector<OwnMetric> own_metrics{};
 };
 
 // A network and its trainer, made from settings and data.

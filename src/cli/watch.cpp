@@ -22,10 +22,6 @@ std::string in(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
 }
 
-std::string answer(const std::optional<bool>& known) {
-  return known ? (*known ? "yes" : "no") : "-";
-}
-
 JsonObject row_json(const ProfileRow& row) {
   JsonObject json;
   json.add("op", row.op).add("kernel", row.kernel).add("math", name(row.math));
@@ -69,7 +65,10 @@ TrainingLogOptions log_options(const WatchFlags& flags, const std::string& folde
   return options;
 }
 
-// The name of an op without the domain of ours.
+std::string matrix_unit_text(const ProfileRow& row) {
+  return row.matrix_unit ? (*row.matrix_unit ? "yes" : "no") : "-";
+}
+
 std::string short_name(const std::string& op) {
   constexpr std::string_view ours = "ng.";
   return op.starts_with(ours) ? op.substr(ours.size()) : op;
@@ -88,7 +87,7 @@ std::string profile_table(const std::vector<ProfileRow>& rows, std::int64_t step
                fmt::format("{:.3f}", row.milliseconds), fmt::format("{:.1f} %", 100 * row.share),
                rate_text(row.gigabytes_per_second),
                row.gigaflops_per_second > 0 ? rate_text(row.gigaflops_per_second) : "-",
-               answer(row.matrix_unit)});
+               matrix_unit_text(row)});
   }
   text += table.text(output_width());
   double rest = 0;

@@ -1,115 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
+#include <map>
 #include <mutex>
-#include <numeric>
 #include <system_error>
 #include <thread>
 
 #include "base/log.h"
 #include "base/parallel.h"
-#include "io/permutation.h"
+#include "io/batch_reader.h"
 #include "narrowgauge/data.h"
 
 namespace narrowgauge {
 
-namespace {
-
-constexpr std::size_t most_ahead = 3;  // batches that wait for the consumer
-
-struct Plan {
-  std::int64_t samples = 0;
-  std::int64_t batches = 0;  // in an epoch
-  TensorTypes types;
-};
-
-Plan make_plan(const DataSource& source, const BatchOptions& options, BatchPosition start) {
-  Plan plan{.samples = source.size(), .batches = 0, .types = source.sample_types()};
-  require(options.batch > 0, "batches: expected a batch of at least 1 sample, got ", options.batch);
-  require(options.epochs >= 0, "batches: expected 0 epochs (no end) or more, got ", options.epochs);
-  require(plan.samples > 0, "batches: expected data, got a source of ", plan.samples, " samples");
-  require(options.keep_last || options.batch <= plan.samples, "batches: a batch of ", options.batch,
-          " samples is larger than the data, ", plan.samples, " samples");
-  for (const TensorType& type : plan.types) known_dims(type.shape);
-  plan.batches = plan.samples / options.batch;
-  if (options.keep_last && plan.samples % options.batch != 0) ++plan.batches;
-  require(start.epoch >= 0 && start.batch >= 0 && start.batch < plan.batches,
-          "batches: expected a position of at most ", plan.batches, " batches an epoch, got epoch ",
-          start.epoch, ", batch ", start.batch);
-  return plan;
+std::vector<std::int64_t> DataSource::read_epoch(std::span<const std::int64_t> indices,
+                                                 std::int64_t, std::span<Tensor> batch) {
+  read(indices, batch);
+  return {};
 }
 
-// Reads one batch after another, each when it is asked for.
-class BatchReader {
- public:
-  BatchReader(std::shared_ptr<DataSource> source, const BatchOptions& options, BatchPosition start)
-      : source_(std::move(source)),
-        options_(options),
-        plan_(make_plan(*source_, options, start)),
-        at_(start) {}
+namespace {
 
-  std::int64_t batches_per_epoch() const { return plan_.batches; }
+constexpr int most_threads = 8;            // that decode: more would starve those that compute
+constexpr std::int64_t spare_batches = 2;  // that wait for the consumer, beside those under way
 
-  BatchPosition following(BatchPosition at) const {
-    return at.batch + 1 < plan_.batches ? BatchPosition{at.epoch, at.batch + 1}
-                                        : BatchPosition{at.epoch + 1, 0};
-  }
-
-  // The next batch; nothing after the last. If a batch cannot be read, each call tries it again.
-  std::optional<Batch> next() {
-    if (options_.epochs != 0 && at_.epoch >= options_.epochs) return std::nullopt;
-    if (at_.epoch != ordered_epoch_) order_ = epoch_order(at_.epoch);
-    ordered_epoch_ = at_.epoch;
-    Batch batch = read(at_);
-    at_ = following(at_);
-    return batch;
-  }
-
- private:
-  std::vector<std::int64_t> epoch_order(std::int64_t epoch) const {
-    if (options_.shuffle) return permutation(plan_.samples, options_.seed, epoch);
-    std::vector<std::int64_t> order(static_cast<std::size_t>(plan_.samples));
-    std::iota(order.begin(), order.end(), 0);
-    return order;
-  }
-
-  Batch read(BatchPosition at) {
-    const std::int64_t first = at.batch * options_.batch;
-    const std::int64_t count = std::min(options_.batch, plan_.samples - first);
-    Batch batch{.position = at, .tensors = {}};
-    for (const TensorType& type : plan_.types) {
-      Dims dims = known_dims(type.shape);
-      dims.insert(dims.begin(), count);
-      batch.tensors.emplace_back(type.dtype, std::move(dims));
-    }
-    const std::span<const std::int64_t> all(order_);
-    source_->read(all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-                  batch.tensors);
-    return batch;
-  }
-
-  std::shared_ptr<DataSource> source_;
-  BatchOptions options_;
-  Plan plan_;
-  BatchPosition at_;
-  std::int64_t ordered_epoch_ = -1;
-  std::vector<std::int64_t> order_;  // of the samples in that epoch
-};
+int threads_for(const DataSource& source, const BatchOptions& options) {
+  require(options.threads >= 0, "batches: expected 0 threads (one a core) or more, got ",
+          options.threads);
+  if (!source.reads_in_parallel()) return 1;
+  return options.threads > 0 ? options.threads : std::min(thread_count(), most_threads);
+}
 
 }  // namespace
 
-// Reads ahead in its own thread, or on demand if the system gives no thread.
+// Reads ahead in its own threads, or on demand if the system gives none.
 class BatchLoader::Worker {
  public:
   Worker(std::shared_ptr<DataSource> source, const BatchOptions& options, BatchPosition start)
       : reader_(std::move(source), options, start), position_(start) {
+    const int wanted = threads_for(reader_.source(), options);
+    most_ahead_ = wanted + spare_batches;
     try {
-      thread_ = std::thread([this] { run(); });
+      for (int i = 0; i < wanted; ++i) threads_.emplace_back([this] { run(); });
     } catch (const std::system_error& error) {
-      tell_once(error);
+      if (threads_.empty()) tell_once(error);
     }
   }
 
@@ -119,30 +56,50 @@ class BatchLoader::Worker {
       stopped_ = true;
     }
     changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    for (std::thread& thread : threads_) thread.join();
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   std::int64_t batches_per_epoch() const { return reader_.batches_per_epoch(); }
   BatchPosition position() const { return position_; }
+  double waited() const { return waited_; }
 
+  // A batch of which no sample is left is none.
   std::optional<Batch> next() {
-    std::optional<Batch> batch = thread_.joinable() ? next_ready() : reader_.next();
-    if (batch) position_ = reader_.following(batch->position);
+    const auto start = std::chrono::steady_clock::now();
+    std::optional<Batch> batch;
+    do {
+      batch = threads_.empty() ? next_due() : next_ready();
+      if (batch) position_ = reader_.following(batch->position);
+    } while (batch && batch->tensors.empty());
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return batch;
   }
 
  private:
+  // What became of a place in the stream.
+  struct Slot {
+    Batch batch;
+    std::exception_ptr failure;
+  };
+
+  // If a batch cannot be read, each call tries it again.
+  std::optional<Batch> next_due() {
+    const std::optional<BatchOrder> order = reader_.order_at(position_);
+    if (!order) return std::nullopt;
+    return reader_.read(*order);
+  }
+
   std::optional<Batch> next_ready() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !ready_.empty() || finished_; });
-    if (ready_.empty()) {
-      if (failure_) std::rethrow_exception(failure_);
-      return std::nullopt;
-    }
-    Batch batch = std::move(ready_.front());
-    ready_.pop_front();
+    changed_.wait(lock, [&] { return ready_.contains(given_) || (ended_ && given_ >= begun_); });
+    const auto found = ready_.find(given_);
+    if (found == ready_.end()) return std::nullopt;
+    if (found->second.failure) std::rethrow_exception(found->second.failure);
+    Batch batch = std::move(found->second.batch);
+    ready_.erase(found);
+    ++given_;
     lock.unlock();
     changed_.notify_all();
     return batch;
@@ -156,45 +113,49 @@ class BatchLoader::Worker {
   }
 
   void run() {
-    std::exception_ptr failure;
-    try {
-      const ThreadScope alone(1);  // the pool's threads are busy with the step
-      read_all();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    const std::lock_guard lock(mutex_);
-    failure_ = failure;
-    finished_ = true;
-    changed_.notify_all();
-  }
-
-  void read_all() {
-    while (wait_for_room()) {
-      std::optional<Batch> batch = reader_.next();
-      if (!batch) return;
+    const ThreadScope alone(1);  // the pool's threads are busy with the step
+    while (const std::optional<BatchOrder> order = take_order()) {
+      Slot slot;
+      try {
+        slot.batch = reader_.read(*order);
+      } catch (...) {
+        slot.failure = std::current_exception();
+      }
       const std::lock_guard lock(mutex_);
-      ready_.push_back(*std::move(batch));
+      if (slot.failure) ended_ = true;
+      ready_.emplace(order->number, std::move(slot));
       changed_.notify_all();
     }
   }
 
-  bool wait_for_room() {
+  // The next batch to read, once there is room for it; nothing where no more are wanted.
+  std::optional<BatchOrder> take_order() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return stopped_ || ready_.size() < most_ahead; });
-    return !stopped_;
+    changed_.wait(lock, [&] { return stopped_ || ended_ || begun_ - given_ < most_ahead_; });
+    if (stopped_ || ended_) return std::nullopt;
+    std::optional<BatchOrder> order;
+    try {
+      order = reader_.next_order();
+    } catch (...) {
+      ready_.emplace(begun_++, Slot{.batch = {}, .failure = std::current_exception()});
+    }
+    if (order) order->number = begun_++;
+    if (!order) ended_ = true, changed_.notify_all();
+    return order;
   }
 
-  BatchReader reader_;      // of the thread, where there is one
+  BatchReader reader_;
   BatchPosition position_;  // the consumer's own
+  double waited_ = 0;
+  std::int64_t most_ahead_ = 0;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards what follows, and the reader's orders
   std::condition_variable changed_;
-  std::deque<Batch> ready_;
-  bool stopped_ = false, finished_ = false;
-  std::exception_ptr failure_;
+  std::map<std::int64_t, Slot> ready_;  // by number in the stream
+  std::int64_t begun_ = 0, given_ = 0;  // batches that readers took on, that the consumer has
+  bool stopped_ = false, ended_ = false;
 
-  std::thread thread_;  // last: it uses everything above
+  std::vector<std::thread> threads_;  // last: they use everything above
 };
 
 BatchLoader::BatchLoader(std::shared_ptr<DataSource> source, const BatchOptions& options,
@@ -208,5 +169,6 @@ BatchLoader::~BatchLoader() = default;
 std::int64_t BatchLoader::batches_per_epoch() const { return worker_->batches_per_epoch(); }
 std::optional<Batch> BatchLoader::next() { return worker_->next(); }
 BatchPosition BatchLoader::position() const { return worker_->position(); }
+double BatchLoader::waited() const { return worker_->waited(); }
 
 }  // namespace narrowgauge

@@ -16,6 +16,7 @@ BuildNetwork resnet50(ImageShape image, std::int64_t classes);
 BuildNetwork vgg19(ImageShape image, std::int64_t classes);
 BuildNetwork densenet121(ImageShape image, std::int64_t classes);
 BuildNetwork mobilenet_v2(ImageShape image, std::int64_t classes);
+BuildNetwork unet_small(ImageShape image, std::int64_t classes);
 BuildNetwork vit_small(ImageShape image, std::int64_t classes);
 
 }  // namespace narrowgauge

@@ -12,8 +12,8 @@ TEST(help, of_the_program_lists_its_commands_examples_and_exit_codes) {
     const Result result = run({flag});
     EXPECT_EQ(result.code, 0);
     EXPECT_EQ(result.err, "");
-    for (const char* part : {"train", "evaluate", "info", "explain", "doctor", "bench", "simulate",
-                             "export", "examples:", "exit codes:", "--version"})
+    for (const char* part : {"train", "evaluate", "report", "info", "explain", "doctor", "bench",
+                             "simulate", "export", "examples:", "exit codes:", "--version"})
       EXPECT_TRUE(contains(result.out, part)) << part;
   }
 }
@@ -31,8 +31,9 @@ TEST_P(CommandHelp, has_examples_and_flags) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
-                         testing::Values("train", "evaluate", "info", "explain", "doctor", "bench",
-                                         "formats", "simulate", "export", "generate"));
+                         testing::Values("train", "evaluate", "predict", "data", "report", "info",
+                                         "explain", "doctor", "bench", "formats", "simulate",
+                                         "export", "generate"));
 
 TEST(help, of_train_names_every_flag) {
   const std::string out = run({"train", "--help"}).out;
@@ -43,7 +44,7 @@ TEST(help, of_train_names_every_flag) {
         "--threads",       "--loss-scale",   "--output",    "--resume", "--weights",
         "--deterministic", "--json",         "--quiet",     "--trace",  "--device",
         "--compare",       "--tolerance",    "--override",  "--math",   "--recompute",
-        "--config",        "--dump-config"})
+        "--config",        "--dump-config",  "--report"})
     EXPECT_TRUE(contains(out, flag)) << flag;
 }
 

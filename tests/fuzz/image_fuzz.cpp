@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of any format: what is read has the size and channels that were asked for.
 #include "fuzz/fuzz.h"
+#include "io/images/formats.h"
 #include "io/images/image.h"
 
 using namespace narrowgauge;
@@ -15,5 +16,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz::must(dims.size() == 3 && dims[0] * dims[1] <= most_pixels);
       fuzz::must(dims[2] == (colours == ImageColours::grey ? 1 : 3));
     });
+  fuzz::take([&] {
+    const Tensor numbers = decode_png_numbers(bytes, most_pixels);
+    fuzz::must(numbers.dims()[0] * numbers.dims()[1] <= most_pixels);
+  });
   return 0;
 }

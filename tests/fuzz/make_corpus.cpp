@@ -98,7 +98,8 @@ void add_texts(Corpus& corpus) {
                   "label    a word, another word, /a/path/that/is/long/enough/to/fold"});
   corpus.add_all("typed_words", {"[[0, 3.14], [1e-3, -2]]", "[1]", "f16:0x3c00", "bf16:0b1",
                                  "-1.5e-8", "inf", "64,64,1024", "conv1=f32", "head/*=deny", "0231",
-                                 "0123|1:16", "sim:h100:f8e4m3", "sim:a100", "bf16x3"});
+                                 "0123|1:16", "sim:h100:f8e4m3", "sim:a100", "bf16x3",
+                                 "flip(0.5, over=1), crop(4)", "resized_crop(least=0.2),mixup"});
 }
 
 Tensor counted(DType dtype, Dims dims) {
@@ -130,6 +131,14 @@ void add_arrays(Corpus& corpus) {
                 {"x_train", rows}, {"y_train", labels}, {"x_test", rows}, {"y_test", labels}});
   corpus.add_all("data", {"x,class\n1,0\n2,1\n3,0\n4,1\n5,0\n",
                           "\"a\",-1e3,1\r\n2,.5,0\r\n3,4,1\r\n5,6,0\r\n7,8,1\r\n9,1,0"});
+  const std::string table =
+      "age\tjob\tincome\n20\tcook\tlow\n\t\"a \"\"b\"\"\nc\"\thigh\n40\tNA\tlow\n6\tx\thigh\n";
+  const std::string schema =
+      R"({"classes":2,"columns":[{"has_missing":true,"mean":3.5,"name":"age"},)"
+      R"({"name":"job","words":["cook","x"]}],"has_header":true,"kind":"names","label":"income",)"
+      R"("label_place":2,"names":["high","low"],"places":[0,1]})";
+  corpus.add_all("tables", {"\n" + table, schema + '\n' + table, "\n1,a,5\n2,b,6\n3,a,7.5\n4,b,8\n",
+                            schema + "\njob,age\nx,5\n"});
   write_safetensors(corpus.path("safetensors"),
                     TensorFile{.tensors = tensors, .metadata = {{"format", "pt"}}});
   write_safetensors(corpus.path("safetensors"), TensorFile{});

@@ -3,6 +3,7 @@
 #include "cli/formats/formats.h"
 #include "cli/simulate/operands.h"
 #include "fuzz/fuzz.h"
+#include "narrowgauge/images.h"
 #include "precision/overrides.h"
 
 using namespace narrowgauge;
@@ -24,5 +25,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::take([&] { parse_override(text); });
   fuzz::take([&] { fuzz::must(concat(Storage::parse(text)).size() > 0); });
   fuzz::take([&] { parse_math(text); });
+  fuzz::take([&] { check_augmentations(text); });
   return 0;
 }

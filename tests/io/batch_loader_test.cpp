@@ -116,6 +116,89 @@ TEST(batch_loader, reads_three_batches_ahead_and_no_more) {
   EXPECT_TRUE(settles_at(4));
 }
 
+// May be read by several threads; samples of multiples of `bad` are damaged.
+class Parallel : public Counting {
+ public:
+  explicit Parallel(std::int64_t size, std::int64_t bad = 0) : Counting(size), bad_(bad) {}
+  bool reads_in_parallel() const override { return true; }
+  std::vector<std::int64_t> read_epoch(std::span<const std::int64_t> indices, std::int64_t,
+                                       std::span<Tensor> batch) override {
+    // The first batches take longest, so that later ones overtake them.
+    std::this_thread::sleep_for(std::chrono::microseconds(indices[0] < 40 ? 2000 : 10));
+    read(indices, batch);
+    std::vector<std::int64_t> damaged;
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      if (bad_ > 0 && indices[i] % bad_ == 0) damaged.push_back(static_cast<std::int64_t>(i));
+    return damaged;
+  }
+
+ private:
+  std::int64_t bad_;
+};
+
+TEST(batch_loader, several_threads_give_the_same_stream) {
+  BatchOptions options{.batch = 7, .seed = 3, .epochs = 3, .threads = 1};
+  BatchLoader one(std::make_shared<Parallel>(100), options);
+  const auto expected = all_batches(one);
+  options.threads = 5;
+  BatchLoader five(std::make_shared<Parallel>(100), options);
+  EXPECT_EQ(all_batches(five), expected);
+  BatchLoader later(std::make_shared<Parallel>(100), options, {.epoch = 1, .batch = 3});
+  EXPECT_EQ(later.next()->position, (BatchPosition{1, 3}));
+  EXPECT_EQ(samples(*later.next()), expected[14 + 4]);
+  EXPECT_EQ(later.position(), (BatchPosition{1, 5}));
+}
+
+TEST(batch_loader, the_stream_of_several_threads_ends_at_the_first_failure) {
+  class Failing : public Parallel {
+   public:
+    Failing() : Parallel(100) {}
+    void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) override {
+      if (indices[0] >= 30) throw std::runtime_error("bad disk");
+      Parallel::read(indices, batch);
+    }
+  };
+  BatchLoader loader(std::make_shared<Failing>(),
+                     {.batch = 10, .shuffle = false, .epochs = 1, .threads = 4});
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(samples(*loader.next()).front(), 10 * i);
+  EXPECT_THROW(loader.next(), std::runtime_error);
+  EXPECT_THROW(loader.next(), std::runtime_error);
+}
+
+TEST(batch_loader, damaged_samples_are_left_out_of_evaluations) {
+  BatchLoader loader(std::make_shared<Parallel>(10, 3),
+                     {.batch = 4, .shuffle = false, .keep_last = true, .epochs = 1});
+  const std::vector<std::vector<std::int64_t>> expected{{1, 2}, {4, 5, 7}, {8}};
+  EXPECT_EQ(all_batches(loader), expected);
+  BatchLoader none(std::make_shared<Parallel>(10, 1),
+                   {.batch = 4, .shuffle = false, .keep_last = true, .epochs = 1});
+  EXPECT_FALSE(none.next());
+}
+
+TEST(batch_loader, damaged_samples_of_a_training_are_replaced_by_those_behind_them) {
+  BatchLoader loader(std::make_shared<Parallel>(10, 3),
+                     {.batch = 5, .shuffle = false, .epochs = 1});
+  const std::vector<std::vector<std::int64_t>> expected{{1, 1, 2, 4, 4}, {5, 7, 7, 8, 1}};
+  EXPECT_EQ(all_batches(loader), expected);
+  BatchLoader none(std::make_shared<Parallel>(10, 1), {.batch = 5, .epochs = 1});
+  EXPECT_THROW(none.next(), DataError);
+}
+
+TEST(batch_loader, tells_how_long_it_waited) {
+  class Slow : public Counting {
+   public:
+    Slow() : Counting(20) {}
+    void read(std::span<const std::int64_t> indices, std::span<Tensor> batch) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      Counting::read(indices, batch);
+    }
+  };
+  BatchLoader loader(std::make_shared<Slow>(), {.batch = 10, .shuffle = false, .epochs = 1});
+  EXPECT_EQ(loader.waited(), 0);
+  all_batches(loader);
+  EXPECT_GT(loader.waited(), 0.02);
+}
+
 TEST(batch_loader, without_a_thread_each_batch_is_read_when_it_is_due) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer starts no threads in a child";

@@ -81,7 +81,9 @@ TEST(csv, a_folder_has_a_file_for_training_and_one_for_the_test) {
   EXPECT_EQ(numbers(set.test.input()), (std::vector<double>{3}));
   write_file(folder / "test.csv", "x,y\n3,2\n");
   EXPECT_THROW(load_data(folder.path()), DataError);  // a class that training does not have
-  write_file(folder / "test.csv", "x,z,y\n3,2,1\n");
+  write_file(folder / "test.csv", "y,z,x\n0,2,4\n");
+  EXPECT_EQ(numbers(load_data(folder.path()).test.input()), (std::vector<double>{4}));
+  write_file(folder / "test.csv", "z,y\n3,1\n");
   EXPECT_THROW(load_data(folder.path()), DataError);
 }
 
@@ -93,26 +95,27 @@ TEST(csv, a_file_without_the_ending_is_known_by_its_content) {
 TEST(csv, what_is_wrong_is_named_with_line_and_column) {
   const std::string good = "x,y\n1,0\n2,1\n3,0\n4,1\n";
   EXPECT_EQ(refusal(good + "five,0\n"),
-            ", line 6, column 1: expected a number that f32 holds, found 'five'");
+            ", line 6, column 'x': expected a number that f32 holds, found 'five'");
   EXPECT_EQ(refusal(good + "1e99,0\n"),
-            ", line 6, column 1: expected a number that f32 holds, found '1e99'");
-  EXPECT_EQ(refusal(good + "nan,0\n"),
-            ", line 6, column 1: expected a number that f32 holds, found 'nan'");
-  EXPECT_EQ(refusal(good + "\n5,0.5\n"),
-            ", line 7, column 2: expected a class as a whole number from 0 on, found '0.5'");
-  EXPECT_EQ(refusal(good + "5,-1\n"),
-            ", line 6, column 2: expected a class as a whole number from 0 on, found '-1'");
+            ", line 6, column 'x': expected a number that f32 holds, found '1e99'");
+  EXPECT_EQ(refusal(good + "inf,0\n"),
+            ", line 6, column 'x': expected a number that f32 holds, found 'inf'");
+  EXPECT_EQ(refusal("1,0\n2,1\nx,0\n4,1\n5,0\n"),
+            ", line 3, column '1': expected a number as in most rows, found 'x'");
+  EXPECT_EQ(refusal(good + "5,\n"),
+            ", line 6, column 'y': expected a class as a whole number from 0 on, found ''");
   EXPECT_EQ(refusal(good + "5,0,1\n"),
             ", line 6: expected 2 columns as in the first line, found 3");
   EXPECT_EQ(refusal(good + "5\n"), ", line 6: expected 2 columns as in the first line, found 1");
   EXPECT_EQ(refusal("7\n8\n"),
-            ", line 1: expected columns of numbers and a label with commas "
-            "between them, found 1 column");
-  EXPECT_EQ(refusal(""), ": expected lines of numbers, found none");
-  EXPECT_EQ(refusal("x,y\n"), ": expected lines of numbers, found only a header");
+            ", line 1: expected columns with commas, tabs or semicolons between them, found 1 "
+            "column");
+  EXPECT_EQ(refusal(""), ": expected rows of numbers and texts, found none");
+  EXPECT_EQ(refusal("x,y\n"), ": expected rows of numbers and texts, found only a header");
+  EXPECT_EQ(refusal("x,y\n1,0\n\"2,1\n3,0\n"), ", line 3: a quote is not closed");
   EXPECT_EQ(refusal("1,0\n2,1\n"),
-            ": expected at least 5 samples, of which each 5th is for the "
-            "test, found 2");
+            ": expected samples for training and test, of which the test gets a share of 0.2, "
+            "found 2");
   EXPECT_EQ(refusal(good + "5,900\n6,1000\n"),
             ": label 1000 of sample 4 is out of range: only 2 "
             "of the 1000 labels below it have samples");

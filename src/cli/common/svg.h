@@ -4,14 +4,20 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace narrowgauge::cli {
 
-// Classes: text, title, small, soft (grey), page, line, bar0 ... bar7 (fills).
+// Classes: text, title, small, soft (grey), page, line, bar0 ... bar7 (fills), stroke0 ... stroke7
+// (lines of the same colours).
 inline constexpr std::size_t svg_colours = 8;
 inline constexpr double svg_margin = 24;  // pixels
+// The rules of these classes, light and dark.
+std::string svg_rules();
 
-std::string svg_escaped(const std::string& text);
+// Text as it stands in elements and attributes of SVG and HTML. What XML cannot hold, such as
+// control characters, is made printable.
+std::string svg_escaped(std::string_view text);
 // anchor: start, middle or end.
 std::string svg_text(double x, double y, const std::string& text, const char* classes,
                      const char* anchor = "middle");

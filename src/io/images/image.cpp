@@ -111,4 +111,21 @@ Tensor read_image(const std::string& path, ImageColours colours) {
   return decode_image(map_file(path).view(), path, colours);
 }
 
+Tensor read_mask(const std::string& path) {
+  const SharedBytes bytes = map_file(path);
+  const ImageFormat* const format = image_format_of(bytes.view());
+  const std::string_view name = format ? format->name : "";
+  require<DataError>(name == "PNG" || name == "BMP" || name == "PNM", path,
+                     ": expected a mask as a PNG, BMP or PNM, found ",
+                     format ? name : "none of them");
+  try {
+    const Tensor pixels = name == "PNG" ? decode_png_numbers(bytes.view(), most_pixels_of_image)
+                                        : format->decode(bytes.view(), most_pixels_of_image);
+    require<DataError>(pixels.dims()[2] == 1, "it has colours, and not one number a pixel");
+    return pixels.reshaped({pixels.dims()[0], pixels.dims()[1]});
+  } catch (const DataError& error) {
+    throw DataError(concat(path, ": the mask cannot be read (", error.what(), ")"));
+  }
+}
+
 }  // namespace narrowgauge

@@ -23,5 +23,8 @@ Tensor decode_image(std::string_view bytes, const std::string& source, ImageColo
                     std::int64_t most_pixels = most_pixels_of_image);
 // The same for a regular file, which errors name.
 Tensor read_image(const std::string& path, ImageColours colours);
+// The numbers u8 [H, W] of a mask in a regular file: a PNG, BMP or PNM of one channel. Throws
+// DataError naming the file.
+Tensor read_mask(const std::string& path);
 
 }  // namespace narrowgauge

@@ -17,7 +17,8 @@ namespace {
 
 class PngReader {
  public:
-  explicit PngReader(std::string_view bytes) : rest_(bytes), size_(bytes.size()) {}
+  explicit PngReader(std::string_view bytes, bool numbers = false)
+      : rest_(bytes), size_(bytes.size()), numbers_(numbers) {}
   ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
@@ -31,6 +32,7 @@ class PngReader {
     const auto packed = static_cast<std::int64_t>(png_get_rowbytes(png_, info_)) * height / 1032;
     require<DataError>(packed <= static_cast<std::int64_t>(size_), "it says that it has ", width,
                        " x ", height, " pixels, more than ", size_, " bytes can hold");
+    if (numbers_) require_numbers();
     errors_.run([this] { choose_output(); });
     const std::int64_t channels = png_get_channels(png_, info_);
     NG_INVARIANT(std::int64_t(png_get_rowbytes(png_, info_)) == width * channels);
@@ -63,9 +65,20 @@ class PngReader {
     png_read_info(png_, info_);
   }
 
-  // Bytes of grey or RGB, whatever the file has.
+  void require_numbers() const {
+    const int colours = png_get_color_type(png_, info_);
+    require<DataError>(colours == PNG_COLOR_TYPE_PALETTE || colours == PNG_COLOR_TYPE_GRAY ||
+                           colours == PNG_COLOR_TYPE_GRAY_ALPHA,
+                       "it has colours, and not one number a pixel");
+    require<DataError>(png_get_bit_depth(png_, info_) <= 8, "its numbers have 16 bits, not 8");
+  }
+
+  // Bytes of grey or RGB, whatever the file has; or its own numbers.
   void choose_output() {
-    png_set_expand(png_);
+    if (numbers_)
+      png_set_packing(png_);
+    else
+      png_set_expand(png_);
     png_set_strip_16(png_);
     png_set_strip_alpha(png_);
     passes_ = png_set_interlace_handling(png_);
@@ -83,6 +96,7 @@ class PngReader {
 
   std::string_view rest_;
   std::size_t size_;
+  bool numbers_;
   CErrors errors_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
@@ -93,6 +107,10 @@ class PngReader {
 
 Tensor decode_png(std::string_view bytes, std::int64_t most_pixels) {
   return PngReader(bytes).decode(most_pixels);
+}
+
+Tensor decode_png_numbers(std::string_view bytes, std::int64_t most_pixels) {
+  return PngReader(bytes, true).decode(most_pixels);
 }
 
 }  // namespace narrowgauge

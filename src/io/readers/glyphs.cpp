@@ -198,6 +198,7 @@ DataSet draw_set(std::string_view part, std::uint64_t seed, std::int64_t count) 
   DataSet set;
   set.name = concat("glyphs/", part);
   set.classes = glyph_classes;
+  set.class_names.assign(glyph_names.begin(), glyph_names.end());
   set.inputs = {{"images", Tensor(DType::u8, {count, 1, glyph_size, glyph_size})}};
   set.targets = {{"labels", Tensor(DType::i64, {count})}};
   const std::uint64_t key = stable_hash(set.name, stable_hash("seed") ^ seed);
@@ -235,7 +236,7 @@ DataSplit draw_glyphs(std::uint64_t seed, std::int64_t train_count, std::int64_t
 namespace {
 
 bool takes(const DataPlace& place) { return place.name == "glyphs"; }
-DataSplit read(const std::string&) { return draw_glyphs(); }
+Data read(const std::string&, const DataOptions&) { return draw_glyphs(); }
 
 }  // namespace
 }  // namespace narrowgauge

@@ -182,7 +182,9 @@ bool takes(const DataPlace& place) {
          place.holds("t10k-images-idx3-ubyte") || place.holds("t10k-labels-idx1-ubyte");
 }
 
+Data read(const std::string& folder, const DataOptions&) { return read_idx_folder(folder); }
+
 }  // namespace
 }  // namespace narrowgauge
 
-NG_READER(idx, "idx", "a folder of IDX files", takes, read_idx_folder)
+NG_READER(idx, "idx", "a folder of IDX files", takes, read)

@@ -53,12 +53,22 @@ std::vector<std::string> data_names() {
   return names;
 }
 
-DataSplit load_data(const std::string& name_or_path) {
+Data open_data(const std::string& name_or_path, const DataOptions& options) {
+  require(options.test_share >= 0 && options.test_share <= 1,
+          "data: expected a share for the test from 0 to 1, got ", options.test_share);
   const DataPlace place = look_at(name_or_path);
   for (const DataReader* reader : readers())
-    if (reader->takes(place)) return reader->read(name_or_path);
+    if (reader->takes(place)) return reader->read(name_or_path, options);
   throw DataError(
       concat("data ", name_or_path, ": expected ", data_help(), what_is(place, data_names())));
+}
+
+DataSplit load_data(const std::string& name_or_path) {
+  Data data = open_data(name_or_path);
+  DataSplit* const split = std::get_if<DataSplit>(&data);
+  require<DataError>(split != nullptr, "data ", name_or_path,
+                     ": is a folder of pictures, which are read while they are used");
+  return std::move(*split);
 }
 
 }  // namespace narrowgauge

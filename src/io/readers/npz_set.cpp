@@ -52,7 +52,7 @@ bool has_named_inputs(const std::string& path) {
   return std::ranges::find(names, "x_train") == names.end() && std::ranges::any_of(names, is_part);
 }
 
-DataSplit read(const std::string& path) {
+DataSplit read_split(const std::string& path) {
   if (has_named_inputs(path))
     return {read_named_part(path, "train"), read_named_part(path, "test")};
   DataSplit split{read_part(path, "train"), read_part(path, "test")};
@@ -64,6 +64,8 @@ DataSplit read(const std::string& path) {
   check_labels(others, split.train.classes, path + ": y_test");
   return split;
 }
+
+Data read(const std::string& path, const DataOptions&) { return read_split(path); }
 
 bool takes(const DataPlace& place) {
   return place.is_file && (place.name.ends_with(".npz") || place.head.starts_with("PK\3\4"));

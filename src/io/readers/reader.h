@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers of data sets. Each is a stem in this folder that the build finds by its mark; load_data()
+// Readers of data sets. Each is a stem in this folder that the build finds by its mark; open_data()
 // asks them by name and content who reads a set.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/stem_table.h"
-#include "narrowgauge/data.h"
+#include "narrowgauge/images.h"
 
 namespace narrowgauge {
 
@@ -24,7 +24,7 @@ struct DataPlace {
 struct DataReader {
   std::string_view name, help;  // help: what it reads, as in "expected glyphs or a folder of ..."
   bool (*takes)(const DataPlace& place);
-  DataSplit (*read)(const std::string& name);  // throws DataError
+  Data (*read)(const std::string& name, const DataOptions& options);  // throws DataError
 };
 
 std::vector<const DataReader*> readers();

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a network takes samples for, as tables, lines of JSON, CSV and arrays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "narrowgauge/data.h"
+
+namespace narrowgauge::cli {
+
+// What the network takes a sample for, and how sure it is: the softmax of its outputs.
+struct Guess {
+  std::int64_t index = 0, predicted = 0;
+  std::int64_t label = -1;  // as the data have it; -1: unknown
+  double share = 0;
+  bool is_right() const { return predicted == label; }
+};
+
+struct Predictions {
+  Tensor outputs;                          // [N, ...] of the network
+  std::vector<Guess> guesses;              // N
+  std::vector<std::string> files{};        // of the samples, where they have files
+  std::vector<std::string> class_names{};  // none: numbers
+
+  std::string class_text(std::int64_t index) const;  // its name, or its number
+};
+
+using Predict = std::function<Tensor(const Tensor& inputs)>;
+// Of the first `count` samples of a source of inputs and labels, in batches. The labels of samples
+// in files are indices of `files`, of which damaged ones are left out.
+Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSource>& source,
+                          std::int64_t count, std::int64_t batch);
+
+std::string csv_field(const std::string& text);  // quoted where RFC 4180 asks for it
+
+void print_predictions(const Predictions& predictions, bool json);
+// A row for each sample in a table (.csv), or the outputs, predicted classes and labels as arrays.
+// Throws DataError where the file cannot be written.
+void save_predictions(const std::string& path, const Predictions& predictions);
+
+}  // namespace narrowgauge::cli

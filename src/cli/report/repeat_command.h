@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command that trains a run again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_folder.h"
+
+namespace narrowgauge::cli {
+
+// As a shell takes it: flags whose values are the usual ones are left out. `metrics` are those that
+// evaluations also measured. `planned`: the precision plan was edited, so that it is named.
+std::string repeat_command(const Run& run, const std::vector<std::string>& metrics, bool planned);
+
+// In quotes where a shell would read it otherwise.
+std::string shell_word(const std::string& word);
+
+}  // namespace narrowgauge::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/pictures.h"
+
+#include "io/images/image.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+namespace {
+
+ImageColours colours_of(std::int64_t channels) {
+  require(channels == 1 || channels == 3, "pictures: expected 1 channel (grey) or 3 (RGB), got ",
+          channels);
+  return channels == 3 ? ImageColours::rgb : ImageColours::grey;
+}
+
+class InFiles : public Pictures {
+ public:
+  InFiles(std::vector<ImageFile> files, std::int64_t channels)
+      : files_(std::move(files)), colours_(colours_of(channels)) {}
+  std::int64_t size() const override { return std::ssize(files_); }
+  std::int64_t label(std::int64_t index) const override { return file(index).label; }
+  Tensor read(std::int64_t index) const override { return read_image(file(index).path, colours_); }
+  bool are_padded() const override { return false; }
+
+ private:
+  const ImageFile& file(std::int64_t index) const {
+    return files_.at(static_cast<std::size_t>(index));
+  }
+  std::vector<ImageFile> files_;
+  ImageColours colours_;
+};
+
+class WithMasks : public Pictures {
+ public:
+  WithMasks(std::vector<MaskedImage> files, bool foreground, std::int64_t channels)
+      : files_(std::move(files)), foreground_(foreground), colours_(colours_of(channels)) {}
+  std::int64_t size() const override { return std::ssize(files_); }
+  std::int64_t label(std::int64_t) const override { return 0; }
+  Tensor read(std::int64_t index) const override { return read_image(file(index).path, colours_); }
+  Tensor mask(std::int64_t index) const override {
+    Tensor mask = read_mask(file(index).mask);
+    if (!foreground_) return mask;
+    for (std::uint8_t& number : mask.values<std::uint8_t>()) number = number != 0 ? 1 : 0;
+    return mask;
+  }
+  bool have_masks() const override { return true; }
+  bool are_padded() const override { return false; }
+
+ private:
+  const MaskedImage& file(std::int64_t index) const {
+    return files_.at(static_cast<std::size_t>(index));
+  }
+  std::vector<MaskedImage> files_;
+  bool foreground_;
+  ImageColours colours_;
+};
+
+class InMemory : public Pictures {
+ public:
+  InMemory(const DataSet& set, std::int64_t channels)
+      : images_(set.input()), labels_(set.target()), channels_(channels) {
+    const TensorType type = images_.type();
+    require(type.dtype == DType::u8 && type.shape.size() == 4, "pictures: expected u8 [N,C,H,W], ",
+            set.name, " has ", type);
+    const std::int64_t given = images_.dims()[1];
+    require(channels == given || given == 1, "pictures: images of ", given,
+            " channels cannot be given ", channels);
+    require(labels_.dims().size() == 1 && labels_.dims()[0] == images_.dims()[0] &&
+                !is_floating(labels_.dtype()),
+            "pictures: expected labels of classes [N], ", set.name, " has ", labels_.type());
+  }
+  std::int64_t size() const override { return images_.dims()[0]; }
+  std::int64_t label(std::int64_t index) const override {
+    return static_cast<std::int64_t>(labels_.at(index));
+  }
+  Tensor read(std::int64_t index) const override {
+    const Dims& dims = images_.dims();
+    const std::int64_t area = dims[2] * dims[3];
+    Tensor picture(DType::u8, {dims[2], dims[3], channels_});
+    const std::uint8_t* const from = images_.values<std::uint8_t>().data() + index * dims[1] * area;
+    std::uint8_t* const to = picture.values<std::uint8_t>().data();
+    for (std::int64_t c = 0; c < channels_; ++c)
+      for (std::int64_t i = 0; i < area; ++i)
+        to[i * channels_ + c] = from[(dims[1] == 1 ? 0 : c) * area + i];
+    return picture;
+  }
+  bool are_padded() const override { return true; }
+
+ private:
+  Tensor images_, labels_;
+  std::int64_t channels_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Pictures> pictures_in_files(std::vector<ImageFile> files,
+                                                  std::int64_t channels) {
+  return std::make_unique<InFiles>(std::move(files), channels);
+}
+
+std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> files, bool foreground,
+                                                    std::int64_t channels) {
+  return std::make_unique<WithMasks>(std::move(files), foreground, channels);
+}
+
+std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels) {
+  return std::make_unique<InMemory>(set, channels);
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tables/schema.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 3> kinds{"numbers", "names", "real"};
+
+TableLabel parse_kind(const std::string& name) {
+  const auto found = std::ranges::find(kinds, name);
+  require<DataError>(found != kinds.end(), "a table's label of kind '", name, '\'');
+  return static_cast<TableLabel>(found - kinds.begin());
+}
+
+Json json_of(const TableColumn& column) {
+  Json json{{"name", column.name}};
+  if (column.is_text)
+    json["words"] = column.words;
+  else
+    json.update({{"mean", column.mean}, {"has_missing", column.has_missing}});
+  return json;
+}
+
+TableColumn column_of(const Json& json) {
+  TableColumn column{.name = json.at("name").get<std::string>()};
+  column.is_text = json.contains("words");
+  if (column.is_text) {
+    column.words = json.at("words").get<std::vector<std::string>>();
+  } else {
+    column.mean = json.at("mean").get<double>();
+    column.has_missing = json.at("has_missing").get<bool>();
+  }
+  return column;
+}
+
+void check(const TableSchema& schema) {
+  const bool places = schema.places.size() == schema.columns.size() && !schema.columns.empty();
+  const bool classes = schema.kind == TableLabel::real
+                           ? schema.classes == 0
+                           : schema.classes > 0 && schema.classes < 1 << 16;
+  const bool names = schema.kind != TableLabel::names || std::ssize(schema.names) == schema.classes;
+  require<DataError>(places && classes && names && schema.width() > 0 && schema.label_place >= 0,
+                     "what is kept of a table makes no sense");
+}
+
+}  // namespace
+
+std::int64_t TableSchema::width() const {
+  std::size_t sum = 0;
+  for (const TableColumn& column : columns) sum += column.width();
+  return static_cast<std::int64_t>(sum);
+}
+
+std::vector<std::string> TableSchema::feature_names() const {
+  std::vector<std::string> all;
+  for (const TableColumn& column : columns) {
+    if (!column.is_text) all.push_back(column.name);
+    if (column.has_missing) all.push_back(column.name + " is missing");
+    for (const std::string& word : column.words) all.push_back(concat(column.name, '=', word));
+  }
+  return all;
+}
+
+std::string print(const TableSchema& schema) {
+  Json json{{"has_header", schema.has_header},
+            {"label", schema.label},
+            {"label_place", schema.label_place},
+            {"kind", kinds[static_cast<std::size_t>(schema.kind)]},
+            {"classes", schema.classes},
+            {"names", schema.names},
+            {"places", schema.places}};
+  for (const TableColumn& column : schema.columns) json["columns"].push_back(json_of(column));
+  try {
+    return json.dump();
+  } catch (const Json::exception&) {
+    throw DataError("a table's words cannot be kept: they are not UTF-8");
+  }
+}
+
+TableSchema parse_schema(const std::string& text) try {
+  const Json json = Json::parse(text);
+  TableSchema schema;
+  schema.has_header = json.at("has_header").get<bool>();
+  schema.label = json.at("label").get<std::string>();
+  schema.label_place = json.at("label_place").get<std::int64_t>();
+  schema.kind = parse_kind(json.at("kind").get<std::string>());
+  schema.classes = json.at("classes").get<std::int64_t>();
+  schema.names = json.at("names").get<std::vector<std::string>>();
+  schema.places = json.at("places").get<std::vector<std::int64_t>>();
+  for (const Json& column : json.at("columns")) schema.columns.push_back(column_of(column));
+  check(schema);
+  return schema;
+} catch (const Json::exception& error) {
+  throw DataError(concat("what is kept of a table is damaged: ", error.what()));
+}
+
+bool is_missing(const std::string& field) {
+  constexpr std::array<std::string_view, 10> known{"",    "?",   "NA",   "N/A",  "na",
+                                                   "nan", "NaN", "NULL", "null", "None"};
+  return std::ranges::find(known, field) != known.end();
+}
+
+}  // namespace narrowgauge

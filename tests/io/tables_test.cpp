@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables: columns with types, missing values, and the same features for another table.
+#include "narrowgauge/tables.h"
+
+#include <gtest/gtest.h>
+
+#include "io/files.h"
+#include "io/tables/records.h"
+#include "io/tables/schema.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+namespace {
+
+using testing_files::TemporaryFolder;
+using testing_files::write_file;
+
+class tables : public testing::Test {
+ protected:
+  std::string file(const std::string& text, const std::string& name = "set.csv") const {
+    write_file(folder_ / name, text);
+    return folder_ / name;
+  }
+  static std::vector<std::vector<double>> rows(const Tensor& tensor) {
+    std::vector<std::vector<double>> all;
+    const std::int64_t width = tensor.size() / tensor.dims()[0];
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (i % width == 0) all.emplace_back();
+      all.back().push_back(tensor.at(i));
+    }
+    return all;
+  }
+  template <class Error>
+  static std::string refusal(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  }
+  TemporaryFolder folder_;
+};
+
+constexpr const char* people =
+    "age,job,hours,income\n"
+    "20,cook,40,low\n"
+    ",pilot,35,high\n"
+    "40,cook,NA,low\n"
+    "60,nurse,50,high\n"
+    "30,NA,45,low\n";
+
+const std::vector<std::string> people_features{
+    "age", "age is missing", "job=cook", "job=nurse", "job=pilot", "hours", "hours is missing"};
+
+TEST_F(tables, columns_become_features_by_their_types) {
+  const DataSplit set = read_table(file(people), {.test_share = 0.2});
+  EXPECT_EQ(set.train.feature_names, people_features);
+  EXPECT_EQ(set.train.class_names, (std::vector<std::string>{"high", "low"}));
+  EXPECT_EQ(set.train.classes, 2);
+  const double age = 40;  // mean of 20, 40 and 60
+  const auto hours = static_cast<double>(static_cast<float>(125.0 / 3));
+  EXPECT_EQ(rows(set.train.input()), (std::vector<std::vector<double>>{{20, 0, 1, 0, 0, 40, 0},
+                                                                       {age, 1, 0, 0, 1, 35, 0},
+                                                                       {40, 0, 1, 0, 0, hours, 1},
+                                                                       {60, 0, 0, 1, 0, 50, 0}}));
+  EXPECT_EQ(rows(set.test.input()), (std::vector<std::vector<double>>{{30, 0, 0, 0, 0, 45, 0}}));
+  EXPECT_EQ(rows(set.test.target()), (std::vector<std::vector<double>>{{1}}));
+}
+
+TEST_F(tables, the_features_are_found_on_the_rows_for_training_alone) {
+  // The fifth row, which is for the test, has the only missing number and a word of its own.
+  const DataSplit set = read_table(file("x,w,y\n1,a,0\n2,b,1\n3,a,0\n4,b,1\n,c,1\n"), {});
+  EXPECT_EQ(set.train.feature_names, (std::vector<std::string>{"x", "w=a", "w=b"}));
+  EXPECT_EQ(rows(set.test.input()), (std::vector<std::vector<double>>{{2.5, 0, 0}}));
+}
+
+TEST_F(tables, separators_are_found) {
+  const DataSplit tabs = read_table(file("a b\tc\ty\n1\t\t0\n2\t5\t1\n3\t6\t1\n4\t7\t0\n5\t8\t1\n"),
+                                    {.test_share = 0.4});
+  EXPECT_EQ(tabs.train.feature_names, (std::vector<std::string>{"a b", "c", "c is missing"}));
+  const DataSplit semicolons =
+      read_table(file("a;b, c;y\n1;2;0\n2;3;1\n3;4;1\n4;5;0\n5;6;1\n"), {});
+  EXPECT_EQ(semicolons.train.feature_names, (std::vector<std::string>{"a", "b, c"}));
+}
+
+TEST_F(tables, quotes_hold_separators_line_ends_and_quotes) {
+  Records records(file("\"a, b\" , \"say \"\"hi\"\"\",\"two\nlines\"\r\n5\" pipe,x,\"\"\n"));
+  const std::vector<std::string>* fields = records.next();
+  ASSERT_NE(fields, nullptr);
+  EXPECT_EQ(*fields, (std::vector<std::string>{"a, b", "say \"hi\"", "two\nlines"}));
+  EXPECT_TRUE(records.where().ends_with(", line 1"));
+  fields = records.next();
+  ASSERT_NE(fields, nullptr);
+  EXPECT_EQ(*fields, (std::vector<std::string>{"5\" pipe", "x", ""}));
+  EXPECT_TRUE(records.where().ends_with(", line 3"));
+  EXPECT_EQ(records.next(), nullptr);
+}
+
+TEST_F(tables, a_first_line_of_data_with_a_text_label_is_no_header) {
+  const DataSplit set =
+      read_table(file("5.1,3.5,setosa\n4.9,3.0,setosa\n6.2,3.1,virginica\n6.0,3.2,virginica\n"
+                      "5.0,3.4,setosa\n"),
+                 {});
+  EXPECT_EQ(set.train.size() + set.test.size(), 5);
+  EXPECT_EQ(set.train.class_names, (std::vector<std::string>{"setosa", "virginica"}));
+  EXPECT_EQ(set.train.feature_names, (std::vector<std::string>{"1", "2"}));
+}
+
+TEST_F(tables, the_label_is_chosen_and_columns_are_passed_over) {
+  const std::string path = file(people);
+  EXPECT_THROW(read_table(path, {.label = "job"}), DataError);  // of one row it is missing
+  std::string whole = people;
+  whole.replace(whole.rfind("NA"), 2, "cook");
+  const DataSplit by_name =
+      read_table(file(whole, "whole.csv"), {.label = "job", .skip = {"income", "3"}});
+  EXPECT_EQ(by_name.train.feature_names, (std::vector<std::string>{"age", "age is missing"}));
+  EXPECT_EQ(by_name.train.classes, 3);
+  EXPECT_NE(refusal<UsageError>([&] {
+              read_table(path, {.label = "jop"});
+            }).find("there is no column 'jop'; did you mean job?"),
+            std::string::npos);
+  EXPECT_THROW(read_table(path, {.skip = {"9"}}), UsageError);
+  EXPECT_THROW(read_table(path, {.skip = {"age", "job", "hours"}}), DataError);
+}
+
+TEST_F(tables, numbers_with_fractions_as_a_label_are_met_and_are_no_classes) {
+  const DataSplit set = read_table(file("x,y\n1,0.5\n2,-1\n3,2\n4,3\n5,7\n"), {});
+  EXPECT_EQ(set.train.classes, 0);
+  EXPECT_EQ(set.train.target().type(), TensorType::parse("f32[4,1]"));
+  EXPECT_EQ(set.test.target().at(0), 7);
+}
+
+TEST_F(tables, another_table_becomes_the_same_features) {
+  const DataSplit set = read_table(file(people), {.test_share = 0.2});
+  // Other order of columns, one more, no label.
+  const DataSet rows_of =
+      read_rows(file("hours,note,job,age\n10,x,pilot,\n,y,baker,33\n", "new.csv"), set.table);
+  const auto hours = static_cast<double>(static_cast<float>(125.0 / 3));
+  EXPECT_EQ(rows(rows_of.input()), (std::vector<std::vector<double>>{{40, 1, 0, 0, 1, 10, 0},
+                                                                     {33, 0, 0, 0, 0, hours, 1}}));
+  EXPECT_TRUE(rows_of.targets.empty());
+  const DataSplit other = read_table(file("income,hours,job,age\nlow,1,cook,2\n", "other.csv"),
+                                     {.test_share = 1, .schema = set.table});
+  EXPECT_EQ(rows(other.test.input()), (std::vector<std::vector<double>>{{2, 0, 1, 0, 0, 1, 0}}));
+  EXPECT_EQ(other.test.target().at(0), 1);
+  EXPECT_NE(refusal<DataError>([&] {
+              read_rows(file("age,job\n1,cook\n"), set.table);
+            }).find("has no column 'hours', which the training has"),
+            std::string::npos);
+  const auto unknown = [&] {
+    read_table(file("income,hours,job,age\nmiddle,1,cook,2\n"),
+               {.test_share = 1, .schema = set.table});
+  };
+  EXPECT_NE(refusal<DataError>(unknown).find("expected a class of the training, found 'middle'"),
+            std::string::npos);
+}
+
+TEST_F(tables, without_a_header_columns_are_found_by_their_places) {
+  const DataSplit set = read_table(file("1,a,5\n2,b,6\n3,a,7\n4,b,8\n5,a,9\n"), {.label = "2"});
+  EXPECT_EQ(rows(read_rows(file("7,a,8\n", "a.csv"), set.table).input()),
+            (std::vector<std::vector<double>>{{7, 8}}));
+  EXPECT_EQ(rows(read_rows(file("7,8\n", "b.csv"), set.table).input()),
+            (std::vector<std::vector<double>>{{7, 8}}));
+  EXPECT_THROW(read_rows(file("7\n", "c.csv"), set.table), DataError);
+}
+
+TEST_F(tables, names_of_rows_are_no_words) {
+  std::string text = "name,x,y\n";
+  for (int i = 0; i < 300; ++i)
+    text += "n" + std::to_string(i) + ',' + std::to_string(i) + ',' + std::to_string(i % 2) + '\n';
+  EXPECT_NE(refusal<DataError>([&] {
+              read_table(file(text), {});
+            }).find("column 'name' has another text in most rows"),
+            std::string::npos);
+  EXPECT_EQ(read_table(folder_ / "set.csv", {.skip = {"name"}}).train.feature_names,
+            std::vector<std::string>{"x"});
+}
+
+TEST_F(tables, a_schema_is_kept_as_text_and_damage_is_refused) {
+  const DataSplit set = read_table(file(people), {});
+  EXPECT_EQ(print(parse_schema(set.table)), set.table);
+  for (const std::string& wrong :
+       {std::string(), std::string("{}"), std::string("[1]"), set.table.substr(1),
+        std::string(R"({"has_header":true,"label":"y","label_place":0,"kind":"names","classes":3,)"
+                    R"("names":["a"],"places":[1],"columns":[{"name":"x","mean":0,)"
+                    R"("has_missing":false}]})")})
+    EXPECT_THROW(check_table(wrong), DataError) << wrong;
+}
+
+}  // namespace
+}  // namespace narrowgauge
