@@ -117,6 +117,13 @@ TEST_F(Text, generates_the_same_text_for_the_same_seed) {
   EXPECT_EQ(answer.at("tokens"), 60);
 }
 
+TEST_F(Text, generating_ends_when_its_output_cannot_be_written) {
+  const Result full =
+      run({"generate", run_folder(), "--length", "2000000000"}, {.stdout_to = "/dev/full"});
+  EXPECT_EQ(full.code, 4);
+  EXPECT_TRUE(contains(full.err, "cannot write")) << full.err;
+}
+
 TEST_F(Text, generates_what_it_has_learnt) {
   const std::string most =
       generated({"--prompt", "The mou", "--length", "10", "--temperature", "0"});
