@@ -75,7 +75,7 @@ class NG_API TextSource : public DataSource {
   // Windows of an epoch, counted from 0: where they begin is a function of seed and epoch. No
   // sample is ever damaged.
   std::vector<std::int64_t> read_epoch(std::span<const std::int64_t> indices, std::int64_t epoch,
-                                       std::span<Tensor> batch);
+                                       std::span<Tensor> batch) override;
 
  private:
   std::int64_t begin_of(std::int64_t window, std::int64_t epoch) const;

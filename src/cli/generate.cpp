@@ -103,7 +103,7 @@ int run_generate(const Flags& flags) {
   const Generation result =
       generate(writer.model, *writer.tokenizer, prompt, options, [&](std::string_view text) {
         if (!flags.json) print(text);
-        return !interrupted();
+        return !interrupted() && !output_failed();
       });
   if (flags.json)
     print(json_line(flags, result, options.sampling.seed));

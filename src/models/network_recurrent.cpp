@@ -70,7 +70,7 @@ class Recurrent {
     const Value whole =
         net_.parameter(concat(name_, '.', kind), dims, Initial::uniform(-bound, bound));
     Graph& graph = net_.graph();
-    const Value first = graph.add(ConcatGradient{0, Shape(gates_.size(), Dim(hidden_))}, {whole});
+    const Value first = graph.add(Split{.num_outputs = std::ssize(gates_)}, {whole});
     Values ordered;
     for (const int gate : gates_) ordered.push_back({first.node, gate});
     Shape one(dims.begin(), dims.end());

@@ -117,6 +117,13 @@ TEST_F(Text, generates_the_same_text_for_the_same_seed) {
   EXPECT_EQ(answer.at("tokens"), 60);
 }
 
+TEST_F(Text, generating_ends_when_its_output_cannot_be_written) {
+  const Result full =
+      run({"generate", run_folder(), "--length", "2000000000"}, {.stdout_to = "/dev/full"});
+  EXPECT_EQ(full.code, 4);
+  EXPECT_TRUE(contains(full.err, "cannot write")) << full.err;
+}
+
 TEST_F(Text, generates_what_it_has_learnt) {
   const std::string most =
       generated({"--prompt", "The mou", "--length", "10", "--temperature", "0"});
@@ -331,6 +338,14 @@ TEST_F(Text, other_commands_refer_to_generate) {
   const Result result = run({"predict", run_folder()});
   EXPECT_EQ(result.code, 3);
   EXPECT_TRUE(contains(result.err, "`narrowgauge generate`")) << result.err;
+}
+
+TEST_F(Text, a_trained_network_is_exported) {
+  const std::string file_of_onnx = *folder_ / "bard.onnx";
+  const Result result = run({"export", run_folder(), "--onnx", file_of_onnx});
+  EXPECT_EQ(result.code, 0) << result.err;
+  const json info = done({"info", file_of_onnx, "--json"});
+  EXPECT_TRUE(contains(info.dump(), "tokens")) << info;
 }
 
 TEST_F(Text, damaged_tokenizers_are_refused) {

@@ -185,6 +185,14 @@ TEST(text_source, moves_its_windows_from_epoch_to_epoch) {
   EXPECT_EQ(places.size(), 5u);
 }
 
+TEST(text_source, gives_a_loader_other_windows_in_each_epoch) {
+  const auto source = std::make_shared<TextSource>(counting(100), 16, Windows::moving);
+  BatchLoader loader(source, {.batch = source->size(), .shuffle = false, .epochs = 3});
+  std::set<double> places;
+  while (const std::optional<Batch> batch = loader.next()) places.insert(batch->tensors[0].at(0));
+  EXPECT_EQ(places.size(), 3u);
+}
+
 TEST(text_source, refuses_too_few_tokens) {
   EXPECT_THROW(TextSource(counting(8), 8, Windows::moving), UsageError);
   EXPECT_NO_THROW(TextSource(counting(9), 8, Windows::moving));

@@ -76,6 +76,8 @@ void print_text(std::string_view text) {
   print(known ? folded_lines(text, output_width()) : std::string(text));
 }
 
+bool output_failed() { return output_error != 0; }
+
 void finish_output() {
   // Whoever closed the pipe had read enough.
   require<DataError>(output_error == 0 || output_error == EPIPE,

@@ -21,6 +21,7 @@ void print(std::string_view text);
 void print_bytes(std::string_view bytes);
 // Prints sentences, not tables: folds lines if COLUMNS is set or stdout is a terminal.
 void print_text(std::string_view text);
+bool output_failed();  // also where whoever read it has closed the pipe
 void finish_output();  // throws DataError if some output could not be written
 
 // Prints "narrowgauge: <kind>: <text>" as one printable line of bounded length on stderr, in place

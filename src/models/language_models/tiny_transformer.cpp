@@ -71,9 +71,7 @@ class Decoder {
         net_.parameter(where + ".attn.c_attn.weight", {3 * size_.width, size_.width}, small);
     const Value bias =
         net_.parameter(where + ".attn.c_attn.bias", {3 * size_.width}, Initial::constant(0));
-    const auto parts = [&](Value whole) {
-      return net_.apply(ConcatGradient{0, Shape(3, Dim(size_.width))}, {whole});
-    };
+    const auto parts = [&](Value whole) { return net_.apply(Split{.num_outputs = 3}, {whole}); };
     const Value weights = parts(weight), biases = parts(bias);
     const auto projection = [&](int which, const char* name) {
       const Value product =
