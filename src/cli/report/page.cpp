@@ -41,7 +41,7 @@ table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabula
 th { color: var(--soft); font-weight: 600; vertical-align: bottom }
 th, td { text-align: right; padding: 4px 0 4px 18px; border-bottom: 1px solid var(--edge);
   white-space: nowrap }
-th.words, td.words { text-align: left; white-space: normal; overflow-wrap: break-word }
+th.words, td.words { text-align: left }
 th:first-child, td:first-child { padding-left: 0 }
 summary { cursor: pointer; color: var(--accent); margin: 10px 0 }
 .samples { display: grid; grid-template-columns: repeat(auto-fill, minmax(104px, 1fr));
@@ -60,6 +60,10 @@ summary { cursor: pointer; color: var(--accent); margin: 10px 0 }
   :root { --page: #0d1117; --ink: #e6edf3; --soft: #a3adb8; --edge: #30363d; --card: #161b22;
     --accent: #5b9bf3 }
   .on { fill: #0d1117 }
+}
+@media (max-width: 480px) {
+  table { font-size: 13px }
+  th, td { padding-left: 11px }
 }
 @media print {
   main { max-width: none; padding: 0 }
