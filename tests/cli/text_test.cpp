@@ -370,5 +370,22 @@ TEST_F(Text, invalid_utf8_is_told_once) {
   EXPECT_EQ(line_count(result.err), 1) << result.err;
 }
 
+TEST(text_survey, counts_characters_words_and_lines_of_both_parts) {
+  const testing_files::TemporaryFolder folder;
+  const std::string path = folder / "small.txt";
+  testing_files::write_file(
+      path, std::string("na\xc3\xafve cat\n\xff") + std::string(80, 'a') + "\nb c\n");
+  const Result result = run({"data", path, "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto found = nlohmann::json::parse(result.out);
+  EXPECT_EQ(found.at("replaced_bytes"), 1);
+  EXPECT_EQ(found.at("training").at("words"), 3);
+  EXPECT_EQ(found.at("training").at("lines"), 1);
+  EXPECT_EQ(found.at("training").at("distinct_characters"), 10);
+  EXPECT_EQ(found.at("test").at("lines"), 2);
+  EXPECT_NE(run({"data", path}).out.find("1 bytes are no UTF-8"), std::string::npos);
+  EXPECT_EQ(run({"data", path, "--sheet", folder / "s.png"}).code, 2);
+}
+
 }  // namespace
 }  // namespace narrowgauge::testing_cli

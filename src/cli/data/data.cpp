@@ -11,6 +11,7 @@
 #include "cli/common/text.h"
 #include "cli/data/sheet.h"
 #include "cli/data/survey.h"
+#include "cli/data/text.h"
 #include "io/readers/reader.h"
 
 namespace narrowgauge::cli {
@@ -161,6 +162,11 @@ JsonObject json_of(const DataSurvey& found, const std::string& name) {
 int run_data(const Flags& flags) {
   const std::string& name = *flags.data;
   if (flags.sheet) check_sheet_name(*flags.sheet);
+  if (is_text(name)) {
+    require(!flags.sheet, "--sheet: ", name, " is a text, and has no pictures");
+    print_text_survey(name, flags.json);
+    return ExitCode::ok;
+  }
   const Data data = open_data(name, {.test_share = flags.test_share.value_or(0.2),
                                      .label = flags.label.value_or(""),
                                      .skip = flags.skip});
@@ -179,7 +185,7 @@ NG_COMMAND(data, 27) {
   CLI::App& app =
       add_command(program, "data", "what a data set holds, and what is odd about it", examples);
   const auto flags = std::make_shared<Flags>();
-  add_required(app, {"DATA", "", data_help()}, flags->data);
+  add_required(app, {"DATA", "", data_help() + ", or a text"}, flags->data);
   add_real(app, {"--test-share", "X", "of data that come in one part (0.2)"}, flags->test_share);
   add_text(app, {"--label", "COLUMN", "of a table, by name or number (label, class, target, y)"},
            flags->label);
