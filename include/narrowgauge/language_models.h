@@ -16,11 +16,11 @@ namespace narrowgauge {
 // with the error function. Parameters are named as in Hugging Face's GPT2LMHeadModel; matrices are
 // [outputs, inputs], as in nanoGPT, where Hugging Face has them transposed.
 struct NG_API TransformerSize {
-  std::int64_t layers = 4, width = 128, heads = 4;
-  std::int64_t inner = 0;  // of the feed-forward; 0: four times the width
-  double dropout = 0;      // of embeddings, attention and both sums of a layer
-  bool rotary = false;     // positions turn queries and keys (Su et al. 2021), else are learned
-  bool tied = true;        // the table of tokens gives the logits too
+  std::int64_t layers = 4, width = 128, heads = 4;  // heads: of attention, they divide the width
+  std::int64_t inner = 0;                           // of the feed-forward; 0: four times the width
+  double dropout = 0;   // of embeddings, attention and both sums of a layer
+  bool rotary = false;  // positions turn queries and keys (Su et al. 2021), else are learned
+  bool tied = true;     // the table of tokens gives the logits too
 };
 // Throws UsageError for a width that the heads do not divide, and fewer than one of anything.
 NG_API BuildNetwork tiny_transformer(const TransformerSize& size, TextShape text);
