@@ -107,6 +107,13 @@ const std::vector<std::string>* Records::next() {
   return &fields_;
 }
 
+void check_width(const Records& records, const std::vector<std::string>& fields,
+                 std::size_t count) {
+  if (fields.size() == count) return;
+  throw DataError(concat(records.where(), ": expected ", count,
+                         " columns as in the first line, found ", fields.size()));
+}
+
 std::optional<std::string_view> Records::next_line() {
   std::size_t end = text_.find('\n', at_);
   while (end == std::string::npos) {

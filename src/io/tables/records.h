@@ -40,4 +40,7 @@ class Records {
   std::vector<std::string> fields_;
 };
 
+// Throws DataError naming the line unless a record has so many fields.
+void check_width(const Records& records, const std::vector<std::string>& fields, std::size_t count);
+
 }  // namespace narrowgauge

@@ -71,7 +71,7 @@ struct Seen {
   bool all_whole = true;               // numbers: from 0 on
   std::int64_t largest = 0;
 
-  void add(const std::string& field, const std::string& where) {
+  void add(const std::string& field, const Records& records) {
     if (is_missing(field)) {
       ++missing;
       return;
@@ -84,7 +84,7 @@ struct Seen {
       largest = std::max(largest, whole.value_or(0));
     } else if (texts++ == 0) {
       first_text = field;
-      where_text = where;
+      where_text = records.where();
     }
     if (words.size() <= most_words) words.insert(field);
   }
@@ -170,12 +170,10 @@ TableSchema survey_table(const std::string& path, const TableOptions& options,
   Records records(path);
   if (head.has_header) records.next();
   for (rows = 0; const std::vector<std::string>* const fields = records.next(); ++rows) {
-    require<DataError>(fields->size() == head.names.size(), records.where(), ": expected ",
-                       head.names.size(), " columns as in the first line, found ", fields->size());
+    check_width(records, *fields, head.names.size());
     if (!is_training(rows)) continue;
-    const std::string where = records.where();
     for (std::size_t i = 0; i < fields->size(); ++i)
-      if (!skipped[i]) seen[i].add((*fields)[i], where);
+      if (!skipped[i]) seen[i].add((*fields)[i], records);
   }
   require<DataError>(rows > 0, path, ": expected rows of numbers and texts, found only a header");
   TableSchema schema{.has_header = head.has_header};

@@ -94,8 +94,7 @@ class RowReader {
   bool next() {
     fields_ = records_.next();
     if (fields_ == nullptr) return false;
-    require<DataError>(fields_->size() == places_.count, records_.where(), ": expected ",
-                       places_.count, " columns as in the first line, found ", fields_->size());
+    check_width(records_, *fields_, places_.count);
     return true;
   }
 
@@ -108,10 +107,11 @@ class RowReader {
   }
 
  private:
-  std::string where(std::size_t place) const {
-    const bool named = head_.has_header;
-    return named ? concat(records_.where(), ", column '", head_.names[place], '\'')
-                 : concat(records_.where(), ", column ", place + 1);
+  [[noreturn]] void refuse(std::size_t place, const char* expected) const {
+    const std::string column =
+        head_.has_header ? concat('\'', head_.names[place], '\'') : concat(place + 1);
+    throw DataError(concat(records_.where(), ", column ", column, ": expected ", expected,
+                           ", found '", (*fields_)[place], '\''));
   }
 
   float* write(const TableColumn& column, std::size_t place, float* to) const {
@@ -124,8 +124,7 @@ class RowReader {
     const bool missing = is_missing(field);
     const std::optional<float> number =
         missing ? std::optional(static_cast<float>(column.mean)) : table_number(field);
-    require<DataError>(number.has_value(), where(place),
-                       ": expected a number that f32 holds, found '", field, '\'');
+    if (!number) refuse(place, "a number that f32 holds");
     *to++ = *number;
     if (column.has_missing) *to++ = missing ? 1 : 0;
     return to;
@@ -136,8 +135,7 @@ class RowReader {
     const std::string& field = (*fields_)[place];
     if (schema_.kind == TableLabel::real) {
       const std::optional<float> number = table_number(field);
-      require<DataError>(number.has_value(), where(place),
-                         ": expected a number that f32 holds as the label, found '", field, '\'');
+      if (!number) refuse(place, "a number that f32 holds as the label");
       rows.y.values<float>()[static_cast<std::size_t>(rows.filled)] = *number;
       return;
     }
@@ -147,10 +145,9 @@ class RowReader {
       const bool known = found != schema_.names.end() && *found == field;
       label = known ? found - schema_.names.begin() : -1;
     }
-    require<DataError>(label >= 0, where(place), ": expected ",
-                       schema_.kind == TableLabel::names ? "a class of the training"
-                                                         : "a class as a whole number from 0 on",
-                       ", found '", field, '\'');
+    if (label < 0)
+      refuse(place, schema_.kind == TableLabel::names ? "a class of the training"
+                                                      : "a class as a whole number from 0 on");
     rows.y.values<std::int64_t>()[static_cast<std::size_t>(rows.filled)] = label;
   }
 
