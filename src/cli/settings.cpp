@@ -62,7 +62,10 @@ void take_watch(WatchSettings& watch, const TrainFlags& flags) {
 void take_samples(DataSettings& samples, const TrainFlags& flags) {
   take(samples.image, flags.image);
   take(samples.augment, flags.augment);
-  take(samples.test_share, flags.test_share);
+  const double share = flags.test_share.value_or(samples.test_share);
+  require(!flags.test_share || (share > 0 && share < 1),
+          "--test-share: expected a share above 0 and below 1, got ", share);
+  samples.test_share = share;
   samples.strict |= flags.strict_data;
   take(samples.label, flags.label);
   if (!flags.skip_columns.empty()) samples.skip = flags.skip_columns;

@@ -204,7 +204,7 @@ TEST_F(Pictures, changes_and_sizes_that_make_no_sense_are_refused) {
   refused(train({"--image", "3x16"}), 2);
   refused(train({"--image", "2x16x16"}), 2);
   refused(train({"--image", "3x4x4"}), 3);
-  refused(train({"--test-share", "1.5"}), 2);
+  for (const char* share : {"1.5", "1", "0"}) refused(train({"--test-share", share}), 2);
 }
 
 }  // namespace
