@@ -186,6 +186,17 @@ TEST_F(tables, a_schema_is_kept_as_text_and_damage_is_refused) {
                     R"("names":["a"],"places":[1],"columns":[{"name":"x","mean":0,)"
                     R"("has_missing":false}]})")})
     EXPECT_THROW(check_table(wrong), DataError) << wrong;
+  const std::string places = R"("places":[0,1,2])";
+  ASSERT_NE(set.table.find(places), std::string::npos);
+  for (const char* wrong : {R"("places":[0,1,3])", R"("places":[0,1,1])", R"("places":[0,1,-2])",
+                            R"("places":[0,1,99999999999])", R"("places":[0,1])"}) {
+    std::string text = set.table;
+    EXPECT_THROW(check_table(text.replace(text.find(places), places.size(), wrong)), DataError)
+        << wrong;
+  }
+  std::string unsorted = set.table;
+  unsorted.replace(unsorted.find("cook"), 4, "zoo");
+  EXPECT_THROW(check_table(unsorted), DataError);
 }
 
 }  // namespace

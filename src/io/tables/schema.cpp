@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "narrowgauge/error.h"
@@ -41,13 +42,24 @@ TableColumn column_of(const Json& json) {
   return column;
 }
 
+// Places are looked up, and words searched by halves.
 void check(const TableSchema& schema) {
-  const bool places = schema.places.size() == schema.columns.size() && !schema.columns.empty();
+  constexpr std::int64_t most_columns = 1 << 24;
+  std::vector<std::int64_t> taken = schema.places;
+  taken.push_back(schema.label_place);
+  std::ranges::sort(taken);
+  const bool places = schema.places.size() == schema.columns.size() && !schema.columns.empty() &&
+                      taken.front() >= 0 && taken.back() < most_columns &&
+                      std::ranges::adjacent_find(taken) == taken.end();
+  const bool sorted = std::ranges::is_sorted(schema.names) &&
+                      std::ranges::all_of(schema.columns, [](const TableColumn& column) {
+                        return std::ranges::is_sorted(column.words) && std::isfinite(column.mean);
+                      });
   const bool classes = schema.kind == TableLabel::real
                            ? schema.classes == 0
                            : schema.classes > 0 && schema.classes < 1 << 16;
   const bool names = schema.kind != TableLabel::names || std::ssize(schema.names) == schema.classes;
-  require<DataError>(places && classes && names && schema.width() > 0 && schema.label_place >= 0,
+  require<DataError>(places && classes && names && sorted && schema.width() > 0,
                      "what is kept of a table makes no sense");
 }
 

@@ -64,6 +64,8 @@ Places places_in(const TableHead& head, const TableSchema& schema, const std::st
       places.columns.push_back(static_cast<std::size_t>(place - (gone >= 0 && place > gone)));
     if (labelled) places.label = schema.label_place;
   }
+  NG_INVARIANT(
+      std::ranges::all_of(places.columns, [&](std::size_t place) { return place < places.count; }));
   require<DataError>(places.label >= 0 || !needs_label, path, ": has no column '", schema.label,
                      "', the label of the training");
   return places;
