@@ -37,14 +37,19 @@ void take_as_images(DataSet& set, const std::string& data) {
   set.inputs = {{"images", set.input().reshaped(dims)}};
 }
 
+// What the settings say of mean and deviation goes before what was measured.
+void take_given(ImageFacts& facts, const Settings& settings) {
+  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
+  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
+}
+
 // Images of one grey have no deviation.
 void normalize_by(ImageFacts& facts, ChannelStatistics statistics, const Settings& settings) {
   for (float& deviation : statistics.deviation)
     if (deviation <= 0) deviation = 1;
   facts.transform.mean = std::move(statistics.mean);
   facts.transform.deviation = std::move(statistics.deviation);
-  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
-  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
+  take_given(facts, settings);
 }
 
 // Pads and repeats to the shape that the network wants; normalizes by the training set.
@@ -119,6 +124,16 @@ ImageFacts facts_for(const ImageFolder& folder, ImageShape wanted, const Setting
   return facts;
 }
 
+// Pictures in files, which are counted where they are damaged.
+void take_sources(Task& task, const std::shared_ptr<ImageSource>& training,
+                  const std::shared_ptr<ImageSource>& test, ImageFacts facts) {
+  task.classes = facts.classes;
+  task.training = training;
+  task.test = test;
+  task.pictures = {training, test};
+  task.images = std::move(facts);
+}
+
 }  // namespace
 
 void take_as_images(DataSplit& split, const std::string& data) {
@@ -138,8 +153,7 @@ void take_images(Task& task, const DataSplit& split, const Settings& settings, I
                  const std::optional<ImageFacts>& trained) {
   if (trained) require_as_trained(split, *trained, settings.data);
   ImageFacts facts = trained ? *trained : facts_for(split.train, wanted, settings);
-  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
-  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
+  take_given(facts, settings);
   task.classes = facts.classes;
   task.test = std::make_shared<TensorSource>(split.test, facts.transform);
   if (settings.samples.augment.empty())
@@ -153,19 +167,14 @@ void take_pictures(Task& task, const ImageFolder& folder, const Settings& settin
                    ImageShape wanted, const std::optional<ImageFacts>& trained) {
   const ImageFolder known = trained ? as_trained(folder, *trained, settings.data) : folder;
   ImageFacts facts = trained ? *trained : facts_for(known, wanted, settings);
-  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
-  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
+  take_given(facts, settings);
   ImageInput input = input_of(facts);
   input.strict = settings.samples.strict;
   const auto test = std::make_shared<ImageSource>(known.test, input);
   const auto training = std::make_shared<ImageSource>(
       known.training.empty() ? known.test : known.training, changing_input(facts, settings));
-  task.classes = facts.classes;
-  task.training = training;
-  task.test = test;
-  task.pictures = {training, test};
+  take_sources(task, training, test, std::move(facts));
   task.test_files = known.test;
-  task.images = std::move(facts);
 }
 
 void take_masks(Task& task, const SegmentationFolder& folder, const Settings& settings,
@@ -183,20 +192,15 @@ void take_masks(Task& task, const SegmentationFolder& folder, const Settings& se
     facts = *trained;
   else
     measure(facts, pictures_of(folder.training), settings);
-  if (!settings.mean.empty()) facts.transform.mean = settings.mean;
-  if (!settings.deviation.empty()) facts.transform.deviation = settings.deviation;
+  take_given(facts, settings);
   ImageInput input = input_of(facts);
   input.strict = settings.samples.strict;
   const auto test = std::make_shared<ImageSource>(folder.test, folder.foreground, input);
   const auto training =
       std::make_shared<ImageSource>(folder.training.empty() ? folder.test : folder.training,
                                     folder.foreground, changing_input(facts, settings));
-  task.classes = facts.classes;
-  task.training = training;
-  task.test = test;
-  task.pictures = {training, test};
+  take_sources(task, training, test, std::move(facts));
   task.test_files = pictures_of(folder.test);
-  task.images = std::move(facts);
 }
 
 }  // namespace narrowgauge::cli
