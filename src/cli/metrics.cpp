@@ -42,21 +42,12 @@ std::string whole_table(const ConfusionMatrix& matrix) {
 
 // The classes that are most often taken for others.
 std::string pair_table(const ConfusionMatrix& matrix) {
-  struct Pair {
-    std::int64_t label, predicted, count;
-  };
-  std::vector<Pair> pairs;
-  for (std::int64_t label = 0; label < matrix.classes; ++label)
-    for (std::int64_t c = 0; c < matrix.classes; ++c)
-      if (c != label && matrix.at(label, c) > 0) pairs.push_back({label, c, matrix.at(label, c)});
-  std::ranges::stable_sort(pairs, std::greater{}, &Pair::count);
+  const std::vector<ConfusedPair> pairs = most_confused(matrix);
   const std::size_t shown = std::min(pairs.size(), most_pairs);
   TextTable table({numbers("label"), numbers("taken for"), numbers("times"), numbers("of")});
   for (std::size_t i = 0; i < shown; ++i) {
-    std::int64_t labels = matrix.not_finite[static_cast<std::size_t>(pairs[i].label)];
-    for (std::int64_t c = 0; c < matrix.classes; ++c) labels += matrix.at(pairs[i].label, c);
     table.add({std::to_string(pairs[i].label), std::to_string(pairs[i].predicted),
-               grouped(pairs[i].count), grouped(labels)});
+               grouped(pairs[i].count), grouped(labels_of(matrix, pairs[i].label))});
   }
   if (pairs.size() > shown)
     return table.text(output_width()) +
@@ -65,6 +56,21 @@ std::string pair_table(const ConfusionMatrix& matrix) {
 }
 
 }  // namespace
+
+std::vector<ConfusedPair> most_confused(const ConfusionMatrix& matrix) {
+  std::vector<ConfusedPair> pairs;
+  for (std::int64_t label = 0; label < matrix.classes; ++label)
+    for (std::int64_t c = 0; c < matrix.classes; ++c)
+      if (c != label && matrix.at(label, c) > 0) pairs.push_back({label, c, matrix.at(label, c)});
+  std::ranges::stable_sort(pairs, std::greater{}, &ConfusedPair::count);
+  return pairs;
+}
+
+std::int64_t labels_of(const ConfusionMatrix& matrix, std::int64_t label) {
+  std::int64_t count = matrix.not_finite[static_cast<std::size_t>(label)];
+  for (std::int64_t c = 0; c < matrix.classes; ++c) count += matrix.at(label, c);
+  return count;
+}
 
 std::string confusion_text(const ConfusionMatrix& matrix) {
   if (matrix.classes == 0) return "";

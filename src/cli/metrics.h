@@ -2,6 +2,7 @@
 // Metrics beside loss and accuracy: the flag that asks for them, and how they are shown.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,13 @@ void add_metrics(CLI::App& app, std::vector<std::string>& target);
 
 // "99.35 %" of a share, else a number; "-" where there is none.
 std::string metric_text(const MetricValue& metric);
+// How often a label was taken for another class.
+struct ConfusedPair {
+  std::int64_t label = 0, predicted = 0, count = 0;
+};
+std::vector<ConfusedPair> most_confused(const ConfusionMatrix& matrix);  // the most frequent first
+// How often a label occurs, what is not finite included.
+std::int64_t labels_of(const ConfusionMatrix& matrix, std::int64_t label);
 // The matrix as a table, or the classes that are most often confused where it would be too wide; ""
 // of an empty one.
 std::string confusion_text(const ConfusionMatrix& matrix);

@@ -6,6 +6,7 @@
 
 #include "cli/common/svg.h"
 #include "cli/common/text.h"
+#include "cli/metrics.h"
 #include "cli/report/drawing.h"
 #include "cli/report/page.h"
 #include "cli/report/results.h"
@@ -15,12 +16,6 @@ namespace {
 
 constexpr std::int64_t most_drawn = 30;  // classes of a heat map
 constexpr std::size_t most_rows = 20;
-
-std::int64_t labels_of(const ConfusionMatrix& matrix, std::int64_t label) {
-  std::int64_t count = matrix.not_finite[static_cast<std::size_t>(label)];
-  for (std::int64_t c = 0; c < matrix.classes; ++c) count += matrix.at(label, c);
-  return count;
-}
 
 class HeatMap {
  public:
@@ -95,14 +90,7 @@ class HeatMap {
 
 // The classes that are most often taken for others.
 std::string pairs_html(const ConfusionMatrix& matrix, const ClassNames& names) {
-  struct Pair {
-    std::int64_t label, predicted, count;
-  };
-  std::vector<Pair> pairs;
-  for (std::int64_t label = 0; label < matrix.classes; ++label)
-    for (std::int64_t c = 0; c < matrix.classes; ++c)
-      if (c != label && matrix.at(label, c) > 0) pairs.push_back({label, c, matrix.at(label, c)});
-  std::ranges::stable_sort(pairs, std::greater{}, &Pair::count);
+  const std::vector<ConfusedPair> pairs = most_confused(matrix);
   HtmlTable table({"<label", "<taken for", "times", "of"});
   for (std::size_t i = 0; i < std::min(pairs.size(), most_rows); ++i)
     table.add({names.of(pairs[i].label), names.of(pairs[i].predicted), grouped(pairs[i].count),

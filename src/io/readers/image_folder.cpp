@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "io/readers/picture_files.h"
 #include "io/readers/reader.h"
+#include "io/readers/test_share.h"
 #include "narrowgauge/images.h"
 
 namespace narrowgauge {
@@ -101,8 +102,7 @@ ImageFolder in_parts(const std::string& folder, const FolderParts& parts) {
 }  // namespace
 
 ImageFolder read_image_folder(const std::string& folder, const DataOptions& options) {
-  require(options.test_share >= 0 && options.test_share <= 1,
-          "data: expected a share for the test from 0 to 1, got ", options.test_share);
+  check_test_share(options.test_share, "data");
   std::error_code ignored;
   require<DataError>(fs::is_directory(folder, ignored), folder, ": there is no such folder");
   const FolderParts parts = parts_in(folder);

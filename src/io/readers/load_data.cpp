@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "io/input_file.h"
 #include "io/readers/reader.h"
+#include "io/readers/test_share.h"
 
 namespace narrowgauge {
 namespace {
@@ -54,8 +55,7 @@ std::vector<std::string> data_names() {
 }
 
 Data open_data(const std::string& name_or_path, const DataOptions& options) {
-  require(options.test_share >= 0 && options.test_share <= 1,
-          "data: expected a share for the test from 0 to 1, got ", options.test_share);
+  check_test_share(options.test_share, "data");
   const DataPlace place = look_at(name_or_path);
   for (const DataReader* reader : readers())
     if (reader->takes(place)) return reader->read(name_or_path, options);

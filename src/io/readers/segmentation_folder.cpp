@@ -9,6 +9,7 @@
 #include "io/pictures.h"
 #include "io/readers/picture_files.h"
 #include "io/readers/reader.h"
+#include "io/readers/test_share.h"
 
 namespace narrowgauge {
 namespace {
@@ -89,8 +90,7 @@ void find_classes(SegmentationFolder& found, const fs::path& masks) {
 }  // namespace
 
 SegmentationFolder read_segmentation_folder(const std::string& folder, const DataOptions& options) {
-  require(options.test_share >= 0 && options.test_share <= 1,
-          "data: expected a share for the test from 0 to 1, got ", options.test_share);
+  check_test_share(options.test_share, "data");
   SegmentationFolder found{.path = folder};
   if (const FolderParts parts = parts_in(folder)) {
     found.training = pairs_in(parts.training, found.other_files);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "io/readers/labels.h"
+#include "io/readers/test_share.h"
 #include "io/tables/records.h"
 #include "io/tables/survey.h"
 #include "narrowgauge/error.h"
@@ -264,8 +265,7 @@ DataSplit read_folder(const std::string& folder, const TableOptions& options) {
 }  // namespace
 
 DataSplit read_table(const std::string& path, const TableOptions& options) {
-  require(options.test_share >= 0 && options.test_share <= 1,
-          "table: expected a share for the test from 0 to 1, got ", options.test_share);
+  check_test_share(options.test_share, "table");
   return fs::is_directory(path) ? read_folder(path, options) : read_file(path, options);
 }
 
