@@ -21,7 +21,7 @@ set(NG_STANDARD_HEADERS
     <string_view>
     <utility>
     <vector>)
-set(NG_GRAPH_HEADERS ${NG_STANDARD_HEADERS} <narrowgauge/graph.h> <narrowgauge/op.h>)
+set(NG_GRAPH_HEADERS ${NG_STANDARD_HEADERS} <narrowgauge/graph.h> <narrowgauge/op_record.h>)
 
 # ng_precompile(owner headers... USERS targets...): the owner compiles the headers; the users, which
 # have the owner's compile options, take what it made.

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -20,6 +20,7 @@
 #include "narrowgauge/models.h"
 #include "narrowgauge/network.h"
 #include "narrowgauge/onnx_info.h"
+#include "narrowgauge/op.h"
 #include "narrowgauge/ops.h"
 #include "narrowgauge/optimizer.h"
 #include "narrowgauge/out_of_memory.h"

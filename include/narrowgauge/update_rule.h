@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "narrowgauge/error.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -11,7 +11,7 @@
 
 #include "ir/readers.h"
 #include "narrowgauge/graph.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "narrowgauge/op.h"
-
 #include <algorithm>
 #include <array>
 
 #include "ir/ports.h"
 #include "narrowgauge/graph.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

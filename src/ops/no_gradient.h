@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

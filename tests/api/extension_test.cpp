@@ -8,6 +8,7 @@
 
 #include "api/small_training.h"
 #include "io/onnx_small_model.h"
+#include "narrowgauge/op.h"
 #include "narrowgauge/ops.h"
 
 namespace narrowgauge {

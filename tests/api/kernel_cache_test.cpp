@@ -11,6 +11,7 @@
 
 #include "api/small_training.h"
 #include "io/files.h"
+#include "narrowgauge/op.h"
 
 namespace narrowgauge {
 namespace {

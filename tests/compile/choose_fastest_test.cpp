@@ -7,6 +7,7 @@
 #include <map>
 
 #include "narrowgauge/graph.h"
+#include "narrowgauge/op.h"
 
 namespace narrowgauge {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compile/compile.h"
+#include "narrowgauge/op.h"
 #include "ops/activation/relu.h"
 #include "ops/table.h"
 

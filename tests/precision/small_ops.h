@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "narrowgauge/graph.h"
+#include "narrowgauge/op.h"
 
 namespace narrowgauge::small {
 

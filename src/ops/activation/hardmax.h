@@ -2,7 +2,7 @@
 // One-hot vectors of the largest elements.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

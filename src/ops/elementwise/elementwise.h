@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/elementwise/integer.h"
 
 // glibc's vector functions, which g++ uses for calls in a simd loop.

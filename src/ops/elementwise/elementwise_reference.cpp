@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/reference.h"
 
 namespace narrowgauge {

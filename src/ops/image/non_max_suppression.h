@@ -2,7 +2,7 @@
 // Chooses among boxes that overlap.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Where the largest and smallest elements along an axis are.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

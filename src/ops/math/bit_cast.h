@@ -2,7 +2,7 @@
 // The same bits as numbers of another format.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

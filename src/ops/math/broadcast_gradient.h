@@ -2,7 +2,7 @@
 // The inverse of broadcasting, with which the gradients of broadcasting ops end.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Cast to the format of another tensor.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

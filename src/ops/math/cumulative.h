@@ -2,7 +2,7 @@
 // Sums and products of all elements up to each one, along an axis.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

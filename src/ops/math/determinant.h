@@ -2,7 +2,7 @@
 // Determinants of square matrices.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Sums of products in Einstein's notation.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

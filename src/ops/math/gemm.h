@@ -2,7 +2,7 @@
 // ONNX's Gemm.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

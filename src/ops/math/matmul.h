@@ -2,7 +2,7 @@
 // Products of matrices and of batches of matrices.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/reduce/reduce.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

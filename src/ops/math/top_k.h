@@ -2,7 +2,7 @@
 // The largest or smallest elements along an axis.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

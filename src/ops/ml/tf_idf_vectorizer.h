@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Decision trees, of ONNX's domain ai.onnx.ml.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

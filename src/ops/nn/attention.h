@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Adds up blocks to an image.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

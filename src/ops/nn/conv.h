@@ -6,7 +6,7 @@
 #include <string>
 
 #include "narrowgauge/graph.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/nn/window.h"
 #include "ops/offers/convolution.h"
 

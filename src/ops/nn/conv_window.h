@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/contraction/contraction.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/nn/conv_reference.h"
 #include "ops/nn/window.h"
 

@@ -3,7 +3,7 @@
 // "Deformable convolutional networks", 2017; with a mask Zhu et al., 2018).
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

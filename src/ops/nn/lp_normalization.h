@@ -2,7 +2,7 @@
 // Normalizations without parameters: by a norm, and by mean and variance.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // ONNX 22's MaxUnpool, a partial inverse of MaxPool, and its gradient.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

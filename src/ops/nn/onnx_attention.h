@@ -3,7 +3,7 @@
 // ng.Attention is the form of it that has kernels of its own.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/random.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // ONNX 23's RMS normalization: Zhang, Sennrich, "Root mean square layer normalization", 2019.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

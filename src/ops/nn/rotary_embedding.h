@@ -2,7 +2,7 @@
 // ONNX 23's rotary position embedding: Su et al., "RoFormer", 2021.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

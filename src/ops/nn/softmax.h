@@ -3,7 +3,7 @@
 // Exponentials and sums are computed in f32 (f64 for f64) whatever T is.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

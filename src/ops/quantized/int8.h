@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "kernels/cpu/bytes/int8_gemm.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/reference.h"
 
 namespace narrowgauge {

@@ -2,7 +2,7 @@
 // Products of quantised matrices. Integers have no gradient; mixed precision leaves them alone.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

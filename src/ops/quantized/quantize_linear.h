@@ -3,7 +3,7 @@
 // only the scale of DequantizeLinear has a gradient. Mixed precision leaves these ops alone.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

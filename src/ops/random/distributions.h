@@ -2,7 +2,7 @@
 // Tensors of random numbers: functions of (seed, step, node name, element), as ops/nn/dropout.h.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

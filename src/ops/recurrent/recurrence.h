@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/recurrent/activations.h"
 
 namespace narrowgauge {

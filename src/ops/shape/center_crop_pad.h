@@ -2,7 +2,7 @@
 // Brings a tensor to a shape around its centre.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Joins tensors along an axis, and cuts one into pieces.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

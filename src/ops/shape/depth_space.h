@@ -2,7 +2,7 @@
 // Moves blocks of pixels into channels and back.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Broadcasting as an op of its own.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Chooses slices by their index: embeddings.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

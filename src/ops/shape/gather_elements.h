@@ -3,7 +3,7 @@
 // their axis throw DataError at run time.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

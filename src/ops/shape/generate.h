@@ -2,7 +2,7 @@
 // Tensors made from numbers and shapes that are known when the graph is built.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

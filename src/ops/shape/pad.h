@@ -2,7 +2,7 @@
 // Adds values around a tensor: a constant, its edge, or itself mirrored or repeated.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/shape/places.h"
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/indexing.h"
 #include "ops/shape/lines.h"

@@ -2,7 +2,7 @@
 // Where GatherElements, GatherND and their scattering counterparts find elements.
 #pragma once
 
-#include <narrowgauge/op.h>
+#include <narrowgauge/op_record.h>
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 // Gives a logical value another storage. Only the layout pass adds it.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

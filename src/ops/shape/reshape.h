@@ -2,7 +2,7 @@
 // Reshape and broadcast to a shape that is an attribute, whose dimensions may be symbols.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

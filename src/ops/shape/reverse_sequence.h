@@ -2,7 +2,7 @@
 // Turns sequences of different lengths round.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Takes every step-th element between two ends, along some axes.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Repeats a tensor along its axes.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

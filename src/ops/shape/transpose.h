@@ -2,7 +2,7 @@
 // Puts axes in another order.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

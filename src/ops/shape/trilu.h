@@ -2,7 +2,7 @@
 // The upper or lower triangle of matrices.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Puts the same elements in another shape, without moving them if the operand is plain.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -3,7 +3,7 @@
 // a product with a matrix of cosines and sines: memory and time grow with the square of the length.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -2,7 +2,7 @@
 // Sums frequencies into bands as wide as the ear's.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -3,7 +3,7 @@
 // the discrete Fourier transform", 1978).
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

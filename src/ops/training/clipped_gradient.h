@@ -2,7 +2,7 @@
 // The limit on each element of a gradient, which stands between the gradient and its update.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

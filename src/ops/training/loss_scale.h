@@ -4,7 +4,7 @@
 // number that unscales and clips gradients. The host reads nothing during a step.
 #pragma once
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "narrowgauge/step_outcome.h"
 
 namespace narrowgauge {

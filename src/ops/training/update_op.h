@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kernels/cpu/update/optimizer.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 #include "ops/reference.h"
 
 namespace narrowgauge {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "io/onnx/model.h"
-#include "narrowgauge/op.h"
+#include "narrowgauge/op_record.h"
 
 namespace narrowgauge::onnx {
 
