@@ -4,7 +4,7 @@
 //
 // Sources: MMA-Sim (Xie et al., arXiv 2511.10909), Khattak and Mikaitis (arXiv 2512.07004), Fasi,
 // Higham, Mikaitis and Pranesh (PeerJ CS 7:e330, 2021), FTTN (arXiv 2403.00232); the CPUs' units
-// were compared with the instructions themselves.
+// were compared with the instructions themselves, and so was the H100's (tests/gpu).
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,18 @@
 
 namespace narrowgauge {
 
-// GPUs' tensor cores; b200 is tcgen05.mma, b200_mma the older mma.sync on the same GPU. Then the
-// CPUs' units, and chains of IEEE operations in f32: `ieee` one FMA after the other in the order of
-// k, `ieee_split4` four such chains over quarters of k whose sums are added in order,
-// `ieee_pairwise` the tree of halves.
+// GPUs' tensor cores; h100 is wgmma and b200 tcgen05.mma, h100_mma and b200_mma are the older
+// mma.sync on the same GPUs, which differs in operands of 8 bits alone. Then the CPUs' units, and
+// chains of IEEE operations in f32: `ieee` one FMA after the other in the order of k, `ieee_split4`
+// four such chains over quarters of k whose sums are added in order, `ieee_pairwise` the tree of
+// halves.
 enum class MatrixUnit : std::uint8_t {
   v100,
   t4,
   a100,
   ada,
   h100,
+  h100_mma,
   b200,
   b200_mma,
   amx,
@@ -35,7 +37,7 @@ enum class MatrixUnit : std::uint8_t {
   ieee_split4,
   ieee_pairwise
 };
-inline constexpr int matrix_unit_count = 13;  // of MatrixUnit
+inline constexpr int matrix_unit_count = 14;  // of MatrixUnit
 
 // Formats of operands and results. `automatic` stands for the format of the value at hand. The mx
 // and nv formats carry a scale for each block of 32 or 16 elements along k.
@@ -67,7 +69,8 @@ enum class Evidence : std::uint8_t { verified, published, unresolved };
 
 // How products are added up.
 //   truncated     `terms` products and c, each cut towards zero to `fraction` bits below the
-//                 largest exponent among them; their exact sum is rounded once
+//                 largest exponent among them; their exact sum is rounded once, to +0 where nothing
+//                 is left of it
 //   then_added    two such sums, of the first and of the second pair of each four k, the first with
 //                 c = 0 and the second with the first's result; c is added last, to nearest even.
 //                 (f8 of mma.sync, run as two operations on f16.)
@@ -106,13 +109,14 @@ struct UnitModel {
   ResultRounding rounding = ResultRounding::own;  // how the sum becomes a result
   Evidence evidence = Evidence::published;        // how sure the model is
   std::string_view source;                        // where it is from
+  int c_floor = -126;  // the least exponent of a c that is not 0; -14: subnormals of f16 have f16's
 };
 
 namespace matrix_unit_tables {
 
 inline constexpr std::array<std::string_view, matrix_unit_count> unit_names{
-    "v100", "t4",          "a100", "ada",  "h100",        "b200",         "b200-mma",
-    "amx",  "avx512-bf16", "vnni", "ieee", "ieee-split4", "ieee-pairwise"};
+    "v100",     "t4",  "a100",        "ada",  "h100", "h100-mma",    "b200",
+    "b200-mma", "amx", "avx512-bf16", "vnni", "ieee", "ieee-split4", "ieee-pairwise"};
 
 inline constexpr std::array<std::string_view, unit_format_count> format_names{
     "automatic", "f64",  "f32",  "tf32", "bf16", "f16", "f8e4m3", "f8e5m2", "mxf8e4m3",
@@ -131,20 +135,23 @@ inline constexpr std::array<Alias, 6> aliases{{{"h200", MatrixUnit::h100},
 
 inline constexpr std::string_view khattak = "measured, arXiv 2512.07004";
 inline constexpr std::string_view mma_sim = "measured, arXiv 2511.10909";
+inline constexpr std::string_view compared = "compared with the instruction";
 
 // One generation of tensor cores for 16-bit operands; those of 10 + 8 bits take half the terms.
 struct Generation {
   MatrixUnit unit;
   int terms, fraction, f32_floor, f16_floor;
   Evidence evidence;
+  std::string_view source;
+  int f16_c_floor = -126;
 };
 inline constexpr std::array<Generation, 6> generations{{
-    {MatrixUnit::v100, 4, 23, -1024, -19, Evidence::verified},
-    {MatrixUnit::t4, 8, 24, -132, -20, Evidence::published},
-    {MatrixUnit::a100, 8, 24, -132, -20, Evidence::verified},
-    {MatrixUnit::ada, 8, 24, -132, -20, Evidence::verified},
-    {MatrixUnit::h100, 16, 25, -133, -21, Evidence::verified},
-    {MatrixUnit::b200, 16, 25, -133, -21, Evidence::verified},
+    {MatrixUnit::v100, 4, 23, -1024, -19, Evidence::verified, khattak},
+    {MatrixUnit::t4, 8, 24, -132, -20, Evidence::published, mma_sim},
+    {MatrixUnit::a100, 8, 24, -132, -20, Evidence::verified, khattak},
+    {MatrixUnit::ada, 8, 24, -132, -20, Evidence::verified, khattak},
+    {MatrixUnit::h100, 16, 25, -133, -21, Evidence::verified, compared, -14},
+    {MatrixUnit::b200, 16, 25, -133, -21, Evidence::verified, khattak},
 }};
 
 class Table {
@@ -167,17 +174,19 @@ class Table {
     using enum UnitFormat;
     const auto cut = [&](UnitFormat operand, int terms, Evidence evidence) {
       add({g.unit, operand, f32, Summation::truncated, terms, g.fraction, g.f32_floor,
-           ResultRounding::f32_cut, evidence, evidence == Evidence::verified ? khattak : mma_sim});
+           ResultRounding::f32_cut, evidence, evidence == Evidence::verified ? g.source : mma_sim});
     };
     cut(f16, g.terms, g.evidence);
     add({g.unit, f16, f16, Summation::truncated, g.terms, g.fraction, g.f16_floor,
-         ResultRounding::f16_nearest, g.evidence, khattak});
+         ResultRounding::f16_nearest, g.evidence, g.source, g.f16_c_floor});
     if (g.unit >= MatrixUnit::a100) {
       cut(bf16, g.terms, g.evidence);
-      // The data of H100 and B200 have four products in a row and say nothing of eight.
-      cut(tf32, g.terms / 2, g.terms == 8 ? g.evidence : Evidence::published);
+      // The data of the B200 have four products in a row and say nothing of eight.
+      cut(tf32, g.terms / 2, g.unit == MatrixUnit::b200 ? Evidence::published : g.evidence);
+      const bool is_compared = g.source == compared;
       add({g.unit, f64, f64, Summation::fma_chain, 1, 0, 0, ResultRounding::own,
-           Evidence::published, mma_sim});
+           is_compared ? Evidence::verified : Evidence::published,
+           is_compared ? compared : mma_sim});
     }
     add({g.unit, f32, f32, Summation::fma_chain, 1, 0, 0, ResultRounding::own, Evidence::published,
          "FMAs of the CUDA cores, in the order of k"});
@@ -189,8 +198,10 @@ class Table {
     for (const UnitFormat operand : {s8, u8, s4, u4, b1}) {
       const bool bytes = operand == s8 || operand == u8;
       if (!bytes && unit > MatrixUnit::ada) continue;  // no longer in hardware
+      const bool is_compared = unit == MatrixUnit::h100;
       add({unit, operand, s32, Summation::integer, 1, 0, 0, ResultRounding::own,
-           Evidence::published, "exact by definition, PTX ISA"});
+           is_compared ? Evidence::verified : Evidence::published,
+           is_compared ? compared : "exact by definition, PTX ISA"});
     }
   }
 
@@ -200,14 +211,15 @@ class Table {
     constexpr auto cut13 = ResultRounding::f32_cut_to_13, cut23 = ResultRounding::f32_cut;
     constexpr auto nearest = ResultRounding::f16_nearest;
     constexpr std::string_view as_f16 = "mma.sync, compared with the data of arXiv 2512.07004";
-    constexpr std::string_view with_c = "measured with c = 0, arXiv 2512.07004";
     constexpr auto one = Summation::truncated, two = Summation::then_added;
     constexpr auto sure = Evidence::verified;
     for (const UnitFormat x : {f8e4m3, f8e5m2}) {
       add({ada, x, f32, one, 16, 13, -132, cut13, sure, khattak});
       add({ada, x, f16, one, 16, 13, -20, nearest, sure, khattak});
-      add({h100, x, f32, one, 32, 13, -133, cut13, sure, with_c});
-      add({h100, x, f16, two, 32, 25, -21, nearest, sure, as_f16});
+      add({h100, x, f32, one, 32, 13, -133, cut13, sure, compared});
+      add({h100, x, f16, one, 32, 13, -21, nearest, sure, compared, -14});
+      add({h100_mma, x, f32, two, 32, 25, -133, cut23, sure, compared});
+      add({h100_mma, x, f16, two, 32, 25, -21, nearest, sure, compared});
       add({b200, x, f32, one, 32, 25, -133, cut23, Evidence::published, mma_sim});
       add({b200, x, f16, one, 32, 25, -21, nearest, Evidence::unresolved, "no measurements"});
       add({b200_mma, x, f32, two, 32, 25, -133, cut23, sure, as_f16});
@@ -227,7 +239,6 @@ class Table {
 
   constexpr void add_cpus() {
     using enum UnitFormat;
-    constexpr std::string_view compared = "compared with the instruction";
     add({MatrixUnit::amx, bf16, f32, Summation::even_and_odd, 32, 0, 0, ResultRounding::own,
          Evidence::verified, compared});
     add({MatrixUnit::avx512_bf16, bf16, f32, Summation::odd_then_even, 2, 0, 0, ResultRounding::own,

@@ -63,6 +63,13 @@ constexpr std::uint64_t rounded(std::int64_t sum, int exponent, const Rounding& 
   return sign | bits;
 }
 
+// The same for the sum of a tensor core: where it becomes zero it has no sign.
+constexpr std::uint64_t rounded_sum(std::int64_t sum, int exponent, const Rounding& to) {
+  const std::uint64_t bits = rounded(sum, exponent, to);
+  const int magnitude_bits = to.format.exponent_bits + to.format.mantissa_bits;
+  return bits & ((std::uint64_t{1} << magnitude_bits) - 1) ? bits : 0;
+}
+
 // NaN or infinity where an operand, c or a scale is not finite, else 0.
 inline double special_sum(std::span<const Unpacked> a, std::span<const Unpacked> b, double c) {
   double sum = std::isfinite(c) ? 0 : c;
@@ -90,7 +97,7 @@ class CutSum {
     std::int64_t sum = 0;
     for (const Term& term : std::span(terms_).first(count_))
       sum += shifted(term.significand, model_.fraction - term.fraction + term.exponent - largest_);
-    return rounded(sum, largest_ - model_.fraction, rounding_of(model_.rounding));
+    return rounded_sum(sum, largest_ - model_.fraction, rounding_of(model_.rounding));
   }
 
  private:
@@ -136,7 +143,8 @@ inline std::uint64_t cut_operation(const UnitModel& model, std::span<const Unpac
   for (std::size_t k = 0; k < a.size(); ++k)
     sum.add({a[k].significand * b[k].significand, a[k].exponent + b[k].exponent + scale,
              a[k].fraction + b[k].fraction});
-  sum.add({c.significand, c.exponent, c.fraction});
+  const int raised = std::max(0, model.c_floor - c.exponent);
+  sum.add({c.significand, c.exponent + raised, c.fraction + raised});
   return sum.result();
 }
 

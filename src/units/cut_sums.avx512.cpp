@@ -16,10 +16,11 @@ struct WholeSums {
   __m512i row[cut_rows];
 };
 
-// The exponent of c: subnormals count as the smallest normal numbers, zero as nothing.
-__m512 exponent_of(__m512 c) {
+// The exponent of c, at least `least`; zero counts as nothing.
+__m512 exponent_of(__m512 c, int least) {
   const __mmask16 zero = _mm512_cmp_ps_mask(c, _mm512_setzero_ps(), _CMP_EQ_OQ);
-  const __m512 exponent = _mm512_max_ps(_mm512_getexp_ps(c), _mm512_set1_ps(-126));
+  const __m512 floor = _mm512_set1_ps(static_cast<float>(least));
+  const __m512 exponent = _mm512_max_ps(_mm512_getexp_ps(c), floor);
   return _mm512_mask_mov_ps(exponent, zero, _mm512_set1_ps(-8192));
 }
 
@@ -44,13 +45,17 @@ __m256 nearest_f16(__m512d x) {
   return _mm256_cvtph_ps(half);
 }
 
-// sum * 2^exponent, rounded as the model's results.
-__m256 rounded(const UnitModel& model, __m512d sum, __m256 exponent) {
-  const __m512d value = _mm512_scalef_pd(sum, _mm512_cvtps_pd(exponent));
-  if (model.rounding == ResultRounding::f16_nearest) return nearest_f16(value);
-  const __m256 cut = toward_zero(value);
+__m256 rounded(const UnitModel& model, __m512d x) {
+  if (model.rounding == ResultRounding::f16_nearest) return nearest_f16(x);
+  const __m256 cut = toward_zero(x);
   if (model.rounding == ResultRounding::f32_cut) return cut;
   return _mm256_and_ps(cut, _mm256_castsi256_ps(_mm256_set1_epi32(~0x3ff)));
+}
+
+// sum * 2^exponent, rounded as the model's results; zero has no sign, as -0 + 0 has none.
+__m256 rounded_sum(const UnitModel& model, __m512d sum, __m256 exponent) {
+  const __m512d value = _mm512_scalef_pd(sum, _mm512_cvtps_pd(exponent));
+  return _mm256_add_ps(rounded(model, value), _mm256_setzero_ps());
 }
 
 // (near + far + c) * 2^exponent, rounded; all three are whole numbers below 2^31.
@@ -63,8 +68,8 @@ __m512 finished(const UnitModel& model, __m512i near, __m512i far, __m512i c, __
       sum(_mm512_castsi512_si256(near), _mm512_castsi512_si256(far), _mm512_castsi512_si256(c));
   const __m512d high = sum(_mm512_extracti64x4_epi64(near, 1), _mm512_extracti64x4_epi64(far, 1),
                            _mm512_extracti64x4_epi64(c, 1));
-  const __m256 left = rounded(model, low, _mm512_castps512_ps256(exponent));
-  const __m256 right = rounded(model, high, _mm512_extractf32x8_ps(exponent, 1));
+  const __m256 left = rounded_sum(model, low, _mm512_castps512_ps256(exponent));
+  const __m256 right = rounded_sum(model, high, _mm512_extractf32x8_ps(exponent, 1));
   return _mm512_insertf32x8(_mm512_castps256_ps512(left), right, 1);
 }
 
@@ -91,7 +96,7 @@ Sums largest_exponents(const CutBlock& block, std::int64_t first, std::int64_t l
   Sums largest;
   const __m512 floor = _mm512_set1_ps(static_cast<float>(block.model.floor));
   for (std::size_t r = 0; r < cut_rows; ++r)
-    largest.row[r] = _mm512_max_ps(floor, exponent_of(c.row[r]));
+    largest.row[r] = _mm512_max_ps(floor, exponent_of(c.row[r], block.model.c_floor));
   for (std::int64_t k = first; k < last; ++k) {
     const __m512 e = _mm512_loadu_ps(block.column_exponents + k * 16);
     for (std::size_t r = 0; r < cut_rows; ++r) {

@@ -93,7 +93,7 @@ TEST_F(Bash, completes_the_words_of_a_flag) {
   EXPECT_EQ(offers("narrowgauge train --schedule cosine_"), Words{"cosine_restarts"});
   EXPECT_EQ(offers("narrowgauge train --data gl"), Words{"glyphs"});
   EXPECT_EQ(offers("narrowgauge train --loss dic"), Words{"dice"});
-  EXPECT_EQ(offers("narrowgauge simulate --unit h"), Words{"h100"});
+  EXPECT_EQ(offers("narrowgauge simulate --unit h10"), (Words{"h100", "h100-mma"}));
   EXPECT_EQ(offers("narrowgauge train --epochs "), Words{});
   EXPECT_EQ(offers("narrowgauge train --output nothing_"), Words{});
 }

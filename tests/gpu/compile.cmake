@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles what runs on GPUs with NVCC for sm_80 and sm_90 into BUILD, and asks it and COMPILER which
-# fragments and products there are: SOURCE is the project.
+# fragments and products there are: SOURCE is the project. Single instructions, wgmma's among them,
+# are for sm_90a.
 cmake_minimum_required(VERSION 3.25)
 if(NOT NVCC)
   message(STATUS "[SKIP] nvcc is not installed")
@@ -31,6 +32,16 @@ ng_execute(${compile} ${tests}/wmma_bits_kernel.cpp -o ${BUILD}/wmma_bits_host.o
 ng_execute(${compile} ${tests}/wmma_bits.cpp -o ${BUILD}/wmma_bits.o)
 ng_execute(${NVCC} -ccbin ${COMPILER} ${BUILD}/wmma_bits.o ${BUILD}/wmma_bits_host.o
            ${BUILD}/wmma_bits_kernel.o -o ${BUILD}/wmma_bits)
+
+ng_execute(${NVCC} -ccbin ${COMPILER} -x cu -std=c++20 -I ${SOURCE}/include
+           -gencode arch=compute_90a,code=sm_90a -c ${tests}/instruction_kernel.cpp
+           -o ${BUILD}/instruction_kernel.o)
+ng_execute(${compile} ${tests}/instruction_bits.cpp -o ${BUILD}/instruction_bits.o)
+ng_execute(${NVCC} -ccbin ${COMPILER} ${BUILD}/instruction_bits.o ${BUILD}/instruction_kernel.o
+           -o ${BUILD}/instruction_bits)
+
+ng_execute(${COMPILER} -std=c++20 -O2 -I ${SOURCE}/include ${tests}/library_products.cpp
+           -o ${BUILD}/library_products)
 
 ng_execute(${COMPILER} -std=c++20 -O1 -I ${SOURCE}/include ${tests}/combinations.cpp -pthread
            -o ${BUILD}/combinations_host)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs what compile.cmake made on a GPU and compares bits with the host: GEMM is the example of the
-# host, ELEMENTS how many results of random tiles are compared in each format.
+# host, ELEMENTS how many results of random tiles are compared in each format, RESULTS of each
+# instruction. With a PyTorch in PYTHON its matrix products are compared too.
 cmake_minimum_required(VERSION 3.25)
 if(NOT EXISTS ${BUILD}/wmma_bits)
   message(STATUS "[SKIP] nvcc is not installed")
@@ -22,7 +23,7 @@ if(place LESS 0 AND NOT of_gpu MATCHES "^other")
 endif()
 message(STATUS "the same bits on the GPU: ${of_gpu}")
 
-foreach(program "wmma_bits ${ELEMENTS}" sparse_kernel)
+foreach(program "wmma_bits ${ELEMENTS}" "instruction_bits ${RESULTS}" sparse_kernel)
   separate_arguments(command UNIX_COMMAND "${BUILD}/${program}")
   execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE text)
   message(STATUS "${text}")
@@ -30,3 +31,17 @@ foreach(program "wmma_bits ${ELEMENTS}" sparse_kernel)
     message(FATAL_ERROR "${program}: exit code ${code}")
   endif()
 endforeach()
+
+execute_process(COMMAND ${PYTHON} ${SOURCE}/tests/gpu/library_products.py ${BUILD}/products
+                RESULT_VARIABLE code OUTPUT_VARIABLE text)
+message(STATUS "${text}")
+if(code EQUAL 77)
+  message(STATUS "no PyTorch with an H100 in ${PYTHON}")
+  return()
+endif()
+execute_process(COMMAND ${BUILD}/library_products ${BUILD}/products RESULT_VARIABLE compared
+                OUTPUT_VARIABLE text)
+message(STATUS "${text}")
+if(code OR compared)
+  message(FATAL_ERROR "the products of PyTorch are not those of the model")
+endif()

@@ -34,8 +34,11 @@ void check(const char* what) {
   wmma::ManagedArray<S> dense(16 * K), values(16 * K / 2), b(8 * K);
   wmma::ManagedArray<C> c(128);
   wmma::ManagedArray<std::uint32_t> metadata(32);
-  for (int i = 0; i < 16 * K; ++i)  // the kept place moves from group to group
-    dense[i] = S((i % group + i / group) % group < group / 2 ? (i * 7) % 11 + 1 : 0);
+  std::uint32_t random = 1;  // keeps elements at places without a period
+  for (int i = 0; i < 16 * K; ++i) {
+    if (i % group == 0) random = 1664525 * random + 1013904223;
+    dense[i] = S((i + (random >> 16)) % group < group / 2 ? (i * 7) % 11 + 1 : 0);
+  }
   for (int i = 0; i < 8 * K; ++i) b[i] = S((i * 5) % 13);
   for (int i = 0; i < 128; ++i) c[i] = C(i);
   wmma::compress_sparse<K>(dense.data(), K, values.data(), K / 2, metadata.data(), Selector);
@@ -69,7 +72,8 @@ int main() {
     check<wmma::bfloat16, wmma::bfloat16, 32, float>("bf16, depth 32");
     check<tf32, float, 8, float, 1>("tf32, depth 8");
     check<tf32, float, 16, float>("tf32, depth 16");
-    check<signed char, signed char, 32, int, 1>("s8, depth 32");
+    check<signed char, signed char, 32, int>("s8, depth 32");
+    check<signed char, signed char, 32, int, 1>("s8, depth 32, selector 1");
     check<signed char, signed char, 64, int>("s8, depth 64");
     check<unsigned char, unsigned char, 32, int>("u8, depth 32");
     check<unsigned char, unsigned char, 64, int>("u8, depth 64");

@@ -16,50 +16,21 @@
 #include <string>
 #include <vector>
 
+#include "random_bits.h"
+
 namespace narrowgauge::test {
 namespace {
-
-// SplitMix64 (Steele, Lea and Flood, 2014).
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t operator()() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-// Kinds of tiles take turns: any bits; exponents about 1, many of which are equal; operands about 1
-// whose sums nearly cancel c; and as the second with a NaN, infinity or subnormal here and there.
-enum Kind { any_bits, near_one, cancelling, specials, kinds };
-
-// Bits of a float with some of these properties; the caller cuts them to its format.
-std::uint32_t random_bits(Random& random, Kind kind) {
-  const auto bits = static_cast<std::uint32_t>(random());
-  if (kind == any_bits) return bits;
-  const std::uint32_t places = kind == cancelling ? 3 : 12;
-  const std::uint32_t exponent = 127 - bits % 65521 % places;
-  if (kind == specials && (bits >> 8 & 31) == 0)
-    return (bits & 0x8000'0000) | (bits & 0x1000 ? 0x7f80'0000 : 0) |
-           (bits & 0x2000 ? 0x40'0000 : 0);
-  return (bits & 0x807f'ffff) | exponent << 23;
-}
 
 struct Batch {
   Batch(TileFormat format, int tiles, Random& random) : count(tiles) {
     const int depth = tile_depth(format);
     for (int i = 0; i < tiles; ++i) {
-      const auto kind = static_cast<Kind>(i % kinds);
+      const auto values = static_cast<Values>(i % kinds_of_values);
       for (int j = 0; j < 16 * depth; ++j) {
-        put(a, format, random_bits(random, kind));
-        put(b, format, random_bits(random, kind));
+        put(a, format, operand_bits(random, values, -149));
+        put(b, format, operand_bits(random, values, -149));
       }
-      for (int j = 0; j < 256; ++j) c.push_back(random_bits(random, kind));
+      for (int j = 0; j < 256; ++j) c.push_back(sum_bits(random, values, -149));
     }
     d.resize(c.size());
   }

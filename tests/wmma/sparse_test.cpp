@@ -19,6 +19,7 @@ namespace {
 
 using wmma::bfloat16;
 using wmma::half;
+using wmma::UnitChoice;
 using wmma::UnitScope;
 using wmma::Unresolved;
 using wmma::precision::tf32;
@@ -107,8 +108,9 @@ TEST(wmma_sparse, products_equal_those_of_the_dense_tile_in_every_shape_type_and
 
 TEST(wmma_sparse, sums_are_those_of_the_unit_over_the_selected_products) {
   std::mt19937 random(9);
-  for (const MatrixUnit unit : {MatrixUnit::a100, MatrixUnit::h100}) {
-    const UnitScope scope(unit, Unresolved::allowed);
+  for (const UnitChoice choice : {UnitChoice{MatrixUnit::a100, Unresolved::allowed},
+                                  UnitChoice{MatrixUnit::h100, Unresolved::refused}}) {
+    const UnitScope scope(choice);
     Tile<half, 32, float> tile;
     for (half& value : tile.a)
       if (static_cast<float>(value) != 0)
@@ -134,7 +136,7 @@ TEST(wmma_sparse, sums_are_those_of_the_unit_over_the_selected_products) {
           }
         }
         const float c = tile.c[static_cast<std::size_t>(8 * m + n)];
-        const auto* model = find_unit_model(unit, UnitFormat::f16, UnitFormat::f32);
+        const auto* model = find_unit_model(choice.unit, UnitFormat::f16, UnitFormat::f32);
         ASSERT_EQ(std::bit_cast<std::uint32_t>(d.x[8 * m + n]),
                   dot_product_add(*model, left, right, std::bit_cast<std::uint32_t>(c)));
       }
@@ -164,6 +166,17 @@ TEST(wmma_sparse, metadata_stands_where_ptx_has_it) {
   pairs[9] = 1;  // row 1, column 1
   wmma::compress_sparse<8>(pairs.data(), 8, kept.data(), 4, words, 2);
   EXPECT_EQ(words[4 * 1 + 2], 0x4444'444eU);
+
+  // Of bytes a thread has eight groups of one row. Row 11, columns 61 and 62 of 64: the last of the
+  // last thread of quad 3; row 3, columns 29 and 30 of 32 for selector 1: the third thread.
+  Aligned<signed char> bytes(16 * 64, 0), kept_bytes(16 * 32);
+  bytes[11 * 64 + 61] = bytes[11 * 64 + 62] = 1;
+  wmma::compress_sparse<64>(bytes.data(), 64, kept_bytes.data(), 32, words);
+  EXPECT_EQ(words[4 * 3 + 3], 0x9444'4444U);
+  std::fill(bytes.begin(), bytes.end(), static_cast<signed char>(0));
+  bytes[3 * 32 + 29] = bytes[3 * 32 + 30] = 1;
+  wmma::compress_sparse<32>(bytes.data(), 32, kept_bytes.data(), 16, words, 1);
+  EXPECT_EQ(words[4 * 3 + 2], 0x9444'4444U);
 }
 
 TEST(wmma_sparse, metadata_reads_back_the_columns) {

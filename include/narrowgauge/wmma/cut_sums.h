@@ -78,7 +78,8 @@ class CutSums {
     const auto c_magnitude =
         static_cast<std::int64_t>((c_bits & 0x7f'ffff) | (c_field ? 0x80'0000U : 0U));
     const int c_exponent = (c_field ? c_field : 1) - 127;
-    int largest = c_magnitude ? std::max(model_.floor, c_exponent) : model_.floor;
+    int largest = model_.floor;
+    if (c_magnitude) largest = std::max({largest, c_exponent, model_.c_floor});
     std::array<int, most_terms> exponents;
     for (int k = first; k < last; ++k) {
       const int exponent = line.a_exponent[k] + line.b_exponent[k];
@@ -96,7 +97,7 @@ class CutSums {
           cut(magnitude, largest - exponents[static_cast<std::size_t>(k - first)]);
       sum += (term ^ sign) - sign;
     }
-    return matrix_unit_arithmetic::rounded(sum, largest - model_.fraction, rounding_);
+    return matrix_unit_arithmetic::rounded_sum(sum, largest - model_.fraction, rounding_);
   }
   static std::int64_t cut(std::int64_t magnitude, int places) {
     return magnitude >> std::clamp(places, 0, 63);  // below 0 where the magnitude is 0

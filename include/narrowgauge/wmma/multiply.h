@@ -32,9 +32,10 @@ inline bool is_emulated(MatrixUnit unit, UnitFormat operand) {
   return is_new && operand >= UnitFormat::s4 && operand <= UnitFormat::b1;
 }
 
-// tcgen05 is no part of wmma: on a B200 wmma is mma.sync, whose 16-bit formats were measured.
+// wgmma and tcgen05 are no part of wmma: it is mma.sync, with which they share all formats of wmma.
 inline UnitChoice current_choice() {
   UnitChoice choice = unit::choice();
+  if (choice.unit == MatrixUnit::h100_mma) choice.unit = MatrixUnit::h100;
   if (choice.unit == MatrixUnit::b200_mma) choice.unit = MatrixUnit::b200;
   return choice;
 }

@@ -12,10 +12,9 @@
 //   load_matrix_sync(a, values, 16);  load_metadata_sync(e, metadata);
 //   mma_sp_sync(d, a, b, c, e);
 //
-// How sparse units add is not published: on the host sums of floating point are those of the unit's
-// dense products over the elements that the metadata selects, and need Unresolved::allowed. Sums
-// of integers are exact. Under nvcc it is inline PTX for sm_80 and later, which compiles but has
-// not been run on a GPU.
+// On the host sums of floating point are those of the unit's dense products over the elements that
+// the metadata selects. An H100 adds so; how other GPUs do is not published, and as them sums need
+// Unresolved::allowed. Sums of integers are exact. Under nvcc it is inline PTX for sm_80 and later.
 #pragma once
 
 #include <cstdint>

@@ -136,8 +136,8 @@ void mma_sp_sync(sparse_fragment<accumulator, K, C>& d, const sparse_fragment<ma
   if (chosen < MatrixUnit::a100) unit::refuse(chosen, "has no sparse products");
   const bool is_exact = product::is_integer<T>;
   if (satf && !is_exact) sparse::refuse("mma_sp_sync: only products of integers have satf");
-  const UnitModel model =
-      product::model_of(element::Traits<T>::format, element::Traits<C>::format, is_exact);
+  const UnitModel model = product::model_of(element::Traits<T>::format, element::Traits<C>::format,
+                                            is_exact || chosen == MatrixUnit::h100);
   for (int m = 0; m < sparse::rows; ++m) {
     const auto row_of_b = product::selected<K>(b.x, columns.data() + m * kept);
     const auto* row_of_a = a.x + m * kept;

@@ -7,6 +7,8 @@
 // are two indices of 2 bits, the smaller one first; of two tf32, 0100 for the first and 1110 for
 // the second. 16 bits of a row make a chunk; thread 4 (row mod 8) + chunk + chunks * selector of
 // the warp holds that of a row below 8 in its lower half, and that of row + 8 in its upper half.
+// Bytes are otherwise: thread 4 (row mod 8) + 2 (chunk / 2) + row / 8 + chunks * selector holds the
+// even chunk of a row in its lower half and the next in its upper half. An H100 reads them so.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +58,9 @@ struct Place {
 };
 template <int K, class T>
 constexpr Place place_of(int row, int group, int selector) {
-  const int chunk = group / 4;
-  return {4 * (row % 8) + chunk + Shape<K, T>::chunks * selector, 16 * (row / 8) + 4 * (group % 4)};
+  const int first = 4 * (row % 8) + Shape<K, T>::chunks * selector;
+  if (Shape<K, T>::is_byte) return {first + 2 * (group / 8) + row / 8, 4 * (group % 8)};
+  return {first + group / 4, 16 * (row / 8) + 4 * (group % 4)};
 }
 
 [[noreturn]] inline void refuse(const std::string& what) {
