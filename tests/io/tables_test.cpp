@@ -107,6 +107,24 @@ TEST_F(tables, a_first_line_of_data_with_a_text_label_is_no_header) {
   EXPECT_EQ(set.train.feature_names, (std::vector<std::string>{"1", "2"}));
 }
 
+TEST_F(tables, a_first_line_of_data_with_a_missing_value_is_no_header) {
+  for (const char* const missing : {"", "NA"}) {
+    const DataSplit set = read_table(
+        file(std::string("5.1,") + missing +
+             ",setosa\n4.9,3.0,setosa\n6.2,3.1,virginica\n6.0,3.2,virginica\n5.0,3.4,setosa\n"),
+        {.test_share = 1});
+    EXPECT_EQ(set.train.size(), 5) << missing;
+    EXPECT_EQ(set.train.feature_names, (std::vector<std::string>{"1", "2", "2 is missing"}));
+  }
+}
+
+TEST_F(tables, a_header_may_leave_out_the_name_of_the_index) {
+  const DataSplit set =
+      read_table(file(",colour,label\n0,red,a\n1,blue,b\n2,red,a\n"), {.test_share = 1});
+  EXPECT_EQ(set.train.size(), 3);
+  EXPECT_EQ(set.train.class_names, (std::vector<std::string>{"a", "b"}));
+}
+
 TEST_F(tables, the_label_is_chosen_and_columns_are_passed_over) {
   const std::string path = file(people);
   EXPECT_THROW(read_table(path, {.label = "job"}), DataError);  // of one row it is missing

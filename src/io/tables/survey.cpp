@@ -34,13 +34,14 @@ bool is_label_name(std::string lower) {
   return std::ranges::find(names, lower) != names.end();
 }
 
-// A first line names columns where it has a text above a number, or only texts.
+// A first line names columns where it has a text above a number, which what stands for a missing
+// value is not, or no numbers.
 bool names_columns(const std::vector<std::string>& first, const std::vector<std::string>* second) {
   const auto is_text = [](const std::string& field) { return !is_number(field); };
   if (std::ranges::all_of(first, is_text)) return true;
   if (second == nullptr) return std::ranges::any_of(first, is_text);
   for (std::size_t i = 0; i < std::min(first.size(), second->size()); ++i)
-    if (is_text(first[i]) && is_number((*second)[i])) return true;
+    if (is_text(first[i]) && !is_missing(first[i]) && is_number((*second)[i])) return true;
   return false;
 }
 

@@ -180,10 +180,6 @@ void check_classes(const Rows& train, const Rows& test, const TableSchema& schem
   check_labels(test.y, schema.classes, path);
 }
 
-std::int64_t tests_before(std::int64_t row, double share) {
-  return static_cast<std::int64_t>(static_cast<double>(row) * share);
-}
-
 std::int64_t count_rows(const std::string& path, const TableSchema& schema) {
   const TableHead head = head_for(path, schema);
   Records records(path);
@@ -204,9 +200,7 @@ Rows read_all(const std::string& path, const TableSchema& schema, std::int64_t c
 
 DataSplit read_file(const std::string& path, const TableOptions& options) {
   const double share = options.test_share;
-  const auto is_test = [&](std::int64_t row) {
-    return share < 1 && tests_before(row + 1, share) > tests_before(row, share);
-  };
+  const auto is_test = [&](std::int64_t row) { return share < 1 && is_for_test(row, share); };
   std::int64_t count = 0;
   const TableSchema schema =
       options.schema.empty()
