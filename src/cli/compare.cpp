@@ -231,7 +231,7 @@ std::vector<std::string> comparison_remarks(const std::vector<TrainingOutcome>& 
   return lines;
 }
 
-int run_compare(const TrainFlags& flags, const Settings& settings) {
+int run_compare(const TrainFlags& flags, Settings settings) {
   const auto& formats = flags.compare;
   const auto named = [&](const char* format) {
     return std::find(formats.begin(), formats.end(), format) != formats.end();
@@ -246,6 +246,7 @@ int run_compare(const TrainFlags& flags, const Settings& settings) {
   for (const std::string& format : formats)
     if (format != "auto") take(settings_in(settings, format));
   const Task task = prepare_training(settings);
+  fit_batch(settings, task, flags);
   const std::vector<Settings> all = settled(formats, settings, task);
   for (const Settings& one : all) take(one);
   const Comparison comparison =

@@ -14,7 +14,7 @@ namespace narrowgauge::cli {
 // IEEE's f32, f32 as it is fastest here, and the formats of --amp.
 inline const std::vector<std::string> compare_words{"ieee", "off", "f16", "bf16", "auto"};
 
-int run_compare(const TrainFlags& flags, const Settings& settings);
+int run_compare(const TrainFlags& flags, Settings settings);
 
 // A table in 80 columns, whatever the numbers; below it remarks about the runs, line by line.
 std::string comparison_table(const std::vector<TrainingOutcome>& outcomes,

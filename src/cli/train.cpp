@@ -176,6 +176,7 @@ int run_train(const TrainFlags& flags) {
   CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
 
   const Task task = prepare_training(settings, images_of(resumed, settings));
+  fit_batch(settings, task, flags);
   const std::string reason = settle_auto(settings, task);
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;

@@ -41,10 +41,26 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
   return result;
 }
 
+namespace {
+
+std::string samples_of(const Task& task) {
+  return task.images || task.text ? words_of(task).samples : "samples";
+}
+
+}  // namespace
+
+void fit_batch(Settings& settings, const Task& task, const TrainFlags& flags) {
+  constexpr std::int64_t steps = 8;
+  if (flags.batch || flags.resume || settings.batch <= task.training_size) return;
+  const std::int64_t parts = settings.accumulation;
+  settings.batch = std::max<std::int64_t>(1, task.training_size / steps / parts) * parts;
+  say("--batch", concat(settings.batch, ", as there are ", task.training_size, ' ',
+                        samples_of(task), " to train on"));
+}
+
 void check_batch(const Settings& settings, const Task& task) {
   require(settings.batch <= task.training_size, "--batch: ", settings.batch, " is larger than the ",
-          task.training_size, ' ', task.images || task.text ? words_of(task).samples : "samples",
-          " of ", task.data);
+          task.training_size, ' ', samples_of(task), " of ", task.data);
 }
 
 Session::Session(const Settings& settings, const Task& task, const SessionOptions& options)

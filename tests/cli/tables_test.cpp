@@ -39,6 +39,22 @@ std::string table_text(int rows) {
   return text;
 }
 
+TEST(tables_in_the_program, with_few_rows_get_a_batch_that_fits) {
+  const TemporaryFolder folder;
+  write_file(folder / "few.tsv", table_text(60));  // 48 of them to train on
+  const Words words{"train", "--model", "mlp", "--data", folder / "few.tsv", "--epochs", "1"};
+  const Result result = run(words);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.err.find("--batch: 6, as there are 48 rows to train on"), std::string::npos)
+      << result.err;
+  Words compared = words;
+  compared.insert(compared.end(), {"--compare", "off,bf16", "--accumulate", "4"});
+  EXPECT_NE(run(compared).err.find("--batch: 4, as"), std::string::npos);
+  Words too_many = words;
+  too_many.insert(too_many.end(), {"--batch", "49"});
+  EXPECT_EQ(run(too_many).code, 2);
+}
+
 TEST(tables_in_the_program, are_trained_on_and_predicted_by_the_names_of_columns) {
   const TemporaryFolder folder;
   const std::string data = folder / "things.tsv", run_folder = folder / "run";
