@@ -106,8 +106,8 @@ class NG_API TensorSource : public DataSource {
   explicit TensorSource(std::vector<Tensor> columns);
   // The set's inputs, then its targets. Labels of classes are i64.
   explicit TensorSource(const DataSet& set);
-  // Images (f32 after the transform) and i64 labels, of a set whose only input is u8 or f32
-  // [N,C,H,W]. Throws UsageError for another set or if the transform does not fit.
+  // Images (f32 after the transform) and i64 labels or f32 numbers, of a set whose only input is u8
+  // or f32 [N,C,H,W]. Throws UsageError for another set or if the transform does not fit.
   TensorSource(const DataSet& set, const ImageTransform& transform);
   ~TensorSource() override;
 

@@ -159,8 +159,8 @@ struct NG_API StepResult {
 
 // Means over the samples of a source.
 struct NG_API Evaluation {
-  double loss = 0;                     // that training minimizes
-  double accuracy = 0;                 // share of labels that are right; 0 where none is a class
+  double loss = 0;      // that training minimizes
+  double accuracy = 0;  // share of labels that are right; NaN where the targets are no classes
   std::vector<MetricValue> metrics{};  // of TrainerOptions: `metrics`, then `own_metrics`
   std::int64_t samples = 0;            // that the means are over
   std::int64_t not_finite = 0;  // samples whose prediction holds an infinity or NaN: none is right

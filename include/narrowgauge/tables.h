@@ -23,8 +23,9 @@ struct NG_API TableOptions {
 // separated by commas, tabs or semicolons, quoted as in RFC 4180; a first line that names columns
 // is known by itself. Numbers are a feature each, with a further one where some are missing, for
 // which their mean stands; texts are a feature for each word that the training has, unknown words
-// none. The label is the column called label, class, target or y, else the last: whole numbers from
-// 0 on and texts are classes, other numbers a target f32 [N,1]. Input "x" f32 [N, features]. Throws
+// none. The label is the column called label, class, target or y, else the last: texts and whole
+// numbers from 0 on are classes, other numbers, and whole ones of which there are more than 20 with
+// gaps between most of them, a target f32 [N,1]. Input "x" f32 [N, features]. Throws
 // DataError naming line and column.
 NG_API DataSplit read_table(const std::string& path, const TableOptions& options = {});
 

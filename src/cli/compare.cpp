@@ -14,6 +14,7 @@
 #include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/number_task.h"
 #include "cli/watch.h"
 
 namespace narrowgauge::cli {
@@ -43,9 +44,10 @@ double largest_difference_of_losses(const std::vector<TrainingOutcome>& outcomes
 
 std::string difference_text(const TrainingOutcome& outcome, const TrainingOutcome& base,
                             const ResultWords& told) {
-  if (told.is_text)
-    return fmt::format("{}: test loss {:+.4f} nats a token from {}'s", outcome.precision,
-                       outcome.fit.test.loss - base.fit.test.loss, base.precision);
+  if (!told.have_accuracy(base.fit.test))
+    return fmt::format("{}: test loss {:+.4f}{} from {}'s", outcome.precision,
+                       outcome.fit.test.loss - base.fit.test.loss, told.loss_unit(),
+                       base.precision);
   return fmt::format("{}: test accuracy {} points from {}'s (two standard errors: {:.2f})",
                      outcome.precision,
                      points_text(outcome.fit.test.accuracy - base.fit.test.accuracy),
@@ -82,12 +84,13 @@ void print_comparison(const std::vector<TrainingOutcome>& outcomes, const Result
 
 void check_tolerance(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes,
                      const ResultWords& words) {
-  if (words.is_text) {
-    const double nats = largest_difference_of_losses(outcomes);
-    require<CheckError>(!flags.tolerance || nats <= *flags.tolerance,
-                        fmt::format("compare: test losses differ by {:.4f} nats a token, more than "
-                                    "the {} that --tolerance allows",
-                                    nats, number_text(flags.tolerance.value_or(0))));
+  if (!words.have_accuracy(base_of(outcomes).fit.test)) {
+    const double difference = largest_difference_of_losses(outcomes);
+    require<CheckError>(
+        !flags.tolerance || difference <= *flags.tolerance,
+        fmt::format("compare: test losses differ by {:.4f}{}, more than the {} "
+                    "that --tolerance allows",
+                    difference, words.loss_unit(), number_text(flags.tolerance.value_or(0))));
     return;
   }
   const double points = 100 * largest_difference(outcomes);
@@ -199,11 +202,12 @@ std::string comparison_table(const std::vector<TrainingOutcome>& outcomes,
                              const ResultWords& told) {
   const TrainingOutcome& base = base_of(outcomes);
   const auto judged = [&](const Evaluation& test) {
-    return told.is_text ? loss_text(test.loss, 4) : percent_text(test.accuracy);
+    return told.have_accuracy(test) ? percent_text(test.accuracy) : loss_text(test.loss, 4);
   };
   TextTable table({words("precision"), numbers(told.rate_name()), numbers("speed-up"),
                    numbers("first loss", 2), numbers("final loss", 1),
-                   numbers(told.is_text ? "test loss" : "accuracy"), numbers("activations", 1)});
+                   numbers(told.have_accuracy(base.fit.test) ? "accuracy" : "test loss"),
+                   numbers("activations", 1)});
   for (const TrainingOutcome& outcome : outcomes)
     table.add({outcome.precision, rate_text(told.rate(outcome.fit.samples_per_second)),
                speed_text(speed_up(outcome, base)), loss_text(outcome.fit.first_loss, 6),
@@ -247,6 +251,7 @@ int run_compare(const TrainFlags& flags, Settings settings) {
     if (format != "auto") take(settings_in(settings, format));
   const Task task = prepare_training(settings);
   fit_batch(settings, task, flags);
+  keep_numbers_wide(settings.precision, task);
   const std::vector<Settings> all = settled(formats, settings, task);
   for (const Settings& one : all) take(one);
   const Comparison comparison =

@@ -49,7 +49,7 @@ void print_evaluation(const Flags& flags, const Trained& trained, const Evaluati
     json.add("checkpoint", taken.path).add("step", taken.step).add("best", taken.best);
     if (taken.step < 0) json.add_null("step");
     json.add("data", settings.data).add("amp", name(settings.precision.amp()));
-    json.add("test_accuracy", result.accuracy).add("test_loss", result.loss);
+    add_test(json, result);
     json.add("test_samples", result.samples);
     add_text_results(json, words_of(trained.task), result);
     add_metrics(json, result);
@@ -60,7 +60,7 @@ void print_evaluation(const Flags& flags, const Trained& trained, const Evaluati
                     name(settings.precision.narrow)));
   print(fmt::format("checkpoint      {}\n", checkpoint_text(taken)));
   const ResultWords words = words_of(trained.task);
-  if (words.is_text) return print_test(words, result);
+  if (!words.have_accuracy(result)) return print_test(words, result);
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
   if (words.of_pixels)
     print(fmt::format("test accuracy   {} of the pixels of {} {}\n", percent_text(result.accuracy),

@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/number_task.h"
 
 namespace narrowgauge::cli {
 
@@ -23,6 +24,16 @@ ImageShape shape_of(const DataSet& set) {
 
 namespace {
 
+// Numbers [N] or [N,K] become f32 [N,K].
+void take_numbers(DataSet& set, const std::string& data) {
+  const Tensor& target = set.target();
+  const Dims& dims = target.dims();
+  require<DataError>(is_floating(target.dtype()) && !dims.empty() && dims.size() <= 2, data,
+                     ": expected labels of classes, or numbers as targets, found ", target.type());
+  const Dims rows{dims[0], dims.size() == 2 ? dims[1] : 1};
+  set.targets = {{"labels", target.cast(DType::f32).reshaped(rows)}};
+}
+
 void take_as_images(DataSet& set, const std::string& data) {
   const TensorType type = set.input().type();
   Dims dims = set.input().dims();
@@ -32,9 +43,8 @@ void take_as_images(DataSet& set, const std::string& data) {
   require<DataError>(dims.size() == 4 && pixels, data,
                      ": expected images or rows of numbers as u8 ",
                      "or f32 [N,C,H,W], [N,H,W] or [N,F], found ", type);
-  require<DataError>(set.classes > 0, data, ": expected labels of classes, found ",
-                     set.target().type());
   set.inputs = {{"images", set.input().reshaped(dims)}};
+  if (set.classes == 0) take_numbers(set, data);
 }
 
 // What the settings say of mean and deviation goes before what was measured.
@@ -64,6 +74,7 @@ ImageFacts facts_for(const DataSet& set, ImageShape wanted, const Settings& sett
   }
   if (wanted.channels != facts.drawn.channels) facts.transform.channels = wanted.channels;
   normalize_by(facts, channel_statistics(set.input()), settings);
+  if (set.classes == 0) facts.numbers = numbers_in(set.target(), settings.data);
   return facts;
 }
 
@@ -72,6 +83,9 @@ void require_as_trained(const DataSplit& split, const ImageFacts& trained,
   const std::string found = image_text(shape_of(split.train));
   require<DataError>(found == image_text(trained.drawn), data, ": expected images of ",
                      image_text(trained.drawn), " as the run was trained on, found ", found);
+  const std::int64_t numbers = split.test.classes > 0 ? 0 : split.test.target().dims()[1];
+  require<DataError>(numbers == trained.numbers.count(), data, ": has targets of ", numbers,
+                     " numbers, the run was trained on ", trained.numbers.count());
   require<DataError>(split.test.classes <= trained.classes, data, ": has ", split.test.classes,
                      " classes, the run was trained on ", trained.classes);
 }

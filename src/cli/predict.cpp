@@ -101,12 +101,18 @@ Predictions predict_rows(const Question& question, const std::string& path,
   const Dims dims = rows.input().dims();
   rows.inputs = {{"images", rows.input().reshaped({dims[0], dims[1], 1, 1})}};
   const bool labelled = !rows.targets.empty();
-  if (!labelled) rows.targets = {{"y", Tensor(DType::i64, {dims[0]})}};
+  const bool of_numbers = !question.facts.numbers.empty();
+  const std::int64_t numbers = question.facts.numbers.count();
+  if (!labelled)
+    rows.targets = {
+        {"y", of_numbers ? Tensor(DType::f32, {dims[0], numbers}) : Tensor(DType::i64, {dims[0]})}};
   const auto source = std::make_shared<TensorSource>(rows, question.facts.transform);
   Predictions found =
       predict_first(question.predict, source, question.count_of(dims[0]), question.batch);
-  if (!labelled)
+  if (!labelled) {
     for (Guess& guess : found.guesses) guess.label = -1;
+    found.targets = {};
+  }
   found.class_names = question.facts.class_names;
   return found;
 }

@@ -10,6 +10,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/number_predictions.h"
 #include "narrowgauge/npz.h"
 
 namespace narrowgauge::cli {
@@ -27,6 +28,14 @@ Guess guess_of(const Tensor& outputs, std::int64_t row) {
   return guess;
 }
 
+// 1 where all outputs of the row are finite.
+double finite_share(const Tensor& outputs, std::int64_t row) {
+  const std::int64_t width = outputs.size() / outputs.dims().front();
+  double share = 1;
+  for (std::int64_t c = 0; c < width; ++c) share += 0 * outputs.at(row * width + c);
+  return share;
+}
+
 // The first rows of a tensor.
 Tensor rows_of(const Tensor& tensor, std::int64_t count) {
   Dims dims = tensor.dims();
@@ -38,7 +47,19 @@ Tensor rows_of(const Tensor& tensor, std::int64_t count) {
   return rows;
 }
 
+// Rows of one part after the other.
+Tensor joined(const std::vector<Tensor>& parts) {
+  Dims dims = parts.front().dims();
+  dims.front() = 0;
+  for (const Tensor& part : parts) dims.front() += part.dims().front();
+  Tensor all(parts.front().dtype(), dims);
+  std::byte* to = all.data();
+  for (const Tensor& part : parts) to = std::copy_n(part.data(), part.bytes(), to);
+  return all;
+}
+
 std::string csv_of(const Predictions& predictions) {
+  if (predictions.of_numbers) return csv_of_numbers(predictions);
   const bool files = !predictions.files.empty();
   std::string text = files ? "file" : "sample";
   text += ",predicted,share,label\n";
@@ -53,6 +74,7 @@ std::string csv_of(const Predictions& predictions) {
 }
 
 void save_arrays(const std::string& path, const Predictions& predictions) {
+  if (predictions.of_numbers) return save_number_arrays(path, predictions);
   const Dims dims{std::ssize(predictions.guesses)};
   Tensor predicted(DType::i64, dims), labels(DType::i64, dims);
   for (std::size_t i = 0; i < predictions.guesses.size(); ++i) {
@@ -99,31 +121,36 @@ Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSour
   BatchLoader loader(
       source, {.batch = std::min(batch, count), .shuffle = false, .keep_last = true, .epochs = 1});
   Predictions found;
-  std::vector<Tensor> parts;
+  std::vector<Tensor> parts, targets;
   while (std::ssize(found.guesses) < count) {
     const std::optional<Batch> next = loader.next();
     if (!next) break;
     const Tensor outputs = predict(next->tensors.front());
     const Tensor& labels = next->tensors.back();
     const std::int64_t rows = std::min(outputs.dims().front(), count - std::ssize(found.guesses));
+    found.of_numbers = is_floating(labels.dtype());
     for (std::int64_t row = 0; row < rows; ++row) {
-      Guess guess = guess_of(outputs, row);
+      Guess guess;
+      if (found.of_numbers)
+        guess.share = finite_share(outputs, row);
+      else
+        guess = guess_of(outputs, row);
       guess.index = std::ssize(found.guesses);
-      guess.label = static_cast<std::int64_t>(labels.at(row));
+      if (!found.of_numbers) guess.label = static_cast<std::int64_t>(labels.at(row));
       found.guesses.push_back(guess);
     }
+    if (found.of_numbers) targets.push_back(rows_of(labels, rows));
     parts.push_back(rows_of(outputs, rows));
   }
   require<DataError>(!parts.empty(), "predict: none of the samples can be read");
-  Dims dims = parts.front().dims();
-  dims.front() = std::ssize(found.guesses);
-  found.outputs = Tensor(parts.front().dtype(), dims);
-  std::byte* to = found.outputs.data();
-  for (const Tensor& part : parts) to = std::copy_n(part.data(), part.bytes(), to);
+  found.outputs = joined(parts);
+  if (found.of_numbers) found.targets = joined(targets);
+  if (found.targets.size() != found.outputs.size()) found.targets = {};
   return found;
 }
 
 void print_predictions(const Predictions& predictions, bool json) {
+  if (predictions.of_numbers) return print_numbers(predictions, json);
   if (json) return print_lines(predictions);
   const bool files = !predictions.files.empty();
   const bool names = !predictions.class_names.empty();

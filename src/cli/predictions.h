@@ -12,7 +12,8 @@
 
 namespace narrowgauge::cli {
 
-// What the network takes a sample for, and how sure it is: the softmax of its outputs.
+// What the network takes a sample for, and how sure it is: the softmax of its outputs. Where
+// targets are numbers, the outputs are the answer, and `share` only says whether they are finite.
 struct Guess {
   std::int64_t index = 0, predicted = 0;
   std::int64_t label = -1;  // as the data have it; -1: unknown
@@ -23,6 +24,8 @@ struct Guess {
 struct Predictions {
   Tensor outputs;                          // [N, ...] of the network
   std::vector<Guess> guesses;              // N
+  Tensor targets{};                        // f32 [N, ...], where these are numbers
+  bool of_numbers = false;                 // whether the outputs are, and no scores of classes
   std::vector<std::string> files{};        // of the samples, where they have files
   std::vector<std::string> class_names{};  // none: numbers
 

@@ -205,8 +205,7 @@ class JsonReporter : public Reporter {
     json.add("loss_scale", progress.last.scale).add("skipped_steps", progress.skipped_steps);
     json.add("seconds_left", seconds_left(progress, batch_));
     if (progress.evaluation) {
-      json.add("test_accuracy", progress.evaluation->accuracy);
-      json.add("test_loss", progress.evaluation->loss);
+      add_test(json, *progress.evaluation);
       add_text_results(json, words_, *progress.evaluation);
       add_metrics(json, *progress.evaluation);
     }

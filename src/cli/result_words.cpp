@@ -17,6 +17,10 @@ double ResultWords::rate(double samples_per_second) const {
   return samples_per_second * static_cast<double>(window);
 }
 
+bool ResultWords::have_accuracy(const Evaluation& test) const {
+  return !is_text && !std::isnan(test.accuracy);
+}
+
 std::string ResultWords::rate_name() const { return is_text ? "tokens/s" : "samples/s"; }
 
 double perplexity(const Evaluation& test) { return std::exp(test.loss); }
@@ -26,12 +30,19 @@ double bits_per_character(const ResultWords& words, const Evaluation& test) {
 }
 
 std::string test_text(const ResultWords& words, const Evaluation& test) {
-  if (!words.is_text) return fmt::format("test accuracy {}", percent_text(test.accuracy));
+  if (words.have_accuracy(test))
+    return fmt::format("test accuracy {}", percent_text(test.accuracy));
+  if (!words.is_text) return "test loss " + number_text(test.loss);
   return fmt::format("test loss {:.4f}  perplexity {}", printable(test.loss),
                      number_text(perplexity(test)));
 }
 
 void print_test(const ResultWords& words, const Evaluation& test) {
+  if (!words.is_text && !words.have_accuracy(test)) {
+    print(fmt::format("test loss       {}  ({} {})\n", number_text(test.loss),
+                      grouped(test.samples), words.samples));
+    return print_metrics(test);
+  }
   if (words.of_pixels) {
     print(fmt::format("test accuracy   {} of the pixels of {} {}  (loss {:.4f})\n",
                       percent_text(test.accuracy), grouped(test.samples), words.samples,
@@ -52,6 +63,13 @@ void print_test(const ResultWords& words, const Evaluation& test) {
     print(fmt::format("bits            {:.4f} a character\n",
                       printable(bits_per_character(words, test))));
   print_metrics(test);
+}
+
+void add_test(JsonObject& json, const Evaluation& test) {
+  if (test.samples == 0)
+    json.add_null("test_accuracy").add_null("test_loss");
+  else
+    json.add("test_accuracy", test.accuracy).add("test_loss", test.loss);
 }
 
 void add_text_results(JsonObject& json, const ResultWords& words, const Evaluation& test) {

@@ -158,6 +158,8 @@ void visit_images(auto& images, const auto& visit) {
   visit("deviation", images.transform.deviation);
   visit.optional("class_names", images.class_names);
   visit.optional("masks", images.masks);
+  visit.optional("target_mean", images.numbers.mean);
+  visit.optional("target_deviation", images.numbers.deviation);
 }
 
 void visit_part(auto& part, const auto& visit) {
@@ -170,7 +172,7 @@ void check_images(const ImageFacts& images, const std::string& path) {
   const ImageTransform& transform = images.transform;
   const bool sizes = drawn.channels > 0 && drawn.height > 0 && drawn.width > 0;
   const bool padding = transform.height >= 0 && transform.width >= 0 && transform.channels >= 0;
-  require<DataError>(sizes && padding && images.classes > 0, path,
+  require<DataError>(sizes && padding && images.classes >= 0 && images.outputs() > 0, path,
                      ": is damaged: classes or sizes of its images make no sense");
   const auto finite = [](float number) { return std::isfinite(number); };
   const auto positive = [](float number) { return std::isfinite(number) && number > 0; };
@@ -181,6 +183,11 @@ void check_images(const ImageFacts& images, const std::string& path) {
                          std::ranges::all_of(transform.mean, finite) &&
                          std::ranges::all_of(transform.deviation, positive),
                      path, ": is damaged: mean or deviation of its images make no sense");
+  const NumberFacts& numbers = images.numbers;
+  require<DataError>(numbers.mean.size() == numbers.deviation.size() &&
+                         std::ranges::all_of(numbers.mean, finite) &&
+                         std::ranges::all_of(numbers.deviation, positive),
+                     path, ": is damaged: mean or deviation of its targets make no sense");
   const std::int64_t names = std::ssize(images.class_names);
   require<DataError>(names == 0 || names == images.classes, path, ": is damaged: it has ", names,
                      " names for ", images.classes, " classes");

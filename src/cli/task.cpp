@@ -9,6 +9,7 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/image_task.h"
+#include "cli/number_task.h"
 #include "cli/shape_flag.h"
 #include "cli/shaped_source.h"
 #include "narrowgauge/language_models.h"
@@ -61,6 +62,11 @@ void require_kind(const Settings& settings, const Data& data) {
                      " learns: expected a folder of images and one of masks");
 }
 
+BuildNetwork network_for(const std::string& model, const ImageFacts& images) {
+  BuildNetwork build = find_model(model, images.image(), images.outputs());
+  return images.numbers.empty() ? build : predict_numbers(std::move(build), images.numbers);
+}
+
 Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                    DataFacts* facts) {
   Data data = load(settings, facts);
@@ -78,7 +84,7 @@ Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& tr
     const ImageShape usual = network_image(settings.model, shape_of(split.train));
     take_images(task, split, settings, image_wanted(settings, usual), trained);
   }
-  task.build = find_model(settings.model, task.images->image(), task.classes);
+  task.build = network_for(settings.model, *task.images);
   return task;
 }
 
@@ -177,6 +183,7 @@ Loss loss_of(const Settings& settings, const std::optional<ImageFacts>& images) 
   const std::string& loss = settings.loss;
   if (loss.starts_with(prefix)) return loss_output(loss.substr(prefix.size()));
   if (!loss.empty()) return parse_loss(loss);
+  if (images && !images->numbers.empty()) return number_loss(images->numbers);
   return images && images->masks ? softmax_cross_entropy({.ignored = -100})
                                  : softmax_cross_entropy();
 }
@@ -263,7 +270,7 @@ Task network_task(const Settings& settings, const std::optional<ImageFacts>& tra
   }
   require<DataError>(trained.has_value(), "a run of ", settings.model, " without its images");
   task.classes = trained->classes;
-  task.build = find_model(settings.model, trained->image(), trained->classes);
+  task.build = network_for(settings.model, *trained);
   return task;
 }
 

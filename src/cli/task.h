@@ -15,6 +15,14 @@
 
 namespace narrowgauge::cli {
 
+// Targets that are numbers, K of each sample, over the training set.
+struct NumberFacts {
+  std::vector<float> mean, deviation;  // of each
+
+  bool empty() const { return mean.empty(); }
+  std::int64_t count() const { return std::ssize(mean); }
+};
+
 // How images become inputs, as a run keeps it.
 struct ImageFacts {
   ImageShape drawn;  // as they lie in the set; of pictures in files: as they are resized
@@ -22,6 +30,10 @@ struct ImageFacts {
   ImageTransform transform;                // padding, channels, mean and deviation
   std::vector<std::string> class_names{};  // one for each class, where they have names
   bool masks = false;                      // whether classes are of pixels, and not of images
+  NumberFacts numbers{};                   // of targets that are no classes
+
+  // What the network gives for an image or pixel: scores of classes, or numbers.
+  std::int64_t outputs() const { return numbers.empty() ? classes : numbers.count(); }
 
   ImageShape image() const;  // as the network sees them
 };

@@ -131,6 +131,7 @@ Model text_model_of(const Settings& settings) {
 ResultWords words_of(const Task& task) {
   if (task.text) return task.text->words;
   ResultWords words;
+  if (!task.images) words.samples = "samples";
   if (!task.table.empty()) words.samples = "rows";
   if (task.images && task.images->masks) {
     words.of_pixels = true;

@@ -12,6 +12,7 @@
 #include "cli/common/text.h"
 #include "cli/compare.h"
 #include "cli/metrics.h"
+#include "cli/number_task.h"
 #include "cli/report/report.h"
 #include "cli/run_network.h"
 #include "cli/train_flags.h"
@@ -177,6 +178,7 @@ int run_train(const TrainFlags& flags) {
 
   const Task task = prepare_training(settings, images_of(resumed, settings));
   fit_batch(settings, task, flags);
+  keep_numbers_wide(settings.precision, task);
   const std::string reason = settle_auto(settings, task);
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;

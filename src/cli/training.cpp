@@ -43,9 +43,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
 
 namespace {
 
-std::string samples_of(const Task& task) {
-  return task.images || task.text ? words_of(task).samples : "samples";
-}
+std::string samples_of(const Task& task) { return words_of(task).samples; }
 
 }  // namespace
 
@@ -245,7 +243,7 @@ JsonObject outcome_json(const TrainingOutcome& outcome, const ResultWords& words
   const FitResult& fit = outcome.fit;
   JsonObject json;
   json.add("amp", name(amp_of(outcome))).add("precision", outcome.precision);
-  json.add("test_accuracy", fit.test.accuracy).add("test_loss", fit.test.loss);
+  add_test(json, fit.test);
   json.add("test_samples", fit.test.samples).add("samples_per_second", fit.samples_per_second);
   json.add("first_loss", fit.first_loss).add("final_loss", fit.final_loss);
   json.add("input_share", fit.input_share);
@@ -258,7 +256,6 @@ JsonObject outcome_json(const TrainingOutcome& outcome, const ResultWords& words
   if (words.is_text) json.add("tokens_per_second", words.rate(fit.samples_per_second));
   add_text_results(json, words, fit.test);
   add_metrics(json, fit.test);
-  if (fit.test.samples == 0) json.add_null("test_accuracy").add_null("test_loss");
   if (fit.steps == 0) json.add_null("first_loss").add_null("final_loss");
   const RecomputeReport& again = outcome.recomputed;
   if (!again.nodes.empty()) {

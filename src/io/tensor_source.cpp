@@ -141,8 +141,9 @@ TensorSource::TensorSource(const DataSet& set, const ImageTransform& transform)
     : TensorSource(set) {
   images_ = std::make_unique<Images>(set, transform);
   const TensorType labels = set.target().type();
-  require(columns_[1].dtype() == DType::i64 && labels.shape.size() == 1, "data ", set.name,
-          ": expected labels i64[N] or u8[N], got ", labels);
+  const bool classes = columns_[1].dtype() == DType::i64 && labels.shape.size() == 1;
+  require(classes || labels.dtype == DType::f32, "data ", set.name,
+          ": expected labels i64[N] or u8[N], or f32 numbers, got ", labels);
 }
 
 TensorSource::~TensorSource() = default;
@@ -154,8 +155,7 @@ TensorTypes TensorSource::sample_types() const {
   for (const Tensor& column : columns_)
     types.push_back({column.dtype(), Shape(column.dims().begin() + 1, column.dims().end())});
   if (images_)
-    types = {{DType::f32, {images_->out_channels, images_->out_height, images_->out_width}},
-             {DType::i64, {}}};
+    types[0] = {DType::f32, {images_->out_channels, images_->out_height, images_->out_width}};
   return types;
 }
 

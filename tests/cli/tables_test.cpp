@@ -91,10 +91,6 @@ TEST(tables_in_the_program, label_and_columns_are_chosen) {
   EXPECT_EQ(found.at("features"), (json{"size", "size is missing"}));
   EXPECT_EQ(found.at("classes").size(), 3U);
   EXPECT_EQ(run({"train", "--model", "mlp", "--data", data, "--label", "sharp"}).code, 2);
-  write_file(folder / "real.csv", "x,y\n1,0.5\n2,1.5\n3,2\n4,1\n5,7\n6,0\n7,1\n8,2\n9,1\n10,0\n");
-  const Result real = run({"train", "--model", "mlp", "--data", folder / "real.csv"});
-  EXPECT_EQ(real.code, 4);
-  EXPECT_NE(real.err.find("expected labels of classes, found f32[8,1]"), std::string::npos);
 }
 
 // Pictures with a bright square, which the mask shows.

@@ -107,6 +107,16 @@ TEST_F(tables, a_first_line_of_data_with_a_text_label_is_no_header) {
   EXPECT_EQ(set.train.feature_names, (std::vector<std::string>{"1", "2"}));
 }
 
+TEST_F(tables, whole_numbers_far_apart_are_no_classes) {
+  std::string prices = "area,price\n", classes = "area,kind\n";
+  for (int i = 0; i < 60; ++i) {
+    prices += std::to_string(i) + ',' + std::to_string(1000 + 37 * i) + '\n';
+    classes += std::to_string(i) + ',' + std::to_string(i % 23) + '\n';
+  }
+  EXPECT_EQ(read_table(file(prices), {}).train.target().type(), TensorType::parse("f32[48,1]"));
+  EXPECT_EQ(read_table(file(classes), {}).train.classes, 23);
+}
+
 TEST_F(tables, a_first_line_of_data_with_a_missing_value_is_no_header) {
   for (const char* const missing : {"", "NA"}) {
     const DataSplit set = read_table(

@@ -49,8 +49,12 @@ TEST(tensor_source, labels_of_one_byte_are_widened_in_batches) {
   EXPECT_EQ(source.sample_types()[1], (TensorType{DType::i64, {}}));
   const std::vector<Tensor> batch = read(source, {2, 0, 2, 1});
   EXPECT_TRUE(batch[1].same_bits(Tensor::from<std::int64_t>({4}, {255, 2, 255, 0})));
-  set.targets[0].tensor = Tensor(DType::f32, {3});
+  set.targets[0].tensor = Tensor(DType::f64, {3});
   EXPECT_THROW(TensorSource(set, {}), UsageError);
+  set.targets[0].tensor = Tensor::from<float>({3, 1}, {0.5F, 1.5F, 2.5F});
+  TensorSource of_numbers(set, {});
+  EXPECT_EQ(of_numbers.sample_types()[1], (TensorType{DType::f32, {1}}));
+  EXPECT_TRUE(read(of_numbers, {2, 0})[1].same_bits(Tensor::from<float>({2, 1}, {2.5F, 0.5F})));
 }
 
 TEST(tensor_source, bytes_are_scaled_normalized_and_padded_with_black) {

@@ -36,8 +36,9 @@ std::string network_text(const Run& run) {
 std::string data_text(const RunRecord& record) {
   std::string text = record.settings.data;
   if (record.images)
-    text += fmt::format(", images of {} in {} classes", image_text(record.images->drawn),
-                        grouped(record.images->classes));
+    text += fmt::format(", images of {} in {} {}", image_text(record.images->drawn),
+                        grouped(record.images->outputs()),
+                        record.images->numbers.empty() ? "classes" : "numbers");
   if (record.facts)
     text += fmt::format(", {} to train on and {} to test", grouped(record.facts->training.samples),
                         grouped(record.facts->test.samples));

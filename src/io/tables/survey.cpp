@@ -90,6 +90,11 @@ struct Seen {
     if (words.size() <= most_words) words.insert(field);
   }
   bool is_text() const { return texts > numbers; }
+  // Whole numbers that are too many and too far apart to be those of classes.
+  bool is_scattered() const {
+    constexpr std::int64_t many = 20;
+    return std::ssize(words) > many && 2 * std::ssize(words) <= largest;
+  }
 };
 
 TableColumn column_of(const std::string& name, const Seen& seen, const std::string& path) {
@@ -124,7 +129,7 @@ void take_label(TableSchema& schema, const Seen& seen, const std::string& path) 
     schema.kind = TableLabel::names;
     schema.names.assign(seen.words.begin(), seen.words.end());
     schema.classes = std::ssize(schema.names);
-  } else if (seen.all_whole && seen.largest < most_classes) {
+  } else if (seen.all_whole && seen.largest < most_classes && !seen.is_scattered()) {
     schema.kind = TableLabel::numbers;
     schema.classes = seen.largest + 1;
   } else {

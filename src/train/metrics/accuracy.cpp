@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "train/metrics/labels.h"
 #include "train/metrics/metric.h"
 
@@ -7,11 +9,11 @@ namespace {
 
 PartialMean right(const MetricBatch& batch) {
   PartialMean part;
-  for_each_label(batch, [&](const LabeledScores& each) {
+  const bool has_classes = for_each_label(batch, [&](const LabeledScores& each) {
     ++part.count;
     part.sum += each.finite && each.predicted() == each.label;
   });
-  return part;
+  return has_classes ? part : PartialMean{std::numeric_limits<double>::quiet_NaN(), 1};
 }
 
 BeginMetric make(std::string_view word) {
