@@ -56,7 +56,8 @@ TEST(op_record, says_what_the_struct_has) {
   const float x[16] = {-1, 2};
   const float* const inputs[] = {x};
   float y[16];
-  relu.elementwise->f32(nullptr, inputs, y, 16);
+  const Relu op;
+  relu.elementwise->f32(&op, inputs, y, 16);
   EXPECT_EQ(y[0], 0);
   EXPECT_EQ(y[1], 2);
   const OpRecord& gemm = record_of<Gemm>();

@@ -160,6 +160,15 @@ TEST(arithmetic, a_cast_between_the_widest_integers_is_exact) {
   }
 }
 
+TEST(arithmetic, products_of_the_widest_integers_wrap_around) {
+  for (const bool reference : {false, true}) {
+    const Tensor x = unsigned_integers({most, 3});
+    const Tensor square = run_op(Mul{}, {x, x}, reference)[0];
+    EXPECT_EQ(square.values<std::uint64_t>()[0], 1U);  // (2^64 - 1)^2 modulo 2^64
+    EXPECT_EQ(square.values<std::uint64_t>()[1], 9U);
+  }
+}
+
 TEST(arithmetic, a_cast_of_integers_saturates) {
   EXPECT_EQ(run_op(Cast{.to = DType::i32}, {integers({1}, {1LL << 40})})[0].at(0), 2147483647);
   EXPECT_EQ(run_op(Cast{.to = DType::u8}, {integers({1}, {-3})})[0].at(0), 0);

@@ -2,7 +2,6 @@
 #include "ops/control/prepared_regions.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -116,8 +115,13 @@ Offer offer_regions(const Request& request, const std::vector<Region>& regions,
   return offer;
 }
 
+// Memory of no bytes may be nowhere, which memcpy does not allow.
+void copy_bytes(std::byte* to, const void* from, std::int64_t bytes) {
+  std::copy_n(static_cast<const std::byte*>(from), bytes, to);
+}
+
 void copy(const void* from, const View& to, std::int64_t bytes, std::int64_t offset = 0) {
-  if (to.data) std::memcpy(to.as<std::byte>() + offset, from, static_cast<std::size_t>(bytes));
+  if (to.data) copy_bytes(to.as<std::byte>() + offset, from, bytes);
 }
 
 // Values that go from round to round, in memory of their own.
@@ -125,7 +129,7 @@ class Carried {
  public:
   void add(const void* first, std::int64_t bytes) {
     values_.emplace_back(DType::u8, Dims{bytes});
-    std::memcpy(values_.back().data(), first, static_cast<std::size_t>(bytes));
+    copy_bytes(values_.back().data(), first, bytes);
   }
   std::size_t size() const { return values_.size(); }
   const Tensor& operator[](std::size_t i) const { return values_[i]; }
@@ -135,8 +139,7 @@ class Carried {
     next_.resize(values_.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (next_[i].bytes() != values_[i].bytes()) next_[i] = Tensor(DType::u8, values_[i].dims());
-      std::memcpy(next_[i].data(), graph.output(first + i),
-                  static_cast<std::size_t>(next_[i].bytes()));
+      copy_bytes(next_[i].data(), graph.output(first + i), next_[i].bytes());
     }
     std::swap(values_, next_);
   }

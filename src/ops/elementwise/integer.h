@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole numbers for the formulas of elementwise ops, with a result for all operands: x / 0 is 0.
-// Sums, differences and products of i64 and u64 are exact, so that cutting a result to the bits of
-// its dtype makes it wrap around.
+// Sums and differences of i64 and u64 are exact, and products modulo 2^128, so that cutting a
+// result to the bits of its dtype makes it wrap around.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 
 #include "narrowgauge/dtype.h"
+#include "tensor/wide_product.h"
 
 namespace narrowgauge {
 
@@ -20,7 +21,7 @@ struct Integer {
 
   friend Integer operator+(Integer a, Integer b) { return Integer(a.value + b.value); }
   friend Integer operator-(Integer a, Integer b) { return Integer(a.value - b.value); }
-  friend Integer operator*(Integer a, Integer b) { return Integer(a.value * b.value); }
+  friend Integer operator*(Integer a, Integer b) { return Integer(wide_product(a.value, b.value)); }
   friend Integer operator-(Integer a) { return Integer(-a.value); }
   friend Integer operator/(Integer a, Integer b) {
     return Integer(b.value == 0 ? 0 : a.value / b.value);

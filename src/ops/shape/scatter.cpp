@@ -11,6 +11,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/table.h"
 #include "tensor/values.h"
+#include "tensor/wide_product.h"
 
 namespace narrowgauge {
 
@@ -22,10 +23,13 @@ void require_reduction(std::string_view op, const std::string& reduction) {
           ": reduction must be none, add, mul, max or min, got '", reduction, "'");
 }
 
+double product(double a, double b) { return a * b; }
+WideInteger product(WideInteger a, WideInteger b) { return wide_product(a, b); }
+
 template <class Number>
 Number reduced(const std::string& reduction, Number old, Number update) {
   if (reduction == "add") return old + update;
-  if (reduction == "mul") return old * update;
+  if (reduction == "mul") return product(old, update);
   if (reduction == "max") return std::max(old, update);
   if (reduction == "min") return std::min(old, update);
   return update;
