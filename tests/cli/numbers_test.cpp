@@ -6,6 +6,7 @@
 #include <random>
 #include <sstream>
 
+#include "cli/json_answer.h"
 #include "cli/program.h"
 #include "io/files.h"
 #include "narrowgauge/npz.h"
@@ -17,12 +18,6 @@ using nlohmann::json;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
-
-json done(const Words& words) {
-  const Result result = run(words);
-  EXPECT_EQ(result.code, 0) << result.err;
-  return result.code == 0 ? json::parse(last_line(result.out)) : json{};
-}
 
 // Prices of some hundred thousands, far out of the range of f16, with a noise of 10,000.
 std::string houses(int rows) {

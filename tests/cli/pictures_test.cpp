@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/json_answer.h"
 #include "cli/program.h"
 #include "io/picture_folder.h"
 
@@ -36,11 +37,6 @@ class Pictures : public testing::Test {
                 "--augment", "crop(1)", "--epochs", "4",      "--batch", "16"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
-  }
-  static json done(const Words& words) {
-    const Result result = run(words);
-    EXPECT_EQ(result.code, 0) << result.err;
-    return result.code == 0 ? json::parse(last_line(result.out)) : json{};
   }
   static std::string refused(const Words& words, int code) {
     const Result result = run(words);

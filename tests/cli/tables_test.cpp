@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/json_answer.h"
 #include "cli/program.h"
 #include "io/files.h"
 #include "io/images/encode_png.h"
@@ -17,12 +18,6 @@ using nlohmann::json;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
-
-json done(const Words& words) {
-  const Result result = run(words);
-  EXPECT_EQ(result.code, 0) << result.err;
-  return result.code == 0 ? json::parse(last_line(result.out)) : json{};
-}
 
 // The class is that of the word, unless the number is large.
 std::string table_text(int rows) {

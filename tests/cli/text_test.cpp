@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cli/json_answer.h"
 #include "cli/training_fixture.h"
 
 namespace narrowgauge::testing_cli {
@@ -43,11 +44,6 @@ class Text : public testing::Test {
                 "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
-  }
-  static json done(const Words& words, const Surroundings& surroundings = {}) {
-    const Result result = run(words, surroundings);
-    EXPECT_EQ(result.code, 0) << result.err;
-    return result.code == 0 ? json::parse(last_line(result.out)) : json{};
   }
   static std::string generated(const Words& more, const Surroundings& surroundings = {}) {
     Words words{"generate", run_folder()};

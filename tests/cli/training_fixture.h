@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/json_answer.h"
 #include "cli/program.h"
 #include "cli/tiny_data.h"
 
@@ -33,12 +34,6 @@ class Training : public testing::Test {
     Words words = train(more);
     words.insert(words.end(), {"--json", "--quiet"});
     return words;
-  }
-  // The last line of a run that must succeed.
-  static json done(const Words& words, const Surroundings& surroundings = {}) {
-    const Result result = run(words, surroundings);
-    EXPECT_EQ(result.code, 0) << result.err;
-    return result.code == 0 ? json::parse(last_line(result.out)) : json{};
   }
 
   static inline TemporaryFolder* folder_ = nullptr;

@@ -4,7 +4,6 @@
 // of classes. For networks with several inputs each has an array, ids_train and mask_train; y and
 // labels are what a loss takes.
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "io/readers/labels.h"
@@ -80,15 +79,9 @@ DataSet read_x_and_y(const ArrayFile& file, const std::string& end) {
 
 Tensor rows_of(const Tensor& from, const std::vector<std::int64_t>& rows) {
   Dims dims = from.dims();
-  const auto bytes = static_cast<std::size_t>(from.bytes() / dims[0]);
   dims[0] = std::ssize(rows);
   Tensor to(from.dtype(), dims);
-  const auto* const source = static_cast<const std::byte*>(from.data());
-  auto* place = static_cast<std::byte*>(to.data());
-  for (const std::int64_t row : rows) {
-    std::memcpy(place, source + static_cast<std::size_t>(row) * bytes, bytes);
-    place += bytes;
-  }
+  TensorSource({from}).read(rows, std::span(&to, 1));
   return to;
 }
 
