@@ -121,6 +121,10 @@ class NG_API TensorSource : public DataSource {
   std::unique_ptr<const Images> images_;  // how column 0 is transformed, if it is
 };
 
+// The first tensor of each sample twice: an input and what a network that gives it again is to
+// give.
+NG_API std::shared_ptr<DataSource> as_own_target(std::shared_ptr<DataSource> source);
+
 // How a BatchLoader makes batches.
 struct NG_API BatchOptions {
   std::int64_t batch = 128;  // samples

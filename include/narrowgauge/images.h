@@ -21,7 +21,10 @@
 
 namespace narrowgauge {
 
-// A picture in a file: JPEG, PNG, WebP, BMP or PNM.
+// A picture in a file: JPEG, PNG, WebP, BMP or PNM; or a sound, WAV, FLAC, Ogg or MP3, whose
+// picture is its spectrogram: grey, 64 mel bands from 125 to 7,500 Hz high (the highest is the
+// first row), a column every 10 ms of a window of 25 ms, white for the loudest band of the sound
+// and black for 80 dB below it. In a wider input it stands in the middle of silence.
 struct NG_API ImageFile {
   std::string path;        // of the file
   std::int64_t label = 0;  // index of its class
@@ -58,16 +61,18 @@ struct NG_API DataOptions {
   std::string label{};              // of a table: TableOptions
   std::vector<std::string> skip{};  // of a table
   std::string table{};              // of a table: TableOptions::schema
+  bool labels = true;               // of pictures: false takes those at any depth, without classes
 };
 
-// Reads a folder with a subfolder for each class, which hold pictures at any depth, or with folders
-// train and val, valid, validation or test that each hold such subfolders. Of a single folder each
-// class gives its share to the test: which pictures depends on their paths alone. What begins with
-// a dot is passed over. Throws DataError for a class without pictures, fewer than two classes, or
-// a class of the test that the training has not.
+// Reads a folder with a subfolder for each class, which hold pictures or sounds at any depth, or
+// with folders train and val, valid, validation or test that each hold such subfolders. Of a single
+// folder each class gives its share to the test: which pictures depends on their paths alone. What
+// begins with a dot is passed over. Throws DataError for a class without pictures, fewer than two
+// classes, or a class of the test that the training has not. Without labels folders are no classes,
+// and all pictures have label 0.
 NG_API ImageFolder read_image_folder(const std::string& folder, const DataOptions& options = {});
-// All pictures in a folder at any depth, by name and in order of their paths; or a single file.
-// Throws DataError where there is none.
+// All pictures and sounds in a folder at any depth, by name and in order of their paths; or a
+// single file. Throws DataError where there is none.
 NG_API std::vector<std::string> find_images(const std::string& path);
 
 // Reads a folder with a folder images and one of masks, labels, annotations or instances, which
@@ -127,6 +132,9 @@ class NG_API ImageSource : public DataSource {
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
+
+// Columns of the usual (median) sound, at most 1,000; 0 where most of the files are pictures.
+NG_API std::int64_t usual_sound_columns(const std::vector<ImageFile>& files);
 
 // Of up to 512 of the pictures, evenly chosen, as `input` cuts and resizes them; damaged ones are
 // passed over. Throws DataError where none can be read.

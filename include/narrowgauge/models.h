@@ -31,8 +31,9 @@ enum class Head : std::uint8_t { classification, question_answering };
 // What a network takes: images, or tokens of a text.
 enum class InputKind : std::uint8_t { images, tokens };
 
-// What a network for images gives: scores of classes for an image, or for each of its pixels.
-enum class OutputKind : std::uint8_t { classes, pixels };
+// What a network for images gives: scores of classes for an image, or for each of its pixels, or
+// the image again.
+enum class OutputKind : std::uint8_t { classes, pixels, image };
 
 // What is known of a built-in network before it is built.
 struct NG_API ModelFacts {
@@ -44,7 +45,7 @@ struct NG_API ModelFacts {
   std::int64_t least_side = 8;          // of an image
   std::int64_t side_step = 1;           // height and width are multiples of it
   std::int64_t padded_side = 1;  // smaller images of a data set get black around them up to this
-  OutputKind output = OutputKind::classes;  // for an image or its pixels
+  OutputKind output = OutputKind::classes;  // for an image
 };
 
 NG_API std::vector<std::string> model_names();  // "mlp", "lenet", "resnet20", ...
@@ -52,7 +53,7 @@ NG_API std::vector<std::string> model_names();  // "mlp", "lenet", "resnet20", .
 NG_API const ModelFacts& model_facts(std::string_view name);
 
 // A network for images: input "images" f32 [N, channels, height, width], logits [N, classes], or of
-// pixels [N, classes, height, width].
+// pixels [N, classes, height, width], or the image again, whatever the classes.
 // Throws ModelError for an unknown name and for images that are too small for the network or of a
 // size that it cannot take, UsageError for a network that takes no images.
 NG_API BuildNetwork find_model(std::string_view name, ImageShape image, std::int64_t classes);

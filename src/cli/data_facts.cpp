@@ -41,9 +41,11 @@ std::string file_text(const std::string& file, const std::string& folder) {
 
 DataFacts::Part facts_of(const std::vector<ImageFile>& files, const ImageFolder& folder) {
   Sha256 sum;
+  const auto class_of = [&](const ImageFile& file) {
+    return folder.classes.empty() ? "" : folder.classes[static_cast<std::size_t>(file.label)];
+  };
   for (const ImageFile& file : files)
-    sum.update(concat(file_text(file.path, folder.path),
-                      folder.classes[static_cast<std::size_t>(file.label)], '\n'));
+    sum.update(concat(file_text(file.path, folder.path), class_of(file), '\n'));
   return {std::ssize(files), sum.hex()};
 }
 

@@ -115,6 +115,7 @@ std::int64_t class_of(const std::string& name, const ImageFacts& trained, const 
 }
 
 ImageFolder as_trained(ImageFolder folder, const ImageFacts& trained, const std::string& data) {
+  if (folder.classes.empty()) return folder;
   std::vector<std::int64_t> labels;
   for (const std::string& name : folder.classes) labels.push_back(class_of(name, trained, data));
   for (auto* files : {&folder.training, &folder.test})
@@ -131,7 +132,7 @@ void measure(ImageFacts& facts, const std::vector<ImageFile>& files, const Setti
 
 ImageFacts facts_for(const ImageFolder& folder, ImageShape wanted, const Settings& settings) {
   ImageFacts facts{.drawn = wanted,
-                   .classes = std::ssize(folder.classes),
+                   .classes = std::max<std::int64_t>(std::ssize(folder.classes), 1),
                    .transform = {},
                    .class_names = folder.classes};
   measure(facts, folder.training, settings);

@@ -8,6 +8,8 @@
 #include "cli/common/exit_code.h"
 #include "cli/common/text.h"
 #include "cli/image_task.h"
+#include "cli/picture_answers.h"
+#include "cli/predict_images.h"
 #include "cli/predict_masks.h"
 #include "cli/predictions.h"
 #include "cli/shaped_source.h"
@@ -23,6 +25,8 @@ constexpr const char* examples = R"(examples:
       the classes of pictures in files and folders, also as a table
   narrowgauge predict runs/cells new/ --save masks
       of a network for pixels: a mask for each picture
+  narrowgauge predict runs/parts new/ --save errors.csv
+      of an autoencoder: how unlike the training each picture is
   narrowgauge predict runs/lenet --data digits.npz --save predictions.npz --quiet
       every output as an array, for other programs)";
 
@@ -59,6 +63,7 @@ struct Question {
   Predict predict;
   ModelPort port;    // its input
   ImageFacts facts;  // how samples become that
+  bool gives_image;  // whether it gives its input again
   std::int64_t batch = usual_batch;
   const Flags& flags;
 
@@ -87,10 +92,15 @@ int report(const Predictions& found, const Flags& flags) {
 
 int report_files(const Question& question, std::vector<ImageFile> files) {
   const Flags& flags = question.flags;
-  if (!question.facts.masks) return report(predict_files(question, files), flags);
+  const PictureOptions options{flags.save, flags.strict, flags.json, flags.quiet};
   files.resize(static_cast<std::size_t>(question.count_of(std::ssize(files))));
-  predict_masks(question.predict, files, question.facts,
-                {flags.save, flags.strict, flags.json, flags.quiet});
+  if (question.gives_image)
+    predict_images(question.predict, source_of(files, question.facts, flags.strict), files,
+                   std::ssize(files), question.batch, question.facts, options);
+  else if (question.facts.masks)
+    predict_masks(question.predict, files, question.facts, options);
+  else
+    return report(predict_files(question, files), flags);
   return ExitCode::ok;
 }
 
@@ -136,6 +146,7 @@ int predict_inputs(const Flags& flags) {
       .predict = [&](const Tensor& inputs) { return opened.model->predict(inputs); },
       .port = opened.model->inputs().at(0),
       .facts = *facts,
+      .gives_image = gives_image(record.settings),
       .batch = flags.trained.batch.value_or(usual_batch),
       .flags = flags};
   const std::string& table = record.settings.samples.table;
@@ -157,10 +168,16 @@ int predict_samples(const Flags& flags) {
   const Predict predict = [&](const Tensor& inputs) { return model.predict(inputs); };
   const ThreadScope threads(trained.settings.threads > 0 ? trained.settings.threads
                                                          : thread_count());
+  const bool image = gives_image(trained.settings);
   if (!task.test_files.empty())
-    return report_files({predict, model.inputs().at(0), *task.images, trained.batch, flags},
+    return report_files({predict, model.inputs().at(0), *task.images, image, trained.batch, flags},
                         task.test_files);
   const std::int64_t count = std::min(flags.count.value_or(task.test_size), task.test_size);
+  if (image) {
+    predict_images(predict, task.test, {}, count, trained.batch, *task.images,
+                   {flags.save, flags.strict, flags.json, flags.quiet});
+    return ExitCode::ok;
+  }
   Predictions found = predict_first(predict, task.test, count, trained.batch);
   if (task.images) found.class_names = task.images->class_names;
   return report(found, flags);
@@ -181,10 +198,11 @@ NG_COMMAND(predict, 25) {
       app, {"INPUT", "", "pictures, folders of them, or a table, in place of the test samples"},
       flags->inputs);
   add_whole(app, {"--count,-n", "N", "the first N samples (all)"}, flags->count, 1);
-  add_text(app,
-           {"--save", "FILE",
-            "a table (.csv); outputs, classes, labels as arrays (.npz); of masks a folder"},
-           flags->save);
+  add_text(
+      app,
+      {"--save", "FILE",
+       "a table (.csv); outputs, classes, labels as arrays (.npz); of masks and images a folder"},
+      flags->save);
   add_switch(app, {"--strict-data", "", "a damaged picture is an error, with exit code 4"},
              flags->strict);
   add_switch(app, {"--quiet,-q", "", "no table"}, flags->quiet);

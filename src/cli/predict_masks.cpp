@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "base/atomic_file.h"
 #include "base/log.h"
@@ -13,13 +12,12 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/image_task.h"
+#include "cli/picture_answers.h"
 #include "io/images/encode_png.h"
 #include "io/images/image.h"
 
 namespace narrowgauge::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The class of each pixel, [height, width] of the picture, each the nearest of the scores
 // [1, classes, H, W].
@@ -46,22 +44,6 @@ std::vector<double> shares_in(const Tensor& mask, std::int64_t classes) {
   return shares;
 }
 
-// Names for masks: those of the pictures, with a number where two have the same.
-class MaskNames {
- public:
-  explicit MaskNames(std::string folder) : folder_(std::move(folder)) {}
-  std::string for_picture(const std::string& path) {
-    const std::string stem = fs::path(path).stem().string();
-    std::string name = stem + ".png";
-    for (int i = 2; !taken_.insert(name).second; ++i) name = concat(stem, '-', i, ".png");
-    return (fs::path(folder_) / name).string();
-  }
-
- private:
-  std::string folder_;
-  std::set<std::string> taken_;
-};
-
 struct MaskResult {
   std::string file, mask;  // mask: its path, where it was saved
   std::vector<double> shares;
@@ -86,7 +68,7 @@ std::string csv_of(const std::vector<MaskResult>& results, std::int64_t classes)
   return text;
 }
 
-void report(const std::vector<MaskResult>& results, const MaskOptions& options,
+void report(const std::vector<MaskResult>& results, const PictureOptions& options,
             std::int64_t classes) {
   constexpr std::size_t least = 16;
   std::vector<Column> columns{folding("file", least)};
@@ -121,13 +103,13 @@ std::optional<Tensor> input_for(const ImageFile& file, const ImageInput& input) 
 }  // namespace
 
 void predict_masks(const Predict& predict, const std::vector<ImageFile>& files,
-                   const ImageFacts& facts, const MaskOptions& options) {
+                   const ImageFacts& facts, const PictureOptions& options) {
   ImageInput input = input_of(facts);
   input.strict = options.strict;
   const bool table = options.save && options.save->ends_with(".csv");
   const bool masks = options.save && !table;
-  if (masks) fs::create_directories(*options.save);
-  MaskNames names(masks ? *options.save : "");
+  if (masks) std::filesystem::create_directories(*options.save);
+  PictureNames names(masks ? *options.save : "");
   std::vector<MaskResult> results;
   for (const ImageFile& file : files) {
     const std::optional<Tensor> picture = input_for(file, input);
@@ -136,7 +118,7 @@ void predict_masks(const Predict& predict, const std::vector<ImageFile>& files,
     const Tensor mask = classes_of(predict(*picture), size[0], size[1]);
     MaskResult result{file.path, "", shares_in(mask, facts.classes)};
     if (masks) {
-      result.mask = names.for_picture(file.path);
+      result.mask = names.for_file(file.path);
       write_mask(result.mask, mask, facts.classes);
     }
     results.push_back(std::move(result));

@@ -195,14 +195,15 @@ void suit_text(Settings& settings) {
 }
 
 // Also asked of files, which are no built-in networks.
-bool is_of_pixels(const std::string& model) {
+OutputKind output_of(const std::string& model) {
   const std::vector<std::string> names = model_names();
-  return std::ranges::find(names, model) != names.end() &&
-         model_facts(model).output == OutputKind::pixels;
+  const bool known = std::ranges::find(names, model) != names.end();
+  return known ? model_facts(model).output : OutputKind::classes;
 }
 
 std::string usual_optimizer(const std::string& model) {
-  return is_language_model(model) ? "adamw" : is_of_pixels(model) ? "adam" : "sgd";
+  if (is_language_model(model)) return "adamw";
+  return output_of(model) == OutputKind::classes ? "sgd" : "adam";
 }
 
 }  // namespace
@@ -216,7 +217,7 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   settings.rule = usual.rule;
   if (model == "resnet20") settings.epochs = 12;
   if (is_language_model(model)) suit_text(settings);
-  if (is_of_pixels(model)) settings.epochs = 20, settings.batch = 8;
+  if (output_of(model) == OutputKind::pixels) settings.epochs = 20, settings.batch = 8;
   const Habits habits = habits_of(model);
   if (optimizer == "sgd") {
     settings.learning_rate = habits.learning_rate;

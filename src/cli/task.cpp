@@ -12,6 +12,7 @@
 #include "cli/number_task.h"
 #include "cli/shape_flag.h"
 #include "cli/shaped_source.h"
+#include "io/sounds/spectrogram.h"
 #include "narrowgauge/language_models.h"
 
 namespace narrowgauge::cli {
@@ -20,6 +21,10 @@ std::int64_t Task::damaged() const {
   std::int64_t count = 0;
   for (const auto& source : pictures) count += source->damaged();
   return count;
+}
+
+bool gives_image(const Settings& settings) {
+  return settings.onnx.file.empty() && model_facts(settings.model).output == OutputKind::image;
 }
 
 namespace {
@@ -31,7 +36,8 @@ Data load(const Settings& settings, DataFacts* facts) {
   Data data = open_data(settings.data, {.test_share = samples.test_share,
                                         .label = samples.label,
                                         .skip = samples.skip,
-                                        .table = samples.table});
+                                        .table = samples.table,
+                                        .labels = !gives_image(settings)});
   if (facts) *facts = facts_of(data);
   show_status("");
   return data;
@@ -48,6 +54,15 @@ ImageShape picture_shape(const Settings& settings) {
   return shape;
 }
 
+// Sounds have the shape of their spectrograms, as far as the network can take it.
+ImageShape picture_shape(const Settings& settings, const ImageFolder& folder) {
+  const std::int64_t columns =
+      usual_sound_columns(folder.training.empty() ? folder.test : folder.training);
+  if (columns == 0) return picture_shape(settings);
+  const std::int64_t least = model_facts(settings.model).least_side;
+  return network_image(settings.model, {1, mel_bands, std::max(columns, least)});
+}
+
 ImageShape image_wanted(const Settings& settings, ImageShape usual) {
   return settings.samples.image.empty() ? usual : parse_image(settings.samples.image);
 }
@@ -57,7 +72,7 @@ void require_kind(const Settings& settings, const Data& data) {
   const bool masks = std::holds_alternative<SegmentationFolder>(data);
   const bool pixels = model_facts(settings.model).output == OutputKind::pixels;
   require<DataError>(!masks || pixels, settings.data, ": has masks, and ", settings.model,
-                     " gives classes of whole images; unet-small gives those of pixels");
+                     " learns whole images; unet-small learns what each pixel shows");
   require<DataError>(masks || !pixels, settings.data, ": has no masks, which ", settings.model,
                      " learns: expected a folder of images and one of masks");
 }
@@ -67,22 +82,37 @@ BuildNetwork network_for(const std::string& model, const ImageFacts& images) {
   return images.numbers.empty() ? build : predict_numbers(std::move(build), images.numbers);
 }
 
+// All samples are of one class.
+void forget_labels(DataSplit& split) {
+  for (DataSet* set : {&split.train, &split.test}) {
+    set->targets = {{"labels", Tensor(DType::u8, {set->size()})}};
+    set->classes = 1;
+    set->class_names.clear();
+  }
+}
+
 Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                    DataFacts* facts) {
   Data data = load(settings, facts);
   Task task;
   require_kind(settings, data);
-  const ImageShape wanted = image_wanted(settings, picture_shape(settings));
   if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
-    take_pictures(task, *folder, settings, wanted, trained);
+    const ImageShape usual = picture_shape(settings, *folder);
+    take_pictures(task, *folder, settings, image_wanted(settings, usual), trained);
   } else if (const auto* const masked = std::get_if<SegmentationFolder>(&data)) {
-    take_masks(task, *masked, settings, wanted, trained);
+    const ImageShape usual = picture_shape(settings);
+    take_masks(task, *masked, settings, image_wanted(settings, usual), trained);
   } else {
     auto& split = std::get<DataSplit>(data);
     task.table = split.table;
+    if (gives_image(settings)) forget_labels(split);
     take_as_images(split, settings.data);
     const ImageShape usual = network_image(settings.model, shape_of(split.train));
     take_images(task, split, settings, image_wanted(settings, usual), trained);
+  }
+  if (gives_image(settings)) {
+    task.classes = 0;
+    for (auto* source : {&task.training, &task.test}) *source = as_own_target(*source);
   }
   task.build = network_for(settings.model, *task.images);
   return task;
@@ -183,6 +213,7 @@ Loss loss_of(const Settings& settings, const std::optional<ImageFacts>& images) 
   const std::string& loss = settings.loss;
   if (loss.starts_with(prefix)) return loss_output(loss.substr(prefix.size()));
   if (!loss.empty()) return parse_loss(loss);
+  if (gives_image(settings)) return mean_squared_error();
   if (images && !images->numbers.empty()) return number_loss(images->numbers);
   return images && images->masks ? softmax_cross_entropy({.ignored = -100})
                                  : softmax_cross_entropy();
@@ -269,7 +300,7 @@ Task network_task(const Settings& settings, const std::optional<ImageFacts>& tra
     return task;
   }
   require<DataError>(trained.has_value(), "a run of ", settings.model, " without its images");
-  task.classes = trained->classes;
+  task.classes = gives_image(settings) ? 0 : trained->classes;
   task.build = network_for(settings.model, *trained);
   return task;
 }

@@ -69,6 +69,9 @@ Task network_task(const Settings& settings, const std::optional<ImageFacts>& tra
 // The same network, with the weights that it begins with.
 Model model_of(const Settings& settings, const std::optional<ImageFacts>& trained);
 
+// Whether the network learns to give its input again.
+bool gives_image(const Settings& settings);
+
 // The shape in which a built-in network sees such images: padded to the sides that it needs.
 ImageShape network_image(const std::string& model, ImageShape drawn);
 

@@ -81,7 +81,8 @@ Trained open_trained(const TrainedFlags& flags, const std::vector<std::string>& 
   options.metrics = metrics;
   options.own_metrics = own_metrics;
   trained.session = std::make_unique<Session>(session_of(run, settings, trained.task, options));
-  const bool of_pixels = trained.task.images && trained.task.images->masks;
+  const bool of_pixels =
+      (trained.task.images && trained.task.images->masks) || gives_image(settings);
   if (trained.task.text || of_pixels) trained.batch = std::min(trained.batch, settings.batch);
   trained.batch = flags.batch.value_or(trained.batch);
   return trained;

@@ -14,6 +14,7 @@
 #include "passes/hoist_derived_state.h"
 #include "passes/hoist_state_functions.h"
 #include "passes/merge_duplicates.h"
+#include "passes/merge_scans.h"
 #include "passes/normalize_again.h"
 #include "passes/recompute.h"
 #include "passes/remove_dead_code.h"
@@ -41,6 +42,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
       {"decompose", Stage::precise, decompose},
       {"fold_constants", Stage::precise, fold_constants},
       {"merge_duplicates", Stage::precise, merge_duplicates},
+      {"merge_scans", Stage::precise, merge_scans},
       {"hoist_derived_state", Stage::precise, hoist_derived_state},
       {"remove_dead_code", Stage::precise, remove_dead_code},
       {"assign_layout", Stage::laid_out,

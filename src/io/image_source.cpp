@@ -184,8 +184,8 @@ bool ImageSource::Implementation::note_damaged(std::int64_t index, const DataErr
 }
 
 ImageSource::ImageSource(std::vector<ImageFile> files, const ImageInput& input)
-    : implementation_(std::make_unique<Implementation>(
-          pictures_in_files(std::move(files), input.channels), input)) {}
+    : implementation_(
+          std::make_unique<Implementation>(pictures_in_files(std::move(files), input), input)) {}
 
 ImageSource::ImageSource(std::vector<MaskedImage> files, bool foreground, const ImageInput& input)
     : implementation_(std::make_unique<Implementation>(

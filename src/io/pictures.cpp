@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/pictures.h"
 
+#include "io/images/formats.h"
 #include "io/images/image.h"
+#include "io/shared_bytes.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
@@ -13,13 +15,36 @@ ImageColours colours_of(std::int64_t channels) {
   return channels == 3 ? ImageColours::rgb : ImageColours::grey;
 }
 
+// A spectrogram in the middle of silence, where it is narrower.
+Tensor with_silence(Tensor picture, std::int64_t width) {
+  const Dims& dims = picture.dims();
+  if (dims[1] >= width) return picture;
+  Tensor result(DType::u8, {dims[0], width, dims[2]});
+  const std::int64_t from = dims[1] * dims[2], to = width * dims[2];
+  const std::int64_t left = (width - dims[1]) / 2 * dims[2];
+  for (std::int64_t y = 0; y < dims[0]; ++y)
+    std::copy_n(picture.values<std::uint8_t>().data() + y * from, from,
+                result.values<std::uint8_t>().data() + y * to + left);
+  return result;
+}
+
 class InFiles : public Pictures {
  public:
-  InFiles(std::vector<ImageFile> files, std::int64_t channels)
-      : files_(std::move(files)), colours_(colours_of(channels)) {}
+  InFiles(std::vector<ImageFile> files, const ImageInput& input)
+      : files_(std::move(files)),
+        colours_(colours_of(input.channels)),
+        height_(input.height),
+        width_(input.width) {}
   std::int64_t size() const override { return std::ssize(files_); }
   std::int64_t label(std::int64_t index) const override { return file(index).label; }
-  Tensor read(std::int64_t index) const override { return read_image(file(index).path, colours_); }
+  Tensor read(std::int64_t index) const override {
+    const std::string& path = file(index).path;
+    const SharedBytes bytes = map_file(path);
+    Tensor picture = decode_image(bytes.view(), path, colours_);
+    if (!is_sound(bytes.view())) return picture;
+    const std::int64_t rows = picture.dims()[0];
+    return with_silence(std::move(picture), (rows * width_ + height_ - 1) / height_);
+  }
   bool are_padded() const override { return false; }
 
  private:
@@ -28,6 +53,7 @@ class InFiles : public Pictures {
   }
   std::vector<ImageFile> files_;
   ImageColours colours_;
+  std::int64_t height_, width_;  // of the input
 };
 
 class WithMasks : public Pictures {
@@ -94,8 +120,8 @@ class InMemory : public Pictures {
 }  // namespace
 
 std::unique_ptr<const Pictures> pictures_in_files(std::vector<ImageFile> files,
-                                                  std::int64_t channels) {
-  return std::make_unique<InFiles>(std::move(files), channels);
+                                                  const ImageInput& input) {
+  return std::make_unique<InFiles>(std::move(files), input);
 }
 
 std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> files, bool foreground,

@@ -29,9 +29,10 @@ class Pictures {
   virtual bool are_padded() const = 0;
 };
 
-// Throw UsageError where pictures cannot have so many channels.
+// Throw UsageError where pictures cannot have so many channels. Sounds get silence around them up
+// to the shape of the input.
 std::unique_ptr<const Pictures> pictures_in_files(std::vector<ImageFile> files,
-                                                  std::int64_t channels);
+                                                  const ImageInput& input);
 std::unique_ptr<const Pictures> pictures_with_masks(std::vector<MaskedImage> files, bool foreground,
                                                     std::int64_t channels);
 std::unique_ptr<const Pictures> pictures_in_memory(const DataSet& set, std::int64_t channels);

@@ -17,6 +17,7 @@ BuildNetwork vgg19(ImageShape image, std::int64_t classes);
 BuildNetwork densenet121(ImageShape image, std::int64_t classes);
 BuildNetwork mobilenet_v2(ImageShape image, std::int64_t classes);
 BuildNetwork unet_small(ImageShape image, std::int64_t classes);
+BuildNetwork autoencoder(ImageShape image, std::int64_t classes);
 BuildNetwork vit_small(ImageShape image, std::int64_t classes);
 
 }  // namespace narrowgauge

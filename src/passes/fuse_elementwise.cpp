@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "base/enumerate.h"
+#include "ops/control/control_flow.h"
 #include "ops/math/cast.h"
 #include "passes/fused_group.h"
+#include "passes/rebuild.h"
 
 namespace narrowgauge {
 
@@ -56,10 +59,41 @@ Groups find_groups(const Graph& graph) {
   return groups;
 }
 
+bool has_regions_that_run(const Node& node) {
+  return node.is<If>() || node.is<Loop>() || node.is<Scan>();
+}
+
+bool has_known_shapes(const Graph& graph) {
+  return std::ranges::all_of(graph.nodes(), [](const Node& node) {
+    return std::ranges::all_of(node.outputs, [](const ValueInfo& output) {
+      return std::ranges::all_of(output.type.shape, &Dim::is_known);
+    });
+  });
+}
+
+// The same inside of the regions of control flow.
+Graph fuse_in_regions(const Graph& graph, const Target& target) {
+  Rebuild rebuild(graph);
+  for (const auto& [i, node] : enumerate(graph.nodes())) {
+    if (!has_regions_that_run(node)) {
+      rebuild.copy(i);
+      continue;
+    }
+    const auto fused = [&](const Graph& region) {
+      return has_known_shapes(region) ? fuse_elementwise(region, target) : region;
+    };
+    rebuild.copy(i, with_regions(node, fused), rebuild.mapped(node.inputs));
+  }
+  return rebuild.finish();
+}
+
 }  // namespace
 
 Graph fuse_elementwise(const Graph& graph, const Target& target) {
-  return fuse_groups(graph, find_groups(graph), target);
+  if (std::ranges::none_of(graph.nodes(), has_regions_that_run))
+    return fuse_groups(graph, find_groups(graph), target);
+  const Graph inside = fuse_in_regions(graph, target);
+  return fuse_groups(inside, find_groups(inside), target);
 }
 
 }  // namespace narrowgauge

@@ -8,7 +8,8 @@ namespace narrowgauge {
 
 // For bound shapes, after layout. A group is made only where a kernel of ng.Fused offers to take
 // it; the result of joining ops is that of running them one by one without rounding in between,
-// but where the graph itself casts down.
+// but where the graph itself casts down. Also in the regions of control flow whose shapes are
+// known.
 Graph fuse_elementwise(const Graph& graph, const Target& target);
 
 }  // namespace narrowgauge

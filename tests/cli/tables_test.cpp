@@ -141,8 +141,7 @@ TEST(masks_in_the_program, and_networks_must_fit) {
   const std::string data = write_squares(folder / "squares", 5);
   const Result classes = run({"train", "--model", "lenet", "--data", data});
   EXPECT_EQ(classes.code, 4);
-  EXPECT_NE(classes.err.find("has masks, and lenet gives classes of whole images"),
-            std::string::npos);
+  EXPECT_NE(classes.err.find("has masks, and lenet learns whole images"), std::string::npos);
   EXPECT_NE(run({"train", "--model", "unet-small", "--data", "glyphs"}).err.find("has no masks"),
             std::string::npos);
   EXPECT_EQ(run({"train", "--model", "unet-small", "--data", data, "--image", "1x20x20"}).code, 3);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes valid files for the fuzz targets to start from: make_corpus FOLDER, a folder a target.
+#include <sndfile.h>
+
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +18,7 @@
 #include "io/onnx_every_field.h"
 #include "io/onnx_small_model.h"
 #include "io/small_images.h"
+#include "io/small_sounds.h"
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 #include "precision/policy.h"
@@ -166,6 +169,30 @@ void add_pictures(Corpus& corpus) {
                            "P5 2 1 6\n\1\5", "P3 1 1 7 0 1 7", "P6 1 1 65535\nabcdef"});
 }
 
+// A sound as libsndfile writes it.
+std::string encoded(const std::vector<float>& samples, int format) {
+  const testing_files::TemporaryFolder folder;
+  const std::string path = folder / "sound";
+  SF_INFO info{.samplerate = 16000, .channels = 1, .format = format};
+  SNDFILE* const file = sf_open(path.c_str(), SFM_WRITE, &info);
+  if (!file) throw std::runtime_error(sf_strerror(nullptr));
+  sf_write_float(file, samples.data(), std::ssize(samples));
+  sf_close(file);
+  return testing_files::read_file(path);
+}
+
+void add_sounds(Corpus& corpus) {
+  const std::vector<float> samples = testing_files::tone(440, 0.05, 16000);
+  corpus.add("image", testing_files::wav_of(samples, 16000));
+  corpus.add("image", testing_files::wav_of(samples, 22050, 2));
+  corpus.add("image", testing_files::float_wav_of(samples, 8000));
+  for (const int format :
+       {SF_FORMAT_FLAC | SF_FORMAT_PCM_16, SF_FORMAT_OGG | SF_FORMAT_VORBIS,
+        SF_FORMAT_OGG | SF_FORMAT_OPUS, SF_FORMAT_WAV | SF_FORMAT_IMA_ADPCM,
+        SF_FORMAT_WAV | SF_FORMAT_PCM_24, SF_FORMAT_MPEG | SF_FORMAT_MPEG_LAYER_III})
+    corpus.add("image", encoded(samples, format));
+}
+
 void add_images(Corpus& corpus) {
   const std::string images("\0\0\x08\3\0\0\0\3\0\0\0\1\0\0\0\2\1\2\3\4\5\6", 22);
   const std::string labels("\0\0\x08\1\0\0\0\3\0\1\2", 11);
@@ -250,6 +277,7 @@ int main(int count, char** words) {
   Corpus corpus(words[1]);
   add_texts(corpus);
   add_arrays(corpus);
+  add_sounds(corpus);
   add_images(corpus);
   add_pictures(corpus);
   corpus.add("run_record", run_record);

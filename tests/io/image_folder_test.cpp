@@ -116,13 +116,14 @@ TEST(image_folder, what_makes_no_classes_is_refused) {
   write_pictures(folder / "a", 2);
   std::filesystem::create_directories(folder / "a/empty");
   EXPECT_EQ(refusal(folder / "a"),
-            (folder / "a/empty") + ": expected pictures of class 'empty', found none");
+            (folder / "a/empty") + ": expected pictures or sounds of class 'empty', found none");
   std::filesystem::create_directories(folder / "b/only");
   write_file(folder / "b/only/p.png", testing_files::png_of(0, 1));
-  EXPECT_EQ(refusal(folder / "b"),
-            (folder / "b") +
-                ": expected a folder of pictures for each of two or more classes, found only "
-                "'only'");
+  EXPECT_EQ(
+      refusal(folder / "b"),
+      (folder / "b") +
+          ": expected a folder of pictures or sounds for each of two or more classes, found only "
+          "'only'");
   write_pictures(folder / "c/train", 2);
   write_pictures(folder / "c/test", 2);
   std::filesystem::rename(folder / "c/test/north east", folder / "c/test/up");

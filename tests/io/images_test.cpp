@@ -101,7 +101,9 @@ TEST(images, with_any_byte_changed_are_read_or_refused) {
 }
 
 TEST(images, of_other_formats_are_named) {
-  EXPECT_EQ(refusal_of(""), "a.jpg: expected a picture (JPEG, PNG, WebP, BMP and PNM)");
+  EXPECT_EQ(refusal_of(""),
+            "a.jpg: expected a picture (JPEG, PNG, WebP, BMP and PNM) or a sound (WAV, FLAC, Ogg "
+            "and MP3)");
   expect_refused("hello", "expected a picture");
   expect_refused("GIF89a", "a picture in GIF, and only JPEG");
   expect_refused("II*\0"s, "a picture in TIFF");

@@ -125,6 +125,7 @@ TEST(models, say_which_images_they_take) {
     const Graph graph = forward(name, find_model(name, {1, side, side}, 5));
     Shape scores{Dim::symbol("N"), 5};
     if (facts.output == OutputKind::pixels) scores.insert(scores.end(), {side, side});
+    if (facts.output == OutputKind::image) scores = {Dim::symbol("N"), 1, side, side};
     EXPECT_EQ(graph.type(graph.find_output("prediction")), (TensorType{DType::f32, scores}))
         << name;
   }

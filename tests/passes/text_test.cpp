@@ -29,6 +29,7 @@
 #include "passes/hoist_state_functions.h"
 #include "passes/in_f64.h"
 #include "passes/merge_duplicates.h"
+#include "passes/merge_scans.h"
 #include "passes/normalize_again.h"
 #include "passes/open_batch.h"
 #include "passes/read_moments.h"
@@ -79,6 +80,7 @@ const std::map<std::string, Pass>& passes() {
       {"in_f64", [](const Graph& g, const Target&) { return in_f64(g); }},
       {"in_f64_kept", [](const Graph& g, const Target&) { return in_f64(g, InputsInF64::kept); }},
       {"merge_duplicates", for_any(merge_duplicates)},
+      {"merge_scans", for_any(merge_scans)},
       {"normalize_again", normalize_again},
       {"open_batch", for_any(with_open_batch)},
       // All passes together: the layouts that kernels choose, and the groups that they take.

@@ -33,7 +33,8 @@ PictureFacts look_at(const std::string& path) {
                                 : decode_image(bytes.view(), path, ImageColours::rgb);
     facts.height = pixels.dims()[0];
     facts.width = pixels.dims()[1];
-    facts.format = concat(format->name, pixels.dims()[2] == 1 ? ", grey" : ", RGB");
+    const char* const colours = pixels.dims()[2] == 1 ? ", grey" : ", RGB";
+    facts.format = concat(format->name, format->is_sound ? "" : colours);
   } catch (const DataError& error) {
     const std::string text = error.what();
     facts.damage = text.starts_with(path) ? text : concat(path, ": ", text);

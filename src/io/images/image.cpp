@@ -8,6 +8,7 @@
 
 #include "io/images/formats.h"
 #include "io/shared_bytes.h"
+#include "io/sounds/decode_sound.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge {
@@ -45,6 +46,10 @@ constexpr ImageFormat formats[] = {
     {"TIFF", is_tiff},
     {"JPEG 2000", is_jpeg2000},
     {"GIF", [](std::string_view bytes) { return bytes.starts_with("GIF8"sv); }},
+    {"WAV", is_wav, decode_sound, true},
+    {"FLAC", is_flac, decode_sound, true},
+    {"Ogg", is_ogg, decode_sound, true},
+    {"MP3", is_mp3, decode_sound, true},
 };
 
 // ITU-R BT.601's luma in 16 bits, as Pillow rounds it: the weights add up to 65536.
@@ -87,6 +92,11 @@ const ImageFormat* image_format_of(std::string_view bytes) {
   return found == std::end(formats) ? nullptr : found;
 }
 
+bool is_sound(std::string_view bytes) {
+  const ImageFormat* const format = image_format_of(bytes);
+  return format != nullptr && format->is_sound;
+}
+
 void require_image_size(std::int64_t width, std::int64_t height, std::int64_t most_pixels) {
   require<DataError>(width > 0 && height > 0, "it says that it has ", width, " x ", height,
                      " pixels");
@@ -97,7 +107,8 @@ void require_image_size(std::int64_t width, std::int64_t height, std::int64_t mo
 Tensor decode_image(std::string_view bytes, const std::string& source, ImageColours colours,
                     std::int64_t most_pixels) {
   const ImageFormat* const format = image_format_of(bytes);
-  require<DataError>(format, source, ": expected a picture (", image_formats, ")");
+  require<DataError>(format, source, ": expected a picture (", image_formats, ") or a sound (",
+                     sound_formats, ')');
   require<DataError>(format->decode, source, ": a picture in ", format->name, ", and only ",
                      image_formats, " are read");
   try {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures in files: JPEG, PNG, WebP, BMP and PNM, which their first bytes tell, whatever the name.
+// Pictures in files: JPEG, PNG, WebP, BMP and PNM, which their first bytes tell, whatever the name;
+// and sounds, whose picture is their spectrogram.
 #pragma once
 
 #include <cstdint>

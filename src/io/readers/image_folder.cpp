@@ -27,6 +27,18 @@ bool holds_picture(const fs::path& folder) {
   return found;
 }
 
+std::vector<fs::path> pictures_below(const fs::path& folder, std::vector<std::string>& others) {
+  std::vector<fs::path> files;
+  each_file(folder, [&](const fs::path& file) {
+    if (is_image_name(file))
+      files.push_back(file);
+    else
+      others.push_back(file.string());
+    return true;
+  });
+  return files;
+}
+
 // A class and the paths of its pictures.
 struct ClassFiles {
   std::string name;
@@ -39,15 +51,9 @@ std::vector<ClassFiles> classes_in(const fs::path& folder, std::vector<std::stri
     ClassFiles found{path.filename().string(), {}};
     require<DataError>(printable(found.name) == found.name, path.string(),
                        ": the name of a class must be UTF-8 without control characters");
-    each_file(path, [&](const fs::path& file) {
-      if (is_image_name(file))
-        found.files.push_back(file);
-      else
-        others.push_back(file.string());
-      return true;
-    });
-    require<DataError>(!found.files.empty(), path.string(), ": expected pictures of class '",
-                       found.name, "', found none");
+    found.files = pictures_below(path, others);
+    require<DataError>(!found.files.empty(), path.string(),
+                       ": expected pictures or sounds of class '", found.name, "', found none");
     classes.push_back(std::move(found));
   }
   return classes;
@@ -60,9 +66,10 @@ std::vector<std::string> names_of(const std::vector<ClassFiles>& classes) {
 }
 
 void require_classes(const std::vector<std::string>& names, const fs::path& folder) {
-  require<DataError>(names.size() >= 2, folder.string(),
-                     ": expected a folder of pictures for each of two or more classes, found ",
-                     names.empty() ? "none" : concat("only '", names[0], '\''));
+  require<DataError>(
+      names.size() >= 2, folder.string(),
+      ": expected a folder of pictures or sounds for each of two or more classes, found ",
+      names.empty() ? "none" : concat("only '", names[0], '\''));
 }
 
 ImageFolder divided(const std::string& folder, double share) {
@@ -95,7 +102,24 @@ ImageFolder in_parts(const std::string& folder, const FolderParts& parts) {
   for (const ClassFiles& each : training) add(each, found.training);
   for (const ClassFiles& each : classes_in(parts.test, found.other_files)) add(each, found.test);
   require<DataError>(!found.test.empty(), parts.test.string(),
-                     ": expected a folder of pictures for each class, found none");
+                     ": expected a folder of pictures or sounds for each class, found none");
+  return found;
+}
+
+ImageFolder unlabelled(const std::string& folder, const FolderParts& parts, double share) {
+  ImageFolder found{.path = folder};
+  std::vector<fs::path> files =
+      pictures_below(parts ? parts.training : fs::path(folder), found.other_files);
+  std::vector<bool> is_test = tests_among(files, folder, parts ? 0 : share);
+  if (parts)
+    for (fs::path& file : pictures_below(parts.test, found.other_files)) {
+      files.push_back(std::move(file));
+      is_test.push_back(true);
+    }
+  for (std::size_t i = 0; i < files.size(); ++i)
+    (is_test[i] ? found.test : found.training).push_back({files[i].string(), 0});
+  require<DataError>(!found.training.empty() && (!found.test.empty() || share == 0), folder,
+                     ": expected two or more pictures or sounds, found ", files.size());
   return found;
 }
 
@@ -106,6 +130,7 @@ ImageFolder read_image_folder(const std::string& folder, const DataOptions& opti
   std::error_code ignored;
   require<DataError>(fs::is_directory(folder, ignored), folder, ": there is no such folder");
   const FolderParts parts = parts_in(folder);
+  if (!options.labels) return unlabelled(folder, parts, options.test_share);
   return parts ? in_parts(folder, parts) : divided(folder, options.test_share);
 }
 
@@ -120,15 +145,15 @@ std::vector<std::string> find_images(const std::string& path) {
     if (is_image_name(file)) files.push_back(file.string());
     return true;
   });
-  require<DataError>(!files.empty(), path, ": expected pictures in this folder, found none");
+  require<DataError>(!files.empty(), path,
+                     ": expected pictures or sounds in this folder, found none");
   return files;
 }
 
 namespace {
 
 bool takes(const DataPlace& place) {
-  return place.is_folder && !has_masks(place.name) &&
-         std::ranges::any_of(folders_in(place.name), holds_picture);
+  return place.is_folder && !has_masks(place.name) && holds_picture(place.name);
 }
 
 Data read(const std::string& name, const DataOptions& options) {
@@ -138,4 +163,4 @@ Data read(const std::string& name, const DataOptions& options) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_READER(image_folder, "pictures", "a folder of pictures for each class", takes, read)
+NG_READER(image_folder, "pictures", "a folder of pictures or sounds for each class", takes, read)

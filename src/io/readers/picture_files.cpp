@@ -14,8 +14,9 @@ namespace narrowgauge {
 namespace fs = std::filesystem;
 
 bool is_image_name(const fs::path& path) {
-  constexpr std::array<std::string_view, 9> known{".jpg", ".jpeg", ".png", ".webp", ".bmp",
-                                                  ".ppm", ".pgm",  ".pbm", ".pnm"};
+  constexpr std::array<std::string_view, 15> known{".jpg",  ".jpeg", ".png", ".webp", ".bmp",
+                                                   ".ppm",  ".pgm",  ".pbm", ".pnm",  ".wav",
+                                                   ".wave", ".flac", ".ogg", ".opus", ".mp3"};
   std::string end = path.extension().string();
   std::ranges::transform(end, end.begin(), [](unsigned char c) { return std::tolower(c); });
   return std::ranges::find(known, end) != known.end();

@@ -7,11 +7,12 @@
 namespace narrowgauge {
 
 Values inline_region(Graph& graph, const Graph& region, const Values& inputs,
-                     const std::string& prefix) {
+                     const std::string& prefix, const std::map<Value, Value>& known) {
   ValueTable<Value> made(region);
   for (std::size_t i = 0; i < inputs.size(); ++i) made[region.inputs()[i]] = inputs[i];
   for (const auto& [i, node] : enumerate(region.nodes())) {
-    if (node.is<Input>()) continue;
+    if (const auto found = known.find({i, 0}); found != known.end()) made[{i, 0}] = found->second;
+    if (node.is<Input>() || known.contains({i, 0})) continue;
     Values operands;
     for (const Value& value : node.inputs)
       operands.push_back(value.is_absent() ? absent : made[value]);

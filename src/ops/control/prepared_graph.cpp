@@ -16,8 +16,10 @@ std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alig
 
 }  // namespace
 
-PreparedGraph::PreparedGraph(const Graph& graph, const Target& target, bool deterministic)
-    : graph_(graph) {
+PreparedGraph::PreparedGraph(const Graph& graph, const Target& target, bool deterministic,
+                             std::size_t lasting)
+    : graph_(graph),
+      lasting_(graph.inputs().end() - static_cast<std::ptrdiff_t>(lasting), graph.inputs().end()) {
   for (const auto& [i, node] : enumerate(graph.nodes())) {
     first_.push_back(bytes_.size());
     for (const ValueInfo& output : node.outputs) {
@@ -42,6 +44,7 @@ Operand PreparedGraph::operand_of(Value value) const {
   Operand operand{.dtype = type.dtype, .dims = known_dims(type.shape)};
   operand.strides = dense_strides(operand.dims);
   operand.constant = graph_.constant_value(value);
+  operand.lasts = lasting_.contains(value);
   return operand;
 }
 
@@ -64,11 +67,13 @@ void PreparedGraph::add_step(int index, const Target& target, bool deterministic
 }
 
 void PreparedGraph::get_ready() {
-  std::int64_t memory = 0, workspace = 0;
+  std::int64_t memory = 0, workspace = 0, packed = 0;
   std::vector<std::int64_t> offsets(bytes_.size(), -1);
   for (Step& step : steps_) {
     step.offer.get_ready();
     workspace = std::max(workspace, step.offer.workspace);
+    step.packed = packed;
+    packed += aligned(step.offer.packing.bytes);
     for (const std::size_t place : step.outputs) {
       offsets[place] = memory;
       memory += aligned(std::max<std::int64_t>(bytes_[place], 1));
@@ -78,6 +83,7 @@ void PreparedGraph::get_ready() {
   }
   memory_ = Tensor(DType::u8, {memory});
   workspace_ = Tensor(DType::u8, {workspace});
+  packed_ = Tensor(DType::u8, {packed});
   for (std::size_t place = 0; place < offsets.size(); ++place)
     if (offsets[place] >= 0) address_[place] = memory_.data() + offsets[place];
   for (const auto& [i, node] : enumerate(graph_.nodes()))
@@ -85,23 +91,39 @@ void PreparedGraph::get_ready() {
       address_[place_of({i, 0})] = const_cast<std::byte*>(node.as<Constant>().value.data());
 }
 
-void PreparedGraph::run(std::span<const void* const> inputs, const RunContext& context) {
+void PreparedGraph::place_inputs(std::span<const void* const> inputs) {
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     address_[inputs_[i]] = const_cast<void*>(inputs[i]);
+}
+
+std::span<const View> PreparedGraph::views_of_inputs(const Step& step) {
+  for (std::size_t i = 0; i < step.inputs.size(); ++i)
+    in_views_[i].data = step.inputs[i] == absent_place ? nullptr : address_[step.inputs[i]];
+  return std::span(in_views_).first(step.inputs.size());
+}
+
+void PreparedGraph::pack(std::span<const void* const> inputs) {
+  place_inputs(inputs);
+  for (const Step& step : steps_)
+    if (step.offer.packing.bytes > 0)
+      step.offer.packing.run(views_of_inputs(step), packed_.data() + step.packed);
+}
+
+void PreparedGraph::run(std::span<const void* const> inputs, const RunContext& context) {
+  place_inputs(inputs);
   for (const Step& step : steps_) {
     for (const auto& [input, output] : step.offer.aliases)
       address_[step.outputs[static_cast<std::size_t>(output)]] =
           address_[step.inputs[static_cast<std::size_t>(input)]];
     if (!step.offer.aliases.empty()) continue;
-    for (std::size_t i = 0; i < step.inputs.size(); ++i)
-      in_views_[i].data = step.inputs[i] == absent_place ? nullptr : address_[step.inputs[i]];
     for (std::size_t o = 0; o < step.outputs.size(); ++o)
       out_views_[o].data = address_[step.outputs[o]];
-    step.offer.run({std::span(in_views_).first(step.inputs.size()),
+    step.offer.run({views_of_inputs(step),
                     std::span(out_views_).first(step.outputs.size()),
                     workspace_.data(),
                     {},
-                    context});
+                    context,
+                    packed_.data() + step.packed});
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -13,12 +14,16 @@ namespace narrowgauge {
 
 class PreparedGraph {
  public:
-  // Asks the kernels of each node. Throws UsageError where none takes it, and where a value is not
+  // Asks the kernels of each node. The last `lasting` inputs stay as they are for many runs, so
+  // that kernels may pack them. Throws UsageError where none takes a node, and where a value is not
   // plain, has elements of less than a byte, or a shape with symbols. The graph must live longer.
-  PreparedGraph(const Graph& graph, const Target& target, bool deterministic);
+  PreparedGraph(const Graph& graph, const Target& target, bool deterministic,
+                std::size_t lasting = 0);
 
   // Makes kernels ready and memory. Must be called once before run().
   void get_ready();
+  // Packs the inputs that last; before the first run(), and again when these have changed.
+  void pack(std::span<const void* const> inputs);
   // Runs on dense inputs in the order of the graph. Not from several threads at once.
   void run(std::span<const void* const> inputs, const RunContext& context);
   // The dense values of an output after run(), until the next one; maybe an input's memory.
@@ -30,11 +35,14 @@ class PreparedGraph {
   struct Step {
     Offer offer;
     std::vector<std::size_t> inputs, outputs;  // places; absent_place where there is none
+    std::int64_t packed = 0;                   // where its packed inputs lie
   };
 
   std::size_t place_of(Value value) const;
   Operand operand_of(Value value) const;
   void add_step(int node, const Target& target, bool deterministic);
+  void place_inputs(std::span<const void* const> inputs);
+  std::span<const View> views_of_inputs(const Step& step);
 
   const Graph& graph_;
   std::vector<std::size_t> first_;             // place of output 0, by node
@@ -42,7 +50,8 @@ class PreparedGraph {
   std::vector<void*> address_;                 // by place
   std::vector<std::size_t> inputs_, outputs_;  // places
   std::vector<Step> steps_;
-  Tensor memory_, workspace_;
+  std::set<Value> lasting_;
+  Tensor memory_, workspace_, packed_;
   std::vector<View> in_views_, out_views_;  // of the step that runs
 };
 

@@ -16,17 +16,23 @@ namespace narrowgauge {
 
 namespace {
 
+// Rounds over which packing what they share is worth its time.
+constexpr std::int64_t least_rounds_to_pack_for = 8;
+
 // A region made ready, once for each call that runs at the same time.
 class PreparedRegion {
  public:
-  PreparedRegion(Region region, const Request& request, std::string_view stream)
+  // The last `lasting` inputs of the region are the same in all rounds of a call.
+  PreparedRegion(Region region, const Request& request, std::string_view stream,
+                 std::size_t lasting)
       : region_(std::move(region)),
+        lasting_(lasting),
         target_(request.target),
         deterministic_(request.deterministic),
         stream_(stream.empty() ? request.name : stream),
         is_random_(std::ranges::any_of(region_->nodes(),
                                        [](const Node& node) { return is_random(node); })) {
-    idle_.push_back(std::make_unique<PreparedGraph>(*region_, target_, deterministic_));
+    idle_.push_back(make());
   }
 
   void get_ready() { idle_.front()->get_ready(); }
@@ -40,7 +46,7 @@ class PreparedRegion {
         return graph;
       }
     }
-    auto graph = std::make_unique<PreparedGraph>(*region_, target_, deterministic_);
+    std::unique_ptr<PreparedGraph> graph = make();
     graph->get_ready();
     return graph;
   }
@@ -56,7 +62,12 @@ class PreparedRegion {
   }
 
  private:
+  std::unique_ptr<PreparedGraph> make() const {
+    return std::make_unique<PreparedGraph>(*region_, target_, deterministic_, lasting_);
+  }
+
   Region region_;
+  std::size_t lasting_;
   Target target_;
   bool deterministic_;
   std::string stream_;
@@ -94,15 +105,16 @@ std::int64_t bytes_of(const Operand& operand) {
 }
 
 // Makes the offer of a kernel from what it does in a call with its regions, unless one is refused.
+// The last `lasting` inputs of a region are the same in all rounds of a call.
 template <class Run>
 Offer offer_regions(const Request& request, const std::vector<Region>& regions,
-                    std::string_view stream, Run run) {
+                    std::string_view stream, std::size_t lasting, Run run) {
   if (std::string reason = reason_against(request); !reason.empty())
     return Offer::decline(std::move(reason));
   auto prepared = std::make_shared<std::vector<std::unique_ptr<PreparedRegion>>>();
   try {
     for (const Region& region : regions)
-      prepared->push_back(std::make_unique<PreparedRegion>(region, request, stream));
+      prepared->push_back(std::make_unique<PreparedRegion>(region, request, stream, lasting));
   } catch (const UsageError& error) {
     return Offer::decline(error.what());
   }
@@ -152,7 +164,7 @@ class Carried {
 
 Offer offer_prepared_if(const Request& request) {
   const auto& op = request.as<If>();
-  return offer_regions(request, {op.then_branch, op.else_branch}, op.stream,
+  return offer_regions(request, {op.then_branch, op.else_branch}, op.stream, 0,
                        [](auto& branches, const KernelCall& call) {
                          PreparedRegion& branch =
                              *branches[*call.input(0).template as<const bool>() ? 0 : 1];
@@ -177,31 +189,36 @@ Offer offer_prepared_scan(const Request& request) {
   const auto is_backwards = [](const Dims& directions, std::size_t i) {
     return i < directions.size() && directions[i] == 1;
   };
-  return offer_regions(request, {op.body}, op.stream, [=](auto& regions, const KernelCall& call) {
-    Carried carried;
-    std::vector<const void*> inputs;
-    for (const View& view : call.inputs) inputs.push_back(view.data);
-    for (std::size_t s = 0; s < states; ++s) carried.add(inputs[s], bytes[s]);
-    Lent body(*regions[0]);
-    for (std::int64_t t = 0; t < length; ++t) {
-      for (std::size_t s = 0; s < states; ++s) inputs[s] = carried[s].data();
-      for (std::size_t s = states; s < states + scans; ++s) {
-        const std::int64_t at =
-            is_backwards(op.scan_input_directions, s - states) ? length - 1 - t : t;
-        inputs[s] = call.inputs[s].template as<std::byte>() + at * (bytes[s] / length);
-      }
-      body->run(inputs,
-                regions[0]->context(call.context, op.stream_backwards ? length - 1 - t : t));
-      for (std::size_t o = states; o < call.outputs.size(); ++o) {
-        const std::int64_t at =
-            is_backwards(op.scan_output_directions, o - states) ? length - 1 - t : t;
-        copy(body->output(o), call.outputs[o], body->output_bytes(o), at * body->output_bytes(o));
-      }
-      carried.take(*body, 0);
-    }
-    for (std::size_t s = 0; s < states; ++s)
-      copy(carried[s].data(), call.outputs[s], carried[s].bytes());
-  });
+  const auto lasting =
+      length >= least_rounds_to_pack_for ? static_cast<std::size_t>(op.captured) : 0;
+  return offer_regions(
+      request, {op.body}, op.stream, lasting, [=](auto& regions, const KernelCall& call) {
+        Carried carried;
+        std::vector<const void*> inputs;
+        for (const View& view : call.inputs) inputs.push_back(view.data);
+        for (std::size_t s = 0; s < states; ++s) carried.add(inputs[s], bytes[s]);
+        Lent body(*regions[0]);
+        body->pack(inputs);
+        for (std::int64_t t = 0; t < length; ++t) {
+          for (std::size_t s = 0; s < states; ++s) inputs[s] = carried[s].data();
+          for (std::size_t s = states; s < states + scans; ++s) {
+            const std::int64_t at =
+                is_backwards(op.scan_input_directions, s - states) ? length - 1 - t : t;
+            inputs[s] = call.inputs[s].template as<std::byte>() + at * (bytes[s] / length);
+          }
+          body->run(inputs,
+                    regions[0]->context(call.context, op.stream_backwards ? length - 1 - t : t));
+          for (std::size_t o = states; o < call.outputs.size(); ++o) {
+            const std::int64_t at =
+                is_backwards(op.scan_output_directions, o - states) ? length - 1 - t : t;
+            copy(body->output(o), call.outputs[o], body->output_bytes(o),
+                 at * body->output_bytes(o));
+          }
+          carried.take(*body, 0);
+        }
+        for (std::size_t s = 0; s < states; ++s)
+          copy(carried[s].data(), call.outputs[s], carried[s].bytes());
+      });
 }
 
 Offer offer_prepared_loop(const Request& request) {
@@ -212,7 +229,7 @@ Offer offer_prepared_loop(const Request& request) {
     bytes.push_back(operand.present ? bytes_of(operand) : 0);
   const bool stacks = request.outputs.size() > kept;
   const std::int64_t length = stacks ? request.outputs[kept].dims[0] : 0;
-  return offer_regions(request, {op.body}, "", [=](auto& regions, const KernelCall& call) {
+  return offer_regions(request, {op.body}, "", 0, [=](auto& regions, const KernelCall& call) {
     const auto value = [&](std::size_t i) {
       return i < call.inputs.size() ? call.inputs[i].data : nullptr;
     };

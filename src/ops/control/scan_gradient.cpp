@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of Scan: runs the forward scan again, also recording the states that each step began
-// with; then scans backwards over the body's own gradient. Gradients of states are carried,
-// gradients of captured values are carried and summed, gradients of slices are scanned out.
+// with and its products; then scans backwards over the body's own gradient. Gradients of states are
+// carried, gradients of slices are scanned out. Gradients of captured values are carried and
+// summed, but for those that are products of two matrices: there the matrices of all steps are
+// scanned out and multiplied at once.
+#include <algorithm>
+#include <map>
+
 #include "base/enumerate.h"
 #include "ops/activation/relu.h"
 #include "ops/control/control_flow.h"
 #include "ops/control/inline_region.h"
 #include "ops/math/arithmetic.h"
+#include "ops/math/matmul.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {
@@ -30,49 +36,98 @@ class ScanGradient {
       if (is_floating(scan.body->type(scan.body->outputs()[o].value).dtype) &&
           (o < states_ || g.has_output_gradient(static_cast<int>(o))))
         outputs_.push_back(o);
+    for (const auto& [i, node] : enumerate(scan.body->nodes()))
+      if (node.op->info.fusion == Fusion::contraction && node.outputs.size() == 1)
+        kept_.push_back({i, 0});
   }
 
   Values build() {
-    const Value states_at_start = add_recording_scan();
-    return add_backward_scan(states_at_start);
+    recorded_ = add_recording_scan().node;
+    const std::vector<int> outputs(outputs_.begin(), outputs_.end());
+    const std::vector<int> inputs(wanted_.begin(), wanted_.end());
+    backward_ = *g_.differentiate(scan_.body, outputs, inputs);
+    for (std::size_t k = 0; k < wanted_.size(); ++k)
+      if (is_captured(wanted_[k])) find_product(k);
+    return add_backward_scan();
   }
 
  private:
+  // A gradient a^T b, summed over all steps.
+  struct Product {
+    std::size_t input;  // of the body, whose gradient it is
+    Value a, b;         // of the backward graph
+  };
+
   const TensorType& type_of_input(std::size_t i) const {
     return scan_.body->type(scan_.body->inputs()[i]);
   }
   bool is_scanned(std::size_t i) const { return i >= states_ && i < states_ + scans_; }
   bool is_captured(std::size_t i) const { return i >= states_ + scans_; }
+  bool is_product(std::size_t i) const {
+    return std::ranges::find(products_, i, &Product::input) != products_.end();
+  }
+  // Outputs of the recording scan: its own, states before, products.
+  Value before(std::size_t state) const {
+    return {recorded_, static_cast<int>(states_ + stacked_ + state)};
+  }
+  Value kept(std::size_t k) const {
+    return {recorded_, static_cast<int>(2 * states_ + stacked_ + k)};
+  }
 
-  // The forward scan with one more scan output for each state: its value before the step.
+  static std::string free_name(const Graph& body) {
+    std::string name = concat("recorded.", body.outputs().size());
+    while (std::ranges::find(body.outputs(), name, &GraphOutput::name) != body.outputs().end())
+      name += '.';
+    return name;
+  }
+
+  // The forward scan with more scan outputs: each state before the step, then products.
   Value add_recording_scan() {
-    Graph body(scan_.body->name() + ".recording");
-    Values arguments;
-    for (std::size_t i = 0; i < inputs_; ++i)
-      arguments.push_back(body.input(concat("in.", i), type_of_input(i)));
-    const Values results = inline_region(body, *scan_.body, arguments);
-    for (std::size_t o = 0; o < results.size(); ++o) body.output(concat("out.", o), results[o]);
-    for (std::size_t s = 0; s < states_; ++s) body.output(concat("before.", s), arguments[s]);
+    Graph body = *scan_.body;
+    body.set_name(scan_.body->name() + ".recording");
+    Values added(body.inputs().begin(),
+                 body.inputs().begin() + static_cast<std::ptrdiff_t>(states_));
+    added.insert(added.end(), kept_.begin(), kept_.end());
+    for (const Value value : added) body.output(free_name(body), value);
     Scan recording = scan_;
     recording.stream = stream_;
     recording.body = std::make_shared<const Graph>(std::move(body));
-    recording.scan_output_directions.resize(stacked_ + states_);
+    recording.scan_output_directions.resize(stacked_ + states_ + kept_.size());
     Values operands;
     for (std::size_t i = 0; i < inputs_; ++i) operands.push_back(g_.input(static_cast<int>(i)));
     return g_.add(std::move(recording), operands);
   }
 
-  // The body: (state gradients, captured gradients; slices, states before, gradients of scan
-  // outputs; captured) -> (state gradients, captured gradients; slice gradients).
-  Values add_backward_scan(Value recorded) {
-    const std::vector<int> outputs(outputs_.begin(), outputs_.end());
-    const std::vector<int> inputs(wanted_.begin(), wanted_.end());
-    const Region backward = g_.differentiate(scan_.body, outputs, inputs);
+  // Of the backward graph, whose inputs are the body's, then gradients; beyond both for other
+  // values.
+  std::size_t place_of_input(Value value) const {
+    const auto found = std::ranges::find(backward_.inputs(), value);
+    return static_cast<std::size_t>(found - backward_.inputs().begin());
+  }
+
+  // Whether the gradient of a captured value is a product of matrices that change with the step.
+  void find_product(std::size_t k) {
+    const Node& node = backward_.producer(backward_.outputs()[k].value);
+    if (!node.is<FusedMatMul>()) return;
+    const auto& op = node.as<FusedMatMul>();
+    const auto fits = [&](Value operand) {
+      const std::size_t place = place_of_input(operand);
+      const bool same_in_all_steps = is_captured(place) && place < inputs_;
+      return backward_.type(operand).shape.size() == 2 && !same_in_all_steps;
+    };
+    if (op.transA && !op.transB && fits(node.inputs[0]) && fits(node.inputs[1]))
+      products_.push_back({wanted_[k], node.inputs[0], node.inputs[1]});
+  }
+
+  // The body: (state gradients, captured gradients; slices, states before, products, gradients of
+  // scan outputs; captured) -> (state gradients, captured gradients; slice gradients, factors).
+  Values add_backward_scan() {
     Graph body(scan_.body->name() + ".backward");
     Values operands, carried = add_carried(body, operands);
     Values arguments(inputs_);
     Scan scan{nullptr, 0, 0, {}, {}, stream_, !scan_.stream_backwards};
-    add_scanned(body, operands, arguments, scan, recorded);
+    add_scanned(body, operands, arguments, scan);
+    const std::map<Value, Value> known = add_kept(body, operands, scan);
     Values seeds = carried_state_gradients(carried);
     for (const std::size_t o : outputs_) {
       if (o < states_) continue;
@@ -89,7 +144,10 @@ class ScanGradient {
     }
     scan.num_scan_inputs = static_cast<std::int64_t>(scan.scan_input_directions.size());
     arguments.insert(arguments.end(), seeds.begin(), seeds.end());
-    const Values found = inline_region(body, *backward, arguments);
+    for (const Product& product : products_)
+      for (const Value factor : {product.a, product.b})
+        backward_.output(concat("factor.", backward_.outputs().size()), factor);
+    const Values found = inline_region(body, backward_, arguments, "", known);
     return finish(std::move(body), std::move(scan), std::move(operands), carried, found);
   }
 
@@ -101,7 +159,7 @@ class ScanGradient {
   Values add_carried(Graph& body, Values& operands) {
     Values carried(inputs_);
     for (const std::size_t i : wanted_) {
-      if (is_scanned(i)) continue;
+      if (is_scanned(i) || is_product(i)) continue;
       carried[i] = body.input(concat("carried.", i), type_of_input(i));
       const Value given = i < states_ ? g_.output_gradient(static_cast<int>(i)) : absent;
       operands.push_back(given.is_absent() ? zeros(type_of_input(i)) : given);
@@ -113,16 +171,25 @@ class ScanGradient {
     return g_.add(ExpandTo{type.shape}, {g_.scalar(0, type.dtype)});
   }
 
-  void add_scanned(Graph& body, Values& operands, Values& arguments, Scan& scan, Value recorded) {
+  void add_scanned(Graph& body, Values& operands, Values& arguments, Scan& scan) {
     for (std::size_t i = 0; i < states_ + scans_; ++i) {
       arguments[i] = body.input(concat("at.", i), type_of_input(i));
-      const int before = static_cast<int>(states_ + stacked_ + i);
-      operands.push_back(i < states_ ? Value{recorded.node, before}
-                                     : g_.input(static_cast<int>(i)));
+      operands.push_back(i < states_ ? before(i) : g_.input(static_cast<int>(i)));
       const bool forward_reads_backwards =
           i >= states_ && is_backwards(scan_.scan_input_directions, i - states_);
       scan.scan_input_directions.push_back(forward_reads_backwards ? 0 : 1);
     }
+  }
+
+  // The products of the forward steps. The backward graph begins with the nodes of the body.
+  std::map<Value, Value> add_kept(Graph& body, Values& operands, Scan& scan) {
+    std::map<Value, Value> known;
+    for (const auto& [k, value] : enumerate(kept_)) {
+      known[value] = body.input(concat("kept.", k), scan_.body->type(value));
+      operands.push_back(kept(k));
+      scan.scan_input_directions.push_back(1);
+    }
+    return known;
   }
 
   Values carried_state_gradients(const Values& carried) const {
@@ -134,25 +201,42 @@ class ScanGradient {
 
   Values finish(Graph body, Scan scan, Values operands, const Values& carried,
                 const Values& found) {
-    int next = 0;
-    Values gradients(inputs_);
-    std::vector<std::size_t> order;
+    std::vector<std::size_t> order;  // of inputs, by the outputs of the scan
     for (const bool scanned : {false, true}) {
-      for (std::size_t k = 0; k < wanted_.size(); ++k) {
-        const std::size_t i = wanted_[k];
-        if (is_scanned(i) != scanned) continue;
-        const Value sum = is_captured(i) ? body.add(Add{}, {carried[i], found[k]}) : found[k];
-        body.output(concat("gradient.", i), sum);
+      for (const auto& [k, i] : enumerate(wanted_)) {
+        if (is_scanned(i) != scanned || is_product(i)) continue;
+        const Value own = found[static_cast<std::size_t>(k)];
+        body.output(concat("gradient.", i),
+                    is_captured(i) ? body.add(Add{}, {carried[i], own}) : own);
         order.push_back(i);
         if (scanned)
           scan.scan_output_directions.push_back(
               is_backwards(scan_.scan_input_directions, i - states_) ? 0 : 1);
       }
     }
+    for (std::size_t f = wanted_.size(); f < found.size(); ++f) {
+      body.output(concat("factor.", f), found[f]);
+      scan.scan_output_directions.push_back(1);
+    }
     scan.body = std::make_shared<const Graph>(std::move(body));
-    const Value made = g_.add(std::move(scan), std::move(operands));
-    for (const std::size_t i : order) gradients[i] = {made.node, next++};
+    const int made = g_.add(std::move(scan), std::move(operands)).node;
+    Values gradients(inputs_);
+    for (const auto& [o, i] : enumerate(order)) gradients[i] = {made, static_cast<int>(o)};
+    int factor = static_cast<int>(order.size());
+    for (const Product& product : products_) {
+      const Value a = rows_of_steps(product.a, {made, factor++});
+      const Value b = rows_of_steps(product.b, {made, factor++});
+      gradients[product.input] = g_.add(FusedMatMul{true, false}, {a, b});
+    }
     return gradients;
+  }
+
+  // The matrices of all steps [T, N, M] one above the other [T * N, M]. Those of states are known.
+  Value rows_of_steps(Value factor, Value scanned) {
+    const std::size_t place = place_of_input(factor);
+    const Value steps = place < states_ ? before(place) : scanned;
+    const Shape& shape = g_.shape(steps);
+    return g_.add(ReshapeTo{{shape[0] * shape[1], shape[2]}}, {steps});
   }
 
   const Scan& scan_;
@@ -161,6 +245,10 @@ class ScanGradient {
   std::string stream_;
   std::vector<std::size_t> wanted_;   // inputs of the body whose gradients are computed
   std::vector<std::size_t> outputs_;  // outputs of the body that gradients flow back from
+  Values kept_;                       // products in the body
+  std::vector<Product> products_;     // of the backward graph
+  int recorded_ = 0;                  // the recording scan
+  Graph backward_;                    // of the body
 };
 
 }  // namespace

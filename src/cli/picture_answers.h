@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures that a network makes, and where they go.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+namespace narrowgauge::cli {
+
+// How predictions that are pictures are reported.
+struct PictureOptions {
+  std::optional<std::string> save{};  // folder for pictures as PNG, or a table (.csv)
+  bool strict = false;                // whether a damaged picture is an error
+  bool json = false, quiet = false;
+};
+
+// Names of PNG files in a folder: the name of the file that each is made for, with a number where
+// two have the same.
+class PictureNames {
+ public:
+  explicit PictureNames(std::string folder) : folder_(std::move(folder)) {}
+  std::string for_file(const std::string& path);
+
+ private:
+  std::string folder_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace narrowgauge::cli

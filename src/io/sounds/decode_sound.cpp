@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/sounds/decode_sound.h"
+
+#include <sndfile.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "io/images/formats.h"
+#include "io/sounds/spectrogram.h"
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr std::size_t samples_at_once = 16384;  // of all channels
+constexpr int most_channels = 256;
+// The most that may be squared and added up over a window in f32; 1 is full volume.
+constexpr float loudest_sample = 1e15f;
+
+// A file in memory, as libsndfile reads it.
+struct Place {
+  std::string_view bytes;
+  sf_count_t at = 0;
+
+  static Place& of(void* self) { return *static_cast<Place*>(self); }
+  sf_count_t size() const { return static_cast<sf_count_t>(bytes.size()); }
+};
+
+sf_count_t seek(sf_count_t offset, int whence, void* self) {
+  Place& place = Place::of(self);
+  const sf_count_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? place.at : place.size();
+  if (offset < -from || offset > place.size() - from) return -1;
+  return place.at = from + offset;
+}
+
+sf_count_t read(void* to, sf_count_t count, void* self) {
+  Place& place = Place::of(self);
+  const sf_count_t some = std::clamp<sf_count_t>(count, 0, place.size() - place.at);
+  std::memcpy(to, place.bytes.data() + place.at, static_cast<std::size_t>(some));
+  place.at += some;
+  return some;
+}
+
+SF_VIRTUAL_IO reading{
+    .get_filelen = [](void* self) { return Place::of(self).size(); },
+    .seek = seek,
+    .read = read,
+    .write = [](const void*, sf_count_t, void*) -> sf_count_t { return 0; },
+    .tell = [](void* self) { return Place::of(self).at; },
+};
+
+class Sound {
+ public:
+  explicit Sound(std::string_view bytes)
+      : place_{bytes}, file_(sf_open_virtual(&reading, SFM_READ, &info_, &place_), sf_close) {
+    require<DataError>(file_ != nullptr, text_of(nullptr));
+    require<DataError>(info_.channels >= 1 && info_.channels <= most_channels, "it has ",
+                       info_.channels, " channels");
+  }
+
+  double rate() const { return info_.samplerate; }
+  std::int64_t frames() const { return info_.frames; }
+  std::size_t channels() const { return static_cast<std::size_t>(info_.channels); }
+
+  // Samples of all channels by turns; fewer than asked for at the end.
+  std::size_t read(std::vector<float>& samples) {
+    const sf_count_t count =
+        sf_readf_float(file_.get(), samples.data(), std::ssize(samples) / info_.channels);
+    require<DataError>(sf_error(file_.get()) == SF_ERR_NO_ERROR, text_of(file_.get()));
+    return static_cast<std::size_t>(std::max<sf_count_t>(count, 0)) * channels();
+  }
+
+ private:
+  static std::string text_of(SNDFILE* file) {
+    std::string text = sf_strerror(file);
+    while (!text.empty() && (text.back() == '.' || text.back() == '\n')) text.pop_back();
+    return text;
+  }
+
+  Place place_;
+  SF_INFO info_{};
+  std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> file_;
+};
+
+// A RIFF file says how long it is, and libsndfile reads a shorter one as if that were all. Whoever
+// writes to a pipe does not know the length, and says 0 or the most.
+void require_whole(std::string_view bytes) {
+  constexpr std::size_t header = 8, end_of_id = 4;
+  if (!bytes.starts_with("RIFF") || bytes.size() < header) return;
+  std::uint32_t length = 0;
+  for (std::size_t i = header; i-- > end_of_id;)
+    length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  // Half a minute more than 4 GiB would be unknown too.
+  const bool is_known = length != 0 && length < 0xffff'0000;
+  require<DataError>(!is_known || length <= bytes.size() - header + 1, "the file ends too early");
+}
+
+// The mean of the channels of each frame, in place.
+std::span<const float> mixed(std::span<float> samples, std::size_t channels) {
+  const float share = 1 / static_cast<float>(channels);
+  const std::size_t frames = samples.size() / channels;
+  for (std::size_t i = 0; i < frames; ++i) {
+    float sum = 0;
+    for (std::size_t c = 0; c < channels; ++c) sum += samples[i * channels + c];
+    samples[i] = sum * share;
+    require<DataError>(std::abs(samples[i]) <= loudest_sample,
+                       "it has samples that are not finite, or beyond ", loudest_sample);
+  }
+  return samples.first(frames);
+}
+
+}  // namespace
+
+bool is_wav(std::string_view bytes) {
+  constexpr std::size_t form_at = 8;
+  return (bytes.starts_with("RIFF") || bytes.starts_with("RF64")) &&
+         bytes.substr(std::min(bytes.size(), form_at)).starts_with("WAVE");
+}
+
+bool is_flac(std::string_view bytes) { return bytes.starts_with("fLaC"); }
+
+bool is_ogg(std::string_view bytes) { return bytes.starts_with("OggS"); }
+
+// A tag, or the sync bits of a frame of layer III.
+bool is_mp3(std::string_view bytes) {
+  return bytes.starts_with("ID3") ||
+         (bytes.size() > 1 && bytes[0] == '\xff' && (bytes[1] & 0xe6) == 0xe2);
+}
+
+Tensor decode_sound(std::string_view bytes, std::int64_t most_pixels) {
+  require_whole(bytes);
+  Sound sound(bytes);
+  Spectrogram spectrogram(sound.rate());
+  std::vector<float> samples(std::max(samples_at_once / sound.channels(), std::size_t{1}) *
+                             sound.channels());
+  while (const std::size_t count = sound.read(samples)) {
+    spectrogram.add(mixed(std::span(samples).first(count), sound.channels()));
+    require_image_size(std::max<std::int64_t>(spectrogram.columns(), 1), mel_bands, most_pixels);
+  }
+  return spectrogram.picture();
+}
+
+std::int64_t sound_columns(std::string_view bytes) {
+  const Sound sound(bytes);
+  return mel_columns(sound.frames(), sound.rate());
+}
+
+}  // namespace narrowgauge
