@@ -79,6 +79,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.learning_rate, flags.learning_rate);
   take(settings.accumulation, flags.accumulation);
   take(settings.ema_decay, flags.ema_decay);
+  if (flags.clip_value) settings.clip = 0;  // which is usual for some networks
   take(settings.clip, flags.clip);
   take(settings.clip_value, flags.clip_value);
   take(settings.schedule, flags.schedule);
@@ -168,10 +169,13 @@ void require_device(const std::optional<std::string>& name) {
 
 namespace {
 
-// The usual sgd settings of a network.
+// The usual settings of a network; rate and decay are those of sgd.
 struct Habits {
   double learning_rate = 0.05, weight_decay = 0;
   bool warms_up = false;
+  // Without normalization and warm-up, the first gradients of large images are too large for the
+  // rate.
+  double clip() const { return warms_up ? 0 : 1; }
 };
 
 // Published values: He et al. 2016 for residual networks (rates this high need a warm-up, section
@@ -187,7 +191,6 @@ Habits habits_of(const std::string& model) {
 void suit_text(Settings& settings) {
   settings.epochs = 8;
   settings.batch = 16;
-  settings.clip = 1;
   if (settings.optimizer != "adamw") return;
   settings.learning_rate = 0.002;
   settings.rule.set("weight_decay", 0.1);
@@ -219,6 +222,7 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   if (is_language_model(model)) suit_text(settings);
   if (output_of(model) == OutputKind::pixels) settings.epochs = 20, settings.batch = 8;
   const Habits habits = habits_of(model);
+  settings.clip = habits.clip();
   if (optimizer == "sgd") {
     settings.learning_rate = habits.learning_rate;
     settings.rule.set("weight_decay", habits.weight_decay);

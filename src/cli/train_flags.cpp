@@ -97,7 +97,10 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
   add_hyperparameter_flags(app, flags.hyperparameters);
   add_switch(app, {"--decay-matrices", "", "no weight decay on biases and normalization"},
              flags.decay_matrices);
-  add_real(app, {"--clip", "X", "largest norm of the gradients (0: no limit)"}, flags.clip);
+  add_real(
+      app,
+      {"--clip", "X", "largest norm of the gradients (mlp, lenet, texts: 1; else 0: no limit)"},
+      flags.clip);
   add_real(app, {"--clip-value", "X", "largest gradient of each weight (0: no limit)"},
            flags.clip_value);
   add_real(app, {"--ema-decay", "X", "keep moving averages of the weights, as 0.999, and use them"},

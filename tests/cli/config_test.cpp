@@ -71,6 +71,20 @@ TEST_F(Config, command_line_wins_wherever_it_stands) {
             by_flags.at("weights_sha256"));
 }
 
+TEST(usual_settings, limit_the_gradients_of_networks_without_normalization) {
+  const auto dumped = [](const Words& more) {
+    Words words{"train", "--dump-config"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).out;
+  };
+  for (const char* const model : {"mlp", "lenet", "lstm"})
+    EXPECT_NE(dumped({"--model", model, "--data", "x"}).find("\nclip = 1\n"), std::string::npos)
+        << model;
+  EXPECT_NE(dumped({"--model", "resnet20"}).find("\nclip = 0\n"), std::string::npos);
+  const std::string other = dumped({"--model", "lenet", "--clip-value", "2"});
+  EXPECT_NE(other.find("\nclip = 0\nclip-value = 2\n"), std::string::npos) << other;
+}
+
 TEST_F(Config, switches_are_true_or_false) {
   const std::string text = small() + "optimizer = 'nadam'\n";
   EXPECT_TRUE(contains(dump(with_file(text + "keep-best = false\n")), "\nquiet = true\n"));

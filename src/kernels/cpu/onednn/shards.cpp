@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/onednn/shards.h"
 
+#include <cmath>
+
 namespace narrowgauge::cpu {
 namespace {
 
@@ -20,8 +22,10 @@ std::int64_t even_size(std::int64_t extent, std::int64_t least) {
 
 std::int64_t shards_worth(const ShardRequest& request) {
   const double operations = request.operations + operations_an_element * request.elements;
-  const double worth =
+  double worth =
       std::max(operations / operations_each, std::min(operations / operations_least, few));
+  // Three would leave one of two cores, or of four, without work.
+  if (worth >= 1 && worth < few) worth = std::exp2(std::round(std::log2(worth)));
   return static_cast<std::int64_t>(std::clamp(worth, 1.0, static_cast<double>(request.most)));
 }
 
