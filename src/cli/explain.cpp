@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "api/amp_choice.h"
@@ -14,8 +15,10 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/network_choice.h"
+#include "cli/run_folder.h"
 #include "cli/settings.h"
 #include "cli/shape_flag.h"
+#include "cli/training.h"
 #include "precision/policy.h"
 
 namespace narrowgauge::cli {
@@ -32,6 +35,8 @@ constexpr const char* examples = R"(examples:
       the kernels on a CPU with AMX, whatever this one has
   narrowgauge explain model.onnx --amp f16
       the predictions of a model file
+  narrowgauge explain runs/lenet
+      what a run was trained in
   narrowgauge explain --model lenet --amp f16 --save-plan plan.txt
       the same as a plan that can be edited, and then given to --plan)";
 
@@ -84,11 +89,60 @@ Answer answer_to_file(const Flags& flags, RunPrecision precision) {
   return answer;
 }
 
+// A network that is trained, and how.
+struct Training {
+  std::string model;
+  BuildNetwork build;
+  Loss loss;
+  Optimizer optimizer;
+  std::int64_t batch = 1;
+};
+
+Answer answer_to_training(const Flags& flags, const Training& training,
+                          const TrainerOptions& options) {
+  const TrainingSetup setup =
+      set_up_training(training.model, training.build, training.loss, training.optimizer, options);
+  if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
+  const KernelQuestion question = question_of(flags, training.batch);
+  Answer answer{explain(setup.graph, setup.plan, question.binding), std::nullopt};
+  if (flags.kernels) answer.kernels = explain_kernels(setup.graph, setup.plan, question);
+  return answer;
+}
+
+constexpr std::int64_t some_steps = 100;  // their number decides nothing that is explained
+
+// By the run's plan, unless the flags ask for another format.
+Answer answer_to_run(const Flags& flags) {
+  const NetworkFlags& network = flags.network;
+  require(!network.image && !network.classes && !network.sequence && !network.head &&
+              !flags.optimizer && !flags.known.are_given(),
+          "explain: ", *flags.file, " is a run, which has its network, sizes and optimizer");
+  const Run run = read_run(*flags.file);
+  const Settings& settings = run.record.settings;
+  require_network(settings);
+  const RunPrecision precision = settle_precision(flags.precision, settings.precision);
+  require(!precision.automatic, "explain: of a run, name a format in the place of --amp auto");
+  const Task task = network_task(settings, run.record.images);
+  Training training{settings.model, task.build, task.loss, make_optimizer(settings, some_steps),
+                    flags.batch.value_or(settings.batch)};
+  training.optimizer.precision = precision;
+  TrainerOptions options{.plan_file = flags.precision.plan};
+  if (!options.plan_file) {
+    const SessionOptions of_run = plan_of(run, precision, flags.precision);
+    options.plan_file = of_run.plan_file;
+    options.plan_text = of_run.plan_text;
+  }
+  options.obeys_environment = false;
+  return answer_to_training(flags, training, options);
+}
+
 Answer answer_to(const Flags& flags) {
   require(flags.file.has_value() != flags.network.model.has_value(),
-          "explain: expected --model or a file of ONNX, got ", flags.file ? "both" : "neither");
+          "explain: expected --model, a run or a file of ONNX, got ",
+          flags.file ? "both" : "neither");
   require(!flags.known.are_given() || flags.file, "--shape and --value: are for a file of ONNX");
   require(!flags.target || flags.kernels, "--target: needs --kernels, the formats are the same");
+  if (flags.file && std::filesystem::is_directory(*flags.file)) return answer_to_run(flags);
   if (flags.file)
     return answer_to_file(flags, settle_precision(flags.precision, std::nullopt, {DType::f16}));
   const NetworkChoice network = choose_network(flags.network);
@@ -97,25 +151,20 @@ Answer answer_to(const Flags& flags) {
   require(!flags.target || !precision.automatic,
           "--target: --amp auto is measured here, name a format");
   const Settings settings = usual_settings(network.model, flags.optimizer.value_or("sgd"));
-  const std::int64_t batch = flags.batch.value_or(settings.batch);
-  Optimizer optimizer = make_optimizer(settings, 100);
-  optimizer.precision = precision;
+  Training training{network.model, network.build(), network.loss(),
+                    make_optimizer(settings, some_steps), flags.batch.value_or(settings.batch)};
+  training.optimizer.precision = precision;
   TrainerOptions trained;
   trained.plan_file = flags.precision.plan;
   trained.plan_reason = settle_automatic(precision, [&] {
     // One that fits no node is refused below, and not taken for a format that changes nothing.
-    optimizer.precision.overrides.clear();
-    return choose_amp(network.model, network.build(), network.loss(), optimizer, batch);
+    training.optimizer.precision.overrides.clear();
+    return choose_amp(training.model, training.build, training.loss, training.optimizer,
+                      training.batch);
   });
-  optimizer.precision = precision;
+  training.optimizer.precision = precision;
   trained.obeys_environment = false;
-  const TrainingSetup setup =
-      set_up_training(network.model, network.build(), network.loss(), optimizer, trained);
-  if (flags.save_plan) save_plan(setup.plan, *flags.save_plan);
-  const KernelQuestion question = question_of(flags, batch);
-  Answer answer{explain(setup.graph, setup.plan, question.binding), std::nullopt};
-  if (flags.kernels) answer.kernels = explain_kernels(setup.graph, setup.plan, question);
-  return answer;
+  return answer_to_training(flags, training, trained);
 }
 
 // Prints contractions with the kernel of each, and why that one if several would do.
@@ -179,7 +228,7 @@ int run_explain(const Flags& flags) {
 NG_COMMAND(explain, 40) {
   CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
   const auto flags = std::make_shared<Flags>();
-  add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
+  add_text(app, {"FILE", "", "a model file of ONNX, or the folder of a run"}, flags->file);
   add_known_inputs(app, flags->known);
   add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, flags->network.model);
   add_input_flags(app, flags->network);

@@ -44,6 +44,8 @@ NetworkChoice choose_network(const NetworkFlags& flags) {
   if (facts.input == InputKind::images) {
     const char* const other = flags.sequence ? "--sequence" : "--head";
     require(!flags.sequence && !flags.head, other, ": ", choice.model, " takes images, not tokens");
+    require(!flags.classes || choice.has_classes(), "--classes: ", choice.model,
+            " has none, it gives its input again");
     choice.image = flags.image ? parse_image(*flags.image) : facts.image;
     return choice;
   }
@@ -67,14 +69,18 @@ BuildNetwork NetworkChoice::build() const {
   return bert_base(text, head, classes);
 }
 
+bool NetworkChoice::has_classes() const { return model_facts(model).output != OutputKind::image; }
+
 Loss NetworkChoice::loss() const {
+  if (!has_classes()) return mean_squared_error();
   if (is_language_model(model)) return next_token_cross_entropy();
   return head == Head::question_answering ? span_cross_entropy() : softmax_cross_entropy();
 }
 
 std::string NetworkChoice::what() const {
   if (input == InputKind::images)
-    return concat("images ", image_text(image), ", ", classes, " classes");
+    return concat("images ", image_text(image),
+                  has_classes() ? concat(", ", classes, " classes") : "");
   const std::string tokens = concat("sequences of ", text.sequence, " tokens, ");
   if (is_language_model(model)) return concat(tokens, "a vocabulary of ", text.vocabulary);
   return head == Head::question_answering ? tokens + "question answering"
@@ -98,7 +104,8 @@ std::map<std::string, WholeNumbers> NetworkChoice::ranges() const {
 void NetworkChoice::describe(JsonObject& json) const {
   json.add("model", model);
   if (input == InputKind::images) {
-    json.add("image", image_text(image)).add("classes", classes);
+    json.add("image", image_text(image));
+    if (has_classes()) json.add("classes", classes);
     return;
   }
   json.add("sequence", text.sequence).add("vocabulary", text.vocabulary);

@@ -29,6 +29,7 @@ struct NetworkChoice {
   Head head = Head::classification;
   std::int64_t classes = 0;
 
+  bool has_classes() const;  // else it gives its input again
   BuildNetwork build() const;
   Loss loss() const;
   std::string what() const;    // "images 3x224x224, 1000 classes"

@@ -7,11 +7,24 @@
 
 namespace narrowgauge::cli {
 
+PictureNames::PictureNames(std::string folder) : folder_(std::move(folder)) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  require<DataError>(!error, folder_, ": ", error.message());
+}
+
 std::string PictureNames::for_file(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
   std::string name = stem + ".png";
   for (int i = 2; !taken_.insert(name).second; ++i) name = concat(stem, '-', i, ".png");
   return (std::filesystem::path(folder_) / name).string();
+}
+
+std::optional<PictureNames> PictureOptions::names() const {
+  if (!save || is_table()) return std::nullopt;
+  require(!save->ends_with(".npz"),
+          "--save: expected a folder for pictures, or a table (.csv), got ", *save);
+  return PictureNames(*save);
 }
 
 }  // namespace narrowgauge::cli

@@ -8,23 +8,27 @@
 
 namespace narrowgauge::cli {
 
-// How predictions that are pictures are reported.
-struct PictureOptions {
-  std::optional<std::string> save{};  // folder for pictures as PNG, or a table (.csv)
-  bool strict = false;                // whether a damaged picture is an error
-  bool json = false, quiet = false;
-};
-
-// Names of PNG files in a folder: the name of the file that each is made for, with a number where
-// two have the same.
+// Names of PNG files in a folder, which is made: the name of the file that each is made for, with a
+// number where two have the same.
 class PictureNames {
  public:
-  explicit PictureNames(std::string folder) : folder_(std::move(folder)) {}
+  explicit PictureNames(std::string folder);
   std::string for_file(const std::string& path);
 
  private:
   std::string folder_;
   std::set<std::string> taken_;
+};
+
+// How predictions that are pictures are reported.
+struct PictureOptions {
+  std::optional<std::string> save{};  // folder for pictures as PNG, or a table (.csv)
+  bool strict = false;                // whether a damaged picture is an error
+  bool json = false, quiet = false;
+
+  bool is_table() const { return save && save->ends_with(".csv"); }
+  // Nothing where no pictures are saved. Throws UsageError for a file of arrays.
+  std::optional<PictureNames> names() const;
 };
 
 }  // namespace narrowgauge::cli

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <optional>
 
 #include "base/atomic_file.h"
 #include "cli/common/json.h"
@@ -74,40 +74,49 @@ void report(const std::vector<ImageResult>& results, const char* sample, bool js
   if (!json) print(table.text(output_width()));
 }
 
+// What is known of the samples of a batch, and what the network makes of them.
+struct Answered {
+  const Tensor &given, &made;           // f32 [N, C, H, W]
+  const Tensor& places;                 // i64 [N] among the files, where there are some
+  const std::vector<ImageFile>& files;  // maybe none
+};
+
+// Saves where there are `names`.
+ImageResult result_of(const Answered& batch, std::int64_t row, std::size_t sample,
+                      const ChannelStatistics& statistics, std::optional<PictureNames>& names) {
+  ImageResult result{std::to_string(sample), "", error_between(batch.given, batch.made, row)};
+  if (!batch.files.empty())
+    result.sample = batch.files[static_cast<std::size_t>(batch.places.at(row))].path;
+  if (names) {
+    result.picture = names->for_file(result.sample);
+    write_file_atomically(result.picture, encode_png(pixels_of(batch.made, row, statistics)));
+  }
+  return result;
+}
+
 }  // namespace
 
 void predict_images(const Predict& predict, const std::shared_ptr<DataSource>& source,
                     const std::vector<ImageFile>& files, std::int64_t count, std::int64_t batch,
                     const ImageFacts& facts, const PictureOptions& options) {
   const ChannelStatistics statistics = input_of(facts).statistics;
-  const bool table = options.save && options.save->ends_with(".csv");
-  const bool pictures = options.save && !table;
-  if (pictures) std::filesystem::create_directories(*options.save);
-  PictureNames names(pictures ? *options.save : "");
+  std::optional<PictureNames> names = options.names();
   BatchLoader loader(
       source, {.batch = std::min(batch, count), .shuffle = false, .keep_last = true, .epochs = 1});
   std::vector<ImageResult> results;
-  while (std::ssize(results) < count) {
-    const std::optional<Batch> next = loader.next();
-    if (!next) break;
-    const Tensor &given = next->tensors.front(), &places = next->tensors.back();
+  while (const std::optional<Batch> next = loader.next()) {
+    const Tensor& given = next->tensors.front();
     const Tensor made = predict(given);
-    const std::int64_t rows = std::min(given.dims()[0], count - std::ssize(results));
-    for (std::int64_t row = 0; row < rows; ++row) {
-      ImageResult result{std::to_string(results.size()), "", error_between(given, made, row)};
-      if (!files.empty()) result.sample = files[static_cast<std::size_t>(places.at(row))].path;
-      if (pictures) {
-        result.picture = names.for_file(result.sample);
-        write_file_atomically(result.picture, encode_png(pixels_of(made, row, statistics)));
-      }
-      results.push_back(std::move(result));
-    }
+    const Answered answered{given, made, next->tensors.back(), files};
+    for (std::int64_t row = 0; row < given.dims()[0] && std::ssize(results) < count; ++row)
+      results.push_back(result_of(answered, row, results.size(), statistics, names));
     show_status(concat("predicted ", results.size(), " of ", count));
+    if (std::ssize(results) == count) break;
   }
   show_status("");
   require<DataError>(!results.empty(), "predict: none of the samples can be read");
   const char* const sample = files.empty() ? "sample" : "file";
-  if (table) write_file_atomically(*options.save, csv_of(results, sample));
+  if (options.is_table()) write_file_atomically(*options.save, csv_of(results, sample));
   if (!options.quiet) report(results, sample, options.json);
   const bool finite = std::ranges::all_of(
       results, [](const ImageResult& result) { return std::isfinite(result.error); });

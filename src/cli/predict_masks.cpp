@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <optional>
 
 #include "base/atomic_file.h"
 #include "base/log.h"
@@ -106,10 +106,7 @@ void predict_masks(const Predict& predict, const std::vector<ImageFile>& files,
                    const ImageFacts& facts, const PictureOptions& options) {
   ImageInput input = input_of(facts);
   input.strict = options.strict;
-  const bool table = options.save && options.save->ends_with(".csv");
-  const bool masks = options.save && !table;
-  if (masks) std::filesystem::create_directories(*options.save);
-  PictureNames names(masks ? *options.save : "");
+  std::optional<PictureNames> names = options.names();
   std::vector<MaskResult> results;
   for (const ImageFile& file : files) {
     const std::optional<Tensor> picture = input_for(file, input);
@@ -117,8 +114,8 @@ void predict_masks(const Predict& predict, const std::vector<ImageFile>& files,
     const Dims size = read_image(file.path, ImageColours::grey).dims();
     const Tensor mask = classes_of(predict(*picture), size[0], size[1]);
     MaskResult result{file.path, "", shares_in(mask, facts.classes)};
-    if (masks) {
-      result.mask = names.for_file(file.path);
+    if (names) {
+      result.mask = names->for_file(file.path);
       write_mask(result.mask, mask, facts.classes);
     }
     results.push_back(std::move(result));
@@ -126,7 +123,7 @@ void predict_masks(const Predict& predict, const std::vector<ImageFile>& files,
   }
   show_status("");
   require<DataError>(!results.empty(), "predict: none of the pictures can be read");
-  if (table) write_file_atomically(*options.save, csv_of(results, facts.classes));
+  if (options.is_table()) write_file_atomically(*options.save, csv_of(results, facts.classes));
   if (!options.quiet) report(results, options, facts.classes);
 }
 

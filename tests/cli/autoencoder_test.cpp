@@ -80,6 +80,10 @@ TEST(autoencoder, learns_pictures_without_classes_and_tells_others_from_them) {
     EXPECT_LT(difference / static_cast<double>(given.size()), 30) << name;
   }
   EXPECT_EQ(pictures, 2);
+  const Result arrays = run({"predict", run_folder, "--save", folder / "made.npz"});
+  EXPECT_EQ(arrays.code, 2);
+  EXPECT_NE(arrays.err.find("expected a folder for pictures, or a table (.csv)"),
+            std::string::npos);
 }
 
 TEST(autoencoder, learns_sets_in_memory_whose_labels_do_not_matter) {

@@ -59,6 +59,18 @@ TEST_F(Pictures, are_learnt_and_evaluated_on_those_held_back) {
   EXPECT_GT(evaluated.at("test_accuracy"), 0.9);
 }
 
+TEST_F(Pictures, a_run_of_them_is_explained_by_its_own_plan) {
+  const json all = done({"explain", run_folder(), "--json"});
+  EXPECT_EQ(all.at("narrow"), "f32");
+  EXPECT_EQ(all.at("nodes").at(0).at("outputs").at(0), "f32[N,3,16,16]");
+  const Result narrow = run({"explain", run_folder(), "--amp", "bf16", "--node", "conv1"});
+  EXPECT_EQ(narrow.code, 0) << narrow.err;
+  EXPECT_NE(narrow.out.find("bf16"), std::string::npos) << narrow.out;
+  EXPECT_NE(refused({"explain", run_folder(), "--classes", "3"}, 2).find("is a run, which has"),
+            std::string::npos);
+  EXPECT_NE(refused({"explain", data()}, 4).find("it is no run folder"), std::string::npos);
+}
+
 TEST_F(Pictures, of_another_folder_are_evaluated_as_a_whole_by_the_names_of_their_classes) {
   const std::string other = *folder_ / "other";
   write_pictures(other, 5, 500);
