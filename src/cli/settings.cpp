@@ -175,7 +175,7 @@ struct Habits {
   bool warms_up = false;
   // Without normalization and warm-up, the first gradients of large images are too large for the
   // rate.
-  double clip() const { return warms_up ? 0 : 1; }
+  double clip() const { return warms_up ? 0 : 2; }
 };
 
 // Published values: He et al. 2016 for residual networks (rates this high need a warm-up, section
@@ -191,6 +191,7 @@ Habits habits_of(const std::string& model) {
 void suit_text(Settings& settings) {
   settings.epochs = 8;
   settings.batch = 16;
+  settings.clip = 1;
   if (settings.optimizer != "adamw") return;
   settings.learning_rate = 0.002;
   settings.rule.set("weight_decay", 0.1);
@@ -219,10 +220,10 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   settings.learning_rate = usual.learning_rate;
   settings.rule = usual.rule;
   if (model == "resnet20") settings.epochs = 12;
-  if (is_language_model(model)) suit_text(settings);
-  if (output_of(model) == OutputKind::pixels) settings.epochs = 20, settings.batch = 8;
   const Habits habits = habits_of(model);
   settings.clip = habits.clip();
+  if (is_language_model(model)) suit_text(settings);
+  if (output_of(model) == OutputKind::pixels) settings.epochs = 20, settings.batch = 8;
   if (optimizer == "sgd") {
     settings.learning_rate = habits.learning_rate;
     settings.rule.set("weight_decay", habits.weight_decay);

@@ -99,7 +99,7 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
              flags.decay_matrices);
   add_real(
       app,
-      {"--clip", "X", "largest norm of the gradients (mlp, lenet, texts: 1; else 0: no limit)"},
+      {"--clip", "X", "largest norm of the gradients (mlp, lenet: 2; texts: 1; else 0: no limit)"},
       flags.clip);
   add_real(app, {"--clip-value", "X", "largest gradient of each weight (0: no limit)"},
            flags.clip_value);

@@ -19,11 +19,11 @@ RecurrentDirection direction_of(Rewriting& r, std::int64_t direction, bool reset
   const Value recurrent = recurrent_row(r, 2, direction);
   const Dim hidden = r.shape(recurrent)[1];
   const Value first = r.add(ConcatGradient{0, {hidden * 2, hidden}}, {recurrent});
-  RecurrentDirection parts{absent, {first, {first.node, 1}}};
+  RecurrentDirection parts{{}, {first, {first.node, 1}}};
   if (!r.has_input(3)) return parts;
   const auto b = split_last(r, recurrent_row(r, 3, direction), 6);
   const Expression of_hidden = reset_last ? b[2] : b[2] + b[5];
-  parts.bias = r.add(Concat{0}, {b[0] + b[3], b[1] + b[4], of_hidden});
+  parts.biases = {r.add(Concat{0}, {b[0] + b[3], b[1] + b[4], of_hidden})};
   if (reset_last) parts.weights.push_back(b[5]);
   return parts;
 }

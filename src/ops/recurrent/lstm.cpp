@@ -36,11 +36,11 @@ std::vector<Expression> next_states(const RecurrentStep& step, bool input_forget
 
 Values LSTM::decompose(Rewriting& r) const {
   const auto weights = [&](std::int64_t d) {
-    RecurrentDirection parts{absent, {recurrent_row(r, 2, d)}};
+    RecurrentDirection parts{{}, {recurrent_row(r, 2, d)}};
     if (r.has_input(7)) parts.weights.push_back(recurrent_row(r, 7, d));
     if (r.has_input(3)) {
       const auto biases = split_last(r, recurrent_row(r, 3, d), 2);
-      parts.bias = biases[0] + biases[1];
+      parts.biases = {biases[0], biases[1]};
     }
     return parts;
   };

@@ -115,7 +115,7 @@ class Recurrence {
   // y [T, N, H] and the last states [N, H] of one direction.
   Values run(std::int64_t direction, const RecurrentDirection& parts, const RecurrentCell& cell) {
     Value gates = r_.add(FusedMatMul{false, true}, {x_, recurrent_row(r_, 1, direction)});
-    if (!parts.bias.is_absent()) gates = r_.add(Add{}, {gates, parts.bias});
+    for (const Value bias : parts.biases) gates = r_.add(Add{}, {gates, bias});
     Values inputs;
     for (int s = 0; s < a_.states; ++s) inputs.push_back(initial(s, direction));
     Values scanned{gates};

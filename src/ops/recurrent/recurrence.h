@@ -64,8 +64,8 @@ using RecurrentCell = std::function<std::vector<Expression>(const RecurrentStep&
 
 // One direction before the loop.
 struct RecurrentDirection {
-  Value bias = absent;  // of the gates [gates * hidden]
-  Values weights;       // for the cell, the first r [gates * hidden, hidden]
+  Values biases;   // of the gates [gates * hidden], added one after the other
+  Values weights;  // for the cell, the first r [gates * hidden, hidden]
 };
 using RecurrentWeights = std::function<RecurrentDirection(std::int64_t direction)>;
 

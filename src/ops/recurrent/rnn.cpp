@@ -13,10 +13,10 @@ TensorTypes RNN::infer(const Inference& in) const {
 
 Values RNN::decompose(Rewriting& r) const {
   const auto weights = [&](std::int64_t d) {
-    RecurrentDirection parts{absent, {recurrent_row(r, 2, d)}};
+    RecurrentDirection parts{{}, {recurrent_row(r, 2, d)}};
     if (r.has_input(3)) {
       const auto biases = split_last(r, recurrent_row(r, 3, d), 2);
-      parts.bias = biases[0] + biases[1];
+      parts.biases = {biases[0], biases[1]};
     }
     return parts;
   };
