@@ -27,7 +27,8 @@ MOST_MEMORY = 3 << 20  # KiB
 ADDRESSES = 12 << 30  # bytes, of which libraries reserve many
 
 FLAG = re.compile(r"^ {2}((?:-\w,)?--[\w-]+|-\w)(?: (\S+))?")
-MODELS = ["mlp", "lenet", "resnet20", "tiny-transformer", "lstm", "unet-small", "nothing"]
+MODELS = ["mlp", "lenet", "resnet20", "tiny-transformer", "lstm", "unet-small", "autoencoder",
+          "nothing"]
 DATA = ["glyphs", "set.csv", "text.txt", "photos", "broken.npz", "empty", "nowhere", "run", "/", "."]
 FILES = ["set.csv", "text.txt", "broken.npz", "broken.onnx", "empty", "run", "run/run.json", "photos",
          "photos/a/0.pgm", "nowhere/x", "out.csv", "out.npz", "out.html", "new", "/dev/null", "", "-"]
