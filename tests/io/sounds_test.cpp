@@ -133,6 +133,8 @@ TEST(sounds, in_a_folder_have_the_columns_of_the_usual_one) {
   }
   EXPECT_EQ(usual_sound_columns(files), 28);
   EXPECT_EQ(usual_sound_columns({}), 0);
+  write_file(files[0].path, wav_of(tone(1, 10, 10), 10));
+  EXPECT_EQ(usual_sound_columns({files[0]}), 0);
   write_file(files[0].path, "no sound");
   EXPECT_EQ(usual_sound_columns({files[0]}), 0);
 }

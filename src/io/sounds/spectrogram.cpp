@@ -20,6 +20,11 @@ constexpr double least_rate = 1000, most_rate = 1'000'000;  // samples a second
 // O'Shaughnessy's scale, as the Hidden Markov Model Toolkit has it.
 double mel_of(double hertz) { return 1127 * std::log1p(hertz / 700); }
 
+void check_rate(double rate) {
+  require<DataError>(rate >= least_rate && rate <= most_rate, "it has ", rate,
+                     " samples a second, and ", least_rate, " to ", most_rate, " are read");
+}
+
 std::int64_t samples_in(double seconds, double rate) { return std::llround(seconds * rate); }
 
 // A triangle over the bins of a transform.
@@ -59,6 +64,7 @@ std::vector<float> hann(std::int64_t length) {
 }  // namespace
 
 std::int64_t mel_columns(std::int64_t samples, double rate) {
+  check_rate(rate);
   const std::int64_t window = samples_in(mel_window_seconds, rate);
   return samples < window ? 1 : 1 + (samples - window) / samples_in(mel_hop_seconds, rate);
 }
@@ -98,8 +104,7 @@ struct Spectrogram::Implementation {
 };
 
 Spectrogram::Spectrogram(double rate) {
-  require<DataError>(rate >= least_rate && rate <= most_rate, "it has ", rate,
-                     " samples a second, and ", least_rate, " to ", most_rate, " are read");
+  check_rate(rate);
   implementation_ = std::make_unique<Implementation>(rate);
 }
 

@@ -18,7 +18,8 @@ inline constexpr double mel_window_seconds = 0.025, mel_hop_seconds = 0.010;
 // How far below the loudest band of a sound black is.
 inline constexpr float mel_range_decibels = 80;
 
-// The columns that so many samples of a channel make: one where they do not fill a window.
+// The columns that so many samples of a channel make: one where they do not fill a window. Throws
+// as Spectrogram().
 std::int64_t mel_columns(std::int64_t samples, double rate);
 
 // Takes the samples of one channel, piece by piece, and draws them.
