@@ -36,6 +36,8 @@ struct Flags {
   std::optional<std::int64_t> count;
   std::optional<std::string> save;
   bool json = false, quiet = false, strict = false;
+
+  PictureOptions pictures() const { return {save, strict, json, quiet}; }
 };
 
 // Pictures as a source whose labels are their places in the list.
@@ -92,7 +94,7 @@ int report(const Predictions& found, const Flags& flags) {
 
 int report_files(const Question& question, std::vector<ImageFile> files) {
   const Flags& flags = question.flags;
-  const PictureOptions options{flags.save, flags.strict, flags.json, flags.quiet};
+  const PictureOptions options = flags.pictures();
   files.resize(static_cast<std::size_t>(question.count_of(std::ssize(files))));
   if (question.gives_image)
     predict_images(question.predict, source_of(files, question.facts, flags.strict), files,
@@ -174,8 +176,7 @@ int predict_samples(const Flags& flags) {
                         task.test_files);
   const std::int64_t count = std::min(flags.count.value_or(task.test_size), task.test_size);
   if (image) {
-    predict_images(predict, task.test, {}, count, trained.batch, *task.images,
-                   {flags.save, flags.strict, flags.json, flags.quiet});
+    predict_images(predict, task.test, {}, count, trained.batch, *task.images, flags.pictures());
     return ExitCode::ok;
   }
   Predictions found = predict_first(predict, task.test, count, trained.batch);

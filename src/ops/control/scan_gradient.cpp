@@ -146,7 +146,8 @@ class ScanGradient {
     arguments.insert(arguments.end(), seeds.begin(), seeds.end());
     for (const Product& product : products_)
       for (const Value factor : {product.a, product.b})
-        backward_.output(concat("factor.", backward_.outputs().size()), factor);
+        if (!is_state(factor))
+          backward_.output(concat("factor.", backward_.outputs().size()), factor);
     const Values found = inline_region(body, backward_, arguments, "", known);
     return finish(std::move(body), std::move(scan), std::move(operands), carried, found);
   }
@@ -222,19 +223,22 @@ class ScanGradient {
     const int made = g_.add(std::move(scan), std::move(operands)).node;
     Values gradients(inputs_);
     for (const auto& [o, i] : enumerate(order)) gradients[i] = {made, static_cast<int>(o)};
-    int factor = static_cast<int>(order.size());
+    int next = static_cast<int>(order.size());
     for (const Product& product : products_) {
-      const Value a = rows_of_steps(product.a, {made, factor++});
-      const Value b = rows_of_steps(product.b, {made, factor++});
+      const Value a = rows_of_steps(product.a, made, next);
+      const Value b = rows_of_steps(product.b, made, next);
       gradients[product.input] = g_.add(FusedMatMul{true, false}, {a, b});
     }
     return gradients;
   }
 
-  // The matrices of all steps [T, N, M] one above the other [T * N, M]. Those of states are known.
-  Value rows_of_steps(Value factor, Value scanned) {
-    const std::size_t place = place_of_input(factor);
-    const Value steps = place < states_ ? before(place) : scanned;
+  // Whether it is a state before the step, which the recording scan has for all steps.
+  bool is_state(Value factor) const { return place_of_input(factor) < states_; }
+
+  // The matrices of all steps [T, N, M] one above the other [T * N, M]: those of a state, or the
+  // next output of the backward scan.
+  Value rows_of_steps(Value factor, int scan, int& next) {
+    const Value steps = is_state(factor) ? before(place_of_input(factor)) : Value{scan, next++};
     const Shape& shape = g_.shape(steps);
     return g_.add(ReshapeTo{{shape[0] * shape[1], shape[2]}}, {steps});
   }
