@@ -102,6 +102,13 @@ std::int64_t MemoryNeed::total() const {
   return bytes;
 }
 
+std::int64_t resident_bytes() {
+  std::istringstream pages(read_text("/proc/self/statm").value_or(""));
+  std::int64_t all = 0, resident = 0;
+  pages >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
 std::optional<std::int64_t> too_little_for(std::int64_t bytes) {
   if (bytes < worth_asking) return {};
   const std::int64_t room = obtainable_memory();

@@ -25,6 +25,9 @@ std::int64_t available_memory();
 // control group sets a limit.
 std::int64_t obtainable_memory();
 
+// Bytes of the machine's memory that this process holds now.
+std::int64_t resident_bytes();
+
 // What somebody is about to take, in bytes; parts that are small or have no name only count in the
 // total.
 struct MemoryNeed {

@@ -9,8 +9,10 @@
 #include "passes/bind_shapes.h"
 #include "passes/decompose.h"
 #include "passes/fold_constants.h"
+#include "passes/fold_normalizations.h"
 #include "passes/form_groups.h"
 #include "passes/fuse_elementwise.h"
+#include "passes/fuse_tails.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/hoist_state_functions.h"
 #include "passes/merge_duplicates.h"
@@ -48,9 +50,12 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
       {"assign_layout", Stage::laid_out,
        [&](const Graph& graph) { return assign_layout(graph, options.layout, options.target); }}};
   if (options.fuse) {
+    // First, so that what it makes of states is hoisted.
+    passes.insert(passes.begin(), {"fold_normalizations", Stage::precise, fold_normalizations});
     if (options.normalize_again)
       passes.push_back({"normalize_again", Stage::laid_out, for_target(normalize_again)});
     passes.push_back({"form_groups", Stage::laid_out, for_target(form_groups)});
+    passes.push_back({"fuse_tails", Stage::laid_out, for_target(fuse_tails)});
     passes.push_back({"fuse_elementwise", Stage::laid_out, for_target(fuse_elementwise)});
   }
   if (!options.recompute.empty())

@@ -2,6 +2,7 @@
 #include "groups/fused.h"
 
 #include "base/enumerate.h"
+#include "groups/finished.h"
 #include "groups/group.h"
 #include "ops/activation/relu.h"
 #include "ops/control/interpret.h"
@@ -102,6 +103,7 @@ std::span<const Kernel> Fused::kernels() {
   static const std::vector<Kernel> all = [] {
     std::vector<Kernel> kernels{{"strips", offer_strips}};
     for (const Group& group : group_table()) kernels.push_back({group.name, group.offer});
+    kernels.push_back({"finished", offer_finished});
     kernels.push_back({"interpreted", offer_interpreted});
     return kernels;
   }();

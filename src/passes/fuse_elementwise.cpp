@@ -5,50 +5,23 @@
 
 #include "base/enumerate.h"
 #include "ops/control/control_flow.h"
-#include "ops/math/cast.h"
 #include "passes/fused_group.h"
 #include "passes/rebuild.h"
+#include "passes/strip_members.h"
 
 namespace narrowgauge {
 
 namespace {
 
-constexpr std::size_t most_members = 24;
-
-bool is_strip_dtype(DType dtype) {
-  return dtype == DType::boolean ||
-         (is_floating(dtype) && dtype != DType::f64 && !is_storage_only(dtype));
-}
-
-// These casts saturate; RoundTo, which replaces a Cast inside a group, would give infinities.
-bool is_saturating_cast(const Node& node) {
-  if (!node.is<Cast>()) return false;
-  const Cast& cast = node.as<Cast>();
-  return cast.saturate != 0 && is_floating(cast.to) && bits(cast.to) == 8;
-}
-
-bool is_candidate(const Graph& graph, const Node& node) {
-  if (!node.op->elementwise || node.op->info.random || node.outputs.size() != 1) return false;
-  if (is_saturating_cast(node)) return false;
-  if (!is_strip_dtype(node.outputs[0].type.dtype)) return false;
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](Value value) {
-    return value.is_absent() || is_strip_dtype(graph.type(value).dtype);
-  });
-}
-
-bool same_place(const ValueInfo& a, const ValueInfo& b) {
-  return a.type.shape == b.type.shape && a.storage == b.storage;
-}
-
 Groups find_groups(const Graph& graph) {
   Groups groups(graph);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
-    if (!is_candidate(graph, node)) continue;
+    if (!runs_in_strips(graph, node)) continue;
     int joined = -1;
     for (const Value& input : node.inputs) {
       const int group = input.is_absent() ? -1 : groups.group_of(input.node);
-      if (group < 0 || joined >= 0 || groups.members(group).size() >= most_members) continue;
+      if (group < 0 || joined >= 0 || groups.members(group).size() >= most_strip_members) continue;
       if (!same_place(graph.info({groups.members(group)[0], 0}), node.outputs[0])) continue;
       if (groups.can_join(i, group)) groups.join(i, joined = group);
     }

@@ -27,8 +27,8 @@ std::int64_t bytes_of(const TensorType& type) {
   return bytes_for(element_count(known_dims(type.shape)), type.dtype);
 }
 
-// What a node is made from. A function of constants that is too large to be folded counts as one of
-// states.
+// What a node is made from. A function of constants is one, unless it is too large to be folded:
+// then it counts as a function of states.
 enum class Origin : std::uint8_t { data, constant, state, function_of_states };
 
 // Which functions of states a graph reads.
@@ -76,22 +76,23 @@ class StateFunctions {
           state && (state->role == Role::parameter || state->role == Role::statistic);
       return lasts && state->next == state->current ? Origin::state : Origin::data;
     }
-    return is_function_of_states(node) ? Origin::function_of_states : Origin::data;
+    return origin_of_function(node);
   }
 
-  bool is_function_of_states(const Node& node) const {
-    if (is_source(node) || is_random(node) || node.op->kernels().empty()) return false;
-    bool any = false;
+  Origin origin_of_function(const Node& node) const {
+    if (node.inputs.empty() || is_random(node) || node.op->kernels().empty()) return Origin::data;
+    bool is_small_constant = true;
     for (const ValueInfo& output : node.outputs) {
-      if (!is_known(output.type.shape)) return false;
-      any = any || element_count(known_dims(output.type.shape)) > most_constant_elements;
+      if (!is_known(output.type.shape)) return Origin::data;
+      if (element_count(known_dims(output.type.shape)) > most_constant_elements)
+        is_small_constant = false;
     }
     for (const Value input : node.inputs) {
       if (input.is_absent()) continue;
-      if (origin(input.node) == Origin::data) return false;
-      any = any || origin(input.node) != Origin::constant;
+      if (origin(input.node) == Origin::data) return Origin::data;
+      if (origin(input.node) != Origin::constant) is_small_constant = false;
     }
-    return any;
+    return is_small_constant ? Origin::constant : Origin::function_of_states;
   }
 
   // Decides about a node after all that read it.

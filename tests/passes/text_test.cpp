@@ -24,7 +24,9 @@
 #include "passes/differentiate.h"
 #include "passes/drop_masters.h"
 #include "passes/fold_constants.h"
+#include "passes/fold_normalizations.h"
 #include "passes/fuse_elementwise.h"
+#include "passes/fuse_tails.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/hoist_state_functions.h"
 #include "passes/in_f64.h"
@@ -74,7 +76,9 @@ const std::map<std::string, Pass>& passes() {
       {"drop_masters", without_masters(WeightRounding::stochastic)},
       {"drop_masters_kahan", without_masters(WeightRounding::kahan)},
       {"fold_constants", for_any(fold_constants)},
+      {"fold_normalizations", for_any(fold_normalizations)},
       {"fuse_elementwise", fuse_elementwise},
+      {"fuse_tails", fuse_tails},
       {"hoist_derived_state", for_any(hoist_derived_state)},
       {"hoist_state_functions", for_any(hoist_state_functions)},
       {"in_f64", [](const Graph& g, const Target&) { return in_f64(g); }},

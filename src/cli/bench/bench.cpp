@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "base/atomic_file.h"
 #include "base/parallel.h"
+#include "cli/bench/flags.h"
 #include "cli/bench/kernels.h"
 #include "cli/bench/report.h"
 #include "cli/bench/roofline.h"
@@ -37,63 +39,35 @@ examples:
   narrowgauge bench --model resnet50 --precision bf16 --kernels
       every distinct contraction of a step alone, in percent of the machine's peak
   narrowgauge bench --model lenet,resnet20 --plot bench.svg
+  narrowgauge bench --inference --model resnet50 --against onnxruntime,openvino
+  narrowgauge bench --inference detector.onnx --batch 1 --precision ieee,bf16
+      latency and throughput of trained networks, by turns with the peers that
+      python3 (or $NARROWGAUGE_TORCH_PYTHON) has; ends with 7 where answers differ
   narrowgauge bench --model resnet20 --against torch
       PyTorch's f32 and bf16 beside ours, by turns; python3, or what
       $NARROWGAUGE_TORCH_PYTHON names, has torch. Ends with 7
       where the first losses are not the same)";
 
-struct Flags {
-  BenchRequest request;
-  NetworkFlags network;  // of all models; empty: what is usual for each
-  std::vector<std::string> models;
-  bool roofline = false;
-  std::optional<std::string> against;
-  std::optional<std::int64_t> batch, iterations, batches, seed, threads;
-};
-
-// Tries to write before the work begins, and leaves the file as it was.
-void require_writable_file(const std::string& path) {
-  require<DataError>(!std::filesystem::is_directory(path), path, ": is a folder, not a file");
-  AtomicFile(path).write("");
-}
-
-// Flags for the other kind of input are meant for other networks of the list, if there are any.
-NetworkChoice choose_one(const Flags& flags, const std::string& name) {
-  for (const std::string& model : flags.models) require_model(model);
-  NetworkFlags own_flags = flags.network;
-  own_flags.model = name;
-  const InputKind own = model_facts(name).input;
-  const bool alike = std::ranges::all_of(
-      flags.models, [&](const auto& model) { return model_facts(model).input == own; });
-  if (alike) return choose_network(own_flags);
-  if (own == InputKind::images) {
-    own_flags.sequence.reset();
-    own_flags.head.reset();
-  } else {
-    own_flags.image.reset();
-  }
-  return choose_network(own_flags);
-}
-
-BenchRequest request_of(const Flags& flags) {
-  constexpr std::int64_t most = 1'000'000'000;
-  constexpr std::int64_t most_threads = 4096;
+BenchRequest request_of(const BenchFlags& flags) {
   BenchRequest request = flags.request;
   BenchTask& task = request.task;
-  const auto take = [](const char* flag, auto& target, const std::optional<std::int64_t>& value,
-                       std::int64_t limit) {
-    if (!value) return;
-    require(*value <= limit, flag, ": expected at most ", limit, ", got ", *value);
-    target = static_cast<std::remove_reference_t<decltype(target)>>(*value);
-  };
-  take("--batch", task.batch, flags.batch, most);
-  take("--iterations", task.iterations, flags.iterations, most);
-  take("--batches", task.batches, flags.batches, most);
+  const std::vector<std::int64_t> batches = batch_sizes(flags);
+  require(batches.size() < 2,
+          "--batch: training is measured at one size; with --inference, several");
+  if (!batches.empty()) task.batch = batches[0];
+  if (!flags.precisions.empty()) task.precisions = flags.precisions;
+  take("--iterations", task.iterations, flags.iterations, most_samples);
+  take("--batches", task.batches, flags.steps, most_samples);
   take("--threads", task.threads, flags.threads, most_threads);
   if (flags.seed) task.seed = *flags.seed;
+  require(flags.files.empty() && !flags.known.are_given(),
+          "bench: files of networks, --shape and --value are for --inference");
+  require(flags.against.empty() || flags.against == std::vector<std::string>{"torch"},
+          "--against: training is measured against torch; with --inference, against onnxruntime "
+          "and openvino");
   require(!flags.models.empty(), "bench: --model is required");
   for (const std::string& model : flags.models) add_network(request, choose_one(flags, model));
-  require(!request.kernels || !(flags.against || flags.roofline || request.plot),
+  require(!request.kernels || !(!flags.against.empty() || flags.roofline || request.plot),
           "--kernels: times contractions alone, not with --against, --roofline or --plot");
   task.profile = flags.roofline;
   if (request.plot) require_writable_file(*request.plot);
@@ -152,10 +126,11 @@ BenchOutcome outcome_of(const BenchRequest& request, bool against_torch) {
   return outcome;
 }
 
-int run_bench(const Flags& flags) {
+int run_bench(const BenchFlags& flags) {
+  if (flags.inference) return run_inference(flags);
   const BenchRequest request = request_of(flags);
   if (request.kernels) return run_kernels(request);
-  const BenchOutcome outcome = outcome_of(request, flags.against.has_value());
+  const BenchOutcome outcome = outcome_of(request, !flags.against.empty());
   if (request.json)
     print(outcome_json(request, outcome).line());
   else if (!outcome.rows.empty())
@@ -170,12 +145,10 @@ int run_bench(const Flags& flags) {
   return interrupted_code();
 }
 
-SettledFlags settled_flags(const Flags& flags) {
+SettledFlags settled_flags(const BenchFlags& flags) {
+  if (flags.inference) return settled_inference_flags(flags);
   const BenchTask task = request_of(flags).task;
-  std::string precisions;
-  for (const std::string& each : task.precisions)
-    precisions += (precisions.empty() ? "" : ",") + each;
-  return {{"precision", {precisions}},
+  return {{"precision", {fmt::format("{}", fmt::join(task.precisions, ","))}},
           {"batch", {std::to_string(task.batch)}},
           {"iterations", {std::to_string(task.iterations)}},
           {"batches", {std::to_string(task.batches)}},
@@ -192,21 +165,32 @@ void add_network(BenchRequest& request, const NetworkChoice& network) {
 }
 
 NG_COMMAND(bench, 60) {
-  CLI::App& app =
-      add_command(program, "bench", "how fast networks train in each precision", examples);
-  const auto flags = std::make_shared<Flags>();
+  CLI::App& app = add_command(program, "bench",
+                              "how fast networks train, or answer, in each precision", examples);
+  const auto flags = std::make_shared<BenchFlags>();
   add_list(app, {"--model,-m", "M,...", model_help(true), model_choices(true)}, flags->models);
-  add_word_list(
-      app, {"--precision,-p", "P,...", "of ieee, f32, dfp16, bf16, f16, auto (ieee,f32,bf16,f16)"},
-      flags->request.task.precisions, bench_precisions);
-  add_whole(app, {"--batch,-b", "N", "samples in a step (32)"}, flags->batch, 1);
-  add_whole(app, {"--iterations", "N", "timed one by one (10)"}, flags->iterations, 1);
-  add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->batches, 1);
+  add_switch(app, {"--inference", "", "answers of trained networks instead of training"},
+             flags->inference);
+  add_arguments(app, {"FILE", "FILE", "with --inference: networks as files of ONNX"}, flags->files);
+  add_known_inputs(app, flags->known);
+  add_word_list(app,
+                {"--precision,-p", "P,...",
+                 "of ieee, f32, dfp16, bf16, f16, auto (ieee,f32,bf16,f16; with --inference "
+                 "ieee,f32,bf16)"},
+                flags->precisions, bench_precisions);
+  add_list(app, {"--batch,-b", "N", "samples in a step (32); with --inference several (1,32)"},
+           flags->batches);
+  add_whole(app, {"--iterations", "N", "timed one by one (10; of --inference 7, 0.3 s each)"},
+            flags->iterations, 1);
+  add_whole(app, {"--batches", "N", "steps in an iteration (10)"}, flags->steps, 1);
   add_input_flags(app, flags->network);
   add_whole(app, {"--threads,-t", "N", "(0: all cores, or OMP_NUM_THREADS)"}, flags->threads, 0);
   add_whole(app, {"--seed", "N", "of weights and batch (1)"}, flags->seed, 0);
-  add_word(app, {"--against", "WHAT", "torch: PyTorch on the same work, from python3"},
-           flags->against, {"torch"});
+  add_word_list(app,
+                {"--against", "WHAT,...",
+                 "others on the same work, from python3: torch; with --inference onnxruntime, "
+                 "openvino"},
+                flags->against, {"torch", "onnxruntime", "openvino"});
   add_switch(app, {"--roofline", "", "time, FLOPs, bytes and bound of each kind of kernel"},
              flags->roofline);
   add_switch(app, {"--kernels", "", "each contraction of a step alone, beside the machine's peak"},

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/common/subprocess.h"
+#include "cli/bench/python_process.h"
 #include "narrowgauge/graph.h"
 #include "narrowgauge/model.h"
 
@@ -36,7 +36,7 @@ class TorchProcess {
   TorchSteps step(const std::string& precision, const std::string& layout, std::int64_t count);
 
  private:
-  Subprocess process_;
+  PythonProcess process_;
   std::string version_;
 };
 

@@ -75,7 +75,8 @@ Tensor preprocessed(const Preprocess& preprocess, const Tensor& tensor, const Mo
       tensor, {.from_last = last, .to_last = last && wants_channels_last(port, channels)});
 }
 
-// Numbers in [0, 1), whole ones 0 or 1; the same for each name and shape.
+}  // namespace
+
 Tensor random_tensor(const std::string& name, DType dtype, const Dims& dims) {
   std::mt19937_64 generator(std::hash<std::string>{}(name));
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -86,8 +87,6 @@ Tensor random_tensor(const std::string& name, DType dtype, const Dims& dims) {
   }
   return tensor;
 }
-
-}  // namespace
 
 std::vector<NamedTensor> read_tensors(const std::string& path) {
   if (path.ends_with(".npz")) return read_npz(path);

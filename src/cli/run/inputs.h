@@ -24,6 +24,9 @@ void add_run_inputs(CLI::App& app, InputFlags& flags);
 // does not fit the model, DataError for a file that is not as expected.
 std::vector<NamedTensor> read_inputs(const InputFlags& flags, const std::vector<ModelPort>& ports);
 
+// Numbers in [0, 1), whole ones 0 or 1; the same for each name and shape.
+Tensor random_tensor(const std::string& name, DType dtype, const Dims& dims);
+
 // Reads .npy, .npz (all arrays) or .pb (a tensor of ONNX): tensors with their names, "" where the
 // file states none.
 std::vector<NamedTensor> read_tensors(const std::string& path);

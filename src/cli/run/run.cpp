@@ -14,6 +14,7 @@
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/relative_difference.h"
 #include "cli/run/inputs.h"
 #include "cli/run_precision.h"
 #include "cli/shape_flag.h"
@@ -68,18 +69,6 @@ Summary summary_of(const Tensor& tensor) {
   }
   if (finite > 0) summary.mean /= static_cast<double>(finite);
   return summary;
-}
-
-// The largest difference from the expected numbers, relative to the largest of these.
-double relative_difference(const Tensor& got, const Tensor& expected) {
-  double difference = 0, largest = 0;
-  for (std::int64_t i = 0; i < expected.size(); ++i) {
-    const double a = got.at(i), e = expected.at(i);
-    const bool same = a == e || (std::isnan(a) && std::isnan(e));
-    if (!same) difference = std::max(difference, std::isfinite(a - e) ? std::abs(a - e) : INFINITY);
-    if (std::isfinite(e)) largest = std::max(largest, std::abs(e));
-  }
-  return difference == 0 ? 0 : difference / std::max(largest, 1e-30);
 }
 
 struct Checked {

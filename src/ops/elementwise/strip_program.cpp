@@ -57,10 +57,11 @@ int add_constant(StripProgram& program, double value) {
 // Gives every value of the body a register; constants precede results, so they are counted first.
 class BodyTranslator {
  public:
-  explicit BodyTranslator(const Graph& body) : body_(body) {
+  BodyTranslator(const Graph& body, int given) : body_(body), given_(given) {
     program_.input_count = static_cast<int>(body.inputs().size());
     for (std::size_t i = 0; i < body.inputs().size(); ++i)
       registers_[body.inputs()[i]] = static_cast<int>(i);
+    if (given >= 0) registers_[{given, 0}] = program_.input_count++;
   }
 
   StripProgram translate() {
@@ -68,7 +69,7 @@ class BodyTranslator {
       if (!place_constants(node)) return std::move(program_);
     int next = program_.input_count + static_cast<int>(program_.constants.size());
     for (int i = 0; i < static_cast<int>(body_.nodes().size()); ++i)
-      if (body_.node(i).op->elementwise) translate_node(i, next);
+      if (body_.node(i).op->elementwise && i != given_) translate_node(i, next);
     for (const GraphOutput& output : body_.outputs())
       program_.outputs.push_back(registers_.at(output.value));
     return std::move(program_);
@@ -77,7 +78,7 @@ class BodyTranslator {
  private:
   bool place_constants(const Node& node) {
     const int index = static_cast<int>(&node - body_.nodes().data());
-    if (node.is<Input>()) return true;
+    if (node.is<Input>() || index == given_) return true;
     if (node.is<Constant>()) {
       const Tensor& value = node.as<Constant>().value;
       if (value.size() != 1) return fail(node, "a constant of more than one element");
@@ -111,6 +112,7 @@ class BodyTranslator {
   }
 
   const Graph& body_;
+  int given_;
   StripProgram program_;
   std::map<Value, int> registers_;
   std::map<std::pair<int, int>, int> absent_;
@@ -118,7 +120,9 @@ class BodyTranslator {
 
 }  // namespace
 
-StripProgram StripProgram::of_body(const Graph& body) { return BodyTranslator(body).translate(); }
+StripProgram StripProgram::of_body(const Graph& body, int given) {
+  return BodyTranslator(body, given).translate();
+}
 
 namespace {
 
@@ -254,27 +258,41 @@ std::string prepare_operands(const Request& request, PreparedStrips& prepared) {
 
 }  // namespace
 
-Offer offer_strip_program(const Request& request, StripProgram program) {
-  if (!program.reason.empty()) return Offer::decline(program.reason);
+StripParts prepare_strips(const Request& request, StripProgram program) {
+  StripParts parts;
   auto prepared = std::make_shared<PreparedStrips>();
-  if (std::string reason = prepare_operands(request, *prepared); !reason.empty())
-    return Offer::decline(std::move(reason));
+  parts.reason = program.reason;
+  if (parts.reason.empty()) parts.reason = prepare_operands(request, *prepared);
+  if (!parts.reason.empty()) return parts;
   int buffers = 0;
   prepared->buffer = assign_buffers(program, prepared->input_kept, buffers);
-  if (buffers > most_registers)
-    return Offer::decline(concat("needs ", buffers, " strip registers, has ", most_registers));
+  if (buffers > most_registers) {
+    parts.reason = concat("needs ", buffers, " strip registers, has ", most_registers);
+    return parts;
+  }
   prepared->program = std::move(program);
   // The plan goes by the target; what runs, by this CPU too.
   const bool wide = request.target.isa >= Isa::avx512;
   prepared->avx512 = wide && isa() >= Isa::avx512;
+  parts.total = prepared->total;
+  parts.implementation = wide ? "strips:avx512" : "strips:avx2";
+  parts.isa = wide ? Isa::avx512 : Isa::avx2;
+  parts.run = [prepared](const KernelCall& call, std::int64_t begin, std::int64_t end) {
+    PieceRunner(*prepared, call).run(begin, end);
+  };
+  return parts;
+}
+
+Offer offer_strip_program(const Request& request, StripProgram program) {
+  StripParts parts = prepare_strips(request, std::move(program));
+  if (!parts.reason.empty()) return Offer::decline(std::move(parts.reason));
   Offer offer;
-  offer.implementation = wide ? "strips:avx512" : "strips:avx2";
-  offer.facts.isa = wide ? Isa::avx512 : Isa::avx2;
+  offer.implementation = std::move(parts.implementation);
+  offer.facts.isa = parts.isa;
   offer.in_place = in_place_pairs(request);
-  offer.run = [prepared](const KernelCall& call) {
-    parallel_for(prepared->total, piece, [&](std::int64_t begin, std::int64_t end) {
-      PieceRunner(*prepared, call).run(begin, end);
-    });
+  offer.run = [run = std::move(parts.run), total = parts.total](const KernelCall& call) {
+    parallel_for(total, piece,
+                 [&](std::int64_t begin, std::int64_t end) { run(call, begin, end); });
   };
   return offer;
 }

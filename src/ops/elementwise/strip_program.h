@@ -3,6 +3,9 @@
 // registers in L1, every instruction runs over the strip, and results are stored in their dtype.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,9 +32,21 @@ struct StripProgram {
   int append(const Elementwise& op, const Attributes& attributes, std::vector<int> registers,
              int& next);
   static StripProgram of_single(const Request& request);
-  // The program of a fused group's body, which has only elementwise ops and scalar constants.
-  static StripProgram of_body(const Graph& body);
+  // The program of a fused group's body, which has only elementwise ops and scalar constants; and
+  // perhaps a node whose result another kernel computes, which is the last input then.
+  static StripProgram of_body(const Graph& body, int given = -1);
 };
+
+// A program made ready for operands, which whoever has it runs part by part: elements [begin, end)
+// of the outputs in the order of memory. An output may be the memory of an input of its layout.
+struct StripParts {
+  std::string reason;  // why there is none; "" when there is one
+  std::function<void(const KernelCall& call, std::int64_t begin, std::int64_t end)> run;
+  std::int64_t total = 0;       // elements
+  std::string implementation;   // what will run, for people
+  std::optional<Isa> isa = {};  // of its widest instructions
+};
+StripParts prepare_strips(const Request& request, StripProgram program);
 
 // Runs the program over the request's operands; declines dtypes and storages it cannot take.
 Offer offer_strip_program(const Request& request, StripProgram program);

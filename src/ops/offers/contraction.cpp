@@ -61,6 +61,8 @@ class Sources {
   std::array<const void*, 4> data_{};
 };
 
+}  // namespace
+
 Packing packing_of(cpu::Packed packed, const std::vector<int>& ports) {
   Packing packing{std::move(packed.format), packed.bytes, {}, {}};
   if (packing.bytes == 0) return packing;
@@ -72,6 +74,8 @@ Packing packing_of(cpu::Packed packed, const std::vector<int>& ports) {
   };
   return packing;
 }
+
+namespace {
 
 void set_prepared(Offer& offer, cpu::Prepared prepared, std::vector<int> inputs) {
   describe(offer, prepared);

@@ -27,6 +27,9 @@ std::vector<int> lasting_inputs(const Request& request, const std::vector<int>& 
 // Writes into an offer what its prepared kernel is and how much workspace it needs.
 void describe(Offer& offer, const cpu::Prepared& prepared);
 
+// What a prepared kernel packs, as the node's: its input i is the node's input ports[i].
+Packing packing_of(cpu::Packed packed, const std::vector<int>& ports);
+
 // Offers a prepared kernel: its input i is the node's input inputs[i], its output the first output.
 Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs);
 // Calls `prepare` when the kernel is chosen; the function must not refer to the request.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -13,11 +14,18 @@
 
 namespace narrowgauge::cpu {
 
+// What is done to elements [begin, end) of the result, in the order of memory, once they are
+// stored: while they are in the cache, by the thread that stored them.
+using Finish = std::function<void(const Call& call, std::int64_t begin, std::int64_t end)>;
+
 struct ContractionOptions {
   bool native_bf16 = true;  // false: bf16 is widened on AMX too
   int threads = 0;          // that run() may use; 0: thread_count() of the caller of prepare_*
   // Those of Call::inputs that last, so that they may be packed ahead.
   std::vector<int> lasting{};
+  // Of each part of a result in f32 that is dense in memory; Call::inputs may hold more for it
+  // behind those of the contraction. Only convolutions take it.
+  Finish finish{};
 };
 
 struct ConvolutionWindow {  // one entry for each spatial axis

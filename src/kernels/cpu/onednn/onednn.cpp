@@ -5,6 +5,8 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "base/cpu.h"
 #include "base/openmp.h"
@@ -68,26 +70,6 @@ dnnl_stream_t thread_stream() {
   }();
   return stream.get();
 }
-
-class Memories {
- public:
-  explicit Memories(std::size_t most) { arguments_.reserve(most); }
-  ~Memories() {
-    for (const dnnl_exec_arg_t& argument : arguments_) dnnl_memory_destroy(argument.memory);
-  }
-  Memories(const Memories&) = delete;
-  Memories& operator=(const Memories&) = delete;
-
-  void add(int number, const Format& format, void* data) {
-    dnnl_memory_t memory = nullptr;
-    check(dnnl_memory_create(&memory, format.get(), engine(), data), "dnnl_memory_create");
-    arguments_.push_back({number, memory});
-  }
-  const std::vector<dnnl_exec_arg_t>& arguments() const { return arguments_; }
-
- private:
-  std::vector<dnnl_exec_arg_t> arguments_;
-};
 
 }  // namespace
 
@@ -188,7 +170,42 @@ std::optional<Isa> isa_named_in(std::string_view implementation) {
   return std::nullopt;
 }
 
-Primitive::Primitive(const PrimitiveDescription& description, std::span<const int> arguments) {
+// One memory object for each port and the scratchpad: they take longer to make than a small
+// primitive to run, so that those of an earlier execution are used again.
+class Primitive::Memories {
+ public:
+  Memories() = default;
+  Memories(const Memories&) = delete;
+  Memories& operator=(const Memories&) = delete;
+  ~Memories() {
+    for (const dnnl_exec_arg_t& argument : arguments_) dnnl_memory_destroy(argument.memory);
+  }
+
+  void add(int number, const Format& format) {
+    dnnl_memory_t memory = nullptr;
+    check(dnnl_memory_create(&memory, format.get(), engine(), DNNL_MEMORY_NONE),
+          "dnnl_memory_create");
+    arguments_.push_back({number, memory});
+  }
+  void set(int number, void* data) {
+    const auto at = std::ranges::find(arguments_, number, &dnnl_exec_arg_t::arg);
+    NG_INVARIANT(at != arguments_.end());
+    check(dnnl_memory_set_data_handle(at->memory, data), "dnnl_memory_set_data_handle");
+  }
+  std::span<const dnnl_exec_arg_t> arguments() const { return arguments_; }
+
+ private:
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+// Those that no execution uses now.
+struct Primitive::Idle {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Memories>> memories;
+};
+
+Primitive::Primitive(const PrimitiveDescription& description, std::span<const int> arguments)
+    : idle_(std::make_shared<Idle>()) {
   const OneOpenMpThread one_thread;
   implementation_ = implementation_of(description);
   for (const int number : arguments)
@@ -210,18 +227,34 @@ const Format& Primitive::format(int argument) const {
   return port->format;
 }
 
+std::unique_ptr<Primitive::Memories> Primitive::take_memories() const {
+  {
+    const std::lock_guard lock(idle_->mutex);
+    if (!idle_->memories.empty()) {
+      auto taken = std::move(idle_->memories.back());
+      idle_->memories.pop_back();
+      return taken;
+    }
+  }
+  auto memories = std::make_unique<Memories>();
+  for (const Port& port : ports_) memories->add(port.number, port.format);
+  if (scratchpad_) memories->add(DNNL_ARG_SCRATCHPAD, scratchpad_);
+  return memories;
+}
+
 void Primitive::execute(std::span<const Argument> arguments, void* scratchpad) const {
-  Memories memories(arguments.size() + 1);
-  for (const Argument& argument : arguments)
-    memories.add(argument.number, format(argument.number), argument.data);
-  if (scratchpad_) memories.add(DNNL_ARG_SCRATCHPAD, scratchpad_, scratchpad);
+  std::unique_ptr<Memories> memories = take_memories();
+  for (const Argument& argument : arguments) memories->set(argument.number, argument.data);
+  if (scratchpad_) memories->set(DNNL_ARG_SCRATCHPAD, scratchpad);
   const OneOpenMpThread one_thread;
   const dnnl_stream_t stream = thread_stream();
   check(dnnl_primitive_execute(primitive_.get(), stream,
-                               static_cast<int>(memories.arguments().size()),
-                               memories.arguments().data()),
+                               static_cast<int>(memories->arguments().size()),
+                               memories->arguments().data()),
         "dnnl_primitive_execute");
   check(dnnl_stream_wait(stream), "dnnl_stream_wait");
+  const std::lock_guard lock(idle_->mutex);
+  idle_->memories.push_back(std::move(memories));
 }
 
 }  // namespace narrowgauge::cpu::onednn

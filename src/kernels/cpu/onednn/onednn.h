@@ -62,14 +62,20 @@ class Primitive {
   void execute(std::span<const Argument> arguments, void* scratchpad) const;
 
  private:
+  class Memories;
+  struct Idle;
   struct Port {
     int number;
     Format format;
   };
+
+  std::unique_ptr<Memories> take_memories() const;
+
   std::shared_ptr<dnnl_primitive> primitive_;
   std::string implementation_;
   std::vector<Port> ports_;
   Format scratchpad_;  // empty when none is needed
+  std::shared_ptr<Idle> idle_;
 };
 
 }  // namespace narrowgauge::cpu::onednn

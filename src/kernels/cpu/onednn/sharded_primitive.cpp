@@ -100,7 +100,7 @@ class ShardedPrimitive {
  public:
   ShardedPrimitive(const std::vector<Port>& ports, const Shards& shards,
                    const ContractionOptions& options, const Describe& describe)
-      : shards_(shards), kinds_(ports, shards) {
+      : shards_(shards), kinds_(ports, shards), finish_(options.finish) {
     at_once_ = std::min<std::int64_t>(shards.total(), std::max(1, options.threads));
     for (const Port& port : ports) {
       Place place{port};
@@ -142,6 +142,7 @@ class ShardedPrimitive {
         flushed += run_shard(call, slot, shard);
     });
     flushed += finish_sums(call);
+    if (finish_ && !finishes_shards()) finish_whole(call);
     if (call.flushed) std::atomic_ref(*call.flushed).fetch_add(flushed, std::memory_order_relaxed);
   }
 
@@ -310,7 +311,36 @@ class ShardedPrimitive {
     std::int64_t flushed = 0;
     for (std::size_t i = 0; i < places_.size(); ++i)
       if (places_[i].output) flushed += store(shard, i, arguments[i].data);
+    if (finish_ && finishes_shards()) finish_shard(shard);
     return flushed;
+  }
+
+  const Place& result() const { return *std::ranges::find_if(places_, &Place::output); }
+
+  // Whether what a shard stores lies together: it is cut along the outermost axis in memory.
+  bool finishes_shards() const {
+    const Place& place = result();
+    if (place.axis == whole) return false;
+    const View& view = place.view;
+    const std::int64_t outermost = view.strides[static_cast<std::size_t>(place.axis)];
+    for (std::size_t axis = 0; axis < view.dims.size(); ++axis)
+      if (view.dims[axis] > 1 && view.strides[axis] > outermost) return false;
+    return true;
+  }
+
+  void finish_shard(const Shard& shard) const {
+    const Place& place = result();
+    const std::int64_t stride = place.view.strides[static_cast<std::size_t>(place.axis)];
+    const Range range = place.reach.of(shard.range);
+    const std::int64_t begin = shard.image * place.image_stride + range.begin * stride;
+    finish_(shard.call, begin, begin + range.size * stride);
+  }
+
+  void finish_whole(const Call& call) const {
+    constexpr std::int64_t piece = 8192;  // elements: enough to be worth a thread
+    const std::int64_t images = result().image_stride == 0 ? 1 : shards_.images;
+    parallel_for(images * element_count(result().view.dims), piece,
+                 [&](std::int64_t begin, std::int64_t end) { finish_(call, begin, end); });
   }
 
   // Where the primitive reads or writes an operand of this shard.
@@ -390,6 +420,7 @@ class ShardedPrimitive {
 
   Shards shards_;
   Kinds kinds_;
+  Finish finish_;
   std::int64_t at_once_ = 1;  // shards that are worked on together
   std::vector<Place> places_;
   std::vector<Variant> variants_;  // one for each kind

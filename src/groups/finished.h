@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution and the elementwise ops behind it, which run over each part of its result while
+// that is in the cache: a residual is added and an activation computed without another pass over
+// memory.
+#pragma once
+
+#include "narrowgauge/graph.h"
+#include "narrowgauge/kernel.h"
+
+namespace narrowgauge {
+
+// The node of a group's body that is such a convolution, alone beside elementwise ops; -1: none.
+int finished_convolution(const Graph& body);
+
+// Offers to run a group of this form, for a convolution in f32 of which oneDNN is the first to take
+// it; other kernels do not tell when parts of the result are stored.
+Offer offer_finished(const Request& request);
+
+}  // namespace narrowgauge

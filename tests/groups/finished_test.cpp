@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions with elementwise ops behind them, in each way of being cut: by images, by rows of
+// one image, and by channels, whose parts do not lie together.
+#include "groups/finished.h"
+
+#include "groups/fused.h"
+#include "groups/group_run.h"
+
+namespace narrowgauge {
+namespace {
+
+// y = min(relu(x * w + b + r), 2), and r scaled by itself.
+std::string residual_block(std::string_view x, std::string_view w, std::string_view b,
+                           std::string_view y, std::string_view attributes) {
+  return concat(
+      "graph \"g\" {\n  %x = ng.Input {type=", x, "} : ", x, "\n  %w = ng.Input {type=", w,
+      "} : ", w, "\n  %b = ng.Input {type=", b, "} : ", b, "\n  %r = ng.Input {type=", y, "} : ", y,
+      "\n  %two = Constant {value=f32[]{2}} : f32[]\n  %c = Conv(%x, %w, %b) {", attributes,
+      "} : ", y, " @math=ieee\n  %s = Add(%c, %r) : ", y, "\n  %a = Relu(%s) : ", y,
+      "\n  %m = Min(%a, %two) : ", y, "\n  %y = Mul(%m, %r) : ", y, "\n  output \"y\" = %y\n}\n");
+}
+
+const std::string blocks[] = {
+    // by images
+    residual_block("f32[9,16,12,11]", "f32[24,16,3,3]", "f32[24]", "f32[9,24,12,11]",
+                   "pads=[1,1,1,1]"),
+    // by rows of one image
+    residual_block("f32[1,16,61,57]", "f32[40,16,3,3]", "f32[40]", "f32[1,40,61,57]",
+                   "pads=[1,1,1,1]"),
+    // by channels
+    residual_block("f32[1,256,5,7]", "f32[256,256,3,3]", "f32[256]", "f32[1,256,5,7]",
+                   "pads=[1,1,1,1]"),
+    // channel by channel, in strides
+    residual_block("f32[2,48,33,31]", "f32[48,1,3,3]", "f32[48]", "f32[2,48,17,16]",
+                   "group=48, pads=[1,1,1,1], strides=[2,2]"),
+    // along one axis, along three
+    residual_block("f32[3,8,50]", "f32[12,8,5]", "f32[12]", "f32[3,12,46]", "pads=[0,0]"),
+    residual_block("f32[1,4,6,9,8]", "f32[6,4,3,2,1]", "f32[6]", "f32[1,6,4,8,8]",
+                   "pads=[0,0,0,0,0,0]"),
+};
+
+Plan plan_of(const std::string& text) { return compile(parse(text, op_table()), {}); }
+
+TEST(finished, a_convolution_takes_all_that_is_behind_it) {
+  for (const std::string& block : blocks) {
+    const Plan plan = plan_of(block);
+    int groups = 0;
+    for (const Node& node : plan.graph.nodes()) {
+      EXPECT_FALSE(node.op->elementwise) << print(plan.graph);
+      groups += node.is<Fused>() && finished_convolution(*node.as<Fused>().body) >= 0;
+    }
+    EXPECT_EQ(groups, 1) << print(plan.graph);
+  }
+}
+
+TEST(finished, values_are_those_of_the_nodes_apart) {
+  for (const std::string& block : blocks) expect_same_values(block, 0, 0);
+}
+
+TEST(finished, bits_do_not_depend_on_the_number_of_threads) {
+  for (const std::string& block : blocks) expect_same_bits(block);
+}
+
+// oneDNN's own Relu would make a zero of it.
+TEST(finished, nan_stays_one) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor got = run(blocks[0], {}, 2, nan)[0];
+  std::int64_t nans = 0;
+  for (std::int64_t i = 0; i < got.size(); ++i) nans += std::isnan(got.at(i));
+  EXPECT_EQ(nans, 24 * 4);  // the first pixel is under four windows
+}
+
+}  // namespace
+}  // namespace narrowgauge
