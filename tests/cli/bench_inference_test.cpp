@@ -43,8 +43,8 @@ TEST(bench_inference, takes_files_at_the_batch_that_they_fix) {
   const testing_files::TemporaryFolder folder;
   const std::string file = folder / "small.onnx", picture = folder / "bars.svg";
   ASSERT_EQ(run({"export", "--model", "lenet", "--batch", "2", "--onnx", file}).code, 0);
-  const Result result = run(
-      inference({file, "--batch", "2", "--precision", "ieee", "--plot", picture}), {.columns = 80});
+  const Result result =
+      run(inference({file, "--precision", "ieee", "--plot", picture}), {.columns = 80});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "small")) << result.out;
   EXPECT_TRUE(contains(result.out, "samples/s")) << result.out;
@@ -128,6 +128,7 @@ TEST_F(AgainstPeers, a_table_of_eighty_columns_says_what_is_missing) {
   const Result result = against({"--precision", "bf16", "--against", "openvino"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "[SKIP] openvino bf16: only f32 here\n")) << result.out;
+  EXPECT_TRUE(contains(result.out, "openvino     f32")) << result.out;
   std::istringstream lines(result.out);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }

@@ -2,173 +2,50 @@
 #include "cli/bench/inference.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/memory.h"
 #include "base/parallel.h"
-#include "cli/bench/python_process.h"
-#include "cli/common/temporary_folder.h"
+#include "cli/bench/contenders.h"
 #include "cli/relative_difference.h"
 #include "cli/run/inputs.h"
-#include "narrowgauge/npz.h"
-#include "precision/amp.h"
 
 namespace narrowgauge::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Answers = std::vector<NamedTensor>;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+// The batch that the first input fixes; nothing where it is open.
+std::optional<std::int64_t> fixed_batch(const std::vector<ModelPort>& ports) {
+  if (ports.empty() || !ports[0].type || ports[0].type->shape.empty()) return 1;
+  const Dim& first = ports[0].type->shape[0];
+  return first.is_known() ? std::optional(first.value()) : std::nullopt;
 }
 
-// What answers from a file: this library, or a peer in a process of its own.
-class Contender {
- public:
-  explicit Contender(InferenceRow& row) : row_(row) {}
-  virtual ~Contender() = default;
-  virtual Answers load(const InferenceNetwork& network, const Answers& inputs) = 0;
-  virtual std::vector<double> run(double seconds) = 0;
-
-  InferenceRow& row() { return row_; }
-  void take_turn(double seconds) {
-    std::vector<double> times = run(seconds);
-    row_.seconds.insert(row_.seconds.end(), times.begin(), times.end());
-    row_.rates.push_back(static_cast<double>(row_.batch) / quartiles_of(std::move(times)).median);
-  }
-
- protected:
-  InferenceRow& row_;
-};
-
-PrecisionRequest request_for(const std::string& precision) {
-  PrecisionRequest request;
-  if (const auto amp = parse_amp(precision); amp && amp->format != DType::f32)
-    request.narrow = amp->format;
-  else
-    request.f32_math = parse_math(precision);
-  return request;
+std::vector<std::int64_t> batches_of(const InferenceTask& task, const InferenceNetwork& network,
+                                     const std::vector<ModelPort>& ports) {
+  const std::optional<std::int64_t> fixed = fixed_batch(ports);
+  if (task.batches.empty()) return fixed ? std::vector{*fixed} : usual_batches;
+  for (const std::int64_t batch : task.batches)
+    require(!fixed || batch == *fixed, network.name, ": its batch is fixed at ", fixed.value_or(0),
+            ", --batch is ", batch);
+  return task.batches;
 }
 
-class Own : public Contender {
- public:
-  using Contender::Contender;
-
-  Answers load(const InferenceNetwork& network, const Answers& inputs) override {
-    malloc_trim(0);  // so that what earlier networks left counts for none
-    const std::int64_t before = resident_bytes();
-    const auto start = Clock::now();
-    model_ = std::make_unique<Model>(Model::from_onnx(network.path, network.known));
-    model_->set_precision(request_for(row_.precision));
-    inputs_ = &inputs;
-    Answers answers = model_->run(inputs);
-    row_.load_seconds = seconds_since(start);
-    row_.load_bytes = std::max<std::int64_t>(0, resident_bytes() - before);
-    return answers;
-  }
-
-  std::vector<double> run(double seconds) override {
-    std::vector<double> times;
-    for (const auto begin = Clock::now(); times.empty() || seconds_since(begin) < seconds;) {
-      const auto start = Clock::now();
-      model_->run(*inputs_);
-      times.push_back(seconds_since(start));
-    }
-    return times;
-  }
-
- private:
-  std::unique_ptr<Model> model_;
-  const Answers* inputs_ = nullptr;
-};
-
-class Peer : public Contender {
- public:
-  Peer(InferenceRow& row, PythonProcess& process) : Contender(row), process_(process) {}
-
-  Answers load(const InferenceNetwork& network, const Answers& inputs) override {
-    const TemporaryFolder folder;
-    const std::string given = folder.file("inputs.npz"), answered = folder.file("outputs.npz");
-    write_npz(given, inputs);
-    process_.write_line(concat("open\t", network.path, '\t', given, '\t', answered));
-    const PythonAnswer answer = process_.read_success<ModelError>();
-    row_.load_seconds = answer.number("seconds");
-    row_.load_bytes = static_cast<std::int64_t>(answer.number("bytes"));
-    return read_npz(answered);
-  }
-
-  std::vector<double> run(double seconds) override {
-    process_.write_line(concat("run\t", seconds));
-    return process_.read_success<DeviceError>().numbers("seconds");
-  }
-
- private:
-  PythonProcess& process_;
-};
-
-// The peers' processes; each computes in one precision.
-class Peers {
- public:
-  Peers(const InferenceTask& task, int threads) {
-    for (const std::string& name : task.peers)
-      for (const std::string precision : {"f32", "bf16"})
-        if (std::ranges::any_of(task.precisions, [&](const std::string& own) {
-              return (own == "bf16") == (precision == "bf16");
-            }))
-          start(name, precision, threads);
-  }
-
-  struct Entry {
-    std::string name, precision, missing;
-    std::unique_ptr<PythonProcess> process;
-  };
-  std::vector<Entry> entries;
-  std::vector<std::string> versions;
-
- private:
-  void start(const std::string& name, const std::string& precision, int threads) {
-    auto process =
-        std::make_unique<PythonProcess>(concat("--against ", name), "inference_peer.py",
-                                        std::vector{name, precision, std::to_string(threads)});
-    const PythonAnswer answer = process->read_answer();
-    const std::string error = answer.error();
-    require(!answer.is("missing"), "--against ", name, ": ", error);
-    if (error.empty() && precision == "f32")
-      versions.push_back(concat(name, ' ', answer.text("version")));
-    entries.push_back({name, precision, error, std::move(process)});
-  }
-};
-
-Dims dims_for(const InferenceNetwork& network, const ModelPort& port, std::int64_t batch) {
-  require<ModelError>(port.type.has_value(), network.name, ": the type of input '", port.name,
-                      "' is known only when it runs");
-  Dims dims;
-  for (std::size_t axis = 0; axis < port.type->shape.size(); ++axis) {
-    const Dim& dim = port.type->shape[axis];
-    dims.push_back(dim.is_known() ? dim.value() : axis == 0 ? batch : 1);
-  }
-  return dims;
-}
-
-Answers inputs_for(const InferenceNetwork& network, std::int64_t batch) {
+Answers inputs_for(const InferenceNetwork& network, const std::vector<ModelPort>& ports,
+                   std::int64_t batch) {
   Answers inputs;
-  for (const ModelPort& port : Model::from_onnx(network.path, network.known).inputs())
-    inputs.push_back({port.name, random_tensor(port.name, port.type ? port.type->dtype : DType::f32,
-                                               dims_for(network, port, batch))});
-  require(
-      !inputs.empty() && !inputs[0].tensor.dims().empty() && inputs[0].tensor.dims()[0] == batch,
-      network.name, ": its batch is fixed at ",
-      inputs.empty() || inputs[0].tensor.dims().empty() ? 1 : inputs[0].tensor.dims()[0],
-      ", --batch is ", batch);
+  for (const ModelPort& port : ports) {
+    require<ModelError>(port.type.has_value(), network.name, ": the type of input '", port.name,
+                        "' is known only when it runs");
+    Dims dims;
+    for (const Dim& dim : port.type->shape)
+      dims.push_back(dim.is_known() ? dim.value() : dims.empty() ? batch : 1);
+    inputs.push_back({port.name, random_tensor(port.name, port.type->dtype, dims)});
+  }
   return inputs;
 }
 
@@ -185,12 +62,12 @@ double difference_between(const Answers& answers, const Answers& first) {
 
 class Group {
  public:
-  Group(const InferenceTask& task, const InferenceNetwork& network, std::int64_t batch,
-        Peers& peers)
-      : task_(task), network_(network), inputs_(inputs_for(network, batch)) {
+  Group(const InferenceTask& task, const InferenceNetwork& network, Answers inputs,
+        std::int64_t batch, Peers& peers)
+      : task_(task), network_(network), inputs_(std::move(inputs)) {
     rows_.reserve(task.precisions.size() + peers.entries.size());
     for (const std::string& precision : task.precisions)
-      add<Own>({.model = network.name, .precision = precision, .batch = batch});
+      add(make_own, {.model = network.name, .precision = precision, .batch = batch});
     for (Peers::Entry& peer : peers.entries) {
       InferenceRow row{.model = network.name,
                        .program = peer.name,
@@ -198,7 +75,7 @@ class Group {
                        .batch = batch,
                        .missing = peer.missing};
       if (peer.missing.empty())
-        add<Peer>(std::move(row), *peer.process);
+        add([&](InferenceRow& made) { return make_peer(made, *peer.process); }, std::move(row));
       else
         rows_.push_back(std::move(row));
     }
@@ -217,10 +94,10 @@ class Group {
   }
 
  private:
-  template <class T, class... Arguments>
-  void add(InferenceRow row, Arguments&... arguments) {
+  template <class Make>
+  void add(const Make& make, InferenceRow row) {
     rows_.push_back(std::move(row));
-    contenders_.push_back(std::make_unique<T>(rows_.back(), arguments...));
+    contenders_.push_back(make(rows_.back()));
   }
 
   void load(const InferenceStatus& status, const std::function<bool()>& stop) {
@@ -259,12 +136,14 @@ InferenceOutcome benchmark_inference(const InferenceTask& task, const InferenceS
   const ThreadScope scope(threads);
   Peers peers(task, threads);
   InferenceOutcome outcome{.versions = peers.versions};
-  for (const InferenceNetwork& network : task.networks)
-    for (const std::int64_t batch : task.batches) {
+  for (const InferenceNetwork& network : task.networks) {
+    const auto ports = Model::from_onnx(network.path, network.known).inputs();
+    for (const std::int64_t batch : batches_of(task, network, ports)) {
       if (stop()) break;
-      for (InferenceRow& row : Group(task, network, batch, peers).run(status, stop))
-        outcome.rows.push_back(std::move(row));
+      Group group(task, network, inputs_for(network, ports, batch), batch, peers);
+      for (InferenceRow& row : group.run(status, stop)) outcome.rows.push_back(std::move(row));
     }
+  }
   outcome.stopped = stop();
   return outcome;
 }
@@ -292,11 +171,21 @@ Quartiles rate_ratio(const InferenceRow& row, const InferenceRow& peer) {
   return quartiles_of(std::move(ratios));
 }
 
+namespace {
+
+bool is_narrow(const InferenceRow& row) {
+  return row.precision == "bf16" || row.precision == "f16";
+}
+
+}  // namespace
+
 void check_answers(const InferenceOutcome& outcome) {
   constexpr double narrow_tolerance = 0.1, f32_tolerance = 1e-3;
+  const InferenceRow* first = nullptr;  // of its network and batch
   for (const InferenceRow& row : outcome.rows) {
     if (row.seconds.empty()) continue;
-    const bool narrow = row.precision == "bf16" || row.precision == "f16";
+    if (!first || first->model != row.model || first->batch != row.batch) first = &row;
+    const bool narrow = is_narrow(row) || is_narrow(*first);
     // Written so that NaN fails.
     require<CheckError>(row.difference <= (narrow ? narrow_tolerance : f32_tolerance),
                         fmt::format("{} {} {}: its answers differ by {:.0e} of their size from the "

@@ -14,7 +14,7 @@
 namespace narrowgauge::cli {
 
 inline const std::vector<std::string> inference_precisions{"ieee", "f32", "dfp16", "bf16", "f16"};
-inline const std::vector<std::string> inference_peers{"onnxruntime", "openvino"};
+inline const std::vector<std::int64_t> usual_batches{1, 32};
 
 // A network as a file of ONNX; sizes that it leaves open are those of `known`, or the batch where
 // they come first, or 1.
@@ -25,9 +25,9 @@ struct InferenceNetwork {
 
 struct InferenceTask {
   std::vector<InferenceNetwork> networks{};
-  std::vector<std::int64_t> batches{1, 32};
+  std::vector<std::int64_t> batches{};  // none: the usual ones, or the one that a file fixes
   std::vector<std::string> precisions{"ieee", "f32", "bf16"};
-  std::vector<std::string> peers{};  // of inference_peers
+  std::vector<std::string> peers{};  // "onnxruntime", "openvino"
   std::int64_t rounds = 7;           // turns of each
   double seconds = 0.3;              // of a turn, at least one answer
   int threads = 0;                   // 0: as many as the calling thread uses

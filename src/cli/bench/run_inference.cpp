@@ -33,8 +33,7 @@ void check_inference_flags(const BenchFlags& flags) {
 // The task without its networks.
 InferenceTask settled_task(const BenchFlags& flags) {
   InferenceTask task;
-  const std::vector<std::int64_t> batches = batch_sizes(flags);
-  if (!batches.empty()) task.batches = batches;
+  task.batches = batch_sizes(flags);
   if (!flags.precisions.empty()) task.precisions = flags.precisions;
   take("--iterations", task.rounds, flags.iterations, most_samples);
   take("--threads", task.threads, flags.threads, most_threads);
@@ -89,11 +88,13 @@ int run_inference(const BenchFlags& flags) {
 SettledFlags settled_inference_flags(const BenchFlags& flags) {
   check_inference_flags(flags);
   const InferenceTask task = settled_task(flags);
-  return {{"precision", {fmt::format("{}", fmt::join(task.precisions, ","))}},
-          {"batch", {fmt::format("{}", fmt::join(task.batches, ","))}},
-          {"iterations", {std::to_string(task.rounds)}},
-          {"seed", {std::to_string(flags.seed.value_or(1))}},
-          {"threads", {std::to_string(task.threads)}}};
+  return {
+      {"precision", {fmt::format("{}", fmt::join(task.precisions, ","))}},
+      {"batch",
+       {fmt::format("{}", fmt::join(task.batches.empty() ? usual_batches : task.batches, ","))}},
+      {"iterations", {std::to_string(task.rounds)}},
+      {"seed", {std::to_string(flags.seed.value_or(1))}},
+      {"threads", {std::to_string(task.threads)}}};
 }
 
 }  // namespace narrowgauge::cli

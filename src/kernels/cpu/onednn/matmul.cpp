@@ -58,7 +58,17 @@ class MatMul {
                          .operations = operations,
                          .elements = static_cast<double>(element_count(operands_.y.dims))};
     if (operands_.batch_rank() == 0) request.granule = axis == 0 ? 32 : 64;
+    if (reads_columns_once())
+      request.elements += static_cast<double>(element_count(operands_.b.dims));
     return cut(request);
+  }
+
+  // Whether b is cut by columns without being copied in each run. With few rows, most of the time
+  // goes into reading it.
+  bool reads_columns_once() const {
+    if (operands_.batch_rank() > 0 || cut_axis() != 1) return false;
+    const bool by_columns = operands_.b.strides[0] == 1;
+    return by_columns || std::ranges::find(options_.lasting, 1) != options_.lasting.end();
   }
 
   static Port port(int number, int index, const View& view, DType dtype) {
