@@ -47,7 +47,7 @@ class Affine {
     const Expression moved = shift.is_absent() ? -mean : wide(shift) - mean;
     return wide(norm_.inputs[2]) + moved * factor;
   }
-  // The vector over the first axis, or over that which others follow, of so many axes.
+  // The vector along the first of so many axes; the others have size 1.
   static Expression column(Expression vector, Rewriting& r, std::size_t rank) {
     Shape shape(rank, 1);
     shape[0] = r.shape(vector)[0];

@@ -135,7 +135,7 @@ InferenceOutcome benchmark_inference(const InferenceTask& task, const InferenceS
   const int threads = task.threads > 0 ? task.threads : thread_count();
   const ThreadScope scope(threads);
   Peers peers(task, threads);
-  InferenceOutcome outcome{.versions = peers.versions};
+  InferenceOutcome outcome{.versions = peers.versions, .threads = threads};
   for (const InferenceNetwork& network : task.networks) {
     const auto ports = Model::from_onnx(network.path, network.known).inputs();
     for (const std::int64_t batch : batches_of(task, network, ports)) {

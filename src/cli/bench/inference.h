@@ -51,6 +51,7 @@ struct InferenceRow {
 struct InferenceOutcome {
   std::vector<InferenceRow> rows{};
   std::vector<std::string> versions{};  // "onnxruntime 1.32.0"
+  int threads = 0;                      // of each contender
   bool stopped = false;
 };
 

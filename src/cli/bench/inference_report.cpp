@@ -99,7 +99,7 @@ std::string inference_picture(const InferenceOutcome& outcome) {
   return bar_chart("Answers of trained networks", "samples a second: median and quartiles", groups);
 }
 
-JsonObject inference_json(const InferenceTask& task, const InferenceOutcome& outcome) {
+JsonObject inference_json(const InferenceOutcome& outcome) {
   std::vector<JsonObject> rows;
   for (const InferenceRow& row : outcome.rows) {
     JsonObject json;
@@ -119,7 +119,7 @@ JsonObject inference_json(const InferenceTask& task, const InferenceOutcome& out
     rows.push_back(std::move(json));
   }
   JsonObject json;
-  json.add("event", "done").add("stopped", outcome.stopped).add("threads", task.threads);
+  json.add("event", "done").add("stopped", outcome.stopped).add("threads", outcome.threads);
   json.add("peers", outcome.versions).add("rows", rows);
   return json;
 }

@@ -15,6 +15,6 @@ std::string inference_table(const InferenceOutcome& outcome);
 std::string inference_remarks(const InferenceTask& task, const InferenceOutcome& outcome);
 std::string inference_picture(const InferenceOutcome& outcome);  // an SVG
 // {"event":"done",...,"rows":[...]}.
-JsonObject inference_json(const InferenceTask& task, const InferenceOutcome& outcome);
+JsonObject inference_json(const InferenceOutcome& outcome);
 
 }  // namespace narrowgauge::cli

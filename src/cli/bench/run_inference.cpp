@@ -72,7 +72,7 @@ int run_inference(const BenchFlags& flags) {
       interrupted);
   show_status("");
   if (flags.request.json)
-    print(inference_json(task, outcome).line());
+    print(inference_json(outcome).line());
   else if (!outcome.rows.empty())
     print(inference_table(outcome) + '\n' + inference_remarks(task, outcome));
   if (flags.request.plot && !outcome.rows.empty())
