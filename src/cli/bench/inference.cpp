@@ -134,12 +134,13 @@ InferenceOutcome benchmark_inference(const InferenceTask& task, const InferenceS
                                      const std::function<bool()>& stop) {
   const int threads = task.threads > 0 ? task.threads : thread_count();
   const ThreadScope scope(threads);
-  Peers peers(task, threads);
-  InferenceOutcome outcome{.versions = peers.versions, .threads = threads};
+  InferenceOutcome outcome{.threads = threads};
   for (const InferenceNetwork& network : task.networks) {
     const auto ports = Model::from_onnx(network.path, network.known).inputs();
     for (const std::int64_t batch : batches_of(task, network, ports)) {
       if (stop()) break;
+      Peers peers(task, threads);  // anew, so that what they take is not what they had before
+      outcome.versions = peers.versions;
       Group group(task, network, inputs_for(network, ports, batch), batch, peers);
       for (InferenceRow& row : group.run(status, stop)) outcome.rows.push_back(std::move(row));
     }
