@@ -67,6 +67,10 @@ std::string form_reason(const Request& request, const std::array<int, own_inputs
                       "nothing to compute");
       },
       [&] {
+        const Storage& storage = request.output(0).storage;
+        return unless(storage.blocks.empty() && storage.encoding.empty(), "a result in blocks");
+      },
+      [&] {
         const Operand& y = request.output(0);
         return unless(y.strides == strides_of(y.dims, y.storage), "a result with gaps");
       });
