@@ -11,7 +11,8 @@ import sys
 
 # By command: flags that get a small value, whether they stand in the command or not.
 TRAINING = {"--epochs": "1"}
-BENCHMARK = {"--model": "lenet", "--batch": "4", "--iterations": "1", "--batches": "1"}
+INFERENCE = {"--model": "lenet", "--batch": "4", "--iterations": "1"}
+BENCHMARK = {**INFERENCE, "--batches": "1"}
 
 
 def write_data(folder, images=128):
@@ -31,7 +32,9 @@ def small_values(arguments, data):
         return {**TRAINING, "--data": data}
     if command in {"evaluate", "formats"}:
         return {"--data": data} if "--data" in arguments or command == "evaluate" else {}
-    return BENCHMARK if command == "bench" else {}
+    if command == "bench":
+        return INFERENCE if "--inference" in arguments else BENCHMARK
+    return {}
 
 
 def made_small(arguments, data):
