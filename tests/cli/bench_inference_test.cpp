@@ -2,10 +2,10 @@
 // bench --inference: its rows, its peers, and what it refuses.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/fake_python.h"
 #include "cli/program.h"
 
 namespace narrowgauge::testing_cli {
@@ -76,8 +76,12 @@ TEST(bench_inference, refuses_what_is_of_training) {
 // the inputs where WRONG is set; a second for whatever is asked.
 class AgainstPeers : public testing::Test {
  protected:
-  AgainstPeers() {
-    testing_files::write_file(python_, R"sh(#!/bin/sh
+  Result against(const Words& more,
+                 const std::vector<std::pair<std::string, std::string>>& variables = {}) {
+    return python_.run_with(inference({"--model", "lenet", "--batch", "2"}), more, variables);
+  }
+
+  FakePython python_{R"sh(#!/bin/sh
 [ "$3" = f32 ] || { echo '{"error":"only f32 here"}'; exit; }
 version='{"version":"9.8"}'
 echo "${FIRST:-$version}"
@@ -90,20 +94,7 @@ while IFS="$(printf '\t')" read -r command model inputs outputs; do
     echo '{"seconds":[1,1,4]}'
   fi
 done
-)sh");
-    std::filesystem::permissions(python_, std::filesystem::perms::owner_all);
-  }
-
-  Result against(const Words& more,
-                 std::vector<std::pair<std::string, std::string>> variables = {}) {
-    variables.emplace_back("NARROWGAUGE_TORCH_PYTHON", python_);
-    Words words = inference({"--model", "lenet", "--batch", "2"});
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words, {.variables = variables});
-  }
-
-  testing_files::TemporaryFolder folder_;
-  std::string python_ = folder_ / "python";
+)sh"};
 };
 
 TEST_F(AgainstPeers, ratios_are_to_the_fastest_peer) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/fake_python.h"
 #include "cli/program.h"
 
 namespace narrowgauge::testing_cli {
@@ -278,8 +279,12 @@ TEST(bench, a_plot_that_cannot_be_written_ends_it_before_any_work) {
 // layout SLOW, and the losses of a layout's steps from LOSSES.
 class AgainstTorch : public testing::Test {
  protected:
-  AgainstTorch() {
-    testing_files::write_file(python_, R"sh(#!/bin/sh
+  Result against(const Words& more,
+                 const std::vector<std::pair<std::string, std::string>>& variables = {}) {
+    return python_.run_with(bench({"--model", "mlp", "--against", "torch"}), more, variables);
+  }
+
+  FakePython python_{R"sh(#!/bin/sh
 model='{"model":"mlp"}' torch='{"torch":"9.8.7"}' losses='1 1 1'
 echo "${FIRST:-$torch}"
 while read -r command precision layout count; do
@@ -293,20 +298,7 @@ while read -r command precision layout count; do
   [ "$layout" != "$SLOW" ] || seconds=2
   echo "{\"seconds\":$seconds,\"losses\":[${loss:-1}]}"
 done
-)sh");
-    std::filesystem::permissions(python_, std::filesystem::perms::owner_all);
-  }
-
-  Result against(const Words& more,
-                 std::vector<std::pair<std::string, std::string>> variables = {}) {
-    variables.emplace_back("NARROWGAUGE_TORCH_PYTHON", python_);
-    Words words = bench({"--model", "mlp", "--against", "torch"});
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words, {.variables = variables});
-  }
-
-  testing_files::TemporaryFolder folder_;
-  std::string python_ = folder_ / "python";
+)sh"};
 };
 
 TEST_F(AgainstTorch, ratios_are_of_rounds_and_other_losses_end_with_7) {

@@ -69,7 +69,7 @@ class BodyTranslator {
       if (!place_constants(node)) return std::move(program_);
     int next = program_.input_count + static_cast<int>(program_.constants.size());
     for (int i = 0; i < static_cast<int>(body_.nodes().size()); ++i)
-      if (body_.node(i).op->elementwise && i != given_) translate_node(i, next);
+      if (body_.node(i).op->elementwise) translate_node(i, next);
     for (const GraphOutput& output : body_.outputs())
       program_.outputs.push_back(registers_.at(output.value));
     return std::move(program_);
