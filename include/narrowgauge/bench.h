@@ -84,7 +84,10 @@ NG_API bool is_f32(const std::string& precision);
 // The row of the same model in ieee, or else in f32; nullptr without one.
 NG_API const BenchRow* base_of(const std::vector<BenchRow>& rows, const BenchRow& row);
 
-// Quartiles of the ratio of rates, each iteration against the other row's of the same round.
+// Quartiles of the ratio of rates, each round's against the other's of the same round.
+NG_API Quartiles ratio_quartiles(std::span<const double> rates, std::span<const double> others);
+
+// The same of two rows, by iterations.
 NG_API Quartiles rate_ratio(const BenchRow& row, const BenchRow& other);
 
 // The median of rate_ratio() of the row and its base_of(); NaN without one.

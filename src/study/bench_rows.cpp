@@ -43,11 +43,15 @@ Quartiles quartiles_of(std::vector<double> values) {
   return {at(0.25), at(0.5), at(0.75)};
 }
 
-Quartiles rate_ratio(const BenchRow& row, const BenchRow& other) {
+Quartiles ratio_quartiles(std::span<const double> rates, std::span<const double> others) {
   std::vector<double> ratios;
-  for (std::size_t round = 0; round < std::min(row.rates.size(), other.rates.size()); ++round)
-    ratios.push_back(row.rates[round] / other.rates[round]);
+  for (std::size_t round = 0; round < std::min(rates.size(), others.size()); ++round)
+    ratios.push_back(rates[round] / others[round]);
   return quartiles_of(std::move(ratios));
+}
+
+Quartiles rate_ratio(const BenchRow& row, const BenchRow& other) {
+  return ratio_quartiles(row.rates, other.rates);
 }
 
 double BenchRow::first_loss() const { return losses.empty() ? nothing : losses.front(); }

@@ -165,13 +165,6 @@ const InferenceRow* peer_for(const InferenceOutcome& outcome, const InferenceRow
   return best;
 }
 
-Quartiles rate_ratio(const InferenceRow& row, const InferenceRow& peer) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < std::min(row.rates.size(), peer.rates.size()); ++i)
-    ratios.push_back(row.rates[i] / peer.rates[i]);
-  return quartiles_of(std::move(ratios));
-}
-
 namespace {
 
 bool is_narrow(const InferenceRow& row) {

@@ -65,8 +65,6 @@ InferenceOutcome benchmark_inference(const InferenceTask& task, const InferenceS
 
 // The fastest peer of the row's network and batch, in its format or else in f32; nullptr: none ran.
 const InferenceRow* peer_for(const InferenceOutcome& outcome, const InferenceRow& row);
-// Quartiles of our rate over the peer's, round by round.
-Quartiles rate_ratio(const InferenceRow& row, const InferenceRow& peer);
 
 // Throws CheckError where a peer's answers are not ours: then the times mean nothing.
 void check_answers(const InferenceOutcome& outcome);

@@ -27,7 +27,7 @@ double rate_of(const InferenceRow& row) { return quartiles_of(row.rates).median;
 std::string ratio_text(const InferenceOutcome& outcome, const InferenceRow& row) {
   const InferenceRow* const peer = row.is_peer() ? nullptr : peer_for(outcome, row);
   if (!peer || row.rates.empty()) return "";
-  const Quartiles ratio = rate_ratio(row, *peer);
+  const Quartiles ratio = ratio_quartiles(row.rates, peer->rates);
   return fmt::format("{:.2f} ({:.2f}-{:.2f})", ratio.median, ratio.lower, ratio.upper);
 }
 
@@ -91,7 +91,8 @@ std::string inference_picture(const InferenceOutcome& outcome) {
     if (groups.empty() || groups.back().name != name) groups.push_back({name, {}});
     const InferenceRow* const peer = row.is_peer() ? nullptr : peer_for(outcome, row);
     const std::string below =
-        peer ? fmt::format("{:.2f}x", rate_ratio(row, *peer).median) : std::string();
+        peer ? fmt::format("{:.2f}x", ratio_quartiles(row.rates, peer->rates).median)
+             : std::string();
     const std::string label =
         row.is_peer() ? fmt::format("{} {}", row.program, row.precision) : row.precision;
     groups.back().bars.push_back({label, quartiles_of(row.rates), below});
@@ -112,7 +113,7 @@ JsonObject inference_json(const InferenceOutcome& outcome) {
     json.add("load_seconds", row.load_seconds).add("load_bytes", row.load_bytes);
     json.add("difference", row.difference);
     if (const InferenceRow* const peer = row.is_peer() ? nullptr : peer_for(outcome, row)) {
-      const Quartiles ratio = rate_ratio(row, *peer);
+      const Quartiles ratio = ratio_quartiles(row.rates, peer->rates);
       json.add("peer", concat(peer->program, ' ', peer->precision)).add("ratio", ratio.median);
       json.add("ratio_quartiles", std::vector{ratio.lower, ratio.upper});
     }
