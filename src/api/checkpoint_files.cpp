@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/json_reading.h"
 #include "base/atomic_folder.h"
+#include "base/json_reading.h"
 #include "base/sha256.h"
 #include "io/safetensors_stream.h"
 

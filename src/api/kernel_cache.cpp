@@ -5,10 +5,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/json_reading.h"
 #include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/environment.h"
+#include "base/json_reading.h"
 #include "base/log.h"
 #include "base/open_file.h"
 #include "narrowgauge/version.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/checkpoint_files.h"
-#include "api/json_reading.h"
+#include "base/json_reading.h"
 #include "base/log.h"
 #include "cli/run_network.h"
 #include "narrowgauge/language_models.h"

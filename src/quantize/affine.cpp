@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/affine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/core/keep_subnormals.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr int most_weight = 127;
+
+// A scale that may be divided by, for a step of 0 or more between numbers. All zeros take 1.
+float usable_scale(double step) {
+  if (step == 0) return 1;
+  const auto scale = static_cast<float>(step);
+  return std::max(scale, std::numeric_limits<float>::min());
+}
+
+void require_range(const Range& range) {
+  const bool fits =
+      std::isfinite(range.low) && std::isfinite(range.high) && range.low <= 0 && range.high >= 0;
+  require(fits, "quantisation: expected a finite range around 0, got ", double{range.low}, " to ",
+          double{range.high});
+}
+
+// value / scale as ONNX's QuantizeLinear rounds it: in f32, then to the nearest even number; NaN
+// gives 0.
+double rounded_ratio(float value, float scale) {
+  const float ratio = value / scale;
+  return std::isnan(ratio) ? 0.0 : static_cast<double>(std::nearbyint(ratio));
+}
+
+// A tensor by its channels: `outer` times, each of them has `inner` neighbours.
+struct Channels {
+  std::int64_t outer = 1, count = 1, inner = 1;
+
+  Channels(const Dims& dims, std::optional<int> axis) {
+    if (!axis) {
+      inner = element_count(dims);
+      return;
+    }
+    const auto rank = static_cast<int>(dims.size());
+    const int at = *axis < 0 ? *axis + rank : *axis;
+    require(at >= 0 && at < rank, "quantisation: there is no axis ", *axis, " in ", dims);
+    const auto before = dims.begin() + at;
+    outer = element_count(std::span(dims.begin(), before));
+    count = *before;
+    inner = element_count(std::span(before + 1, dims.end()));
+  }
+  // Calls visit(channel, element) for all elements in order.
+  template <class Visit>
+  void each(const Visit& visit) const {
+    std::size_t element = 0;
+    for (std::int64_t o = 0; o < outer; ++o)
+      for (std::int64_t channel = 0; channel < count; ++channel)
+        for (std::int64_t i = 0; i < inner; ++i)
+          visit(static_cast<std::size_t>(channel), element++);
+  }
+};
+
+std::vector<float> scales_of(const Tensor& weights, const Channels& channels) {
+  const std::span<const float> values = weights.values<float>();
+  std::vector<float> most(static_cast<std::size_t>(channels.count));
+  channels.each([&](std::size_t channel, std::size_t i) {
+    require(std::isfinite(values[i]), "quantisation: weight ", i, " is ", double{values[i]},
+            ", expected a finite one");
+    most[channel] = std::max(most[channel], std::abs(values[i]));
+  });
+  for (float& each : most) each = usable_scale(double{each} / most_weight);
+  return most;
+}
+
+Dims scale_dims(std::size_t count, bool has_axis) {
+  return has_axis ? Dims{static_cast<std::int64_t>(count)} : Dims{};
+}
+
+}  // namespace
+
+AffineFormat affine_format(const Range& range, DType dtype) {
+  const cpu::KeepSubnormals keep;
+  require_range(range);
+  require(dtype == DType::u8 || dtype == DType::i8, "quantisation: expected u8 or i8, got ", dtype);
+  constexpr int steps = 255;
+  const int least = dtype == DType::u8 ? 0 : -128;
+  AffineFormat format{.scale = 1, .zero_point = least, .dtype = dtype};
+  format.scale = usable_scale((double{range.high} - double{range.low}) / steps);
+  const double numbers_below = std::nearbyint(-double{range.low} / double{format.scale});
+  format.zero_point += static_cast<int>(std::clamp<double>(numbers_below, 0, steps));
+  return format;
+}
+
+AffineFormat symmetric_format(const Range& range) {
+  const cpu::KeepSubnormals keep;
+  require_range(range);
+  const double most = std::max(-range.low, range.high);
+  return {.scale = usable_scale(most / most_weight), .zero_point = 0, .dtype = DType::i8};
+}
+
+int quantize(const AffineFormat& format, float value) {
+  const cpu::KeepSubnormals keep;
+  const bool is_unsigned = format.dtype == DType::u8;
+  const double number = rounded_ratio(value, format.scale) + format.zero_point;
+  return static_cast<int>(
+      std::clamp<double>(number, is_unsigned ? 0 : -128, is_unsigned ? 255 : 127));
+}
+
+float dequantize(const AffineFormat& format, int number) {
+  const cpu::KeepSubnormals keep;
+  return static_cast<float>(number - format.zero_point) * format.scale;
+}
+
+std::vector<float> channel_scales(const Tensor& weights, int axis) {
+  const cpu::KeepSubnormals keep;
+  return scales_of(weights, Channels(weights.dims(), axis));
+}
+
+QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis) {
+  const cpu::KeepSubnormals keep;
+  const Channels channels(weights.dims(), axis);
+  const std::vector<float> scales = scales_of(weights, channels);
+  QuantizedWeights made{.numbers = Tensor(DType::i8, weights.dims()),
+                        .scales = Tensor::from(scale_dims(scales.size(), axis.has_value()), scales),
+                        .axis = axis};
+  const std::span<const float> values = weights.values<float>();
+  const std::span<std::int8_t> numbers = made.numbers.values<std::int8_t>();
+  channels.each([&](std::size_t channel, std::size_t i) {
+    const double number = rounded_ratio(values[i], scales[channel]);
+    numbers[i] = static_cast<std::int8_t>(std::clamp<double>(number, -most_weight, most_weight));
+  });
+  return made;
+}
+
+Tensor dequantize_weights(const QuantizedWeights& weights) {
+  const cpu::KeepSubnormals keep;
+  Tensor made(DType::f32, weights.numbers.dims());
+  const std::span<const std::int8_t> numbers = weights.numbers.values<std::int8_t>();
+  const std::span<const float> scales = weights.scales.values<float>();
+  const std::span<float> values = made.values<float>();
+  Channels(weights.numbers.dims(), weights.axis).each([&](std::size_t channel, std::size_t i) {
+    values[i] = static_cast<float>(numbers[i]) * scales[channel];
+  });
+  return made;
+}
+
+Tensor bias_scales(float x_scale, const Tensor& w_scales) {
+  const cpu::KeepSubnormals keep;
+  Tensor made = w_scales.clone();
+  for (float& scale : made.values<float>()) scale = usable_scale(double{x_scale} * double{scale});
+  return made;
+}
+
+Tensor quantize_bias(const Tensor& bias, const Tensor& scales) {
+  const cpu::KeepSubnormals keep;
+  const std::span<const float> values = bias.values<float>(), by = scales.values<float>();
+  require(by.size() == 1 || by.size() == values.size(), "quantisation: expected one scale or ",
+          values.size(), " for a bias, got ", by.size());
+  Tensor made(DType::i32, bias.dims());
+  const std::span<std::int32_t> numbers = made.values<std::int32_t>();
+  constexpr double least = std::numeric_limits<std::int32_t>::min(),
+                   most = std::numeric_limits<std::int32_t>::max();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double ratio = double{values[i]} / double{by.size() == 1 ? by[0] : by[i]};
+    require(!std::isnan(ratio), "quantisation: bias ", i, " is not a number");
+    numbers[i] = static_cast<std::int32_t>(std::clamp(std::nearbyint(ratio), least, most));
+  }
+  return made;
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers of 8 bits that stand for real ones: value = (number - zero point) * scale, as ONNX's
+// QuantizeLinear and DequantizeLinear have it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "narrowgauge/tensor.h"
+#include "quantize/range.h"
+
+namespace narrowgauge {
+
+struct AffineFormat {
+  float scale = 1;  // a normal number
+  int zero_point = 0;
+  DType dtype = DType::i8;  // or u8
+  bool operator==(const AffineFormat&) const = default;
+};
+
+// The format whose numbers cover the range; 0 is among them. Throws UsageError for a range that is
+// not finite or does not contain 0, and for another dtype.
+AffineFormat affine_format(const Range& range, DType dtype);
+// With zero point 0 and numbers from -127 to 127: i8.
+AffineFormat symmetric_format(const Range& range);
+
+int quantize(const AffineFormat& format, float value);  // nearest even, saturated; NaN as 0
+float dequantize(const AffineFormat& format, int number);
+
+// Weights as i8 from -127 to 127, with zero point 0.
+struct QuantizedWeights {
+  Tensor numbers;           // i8, as the weights
+  Tensor scales;            // f32 [], or [channels]
+  std::optional<int> axis;  // of the channels
+};
+// The scale of each channel along an axis, by its largest absolute value.
+std::vector<float> channel_scales(const Tensor& weights, int axis);
+// With one scale a channel, or one for all without an axis. Throws UsageError for weights that are
+// not finite.
+QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis);
+Tensor dequantize_weights(const QuantizedWeights& weights);  // f32
+
+// x_scale * w_scales, in f32 as DequantizeLinear takes them: f32 [] or [channels], as w_scales.
+Tensor bias_scales(float x_scale, const Tensor& w_scales);
+// A bias f32 [channels] as i32, nearest even, saturated.
+Tensor quantize_bias(const Tensor& bias, const Tensor& scales);
+
+}  // namespace narrowgauge

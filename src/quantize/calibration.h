@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calibration saw of the values of a network: sizes and, channel by channel, means. Parts that
+// were observed apart can be merged in any order, and give the same file.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/tensor.h"
+#include "quantize/exact_sum.h"
+#include "quantize/histogram.h"
+
+namespace narrowgauge {
+
+// Sums of each channel along an axis.
+class ChannelSums {
+ public:
+  // Along axis 1; a tensor of fewer axes is one channel. f32, by the tensor's dims.
+  void add(std::span<const float> values, const Dims& dims);
+  void merge(const ChannelSums& other);
+
+  // Empty before the first tensor, and where tensors had different numbers of channels.
+  const std::vector<ExactSum>& sums() const { return sums_; }
+  bool differ() const { return differ_; }  // whether the numbers of channels did
+  std::vector<double> means() const;
+
+  static ChannelSums of(std::vector<ExactSum> sums, bool differ);
+  bool operator==(const ChannelSums&) const = default;
+
+ private:
+  bool fits(std::size_t channels);
+
+  std::vector<ExactSum> sums_;
+  bool differ_ = false;
+};
+
+struct ValueStatistics {
+  Histogram histogram;
+  ChannelSums channels;
+  bool operator==(const ValueStatistics&) const = default;
+};
+
+class Calibration {
+ public:
+  Calibration() = default;
+  // Of these values, in the order of the graph. Throws UsageError for a name that stands twice.
+  explicit Calibration(std::vector<std::string> names);
+  // With what names(), of() and samples() gave.
+  Calibration(std::vector<std::string> names, std::vector<ValueStatistics> values,
+              std::int64_t samples);
+
+  // Takes a tensor of f32, f16 or bf16 into account; throws UsageError for others, and for a value
+  // that is not among names(). Computes in the threads of the caller.
+  void observe(std::string_view name, const Tensor& values);
+  void count_samples(std::int64_t samples) { samples_ += samples; }
+  void merge(const Calibration& other);  // throws UsageError unless it is of the same values
+
+  const std::vector<std::string>& names() const { return names_; }
+  std::int64_t samples() const { return samples_; }
+  bool has(std::string_view name) const { return places_.contains(name); }
+  const ValueStatistics& of(std::string_view name) const;  // throws UsageError
+
+  // Text; equal calibrations give equal bytes.
+  void save(const std::string& path) const;
+  static Calibration load(const std::string& path);  // throws DataError
+  bool operator==(const Calibration&) const = default;
+
+ private:
+  std::size_t place_of(std::string_view name) const;
+
+  std::vector<std::string> names_;
+  std::vector<ValueStatistics> values_;
+  std::map<std::string, std::size_t, std::less<>> places_;  // of names in names_
+  std::int64_t samples_ = 0;
+};
+
+}  // namespace narrowgauge

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "base/json_reading.h"
+#include "base/open_file.h"
+#include "quantize/calibration.h"
+
+namespace narrowgauge {
+
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // as it is written
+constexpr std::string_view format_name = "narrowgauge calibration";
+constexpr int format_version = 1;
+
+// Bins as runs: the place of the first one, then the counts of those that follow each other.
+OrderedJson runs_of(std::span<const Histogram::Entry> entries) {
+  OrderedJson runs = OrderedJson::array();
+  std::int64_t next = 0;
+  for (const auto& [place, count] : entries) {
+    if (runs.empty() || place != next) runs.push_back({place});
+    runs.back().push_back(count);
+    next = place + 1;
+  }
+  return runs;
+}
+
+OrderedJson channels_of(const ChannelSums& channels) {
+  OrderedJson all = OrderedJson::array();
+  for (const ExactSum& sum : channels.sums()) all.push_back({sum.count(), sum.text()});
+  return all;
+}
+
+std::string line_of(const std::string& name, const ValueStatistics& value) {
+  const Histogram& histogram = value.histogram;
+  const OrderedJson line{{"name", name},
+                         {"least", histogram.least()},
+                         {"most", histogram.most()},
+                         {"nans", histogram.nans()},
+                         {"infinities", histogram.infinities()},
+                         {"bins", runs_of(histogram.entries())},
+                         {"channels_differ", value.channels.differ()},
+                         {"channels", channels_of(value.channels)}};
+  return line.dump();
+}
+
+// What a file holds, if it is whole.
+class Reader {
+ public:
+  explicit Reader(std::string path) : path_(std::move(path)) {}
+
+  Calibration read() const {
+    const auto json = parse_json<Json>(read_text_file(path_), path_);
+    const bool is_ours =
+        json.is_object() && json.contains("format") && json["format"] == std::string(format_name);
+    require<DataError>(is_ours, path_, ": is no calibration: expected \"format\": \"", format_name,
+                       '"');
+    const auto version = whole_number<std::int64_t>(json, "version", path_);
+    require<DataError>(version == format_version, path_, ": is of version ", version,
+                       " of calibrations, expected ", format_version);
+    std::vector<std::string> names;
+    std::vector<ValueStatistics> values;
+    for (const Json& value : json.at("values")) {
+      names.push_back(value.at("name").get<std::string>());
+      values.push_back(statistics(value));
+    }
+    return {std::move(names), std::move(values),
+            whole_number<std::int64_t>(json, "samples", path_)};
+  }
+
+ private:
+  std::int64_t whole(const Json& list, std::size_t i) const {
+    const Json& value = list.at(i);
+    require<DataError>(value.is_number_integer() && value <= most_whole, path_,
+                       ": is damaged: expected whole numbers in lists, found ", value.dump());
+    return value.get<std::int64_t>();
+  }
+
+  float number(const Json& value, const char* key) const {
+    const auto wide = value.at(key).get<double>();
+    const auto narrow = static_cast<float>(wide);
+    require<DataError>(std::isfinite(narrow) && double{narrow} == wide, path_,
+                       ": is damaged: expected an f32 as ", key, ", found ", value.at(key).dump());
+    return narrow;
+  }
+
+  Histogram histogram(const Json& value) const {
+    std::vector<Histogram::Entry> entries;
+    for (const Json& run : value.at("bins")) {
+      const std::int64_t first = whole(run, 0);
+      require<DataError>(std::abs(first) <= Histogram::last_place, path_,
+                         ": is damaged: there is no bin ", first);
+      for (std::size_t i = 1; i < run.size(); ++i)
+        entries.push_back(
+            {static_cast<std::int32_t>(first) + static_cast<std::int32_t>(i) - 1, whole(run, i)});
+    }
+    return Histogram::of(std::move(entries), number(value, "least"), number(value, "most"),
+                         whole_number<std::int64_t>(value, "nans", path_),
+                         whole_number<std::int64_t>(value, "infinities", path_));
+  }
+
+  ChannelSums channels(const Json& value, std::int64_t count) const {
+    std::vector<ExactSum> sums;
+    const bool differ = value.at("channels_differ").get<bool>();
+    for (const Json& channel : value.at("channels")) {
+      const std::int64_t counted = whole(channel, 0);
+      const auto sum = ExactSum::parse(channel.at(1).get<std::string>(), counted);
+      require<DataError>(sum && counted <= count, path_, ": is damaged: ", channel.dump(),
+                         " is no sum of a channel");
+      sums.push_back(*sum);
+      count -= counted;
+    }
+    require<DataError>(differ || count == 0, path_,
+                       ": is damaged: bins and channels count different numbers of values");
+    return ChannelSums::of(std::move(sums), differ);
+  }
+
+  ValueStatistics statistics(const Json& value) const {
+    ValueStatistics made{.histogram = histogram(value), .channels = {}};
+    made.channels = channels(value, made.histogram.count());
+    return made;
+  }
+
+  static constexpr auto most_whole = std::numeric_limits<std::int64_t>::max();
+  std::string path_;
+};
+
+}  // namespace
+
+void Calibration::save(const std::string& path) const {
+  try {
+    const std::string name = OrderedJson(format_name).dump();
+    std::string text = concat("{\n\"format\": ", name, ",\n\"version\": ", format_version,
+                              ",\n\"samples\": ", samples_, ",\n\"values\": [");
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      text += concat(i > 0 ? ",\n" : "\n", line_of(names_[i], values_[i]));
+    write_file_atomically(path, text + "\n]\n}\n");
+  } catch (const OrderedJson::exception& error) {
+    throw UsageError(concat("calibration: a value's name cannot be written: ", error.what()));
+  }
+}
+
+Calibration Calibration::load(const std::string& path) {
+  try {
+    return Reader(path).read();
+  } catch (const Json::exception& error) {
+    throw DataError(concat(path, ": is damaged: ", error.what()));
+  } catch (const DataError&) {
+    throw;
+  } catch (const UsageError& error) {
+    throw DataError(concat(path, ": is damaged: ", error.what()));
+  }
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "narrowgauge/error.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr std::uint32_t sign_bit = 0x80000000, infinity_bits = 0x7f800000;
+constexpr int bin_shift = 16;
+constexpr std::size_t bins_of_sign = std::size_t{1} << (31 - bin_shift);
+
+// Whole numbers in the order of the values they stand for, which no mode of the CPU flushes to 0.
+std::int32_t key_of(float value) {
+  const auto bits = std::bit_cast<std::int32_t>(value);
+  return bits ^ ((bits >> 31) & std::numeric_limits<std::int32_t>::max());
+}
+
+float value_of(std::int32_t key) {
+  const auto bits = static_cast<std::uint32_t>(key < 0 ? ~key : key);
+  if (bits == 0) return 0;  // -0 too
+  return std::bit_cast<float>(key < 0 ? bits | sign_bit : bits);
+}
+
+std::int32_t place_of(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & ~sign_bit;
+  if (magnitude == 0) return 0;
+  const auto place = static_cast<std::int32_t>(magnitude >> bin_shift) + 1;
+  return bits == magnitude ? place : -place;
+}
+
+// The end of a bin that is nearer to 0.
+float inner_border(std::int32_t place) {
+  const auto bits = static_cast<std::uint32_t>(std::abs(place) - 1) << bin_shift;
+  const auto value = std::bit_cast<float>(bits);
+  return place < 0 ? -value : value;
+}
+
+// What the bins of some values do not tell.
+struct Extremes {
+  std::int32_t least = std::numeric_limits<std::int32_t>::max();
+  std::int32_t most = std::numeric_limits<std::int32_t>::min();  // keys of finite values
+  std::int64_t zeros = 0, negative_zeros = 0, infinities = 0;
+
+  void add(std::span<const float> values);
+};
+
+// In pieces that the first cache holds and whose counts fit 32 bits.
+void Extremes::add(std::span<const float> values) {
+  std::int32_t low = least, high = most, plus = 0, minus = 0, infinite = 0;
+  for (const float value : values) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t magnitude = bits & ~sign_bit;
+    const std::int32_t key = key_of(value);
+    const bool finite = magnitude < infinity_bits;
+    low = std::min(low, finite ? key : std::numeric_limits<std::int32_t>::max());
+    high = std::max(high, finite ? key : std::numeric_limits<std::int32_t>::min());
+    plus += bits == 0 ? 1 : 0;
+    minus += bits == sign_bit ? 1 : 0;
+    infinite += magnitude == infinity_bits ? 1 : 0;
+  }
+  least = low, most = high;
+  zeros += plus, negative_zeros += minus, infinities += infinite;
+}
+
+// Counts by the upper half of the bits, those of one part of all values at a time.
+using Table = std::vector<std::uint32_t>;
+
+Table& table_of_thread() {
+  thread_local Table table(2 * bins_of_sign);
+  return table;
+}
+
+// The places with counts of one sign of a table, which is emptied; NaN and infinities among them.
+std::vector<Histogram::Entry> take(Table& table, bool negative) {
+  constexpr std::size_t block = 32;  // mostly empty, which vectors see at once
+  const auto counts = std::span(table).subspan(negative ? bins_of_sign : 0, bins_of_sign);
+  std::vector<Histogram::Entry> entries;
+  for (std::size_t begin = 0; begin < bins_of_sign; begin += block) {
+    std::uint32_t any = 0;
+    for (std::size_t i = begin; i < begin + block; ++i) any |= counts[i];
+    if (any == 0) continue;
+    for (std::size_t i = begin; i < begin + block; ++i)
+      if (counts[i] != 0) {
+        entries.push_back({static_cast<std::int32_t>(i) + 1, counts[i]});
+        counts[i] = 0;
+      }
+  }
+  return entries;
+}
+
+// Removes NaN and infinities, and returns how many they were.
+std::int64_t take_not_finite(std::vector<Histogram::Entry>& entries) {
+  std::int64_t count = 0;
+  for (; !entries.empty() && entries.back().place > Histogram::last_place; entries.pop_back())
+    count += entries.back().count;
+  return count;
+}
+
+// Places of positive values as those of negative ones, and the reverse.
+void flip(std::vector<Histogram::Entry>& entries) {
+  std::ranges::reverse(entries);
+  for (Histogram::Entry& entry : entries) entry.place = -entry.place;
+}
+
+}  // namespace
+
+void Histogram::add(std::span<const float> values) {
+  constexpr std::size_t most_at_once = std::size_t{1} << 31, piece = 4096;
+  for (; values.size() > most_at_once; values = values.subspan(most_at_once))
+    add(values.first(most_at_once));
+  Table& table = table_of_thread();
+  Extremes extremes;
+  for (std::size_t begin = 0; begin < values.size(); begin += piece) {
+    const auto part = values.subspan(begin, std::min(piece, values.size() - begin));
+    extremes.add(part);
+    for (const float value : part) ++table[std::bit_cast<std::uint32_t>(value) >> bin_shift];
+  }
+  // Zeros lie in the bins of the least magnitudes, but have one of their own.
+  table[0] -= static_cast<std::uint32_t>(extremes.zeros);
+  table[bins_of_sign] -= static_cast<std::uint32_t>(extremes.negative_zeros);
+  Histogram seen;
+  std::vector<Entry> negative = take(table, true), positive = take(table, false);
+  const std::int64_t others = take_not_finite(negative) + take_not_finite(positive);
+  flip(negative);
+  seen.entries_ = std::move(negative);
+  if (const std::int64_t zeros = extremes.zeros + extremes.negative_zeros; zeros > 0)
+    seen.entries_.push_back({0, zeros});
+  seen.entries_.insert(seen.entries_.end(), positive.begin(), positive.end());
+  seen.infinities_ = extremes.infinities;
+  seen.nans_ = others - extremes.infinities;
+  if (!seen.is_empty()) {
+    seen.least_ = value_of(extremes.least);
+    seen.most_ = value_of(extremes.most);
+  }
+  merge(seen);
+}
+
+void Histogram::merge(const Histogram& other) {
+  if (!other.is_empty()) {
+    least_ = is_empty() || key_of(other.least_) < key_of(least_) ? other.least_ : least_;
+    most_ = is_empty() || key_of(other.most_) > key_of(most_) ? other.most_ : most_;
+    merge(other.entries_);
+  }
+  nans_ += other.nans_;
+  infinities_ += other.infinities_;
+}
+
+void Histogram::merge(std::span<const Entry> entries) {
+  std::vector<Entry> merged;
+  merged.reserve(entries_.size() + entries.size());
+  auto mine = entries_.begin();
+  for (const Entry& entry : entries) {
+    while (mine != entries_.end() && mine->place < entry.place) merged.push_back(*mine++);
+    const bool both = mine != entries_.end() && mine->place == entry.place;
+    merged.push_back({entry.place, entry.count + (both ? (mine++)->count : 0)});
+  }
+  merged.insert(merged.end(), mine, entries_.end());
+  entries_ = std::move(merged);
+}
+
+std::int64_t Histogram::count() const {
+  std::int64_t count = 0;
+  for (const Entry& entry : entries_) count += entry.count;
+  return count;
+}
+
+std::vector<HistogramBin> Histogram::bins() const {
+  std::vector<HistogramBin> bins;
+  bins.reserve(entries_.size());
+  for (const auto& [place, count] : entries_) {
+    if (place == 0) {
+      bins.push_back({0, 0, count});
+      continue;
+    }
+    const float inner = inner_border(place),
+                outer = inner_border(place < 0 ? place - 1 : place + 1);
+    bins.push_back({std::min(inner, outer), std::max(inner, outer), count});
+  }
+  if (!bins.empty()) {
+    bins.front().low = least_;
+    bins.back().high = most_;
+  }
+  return bins;
+}
+
+Histogram Histogram::magnitudes() const {
+  if (is_empty()) return *this;
+  const auto negative_end =
+      std::ranges::find_if(entries_, [](const Entry& entry) { return entry.place >= 0; });
+  Histogram made = *this;
+  made.entries_.assign(negative_end, entries_.end());
+  std::vector<Entry> negative(entries_.begin(), negative_end);
+  flip(negative);
+  made.merge(negative);
+  const std::int32_t first = made.entries_.front().place;
+  const float inner = first == 0 ? 0 : inner_border(first);
+  made.least_ = least_ > 0 ? least_ : most_ < 0 ? -most_ : inner;
+  made.most_ = std::max(std::abs(least_), std::abs(most_));
+  return made;
+}
+
+Histogram Histogram::of(std::vector<Entry> entries, float least, float most, std::int64_t nans,
+                        std::int64_t infinities) {
+  Histogram made;
+  std::int64_t room = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto& [place, count] = entries[i];
+    require(std::abs(std::int64_t{place}) <= last_place, "histogram: there is no bin ", place);
+    require(i == 0 || entries[i - 1].place < place, "histogram: bin ", place, " is out of order");
+    require(count > 0 && count <= room, "histogram: bin ", place, " cannot hold ", count,
+            " values");
+    room -= count;
+  }
+  const bool fits = entries.empty() ? least == 0 && most == 0
+                                    : place_of(least) == entries.front().place &&
+                                          place_of(most) == entries.back().place;
+  require(fits && key_of(least) <= key_of(most), "histogram: values from ", double{least}, " to ",
+          double{most}, " do not fit its bins");
+  require(nans >= 0 && infinities >= 0, "histogram: counts may not be negative");
+  made.entries_ = std::move(entries);
+  made.least_ = value_of(key_of(least));
+  made.most_ = value_of(key_of(most));
+  made.nans_ = nans;
+  made.infinities_ = infinities;
+  return made;
+}
+
+}  // namespace narrowgauge
