@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trained network made ready to answer: its weights are fixed, its normalizations folded, and,
+// where it is asked for, its numbers are 16 or 8 bits wide. Says what that cost.
+//
+//   Model model = Model::from_onnx("resnet50.onnx");
+//   const Engine engine = convert(model, {.precision = EnginePrecision::int8,
+//                                         .calibration = pictures});
+//   engine.save("resnet50_int8.onnx");
+//   Tensor scores = engine.predict(batch);  // from any number of threads
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "narrowgauge/data.h"
+#include "narrowgauge/export.h"
+#include "narrowgauge/model.h"
+
+namespace narrowgauge {
+
+// What an engine computes in.
+enum class EnginePrecision : std::uint8_t { automatic, f32, bf16, f16, int8 };
+NG_API std::string_view name(EnginePrecision precision);               // "auto", "f32", ...
+NG_API EnginePrecision parse_engine_precision(std::string_view name);  // throws UsageError
+
+// How far conversion is.
+struct ConvertProgress {
+  std::string_view stage;          // "calibrating", "measuring", "sensitivity"
+  std::int64_t done = 0, all = 0;  // samples, or ops
+};
+
+// How convert() works.
+struct NG_API ConvertOptions {
+  EnginePrecision precision = EnginePrecision::automatic;  // see EnginePrecision
+  // Samples whose first tensors are the inputs of the network, in its order. Needed for int8, whose
+  // ranges they tell; unlabelled ones will do.
+  std::shared_ptr<DataSource> calibration{};
+  std::int64_t calibration_samples = 256;  // as many of them, drawn by `seed`, each by itself
+  // "absmax", "percentile(99.99)", "entropy" or "mse": how ranges follow from what was seen.
+  std::string calibrator = "mse";
+  std::string calibration_file{};  // ranges from a file that an earlier conversion kept; "": none
+  bool equalize = true;            // ranges of channels across layers; results stay as they are
+  bool correct_bias = true;        // by what rounded weights shift the means of channels
+  // On which the loss of accuracy is measured: the inputs, then a label of a class (i64), where
+  // there is one. Nothing: the samples for calibration.
+  std::shared_ptr<DataSource> validation{};
+  std::int64_t validation_samples = 0;  // the first so many; 0: all
+  // The most that may be lost: points of accuracy, or, without labels, percent of the output (root
+  // of mean squares). Ops go back to f32, those first that cost most, until it is kept. Nothing:
+  // int8 wherever it can be; 0.5 for EnginePrecision::automatic.
+  std::optional<double> max_drop{};
+  bool sensitivity = false;  // measures each op by itself, also where no op need go back
+  std::int64_t sensitivity_samples = 16;                   // on which
+  std::uint64_t seed = 1;                                  // of the samples for calibration
+  std::function<void(const ConvertProgress&)> progress{};  // called in the thread of convert()
+};
+
+// What a network gives on the samples for validation.
+struct NG_API EngineAccuracy {
+  std::optional<double> accuracy;  // share of labels that are right, where there are labels
+  double agreement = 1;            // share of samples with the class that the f32 network gives
+  double error = 0;  // root of mean squares of the difference to f32, over that of the outputs
+};
+
+// A contraction of the network.
+struct NG_API ConvertedOp {
+  std::string name, op;                 // "layer1.0.conv1", "Conv"
+  std::string precision;                // "int8", "f32", ...
+  std::string why;                      // it has this precision
+  std::optional<double> sensitivity{};  // error of the output when it alone computes on bytes
+};
+
+// A precision that EnginePrecision::automatic tried.
+struct NG_API EngineCandidate {
+  EnginePrecision precision = EnginePrecision::f32;  // of the whole
+  double milliseconds = 0;                           // for one sample by itself
+  bool within_budget = true;                         // see ConvertOptions::max_drop
+};
+
+// What was converted, and what it cost.
+struct NG_API ConversionReport {
+  EnginePrecision precision = EnginePrecision::f32;  // of the engine
+  EngineAccuracy before, after;                      // in f32; of the engine
+  std::int64_t validation_samples = 0;               // that these are of
+  std::int64_t calibration_samples = 0;              // that ranges are from; 0: none were needed
+  std::int64_t bytes_before = 0, bytes_after = 0;    // of weights
+  // Of one sample by itself, the median of several; 0 without samples to measure on.
+  double milliseconds_before = 0, milliseconds_after = 0;  // in f32; of the engine
+  std::vector<EngineCandidate> candidates{};  // that EnginePrecision::automatic took one of
+  std::vector<ConvertedOp> ops;               // in the order of the network
+  std::optional<double> max_drop;             // as asked for
+  // In the unit of max_drop: points of accuracy, or percent of the output.
+  double drop() const;
+  bool within_budget() const { return !max_drop || drop() <= *max_drop; }  // see max_drop
+};
+
+// A network that only answers. Any number of threads may ask at once: they share its plans and its
+// weights.
+class NG_API Engine {
+ public:
+  // A file that save() wrote, or any other of ONNX. Throws as Model::from_onnx() does.
+  static Engine open(const std::string& path);
+  ~Engine();
+  Engine(Engine&&) noexcept;  // the other must not be used any more
+
+  // Outputs by name, for inputs by name; see Model::run().
+  std::vector<NamedTensor> run(std::span<const NamedTensor> inputs) const;
+  // The first output, for inputs in their order; see Model::predict().
+  Tensor predict(std::span<const Tensor> inputs) const;
+  Tensor predict(const Tensor& input) const;  // of a network with one input
+  std::vector<ModelPort> inputs() const;      // in their order
+  std::vector<ModelPort> outputs() const;     // in their order
+
+  // As a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other runtimes
+  // read too. Throws DataError.
+  void save(const std::string& path) const;
+  const ConversionReport& report() const;  // empty for an engine from a file
+
+ private:
+  friend NG_API Engine convert(const Model& model, const ConvertOptions& options);
+  struct Implementation;
+  explicit Engine(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// Throws UsageError for options that do not fit each other or the network, DataError for samples
+// that do not fit it. An engine that loses more than `max_drop` is returned, and its report says
+// so.
+NG_API Engine convert(const Model& model, const ConvertOptions& options);
+
+}  // namespace narrowgauge

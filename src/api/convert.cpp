@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses what an engine computes in, and makes it.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "api/engine_implementation.h"
+#include "api/frozen.h"
+#include "api/int8_conversion.h"
+#include "api/validation.h"
+#include "precision/apply.h"
+#include "precision/policy.h"
+#include "quantize/freeze.h"
+#include "quantize/range.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr double usual_drop = 0.5;
+
+std::int64_t weight_bytes(const Graph& graph) {
+  std::int64_t bytes = 0;
+  for (const Node& node : graph.nodes())
+    if (node.is<Constant>()) bytes += node.as<Constant>().value.bytes();
+  return bytes;
+}
+
+// A form of the network that the budget allows, or that was asked for.
+struct Form {
+  EnginePrecision precision = EnginePrecision::f32;
+  Graph graph;
+  EngineAccuracy accuracy;
+  std::vector<ConvertedOp> ops;
+};
+
+struct Converted {
+  Graph graph;
+  ConversionReport report;
+};
+
+class Converter {
+ public:
+  Converter(const Model& model, const ConvertOptions& options)
+      : name_(model.name()), options_(options), f32_(frozen_graph(model)) {}
+
+  Converted run() {
+    check();
+    report_.max_drop = options_.max_drop;
+    if (is_automatic() && !report_.max_drop) report_.max_drop = usual_drop;
+    report_.bytes_before = weight_bytes(f32_);
+    measure_before();
+    Form form = is_automatic() ? fastest() : in_format(options_.precision);
+    report_.precision = form.precision;
+    report_.after = form.accuracy;
+    report_.ops = std::move(form.ops);
+    report_.bytes_after = weight_bytes(form.graph);
+    if (validation_) {
+      report_.milliseconds_before = validation_->milliseconds(f32_);
+      report_.milliseconds_after = validation_->milliseconds(form.graph);
+    }
+    return {std::move(form.graph), std::move(report_)};
+  }
+
+ private:
+  bool is_automatic() const { return options_.precision == EnginePrecision::automatic; }
+  bool has_ranges() const {
+    return options_.calibration != nullptr || !options_.calibration_file.empty();
+  }
+
+  void check() const {
+    const bool bytes = options_.precision == EnginePrecision::int8;
+    require(!bytes || has_ranges(),
+            "convert: int8 needs samples for calibration, from which the ranges of values follow");
+    require(
+        !bytes || !quantizable(f32_).empty(), "convert: ", name_,
+        " has no convolution or product of f32 values with fixed weights, int8 changes nothing");
+    require(options_.calibration_samples > 0, "convert: expected samples for calibration, got ",
+            options_.calibration_samples);
+    require(options_.sensitivity_samples > 0, "convert: expected samples for sensitivity, got ",
+            options_.sensitivity_samples);
+    require(options_.max_drop.value_or(0) >= 0, "convert: a drop is 0 or more, got ",
+            options_.max_drop.value_or(0));
+    check_calibrator(options_.calibrator);
+  }
+
+  void measure_before() {
+    const auto source = options_.validation ? options_.validation : options_.calibration;
+    if (!source) return;
+    const std::int64_t count =
+        options_.validation ? options_.validation_samples : options_.calibration_samples;
+    validation_.emplace(f32_, source, count, [this](std::int64_t done, std::int64_t all) {
+      if (options_.progress) options_.progress({"measuring", done, all});
+    });
+    report_.validation_samples = validation_->samples();
+    report_.before = validation_->before();
+  }
+
+  EngineAccuracy measured(const Graph& graph) const {
+    return validation_ ? validation_->of(graph) : EngineAccuracy{};
+  }
+
+  bool holds(const EngineAccuracy& accuracy) const {
+    ConversionReport report = report_;
+    report.after = accuracy;
+    return report.within_budget();
+  }
+
+  Form in_format(EnginePrecision precision) {
+    if (precision == EnginePrecision::int8) return on_bytes();
+    Form form{precision, f32_, report_.before, {}};
+    for (const int node : quantizable(f32_))
+      form.ops.push_back(op_of(node, name(precision), "as asked for"));
+    if (precision == EnginePrecision::f32) return form;
+    PrecisionRequest request;
+    request.narrow = precision == EnginePrecision::f16 ? DType::f16 : DType::bf16;
+    form.graph = with_narrow_constants(apply(f32_, make_precision_plan(f32_, request)));
+    form.accuracy = measured(form.graph);
+    return form;
+  }
+
+  ConvertedOp op_of(int node, std::string_view precision, std::string why) const {
+    return {f32_.node(node).full_name(), f32_.node(node).op->full_name(), std::string(precision),
+            std::move(why)};
+  }
+
+  Form on_bytes() {
+    const Int8Conversion conversion(f32_, options_);
+    report_.calibration_samples = conversion.samples();
+    Form form{EnginePrecision::int8, conversion.with_all(), {}, {}};
+    form.accuracy = measured(form.graph);
+    const bool held = holds(form.accuracy);
+    std::map<int, double> sensitivity;
+    if (validation_ && (options_.sensitivity || !held))
+      sensitivity = conversion.sensitivity(*validation_);
+    const std::set<int> wide = held ? std::set<int>{} : give_back(conversion, sensitivity, form);
+    list_ops(conversion, sensitivity, wide, form);
+    return form;
+  }
+
+  // Makes the fewest contractions wide that the budget needs, the most sensitive first, assuming
+  // that more of them lose less. None where even one that is left on bytes loses too much.
+  std::set<int> give_back(const Int8Conversion& conversion,
+                          const std::map<int, double>& sensitivity, Form& form) const {
+    std::vector<int> order = conversion.candidates();
+    std::ranges::stable_sort(order, std::greater{}, [&](int node) { return sensitivity.at(node); });
+    std::set<int> best;
+    auto low = std::size_t{1}, high = order.size();  // so many, from low to before high
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      Graph graph =
+          conversion.with_bytes_in({order.begin() + static_cast<long>(middle), order.end()});
+      const EngineAccuracy accuracy = measured(graph);
+      if (holds(accuracy)) {
+        best = {order.begin(), order.begin() + static_cast<long>(middle)};
+        form.graph = std::move(graph);
+        form.accuracy = accuracy;
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return best;
+  }
+
+  void list_ops(const Int8Conversion& conversion, const std::map<int, double>& sensitivity,
+                const std::set<int>& wide, Form& form) const {
+    for (const int node : conversion.candidates()) {
+      ConvertedOp op = wide.contains(node)
+                           ? op_of(node, "f32", "on bytes the drop would be above the budget")
+                           : op_of(node, "int8", "the budget holds");
+      if (const auto found = sensitivity.find(node); found != sensitivity.end())
+        op.sensitivity = found->second;
+      form.ops.push_back(std::move(op));
+    }
+  }
+
+  // The form that answers a single sample first, of those that the budget allows.
+  Form fastest() {
+    std::vector<EnginePrecision> precisions{EnginePrecision::f32};
+    if (validation_ && Target::machine().isa >= Isa::bf16)
+      precisions.push_back(EnginePrecision::bf16);
+    if (has_ranges() && !quantizable(f32_).empty()) precisions.push_back(EnginePrecision::int8);
+    if (precisions.size() == 1) return in_format(precisions[0]);
+    std::optional<Form> best;
+    double least = 0;
+    for (const EnginePrecision precision : precisions) {
+      Form form = in_format(precision);
+      const double time = validation_ ? validation_->milliseconds(form.graph) : 0;
+      const bool held = holds(form.accuracy);
+      report_.candidates.push_back({precision, time, held});
+      if (held && (!best || time < least)) {
+        best = std::move(form);
+        least = time;
+      }
+    }
+    return std::move(*best);
+  }
+
+  const std::string name_;
+  const ConvertOptions& options_;
+  const Graph f32_;
+  std::optional<Validation> validation_;
+  ConversionReport report_;
+};
+
+}  // namespace
+
+Engine convert(const Model& model, const ConvertOptions& options) {
+  Converted converted = Converter(model, options).run();
+  return Engine(std::make_unique<Engine::Implementation>(
+      Model(model.name(), network_of(std::move(converted.graph))), std::move(converted.report)));
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "narrowgauge/engine.h"
+
+#include <array>
+
+#include "api/engine_implementation.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> names{"auto", "f32", "bf16", "f16", "int8"};
+
+}  // namespace
+
+std::string_view name(EnginePrecision precision) {
+  return names.at(static_cast<std::size_t>(precision));
+}
+
+EnginePrecision parse_engine_precision(std::string_view text) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == text) return static_cast<EnginePrecision>(i);
+  throw UsageError(concat("precision '", text, "': expected auto, f32, bf16, f16 or int8"));
+}
+
+double ConversionReport::drop() const {
+  if (before.accuracy && after.accuracy) return 100 * (*before.accuracy - *after.accuracy);
+  return 100 * after.error;
+}
+
+Engine::Engine(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+
+Engine Engine::open(const std::string& path) {
+  return Engine(std::make_unique<Implementation>(Model::from_onnx(path)));
+}
+
+std::vector<NamedTensor> Engine::run(std::span<const NamedTensor> inputs) const {
+  return implementation_->model.run(inputs);
+}
+
+Tensor Engine::predict(std::span<const Tensor> inputs) const {
+  return implementation_->model.predict(inputs);
+}
+
+Tensor Engine::predict(const Tensor& input) const { return implementation_->model.predict(input); }
+
+std::vector<ModelPort> Engine::inputs() const { return implementation_->model.inputs(); }
+std::vector<ModelPort> Engine::outputs() const { return implementation_->model.outputs(); }
+
+void Engine::save(const std::string& path) const { implementation_->model.to_onnx(path); }
+
+const ConversionReport& Engine::report() const { return implementation_->report; }
+
+}  // namespace narrowgauge

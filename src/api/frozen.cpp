@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/frozen.h"
+
+#include <set>
+#include <shared_mutex>
+
+#include "api/kernel_cache.h"
+#include "api/model_implementation.h"
+#include "passes/fold_constants.h"
+#include "passes/fold_normalizations.h"
+#include "passes/hoist_state_functions.h"
+#include "passes/merge_duplicates.h"
+#include "passes/rebuild.h"
+#include "passes/remove_dead_code.h"
+#include "precision/apply.h"
+#include "precision/policy.h"
+#include "quantize/freeze.h"
+
+namespace narrowgauge {
+
+Graph frozen_graph(const Model& model) {
+  const Model::Implementation& inside = ModelAccess::of(model);
+  const std::shared_lock reading(inside.in_use);
+  const Graph graph = hoist_state_functions(fold_normalizations(inside.graph(Mode::evaluate)));
+  StateStore store;
+  store.add(graph, inside.seed);
+  std::set<std::string> derived;
+  for (const State& state : graph.states())
+    if (state.role == Role::derived)
+      derived.insert(state.name);
+    else
+      store.set(state.name, inside.store.declared(state.name));
+  store.refresh_derived(derived);
+  return remove_dead_code(merge_duplicates(
+      fold_constants(freeze(graph, [&](std::string_view name) { return store.at(name); }))));
+}
+
+BuildNetwork network_of(Graph graph) {
+  const auto shared = std::make_shared<const Graph>(std::move(graph));
+  return [shared](Network& network) {
+    Rebuild rebuild(*shared, std::move(network.graph()));
+    for (int i = 0; i < static_cast<int>(shared->nodes().size()); ++i) rebuild.copy(i);
+    network.graph() = std::move(rebuild.graph());
+    for (const GraphOutput& output : shared->outputs())
+      network.output(output.name, rebuild.mapped(output.value));
+    return rebuild.mapped(shared->outputs().at(0).value);
+  };
+}
+
+namespace {
+
+Graph in_f32(const Graph& graph) { return apply(graph, make_precision_plan(graph, {})); }
+
+CompileOptions options_for(bool deterministic) {
+  CompileOptions options;
+  options.deterministic = deterministic;
+  if (!deterministic) options.kernels = kernel_cache();
+  return options;
+}
+
+}  // namespace
+
+FrozenNetwork::FrozenNetwork(const Graph& graph, bool deterministic)
+    : program_(in_f32(graph), options_for(deterministic), store_, 1) {}
+
+std::vector<Tensor> FrozenNetwork::run(std::span<const Tensor> inputs) {
+  return program_.executor_for(inputs)->run(inputs);
+}
+
+}  // namespace narrowgauge

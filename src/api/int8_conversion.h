@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frozen network with any choice of its contractions on bytes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "api/validation.h"
+#include "narrowgauge/engine.h"
+#include "quantize/byte_values.h"
+#include "quantize/calibration.h"
+
+namespace narrowgauge {
+
+class Int8Conversion {
+ public:
+  // Both must outlive it. Learns the ranges of values that may be bytes, from the samples or the
+  // file that the options name.
+  Int8Conversion(const Graph& f32, const ConvertOptions& options);
+
+  std::int64_t samples() const { return calibration_.samples(); }  // that ranges are from
+  const std::vector<int>& candidates() const { return candidates_; }
+  const Graph& prepared() const { return prepared_; }
+
+  // The network with these of the candidates on bytes.
+  Graph with_bytes_in(const std::set<int>& contractions) const;
+  Graph with_all() const { return with_bytes_in({candidates_.begin(), candidates_.end()}); }
+  // The error of the output for each candidate when it alone computes on bytes.
+  std::map<int, double> sensitivity(const Validation& validation) const;
+
+ private:
+  std::vector<Value> values_to_observe() const;
+  Calibration learn() const;
+
+  const ConvertOptions& options_;
+  Graph prepared_;  // whose channels have ranges that agree
+  std::vector<int> candidates_;
+  Calibration calibration_;
+};
+
+// The contractions of a frozen network that may compute on bytes.
+std::vector<int> quantizable(const Graph& graph);
+
+}  // namespace narrowgauge

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/validation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "api/calibrate.h"
+
+namespace narrowgauge {
+
+namespace {
+
+constexpr std::int64_t usual_batch = 16;
+
+// The class of a row of scores.
+std::int64_t best_of(const Tensor& scores, std::int64_t row) {
+  const std::int64_t classes = scores.size() / scores.dims()[0];
+  std::int64_t best = 0;
+  for (std::int64_t c = 1; c < classes; ++c)
+    if (scores.at(row * classes + c) > scores.at(row * classes + best)) best = c;
+  return best;
+}
+
+bool has_label(const Batch& batch, std::size_t inputs, const Tensor& scores) {
+  if (batch.tensors.size() <= inputs || scores.dims().size() != 2) return false;
+  const Tensor& label = batch.tensors[inputs];
+  return is_integer(label.dtype()) && label.dims().size() == 1;
+}
+
+}  // namespace
+
+// Sums over the samples.
+class Validation::Tally {
+ public:
+  explicit Tally(std::size_t inputs) : inputs_(inputs) {}
+
+  void add(const Batch& batch, const Tensor& found, const Tensor& in_f32) {
+    for (std::int64_t i = 0; i < found.size(); ++i) {
+      const double there = in_f32.at(i), difference = found.at(i) - there;
+      squares_ += there * there;
+      errors_ += std::isfinite(difference) ? difference * difference : there * there;
+    }
+    const std::int64_t rows = found.dims().empty() ? 0 : found.dims()[0];
+    const bool labelled = rows > 0 && has_label(batch, inputs_, found);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t best = best_of(found, row);
+      agreed_ += best == best_of(in_f32, row);
+      if (labelled) right_ += static_cast<double>(best) == batch.tensors[inputs_].at(row);
+    }
+    samples_ += rows;
+    labels_ += labelled ? rows : 0;
+  }
+
+  EngineAccuracy result() const {
+    EngineAccuracy all;
+    const auto share = [](std::int64_t part, std::int64_t whole) {
+      return static_cast<double>(part) / static_cast<double>(whole);
+    };
+    if (labels_ > 0) all.accuracy = share(right_, labels_);
+    if (samples_ > 0) all.agreement = share(agreed_, samples_);
+    all.error = squares_ > 0 ? std::sqrt(errors_ / squares_) : errors_ > 0 ? 1 : 0;
+    return all;
+  }
+
+ private:
+  std::size_t inputs_;
+  double squares_ = 0, errors_ = 0;
+  std::int64_t samples_ = 0, labels_ = 0, agreed_ = 0, right_ = 0;
+};
+
+Validation::Validation(const Graph& graph, std::shared_ptr<DataSource> source, std::int64_t count,
+                       std::function<void(std::int64_t, std::int64_t)> progress)
+    : source_(std::move(source)),
+      inputs_(graph.inputs().size()),
+      samples_(count > 0 ? std::min(count, source_->size()) : source_->size()),
+      progress_(std::move(progress)) {
+  require_inputs_fit(graph, *source_, "validation");
+  Tally tally(inputs_);
+  run(graph, 0, [&](const Batch& batch, const Tensor& found) {
+    outputs_.push_back(found);
+    tally.add(batch, found, found);
+  });
+  before_ = tally.result();
+}
+
+EngineAccuracy Validation::of(const Graph& graph, std::int64_t most) const {
+  Tally tally(inputs_);
+  std::size_t at = 0;
+  run(graph, most,
+      [&](const Batch& batch, const Tensor& found) { tally.add(batch, found, outputs_[at++]); });
+  return tally.result();
+}
+
+double Validation::milliseconds(const Graph& graph) const {
+  constexpr double seconds = 0.3;
+  FrozenNetwork network(graph, /*deterministic=*/false);
+  BatchLoader loader(
+      source_,
+      {.batch = fixed_batch(graph).value_or(1), .shuffle = false, .keep_last = true, .epochs = 1});
+  const std::optional<Batch> batch = loader.next();
+  const std::span inputs(batch->tensors.data(), inputs_);
+  network.run(inputs);  // compiles
+  std::vector<double> times;
+  double sum = 0;
+  while (times.size() < 3 || (sum < 1e3 * seconds && times.size() < 200)) {
+    const auto start = std::chrono::steady_clock::now();
+    network.run(inputs);
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    times.push_back(time.count());
+    sum += time.count();
+  }
+  std::ranges::nth_element(times, times.begin() + std::ssize(times) / 2);
+  return times[times.size() / 2];
+}
+
+void Validation::run(const Graph& graph, std::int64_t most,
+                     const std::function<void(const Batch&, const Tensor&)>& use) const {
+  FrozenNetwork network(graph, /*deterministic=*/true);
+  const std::int64_t batch_size = fixed_batch(graph).value_or(usual_batch);
+  BatchLoader loader(source_,
+                     {.batch = batch_size, .shuffle = false, .keep_last = true, .epochs = 1});
+  const std::int64_t count = most > 0 ? std::min(most, samples_) : samples_;
+  for (std::int64_t done = 0; done < count;) {
+    const std::optional<Batch> batch = loader.next();
+    if (!batch) break;
+    const std::span inputs(batch->tensors.data(), inputs_);
+    const std::int64_t rows = inputs[0].dims()[0];
+    done += batch_size;
+    if (rows > 0) use(*batch, network.run(inputs)[0]);
+    if (progress_ && most == 0) progress_(std::min(done, count), count);
+  }
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much a converted network loses: its answers beside those in f32, and beside the labels.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "api/frozen.h"
+#include "narrowgauge/engine.h"
+
+namespace narrowgauge {
+
+class Validation {
+ public:
+  // The first `count` samples of a source (0: all), whose first tensors are the inputs of `graph`,
+  // the network in f32. Runs it.
+  Validation(const Graph& graph, std::shared_ptr<DataSource> source, std::int64_t count,
+             std::function<void(std::int64_t done, std::int64_t all)> progress);
+
+  std::int64_t samples() const { return samples_; }
+  const EngineAccuracy& before() const { return before_; }
+  // Of another form of the network, on the first `most` samples (0: all).
+  EngineAccuracy of(const Graph& graph, std::int64_t most = 0) const;
+  // In which a form of the network answers one sample: the median of several times.
+  double milliseconds(const Graph& graph) const;
+
+ private:
+  class Tally;
+  // Calls `use` with each batch and what the network gives for it.
+  void run(const Graph& graph, std::int64_t most,
+           const std::function<void(const Batch&, const Tensor&)>& use) const;
+
+  std::shared_ptr<DataSource> source_;
+  std::size_t inputs_;
+  std::int64_t samples_;
+  std::function<void(std::int64_t, std::int64_t)> progress_;
+  std::vector<Tensor> outputs_;  // the first of the network in f32, batch by batch
+  EngineAccuracy before_;
+};
+
+}  // namespace narrowgauge

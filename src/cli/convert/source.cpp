@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert/source.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/run_folder.h"
+#include "cli/trained.h"
+#include "narrowgauge/npz.h"
+#include "narrowgauge/random_batch.h"
+
+namespace narrowgauge::cli {
+
+namespace {
+
+constexpr std::int64_t random_samples = 64;
+
+std::shared_ptr<DataSource> random_for(const Model& model,
+                                       const std::map<std::string, WholeNumbers>& ranges) {
+  return std::make_shared<TensorSource>(
+      random_batch(model.graph(Mode::evaluate), random_samples, ranges, 1));
+}
+
+// Arrays by the names of the inputs, with "labels" where they are there; nullptr unless the file
+// has all inputs.
+std::shared_ptr<DataSource> arrays_for(const Model& model, const std::string& data) {
+  if (std::filesystem::path(data).extension() != ".npz") return {};
+  const std::vector<NamedTensor> arrays = read_npz(data);
+  std::vector<Tensor> columns;
+  for (const ModelPort& port : model.inputs()) {
+    const auto found = std::ranges::find(arrays, port.name, &NamedTensor::name);
+    if (found == arrays.end()) return {};
+    columns.push_back(found->tensor);
+  }
+  if (const auto labels = std::ranges::find(arrays, "labels", &NamedTensor::name);
+      labels != arrays.end())
+    columns.push_back(labels->tensor.cast(DType::i64));
+  return std::make_shared<TensorSource>(std::move(columns));
+}
+
+// How a set of data is opened that is neither drawn nor arrays by the names of the inputs.
+struct Reading {
+  Settings settings;
+  std::optional<ImageFacts> images{};  // of a run: how its images became inputs
+};
+
+void take_samples(ConvertSource& taken, const std::string& data, Reading reading,
+                  const std::map<std::string, WholeNumbers>& ranges = {}) {
+  taken.data = data;
+  if (data == random_data) {
+    taken.calibration = taken.validation = random_for(taken.model, ranges);
+  } else if (const auto arrays = arrays_for(taken.model, data)) {
+    taken.calibration = taken.validation = arrays;
+  } else {
+    reading.settings.data = data;
+    reading.settings.samples.augment.clear();
+    const Task task = prepare_task(reading.settings, reading.images);
+    taken.calibration = task.training;
+    taken.validation = task.test;
+  }
+}
+
+ConvertSource of_run(const ConvertSourceFlags& flags) {
+  require(!flags.known.are_given() && !flags.weights,
+          "--weights, --shape and --value: need a file of ONNX or --model, ", *flags.source,
+          " is a folder");
+  TrainedFlags trained;
+  trained.run = flags.source;
+  Opened opened = open_network(trained);
+  const RunRecord& record = opened.run.record;
+  ConvertSource found{std::move(*opened.model), {}, {}, {}};
+  found.model.set_precision({});
+  take_samples(found, flags.calibrate.value_or(record.settings.data),
+               {record.settings, record.images});
+  return found;
+}
+
+ConvertSource of_file(const ConvertSourceFlags& flags) {
+  require(!flags.weights, "--weights: needs --model, ", *flags.source, " has its own");
+  const OnnxTraining training{.open_batch = !flags.known.are_given()};
+  ConvertSource found{
+      Model::from_onnx(*flags.source, known_inputs(flags.known), training), {}, {}, {}};
+  if (!flags.calibrate) return found;
+  Settings settings;
+  settings.model = settings.onnx.file = *flags.source;
+  settings.onnx.shapes = flags.known.shapes;
+  settings.onnx.values = flags.known.values;
+  take_samples(found, *flags.calibrate, {settings});
+  return found;
+}
+
+ConvertSource of_network(const ConvertSourceFlags& flags) {
+  require(!flags.known.are_given(), "--shape and --value: need a file of ONNX");
+  const NetworkChoice network = choose_network(flags.network);
+  ConvertSource found{Model(network.model, network.build()), {}, {}, {}};
+  if (flags.weights) found.model.load(*flags.weights, {.only_finite = true});
+  if (!flags.calibrate) return found;
+  Settings settings = usual_settings(network.model, "sgd");
+  settings.samples.image = flags.network.image.value_or("");
+  take_samples(found, *flags.calibrate, {settings}, network.ranges());
+  return found;
+}
+
+}  // namespace
+
+ConvertSource open_convert_source(const ConvertSourceFlags& flags) {
+  require(flags.source || flags.network.model,
+          "convert: what to convert is missing: a run, a file of ONNX, or --model");
+  require(!flags.source || !flags.network.model, "convert: ", flags.source.value_or(""),
+          " is a network, --model is another");
+  if (!flags.source) return of_network(flags);
+  return std::filesystem::is_directory(*flags.source) ? of_run(flags) : of_file(flags);
+}
+
+}  // namespace narrowgauge::cli

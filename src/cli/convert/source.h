@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `convert` converts: a run, a file of ONNX or a built-in network, with the samples that it is
+// calibrated and measured on.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/network_choice.h"
+#include "cli/shape_flag.h"
+#include "narrowgauge/model.h"
+
+namespace narrowgauge::cli {
+
+struct ConvertSourceFlags {
+  std::optional<std::string> source, weights, calibrate;
+  NetworkFlags network;
+  KnownInputFlags known;
+};
+
+struct ConvertSource {
+  Model model;
+  std::shared_ptr<DataSource> calibration, validation;  // nullptr: none
+  std::string data;                                     // their name; "": there are none
+};
+
+inline constexpr const char* random_data = "random";  // of --calibrate: numbers that are drawn
+
+// Throws UsageError for flags that do not fit each other, and what opening network and data throws.
+ConvertSource open_convert_source(const ConvertSourceFlags& flags);
+
+}  // namespace narrowgauge::cli

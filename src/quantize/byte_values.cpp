@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/byte_values.h"
+
+#include <map>
+
+#include "ir/readers.h"
+#include "ops/activation/relu.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/gemm.h"
+#include "ops/math/matmul.h"
+#include "ops/math/min_max.h"
+#include "ops/nn/average_pool.h"
+#include "ops/nn/conv.h"
+#include "ops/nn/max_pool.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/transpose.h"
+
+namespace narrowgauge {
+
+namespace {
+
+bool is_constant(const Graph& graph, Value value) { return graph.constant_value(value) != nullptr; }
+
+// A bias that can become whole numbers: none, or one number for each channel.
+bool has_plain_bias(const Graph& graph, const Node& node, const Dim& channels) {
+  if (node.inputs.size() < 3 || node.input(2).is_absent()) return true;
+  return is_constant(graph, node.input(2)) && graph.type(node.input(2)).shape == Shape{channels};
+}
+
+bool is_plain_gemm(const Gemm& gemm) {
+  return gemm.transA == 0 && gemm.alpha == 1 && gemm.beta == 1;
+}
+
+// Whether a node's results hold the numbers of its first input, or of all, in other places.
+bool only_moves(const Node& node) {
+  return node.op->info.fusion == Fusion::view || node.is<Transpose>() || node.is<Concat>() ||
+         node.is<MaxPool>();
+}
+
+bool averages(const Node& node) { return node.is<AveragePool>() || node.is<GlobalAveragePool>(); }
+
+bool is_activation(const Node& node) { return node.is<Relu>() || node.is<Clip>(); }
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const std::set<int>& contractions)
+      : graph_(graph), readers_(graph), contractions_(contractions) {}
+
+  ByteValues find() {
+    for (const int node : contractions_) read_as_bytes(node, 0);
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i)
+      if (averages(graph_.node(i)) && group_of_.contains(graph_.node(i).input(0)))
+        read_as_bytes(i, 0);
+    ByteValues found{{}, ports_};
+    std::map<int, std::size_t> place;
+    for (const auto& [value, group] : group_of_) {
+      const auto [at, is_new] = place.try_emplace(root(group), found.groups.size());
+      if (is_new) found.groups.emplace_back();
+      found.groups[at->second].push_back(value);
+    }
+    return found;
+  }
+
+ private:
+  void read_as_bytes(int node, int port) {
+    ports_.emplace(node, port);
+    add(graph_.node(node).input(port));
+  }
+
+  void add(Value value) {
+    if (!group_of_.try_emplace(value, static_cast<int>(joined_.size())).second) return;
+    joined_.push_back(static_cast<int>(joined_.size()));
+    const Node& producer = graph_.producer(value);
+    if (only_moves(producer))
+      look_behind(value);
+    else if (averages(producer))
+      read_as_bytes(value.node, 0);
+    else
+      look_behind_activation(value);
+  }
+
+  void look_behind(Value value) {
+    const Node& node = graph_.producer(value);
+    const int data = node.is<Concat>() ? static_cast<int>(node.inputs.size()) : 1;
+    for (int port = 0; port < data; ++port) {
+      if (is_constant(graph_, node.input(port))) continue;
+      read_as_bytes(value.node, port);
+      joined_[static_cast<std::size_t>(root(group_of_.at(node.input(port))))] =
+          root(group_of_.at(value));
+    }
+  }
+
+  void look_behind_activation(Value value) {
+    while (is_activation(graph_.producer(value))) {
+      const Value before = graph_.producer(value).input(0);
+      if (readers_.only(before) < 0) return;
+      value = before;
+    }
+    const Node& node = graph_.producer(value);
+    if (!node.is<Add>() || !adds_alike(node)) return;
+    const bool first_is_kept = belongs_to_reader(node.input(0));
+    const bool second_is_kept = !first_is_kept && belongs_to_reader(node.input(1));
+    if (!first_is_kept) read_as_bytes(value.node, 0);
+    if (!second_is_kept) read_as_bytes(value.node, 1);
+  }
+
+  bool adds_alike(const Node& node) const {
+    return graph_.type(node.input(0)).shape == graph_.type(node.input(1)).shape &&
+           !is_constant(graph_, node.input(0)) && !is_constant(graph_, node.input(1));
+  }
+
+  // Whether the addition that reads a value can run in the epilogue of the kernel that makes it.
+  bool belongs_to_reader(Value value) const {
+    return contractions_.contains(value.node) && readers_.only(value) >= 0;
+  }
+
+  int root(int group) const {
+    while (joined_[static_cast<std::size_t>(group)] != group)
+      group = joined_[static_cast<std::size_t>(group)];
+    return group;
+  }
+
+  const Graph& graph_;
+  const Readers readers_;
+  const std::set<int>& contractions_;
+  std::map<Value, int> group_of_;
+  std::vector<int> joined_;  // the group that a group is part of, itself where it is a root
+  std::set<std::pair<int, int>> ports_;
+};
+
+}  // namespace
+
+bool may_be_quantized(const Graph& graph, int index) {
+  const Node& node = graph.node(index);
+  const bool product = node.is<Gemm>() || node.is<MatMul>();
+  if (!product && !node.is<Conv>()) return false;
+  if (node.outputs[0].type.dtype != DType::f32 || is_constant(graph, node.input(0))) return false;
+  const Tensor* const weights = graph.constant_value(node.input(1));
+  if (!weights || weights->size() == 0) return false;
+  if (node.is<Conv>()) return has_plain_bias(graph, node, weights->dims()[0]);
+  if (weights->dims().size() != 2) return false;
+  if (node.is<MatMul>()) return true;
+  const Gemm& gemm = node.as<Gemm>();
+  return is_plain_gemm(gemm) &&
+         has_plain_bias(graph, node, weights->dims()[gemm.transB != 0 ? 0 : 1]);
+}
+
+ByteValues byte_values(const Graph& graph, const std::set<int>& contractions) {
+  return Finder(graph, contractions).find();
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values of a network are bytes once some of its contractions compute on bytes.
+#pragma once
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// Whether a node can compute on bytes: a convolution, or a product, of an f32 activation and
+// constant weights.
+bool may_be_quantized(const Graph& graph, int node);
+
+struct ByteValues {
+  // Values that share a format, since ops that only move numbers lead from one to the other.
+  std::vector<std::vector<Value>> groups;
+  // Ports (node, input) that read their value through bytes. The other readers of it read f32.
+  std::set<std::pair<int, int>> ports;
+};
+
+// For contractions that may be quantized. What they read is bytes, as is what pools, averages and
+// additions before them read. A contraction whose result an addition alone reads hands it on in
+// f32, as that addition belongs to its kernel's epilogue.
+ByteValues byte_values(const Graph& graph, const std::set<int>& contractions);
+
+}  // namespace narrowgauge

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A network that only answers: its weights are constants.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// The graph with constants in place of its states, which it must not change. `value_of` gives the
+// value of a state by its name.
+Graph freeze(const Graph& graph, const std::function<Tensor(std::string_view)>& value_of);
+
+// The graph with constants in the formats to which it casts them.
+Graph with_narrow_constants(const Graph& graph);
+
+}  // namespace narrowgauge

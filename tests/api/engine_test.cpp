@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that are converted, and what the engines answer.
+#include "narrowgauge/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "api/calibrate.h"
+#include "api/frozen.h"
+#include "io/files.h"
+#include "narrowgauge/models.h"
+
+namespace narrowgauge {
+namespace {
+
+std::shared_ptr<DataSource> glyphs(std::int64_t count) {
+  const DataSplit split = draw_glyphs(3, count, 10);
+  return std::make_shared<TensorSource>(split.train, ImageTransform{});
+}
+
+BuildNetwork small_network() {
+  return [](Network& net) {
+    Value x = net.input("images", {net.batch(), 1, 28, 28});
+    x = net.max_pool(net.relu(net.batch_norm(net.conv(x, 8, {.stride = 2}, "first"))));
+    x = net.relu(net.conv(x, 8, {}, "second"));
+    return net.linear(net.flatten(net.global_average_pool(x)), 10, "logits");
+  };
+}
+
+Tensor some_images(std::int64_t count) {
+  const auto source = glyphs(count);
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) indices[static_cast<std::size_t>(i)] = i;
+  std::vector<Tensor> batch{Tensor(DType::f32, {count, 1, 28, 28}), Tensor(DType::i64, {count})};
+  source->read(indices, batch);
+  return batch[0];
+}
+
+void expect_close(const Tensor& got, const Tensor& want, double bound) {
+  ASSERT_EQ(got.dims(), want.dims());
+  for (std::int64_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got.at(i), want.at(i), bound) << i;
+}
+
+ConvertOptions int8_options() {
+  ConvertOptions options;
+  options.precision = EnginePrecision::int8;
+  options.calibration = glyphs(64);
+  options.calibration_samples = 32;
+  return options;
+}
+
+TEST(Engine, in_f32_answers_as_the_model) {
+  Model model("small", small_network());
+  const Engine engine = convert(model, {.precision = EnginePrecision::f32});
+  const Tensor images = some_images(3);
+  expect_close(engine.predict(images), model.predict(images), 1e-5);
+  EXPECT_EQ(engine.report().precision, EnginePrecision::f32);
+  EXPECT_EQ(engine.inputs().at(0).name, "images");
+}
+
+TEST(Engine, on_bytes_answers_nearly_as_the_model_and_is_smaller) {
+  Model model("small", small_network());
+  const Engine engine = convert(model, int8_options());
+  const ConversionReport& report = engine.report();
+  EXPECT_EQ(report.calibration_samples, 32);
+  EXPECT_EQ(report.ops.size(), 3U);
+  for (const ConvertedOp& op : report.ops) EXPECT_EQ(op.precision, "int8") << op.name;
+  EXPECT_GT(report.after.error, 0);
+  EXPECT_LT(report.after.error, 0.05);
+  EXPECT_LT(report.bytes_after, report.bytes_before * 2 / 5);
+}
+
+TEST(Engine, a_saved_engine_answers_with_the_same_bits) {
+  const testing_files::TemporaryFolder folder;
+  const std::string path = folder / "small.onnx";
+  Model model("small", small_network());
+  const Tensor images = some_images(5);
+  for (const EnginePrecision precision :
+       {EnginePrecision::f32, EnginePrecision::bf16, EnginePrecision::int8}) {
+    ConvertOptions options = int8_options();
+    options.precision = precision;
+    const Engine engine = convert(model, options);
+    engine.save(path);
+    EXPECT_TRUE(Engine::open(path).predict(images).same_bits(engine.predict(images)))
+        << name(precision);
+  }
+}
+
+TEST(Engine, narrow_weights_take_half_the_memory) {
+  Model model("small", small_network());
+  const ConversionReport report = convert(model, {.precision = EnginePrecision::bf16}).report();
+  EXPECT_LT(report.bytes_after, report.bytes_before * 3 / 5);
+}
+
+TEST(Engine, ops_that_cost_most_go_back_until_the_budget_is_kept) {
+  Model model("small", small_network());
+  ConvertOptions options = int8_options();
+  const ConversionReport all = convert(model, options).report();
+  // Labels would do for a drop in points: without, the error of the output counts.
+  options.max_drop = 100 * all.after.error * 0.95;
+  options.calibration = std::make_shared<TensorSource>(std::vector{some_images(64)});
+  const ConversionReport some = convert(model, options).report();
+  EXPECT_TRUE(some.within_budget()) << some.drop();
+  const auto wide = std::ranges::count(some.ops, "f32", &ConvertedOp::precision);
+  EXPECT_GE(wide, 1);
+  EXPECT_LT(wide, 3);
+  for (const ConvertedOp& op : some.ops) EXPECT_TRUE(op.sensitivity.has_value()) << op.name;
+}
+
+TEST(Engine, a_budget_that_nothing_keeps_is_reported) {
+  Model model("small", small_network());
+  ConvertOptions options = int8_options();
+  options.calibration = std::make_shared<TensorSource>(std::vector{some_images(64)});
+  options.max_drop = 1e-9;
+  const ConversionReport report = convert(model, options).report();
+  EXPECT_FALSE(report.within_budget());
+  EXPECT_EQ(std::ranges::count(report.ops, "int8", &ConvertedOp::precision), 3);
+  options.precision = EnginePrecision::automatic;  // may stay in f32
+  EXPECT_TRUE(convert(model, options).report().within_budget());
+}
+
+TEST(Engine, threads_get_the_answers_that_one_gets) {
+  Model model("small", small_network());
+  const Engine engine = convert(model, int8_options());
+  const Tensor images = some_images(4);
+  const Tensor want = engine.predict(images);
+  std::vector<int> same(8, 0);
+  std::vector<std::thread> threads;
+  for (int& count : same)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) count += engine.predict(images).same_bits(want);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const int count : same) EXPECT_EQ(count, 20);
+}
+
+TEST(Engine, refuses_what_cannot_be) {
+  Model model("small", small_network());
+  const auto refused = [&](const ConvertOptions& options, std::string_view text) {
+    try {
+      convert(model, options);
+      ADD_FAILURE() << "accepted: " << text;
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string_view(error.what()).find(text), std::string_view::npos) << error.what();
+    }
+  };
+  refused({.precision = EnginePrecision::int8}, "needs samples for calibration");
+  ConvertOptions options = int8_options();
+  options.calibrator = "guess";
+  refused(options, "guess");
+  options = int8_options();
+  options.calibration =
+      std::make_shared<TensorSource>(std::vector{Tensor(DType::f32, {4, 1, 20, 20})});
+  refused(options, "input 'images' is f32[N,1,28,28]");
+  options.calibration = std::make_shared<TensorSource>(std::vector{
+      Tensor::full(DType::f32, {4, 1, 28, 28}, std::numeric_limits<double>::quiet_NaN())});
+  refused(options, "infinities or NaN");
+  options.calibration =
+      std::make_shared<TensorSource>(std::vector{Tensor(DType::f32, {0, 1, 28, 28})});
+  refused(options, "no samples");
+  EXPECT_THROW(parse_engine_precision("int4"), UsageError);
+}
+
+TEST(Calibrate, halves_merge_to_the_whole) {
+  Model model("small", small_network());
+  const Graph graph = frozen_graph(model);
+  std::vector<Value> values;
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
+    if (!is_source(graph.node(i)) && graph.node(i).outputs[0].type.dtype == DType::f32)
+      values.push_back({i, 0});
+  const Tensor images = some_images(20);
+  const auto part = [&](std::int64_t from, std::int64_t count) {
+    Tensor rows(DType::f32, {count, 1, 28, 28});
+    std::copy_n(images.values<float>().begin() + from * 784, count * 784,
+                rows.values<float>().begin());
+    return calibrate(graph, values, {std::make_shared<TensorSource>(std::vector{rows}), 100, 1},
+                     {});
+  };
+  const Calibration whole = part(0, 20);
+  Calibration merged = part(13, 7);
+  merged.merge(part(0, 13));
+  EXPECT_EQ(merged, whole);
+  EXPECT_EQ(whole.samples(), 20);
+}
+
+}  // namespace
+}  // namespace narrowgauge
