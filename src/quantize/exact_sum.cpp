@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "narrowgauge/error.h"
 
@@ -34,13 +35,32 @@ struct Parts {
 
 int shift_of(std::uint32_t exponent) { return exponent > 0 ? static_cast<int>(exponent) - 1 : 0; }
 
-// Sums of significands, by exponent: as many of them as 39 bits count.
+// Sums of significands, by exponent: as many of them as 39 bits count. All 0 between uses.
 using Significands = std::array<std::int64_t, exponent_mask + 1>;
+
+Significands& significands_of_thread() {
+  thread_local Significands sums{};
+  return sums;
+}
+
+// The least and the most exponent of some values, as stored.
+struct Exponents {
+  std::uint32_t least = exponent_mask, most = 0;
+
+  explicit Exponents(std::span<const float> values) {
+    for (const float value : values) {
+      const std::uint32_t exponent =
+          std::bit_cast<std::uint32_t>(value) >> fraction_bits & exponent_mask;
+      least = std::min(least, exponent);
+      most = std::max(most, exponent);
+    }
+  }
+};
 
 }  // namespace
 
 void ExactSum::add(std::span<const float> values) {
-  constexpr std::size_t few = 48;  // for more a table of all exponents is faster
+  constexpr std::size_t few = 16;  // for more a table of all exponents is faster
   constexpr std::size_t most_at_once = std::size_t{1} << 36;
   for (; values.size() > most_at_once; values = values.subspan(most_at_once))
     add(values.first(most_at_once));
@@ -55,14 +75,17 @@ void ExactSum::add(std::span<const float> values) {
     }
     return;
   }
-  Significands sums{};
+  Significands& sums = significands_of_thread();
   for (const float value : values) {
     const Parts parts(value);
     sums[parts.exponent] += parts.significand;
     count_ -= parts.is_finite() ? 0 : 1;
   }
-  for (std::uint32_t exponent = 0; exponent < exponent_mask; ++exponent)
-    if (sums[exponent] != 0) add_shifted(sums[exponent], shift_of(exponent));
+  const Exponents seen(values);
+  for (std::uint32_t exponent = seen.least; exponent <= seen.most; ++exponent) {
+    const std::int64_t sum = std::exchange(sums[exponent], 0);
+    if (sum != 0 && exponent != exponent_mask) add_shifted(sum, shift_of(exponent));
+  }
 }
 
 void ExactSum::add_shifted(std::int64_t significand, int shift) {

@@ -2,6 +2,7 @@
 #include "quantize/histogram.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -43,39 +44,53 @@ float inner_border(std::int32_t place) {
   return place < 0 ? -value : value;
 }
 
-// What the bins of some values do not tell.
+// What the bins of some values do not tell. Keys are moved so that those of NaN and infinities wrap
+// round to numbers that are neither the least nor the most: without a branch, for vectors.
 struct Extremes {
-  std::int32_t least = std::numeric_limits<std::int32_t>::max();
-  std::int32_t most = std::numeric_limits<std::int32_t>::min();  // keys of finite values
-  std::int64_t zeros = 0, negative_zeros = 0, infinities = 0;
+  std::uint32_t least = std::numeric_limits<std::uint32_t>::max(), most = 0;
+  std::int64_t zeros = 0, infinities = 0;
 
   void add(std::span<const float> values);
+  float least_value() const { return value_of(static_cast<std::int32_t>(least - infinity_bits)); }
+  float most_value() const { return value_of(static_cast<std::int32_t>(most + infinity_bits)); }
 };
 
-// In pieces that the first cache holds and whose counts fit 32 bits.
 void Extremes::add(std::span<const float> values) {
-  std::int32_t low = least, high = most, plus = 0, minus = 0, infinite = 0;
+  std::uint32_t low = least, high = most;
+  std::int32_t zero = 0, infinite = 0;
   for (const float value : values) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t magnitude = bits & ~sign_bit;
-    const std::int32_t key = key_of(value);
-    const bool finite = magnitude < infinity_bits;
-    low = std::min(low, finite ? key : std::numeric_limits<std::int32_t>::max());
-    high = std::max(high, finite ? key : std::numeric_limits<std::int32_t>::min());
-    plus += bits == 0 ? 1 : 0;
-    minus += bits == sign_bit ? 1 : 0;
+    const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(value) & ~sign_bit;
+    const auto key = static_cast<std::uint32_t>(key_of(value));
+    low = std::min(low, key + infinity_bits);
+    high = std::max(high, key - infinity_bits);
+    zero += magnitude == 0 ? 1 : 0;
     infinite += magnitude == infinity_bits ? 1 : 0;
   }
   least = low, most = high;
-  zeros += plus, negative_zeros += minus, infinities += infinite;
+  zeros += zero, infinities += infinite;
 }
 
-// Counts by the upper half of the bits, those of one part of all values at a time.
+// Counts by the upper half of the bits, those of one part of all values at a time. All 0 between
+// uses but for the bins behind them, which zeros go to by turns: one that follows another closely
+// would wait for it.
 using Table = std::vector<std::uint32_t>;
+constexpr std::size_t zero_bins = 64;
 
 Table& table_of_thread() {
-  thread_local Table table(2 * bins_of_sign);
+  thread_local Table table(2 * bins_of_sign + zero_bins);
   return table;
+}
+
+constexpr std::size_t piece = 4096;  // what the first cache holds, and 32 bits count
+
+void fill(Table& table, std::span<const float> values) {
+  std::array<std::uint32_t, piece> places;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(values[i]);
+    const auto zero_bin = static_cast<std::uint32_t>(2 * bins_of_sign + i % zero_bins);
+    places[i] = (bits & ~sign_bit) == 0 ? zero_bin : bits >> bin_shift;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) ++table[places[i]];
 }
 
 // The places with counts of one sign of a table, which is emptied; NaN and infinities among them.
@@ -113,7 +128,7 @@ void flip(std::vector<Histogram::Entry>& entries) {
 }  // namespace
 
 void Histogram::add(std::span<const float> values) {
-  constexpr std::size_t most_at_once = std::size_t{1} << 31, piece = 4096;
+  constexpr std::size_t most_at_once = std::size_t{1} << 31;
   for (; values.size() > most_at_once; values = values.subspan(most_at_once))
     add(values.first(most_at_once));
   Table& table = table_of_thread();
@@ -121,24 +136,20 @@ void Histogram::add(std::span<const float> values) {
   for (std::size_t begin = 0; begin < values.size(); begin += piece) {
     const auto part = values.subspan(begin, std::min(piece, values.size() - begin));
     extremes.add(part);
-    for (const float value : part) ++table[std::bit_cast<std::uint32_t>(value) >> bin_shift];
+    fill(table, part);
   }
-  // Zeros lie in the bins of the least magnitudes, but have one of their own.
-  table[0] -= static_cast<std::uint32_t>(extremes.zeros);
-  table[bins_of_sign] -= static_cast<std::uint32_t>(extremes.negative_zeros);
   Histogram seen;
   std::vector<Entry> negative = take(table, true), positive = take(table, false);
   const std::int64_t others = take_not_finite(negative) + take_not_finite(positive);
   flip(negative);
   seen.entries_ = std::move(negative);
-  if (const std::int64_t zeros = extremes.zeros + extremes.negative_zeros; zeros > 0)
-    seen.entries_.push_back({0, zeros});
+  if (extremes.zeros > 0) seen.entries_.push_back({0, extremes.zeros});
   seen.entries_.insert(seen.entries_.end(), positive.begin(), positive.end());
   seen.infinities_ = extremes.infinities;
   seen.nans_ = others - extremes.infinities;
   if (!seen.is_empty()) {
-    seen.least_ = value_of(extremes.least);
-    seen.most_ = value_of(extremes.most);
+    seen.least_ = extremes.least_value();
+    seen.most_ = extremes.most_value();
   }
   merge(seen);
 }

@@ -58,6 +58,9 @@ Range clipped_range(const Histogram& histogram, const RangeOptions& options, dou
 Range choose_range(std::string_view calibrator, const Histogram& histogram,
                    const RangeOptions& options) {
   const Chosen chosen = parse_calibrator(calibrator);
+  constexpr int least_levels = 3;  // with one on each side of 0
+  require(options.levels >= least_levels, "calibrator: expected at least ", least_levels,
+          " levels, got ", options.levels);
   if (histogram.is_empty()) return {};
   return chosen.calibrator->choose(histogram, options, chosen.parameter);
 }

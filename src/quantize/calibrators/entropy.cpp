@@ -68,8 +68,9 @@ class Divergence {
   }
 
  private:
+  // The first bin of a level: bin i belongs to level i * levels / bins, cut to a whole number.
   std::size_t border(int level, int bins) const {
-    return static_cast<std::size_t>(level * bins / levels_);
+    return static_cast<std::size_t>((level * bins + levels_ - 1) / levels_);
   }
 
   const Counts& counts_;

@@ -34,16 +34,16 @@ class Grid {
   }
 
  private:
+  // Of the values between a and b.
   double mean(double a, double b) const {
-    if (a == b || (a >= low_ && b <= high_))
-      return a < low_ || a > high_ ? beyond(a, a) : inside(a, b);
+    if (a >= low_ && b <= high_) return inside(a, b);
     if (b <= low_ || a >= high_) return beyond(a, b);
     const double x = std::clamp(a, low_, high_), y = std::clamp(b, low_, high_);
     const double sum = (x - a) * beyond(a, x) + (y - x) * inside(x, y) + (b - y) * beyond(y, b);
     return sum / (b - a);
   }
   double beyond(double a, double b) const {
-    const double end = a < low_ || b <= low_ ? low_ : high_;
+    const double end = b <= low_ ? low_ : high_;
     return mean_square(a - end, b - end);
   }
   double inside(double a, double b) const {
