@@ -134,4 +134,10 @@ class NG_API Engine {
 // so.
 NG_API Engine convert(const Model& model, const ConvertOptions& options);
 
+// Writes a file of ONNX from which training goes on as the network will compute on bytes: values
+// pass through QuantizeLinear and DequantizeLinear, whose ranges calibration found, normalizations
+// are in the convolutions, and weights and biases are f32. Throws as convert() does.
+NG_API void prepare_quantized_training(const Model& model, const ConvertOptions& options,
+                                       const std::string& path);
+
 }  // namespace narrowgauge

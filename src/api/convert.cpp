@@ -8,6 +8,8 @@
 #include "api/frozen.h"
 #include "api/int8_conversion.h"
 #include "api/validation.h"
+#include "io/onnx/export.h"
+#include "io/onnx/write.h"
 #include "precision/apply.h"
 #include "precision/policy.h"
 #include "quantize/freeze.h"
@@ -34,6 +36,17 @@ struct Form {
   std::vector<ConvertedOp> ops;
 };
 
+bool has_ranges(const ConvertOptions& options) {
+  return options.calibration != nullptr || !options.calibration_file.empty();
+}
+
+void check_quantizable(const std::string& name, const Graph& graph, const ConvertOptions& options) {
+  require(has_ranges(options),
+          "convert: int8 needs samples for calibration, from which the ranges of values follow");
+  require(!quantizable(graph).empty(), "convert: ", name,
+          " has no convolution or product of f32 values with fixed weights, int8 changes nothing");
+}
+
 struct Converted {
   Graph graph;
   ConversionReport report;
@@ -42,7 +55,10 @@ struct Converted {
 class Converter {
  public:
   Converter(const Model& model, const ConvertOptions& options)
-      : name_(model.name()), options_(options), f32_(frozen_graph(model)) {}
+      : name_(model.name()),
+        options_(options),
+        given_(frozen_graph(model)),
+        f32_(is_quantized(given_) ? without_rounding(given_) : given_) {}
 
   Converted run() {
     check();
@@ -64,17 +80,10 @@ class Converter {
 
  private:
   bool is_automatic() const { return options_.precision == EnginePrecision::automatic; }
-  bool has_ranges() const {
-    return options_.calibration != nullptr || !options_.calibration_file.empty();
-  }
 
   void check() const {
-    const bool bytes = options_.precision == EnginePrecision::int8;
-    require(!bytes || has_ranges(),
-            "convert: int8 needs samples for calibration, from which the ranges of values follow");
-    require(
-        !bytes || !quantizable(f32_).empty(), "convert: ", name_,
-        " has no convolution or product of f32 values with fixed weights, int8 changes nothing");
+    const bool bytes = options_.precision == EnginePrecision::int8 && !is_quantized(given_);
+    if (bytes) check_quantizable(name_, f32_, options_);
     require(options_.calibration_samples > 0, "convert: expected samples for calibration, got ",
             options_.calibration_samples);
     require(options_.sensitivity_samples > 0, "convert: expected samples for sensitivity, got ",
@@ -106,8 +115,21 @@ class Converter {
     return report.within_budget();
   }
 
+  // The bytes that the network was trained with, or that another tool chose.
+  Form as_given() {
+    Form form{EnginePrecision::int8, given_, measured(given_), {}};
+    for (int i = 0; i < static_cast<int>(given_.nodes().size()); ++i)
+      if (reads_bytes(given_, i))
+        form.ops.push_back({given_.node(i).full_name(),
+                            given_.node(i).op->full_name(),
+                            "int8",
+                            "the network is quantized",
+                            {}});
+    return form;
+  }
+
   Form in_format(EnginePrecision precision) {
-    if (precision == EnginePrecision::int8) return on_bytes();
+    if (precision == EnginePrecision::int8) return is_quantized(given_) ? as_given() : on_bytes();
     Form form{precision, f32_, report_.before, {}};
     for (const int node : quantizable(f32_))
       form.ops.push_back(op_of(node, name(precision), "as asked for"));
@@ -180,7 +202,8 @@ class Converter {
     std::vector<EnginePrecision> precisions{EnginePrecision::f32};
     if (validation_ && Target::machine().isa >= Isa::bf16)
       precisions.push_back(EnginePrecision::bf16);
-    if (has_ranges() && !quantizable(f32_).empty()) precisions.push_back(EnginePrecision::int8);
+    if (is_quantized(given_) || (has_ranges(options_) && !quantizable(f32_).empty()))
+      precisions.push_back(EnginePrecision::int8);
     if (precisions.size() == 1) return in_format(precisions[0]);
     std::optional<Form> best;
     double least = 0;
@@ -199,7 +222,7 @@ class Converter {
 
   const std::string name_;
   const ConvertOptions& options_;
-  const Graph f32_;
+  const Graph given_, f32_;  // the latter without rounding, where it is quantized already
   std::optional<Validation> validation_;
   ConversionReport report_;
 };
@@ -210,6 +233,15 @@ Engine convert(const Model& model, const ConvertOptions& options) {
   Converted converted = Converter(model, options).run();
   return Engine(std::make_unique<Engine::Implementation>(
       Model(model.name(), network_of(std::move(converted.graph))), std::move(converted.report)));
+}
+
+void prepare_quantized_training(const Model& model, const ConvertOptions& options,
+                                const std::string& path) {
+  const Graph graph = frozen_graph(model);
+  require(!is_quantized(graph), "convert: ", model.name(), " is quantized already");
+  check_quantizable(model.name(), graph, options);
+  const Int8Conversion conversion(graph, options);
+  onnx::write_model(path, onnx::export_graph(conversion.trainable()));
 }
 
 }  // namespace narrowgauge

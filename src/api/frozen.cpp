@@ -21,7 +21,10 @@ namespace narrowgauge {
 Graph frozen_graph(const Model& model) {
   const Model::Implementation& inside = ModelAccess::of(model);
   const std::shared_lock reading(inside.in_use);
-  const Graph graph = hoist_state_functions(fold_normalizations(inside.graph(Mode::evaluate)));
+  Graph graph = inside.graph(Mode::evaluate);
+  const auto given = [&](std::string_view name) { return inside.store.declared(name); };
+  if (is_quantized(graph)) return with_byte_constants(freeze(graph, given));
+  graph = hoist_state_functions(fold_normalizations(graph));
   StateStore store;
   store.add(graph, inside.seed);
   std::set<std::string> derived;
@@ -29,7 +32,7 @@ Graph frozen_graph(const Model& model) {
     if (state.role == Role::derived)
       derived.insert(state.name);
     else
-      store.set(state.name, inside.store.declared(state.name));
+      store.set(state.name, given(state.name));
   store.refresh_derived(derived);
   return remove_dead_code(merge_duplicates(
       fold_constants(freeze(graph, [&](std::string_view name) { return store.at(name); }))));

@@ -12,7 +12,8 @@
 namespace narrowgauge {
 
 // What a model predicts, in f32: weights are constants, normalizations are in convolutions, and
-// what constants alone decide is computed.
+// what constants alone decide is computed. One that is quantized already stays as it is, but for
+// weights that become bytes.
 Graph frozen_graph(const Model& model);
 
 // A network that builds a graph without states.

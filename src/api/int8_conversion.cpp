@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "api/calibrate.h"
+#include "ops/math/gemm.h"
+#include "ops/nn/conv.h"
 #include "passes/remove_dead_code.h"
+#include "quantize/bias_correction.h"
 #include "quantize/choose_formats.h"
-#include "quantize/quantize_graph.h"
+#include "quantize/equalize.h"
 
 namespace narrowgauge {
 
@@ -18,7 +21,9 @@ std::vector<int> quantizable(const Graph& graph) {
 }
 
 Int8Conversion::Int8Conversion(const Graph& f32, const ConvertOptions& options)
-    : options_(options), prepared_(f32), candidates_(quantizable(prepared_)) {
+    : options_(options),
+      prepared_(options.equalize ? equalize(f32) : f32),
+      candidates_(quantizable(prepared_)) {
   calibration_ = learn();
 }
 
@@ -50,11 +55,49 @@ Calibration Int8Conversion::learn() const {
   return known;
 }
 
+namespace {
+
+WeightAxes axes_of(const Node& node) {
+  if (node.is<Conv>()) return {.output = 0, .input = 1, .groups = node.as<Conv>().group};
+  const bool transposed = node.is<Gemm>() && node.as<Gemm>().transB != 0;
+  return {.output = transposed ? 0 : 1, .input = transposed ? 1 : 0};
+}
+
+}  // namespace
+
+// By what rounded weights move the mean of each channel. Channels of a product are known where it
+// has rows [N, channels].
+std::optional<Tensor> Int8Conversion::bias_shift_of(int index) const {
+  const Node& node = prepared_.node(index);
+  const Value x = node.input(0);
+  if (!options_.correct_bias || node.inputs.size() < 2 || node.op->inputs.size() < 3) return {};
+  if (!node.is<Conv>() && prepared_.type(x).shape.size() != 2) return {};
+  const std::vector<double> means = calibration_.of(prepared_.value_name(x)).channels.means();
+  const WeightAxes axes = axes_of(node);
+  const Tensor& weights = *prepared_.constant_value(node.input(1));
+  if (std::ssize(means) != weights.dims()[static_cast<std::size_t>(axes.input)] * axes.groups)
+    return {};  // calibration saw other numbers of channels
+  const Tensor rounded = dequantize_weights(quantize_weights(weights, axes.output));
+  return corrected_bias({}, bias_shift(weights, rounded, means, axes));
+}
+
+Quantization Int8Conversion::quantization(const std::set<int>& contractions) const {
+  Quantization made{contractions, byte_values(prepared_, contractions), {}, {}};
+  made.formats = choose_formats(prepared_, made.values, calibration_, options_.calibrator);
+  for (const int node : contractions)
+    if (auto shift = bias_shift_of(node)) made.bias_shifts[node] = std::move(*shift);
+  return made;
+}
+
 Graph Int8Conversion::with_bytes_in(const std::set<int>& contractions) const {
-  Quantization quantization{contractions, byte_values(prepared_, contractions), {}, {}};
-  quantization.formats =
-      choose_formats(prepared_, quantization.values, calibration_, options_.calibrator);
-  return remove_dead_code(quantize_graph(prepared_, quantization));
+  return remove_dead_code(quantize_graph(prepared_, quantization(contractions)));
+}
+
+Graph Int8Conversion::trainable() const {
+  Quantization made = quantization({candidates_.begin(), candidates_.end()});
+  made.trainable = true;
+  made.bias_shifts.clear();
+  return remove_dead_code(quantize_graph(prepared_, made));
 }
 
 std::map<int, double> Int8Conversion::sensitivity(const Validation& validation) const {

@@ -11,6 +11,7 @@
 #include "narrowgauge/engine.h"
 #include "quantize/byte_values.h"
 #include "quantize/calibration.h"
+#include "quantize/quantize_graph.h"
 
 namespace narrowgauge {
 
@@ -27,12 +28,16 @@ class Int8Conversion {
   // The network with these of the candidates on bytes.
   Graph with_bytes_in(const std::set<int>& contractions) const;
   Graph with_all() const { return with_bytes_in({candidates_.begin(), candidates_.end()}); }
+  // For training that goes on, see prepare_quantized_training().
+  Graph trainable() const;
   // The error of the output for each candidate when it alone computes on bytes.
   std::map<int, double> sensitivity(const Validation& validation) const;
 
  private:
   std::vector<Value> values_to_observe() const;
   Calibration learn() const;
+  std::optional<Tensor> bias_shift_of(int node) const;
+  Quantization quantization(const std::set<int>& contractions) const;
 
   const ConvertOptions& options_;
   Graph prepared_;  // whose channels have ranges that agree

@@ -10,6 +10,7 @@
 #include "io/onnx/import/types.h"
 #include "io/onnx/read.h"
 #include "passes/batch_statistics.h"
+#include "passes/fake_quantization.h"
 #include "passes/open_batch.h"
 #include "passes/rebuild.h"
 #include "passes/recognize_forms.h"
@@ -48,14 +49,18 @@ Graph with_batch_as_wanted(Graph graph, const OnnxTraining& training) {
 BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types,
                           const OnnxTraining& training) {
   Graph graph = with_batch_as_wanted(onnx::import_graph(model, {.types = types}), training);
-  const auto imported =
-      std::make_shared<const Graph>(with_untrained_states(recognize_forms(graph)));
+  graph = recognize_forms(graph);
+  const auto trained =
+      std::make_shared<const Graph>(with_untrained_states(with_fake_quantization(graph)));
+  const auto imported = std::make_shared<const Graph>(with_roles_of(*trained, graph));
   require<ModelError>(!imported->outputs().empty(), "the model has no output");
-  return [imported, training](Network& network) {
+  return [imported, trained, training](Network& network) {
+    const bool trains = network.mode() == Mode::train;
+    const Graph& form = trains ? *trained : *imported;
     if (training.batch_norm == BatchNormForm::stored)
-      add_graph(*imported, network);
+      add_graph(form, network);
     else
-      add_graph(with_batch_statistics(*imported, network.mode() == Mode::train), network);
+      add_graph(with_batch_statistics(form, trains), network);
     return network.find_output(training.output.empty() ? imported->outputs()[0].name
                                                        : training.output);
   };

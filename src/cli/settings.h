@@ -30,7 +30,7 @@ struct TrainFlags {
   std::vector<std::string> compare, metrics;
   std::optional<std::string> save_plan, output, resume, weights, weights_match;
   std::optional<std::string> device, trace, checkpoint_every, recompute;
-  std::optional<std::string> file, loss, loss_output, mean, deviation, onnx;
+  std::optional<std::string> file, quantize, loss, loss_output, mean, deviation, onnx;
   std::vector<std::string> freeze, groups;
   KnownInputFlags known;
   std::optional<std::string> image, augment, label;

@@ -13,6 +13,7 @@
 #include "cli/compare.h"
 #include "cli/metrics.h"
 #include "cli/number_task.h"
+#include "cli/quantized_start.h"
 #include "cli/report/report.h"
 #include "cli/run_network.h"
 #include "cli/train_flags.h"
@@ -49,6 +50,8 @@ constexpr const char* examples = R"(examples:
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file
+  narrowgauge train runs/lenet --quantize int8 --epochs 1 --output runs/lenet_int8
+      goes on with a trained network as it will compute on bytes; `convert` makes the engine
   narrowgauge train --model tiny-transformer --data bard.txt --output runs/bard
       a language model of the text's characters, for `narrowgauge generate`
   narrowgauge train --config lenet.toml --epochs 5
@@ -169,7 +172,8 @@ Beginning begin(const TrainFlags& flags) {
   return found;
 }
 
-int run_train(const TrainFlags& flags) {
+int run_train(TrainFlags flags) {
+  const QuantizedStart quantized(flags);
   auto [resumed, settings] = begin(flags);
   std::optional<std::string> folder = flags.output;
   if (!folder && flags.resume) folder = run_folder_of(*flags.resume);
@@ -222,7 +226,10 @@ NG_COMMAND(train, 10) {
   add_dump_config(app);
   when_chosen(app, [flags, &action] {
     action = {[flags] { return train_and_report(*flags); },
-              [flags] { return settled_flags(*flags, begin(*flags).settings); }};
+              [flags] {
+                const QuantizedStart quantized(*flags);
+                return settled_flags(*flags, begin(*flags).settings);
+              }};
   });
 }
 

@@ -2,6 +2,7 @@
 #include "passes/untrained_states.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
@@ -39,20 +40,36 @@ IndexedVector<int, bool> nodes_that_train(const Graph& graph) {
 
 }  // namespace
 
-Graph with_untrained_states(const Graph& source) {
-  const IndexedVector<int, bool> trains = nodes_that_train(source);
+namespace {
+
+Graph with_roles(const Graph& source, const std::function<Role(const State&, int node)>& role_of) {
   Rebuild rebuild(source);
   for (int i = 0; i < static_cast<int>(source.nodes().size()); ++i) {
-    const State* const state = source.find_state(source.node(i).name);
-    if (!source.node(i).is<StateValue>() || trains[i] || state->role != Role::parameter) {
+    if (!source.node(i).is<StateValue>()) {
       rebuild.copy(i);
       continue;
     }
-    State untrained = *state;
-    untrained.role = Role::statistic;
-    rebuild.map({i, 0}, rebuild.graph().state(std::move(untrained)));
+    State state = *source.find_state(source.node(i).name);
+    state.role = role_of(state, i);
+    rebuild.map({i, 0}, rebuild.graph().state(std::move(state)));
   }
   return rebuild.finish();
+}
+
+}  // namespace
+
+Graph with_untrained_states(const Graph& source) {
+  const IndexedVector<int, bool> trains = nodes_that_train(source);
+  return with_roles(source, [&](const State& state, int node) {
+    return state.role == Role::parameter && !trains[node] ? Role::statistic : state.role;
+  });
+}
+
+Graph with_roles_of(const Graph& other, const Graph& graph) {
+  return with_roles(graph, [&](const State& state, int) {
+    const State* const there = other.find_state(state.name);
+    return there ? there->role : state.role;
+  });
 }
 
 }  // namespace narrowgauge

@@ -10,4 +10,7 @@ namespace narrowgauge {
 // which training keeps as they are: stored means and variances, tables that are only compared.
 Graph with_untrained_states(const Graph& graph);
 
+// `graph` with its states in the roles that those of another graph of the same network have.
+Graph with_roles_of(const Graph& other, const Graph& graph);
+
 }  // namespace narrowgauge

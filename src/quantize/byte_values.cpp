@@ -12,6 +12,7 @@
 #include "ops/nn/average_pool.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/max_pool.h"
+#include "ops/quantized/quantize_linear.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/transpose.h"
 
@@ -143,6 +144,15 @@ bool may_be_quantized(const Graph& graph, int index) {
   const Gemm& gemm = node.as<Gemm>();
   return is_plain_gemm(gemm) &&
          has_plain_bias(graph, node, weights->dims()[gemm.transB != 0 ? 0 : 1]);
+}
+
+bool reads_bytes(const Graph& graph, int index) {
+  const Node& node = graph.node(index);
+  const auto dequantized = [&](int port) {
+    return graph.producer(node.input(port)).is<DequantizeLinear>();
+  };
+  return (node.is<Conv>() || node.is<Gemm>() || node.is<MatMul>()) && dequantized(0) &&
+         dequantized(1);
 }
 
 ByteValues byte_values(const Graph& graph, const std::set<int>& contractions) {

@@ -14,6 +14,9 @@ namespace narrowgauge {
 // constant weights.
 bool may_be_quantized(const Graph& graph, int node);
 
+// Whether a node of a quantized graph is a convolution or product that reads bytes.
+bool reads_bytes(const Graph& graph, int node);
+
 struct ByteValues {
   // Values that share a format, since ops that only move numbers lead from one to the other.
   std::vector<std::vector<Value>> groups;

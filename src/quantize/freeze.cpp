@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/freeze.h"
 
+#include <algorithm>
+
+#include "ops/control/interpret.h"
 #include "ops/math/cast.h"
+#include "ops/quantized/quantize_linear.h"
 #include "passes/rebuild.h"
 #include "passes/remove_dead_code.h"
 
@@ -33,6 +37,48 @@ Graph with_narrow_constants(const Graph& graph) {
     if (constant)
       rebuild.map({i, 0},
                   rebuild.graph().constant(constant->cast(node.as<Cast>().to), node.full_name()));
+    else
+      rebuild.copy(i);
+  }
+  return remove_dead_code(rebuild.finish());
+}
+
+bool is_quantized(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const Node& node) { return node.is<QuantizeLinear>(); });
+}
+
+namespace {
+
+bool quantizes_constants(const Graph& graph, const Node& node) {
+  return node.is<QuantizeLinear>() && std::ranges::all_of(node.inputs, [&](Value value) {
+           return value.is_absent() || graph.constant_value(value) != nullptr;
+         });
+}
+
+}  // namespace
+
+Graph with_byte_constants(const Graph& graph) {
+  Rebuild rebuild(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const Node& node = graph.node(i);
+    if (quantizes_constants(graph, node))
+      rebuild.map({i, 0},
+                  rebuild.graph().constant(interpret_node(graph, node).at(0), node.full_name()));
+    else
+      rebuild.copy(i);
+  }
+  return remove_dead_code(rebuild.finish());
+}
+
+Graph without_rounding(const Graph& graph) {
+  Rebuild rebuild(graph);
+  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
+    const Node& node = graph.node(i);
+    const bool undoes =
+        node.is<DequantizeLinear>() && graph.producer(node.input(0)).is<QuantizeLinear>();
+    if (undoes)
+      rebuild.map({i, 0}, rebuild.mapped(graph.producer(node.input(0)).input(0)));
     else
       rebuild.copy(i);
   }

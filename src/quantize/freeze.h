@@ -16,4 +16,11 @@ Graph freeze(const Graph& graph, const std::function<Tensor(std::string_view)>& 
 // The graph with constants in the formats to which it casts them.
 Graph with_narrow_constants(const Graph& graph);
 
+// Whether a graph says itself where its numbers are bytes.
+bool is_quantized(const Graph& graph);
+// A quantized graph with bytes in place of the constants that it quantizes.
+Graph with_byte_constants(const Graph& graph);
+// A quantized graph without the rounding of values that it computes; constants stay bytes.
+Graph without_rounding(const Graph& graph);
+
 }  // namespace narrowgauge

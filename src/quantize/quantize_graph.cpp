@@ -24,8 +24,13 @@ class Quantizer {
       : graph_(graph), quantization_(quantization), rebuild_(graph) {}
 
   Graph run() {
+    if (quantization_.trainable) find_parameters();
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
       const Node& node = graph_.node(i);
+      if (const auto name = parameters_.find(i); name != parameters_.end()) {
+        rebuild_.map({i, 0}, parameter(name->second, node.as<Constant>().value));
+        continue;
+      }
       rebuild_.copy(i, node.attributes, inputs_of(i));
       for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
         if (const auto format = quantization_.formats.find({i, o});
@@ -37,6 +42,24 @@ class Quantizer {
 
  private:
   Graph& made() { return rebuild_.graph(); }
+
+  // Weights and biases, named after the first contraction that reads them.
+  void find_parameters() {
+    for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
+      const Node& node = graph_.node(i);
+      if (!may_be_quantized(graph_, i)) continue;
+      parameters_.try_emplace(node.input(1).node, node.full_name() + ".weight");
+      if (node.inputs.size() > 2 && !node.input(2).is_absent())
+        parameters_.try_emplace(node.input(2).node, node.full_name() + ".bias");
+    }
+  }
+
+  Value parameter(const std::string& name, const Tensor& value) {
+    const int known = graph_.find_node(name);  // whose name is free if it becomes a parameter too
+    const bool is_free = made().find_node(name) < 0 && (known < 0 || parameters_.contains(known));
+    return made().state({is_free ? name : unique(name), Role::parameter, value.type(),
+                         Initial::of(value), absent, absent});
+  }
 
   Values inputs_of(int index) {
     const Node& node = graph_.node(index);
@@ -66,6 +89,10 @@ class Quantizer {
     const Value source = node.input(1);
     const int axis = channel_axis(node);
     const QuantizedWeights weights = quantize_weights(*graph_.constant_value(source), axis);
+    if (quantization_.trainable) {
+      inputs[1] = through_channel_bytes(source, weights, axis);
+      return;
+    }
     inputs[1] = dequantized(weights.numbers, weights.scales, axis, graph_.value_name(source));
     const Tensor bias = bias_of(index, weights.scales.size());
     if (bias.size() == 0) return;
@@ -74,6 +101,18 @@ class Quantizer {
     const std::string name = node.full_name() + ".bias";
     inputs[2] = fits(bias, units) ? dequantized(quantize_bias(bias, units), units, 0, name)
                                   : made().constant(bias, unique(name));
+  }
+
+  Value through_channel_bytes(Value source, const QuantizedWeights& weights, int axis) {
+    const std::string name = parameters_.at(source.node);
+    const Value scale = made().constant(weights.scales, unique(name + ".scale"));
+    const Value zero =
+        made().constant(Tensor(DType::i8, weights.scales.dims()), unique(name + ".zero_point"));
+    const Value bytes =
+        made().add(QuantizeLinear{.axis = axis, .output_dtype = DType::i8},
+                   {rebuild_.mapped(source), scale, zero}, {.name = unique(name + ".quantized")});
+    return made().add(DequantizeLinear{.axis = axis}, {bytes, scale, zero},
+                      {.name = unique(name + ".dequantized")});
   }
 
   // Whether whole numbers of these units, and sums of products beside them, fit 32 bits.
@@ -111,6 +150,7 @@ class Quantizer {
   const Quantization& quantization_;
   Rebuild rebuild_;
   std::map<Value, Value> dequantized_;
+  std::map<int, std::string> parameters_;  // names of constants that become parameters
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/enumerate.h"
 #include "io/onnx/export/attributes.h"
+#include "io/onnx/parameter_port.h"
 #include "ir/attributes.h"
 #include "ops/control/control_flow.h"
 #include "ops/nn/batch_normalization.h"
@@ -76,7 +77,7 @@ GraphExport::GraphExport(ModelExport& model, const narrowgauge::Graph& graph,
   for (const narrowgauge::Node& node : graph.nodes())
     for (const auto& [i, value] : enumerate(std::span(node.inputs))) {
       used_.insert(value);
-      if (node.op->input_port(i).differentiable) learnt_.insert(value);
+      if (takes_parameters(*node.op, i)) learnt_.insert(value);
     }
   name_inputs(captured);
   name_outputs();

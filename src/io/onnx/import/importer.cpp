@@ -10,6 +10,7 @@
 #include "io/onnx/import/fold.h"
 #include "io/onnx/import/handlers.h"
 #include "io/onnx/import/types.h"
+#include "io/onnx/parameter_port.h"
 #include "ir/attributes.h"
 #include "ir/unknown_op.h"
 #include "ops/table.h"
@@ -156,7 +157,7 @@ Items Importer::add_op(NodeImport& node) {
     for (int i = 0; i < node.input_count(); ++i) {
       const bool known =
           i < std::ssize(op->inputs) || (!op->inputs.empty() && op->inputs.back().variadic);
-      inputs.push_back(node.value(i, known && !op->input_port(i).differentiable));
+      inputs.push_back(node.value(i, known && !takes_parameters(*op, i)));
     }
     made = add(node.scope(), *op, attributes, inputs, node.name());
   }
