@@ -12,6 +12,7 @@
 #include "passes/fold_normalizations.h"
 #include "passes/form_groups.h"
 #include "passes/fuse_elementwise.h"
+#include "passes/fuse_quantized.h"
 #include "passes/fuse_tails.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/hoist_state_functions.h"
@@ -50,8 +51,9 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
       {"assign_layout", Stage::laid_out,
        [&](const Graph& graph) { return assign_layout(graph, options.layout, options.target); }}};
   if (options.fuse) {
-    // First, so that what it makes of states is hoisted.
-    passes.insert(passes.begin(), {"fold_normalizations", Stage::precise, fold_normalizations});
+    // First, so that what they make of states is hoisted.
+    passes.insert(passes.begin(), {{"fold_normalizations", Stage::precise, fold_normalizations},
+                                   {"fuse_quantized", Stage::precise, fuse_quantized}});
     if (options.normalize_again)
       passes.push_back({"normalize_again", Stage::laid_out, for_target(normalize_again)});
     passes.push_back({"form_groups", Stage::laid_out, for_target(form_groups)});

@@ -13,7 +13,8 @@
 namespace narrowgauge {
 
 DType inside_dtype(DType outside) {
-  return is_floating(outside) && outside != DType::f64 ? DType::f32 : outside;
+  const bool byte = outside == DType::u8 || outside == DType::i8;
+  return byte || (is_floating(outside) && outside != DType::f64) ? DType::f32 : outside;
 }
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A group of ops that runs as one kernel. The body is a closed graph of f32 values (f64 in f64
-// graphs); narrow inputs are widened when read, outputs rounded once when stored.
+// graphs); narrow inputs and bytes are widened when read, outputs rounded once when stored.
 #pragma once
 
 #include "narrowgauge/graph.h"
@@ -25,7 +25,8 @@ struct Fused {
   static std::vector<Sample<Fused>> samples();
 };
 
-// The dtype inside a body of values that have this dtype outside.
+// The dtype inside a body of values that have this dtype outside. Bytes are f32 there, as they are
+// read only to be dequantised, and what is quantised is whole numbers.
 DType inside_dtype(DType outside);
 
 }  // namespace narrowgauge

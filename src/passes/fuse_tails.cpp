@@ -54,6 +54,7 @@ class Tails {
     const std::vector<int>& members = groups_.members(group);
     return node > members.back() && groups_.group_of(node) < 0 &&
            runs_in_strips(graph_, graph_.node(node)) &&
+           !quantizes_in_strips(graph_, graph_.node(node)) &&
            same_place(graph_.info({members[0], 0}), graph_.node(node).outputs[0]) &&
            groups_.can_join(node, group);
   }

@@ -7,6 +7,8 @@
 #include "base/enumerate.h"
 #include "ops/math/cast.h"
 #include "ops/math/round_to.h"
+#include "ops/quantized/quantize_linear.h"
+#include "ops/quantized/steps.h"
 #include "passes/operands.h"
 
 namespace narrowgauge {
@@ -43,11 +45,15 @@ class GroupBuilder {
 
   void add_member(int index) {
     const Node& node = graph_.node(index);
+    NodeOptions options = options_of(node);
+    options.storages.clear();
+    if (node.is<QuantizeLinear>() || node.is<DequantizeLinear>()) {
+      inside_[{index, 0}] = steps_inside(node, inside(node.inputs[0]), std::move(options));
+      return;
+    }
     Values inputs;
     for (const Value& value : node.inputs)
       inputs.push_back(value.is_absent() ? absent : inside(value));
-    NodeOptions options = options_of(node);
-    options.storages.clear();
     if (node.is<Cast>()) {
       inside_[{index, 0}] = cast_inside(node, inputs[0], options);
       return;
@@ -55,6 +61,19 @@ class GroupBuilder {
     const Value made = body_.add(*node.op, node.attributes, inputs, options);
     for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
       inside_[{index, o}] = {made.node, o};
+  }
+
+  // Of one scale, which is known.
+  Value steps_inside(const Node& node, Value x, NodeOptions options) {
+    const auto number = [&](std::size_t input) {
+      const bool given = input < node.inputs.size() && !node.inputs[input].is_absent();
+      return given ? graph_.constant_value(node.inputs[input])->at(0) : 0.0;
+    };
+    if (node.is<DequantizeLinear>())
+      return body_.add(FromSteps{number(1), number(2)}, {x}, std::move(options));
+    const bool is_signed = node.outputs[0].type.dtype == DType::i8;
+    const double low = is_signed ? -128 : 0;
+    return body_.add(ToSteps{number(1), number(2), low, low + 255}, {x}, std::move(options));
   }
 
   // A cast up does nothing in f32; a cast down keeps its rounding.

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "ops/math/cast.h"
+#include "ops/quantized/quantize_linear.h"
+#include "passes/quantized_values.h"
 
 namespace narrowgauge {
 
@@ -21,9 +23,27 @@ bool is_saturating_cast(const Node& node) {
   return cast.saturate != 0 && is_floating(cast.to) && bits(cast.to) == 8;
 }
 
+bool are_known(const Graph& graph, const QuantizedValue& steps) {
+  const auto known = [&](Value value) { return graph.constant_value(value) != nullptr; };
+  return known(steps.scale) && (steps.zero.is_absent() || known(steps.zero));
+}
+
 }  // namespace
 
+bool dequantizes_in_strips(const Graph& graph, const Node& node) {
+  if (!node.is<DequantizeLinear>()) return false;
+  const Value value{static_cast<int>(&node - graph.nodes().data()), 0};
+  const auto found = dequantized(graph, value);
+  return found && are_known(graph, *found);
+}
+
+bool quantizes_in_strips(const Graph& graph, const Node& node) {
+  const auto found = quantization(graph, node);
+  return found && are_known(graph, *found);
+}
+
 bool runs_in_strips(const Graph& graph, const Node& node) {
+  if (dequantizes_in_strips(graph, node) || quantizes_in_strips(graph, node)) return true;
   if (!node.op->elementwise || node.op->info.random || node.outputs.size() != 1) return false;
   if (is_saturating_cast(node)) return false;
   if (!is_strip_dtype(node.outputs[0].type.dtype)) return false;

@@ -171,8 +171,9 @@ std::string check_strip_operands(const Request& request) {
   for (const auto operands : {request.inputs, request.outputs}) {
     for (const Operand& operand : operands) {
       if (!operand.present) continue;
-      const bool narrow = is_floating(operand.dtype) && operand.dtype != DType::f64 &&
-                          !is_storage_only(operand.dtype);
+      const bool byte = operand.dtype == DType::u8 || operand.dtype == DType::i8;
+      const bool narrow = byte || (is_floating(operand.dtype) && operand.dtype != DType::f64 &&
+                                   !is_storage_only(operand.dtype));
       if (!narrow && operand.dtype != DType::boolean)
         return concat("strips compute in f32, not in ", operand.dtype);
       if (!operand.storage.encoding.empty()) return concat("storage ", operand.storage);

@@ -15,8 +15,8 @@ namespace narrowgauge {
 // also be 8-bit floats, including f8e8m0.
 struct QuantizeLinear {
   static constexpr OpInfo info{.name = "QuantizeLinear",
-                               .inputs = "x:X!~, y_scale:S!~, y_zero_point?:Z!~",
-                               .outputs = "y:any~",
+                               .inputs = "x:X!, y_scale:S!~, y_zero_point?:Z!~",
+                               .outputs = "y:any",
                                .types = "X:number"};
   std::int64_t axis = 1, block_size = 0;
   DType output_dtype = DType::u8;
@@ -36,8 +36,8 @@ struct QuantizeLinear {
 // have 8 bits then; scales as in QuantizeLinear. Scales of 8 bits have no gradient.
 struct DequantizeLinear {
   static constexpr OpInfo info{.name = "DequantizeLinear",
-                               .inputs = "x:X!~, x_scale:S~, x_zero_point?:X!~",
-                               .outputs = "y:any~"};
+                               .inputs = "x:X!, x_scale:S~, x_zero_point?:X!~",
+                               .outputs = "y:any"};
   static constexpr DType dtype_of_scale = DType::b1;  // never that of y
   std::int64_t axis = 1, block_size = 0;
   DType output_dtype = dtype_of_scale;

@@ -35,6 +35,7 @@ class ScaleIndex {
     return (i / inner_ / size_ * blocks + place / block_) * inner_ + i % inner_;
   }
   bool has_blocks() const { return block_ > 0; }
+  bool is_one() const { return one_; }
   cpu::ScalePlaces places() const { return {size_, inner_, block_, one_}; }
   cpu::QuantizedLayout layout(std::int64_t count) const {
     if (one_) return {1, 1, count};
@@ -100,15 +101,28 @@ Offer dequantize_reference(const Request& request) {
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
+// Why the kernels cannot run through the memory of x and y side by side; "" if they can. With one
+// scale, any order will do.
+std::string layout_reason(const Request& request, const ScaleIndex& index) {
+  const Operand &x = request.inputs[0], &y = request.outputs[0];
+  if (index.is_one() && x.storage == y.storage && x.storage.blocks.empty() &&
+      x.storage.encoding.empty())
+    return x.strides == strides_of(x.dims, x.storage) && y.strides == x.strides
+               ? ""
+               : "an operand with gaps";
+  for (const auto operands : {request.inputs, request.outputs})
+    for (const Operand& operand : operands)
+      if (operand.present && !is_dense(operand)) return "an operand with gaps";
+  return {};
+}
+
 // Why the kernels cannot take the request; `wide` is the float side.
 std::string kernel_reason(const Request& request, const ScaleIndex& index, const Operand& wide,
                           const Operand& narrow) {
   if (!is_f32_or_narrow(wide.dtype) || !is_byte(narrow.dtype))
     return concat(wide.dtype, " and ", narrow.dtype);
   if (index.has_blocks()) return "blocks of scales";
-  for (const auto operands : {request.inputs, request.outputs})
-    for (const Operand& operand : operands)
-      if (operand.present && !is_dense(operand)) return "an operand with gaps";
+  if (std::string reason = layout_reason(request, index); !reason.empty()) return reason;
   if (element_count(wide.dims) == 0) return "nothing to compute";
   return {};
 }

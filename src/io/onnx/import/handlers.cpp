@@ -14,8 +14,9 @@ const NamedHandler* find_in(std::span<const NamedHandler> table, std::string_vie
 }  // namespace
 
 const NamedHandler* find_handler(std::string_view op) {
-  for (const auto table : {constant_handlers(), sequence_handlers(), control_flow_handlers(),
-                           attention_handlers(), gradient_handlers(), image_handlers()})
+  for (const auto table :
+       {constant_handlers(), sequence_handlers(), control_flow_handlers(), attention_handlers(),
+        gradient_handlers(), image_handlers(), quantized_handlers()})
     if (const NamedHandler* const found = find_in(table, op)) return found;
   return nullptr;
 }

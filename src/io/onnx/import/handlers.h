@@ -28,6 +28,7 @@ std::span<const NamedHandler> control_flow_handlers();
 std::span<const NamedHandler> attention_handlers();
 std::span<const NamedHandler> gradient_handlers();
 std::span<const NamedHandler> image_handlers();
+std::span<const NamedHandler> quantized_handlers();
 std::span<const NamedHandler> text_handlers();
 
 }  // namespace narrowgauge::onnx

@@ -201,6 +201,31 @@ void narrow_powers(const float* in, void* out, std::int64_t count) {
     to[i] = {static_cast<std::uint8_t>(small_bits<f8e8m0>(in[i]))};
 }
 
+// The byte of eight values: nearest, halves to even, saturated; NaN gives 0.
+__m256i whole_bytes(const float* in, bool is_signed) {
+  const __m256 x = _mm256_loadu_ps(in);
+  const __m256 number = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));
+  const __m256 least = _mm256_set1_ps(is_signed ? -128.0F : 0.0F),
+               most = _mm256_set1_ps(is_signed ? 127.0F : 255.0F);
+  return _mm256_cvtps_epi32(_mm256_round_ps(_mm256_min_ps(_mm256_max_ps(number, least), most),
+                                            _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
+void narrow_whole_bytes(const float* in, DType to, void* out, std::int64_t count) {
+  const bool is_signed = to == DType::i8;
+  auto* const bytes = static_cast<std::byte*>(out);
+  std::int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const __m256i pairs = _mm256_permute4x64_epi64(
+        _mm256_packs_epi32(whole_bytes(in + i, is_signed), whole_bytes(in + i + 8, is_signed)),
+        0xd8);
+    const __m128i low = _mm256_castsi256_si128(pairs), high = _mm256_extracti128_si256(pairs, 1);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + i),
+                     is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
+  }
+  for (; i < count; ++i) store_element(to, out, i, to_double(in[i]));
+}
+
 void widen_whole(DType from, const void* in, float* out, std::int64_t count) {
   switch (from) {
     case DType::i64:
@@ -283,6 +308,10 @@ void narrow_row(const float* in, DType to, void* out, std::int64_t count, std::i
       break;
     case DType::f4e2m1:
       zeros = narrow_f4(in, out, count);
+      break;
+    case DType::u8:
+    case DType::i8:
+      narrow_whole_bytes(in, to, out, count);
       break;
     case DType::f8e8m0:  // makes no zeros
       narrow_powers(in, out, count);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/bytes/quantized_lists.h"
+
+#include <algorithm>
+
+namespace narrowgauge::cpu {
+
+QuantizedFinish QuantizedLists::load(const Call& call, const QuantizedSteps& steps,
+                                     std::byte* memory, const Stored& stored) const {
+  const std::int64_t count = groups_ * padded_;
+  auto* const factors = reinterpret_cast<float*>(memory);
+  float* const biases = factors + count;
+  auto* const zeros = reinterpret_cast<std::int32_t*>(biases + count);
+  std::int32_t* const offsets = zeros + count;
+  std::fill_n(memory, bytes(), std::byte{0});
+  for (std::int64_t group = 0; group < groups_; ++group)
+    for (std::int64_t i = 0; i < in_group_; ++i) {
+      const std::int64_t at = group * padded_ + i, column = group * in_group_ + i;
+      const QuantizedColumn one = quantized_column(numbers_, steps, call, column);
+      factors[at] = one.factor;
+      biases[at] = one.bias;
+      zeros[at] = quantized_w_zero_of(numbers_, call, column) - stored.w_moved;
+      if (stored.column_sums)
+        offsets[at] = static_cast<std::int32_t>(
+            static_cast<std::uint32_t>(std::int64_t{stored.x_zero} * stored.column_sums[at]));
+    }
+  QuantizedFinish finish{};
+  finish.factors = factors;
+  finish.biases = biases;
+  finish.zeros = numbers_.w_zero.count > 0 || stored.w_moved != 0 ? zeros : nullptr;
+  finish.offsets = stored.column_sums ? offsets : nullptr;
+  finish.residual_factor = steps.residual_factor;
+  finish.residual_zero = steps.residual_zero;
+  finish.low = steps.low;
+  finish.high = steps.high;
+  finish.y_zero = steps.y_zero;
+  return finish;
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of a quantised convolution as panels of 16 columns, and the sums of the columns.
+#pragma once
+
+#include "kernels/cpu/bytes/quantized_rows.h"
+#include "kernels/cpu/contraction/contraction.h"
+#include "kernels/cpu/core/work.h"
+
+namespace narrowgauge::cpu {
+
+class QuantizedWeights {
+ public:
+  // w [M, C / groups, kernel...], with any strides.
+  QuantizedWeights(const View& w, std::int64_t groups, const QuantizedTier& tier);
+
+  std::int64_t in_group() const { return in_group_; }  // columns
+  std::int64_t panels() const { return ceil_divide(in_group_, quantized_panel); }
+  std::int64_t padded() const { return panels() * quantized_panel; }
+  // Groups of neighbours of a sum.
+  std::int64_t steps() const { return ceil_divide(taps_ * channels_, tier_->group); }
+  std::int64_t panel_bytes() const { return steps() * tier_->group * quantized_panel; }
+  std::int64_t bytes() const { return sums_at() + 4 * groups_ * padded(); }
+  std::string format() const;
+
+  void pack(const void* w, std::byte* packed) const;
+  const std::byte* panel(const std::byte* packed, std::int64_t group, std::int64_t panel) const {
+    return packed + (group * panels() + panel) * panel_bytes();
+  }
+  // Of what is stored: [groups][padded()].
+  const std::int32_t* sums(const std::byte* packed) const {
+    return reinterpret_cast<const std::int32_t*>(packed + sums_at());
+  }
+
+ private:
+  std::int64_t sums_at() const { return round_up(groups_ * panels() * panel_bytes(), 64); }
+  void pack_panel(const std::uint8_t* w, std::int64_t index, std::byte* packed) const;
+
+  View w_;
+  std::int64_t groups_;
+  const QuantizedTier* tier_;
+  std::int64_t in_group_, channels_, taps_;
+  std::vector<std::int64_t> tap_at_;  // where each tap of a column lies
+};
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantized/quantized_conv.h"
+
+#include "ops/nn/conv_reference.h"
+#include "ops/nn/conv_window.h"
+#include "ops/no_gradient.h"
+#include "ops/offers/contraction.h"
+#include "ops/quantized/int8.h"
+#include "ops/quantized/quantized_offer.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+using namespace cpu;  // NOLINT: the names of inputs
+
+TensorTypes QuantizedConv::infer(const Inference& in) const {
+  const Shape& w = in.shape(quantized_w);
+  return {quantized_type(in, output_shape(*this, in.shape(quantized_x), w), w[0])};
+}
+
+double QuantizedConv::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
+  return convolution_flops(in[quantized_w], out[0]);
+}
+
+namespace {
+
+QuantizedViews views_of(const Request& request) {
+  QuantizedViews views{kernel_view(request.input(quantized_x)),
+                       kernel_view(request.input(quantized_w)),
+                       kernel_view(request.output(0)),
+                       {},
+                       weights_last(request)};
+  if (input_given(request, quantized_residual))
+    views.residual = kernel_view(request.input(quantized_residual));
+  return views;
+}
+
+Offer offer_rows(const Request& request) {
+  std::string reason = storage_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const QuantizedViews views = views_of(request);
+  reason = quantized_convolution_reason(views);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto& op = request.as<QuantizedConv>();
+  const auto window =
+      kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
+  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  return quantized_offer([=, threads = request.target.threads] {
+    return prepare_quantized_convolution(views, window, numbers, threads);
+  });
+}
+
+using Views = std::vector<ReferenceView>;
+
+// A dense tensor of doubles for the reference loops.
+struct Wide {
+  Tensor values;
+  Operand operand;
+
+  explicit Wide(const Dims& dims)
+      : values(DType::f64, dims), operand{DType::f64, dims, strides_of(dims, {}), {}} {}
+  ReferenceView view() { return {operand, narrowgauge::View{values.data()}}; }
+};
+
+// Exact in f64 for 2^35 products and more.
+Tensor exact_sums(const ConvolutionCase& c, const Views& in, const Dims& y) {
+  const ReferenceView &x = in[quantized_x], &w = in[quantized_w];
+  Wide images(x.dims()), weights(w.dims()), sums(y);
+  const std::int64_t x_zero = int8_zero(in, quantized_x_zero, 0);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    images.values.set(i, static_cast<double>(x.integer(i) - x_zero));
+  const std::int64_t taps = std::max<std::int64_t>(w.size() / std::max<std::int64_t>(y[1], 1), 1);
+  for (std::int64_t i = 0; i < w.size(); ++i)
+    weights.values.set(
+        i, static_cast<double>(w.integer(i) - int8_zero(in, quantized_w_zero, i / taps)));
+  convolve(c, images.view(), weights.view(), nullptr, sums.view());
+  return sums.values;
+}
+
+Offer offer_reference(const Request& request) {
+  const auto& op = request.as<QuantizedConv>();
+  const ConvolutionCase c = case_of(op, request.input(quantized_x), request.input(quantized_w));
+  const QuantizedBounds bounds{op.low, op.high};
+  return reference_offer(request,
+                         [c, bounds](const Views& in, const Views& out, const KernelCall&) {
+                           const Dims& y = out[0].dims();
+                           if (out[0].size() == 0) return;
+                           const Tensor sums = exact_sums(c, in, y);
+                           const std::int64_t pixels = out[0].size() / (y[0] * y[1]);
+                           for (std::int64_t i = 0; i < out[0].size(); ++i)
+                             store_quantized(in, out[0], i, i / pixels % y[1],
+                                             static_cast<std::int64_t>(sums.at(i)), bounds);
+                         });
+}
+
+constexpr Kernel kernels_of_op[] = {{"int8 rows", offer_rows}, {"reference", offer_reference}};
+
+SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
+SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
+SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
+
+}  // namespace
+
+std::span<const Kernel> QuantizedConv::kernels() { return kernels_of_op; }
+
+std::vector<Sample<QuantizedConv>> QuantizedConv::samples() {
+  const SampleInput none = no_sample();
+  return {
+      {{.pads = {1, 1, 1, 1}, .low = 0},
+       {unsigned_bytes("u8[2,3,5,6]"), signed_bytes("i8[20,3,3,3]"), scales("f32[]"),
+        unsigned_bytes("u8[]"), scales("f32[20]"), none, sample("f32[20]"),
+        unsigned_bytes("u8[2,20,5,6]"), scales("f32[]"), unsigned_bytes("u8[]"),
+        sample("f32[]", 0.2, 0.5), unsigned_bytes("u8[]")}},
+      {{.strides = {2, 2}, .high = 3},
+       {signed_bytes("i8[1,5,5,5]"), unsigned_bytes("u8[17,5,1,1]"), scales("f32[]"),
+        signed_bytes("i8[]"), scales("f32[1]"), unsigned_bytes("u8[1]"), none,
+        sample("f32[1,17,3,3]"), none, none, none, none}},
+      {{.dilations = {2, 1}, .group = 2, .pads = {0, 1, 1, 0}},
+       {unsigned_bytes("u8[1,4,6,3]"), signed_bytes("i8[6,2,3,2]"), scales("f32[]"),
+        unsigned_bytes("u8[]"), scales("f32[]"), signed_bytes("i8[6]"), sample("f32[6]"), none,
+        none, none, sample("f32[]", 0.2, 0.5), signed_bytes("i8[]")}},
+      {{.group = 19, .pads = {1, 1, 1, 1}, .strides = {2, 1}, .low = -1, .high = 2},
+       {unsigned_bytes("u8[2,19,4,5]"), signed_bytes("i8[19,1,3,3]"), scales("f32[]"),
+        unsigned_bytes("u8[]"), scales("f32[19]"), none, sample("f32[19]"),
+        signed_bytes("i8[2,19,2,5]"), scales("f32[]"), signed_bytes("i8[]"),
+        sample("f32[]", 0.01, 0.02), signed_bytes("i8[]")}},
+      {{.auto_pad = "SAME_UPPER", .strides = {2}},
+       {signed_bytes("i8[1,32,9]"), signed_bytes("i8[4,32,2]"), scales("f32[]"), none,
+        scales("f32[]"), none, none, none, none, none, none, none}},
+  };
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(quantized_conv, narrowgauge::QuantizedConv)
+NG_NO_GRADIENT(quantized_conv, "whole numbers", narrowgauge::QuantizedConv)

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/no_gradient.h"
+#include "ops/offers/contraction.h"
+#include "ops/quantized/int8.h"
+#include "ops/quantized/quantized_conv.h"
+#include "ops/quantized/quantized_offer.h"
+#include "ops/table.h"
+
+namespace narrowgauge {
+
+using namespace cpu;  // NOLINT: the names of inputs
+
+TensorTypes QuantizedMatMul::infer(const Inference& in) const {
+  const Shape &x = in.shape(quantized_x), &w = in.shape(quantized_w);
+  require(!x.empty() && w.size() == 2, "QuantizedMatMul: expected x of rank 1 or more and w of ",
+          "rank 2, got ", x, " and ", w);
+  require(x.back() == w[transposed ? 1 : 0], "QuantizedMatMul: x ", x, " and w ", w,
+          transposed ? ", transposed," : "", " do not fit");
+  Shape y = x;
+  y.back() = w[transposed ? 0 : 1];
+  const Dim channels = y.back();
+  return {quantized_type(in, std::move(y), channels)};
+}
+
+double QuantizedMatMul::flops(std::span<const TensorType> in,
+                              std::span<const TensorType> out) const {
+  return 2.0 * static_cast<double>(known_dims({in[quantized_x].shape.back()})[0]) *
+         static_cast<double>(element_count(known_dims(out[0].shape)));
+}
+
+namespace {
+
+// A matrix of rows as images of one pixel.
+cpu::View rows_of(const Operand& operand) {
+  const std::int64_t last = operand.dims.back();
+  const std::int64_t rows = last == 0 ? 0 : element_count(operand.dims) / last;
+  return dense_view(operand.dtype, {rows, last, 1});
+}
+
+cpu::View columns_of(const Operand& w, bool transposed) {
+  const std::size_t column = transposed ? 0 : 1, depth = transposed ? 1 : 0;
+  return {w.dtype, {w.dims[column], w.dims[depth], 1}, {w.strides[column], w.strides[depth], 1}};
+}
+
+std::string gap_reason(const Request& request) {
+  const auto has_gaps = [](const Operand& operand) {
+    return operand.present && operand.strides != strides_of(operand.dims, {});
+  };
+  const bool gaps =
+      has_gaps(request.input(quantized_x)) || has_gaps(request.output(0)) ||
+      (input_given(request, quantized_residual) && has_gaps(request.input(quantized_residual)));
+  return gaps ? "an operand with gaps" : "";
+}
+
+Offer offer_rows(const Request& request) {
+  std::string reason = storage_reason(request);
+  if (reason.empty()) reason = gap_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto& op = request.as<QuantizedMatMul>();
+  QuantizedViews views{rows_of(request.input(quantized_x)),
+                       columns_of(request.input(quantized_w), op.transposed),
+                       rows_of(request.output(0)),
+                       {},
+                       weights_last(request)};
+  if (input_given(request, quantized_residual))
+    views.residual = rows_of(request.input(quantized_residual));
+  reason = quantized_convolution_reason(views);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  return quantized_offer([=, threads = request.target.threads] {
+    return prepare_quantized_convolution(views, {{1}, {1}, {0}, {0}, 1}, numbers, threads);
+  });
+}
+
+Offer offer_reference(const Request& request) {
+  const auto& op = request.as<QuantizedMatMul>();
+  return reference_offer(request, [op](const std::vector<ReferenceView>& in,
+                                       const std::vector<ReferenceView>& out, const KernelCall&) {
+    const ReferenceView &x = in[quantized_x], &w = in[quantized_w];
+    const std::int64_t depth = x.dims().back(), columns = out[0].dims().back();
+    const std::int64_t x_zero = int8_zero(in, quantized_x_zero, 0);
+    for (std::int64_t i = 0; i < out[0].size(); ++i) {
+      const std::int64_t row = i / columns, column = i % columns;
+      const std::int64_t w_zero = int8_zero(in, quantized_w_zero, column);
+      std::int64_t sum = 0;
+      for (std::int64_t k = 0; k < depth; ++k)
+        sum += (x.integer(row * depth + k) - x_zero) *
+               (w.integer(op.transposed ? column * depth + k : k * columns + column) - w_zero);
+      store_quantized(in, out[0], i, column, sum, {op.low, op.high});
+    }
+  });
+}
+
+constexpr Kernel kernels_of_op[] = {{"int8 rows", offer_rows}, {"reference", offer_reference}};
+
+SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
+SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
+SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
+
+}  // namespace
+
+std::span<const Kernel> QuantizedMatMul::kernels() { return kernels_of_op; }
+
+std::vector<Sample<QuantizedMatMul>> QuantizedMatMul::samples() {
+  const SampleInput none = no_sample();
+  return {
+      {{.low = 0},
+       {unsigned_bytes("u8[3,70]"), signed_bytes("i8[70,35]"), scales("f32[]"),
+        unsigned_bytes("u8[]"), scales("f32[35]"), none, sample("f32[35]"), none, none, none,
+        sample("f32[]", 0.5, 1), signed_bytes("i8[]")}},
+      {{.transposed = true},
+       {signed_bytes("i8[2,7,33]"), unsigned_bytes("u8[18,33]"), scales("f32[]"),
+        signed_bytes("i8[]"), scales("f32[]"), unsigned_bytes("u8[]"), none,
+        unsigned_bytes("u8[2,7,18]"), scales("f32[]"), unsigned_bytes("u8[]"),
+        sample("f32[]", 0.5, 1), unsigned_bytes("u8[]")}},
+      {{.high = 1},
+       {unsigned_bytes("u8[2,3,64]"), signed_bytes("i8[64,16]"), scales("f32[1]"), none,
+        scales("f32[16]"), none, none, sample("f32[2,3,16]"), none, none, none, none}},
+      {{},
+       {unsigned_bytes("u8[5]"), signed_bytes("i8[5,3]"), scales("f32[]"), unsigned_bytes("u8[]"),
+        scales("f32[]"), none, none, none, none, none, none, none}},
+  };
+}
+
+}  // namespace narrowgauge
+
+NG_OPS(quantized_matmul, narrowgauge::QuantizedMatMul)
+NG_NO_GRADIENT(quantized_matmul, "whole numbers", narrowgauge::QuantizedMatMul)

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/quantized/quantized_offer.h"
+
+#include <array>
+#include <cmath>
+
+#include "ops/offers/contraction.h"
+#include "ops/quantized/int8.h"
+
+namespace narrowgauge {
+
+using namespace cpu;  // NOLINT: the names of inputs
+
+namespace {
+
+void require_residual(const Inference& in, const Shape& y) {
+  if (!in.has(quantized_residual)) return;
+  const DType dtype = in.dtype(quantized_residual);
+  require(in.shape(quantized_residual) == y, in.op_name(), ": expected a residual of shape ", y,
+          ", got ", in.shape(quantized_residual));
+  const bool bytes = dtype == DType::u8 || dtype == DType::i8;
+  require(bytes || dtype == DType::f32, in.op_name(), ": a residual cannot be ", dtype);
+  require(bytes == in.has(quantized_residual_scale), in.op_name(),
+          ": a residual of bytes, and no other, has a scale");
+  require(bytes || !in.has(quantized_residual_zero), in.op_name(),
+          ": a residual of f32 has no zero point");
+}
+
+}  // namespace
+
+TensorType quantized_type(const Inference& in, Shape y, const Dim& channels) {
+  require_lines(in, quantized_x_scale, {"scale of x", 1});
+  require_lines(in, quantized_x_zero, {"zero point of x", 1});
+  require_lines(in, quantized_w_scale, {"scale of w", channels});
+  require_lines(in, quantized_w_zero, {"zero point of w", channels});
+  require_lines(in, quantized_residual_scale, {"scale of the residual", 1});
+  require_lines(in, quantized_residual_zero, {"zero point of the residual", 1});
+  require_lines(in, quantized_y_scale, {"scale of y", 1});
+  require_lines(in, quantized_y_zero, {"zero point of y", 1});
+  if (in.has(quantized_bias))
+    require(in.shape(quantized_bias) == Shape{channels}, in.op_name(), ": expected a bias of ",
+            channels, " values, got ", in.shape(quantized_bias));
+  require_residual(in, y);
+  require(in.has(quantized_y_scale) == in.has(quantized_y_zero), in.op_name(),
+          ": y has a scale and a zero point, or neither");
+  const DType dtype = in.has(quantized_y_zero) ? in.dtype(quantized_y_zero) : DType::f32;
+  return {dtype, std::move(y)};
+}
+
+bool input_given(const Request& request, int input) {
+  return input < std::ssize(request.inputs) && request.input(input).present;
+}
+
+QuantizedNumbers quantized_numbers(const Request& request, double low, double high) {
+  const auto numbers = [&](int input) -> Int8Numbers {
+    if (!input_given(request, input)) return {};
+    const Operand& operand = request.input(input);
+    return {operand.dtype, element_count(operand.dims), input};
+  };
+  return {numbers(quantized_x_scale),
+          numbers(quantized_x_zero),
+          numbers(quantized_w_scale),
+          numbers(quantized_w_zero),
+          numbers(quantized_bias),
+          numbers(quantized_residual_scale),
+          numbers(quantized_residual_zero),
+          numbers(quantized_y_scale),
+          numbers(quantized_y_zero),
+          low,
+          high};
+}
+
+bool weights_last(const Request& request) {
+  return request.input(quantized_w).lasts &&
+         (!input_given(request, quantized_w_zero) || request.input(quantized_w_zero).lasts);
+}
+
+namespace {
+
+using Sources = std::array<const void*, quantized_inputs>;
+
+Sources sources_of(std::span<const narrowgauge::View> inputs) {
+  NG_INVARIANT(inputs.size() <= quantized_inputs);
+  Sources sources{};
+  for (std::size_t i = 0; i < inputs.size(); ++i) sources[i] = inputs[i].data;
+  return sources;
+}
+
+void set_packing(Offer& offer, Packed packed) {
+  if (packed.bytes == 0) return;
+  offer.packing = {
+      std::move(packed.format), packed.bytes, std::move(packed.inputs),
+      [run = std::move(packed.run)](std::span<const narrowgauge::View> inputs, std::byte* bytes) {
+        run(sources_of(inputs).data(), bytes);
+      }};
+}
+
+}  // namespace
+
+Offer quantized_offer(std::function<Prepared()> prepare) {
+  Offer offer;
+  offer.prepare = [prepare = std::move(prepare)](Offer& ready) {
+    Prepared prepared = prepare();
+    describe(ready, prepared);
+    set_packing(ready, std::move(prepared.packed));
+    ready.run = [run = std::move(prepared.run)](const KernelCall& call) {
+      const Sources sources = sources_of(call.inputs);
+      void* const y = call.outputs[0].data;
+      run({sources.data(), &y, call.workspace, nullptr, call.packed});
+    };
+  };
+  return offer;
+}
+
+void store_quantized(const std::vector<ReferenceView>& in, const ReferenceView& y, std::int64_t i,
+                     std::int64_t channel, std::int64_t sum, const QuantizedBounds& bounds) {
+  const float step = int8_scale(in, quantized_y_scale, 0);
+  const float factor =
+      int8_scale(in, quantized_x_scale, 0) * int8_scale(in, quantized_w_scale, channel) / step;
+  const ReferenceView* const bias = view_at(in, quantized_bias);
+  const float shift = (bias ? static_cast<float>((*bias)[channel]) : 0.0F) / step;
+  float value = std::fma(static_cast<float>(wrapped_int32(sum)), factor, shift);
+  if (const ReferenceView* const residual = view_at(in, quantized_residual)) {
+    const auto zero = static_cast<float>(int8_zero(in, quantized_residual_zero, 0));
+    value = std::fma(static_cast<float>((*residual)[i]) - zero,
+                     int8_scale(in, quantized_residual_scale, 0) / step, value);
+  }
+  const float low = static_cast<float>(bounds.low) / step;
+  const float high = static_cast<float>(bounds.high) / step;
+  if (value < low) value = low;
+  if (value > high) value = high;
+  if (y.dtype() == DType::f32) {
+    y.set(i, double{value});
+    return;
+  }
+  const double whole = std::isnan(value) ? 0 : std::nearbyint(double{value});
+  y.set(i, whole + static_cast<double>(int8_zero(in, quantized_y_zero, 0)));
+}
+
+}  // namespace narrowgauge

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ng.QuantizedConv and ng.QuantizedMatMul share: checks, offers of kernels, and the reference
+// of what stands behind the sums.
+#pragma once
+
+#include <functional>
+
+#include "kernels/cpu/bytes/quantized_convolution.h"
+#include "narrowgauge/op_record.h"
+#include "ops/reference.h"
+
+namespace narrowgauge {
+
+// Checks all but x and w, for y of this shape with `channels`; returns its type.
+TensorType quantized_type(const Inference& in, Shape y, const Dim& channels);
+
+cpu::QuantizedNumbers quantized_numbers(const Request& request, double low, double high);
+// Whether w, and its zero point if it has one, are the same in every run.
+bool weights_last(const Request& request);
+bool input_given(const Request& request, int input);
+
+// Offers what `prepare` makes when the kernel is chosen, with all inputs of the node.
+Offer quantized_offer(std::function<cpu::Prepared()> prepare);
+
+struct QuantizedBounds {
+  double low, high;
+};
+// Stores element i of y, a result of this output channel, for the sum of its products.
+void store_quantized(const std::vector<ReferenceView>& in, const ReferenceView& y, std::int64_t i,
+                     std::int64_t channel, std::int64_t sum, const QuantizedBounds& bounds);
+
+}  // namespace narrowgauge

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs quantised graphs on bytes.
+#pragma once
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// In a graph that only predicts: Conv, Gemm and MatMul of dequantised values by dequantised weights
+// that last become ng.QuantizedConv and ng.QuantizedMatMul, with the addition, the Relu or Clip and
+// the QuantizeLinear behind them. So do QLinearConv and QLinearMatMul, and MatMulInteger and
+// ConvInteger whose sums are scaled. What moves values moves bytes.
+Graph fuse_quantized(const Graph& graph);
+
+}  // namespace narrowgauge

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/move_quantization.h"
+
+#include <algorithm>
+
+#include "base/enumerate.h"
+#include "ir/readers.h"
+#include "ops/activation/relu.h"
+#include "ops/math/cast.h"
+#include "ops/nn/max_pool.h"
+#include "ops/quantized/quantize_linear.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/depth_space.h"
+#include "ops/shape/expand.h"
+#include "ops/shape/gather.h"
+#include "ops/shape/reshape.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/transpose.h"
+#include "ops/shape/views.h"
+#include "passes/quantized_values.h"
+#include "passes/rebuild.h"
+
+namespace narrowgauge {
+
+namespace {
+
+// Whether the op gives values of its first input, and no others.
+bool moves(const Node& node) {
+  return node.is<Reshape>() || node.is<ReshapeTo>() || node.is<Flatten>() || node.is<Squeeze>() ||
+         node.is<Unsqueeze>() || node.is<Identity>() || node.is<Transpose>() || node.is<Slice>() ||
+         node.is<Gather>() || node.is<DepthToSpace>() || node.is<SpaceToDepth>() ||
+         node.is<Expand>();
+}
+
+class Mover {
+ public:
+  explicit Mover(const Graph& graph)
+      : graph_(graph), readers_(graph), rebuild_(graph), now_(rebuild_.graph()) {}
+
+  Graph run() {
+    for (const auto& [i, node] : enumerate(graph_.nodes()))
+      if (!moved(i, node)) rebuild_.copy(i);
+    return rebuild_.finish();
+  }
+
+ private:
+  bool moved(int i, const Node& node) {
+    if (node.is<QuantizeLinear>()) return quantized(i, node);
+    if (node.is<Concat>()) return joined(i, node);
+    if (moves(node) || is_max_pool(i, node)) return behind(i, node);
+    return false;
+  }
+
+  // The largest byte is that of the largest value only for a positive scale.
+  bool is_max_pool(int i, const Node& node) const {
+    if (!node.is<MaxPool>()) return false;
+    for (const int output : {1, 2})
+      if (!readers_.of({i, output}).empty() || readers_.leaves({i, output})) return false;
+    const auto x = dequantized(now_, rebuild_.mapped(node.inputs[0]));
+    const Tensor* const scale = x ? now_.constant_value(x->scale) : nullptr;
+    return scale && scale->at(0) > 0;
+  }
+
+  NodeOptions options_beside(const Node& node) const {
+    NodeOptions options = options_of(node);
+    options.name = now_.unique_name(node.name + ".bytes");
+    if (options.origin.empty()) options.origin = node.full_name();
+    options.storages.clear();
+    return options;
+  }
+
+  // The dequantised value takes the node's name.
+  void dequantize(int i, Value bytes, const QuantizedValue& like) {
+    NodeOptions options = options_of(graph_.node(i));
+    options.storages.clear();
+    const Value made = rebuild_.graph().add(DequantizeLinear{}, {bytes, like.scale, like.zero},
+                                            std::move(options));
+    rebuild_.map({i, 0}, made);
+  }
+
+  bool behind(int i, const Node& node) {
+    if (node.outputs[0].type.dtype != DType::f32) return false;
+    Values inputs = rebuild_.mapped(node.inputs);
+    const auto x = dequantized(now_, inputs[0]);
+    if (!x) return false;
+    inputs[0] = x->bytes;
+    dequantize(i, rebuild_.graph().add(*node.op, node.attributes, inputs, options_beside(node)),
+               *x);
+    return true;
+  }
+
+  bool joined(int i, const Node& node) {
+    if (node.outputs[0].type.dtype != DType::f32) return false;
+    Values parts;
+    std::optional<QuantizedValue> first;
+    for (const Value input : rebuild_.mapped(node.inputs)) {
+      const auto part = dequantized(now_, input);
+      if (!part || (first && !same_steps(*part, *first))) return false;
+      if (!first) first = part;
+      parts.push_back(part->bytes);
+    }
+    if (!first) return false;
+    dequantize(i, rebuild_.graph().add(*node.op, node.attributes, parts, options_beside(node)),
+               *first);
+    return true;
+  }
+
+  bool same_steps(const QuantizedValue& a, const QuantizedValue& b) const {
+    return a.scale == b.scale && a.zero == b.zero &&
+           now_.type(a.bytes).dtype == now_.type(b.bytes).dtype;
+  }
+
+  // What a value dequantises if it has just these steps; absent if it does not.
+  Value bytes_of(Value value, const QuantizedValue& steps, DType dtype) const {
+    const auto known = dequantized(now_, value);
+    const bool same = known && known->scale == steps.scale && known->zero == steps.zero &&
+                      now_.type(known->bytes).dtype == dtype;
+    return same ? known->bytes : absent;
+  }
+
+  bool is_least(Value zero, DType dtype) const {
+    if (zero.is_absent()) return dtype == DType::u8;
+    const Tensor* const value = now_.constant_value(zero);
+    return value && value->at(0) == (dtype == DType::u8 ? 0 : -128);
+  }
+
+  bool quantized(int i, const Node& node) {
+    auto steps = quantization(graph_, node);
+    if (!steps) return false;
+    const DType dtype = node.outputs[0].type.dtype;
+    steps = QuantizedValue{rebuild_.mapped(steps->bytes), rebuild_.mapped(steps->scale),
+                           rebuild_.mapped(steps->zero)};
+    Value x = steps->bytes;
+    const Tensor* const scale = now_.constant_value(steps->scale);
+    while (now_.producer(x).is<Relu>() && scale && scale->at(0) > 0 && is_least(steps->zero, dtype))
+      x = now_.producer(x).inputs[0];
+    const Value known = bytes_of(x, *steps, dtype);
+    if (!known.is_absent()) {
+      rebuild_.map({i, 0}, known);
+      return true;
+    }
+    if (before_concat(i, node, *steps)) return true;
+    Values inputs = rebuild_.mapped(node.inputs);
+    inputs[0] = x;
+    rebuild_.copy(i, node.attributes, inputs);
+    return true;
+  }
+
+  bool before_concat(int i, const Node& node, const QuantizedValue& steps) {
+    const Node& concat = graph_.producer(node.inputs[0]);
+    if (!concat.is<Concat>() || readers_.only(node.inputs[0]) != i) return false;
+    const DType dtype = node.outputs[0].type.dtype;
+    Values parts;
+    for (const Value part : rebuild_.mapped(concat.inputs)) {
+      const Value known = bytes_of(part, steps, dtype);
+      parts.push_back(!known.is_absent() ? known
+                                         : rebuild_.graph().add(*node.op, node.attributes,
+                                                                {part, steps.scale, steps.zero},
+                                                                options_beside(node)));
+    }
+    rebuild_.map({i, 0},
+                 rebuild_.graph().add(*concat.op, concat.attributes, parts, options_of(node)));
+    return true;
+  }
+
+  const Graph& graph_;
+  const Readers readers_;
+  Rebuild rebuild_;
+  const Graph& now_;
+};
+
+}  // namespace
+
+Graph move_quantization(const Graph& graph) { return Mover(graph).run(); }
+
+}  // namespace narrowgauge

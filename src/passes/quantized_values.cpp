@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/quantized_values.h"
+
+#include <algorithm>
+
+#include "ops/math/cast.h"
+#include "ops/quantized/quantize_linear.h"
+
+namespace narrowgauge {
+
+namespace {
+
+bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+
+bool is_one(const Graph& graph, Value value) {
+  return std::ranges::all_of(graph.type(value).shape, [](const Dim& dim) { return dim == Dim(1); });
+}
+
+Value port(const Node& node, std::size_t input) {
+  return input < node.inputs.size() ? node.inputs[input] : absent;
+}
+
+}  // namespace
+
+bool only_predicts(const Graph& graph) {
+  return std::ranges::all_of(graph.nodes(),
+                             [](const Node& node) { return node.phase == Phase::forward; }) &&
+         std::ranges::all_of(graph.states(),
+                             [](const State& state) { return state.next == state.current; });
+}
+
+bool lasts(const Graph& graph, Value value) {
+  const Node& node = graph.producer(value);
+  if (node.is<StateValue>()) {
+    const State* const state = graph.find_state(node.name);
+    const bool is_weight =
+        state && (state->role == Role::parameter || state->role == Role::statistic ||
+                  state->role == Role::derived);
+    return is_weight && state->next == state->current;
+  }
+  if (node.is<Constant>()) return true;
+  return !node.is<Input>() && !node.inputs.empty() && !node.op->info.random &&
+         std::ranges::all_of(node.inputs,
+                             [&](Value input) { return input.is_absent() || lasts(graph, input); });
+}
+
+Value before_float_casts(const Graph& graph, Value value) {
+  const auto is_wide = [](DType dtype) { return is_floating(dtype) && bits(dtype) >= 16; };
+  for (;;) {
+    const Node& node = graph.producer(value);
+    if (!node.is<Cast>() || !is_wide(node.as<Cast>().to) ||
+        !is_wide(graph.type(node.inputs[0]).dtype))
+      return value;
+    value = node.inputs[0];
+  }
+}
+
+std::optional<QuantizedValue> dequantized(const Graph& graph, Value value, int* axis) {
+  if (value.is_absent()) return {};
+  const Node& node = graph.producer(before_float_casts(graph, value));
+  if (!node.is<DequantizeLinear>() || node.outputs[0].type.dtype != DType::f32) return {};
+  const auto& op = node.as<DequantizeLinear>();
+  const Value x = node.inputs[0], scale = node.inputs[1];
+  if (!is_byte(graph.type(x).dtype) || graph.type(scale).dtype != DType::f32) return {};
+  if (op.block_size != 0) return {};
+  *axis = -1;
+  if (!is_one(graph, scale)) {
+    const auto rank = static_cast<std::int64_t>(graph.type(x).shape.size());
+    *axis = static_cast<int>(op.axis < 0 ? op.axis + rank : op.axis);
+  }
+  return QuantizedValue{x, scale, port(node, 2)};
+}
+
+std::optional<QuantizedValue> dequantized(const Graph& graph, Value value) {
+  int axis = -1;
+  auto found = dequantized(graph, value, &axis);
+  return axis < 0 ? found : std::nullopt;
+}
+
+std::optional<QuantizedValue> quantization(const Graph& graph, const Node& node) {
+  if (!node.is<QuantizeLinear>() || !is_byte(node.outputs[0].type.dtype)) return {};
+  const auto& op = node.as<QuantizeLinear>();
+  const Value x = node.inputs[0], scale = node.inputs[1];
+  const DType dtype = graph.type(x).dtype;
+  if (!is_floating(dtype) || bits(dtype) > 32 || op.block_size != 0) return {};
+  if (graph.type(scale).dtype != DType::f32 || !is_one(graph, scale)) return {};
+  return QuantizedValue{x, scale, port(node, 2)};
+}
+
+}  // namespace narrowgauge
