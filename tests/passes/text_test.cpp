@@ -23,6 +23,7 @@
 #include "passes/decompose.h"
 #include "passes/differentiate.h"
 #include "passes/drop_masters.h"
+#include "passes/fake_quantization.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_normalizations.h"
 #include "passes/fuse_elementwise.h"
@@ -75,6 +76,7 @@ const std::map<std::string, Pass>& passes() {
       {"differentiate", for_any(differentiate)},
       {"drop_masters", without_masters(WeightRounding::stochastic)},
       {"drop_masters_kahan", without_masters(WeightRounding::kahan)},
+      {"fake_quantization", for_any(with_fake_quantization)},
       {"fold_constants", for_any(fold_constants)},
       {"fold_normalizations", for_any(fold_normalizations)},
       {"fuse_elementwise", fuse_elementwise},
