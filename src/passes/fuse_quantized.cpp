@@ -14,6 +14,7 @@
 #include "passes/quantized_contraction.h"
 #include "passes/quantized_values.h"
 #include "passes/rebuild.h"
+#include "passes/remove_dead_code.h"
 
 namespace narrowgauge {
 
@@ -50,7 +51,8 @@ Graph fuse_contractions(const Graph& graph) {
 Graph fuse_quantized(const Graph& graph) {
   if (std::ranges::none_of(graph.nodes(), is_quantized) || !only_predicts(graph)) return graph;
   const Graph said = merge_duplicates(expand_quantized(graph));
-  return fuse_contractions(merge_duplicates(move_quantization(said)));
+  const Graph moved = remove_dead_code(move_quantization(said));
+  return remove_dead_code(fuse_contractions(moved));
 }
 
 }  // namespace narrowgauge

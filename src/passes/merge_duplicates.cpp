@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/sha256.h"
 #include "ir/attributes.h"
 #include "passes/rebuild.h"
 
@@ -10,8 +11,19 @@ namespace narrowgauge {
 
 namespace {
 
+constexpr std::int64_t most_printed = 64;  // elements of a constant; a digest tells longer ones
+
+std::string attribute_text(const Node& node, const Attributes& attributes) {
+  if (!node.is<Constant>()) return print_attributes(*node.op, attributes);
+  const Tensor& value = node.as<Constant>().value;
+  if (value.size() <= most_printed) return print_attributes(*node.op, attributes);
+  const auto bytes = static_cast<std::size_t>(bytes_for(value.size(), value.dtype()));
+  return concat(value.type(), ' ',
+                sha256_hex({static_cast<const std::byte*>(value.data()), bytes}));
+}
+
 std::string key_of(const Node& node, const Attributes& attributes, const Values& inputs) {
-  std::string key = concat(node.op->full_name(), '{', print_attributes(*node.op, attributes), '}',
+  std::string key = concat(node.op->full_name(), '{', attribute_text(node, attributes), '}',
                            node.math, '#', node.instance);
   for (const Value& value : inputs) key += concat(' ', value.node, '@', value.output);
   for (const ValueInfo& output : node.outputs) key += concat(' ', output.storage);

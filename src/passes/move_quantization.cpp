@@ -71,15 +71,24 @@ class Mover {
 
   // The dequantised value takes the node's name.
   void dequantize(int i, Value bytes, const QuantizedValue& like) {
-    NodeOptions options = options_of(graph_.node(i));
+    const Node& node = graph_.node(i);
+    const DType dtype = node.outputs[0].type.dtype;
+    NodeOptions options = options_of(node);
     options.storages.clear();
-    const Value made = rebuild_.graph().add(DequantizeLinear{}, {bytes, like.scale, like.zero},
-                                            std::move(options));
+    if (dtype != DType::f32) options.name = now_.unique_name(node.name + ".wide");
+    Value made = rebuild_.graph().add(DequantizeLinear{}, {bytes, like.scale, like.zero}, options);
+    options.name = node.name;
+    if (dtype != DType::f32) made = rebuild_.graph().add(Cast{.to = dtype}, {made}, options);
     rebuild_.map({i, 0}, made);
   }
 
+  static bool is_wide(const Node& node) {
+    const DType dtype = node.outputs[0].type.dtype;
+    return is_floating(dtype) && bits(dtype) >= 16 && dtype != DType::f64;
+  }
+
   bool behind(int i, const Node& node) {
-    if (node.outputs[0].type.dtype != DType::f32) return false;
+    if (!is_wide(node)) return false;
     Values inputs = rebuild_.mapped(node.inputs);
     const auto x = dequantized(now_, inputs[0]);
     if (!x) return false;
@@ -90,7 +99,7 @@ class Mover {
   }
 
   bool joined(int i, const Node& node) {
-    if (node.outputs[0].type.dtype != DType::f32) return false;
+    if (!is_wide(node)) return false;
     Values parts;
     std::optional<QuantizedValue> first;
     for (const Value input : rebuild_.mapped(node.inputs)) {

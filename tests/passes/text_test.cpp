@@ -27,6 +27,7 @@
 #include "passes/fold_constants.h"
 #include "passes/fold_normalizations.h"
 #include "passes/fuse_elementwise.h"
+#include "passes/fuse_quantized.h"
 #include "passes/fuse_tails.h"
 #include "passes/hoist_derived_state.h"
 #include "passes/hoist_state_functions.h"
@@ -80,6 +81,7 @@ const std::map<std::string, Pass>& passes() {
       {"fold_constants", for_any(fold_constants)},
       {"fold_normalizations", for_any(fold_normalizations)},
       {"fuse_elementwise", fuse_elementwise},
+      {"fuse_quantized", for_any(fuse_quantized)},
       {"fuse_tails", fuse_tails},
       {"hoist_derived_state", for_any(hoist_derived_state)},
       {"hoist_state_functions", for_any(hoist_state_functions)},

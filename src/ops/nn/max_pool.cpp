@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cpu/pool/batch_inner_pool.h"
+#include "kernels/cpu/pool/byte_max_pool.h"
 #include "kernels/cpu/pool/pooling.h"
 #include "narrowgauge/graph.h"
 #include "ops/offers/batch_inner.h"
@@ -132,6 +133,17 @@ Offer offer_max_pool(const Request& request) {
   return offer;
 }
 
+Offer offer_bytes(const Request& request) {
+  const Operand &x = request.inputs[0], &y = request.outputs[0];
+  std::string reason = storage_reason(request);
+  if (x.dtype != DType::u8 && x.dtype != DType::i8) reason = concat("dtype ", x.dtype);
+  if (request.outputs[1].present || request.outputs[2].present) reason = "places of bytes";
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return offer_prepared(cpu::prepare_byte_max_pool(kernel_view(x), kernel_view(y),
+                                                   kernel_window(window_of(request, x))),
+                        {0});
+}
+
 Offer offer_gradient(const Request& request) {
   const Operand &dy = request.inputs[0], &dx = request.outputs[0];
   std::string reason = pool_reason(request, dy.dtype);
@@ -217,8 +229,10 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel max_pool_kernels[] = {
-    {"blocks", offer_blocks}, {"rows", offer_max_pool}, {"reference", reference_max_pool}};
+constexpr Kernel max_pool_kernels[] = {{"blocks", offer_blocks},
+                                       {"rows", offer_max_pool},
+                                       {"bytes", offer_bytes},
+                                       {"reference", reference_max_pool}};
 constexpr Kernel gradient_kernels[] = {
     {"blocks", offer_gradient_blocks}, {"rows", offer_gradient}, {"reference", reference_gradient}};
 

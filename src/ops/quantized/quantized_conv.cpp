@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantized_conv.h"
 
+#include "kernels/cpu/onednn/quantized.h"
 #include "ops/nn/conv_reference.h"
 #include "ops/nn/conv_window.h"
 #include "ops/no_gradient.h"
@@ -50,6 +51,22 @@ Offer offer_rows(const Request& request) {
   });
 }
 
+Offer offer_onednn(const Request& request) {
+  const auto& op = request.as<QuantizedConv>();
+  std::string reason = saturation_reason(request);
+  if (reason.empty()) reason = storage_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const QuantizedViews views = views_of(request);
+  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  reason = onednn_quantized_reason(views, numbers);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto window =
+      kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
+  return quantized_offer([=, x_zero = known_x_zero(request), threads = request.target.threads] {
+    return prepare_onednn_quantized(views, window, numbers, x_zero, threads);
+  });
+}
+
 using Views = std::vector<ReferenceView>;
 
 // A dense tensor of doubles for the reference loops.
@@ -93,7 +110,8 @@ Offer offer_reference(const Request& request) {
                          });
 }
 
-constexpr Kernel kernels_of_op[] = {{"int8 rows", offer_rows}, {"reference", offer_reference}};
+constexpr Kernel kernels_of_op[] = {
+    {"onednn", offer_onednn}, {"int8 rows", offer_rows}, {"reference", offer_reference}};
 
 SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
 SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }

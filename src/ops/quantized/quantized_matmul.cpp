@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/onednn/quantized.h"
 #include "ops/no_gradient.h"
 #include "ops/offers/contraction.h"
 #include "ops/quantized/int8.h"
@@ -52,23 +53,46 @@ std::string gap_reason(const Request& request) {
   return gaps ? "an operand with gaps" : "";
 }
 
+QuantizedViews views_of(const Request& request) {
+  QuantizedViews views{
+      rows_of(request.input(quantized_x)),
+      columns_of(request.input(quantized_w), request.as<QuantizedMatMul>().transposed),
+      rows_of(request.output(0)),
+      {},
+      weights_last(request)};
+  if (input_given(request, quantized_residual))
+    views.residual = rows_of(request.input(quantized_residual));
+  return views;
+}
+
+const ConvolutionWindow one_pixel{{1}, {1}, {0}, {0}, 1};
+
+Offer offer_onednn(const Request& request) {
+  const auto& op = request.as<QuantizedMatMul>();
+  std::string reason = saturation_reason(request);
+  if (reason.empty()) reason = storage_reason(request);
+  if (reason.empty()) reason = gap_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const QuantizedViews views = views_of(request);
+  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  reason = onednn_quantized_reason(views, numbers);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return quantized_offer([=, x_zero = known_x_zero(request), threads = request.target.threads] {
+    return prepare_onednn_quantized(views, one_pixel, numbers, x_zero, threads);
+  });
+}
+
 Offer offer_rows(const Request& request) {
   std::string reason = storage_reason(request);
   if (reason.empty()) reason = gap_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto& op = request.as<QuantizedMatMul>();
-  QuantizedViews views{rows_of(request.input(quantized_x)),
-                       columns_of(request.input(quantized_w), op.transposed),
-                       rows_of(request.output(0)),
-                       {},
-                       weights_last(request)};
-  if (input_given(request, quantized_residual))
-    views.residual = rows_of(request.input(quantized_residual));
+  const QuantizedViews views = views_of(request);
   reason = quantized_convolution_reason(views);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
   return quantized_offer([=, threads = request.target.threads] {
-    return prepare_quantized_convolution(views, {{1}, {1}, {0}, {0}, 1}, numbers, threads);
+    return prepare_quantized_convolution(views, one_pixel, numbers, threads);
   });
 }
 
@@ -91,7 +115,8 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernels_of_op[] = {{"int8 rows", offer_rows}, {"reference", offer_reference}};
+constexpr Kernel kernels_of_op[] = {
+    {"onednn", offer_onednn}, {"int8 rows", offer_rows}, {"reference", offer_reference}};
 
 SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
 SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }

@@ -51,9 +51,29 @@ bool input_given(const Request& request, int input) {
   return input < std::ssize(request.inputs) && request.input(input).present;
 }
 
+namespace {
+
+bool is_known_zero(const Operand& operand) {
+  if (!operand.constant) return false;
+  for (std::int64_t i = 0; i < operand.constant->size(); ++i)
+    if (operand.constant->at(i) != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::int32_t> known_x_zero(const Request& request) {
+  if (!input_given(request, quantized_x_zero)) return 0;
+  const Tensor* const known = request.input(quantized_x_zero).constant;
+  if (!known) return {};
+  return static_cast<std::int32_t>(known->at(0));
+}
+
 QuantizedNumbers quantized_numbers(const Request& request, double low, double high) {
   const auto numbers = [&](int input) -> Int8Numbers {
     if (!input_given(request, input)) return {};
+    // Weights whose zero points are 0 need no sums of rows.
+    if (input == quantized_w_zero && is_known_zero(request.input(input))) return {};
     const Operand& operand = request.input(input);
     return {operand.dtype, element_count(operand.dims), input};
   };
@@ -96,6 +116,12 @@ void set_packing(Offer& offer, Packed packed) {
 }
 
 }  // namespace
+
+std::string saturation_reason(const Request& request) {
+  if (request.target.isa >= Isa::vnni) return {};
+  return concat("oneDNN saturates sums of bytes in 16 bits without VNNI, this is ",
+                name(request.target.isa));
+}
 
 Offer quantized_offer(std::function<Prepared()> prepare) {
   Offer offer;

@@ -18,6 +18,10 @@ cpu::QuantizedNumbers quantized_numbers(const Request& request, double low, doub
 // Whether w, and its zero point if it has one, are the same in every run.
 bool weights_last(const Request& request);
 bool input_given(const Request& request, int input);
+// The zero point of x, 0 if it has none; nothing if it is not known.
+std::optional<std::int32_t> known_x_zero(const Request& request);
+// Why oneDNN's sums would not be exact on the target; "" if they are.
+std::string saturation_reason(const Request& request);
 
 // Offers what `prepare` makes when the kernel is chosen, with all inputs of the node.
 Offer quantized_offer(std::function<cpu::Prepared()> prepare);

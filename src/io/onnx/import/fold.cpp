@@ -6,6 +6,7 @@
 #include "base/enumerate.h"
 #include "ir/attributes.h"
 #include "ops/control/interpret.h"
+#include "ops/quantized/quantize_linear.h"
 
 namespace narrowgauge::onnx {
 
@@ -25,6 +26,13 @@ std::int64_t elements_of(const narrowgauge::Node& node) {
   return elements;
 }
 
+// Weights that passes take as bytes.
+bool dequantizes_weights(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
+  if (!node.is<DequantizeLinear>()) return false;
+  const TensorType& x = graph.type(node.inputs[0]);
+  return x.shape.size() >= 2 && (x.dtype == DType::u8 || x.dtype == DType::i8);
+}
+
 }  // namespace
 
 Values folded(narrowgauge::Graph& graph, int index, bool everything) {
@@ -34,7 +42,8 @@ Values folded(narrowgauge::Graph& graph, int index, bool everything) {
   if (is_source(node) || node.op->kernels().empty()) return values;
   if (are_constants(graph, node.inputs) && (everything || !is_random(node))) {
     const bool few = elements_of(node) <= few_elements;
-    if (!everything && (!few || node.inputs.empty())) return values;
+    const bool stays = !few || node.inputs.empty() || dequantizes_weights(graph, node);
+    if (!everything && stays) return values;
     const std::vector<Tensor> results = interpret_node(graph, node, {.reference = few});
     for (std::size_t o = 0; o < results.size(); ++o) values[o] = graph.constant(results[o]);
     return values;

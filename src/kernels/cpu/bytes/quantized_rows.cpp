@@ -134,7 +134,7 @@ namespace {
 [[gnu::always_inline]] inline __m256 in_steps(const QuantizedFinish& finish,
                                               const QuantizedPlace& place, std::int64_t row,
                                               std::int64_t at, const std::byte* residual) {
-  __m256i sums = eight(place.sums + row * quantized_panel + at);
+  __m256i sums = eight(place.sums + row * place.sums_pitch + at);
   const std::int64_t column = place.column + at;
   if (finish.zeros)
     sums = _mm256_sub_epi32(sums, _mm256_mullo_epi32(_mm256_set1_epi32(place.row_sums[row]),

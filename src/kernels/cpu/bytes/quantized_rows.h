@@ -73,6 +73,7 @@ struct QuantizedPlace {
   const std::byte* residual;  // null: none
   std::byte* y;
   std::int64_t pitch;  // elements from row to row, of y and the residual
+  std::int64_t sums_pitch = quantized_panel;
 };
 void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place);
 

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "kernels/cpu/contraction/contraction.h"
 #include "kernels/cpu/contraction/contraction_parts.h"
+#include "kernels/cpu/onednn/quantized.h"
 #include "kernels/cpu/onednn/sharded_primitive.h"
 
 namespace narrowgauge::cpu {
@@ -81,6 +82,8 @@ class Convolution {
     views_.w = with_groups(views.w, window.groups);
   }
 
+  Prepared prepare_sums() { return prepared({DType::u8, ""}); }
+
   Prepared prepare() {
     if (may_be_native({&input(0), &input(1)}, output(), options_) && native_is_amx())
       return prepared({DType::bf16, ""});
@@ -108,12 +111,15 @@ class Convolution {
     const std::int64_t images = views_.x.dims[0];
     if (images >= std::min(shards_worth(request()), enough_images)) return Axis::images;
     const bool rows_have_pixels = window_.pads_begin[0] < taps() && window_.pads_end[0] < taps();
-    const bool by_channels =
-        window_.groups == 1 && (pass_ != ConvolutionPass::forward || !rows_have_pixels ||
-                                element_count(views_.w.dims) > activations());
+    const bool by_channels = !is_bytes() && window_.groups == 1 &&
+                             (pass_ != ConvolutionPass::forward || !rows_have_pixels ||
+                              element_count(views_.w.dims) > activations());
     if (by_channels) return Axis::channels;
     return pass_ == ConvolutionPass::forward && rows_have_pixels ? Axis::rows : Axis::images;
   }
+
+  // Sums of bytes, whose pixels are finished with all their channels.
+  bool is_bytes() const { return views_.x.dtype == DType::u8; }
 
   // The number of rows of x under the window of one row of y.
   std::int64_t taps() const {
@@ -159,7 +165,9 @@ class Convolution {
   }
 
   std::vector<Port> ports(DType dtype) const {
-    const DType result = output().dtype == DType::bf16 ? dtype : DType::f32;
+    const DType result = is_bytes()                      ? DType::i32
+                         : output().dtype == DType::bf16 ? dtype
+                                                         : DType::f32;
     std::vector<Port> ports = ports_by_images(dtype, result);
     if (axis() == Axis::channels) cut_channels(ports);
     if (axis() == Axis::rows) cut_rows(ports);
@@ -170,7 +178,7 @@ class Convolution {
     std::vector<Port> ports;
     if (pass_ == ConvolutionPass::forward) {
       ports = {activation(DNNL_ARG_SRC, 0, views_.x, dtype),
-               weights(DNNL_ARG_WEIGHTS, 1, views_.w, dtype),
+               weights(DNNL_ARG_WEIGHTS, 1, views_.w, is_bytes() ? DType::i8 : dtype),
                activation(DNNL_ARG_DST, 0, views_.y, result)};
       ports[2].output = true;
       if (views_.bias)
@@ -271,6 +279,12 @@ std::optional<View> broadcast_bias(const ConvolutionViews& views) {
 }
 
 }  // namespace
+
+Prepared prepare_onednn_sums(const ConvolutionViews& views, const ConvolutionWindow& window,
+                             const ContractionOptions& options) {
+  check_shapes(views, window);
+  return Convolution(ConvolutionPass::forward, views, window, options).prepare_sums();
+}
 
 Prepared prepare_convolution(ConvolutionPass pass, const ConvolutionViews& views,
                              const ConvolutionWindow& window, const ContractionOptions& options) {

@@ -16,8 +16,21 @@ namespace narrowgauge::cpu::onednn {
 namespace {
 
 dnnl_data_type_t data_type(DType dtype) {
-  NG_INVARIANT(dtype == DType::f32 || dtype == DType::bf16);
-  return dtype == DType::f32 ? dnnl_f32 : dnnl_bf16;
+  switch (dtype) {
+    case DType::f32:
+      return dnnl_f32;
+    case DType::bf16:
+      return dnnl_bf16;
+    case DType::u8:
+      return dnnl_u8;
+    case DType::i8:
+      return dnnl_s8;
+    case DType::i32:
+      return dnnl_s32;
+    default:
+      NG_INVARIANT(false);
+      return dnnl_data_type_undef;
+  }
 }
 
 Format own(dnnl_memory_desc_t format) {

@@ -30,7 +30,7 @@ using PrimitiveDescription = std::unique_ptr<dnnl_primitive_desc, Release>;
 // A memory format: strides, or one of oneDNN's own.
 using Format = std::shared_ptr<const dnnl_memory_desc>;
 
-Format strided_format(const View& view);            // f32 and bf16
+Format strided_format(const View& view);            // f32, bf16, u8, i8 and i32
 Format free_format(DType dtype, const Dims& dims);  // oneDNN's choice
 bool same_format(const Format& a, const Format& b);
 std::int64_t format_bytes(const Format& format);

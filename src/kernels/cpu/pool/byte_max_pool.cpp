@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/pool/byte_max_pool.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/parallel.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr std::int64_t grain = 1 << 14;  // bytes that are compared in a piece
+constexpr std::int64_t lanes = 32;
+
+struct Axis {
+  std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
+  std::int64_t x_step = 0, y_step = 0;  // from element to element
+  // Where a tap lies in x; -1: in the pads.
+  std::int64_t place(std::int64_t at, std::int64_t tap) const {
+    const std::int64_t place = at * stride - pad + tap * dilation;
+    return place >= 0 && place < x ? place : -1;
+  }
+};
+
+class ByteMaxPool {
+ public:
+  ByteMaxPool(const View& x, const View& y, const PoolWindow& window)
+      : x_(x), y_(y), is_signed_(x.dtype == DType::i8) {
+    const std::size_t spatial = x.dims.size() - 2;
+    for (std::size_t i = 0; i < spatial; ++i)
+      axes_[3 - spatial + i] = {x.dims[i + 2],     y.dims[i + 2],       window.kernel[i],
+                                window.strides[i], window.dilations[i], window.pads_begin[i],
+                                x.strides[i + 2],  y.strides[i + 2]};
+  }
+
+  void run(const Call& call) const {
+    const auto& [z, y, x] = axes_;
+    const std::int64_t pixels = y_.dims[0] * z.y * y.y * x.y;
+    const std::int64_t work =
+        std::max<std::int64_t>(y_.dims[1] * z.kernel * y.kernel * x.kernel, 1);
+    parallel_for(pixels, std::max<std::int64_t>(grain / work, 1),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t pixel = begin; pixel < end; ++pixel) one_pixel(call, pixel);
+                 });
+  }
+
+ private:
+  void one_pixel(const Call& call, std::int64_t pixel) const {
+    const auto& [z, y, x] = axes_;
+    const std::int64_t at_x = pixel % x.y, at_y = pixel / x.y % y.y;
+    const std::int64_t at_z = pixel / (x.y * y.y) % z.y, image = pixel / (x.y * y.y * z.y);
+    const auto* const from =
+        static_cast<const std::uint8_t*>(call.inputs[0]) + image * x_.strides[0];
+    std::uint8_t* const to = static_cast<std::uint8_t*>(call.outputs[0]) + image * y_.strides[0] +
+                             at_z * z.y_step + at_y * y.y_step + at_x * x.y_step;
+    const std::uint8_t least = is_signed_ ? 0x80 : 0;
+    for (std::int64_t channel = 0; channel < y_.dims[1]; ++channel)
+      to[channel * y_.strides[1]] = least;
+    for (std::int64_t kz = 0; kz < z.kernel; ++kz)
+      for (std::int64_t ky = 0; ky < y.kernel; ++ky)
+        for (std::int64_t kx = 0; kx < x.kernel; ++kx) {
+          const std::int64_t in_z = z.place(at_z, kz), in_y = y.place(at_y, ky),
+                             in_x = x.place(at_x, kx);
+          if (in_z >= 0 && in_y >= 0 && in_x >= 0)
+            take_larger(from + in_z * z.x_step + in_y * y.x_step + in_x * x.x_step, to);
+        }
+  }
+
+  void take_larger(const std::uint8_t* x, std::uint8_t* y) const {
+    const std::int64_t channels = y_.dims[1];
+    std::int64_t c = 0;
+    if (x_.strides[1] == 1 && y_.strides[1] == 1)
+      for (; c + lanes <= channels; c += lanes) {
+        auto* const to = reinterpret_cast<__m256i*>(y + c);
+        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + c)),
+                      b = _mm256_loadu_si256(to);
+        _mm256_storeu_si256(to, is_signed_ ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b));
+      }
+    // Signed bytes are ordered as unsigned ones with the first bit flipped.
+    const std::uint8_t flip = is_signed_ ? 0x80 : 0;
+    for (; c < channels; ++c) {
+      const std::uint8_t a = x[c * x_.strides[1]];
+      std::uint8_t& b = y[c * y_.strides[1]];
+      if ((a ^ flip) > (b ^ flip)) b = a;
+    }
+  }
+
+  View x_, y_;
+  bool is_signed_;
+  std::array<Axis, 3> axes_;
+};
+
+}  // namespace
+
+Prepared prepare_byte_max_pool(const View& x, const View& y, const PoolWindow& window) {
+  require(x.dims.size() == y.dims.size() && x.dims.size() >= 3 && x.dims.size() <= 5,
+          "max pool of bytes: expected one to three spatial axes, got x ", x.dims, " and y ",
+          y.dims);
+  return {"bytes", 0, [pool = ByteMaxPool(x, y, window)](const Call& call) { pool.run(call); }};
+}
+
+}  // namespace narrowgauge::cpu

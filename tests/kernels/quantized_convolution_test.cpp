@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised convolutions against sums of integers in plain loops, and what stands behind the sums
+// in double: our own kernels, and oneDNN's where no sum of two products leaves 16 bits.
+#include "kernels/cpu/bytes/quantized_convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "kernels/convolution_case.h"
+#include "kernels/cpu/onednn/quantized.h"
+#include "kernels/each_isa.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// How values are stored, and which of them there are.
+struct Form {
+  DType x = DType::u8, w = DType::i8, y = DType::u8;
+  std::optional<DType> residual = {};
+  bool each_channel = true, w_zeros = false, bias = true, together = true, packed = true;
+  double low = -infinity, high = infinity;
+  int least = -128, most = 127;  // weights
+};
+
+std::string text(const ConvolutionCase& c, const Form& form) {
+  return concat(c.name, ' ', form.x, form.w, form.y, ' ', form.residual.value_or(DType::boolean),
+                form.each_channel ? " channels" : "", form.w_zeros ? " zeros" : "",
+                form.together ? "" : " plain", form.packed ? " packed" : "");
+}
+
+Array random_array(DType dtype, const Dims& dims, bool together, std::mt19937& random, int least,
+                   int most) {
+  Array array(dtype, dims, together ? Layout::channels_last : Layout::row_major);
+  std::uniform_int_distribution<int> all(least, most);
+  for (std::int64_t i = 0; i < array.size(); ++i)
+    array.set(i, dtype == DType::f32 ? all(random) / 64.0 : all(random));
+  return array;
+}
+
+Array bytes_array(DType dtype, const Dims& dims, bool together, std::mt19937& random) {
+  const int least = dtype == DType::u8 ? 0 : -128;
+  return random_array(dtype, dims, together, random, least, least + 255);
+}
+
+Array scales(std::int64_t count, double size, std::mt19937& random) {
+  Array array(DType::f32, {count});
+  std::uniform_real_distribution<float> all(0.5F, 1.5F);
+  for (std::int64_t i = 0; i < count; ++i) array.set(i, double{all(random)} * size);
+  return array;
+}
+
+// All that a kernel reads and what it should write.
+class Trial {
+ public:
+  Trial(const ConvolutionCase& c, const Form& form)
+      : c_(c), form_(form), random_(7), y_(result()), window_(c.window()) {
+    const std::int64_t lines = form.each_channel ? c.outputs : 1;
+    give(quantized_x, bytes_array(form.x, c.x_dims(), form.together, random_));
+    give(quantized_w,
+         random_array(form.w, c.w_dims(), false, random_, form.w == DType::u8 ? 0 : form.least,
+                      form.w == DType::u8 ? 255 : form.most));
+    give(quantized_x_scale, scales(1, 0.02, random_));
+    give(quantized_x_zero, bytes_array(form.x, {1}, false, random_));
+    give(quantized_w_scale, scales(lines, 0.01, random_));
+    if (form.w_zeros) give(quantized_w_zero, bytes_array(form.w, {lines}, false, random_));
+    if (form.bias)
+      give(quantized_bias, random_array(DType::f32, {c.outputs}, false, random_, -99, 99));
+    if (form.residual) give_residual();
+    sums_ = exact_sums();
+    if (form.y == DType::f32) return;
+    give(quantized_y_scale, scales(1, 0.2, random_));
+    give(quantized_y_zero, bytes_array(form.y, {1}, false, random_));
+  }
+
+  QuantizedViews views() const {
+    QuantizedViews views{
+        at(quantized_x).view(), at(quantized_w).view(), y_.view(), {}, form_.packed};
+    if (form_.residual) views.residual = at(quantized_residual).view();
+    return views;
+  }
+  QuantizedNumbers numbers() const {
+    const auto of = [&](int input) -> Int8Numbers {
+      if (!given_[static_cast<std::size_t>(input)]) return {};
+      return {at(input).view().dtype, at(input).size(), input};
+    };
+    return {of(quantized_x_scale),
+            of(quantized_x_zero),
+            of(quantized_w_scale),
+            of(quantized_w_zero),
+            of(quantized_bias),
+            of(quantized_residual_scale),
+            of(quantized_residual_zero),
+            of(quantized_y_scale),
+            of(quantized_y_zero),
+            form_.low,
+            form_.high};
+  }
+  const ConvolutionWindow& window() const { return window_; }
+  std::int32_t x_zero() const { return static_cast<std::int32_t>(at(quantized_x_zero).at(0)); }
+
+  void check(const Prepared& prepared) {
+    run(prepared);
+    EXPECT_TRUE(y_.guards_intact()) << text(c_, form_);
+    for (std::int64_t i = 0; i < y_.size(); ++i) {
+      const double exact = expected(i);
+      if (form_.y == DType::f32)
+        ASSERT_NEAR(y_.at(i), exact, 1e-5 * (1 + std::abs(exact))) << text(c_, form_) << ' ' << i;
+      else
+        ASSERT_LE(distance(y_.at(i), exact), 0.501) << text(c_, form_) << ' ' << i;
+    }
+  }
+
+ private:
+  Array result() const {
+    return {form_.y, c_.y_dims(), form_.together ? Layout::channels_last : Layout::row_major};
+  }
+  void give(int input, Array array) {
+    given_[static_cast<std::size_t>(input)] = std::make_unique<Array>(std::move(array));
+  }
+  void give_residual() {
+    if (*form_.residual == DType::f32) {
+      give(quantized_residual,
+           random_array(DType::f32, c_.y_dims(), form_.together, random_, -200, 200));
+      return;
+    }
+    give(quantized_residual, bytes_array(*form_.residual, c_.y_dims(), form_.together, random_));
+    give(quantized_residual_scale, scales(1, 0.05, random_));
+    give(quantized_residual_zero, bytes_array(*form_.residual, {1}, false, random_));
+  }
+  const Array& at(int input) const { return *given_[static_cast<std::size_t>(input)]; }
+  double number(int input, std::int64_t i, double missing) const {
+    if (!given_[static_cast<std::size_t>(input)]) return missing;
+    return at(input).at(at(input).size() > 1 ? i : 0);
+  }
+
+  void run(const Prepared& prepared) {
+    std::array<const void*, quantized_inputs> inputs{};
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      inputs[i] = given_[i] ? given_[i]->data() : nullptr;
+    std::vector<std::byte> packed(static_cast<std::size_t>(prepared.packed.bytes + 64));
+    std::vector<std::byte> workspace(static_cast<std::size_t>(prepared.workspace + 64));
+    const auto aligned = [](std::vector<std::byte>& bytes) {
+      const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+      return bytes.data() + (64 - address % 64) % 64;
+    };
+    if (prepared.packed.bytes > 0) prepared.packed.run(inputs.data(), aligned(packed));
+    void* const y = y_.data();
+    prepared.run({inputs.data(), &y, aligned(workspace), nullptr,
+                  prepared.packed.bytes > 0 ? aligned(packed) : nullptr});
+  }
+
+  // In steps of y before it is rounded, or the result in f32.
+  double expected(std::int64_t i) const {
+    const std::int64_t places = y_.size() / (c_.batch * c_.outputs);
+    const std::int64_t channel = i / places % c_.outputs;
+    const double step = number(quantized_y_scale, 0, 1);
+    double y = sums_[static_cast<std::size_t>(i)] * number(quantized_x_scale, 0, 1) *
+               number(quantized_w_scale, channel, 1);
+    y += number(quantized_bias, channel, 0);
+    if (form_.residual)
+      y += (at(quantized_residual).at(i) - number(quantized_residual_zero, 0, 0)) *
+           number(quantized_residual_scale, 0, 1);
+    return std::min(std::max(y, form_.low), form_.high) / step;
+  }
+
+  // How far a byte is from the number that it stands for, where that is in reach.
+  double distance(double byte, double exact) const {
+    const double zero = number(quantized_y_zero, 0, 0);
+    const double least = form_.y == DType::u8 ? 0 : -128;
+    return std::abs(byte - std::clamp(exact + zero, least, least + 255));
+  }
+
+  // Of x and w less their zero points.
+  std::vector<double> exact_sums() const {
+    Array x(DType::f64, c_.x_dims()), w(DType::f64, c_.w_dims()), y(DType::f64, c_.y_dims());
+    const std::int64_t taps = w.size() / c_.outputs;
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      x.set(i, at(quantized_x).at(i) - number(quantized_x_zero, 0, 0));
+    for (std::int64_t i = 0; i < w.size(); ++i)
+      w.set(i, at(quantized_w).at(i) - number(quantized_w_zero, i / taps, 0));
+    return ConvolutionReference(c_, x, w, y).forward(nullptr);
+  }
+
+  const ConvolutionCase& c_;
+  Form form_;
+  std::mt19937 random_;
+  std::array<std::unique_ptr<Array>, quantized_inputs> given_;
+  Array y_;
+  ConvolutionWindow window_;
+  std::vector<double> sums_;
+};
+
+std::vector<Form> forms() {
+  return {
+      {},
+      {.residual = DType::u8, .low = 0},
+      {.x = DType::i8, .y = DType::i8, .residual = DType::i8, .each_channel = false, .high = 2},
+      {.y = DType::f32, .residual = DType::f32, .bias = false, .low = -1, .high = 3},
+      {.w = DType::u8, .w_zeros = true, .packed = false},
+      {.x = DType::i8, .w_zeros = true, .together = false},
+      {.y = DType::f32, .residual = DType::u8, .together = false, .packed = false},
+  };
+}
+
+TEST(quantized_convolution, stores_the_nearest_step_of_exact_sums) {
+  for (const ConvolutionCase& c : convolution_cases())
+    for (const Form& form : forms()) {
+      Trial trial(c, form);
+      for (const int threads : {1, 2})
+        trial.check(
+            prepare_quantized_convolution(trial.views(), trial.window(), trial.numbers(), threads));
+    }
+}
+
+// Weights of 7 bits, whose pairs of products fit into 16 bits where oneDNN has no VNNI.
+TEST(quantized_convolution, onednn_makes_the_same_sums) {
+  for (const ConvolutionCase& c : convolution_cases())
+    for (Form form : forms()) {
+      if (form.w != DType::i8 || form.w_zeros || !form.together || !form.packed) continue;
+      form.least = -64;
+      form.most = 63;
+      Trial trial(c, form);
+      for (const auto x_zero : {std::optional<std::int32_t>(), std::optional(trial.x_zero())})
+        trial.check(
+            prepare_onednn_quantized(trial.views(), trial.window(), trial.numbers(), x_zero, 2));
+    }
+}
+
+TEST(quantized_convolution, onednn_says_what_it_does_not_take) {
+  const ConvolutionCase& c = convolution_cases()[0];
+  const auto reason = [&](const Form& form) {
+    const Trial trial(c, form);
+    return onednn_quantized_reason(trial.views(), trial.numbers());
+  };
+  EXPECT_EQ(reason({}), "");
+  EXPECT_EQ(reason({.w = DType::u8}), "weights of u8");
+  EXPECT_EQ(reason({.w_zeros = true}), "weights with a zero point");
+  EXPECT_EQ(reason({.packed = false}), "weights that may change");
+  EXPECT_EQ(reason({.together = false}), "channels that lie apart");
+}
+
+TEST(quantized_convolution, equal_on_every_isa) {
+  expect_tests_pass_under_each_isa("quantized_convolution.stores*", {Isa::avx2, Isa::vnni});
+}
+
+}  // namespace
+}  // namespace narrowgauge::cpu
