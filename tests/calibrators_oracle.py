@@ -28,7 +28,8 @@ def data():
     cube = (normal * normal).astype(np.float32) * normal
     outlier = normal.copy()
     outlier[COUNT // 2] = 1000
-    return {"normal": normal, "heavy_tail": cube, "relu": np.maximum(normal, np.float32(0)),
+    return {"normal": normal, "heavy_tail": cube, "positive_tail": np.abs(cube),
+            "relu": np.maximum(normal, np.float32(0)),
             "uniform": (2 * u[:, 0] - 0.5).astype(np.float32), "outlier": outlier}
 
 

@@ -2,6 +2,7 @@
 #include "quantize/calibration.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "base/enumerate.h"
@@ -26,40 +27,95 @@ Histogram histogram_of(std::span<const float> values) {
   return all;
 }
 
+// A tensor by its channels: `outer` times, each of them has `inner` neighbours.
+struct Channels {
+  std::int64_t outer = 1, count = 1, inner = 1;
+
+  Channels(const Dims& dims, int axis) {
+    const auto rank = static_cast<int>(dims.size());
+    const int at = axis < 0 ? axis + rank : axis;
+    if (rank < 2 || at < 0 || at >= rank) {
+      inner = element_count(dims);
+      return;
+    }
+    const auto before = dims.begin() + at;
+    outer = element_count(std::span(dims.begin(), before));
+    count = *before;
+    inner = element_count(std::span(before + 1, dims.end()));
+  }
+
+  std::span<const float> row(std::span<const float> values, std::int64_t o,
+                             std::int64_t channel) const {
+    const std::int64_t first = (o * count + channel) * inner;
+    return values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(inner));
+  }
+};
+
+// Adds the values of channels from `begin` to `end` to their sums.
+void add_long_rows(std::span<ExactSum> sums, std::span<const float> values,
+                   const Channels& channels, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t o = 0; o < channels.outer; ++o)
+    for (std::int64_t channel = begin; channel < end; ++channel)
+      sums[static_cast<std::size_t>(channel)].add(channels.row(values, o, channel));
+}
+
+constexpr std::int64_t short_row = 16;
+
+// The same for short rows. They are gathered first, those of some neighbouring channels at a time,
+// because to add many values at once is faster.
+void add_short_rows(std::span<ExactSum> sums, std::span<const float> values,
+                    const Channels& channels, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t most_channels = 16, most_values = 512;
+  std::array<std::array<float, most_values>, most_channels> gathered;
+  const std::int64_t most_rows = most_values / channels.inner;
+  for (std::int64_t c = begin; c < end; c += most_channels) {
+    const auto width = static_cast<std::size_t>(std::min(most_channels, end - c));
+    for (std::int64_t o = 0; o < channels.outer; o += most_rows) {
+      std::size_t filled = 0;
+      for (std::int64_t i = o; i < std::min(o + most_rows, channels.outer); ++i) {
+        for (std::size_t k = 0, to = filled; k < width; ++k, to = filled)
+          for (const float value : channels.row(values, i, c + static_cast<std::int64_t>(k)))
+            gathered[k][to++] = value;
+        filled += static_cast<std::size_t>(channels.inner);
+      }
+      for (std::size_t k = 0; k < width; ++k)
+        sums[static_cast<std::size_t>(c) + k].add(std::span(gathered[k]).first(filled));
+    }
+  }
+}
+
 bool is_observed(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
 
 }  // namespace
 
-bool ChannelSums::fits(std::size_t channels) {
-  if (sums_.empty() && !differ_) sums_.resize(channels);
-  if (sums_.size() == channels && !differ_) return true;
+bool ChannelSums::fits(std::size_t channels, int axis) {
+  if (sums_.empty() && !differ_) {
+    sums_.resize(channels);
+    axis_ = axis;
+  }
+  if (sums_.size() == channels && axis_ == axis && !differ_) return true;
+  *this = {};
   differ_ = true;
-  sums_.clear();
   return false;
 }
 
-void ChannelSums::add(std::span<const float> values, const Dims& dims) {
-  const bool has_channels = dims.size() > 1;
-  const std::int64_t channels = has_channels ? dims[1] : 1;
-  if (channels == 0 || !fits(static_cast<std::size_t>(channels))) return;
-  const std::int64_t size = std::ssize(values), images = has_channels ? dims[0] : 1;
-  const std::int64_t row = images > 0 ? size / (images * channels) : 0;
-  const std::int64_t grain = std::max<std::int64_t>(1, values_at_once * channels / (size + 1));
-  parallel_for(channels, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t image = 0; image < images; ++image)
-      for (std::int64_t channel = begin; channel < end; ++channel) {
-        const std::int64_t first = (image * channels + channel) * row;
-        sums_[static_cast<std::size_t>(channel)].add(
-            values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(row)));
-      }
+void ChannelSums::add(std::span<const float> values, const Dims& dims, int axis) {
+  const Channels channels(dims, axis);
+  if (channels.count == 0 || !fits(static_cast<std::size_t>(channels.count), axis)) return;
+  if (values.empty()) return;
+  const std::int64_t of_channel = channels.outer * channels.inner;
+  const std::int64_t grain = std::max<std::int64_t>(16, values_at_once / of_channel);
+  parallel_for(channels.count, grain, [&](std::int64_t begin, std::int64_t end) {
+    (channels.inner > short_row ? add_long_rows : add_short_rows)(sums_, values, channels, begin,
+                                                                  end);
   });
 }
 
 void ChannelSums::merge(const ChannelSums& other) {
   if (other.sums_.empty() && !other.differ_) return;
-  if (!fits(other.sums_.size())) return;
+  if (!fits(other.sums_.size(), other.axis_)) return;
   for (const auto& [i, sum] : enumerate(other.sums_)) sums_[static_cast<std::size_t>(i)].merge(sum);
 }
 
@@ -69,10 +125,12 @@ std::vector<double> ChannelSums::means() const {
   return means;
 }
 
-ChannelSums ChannelSums::of(std::vector<ExactSum> sums, bool differ) {
+ChannelSums ChannelSums::of(std::vector<ExactSum> sums, int axis, bool differ) {
+  require(!sums.empty() || axis == 1, "channel sums: there are no channels along axis ", axis);
   require(sums.empty() || !differ, "channel sums: expected none where the channels differ");
   ChannelSums made;
   made.sums_ = std::move(sums);
+  made.axis_ = axis;
   made.differ_ = differ;
   return made;
 }
@@ -101,13 +159,13 @@ const ValueStatistics& Calibration::of(std::string_view name) const {
   return values_[place_of(name)];
 }
 
-void Calibration::observe(std::string_view name, const Tensor& values) {
+void Calibration::observe(std::string_view name, const Tensor& values, int axis) {
   ValueStatistics& statistics = values_[place_of(name)];
   require(is_observed(values.dtype()), "calibration: expected f32, f16 or bf16 as '", name,
           "', got ", values.dtype());
   const Tensor wide = values.dtype() == DType::f32 ? values : values.cast(DType::f32);
   statistics.histogram.merge(histogram_of(wide.values<float>()));
-  statistics.channels.add(wide.values<float>(), wide.dims());
+  statistics.channels.add(wide.values<float>(), wide.dims(), axis);
 }
 
 void Calibration::merge(const Calibration& other) {

@@ -14,25 +14,29 @@
 
 namespace narrowgauge {
 
-// Sums of each channel along an axis.
+// Sums of each channel along an axis of f32 tensors.
 class ChannelSums {
  public:
-  // Along axis 1; a tensor of fewer axes is one channel. f32, by the tensor's dims.
-  void add(std::span<const float> values, const Dims& dims);
+  // A tensor that has no such axis, or no other one, is one channel. An axis below 0 counts from
+  // the last one.
+  void add(std::span<const float> values, const Dims& dims, int axis = 1);
   void merge(const ChannelSums& other);
 
-  // Empty before the first tensor, and where tensors had different numbers of channels.
+  // Empty before the first tensor, and where tensors had different axes or numbers of channels.
   const std::vector<ExactSum>& sums() const { return sums_; }
-  bool differ() const { return differ_; }  // whether the numbers of channels did
+  bool differ() const { return differ_; }  // whether they had
+  int axis() const { return axis_; }       // that was given; 1 where sums() is empty
   std::vector<double> means() const;
 
-  static ChannelSums of(std::vector<ExactSum> sums, bool differ);
+  // What sums(), axis() and differ() gave. Throws UsageError where no tensors can have given them.
+  static ChannelSums of(std::vector<ExactSum> sums, int axis, bool differ);
   bool operator==(const ChannelSums&) const = default;
 
  private:
-  bool fits(std::size_t channels);
+  bool fits(std::size_t channels, int axis);
 
   std::vector<ExactSum> sums_;
+  int axis_ = 1;
   bool differ_ = false;
 };
 
@@ -51,9 +55,10 @@ class Calibration {
   Calibration(std::vector<std::string> names, std::vector<ValueStatistics> values,
               std::int64_t samples);
 
-  // Takes a tensor of f32, f16 or bf16 into account; throws UsageError for others, and for a value
-  // that is not among names(). Computes in the threads of the caller.
-  void observe(std::string_view name, const Tensor& values);
+  // Takes a tensor of f32, f16 or bf16 into account, whose channels are along an axis; throws
+  // UsageError for others, and for a value that is not among names(). Computes in the threads of
+  // the caller.
+  void observe(std::string_view name, const Tensor& values, int axis = 1);
   void count_samples(std::int64_t samples) { samples_ += samples; }
   void merge(const Calibration& other);  // throws UsageError unless it is of the same values
 

@@ -42,6 +42,7 @@ std::string line_of(const std::string& name, const ValueStatistics& value) {
                          {"nans", histogram.nans()},
                          {"infinities", histogram.infinities()},
                          {"bins", runs_of(histogram.entries())},
+                         {"axis", value.channels.axis()},
                          {"channels_differ", value.channels.differ()},
                          {"channels", channels_of(value.channels)}};
   return line.dump();
@@ -115,7 +116,7 @@ class Reader {
     }
     require<DataError>(differ || count == 0, path_,
                        ": is damaged: bins and channels count different numbers of values");
-    return ChannelSums::of(std::move(sums), differ);
+    return ChannelSums::of(std::move(sums), whole_number<int>(value, "axis", path_), differ);
   }
 
   ValueStatistics statistics(const Json& value) const {

@@ -53,6 +53,26 @@ TEST(calibration, channels_of_few_axes) {
   EXPECT_EQ(calibration.of("nothing").channels.means(), Means({0, 0}));
 }
 
+TEST(calibration, channels_of_any_axis) {
+  const Tensor x = tensor_of({20, 3, 2}, 1);
+  for (const auto& [axis, stride] :
+       {std::pair(0, 6), std::pair(1, 2), std::pair(2, 1), std::pair(-1, 1)}) {
+    const std::int64_t count = x.dims()[static_cast<std::size_t>(axis < 0 ? axis + 3 : axis)];
+    std::vector<double> sums(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      sums[static_cast<std::size_t>(i / stride % count)] += x.at(i);
+    Calibration calibration({"x"});
+    calibration.observe("x", x, axis);
+    const std::vector<double> means = calibration.of("x").channels.means();
+    ASSERT_EQ(means.size(), sums.size());
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      EXPECT_NEAR(means[i], sums[i] * static_cast<double>(count) / 120, 1e-15) << axis;
+  }
+  Calibration without({"x"});
+  without.observe("x", x, 3);
+  EXPECT_EQ(without.of("x").channels.sums().size(), 1u);
+}
+
 TEST(calibration, narrow_tensors_are_seen_as_the_f32_that_they_are) {
   for (const DType dtype : {DType::f16, DType::bf16}) {
     const Tensor narrow = tensor_of({4, 2, 6}, 3).cast(dtype);
@@ -100,13 +120,15 @@ TEST(calibration, channels_that_differ_have_no_means_whatever_the_order) {
   parts[0].observe("x", tensor_of({2, 3}, 1));
   parts[1].observe("x", tensor_of({2, 4}, 2));
   parts[2].observe("x", tensor_of({2, 3}, 3));
+  parts[2].observe("x", tensor_of({3, 3}, 3), 0);
   std::vector<std::size_t> order{0, 1, 2};
   do {
     Calibration merged({"x"});
     for (const std::size_t i : order) merged.merge(parts[i]);
     EXPECT_TRUE(merged.of("x").channels.differ());
     EXPECT_TRUE(merged.of("x").channels.means().empty());
-    EXPECT_EQ(merged.of("x").histogram.count(), 20);
+    EXPECT_EQ(merged.of("x").histogram.count(), 29);
+    EXPECT_EQ(merged.of("x").channels.axis(), 1);
   } while (std::ranges::next_permutation(order).found);
 }
 
@@ -131,9 +153,10 @@ TEST(calibration, refuses_what_it_does_not_observe) {
 }
 
 Calibration various() {
-  Calibration calibration({"z", "image/1 \"quoted\"", "empty", "list", "differ"});
+  Calibration calibration({"z", "image/1 \"quoted\"", "empty", "last", "list", "differ"});
   calibration.observe("z", Tensor::from({4, 3, 100}, any_bits(1200)));
   calibration.observe("image/1 \"quoted\"", tensor_of({2, 8, 5, 5}, 1));
+  calibration.observe("last", tensor_of({2, 8, 3}, 1), -1);
   calibration.observe("list", Tensor::from<float>({3}, Floats{-0.0f, 0.1f, NAN}));
   calibration.observe("differ", tensor_of({2, 3}, 1));
   calibration.observe("differ", tensor_of({2, 2}, 1));
@@ -221,6 +244,8 @@ TEST(calibration, damaged_file_is_refused) {
   damaged("\"channels_differ\":false", "\"channels_differ\":true");
   damaged("\"channels_differ\":false", "\"channels_differ\":0");
   damaged("\"name\":\"x\",", "");
+  damaged("\"axis\":1,", "");
+  damaged("\"axis\":1,", "\"axis\":99999999999,");
   for (std::size_t size = 0; size + 2 < text.size(); ++size)
     EXPECT_NE(refusal(text.substr(0, size)), "none") << size;
 }

@@ -42,6 +42,7 @@ std::map<std::string, Floats> oracle_values() {
     const auto normal = static_cast<float>(sum);
     values["normal"].push_back(normal);
     values["heavy_tail"].push_back(normal * normal * normal);
+    values["positive_tail"].push_back(std::abs(normal * normal * normal));
     values["relu"].push_back(std::max(normal, 0.0f));
     values["uniform"].push_back(static_cast<float>(2 * first - 0.5));
     values["outlier"].push_back(i == count / 2 ? 1000 : normal);
@@ -149,7 +150,7 @@ void compare(const Case& expected, const Floats& values) {
 TEST(calibrators, choose_what_the_oracle_does) {
   const auto values = oracle_values();
   const std::vector<Case> cases = stored_cases();
-  EXPECT_EQ(cases.size(), 50u);
+  EXPECT_EQ(cases.size(), 60u);
   for (const Case& each : cases) compare(each, values.at(each.data));
 }
 
@@ -240,6 +241,16 @@ TEST(calibrators, one_outlier_among_many_is_cut_by_some) {
   EXPECT_NEAR(range_of("percentile", values, symmetric_range).high, 3.89, 0.05);
   EXPECT_LT(range_of("entropy", values, symmetric_range).high, 6);
   EXPECT_LT(range_of("mse", values, symmetric_range).high, 6);
+}
+
+// Twice as many levels on one side of 0 are worth a wider clip of tails as long as these.
+TEST(calibrators, values_of_one_sign_have_all_levels) {
+  Floats values = normal(100000);
+  for (float& value : values) value = std::abs(std::pow(value, 15.0f));
+  const float symmetric = range_of("entropy", values, symmetric_range).high;
+  EXPECT_GT(range_of("entropy", values, affine_range).high, 1.1f * symmetric);
+  values[0] = -1;
+  EXPECT_EQ(range_of("entropy", values, affine_range).high, symmetric);
 }
 
 TEST(calibrators, all_values_are_the_whole_range) {
