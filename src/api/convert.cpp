@@ -21,10 +21,15 @@ namespace {
 
 constexpr double usual_drop = 0.5;
 
-std::int64_t weight_bytes(const Graph& graph) {
+// Of the constants of a network: as they are stored, or as they would be in f32.
+std::int64_t weight_bytes(const Graph& graph, bool in_f32) {
   std::int64_t bytes = 0;
-  for (const Node& node : graph.nodes())
-    if (node.is<Constant>()) bytes += node.as<Constant>().value.bytes();
+  for (const Node& node : graph.nodes()) {
+    if (!node.is<Constant>()) continue;
+    const Tensor& value = node.as<Constant>().value;
+    const bool widened = in_f32 && value.dtype() == DType::i8;
+    bytes += widened ? bytes_for(value.size(), DType::f32) : value.bytes();
+  }
   return bytes;
 }
 
@@ -64,13 +69,13 @@ class Converter {
     check();
     report_.max_drop = options_.max_drop;
     if (is_automatic() && !report_.max_drop) report_.max_drop = usual_drop;
-    report_.bytes_before = weight_bytes(f32_);
+    report_.bytes_before = weight_bytes(f32_, true);
     measure_before();
     Form form = is_automatic() ? fastest() : in_format(options_.precision);
     report_.precision = form.precision;
     report_.after = form.accuracy;
     report_.ops = std::move(form.ops);
-    report_.bytes_after = weight_bytes(form.graph);
+    report_.bytes_after = weight_bytes(form.graph, false);
     if (validation_) {
       report_.milliseconds_before = validation_->milliseconds(f32_);
       report_.milliseconds_after = validation_->milliseconds(form.graph);

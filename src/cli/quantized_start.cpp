@@ -50,7 +50,8 @@ QuantizedStart::QuantizedStart(TrainFlags& flags) {
           *flags.file);
   const ConvertSource source = open_convert_source(from);
   folder_.emplace();
-  const std::string network = folder_->file(source.model.name() + "_int8.onnx");
+  const std::string network =
+      folder_->file(std::filesystem::path(source.model.name()).stem().string() + "_int8.onnx");
   ConvertOptions options;
   options.precision = EnginePrecision::int8;
   options.calibration = source.calibration;

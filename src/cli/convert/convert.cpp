@@ -53,9 +53,11 @@ ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
   return options;
 }
 
-// The file beside the working folder's others unless a flag names it: "lenet_int8.onnx".
 ConvertedNames names_of(const Flags& flags, const ConvertSource& source) {
-  ConvertedNames names{source.model.name(), source.data, flags.onnx.value_or(""), {}};
+  ConvertedNames names{std::filesystem::path(source.model.name()).stem().string(),
+                       source.data,
+                       flags.onnx.value_or(""),
+                       {}};
   names.calibrator = flags.calibrator.value_or(ConvertOptions{}.calibrator);
   return names;
 }
