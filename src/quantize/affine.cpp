@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/cpu/core/keep_subnormals.h"
+#include "quantize/channels.h"
 
 namespace narrowgauge {
 
@@ -34,38 +35,27 @@ double rounded_ratio(float value, float scale) {
   return std::isnan(ratio) ? 0.0 : static_cast<double>(std::nearbyint(ratio));
 }
 
-// A tensor by its channels: `outer` times, each of them has `inner` neighbours.
-struct Channels {
-  std::int64_t outer = 1, count = 1, inner = 1;
+Channels channels_of(const Dims& dims, std::optional<int> axis) {
+  if (!axis) return one_channel(dims);
+  const auto along = channels_along(dims, *axis);
+  require(along.has_value(), "quantisation: there is no axis ", *axis, " in ", dims);
+  return *along;
+}
 
-  Channels(const Dims& dims, std::optional<int> axis) {
-    if (!axis) {
-      inner = element_count(dims);
-      return;
-    }
-    const auto rank = static_cast<int>(dims.size());
-    const int at = *axis < 0 ? *axis + rank : *axis;
-    require(at >= 0 && at < rank, "quantisation: there is no axis ", *axis, " in ", dims);
-    const auto before = dims.begin() + at;
-    outer = element_count(std::span(dims.begin(), before));
-    count = *before;
-    inner = element_count(std::span(before + 1, dims.end()));
-  }
-  // Calls visit(channel, element) for all elements in order.
-  template <class Visit>
-  void each(const Visit& visit) const {
-    std::size_t element = 0;
-    for (std::int64_t o = 0; o < outer; ++o)
-      for (std::int64_t channel = 0; channel < count; ++channel)
-        for (std::int64_t i = 0; i < inner; ++i)
-          visit(static_cast<std::size_t>(channel), element++);
-  }
-};
+// Calls visit(channel, element) for all elements in order.
+template <class Visit>
+void each_element(const Channels& channels, const Visit& visit) {
+  std::size_t element = 0;
+  for (std::int64_t o = 0; o < channels.outer; ++o)
+    for (std::int64_t channel = 0; channel < channels.count; ++channel)
+      for (std::int64_t i = 0; i < channels.inner; ++i)
+        visit(static_cast<std::size_t>(channel), element++);
+}
 
 std::vector<float> scales_of(const Tensor& weights, const Channels& channels) {
   const std::span<const float> values = weights.values<float>();
   std::vector<float> most(static_cast<std::size_t>(channels.count));
-  channels.each([&](std::size_t channel, std::size_t i) {
+  each_element(channels, [&](std::size_t channel, std::size_t i) {
     require(std::isfinite(values[i]), "quantisation: weight ", i, " is ", double{values[i]},
             ", expected a finite one");
     most[channel] = std::max(most[channel], std::abs(values[i]));
@@ -115,19 +105,19 @@ float dequantize(const AffineFormat& format, int number) {
 
 std::vector<float> channel_scales(const Tensor& weights, int axis) {
   const cpu::KeepSubnormals keep;
-  return scales_of(weights, Channels(weights.dims(), axis));
+  return scales_of(weights, channels_of(weights.dims(), axis));
 }
 
 QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis) {
   const cpu::KeepSubnormals keep;
-  const Channels channels(weights.dims(), axis);
+  const Channels channels = channels_of(weights.dims(), axis);
   const std::vector<float> scales = scales_of(weights, channels);
   QuantizedWeights made{.numbers = Tensor(DType::i8, weights.dims()),
                         .scales = Tensor::from(scale_dims(scales.size(), axis.has_value()), scales),
                         .axis = axis};
   const std::span<const float> values = weights.values<float>();
   const std::span<std::int8_t> numbers = made.numbers.values<std::int8_t>();
-  channels.each([&](std::size_t channel, std::size_t i) {
+  each_element(channels, [&](std::size_t channel, std::size_t i) {
     const double number = rounded_ratio(values[i], scales[channel]);
     numbers[i] = static_cast<std::int8_t>(std::clamp<double>(number, -most_weight, most_weight));
   });
@@ -140,7 +130,8 @@ Tensor dequantize_weights(const QuantizedWeights& weights) {
   const std::span<const std::int8_t> numbers = weights.numbers.values<std::int8_t>();
   const std::span<const float> scales = weights.scales.values<float>();
   const std::span<float> values = made.values<float>();
-  Channels(weights.numbers.dims(), weights.axis).each([&](std::size_t channel, std::size_t i) {
+  const Channels channels = channels_of(weights.numbers.dims(), weights.axis);
+  each_element(channels, [&](std::size_t channel, std::size_t i) {
     values[i] = static_cast<float>(numbers[i]) * scales[channel];
   });
   return made;

@@ -7,6 +7,7 @@
 
 #include "base/enumerate.h"
 #include "base/parallel.h"
+#include "quantize/channels.h"
 
 namespace narrowgauge {
 
@@ -27,36 +28,24 @@ Histogram histogram_of(std::span<const float> values) {
   return all;
 }
 
-// A tensor by its channels: `outer` times, each of them has `inner` neighbours.
-struct Channels {
-  std::int64_t outer = 1, count = 1, inner = 1;
+Channels channels_of(const Dims& dims, int axis) {
+  const auto along = channels_along(dims, axis);
+  return along && dims.size() > 1 ? *along : one_channel(dims);
+}
 
-  Channels(const Dims& dims, int axis) {
-    const auto rank = static_cast<int>(dims.size());
-    const int at = axis < 0 ? axis + rank : axis;
-    if (rank < 2 || at < 0 || at >= rank) {
-      inner = element_count(dims);
-      return;
-    }
-    const auto before = dims.begin() + at;
-    outer = element_count(std::span(dims.begin(), before));
-    count = *before;
-    inner = element_count(std::span(before + 1, dims.end()));
-  }
-
-  std::span<const float> row(std::span<const float> values, std::int64_t o,
-                             std::int64_t channel) const {
-    const std::int64_t first = (o * count + channel) * inner;
-    return values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(inner));
-  }
-};
+// The neighbours of a channel that stand in place `o` of `outer`.
+std::span<const float> row_of(std::span<const float> values, const Channels& channels,
+                              std::int64_t o, std::int64_t channel) {
+  const std::int64_t first = (o * channels.count + channel) * channels.inner;
+  return values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(channels.inner));
+}
 
 // Adds the values of channels from `begin` to `end` to their sums.
 void add_long_rows(std::span<ExactSum> sums, std::span<const float> values,
                    const Channels& channels, std::int64_t begin, std::int64_t end) {
   for (std::int64_t o = 0; o < channels.outer; ++o)
     for (std::int64_t channel = begin; channel < end; ++channel)
-      sums[static_cast<std::size_t>(channel)].add(channels.row(values, o, channel));
+      sums[static_cast<std::size_t>(channel)].add(row_of(values, channels, o, channel));
 }
 
 constexpr std::int64_t short_row = 16;
@@ -74,7 +63,7 @@ void add_short_rows(std::span<ExactSum> sums, std::span<const float> values,
       std::size_t filled = 0;
       for (std::int64_t i = o; i < std::min(o + most_rows, channels.outer); ++i) {
         for (std::size_t k = 0, to = filled; k < width; ++k, to = filled)
-          for (const float value : channels.row(values, i, c + static_cast<std::int64_t>(k)))
+          for (const float value : row_of(values, channels, i, c + static_cast<std::int64_t>(k)))
             gathered[k][to++] = value;
         filled += static_cast<std::size_t>(channels.inner);
       }
@@ -102,7 +91,7 @@ bool ChannelSums::fits(std::size_t channels, int axis) {
 }
 
 void ChannelSums::add(std::span<const float> values, const Dims& dims, int axis) {
-  const Channels channels(dims, axis);
+  const Channels channels = channels_of(dims, axis);
   if (channels.count == 0 || !fits(static_cast<std::size_t>(channels.count), axis)) return;
   if (values.empty()) return;
   const std::int64_t of_channel = channels.outer * channels.inner;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
