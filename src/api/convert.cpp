@@ -33,6 +33,10 @@ std::int64_t weight_bytes(const Graph& graph, bool in_f32) {
   return bytes;
 }
 
+ConvertedOp op_of(const Node& node, std::string_view precision, std::string why) {
+  return {node.full_name(), node.op->full_name(), std::string(precision), std::move(why), {}};
+}
+
 // A form of the network that the budget allows, or that was asked for.
 struct Form {
   EnginePrecision precision = EnginePrecision::f32;
@@ -125,11 +129,7 @@ class Converter {
     Form form{EnginePrecision::int8, given_, measured(given_), {}};
     for (int i = 0; i < static_cast<int>(given_.nodes().size()); ++i)
       if (reads_bytes(given_, i))
-        form.ops.push_back({given_.node(i).full_name(),
-                            given_.node(i).op->full_name(),
-                            "int8",
-                            "the network is quantized",
-                            {}});
+        form.ops.push_back(op_of(given_.node(i), "int8", "the network is quantized"));
     return form;
   }
 
@@ -137,18 +137,13 @@ class Converter {
     if (precision == EnginePrecision::int8) return is_quantized(given_) ? as_given() : on_bytes();
     Form form{precision, f32_, report_.before, {}};
     for (const int node : quantizable(f32_))
-      form.ops.push_back(op_of(node, name(precision), "as asked for"));
+      form.ops.push_back(op_of(f32_.node(node), name(precision), "as asked for"));
     if (precision == EnginePrecision::f32) return form;
     PrecisionRequest request;
     request.narrow = precision == EnginePrecision::f16 ? DType::f16 : DType::bf16;
     form.graph = with_narrow_constants(apply(f32_, make_precision_plan(f32_, request)));
     form.accuracy = measured(form.graph);
     return form;
-  }
-
-  ConvertedOp op_of(int node, std::string_view precision, std::string why) const {
-    return {f32_.node(node).full_name(), f32_.node(node).op->full_name(), std::string(precision),
-            std::move(why)};
   }
 
   Form on_bytes() {
@@ -192,11 +187,12 @@ class Converter {
 
   void list_ops(const Int8Conversion& conversion, const std::map<int, double>& sensitivity,
                 const std::set<int>& wide, Form& form) const {
-    for (const int node : conversion.candidates()) {
-      ConvertedOp op = wide.contains(node)
+    for (const int index : conversion.candidates()) {
+      const Node& node = conversion.prepared().node(index);
+      ConvertedOp op = wide.contains(index)
                            ? op_of(node, "f32", "on bytes the drop would be above the budget")
                            : op_of(node, "int8", "the budget holds");
-      if (const auto found = sensitivity.find(node); found != sensitivity.end())
+      if (const auto found = sensitivity.find(index); found != sensitivity.end())
         op.sensitivity = found->second;
       form.ops.push_back(std::move(op));
     }
