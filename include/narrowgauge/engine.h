@@ -45,8 +45,12 @@ struct NG_API ConvertOptions {
   // "absmax", "percentile(99.99)", "entropy" or "mse": how ranges follow from what was seen.
   std::string calibrator = "mse";
   std::string calibration_file{};  // ranges from a file that an earlier conversion kept; "": none
-  bool equalize = true;            // ranges of channels across layers; results stay as they are
-  bool correct_bias = true;        // by what rounded weights shift the means of channels
+  // 8, or 7: for runtimes that multiply bytes by AVX2, whose sums of two products saturate beyond
+  // 16 bits (ONNX Runtime on CPUs without VNNI).
+  int weight_bits = 8;
+  bool channel_scales = true;  // of weights: a scale for each output channel, else one for all
+  bool equalize = true;        // ranges of channels across layers; results stay as they are
+  bool correct_bias = true;    // by what rounded weights shift the means of channels
   // On which the loss of accuracy is measured: the inputs, then a label of a class (i64), where
   // there is one. Nothing: the samples for calibration.
   std::shared_ptr<DataSource> validation{};

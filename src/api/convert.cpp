@@ -99,6 +99,8 @@ class Converter {
             options_.sensitivity_samples);
     require(options_.max_drop.value_or(0) >= 0, "convert: a drop is 0 or more, got ",
             options_.max_drop.value_or(0));
+    require(options_.weight_bits == 7 || options_.weight_bits == 8,
+            "convert: weights of bytes have 7 or 8 bits, got ", options_.weight_bits);
     check_calibrator(options_.calibrator);
   }
 

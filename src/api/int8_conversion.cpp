@@ -57,6 +57,10 @@ Calibration Int8Conversion::learn() const {
 
 namespace {
 
+WeightFormat weight_format(const ConvertOptions& options) {
+  return {.bits = options.weight_bits, .by_channel = options.channel_scales};
+}
+
 WeightAxes axes_of(const Node& node) {
   if (node.is<Conv>()) return {.output = 0, .input = 1, .groups = node.as<Conv>().group};
   const bool transposed = node.is<Gemm>() && node.as<Gemm>().transB != 0;
@@ -77,12 +81,14 @@ std::optional<Tensor> Int8Conversion::bias_shift_of(int index) const {
   const Tensor& weights = *prepared_.constant_value(node.input(1));
   if (std::ssize(means) != weights.dims()[static_cast<std::size_t>(axes.input)] * axes.groups)
     return {};  // calibration saw other numbers of channels
-  const Tensor rounded = dequantize_weights(quantize_weights(weights, axes.output));
+  const Tensor rounded =
+      dequantize_weights(quantize_weights(weights, axes.output, weight_format(options_)));
   return corrected_bias({}, bias_shift(weights, rounded, means, axes));
 }
 
 Quantization Int8Conversion::quantization(const std::set<int>& contractions) const {
   Quantization made{contractions, byte_values(prepared_, contractions), {}, {}};
+  made.weights = weight_format(options_);
   made.formats = choose_formats(prepared_, made.values, calibration_, options_.calibrator);
   for (const int node : contractions)
     if (auto shift = bias_shift_of(node)) made.bias_shifts[node] = std::move(*shift);

@@ -12,8 +12,6 @@ namespace narrowgauge {
 
 namespace {
 
-constexpr int most_weight = 127;
-
 // A scale that may be divided by, for a step of 0 or more between numbers. All zeros take 1.
 float usable_scale(double step) {
   if (step == 0) return 1;
@@ -52,7 +50,7 @@ void each_element(const Channels& channels, const Visit& visit) {
         visit(static_cast<std::size_t>(channel), element++);
 }
 
-std::vector<float> scales_of(const Tensor& weights, const Channels& channels) {
+std::vector<float> scales_of(const Tensor& weights, const Channels& channels, int most_number) {
   const std::span<const float> values = weights.values<float>();
   std::vector<float> most(static_cast<std::size_t>(channels.count));
   each_element(channels, [&](std::size_t channel, std::size_t i) {
@@ -60,7 +58,7 @@ std::vector<float> scales_of(const Tensor& weights, const Channels& channels) {
             ", expected a finite one");
     most[channel] = std::max(most[channel], std::abs(values[i]));
   });
-  for (float& each : most) each = usable_scale(double{each} / most_weight);
+  for (float& each : most) each = usable_scale(double{each} / most_number);
   return most;
 }
 
@@ -87,7 +85,7 @@ AffineFormat symmetric_format(const Range& range) {
   const cpu::KeepSubnormals keep;
   require_range(range);
   const double most = std::max(-range.low, range.high);
-  return {.scale = usable_scale(most / most_weight), .zero_point = 0, .dtype = DType::i8};
+  return {.scale = usable_scale(most / WeightFormat{}.most()), .zero_point = 0, .dtype = DType::i8};
 }
 
 int quantize(const AffineFormat& format, float value) {
@@ -103,15 +101,17 @@ float dequantize(const AffineFormat& format, int number) {
   return static_cast<float>(number - format.zero_point) * format.scale;
 }
 
-std::vector<float> channel_scales(const Tensor& weights, int axis) {
+std::vector<float> channel_scales(const Tensor& weights, int axis, const WeightFormat& format) {
   const cpu::KeepSubnormals keep;
-  return scales_of(weights, channels_of(weights.dims(), axis));
+  return scales_of(weights, channels_of(weights.dims(), axis), format.most());
 }
 
-QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis) {
+QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis,
+                                  const WeightFormat& format) {
   const cpu::KeepSubnormals keep;
+  if (!format.by_channel) axis.reset();
   const Channels channels = channels_of(weights.dims(), axis);
-  const std::vector<float> scales = scales_of(weights, channels);
+  const std::vector<float> scales = scales_of(weights, channels, format.most());
   QuantizedWeights made{.numbers = Tensor(DType::i8, weights.dims()),
                         .scales = Tensor::from(scale_dims(scales.size(), axis.has_value()), scales),
                         .axis = axis};
@@ -119,7 +119,8 @@ QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis
   const std::span<std::int8_t> numbers = made.numbers.values<std::int8_t>();
   each_element(channels, [&](std::size_t channel, std::size_t i) {
     const double number = rounded_ratio(values[i], scales[channel]);
-    numbers[i] = static_cast<std::int8_t>(std::clamp<double>(number, -most_weight, most_weight));
+    numbers[i] =
+        static_cast<std::int8_t>(std::clamp<double>(number, -format.most(), format.most()));
   });
   return made;
 }

@@ -29,17 +29,27 @@ AffineFormat symmetric_format(const Range& range);
 int quantize(const AffineFormat& format, float value);  // nearest even, saturated; NaN as 0
 float dequantize(const AffineFormat& format, int number);
 
-// Weights as i8 from -127 to 127, with zero point 0.
+// How weights become bytes.
+struct WeightFormat {
+  // 8: from -127 to 127. 7: from -63 to 63, whose products with u8 add up in pairs within 16 bits,
+  // as instructions of AVX2 need it.
+  int bits = 8;
+  bool by_channel = true;  // a scale for each output channel, else one for all
+  int most() const { return (1 << (bits - 1)) - 1; }
+};
+
+// Weights as i8 with zero point 0.
 struct QuantizedWeights {
   Tensor numbers;           // i8, as the weights
   Tensor scales;            // f32 [], or [channels]
   std::optional<int> axis;  // of the channels
 };
 // The scale of each channel along an axis, by its largest absolute value.
-std::vector<float> channel_scales(const Tensor& weights, int axis);
+std::vector<float> channel_scales(const Tensor& weights, int axis, const WeightFormat& format = {});
 // With one scale a channel, or one for all without an axis. Throws UsageError for weights that are
 // not finite.
-QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis);
+QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis,
+                                  const WeightFormat& format = {});
 Tensor dequantize_weights(const QuantizedWeights& weights);  // f32
 
 // x_scale * w_scales, in f32 as DequantizeLinear takes them: f32 [] or [channels], as w_scales.

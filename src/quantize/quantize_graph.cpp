@@ -88,13 +88,14 @@ class Quantizer {
     const Node& node = graph_.node(index);
     const Value source = node.input(1);
     const int axis = channel_axis(node);
-    const QuantizedWeights weights = quantize_weights(*graph_.constant_value(source), axis);
+    const QuantizedWeights weights =
+        quantize_weights(*graph_.constant_value(source), axis, quantization_.weights);
     if (quantization_.trainable) {
       inputs[1] = through_channel_bytes(source, weights, axis);
       return;
     }
     inputs[1] = dequantized(weights.numbers, weights.scales, axis, graph_.value_name(source));
-    const Tensor bias = bias_of(index, weights.scales.size());
+    const Tensor bias = bias_of(index, weights.numbers.dims()[static_cast<std::size_t>(axis)]);
     if (bias.size() == 0) return;
     if (inputs.size() < 3) inputs.resize(3, absent);
     const Tensor units = bias_scales(quantization_.formats.at(node.input(0)).scale, weights.scales);
@@ -118,7 +119,7 @@ class Quantizer {
   // Whether whole numbers of these units, and sums of products beside them, fit 32 bits.
   static bool fits(const Tensor& bias, const Tensor& units) {
     for (std::int64_t c = 0; c < bias.size(); ++c)
-      if (!(std::abs(bias.at(c)) < units.at(c) * 0x1p30)) return false;
+      if (!(std::abs(bias.at(c)) < units.at(units.size() == 1 ? 0 : c) * 0x1p30)) return false;
     return true;
   }
 

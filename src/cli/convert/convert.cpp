@@ -30,7 +30,8 @@ struct Flags {
   std::optional<std::string> precision, onnx, calibrator;
   std::optional<std::int64_t> samples, test_samples, sensitivity_samples;
   std::optional<double> max_drop;
-  bool sensitivity = false, plain = false, json = false, quiet = false;
+  std::optional<std::int64_t> weight_bits;
+  bool sensitivity = false, one_scale = false, plain = false, json = false, quiet = false;
 };
 
 ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
@@ -44,6 +45,8 @@ ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
   options.max_drop = flags.max_drop;
   options.sensitivity = flags.sensitivity || flags.sensitivity_samples;
   options.sensitivity_samples = flags.sensitivity_samples.value_or(options.sensitivity_samples);
+  options.weight_bits = static_cast<int>(flags.weight_bits.value_or(options.weight_bits));
+  options.channel_scales = !flags.one_scale;
   options.equalize = options.correct_bias = !flags.plain;
   if (!flags.quiet)
     options.progress = [](const ConvertProgress& progress) {
@@ -104,6 +107,10 @@ NG_COMMAND(convert, 28) {
   add_switch(app, {"--sensitivity", "", "what each op loses by itself"}, flags->sensitivity);
   add_whole(app, {"--sensitivity-samples", "N", "on so many samples (16)"},
             flags->sensitivity_samples, 1);
+  add_whole(app,
+            {"--weight-bits", "N", "8 (default), or 7 for other runtimes on CPUs without VNNI"},
+            flags->weight_bits, 7);
+  add_switch(app, {"--one-scale", "", "one scale for all channels of a weight"}, flags->one_scale);
   add_switch(app, {"--plain", "", "no equal ranges of channels, no corrected biases"},
              flags->plain);
   add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, source.network.model);
