@@ -92,26 +92,35 @@ EngineAccuracy Validation::of(const Graph& graph, std::int64_t most) const {
   return tally.result();
 }
 
-double Validation::milliseconds(const Graph& graph) const {
-  constexpr double seconds = 0.3;
-  FrozenNetwork network(graph, /*deterministic=*/false);
-  BatchLoader loader(
-      source_,
-      {.batch = fixed_batch(graph).value_or(1), .shuffle = false, .keep_last = true, .epochs = 1});
+std::vector<double> Validation::times(const std::vector<const Graph*>& graphs) const {
+  constexpr double most_seconds = 1;
+  constexpr int least_rounds = 3, most_rounds = 100;
+  BatchLoader loader(source_, {.batch = fixed_batch(*graphs.at(0)).value_or(1),
+                               .shuffle = false,
+                               .keep_last = true,
+                               .epochs = 1});
   const std::optional<Batch> batch = loader.next();
   const std::span inputs(batch->tensors.data(), inputs_);
-  network.run(inputs);  // compiles
-  std::vector<double> times;
-  double sum = 0;
-  while (times.size() < 3 || (sum < 1e3 * seconds && times.size() < 200)) {
-    const auto start = std::chrono::steady_clock::now();
-    network.run(inputs);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-    times.push_back(time.count());
-    sum += time.count();
+  std::vector<std::unique_ptr<FrozenNetwork>> networks;
+  for (const Graph* const graph : graphs) {
+    networks.push_back(std::make_unique<FrozenNetwork>(*graph, /*deterministic=*/false));
+    networks.back()->run(inputs);  // compiles
   }
-  std::ranges::nth_element(times, times.begin() + std::ssize(times) / 2);
-  return times[times.size() / 2];
+  std::vector<std::vector<double>> rounds(graphs.size());
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(most_seconds);
+  for (int round = 0; round < most_rounds && (round < least_rounds || Clock::now() < end); ++round)
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+      const auto start = Clock::now();
+      networks[i]->run(inputs);
+      rounds[i].push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    }
+  std::vector<double> medians;
+  for (std::vector<double>& each : rounds) {
+    std::ranges::nth_element(each, each.begin() + std::ssize(each) / 2);
+    medians.push_back(each[each.size() / 2]);
+  }
+  return medians;
 }
 
 void Validation::run(const Graph& graph, std::int64_t most,

@@ -22,8 +22,9 @@ class Validation {
   const EngineAccuracy& before() const { return before_; }
   // Of another form of the network, on the first `most` samples (0: all).
   EngineAccuracy of(const Graph& graph, std::int64_t most = 0) const;
-  // In which a form of the network answers one sample: the median of several times.
-  double milliseconds(const Graph& graph) const;
+  // In which forms of the network answer one sample, in milliseconds: medians of several times,
+  // taken by turns.
+  std::vector<double> times(const std::vector<const Graph*>& graphs) const;
 
  private:
   class Tally;
