@@ -104,7 +104,8 @@ TEST_P(OnnxExport, computes_the_same_when_read_again) {
         check(sample, dtype);
       } catch (const ModelError& error) {
         const bool other_domain = GetParam()->info.domain == "ai.onnx.ml";  // not written
-        EXPECT_TRUE(trains(sample) || other_domain) << error.what();
+        const bool of_passes = GetParam()->info.stage == Stage::precise;    // in no model
+        EXPECT_TRUE(trains(sample) || other_domain || of_passes) << error.what();
         EXPECT_TRUE(std::string_view(error.what()).starts_with("node 'tested")) << error.what();
       }
     });

@@ -166,12 +166,12 @@ StripOperand IterationSpace::operand(const Operand& operand) const {
   return strip;
 }
 
-std::string check_strip_operands(const Request& request) {
+std::string check_strip_operands(const Request& request, bool bytes) {
   const Operand& result = first_present(request.outputs);
   for (const auto operands : {request.inputs, request.outputs}) {
     for (const Operand& operand : operands) {
       if (!operand.present) continue;
-      const bool byte = operand.dtype == DType::u8 || operand.dtype == DType::i8;
+      const bool byte = bytes && (operand.dtype == DType::u8 || operand.dtype == DType::i8);
       const bool narrow = byte || (is_floating(operand.dtype) && operand.dtype != DType::f64 &&
                                    !is_storage_only(operand.dtype));
       if (!narrow && operand.dtype != DType::boolean)

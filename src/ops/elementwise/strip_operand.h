@@ -38,8 +38,9 @@ class IterationSpace {
   std::int64_t total_ = 0;
 };
 
-// Why strips cannot run over these operands; "" if they can.
-std::string check_strip_operands(const Request& request);
+// Why strips cannot run over these operands; "" if they can. `bytes`: whether u8 and i8 may be read
+// as f32 and stored from whole numbers, which is what quantised values are.
+std::string check_strip_operands(const Request& request, bool bytes);
 std::vector<InPlace> in_place_pairs(const Request& request);
 
 }  // namespace narrowgauge

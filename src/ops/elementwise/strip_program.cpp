@@ -121,7 +121,9 @@ class BodyTranslator {
 }  // namespace
 
 StripProgram StripProgram::of_body(const Graph& body, int given) {
-  return BodyTranslator(body, given).translate();
+  StripProgram program = BodyTranslator(body, given).translate();
+  program.takes_bytes = true;
+  return program;
 }
 
 namespace {
@@ -239,8 +241,8 @@ class PieceRunner {
   }
 };
 
-std::string prepare_operands(const Request& request, PreparedStrips& prepared) {
-  std::string reason = check_strip_operands(request);
+std::string prepare_operands(const Request& request, bool bytes, PreparedStrips& prepared) {
+  std::string reason = check_strip_operands(request, bytes);
   if (!reason.empty()) return reason;
   const IterationSpace space(request);
   for (const Operand& input : request.inputs) {
@@ -262,7 +264,8 @@ StripParts prepare_strips(const Request& request, StripProgram program) {
   StripParts parts;
   auto prepared = std::make_shared<PreparedStrips>();
   parts.reason = program.reason;
-  if (parts.reason.empty()) parts.reason = prepare_operands(request, *prepared);
+  if (parts.reason.empty())
+    parts.reason = prepare_operands(request, program.takes_bytes, *prepared);
   if (!parts.reason.empty()) return parts;
   int buffers = 0;
   prepared->buffer = assign_buffers(program, prepared->input_kept, buffers);

@@ -26,6 +26,7 @@ struct StripProgram {
   std::vector<Instruction> instructions;
   std::vector<int> outputs;  // registers, one per output
   std::string reason;        // why there is no program; "" when there is one
+  bool takes_bytes = false;  // as whole numbers in f32: a body dequantises and quantises them
 
   // Appends one op on these registers, one per input (with missing ones); returns the result's
   // register. Registers of results are numbered from `next` on.

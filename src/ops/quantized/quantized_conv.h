@@ -34,7 +34,8 @@ struct QuantizedConv {
                                .inputs = quantized_ports,
                                .outputs = "y:any",
                                .types = "X:byte, W:byte, Y:byte",
-                               .fusion = Fusion::contraction};
+                               .fusion = Fusion::contraction,
+                               .stage = Stage::precise};
   std::string auto_pad = "NOTSET";
   Dims dilations{};
   std::int64_t group = 1;
@@ -59,7 +60,8 @@ struct QuantizedMatMul {
                                .inputs = quantized_ports,
                                .outputs = "y:any",
                                .types = "X:byte, W:byte, Y:byte",
-                               .fusion = Fusion::contraction};
+                               .fusion = Fusion::contraction,
+                               .stage = Stage::precise};
   bool transposed = false;
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();

@@ -11,10 +11,11 @@ namespace narrowgauge {
 struct FromSteps {
   static constexpr OpInfo info{.name = "FromSteps",
                                .domain = "ng",
-                               .inputs = "x:T",
+                               .inputs = "x:T!",
                                .outputs = "y:T",
                                .types = "T:float",
-                               .fusion = Fusion::elementwise};
+                               .fusion = Fusion::elementwise,
+                               .stage = Stage::precise};
   double scale = 1, zero = 0;
   static void attributes(auto& self, auto&& visit) {
     visit("scale", self.scale);
@@ -31,10 +32,11 @@ struct FromSteps {
 struct ToSteps {
   static constexpr OpInfo info{.name = "ToSteps",
                                .domain = "ng",
-                               .inputs = "x:T",
+                               .inputs = "x:T!",
                                .outputs = "y:T",
                                .types = "T:float",
-                               .fusion = Fusion::elementwise};
+                               .fusion = Fusion::elementwise,
+                               .stage = Stage::precise};
   double scale = 1, zero = 0, low = 0, high = 255;
   static void attributes(auto& self, auto&& visit) {
     visit("scale", self.scale);
