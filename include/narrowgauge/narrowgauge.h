@@ -7,6 +7,7 @@
 #include "narrowgauge/compare.h"
 #include "narrowgauge/csv_log.h"
 #include "narrowgauge/data.h"
+#include "narrowgauge/engine.h"
 #include "narrowgauge/event_file.h"
 #include "narrowgauge/explain.h"
 #include "narrowgauge/generate.h"
