@@ -84,6 +84,8 @@ std::optional<QuantizedValue> quantization(const Graph& graph, const Node& node)
   const DType dtype = graph.type(x).dtype;
   if (!is_floating(dtype) || bits(dtype) > 32 || op.block_size != 0) return {};
   if (graph.type(scale).dtype != DType::f32 || !is_one(graph, scale)) return {};
+  const Tensor* const known = graph.constant_value(scale);
+  if (known && !(known->at(0) > 0)) return {};
   return QuantizedValue{x, scale, port(node, 2)};
 }
 

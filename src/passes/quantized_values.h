@@ -26,7 +26,8 @@ Value before_float_casts(const Graph& graph, Value value);
 std::optional<QuantizedValue> dequantized(const Graph& graph, Value value, int* axis);
 // The same with one scale for all.
 std::optional<QuantizedValue> dequantized(const Graph& graph, Value value);
-// For a QuantizeLinear of f32 to u8 or i8 with one scale: what it reads, with scale and zero point.
+// For a QuantizeLinear to u8 or i8 with one scale, which is not known to be none above 0: what it
+// reads, with scale and zero point.
 std::optional<QuantizedValue> quantization(const Graph& graph, const Node& node);
 
 }  // namespace narrowgauge

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <random>
 
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/array.h"
+#include "kernels/cpu/pool/byte_max_pool.h"
 #include "kernels/each_isa.h"
 
 namespace narrowgauge::cpu {
@@ -194,6 +196,28 @@ Averages averages(const Case& shape, const Array& x, const Array& dy, PoolCount 
             dy.at(static_cast<std::int64_t>(y)) / count;
   });
   return result;
+}
+
+// As their values in f32 are; a window without a value gives the least byte.
+TEST(max_pool, bytes_are_pooled_as_their_values) {
+  for (const Case& shape : cases())
+    for (const DType dtype : {DType::u8, DType::i8})
+      for (const Layout layout :
+           {Layout::row_major, Layout::channels_last, Layout::channel_slice}) {
+        Array x(dtype, shape.x, layout), y(dtype, shape.y, layout);
+        Array wide(DType::f32, shape.x), expected(DType::f32, shape.y);
+        const double least = dtype == DType::u8 ? 0 : -128;
+        std::mt19937 random(3);
+        for (std::int64_t i = 0; i < x.size(); ++i) {
+          x.set(i, static_cast<double>(random() % 256) + least);
+          wide.set(i, x.at(i));
+        }
+        run(prepare_byte_max_pool(x.view(), y.view(), shape.window), {&x}, {&y});
+        run(prepare_max_pool(wide.view(), expected.view(), {}, shape.window), {&wide}, {&expected});
+        EXPECT_TRUE(y.guards_intact()) << shape.name;
+        for (std::int64_t i = 0; i < y.size(); ++i)
+          ASSERT_EQ(y.at(i), std::max(expected.at(i), least)) << shape.name << ' ' << i;
+      }
 }
 
 TEST(average_pool, every_shape_layout_and_format_matches_the_reference) {

@@ -15,6 +15,12 @@ double number(const Call& call, const Int8Numbers& numbers, std::int64_t i, doub
   return load_element(numbers.dtype, call.inputs[numbers.input], numbers.count > 1 ? i : 0);
 }
 
+// Of a list of f32, as there is one for each column.
+float float_number(const Call& call, const Int8Numbers& numbers, std::int64_t i, float missing) {
+  if (numbers.count == 0) return missing;
+  return static_cast<const float*>(call.inputs[numbers.input])[numbers.count > 1 ? i : 0];
+}
+
 }  // namespace
 
 QuantizedSteps quantized_steps(const QuantizedNumbers& numbers, const Call& call, DType y) {
@@ -36,8 +42,8 @@ QuantizedSteps quantized_steps(const QuantizedNumbers& numbers, const Call& call
 
 QuantizedColumn quantized_column(const QuantizedNumbers& numbers, const QuantizedSteps& steps,
                                  const Call& call, std::int64_t column) {
-  const auto scale = static_cast<float>(number(call, numbers.w_scale, column, 1));
-  const auto bias = static_cast<float>(number(call, numbers.bias, column, 0));
+  const float scale = float_number(call, numbers.w_scale, column, 1);
+  const float bias = float_number(call, numbers.bias, column, 0);
   return {steps.x_scale * scale / steps.y_scale, bias / steps.y_scale};
 }
 
