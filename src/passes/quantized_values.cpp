@@ -29,7 +29,9 @@ bool only_predicts(const Graph& graph) {
                              [](const State& state) { return state.next == state.current; });
 }
 
-bool lasts(const Graph& graph, Value value) {
+namespace {
+
+bool lasts(const Graph& graph, Value value, int depth) {
   const Node& node = graph.producer(value);
   if (node.is<StateValue>()) {
     const State* const state = graph.find_state(node.name);
@@ -39,9 +41,17 @@ bool lasts(const Graph& graph, Value value) {
     return is_weight && state->next == state->current;
   }
   if (node.is<Constant>()) return true;
-  return !node.is<Input>() && !node.inputs.empty() && !node.op->info.random &&
-         std::ranges::all_of(node.inputs,
-                             [&](Value input) { return input.is_absent() || lasts(graph, input); });
+  return depth > 0 && !node.is<Input>() && !node.inputs.empty() && !node.op->info.random &&
+         std::ranges::all_of(node.inputs, [&](Value input) {
+           return input.is_absent() || lasts(graph, input, depth - 1);
+         });
+}
+
+}  // namespace
+
+bool lasts(const Graph& graph, Value value) {
+  constexpr int few = 8;  // nodes one behind the other: weights that are quantised, and scales
+  return lasts(graph, value, few);
 }
 
 Value before_float_casts(const Graph& graph, Value value) {

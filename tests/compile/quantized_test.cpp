@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A quantised network, compiled to integer ops, gives what its nodes give one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "compile/compile.h"
+#include "ops/activation/relu.h"
+#include "ops/control/interpret.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/gemm.h"
+#include "ops/nn/conv.h"
+#include "ops/nn/max_pool.h"
+#include "ops/quantized/quantize_linear.h"
+#include "ops/quantized/quantized_conv.h"
+#include "ops/shape/views.h"
+#include "passes/fuse_quantized.h"
+
+namespace narrowgauge {
+namespace {
+
+// Adds to a graph what quantisation tools write.
+class Builder {
+ public:
+  explicit Builder(DType activations) : bytes_(activations) {}
+
+  Value input(const Shape& shape) { return graph_.input("x", {DType::f32, shape}); }
+  // Quantised and dequantised with one scale.
+  Value steps(Value x, double scale, double zero) {
+    const Value s = number(scale), z = graph_.constant(Tensor::scalar(bytes_, zero));
+    last_ = graph_.add(QuantizeLinear{}, {x, s, z});
+    return graph_.add(DequantizeLinear{}, {last_, s, z});
+  }
+  // Of i8, with a scale for each index of the axis.
+  Value weights(const Dims& dims, std::int64_t axis) {
+    Tensor values(DType::i8, dims), scales(DType::f32, {dims[static_cast<std::size_t>(axis)]});
+    std::uniform_int_distribution<int> all(-127, 127);
+    for (std::int64_t i = 0; i < values.size(); ++i) values.set(i, all(random_));
+    std::uniform_real_distribution<double> steps(0.001, 0.003);
+    for (std::int64_t i = 0; i < scales.size(); ++i) scales.set(i, steps(random_));
+    return graph_.add(DequantizeLinear{.axis = axis},
+                      {graph_.constant(std::move(values)), graph_.constant(std::move(scales))});
+  }
+  Value bias(std::int64_t count) {
+    Tensor values(DType::f32, {count});
+    std::normal_distribution<double> normal;
+    for (std::int64_t i = 0; i < count; ++i) values.set(i, normal(random_));
+    return graph_.constant(std::move(values));
+  }
+  Value number(double value) { return graph_.constant(Tensor::scalar(DType::f32, value)); }
+  template <class T>
+  Value add(T op, Values inputs) {
+    return graph_.add(std::move(op), std::move(inputs));
+  }
+  // Names the bytes that were made last.
+  void name_steps(const std::string& name) { graph_.output(name, last_); }
+  Graph& graph() { return graph_; }
+
+ private:
+  DType bytes_;
+  Graph graph_;
+  Value last_;
+  std::mt19937 random_{11};
+};
+
+Graph network(DType activations) {
+  Builder b(activations);
+  const double zero = activations == DType::u8 ? 110 : -7,
+               least = activations == DType::u8 ? 0 : -128;
+  const Value x = b.steps(b.input({2, 3, 9, 9}), 0.03, zero);
+  const Conv same{.pads = {1, 1, 1, 1}};
+  const Value first = b.steps(
+      b.add(Relu{}, {b.add(same, {x, b.weights({20, 3, 3, 3}, 0), b.bias(20)})}), 0.02, least);
+  b.name_steps("first");
+  Conv each = same;
+  each.group = 20;
+  const Value second = b.steps(b.add(each, {first, b.weights({20, 1, 3, 3}, 0)}), 0.03, zero);
+  const Value sum = b.steps(b.add(Relu{}, {b.add(Add{}, {first, second})}), 0.03, least);
+  const Value pooled =
+      b.steps(b.add(MaxPool{.kernel_shape = {3, 3}, .strides = {3, 3}}, {sum}), 0.03, least);
+  const Value flat = b.steps(b.add(Flatten{}, {pooled}), 0.03, least);
+  b.steps(b.add(Gemm{.transB = 1}, {flat, b.weights({10, 180}, 0), b.bias(10)}), 0.1, zero);
+  b.name_steps("scores");
+  return std::move(b.graph());
+}
+
+template <class T>
+std::int64_t count_of(const Graph& graph) {
+  return std::ranges::count_if(graph.nodes(), [](const Node& node) { return node.is<T>(); });
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
+  return largest;
+}
+
+TEST(quantized, networks_run_on_bytes_and_give_what_their_nodes_give) {
+  for (const DType activations : {DType::u8, DType::i8}) {
+    const Graph graph = network(activations);
+    const Graph compiled = run_pipeline(graph, {.target = Target::machine()});
+    EXPECT_EQ(count_of<QuantizedConv>(compiled), 2) << print(compiled);
+    EXPECT_EQ(count_of<QuantizedMatMul>(compiled), 1);
+    EXPECT_EQ(count_of<Conv>(compiled) + count_of<Gemm>(compiled), 0);
+    EXPECT_EQ(count_of<DequantizeLinear>(compiled), 0);
+    EXPECT_EQ(count_of<QuantizeLinear>(compiled), 1);  // of the input
+    Tensor x(DType::f32, {2, 3, 9, 9});
+    std::mt19937 random(5);
+    std::normal_distribution<double> normal;
+    for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, normal(random));
+    const Tensor given[] = {x};
+    const auto expected = interpret(graph, given);
+    const auto made = interpret(compiled, given, {.reference = false});
+    ASSERT_EQ(made.size(), 2U);
+    for (std::size_t o = 0; o < made.size(); ++o) {
+      ASSERT_EQ(made[o].type(), expected[o].type());
+      EXPECT_LE(largest_difference(made[o], expected[o]), 1) << "output " << o;
+    }
+  }
+}
+
+TEST(quantized, graphs_whose_states_change_are_left_as_they_are) {
+  Graph graph = network(DType::u8);
+  const std::string before = print(fuse_quantized(graph));
+  State moved;
+  moved.name = "count";
+  moved.type = {DType::f32, {}};
+  const Value now = graph.state(std::move(moved));
+  graph.set_next("count", graph.add(Relu{}, {now}));
+  EXPECT_EQ(print(fuse_quantized(graph)), print(graph));
+  EXPECT_NE(before, print(graph));
+}
+
+}  // namespace
+}  // namespace narrowgauge
