@@ -35,6 +35,19 @@ struct ConvertProgress {
   std::int64_t done = 0, all = 0;  // samples, or ops
 };
 
+// Pixels u8 that an engine takes instead of images f32 that are normalized already.
+struct NG_API EnginePixels {
+  bool channels_last = true;  // [N,H,W,C]; else [N,C,H,W]
+  // The shape of pictures, where it is not that of the network's images: the only channel is then
+  // repeated, and black pixels come around. 0: as in the network.
+  std::int64_t channels = 0;           // 1, or as many as the network takes
+  std::int64_t height = 0, width = 0;  // pixels
+  // (x - mean) / deviation, where x is pixel / 255: one number for all channels of the network, or
+  // one for each.
+  std::vector<float> mean{0.0f};
+  std::vector<float> deviation{1.0f};  // as the mean
+};
+
 // How convert() works.
 struct NG_API ConvertOptions {
   EnginePrecision precision = EnginePrecision::automatic;  // see EnginePrecision
@@ -44,7 +57,9 @@ struct NG_API ConvertOptions {
   std::int64_t calibration_samples = 256;  // as many of them, drawn by `seed`, each by itself
   // "absmax", "percentile(99.99)", "entropy" or "mse": how ranges follow from what was seen.
   std::string calibrator = "mse";
-  std::string calibration_file{};  // ranges from a file that an earlier conversion kept; "": none
+  // Ranges from files that earlier conversions of this network kept, merged, instead of samples.
+  std::vector<std::string> calibration_files{};
+  std::string keep_calibration{};  // the file to keep them in, for `calibration_files`; "": none
   // 8, or 7: for runtimes that multiply bytes by AVX2, whose sums of two products saturate beyond
   // 16 bits (ONNX Runtime on CPUs without VNNI).
   int weight_bits = 8;
@@ -60,9 +75,13 @@ struct NG_API ConvertOptions {
   // int8 wherever it can be; 0.5 for EnginePrecision::automatic.
   std::optional<double> max_drop{};
   bool sensitivity = false;  // measures each op by itself, also where no op need go back
-  std::int64_t sensitivity_samples = 16;                   // on which
-  std::uint64_t seed = 1;                                  // of the samples for calibration
-  std::function<void(const ConvertProgress&)> progress{};  // called in the thread of convert()
+  std::int64_t sensitivity_samples = 16;  // on which
+  std::uint64_t seed = 1;                 // of the samples for calibration
+  // What the engine takes in place of its only input, images f32 [N,C,H,W]. Samples for calibration
+  // and validation are such images all the same, and times are without the way from pixels.
+  std::optional<EnginePixels> pixels{};
+  // Called in the thread of convert(); what it throws ends the conversion.
+  std::function<void(const ConvertProgress&)> progress{};
 };
 
 // What a network gives on the samples for validation.
@@ -137,6 +156,25 @@ class NG_API Engine {
 // that do not fit it. An engine that loses more than `max_drop` is returned, and its report says
 // so.
 NG_API Engine convert(const Model& model, const ConvertOptions& options);
+
+// A range that a calibrator chose.
+struct NG_API ChosenRange {
+  std::string calibrator;   // "mse"
+  float low = 0, high = 0;  // of the numbers that bytes then stand for
+  float scale = 1;          // from one of them to the next
+  double clipped = 0;       // share of the value's elements that are beyond it
+};
+
+// A value that is bytes in an engine in int8, and what calibration saw of it.
+struct NG_API ValueRange {
+  std::string name;                 // in the network
+  float least = 0, most = 0;        // of its elements
+  std::vector<ChosenRange> chosen;  // by each calibrator as it is by itself, without a number
+};
+
+// The ranges between which ConvertOptions::calibrator chooses, in the order of the network. Values
+// that must agree, such as the parts of a Concat, have one range. Throws as convert() does.
+NG_API std::vector<ValueRange> compare_ranges(const Model& model, const ConvertOptions& options);
 
 // Writes a file of ONNX from which training goes on as the network will compute on bytes: values
 // pass through QuantizeLinear and DequantizeLinear, whose ranges calibration found, normalizations

@@ -21,11 +21,6 @@ Graph observed(const Graph& graph, const std::vector<Value>& values) {
   return made;
 }
 
-bool is_finite(const Tensor& tensor) {
-  if (tensor.dtype() != DType::f32) return true;
-  return std::ranges::all_of(tensor.values<float>(), [](float x) { return std::isfinite(x); });
-}
-
 bool fits(const Shape& shape, const Shape& sample) {
   if (shape.size() != sample.size() + 1) return false;
   return std::equal(sample.begin(), sample.end(), shape.begin() + 1,
@@ -55,6 +50,18 @@ void require_inputs_fit(const Graph& graph, const DataSource& source, std::strin
   }
 }
 
+void require_finite(std::span<const Tensor> inputs, std::string_view what, std::int64_t first) {
+  for (const Tensor& input : inputs) {
+    if (input.dtype() != DType::f32) continue;
+    const std::span<const float> values = input.values<float>();
+    const auto found =
+        std::ranges::find_if(values, [](float x) { return !std::isfinite(x); }) - values.begin();
+    if (found == std::ssize(values)) continue;
+    const std::int64_t row = found / (std::ssize(values) / input.dims()[0]);
+    throw DataError(concat(what, ": sample ", first + row, " holds infinities or NaN"));
+  }
+}
+
 Calibration calibrate(const Graph& graph, const std::vector<Value>& values,
                       const CalibrationSamples& samples,
                       const std::function<void(std::int64_t done)>& progress) {
@@ -73,9 +80,7 @@ Calibration calibrate(const Graph& graph, const std::vector<Value>& values,
     if (!batch) break;
     if (batch->tensors.empty() || batch->tensors[0].dims()[0] == 0) continue;  // damaged
     const std::span inputs(batch->tensors.data(), graph.inputs().size());
-    for (const Tensor& input : inputs)
-      require<DataError>(is_finite(input), "calibration: sample ", done + 1,
-                         " holds infinities or NaN");
+    require_finite(inputs, "calibration", done + 1);
     const std::vector<Tensor> outputs = network.run(inputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) seen.observe(names[i], outputs[i]);
     seen.count_samples(inputs[0].dims()[0]);

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "narrowgauge/data.h"
@@ -31,5 +33,9 @@ std::optional<std::int64_t> fixed_batch(const Graph& graph);
 
 // Throws DataError naming what a network needs and what the source has.
 void require_inputs_fit(const Graph& graph, const DataSource& source, std::string_view what);
+
+// Throws DataError naming the first sample of a batch, which begins with sample `first`, that is
+// not finite.
+void require_finite(std::span<const Tensor> inputs, std::string_view what, std::int64_t first);
 
 }  // namespace narrowgauge

@@ -7,6 +7,7 @@
 #include "api/engine_implementation.h"
 #include "api/frozen.h"
 #include "api/int8_conversion.h"
+#include "api/pixel_input.h"
 #include "api/validation.h"
 #include "io/onnx/export.h"
 #include "io/onnx/write.h"
@@ -45,17 +46,6 @@ struct Form {
   std::vector<ConvertedOp> ops;
 };
 
-bool has_ranges(const ConvertOptions& options) {
-  return options.calibration != nullptr || !options.calibration_file.empty();
-}
-
-void check_quantizable(const std::string& name, const Graph& graph, const ConvertOptions& options) {
-  require(has_ranges(options),
-          "convert: int8 needs samples for calibration, from which the ranges of values follow");
-  require(!quantizable(graph).empty(), "convert: ", name,
-          " has no convolution or product of f32 values with fixed weights, int8 changes nothing");
-}
-
 struct Converted {
   Graph graph;
   ConversionReport report;
@@ -85,6 +75,7 @@ class Converter {
       report_.milliseconds_before = times[0];
       report_.milliseconds_after = times[1];
     }
+    if (options_.pixels) form.graph = with_pixels(form.graph, *options_.pixels);
     return {std::move(form.graph), std::move(report_)};
   }
 
@@ -92,8 +83,7 @@ class Converter {
   bool is_automatic() const { return options_.precision == EnginePrecision::automatic; }
 
   void check() const {
-    const bool bytes = options_.precision == EnginePrecision::int8 && !is_quantized(given_);
-    if (bytes) check_quantizable(name_, f32_, options_);
+    check_ranges();
     require(options_.calibration_samples > 0, "convert: expected samples for calibration, got ",
             options_.calibration_samples);
     require(options_.sensitivity_samples > 0, "convert: expected samples for sensitivity, got ",
@@ -103,6 +93,19 @@ class Converter {
     require(options_.weight_bits == 7 || options_.weight_bits == 8,
             "convert: weights of bytes have 7 or 8 bits, got ", options_.weight_bits);
     check_calibrator(options_.calibrator);
+    if (options_.pixels) with_pixels(f32_, *options_.pixels);  // throws before any work is done
+  }
+
+  void check_ranges() const {
+    const bool has_files =
+        !options_.calibration_files.empty() || !options_.keep_calibration.empty();
+    const bool chooses = has_files || options_.calibrator != ConvertOptions{}.calibrator;
+    const bool asked = options_.precision == EnginePrecision::int8;
+    require(!chooses || asked || is_automatic(), "convert: ranges are for int8, ",
+            name(options_.precision), " has none");
+    require(!chooses || !is_quantized(given_), "convert: ", name_,
+            " is quantized already, its own ranges stay");
+    if (!is_quantized(given_) && (asked || has_files)) require_quantizable(name_, f32_, options_);
   }
 
   void measure_before() {
@@ -243,7 +246,8 @@ void prepare_quantized_training(const Model& model, const ConvertOptions& option
                                 const std::string& path) {
   const Graph graph = frozen_graph(model);
   require(!is_quantized(graph), "convert: ", model.name(), " is quantized already");
-  check_quantizable(model.name(), graph, options);
+  require(!options.pixels, "convert: training takes normalized images, pixels are for engines");
+  require_quantizable(model.name(), graph, options);
   const Int8Conversion conversion(graph, options);
   onnx::write_model(path, onnx::export_graph(conversion.trainable()));
 }

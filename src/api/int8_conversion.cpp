@@ -2,6 +2,7 @@
 #include "api/int8_conversion.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "api/calibrate.h"
 #include "ops/math/gemm.h"
@@ -12,6 +13,21 @@
 #include "quantize/equalize.h"
 
 namespace narrowgauge {
+
+void require_quantizable(const std::string& name, const Graph& graph,
+                         const ConvertOptions& options) {
+  require(has_ranges(options),
+          "convert: int8 needs samples for calibration, from which the ranges of values follow");
+  require(!quantizable(graph).empty(), "convert: ", name,
+          " has no convolution or product of f32 values with fixed weights, int8 changes nothing");
+  check_calibrator(options.calibrator);
+  require(options.calibration_samples > 0, "convert: expected samples for calibration, got ",
+          options.calibration_samples);
+}
+
+bool has_ranges(const ConvertOptions& options) {
+  return options.calibration != nullptr || !options.calibration_files.empty();
+}
 
 std::vector<int> quantizable(const Graph& graph) {
   std::vector<int> nodes;
@@ -37,22 +53,66 @@ std::vector<Value> Int8Conversion::values_to_observe() const {
   return {values.begin(), values.end()};
 }
 
+CalibratedNetwork Int8Conversion::network() const {
+  CalibratedNetwork made{.equalized = options_.equalize};
+  for (const int index : candidates_) {
+    const Node& node = prepared_.node(index);
+    const std::span<const float> weights = prepared_.constant_value(node.input(1))->values<float>();
+    double squares = 0;
+    for (const float weight : weights) squares += double{weight} * double{weight};
+    made.weights[node.full_name()] = std::sqrt(squares / static_cast<double>(weights.size()));
+  }
+  return made;
+}
+
 Calibration Int8Conversion::learn() const {
   const std::vector<Value> values = values_to_observe();
-  if (options_.calibration_file.empty())
-    return calibrate(prepared_, values,
-                     {options_.calibration, options_.calibration_samples, options_.seed},
-                     [&](std::int64_t done) {
-                       const std::int64_t all =
-                           std::min(options_.calibration_samples, options_.calibration->size());
-                       if (options_.progress) options_.progress({"calibrating", done, all});
-                     });
-  Calibration known = Calibration::load(options_.calibration_file);
+  Calibration seen = options_.calibration_files.empty() ? observed(values) : kept(values);
+  if (!options_.keep_calibration.empty()) seen.save(options_.keep_calibration);
+  return seen;
+}
+
+Calibration Int8Conversion::observed(const std::vector<Value>& values) const {
+  const std::int64_t all = std::min(options_.calibration_samples, options_.calibration->size());
+  Calibration seen = calibrate(prepared_, values,
+                               {options_.calibration, options_.calibration_samples, options_.seed},
+                               [&](std::int64_t done) {
+                                 if (options_.progress)
+                                   options_.progress({"calibrating", done, all});
+                               });
+  seen.set_network(network());
+  return seen;
+}
+
+Calibration Int8Conversion::kept(const std::vector<Value>& values) const {
+  std::optional<Calibration> all;
+  for (const std::string& file : options_.calibration_files) {
+    const Calibration part = Calibration::load(file);
+    require_same_network(part, values, file);
+    if (all)
+      all->merge(part);
+    else
+      all = part;
+  }
+  return std::move(*all);
+}
+
+void Int8Conversion::require_same_network(const Calibration& part, const std::vector<Value>& values,
+                                          const std::string& file) const {
   for (const Value value : values)
-    require<DataError>(known.has(prepared_.value_name(value)), options_.calibration_file,
+    require<DataError>(part.has(prepared_.value_name(value)), file,
                        ": is of another network, it has no value '", prepared_.value_name(value),
                        "'");
-  return known;
+  require<DataError>(part.names().size() == values.size(), file, ": is of another network, it has ",
+                     part.names().size(), " values, expected ", values.size());
+  const bool equalized = part.network().equalized;
+  require(equalized == options_.equalize, file, ": is of the network ",
+          equalized ? "with channels of equal ranges, convert without --plain"
+                    : "without equal ranges of channels, convert with --plain",
+          " (ConvertOptions::equalize)");
+  const std::string differs = difference(part.network(), network());
+  require<DataError>(differs.empty(), file, ": is of another network, ", differs);
+  require<DataError>(part.samples() > 0, file, ": has no samples");
 }
 
 namespace {

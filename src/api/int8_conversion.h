@@ -18,12 +18,13 @@ namespace narrowgauge {
 class Int8Conversion {
  public:
   // Both must outlive it. Learns the ranges of values that may be bytes, from the samples or the
-  // file that the options name.
+  // files that the options name, and keeps them in the file for that.
   Int8Conversion(const Graph& f32, const ConvertOptions& options);
 
   std::int64_t samples() const { return calibration_.samples(); }  // that ranges are from
   const std::vector<int>& candidates() const { return candidates_; }
   const Graph& prepared() const { return prepared_; }
+  const Calibration& calibration() const { return calibration_; }
 
   // The network with these of the candidates on bytes.
   Graph with_bytes_in(const std::set<int>& contractions) const;
@@ -35,7 +36,12 @@ class Int8Conversion {
 
  private:
   std::vector<Value> values_to_observe() const;
+  CalibratedNetwork network() const;
   Calibration learn() const;
+  Calibration observed(const std::vector<Value>& values) const;  // on samples
+  Calibration kept(const std::vector<Value>& values) const;      // in files
+  void require_same_network(const Calibration& part, const std::vector<Value>& values,
+                            const std::string& file) const;
   std::optional<Tensor> bias_shift_of(int node) const;
   Quantization quantization(const std::set<int>& contractions) const;
 
@@ -47,5 +53,10 @@ class Int8Conversion {
 
 // The contractions of a frozen network that may compute on bytes.
 std::vector<int> quantizable(const Graph& graph);
+// Whether the options tell where ranges come from.
+bool has_ranges(const ConvertOptions& options);
+// Throws UsageError where a frozen network of this name cannot be converted to int8.
+void require_quantizable(const std::string& name, const Graph& graph,
+                         const ConvertOptions& options);
 
 }  // namespace narrowgauge

@@ -23,7 +23,8 @@ std::int64_t best_of(const Tensor& scores, std::int64_t row) {
 }
 
 bool has_label(const Batch& batch, std::size_t inputs, const Tensor& scores) {
-  if (batch.tensors.size() <= inputs || scores.dims().size() != 2) return false;
+  const bool classes = scores.dims().size() == 2 && scores.dims()[1] > 1;
+  if (batch.tensors.size() <= inputs || !classes) return false;
   const Tensor& label = batch.tensors[inputs];
   return is_integer(label.dtype()) && label.dims().size() == 1;
 }
@@ -38,11 +39,13 @@ class Validation::Tally {
   void add(const Batch& batch, const Tensor& found, const Tensor& in_f32) {
     for (std::int64_t i = 0; i < found.size(); ++i) {
       const double there = in_f32.at(i), difference = found.at(i) - there;
+      if (!std::isfinite(there)) continue;
       squares_ += there * there;
       errors_ += std::isfinite(difference) ? difference * difference : there * there;
     }
     const std::int64_t rows = found.dims().empty() ? 0 : found.dims()[0];
     const bool labelled = rows > 0 && has_label(batch, inputs_, found);
+    if (labelled) check_labels(batch.tensors[inputs_], found.dims()[1]);
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::int64_t best = best_of(found, row);
       agreed_ += best == best_of(in_f32, row);
@@ -51,6 +54,8 @@ class Validation::Tally {
     samples_ += rows;
     labels_ += labelled ? rows : 0;
   }
+
+  std::int64_t samples() const { return samples_; }
 
   EngineAccuracy result() const {
     EngineAccuracy all;
@@ -64,6 +69,14 @@ class Validation::Tally {
   }
 
  private:
+  void check_labels(const Tensor& labels, std::int64_t classes) const {
+    for (std::int64_t row = 0; row < labels.size(); ++row) {
+      const auto label = static_cast<std::int64_t>(labels.at(row));
+      require<DataError>(0 <= label && label < classes, "validation: sample ", samples_ + row + 1,
+                         " has label ", label, ", the network tells classes 0 to ", classes - 1);
+    }
+  }
+
   std::size_t inputs_;
   double squares_ = 0, errors_ = 0;
   std::int64_t samples_ = 0, labels_ = 0, agreed_ = 0, right_ = 0;
@@ -78,6 +91,7 @@ Validation::Validation(const Graph& graph, std::shared_ptr<DataSource> source, s
   require_inputs_fit(graph, *source_, "validation");
   Tally tally(inputs_);
   run(graph, 0, [&](const Batch& batch, const Tensor& found) {
+    require_finite({batch.tensors.data(), inputs_}, "validation", tally.samples() + 1);
     outputs_.push_back(found);
     tally.add(batch, found, found);
   });

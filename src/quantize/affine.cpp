@@ -73,8 +73,7 @@ AffineFormat affine_format(const Range& range, DType dtype) {
   require_range(range);
   require(dtype == DType::u8 || dtype == DType::i8, "quantisation: expected u8 or i8, got ", dtype);
   constexpr int steps = 255;
-  const int least = dtype == DType::u8 ? 0 : -128;
-  AffineFormat format{.scale = 1, .zero_point = least, .dtype = dtype};
+  AffineFormat format{.scale = 1, .zero_point = least_number(dtype), .dtype = dtype};
   format.scale = usable_scale((double{range.high} - double{range.low}) / steps);
   const double numbers_below = std::nearbyint(-double{range.low} / double{format.scale});
   format.zero_point += static_cast<int>(std::clamp<double>(numbers_below, 0, steps));
@@ -88,17 +87,35 @@ AffineFormat symmetric_format(const Range& range) {
   return {.scale = usable_scale(most / WeightFormat{}.most()), .zero_point = 0, .dtype = DType::i8};
 }
 
+int least_number(DType dtype) { return dtype == DType::u8 ? 0 : -128; }
+int most_number(DType dtype) { return dtype == DType::u8 ? 255 : 127; }
+
 int quantize(const AffineFormat& format, float value) {
   const cpu::KeepSubnormals keep;
-  const bool is_unsigned = format.dtype == DType::u8;
   const double number = rounded_ratio(value, format.scale) + format.zero_point;
   return static_cast<int>(
-      std::clamp<double>(number, is_unsigned ? 0 : -128, is_unsigned ? 255 : 127));
+      std::clamp<double>(number, least_number(format.dtype), most_number(format.dtype)));
 }
 
 float dequantize(const AffineFormat& format, int number) {
   const cpu::KeepSubnormals keep;
   return static_cast<float>(number - format.zero_point) * format.scale;
+}
+
+double clipped_share(const Histogram& histogram, const AffineFormat& format) {
+  const auto border = [&](int number, double by) {
+    return (number - format.zero_point + by) * double{format.scale};
+  };
+  const double low = border(least_number(format.dtype), -0.5),
+               high = border(most_number(format.dtype), 0.5);
+  double clipped = 0;
+  for (const HistogramBin& bin : histogram.bins()) {
+    const double begin = double{bin.low}, width = double{bin.high} - begin;
+    const double inside = std::min(begin + width, high) - std::max(begin, low);
+    const double share = inside < 0 ? 1 : width > 0 ? 1 - inside / width : 0;
+    clipped += share * static_cast<double>(bin.count);
+  }
+  return histogram.is_empty() ? 0 : clipped / static_cast<double>(histogram.count());
 }
 
 std::vector<float> channel_scales(const Tensor& weights, int axis, const WeightFormat& format) {

@@ -26,8 +26,14 @@ AffineFormat affine_format(const Range& range, DType dtype);
 // With zero point 0 and numbers from -127 to 127: i8.
 AffineFormat symmetric_format(const Range& range);
 
+int least_number(DType dtype);                          // of u8 or i8
+int most_number(DType dtype);                           // the same
 int quantize(const AffineFormat& format, float value);  // nearest even, saturated; NaN as 0
 float dequantize(const AffineFormat& format, int number);
+
+// The share of values that saturate: they lie more than half a step beyond the numbers that the
+// format has. Within a bin of the histogram values are taken to lie evenly. 0 of none.
+double clipped_share(const Histogram& histogram, const AffineFormat& format);
 
 // How weights become bytes.
 struct WeightFormat {

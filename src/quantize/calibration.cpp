@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <mutex>
 
 #include "base/enumerate.h"
@@ -124,6 +125,21 @@ ChannelSums ChannelSums::of(std::vector<ExactSum> sums, int axis, bool differ) {
   return made;
 }
 
+std::string difference(const CalibratedNetwork& one, const CalibratedNetwork& other) {
+  constexpr double rounding = 1e-4;  // what machines may disagree in, relatively
+  if (one.equalized != other.equalized)
+    return one.equalized ? "its channels are equalized" : "its channels are not equalized";
+  for (const auto& [name, size] : other.weights)
+    if (!one.weights.contains(name)) return concat("it has no op '", name, '\'');
+  for (const auto& [name, size] : one.weights) {
+    const auto found = other.weights.find(name);
+    if (found == other.weights.end()) return concat("it has an op '", name, '\'');
+    if (!(std::abs(size - found->second) <= rounding * std::max(size, found->second)))
+      return concat("the weights of '", name, "' are others");
+  }
+  return "";
+}
+
 Calibration::Calibration(std::vector<std::string> names)
     : Calibration(names, std::vector<ValueStatistics>(names.size()), 0) {}
 
@@ -159,6 +175,8 @@ void Calibration::observe(std::string_view name, const Tensor& values, int axis)
 
 void Calibration::merge(const Calibration& other) {
   require(names_ == other.names_, "calibration: expected a part that observed the same values");
+  const std::string differs = difference(other.network_, network_);
+  require(differs.empty(), "calibration: a part is of another network: ", differs);
   for (std::size_t i = 0; i < values_.size(); ++i) {
     values_[i].histogram.merge(other.values_[i].histogram);
     values_[i].channels.merge(other.values_[i].channels);

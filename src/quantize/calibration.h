@@ -46,6 +46,16 @@ struct ValueStatistics {
   bool operator==(const ValueStatistics&) const = default;
 };
 
+// Which network calibration saw, so that ranges are not taken for those of another.
+struct CalibratedNetwork {
+  bool equalized = false;  // whether channels were scaled between its layers; see equalize()
+  // Of each contraction, by name: the root of the mean of its squared weights.
+  std::map<std::string, double> weights{};
+  bool operator==(const CalibratedNetwork&) const = default;
+};
+// Says how the first is not the second; "" where they are the same, but for what rounding may do.
+std::string difference(const CalibratedNetwork& one, const CalibratedNetwork& other);
+
 class Calibration {
  public:
   Calibration() = default;
@@ -60,10 +70,13 @@ class Calibration {
   // the caller.
   void observe(std::string_view name, const Tensor& values, int axis = 1);
   void count_samples(std::int64_t samples) { samples_ += samples; }
-  void merge(const Calibration& other);  // throws UsageError unless it is of the same values
+  void set_network(CalibratedNetwork network) { network_ = std::move(network); }
+  // Throws UsageError unless it is of the same values of the same network.
+  void merge(const Calibration& other);
 
   const std::vector<std::string>& names() const { return names_; }
   std::int64_t samples() const { return samples_; }
+  const CalibratedNetwork& network() const { return network_; }
   bool has(std::string_view name) const { return places_.contains(name); }
   const ValueStatistics& of(std::string_view name) const;  // throws UsageError
 
@@ -79,6 +92,7 @@ class Calibration {
   std::vector<ValueStatistics> values_;
   std::map<std::string, std::size_t, std::less<>> places_;  // of names in names_
   std::int64_t samples_ = 0;
+  CalibratedNetwork network_;
 };
 
 }  // namespace narrowgauge

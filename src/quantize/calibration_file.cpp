@@ -69,8 +69,10 @@ class Reader {
       names.push_back(value.at("name").get<std::string>());
       values.push_back(statistics(value));
     }
-    return {std::move(names), std::move(values),
-            whole_number<std::int64_t>(json, "samples", path_)};
+    Calibration made(std::move(names), std::move(values),
+                     whole_number<std::int64_t>(json, "samples", path_));
+    made.set_network(network(json));
+    return made;
   }
 
  private:
@@ -120,6 +122,18 @@ class Reader {
     return ChannelSums::of(std::move(sums), whole_number<int>(value, "axis", path_), differ);
   }
 
+  CalibratedNetwork network(const Json& json) const {
+    CalibratedNetwork made{.equalized = json.at("equalized").get<bool>()};
+    for (const auto& [name, value] : json.at("weights").items()) {
+      const auto size = value.get<double>();
+      require<DataError>(std::isfinite(size) && size >= 0, path_,
+                         ": is damaged: expected the size of the weights of '", name, "', found ",
+                         value.dump());
+      made.weights[name] = size;
+    }
+    return made;
+  }
+
   ValueStatistics statistics(const Json& value) const {
     ValueStatistics made{.histogram = histogram(value), .channels = {}};
     made.channels = channels(value, made.histogram.count());
@@ -135,8 +149,11 @@ class Reader {
 void Calibration::save(const std::string& path) const {
   try {
     const std::string name = OrderedJson(format_name).dump();
-    std::string text = concat("{\n\"format\": ", name, ",\n\"version\": ", format_version,
-                              ",\n\"samples\": ", samples_, ",\n\"values\": [");
+    const std::string weights = OrderedJson(network_.weights).dump();
+    std::string text =
+        concat("{\n\"format\": ", name, ",\n\"version\": ", format_version,
+               ",\n\"equalized\": ", network_.equalized ? "true" : "false",
+               ",\n\"weights\": ", weights, ",\n\"samples\": ", samples_, ",\n\"values\": [");
     for (std::size_t i = 0; i < names_.size(); ++i)
       text += concat(i > 0 ? ",\n" : "\n", line_of(names_[i], values_[i]));
     write_file_atomically(path, text + "\n]\n}\n");

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quantize/histogram.h"
 
@@ -27,5 +28,7 @@ Range choose_range(std::string_view calibrator, const Histogram& histogram,
                    const RangeOptions& options);
 void check_calibrator(std::string_view text);  // throws the same
 std::string calibrator_help();                 // names and what they do
+// All there are, with their usual numbers: "absmax", "percentile(99.99)".
+std::vector<std::string> usual_calibrators();
 
 }  // namespace narrowgauge

@@ -138,6 +138,137 @@ TEST(Engine, threads_get_the_answers_that_one_gets) {
   for (const int count : same) EXPECT_EQ(count, 20);
 }
 
+std::string refusal_of(const Model& model, const ConvertOptions& options) {
+  try {
+    convert(model, options);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Engine, ranges_that_were_kept_give_the_same_engine) {
+  const testing_files::TemporaryFolder folder;
+  Model model("small", small_network());
+  ConvertOptions options = int8_options();
+  options.keep_calibration = folder / "ranges";
+  const Engine engine = convert(model, options);
+  const Tensor images = some_images(3);
+  options.keep_calibration.clear();
+  options.calibration_files = {folder / "ranges"};
+  options.calibration = nullptr;
+  const Engine again = convert(model, options);
+  EXPECT_TRUE(again.predict(images).same_bits(engine.predict(images)));
+  EXPECT_EQ(again.report().calibration_samples, 32);
+  EXPECT_EQ(again.report().validation_samples, 0);
+}
+
+TEST(Engine, ranges_of_parts_merge_to_those_of_the_whole) {
+  const testing_files::TemporaryFolder folder;
+  Model model("small", small_network());
+  const Tensor images = some_images(20);
+  const auto rows = [&](std::int64_t from, std::int64_t count) {
+    Tensor part(DType::f32, {count, 1, 28, 28});
+    std::copy_n(images.values<float>().begin() + from * 784, count * 784,
+                part.values<float>().begin());
+    return std::make_shared<TensorSource>(std::vector{part});
+  };
+  ConvertOptions options = int8_options();
+  for (const auto& [name, from, count] :
+       {std::tuple("whole", 0, 20), std::tuple("a", 0, 13), std::tuple("b", 13, 7)}) {
+    options.calibration = rows(from, count);
+    options.keep_calibration = folder / name;
+    convert(model, options);
+  }
+  options.calibration_files = {folder / "b", folder / "a"};
+  options.keep_calibration = folder / "merged";
+  convert(model, options);
+  EXPECT_EQ(testing_files::read_file(folder / "merged"),
+            testing_files::read_file(folder / "whole"));
+}
+
+TEST(Engine, ranges_of_another_network_are_refused) {
+  const testing_files::TemporaryFolder folder;
+  const std::string file = folder / "ranges";
+  Model model("small", small_network());
+  ConvertOptions options = int8_options();
+  options.keep_calibration = file;
+  convert(model, options);
+  options.keep_calibration.clear();
+  options.calibration_files = {file};
+  EXPECT_EQ(refusal_of(Model("small", small_network(), 2), options),
+            file + ": is of another network, the weights of 'first' are others");
+  const Model other("other", [](Network& net) {
+    return net.linear(net.flatten(net.input("images", {net.batch(), 1, 28, 28})), 10, "logits");
+  });
+  EXPECT_TRUE(refusal_of(other, options).starts_with(file + ": is of another network, it has"))
+      << refusal_of(other, options);
+  options.equalize = false;
+  EXPECT_EQ(refusal_of(model, options),
+            file +
+                ": is of the network with channels of equal ranges, convert without --plain "
+                "(ConvertOptions::equalize)");
+  options.equalize = true;
+  options.precision = EnginePrecision::f32;
+  EXPECT_EQ(refusal_of(model, options), "convert: ranges are for int8, f32 has none");
+  options.precision = EnginePrecision::int8;
+  convert(model, int8_options()).save(folder / "int8.onnx");
+  EXPECT_TRUE(refusal_of(Model::from_onnx(folder / "int8.onnx"), options)
+                  .ends_with("is quantized already, its own ranges stay"));
+}
+
+TEST(Engine, compares_the_ranges_that_calibrators_choose) {
+  Model model("small", small_network());
+  ConvertOptions options = int8_options();
+  const std::vector<ValueRange> ranges = compare_ranges(model, options);
+  const auto images = std::ranges::find(ranges, "images", &ValueRange::name);
+  ASSERT_NE(images, ranges.end());
+  EXPECT_EQ(images->least, 0);
+  EXPECT_EQ(images->most, 1);
+  for (const ValueRange& value : ranges) {
+    ASSERT_EQ(value.chosen.size(), 4U);
+    for (const ChosenRange& chosen : value.chosen) {
+      EXPECT_NEAR(chosen.high - chosen.low, 255 * chosen.scale, 1e-4 * chosen.high) << value.name;
+      EXPECT_LE(chosen.low, 0);
+      if (chosen.calibrator != "absmax") continue;
+      EXPECT_EQ(chosen.clipped, 0) << value.name;
+      EXPECT_GE(chosen.high, value.most - chosen.scale) << value.name;
+      EXPECT_LE(chosen.low, value.least + chosen.scale) << value.name;
+    }
+    const auto percentile =
+        std::ranges::find(value.chosen, "percentile(99.99)", &ChosenRange::calibrator);
+    ASSERT_NE(percentile, value.chosen.end());
+    EXPECT_LE(percentile->clipped, 2e-4) << value.name;
+  }
+}
+
+TEST(Engine, progress_may_end_a_conversion) {
+  struct Stopped {};
+  Model model("small", small_network());
+  ConvertOptions options = int8_options();
+  std::int64_t calls = 0;
+  options.progress = [&](const ConvertProgress& progress) {
+    if (progress.stage == "calibrating" && ++calls == 3) throw Stopped{};
+  };
+  EXPECT_THROW(convert(model, options), Stopped);
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(Engine, refuses_what_it_cannot_measure) {
+  Model model("small", small_network());
+  const Tensor images = some_images(40);
+  ConvertOptions options = int8_options();
+  Tensor labels(DType::i64, {40});
+  labels.set(18, 10);
+  options.validation = std::make_shared<TensorSource>(std::vector{images, labels});
+  EXPECT_EQ(refusal_of(model, options),
+            "validation: sample 19 has label 10, the network tells classes 0 to 9");
+  Tensor damaged = images.clone();
+  damaged.set(17 * 784 + 5, std::numeric_limits<double>::quiet_NaN());
+  options.validation = std::make_shared<TensorSource>(std::vector{damaged});
+  EXPECT_EQ(refusal_of(model, options), "validation: sample 18 holds infinities or NaN");
+}
+
 TEST(Engine, refuses_what_cannot_be) {
   Model model("small", small_network());
   const auto refused = [&](const ConvertOptions& options, std::string_view text) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `convert` writes an engine, tells what it costs, and refuses what it cannot do.
+#include <algorithm>
+#include <filesystem>
+
 #include "cli/training_fixture.h"
 #include "narrowgauge/engine.h"
 #include "narrowgauge/npz.h"
@@ -66,7 +69,121 @@ TEST_F(Convert, a_budget_that_is_not_kept_is_exit_7_with_the_table) {
   EXPECT_TRUE(contains(result.out, "not kept")) << result.out;
 }
 
+TEST_F(Convert, an_engine_takes_pixels_where_it_took_normalized_images) {
+  const json plain = converted({run_folder(), "-p", "int8", "-o", file("plain.onnx")});
+  const json bill =
+      converted({run_folder(), "-p", "int8", "--pixels", "nhwc", "-o", file("pixels.onnx")});
+  EXPECT_EQ(bill.at("accuracy"), plain.at("accuracy"));
+  EXPECT_EQ(bill.at("error"), plain.at("error"));
+  const Engine engine = Engine::open(file("pixels.onnx"));
+  const std::string images = testing_files::read_file(data() + "/t10k-images-idx3-ubyte");
+  const std::string labels = testing_files::read_file(data() + "/t10k-labels-idx1-ubyte");
+  Tensor pixels(DType::u8, {tiny_test, tiny_side, tiny_side, 1});
+  std::copy_n(images.begin() + 16, pixels.size(), pixels.values<std::uint8_t>().begin());
+  const Tensor scores = engine.predict(pixels);
+  int right = 0;
+  for (int i = 0; i < tiny_test; ++i) {
+    int best = 0;
+    for (int c = 1; c < tiny_classes; ++c)
+      if (scores.at(i * tiny_classes + c) > scores.at(i * tiny_classes + best)) best = c;
+    right += best == labels[static_cast<std::size_t>(8 + i)];
+  }
+  EXPECT_NEAR(bill.at("accuracy").get<double>(), static_cast<double>(right) / tiny_test, 0.02);
+  expect_refused({run_folder(), "-p", "f32", "--pixels", "nchw", "--mean", "0"}, 2,
+                 "is a run, which has its own");
+  expect_refused({file("plain.onnx"), "-p", "f32", "--pixels", "nchw"}, 2,
+                 "--pixels: nothing tells how pixels are normalized");
+  expect_refused({file("plain.onnx"), "-p", "f32", "--pixels", "chw"}, 2, "--pixels");
+}
+
+TEST_F(Convert, ranges_are_kept_taken_and_compared) {
+  const std::string ranges = file("ranges.json");
+  const json bill = converted({run_folder(), "-p", "int8", "--keep-ranges", ranges});
+  const json again = converted({run_folder(), "-p", "int8", "--ranges", ranges});
+  EXPECT_EQ(again.at("error"), bill.at("error"));
+  EXPECT_EQ(again.at("calibration_samples"), bill.at("calibration_samples"));
+  const json twice =
+      converted({run_folder(), "-p", "int8", "--ranges", ranges, "--ranges", ranges});
+  EXPECT_EQ(twice.at("calibration_samples"), 2 * bill.at("calibration_samples").get<int>());
+  const json table = converted({run_folder(), "--ranges", ranges, "--compare-ranges"});
+  ASSERT_FALSE(table.at("values").empty());
+  for (const json& value : table.at("values")) EXPECT_EQ(value.at("ranges").size(), 4U);
+  const Result text = run({"convert", run_folder(), "--ranges", ranges, "--compare-ranges"});
+  for (const char* word : {"percentile(99.99)", "entropy", "clipped", "ranges.json"})
+    EXPECT_TRUE(contains(text.out, word)) << word << '\n' << text.out;
+  expect_refused({run_folder(), "-p", "int8", "--ranges", ranges, "--plain"}, 2,
+                 "convert without --plain");
+  expect_refused({run_folder(), "-p", "bf16", "--ranges", ranges}, 2, "ranges are for int8");
+  expect_refused({run_folder(), "--compare-ranges", "-o", file("none.onnx")}, 2,
+                 "makes no network");
+}
+
+TEST_F(Convert, damaged_ranges_are_refused) {
+  using testing_files::write_file;
+  write_file(file("empty"), "");
+  write_file(file("foreign"), "{\"format\": \"GIF\"}");
+  write_file(file("cut"), "{\"format\": \"narrowgauge calibration\", \"version\": 1}");
+  for (const auto& [name, text] : {std::pair("empty", "is damaged"),
+                                   {"foreign", "is no calibration"},
+                                   {"cut", "is damaged"},
+                                   {"nowhere", "nowhere"}})
+    expect_refused({run_folder(), "-p", "int8", "--ranges", file(name)}, 4, text);
+}
+
+TEST_F(Convert, what_cannot_be_written_leaves_what_was_there) {
+  const std::string kept = file("kept.onnx");
+  testing_files::write_file(kept, "older");
+  std::filesystem::create_directory(file("folder"));
+  const Words words{"convert", run_folder(), "-p", "int8", "-q", "-o"};
+  const auto into = [&](const std::string& path, const Surroundings& surroundings) {
+    Words all = words;
+    all.push_back(path);
+    return run(all, surroundings);
+  };
+  for (const auto& [path, limit] : {std::pair(kept, 1000L), {file("folder"), 0L}}) {
+    const Result result = into(path, {.file_limit = limit});
+    EXPECT_EQ(result.code, 4) << result.err;
+    EXPECT_EQ(line_count(result.err), 1) << result.err;
+    EXPECT_TRUE(contains(result.err, path)) << result.err;
+  }
+  EXPECT_EQ(testing_files::read_file(kept), "older");
+}
+
+// Ctrl-C on a terminal, as soon as it shows a text.
+Result interrupted_at(const std::string& text, const Words& words) {
+  int terminal = -1;
+  winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) detail::become_program(words, {});
+  bool waits = true;
+  Result result;
+  result.out = detail::read_all(terminal, [&](const std::string& shown) {
+    if (waits && contains(shown, text)) kill(child, SIGINT);
+    waits = waits && !contains(shown, text);
+  });
+  result.code = detail::wait_for(child);
+  return result;
+}
+
+TEST_F(Convert, an_interruption_writes_nothing) {
+  const std::string engine = file("interrupted.onnx");
+  for (const char* stage : {"measuring", "calibrating", "sensitivity"}) {
+    const Result result = interrupted_at(
+        stage, {"convert", run_folder(), "-p", "int8", "--sensitivity", "-o", engine});
+    EXPECT_EQ(result.code, 130) << result.out;
+    EXPECT_TRUE(contains(result.out, "interrupted: convert: nothing is written")) << result.out;
+    EXPECT_FALSE(std::filesystem::exists(engine));
+  }
+}
+
 TEST_F(Convert, refuses_what_does_not_fit) {
+  expect_refused({run_folder(), "--max-drop", "-1"}, 2, "--max-drop");
+  std::filesystem::create_directory(file("no_data"));
+  expect_refused({run_folder(), "--calibrate", file("no_data")}, 4, "no_data");
+  const std::string quantized = file("quantized.onnx");
+  done({"convert", run_folder(), "-p", "int8", "-o", quantized, "--json"});
+  expect_refused({quantized, "-p", "int8", "--calibrator", "entropy"}, 2,
+                 "is quantized already, its own ranges stay");
   expect_refused({}, 2, "what to convert is missing");
   expect_refused({run_folder(), "--precision", "int4"}, 2, "int4");
   expect_refused({run_folder(), "--calibrator", "guess"}, 2, "guess");

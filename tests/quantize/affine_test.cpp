@@ -42,6 +42,24 @@ TEST(affine, zero_is_a_number_and_the_ends_are_near_numbers) {
   }
 }
 
+TEST(affine, share_of_values_that_saturate) {
+  const Floats values = normal(100000);
+  const Histogram histogram = histogram_of(values);
+  for (const Range& range : {Range{-1, 2}, Range{0, 0.5f}, Range{-3, 0}, Range{-9, 9}})
+    for (const DType dtype : {DType::u8, DType::i8}) {
+      const AffineFormat format = affine_format(range, dtype);
+      const double low = dequantize(format, dtype == DType::u8 ? 0 : -128),
+                   high = dequantize(format, dtype == DType::u8 ? 255 : 127),
+                   half = double{format.scale} / 2;
+      const auto beyond = std::ranges::count_if(values, [&](float value) {
+        return double{value} < low - half || double{value} > high + half;
+      });
+      EXPECT_NEAR(clipped_share(histogram, format), static_cast<double>(beyond) / 100000, 1e-3)
+          << range.low << ' ' << range.high;
+    }
+  EXPECT_EQ(clipped_share({}, affine_format({0, 1}, DType::u8)), 0);
+}
+
 TEST(affine, scales_can_always_be_divided_by) {
   const Range ranges[] = {{0, 0},       {0, 1e-45f},   {-1e-45f, 1e-45f}, {-largest, largest},
                           {0, largest}, {-largest, 0}, {-1e-38f, 0},      {0, least_normal}};

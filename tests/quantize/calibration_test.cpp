@@ -161,6 +161,7 @@ Calibration various() {
   calibration.observe("differ", tensor_of({2, 3}, 1));
   calibration.observe("differ", tensor_of({2, 2}, 1));
   calibration.count_samples(17);
+  calibration.set_network({.equalized = true, .weights = {{"conv \"1\"", 0.1}, {"fc", 0}}});
   return calibration;
 }
 
@@ -243,11 +244,35 @@ TEST(calibration, damaged_file_is_refused) {
   damaged("\"channels\":[[2,", "\"channels\":[[-2,");
   damaged("\"channels_differ\":false", "\"channels_differ\":true");
   damaged("\"channels_differ\":false", "\"channels_differ\":0");
+  damaged("\"equalized\": false", "\"equalized\": 0");
+  damaged("\"weights\": {}", "\"weights\": {\"fc\":-1}");
+  damaged("\"weights\": {}", "\"weights\": {\"fc\":\"1\"}");
   damaged("\"name\":\"x\",", "");
   damaged("\"axis\":1,", "");
   damaged("\"axis\":1,", "\"axis\":99999999999,");
   for (std::size_t size = 0; size + 2 < text.size(); ++size)
     EXPECT_NE(refusal(text.substr(0, size)), "none") << size;
+}
+
+TEST(calibration, parts_of_different_networks_do_not_merge) {
+  const CalibratedNetwork network{.equalized = true, .weights = {{"conv", 0.25}, {"fc", 0.5}}};
+  const auto refusal_of = [&](const CalibratedNetwork& other) {
+    Calibration whole({"x"}), part({"x"});
+    whole.set_network(network);
+    part.set_network(other);
+    const std::string error = error_of([&] { whole.merge(part); });
+    const std::string difference = narrowgauge::difference(other, network);
+    EXPECT_EQ(error, difference.empty()
+                         ? "no error"
+                         : "calibration: a part is of another network: " + difference);
+    return difference;
+  };
+  EXPECT_EQ(refusal_of(network), "");
+  EXPECT_EQ(refusal_of({true, {{"conv", 0.25 * (1 + 1e-6)}, {"fc", 0.5}}}), "");
+  EXPECT_EQ(refusal_of({false, network.weights}), "its channels are not equalized");
+  EXPECT_EQ(refusal_of({true, {{"conv", 0.25}, {"fc", 0.501}}}), "the weights of 'fc' are others");
+  EXPECT_EQ(refusal_of({true, {{"conv", 0.25}}}), "it has no op 'fc'");
+  EXPECT_EQ(refusal_of({true, {{"conv", 0.25}, {"fc", 0.5}, {"end", 1}}}), "it has an op 'end'");
 }
 
 TEST(calibration, file_that_names_a_value_twice_is_refused) {

@@ -7,7 +7,9 @@
 
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/terminal.h"
+#include "cli/common/text.h"
 #include "cli/convert/report.h"
 #include "cli/convert/source.h"
 #include "narrowgauge/engine.h"
@@ -23,16 +25,31 @@ constexpr const char* examples = R"(examples:
       the fastest format that loses half a point at most
   narrowgauge convert resnet50.onnx --precision int8 --calibrate inputs.npz --sensitivity
       without labels: the error of the output, and of which convolution it comes
-  narrowgauge convert bert.onnx --precision bf16 --onnx bert_bf16.onnx)";
+  narrowgauge convert bert.onnx --precision bf16 --onnx bert_bf16.onnx
+  narrowgauge convert runs/lenet -p int8 --pixels nhwc --onnx lenet_pixels.onnx
+      takes the pixels of pictures, and normalizes them as the run did
+  narrowgauge convert runs/lenet -p int8 --keep-ranges ranges.json
+  narrowgauge convert runs/lenet --ranges ranges.json --compare-ranges
+      what each calibrator makes of ranges that were kept)";
 
 struct Flags {
   ConvertSourceFlags source;
-  std::optional<std::string> precision, onnx, calibrator;
+  std::optional<std::string> precision, onnx, calibrator, keep_ranges, pixels;
+  std::vector<std::string> ranges;
   std::optional<std::int64_t> samples, test_samples, sensitivity_samples;
   std::optional<double> max_drop;
   std::optional<std::int64_t> weight_bits;
-  bool sensitivity = false, one_scale = false, plain = false, json = false, quiet = false;
+  bool sensitivity = false, one_scale = false, plain = false, compare_ranges = false, json = false;
+  bool quiet = false;
 };
+
+struct Interrupted {};  // what a signal makes of the next progress
+
+void show_progress(const ConvertProgress& progress, bool quiet) {
+  if (interrupted()) throw Interrupted{};
+  if (!quiet && stderr_is_terminal())
+    show_status(fmt::format("{} {} of {}", progress.stage, progress.done, progress.all));
+}
 
 ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
   ConvertOptions options;
@@ -48,27 +65,41 @@ ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
   options.weight_bits = static_cast<int>(flags.weight_bits.value_or(options.weight_bits));
   options.channel_scales = !flags.one_scale;
   options.equalize = options.correct_bias = !flags.plain;
-  if (!flags.quiet)
-    options.progress = [](const ConvertProgress& progress) {
-      if (stderr_is_terminal())
-        show_status(fmt::format("{} {} of {}", progress.stage, progress.done, progress.all));
-    };
+  options.calibration_files = flags.ranges;
+  options.keep_calibration = flags.keep_ranges.value_or("");
+  if (flags.pixels) options.pixels = pixels_of(source, flags.source, *flags.pixels);
+  options.progress = [quiet = flags.quiet](const ConvertProgress& progress) {
+    show_progress(progress, quiet);
+  };
   return options;
 }
 
 ConvertedNames names_of(const Flags& flags, const ConvertSource& source) {
-  ConvertedNames names{std::filesystem::path(source.model.name()).stem().string(),
-                       source.data,
+  ConvertedNames names{std::filesystem::path(source.model.name()).stem().string(), source.data,
                        flags.onnx.value_or(""),
-                       {}};
-  names.calibrator = flags.calibrator.value_or(ConvertOptions{}.calibrator);
+                       flags.calibrator.value_or(ConvertOptions{}.calibrator),
+                       flags.ranges.empty() ? source.data : listed(flags.ranges)};
   return names;
 }
 
-int run_convert(const Flags& flags) {
+int compare(const Flags& flags, const ConvertSource& source) {
+  require(!flags.onnx, "--compare-ranges: makes no network that --onnx could write");
+  const auto ranges = compare_ranges(source.model, options_for(flags, source));
+  show_status("");
+  const ConvertedNames names = names_of(flags, source);
+  if (flags.json)
+    print(ranges_json(ranges, names).line());
+  else if (!flags.quiet)
+    print(ranges_text(ranges, names));
+  return ExitCode::ok;
+}
+
+int convert_source(const Flags& flags) {
   const ConvertSource source = open_convert_source(flags.source);
+  if (flags.compare_ranges) return compare(flags, source);
   const ConvertOptions options = options_for(flags, source);
   const Engine engine = convert(source.model, options);
+  if (interrupted()) throw Interrupted{};
   show_status("");
   if (flags.onnx) engine.save(*flags.onnx);
   const ConvertedNames names = names_of(flags, source);
@@ -80,6 +111,18 @@ int run_convert(const Flags& flags) {
   throw CheckError(fmt::format("convert: {} drops {:.3g}, the budget is {:.3g}",
                                name(engine.report().precision), engine.report().drop(),
                                *engine.report().max_drop));
+}
+
+int run_convert(const Flags& flags) {
+  const InterruptScope interrupts;
+  try {
+    return convert_source(flags);
+  } catch (const Interrupted&) {
+    show_status("");
+    say("interrupted",
+        flags.keep_ranges ? "convert: no network is written" : "convert: nothing is written");
+    return interrupted_code();
+  }
 }
 
 }  // namespace
@@ -111,6 +154,18 @@ NG_COMMAND(convert, 28) {
             {"--weight-bits", "N", "8 (default), or 7 for other runtimes on CPUs without VNNI"},
             flags->weight_bits, 7);
   add_switch(app, {"--one-scale", "", "one scale for all channels of a weight"}, flags->one_scale);
+  add_texts(app, {"--ranges", "FILE", "ranges that --keep-ranges kept; several are merged"},
+            flags->ranges);
+  add_text(app, {"--keep-ranges", "FILE", "keep what was seen of the values, for --ranges"},
+           flags->keep_ranges);
+  add_switch(app, {"--compare-ranges", "", "only show what each calibrator makes of each value"},
+             flags->compare_ranges);
+  add_word(app, {"--pixels", "LAYOUT", "take u8 pixels as input, and normalize them"},
+           flags->pixels, {"nhwc", "nchw"});
+  add_text(app, {"--mean", "A,B,..", "of the pixels from 0 to 1, by channel (the run's)"},
+           source.mean);
+  add_text(app, {"--deviation", "A,B,..", "by which pixels are divided (the run's)"},
+           source.deviation);
   add_switch(app, {"--plain", "", "no equal ranges of channels, no corrected biases"},
              flags->plain);
   add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, source.network.model);

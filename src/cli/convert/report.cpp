@@ -79,7 +79,7 @@ std::string conversion_text(const ConversionReport& report, const ConvertedNames
                                  names.file.empty() ? "" : ": " + names.file);
   if (report.calibration_samples > 0)
     text += fmt::format("ranges          by {} from {} samples of {}\n", names.calibrator,
-                        grouped(report.calibration_samples), names.data);
+                        grouped(report.calibration_samples), names.ranges);
   if (report.validation_samples > 0)
     text += fmt::format("measured        on {} samples of {}\n", grouped(report.validation_samples),
                         names.data);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/common/json.h"
 #include "narrowgauge/engine.h"
@@ -13,9 +14,14 @@ namespace narrowgauge::cli {
 struct ConvertedNames {
   std::string model, data, file;  // "" for data and file: there are none
   std::string calibrator;
+  std::string ranges;  // where they are from
 };
 
 std::string conversion_text(const ConversionReport& report, const ConvertedNames& names);
 JsonObject conversion_json(const ConversionReport& report, const ConvertedNames& names);
+
+// What each calibrator makes of each value.
+std::string ranges_text(const std::vector<ValueRange>& ranges, const ConvertedNames& names);
+JsonObject ranges_json(const std::vector<ValueRange>& ranges, const ConvertedNames& names);
 
 }  // namespace narrowgauge::cli

@@ -38,6 +38,17 @@ std::shared_ptr<DataSource> arrays_for(const Model& model, const std::string& da
   return std::make_shared<TensorSource>(std::move(columns));
 }
 
+std::vector<float> floats(const char* flag, const std::optional<std::string>& text) {
+  if (!text) return {};
+  const std::vector<double> numbers = parse_numbers(flag, *text);
+  return {numbers.begin(), numbers.end()};
+}
+
+void take_normalization(Settings& settings, const ConvertSourceFlags& flags) {
+  settings.mean = floats("--mean", flags.mean);
+  settings.deviation = floats("--deviation", flags.deviation);
+}
+
 // How a set of data is opened that is neither drawn nor arrays by the names of the inputs.
 struct Reading {
   Settings settings;
@@ -57,6 +68,7 @@ void take_samples(ConvertSource& taken, const std::string& data, Reading reading
     const Task task = prepare_task(reading.settings, reading.images);
     taken.calibration = task.training;
     taken.validation = task.test;
+    taken.images = task.images;
   }
 }
 
@@ -64,6 +76,8 @@ ConvertSource of_run(const ConvertSourceFlags& flags) {
   require(!flags.known.are_given() && !flags.weights,
           "--weights, --shape and --value: need a file of ONNX or --model, ", *flags.source,
           " is a folder");
+  require(!flags.mean && !flags.deviation, "--mean and --deviation: ", *flags.source,
+          " is a run, which has its own");
   TrainedFlags trained;
   trained.run = flags.source;
   Opened opened = open_network(trained);
@@ -72,6 +86,7 @@ ConvertSource of_run(const ConvertSourceFlags& flags) {
   found.model.set_precision({});
   take_samples(found, flags.calibrate.value_or(record.settings.data),
                {record.settings, record.images});
+  found.images = record.images;
   return found;
 }
 
@@ -85,6 +100,7 @@ ConvertSource of_file(const ConvertSourceFlags& flags) {
   settings.model = settings.onnx.file = *flags.source;
   settings.onnx.shapes = flags.known.shapes;
   settings.onnx.values = flags.known.values;
+  take_normalization(settings, flags);
   take_samples(found, *flags.calibrate, {settings});
   return found;
 }
@@ -97,11 +113,32 @@ ConvertSource of_network(const ConvertSourceFlags& flags) {
   if (!flags.calibrate) return found;
   Settings settings = usual_settings(network.model, "sgd");
   settings.samples.image = flags.network.image.value_or("");
+  take_normalization(settings, flags);
   take_samples(found, *flags.calibrate, {settings}, network.ranges());
   return found;
 }
 
 }  // namespace
+
+EnginePixels pixels_of(const ConvertSource& source, const ConvertSourceFlags& flags,
+                       std::string_view layout) {
+  EnginePixels pixels;
+  pixels.channels_last = layout == "nhwc";
+  if (source.images) {
+    const ImageFacts& images = *source.images;
+    pixels.channels = images.drawn.channels;
+    pixels.height = images.drawn.height;
+    pixels.width = images.drawn.width;
+    pixels.mean = images.transform.mean;
+    pixels.deviation = images.transform.deviation;
+    return pixels;
+  }
+  require(flags.mean && flags.deviation,
+          "--pixels: nothing tells how pixels are normalized, --mean and --deviation would");
+  pixels.mean = floats("--mean", flags.mean);
+  pixels.deviation = floats("--deviation", flags.deviation);
+  return pixels;
+}
 
 ConvertSource open_convert_source(const ConvertSourceFlags& flags) {
   require(flags.source || flags.network.model,

@@ -9,12 +9,15 @@
 
 #include "cli/network_choice.h"
 #include "cli/shape_flag.h"
+#include "cli/task.h"
+#include "narrowgauge/engine.h"
 #include "narrowgauge/model.h"
 
 namespace narrowgauge::cli {
 
 struct ConvertSourceFlags {
   std::optional<std::string> source, weights, calibrate;
+  std::optional<std::string> mean, deviation;  // of pixels; a run has its own
   NetworkFlags network;
   KnownInputFlags known;
 };
@@ -23,9 +26,15 @@ struct ConvertSource {
   Model model;
   std::shared_ptr<DataSource> calibration, validation;  // nullptr: none
   std::string data;                                     // their name; "": there are none
+  std::optional<ImageFacts> images{};                   // how pictures become these, where they do
 };
 
 inline constexpr const char* random_data = "random";  // of --calibrate: numbers that are drawn
+
+// How pictures become the input of the network: "nhwc" or "nchw" is their layout. Throws UsageError
+// where neither source nor flags tell.
+EnginePixels pixels_of(const ConvertSource& source, const ConvertSourceFlags& flags,
+                       std::string_view layout);
 
 // Throws UsageError for flags that do not fit each other, and what opening network and data throws.
 ConvertSource open_convert_source(const ConvertSourceFlags& flags);

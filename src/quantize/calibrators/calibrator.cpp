@@ -67,14 +67,27 @@ Range choose_range(std::string_view calibrator, const Histogram& histogram,
 
 void check_calibrator(std::string_view text) { parse_calibrator(text); }
 
+namespace {
+
+std::string usual_name(const Calibrator& calibrator) {
+  std::string name(calibrator.name);
+  if (calibrator.parameter) name += concat('(', calibrator.parameter->usual, ')');
+  return name;
+}
+
+}  // namespace
+
 std::string calibrator_help() {
   std::string text;
-  for (const Calibrator* calibrator : calibrators()) {
-    text += concat(text.empty() ? "" : ", ", calibrator->name);
-    if (calibrator->parameter) text += concat('(', calibrator->parameter->usual, ')');
-    text += concat(' ', calibrator->help);
-  }
+  for (const Calibrator* calibrator : calibrators())
+    text += concat(text.empty() ? "" : ", ", usual_name(*calibrator), ' ', calibrator->help);
   return text;
+}
+
+std::vector<std::string> usual_calibrators() {
+  std::vector<std::string> names;
+  for (const Calibrator* calibrator : calibrators()) names.push_back(usual_name(*calibrator));
+  return names;
 }
 
 }  // namespace narrowgauge

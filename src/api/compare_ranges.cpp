@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each calibrator makes of the values of a network.
+#include "api/frozen.h"
+#include "api/int8_conversion.h"
+#include "quantize/choose_formats.h"
+#include "quantize/freeze.h"
+
+namespace narrowgauge {
+
+namespace {
+
+using Formats = std::map<Value, AffineFormat>;
+
+ChosenRange chosen_range(const std::string& calibrator, const AffineFormat& format,
+                         const Histogram& histogram) {
+  return {.calibrator = calibrator,
+          .low = dequantize(format, least_number(format.dtype)),
+          .high = dequantize(format, most_number(format.dtype)),
+          .scale = format.scale,
+          .clipped = clipped_share(histogram, format)};
+}
+
+}  // namespace
+
+std::vector<ValueRange> compare_ranges(const Model& model, const ConvertOptions& options) {
+  const Graph graph = frozen_graph(model);
+  require(!is_quantized(graph), "convert: ", model.name(),
+          " is quantized already, its own ranges stay");
+  require_quantizable(model.name(), graph, options);
+  const Int8Conversion conversion(graph, options);
+  const Graph& prepared = conversion.prepared();
+  const ByteValues values =
+      byte_values(prepared, {conversion.candidates().begin(), conversion.candidates().end()});
+  std::map<Value, ValueRange> all;
+  for (const std::string& calibrator : usual_calibrators())
+    for (const auto& [value, format] :
+         choose_formats(prepared, values, conversion.calibration(), calibrator)) {
+      const std::string name = prepared.value_name(value);
+      const Histogram& histogram = conversion.calibration().of(name).histogram;
+      ValueRange& range = all[value];
+      range.name = name;
+      range.least = histogram.least();
+      range.most = histogram.most();
+      range.chosen.push_back(chosen_range(calibrator, format, histogram));
+    }
+  std::vector<ValueRange> ranges;
+  for (auto& [value, range] : all) ranges.push_back(std::move(range));
+  return ranges;
+}
+
+}  // namespace narrowgauge
