@@ -166,7 +166,7 @@ struct NG_API ChosenRange {
 };
 
 // A value that is bytes in an engine in int8, and what calibration saw of it.
-struct NG_API ValueRange {
+struct NG_API ComparedRanges {
   std::string name;                 // in the network
   float least = 0, most = 0;        // of its elements
   std::vector<ChosenRange> chosen;  // by each calibrator as it is by itself, without a number
@@ -174,7 +174,8 @@ struct NG_API ValueRange {
 
 // The ranges between which ConvertOptions::calibrator chooses, in the order of the network. Values
 // that must agree, such as the parts of a Concat, have one range. Throws as convert() does.
-NG_API std::vector<ValueRange> compare_ranges(const Model& model, const ConvertOptions& options);
+NG_API std::vector<ComparedRanges> compare_ranges(const Model& model,
+                                                  const ConvertOptions& options);
 
 // Writes a file of ONNX from which training goes on as the network will compute on bytes: values
 // pass through QuantizeLinear and DequantizeLinear, whose ranges calibration found, normalizations

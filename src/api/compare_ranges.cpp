@@ -22,7 +22,7 @@ ChosenRange chosen_range(const std::string& calibrator, const AffineFormat& form
 
 }  // namespace
 
-std::vector<ValueRange> compare_ranges(const Model& model, const ConvertOptions& options) {
+std::vector<ComparedRanges> compare_ranges(const Model& model, const ConvertOptions& options) {
   const Graph graph = frozen_graph(model);
   require(!is_quantized(graph), "convert: ", model.name(),
           " is quantized already, its own ranges stay");
@@ -31,19 +31,19 @@ std::vector<ValueRange> compare_ranges(const Model& model, const ConvertOptions&
   const Graph& prepared = conversion.prepared();
   const ByteValues values =
       byte_values(prepared, {conversion.candidates().begin(), conversion.candidates().end()});
-  std::map<Value, ValueRange> all;
+  std::map<Value, ComparedRanges> all;
   for (const std::string& calibrator : usual_calibrators())
     for (const auto& [value, format] :
          choose_formats(prepared, values, conversion.calibration(), calibrator)) {
       const std::string name = prepared.value_name(value);
       const Histogram& histogram = conversion.calibration().of(name).histogram;
-      ValueRange& range = all[value];
+      ComparedRanges& range = all[value];
       range.name = name;
       range.least = histogram.least();
       range.most = histogram.most();
       range.chosen.push_back(chosen_range(calibrator, format, histogram));
     }
-  std::vector<ValueRange> ranges;
+  std::vector<ComparedRanges> ranges;
   for (auto& [value, range] : all) ranges.push_back(std::move(range));
   return ranges;
 }

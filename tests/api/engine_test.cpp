@@ -220,12 +220,12 @@ TEST(Engine, ranges_of_another_network_are_refused) {
 TEST(Engine, compares_the_ranges_that_calibrators_choose) {
   Model model("small", small_network());
   ConvertOptions options = int8_options();
-  const std::vector<ValueRange> ranges = compare_ranges(model, options);
-  const auto images = std::ranges::find(ranges, "images", &ValueRange::name);
+  const std::vector<ComparedRanges> ranges = compare_ranges(model, options);
+  const auto images = std::ranges::find(ranges, "images", &ComparedRanges::name);
   ASSERT_NE(images, ranges.end());
   EXPECT_EQ(images->least, 0);
   EXPECT_EQ(images->most, 1);
-  for (const ValueRange& value : ranges) {
+  for (const ComparedRanges& value : ranges) {
     ASSERT_EQ(value.chosen.size(), 4U);
     for (const ChosenRange& chosen : value.chosen) {
       EXPECT_NEAR(chosen.high - chosen.low, 255 * chosen.scale, 1e-4 * chosen.high) << value.name;

@@ -14,10 +14,10 @@ std::string span_text(float low, float high) { return fmt::format("{:.4g} to {:.
 
 }  // namespace
 
-std::string ranges_text(const std::vector<ValueRange>& ranges, const ConvertedNames& names) {
+std::string ranges_text(const std::vector<ComparedRanges>& ranges, const ConvertedNames& names) {
   TextTable table({folding("value", 12), words("samples"), words("calibrator"), words("range"),
                    numbers("scale"), numbers("clipped")});
-  for (const ValueRange& value : ranges) {
+  for (const ComparedRanges& value : ranges) {
     bool is_first = true;
     for (const ChosenRange& chosen : value.chosen) {
       table.add({is_first ? value.name : "", is_first ? span_text(value.least, value.most) : "",
@@ -31,9 +31,9 @@ std::string ranges_text(const std::vector<ValueRange>& ranges, const ConvertedNa
                      table.text(output_width()));
 }
 
-JsonObject ranges_json(const std::vector<ValueRange>& ranges, const ConvertedNames& names) {
+JsonObject ranges_json(const std::vector<ComparedRanges>& ranges, const ConvertedNames& names) {
   std::vector<JsonObject> values;
-  for (const ValueRange& value : ranges) {
+  for (const ComparedRanges& value : ranges) {
     std::vector<JsonObject> all;
     for (const ChosenRange& chosen : value.chosen) {
       JsonObject each;

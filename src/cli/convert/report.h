@@ -21,7 +21,7 @@ std::string conversion_text(const ConversionReport& report, const ConvertedNames
 JsonObject conversion_json(const ConversionReport& report, const ConvertedNames& names);
 
 // What each calibrator makes of each value.
-std::string ranges_text(const std::vector<ValueRange>& ranges, const ConvertedNames& names);
-JsonObject ranges_json(const std::vector<ValueRange>& ranges, const ConvertedNames& names);
+std::string ranges_text(const std::vector<ComparedRanges>& ranges, const ConvertedNames& names);
+JsonObject ranges_json(const std::vector<ComparedRanges>& ranges, const ConvertedNames& names);
 
 }  // namespace narrowgauge::cli
