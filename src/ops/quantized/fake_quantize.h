@@ -15,8 +15,9 @@ namespace narrowgauge {
 struct FakeQuantize {
   static constexpr OpInfo info{.name = "FakeQuantize",
                                .domain = "ng",
-                               .inputs = "x:f32~, scale:f32!~, zero_point:any!~",
-                               .outputs = "y:f32~"};
+                               .inputs = "x:T~, scale:T!~, zero_point:any!~",
+                               .outputs = "y:T~",
+                               .types = "T:float"};
   std::int64_t axis = 1;
   static void attributes(auto& self, auto&& visit) { visit("axis", self.axis); }
   TensorTypes infer(const Inference& in) const;
