@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <list>
 
 #include "api/calibrate.h"
 
@@ -106,26 +107,69 @@ EngineAccuracy Validation::of(const Graph& graph, std::int64_t most) const {
   return tally.result();
 }
 
-double Validation::milliseconds(const Graph& graph) const {
-  constexpr double seconds = 0.3;
+Batch Validation::smallest_batch(const Graph& graph) const {
+  const std::int64_t size = fixed_batch(graph).value_or(1);
+  BatchLoader loader(source_, {.batch = size, .shuffle = false, .keep_last = true, .epochs = 1});
+  return *loader.next();
+}
+
+ContractionTimes Validation::contraction_milliseconds(const Graph& graph,
+                                                      const std::set<std::string>& names) const {
   FrozenNetwork network(graph, /*deterministic=*/false);
-  BatchLoader loader(
-      source_,
-      {.batch = fixed_batch(graph).value_or(1), .shuffle = false, .keep_last = true, .epochs = 1});
-  const std::optional<Batch> batch = loader.next();
-  const std::span inputs(batch->tensors.data(), inputs_);
-  network.run(inputs);  // compiles
-  std::vector<double> times;
-  double sum = 0;
-  while (times.size() < 3 || (sum < 1e3 * seconds && times.size() < 200)) {
-    const auto start = std::chrono::steady_clock::now();
-    network.run(inputs);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
-    times.push_back(time.count());
-    sum += time.count();
+  const Batch batch = smallest_batch(graph);
+  const std::span inputs(batch.tensors.data(), inputs_);
+  return profile_contractions(*network.executor_for(inputs), inputs, names);
+}
+
+namespace {
+
+// A network that is timed by turns with others.
+class Runner {
+ public:
+  Runner(const Graph& graph, std::span<const Tensor> inputs)
+      : network_(graph, /*deterministic=*/false), inputs_(inputs) {
+    network_.run(inputs_);  // compiles
   }
-  std::ranges::nth_element(times, times.begin() + std::ssize(times) / 2);
-  return times[times.size() / 2];
+
+  void take_turn() {
+    constexpr double longest = 30;  // ms, where a run is not longer
+    constexpr int most_runs = 20;
+    const double end = sum_ + longest;
+    for (int i = 0; i < most_runs && sum_ < end; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      network_.run(inputs_);
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - start;
+      times_.push_back(time.count());
+      sum_ += time.count();
+    }
+  }
+
+  double median() {
+    std::ranges::nth_element(times_, times_.begin() + std::ssize(times_) / 2);
+    return times_[times_.size() / 2];
+  }
+
+ private:
+  FrozenNetwork network_;
+  std::span<const Tensor> inputs_;
+  std::vector<double> times_;
+  double sum_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> Validation::milliseconds(const std::vector<const Graph*>& graphs) const {
+  constexpr int turns = 10;
+  const Batch batch = smallest_batch(*graphs.at(0));
+  std::list<Runner> runners;
+  for (const Graph* graph : graphs)
+    runners.emplace_back(*graph, std::span(batch.tensors.data(), inputs_));
+  for (int i = 0; i < turns; ++i)
+    for (Runner& runner : runners) runner.take_turn();
+  std::vector<double> medians;
+  for (Runner& runner : runners) medians.push_back(runner.median());
+  return medians;
 }
 
 void Validation::run(const Graph& graph, std::int64_t most,
