@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses what an engine computes in, and makes it.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -38,6 +39,13 @@ ConvertedOp op_of(const Node& node, std::string_view precision, std::string why)
   return {node.full_name(), node.op->full_name(), std::string(precision), std::move(why), {}};
 }
 
+// To two digits.
+double rounded(double milliseconds) {
+  if (milliseconds <= 0) return 0;
+  const double unit = std::pow(10, 1 - std::floor(std::log10(milliseconds)));
+  return std::round(milliseconds * unit) / unit;
+}
+
 // A form of the network that the budget allows, or that was asked for.
 struct Form {
   EnginePrecision precision = EnginePrecision::f32;
@@ -71,7 +79,7 @@ class Converter {
     report_.ops = std::move(form.ops);
     report_.bytes_after = weight_bytes(form.graph, false);
     if (validation_) {
-      const std::vector<double> times = validation_->times({&f32_, &form.graph});
+      const std::vector<double> times = validation_->milliseconds({&f32_, &form.graph});
       report_.milliseconds_before = times[0];
       report_.milliseconds_after = times[1];
     }
@@ -163,7 +171,45 @@ class Converter {
       sensitivity = conversion.sensitivity(*validation_);
     const std::set<int> wide = held ? std::set<int>{} : give_back(conversion, sensitivity, form);
     list_ops(conversion, sensitivity, wide, form);
+    if (is_automatic() && validation_) give_back_slow(conversion, form);
     return form;
+  }
+
+  // Makes contractions wide that bytes do not make faster, if the whole is clearly faster then.
+  void give_back_slow(const Int8Conversion& conversion, Form& form) const {
+    const std::vector<std::size_t> slow = compare_times(form);
+    Form mixed{form.precision, Graph(), {}, form.ops};
+    for (const std::size_t i : slow) mixed.ops[i].precision = "f32";
+    std::set<int> narrow;
+    for (std::size_t i = 0; i < mixed.ops.size(); ++i)
+      if (mixed.ops[i].precision == "int8") narrow.insert(conversion.candidates()[i]);
+    if (slow.empty() || narrow.empty()) return;
+    mixed.graph = conversion.with_bytes_in(narrow);
+    mixed.accuracy = measured(mixed.graph);
+    constexpr double clearly = 0.98;  // two measurements of the same differ by as much
+    const std::vector<double> times = validation_->milliseconds({&mixed.graph, &form.graph});
+    if (holds(mixed.accuracy) && times[0] < clearly * times[1]) {
+      form = std::move(mixed);
+      return;
+    }
+    for (const std::size_t i : slow) form.ops[i].why += ", but then the whole is not better";
+  }
+
+  // Says of each op on bytes how long it takes there and in f32. Returns those that are not faster.
+  std::vector<std::size_t> compare_times(Form& form) const {
+    std::set<std::string> names;
+    for (const ConvertedOp& op : form.ops) names.insert(op.name);
+    const ContractionTimes in_f32 = validation_->contraction_milliseconds(f32_, names);
+    const ContractionTimes on_bytes = validation_->contraction_milliseconds(form.graph, names);
+    std::vector<std::size_t> slow;
+    for (std::size_t i = 0; i < form.ops.size(); ++i) {
+      ConvertedOp& op = form.ops[i];
+      const auto wide = in_f32.find(op.name), narrow = on_bytes.find(op.name);
+      if (op.precision != "int8" || wide == in_f32.end() || narrow == on_bytes.end()) continue;
+      op.why = concat("int8 ", rounded(narrow->second), " ms, f32 ", rounded(wide->second), " ms");
+      if (narrow->second >= wide->second) slow.push_back(i);
+    }
+    return slow;
   }
 
   // Makes the fewest contractions wide that the budget needs, the most sensitive first, assuming
@@ -211,14 +257,13 @@ class Converter {
       precisions.push_back(EnginePrecision::bf16);
     if (is_quantized(given_) || (has_ranges(options_) && !quantizable(f32_).empty()))
       precisions.push_back(EnginePrecision::int8);
-    if (precisions.size() == 1) return in_format(precisions[0]);
     std::vector<Form> forms;
-    std::vector<const Graph*> graphs;
     for (const EnginePrecision precision : precisions) forms.push_back(in_format(precision));
+    if (forms.size() == 1 || !validation_) return std::move(forms[0]);
+    std::vector<const Graph*> graphs;
     for (const Form& form : forms) graphs.push_back(&form.graph);
-    const std::vector<double> times =
-        validation_ ? validation_->times(graphs) : std::vector<double>(forms.size());
-    std::size_t best = 0;  // in f32, which loses nothing
+    const std::vector<double> times = validation_->milliseconds(graphs);
+    std::size_t best = 0;  // f32, which every budget allows
     for (std::size_t i = 0; i < forms.size(); ++i) {
       const bool held = holds(forms[i].accuracy);
       report_.candidates.push_back({forms[i].precision, times[i], held});

@@ -67,7 +67,11 @@ FrozenNetwork::FrozenNetwork(const Graph& graph, bool deterministic)
     : program_(in_f32(graph), options_for(deterministic), store_, 1) {}
 
 std::vector<Tensor> FrozenNetwork::run(std::span<const Tensor> inputs) {
-  return program_.executor_for(inputs)->run(inputs);
+  return executor_for(inputs)->run(inputs);
+}
+
+Program::Lease FrozenNetwork::executor_for(std::span<const Tensor> inputs) {
+  return program_.executor_for(inputs);
 }
 
 }  // namespace narrowgauge

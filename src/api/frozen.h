@@ -26,6 +26,7 @@ class FrozenNetwork {
   // and the target alone.
   FrozenNetwork(const Graph& graph, bool deterministic);
   std::vector<Tensor> run(std::span<const Tensor> inputs);
+  Program::Lease executor_for(std::span<const Tensor> inputs);  // which the network outlives
 
  private:
   StateStore store_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <list>
 
 #include "api/calibrate.h"
 
@@ -106,34 +107,68 @@ EngineAccuracy Validation::of(const Graph& graph, std::int64_t most) const {
   return tally.result();
 }
 
-std::vector<double> Validation::times(const std::vector<const Graph*>& graphs) const {
-  constexpr double most_seconds = 1;
-  constexpr int least_rounds = 3, most_rounds = 100;
-  BatchLoader loader(source_, {.batch = fixed_batch(*graphs.at(0)).value_or(1),
-                               .shuffle = false,
-                               .keep_last = true,
-                               .epochs = 1});
-  const std::optional<Batch> batch = loader.next();
-  const std::span inputs(batch->tensors.data(), inputs_);
-  std::vector<std::unique_ptr<FrozenNetwork>> networks;
-  for (const Graph* const graph : graphs) {
-    networks.push_back(std::make_unique<FrozenNetwork>(*graph, /*deterministic=*/false));
-    networks.back()->run(inputs);  // compiles
+Batch Validation::smallest_batch(const Graph& graph) const {
+  const std::int64_t size = fixed_batch(graph).value_or(1);
+  BatchLoader loader(source_, {.batch = size, .shuffle = false, .keep_last = true, .epochs = 1});
+  return *loader.next();
+}
+
+ContractionTimes Validation::contraction_milliseconds(const Graph& graph,
+                                                      const std::set<std::string>& names) const {
+  FrozenNetwork network(graph, /*deterministic=*/false);
+  const Batch batch = smallest_batch(graph);
+  const std::span inputs(batch.tensors.data(), inputs_);
+  return profile_contractions(*network.executor_for(inputs), inputs, names);
+}
+
+namespace {
+
+// A network that is timed by turns with others.
+class Runner {
+ public:
+  Runner(const Graph& graph, std::span<const Tensor> inputs)
+      : network_(graph, /*deterministic=*/false), inputs_(inputs) {
+    network_.run(inputs_);  // compiles
   }
-  std::vector<std::vector<double>> rounds(graphs.size());
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::duration<double>(most_seconds);
-  for (int round = 0; round < most_rounds && (round < least_rounds || Clock::now() < end); ++round)
-    for (std::size_t i = 0; i < networks.size(); ++i) {
-      const auto start = Clock::now();
-      networks[i]->run(inputs);
-      rounds[i].push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+
+  void take_turn() {
+    constexpr double longest = 30;  // ms, where a run is not longer
+    constexpr int most_runs = 20;
+    const double end = sum_ + longest;
+    for (int i = 0; i < most_runs && sum_ < end; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      network_.run(inputs_);
+      const std::chrono::duration<double, std::milli> time =
+          std::chrono::steady_clock::now() - start;
+      times_.push_back(time.count());
+      sum_ += time.count();
     }
-  std::vector<double> medians;
-  for (std::vector<double>& each : rounds) {
-    std::ranges::nth_element(each, each.begin() + std::ssize(each) / 2);
-    medians.push_back(each[each.size() / 2]);
   }
+
+  double median() {
+    std::ranges::nth_element(times_, times_.begin() + std::ssize(times_) / 2);
+    return times_[times_.size() / 2];
+  }
+
+ private:
+  FrozenNetwork network_;
+  std::span<const Tensor> inputs_;
+  std::vector<double> times_;
+  double sum_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> Validation::milliseconds(const std::vector<const Graph*>& graphs) const {
+  constexpr int turns = 10;
+  const Batch batch = smallest_batch(*graphs.at(0));
+  std::list<Runner> runners;
+  for (const Graph* graph : graphs)
+    runners.emplace_back(*graph, std::span(batch.tensors.data(), inputs_));
+  for (int i = 0; i < turns; ++i)
+    for (Runner& runner : runners) runner.take_turn();
+  std::vector<double> medians;
+  for (Runner& runner : runners) medians.push_back(runner.median());
   return medians;
 }
 

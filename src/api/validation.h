@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "api/contraction_profile.h"
 #include "api/frozen.h"
 #include "narrowgauge/engine.h"
 
@@ -22,15 +23,20 @@ class Validation {
   const EngineAccuracy& before() const { return before_; }
   // Of another form of the network, on the first `most` samples (0: all).
   EngineAccuracy of(const Graph& graph, std::int64_t most = 0) const;
-  // In which forms of the network answer one sample, in milliseconds: medians of several times,
-  // taken by turns.
-  std::vector<double> times(const std::vector<const Graph*>& graphs) const;
+  // In which forms of the network answer one sample: the median of several times of each. They run
+  // by turns, so that what else the machine does slows all of them.
+  std::vector<double> milliseconds(const std::vector<const Graph*>& graphs) const;
+  // In which contractions of these names run then.
+  ContractionTimes contraction_milliseconds(const Graph& graph,
+                                            const std::set<std::string>& names) const;
 
  private:
   class Tally;
   // Calls `use` with each batch and what the network gives for it.
   void run(const Graph& graph, std::int64_t most,
            const std::function<void(const Batch&, const Tensor&)>& use) const;
+
+  Batch smallest_batch(const Graph& graph) const;  // of one sample, where the network takes it
 
   std::shared_ptr<DataSource> source_;
   std::size_t inputs_;

@@ -50,7 +50,7 @@ constexpr const char* examples = R"(examples:
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
       a network from a file, all but some of its parameters; the result is such a file
-  narrowgauge train runs/lenet --quantize int8 --epochs 1 --output runs/lenet_int8
+  narrowgauge train runs/lenet --quantize int8 --output runs/lenet_int8
       goes on with a trained network as it will compute on bytes; `convert` makes the engine
   narrowgauge train --model tiny-transformer --data bard.txt --output runs/bard
       a language model of the text's characters, for `narrowgauge generate`

@@ -58,8 +58,7 @@ void add_data_flags(CLI::App& app, TrainFlags& flags) {
 void add_onnx_flags(CLI::App& app, TrainFlags& flags) {
   add_text(app, {"FILE", "", "a network as a file of ONNX, in place of --model"}, flags.file);
   add_word(app,
-           {"--quantize", "F",
-            "train FILE, which may be a run, as it will compute on bytes: int8"},
+           {"--quantize", "F", "train FILE, which may be a run, as it will compute on bytes: int8"},
            flags.quantize, {"int8"});
   add_text(app,
            {"--loss", "L",

@@ -10,7 +10,9 @@
 #include <thread>
 
 #include "api/calibrate.h"
+#include "api/contraction_profile.h"
 #include "api/frozen.h"
+#include "api/int8_conversion.h"
 #include "io/files.h"
 #include "narrowgauge/models.h"
 
@@ -109,6 +111,43 @@ TEST(Engine, ops_that_cost_most_go_back_until_the_budget_is_kept) {
   EXPECT_GE(wide, 1);
   EXPECT_LT(wide, 3);
   for (const ConvertedOp& op : some.ops) EXPECT_TRUE(op.sensitivity.has_value()) << op.name;
+}
+
+TEST(Engine, contractions_are_timed_with_what_is_computed_for_them_alone) {
+  Model model("small", small_network());
+  const Graph graph = frozen_graph(model);
+  const Tensor images = some_images(1);
+  for (const bool narrow : {false, true}) {
+    const Graph engine = narrow ? Int8Conversion(graph, int8_options()).with_all() : graph;
+    FrozenNetwork network(engine, /*deterministic=*/true);
+    const auto executor = network.executor_for(std::span(&images, 1));
+    const ContractionTimes times =
+        profile_contractions(*executor, std::span(&images, 1), {"first", "second", "logits"});
+    ASSERT_EQ(times.size(), 3U) << narrow;
+    double sum = 0;
+    for (const auto& [name, milliseconds] : times) {
+      EXPECT_GT(milliseconds, 0) << name;
+      sum += milliseconds;
+    }
+    double all = 0, run_steps = 0;
+    for (const StepProfile& step : executor->profile()) all += step.milliseconds;
+    for (const PlanStep& step : executor->plan().steps) run_steps += step.run ? 1 : 0;
+    const double runs = static_cast<double>(executor->step_runs().size()) / run_steps;
+    EXPECT_LE(sum, all / runs) << narrow;
+    EXPECT_GT(sum, 0.1 * all / runs) << narrow;
+  }
+}
+
+TEST(Engine, an_automatic_one_says_times_of_its_ops) {
+  Model model("small", small_network());
+  ConvertOptions options = int8_options();
+  options.precision = EnginePrecision::automatic;
+  options.max_drop = 100;
+  const ConversionReport report = convert(model, options).report();
+  if (report.precision != EnginePrecision::int8) GTEST_SKIP() << name(report.precision);
+  for (const ConvertedOp& op : report.ops)
+    EXPECT_TRUE(op.why.starts_with("int8 ") && op.why.find(" ms, f32 ") != std::string::npos)
+        << op.why;
 }
 
 TEST(Engine, a_budget_that_nothing_keeps_is_reported) {

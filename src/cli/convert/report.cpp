@@ -30,10 +30,10 @@ std::string accuracy_table(const ConversionReport& report) {
     table.add({"same class", "", percent_text(after.agreement), ""});
     table.add({"error of the output", "", percent_text(after.error), "root of mean squares"});
   }
-  const double smaller = static_cast<double>(report.bytes_before) /
-                         static_cast<double>(std::max<std::int64_t>(report.bytes_after, 1));
-  table.add({"weights", bytes_text(report.bytes_before), bytes_text(report.bytes_after),
-             fmt::format("{:.1f} times smaller", smaller)});
+  if (report.bytes_after > 0)
+    table.add({"weights", bytes_text(report.bytes_before), bytes_text(report.bytes_after),
+               fmt::format("{:.1f} times smaller", static_cast<double>(report.bytes_before) /
+                                                       static_cast<double>(report.bytes_after))});
   if (report.milliseconds_before > 0)
     table.add({"ms a sample", number_text(report.milliseconds_before),
                number_text(report.milliseconds_after),
