@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "api/calibrate.h"
-#include "ops/math/gemm.h"
 #include "ops/nn/conv.h"
 #include "passes/remove_dead_code.h"
 #include "quantize/bias_correction.h"
@@ -121,12 +120,6 @@ WeightFormat weight_format(const ConvertOptions& options) {
   return {.bits = options.weight_bits, .by_channel = options.channel_scales};
 }
 
-WeightAxes axes_of(const Node& node) {
-  if (node.is<Conv>()) return {.output = 0, .input = 1, .groups = node.as<Conv>().group};
-  const bool transposed = node.is<Gemm>() && node.as<Gemm>().transB != 0;
-  return {.output = transposed ? 0 : 1, .input = transposed ? 1 : 0};
-}
-
 }  // namespace
 
 // By what rounded weights move the mean of each channel. Channels of a product are known where it
@@ -137,7 +130,7 @@ std::optional<Tensor> Int8Conversion::bias_shift_of(int index) const {
   if (!options_.correct_bias || node.inputs.size() < 2 || node.op->inputs.size() < 3) return {};
   if (!node.is<Conv>() && prepared_.type(x).shape.size() != 2) return {};
   const std::vector<double> means = calibration_.of(prepared_.value_name(x)).channels.means();
-  const WeightAxes axes = axes_of(node);
+  const WeightAxes axes = weight_axes(node);
   const Tensor& weights = *prepared_.constant_value(node.input(1));
   if (std::ssize(means) != weights.dims()[static_cast<std::size_t>(axes.input)] * axes.groups)
     return {};  // calibration saw other numbers of channels

@@ -146,6 +146,12 @@ bool may_be_quantized(const Graph& graph, int index) {
          has_plain_bias(graph, node, weights->dims()[gemm.transB != 0 ? 0 : 1]);
 }
 
+WeightAxes weight_axes(const Node& node) {
+  if (node.is<Conv>()) return {.output = 0, .input = 1, .groups = node.as<Conv>().group};
+  const bool transposed = node.is<Gemm>() && node.as<Gemm>().transB != 0;
+  return {.output = transposed ? 0 : 1, .input = transposed ? 1 : 0};
+}
+
 bool reads_bytes(const Graph& graph, int index) {
   const Node& node = graph.node(index);
   const auto dequantized = [&](int port) {

@@ -7,12 +7,16 @@
 #include <vector>
 
 #include "narrowgauge/graph.h"
+#include "quantize/bias_correction.h"
 
 namespace narrowgauge {
 
 // Whether a node can compute on bytes: a convolution, or a product, of an f32 activation and
 // constant weights.
 bool may_be_quantized(const Graph& graph, int node);
+
+// Where the channels of a contraction's weights lie.
+WeightAxes weight_axes(const Node& node);
 
 // Whether a node of a quantized graph is a convolution or product that reads bytes.
 bool reads_bytes(const Graph& graph, int node);

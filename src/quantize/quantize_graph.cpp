@@ -3,20 +3,12 @@
 
 #include <cmath>
 
-#include "ops/math/gemm.h"
-#include "ops/nn/conv.h"
 #include "ops/quantized/quantize_linear.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
 
 namespace {
-
-// The axis of a contraction's weights along which its output channels lie.
-int channel_axis(const Node& node) {
-  if (node.is<Conv>()) return 0;
-  return node.is<Gemm>() && node.as<Gemm>().transB != 0 ? 0 : 1;
-}
 
 class Quantizer {
  public:
@@ -87,7 +79,7 @@ class Quantizer {
   void quantize_parameters(int index, Values& inputs) {
     const Node& node = graph_.node(index);
     const Value source = node.input(1);
-    const int axis = channel_axis(node);
+    const int axis = weight_axes(node).output;
     const QuantizedWeights weights =
         quantize_weights(*graph_.constant_value(source), axis, quantization_.weights);
     if (quantization_.trainable) {
