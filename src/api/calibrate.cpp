@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "api/frozen.h"
-#include "base/parallel.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {

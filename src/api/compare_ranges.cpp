@@ -9,8 +9,6 @@ namespace narrowgauge {
 
 namespace {
 
-using Formats = std::map<Value, AffineFormat>;
-
 ChosenRange chosen_range(const std::string& calibrator, const AffineFormat& format,
                          const Histogram& histogram) {
   return {.calibrator = calibrator,

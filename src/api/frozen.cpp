@@ -6,11 +6,11 @@
 
 #include "api/kernel_cache.h"
 #include "api/model_implementation.h"
+#include "api/onnx_network.h"
 #include "passes/fold_constants.h"
 #include "passes/fold_normalizations.h"
 #include "passes/hoist_state_functions.h"
 #include "passes/merge_duplicates.h"
-#include "passes/rebuild.h"
 #include "passes/remove_dead_code.h"
 #include "precision/apply.h"
 #include "precision/policy.h"
@@ -41,12 +41,8 @@ Graph frozen_graph(const Model& model) {
 BuildNetwork network_of(Graph graph) {
   const auto shared = std::make_shared<const Graph>(std::move(graph));
   return [shared](Network& network) {
-    Rebuild rebuild(*shared, std::move(network.graph()));
-    for (int i = 0; i < static_cast<int>(shared->nodes().size()); ++i) rebuild.copy(i);
-    network.graph() = std::move(rebuild.graph());
-    for (const GraphOutput& output : shared->outputs())
-      network.output(output.name, rebuild.mapped(output.value));
-    return rebuild.mapped(shared->outputs().at(0).value);
+    add_graph(*shared, network);
+    return network.find_output(shared->outputs().at(0).name);
   };
 }
 

@@ -18,9 +18,6 @@
 
 namespace narrowgauge {
 
-namespace {
-
-// Adds the graph to a network, its states as they begin and as they go on.
 void add_graph(const Graph& graph, Network& network) {
   Rebuild rebuild(graph, std::move(network.graph()));
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) rebuild.copy(i);
@@ -30,8 +27,6 @@ void add_graph(const Graph& graph, Network& network) {
   for (const GraphOutput& output : graph.outputs())
     network.output(output.name, rebuild.mapped(output.value));
 }
-
-}  // namespace
 
 namespace {
 

@@ -10,6 +10,10 @@
 
 namespace narrowgauge {
 
+// Adds a graph to a network, its states as they begin and as they go on, its outputs by their
+// names.
+void add_graph(const Graph& graph, Network& network);
+
 // Imports the model once; throws UnknownValueError where a shape depends on values that only a run
 // knows. The network names all outputs and returns the one to train by.
 BuildNetwork onnx_network(const onnx::Model& model, const std::map<std::string, TensorType>& types,

@@ -67,38 +67,13 @@ Offer offer_kernel(const Request& request) {
 
 using Views = std::vector<ReferenceView>;
 
-// A dense tensor of doubles for the reference loops.
-struct Wide {
-  Tensor values;
-  Operand operand;
-
-  explicit Wide(const Dims& dims)
-      : values(DType::f64, dims), operand{DType::f64, dims, strides_of(dims, {}), {}} {}
-  ReferenceView view() { return {operand, View{values.data()}}; }
-};
-
-// Sums are exact in f64 below 2^53, that is for 2^35 products and more.
-Tensor exact_sums(const ConvolutionCase& c, const ConvolutionPorts& at, const Views& in,
-                  const Dims& y_dims) {
-  const ReferenceView &x = *view_at(in, at.x), &w = *view_at(in, at.w);
-  Wide images(x.dims()), weights(w.dims()), sums(y_dims);
-  for (std::int64_t i = 0; i < x.size(); ++i)
-    images.values.set(i, static_cast<double>(x.integer(i) - int8_zero(in, at.x_zero, 0)));
-  const std::int64_t taps =
-      w.dims()[0] == 0 ? 1 : std::max<std::int64_t>(w.size() / w.dims()[0], 1);
-  for (std::int64_t i = 0; i < w.size(); ++i)
-    weights.values.set(i, static_cast<double>(w.integer(i) - int8_zero(in, at.w_zero, i / taps)));
-  convolve(c, images.view(), weights.view(), nullptr, sums.view());
-  return sums.values;
-}
-
 template <class Op>
 Offer offer_reference(const Request& request) {
   constexpr ConvolutionPorts at = places<Op>;
   const ConvolutionCase c = case_of<Op>(request, request.input(at.x), request.input(at.w));
   return reference_offer(request, [c, at](const Views& in, const Views& out, const KernelCall&) {
     const Dims& y = out[0].dims();
-    const Tensor sums = exact_sums(c, at, in, y);
+    const Tensor sums = exact_sums(c, {at.x, at.w, at.x_zero, at.w_zero}, in, y);
     const std::int64_t pixels =
         y[0] * y[1] == 0 ? 1 : std::max<std::int64_t>(out[0].size() / (y[0] * y[1]), 1);
     for (std::int64_t i = 0; i < out[0].size(); ++i) {
@@ -123,10 +98,6 @@ constexpr Kernel integer_kernels[] = {{"int8", offer_kernel<ConvInteger>},
                                       {"reference", offer_reference<ConvInteger>}};
 constexpr Kernel linear_kernels[] = {{"int8", offer_kernel<QLinearConv>},
                                      {"reference", offer_reference<QLinearConv>}};
-
-SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
-SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
-SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/int8.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -100,5 +101,37 @@ double int8_quantised(std::int32_t sum, const cpu::Int8Scales& scales, std::int6
   if (std::isnan(x)) return -1e9;
   return std::nearbyint(static_cast<double>(x)) + static_cast<double>(zero);
 }
+
+namespace {
+
+// A dense tensor of doubles for the reference loops.
+struct Wide {
+  Tensor values;
+  Operand operand;
+
+  explicit Wide(const Dims& dims)
+      : values(DType::f64, dims), operand{DType::f64, dims, strides_of(dims, {}), {}} {}
+  ReferenceView view() { return {operand, View{values.data()}}; }
+};
+
+}  // namespace
+
+Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at,
+                  const std::vector<ReferenceView>& in, const Dims& y_dims) {
+  const ReferenceView &x = *view_at(in, at.x), &w = *view_at(in, at.w);
+  Wide images(x.dims()), weights(w.dims()), sums(y_dims);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    images.values.set(i, static_cast<double>(x.integer(i) - int8_zero(in, at.x_zero, 0)));
+  const std::int64_t taps =
+      w.dims()[0] == 0 ? 1 : std::max<std::int64_t>(w.size() / w.dims()[0], 1);
+  for (std::int64_t i = 0; i < w.size(); ++i)
+    weights.values.set(i, static_cast<double>(w.integer(i) - int8_zero(in, at.w_zero, i / taps)));
+  convolve(c, images.view(), weights.view(), nullptr, sums.view());
+  return sums.values;
+}
+
+SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
+SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
+SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
 
 }  // namespace narrowgauge

@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/bytes/int8_gemm.h"
 #include "narrowgauge/op_record.h"
+#include "ops/nn/conv_reference.h"
 #include "ops/reference.h"
 
 namespace narrowgauge {
@@ -38,5 +39,19 @@ float int8_scale(const std::vector<ReferenceView>& in, int input, std::int64_t i
 std::int32_t wrapped_int32(std::int64_t x);
 // round(sum row column) + zero, the least number for NaN; the view saturates.
 double int8_quantised(std::int32_t sum, const cpu::Int8Scales& scales, std::int64_t zero);
+
+// Positions of a convolution's inputs; zero points may be -1: the op has none.
+struct SumPlaces {
+  int x, w, x_zero, w_zero;
+};
+// For references: the sums of a convolution, exact in f64 below 2^53, that is for 2^35 products and
+// more.
+Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at,
+                  const std::vector<ReferenceView>& in, const Dims& y_dims);
+
+// Of any value; scales are small.
+SampleInput unsigned_bytes(std::string_view type);
+SampleInput signed_bytes(std::string_view type);
+SampleInput scales(std::string_view type);
 
 }  // namespace narrowgauge

@@ -108,10 +108,6 @@ Offer linear_reference(const Request& request) { return offer_reference(request,
 constexpr Kernel integer_kernels[] = {{"int8", integer_tiles}, {"reference", integer_reference}};
 constexpr Kernel linear_kernels[] = {{"int8", linear_tiles}, {"reference", linear_reference}};
 
-SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
-SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
-SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
-
 }  // namespace
 
 TensorTypes MatMulInteger::infer(const Inference& in) const {

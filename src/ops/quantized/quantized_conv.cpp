@@ -69,53 +69,25 @@ Offer offer_onednn(const Request& request) {
 
 using Views = std::vector<ReferenceView>;
 
-// A dense tensor of doubles for the reference loops.
-struct Wide {
-  Tensor values;
-  Operand operand;
-
-  explicit Wide(const Dims& dims)
-      : values(DType::f64, dims), operand{DType::f64, dims, strides_of(dims, {}), {}} {}
-  ReferenceView view() { return {operand, narrowgauge::View{values.data()}}; }
-};
-
-// Exact in f64 for 2^35 products and more.
-Tensor exact_sums(const ConvolutionCase& c, const Views& in, const Dims& y) {
-  const ReferenceView &x = in[quantized_x], &w = in[quantized_w];
-  Wide images(x.dims()), weights(w.dims()), sums(y);
-  const std::int64_t x_zero = int8_zero(in, quantized_x_zero, 0);
-  for (std::int64_t i = 0; i < x.size(); ++i)
-    images.values.set(i, static_cast<double>(x.integer(i) - x_zero));
-  const std::int64_t taps = std::max<std::int64_t>(w.size() / std::max<std::int64_t>(y[1], 1), 1);
-  for (std::int64_t i = 0; i < w.size(); ++i)
-    weights.values.set(
-        i, static_cast<double>(w.integer(i) - int8_zero(in, quantized_w_zero, i / taps)));
-  convolve(c, images.view(), weights.view(), nullptr, sums.view());
-  return sums.values;
-}
-
 Offer offer_reference(const Request& request) {
   const auto& op = request.as<QuantizedConv>();
   const ConvolutionCase c = case_of(op, request.input(quantized_x), request.input(quantized_w));
   const QuantizedBounds bounds{op.low, op.high};
-  return reference_offer(request,
-                         [c, bounds](const Views& in, const Views& out, const KernelCall&) {
-                           const Dims& y = out[0].dims();
-                           if (out[0].size() == 0) return;
-                           const Tensor sums = exact_sums(c, in, y);
-                           const std::int64_t pixels = out[0].size() / (y[0] * y[1]);
-                           for (std::int64_t i = 0; i < out[0].size(); ++i)
-                             store_quantized(in, out[0], i, i / pixels % y[1],
-                                             static_cast<std::int64_t>(sums.at(i)), bounds);
-                         });
+  return reference_offer(
+      request, [c, bounds](const Views& in, const Views& out, const KernelCall&) {
+        const Dims& y = out[0].dims();
+        if (out[0].size() == 0) return;
+        const Tensor sums =
+            exact_sums(c, {quantized_x, quantized_w, quantized_x_zero, quantized_w_zero}, in, y);
+        const std::int64_t pixels = out[0].size() / (y[0] * y[1]);
+        for (std::int64_t i = 0; i < out[0].size(); ++i)
+          store_quantized(in, out[0], i, i / pixels % y[1], static_cast<std::int64_t>(sums.at(i)),
+                          bounds);
+      });
 }
 
 constexpr Kernel kernels_of_op[] = {
     {"onednn", offer_onednn}, {"int8 rows", offer_rows}, {"reference", offer_reference}};
-
-SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
-SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
-SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
 
 }  // namespace
 

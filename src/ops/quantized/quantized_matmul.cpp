@@ -118,10 +118,6 @@ Offer offer_reference(const Request& request) {
 constexpr Kernel kernels_of_op[] = {
     {"onednn", offer_onednn}, {"int8 rows", offer_rows}, {"reference", offer_reference}};
 
-SampleInput unsigned_bytes(std::string_view type) { return sample(type, 0, 255); }
-SampleInput signed_bytes(std::string_view type) { return sample(type, -128, 127); }
-SampleInput scales(std::string_view type) { return sample(type, 0.01, 0.03); }
-
 }  // namespace
 
 std::span<const Kernel> QuantizedMatMul::kernels() { return kernels_of_op; }
