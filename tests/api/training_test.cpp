@@ -13,23 +13,22 @@ std::shared_ptr<DataSource> source_of(const DataSet& set) {
   return std::make_shared<TensorSource>(set, ImageTransform{.mean = {0.13F}, .deviation = {0.3F}});
 }
 
-FitResult train(const char* network, std::optional<DType> narrow, std::int64_t count,
-                Math f32_math = Math::f32) {
-  const DataSplit data = draw_glyphs(1, count, 500);
+FitResult train(const char* network, std::optional<DType> narrow, const DataSplit& data,
+                std::int64_t batch, Math f32_math = Math::f32) {
   Model model(network, find_model(network, {}, 10));
   Optimizer optimizer = sgd(0.05);
   optimizer.precision.f32_math = f32_math;
   if (narrow) enable_mixed_precision(optimizer, *narrow);
   if (narrow) optimizer.precision.f32_math = f32_math;
   Trainer trainer(model, softmax_cross_entropy(), optimizer);
-  return trainer.fit(source_of(data.train), source_of(data.test), {.epochs = 1, .batch = 64});
+  return trainer.fit(source_of(data.train), source_of(data.test), {.epochs = 1, .batch = batch});
 }
 
 class Training : public testing::TestWithParam<std::tuple<const char*, std::optional<DType>>> {};
 
 TEST_P(Training, lowers_the_loss) {
   const auto [network, narrow] = GetParam();
-  const FitResult result = train(network, narrow, 3000);
+  const FitResult result = train(network, narrow, draw_glyphs(1, 3000, 500), 64);
   EXPECT_NEAR(result.first_loss, std::log(10.0), 0.7);
   EXPECT_GT(result.test.accuracy, 0.6) << result.test.loss;
   EXPECT_EQ(result.steps, 46);
@@ -41,9 +40,9 @@ INSTANTIATE_TEST_SUITE_P(each, Training,
                                                           std::optional(DType::bf16))));
 
 TEST(training, on_a_simulated_unit_begins_as_the_fast_one_does) {
-  constexpr std::int64_t count = 2 * 64;
-  const FitResult fast = train("lenet", DType::f16, count);
-  const FitResult unit = train("lenet", DType::f16, count, parse_math("sim:a100"));
+  const DataSplit data = draw_glyphs(1, 32, 16);
+  const FitResult fast = train("lenet", DType::f16, data, 16);
+  const FitResult unit = train("lenet", DType::f16, data, 16, parse_math("sim:a100"));
   EXPECT_NEAR(unit.first_loss, fast.first_loss, 1e-5 * fast.first_loss);
   EXPECT_NEAR(unit.final_loss, fast.final_loss, 1e-2);
   EXPECT_NE(unit.final_loss, fast.final_loss);

@@ -149,27 +149,12 @@ TEST_F(Convert, what_cannot_be_written_leaves_what_was_there) {
   EXPECT_EQ(testing_files::read_file(kept), "older");
 }
 
-// Ctrl-C on a terminal, as soon as it shows a text.
-Result interrupted_at(const std::string& text, const Words& words) {
-  int terminal = -1;
-  winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
-  const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
-  if (child == 0) detail::become_program(words, {});
-  bool waits = true;
-  Result result;
-  result.out = detail::read_all(terminal, [&](const std::string& shown) {
-    if (waits && contains(shown, text)) kill(child, SIGINT);
-    waits = waits && !contains(shown, text);
-  });
-  result.code = detail::wait_for(child);
-  return result;
-}
-
 TEST_F(Convert, an_interruption_writes_nothing) {
   const std::string engine = file("interrupted.onnx");
   for (const char* stage : {"measuring", "calibrating", "sensitivity"}) {
-    const Result result = interrupted_at(
-        stage, {"convert", run_folder(), "-p", "int8", "--sensitivity", "-o", engine});
+    const Result result =
+        run({"convert", run_folder(), "-p", "int8", "--sensitivity", "-o", engine},
+            {.columns = 80, .interrupt_at = stage});
     EXPECT_EQ(result.code, 130) << result.out;
     EXPECT_TRUE(contains(result.out, "interrupted: convert: nothing is written")) << result.out;
     EXPECT_FALSE(std::filesystem::exists(engine));

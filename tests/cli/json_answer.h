@@ -2,8 +2,6 @@
 // What the program answers in JSON.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "cli/program.h"
@@ -11,10 +9,6 @@
 namespace narrowgauge::testing_cli {
 
 // The last line of a run that must succeed.
-inline nlohmann::json done(const Words& words, const Surroundings& surroundings = {}) {
-  const Result result = run(words, surroundings);
-  EXPECT_EQ(result.code, 0) << result.err;
-  return result.code == 0 ? nlohmann::json::parse(last_line(result.out)) : nlohmann::json{};
-}
+nlohmann::json done(const Words& words, const Surroundings& surroundings = {});
 
 }  // namespace narrowgauge::testing_cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every call that changes a file, every loss of power, and many ends at random moments.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -52,11 +53,11 @@ bool killed_after(const Words& words, std::chrono::microseconds time) {
     const int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
-    testing_cli::detail::become_program(words, {});
+    testing_cli::become_program(words, {});
   }
   std::this_thread::sleep_for(time);
   kill(child, SIGKILL);
-  const int code = testing_cli::detail::wait_for(child);
+  const int code = testing_cli::wait_for(child);
   EXPECT_TRUE(code == 128 + SIGKILL || code == 0) << code;
   return code != 0;
 }

@@ -1,5 +1,6 @@
 # ng_emulated_test(test): the test program once more, linked with kernels of AVX-512 and AMX that were
 # compiled for every CPU. Their objects stand before the library, which then gives none of its own.
+# Emulation takes ten times as long: `./run check` runs every fourth case, `./run check-all` all.
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.avx512.cpp
      ${PROJECT_SOURCE_DIR}/src/kernels/*.amx.cpp
      ${PROJECT_SOURCE_DIR}/src/units/*.avx512.cpp)
@@ -59,5 +60,10 @@ function(ng_emulated_test test)
   target_link_libraries(emulated_${test} PRIVATE ng_emulated ng_emulated_cpu ng_emulated_strips
                                                  ${NG_PREVIOUS_LAYER} GTest::gtest_main)
   add_test(NAME emulated_${test} COMMAND emulated_${test})
-  set_tests_properties(emulated_${test} PROPERTIES ENVIRONMENT "${environment}" TIMEOUT ${time_limit})
+  set_tests_properties(
+    emulated_${test} PROPERTIES ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=0"
+                                TIMEOUT ${time_limit})
+  add_test(NAME emulated_${test}_whole COMMAND emulated_${test})
+  set_tests_properties(emulated_${test}_whole PROPERTIES ENVIRONMENT "${environment}" LABELS slow
+                                                         TIMEOUT 3600)
 endfunction()

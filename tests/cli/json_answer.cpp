@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/json_answer.h"
+
+#include <gtest/gtest.h>
+
+namespace narrowgauge::testing_cli {
+
+nlohmann::json done(const Words& words, const Surroundings& surroundings) {
+  const Result result = run(words, surroundings);
+  EXPECT_EQ(result.code, 0) << result.err;
+  return result.code == 0 ? nlohmann::json::parse(last_line(result.out)) : nlohmann::json{};
+}
+
+}  // namespace narrowgauge::testing_cli
