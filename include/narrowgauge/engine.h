@@ -130,7 +130,7 @@ struct NG_API ConversionReport {
 enum class CacheUse : std::uint8_t {
   off,   // nothing
   read,  // taken where it is; one that is refused is made anew with the first answer
-  make   // the same, and it is made where there is none
+  make   // the same; it is made where there is none, and the first answer adds what it lacks
 };
 
 // A network that only answers. Any number of threads may ask at once: they share its plans and its

@@ -13,17 +13,15 @@ namespace narrowgauge {
 std::string engine_cache_path(const std::string& engine) { return engine + ".cache"; }
 
 EngineCache::EngineCache(const std::string& engine)
-    : engine_(engine),
-      path_(engine_cache_path(engine)),
-      kernels_(kernel_cache()),
-      is_to_be_made_(true) {}
+    : engine_(engine), path_(engine_cache_path(engine)), kernels_(kernel_cache()) {}
 
 EngineCache::EngineCache(const std::string& engine, CacheUse use) : EngineCache(engine) {
-  is_to_be_made_ = use == CacheUse::make;
+  is_to_be_made_ = grows_ = use == CacheUse::make;
   std::error_code ignored;
   if (use == CacheUse::off || !std::filesystem::exists(path_, ignored)) return;
   try {
     EngineCacheContent content = read_engine_cache(path_, machine_text(), file_digest(engine_));
+    read_kernels_ = content.kernels.size();
     kernels_.set_records(std::move(content.kernels));
     for (PackedBlock& block : content.packed) mapped_[block.key] = std::move(block.bytes);
     is_to_be_made_ = false;
@@ -47,17 +45,30 @@ void EngineCache::keep(const PackedKey& key, const PackedBytes& packed) {
   made_[key] = packed;
 }
 
-void EngineCache::save() {
-  const std::lock_guard lock(mutex_);
-  if (!std::exchange(is_to_be_made_, false)) return;
+EngineCacheContent EngineCache::content() const {
   EngineCacheContent content;
   content.kernels = kernels_.records();
   std::erase_if(content.kernels, [](const auto& entry) { return !entry.second.lasting; });
+  for (const auto& [key, packed] : mapped_) content.packed.push_back({key, packed});
   for (const auto& [key, packed] : made_)
     if (PackedBytes bytes = packed.lock()) content.packed.push_back({key, std::move(bytes)});
+  return content;
+}
+
+bool EngineCache::lacks(const EngineCacheContent& content) const {
+  return content.packed.size() > mapped_.size() || content.kernels.size() > read_kernels_;
+}
+
+void EngineCache::save() {
+  const std::lock_guard lock(mutex_);
+  if (!is_to_be_made_ && !grows_) return;
+  EngineCacheContent wanted = content();
+  const bool writes = is_to_be_made_ || lacks(wanted);
+  is_to_be_made_ = grows_ = false;
+  if (!writes) return;
   try {
-    content.engine = file_digest(engine_);
-    write_engine_cache(path_, machine_text(), content);
+    wanted.engine = file_digest(engine_);
+    write_engine_cache(path_, machine_text(), wanted);
   } catch (const DataError& error) {
     log(LogLevel::warning,
         concat(error.what(), "; weights are packed anew whenever the engine is opened"));

@@ -27,17 +27,21 @@ class EngineCache : public PackedMemory {
   void keep(const PackedKey& key, const PackedBytes& packed) override;
   KernelChoices& kernels() { return kernels_; }  // of plans that are made one after another
 
-  // Writes what the plans that live use, once, if the file is to be made. Where it cannot be
-  // written that costs a warning.
+  // Once, writes what the plans that live use, if the file is to be made, or, for CacheUse::make,
+  // adds what it lacks. Where it cannot be written that costs a warning.
   void save();
 
  private:
+  EngineCacheContent content() const;
+  bool lacks(const EngineCacheContent& content) const;
+
   std::string engine_, path_;
   KernelChoices kernels_;
   std::mutex mutex_;
   std::map<PackedKey, PackedBytes> mapped_;
+  std::size_t read_kernels_ = 0;  // how many of the choices are from the file
   std::map<PackedKey, std::weak_ptr<const std::byte>> made_;
-  bool is_to_be_made_ = false;
+  bool is_to_be_made_ = true, grows_ = false;
 };
 
 // The path of the cache of an engine.

@@ -273,6 +273,26 @@ TEST(engine_cache, packed_weights_of_others_are_not_used) {
   EXPECT_TRUE(answer(path, CacheUse::read).same_bits(answer(path, CacheUse::off)));
 }
 
+TEST(engine_cache, what_it_lacks_is_added_where_it_is_to_be_made) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "small.onnx";
+  save_engine(path);
+  EngineCacheContent content = content_of(path);
+  const std::size_t blocks = content.packed.size();
+  if (blocks == 0) GTEST_SKIP() << "the kernels here pack nothing ahead";
+  const Tensor want = answer(path, CacheUse::off);
+  content.packed.pop_back();
+  write_engine_cache(path + ".cache", machine_text(), content);
+  const std::string kept = testing_files::read_file(path + ".cache");
+  EXPECT_TRUE(answer(path, CacheUse::read).same_bits(want));
+  EXPECT_EQ(testing_files::read_file(path + ".cache"), kept);
+  EXPECT_TRUE(answer(path, CacheUse::make).same_bits(want));
+  EXPECT_EQ(content_of(path).packed.size(), blocks);
+  const auto written = std::filesystem::last_write_time(path + ".cache");
+  EXPECT_TRUE(answer(path, CacheUse::make).same_bits(want));
+  EXPECT_EQ(std::filesystem::last_write_time(path + ".cache"), written);
+}
+
 class Damaged : public testing::Test {
  protected:
   Damaged() {
