@@ -123,12 +123,22 @@ struct NG_API ConversionReport {
   bool within_budget() const { return !max_drop || drop() <= *max_drop; }  // see max_drop
 };
 
+// What is done with ENGINE.cache, a file beside an engine's file: which kernels are fastest on this
+// machine, and the weights as these kernels pack them. Engines map it, so that they answer sooner
+// and processes share these weights. One of another CPU, version or network, or a damaged one, is
+// refused with a warning; NARROWGAUGE_ENGINE_CACHE=off is CacheUse::off everywhere.
+enum class CacheUse : std::uint8_t {
+  off,   // nothing
+  read,  // taken where it is; one that is refused is made anew with the first answer
+  make   // the same; it is made where there is none, and the first answer adds what it lacks
+};
+
 // A network that only answers. Any number of threads may ask at once: they share its plans and its
 // weights.
 class NG_API Engine {
  public:
   // A file that save() wrote, or any other of ONNX. Throws as Model::from_onnx() does.
-  static Engine open(const std::string& path);
+  static Engine open(const std::string& path, CacheUse cache = CacheUse::read);
   ~Engine();
   Engine(Engine&&) noexcept;  // the other must not be used any more
 
@@ -141,8 +151,9 @@ class NG_API Engine {
   std::vector<ModelPort> outputs() const;     // in their order
 
   // As a file of ONNX with QuantizeLinear, DequantizeLinear and Cast nodes, which other runtimes
-  // read too. Throws DataError.
-  void save(const std::string& path) const;
+  // read too. Throws DataError. Its cache is made anew for this machine by answering a batch of 1,
+  // unless `cache` is another: none for networks that have more open sizes than the batch.
+  void save(const std::string& path, CacheUse cache = CacheUse::make) const;
   const ConversionReport& report() const;  // empty for an engine from a file
 
  private:

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "api/engine_cache.h"
 #include "api/engine_implementation.h"
 
 namespace narrowgauge {
@@ -33,8 +34,10 @@ Engine::Engine(std::unique_ptr<Implementation> implementation)
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 
-Engine Engine::open(const std::string& path) {
-  return Engine(std::make_unique<Implementation>(Model::from_onnx(path)));
+Engine Engine::open(const std::string& path, CacheUse cache) {
+  auto implementation = std::make_unique<Implementation>(Model::from_onnx(path));
+  use_engine_cache(implementation->model, path, cache);
+  return Engine(std::move(implementation));
 }
 
 std::vector<NamedTensor> Engine::run(std::span<const NamedTensor> inputs) const {
@@ -50,7 +53,10 @@ Tensor Engine::predict(const Tensor& input) const { return implementation_->mode
 std::vector<ModelPort> Engine::inputs() const { return implementation_->model.inputs(); }
 std::vector<ModelPort> Engine::outputs() const { return implementation_->model.outputs(); }
 
-void Engine::save(const std::string& path) const { implementation_->model.to_onnx(path); }
+void Engine::save(const std::string& path, CacheUse cache) const {
+  implementation_->model.to_onnx(path);
+  if (cache == CacheUse::make) make_engine_cache(path);
+}
 
 const ConversionReport& Engine::report() const { return implementation_->report; }
 

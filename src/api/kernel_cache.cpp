@@ -20,11 +20,6 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  // as it is written
 constexpr int format_version = 1;
 
-// The tier is part of the text: under NARROWGAUGE_ISA other kernels compute a node.
-std::string machine_text() {
-  return concat(cpu_name(), ", ", name(isa()), ", narrowgauge ", NARROWGAUGE_VERSION);
-}
-
 std::string file_name(const std::string& machine) {
   std::string slug;
   for (const char c : machine)
@@ -50,6 +45,11 @@ std::string usual_path(const std::string& machine) {
 }
 
 }  // namespace
+
+// The tier is part of the text: under NARROWGAUGE_ISA other kernels compute a node.
+std::string machine_text() {
+  return concat(cpu_name(), ", ", name(isa()), ", narrowgauge ", NARROWGAUGE_VERSION);
+}
 
 KernelRecords read_kernel_records(const std::string& path, const std::string& machine) {
   return parse_kernel_records(read_text_file(path), path, machine);

@@ -22,6 +22,9 @@ std::string kernel_records_text(const KernelRecords& records, const std::string&
 void write_kernel_records(const std::string& path, const std::string& machine,
                           const KernelRecords& records);
 
+// The CPU, its tier of instructions, and the version of the library.
+std::string machine_text();
+
 // A file that several processes may share: read once, and written as a whole with what others added
 // since. A damaged or unwritable one costs a warning and nothing else. Thread-safe.
 class KernelCache : public KernelMemory {

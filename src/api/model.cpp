@@ -58,7 +58,8 @@ void Model::Implementation::set_precision(decltype(precision) wanted) {
 Program& Model::Implementation::prediction_program() {
   if (!prediction) {
     CompileOptions options;
-    options.kernels = kernel_cache();
+    options.kernels = cache ? &cache->kernels() : kernel_cache();
+    options.packed = cache;
     prediction =
         std::make_unique<Program>(with_precision(graph(Mode::evaluate)), options, store, seed);
   }
@@ -75,7 +76,9 @@ std::vector<Tensor> Model::Implementation::run(FunctionRef<Program*()> known,
     if (executor && executor->is_fresh()) return executor->run(given);
   }
   const std::lock_guard alone(in_use);
-  return made().executor_for(given)->run(given);
+  std::vector<Tensor> results = made().executor_for(given)->run(given);
+  if (cache) cache->save();
+  return results;
 }
 
 std::vector<Tensor> Model::Implementation::predict(std::span<const Tensor> given) {

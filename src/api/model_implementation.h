@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "api/engine_cache.h"
 #include "api/open_shapes.h"
 #include "api/program.h"
 #include "base/fair_shared_mutex.h"
@@ -36,6 +37,7 @@ struct Model::Implementation {
   bool precision_of_file = false;           // it came with the weights that were loaded
   int precisions = 0;                       // set so far
   int trainers = 0;                         // made so far
+  std::shared_ptr<EngineCache> cache;       // of an engine in a file; mostly none
   std::unique_ptr<Program> prediction;      // made on first use, again for another precision
   std::unique_ptr<OpenShapes> open_shapes;  // where `build` cannot tell the shapes
 

@@ -212,7 +212,7 @@ std::int64_t Trainer::state_bytes() const {
   std::int64_t bytes = 0;
   const StateStore& store = implementation_->model->store;
   for (const auto& [name, entry] : store.entries())
-    if (entry.role != Role::control && !store.is_packed(name)) bytes += entry.value.bytes();
+    if (entry.role != Role::control) bytes += entry.value.bytes();
   return bytes;
 }
 

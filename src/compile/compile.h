@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,7 +22,8 @@ struct CompileOptions {
   bool normalize_again = true;  // in the backward pass, rather than keep it; only with `fuse`
   std::vector<std::string> recompute{};  // nodes that the backward pass runs again, as compiled
   Layout layout = Layout::fastest;
-  KernelMemory* kernels = nullptr;  // nullptr: the first kernel that takes a node runs
+  KernelMemory* kernels = nullptr;         // nullptr: the first kernel that takes a node runs
+  std::shared_ptr<PackedMemory> packed{};  // nullptr: the plan packs all that its kernels want
   // Called with the text of each pass's effect: "== name (ms)" and a diff, or "(unchanged)".
   std::function<void(const std::string&)> trace{};
 };

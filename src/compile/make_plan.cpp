@@ -133,10 +133,8 @@ class Planner {
     for (const int port : packing.inputs) add_source(added, port, node.input(port));
     added.name += concat("packed.", sha256_hex(packing.format).substr(0, 16));
     added.packing = std::move(packing);
-    if (added.states.empty()) {
-      added.made = Tensor(DType::u8, {added.packing.bytes});
-      added.make({}, added.made.data());
-    }
+    added.memory = options_.packed;
+    if (added.states.empty()) added.made = added.find_or_make({});
     const auto known = std::ranges::find_if(plan_.packings, [&](const PlanPacking& each) {
       return !each.states.empty() && each.name == added.name;
     });
@@ -316,16 +314,6 @@ class Planner {
 };
 
 }  // namespace
-
-void PlanPacking::make(std::span<const Tensor> values, std::byte* packed) const {
-  std::vector<View> views(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor* source = std::get_if<Tensor>(&inputs[i]);
-    if (const auto* state = std::get_if<std::size_t>(&inputs[i])) source = &values[*state];
-    if (source) views[i].data = const_cast<std::byte*>(source->data());
-  }
-  packing.run(views, packed);
-}
 
 Plan make_plan(Graph graph, const CompileOptions& options) {
   return Planner(std::move(graph), options).run();

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "compile/packed_memory.h"
 #include "narrowgauge/graph.h"
 
 namespace narrowgauge {
@@ -60,13 +62,18 @@ struct PlanPacking {
   // they make.
   std::string name;
   std::vector<std::string> states;  // that it is made from; without any, it is `made` with the plan
-  Tensor made;
+  PackedBytes made;
   // For each input of the step: a constant, the number of one of `states`, or nothing.
   std::vector<std::variant<std::monostate, Tensor, std::size_t>> inputs;
   Packing packing;
+  std::shared_ptr<PackedMemory> memory{};  // where it may lie already; nullptr: nowhere
 
   // Fills `packed` from the values of `states`.
   void make(std::span<const Tensor> states, std::byte* packed) const;
+  // What the memory has for these values of `states`, or else makes, and keeps there.
+  PackedBytes find_or_make(std::span<const Tensor> states) const;
+  // Memory to make it in.
+  std::shared_ptr<std::byte> room() const;
 };
 
 // Results of the forward pass that the backward pass computes again, to save memory.

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "base/sha256.h"
+#include "base/xxh64.h"
 #include "ir/attributes.h"
 #include "passes/rebuild.h"
 
@@ -11,15 +11,14 @@ namespace narrowgauge {
 
 namespace {
 
-constexpr std::int64_t most_printed = 64;  // elements of a constant; a digest tells longer ones
+constexpr std::int64_t most_printed = 64;  // elements of a constant; a hash stands for longer ones
 
 std::string attribute_text(const Node& node, const Attributes& attributes) {
   if (!node.is<Constant>()) return print_attributes(*node.op, attributes);
   const Tensor& value = node.as<Constant>().value;
   if (value.size() <= most_printed) return print_attributes(*node.op, attributes);
   const auto bytes = static_cast<std::size_t>(bytes_for(value.size(), value.dtype()));
-  return concat(value.type(), ' ',
-                sha256_hex({static_cast<const std::byte*>(value.data()), bytes}));
+  return concat(value.type(), ' ', xxh64({value.data(), bytes}));
 }
 
 std::string key_of(const Node& node, const Attributes& attributes, const Values& inputs) {
@@ -28,6 +27,11 @@ std::string key_of(const Node& node, const Attributes& attributes, const Values&
   for (const Value& value : inputs) key += concat(' ', value.node, '@', value.output);
   for (const ValueInfo& output : node.outputs) key += concat(' ', output.storage);
   return key;
+}
+
+// Whether nodes of one key are the same: a hash may be that of other constants too.
+bool are_same(const Node& a, const Node& b) {
+  return !a.is<Constant>() || a.as<Constant>().value.same_bits(b.as<Constant>().value);
 }
 
 }  // namespace
@@ -42,7 +46,7 @@ Graph merge_duplicates(const Graph& graph) {
     const bool unique = node.is<Input>() || node.is<StateValue>() || is_random(node);
     if (!unique) {
       const auto [same, is_new] = first.try_emplace(key_of(node, attributes, inputs), i);
-      if (!is_new) {
+      if (!is_new && are_same(node, graph.node(same->second))) {
         for (int o = 0; o < static_cast<int>(node.outputs.size()); ++o)
           rebuild.map({i, o}, rebuild.mapped({same->second, o}));
         continue;

@@ -69,10 +69,6 @@ void* Executor::pointer(const Location& location) const {
   return nullptr;
 }
 
-const std::byte* Executor::packed(const PlanPacking& packing) const {
-  return packing.states.empty() ? packing.made.data() : store_.at(packing.name).data();
-}
-
 void Executor::bind() {
   for (const PlanStep& step : plan_.steps) {
     Bound bound;
@@ -86,9 +82,19 @@ void Executor::bind() {
       counts = counts || output.counts_flushed;
     }
     if (counts) bound.flushed.resize(step.outputs.size());
-    if (step.packing) bound.packed = packed(plan_.packings[*step.packing]);
     bound_.push_back(std::move(bound));
   }
+  bind_packed();
+}
+
+void Executor::bind_packed() {
+  for (std::size_t s = 0; s < bound_.size(); ++s) {
+    if (!plan_.steps[s].packing) continue;
+    const PlanPacking& packing = plan_.packings[*plan_.steps[s].packing];
+    bound_[s].packed =
+        packing.states.empty() ? packing.made.get() : store_.packed(packing.name).get();
+  }
+  bound_moves_ = store_.packed_moves();
 }
 
 void Executor::run_step(std::size_t index, const RunContext& context) {
@@ -158,6 +164,7 @@ void Executor::take_inputs(std::span<const Tensor> inputs) {
             plan_.input_names[i], "' is ", plan_.inputs[i], ", got ", inputs[i].type());
   inputs_ = inputs;
   store_.refresh_derived(own_);
+  if (bound_moves_ != store_.packed_moves()) bind_packed();
 }
 
 std::vector<Tensor> Executor::run(std::span<const Tensor> inputs, std::uint64_t step) {

@@ -85,8 +85,8 @@ class Executor {
     void operator()(std::byte* memory) const;
   };
   void* pointer(const Location& location) const;
-  const std::byte* packed(const PlanPacking& packing) const;
   void bind();
+  void bind_packed();
   void run_step(std::size_t index, const RunContext& context);
   void copy_operands(const PlanStep& step);
   void take_inputs(std::span<const Tensor> inputs);
@@ -100,6 +100,7 @@ class Executor {
   std::unique_ptr<std::byte, Unmap> arena_;
   std::span<const Tensor> inputs_;
   std::vector<Bound> bound_;
+  std::uint64_t bound_moves_ = 0;  // StateStore::packed_moves() at bind_packed()
   std::set<std::string> changed_, own_;
   bool profiling_ = false, keeps_runs_ = false;
   std::vector<StepRun> step_runs_;

@@ -131,7 +131,7 @@ void StateStore::add(const Graph& graph, std::uint64_t seed) {
 std::int64_t StateStore::bytes_to_add(const Plan& plan) const {
   std::int64_t bytes = bytes_to_add(plan.graph);
   for (const PlanPacking& each : plan.packings)
-    if (!each.states.empty() && !has(each.name)) bytes += each.packing.bytes;
+    if (!each.states.empty() && !packed_.contains(each.name)) bytes += each.packing.bytes;
   return bytes;
 }
 
@@ -140,13 +140,9 @@ void StateStore::add(const Plan& plan, std::uint64_t seed) {
   require_memory(
       {concat("graph '", plan.graph.name(), "'"), {{"packed weights", bytes_to_add(plan)}}});
   for (const PlanPacking& each : plan.packings) {
-    if (each.states.empty() || has(each.name)) continue;
-    derivations_[each.name] = {each.states,
-                               [each](std::span<const Tensor> sources, Tensor& value) {
-                                 each.make(sources, value.data());
-                               },
-                               true};
-    entries_[each.name] = {Role::derived, Tensor(DType::u8, {each.packing.bytes})};
+    if (each.states.empty() || packed_.contains(each.name)) continue;
+    const auto own = each.memory ? nullptr : each.room();
+    packed_[each.name] = {each, own, own};
   }
 }
 
@@ -177,14 +173,13 @@ bool StateStore::convert(const std::string& name, Entry& entry, DType format) {
 
 void StateStore::drop_derived_from(const std::string& name) {
   std::set<std::string> dropped{name};
-  const auto stems = [&](const Derivation& derivation) {
-    return std::ranges::any_of(derivation.sources,
+  const auto stems = [&](const std::vector<std::string>& sources) {
+    return std::ranges::any_of(sources,
                                [&](const std::string& source) { return dropped.contains(source); });
   };
-  // What is packed may stem from what is derived.
-  for (const bool packed : {false, true})
-    for (const auto& [state, derivation] : derivations_)
-      if (derivation.is_packed == packed && stems(derivation)) dropped.insert(state);
+  for (const auto& [state, derivation] : derivations_)
+    if (stems(derivation.sources)) dropped.insert(state);
+  std::erase_if(packed_, [&](const auto& each) { return stems(each.second.packing.states); });
   dropped.erase(name);
   for (const std::string& state : dropped) {
     derivations_.erase(derivations_.find(state));
@@ -213,11 +208,7 @@ Tensor StateStore::declared(std::string_view name) const {
 void StateStore::remove(const std::set<Role>& roles) {
   std::erase_if(entries_, [&](const auto& entry) { return roles.contains(entry.second.role); });
   std::erase_if(derivations_, [&](const auto& entry) { return !has(entry.first); });
-}
-
-bool StateStore::is_packed(std::string_view state) const {
-  const auto found = derivations_.find(state);
-  return found != derivations_.end() && found->second.is_packed;
+  if (roles.contains(Role::derived)) packed_.clear();
 }
 
 void StateStore::convert_weights(DType to) {
@@ -266,34 +257,58 @@ void StateStore::touch(const std::set<std::string>& changed, const std::set<std:
   for (auto& [state, derivation] : derivations_)
     if (!kept.contains(state) && std::ranges::any_of(derivation.sources, follows_derived))
       derivation.stale = true;
+  for (auto& [name, packed] : packed_)
+    if (!kept.contains(name) && std::ranges::any_of(packed.packing.states, follows_derived))
+      packed.stale = true;
 }
 
 bool StateStore::is_fresh(const std::set<std::string>& states) const {
-  return std::none_of(derivations_.begin(), derivations_.end(), [&](const auto& each) {
+  const auto is_stale = [&](const auto& each) {
     return each.second.stale && states.contains(each.first);
-  });
+  };
+  return std::ranges::none_of(derivations_, is_stale) && std::ranges::none_of(packed_, is_stale);
 }
 
 void StateStore::keep_derived(const std::set<std::string>& states) {
-  std::erase_if(derivations_, [&](const auto& each) { return !states.contains(each.first); });
+  const auto is_surplus = [&](const auto& each) { return !states.contains(each.first); };
+  std::erase_if(derivations_, is_surplus);
+  std::erase_if(packed_, is_surplus);
   std::erase_if(entries_, [&](const auto& each) {
-    return each.second.role == Role::derived && !states.contains(each.first);
+    return each.second.role == Role::derived && is_surplus(each);
   });
 }
 
-void StateStore::refresh_derived(const std::set<std::string>& states) {
-  refresh(states, false);
-  refresh(states, true);
+const PackedBytes& StateStore::packed(std::string_view name) const {
+  const auto found = packed_.find(name);
+  NG_INVARIANT(found != packed_.end());
+  return found->second.bytes;
 }
 
-void StateStore::refresh(const std::set<std::string>& states, bool packed) {
+void StateStore::refresh_derived(const std::set<std::string>& states) {
   for (auto& [state, derivation] : derivations_) {
-    if (!derivation.stale || derivation.is_packed != packed || !states.contains(state)) continue;
-    std::vector<Tensor> sources;
-    for (const std::string& source : derivation.sources) sources.push_back(at(source));
-    derivation.make(sources, at(state));
+    if (!derivation.stale || !states.contains(state)) continue;
+    derivation.make(values_of(derivation.sources), at(state));
     derivation.stale = false;
   }
+  for (auto& [name, packed] : packed_)
+    if (packed.stale && states.contains(name)) refresh(packed);
+}
+
+void StateStore::refresh(Packed& packed) {
+  const std::vector<Tensor> values = values_of(packed.packing.states);
+  if (packed.own) {
+    packed.packing.make(values, packed.own.get());
+  } else {
+    packed.bytes = packed.packing.find_or_make(values);
+    ++packed_moves_;
+  }
+  packed.stale = false;
+}
+
+std::vector<Tensor> StateStore::values_of(const std::vector<std::string>& sources) const {
+  std::vector<Tensor> values;
+  for (const std::string& source : sources) values.push_back(at(source));
+  return values;
 }
 
 }  // namespace narrowgauge

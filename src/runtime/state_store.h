@@ -32,7 +32,7 @@ class StateStore {
   // Adds the graph's states that are missing; derived ones are stale until refreshed. Throws
   // UsageError if one exists with another type or role, OutOfMemoryError before any is made.
   void add(const Graph& graph, std::uint64_t seed);
-  // The same for the graph of a plan, and for what its kernels pack, as derived states of bytes.
+  // The same for the graph of a plan, and for what its kernels pack, which is derived too.
   void add(const Plan& plan, std::uint64_t seed);
 
   // Adds the parameters of a graph in f32 that are missing, and keeps those that `formats` names in
@@ -54,13 +54,17 @@ class StateStore {
   void convert_weights(DType to);
 
   bool has(std::string_view name) const;
-  bool is_packed(std::string_view name) const;  // whether add() made it for a kernel of a plan
-  Tensor& at(std::string_view name);            // throws UsageError
+  Tensor& at(std::string_view name);  // throws UsageError
   const Tensor& at(std::string_view name) const;
   // Copies a tensor of the same type, or of the declared one, which is rounded to nearest; derived
   // states are computed again before use.
   void set(std::string_view name, const Tensor& value);
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+
+  // What kernels of a plan pack, by the name of the packing, as it was refreshed last.
+  const PackedBytes& packed(std::string_view name) const;
+  // Changes when any of it lies elsewhere than before.
+  std::uint64_t packed_moves() const { return packed_moves_; }
 
   // Marks derived states of these sources as stale, except those listed in `kept`.
   void touch(const std::set<std::string>& changed, const std::set<std::string>& kept);
@@ -78,12 +82,21 @@ class StateStore {
   struct Derivation {
     std::vector<std::string> sources;
     std::function<void(std::span<const Tensor> sources, Tensor& value)> make;
-    bool is_packed = false;  // made after the others, which may be its sources
     bool stale = true;
   };
-  void refresh(const std::set<std::string>& states, bool packed);
+  // Made after the derived states, which may be its sources.
+  struct Packed {
+    PlanPacking packing;
+    std::shared_ptr<std::byte> own;  // where it is made anew; nullptr: it comes from a memory
+    PackedBytes bytes;
+    bool stale = true;
+  };
+  std::vector<Tensor> values_of(const std::vector<std::string>& sources) const;
+  void refresh(Packed& packed);
   std::map<std::string, Entry, std::less<>> entries_;
   std::map<std::string, Derivation, std::less<>> derivations_;
+  std::map<std::string, Packed, std::less<>> packed_;
+  std::uint64_t packed_moves_ = 0;
 };
 
 }  // namespace narrowgauge

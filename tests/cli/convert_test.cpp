@@ -43,6 +43,29 @@ TEST_F(Convert, a_run_on_bytes_with_its_bill) {
   EXPECT_EQ(Engine::open(engine).inputs().size(), 1U);
 }
 
+TEST_F(Convert, writes_a_cache_that_other_commands_take_or_refuse) {
+  const std::string engine = file("cached.onnx"), cache = engine + ".cache";
+  converted({run_folder(), "-p", "int8", "-o", engine, "--no-cache"});
+  EXPECT_FALSE(std::filesystem::exists(cache));
+  const Words words{"run", engine, "--random", "3x1x8x8", "--output", file("scores.npz")};
+  const Result without = run(words);
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_FALSE(std::filesystem::exists(cache));
+  const std::string scores = testing_files::read_file(file("scores.npz"));
+  converted({run_folder(), "-p", "int8", "-o", engine});
+  const std::string kept = testing_files::read_file(cache);
+  ASSERT_GT(kept.size(), 64U);
+  for (const bool damaged : {false, true}) {
+    if (damaged) testing_files::write_file(cache, kept.substr(0, kept.size() - 64));
+    const Result result = run(words);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(testing_files::read_file(file("scores.npz")), scores);
+    EXPECT_EQ(line_count(result.err), line_count(without.err) + (damaged ? 1 : 0)) << result.err;
+    EXPECT_EQ(contains(result.err, cache + ": is damaged: expected "), damaged) << result.err;
+    EXPECT_EQ(testing_files::read_file(cache).size(), kept.size());
+  }
+}
+
 TEST_F(Convert, tells_it_to_people_too) {
   const Result result = run({"convert", run_folder(), "--precision", "int8", "--sensitivity"});
   EXPECT_EQ(result.code, 0) << result.err;

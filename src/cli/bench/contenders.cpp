@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "api/engine_cache.h"
 #include "base/memory.h"
 #include "cli/common/temporary_folder.h"
 #include "narrowgauge/npz.h"
@@ -39,6 +40,7 @@ class Own : public Contender {
     const std::int64_t before = resident_bytes();
     const auto start = Clock::now();
     model_ = std::make_unique<Model>(Model::from_onnx(network.path, network.known));
+    use_engine_cache(*model_, network.path, CacheUse::read);
     model_->set_precision(request_for(row_.precision));
     inputs_ = &inputs;
     Answers answers = model_->run(inputs);

@@ -40,7 +40,7 @@ struct Flags {
   std::optional<double> max_drop;
   std::optional<std::int64_t> weight_bits;
   bool sensitivity = false, one_scale = false, plain = false, compare_ranges = false, json = false;
-  bool quiet = false;
+  bool quiet = false, no_cache = false;
 };
 
 struct Interrupted {};  // what a signal makes of the next progress
@@ -101,7 +101,7 @@ int convert_source(const Flags& flags) {
   const Engine engine = convert(source.model, options);
   if (interrupted()) throw Interrupted{};
   show_status("");
-  if (flags.onnx) engine.save(*flags.onnx);
+  if (flags.onnx) engine.save(*flags.onnx, flags.no_cache ? CacheUse::off : CacheUse::make);
   const ConvertedNames names = names_of(flags, source);
   if (flags.json)
     print(conversion_json(engine.report(), names).line());
@@ -138,6 +138,10 @@ NG_COMMAND(convert, 28) {
            flags->precision);
   add_text(app, {"--onnx,-o", "FILE", "the file to write (none: only the bill is shown)"},
            flags->onnx);
+  add_switch(app,
+             {"--no-cache", "",
+              "no FILE.cache, with which the engine answers sooner and processes share weights"},
+             flags->no_cache);
   add_text(app,
            {"--calibrate,-d", "DATA",
             "samples for ranges and accuracy: a set, a folder, an npz of the inputs, or random"},

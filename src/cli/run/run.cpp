@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "api/engine_cache.h"
 #include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
@@ -175,6 +176,7 @@ void report_check(const std::vector<Checked>& checked, double tolerance, bool js
 int run_model(const Flags& flags) {
   const ThreadScope threads(static_cast<int>(flags.threads.value_or(thread_count())));
   Model model = Model::from_onnx(*flags.model, known_inputs(flags.known));
+  use_engine_cache(model, *flags.model, CacheUse::read);
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
   model.set_precision(precision);
