@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/checkpoint_files.h"
+#include "api/engine_cache_file.h"
 #include "api/kernel_cache.h"
 #include "fuzz/plan_graph.h"
 #include "fuzz/small_run.h"
@@ -22,6 +23,7 @@
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 #include "precision/policy.h"
+#include "quantize/calibration.h"
 
 namespace {
 
@@ -267,6 +269,25 @@ void add_onnx(Corpus& corpus) {
   corpus.add("onnx_import", onnx::serialized(small_network()));
 }
 
+void add_caches(Corpus& corpus) {
+  const KernelRecords kernels{{"Conv f32 [1,2]", {"tiles", "2.1 us, others 3.4 us", true}}};
+  write_kernel_records(corpus.path("kernel_cache"), "fuzz", kernels);
+  const auto bytes = std::make_shared<std::array<std::byte, 70>>();
+  const PackedBytes packed(bytes, bytes->data());
+  write_engine_cache(corpus.path("engine_cache"), "fuzz",
+                     {"engine", kernels, {{{"weight.packed.1", 7, 70}, packed}}});
+}
+
+void add_calibration(Corpus& corpus) {
+  Calibration seen({"image", "relu"});
+  const Tensor values(DType::f32, {2, 3, 4});
+  seen.observe("image", values);
+  seen.observe("relu", values);
+  seen.count_samples(2);
+  seen.set_network({true, {{"conv", 0.25}}});
+  seen.save(corpus.path("calibration"));
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -284,7 +305,7 @@ int main(int count, char** words) {
   corpus.add("run_record", text_record);
   add_tokenizers(corpus);
   add_run(corpus);
-  const KernelRecords kernels{{"Conv f32 [1,2]", {"tiles", "2.1 us, others 3.4 us", true}}};
-  write_kernel_records(corpus.path("kernel_cache"), "fuzz", kernels);
+  add_caches(corpus);
+  add_calibration(corpus);
   add_onnx(corpus);
 }
