@@ -48,15 +48,14 @@ struct ShardRequest {
 // The number of shards that the work is worth if the axis is long enough.
 std::int64_t shards_worth(const ShardRequest& request);
 
+// Parts of an axis that differ by at most a granule, longer ones first, so that two threads, or
+// four, have alike.
 struct Shards {
-  std::int64_t extent = 1, each = 1, count = 1;  // the last one may be shorter than `each`
-  std::int64_t images = 1;                       // each of them cut so, where cut by itself
+  std::int64_t extent = 1, granule = 1, count = 1;
+  std::int64_t images = 1;  // each of them cut so, where cut by itself
 
   std::int64_t total() const { return images * count; }
-  Range range(std::int64_t shard) const {
-    const std::int64_t begin = shard % count * each;
-    return {begin, std::min(each, extent - begin)};
-  }
+  Range range(std::int64_t shard) const;
   std::int64_t image(std::int64_t shard) const { return shard / count; }
 };
 
