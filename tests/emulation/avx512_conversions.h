@@ -2,6 +2,8 @@
 // Conversions and casts of AVX-512, and those of AVX512_BF16. AVX2's are the same lane by lane.
 #pragma once
 
+#include <algorithm>
+
 #include "emulation/avx512_arithmetic.h"
 
 namespace narrowgauge {
@@ -53,7 +55,24 @@ NG_CONVERSION(cvtps_pd, __m512d, F64, __mmask8, __m256, _mm256_cvtps_pd(_mm256_c
 NG_CONVERSION(cvtepi32_pd, __m512d, F64, __mmask8, __m256i,
               _mm256_cvtepi32_pd(_mm256_castsi256_si128(x)),
               _mm256_cvtepi32_pd(_mm256_extracti128_si256(x, 1)))
+NG_CONVERSION(cvtepu8_epi32, __m512i, I32, __mmask16, __m128i, _mm256_cvtepu8_epi32(x),
+              _mm256_cvtepu8_epi32(_mm_unpackhi_epi64(x, x)))
+NG_CONVERSION(cvtepi8_epi32, __m512i, I32, __mmask16, __m128i, _mm256_cvtepi8_epi32(x),
+              _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(x, x)))
 #undef NG_CONVERSION
+
+// Numbers that bytes cannot hold become the nearest that they can.
+#define NG_SATURATION(name, Lanes, least, most)                                           \
+  NG_INTRINSIC __m128i _mm512_maskz_##name(__mmask16 mask, __m512i x) {                   \
+    const auto lanes = emulation::as<emulation::Lanes>(x);                                \
+    return emulation::as<__m128i>(emulation::made<emulation::QuarterOfBytes>([&](int i) { \
+      const std::int64_t lane = std::clamp<std::int64_t>(lanes[i], least, most);          \
+      return emulation::has(mask, i) ? static_cast<std::int8_t>(lane) : std::int8_t{0};   \
+    }));                                                                                  \
+  }
+NG_SATURATION(cvtsepi32_epi8, I32, -128, 127)
+NG_SATURATION(cvtusepi32_epi8, U32, 0, 255)
+#undef NG_SATURATION
 
 NG_INTRINSIC __m256i _mm512_cvtps_ph(__m512 x, int rounding) {
   if ((rounding & ~_MM_FROUND_NO_EXC) != _MM_FROUND_TO_NEAREST_INT)

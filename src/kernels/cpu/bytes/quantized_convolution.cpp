@@ -138,7 +138,7 @@ class RowConvolution {
     finish_quantized(
         run.finish,
         {tile.rows, tile.group * weights_.padded() + column,
-         std::min(quantized_panel, in_group - column), sums, row_sums,
+         std::min(quantized_panel, in_group - column), sums, row_sums, quantized_panel,
          views_.residual ? offset(run.call.inputs[quantized_residual], views_.residual->dtype)
                          : nullptr,
          const_cast<std::byte*>(offset(run.call.outputs[0], views_.y.dtype)), pitch});

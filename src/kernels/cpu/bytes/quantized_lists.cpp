@@ -25,6 +25,7 @@ QuantizedFinish QuantizedLists::load(const Call& call, const QuantizedSteps& ste
             static_cast<std::uint32_t>(std::int64_t{stored.x_zero} * stored.column_sums[at]));
     }
   QuantizedFinish finish{};
+  finish.of_tier = of_tier_;
   finish.factors = factors;
   finish.biases = biases;
   finish.zeros = numbers_.w_zero.count > 0 || stored.w_moved != 0 ? zeros : nullptr;

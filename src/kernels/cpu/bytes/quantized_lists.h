@@ -12,7 +12,11 @@ class QuantizedLists {
   // Columns of `groups` groups, each padded.
   QuantizedLists(const QuantizedNumbers& numbers, std::int64_t groups, std::int64_t in_group,
                  std::int64_t padded)
-      : numbers_(numbers), groups_(groups), in_group_(in_group), padded_(padded) {}
+      : numbers_(numbers),
+        groups_(groups),
+        in_group_(in_group),
+        padded_(padded),
+        of_tier_(quantized_finish()) {}
   std::int64_t bytes() const { return 4 * 4 * groups_ * padded_; }
 
   struct Stored {
@@ -27,6 +31,7 @@ class QuantizedLists {
  private:
   QuantizedNumbers numbers_;
   std::int64_t groups_, in_group_, padded_;
+  decltype(QuantizedFinish::of_tier) of_tier_;
 };
 
 }  // namespace narrowgauge::cpu

@@ -3,7 +3,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/cpu.h"
@@ -115,86 +114,6 @@ void store_narrow(const std::byte* x, std::int64_t count, const QuantizedSource&
     rest += static_cast<std::int32_t>(row[i]);
   }
   if (sum) *sum += sum_of(sums) + rest;
-}
-
-namespace {
-
-[[gnu::always_inline]] inline __m256i eight(const std::int32_t* numbers) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(numbers));
-}
-
-[[gnu::always_inline]] inline __m256 residuals(DType dtype, const std::byte* r) {
-  if (dtype == DType::f32) return _mm256_loadu_ps(reinterpret_cast<const float*>(r));
-  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(r));
-  return _mm256_cvtepi32_ps(dtype == DType::u8 ? _mm256_cvtepu8_epi32(bytes)
-                                               : _mm256_cvtepi8_epi32(bytes));
-}
-
-// Eight columns in steps of y, within the bounds; NaN stays.
-[[gnu::always_inline]] inline __m256 in_steps(const QuantizedFinish& finish,
-                                              const QuantizedPlace& place, std::int64_t row,
-                                              std::int64_t at, const std::byte* residual) {
-  __m256i sums = eight(place.sums + row * place.sums_pitch + at);
-  const std::int64_t column = place.column + at;
-  if (finish.zeros)
-    sums = _mm256_sub_epi32(sums, _mm256_mullo_epi32(_mm256_set1_epi32(place.row_sums[row]),
-                                                     eight(finish.zeros + column)));
-  if (finish.offsets) sums = _mm256_sub_epi32(sums, eight(finish.offsets + column));
-  __m256 y = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(finish.factors + column),
-                             _mm256_loadu_ps(finish.biases + column));
-  if (residual) {
-    const __m256 r =
-        _mm256_sub_ps(residuals(finish.residual, residual), _mm256_set1_ps(finish.residual_zero));
-    y = _mm256_fmadd_ps(r, _mm256_set1_ps(finish.residual_factor), y);
-  }
-  return _mm256_min_ps(_mm256_set1_ps(finish.high), _mm256_max_ps(_mm256_set1_ps(finish.low), y));
-}
-
-[[gnu::always_inline]] inline __m256i rounded(__m256 y, std::int32_t zero) {
-  const __m256 number = _mm256_and_ps(y, _mm256_cmp_ps(y, y, _CMP_ORD_Q));
-  return _mm256_add_epi32(_mm256_cvtps_epi32(number), _mm256_set1_epi32(zero));
-}
-
-void finish_row(const QuantizedFinish& finish, const QuantizedPlace& place, std::int64_t row,
-                const std::byte* residual, std::byte* y) {
-  const std::int64_t element = finish.residual == DType::f32 ? 4 : 1;
-  const __m256 left = in_steps(finish, place, row, 0, residual),
-               right = in_steps(finish, place, row, 8, residual ? residual + 8 * element : nullptr);
-  if (finish.y == DType::f32) {
-    _mm256_storeu_ps(reinterpret_cast<float*>(y), left);
-    _mm256_storeu_ps(reinterpret_cast<float*>(y) + 8, right);
-    return;
-  }
-  const __m256i pairs = _mm256_permute4x64_epi64(
-      _mm256_packs_epi32(rounded(left, finish.y_zero), rounded(right, finish.y_zero)), 0xd8);
-  const __m128i low = _mm256_castsi256_si128(pairs), high = _mm256_extracti128_si256(pairs, 1);
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(y), finish.y == DType::u8
-                                                      ? _mm_packus_epi16(low, high)
-                                                      : _mm_packs_epi16(low, high));
-}
-
-}  // namespace
-
-void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  const std::int64_t y_size = finish.y == DType::f32 ? 4 : 1;
-  const std::int64_t r_size = finish.residual == DType::f32 ? 4 : 1;
-  const bool whole = place.columns == quantized_panel;
-  std::byte few_residuals[4 * quantized_panel] = {}, few[4 * quantized_panel];
-  for (std::int64_t row = 0; row < place.rows; ++row) {
-    const std::byte* residual =
-        place.residual ? place.residual + row * place.pitch * r_size : nullptr;
-    std::byte* const y = place.y + row * place.pitch * y_size;
-    if (whole) {
-      finish_row(finish, place, row, residual, y);
-      continue;
-    }
-    if (residual) {
-      std::copy_n(residual, place.columns * r_size, few_residuals);
-      residual = few_residuals;
-    }
-    finish_row(finish, place, row, residual, few);
-    std::copy_n(few, place.columns * y_size, y);
-  }
 }
 
 }  // namespace narrowgauge::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner part of products of rows of bytes by packed weights: how both are packed, what each
-// tier multiplies, and what becomes of the sums.
+// The inner part of products of rows of bytes by packed weights: how both are packed, and what each
+// tier multiplies.
 // AVX2 multiplies pairs of 16 bits. A row is stored as x - x_zero, which fits, so that padding is 0
 // and nothing is corrected behind the sums. VNNI multiplies fours of u8 by s8: a row is stored as
 // u8 (s8 as x + 128), padding is the zero point, and the sum of a column of weights times the zero
@@ -13,12 +13,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "narrowgauge/dtype.h"
+#include "kernels/cpu/bytes/quantized_finish.h"
 #include "narrowgauge/isa.h"
 
 namespace narrowgauge::cpu {
 
-inline constexpr std::int64_t quantized_panel = 16;      // columns that are packed together
 inline constexpr std::int64_t quantized_most_rows = 12;  // of any tier
 
 // Rows [rows][depth] in the tier's form, and a panel of weights [depth / group][16][group].
@@ -52,30 +51,6 @@ void store_wide(const std::byte* x, std::int64_t count, const QuantizedSource& s
                 std::byte* row, std::int32_t* sum);
 void store_narrow(const std::byte* x, std::int64_t count, const QuantizedSource& source,
                   std::byte* row, std::int32_t* sum);
-
-// What becomes of the sums of up to 16 columns, in steps of y:
-//   y = bound((sum - zeros row_sum - offsets) factors + biases + (r - r_zero) r_factor)
-// with fused multiply-adds; then bytes are rounded to nearest even, moved by y_zero and saturated,
-// and NaN gives y_zero. Lists are padded to whole panels.
-struct QuantizedFinish {
-  const float *factors, *biases;
-  const std::int32_t* zeros;    // null: all 0
-  const std::int32_t* offsets;  // null: all 0
-  DType residual = DType::f32;
-  float residual_factor, residual_zero;
-  float low, high;
-  DType y = DType::u8;
-  std::int32_t y_zero;
-};
-struct QuantizedPlace {
-  std::int64_t rows, column, columns;  // of the tile; the first column of the lists
-  const std::int32_t *sums, *row_sums;
-  const std::byte* residual;  // null: none
-  std::byte* y;
-  std::int64_t pitch;  // elements from row to row, of y and the residual
-  std::int64_t sums_pitch = quantized_panel;
-};
-void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place);
 
 namespace avx2 {
 void quantized_multiply(const QuantizedProduct& product);

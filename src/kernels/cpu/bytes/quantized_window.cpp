@@ -88,6 +88,12 @@ void QuantizedWindow::pack(const std::byte* x, std::int64_t group, std::int64_t 
                            std::int64_t end, const Packer& packer, std::int64_t row_bytes,
                            std::byte* rows, std::int32_t* sums) const {
   RowWriter writer(packer, row_bytes);
+  const std::int64_t element = packer.tier->wide ? 2 : 1;
+  if (is_x_ && !packer.sums && row_bytes == depth_ * element) {  // rows are one run
+    writer.begin(rows, nullptr);
+    writer.copy(x + begin * depth_, (end - begin) * depth_);
+    return;
+  }
   const std::int64_t image_bytes = axes_[0].x * axes_[1].x * axes_[2].x * channels_;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t in_x = row % axes_[2].y, line = row / axes_[2].y;

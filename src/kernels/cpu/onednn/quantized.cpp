@@ -126,14 +126,13 @@ void finish_rows(const Finishing& all, const QuantizedViews& views, const Call& 
   const auto* const sums = static_cast<const std::int32_t*>(call.outputs[0]);
   const std::int64_t y_size = bits(views.y.dtype) / 8;
   const std::int64_t r_size = views.residual ? bits(views.residual->dtype) / 8 : 0;
-  for (std::int64_t row = begin / channels; row < end / channels; row += tile_rows)
-    for (std::int64_t column = 0; column < channels; column += quantized_panel) {
-      const std::int64_t at = row * channels + column;
-      finish_quantized(all.finish, {std::min(tile_rows, end / channels - row), column,
-                                    std::min(quantized_panel, channels - column), sums + at,
-                                    nullptr, all.residual ? all.residual + at * r_size : nullptr,
-                                    all.y + at * y_size, channels, channels});
-    }
+  for (std::int64_t row = begin / channels; row < end / channels; row += tile_rows) {
+    const std::int64_t at = row * channels;
+    finish_quantized(
+        all.finish,
+        {std::min(tile_rows, end / channels - row), 0, channels, sums + at, nullptr, channels,
+         all.residual ? all.residual + at * r_size : nullptr, all.y + at * y_size, channels});
+  }
 }
 
 enum Source { source_x, source_w, source_finishing };

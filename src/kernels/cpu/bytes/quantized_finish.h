@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of the sums of products of bytes: bias, residual, bounds and the next quantisation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "narrowgauge/dtype.h"
+
+namespace narrowgauge::cpu {
+
+inline constexpr std::int64_t quantized_panel = 16;  // columns that are taken together
+
+// In steps of y, for each column:
+//   y = bound((sum - zeros row_sum - offsets) factors + biases + (r - r_zero) r_factor)
+// with fused multiply-adds; then bytes are rounded to nearest even, moved by y_zero and saturated,
+// and NaN gives y_zero. Lists are padded to whole panels.
+struct QuantizedPlace;
+struct QuantizedFinish {
+  void (*of_tier)(const QuantizedFinish& finish, const QuantizedPlace& place);
+  const float *factors, *biases;
+  const std::int32_t* zeros;    // null: all 0
+  const std::int32_t* offsets;  // null: all 0
+  DType residual = DType::f32;
+  float residual_factor, residual_zero;
+  float low, high;
+  DType y = DType::u8;
+  std::int32_t y_zero;
+};
+// Which sums. Whole panels of them are read, also behind the last column.
+struct QuantizedPlace {
+  std::int64_t rows, column, columns;  // columns: from `column` on of the lists
+  const std::int32_t *sums, *row_sums;
+  std::int64_t sums_pitch;    // from row to row
+  const std::byte* residual;  // null: none
+  std::byte* y;
+  std::int64_t pitch;  // elements from row to row, of y and the residual
+};
+inline void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place) {
+  finish.of_tier(finish, place);
+}
+
+// For QuantizedFinish::of_tier: the fastest for isa().
+decltype(QuantizedFinish::of_tier) quantized_finish();
+namespace avx512 {
+void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place);
+}  // namespace avx512
+
+}  // namespace narrowgauge::cpu
