@@ -155,7 +155,8 @@ NG_COMMAND(convert, 28) {
   add_whole(app, {"--sensitivity-samples", "N", "on so many samples (16)"},
             flags->sensitivity_samples, 1);
   add_whole(app,
-            {"--weight-bits", "N", "8 (default), or 7 for other runtimes on CPUs without VNNI"},
+            {"--weight-bits", "N",
+             "8 (default), or 7 for CPUs without VNNI: faster, and exact in other runtimes"},
             flags->weight_bits, 7);
   add_switch(app, {"--one-scale", "", "one scale for all channels of a weight"}, flags->one_scale);
   add_texts(app, {"--ranges", "FILE", "ranges that --keep-ranges kept; several are merged"},

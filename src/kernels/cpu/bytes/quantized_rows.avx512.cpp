@@ -15,9 +15,9 @@ void multiply(const QuantizedProduct& p) {
   __m512i sums[rows];
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) sums[r] = _mm512_setzero_si512();
-  const std::byte* panel = p.panel;
+  const std::byte* panel = p.columns.weights;
   const std::byte* fours = p.rows;
-  for (std::int64_t g = 0; g < p.groups; ++g, panel += 64, fours += 4) {
+  for (std::int64_t g = 0; g < p.columns.groups; ++g, panel += 64, fours += 4) {
     const __m512i columns = _mm512_loadu_si512(panel);
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) {

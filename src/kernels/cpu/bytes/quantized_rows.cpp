@@ -18,13 +18,23 @@ constexpr std::int64_t most_rows = 6;
 }
 
 template <int rows>
-void multiply(const QuantizedProduct& p) {
+void store(const __m256i (&sums)[rows][2], std::int32_t* to) {
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; ++r) {
+    auto* const row = reinterpret_cast<__m256i*>(to + r * quantized_panel);
+    _mm256_storeu_si256(row, sums[r][0]);
+    _mm256_storeu_si256(row + 1, sums[r][1]);
+  }
+}
+
+template <int rows>
+void multiply_pairs(const QuantizedProduct& p) {
   __m256i sums[rows][2];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; ++r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
-  const std::byte* panel = p.panel;
+  const std::byte* panel = p.columns.weights;
   const std::byte* pairs = p.rows;
-  for (std::int64_t g = 0; g < p.groups; ++g, panel += 32, pairs += 4) {
+  for (std::int64_t g = 0; g < p.columns.groups; ++g, panel += 32, pairs += 4) {
     const __m256i left = widened(panel), right = widened(panel + 16);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r) {
@@ -35,30 +45,79 @@ void multiply(const QuantizedProduct& p) {
       sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(row, right));
     }
   }
-#pragma GCC unroll 6
-  for (int r = 0; r < rows; ++r) {
-    auto* const to = reinterpret_cast<__m256i*>(p.sums + r * quantized_panel);
-    _mm256_storeu_si256(to, sums[r][0]);
-    _mm256_storeu_si256(to + 1, sums[r][1]);
-  }
+  store(sums, p.sums);
 }
 
-}  // namespace
+template <int rows>
+void multiply_fours(const QuantizedProduct& p) {
+  const __m256i ones = _mm256_set1_epi16(1);
+  __m256i sums[rows][2];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; ++r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
+  const auto* weights = reinterpret_cast<const __m256i*>(p.columns.weights);
+  for (std::int64_t g = 0; g < p.columns.groups; ++g, weights += 2) {
+    const __m256i left = _mm256_loadu_si256(weights), right = _mm256_loadu_si256(weights + 1);
+    const std::byte* const fours = p.rows + p.columns.places[g];
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; ++r) {
+      std::int32_t four;
+      std::memcpy(&four, fours + r * p.row_bytes, sizeof four);
+      const __m256i row = _mm256_set1_epi32(four);
+      const __m256i of_left = _mm256_maddubs_epi16(row, left),
+                    of_right = _mm256_maddubs_epi16(row, right);
+      sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(of_left, ones));
+      sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(of_right, ones));
+    }
+  }
+  store(sums, p.sums);
+}
 
-void quantized_multiply(const QuantizedProduct& product) {
-  static constexpr void (*of_rows[most_rows])(const QuantizedProduct&) = {
-      multiply<1>, multiply<2>, multiply<3>, multiply<4>, multiply<5>, multiply<6>};
+using Multiply = void (*)(const QuantizedProduct& product);
+
+void pairs(const QuantizedProduct& product) {
+  static constexpr Multiply of_rows[most_rows] = {multiply_pairs<1>, multiply_pairs<2>,
+                                                  multiply_pairs<3>, multiply_pairs<4>,
+                                                  multiply_pairs<5>, multiply_pairs<6>};
   of_rows[product.row_count - 1](product);
 }
 
+void fours(const QuantizedProduct& product) {
+  static constexpr Multiply of_rows[most_rows] = {multiply_fours<1>, multiply_fours<2>,
+                                                  multiply_fours<3>, multiply_fours<4>,
+                                                  multiply_fours<5>, multiply_fours<6>};
+  of_rows[product.row_count - 1](product);
+}
+
+}  // namespace
 }  // namespace avx2
 
 const QuantizedTier& quantized_tier() {
-  static constexpr QuantizedTier vnni{
-      "int8 rows, vnni", Isa::vnni, quantized_most_rows, 4, false, avx512::quantized_multiply};
-  static constexpr QuantizedTier plain{"int8 rows, avx2",       Isa::avx2, avx2::most_rows, 2, true,
-                                       avx2::quantized_multiply};
+  static constexpr QuantizedTier vnni{.name = "int8 rows, vnni",
+                                      .isa = Isa::vnni,
+                                      .rows = quantized_most_rows,
+                                      .group = 4,
+                                      .wide = false,
+                                      .saturates = false,
+                                      .multiply = avx512::quantized_multiply};
+  static constexpr QuantizedTier plain{.name = "int8 rows, avx2",
+                                       .isa = Isa::avx2,
+                                       .rows = avx2::most_rows,
+                                       .group = 2,
+                                       .wide = true,
+                                       .saturates = false,
+                                       .multiply = avx2::pairs};
   return isa() >= Isa::vnni ? vnni : plain;
+}
+
+const QuantizedTier* quantized_saturating_tier() {
+  static constexpr QuantizedTier tier{.name = "int8 rows of fours, avx2",
+                                      .isa = Isa::avx2,
+                                      .rows = avx2::most_rows,
+                                      .group = 4,
+                                      .wide = false,
+                                      .saturates = true,
+                                      .multiply = avx2::fours};
+  return isa() >= Isa::vnni ? nullptr : &tier;
 }
 
 namespace {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner part of products of rows of bytes by packed weights: how both are packed, and what each
 // tier multiplies.
-// AVX2 multiplies pairs of 16 bits. A row is stored as x - x_zero, which fits, so that padding is 0
-// and nothing is corrected behind the sums. VNNI multiplies fours of u8 by s8: a row is stored as
-// u8 (s8 as x + 128), padding is the zero point, and the sum of a column of weights times the zero
-// point is taken off. Weights are stored as s8 (u8 as w - 128), and the zero point of a column
-// takes off its multiple of the row's sum. All is exact modulo 2^32: pairs and fours of products
-// stay far below 2^31, and so do sums of up to 33025 products.
+// VNNI multiplies fours of u8 by s8: a row is stored as u8 (s8 as x + 128), padding is the zero
+// point, and the sum of a column of weights times the zero point is taken off. Weights are stored
+// as s8 (u8 as w - 128), and the zero point of a column takes off its multiple of the row's sum.
+// AVX2 has fours as well, but adds two products in 16 bits that saturate. Fours of weights that
+// could get there are stored twice, each time with a half of each weight, so that sums stay exact.
+// Where that is many of them, AVX2 multiplies pairs of 16 bits: a row is stored as x - x_zero,
+// which fits, so that padding is 0 and nothing is corrected behind the sums. All is exact modulo
+// 2^32: pairs and fours of products stay far below 2^31, and so do sums of up to 33025 products.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +22,19 @@ namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t quantized_most_rows = 12;  // of any tier
 
-// Rows [rows][depth] in the tier's form, and a panel of weights [depth / group][16][group].
+// A panel of weights [groups][16][group]. `places`: the bytes of a row that each group is for;
+// null: one group after the other.
+struct QuantizedColumns {
+  const std::byte* weights;
+  std::int64_t groups;
+  const std::int32_t* places;
+};
+
+// Rows [rows][depth] in the tier's form, by a panel.
 struct QuantizedProduct {
   const std::byte* rows;
   std::int64_t row_bytes, row_count;
-  const std::byte* panel;
-  std::int64_t groups;
+  QuantizedColumns columns;
   std::int32_t* sums;  // [row_count][16]
 };
 
@@ -35,11 +44,13 @@ struct QuantizedTier {
   std::int64_t rows;   // that are multiplied together
   std::int64_t group;  // neighbours of a sum that lie together
   bool wide;           // rows are i16, less their zero point
+  bool saturates;      // two products of bytes are added in 16 bits
   void (*multiply)(const QuantizedProduct& product);
 };
 
-// The tier for isa().
+// The tier for isa() that takes all weights, and one that is faster where it takes them, or null.
 const QuantizedTier& quantized_tier();
+const QuantizedTier* quantized_saturating_tier();
 
 // Stores `count` bytes of x as a part of a row; adds what they stand for, in i16 less the zero
 // point and in u8 as stored, to *sum unless it is null. `flip`: 0x80 where s8 is stored as u8.
@@ -52,9 +63,6 @@ void store_wide(const std::byte* x, std::int64_t count, const QuantizedSource& s
 void store_narrow(const std::byte* x, std::int64_t count, const QuantizedSource& source,
                   std::byte* row, std::int32_t* sum);
 
-namespace avx2 {
-void quantized_multiply(const QuantizedProduct& product);
-}  // namespace avx2
 namespace avx512 {  // with VNNI
 void quantized_multiply(const QuantizedProduct& product);
 }  // namespace avx512

@@ -2,6 +2,7 @@
 #include "kernels/cpu/bytes/quantized_weights.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace narrowgauge::cpu {
 
@@ -29,12 +30,17 @@ std::string QuantizedWeights::format() const {
   return text;
 }
 
-void QuantizedWeights::pack_panel(const std::uint8_t* w, std::int64_t index,
-                                  std::byte* packed) const {
+QuantizedColumns QuantizedWeights::panel(const std::byte* packed, std::int64_t group,
+                                         std::int64_t panel) const {
+  const std::byte* const at = packed + (group * panels() + panel) * panel_bytes();
+  if (!tier_->saturates) return {at, steps(), nullptr};
+  const auto* const places = reinterpret_cast<const std::int32_t*>(at + places_at());
+  return {at, places[most_groups()], places};
+}
+
+void QuantizedWeights::pack_plain(const std::uint8_t* w, std::int64_t index, std::byte* panel,
+                                  std::int32_t* sums) const {
   const std::int64_t group = index / panels(), first = index % panels() * quantized_panel;
-  std::byte* const panel = packed + index * panel_bytes();
-  std::fill_n(panel, panel_bytes(), std::byte{0});
-  auto* const sums = reinterpret_cast<std::int32_t*>(packed + sums_at()) + index * quantized_panel;
   const std::uint8_t flip = w_.dtype == DType::u8 ? 0x80 : 0;
   for (std::int64_t c = 0; c < quantized_panel; ++c) {
     sums[c] = 0;
@@ -51,11 +57,59 @@ void QuantizedWeights::pack_panel(const std::uint8_t* w, std::int64_t index,
   }
 }
 
-void QuantizedWeights::pack(const void* w, std::byte* packed) const {
+namespace {
+
+// Whether the sum of two products with any u8 fits into 16 bits, for each pair of weights.
+bool pairs_fit(const std::byte* weights, std::int64_t count) {
+  constexpr int most = 128;  // 255 * 128 <= 32767
+  for (std::int64_t i = 0; i < count; i += 2) {
+    const int a = static_cast<std::int8_t>(weights[i]),
+              b = static_cast<std::int8_t>(weights[i + 1]);
+    if (std::max(a, 0) + std::max(b, 0) > most || std::min(a, 0) + std::min(b, 0) < -most)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool QuantizedWeights::pack_panel(const std::uint8_t* w, std::int64_t index,
+                                  std::byte* packed) const {
+  std::byte* const panel = packed + index * panel_bytes();
+  auto* const sums = reinterpret_cast<std::int32_t*>(packed + sums_at()) + index * quantized_panel;
+  std::fill_n(panel, panel_bytes(), std::byte{0});
+  if (!tier_->saturates) {
+    pack_plain(w, index, panel, sums);
+    return true;
+  }
+  std::vector<std::byte> plain(static_cast<std::size_t>(steps() * group_bytes()));
+  pack_plain(w, index, plain.data(), sums);
+  auto* const places = reinterpret_cast<std::int32_t*>(panel + places_at());
+  std::int32_t& count = places[most_groups()];
+  for (std::int64_t step = 0; step < steps(); ++step) {
+    const std::byte* const from = plain.data() + step * group_bytes();
+    const bool fit = pairs_fit(from, group_bytes());
+    if (count + (fit ? 1 : 2) > most_groups()) return false;
+    const auto add = [&](const auto& part) {
+      std::transform(from, from + group_bytes(), panel + count * group_bytes(),
+                     [&](std::byte weight) {
+                       return static_cast<std::byte>(part(static_cast<std::int8_t>(weight)));
+                     });
+      places[count++] = static_cast<std::int32_t>(step * tier_->group);
+    };
+    add([&](int weight) { return fit ? weight : weight / 2; });
+    if (!fit) add([](int weight) { return weight - weight / 2; });
+  }
+  return true;
+}
+
+bool QuantizedWeights::pack(const void* w, std::byte* packed) const {
+  std::atomic<bool> fits{true};
   parallel_for(groups_ * panels(), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t index = begin; index < end; ++index)
-      pack_panel(static_cast<const std::uint8_t*>(w), index, packed);
+    for (std::int64_t index = begin; index < end && fits; ++index)
+      if (!pack_panel(static_cast<const std::uint8_t*>(w), index, packed)) fits = false;
   });
+  return fits;
 }
 
 }  // namespace narrowgauge::cpu
