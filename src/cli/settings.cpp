@@ -92,6 +92,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.onnx.output, flags.loss_output);
   if (!flags.freeze.empty()) settings.freeze = flags.freeze;
   if (!flags.groups.empty()) settings.groups = flags.groups;
+  if (!flags.metrics.empty()) settings.metrics = flags.metrics;
   if (flags.mean) settings.mean = floats("--mean", *flags.mean);
   if (flags.deviation) settings.deviation = floats("--deviation", *flags.deviation);
   settings.decays_vectors &= !flags.decay_matrices;
@@ -140,6 +141,7 @@ void check_settings(const Settings& settings) {
   require(settings.clip == 0 || settings.clip_value == 0,
           "--clip-value: limits each gradient, --clip their norm; one of them can be used");
   for (const std::string& group : settings.groups) parse_group(group);
+  for (const std::string& metric : settings.metrics) better_of(metric);
   better_of(settings.watch.metric);
   require_between<std::int64_t>("--patience", settings.watch.patience, 0, most);
   require_between<std::int64_t>("--max-skips", settings.watch.most_skips, 1, most);

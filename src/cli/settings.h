@@ -96,8 +96,9 @@ struct Settings {
   double ema_decay = 0;  // of moving averages of the weights; 0: there are none
   UpdateRule rule;       // of the optimizer, with its hyperparameters
   std::string schedule = "cosine";
-  std::int64_t warmup = -1;  // steps; -1: what suits network and length
-  std::string loss_scale;    // "": dynamic for f16, off otherwise
+  std::int64_t warmup = -1;          // steps; -1: what suits network and length
+  std::string loss_scale;            // "": dynamic for f16, off otherwise
+  std::vector<std::string> metrics;  // that tests also measure
   WatchSettings watch;
   std::int64_t seed = 1;
   int threads = 0;  // 0: all

@@ -187,7 +187,7 @@ int run_train(TrainFlags flags) {
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;
   options.trace = flags.trace.has_value();
-  options.metrics = flags.metrics;
+  options.metrics = settings.metrics;
   options.recompute = recompute_of(flags);
   Session session(settings, task, options);
   take_weights(session.model(), flags);

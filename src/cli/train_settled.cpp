@@ -25,6 +25,10 @@ class Settled {
   void add(const std::string& key, const std::vector<std::string>& words) {
     if (!words.empty()) flags_[key] = words;
   }
+  // As one word, which the flag divides at the commas.
+  void add_list(const std::string& key, const std::vector<std::string>& words) {
+    if (!words.empty()) add(key, fmt::format("{}", fmt::join(words, ",")));
+  }
   void add(const std::string& key, const std::vector<float>& numbers) {
     if (!numbers.empty()) add(key, fmt::format("{}", fmt::join(numbers, ",")));
   }
@@ -89,8 +93,10 @@ void add_optimizer(Settled& settled, const Settings& settings) {
   settled.add("group", settings.groups);
 }
 
-void add_watching(Settled& settled, const TrainFlags& flags, const WatchSettings& watch) {
+void add_watching(Settled& settled, const TrainFlags& flags, const Settings& settings) {
+  const WatchSettings& watch = settings.watch;
   const bool saves = flags.output || flags.resume;
+  settled.add_list("metrics", settings.metrics);
   if (watch.patience > 0 || watch.keeps_best || watch.plateau > 0)
     settled.add("watch", watch.metric);
   settled.add("patience", watch.patience);
@@ -110,7 +116,7 @@ void add_network(Settled& settled, const TrainFlags& flags, const Settings& sett
   if (!settings.samples.augment.empty()) settled.add("augment", settings.samples.augment);
   settled.add("test-share", settings.samples.test_share);
   if (!settings.samples.label.empty()) settled.add("label", settings.samples.label);
-  settled.add("skip-columns", settings.samples.skip);
+  settled.add_list("skip-columns", settings.samples.skip);
   settled.add("strict-data", settings.samples.strict);
   if (!settings.loss.empty()) settled.add("loss", settings.loss);
   if (!settings.onnx.output.empty()) settled.add("loss-on", settings.onnx.output);
@@ -145,7 +151,7 @@ SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   if (is_text && !flags.resume) add_text(settled, settings.text);
   add_precision(settled, flags, settings);
   add_optimizer(settled, settings);
-  add_watching(settled, flags, settings.watch);
+  add_watching(settled, flags, settings);
   settled.add("epochs", settings.epochs);
   settled.add("batch", settings.batch);
   settled.add("accumulate", settings.accumulation);
