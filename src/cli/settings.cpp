@@ -233,6 +233,22 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
   return settings;
 }
 
+std::int64_t fitting_batch(std::int64_t usual, std::int64_t samples) {
+  constexpr std::int64_t least = 8, steps = 50, least_steps = 8;
+  const std::int64_t few = std::max<std::int64_t>(1, samples / least_steps);
+  if (usual != usual_training_batch) return usual <= samples ? usual : few;
+  std::int64_t batch = usual;
+  while (batch > least && samples / batch < steps) batch /= 2;
+  return std::min(batch, few);
+}
+
+void fit_batch(Settings& settings, std::int64_t samples, const TrainFlags& flags) {
+  if (flags.batch || flags.resume) return;
+  const std::int64_t parts = settings.accumulation;
+  const std::int64_t batch = fitting_batch(settings.batch, samples);
+  settings.batch = std::max<std::int64_t>(1, batch / parts) * parts;
+}
+
 namespace {
 
 void take_optimizer(Settings& settings, const Settings& usual) {

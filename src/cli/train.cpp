@@ -228,7 +228,7 @@ NG_COMMAND(train, 10) {
     action = {[flags] { return train_and_report(*flags); },
               [flags] {
                 const QuantizedStart quantized(*flags);
-                return settled_flags(*flags, begin(*flags).settings);
+                return settled_for_data(*flags, begin(*flags).settings);
               }};
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "cli/task.h"
 #include "cli/train_flags.h"
 #include "narrowgauge/checkpoint.h"
 #include "narrowgauge/language_models.h"
@@ -160,6 +161,19 @@ SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   settled.add("deterministic", settings.deterministic);
   settled.add("recompute", std::string("off"));
   return std::move(settled).take();
+}
+
+SettledFlags settled_for_data(const TrainFlags& flags, Settings settings) {
+  const bool is_text = settings.onnx.file.empty() && is_language_model(settings.model);
+  if (is_text || flags.batch || flags.resume) return settled_flags(flags, settings);
+  try {
+    fit_batch(settings, count_training_samples(settings), flags);
+    return settled_flags(flags, settings);
+  } catch (const DataError&) {
+    SettledFlags settled = settled_flags(flags, settings);
+    settled.erase("batch");
+    return settled;
+  }
 }
 
 }  // namespace narrowgauge::cli
