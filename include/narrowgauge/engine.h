@@ -158,6 +158,7 @@ class NG_API Engine {
 
  private:
   friend NG_API Engine convert(const Model& model, const ConvertOptions& options);
+  friend struct EngineAccess;  // internal
   struct Implementation;
   explicit Engine(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;

@@ -2,6 +2,7 @@
 // The whole public interface.
 #pragma once
 
+#include "narrowgauge/answer_profile.h"
 #include "narrowgauge/bench.h"
 #include "narrowgauge/checkpoint.h"
 #include "narrowgauge/compare.h"

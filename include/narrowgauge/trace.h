@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ran when, and where the time of training steps went:
+// What ran when, and where the time of training steps went, or that of answers (answer_profile.h):
 //
 //   trainer.enable_profile(true);
 //   ...  // some steps
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "narrowgauge/export.h"
@@ -22,9 +23,11 @@ namespace narrowgauge {
 // JSON in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open: a slice for each
 // step and, within it, for each run of a kernel, with op, phase, kernel and the reason for it, math
 // mode, bytes, GB/s and Gflop/s, and whether it ran on the matrix unit. Kernels run one after
-// another, each on all threads of the training, so that there is one track.
+// another, each on all threads, so that there is one track. `round` is what one run of the whole
+// plan is called in it: a step, or an answer.
 NG_API std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
-                                const std::vector<Trainer::KernelRun>& runs);
+                                const std::vector<Trainer::KernelRun>& runs,
+                                std::string_view round = "step");
 
 // Whether a kernel multiplies on the CPU's matrix unit (AMX); nothing for a kernel that is no
 // contraction, or does not tell its instructions.
@@ -35,14 +38,15 @@ struct NG_API ProfileRow {
   std::string op, kernel;             // names; the kernel's is for people
   Math math = Math::none;             // of contractions
   std::int64_t nodes = 0;             // of the plan
-  double milliseconds = 0;            // of a step
+  double milliseconds = 0;            // of a step, or an answer
   double share = 0;                   // of the time of all kernels
   double gigabytes_per_second = 0;    // operands, each read or written once
   double gigaflops_per_second = 0;    // multiplications and additions of contractions
   std::optional<bool> matrix_unit{};  // see on_matrix_unit()
 };
-// Rows by op, kernel and math, those that take longest first, of a profile of so many steps.
+// Rows by op, kernel and math, those that take longest first, of a profile of so many steps or
+// answers.
 NG_API std::vector<ProfileRow> profile_rows(const std::vector<Trainer::KernelChoice>& kernels,
-                                            std::int64_t steps);
+                                            std::int64_t rounds);
 
 }  // namespace narrowgauge

@@ -11,4 +11,9 @@ struct Engine::Implementation {
   ConversionReport report{};
 };
 
+// The way to the inside of an Engine, for the parts of the library that share it.
+struct EngineAccess {
+  static Model& model_of(const Engine& engine) { return engine.implementation_->model; }
+};
+
 }  // namespace narrowgauge

@@ -55,6 +55,8 @@ struct Model::Implementation {
   // is compiled, else alone, after `made` made it.
   std::vector<Tensor> run(FunctionRef<Program*()> known, FunctionRef<Program&()> made,
                           std::span<const Tensor> given);
+  // What answers inputs by name, called with the model to itself.
+  OpenShapes::Answering answering(std::span<const NamedTensor> given);
   // All outputs, for inputs in the order of the evaluation graph.
   std::vector<Tensor> predict(std::span<const Tensor> given);
   std::vector<std::string> state_names() const;
@@ -67,6 +69,8 @@ Graph network_graph(const std::string& name, const BuildNetwork& build, Mode mod
 // The inputs and outputs of a graph, in its order.
 std::vector<ModelPort> input_ports(const Graph& graph);
 std::vector<ModelPort> output_ports(const Graph& graph);
+// Throws UsageError unless each name is an input, or an element of one, and none is missing.
+void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTensor> given);
 
 // Parameters and statistics as model.safetensors holds them, with the precision plan of predictions
 // unless they are in plain f32.

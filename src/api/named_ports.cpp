@@ -22,8 +22,27 @@ std::string text_of(const std::vector<ModelPort>& ports) {
   return text;
 }
 
-// Throws UsageError unless each name is an input, or an element of one, and none is missing. Runs
-// before every call: the text of the ports is made only for an error.
+// The tensors of the ports, in their order.
+std::vector<Tensor> ordered(const std::vector<ModelPort>& ports,
+                            std::span<const NamedTensor> given) {
+  std::vector<Tensor> tensors;
+  for (const ModelPort& port : ports)
+    tensors.push_back(std::ranges::find(given, port.name, &NamedTensor::name)->tensor);
+  return tensors;
+}
+
+std::optional<TensorType> stated_type(const onnx::ValueInfo& info) {
+  if (!info.type || !std::holds_alternative<onnx::DenseTensorType>(info.type->kind)) return {};
+  try {
+    return onnx::type_of(info);
+  } catch (const UnknownValueError&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+// Runs before every call: the text of the ports is made only for an error.
 void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTensor> given) {
   for (const NamedTensor& tensor : given) {
     const std::string whole = tensor.name.substr(0, tensor.name.rfind('['));
@@ -39,17 +58,6 @@ void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTe
       throw UsageError(
           concat("input '", port.name, "' is expected once; the model takes ", text_of(ports)));
 }
-
-std::optional<TensorType> stated_type(const onnx::ValueInfo& info) {
-  if (!info.type || !std::holds_alternative<onnx::DenseTensorType>(info.type->kind)) return {};
-  try {
-    return onnx::type_of(info);
-  } catch (const UnknownValueError&) {
-    return {};
-  }
-}
-
-}  // namespace
 
 std::vector<ModelPort> input_ports(const Graph& graph) {
   std::vector<ModelPort> ports;
@@ -93,6 +101,14 @@ Model Model::from_onnx(const std::string& path, const KnownInputs& known,
 std::vector<ModelPort> Model::inputs() const { return implementation_->inputs; }
 std::vector<ModelPort> Model::outputs() const { return implementation_->outputs; }
 
+OpenShapes::Answering Model::Implementation::answering(std::span<const NamedTensor> given) {
+  if (open_shapes)
+    return open_shapes->answering(given, [&](const Graph& graph) { return with_precision(graph); });
+  std::vector<Tensor> tensors = ordered(inputs, given);
+  Program::Lease executor = prediction_program().executor_for(tensors);
+  return {std::move(executor), std::move(tensors), {}};
+}
+
 std::vector<NamedTensor> Model::run(std::span<const NamedTensor> given) {
   Implementation& self = *implementation_;
   require_inputs(self.inputs, given);
@@ -101,10 +117,7 @@ std::vector<NamedTensor> Model::run(std::span<const NamedTensor> given) {
     return self.open_shapes->run(given,
                                  [&](const Graph& graph) { return self.with_precision(graph); });
   }
-  std::vector<Tensor> ordered;
-  for (const ModelPort& port : self.inputs)
-    ordered.push_back(std::ranges::find(given, port.name, &NamedTensor::name)->tensor);
-  std::vector<Tensor> results = self.predict(ordered);
+  std::vector<Tensor> results = self.predict(ordered(self.inputs, given));
   std::vector<NamedTensor> named;
   for (std::size_t i = 0; i < results.size(); ++i)
     named.push_back({self.outputs[i].name, std::move(results[i])});

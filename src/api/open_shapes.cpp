@@ -87,13 +87,21 @@ std::vector<NamedTensor> OpenShapes::run_by_nodes(std::span<const NamedTensor> i
   return named(names_of_outputs(graph), interpret(graph, {}));
 }
 
-std::vector<NamedTensor> OpenShapes::run(std::span<const NamedTensor> inputs,
-                                         const WithPrecision& with_precision) {
-  Shaped& shaped = shaped_for(inputs, with_precision);
-  if (!shaped.program) return run_by_nodes(inputs);
+OpenShapes::Answering OpenShapes::answering(std::span<const NamedTensor> inputs,
+                                            const WithPrecision& with_precision) {
+  const Shaped& shaped = shaped_for(inputs, with_precision);
+  if (!shaped.program) return {};
   std::vector<Tensor> ordered;
   for (const std::string& name : shaped.inputs) ordered.push_back(find(inputs, name));
-  return named(shaped.outputs, shaped.program->executor_for(ordered)->run(ordered));
+  Program::Lease executor = shaped.program->executor_for(ordered);
+  return {std::move(executor), std::move(ordered), shaped.outputs};
+}
+
+std::vector<NamedTensor> OpenShapes::run(std::span<const NamedTensor> inputs,
+                                         const WithPrecision& with_precision) {
+  const Answering ready = answering(inputs, with_precision);
+  return ready.executor ? named(ready.outputs, ready.executor->run(ready.inputs))
+                        : run_by_nodes(inputs);
 }
 
 }  // namespace narrowgauge

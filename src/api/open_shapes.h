@@ -22,7 +22,16 @@ class OpenShapes {
   OpenShapes(std::shared_ptr<const onnx::Model> model, StateStore& store, std::uint64_t seed)
       : model_(std::move(model)), store_(store), seed_(seed) {}
 
-  // All outputs. May add to the store: nothing else may use it meanwhile.
+  // An executor for inputs of these shapes, with the inputs and the names of the outputs in the
+  // order of its plan; none where the model is computed node by node.
+  struct Answering {
+    Program::Lease executor{};
+    std::vector<Tensor> inputs{};
+    std::vector<std::string> outputs{};
+  };
+  // May add to the store: nothing else may use it meanwhile.
+  Answering answering(std::span<const NamedTensor> inputs, const WithPrecision& with_precision);
+  // All outputs. The same holds.
   std::vector<NamedTensor> run(std::span<const NamedTensor> inputs,
                                const WithPrecision& with_precision);
   void forget() { shaped_.clear(); }  // the plans, for another precision

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/kernel_profile.h"
 #include "api/trainer_implementation.h"
 #include "api/training_setup.h"
 #include "base/parallel.h"
@@ -247,15 +248,7 @@ void Trainer::enable_profile(bool keeps_runs) {
 void Trainer::disable_profile() { implementation_->profile = false; }
 
 std::vector<Trainer::KernelRun> Trainer::kernel_runs() const {
-  std::vector<KernelRun> runs;
-  std::size_t before = 0;  // kernels of the programs before
-  for (const Executor* executor : implementation_->executors()) {
-    for (const StepRun& run : executor->step_runs())
-      runs.push_back({before + run.step, run.begin, run.milliseconds});
-    before += executor->profile().size();
-  }
-  std::ranges::stable_sort(runs, {}, &KernelRun::begin);
-  return runs;
+  return measured_runs(implementation_->executors());
 }
 
 void Trainer::keep_gradients(bool keeps) { implementation_->keeps_gradients = keeps; }
@@ -280,13 +273,7 @@ std::vector<NamedTensor> Trainer::gradients() const {
 }
 
 std::vector<Trainer::KernelChoice> Trainer::kernels() const {
-  std::vector<KernelChoice> choices;
-  for (const Executor* executor : implementation_->executors())
-    for (StepProfile& row : executor->profile())
-      choices.push_back({std::move(row.node), std::move(row.op), std::move(row.implementation),
-                         row.facts, row.phase, row.milliseconds, row.math, row.flops, row.bytes,
-                         std::move(row.why)});
-  return choices;
+  return measured_kernels(implementation_->executors());
 }
 
 }  // namespace narrowgauge

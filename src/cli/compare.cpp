@@ -140,7 +140,7 @@ std::vector<CompareCase> cases_of(const TrainFlags& flags, const std::vector<Set
                      make_optimizer(settings, task.training_size / settings.batch),
                      trainer_options(settings, {.recompute = recompute_of(flags),
                                                 .trace = flags.trace.has_value(),
-                                                .metrics = flags.metrics}),
+                                                .metrics = settings.metrics}),
                      fit_options(settings, std::move(checkpoints))});
   }
   return cases;

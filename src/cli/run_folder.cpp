@@ -109,6 +109,7 @@ void visit_settings(auto& settings, const auto& visit) {
   visit.optional("groups", settings.groups);
   visit.optional("decays_vectors", settings.decays_vectors);
   visit.optional("clip_value", settings.clip_value);
+  visit.optional("metrics", settings.metrics);
   visit.optional("watch", settings.watch.metric);
   visit.optional("patience", settings.watch.patience);
   visit.optional("min_delta", settings.watch.least_change);

@@ -92,6 +92,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   take(settings.onnx.output, flags.loss_output);
   if (!flags.freeze.empty()) settings.freeze = flags.freeze;
   if (!flags.groups.empty()) settings.groups = flags.groups;
+  if (!flags.metrics.empty()) settings.metrics = flags.metrics;
   if (flags.mean) settings.mean = floats("--mean", *flags.mean);
   if (flags.deviation) settings.deviation = floats("--deviation", *flags.deviation);
   settings.decays_vectors &= !flags.decay_matrices;
@@ -140,6 +141,7 @@ void check_settings(const Settings& settings) {
   require(settings.clip == 0 || settings.clip_value == 0,
           "--clip-value: limits each gradient, --clip their norm; one of them can be used");
   for (const std::string& group : settings.groups) parse_group(group);
+  for (const std::string& metric : settings.metrics) better_of(metric);
   better_of(settings.watch.metric);
   require_between<std::int64_t>("--patience", settings.watch.patience, 0, most);
   require_between<std::int64_t>("--max-skips", settings.watch.most_skips, 1, most);
@@ -229,6 +231,22 @@ Settings usual_settings(const std::string& model, const std::string& optimizer) 
     settings.rule.set("weight_decay", habits.weight_decay);
   }
   return settings;
+}
+
+std::int64_t fitting_batch(std::int64_t usual, std::int64_t samples) {
+  constexpr std::int64_t least = 8, steps = 50, least_steps = 8;
+  const std::int64_t few = std::max<std::int64_t>(1, samples / least_steps);
+  if (usual != usual_training_batch) return usual <= samples ? usual : few;
+  std::int64_t batch = usual;
+  while (batch > least && samples / batch < steps) batch /= 2;
+  return std::min(batch, few);
+}
+
+void fit_batch(Settings& settings, std::int64_t samples, const TrainFlags& flags) {
+  if (flags.batch || flags.resume) return;
+  const std::int64_t parts = settings.accumulation;
+  const std::int64_t batch = fitting_batch(settings.batch, samples);
+  settings.batch = std::max<std::int64_t>(1, batch / parts) * parts;
 }
 
 namespace {

@@ -78,6 +78,9 @@ struct DataSettings {
   bool operator==(const DataSettings&) const = default;
 };
 
+// Of most networks; of few samples fewer (fitting_batch()).
+inline constexpr std::int64_t usual_training_batch = 128;
+
 struct Settings {
   std::string model, data = "glyphs";
   OnnxSettings onnx;
@@ -89,15 +92,16 @@ struct Settings {
   std::vector<float> mean, deviation;  // of images; none: those of the training set
   DataSettings samples;
   RunPrecision precision;
-  std::int64_t epochs = 3, batch = 128;
+  std::int64_t epochs = 3, batch = usual_training_batch;
   std::int64_t accumulation = 1;  // equal parts of a batch, one after the other
   std::string optimizer = "sgd";
   double learning_rate = 0.05, clip = 0, clip_value = 0;
   double ema_decay = 0;  // of moving averages of the weights; 0: there are none
   UpdateRule rule;       // of the optimizer, with its hyperparameters
   std::string schedule = "cosine";
-  std::int64_t warmup = -1;  // steps; -1: what suits network and length
-  std::string loss_scale;    // "": dynamic for f16, off otherwise
+  std::int64_t warmup = -1;          // steps; -1: what suits network and length
+  std::string loss_scale;            // "": dynamic for f16, off otherwise
+  std::vector<std::string> metrics;  // that tests also measure
   WatchSettings watch;
   std::int64_t seed = 1;
   int threads = 0;  // 0: all
@@ -108,6 +112,13 @@ struct Settings {
 
 // The usual settings for a network and an optimizer.
 Settings usual_settings(const std::string& model, const std::string& optimizer);
+
+// The batch for so many samples to train on, where that of the network is usual. The usual one of
+// most networks becomes the largest power of two from 8 on that has 50 steps in an epoch. Where
+// there are too few for 8 steps, or for one of a network's own batches, an epoch has 8.
+std::int64_t fitting_batch(std::int64_t usual, std::int64_t samples);
+// Makes the batch fit, in parts of equal size, unless it is given or a resumed run's.
+void fit_batch(Settings& settings, std::int64_t samples, const TrainFlags& flags);
 
 // Takes flags first, then the resumed run, or else the environment and the usual values. Throws
 // UsageError and ModelError for unknown names.

@@ -288,6 +288,15 @@ Task prepare_training(const Settings& settings, const std::optional<ImageFacts>&
   return task;
 }
 
+std::int64_t count_training_samples(const Settings& settings) {
+  const Data data = load(settings, nullptr);
+  if (const auto* const folder = std::get_if<ImageFolder>(&data))
+    return std::ssize(folder->training);
+  if (const auto* const masked = std::get_if<SegmentationFolder>(&data))
+    return std::ssize(masked->training);
+  return std::get<DataSplit>(data).train.size();
+}
+
 Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained) {
   if (settings.onnx.file.empty() && is_language_model(settings.model))
     return text_network_task(settings);

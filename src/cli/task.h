@@ -64,6 +64,8 @@ Task prepare_task(const Settings& settings, const std::optional<ImageFacts>& tra
 // which data these are.
 Task prepare_training(const Settings& settings,
                       const std::optional<ImageFacts>& trained = std::nullopt);
+// How many samples there are to train on, of data that are no texts. Throws DataError.
+std::int64_t count_training_samples(const Settings& settings);
 // The network and its loss alone, of a run whose data may be gone.
 Task network_task(const Settings& settings, const std::optional<ImageFacts>& trained);
 // The same network, with the weights that it begins with.

@@ -187,7 +187,7 @@ int run_train(TrainFlags flags) {
   SessionOptions options = options_for(flags, settings, resumed);
   options.plan_reason = reason;
   options.trace = flags.trace.has_value();
-  options.metrics = flags.metrics;
+  options.metrics = settings.metrics;
   options.recompute = recompute_of(flags);
   Session session(settings, task, options);
   take_weights(session.model(), flags);
@@ -228,7 +228,7 @@ NG_COMMAND(train, 10) {
     action = {[flags] { return train_and_report(*flags); },
               [flags] {
                 const QuantizedStart quantized(*flags);
-                return settled_flags(*flags, begin(*flags).settings);
+                return settled_for_data(*flags, begin(*flags).settings);
               }};
   });
 }

@@ -85,7 +85,8 @@ void add_training_flags(CLI::App& app, TrainFlags& flags) {
       app, {"--epochs,-e", "N", "passes over the data (3; resnet20: 12; unet-small: 20; texts: 8)"},
       flags.epochs, 1);
   add_whole(app,
-            {"--batch,-b", "N", "samples in a step (128; unet-small: 8; windows of texts: 16)"},
+            {"--batch,-b", "N",
+             "samples in a step (128, fewer for few samples; unet-small: 8; windows of texts: 16)"},
             flags.batch, 1);
   add_whole(app, {"--accumulate", "N", "each batch in N equal parts, in less memory (1)"},
             flags.accumulation, 1);

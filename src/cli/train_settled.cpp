@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "cli/task.h"
 #include "cli/train_flags.h"
 #include "narrowgauge/checkpoint.h"
 #include "narrowgauge/language_models.h"
@@ -24,6 +25,10 @@ class Settled {
   }
   void add(const std::string& key, const std::vector<std::string>& words) {
     if (!words.empty()) flags_[key] = words;
+  }
+  // As one word, which the flag divides at the commas.
+  void add_list(const std::string& key, const std::vector<std::string>& words) {
+    if (!words.empty()) add(key, fmt::format("{}", fmt::join(words, ",")));
   }
   void add(const std::string& key, const std::vector<float>& numbers) {
     if (!numbers.empty()) add(key, fmt::format("{}", fmt::join(numbers, ",")));
@@ -89,8 +94,10 @@ void add_optimizer(Settled& settled, const Settings& settings) {
   settled.add("group", settings.groups);
 }
 
-void add_watching(Settled& settled, const TrainFlags& flags, const WatchSettings& watch) {
+void add_watching(Settled& settled, const TrainFlags& flags, const Settings& settings) {
+  const WatchSettings& watch = settings.watch;
   const bool saves = flags.output || flags.resume;
+  settled.add_list("metrics", settings.metrics);
   if (watch.patience > 0 || watch.keeps_best || watch.plateau > 0)
     settled.add("watch", watch.metric);
   settled.add("patience", watch.patience);
@@ -110,7 +117,7 @@ void add_network(Settled& settled, const TrainFlags& flags, const Settings& sett
   if (!settings.samples.augment.empty()) settled.add("augment", settings.samples.augment);
   settled.add("test-share", settings.samples.test_share);
   if (!settings.samples.label.empty()) settled.add("label", settings.samples.label);
-  settled.add("skip-columns", settings.samples.skip);
+  settled.add_list("skip-columns", settings.samples.skip);
   settled.add("strict-data", settings.samples.strict);
   if (!settings.loss.empty()) settled.add("loss", settings.loss);
   if (!settings.onnx.output.empty()) settled.add("loss-on", settings.onnx.output);
@@ -145,7 +152,7 @@ SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   if (is_text && !flags.resume) add_text(settled, settings.text);
   add_precision(settled, flags, settings);
   add_optimizer(settled, settings);
-  add_watching(settled, flags, settings.watch);
+  add_watching(settled, flags, settings);
   settled.add("epochs", settings.epochs);
   settled.add("batch", settings.batch);
   settled.add("accumulate", settings.accumulation);
@@ -154,6 +161,19 @@ SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   settled.add("deterministic", settings.deterministic);
   settled.add("recompute", std::string("off"));
   return std::move(settled).take();
+}
+
+SettledFlags settled_for_data(const TrainFlags& flags, Settings settings) {
+  const bool is_text = settings.onnx.file.empty() && is_language_model(settings.model);
+  if (is_text || flags.batch || flags.resume) return settled_flags(flags, settings);
+  try {
+    fit_batch(settings, count_training_samples(settings), flags);
+    return settled_flags(flags, settings);
+  } catch (const DataError&) {
+    SettledFlags settled = settled_flags(flags, settings);
+    settled.erase("batch");
+    return settled;
+  }
 }
 
 }  // namespace narrowgauge::cli

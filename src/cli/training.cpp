@@ -48,12 +48,11 @@ std::string samples_of(const Task& task) { return words_of(task).samples; }
 }  // namespace
 
 void fit_batch(Settings& settings, const Task& task, const TrainFlags& flags) {
-  constexpr std::int64_t steps = 8;
-  if (flags.batch || flags.resume || settings.batch <= task.training_size) return;
-  const std::int64_t parts = settings.accumulation;
-  settings.batch = std::max<std::int64_t>(1, task.training_size / steps / parts) * parts;
-  say("--batch", concat(settings.batch, ", as there are ", task.training_size, ' ',
-                        samples_of(task), " to train on"));
+  const std::int64_t usual = settings.batch;
+  fit_batch(settings, task.training_size, flags);
+  if (settings.batch != usual)
+    say("--batch", concat(settings.batch, ", as there are ", task.training_size, ' ',
+                          samples_of(task), " to train on"));
 }
 
 void check_batch(const Settings& settings, const Task& task) {

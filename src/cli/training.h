@@ -63,8 +63,7 @@ void keep_record(CheckpointOptions& checkpoints, Settings settings, const Task& 
 // What a Trainer and fit() are told.
 TrainerOptions trainer_options(const Settings& settings, const SessionOptions& options);
 FitOptions fit_options(const Settings& settings, CheckpointOptions checkpoints);
-// Where --batch is not given, makes the usual one smaller for a training set that has fewer
-// samples, and says so: eight steps in an epoch.
+// Makes the usual batch fit the samples of the task, and says so where that changes it.
 void fit_batch(Settings& settings, const Task& task, const TrainFlags& flags);
 // Throws UsageError for a batch larger than the training set.
 void check_batch(const Settings& settings, const Task& task);

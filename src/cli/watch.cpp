@@ -6,30 +6,18 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
-#include "cli/common/json.h"
 #include "cli/common/terminal.h"
-#include "cli/common/text.h"
 #include "cli/flags.h"
+#include "cli/profile_text.h"
 
 namespace narrowgauge::cli {
 namespace {
 
 constexpr std::int64_t usual_profile_steps = 10;
 constexpr std::int64_t settling_steps = 2;  // the first compiles and touches memory anew
-constexpr std::size_t most_rows = 20;
 
 std::string in(const std::string& folder, const std::string& name) {
   return (std::filesystem::path(folder) / name).string();
-}
-
-JsonObject row_json(const ProfileRow& row) {
-  JsonObject json;
-  json.add("op", row.op).add("kernel", row.kernel).add("math", name(row.math));
-  json.add("nodes", row.nodes).add("milliseconds", row.milliseconds).add("share", row.share);
-  json.add("gigabytes_per_second", row.gigabytes_per_second);
-  json.add("gigaflops_per_second", row.gigaflops_per_second);
-  return row.matrix_unit ? std::move(json.add("matrix_unit", *row.matrix_unit))
-                         : std::move(json.add_null("matrix_unit"));
 }
 
 }  // namespace
@@ -65,39 +53,6 @@ TrainingLogOptions log_options(const WatchFlags& flags, const std::string& folde
   return options;
 }
 
-std::string matrix_unit_text(const ProfileRow& row) {
-  return row.matrix_unit ? (*row.matrix_unit ? "yes" : "no") : "-";
-}
-
-std::string short_name(const std::string& op) {
-  constexpr std::string_view ours = "ng.";
-  return op.starts_with(ours) ? op.substr(ours.size()) : op;
-}
-
-std::string profile_table(const std::vector<ProfileRow>& rows, std::int64_t steps) {
-  double total = 0;
-  for (const ProfileRow& row : rows) total += row.milliseconds;
-  std::string text = fmt::format("kernels         {:.3f} ms a step, over {} steps\n", total, steps);
-  TextTable table({folding("op", 15), folding("kernel", 14), numbers("nodes", 3), numbers("ms"),
-                   numbers("share"), numbers("GB/s", 1), numbers("Gflop/s", 1),
-                   words("matrix unit")});
-  for (std::size_t i = 0; i < std::min(rows.size(), most_rows); ++i) {
-    const ProfileRow& row = rows[i];
-    table.add({short_name(row.op), row.kernel, std::to_string(row.nodes),
-               fmt::format("{:.3f}", row.milliseconds), fmt::format("{:.1f} %", 100 * row.share),
-               rate_text(row.gigabytes_per_second),
-               row.gigaflops_per_second > 0 ? rate_text(row.gigaflops_per_second) : "-",
-               matrix_unit_text(row)});
-  }
-  text += table.text(output_width());
-  double rest = 0;
-  for (std::size_t i = most_rows; i < rows.size(); ++i) rest += rows[i].share;
-  if (rows.size() > most_rows)
-    text += fmt::format("({} more kinds, {:.1f} % of the time; the trace has all)\n",
-                        rows.size() - most_rows, 100 * rest);
-  return text;
-}
-
 Watch::Watch(const WatchFlags& flags, const std::optional<std::string>& folder, const Model& model,
              Trainer& trainer)
     : flags_(flags), trainer_(trainer), log_(log_options(flags, folder.value_or(""))) {
@@ -124,18 +79,12 @@ void Watch::write_profile(bool as_json) {
   if (!flags_.profile) return;
   const std::vector<Trainer::KernelChoice> kernels = trainer_.kernels();
   write_file_atomically(*flags_.profile, chrome_trace(kernels, trainer_.kernel_runs()));
-  const std::vector<ProfileRow> rows = profile_rows(kernels, profiled_);
   if (!as_json && profiled_ == 0)
     return say("--profile", fmt::format("the training ended within the first {} steps, which are "
                                         "not timed; the trace is empty",
                                         settling_steps));
-  if (!as_json)
-    return print(profile_table(rows, profiled_) + "trace           " + *flags_.profile + '\n');
-  std::vector<JsonObject> all;
-  for (const ProfileRow& row : rows) all.push_back(row_json(row));
-  JsonObject json;
-  json.add("event", "profile").add("trace", *flags_.profile).add("steps", profiled_);
-  print(json.add("kernels", all).line());
+  print_profile(profile_rows(kernels, profiled_), {profiled_, "a step", "steps"}, *flags_.profile,
+                as_json);
 }
 
 }  // namespace narrowgauge::cli

@@ -7,7 +7,6 @@
 
 #include "cli/watch_flags.h"
 #include "narrowgauge/model.h"
-#include "narrowgauge/trace.h"
 #include "narrowgauge/training_log.h"
 
 namespace CLI {
@@ -24,14 +23,6 @@ void check_watch(const WatchFlags& flags, bool saves, bool compares);
 // is that of its folder of events.
 TrainingLogOptions log_options(const WatchFlags& flags, const std::string& folder,
                                const std::string& name = "");
-
-// The name of an op without the domain of ours.
-std::string short_name(const std::string& op);
-// Whether the kernels of a row ran on the matrix unit: "yes", "no", or "-" where there is no
-// telling.
-std::string matrix_unit_text(const ProfileRow& row);
-// The table of a profile, for people.
-std::string profile_table(const std::vector<ProfileRow>& rows, std::int64_t steps);
 
 class Watch {
  public:

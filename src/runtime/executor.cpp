@@ -254,6 +254,11 @@ std::optional<NotFiniteValue> Executor::find_not_finite(std::span<const Tensor> 
   return found;
 }
 
+void Executor::clear_profile() {
+  for (Bound& bound : bound_) bound.milliseconds = 0;
+  step_runs_.clear();
+}
+
 std::vector<StepProfile> Executor::profile() const {
   std::vector<StepProfile> rows;
   for (std::size_t s = 0; s < bound_.size(); ++s) {

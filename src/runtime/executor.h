@@ -69,6 +69,7 @@ class Executor {
     profiling_ = on;
     keeps_runs_ = on && keeps_runs;
   }
+  void clear_profile();  // drops what was measured
   std::vector<StepProfile> profile() const;
   const std::vector<StepRun>& step_runs() const { return step_runs_; }
   // Copies the operands of a node ahead of each of its runs; "" ends that.

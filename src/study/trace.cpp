@@ -50,7 +50,7 @@ Json kernel_slice(const Trainer::KernelChoice& kernel, const Trainer::KernelRun&
   return json;
 }
 
-// Where each step begins among the runs: kernels run in the order of the plan.
+// Where each round begins among the runs: kernels run in the order of the plan.
 std::vector<std::size_t> first_runs(const std::vector<Trainer::KernelRun>& runs) {
   std::vector<std::size_t> first;
   for (std::size_t i = 0; i < runs.size(); ++i)
@@ -70,16 +70,17 @@ std::optional<bool> on_matrix_unit(const Trainer::KernelChoice& kernel) {
 }
 
 std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
-                         const std::vector<Trainer::KernelRun>& runs) {
+                         const std::vector<Trainer::KernelRun>& runs, std::string_view round) {
+  const std::string called(round);
   Json events = Json::array();
   events.push_back(track_name("process_name", "narrowgauge"));
-  events.push_back(track_name("thread_name", "training"));
+  events.push_back(track_name("thread_name", called + 's'));
   const double start = runs.empty() ? 0 : runs.front().begin;
   std::vector<std::size_t> first = first_runs(runs);
   first.push_back(runs.size());
   for (std::size_t s = 0; s + 1 < first.size(); ++s) {
     const Trainer::KernelRun &begin = runs[first[s]], &last = runs[first[s + 1] - 1];
-    events.push_back(slice("step " + std::to_string(s + 1), "step", begin.begin - start,
+    events.push_back(slice(called + ' ' + std::to_string(s + 1), called, begin.begin - start,
                            last.begin + last.milliseconds - begin.begin));
     for (std::size_t i = first[s]; i < first[s + 1]; ++i)
       events.push_back(kernel_slice(kernels.at(runs[i].kernel), runs[i], runs[i].begin - start));
@@ -89,8 +90,8 @@ std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
 }
 
 std::vector<ProfileRow> profile_rows(const std::vector<Trainer::KernelChoice>& kernels,
-                                     std::int64_t steps) {
-  const auto count = static_cast<double>(std::max<std::int64_t>(steps, 1));
+                                     std::int64_t rounds) {
+  const auto count = static_cast<double>(std::max<std::int64_t>(rounds, 1));
   std::map<std::tuple<std::string, std::string, Math>, ProfileRow> kinds;
   double total = 0;
   for (const Trainer::KernelChoice& kernel : kernels) {

@@ -85,6 +85,31 @@ TEST(usual_settings, limit_the_gradients_of_networks_without_normalization) {
   EXPECT_NE(other.find("\nclip = 0\nclip-value = 2\n"), std::string::npos) << other;
 }
 
+// The tiny set has 256 images to train on.
+TEST_F(Config, states_the_batch_that_fits_the_data_which_the_run_keeps) {
+  const std::string run_folder = *folder_ / "fitted";
+  const Words plain{"train", "--model", "mlp", "--data", data(), "--epochs", "1"};
+  EXPECT_TRUE(contains(dump(plain), "\nbatch = 8\n")) << dump(plain);
+  Words kept = plain;
+  kept.insert(kept.end(), {"--output", run_folder, "--json"});
+  const Result result = run(kept);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.err, "--batch: 8, as there are 256 images to train on"));
+  const json record = json::parse(testing_files::read_file(run_folder + "/run.json"));
+  EXPECT_EQ(record.at("settings").at("batch"), 8);
+  EXPECT_EQ(json::parse(last_line(result.out)).at("steps"), 32);
+  const Words resumed{"train", "--resume", run_folder, "--epochs", "2"};
+  EXPECT_TRUE(contains(dump(resumed), "\nbatch = 8\n")) << dump(resumed);
+  Words more = resumed;
+  more.emplace_back("--json");
+  EXPECT_EQ(json::parse(last_line(run(more).out)).at("steps"), 32);
+  Words given = plain, elsewhere = plain;
+  given.insert(given.end(), {"--batch", "128"});
+  EXPECT_TRUE(contains(dump(given), "\nbatch = 128\n")) << dump(given);
+  elsewhere[4] = *folder_ / "none";
+  EXPECT_FALSE(contains(dump(elsewhere), "\nbatch = ")) << dump(elsewhere);
+}
+
 TEST_F(Config, switches_are_true_or_false) {
   const std::string text = small() + "optimizer = 'nadam'\n";
   EXPECT_TRUE(contains(dump(with_file(text + "keep-best = false\n")), "\nquiet = true\n"));

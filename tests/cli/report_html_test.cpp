@@ -205,6 +205,7 @@ TEST_F(Report, tells_the_command_that_trains_the_same_weights) {
   EXPECT_TRUE(command.starts_with("narrowgauge train --model mlp --data ")) << command;
   const std::string again = trained() + "-again";
   EXPECT_TRUE(command.ends_with(" --output " + again)) << command;
+  EXPECT_TRUE(contains(command, " --metrics f1,auc ")) << command;
   const std::string typed =
       program_path() + command.substr(std::string("narrowgauge").size()) + " --quiet > /dev/null";
   ASSERT_EQ(std::system(typed.c_str()), 0) << typed;

@@ -61,6 +61,38 @@ TEST_F(Run, random_inputs_and_times) {
   EXPECT_TRUE(contains(result.out, "f32[1,2,3,4]"));
 }
 
+TEST_F(Run, a_profile_is_a_trace_and_a_table) {
+  const std::string model = scaled(), trace = file("trace.json");
+  const Words words{"run", model, "--random", "1x2x30x40", "--profile", trace};
+  const Result table = run(words);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_TRUE(contains(table.out, "ms an answer, over 10 answers")) << table.out;
+  EXPECT_TRUE(contains(table.out, "\nMul ")) << table.out;
+  Words counted = words;
+  counted.insert(counted.end(), {"--repeat", "3", "--json"});
+  const Result result = run(counted);
+  const json profile = json::parse(last_line(result.out));
+  EXPECT_EQ(profile.at("event"), "profile");
+  EXPECT_EQ(profile.at("answers"), 3);
+  ASSERT_EQ(profile.at("kernels").size(), 2u);  // Mul and Neg
+  double share = 0;
+  for (const json& kernel : profile.at("kernels")) share += kernel.at("share").get<double>();
+  EXPECT_NEAR(share, 1, 1e-6);
+  std::map<std::string, int> slices;
+  const json events = json::parse(testing_files::read_file(trace)).at("traceEvents");
+  for (const json& event : events)
+    if (event.at("ph") == "X") ++slices[event.at("cat").get<std::string>()];
+  EXPECT_EQ(slices, (std::map<std::string, int>{{"answer", 3}, {"forward", 6}}));
+  counted.back() = "--quiet";
+  EXPECT_FALSE(contains(run(counted).out, "share"));
+  const std::string nowhere = file("none/trace.json");
+  const Result refused = run({"run", model, "--random", "1x2x3x4", "--profile", nowhere});
+  EXPECT_EQ(refused.code, 4);
+  EXPECT_EQ(refused.out, "");  // before the model ran
+  EXPECT_EQ(line_count(refused.err), 1) << refused.err;
+  EXPECT_TRUE(contains(refused.err, nowhere + ": cannot be written")) << refused.err;
+}
+
 TEST_F(Run, what_does_not_fit_ends_in_one_line) {
   const std::string model = scaled();
   expect_refused({"run", model}, 4, "input 'x' is expected once");

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
+#include <sstream>
 
 #include "cli/training_fixture.h"
 
@@ -71,6 +73,44 @@ TEST_F(Watching, metrics_are_printed_and_in_json) {
   EXPECT_EQ(last.at("test_f1_by_class_values").size(), 4u);
   EXPECT_EQ(last.at("test_confusion_matrix").at("counts").size(), 16u);
   EXPECT_TRUE(last.at("test_mse").is_null());  // labels of classes have no distance
+}
+
+// The cells of the last row, by the headings.
+std::map<std::string, std::string> last_row(const std::string& path) {
+  const std::string text = read_file(path);
+  std::istringstream headings(text.substr(0, text.find('\n'))), cells(last_line(text));
+  std::map<std::string, std::string> row;
+  for (std::string heading, cell; std::getline(headings, heading, ',');) {
+    cell.clear();
+    std::getline(cells, cell, ',');
+    row[heading] = cell;
+  }
+  return row;
+}
+
+TEST_F(Watching, a_run_that_goes_on_measures_what_it_measured_unless_it_is_told_otherwise) {
+  const std::string run_folder = *folder_ / "metrics_run", table = run_folder + "/metrics.csv";
+  done(quiet_json({"--output", run_folder, "--metrics", "f1,auc"}));
+  const auto resume = [&](const char* epochs, const Words& more = {}) {
+    Words words{"train", "--resume", run_folder, "--epochs", epochs, "--json", "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return done(words);
+  };
+  EXPECT_TRUE(resume("3").contains("test_auc"));
+  auto row = last_row(table);
+  EXPECT_EQ(row.at("epoch"), "3");
+  EXPECT_NE(row.at("test_f1"), "");
+  EXPECT_NE(row.at("test_auc"), "");
+  const json other = resume("4", {"--metrics", "iou,f1"});
+  EXPECT_FALSE(other.contains("test_auc")) << other;
+  row = last_row(table);
+  EXPECT_EQ(row.at("epoch"), "4");
+  EXPECT_NE(row.at("test_iou"), "");
+  EXPECT_NE(row.at("test_f1"), "");
+  EXPECT_EQ(row.at("test_auc"), "");
+  EXPECT_TRUE(resume("5").contains("test_iou"));  // as it was told last
+  const Words dump{"train", "--resume", run_folder, "--dump-config"};
+  EXPECT_TRUE(contains(run(dump).out, "\nmetrics = \"iou,f1\"\n")) << run(dump).out;
 }
 
 TEST_F(Watching, flags_that_do_not_go_together_are_refused_in_one_line) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "api/checkpoint_files.h"
 #include "api/checkpoint_folder.h"
@@ -73,7 +74,7 @@ std::string shell_word(const std::string& word) {
   return quoted + '\'';
 }
 
-std::string repeat_command(const Run& run, const std::vector<std::string>& metrics, bool planned) {
+std::string repeat_command(const Run& run, bool planned) {
   const Settings& settings = run.record.settings;
   SettledFlags flags = settled_flags(saving(), settings);
   const SettledFlags usual = usual_flags(settings);
@@ -94,9 +95,6 @@ std::string repeat_command(const Run& run, const std::vector<std::string>& metri
     if (!off && (found == usual.end() || found->second != words)) command.add(flag, words);
   }
   if (!planned) command.add("override", settings.precision.overrides);
-  std::string all;
-  for (const std::string& metric : metrics) all += (all.empty() ? "" : ",") + metric;
-  if (!all.empty()) command.add("metrics", {all});
   command.add("output", {run_folder_of(run.checkpoint.path) + "-again"});
   return std::move(command).take();
 }

@@ -3,16 +3,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/run_folder.h"
 
 namespace narrowgauge::cli {
 
 // As a shell takes it, into the folder of the run with "-again" behind its name. Flags whose values
-// are the usual ones are left out. `metrics` are those that
-// evaluations also measured. `planned`: the precision plan was edited, so that it is named.
-std::string repeat_command(const Run& run, const std::vector<std::string>& metrics, bool planned);
+// are the usual ones are left out. `planned`: the precision plan was edited, so that it is named.
+std::string repeat_command(const Run& run, bool planned);
 
 // In quotes where a shell would read it otherwise.
 std::string shell_word(const std::string& word);

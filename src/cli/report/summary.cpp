@@ -132,7 +132,6 @@ std::string tests_html(const Curves& curves) {
 
 std::string summary_html(const RunFacts& facts) {
   const Run& run = facts.run;
-  std::vector<std::string> metrics;
   std::vector<HtmlFact> list;
   const auto add = [&](const char* name, const std::string& text) {
     list.push_back({name, svg_escaped(text)});
@@ -143,17 +142,11 @@ std::string summary_html(const RunFacts& facts) {
   add("Format", format_text(run.record, facts.planned));
   add("Optimizer", optimizer_text(run.record.settings));
   add("Epochs", progress_text(run));
-  if (facts.curves) {
+  if (facts.curves)
     if (const auto rate = facts.curves->last("samples_per_second"))
       add("Samples/s", rate_text(rate->y) + ", as training told last");
-    for (const std::string& column : facts.curves->names()) {
-      const std::string metric = metric_of_column(column);
-      const bool usual = metric == "loss" || metric == "accuracy";
-      if (!usual && metric_is_share(metric)) metrics.push_back(metric);
-    }
-  }
   add("Checkpoint", checkpoint_text(run));
-  list.push_back({"Again", html_code(repeat_command(run, metrics, facts.planned))});
+  list.push_back({"Again", html_code(repeat_command(run, facts.planned))});
   return html_facts(list) + (facts.curves ? tests_html(*facts.curves) : "");
 }
 

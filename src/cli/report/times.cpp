@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "cli/common/text.h"
+#include "cli/profile_text.h"
 #include "cli/report/axis.h"
 #include "cli/report/drawing.h"
 #include "cli/report/page.h"
-#include "cli/watch.h"
 
 namespace narrowgauge::cli {
 namespace {

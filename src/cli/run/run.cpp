@@ -9,17 +9,21 @@
 #include <optional>
 
 #include "api/engine_cache.h"
+#include "base/atomic_file.h"
 #include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/common/exit_code.h"
 #include "cli/common/json.h"
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
+#include "cli/profile_text.h"
 #include "cli/relative_difference.h"
 #include "cli/run/inputs.h"
 #include "cli/run_precision.h"
 #include "cli/shape_flag.h"
+#include "narrowgauge/answer_profile.h"
 #include "narrowgauge/npz.h"
+#include "narrowgauge/trace.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -34,12 +38,15 @@ constexpr const char* examples = R"(examples:
   narrowgauge run bert.onnx --input texts.npz --amp bf16 --check expected.npz --tolerance 0.02
       exit code 7 unless every output is within the tolerance
   narrowgauge run model.onnx --input x=test_data_set_0/input_0.pb --repeat 50
-      the time of a call, without the first one)";
+      the time of a call, without the first one
+  narrowgauge run resnet50_int8.onnx --random 1x3x224x224 --profile trace.json
+      where that time goes: a table of kernels, and each run of a kernel in the trace)";
 
 constexpr double usual_tolerance = 1e-3;
+constexpr std::int64_t usual_profile_answers = 10;
 
 struct Flags {
-  std::optional<std::string> model, output, check;
+  std::optional<std::string> model, output, check, profile;
   std::optional<double> tolerance;
   std::optional<std::int64_t> threads, repeat;
   InputFlags inputs;
@@ -173,6 +180,15 @@ void report_check(const std::vector<Checked>& checked, double tolerance, bool js
                         " of its largest number, --tolerance is ", tolerance);
 }
 
+void profile(Model& model, const std::vector<NamedTensor>& inputs, const Flags& flags) {
+  const std::int64_t answers = flags.repeat.value_or(usual_profile_answers);
+  const AnswerProfile profile = profile_answers(model, inputs, answers);
+  write_file_atomically(*flags.profile, chrome_trace(profile.kernels, profile.runs, "answer"));
+  if (!flags.quiet)
+    print_profile(profile_rows(profile.kernels, answers), {answers, "an answer", "answers"},
+                  *flags.profile, flags.json);
+}
+
 int run_model(const Flags& flags) {
   const ThreadScope threads(static_cast<int>(flags.threads.value_or(thread_count())));
   Model model = Model::from_onnx(*flags.model, known_inputs(flags.known));
@@ -183,11 +199,14 @@ int run_model(const Flags& flags) {
   InputFlags given = flags.inputs;
   given.quiet = flags.quiet;
   const std::vector<NamedTensor> inputs = read_inputs(given, model.inputs());
+  // Better to fail before the model runs than after it.
+  if (flags.profile) write_file_atomically(*flags.profile, "");
   std::vector<NamedTensor> outputs;
   const Timing timing = run_and_time(model, inputs, flags.repeat.value_or(0), outputs);
   if (flags.output) write_npz(*flags.output, outputs);
   if (!flags.quiet) print_outputs(outputs, flags.json);
   if (!flags.quiet || flags.repeat) print_timing(timing, flags.json);
+  if (flags.profile) profile(model, inputs, flags);
   if (flags.check)
     report_check(check(outputs, *flags.check), flags.tolerance.value_or(usual_tolerance),
                  flags.json);
@@ -222,7 +241,11 @@ NG_COMMAND(run, 22) {
   add_overrides(app, flags->precision);
   add_whole(app, {"--threads", "N", "threads (all cores)"}, flags->threads, 1);
   add_whole(app, {"--repeat", "N", "N more calls, and their median time"}, flags->repeat, 1);
-  add_switch(app, {"--quiet,-q", "", "no table of outputs, no notes"}, flags->quiet);
+  add_text(
+      app,
+      {"--profile", "FILE", "trace of so many calls (10) for Perfetto, and a table of kernels"},
+      flags->profile);
+  add_switch(app, {"--quiet,-q", "", "no tables, no notes"}, flags->quiet);
   add_switch(app, {"--json", "", "one JSON object per output"}, flags->json);
   add_dump_config(app);
   when_chosen(app, [flags, &action] {

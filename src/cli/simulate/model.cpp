@@ -178,6 +178,7 @@ int train_on_unit(const SimulateFlags& flags, const std::string& math) {
   train_flags.threads = flags.threads;
   Settings settings = settle(train_flags, std::nullopt);
   const Task task = prepare_task(settings);
+  fit_batch(settings, task, train_flags);
   const ReportStyle style = flags.json ? ReportStyle::quiet : ReportStyle::automatic;
   const std::string format(name(settings.precision.narrow));
   Settings on_unit = settings;
