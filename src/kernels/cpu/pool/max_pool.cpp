@@ -104,6 +104,15 @@ void take_larger(const Real* v, std::int32_t tap, std::int64_t count, Real* best
   }
 }
 
+// The same where nobody asks for indices.
+template <class Real>
+void take_larger(const Real* v, std::int64_t count, Real* best) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool take = (v[i] > best[i]) | ((v[i] != v[i]) & (best[i] == best[i]));
+    best[i] = take ? v[i] : best[i];
+  }
+}
+
 template <class Real>
 class MaxPool {
  public:
@@ -123,7 +132,7 @@ class MaxPool {
     const auto row_size = static_cast<std::size_t>(grid_.y().dims[4] * rows_.lanes);
     const auto make = [&] {
       return Scratch{std::vector<Real>(static_cast<std::size_t>(grid_.x().dims[4] * rows_.lanes)),
-                     std::vector<Real>(row_size), Taps(row_size)};
+                     std::vector<Real>(row_size), Taps(indices_ ? row_size : 0)};
     };
     for_each_row(rows_, grid_.y(), make,
                  [&](Scratch& scratch, std::int64_t plane, std::int64_t i, std::int64_t j) {
@@ -163,6 +172,7 @@ class MaxPool {
   // Starts with -infinity at the window's first element in x: a window of -infinity has its index.
   void begin(std::int64_t tap, Scratch& scratch) const {
     std::fill(scratch.best.begin(), scratch.best.end(), -std::numeric_limits<Real>::infinity());
+    if (!indices_) return;
     for (std::int64_t k = 0; k < grid_.y().dims[4]; ++k) {
       std::int64_t c = 0, from = 0;
       while (!grid_.source(2, k, c, from)) ++c;
@@ -176,9 +186,14 @@ class MaxPool {
     for (std::int64_t c = 0; c < grid_.kernel()[2]; ++c) {
       const PoolGrid::Range range = grid_.range(c);
       const Real* from = row + range.first_source * lanes;
-      for (std::int64_t k = range.begin; k < range.end; ++k, from += step)
-        take_larger(from, static_cast<std::int32_t>(tap + c), lanes,
-                    scratch.best.data() + k * lanes, scratch.taps.data() + k * lanes);
+      for (std::int64_t k = range.begin; k < range.end; ++k, from += step) {
+        Real* const best = scratch.best.data() + k * lanes;
+        if (indices_)
+          take_larger(from, static_cast<std::int32_t>(tap + c), lanes, best,
+                      scratch.taps.data() + k * lanes);
+        else
+          take_larger(from, lanes, best);
+      }
     }
   }
 
