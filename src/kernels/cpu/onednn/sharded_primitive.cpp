@@ -130,7 +130,7 @@ class ShardedPrimitive {
       const Place& place = places_[i];
       if (!place.is_packed()) continue;
       for (std::int64_t piece = 0; piece < std::ssize(place.packed); ++piece)
-        pack_piece(i, piece, inputs[place.index], packed);
+        if (first_of(place, piece) == piece) pack_piece(i, piece, inputs[place.index], packed);
     }
   }
 
@@ -191,6 +191,12 @@ class ShardedPrimitive {
     return place.axis == whole ? at : kinds_.of_shard[at];
   }
 
+  // The first piece that lies where this one does.
+  static std::int64_t first_of(const Place& place, std::int64_t piece) {
+    return std::ranges::find(place.packed, place.packed[static_cast<std::size_t>(piece)]) -
+           place.packed.begin();
+  }
+
   // Kinds of shards that want a whole input in one format share it.
   void lay_out_packed(std::size_t i) {
     Place& place = places_[i];
@@ -204,9 +210,11 @@ class ShardedPrimitive {
               : onednn::strided_format(wanted_view(place, packed_range(place, piece)));
       formats.push_back(onednn::format_text(inner));
       const auto same = std::ranges::find(formats, formats.back()) - formats.begin();
-      place.packed.push_back(place.axis == whole && same < piece
-                                 ? place.packed[static_cast<std::size_t>(same)]
-                                 : packed_.add_bytes(onednn::format_bytes(inner)).offset);
+      if (place.axis == whole && same < piece) {
+        place.packed.push_back(place.packed[static_cast<std::size_t>(same)]);
+        continue;
+      }
+      place.packed.push_back(packed_.add_bytes(onednn::format_bytes(inner)).offset);
       packed_format_ += concat(place.index, ':', formats.back(), '@', place.packed.back(), ';');
     }
   }
