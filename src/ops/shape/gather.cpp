@@ -59,6 +59,8 @@ std::vector<Sample<Gather>> Gather::samples() {
   return {{{}, {sample("f32[3,5]"), list}},
           {{1}, {sample("f32[2,3,4]"), table}},
           {{-1}, {sample("f32[2,3]"), sample(Tensor::scalar(DType::i64, 1))}},
+          {{2}, {sample("f32[2,3,4,5]"), list}},
+          {{-1}, {sample("f32[2,2,3,4]"), list}},
           {{}, {sample("i64[3]", -9, 9), list}}};
 }
 
@@ -67,7 +69,8 @@ std::vector<Sample<GatherGradient>> GatherGradient::samples() {
   const SampleInput table = sample(Tensor::from<std::int32_t>({2, 2}, {1, 1, -3, 0}));
   return {{{0, {3, 5}}, {sample("f32[4,5]"), list}},
           {{1, {2, 3, 4}}, {sample("f32[2,2,2,4]"), table}},
-          {{-1, {2, 3}}, {sample("f32[2]"), sample(Tensor::scalar(DType::i64, 1))}}};
+          {{-1, {2, 3}}, {sample("f32[2]"), sample(Tensor::scalar(DType::i64, 1))}},
+          {{3, {2, 2, 3, 5}}, {sample("f32[2,2,3,4]"), list}}};
 }
 
 }  // namespace narrowgauge

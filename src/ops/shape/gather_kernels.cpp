@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "base/parallel.h"
 #include "kernels/cpu/core/convert.h"
@@ -14,19 +16,24 @@ namespace narrowgauge {
 
 namespace {
 
-// data as [outer, size, inner], the gathered tensor as [outer, count, inner].
+// data in memory as [outer, size, inner], the gathered tensor as [outer, count, inner].
 struct Slices {
   std::int64_t outer = 1, size = 1, inner = 1, count = 1;
 };
 
+// In the order of the axes, or with axis 1 last.
 Slices slices_of(std::string_view op, const Operand& data, const Operand& indices,
-                 std::int64_t axis) {
+                 std::int64_t axis, bool channels_last = false) {
   const std::size_t along = normalize_axis(op, axis, data.dims.size());
+  std::vector<std::size_t> order(data.dims.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (channels_last) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   Slices slices;
-  for (std::size_t i = 0; i < along; ++i) slices.outer *= data.dims[i];
   slices.size = data.dims[along];
-  for (std::size_t i = along + 1; i < data.dims.size(); ++i) slices.inner *= data.dims[i];
   slices.count = element_count(indices.dims);
+  const auto at = std::ranges::find(order, along);
+  for (auto i = order.begin(); i != at; ++i) slices.outer *= data.dims[*i];
+  for (auto i = at + 1; i != order.end(); ++i) slices.inner *= data.dims[*i];
   return slices;
 }
 
@@ -41,40 +48,87 @@ std::int64_t read_index(DType dtype, const void* data, std::int64_t at) {
                              : static_cast<const std::int32_t*>(data)[at];
 }
 
+bool lies_as(const Operand& operand, const Storage& storage) {
+  return operand.storage.blocks.empty() && operand.storage.encoding.empty() &&
+         operand.strides == strides_of(operand.dims, storage);
+}
+
+bool is_channels_last(const Request& request) {
+  const Operand &x = request.inputs[0], &y = request.outputs[0];
+  const auto rank = static_cast<std::int64_t>(x.dims.size());
+  return rank >= 3 && request.inputs[1].dims.size() == 1 && !lies_as(x, {}) &&
+         lies_as(x, Storage::channels_last(rank)) && lies_as(y, Storage::channels_last(rank));
+}
+
 std::string check_dense(const Request& request) {
-  for (const auto operands : {request.inputs, request.outputs})
-    for (const Operand& operand : operands) {
-      if (!operand.storage.is_plain()) return concat("storage ", operand.storage);
-      if (operand.strides != dense_strides(operand.dims)) return "a strided operand";
-      if (bits(operand.dtype) < 8) return concat("elements of ", operand.dtype, " share bytes");
-    }
-  return {};
+  const Operand &x = request.inputs[0], &indices = request.inputs[1], &y = request.outputs[0];
+  for (const Operand* const operand : {&x, &y})
+    if (bits(operand->dtype) < 8) return concat("elements of ", operand->dtype, " share bytes");
+  if (!lies_as(indices, {})) return "indices that do not lie together";
+  if ((lies_as(x, {}) && lies_as(y, {})) || is_channels_last(request)) return {};
+  return concat("storage ", x.storage, " and ", y.storage, ", or a strided operand");
 }
 
 constexpr std::int64_t grain_bytes = 1 << 16;
 
+// What is copied: `places` are the checked indices, one after the other.
+struct Copy {
+  Slices s;
+  const std::byte* from;
+  const std::int64_t* places;
+  std::byte* to;
+};
+
+// Rows [begin, end) of the gathered tensor's outer axis, whose slices are one element each.
+template <class Element>
+void copy_elements(const Copy& copy, std::int64_t begin, std::int64_t end) {
+  const auto* from = reinterpret_cast<const Element*>(copy.from) + begin * copy.s.size;
+  auto* to = reinterpret_cast<Element*>(copy.to) + begin * copy.s.count;
+  for (std::int64_t row = begin; row < end; ++row, from += copy.s.size, to += copy.s.count)
+    for (std::int64_t i = 0; i < copy.s.count; ++i) to[i] = from[copy.places[i]];
+}
+
+void copy_slices(const Copy& copy, std::int64_t bytes, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i)
+    std::memcpy(
+        copy.to + i * bytes,
+        copy.from + (i / copy.s.count * copy.s.size + copy.places[i % copy.s.count]) * bytes,
+        static_cast<std::size_t>(bytes));
+}
+
+using CopyElements = void (*)(const Copy& copy, std::int64_t begin, std::int64_t end);
+
+// For elements of so many bytes; null for other slices.
+CopyElements element_copier(std::int64_t bytes) {
+  if (bytes == 1) return copy_elements<std::uint8_t>;
+  if (bytes == 2) return copy_elements<std::uint16_t>;
+  if (bytes == 4) return copy_elements<std::uint32_t>;
+  return bytes == 8 ? copy_elements<std::uint64_t> : nullptr;
+}
+
 Offer offer_gather(const Request& request) {
   if (std::string reason = check_dense(request); !reason.empty())
     return Offer::decline(std::move(reason));
-  const Slices s =
-      slices_of("Gather", request.inputs[0], request.inputs[1], request.as<Gather>().axis);
+  const Slices s = slices_of("Gather", request.inputs[0], request.inputs[1],
+                             request.as<Gather>().axis, is_channels_last(request));
   const std::int64_t bytes = s.inner * bits(request.inputs[0].dtype) / 8;
   Offer offer;
   offer.implementation = "rows";
+  offer.workspace = s.count * static_cast<std::int64_t>(sizeof(std::int64_t));
   offer.run = [s, bytes, type = request.inputs[1].dtype](const KernelCall& call) {
-    const auto* from = call.inputs[0].as<const std::byte>();
-    const void* indices = call.inputs[1].data;
-    auto* to = call.outputs[0].as<std::byte>();
+    auto* const to = call.outputs[0].as<std::byte>();
     if (!to || bytes == 0) return;
-    parallel_for(s.outer * s.count, 1 + grain_bytes / bytes,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     const std::int64_t index =
-                         checked_index(read_index(type, indices, i % s.count), s.size);
-                     std::memcpy(to + i * bytes, from + (i / s.count * s.size + index) * bytes,
-                                 static_cast<std::size_t>(bytes));
-                   }
-                 });
+    auto* const places = reinterpret_cast<std::int64_t*>(call.workspace);
+    for (std::int64_t i = 0; i < s.count; ++i)
+      places[i] = checked_index(read_index(type, call.inputs[1].data, i), s.size);
+    const Copy copy{s, call.inputs[0].as<const std::byte>(), places, to};
+    if (const CopyElements elements = element_copier(bytes); elements && s.count > 0)
+      return parallel_for(
+          s.outer, 1 + grain_bytes / (bytes * s.count),
+          [&](std::int64_t begin, std::int64_t end) { elements(copy, begin, end); });
+    parallel_for(
+        s.outer * s.count, 1 + grain_bytes / bytes,
+        [&](std::int64_t begin, std::int64_t end) { copy_slices(copy, bytes, begin, end); });
   };
   return offer;
 }
@@ -146,7 +200,7 @@ Offer offer_gradient(const Request& request) {
   const DType dtype = request.inputs[0].dtype, type = request.inputs[1].dtype;
   if (dtype == DType::f64) return Offer::decline("adds in f32, not in f64");
   const Slices s = slices_of("GatherGradient", request.outputs[0], request.inputs[1],
-                             request.as<GatherGradient>().axis);
+                             request.as<GatherGradient>().axis, is_channels_last(request));
   Offer offer;
   offer.implementation = "rows";
   offer.workspace = (s.size + 2 + s.count) * static_cast<std::int64_t>(sizeof(std::int64_t));
