@@ -10,8 +10,8 @@ namespace narrowgauge {
 // indices count from the end. Throws DataError at run time for one outside the axis.
 struct Gather {
   static constexpr OpInfo info{.name = "Gather",
-                               .inputs = "data:T~, indices:I!",
-                               .outputs = "y:T~",
+                               .inputs = "data:T, indices:I!~",
+                               .outputs = "y:T",
                                .types = "I:index",
                                .precision = clear};
   std::int64_t axis = 0;
@@ -28,8 +28,8 @@ struct Gather {
 struct GatherGradient {
   static constexpr OpInfo info{.name = "GatherGradient",
                                .domain = "ng",
-                               .inputs = "dy:T~, indices:I!",
-                               .outputs = "dx:T~",
+                               .inputs = "dy:T, indices:I!~",
+                               .outputs = "dx:T",
                                .types = "T:float, I:index",
                                .precision = narrowgauge::infer};
   std::int64_t axis = 0;
