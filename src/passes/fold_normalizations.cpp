@@ -2,6 +2,8 @@
 #include "passes/fold_normalizations.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "base/indexed_vector.h"
 #include "ir/readers.h"
@@ -10,6 +12,7 @@
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"
 #include "ops/shape/reshape.h"
+#include "ops/shape/views.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
@@ -23,7 +26,9 @@ Value before_cast(const Graph& graph, Value value) {
 }
 
 bool lasts(const Graph& graph, Value value) {
-  const Node& node = graph.producer(before_cast(graph, value));
+  const Node& node = graph.producer(value);
+  if (node.is<Cast>() || node.is<Unsqueeze>() || node.is<Reshape>() || node.is<ReshapeTo>())
+    return std::ranges::all_of(node.inputs, [&](Value input) { return lasts(graph, input); });
   if (!node.is<StateValue>()) return node.is<Constant>();
   const State* const state = graph.find_state(node.name);
   const bool is_weight =
@@ -31,21 +36,39 @@ bool lasts(const Graph& graph, Value value) {
   return is_weight && state->next == state->current;
 }
 
-// A normalization as y = x * factor + offset, in f32, with vectors over the channels.
+// The operand of a Mul or an Add that is a number for each channel of the other one; absent: none.
+Value number_of_channels(const Graph& graph, const Node& node) {
+  if (!node.is<Mul>() && !node.is<Add>()) return absent;
+  const Shape& y = node.outputs[0].type.shape;
+  for (const Value value : node.inputs) {
+    const Shape& shape = graph.type(value).shape;
+    if (y.size() < 3 || shape.size() + 1 < y.size() || shape.size() > y.size()) continue;
+    Shape expected(shape.size(), 1);
+    expected[shape.size() + 1 - y.size()] = y[1];
+    if (shape == expected && is_known(shape) && lasts(graph, value)) return value;
+  }
+  return absent;
+}
+
+// Vectors over the channels, in f32.
 class Affine {
  public:
-  Affine(Rebuild& rebuild, const Node& norm)
-      : rebuild_(rebuild), rewriting_(rebuild.graph(), {}, {}), norm_(norm) {}
+  explicit Affine(Rebuild& rebuild) : rebuild_(rebuild), rewriting_(rebuild.graph(), {}, {}) {}
 
-  Expression factor() {
-    const double epsilon = norm_.as<BatchNormalization>().epsilon;
-    return wide(norm_.inputs[1]) / sqrt(wide(norm_.inputs[4]) + epsilon);
+  // A normalization is x * factor + offset.
+  Expression factor(const Node& norm) {
+    const double epsilon = norm.as<BatchNormalization>().epsilon;
+    return wide(norm.inputs[1]) / sqrt(wide(norm.inputs[4]) + epsilon);
   }
   // That of x + shift, where a shift is given.
-  Expression offset(Expression factor, Value shift = absent) {
-    const Expression mean = wide(norm_.inputs[3]);
-    const Expression moved = shift.is_absent() ? -mean : wide(shift) - mean;
-    return wide(norm_.inputs[2]) + moved * factor;
+  Expression offset(const Node& norm, Expression factor, std::optional<Expression> shift = {}) {
+    const Expression mean = wide(norm.inputs[3]);
+    const Expression moved = shift ? *shift - mean : -mean;
+    return wide(norm.inputs[2]) + moved * factor;
+  }
+  Expression numbers(const Node& node) {
+    const Expression given = wide(number_of_channels(rebuild_.source(), node));
+    return given.apply(ReshapeTo{{node.outputs[0].type.shape[1]}});
   }
   // The vector along the first of so many axes; the others have size 1.
   static Expression column(Expression vector, Rewriting& r, std::size_t rank) {
@@ -63,31 +86,56 @@ class Affine {
  private:
   Rebuild& rebuild_;
   Rewriting rewriting_;
-  const Node& norm_;
 };
 
-// The inputs of a convolution that computes its normalization too.
-Values folded_inputs(Rebuild& rebuild, const Node& conv, const Node& norm) {
-  Affine affine(rebuild, norm);
+// What a chain of normalizations, products and sums makes of x: x * factor + offset.
+struct ChannelNumbers {
+  std::optional<Expression> factor, offset;
+
+  void follow(Affine& affine, const Node& node) {
+    if (node.is<Add>()) {
+      const Expression numbers = affine.numbers(node);
+      offset = offset ? *offset + numbers : numbers;
+      return;
+    }
+    const bool is_norm = node.is<BatchNormalization>();
+    const Expression of_node = is_norm ? affine.factor(node) : affine.numbers(node);
+    factor = factor ? *factor * of_node : of_node;
+    if (is_norm)
+      offset = affine.offset(node, of_node, offset);
+    else if (offset)
+      offset = *offset * of_node;
+  }
+};
+
+// The inputs of a convolution that computes the nodes behind it too.
+Values folded_inputs(Rebuild& rebuild, const Node& conv, const std::vector<int>& chain) {
+  Affine affine(rebuild);
   Rewriting& r = affine.rewriting();
   const auto narrow = [&](Value value) {
     const DType dtype = conv.outputs[0].type.dtype;
     return dtype == DType::f32 ? value : r.add(Cast{.to = dtype}, {value});
   };
-  const Expression factor = affine.factor(), weights = affine.wide(conv.inputs[1]);
-  const Value bias = conv.inputs.size() > 2 ? conv.inputs[2] : absent;
-  const std::size_t rank = r.shape(weights).size();
-  return {rebuild.mapped(conv.inputs[0]), narrow(weights * Affine::column(factor, r, rank)),
-          narrow(affine.offset(factor, bias))};
+  ChannelNumbers numbers;
+  if (conv.inputs.size() > 2 && !conv.inputs[2].is_absent())
+    numbers.offset = affine.wide(conv.inputs[2]);
+  for (const int node : chain) numbers.follow(affine, rebuild.source().node(node));
+  Values inputs{rebuild.mapped(conv.inputs[0]), rebuild.mapped(conv.inputs[1])};
+  if (numbers.factor) {
+    const Expression weights = affine.wide(conv.inputs[1]);
+    inputs[1] = narrow(weights * Affine::column(*numbers.factor, r, r.shape(weights).size()));
+  }
+  if (numbers.offset) inputs.push_back(narrow(*numbers.offset));
+  return inputs;
 }
 
 // The normalization as two elementwise ops.
 Value in_two_ops(Rebuild& rebuild, const Node& norm) {
-  Affine affine(rebuild, norm);
+  Affine affine(rebuild);
   Rewriting& r = affine.rewriting();
-  const Expression x(r, rebuild.mapped(norm.inputs[0])), factor = affine.factor();
+  const Expression x(r, rebuild.mapped(norm.inputs[0])), factor = affine.factor(norm);
   const std::size_t axes = r.shape(x).size() - 1;  // the channels' and those behind it
-  return x * Affine::column(factor, r, axes) + Affine::column(affine.offset(factor), r, axes);
+  return x * Affine::column(factor, r, axes) + Affine::column(affine.offset(norm, factor), r, axes);
 }
 
 bool may_be_folded(const Graph& graph, const Node& conv) {
@@ -105,15 +153,18 @@ bool is_stored(const Graph& graph, const Node& node) {
                      [&](Value value) { return lasts(graph, value); });
 }
 
-// The normalization that goes into a convolution; -1: none.
-int normalization_of(const Graph& graph, const Readers& readers, int conv) {
-  if (!may_be_folded(graph, graph.node(conv))) return -1;
-  const int reader = readers.only({conv, 0});
-  if (reader < 0) return -1;
-  const Node& node = graph.node(reader);
-  const bool fits = is_stored(graph, node) &&
-                    node.outputs[0].type.dtype == graph.node(conv).outputs[0].type.dtype;
-  return fits ? reader : -1;
+// The nodes behind a convolution that go into it.
+std::vector<int> chain_behind(const Graph& graph, const Readers& readers, int conv) {
+  std::vector<int> chain;
+  if (!may_be_folded(graph, graph.node(conv))) return chain;
+  const DType dtype = graph.node(conv).outputs[0].type.dtype;
+  for (int at = readers.only({conv, 0}); at >= 0; at = readers.only({at, 0})) {
+    const Node& node = graph.node(at);
+    const bool fits = is_stored(graph, node) || !number_of_channels(graph, node).is_absent();
+    if (!fits || node.outputs[0].type.dtype != dtype) break;
+    chain.push_back(at);
+  }
+  return chain;
 }
 
 // Whether a normalization is better computed with the elementwise op that alone reads it.
@@ -127,7 +178,11 @@ bool joins_its_reader(const Graph& graph, const Readers& readers, int index) {
 class Folder {
  public:
   explicit Folder(const Graph& graph)
-      : graph_(graph), readers_(graph), rebuild_(graph), convolution_(graph.nodes().size(), -1) {}
+      : graph_(graph),
+        readers_(graph),
+        rebuild_(graph),
+        folded_(graph.nodes().size()),
+        waits_(graph.nodes().size()) {}
 
   Graph run() {
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) place(i);
@@ -146,11 +201,14 @@ class Folder {
   }
 
   void place(int index) {
-    const int norm = normalization_of(graph_, readers_, index);
-    if (norm >= 0) {  // stands where the normalization stood, whose operands are there then
-      convolution_[norm] = index;
-    } else if (convolution_[index] >= 0) {
-      fold(convolution_[index], index);
+    const std::vector<int> chain = chain_behind(graph_, readers_, index);
+    if (!chain.empty()) {  // stands where the last of them stood, whose operands are there then
+      folded_[chain.back()] = {index, chain};
+      for (const int node : chain) waits_[node] = true;
+    } else if (!folded_[index].chain.empty()) {
+      fold(folded_[index], index);
+    } else if (waits_[index]) {
+      return;
     } else if (joins_its_reader(graph_, readers_, index)) {
       const Node& node = graph_.node(index);
       rebuild_.map({index, 0}, named_after(node, [&] { return in_two_ops(rebuild_, node); }));
@@ -159,18 +217,23 @@ class Folder {
     }
   }
 
-  void fold(int conv, int norm) {
-    const Node& node = graph_.node(conv);
-    rebuild_.copy(conv, node.attributes, named_after(node, [&] {
-                    return folded_inputs(rebuild_, node, graph_.node(norm));
-                  }));
-    rebuild_.map({norm, 0}, rebuild_.mapped({conv, 0}));
+  struct Fold {
+    int conv = -1;
+    std::vector<int> chain{};
+  };
+
+  void fold(const Fold& all, int last) {
+    const Node& node = graph_.node(all.conv);
+    rebuild_.copy(all.conv, node.attributes,
+                  named_after(node, [&] { return folded_inputs(rebuild_, node, all.chain); }));
+    rebuild_.map({last, 0}, rebuild_.mapped({all.conv, 0}));
   }
 
   const Graph& graph_;
   const Readers readers_;
   Rebuild rebuild_;
-  IndexedVector<int, int> convolution_;  // that a normalization goes into; -1: none
+  IndexedVector<int, Fold> folded_;  // at the last node of a chain
+  IndexedVector<int, bool> waits_;   // in a chain
 };
 
 }  // namespace
