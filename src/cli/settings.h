@@ -43,6 +43,7 @@ struct TrainFlags {
   std::optional<double> min_delta, plateau;
   bool keep_best = false;
   bool deterministic = false, json = false, quiet = false, report = false;
+  bool keep_ranges = false;
 };
 
 // What a network from a file of ONNX is trained as.

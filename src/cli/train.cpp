@@ -11,6 +11,7 @@
 #include "cli/common/terminal.h"
 #include "cli/common/text.h"
 #include "cli/compare.h"
+#include "cli/kept_ranges.h"
 #include "cli/metrics.h"
 #include "cli/number_task.h"
 #include "cli/quantized_start.h"
@@ -46,6 +47,8 @@ constexpr const char* examples = R"(examples:
       and `tensorboard --logdir runs` shows the curves; metrics.csv has them too
   narrowgauge train --model lenet --output runs/a --report
       and runs/a/report.html tells how it went, as `narrowgauge report runs/a` does
+  narrowgauge train --model lenet --output runs/a --keep-ranges
+      and `narrowgauge convert runs/a --precision int8` needs no samples
   narrowgauge train --model lenet --profile trace.json
       times some steps kernel by kernel; ui.perfetto.dev opens the trace
   narrowgauge train cnn.onnx --data digits.npz --freeze 'a.*' --onnx tuned.onnx
@@ -79,10 +82,12 @@ SessionOptions options_for(const TrainFlags& flags, const Settings& settings,
 }
 
 void print_result(const TrainingOutcome& outcome, const Task& task,
-                  const std::optional<std::string>& folder) {
+                  const std::optional<std::string>& folder, std::int64_t ranges) {
   const ResultWords words = words_of(task);
   const FitResult& fit = outcome.fit;
   print_test(words, fit.test);
+  if (ranges > 0)
+    print(fmt::format("ranges          for int8 are kept, of {} samples\n", grouped(ranges)));
   if (fit.steps == 0) {
     print("steps           none were left to do; --epochs can ask for more\n");
     return;
@@ -111,17 +116,18 @@ void print_result(const TrainingOutcome& outcome, const Task& task,
 }
 
 int finish(const TrainFlags& flags, const TrainingOutcome& outcome, const Task& task,
-           const std::optional<std::string>& folder) {
+           const std::optional<std::string>& folder, std::int64_t ranges) {
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
     JsonObject json;
     json.add("event", stopped ? "interrupted" : "done")
         .add_all(outcome_json(outcome, words_of(task)));
     if (!task.pictures.empty()) json.add("damaged_pictures", task.damaged());
+    if (ranges > 0) json.add("calibration_samples", ranges);
     if (folder) json.add("output", *folder).add("checkpoint", outcome.fit.checkpoint);
     print(json.line());
   } else if (!stopped) {
-    print_result(outcome, task, folder);
+    print_result(outcome, task, folder, ranges);
   }
   if (!stopped) return ExitCode::ok;
   const std::string steps = fmt::format("stopped after {} steps", grouped(outcome.fit.steps));
@@ -156,6 +162,22 @@ void write_onnx(Session& session, const std::string& path) {
   session.model().to_onnx(path);
 }
 
+// Ends a training that is saved. An interruption of what is gathered after it leaves the rest.
+int conclude(const TrainFlags& flags, Session& session, const TrainingOutcome& outcome,
+             const Task& task, const std::optional<std::string>& folder) {
+  const bool stopped = outcome.fit.stopped;
+  if (flags.onnx && !stopped) write_onnx(session, *flags.onnx);
+  if (!flags.keep_ranges || stopped) return finish(flags, outcome, task, folder, 0);
+  const auto ranges =
+      keep_ranges(*folder, session.settings(), task, /*quiet=*/flags.quiet || flags.json);
+  const int code = finish(flags, outcome, task, folder, ranges.value_or(0));
+  if (ranges) return code;
+  say("interrupted",
+      fmt::format("no ranges are kept; `narrowgauge train --resume {} --keep-ranges` keeps them",
+                  *folder));
+  return interrupted_code();
+}
+
 // What a training begins with.
 struct Beginning {
   std::optional<Run> resumed;
@@ -181,6 +203,7 @@ int run_train(TrainFlags flags) {
   CheckpointOptions checkpoints = checkpoints_in(folder, flags, settings);
 
   const Task task = prepare_training(settings, images_of(resumed, settings));
+  if (flags.keep_ranges) require_needs_ranges(settings, task);
   fit_batch(settings, task, flags);
   keep_numbers_wide(settings.precision, task);
   const std::string reason = settle_auto(settings, task);
@@ -201,8 +224,7 @@ int run_train(TrainFlags flags) {
                                         [&](const Progress& progress) { watch.add(progress); });
   if (folder) remove_unused_networks(*folder);
   watch.write_profile(flags.json);
-  if (flags.onnx && !outcome.fit.stopped) write_onnx(session, *flags.onnx);
-  return finish(flags, outcome, task, folder);
+  return conclude(flags, session, outcome, task, folder);
 }
 
 // What the training held in memory is gone by the time that the page is written.

@@ -170,6 +170,8 @@ void add_train_flags(CLI::App& app, TrainFlags& flags) {
   add_ending_flags(app, flags);
   add_file_flags(app, flags);
   add_watch(app, flags.watch);
+  add_switch(app, {"--keep-ranges", "", "of values, for `convert RUN --precision int8`"},
+             flags.keep_ranges);
   add_switch(app, {"--report", "", "write RUN/report.html at the end, a page about the run"},
              flags.report);
 }
@@ -196,6 +198,10 @@ void check_combinations(const TrainFlags& flags) {
   if (flags.checkpoint_every) parse_interval("--checkpoint-every", *flags.checkpoint_every);
   require(saves || !flags.keep, "--keep: needs --output or --resume");
   require(saves || !flags.keep_best, "--keep-best: needs --output or --resume");
+  require(!compare || !flags.keep_ranges, "--keep-ranges: cannot be added to --compare");
+  require(saves || !flags.keep_ranges, "--keep-ranges: needs --output or --resume");
+  require(!flags.quantize || !flags.keep_ranges,
+          "--keep-ranges: --quantize has ranges already, which stay");
   require(!compare || !flags.report, "--report: cannot be added to --compare");
   require(saves || !flags.report, "--report: needs --output or --resume");
 }

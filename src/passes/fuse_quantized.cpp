@@ -11,6 +11,7 @@
 #include "passes/expand_quantized.h"
 #include "passes/merge_duplicates.h"
 #include "passes/move_quantization.h"
+#include "passes/quantized_average.h"
 #include "passes/quantized_contraction.h"
 #include "passes/quantized_values.h"
 #include "passes/rebuild.h"
@@ -52,7 +53,7 @@ Graph fuse_quantized(const Graph& graph) {
   if (std::ranges::none_of(graph.nodes(), is_quantized) || !only_predicts(graph)) return graph;
   const Graph said = merge_duplicates(expand_quantized(graph));
   const Graph moved = remove_dead_code(move_quantization(said));
-  return remove_dead_code(fuse_contractions(moved));
+  return remove_dead_code(fuse_averages(fuse_contractions(moved)));
 }
 
 }  // namespace narrowgauge

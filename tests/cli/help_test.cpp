@@ -38,13 +38,13 @@ INSTANTIATE_TEST_SUITE_P(All, CommandHelp,
 TEST(help, of_train_names_every_flag) {
   const std::string out = run({"train", "--help"}).out;
   for (const char* flag :
-       {"--model",         "--data",         "--amp",       "--plan",   "--save-plan",
-        "--epochs",        "--batch",        "--optimizer", "--lr",     "--schedule",
-        "--momentum",      "--weight-decay", "--warmup",    "--clip",   "--seed",
-        "--threads",       "--loss-scale",   "--output",    "--resume", "--weights",
-        "--deterministic", "--json",         "--quiet",     "--trace",  "--device",
-        "--compare",       "--tolerance",    "--override",  "--math",   "--recompute",
-        "--config",        "--dump-config",  "--report"})
+       {"--model",         "--data",         "--amp",       "--plan",       "--save-plan",
+        "--epochs",        "--batch",        "--optimizer", "--lr",         "--schedule",
+        "--momentum",      "--weight-decay", "--warmup",    "--clip",       "--seed",
+        "--threads",       "--loss-scale",   "--output",    "--resume",     "--weights",
+        "--deterministic", "--json",         "--quiet",     "--trace",      "--device",
+        "--compare",       "--tolerance",    "--override",  "--math",       "--recompute",
+        "--config",        "--dump-config",  "--report",    "--keep-ranges"})
     EXPECT_TRUE(contains(out, flag)) << flag;
 }
 

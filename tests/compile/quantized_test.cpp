@@ -11,9 +11,11 @@
 #include "ops/control/interpret.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/gemm.h"
+#include "ops/nn/average_pool.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/max_pool.h"
 #include "ops/quantized/quantize_linear.h"
+#include "ops/quantized/quantized_average_pool.h"
 #include "ops/quantized/quantized_conv.h"
 #include "ops/shape/views.h"
 #include "passes/fuse_quantized.h"
@@ -78,9 +80,12 @@ Graph network(DType activations) {
   each.group = 20;
   const Value second = b.steps(b.add(each, {first, b.weights({20, 1, 3, 3}, 0)}), 0.03, zero);
   const Value sum = b.steps(b.add(Relu{}, {b.add(Add{}, {first, second})}), 0.03, least);
+  const AveragePool around{.kernel_shape = {3, 3}, .pads = {1, 1, 1, 1}};
+  const Value average = b.steps(b.add(around, {sum}), 0.02, least);
+  b.name_steps("average");
   const Value pooled =
-      b.steps(b.add(MaxPool{.kernel_shape = {3, 3}, .strides = {3, 3}}, {sum}), 0.03, least);
-  const Value flat = b.steps(b.add(Flatten{}, {pooled}), 0.03, least);
+      b.steps(b.add(MaxPool{.kernel_shape = {3, 3}, .strides = {3, 3}}, {average}), 0.02, least);
+  const Value flat = b.steps(b.add(Flatten{}, {pooled}), 0.02, least);
   b.steps(b.add(Gemm{.transB = 1}, {flat, b.weights({10, 180}, 0), b.bias(10)}), 0.1, zero);
   b.name_steps("scores");
   return std::move(b.graph());
@@ -104,6 +109,7 @@ TEST(quantized, networks_run_on_bytes_and_give_what_their_nodes_give) {
     const Graph compiled = run_pipeline(graph, {.target = Target::machine()});
     EXPECT_EQ(count_of<QuantizedConv>(compiled), 2) << print(compiled);
     EXPECT_EQ(count_of<QuantizedMatMul>(compiled), 1);
+    EXPECT_EQ(count_of<QuantizedAveragePool>(compiled), 1);
     EXPECT_EQ(count_of<Conv>(compiled) + count_of<Gemm>(compiled), 0);
     EXPECT_EQ(count_of<DequantizeLinear>(compiled), 0);
     EXPECT_EQ(count_of<QuantizeLinear>(compiled), 1);  // of the input
@@ -114,7 +120,7 @@ TEST(quantized, networks_run_on_bytes_and_give_what_their_nodes_give) {
     const Tensor given[] = {x};
     const auto expected = interpret(graph, given);
     const auto made = interpret(compiled, given, {.reference = false});
-    ASSERT_EQ(made.size(), 2U);
+    ASSERT_EQ(made.size(), 3U);
     for (std::size_t o = 0; o < made.size(); ++o) {
       ASSERT_EQ(made[o].type(), expected[o].type());
       EXPECT_LE(largest_difference(made[o], expected[o]), 1) << "output " << o;

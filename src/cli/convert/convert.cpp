@@ -28,6 +28,8 @@ constexpr const char* examples = R"(examples:
   narrowgauge convert bert.onnx --precision bf16 --onnx bert_bf16.onnx
   narrowgauge convert runs/lenet -p int8 --pixels nhwc --onnx lenet_pixels.onnx
       takes the pixels of pictures, and normalizes them as the run did
+  narrowgauge convert runs/a --precision int8 --onnx a_int8.onnx
+      without samples, where `train --output runs/a --keep-ranges` left ranges
   narrowgauge convert runs/lenet -p int8 --keep-ranges ranges.json
   narrowgauge convert runs/lenet --ranges ranges.json --compare-ranges
       what each calibrator makes of ranges that were kept)";
@@ -35,7 +37,6 @@ constexpr const char* examples = R"(examples:
 struct Flags {
   ConvertSourceFlags source;
   std::optional<std::string> precision, onnx, calibrator, keep_ranges, pixels;
-  std::vector<std::string> ranges;
   std::optional<std::int64_t> samples, test_samples, sensitivity_samples;
   std::optional<double> max_drop;
   std::optional<std::int64_t> weight_bits;
@@ -65,7 +66,7 @@ ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
   options.weight_bits = static_cast<int>(flags.weight_bits.value_or(options.weight_bits));
   options.channel_scales = !flags.one_scale;
   options.equalize = options.correct_bias = !flags.plain;
-  options.calibration_files = flags.ranges;
+  options.calibration_files = source.ranges;
   options.keep_calibration = flags.keep_ranges.value_or("");
   if (flags.pixels) options.pixels = pixels_of(source, flags.source, *flags.pixels);
   options.progress = [quiet = flags.quiet](const ConvertProgress& progress) {
@@ -77,8 +78,7 @@ ConvertOptions options_for(const Flags& flags, const ConvertSource& source) {
 ConvertedNames names_of(const Flags& flags, const ConvertSource& source) {
   ConvertedNames names{std::filesystem::path(source.model.name()).stem().string(), source.data,
                        flags.onnx.value_or(""),
-                       flags.calibrator.value_or(ConvertOptions{}.calibrator),
-                       flags.ranges.empty() ? source.data : listed(flags.ranges)};
+                       flags.calibrator.value_or(ConvertOptions{}.calibrator), source.ranges_name};
   return names;
 }
 
@@ -94,8 +94,17 @@ int compare(const Flags& flags, const ConvertSource& source) {
   return ExitCode::ok;
 }
 
+// Those that a training kept are of the usual samples, and with channels of equal ranges.
+bool takes_kept_ranges(const Flags& flags) {
+  const EnginePrecision precision = parse_engine_precision(flags.precision.value_or("auto"));
+  const bool bytes = precision == EnginePrecision::int8 || precision == EnginePrecision::automatic;
+  return bytes && !flags.plain && !flags.samples;
+}
+
 int convert_source(const Flags& flags) {
-  const ConvertSource source = open_convert_source(flags.source);
+  ConvertSourceFlags from = flags.source;
+  from.takes_kept_ranges = takes_kept_ranges(flags);
+  const ConvertSource source = open_convert_source(from);
   if (flags.compare_ranges) return compare(flags, source);
   const ConvertOptions options = options_for(flags, source);
   const Engine engine = convert(source.model, options);
@@ -160,7 +169,7 @@ NG_COMMAND(convert, 28) {
             flags->weight_bits, 7);
   add_switch(app, {"--one-scale", "", "one scale for all channels of a weight"}, flags->one_scale);
   add_texts(app, {"--ranges", "FILE", "ranges that --keep-ranges kept; several are merged"},
-            flags->ranges);
+            source.ranges);
   add_text(app, {"--keep-ranges", "FILE", "keep what was seen of the values, for --ranges"},
            flags->keep_ranges);
   add_switch(app, {"--compare-ranges", "", "only show what each calibrator makes of each value"},

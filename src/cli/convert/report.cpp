@@ -96,6 +96,7 @@ JsonObject conversion_json(const ConversionReport& report, const ConvertedNames&
   JsonObject json;
   json.add("model", names.model).add("precision", name(report.precision)).add("file", names.file);
   json.add("data", names.data).add("calibrator", names.calibrator);
+  if (report.calibration_samples > 0) json.add("ranges", names.ranges);
   json.add("calibration_samples", report.calibration_samples);
   json.add("validation_samples", report.validation_samples);
   if (report.before.accuracy && report.after.accuracy)

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/common/terminal.h"
+#include "cli/common/text.h"
+#include "cli/kept_ranges.h"
 #include "cli/run_folder.h"
 #include "cli/trained.h"
 #include "narrowgauge/npz.h"
@@ -72,6 +75,31 @@ void take_samples(ConvertSource& taken, const std::string& data, Reading reading
   }
 }
 
+// The set of a run, unless another is named. With ranges the network can do without samples.
+void take_samples_of_run(ConvertSource& taken, const RunRecord& record,
+                         const ConvertSourceFlags& flags) {
+  const Reading reading{record.settings, record.images};
+  if (flags.calibrate) return take_samples(taken, *flags.calibrate, reading);
+  try {
+    take_samples(taken, record.settings.data, reading);
+  } catch (const DataError& error) {
+    if (taken.ranges.empty())
+      throw DataError(concat(
+          error.what(), "; --calibrate names other samples",
+          flags.takes_kept_ranges ? ", and `train --keep-ranges` lets a run go without" : ""));
+    taken.data.clear();
+    say("no samples", concat(error.what(), "; the accuracy is not measured"));
+  }
+}
+
+void take_ranges(ConvertSource& taken, const Run& run, const ConvertSourceFlags& flags) {
+  if (!flags.ranges.empty() || flags.calibrate || !flags.takes_kept_ranges) return;
+  const std::optional<std::string> kept = kept_ranges(run);
+  if (!kept) return;
+  taken.ranges = {*kept};
+  taken.ranges_name = "the training, in " + *kept;
+}
+
 ConvertSource of_run(const ConvertSourceFlags& flags) {
   require(!flags.known.are_given() && !flags.weights,
           "--weights, --shape and --value: need a file of ONNX or --model, ", *flags.source,
@@ -84,8 +112,9 @@ ConvertSource of_run(const ConvertSourceFlags& flags) {
   const RunRecord& record = opened.run.record;
   ConvertSource found{std::move(*opened.model), {}, {}, {}};
   found.model.set_precision({});
-  take_samples(found, flags.calibrate.value_or(record.settings.data),
-               {record.settings, record.images});
+  found.ranges = flags.ranges;
+  take_ranges(found, opened.run, flags);
+  take_samples_of_run(found, record, flags);
   found.images = record.images;
   return found;
 }
@@ -145,8 +174,12 @@ ConvertSource open_convert_source(const ConvertSourceFlags& flags) {
           "convert: what to convert is missing: a run, a file of ONNX, or --model");
   require(!flags.source || !flags.network.model, "convert: ", flags.source.value_or(""),
           " is a network, --model is another");
-  if (!flags.source) return of_network(flags);
-  return std::filesystem::is_directory(*flags.source) ? of_run(flags) : of_file(flags);
+  const bool is_run = flags.source && std::filesystem::is_directory(*flags.source);
+  ConvertSource found = is_run ? of_run(flags) : flags.source ? of_file(flags) : of_network(flags);
+  if (!flags.ranges.empty()) found.ranges = flags.ranges;
+  if (found.ranges_name.empty())
+    found.ranges_name = found.ranges.empty() ? found.data : listed(found.ranges);
+  return found;
 }
 
 }  // namespace narrowgauge::cli

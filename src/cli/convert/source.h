@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/network_choice.h"
 #include "cli/shape_flag.h"
@@ -20,6 +21,8 @@ struct ConvertSourceFlags {
   std::optional<std::string> mean, deviation;  // of pixels; a run has its own
   NetworkFlags network;
   KnownInputFlags known;
+  std::vector<std::string> ranges;  // files to take them from
+  bool takes_kept_ranges = false;   // those of a run's training, unless others are named
 };
 
 struct ConvertSource {
@@ -27,6 +30,8 @@ struct ConvertSource {
   std::shared_ptr<DataSource> calibration, validation;  // nullptr: none
   std::string data;                                     // their name; "": there are none
   std::optional<ImageFacts> images{};                   // how pictures become these, where they do
+  std::vector<std::string> ranges{};                    // files that ranges are from; none: samples
+  std::string ranges_name{};                            // where ranges are from; as for data
 };
 
 inline constexpr const char* random_data = "random";  // of --calibrate: numbers that are drawn
@@ -37,6 +42,7 @@ EnginePixels pixels_of(const ConvertSource& source, const ConvertSourceFlags& fl
                        std::string_view layout);
 
 // Throws UsageError for flags that do not fit each other, and what opening network and data throws.
+// A run with ranges goes without samples where its data are gone, and says so.
 ConvertSource open_convert_source(const ConvertSourceFlags& flags);
 
 }  // namespace narrowgauge::cli

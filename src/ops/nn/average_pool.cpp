@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/pool/pooling.h"
 #include "narrowgauge/graph.h"
+#include "ops/nn/averaging.h"
 #include "ops/offers/batch_inner.h"
 #include "ops/offers/contraction.h"
 #include "ops/reference.h"
@@ -36,19 +37,6 @@ Values AveragePoolGradient::gradient(Gradient& g) const {
   return {g.add(op, {g.output_gradient()})};
 }
 
-namespace {
-
-Shape global_shape(std::string_view op, const Shape& x) {
-  require(x.size() >= 3 && x.size() <= 5, op, ": expected x with one to three spatial axes, got ",
-          x);
-  Shape y(x.size(), 1);
-  y[0] = x[0];
-  y[1] = x[1];
-  return y;
-}
-
-}  // namespace
-
 TensorTypes GlobalAveragePool::infer(const Inference& in) const {
   return {{in.dtype(0), global_shape("GlobalAveragePool", in.shape(0))}};
 }
@@ -70,19 +58,13 @@ Values GlobalAveragePoolGradient::gradient(Gradient& g) const {
 
 namespace {
 
-struct Averaging {
-  Window window;
-  bool with_pads = false;
-};
-
 // `input` is the spatial part of x or dx.
 template <class Op>
 Averaging averaging(const Op& op, const Dims& input) {
   if constexpr (requires { op.kernel_shape; }) {
     return {resolve_window(pool_window(op), input), op.count_include_pad != 0};
   } else {
-    const Dims ones(input.size(), 1), zeros(input.size(), 0);
-    return {{input, ones, ones, zeros, zeros}, false};
+    return averaging_all(input);
   }
 }
 
@@ -104,30 +86,10 @@ Offer offer_pool(const Request& request) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand &in = request.inputs[0], &out = request.outputs[0];
   const Averaging how = averaging(request.as<Op>(), spatial_part(backward ? out.dims : in.dims));
-  const Window& w = how.window;
-  const cpu::PoolWindow window{w.kernel, w.strides, w.dilations, w.pads_begin, w.pads_end};
-  const auto count = how.with_pads ? cpu::PoolCount::with_pads : cpu::PoolCount::without_pads;
   const auto prepare = backward ? cpu::prepare_average_pool_gradient : cpu::prepare_average_pool;
-  return offer_prepared(
-      prepare(spatial_view(request, in), spatial_view(request, out), window, count), {0});
-}
-
-// The number of places that a window's mean divides by.
-std::int64_t counted(const Averaging& how, const Dims& input, const Dims& place) {
-  const Window& w = how.window;
-  std::int64_t count = 1;
-  for (std::size_t axis = 0; axis < input.size(); ++axis) {
-    std::int64_t along = 0;
-    for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
-      const std::int64_t at =
-          place[axis] * w.strides[axis] + tap * w.dilations[axis] - w.pads_begin[axis];
-      const std::int64_t begin = how.with_pads ? -w.pads_begin[axis] : 0;
-      const std::int64_t end = input[axis] + (how.with_pads ? w.pads_end[axis] : 0);
-      along += at >= begin && at < end;
-    }
-    count *= along;
-  }
-  return std::max<std::int64_t>(count, 1);
+  return offer_prepared(prepare(spatial_view(request, in), spatial_view(request, out),
+                                how.pool_window(), how.count()),
+                        {0});
 }
 
 // Calls visit(element of x, element of y, 1 / count) for all pairs that a mean joins.
