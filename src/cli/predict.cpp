@@ -201,7 +201,7 @@ NG_COMMAND(predict, 25) {
   add_whole(app, {"--count,-n", "N", "the first N samples (all)"}, flags->count, 1);
   add_text(
       app,
-      {"--save", "FILE",
+      {"--save,--output,-o", "FILE",
        "a table (.csv); outputs, classes, labels as arrays (.npz); of masks and images a folder"},
       flags->save);
   add_switch(app, {"--strict-data", "", "a damaged picture is an error, with exit code 4"},

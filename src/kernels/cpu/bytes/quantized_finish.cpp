@@ -78,7 +78,7 @@ struct Eights {
 
 }  // namespace
 
-decltype(QuantizedFinish::of_tier) quantized_finish() {
+FinishSums quantized_finish() {
   return isa() >= Isa::avx512 ? avx512::finish_quantized : finish_any<Eights>;
 }
 

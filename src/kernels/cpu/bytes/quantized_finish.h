@@ -11,13 +11,16 @@ namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t quantized_panel = 16;  // columns that are taken together
 
+struct QuantizedFinish;
+struct QuantizedPlace;
+using FinishSums = void (*)(const QuantizedFinish& finish, const QuantizedPlace& place);
+
 // In steps of y, for each column:
 //   y = bound((sum - zeros row_sum - offsets) factors + biases + (r - r_zero) r_factor)
 // with fused multiply-adds; then bytes are rounded to nearest even, moved by y_zero and saturated,
 // and NaN gives y_zero. Lists are padded to whole panels.
-struct QuantizedPlace;
 struct QuantizedFinish {
-  void (*of_tier)(const QuantizedFinish& finish, const QuantizedPlace& place);
+  FinishSums of_tier;
   const float *factors, *biases;
   const std::int32_t* zeros;    // null: all 0
   const std::int32_t* offsets;  // null: all 0
@@ -40,8 +43,8 @@ inline void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace
   finish.of_tier(finish, place);
 }
 
-// For QuantizedFinish::of_tier: the fastest for isa().
-decltype(QuantizedFinish::of_tier) quantized_finish();
+// The fastest for isa().
+FinishSums quantized_finish();
 namespace avx512 {
 void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place);
 }  // namespace avx512

@@ -31,7 +31,7 @@ class QuantizedLists {
  private:
   QuantizedNumbers numbers_;
   std::int64_t groups_, in_group_, padded_;
-  decltype(QuantizedFinish::of_tier) of_tier_;
+  FinishSums of_tier_;
 };
 
 }  // namespace narrowgauge::cpu
