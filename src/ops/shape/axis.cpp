@@ -27,6 +27,12 @@ bool is_dense(const Operand& operand) {
   return operand.storage.blocks.empty() && operand.storage.encoding.empty() && lies_as(operand, {});
 }
 
+bool is_channels_last(const Operand& operand) {
+  const auto rank = static_cast<std::int64_t>(operand.dims.size());
+  return rank > 2 && operand.storage.blocks.empty() && operand.storage.encoding.empty() &&
+         lies_as(operand, Storage::channels_last(rank));
+}
+
 SharedAxis shared_axis(const std::vector<const Operand*>& operands, std::size_t axis) {
   SharedAxis shared;
   for (const Operand* operand : operands) {

@@ -10,6 +10,7 @@
 #include "kernels/cpu/core/convert.h"
 #include "ops/reference.h"
 #include "ops/shape/axes.h"
+#include "ops/shape/axis.h"
 #include "ops/shape/gather.h"
 
 namespace narrowgauge {
@@ -48,24 +49,18 @@ std::int64_t read_index(DType dtype, const void* data, std::int64_t at) {
                              : static_cast<const std::int32_t*>(data)[at];
 }
 
-bool lies_as(const Operand& operand, const Storage& storage) {
-  return operand.storage.blocks.empty() && operand.storage.encoding.empty() &&
-         operand.strides == strides_of(operand.dims, storage);
-}
-
 bool is_channels_last(const Request& request) {
   const Operand &x = request.inputs[0], &y = request.outputs[0];
-  const auto rank = static_cast<std::int64_t>(x.dims.size());
-  return rank >= 3 && request.inputs[1].dims.size() == 1 && !lies_as(x, {}) &&
-         lies_as(x, Storage::channels_last(rank)) && lies_as(y, Storage::channels_last(rank));
+  return request.inputs[1].dims.size() == 1 && !is_dense(x) && is_channels_last(x) &&
+         is_channels_last(y);
 }
 
 std::string check_dense(const Request& request) {
   const Operand &x = request.inputs[0], &indices = request.inputs[1], &y = request.outputs[0];
   for (const Operand* const operand : {&x, &y})
     if (bits(operand->dtype) < 8) return concat("elements of ", operand->dtype, " share bytes");
-  if (!lies_as(indices, {})) return "indices that do not lie together";
-  if ((lies_as(x, {}) && lies_as(y, {})) || is_channels_last(request)) return {};
+  if (!is_dense(indices)) return "indices that do not lie together";
+  if ((is_dense(x) && is_dense(y)) || is_channels_last(request)) return {};
   return concat("storage ", x.storage, " and ", y.storage, ", or a strided operand");
 }
 

@@ -93,12 +93,18 @@ class IndexRows {
   View5 view_;
 };
 
-// Takes v where it is larger than the best so far, or the first NaN.
+// Whether v is larger than the best so far, or the first NaN.
+template <class Real>
+bool replaces(Real v, Real best) {
+  return (v > best) | ((v != v) & (best == best));
+}
+
+// Takes v where it replaces the best so far, and its place in the window.
 template <class Real>
 void take_larger(const Real* v, std::int32_t tap, std::int64_t count, Real* best,
                  std::int32_t* taps) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const bool take = (v[i] > best[i]) | ((v[i] != v[i]) & (best[i] == best[i]));
+    const bool take = replaces(v[i], best[i]);
     best[i] = take ? v[i] : best[i];
     taps[i] = take ? tap : taps[i];
   }
@@ -108,7 +114,7 @@ void take_larger(const Real* v, std::int32_t tap, std::int64_t count, Real* best
 template <class Real>
 void take_larger(const Real* v, std::int64_t count, Real* best) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const bool take = (v[i] > best[i]) | ((v[i] != v[i]) & (best[i] == best[i]));
+    const bool take = replaces(v[i], best[i]);
     best[i] = take ? v[i] : best[i];
   }
 }
