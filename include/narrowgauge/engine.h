@@ -71,8 +71,9 @@ struct NG_API ConvertOptions {
   std::shared_ptr<DataSource> validation{};
   std::int64_t validation_samples = 0;  // the first so many; 0: all
   // The most that may be lost: points of accuracy, or, without labels, percent of the output (root
-  // of mean squares). Ops go back to f32, those first that cost most, until it is kept. Nothing:
-  // int8 wherever it can be; 0.5 for EnginePrecision::automatic.
+  // of mean squares). Ops go back to f32, those first that cost most, until it is kept. On machines
+  // with a unit for bf16, what is not on bytes is then in bf16 if that keeps it too and is faster.
+  // Nothing: int8 wherever it can be; 0.5 for EnginePrecision::automatic.
   std::optional<double> max_drop{};
   bool sensitivity = false;  // measures each op by itself, also where no op need go back
   std::int64_t sensitivity_samples = 16;  // on which
@@ -91,7 +92,7 @@ struct NG_API EngineAccuracy {
   double error = 0;  // root of mean squares of the difference to f32, over that of the outputs
 };
 
-// A contraction of the network.
+// A contraction of the network, also one that int8 leaves as it is.
 struct NG_API ConvertedOp {
   std::string name, op;                 // "layer1.0.conv1", "Conv"
   std::string precision;                // "int8", "f32", ...

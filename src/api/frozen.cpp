@@ -18,10 +18,22 @@
 
 namespace narrowgauge {
 
+namespace {
+
+Graph evaluation_graph(const Model::Implementation& inside) {
+  try {
+    return inside.graph(Mode::evaluate);
+  } catch (const UnknownValueError& error) {
+    throw ModelError(error.what());  // nothing that the caller passes can make it known
+  }
+}
+
+}  // namespace
+
 Graph frozen_graph(const Model& model) {
   const Model::Implementation& inside = ModelAccess::of(model);
   const std::shared_lock reading(inside.in_use);
-  Graph graph = inside.graph(Mode::evaluate);
+  Graph graph = evaluation_graph(inside);
   const auto given = [&](std::string_view name) { return inside.store.declared(name); };
   if (is_quantized(graph)) return with_byte_constants(freeze(graph, given));
   graph = hoist_state_functions(fold_normalizations(graph));

@@ -68,7 +68,7 @@ class Finder {
     found_.w = *w;
     found_.bias = before_casts(port(node_, 2));
     return found_.bias.is_absent() ||
-           (graph_.type(found_.bias).dtype == DType::f32 && is_bias(found_.bias));
+           (is_floating(graph_.type(found_.bias).dtype) && is_bias(found_.bias));
   }
 
   static bool is_plain(const Gemm& op) { return op.alpha == 1 && op.beta == 1 && op.transA == 0; }
@@ -157,7 +157,7 @@ class Finder {
     if (other == end_ || node.outputs[0].type != graph_.type(end_)) return false;
     const Value plain = before_casts(other);
     if (found_.bias.is_absent() && lasts(graph_, other) && is_bias(other) &&
-        graph_.type(plain).dtype == DType::f32) {
+        is_floating(graph_.type(plain).dtype)) {
       found_.bias = plain;
       return true;
     }
@@ -207,6 +207,10 @@ class Finder {
   bool bounded_ = false;
 };
 
+Value in_dtype(Graph& graph, Value value, DType dtype) {
+  return graph.type(value).dtype == dtype ? value : graph.add(Cast{.to = dtype}, {value});
+}
+
 // The inputs of the op in the new graph.
 class Inputs {
  public:
@@ -246,7 +250,7 @@ class Inputs {
 
   Value bias() {
     if (found_.bias.is_absent()) return absent;
-    const Value bias = mapped(found_.bias);
+    const Value bias = in_dtype(graph_, mapped(found_.bias), DType::f32);
     const Shape& shape = graph_.type(bias).shape;
     if (shape.size() == 1) return bias;
     return rewriting().add(ReshapeTo{Shape{element_count(shape)}}, {bias});
@@ -293,7 +297,8 @@ void add_quantized(Rebuild& rebuild, const QuantizedContraction& found) {
   else
     made =
         graph.add(QuantizedMatMul{transposed, found.low, found.high}, inputs, std::move(options));
-  rebuild.map({found.members.back(), 0}, made);
+  // 16 bits where a precision plan says so.
+  rebuild.map({found.members.back(), 0}, in_dtype(graph, made, last.outputs[0].type.dtype));
 }
 
 }  // namespace narrowgauge

@@ -16,7 +16,7 @@ namespace narrowgauge {
 struct QuantizedContraction {
   std::vector<int> members;  // in their order; the first is the contraction
   QuantizedValue x, w;
-  Value bias = absent;    // f32, a list or with axes of size 1 around it
+  Value bias = absent;    // a list, or with axes of size 1 around it
   Value factor = absent;  // what scales the sums, in the place of the scale of w
   std::optional<QuantizedValue> residual, y;
   Value added = absent;  // a residual in f32

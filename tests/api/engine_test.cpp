@@ -12,8 +12,10 @@
 #include "api/calibrate.h"
 #include "api/contraction_profile.h"
 #include "api/frozen.h"
-#include "api/int8_conversion.h"
+#include "api/int8_form.h"
 #include "io/files.h"
+#include "io/onnx/write.h"
+#include "io/onnx_small_model.h"
 #include "narrowgauge/models.h"
 
 namespace narrowgauge {
@@ -92,6 +94,29 @@ TEST(Engine, a_saved_engine_answers_with_the_same_bits) {
   }
 }
 
+TEST(Engine, attention_in_16_bits_stays_so_in_its_file) {
+  const testing_files::TemporaryFolder folder;
+  const Model model("attention", [](Network& net) {
+    const Value x = net.layer_norm(net.input("rows", {net.batch(), 5, 16}), "before");
+    const Value y = net.add(x, net.attention(x, x, x, {.heads = 2}));
+    return net.linear(net.layer_norm(y, "behind"), 3, "scores");
+  });
+  Tensor rows(DType::f32, {2, 5, 16});
+  for (std::int64_t i = 0; i < rows.size(); ++i) rows.set(i, std::sin(static_cast<double>(i)));
+  for (const EnginePrecision precision : {EnginePrecision::bf16, EnginePrecision::f16}) {
+    const Engine engine = convert(model, {.precision = precision});
+    engine.save(folder / "attention.onnx");
+    Model again = Model::from_onnx(folder / "attention.onnx");
+    EXPECT_TRUE(again.predict(rows).same_bits(engine.predict(rows))) << name(precision);
+    const Graph graph = again.graph(Mode::evaluate);
+    const auto attention = std::ranges::find_if(
+        graph.nodes(), [](const Node& node) { return node.op->info.name == "Attention"; });
+    ASSERT_NE(attention, graph.nodes().end());
+    EXPECT_EQ(attention->outputs[0].type.dtype,
+              precision == EnginePrecision::bf16 ? DType::bf16 : DType::f16);
+  }
+}
+
 TEST(Engine, narrow_weights_take_half_the_memory) {
   Model model("small", small_network());
   const ConversionReport report = convert(model, {.precision = EnginePrecision::bf16}).report();
@@ -148,6 +173,46 @@ TEST(Engine, an_automatic_one_says_times_of_its_ops) {
   for (const ConvertedOp& op : report.ops)
     EXPECT_TRUE(op.why.starts_with("int8 ") && op.why.find(" ms, f32 ") != std::string::npos)
         << op.why;
+}
+
+TEST(Engine, what_is_not_on_bytes_may_be_in_bf16) {
+  const testing_files::TemporaryFolder folder;
+  Model model("small", small_network());
+  const Graph f32 = frozen_graph(model);
+  const Int8Conversion conversion(f32, int8_options());
+  const std::vector<int> all = conversion.candidates();
+  EngineForm form{EnginePrecision::int8, conversion.with_bytes_in({all[0], all[2]}), {}, {}};
+  for (const int node : all)
+    form.ops.push_back(
+        converted_op(conversion.prepared().node(node), node == all[1] ? "f32" : "int8", "so"));
+  const EngineForm mixed = with_bf16_beside_bytes(form, FormBudget(nullptr, {}));
+  EXPECT_EQ(mixed.ops.at(0).precision, "int8");
+  EXPECT_EQ(mixed.ops.at(1).precision, "bf16");
+  EXPECT_EQ(mixed.ops.at(1).why, "so, and bf16 keeps the budget");
+  EXPECT_EQ(mixed.ops.at(2).precision, "int8");
+  EXPECT_EQ(mixed.graph.type(Value{mixed.graph.find_node("first"), 0}).dtype, DType::f32);
+  EXPECT_EQ(mixed.graph.type(Value{mixed.graph.find_node("second"), 0}).dtype, DType::bf16);
+  const Tensor images = some_images(3);
+  const auto answers = [&](const Graph& graph) {
+    return FrozenNetwork(graph, true).run(std::span(&images, 1)).at(0);
+  };
+  const Tensor want = answers(form.graph);
+  expect_close(answers(mixed.graph), want, 0.02);
+  EXPECT_FALSE(answers(mixed.graph).same_bits(want));
+}
+
+TEST(Engine, products_without_fixed_weights_are_listed) {
+  Model model("products", [](Network& net) {
+    const Value x = net.linear(net.flatten(net.input("images", {net.batch(), 1, 28, 28})), 10, "w");
+    return net.op("MatMul",
+                  {net.reshape(x, {net.batch(), 5, 2}), net.reshape(x, {net.batch(), 2, 5})});
+  });
+  const ConversionReport report = convert(model, int8_options()).report();
+  ASSERT_EQ(report.ops.size(), 2U);
+  EXPECT_EQ(report.ops[0].precision, "int8");
+  EXPECT_EQ(report.ops[1].op, "MatMul");
+  EXPECT_EQ(report.ops[1].precision, "f32");
+  EXPECT_EQ(report.ops[1].why, "it has no fixed weights");
 }
 
 TEST(Engine, a_budget_that_nothing_keeps_is_reported) {
@@ -333,6 +398,25 @@ TEST(Engine, refuses_what_cannot_be) {
       std::make_shared<TensorSource>(std::vector{Tensor(DType::f32, {0, 1, 28, 28})});
   refused(options, "no samples");
   EXPECT_THROW(parse_engine_precision("int4"), UsageError);
+}
+
+TEST(Engine, a_file_that_cannot_be_is_the_models_fault) {
+  const testing_files::TemporaryFolder folder;
+  testing::SmallModel file(19);
+  file.input("x", "f32[N,4]").initializer("w", Tensor(DType::i8, {4, 3}));
+  file.initializer("s", testing::floats({5}, {1, 1, 1, 1, 1}))
+      .node("DequantizeLinear", {"w", "s"}, {"wide"});
+  file.node("MatMul", {"x", "wide"}, {"y"}).output("y").model.ir_version = 8;
+  onnx::write_model(folder / "wrong.onnx", file.model);
+  const Model model = Model::from_onnx(folder / "wrong.onnx");
+  try {
+    convert(model, {.precision = EnginePrecision::f32});
+    FAIL() << "accepted";
+  } catch (const ModelError& error) {
+    EXPECT_NE(std::string_view(error.what()).find("expected one scale or 3 of them for axis 1"),
+              std::string_view::npos)
+        << error.what();
+  }
 }
 
 TEST(Calibrate, halves_merge_to_the_whole) {

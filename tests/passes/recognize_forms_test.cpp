@@ -189,5 +189,52 @@ TEST(recognize_forms, attention_of_heads) {
   }
 }
 
+// Attention of two heads, whose operands and result are cast.
+std::string cast_attention(const std::string& to) {
+  std::string text;
+  for (const std::string name : {"q", "k", "v"})
+    text +=
+        "  %" + name + "n = ng.Input {type=bf16[2,5,4]} : bf16[2,5,4]\n" +
+        node("%" + name + "w = Cast(%" + name + "n)", "f32[2,5,4]") +
+        node("%" + name + "r = ng.ReshapeTo(%" + name + "w) {shape=[2,5,2,2]}", "f32[2,5,2,2]") +
+        node("%" + name + " = Transpose(%" + name + "r) {perm=[0,2,1,3]}", "f32[2,2,5,2]");
+  return text + node("%ke = Transpose(%k) {perm=[0,1,3,2]}", "f32[2,2,2,5]") +
+         node("%s = MatMul(%q, %ke)", "f32[2,2,5,5]") + node("%p = Softmax(%s)", "f32[2,2,5,5]") +
+         node("%o = MatMul(%p, %v)", "f32[2,2,5,2]") +
+         node("%t = Transpose(%o) {perm=[0,2,1,3]}", "f32[2,5,2,2]") +
+         node("%r = ng.ReshapeTo(%t) {shape=[2,5,4]}", "f32[2,5,4]") +
+         node("%y = Cast(%r) {to=" + to + "}", to + "[2,5,4]") + "  output \"y\" = %y\n";
+}
+
+TEST(recognize_forms, normalization_of_widened_values_is_narrow) {
+  const std::string text =
+      "  %n = ng.Input {type=bf16[2,3,8]} : bf16[2,3,8]\n" + node("%x = Cast(%n)") +
+      "  %s = Constant {value=f32[8]{1,2,3,4,5,6,7,8}} : f32[8]\n" +
+      node("%w = LayerNormalization(%x, %s)", "f32[2,3,8], f32[2,3,1], f32[2,3,1]") +
+      node("%y = Cast(%w) {to=bf16}", "bf16[2,3,8]") + "  output \"y\" = %y\n";
+  expect_form(text, "LayerNormalization");
+  const Graph graph = recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
+  EXPECT_EQ(count(graph, "Cast"), 0) << print(graph);
+}
+
+TEST(recognize_forms, attention_of_widened_values_is_narrow) {
+  const auto dtype_of_attention = [](const Graph& graph) {
+    for (const Node& node : graph.nodes())
+      if (node.op->full_name() == "ng.Attention") return node.outputs[0].type.dtype;
+    return DType::u8;
+  };
+  expect_form(cast_attention("bf16"), "ng.Attention");
+  const auto found = [](const std::string& text) {
+    return recognize_forms(parse("graph \"g\" {\n" + text + "}\n", op_table()));
+  };
+  const Graph narrow = found(cast_attention("bf16"));
+  EXPECT_EQ(dtype_of_attention(narrow), DType::bf16) << print(narrow);
+  EXPECT_EQ(count(narrow, "Cast"), 0) << print(narrow);
+  const Graph other = found(cast_attention("f16"));
+  EXPECT_EQ(dtype_of_attention(other), DType::f32) << print(other);
+  const Graph read_wide = found(cast_attention("bf16") + "  output \"r\" = %r\n");
+  EXPECT_EQ(count(read_wide, "ng.Attention"), 2) << print(read_wide);
+}
+
 }  // namespace
 }  // namespace narrowgauge

@@ -13,7 +13,7 @@ namespace narrowgauge::cli {
 
 namespace {
 
-constexpr std::size_t most_listed = 5;  // sensitive ops in the text
+constexpr std::size_t most_listed = 5;  // ops in a table
 
 std::int64_t ops_in(const ConversionReport& report, std::string_view precision) {
   return std::ranges::count(report.ops, precision, &ConvertedOp::precision);
@@ -57,6 +57,21 @@ std::string sensitive_table(const ConversionReport& report) {
   return '\n' + table.text(output_width());
 }
 
+// What does not compute in the format of the engine, beside what the table above tells.
+std::string wider_table(const ConversionReport& report) {
+  TextTable table(
+      {words("stays wider"), words("op"), words("computes in"), folding("because", 24, 1)});
+  std::size_t count = 0;
+  for (const ConvertedOp& op : report.ops)
+    if (op.precision != name(report.precision) && !op.sensitivity && ++count <= most_listed)
+      table.add({op.name, op.op, op.precision, op.why});
+  if (count == 0) return "";
+  const std::string more =
+      count > most_listed ? fmt::format("and {} more, which --json lists\n", count - most_listed)
+                          : "";
+  return '\n' + table.text(output_width()) + more;
+}
+
 std::string candidates_text(const ConversionReport& report) {
   std::vector<std::string> texts;
   for (const EngineCandidate& each : report.candidates)
@@ -89,7 +104,7 @@ std::string conversion_text(const ConversionReport& report, const ConvertedNames
                         name(report.precision));
   text += candidates_text(report);
   text += budget_text(report);
-  return text + '\n' + accuracy_table(report) + sensitive_table(report);
+  return text + '\n' + accuracy_table(report) + sensitive_table(report) + wider_table(report);
 }
 
 JsonObject conversion_json(const ConversionReport& report, const ConvertedNames& names) {

@@ -54,6 +54,7 @@ using Form = std::optional<Value> (*)(Forms& forms, int node);
 std::optional<Value> activation_form(Forms& forms, int node);
 std::optional<Value> normalization_form(Forms& forms, int node);
 std::optional<Value> attention_form(Forms& forms, int node);
+std::optional<Value> widened_form(Forms& forms, int node);        // between casts
 std::optional<Value> transposition_form(Forms& forms, int node);  // one that undoes another
 std::optional<Value> reshape_form(Forms& forms, int node);        // one that undoes another
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frozen networks in 16 bits, wholly or beside contractions on bytes.
+#pragma once
+
+#include "narrowgauge/graph.h"
+
+namespace narrowgauge {
+
+// The network as the precision lists have it in f16 or bf16, with its weights stored so.
+Graph in_narrow(const Graph& f32, DType narrow);
+
+// The same of a quantized network in bf16, whose contractions on bytes stay as they are.
+Graph bf16_beside_bytes(const Graph& quantized);
+
+// Whether this machine computes contractions faster in bf16 than in f32.
+bool has_bf16_unit();
+
+}  // namespace narrowgauge
