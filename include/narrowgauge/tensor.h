@@ -104,6 +104,7 @@ NG_DTYPE_OF(bool, boolean)
 class NG_API Tensor {
  public:
   static constexpr std::int64_t most_elements = std::int64_t{1} << 56;  // their bits fit 64 bits
+  static constexpr std::size_t alignment = 64;                          // bytes
 
   Tensor() = default;              // f32[0]
   Tensor(DType dtype, Dims dims);  // zero-filled; throws UsageError for a negative dimension
@@ -120,6 +121,11 @@ class NG_API Tensor {
   static Tensor from(Dims dims, const std::vector<T>& values) {
     return from(std::move(dims), std::span<const T>(values));
   }
+
+  // Over memory that holds the elements already, in the packed form of data(). Throws UsageError for
+  // a negative dimension, and InternalError for memory that is not aligned.
+  static Tensor over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims);
+  bool owns_memory() const;  // not that of over()
 
   DType dtype() const { return dtype_; }                            // of the elements
   const Dims& dims() const { return dims_; }                        // the shape

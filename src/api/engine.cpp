@@ -5,6 +5,8 @@
 
 #include "api/engine_cache.h"
 #include "api/engine_implementation.h"
+#include "api/model_implementation.h"
+#include "io/onnx/read.h"
 
 namespace narrowgauge {
 
@@ -35,7 +37,9 @@ Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 
 Engine Engine::open(const std::string& path, CacheUse cache) {
-  auto implementation = std::make_unique<Implementation>(Model::from_onnx(path));
+  const Mapping mapping = cache == CacheUse::off ? Mapping::read : Mapping::change_copy;
+  auto implementation = std::make_unique<Implementation>(
+      ModelAccess::from_onnx(path, onnx::read_model(path, mapping)));
   use_engine_cache(implementation->model, path, cache);
   return Engine(std::move(implementation));
 }

@@ -9,6 +9,7 @@
 #include "api/program.h"
 #include "base/fair_shared_mutex.h"
 #include "base/parallel.h"
+#include "io/onnx/model.h"
 #include "narrowgauge/model.h"
 #include "narrowgauge/safetensors.h"
 #include "precision/apply.h"
@@ -21,6 +22,9 @@ inline bool is_saved(Role role) { return role == Role::parameter || role == Role
 struct ModelAccess {
   static Model::Implementation& of(Model& model) { return *model.implementation_; }
   static const Model::Implementation& of(const Model& model) { return *model.implementation_; }
+  // The model of a file that was read; `path` is its name in messages.
+  static Model from_onnx(const std::string& path, onnx::Model read, const KnownInputs& known = {},
+                         const OnnxTraining& training = {});
 };
 
 struct Model::Implementation {

@@ -75,8 +75,12 @@ std::vector<ModelPort> output_ports(const Graph& graph) {
 
 Model Model::from_onnx(const std::string& path, const KnownInputs& known,
                        const OnnxTraining& training) {
-  const auto file =
-      std::make_shared<const onnx::Model>(with_values(onnx::read_model(path), known.values));
+  return ModelAccess::from_onnx(path, onnx::read_model(path), known, training);
+}
+
+Model ModelAccess::from_onnx(const std::string& path, onnx::Model read, const KnownInputs& known,
+                             const OnnxTraining& training) {
+  const auto file = std::make_shared<const onnx::Model>(with_values(std::move(read), known.values));
   const auto types = types_with(*file, known.sizes);
   std::string reason;
   try {
@@ -86,8 +90,8 @@ Model Model::from_onnx(const std::string& path, const KnownInputs& known,
   } catch (const ModelError& error) {
     throw ModelError(concat(path, ": ", error.what()));
   }
-  Model model(std::make_unique<Implementation>());
-  Implementation& self = *model.implementation_;
+  Model model(std::make_unique<Model::Implementation>());
+  Model::Implementation& self = *model.implementation_;
   self.name = network_name(path);
   self.build = [reason](Network&) -> Value { throw UnknownValueError(reason); };
   self.open_shapes = std::make_unique<OpenShapes>(file, self.store, self.seed);

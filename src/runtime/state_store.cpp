@@ -74,7 +74,8 @@ Tensor initial_value(const State& state, std::uint64_t seed) {
   if (initial.kind == Initial::Kind::data) {
     require(initial.data.type() == state.type, "state '", state.name, "': holds ", state.type,
             ", its initial value is ", initial.data.type());
-    return initial.data.clone();
+    // What lies in pages of a file belongs to an engine, which never changes it.
+    return initial.data.owns_memory() ? initial.data.clone() : initial.data;
   }
   if (initial.kind == Initial::Kind::constant)
     return touched(Tensor::full(state.type.dtype, dims, initial.a));

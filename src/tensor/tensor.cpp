@@ -14,7 +14,7 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::size_t cache_line = 64, page = 4096, huge_page = std::size_t{2} << 20;  // bytes
+constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;  // bytes
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
@@ -24,7 +24,7 @@ using Memory = std::shared_ptr<std::byte[]>;
 
 // From the heap; nullptr if there is none.
 Memory take_small(std::size_t bytes) {
-  void* memory = std::aligned_alloc(cache_line, bytes);
+  void* memory = std::aligned_alloc(Tensor::alignment, bytes);
   if (memory) std::memset(memory, 0, bytes);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
@@ -53,11 +53,17 @@ Memory allocate(DType dtype, const Dims& dims, std::int64_t bytes) {
   if (const auto room = too_little_for(bytes)) refuse(*room);
   const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
   const bool large = wanted >= huge_page;
-  Memory memory =
-      large ? take_large(rounded_up(wanted, page)) : take_small(rounded_up(wanted, cache_line));
+  Memory memory = large ? take_large(rounded_up(wanted, page))
+                        : take_small(rounded_up(wanted, Tensor::alignment));
   if (!memory) refuse(obtainable_memory());
   return memory;
 }
+
+// Holds on to memory that somebody else made.
+struct Holder {
+  Memory memory;
+  void operator()(std::byte*) const {}
+};
 
 void check_dims(const Dims& dims) {
   for (const std::int64_t dim : dims)
@@ -71,6 +77,19 @@ Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   check_dims(dims_);
   data_ = allocate(dtype_, dims_, bytes());
 }
+
+Tensor Tensor::over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims) {
+  check_dims(dims);
+  NG_INVARIANT(reinterpret_cast<std::uintptr_t>(memory.get()) % alignment == 0);
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.dims_ = std::move(dims);
+  std::byte* const begin = memory.get();
+  tensor.data_ = {begin, Holder{std::move(memory)}};
+  return tensor;
+}
+
+bool Tensor::owns_memory() const { return std::get_deleter<Holder>(data_) == nullptr; }
 
 Tensor Tensor::full(DType dtype, Dims dims, double value) {
   Tensor result(dtype, std::move(dims));

@@ -53,7 +53,7 @@ fs::path path_inside(const fs::path& folder, const std::string& location) {
 const SharedBytes& ExternalFiles::file(const std::string& location) {
   const auto found = files_.find(location);
   if (found != files_.end()) return found->second;
-  return files_[location] = map_file(path_inside(folder_, location).string());
+  return files_[location] = map_file(path_inside(folder_, location).string(), mapping_);
 }
 
 SharedBytes ExternalFiles::bytes_of(const TensorData& tensor) {

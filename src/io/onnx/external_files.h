@@ -12,7 +12,8 @@ namespace narrowgauge::onnx {
 
 class ExternalFiles {
  public:
-  explicit ExternalFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit ExternalFiles(std::filesystem::path folder, Mapping mapping = Mapping::read)
+      : folder_(std::move(folder)), mapping_(mapping) {}
 
   // The bytes of an external tensor: a view into the file that it names, which is mapped once.
   // Throws DataError for a path that is absolute, has "..", or leads out of the folder by symbolic
@@ -24,6 +25,7 @@ class ExternalFiles {
   const SharedBytes& file(const std::string& location);
 
   std::filesystem::path folder_;
+  Mapping mapping_;
   std::map<std::string, SharedBytes> files_;
 };
 

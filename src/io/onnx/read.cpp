@@ -13,14 +13,18 @@ struct ReadError {
   std::string place, problem;
 };
 
-// The first text with this number, as far as the message can be read.
+// The text with this number, which is the last there is, as far as the message can be read.
 std::string text_at(std::string_view message, int number) {
+  std::string_view text;
   try {
-    for (Wire wire(message); wire.next(); wire.value())
-      if (wire.number() == number) return std::string(wire.bytes());
-  } catch (const DataError&) {  // it is damaged before the text
+    for (Wire wire(message); wire.next();)
+      if (wire.number() == number)
+        text = wire.bytes();
+      else
+        wire.value();
+  } catch (const DataError&) {  // it is damaged behind this
   }
-  return {};
+  return std::string(text);
 }
 
 std::string named(std::string_view what, const std::string& name) {
@@ -166,14 +170,16 @@ M read_whole(const SharedBytes& bytes, const std::string& name, ExternalFiles* f
 }
 
 template <class M>
-M read_file(const std::string& path) {
-  ExternalFiles files(std::filesystem::path(path).parent_path());
-  return read_whole<M>(map_file(path), path, &files);
+M read_file(const std::string& path, Mapping mapping = Mapping::read) {
+  ExternalFiles files(std::filesystem::path(path).parent_path(), mapping);
+  return read_whole<M>(map_file(path, mapping), path, &files);
 }
 
 }  // namespace
 
-Model read_model(const std::string& path) { return read_file<Model>(path); }
+Model read_model(const std::string& path, Mapping mapping) {
+  return read_file<Model>(path, mapping);
+}
 Model read_model(const SharedBytes& bytes, const std::string& name) {
   return read_whole<Model>(bytes, name, nullptr);
 }

@@ -22,8 +22,9 @@ inline constexpr std::size_t reading_allowance = 4096;  // bytes, for the smalle
 inline constexpr int deepest_message = 64;
 
 // Maps the file and those of its external tensors: they must not be made shorter while the model is
-// in use, and may be replaced.
-Model read_model(const std::string& path);
+// in use, and may be replaced. With Mapping::change_copy, tensors of it may lie in the files'
+// pages.
+Model read_model(const std::string& path, Mapping mapping = Mapping::read);
 // External tensors stay without their bytes. Messages begin with `name`.
 Model read_model(const SharedBytes& bytes, const std::string& name);
 

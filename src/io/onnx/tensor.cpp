@@ -97,14 +97,29 @@ void fill(const TensorData& data, Tensor& tensor) {
   }
 }
 
+// Over the raw bytes, where they can be those of a tensor.
+std::optional<Tensor> in_place(const TensorData& data, DType dtype) {
+  if (!data.raw_data || data.raw_data->empty()) return {};
+  auto memory = data.raw_data->memory();
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.get());
+  if (!memory || address % Tensor::alignment != 0) return {};
+  return Tensor::over(std::move(memory), dtype, data.dims);
+}
+
+Tensor copied(const TensorData& data, DType dtype) {
+  Tensor tensor(dtype, data.dims);
+  fill(data, tensor);
+  return tensor;
+}
+
 Tensor converted(const TensorData& data) {
   const DataTypeFacts* const facts = facts_of(data.data_type);
   require<DataError>(facts && facts->dtype, name_of(data.data_type), " has no counterpart here");
   require<DataError>(data.data_location == DataLocation::inside || data.raw_data,
                      "its data are in a file beside the model, which was read from memory");
   check_payload(data);
-  Tensor tensor(*facts->dtype, data.dims);
-  fill(data, tensor);
+  const auto lying = in_place(data, *facts->dtype);
+  Tensor tensor = lying ? *lying : copied(data, *facts->dtype);
   if (*facts->dtype == DType::boolean)  // any other byte read as bool is undefined behaviour
     for (const std::byte b : std::span(tensor.data(), static_cast<std::size_t>(tensor.bytes())))
       require<DataError>(b <= std::byte{1}, "expected 0 or 1 as bool, found ",

@@ -74,7 +74,8 @@ std::optional<std::int64_t> raw_bytes(const TensorData& tensor);
 // later version of ONNX, and an external tensor without its bytes, are not checked.
 void check_payload(const TensorData& tensor);
 
-// A copy of the elements. Throws DataError naming the tensor: for types without a counterpart, a
+// The elements: over raw bytes that may be changed, if they are aligned as a tensor's, else a copy.
+// Throws DataError naming the tensor: for types without a counterpart, a
 // payload that does not fit dims and type, and numbers that do not fit the type.
 Tensor tensor_of(const TensorData& tensor);
 

@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <protozero/pbf_writer.hpp>
 
 #include "base/atomic_file.h"
+#include "base/enumerate.h"
 #include "io/onnx/fields.h"
 #include "io/onnx/for_each.h"
+#include "io/onnx/read.h"
 
 namespace narrowgauge::onnx {
 namespace {
@@ -17,11 +20,22 @@ using protozero::pbf_writer;
 template <class T>
 concept Number = std::integral<T> || std::is_enum_v<T>;
 
+constexpr protozero::pbf_tag_type name_of_tensor = 8;
+
+// Bytes to put before the fields of a tensor, at least 2, so that its raw bytes are aligned.
+using Padding = std::map<const TensorData*, std::size_t>;
+
+// A name that the tensor's own replaces, as the last of a field counts: no reader sees it.
+void pad(pbf_writer& tensor, std::size_t bytes) {
+  constexpr std::size_t head = 2;  // number and length of the field
+  tensor.add_bytes(name_of_tensor, std::string(bytes - head, ' '));
+}
+
 // Writes the members of one message as the fields that fields.h says they are.
 class FieldWriter {
  public:
-  FieldWriter(std::string& buffer, pbf_writer& writer, Stated stated)
-      : buffer_(buffer), writer_(writer), stated_(stated) {}
+  FieldWriter(std::string& buffer, pbf_writer& writer, Stated stated, const Padding& padding)
+      : buffer_(buffer), writer_(writer), stated_(stated), padding_(padding) {}
 
   template <class T>
   void operator()(int number, const T& member) {
@@ -70,13 +84,18 @@ class FieldWriter {
   std::string& buffer_;
   pbf_writer& writer_;
   Stated stated_;
+  const Padding& padding_;
 };
 
 template <class M>
-void write_message(std::string& buffer, pbf_writer& writer, const M& message) {
+void write_message(std::string& buffer, pbf_writer& writer, const M& message,
+                   const Padding& padding) {
   Stated stated = 0;
   if constexpr (requires { message.stated; }) stated = message.stated;
-  FieldWriter fields(buffer, writer, stated);
+  FieldWriter fields(buffer, writer, stated, padding);
+  if constexpr (Is<M, TensorData>)
+    if (const auto found = padding.find(&message); found != padding.end())
+      pad(writer, found->second);
   if constexpr (Is<M, TensorData>)
     if (message.data_location == DataLocation::external && message.raw_data) {
       M outside = message;
@@ -91,7 +110,7 @@ void FieldWriter::write(Tag tag, const M& message) {
   const std::size_t before = buffer_.size();
   {
     pbf_writer inner(writer_, tag);
-    write_message(buffer_, inner, message);
+    write_message(buffer_, inner, message, padding_);
   }
   if (buffer_.size() == before) writer_.add_message(tag, "", 0);  // protozero drops empty ones
 }
@@ -103,7 +122,7 @@ void require_size(std::uint64_t bytes) {
 }
 
 template <class M>
-std::string serialized_message(const M& message) {
+std::string serialized_message(const M& message, const Padding& padding = {}) {
   std::uint64_t payloads = 0;
   for_each<TensorData>(message, [&](const TensorData& tensor) {
     const bool inside = tensor.data_location == DataLocation::inside;
@@ -113,9 +132,59 @@ std::string serialized_message(const M& message) {
   std::string buffer;
   buffer.reserve(payloads + payloads / 64);
   pbf_writer writer(buffer);
-  write_message(buffer, writer, message);
+  write_message(buffer, writer, message, padding);
   require_size(buffer.size());
   return buffer;
+}
+
+// The tensors whose raw bytes are aligned, in the order in which they are written.
+std::vector<const TensorData*> large_tensors(const Model& model) {
+  constexpr std::size_t least = 1024;  // bytes; smaller ones are copied as fast
+  std::vector<const TensorData*> large;
+  for_each<TensorData>(model, [&](const TensorData& tensor) {
+    const bool inside = tensor.data_location == DataLocation::inside && tensor.raw_data;
+    if (inside && tensor.raw_data->size() >= least && !tensor.name.empty())
+      large.push_back(&tensor);
+  });
+  return large;
+}
+
+// How far the raw bytes of a tensor are behind a multiple of the alignment, in a file that was
+// written so far.
+std::vector<std::size_t> misalignments(const std::string& file) {
+  std::vector<std::size_t> found;
+  const Model read = read_model(SharedBytes({}, file), "model");
+  for (const TensorData* tensor : large_tensors(read))
+    found.push_back(static_cast<std::size_t>(tensor->raw_data->view().data() - file.data()) %
+                    Tensor::alignment);
+  return found;
+}
+
+// The file with large tensors at multiples of the alignment, where whoever maps it can use them as
+// they lie. Padding may lengthen the fields that say lengths, which a second round takes in.
+std::string aligned(const Model& model) {
+  const std::vector<const TensorData*> large = large_tensors(model);
+  Padding padding;
+  std::string file = serialized_message(model);
+  if (large.empty()) return file;
+  for (int round = 0; round < 3; ++round) {
+    std::size_t moved = 0;  // by the padding that grew in this round
+    bool changed = false;
+    for (const auto& [i, behind] : enumerate(misalignments(file))) {
+      const std::size_t missing =
+          (Tensor::alignment - (behind + moved) % Tensor::alignment) % Tensor::alignment;
+      if (missing == 0) continue;
+      std::size_t& bytes = padding[large[i]];
+      const std::size_t before = bytes;
+      bytes = (bytes + missing) % Tensor::alignment;
+      if (bytes < 2) bytes += Tensor::alignment;  // as short a field there is not
+      moved += bytes + Tensor::alignment - before;
+      changed = true;
+    }
+    if (!changed) break;
+    file = serialized_message(model, padding);
+  }
+  return file;
 }
 
 // Tensors one after another, each at an aligned offset.
@@ -172,7 +241,7 @@ void take_outside(Model& model, std::int64_t least, const std::string& path) {
 
 }  // namespace
 
-std::string serialized(const Model& model) { return serialized_message(model); }
+std::string serialized(const Model& model) { return aligned(model); }
 std::string serialized(const TensorData& tensor) { return serialized_message(tensor); }
 
 void write_model(const std::string& path, const Model& model, const WriteOptions& options) {
