@@ -8,6 +8,7 @@
 #include "base/indexed_vector.h"
 #include "ir/readers.h"
 #include "ops/elementwise/expression.h"
+#include "ops/math/arithmetic.h"
 #include "ops/math/cast.h"
 #include "ops/nn/batch_normalization.h"
 #include "ops/nn/conv.h"

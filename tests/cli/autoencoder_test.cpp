@@ -15,10 +15,10 @@
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
+using testing_json::Json;
 
 // Grey pictures of 32x32 with a bright bar across, or, of another kind, along.
 std::string bars(const std::string& folder, int count, bool along) {
@@ -48,19 +48,19 @@ double mean_error(const std::string& run_folder, const std::string& pictures) {
   EXPECT_EQ(result.code, 0) << result.err;
   double sum = 0;
   const std::vector<std::string> all = lines(result.out);
-  for (const std::string& line : all) sum += json::parse(line).at("error").get<double>();
+  for (const std::string& line : all) sum += Json::parse(line).at("error").get<double>();
   return sum / static_cast<double>(all.size());
 }
 
 TEST(autoencoder, learns_pictures_without_classes_and_tells_others_from_them) {
   const TemporaryFolder folder;
   const std::string data = bars(folder / "across", 40, false), run_folder = folder / "run";
-  const json trained =
+  const Json trained =
       done({"train", "--model", "autoencoder", "--data", data, "--image", "1x32x32", "--epochs",
             "30", "--batch", "8", "--output", run_folder, "--json", "--quiet"});
   EXPECT_LT(trained.at("test_loss"), 0.3) << trained.dump();
   EXPECT_TRUE(trained.at("test_accuracy").is_null()) << trained.dump();
-  const json evaluated = done({"evaluate", run_folder, "--metrics", "mse,mae", "--json"});
+  const Json evaluated = done({"evaluate", run_folder, "--metrics", "mse,mae", "--json"});
   EXPECT_NEAR(evaluated.at("test_loss").get<double>(), evaluated.at("test_mse").get<double>(),
               1e-4);
   EXPECT_LT(2 * mean_error(run_folder, data),
@@ -89,7 +89,7 @@ TEST(autoencoder, learns_pictures_without_classes_and_tells_others_from_them) {
 TEST(autoencoder, learns_sets_in_memory_whose_labels_do_not_matter) {
   const TemporaryFolder folder;
   const std::string run_folder = folder / "run", table = folder / "errors.csv";
-  const json trained = done({"train", "--model", "autoencoder", "--data",
+  const Json trained = done({"train", "--model", "autoencoder", "--data",
                              write_tiny_data(folder / "tiny", 16), "--epochs", "30", "--batch",
                              "32", "--amp", "bf16", "--output", run_folder, "--json", "--quiet"});
   EXPECT_LT(trained.at("test_loss"), 0.3) << trained.dump();

@@ -17,13 +17,13 @@ std::string bytes_of(const std::string& path) {
 
 TEST_F(Averages, are_what_a_run_is_tested_by_and_keeps) {
   const std::string run_folder = *folder_ / "run", tuned = *folder_ / "tuned.onnx";
-  const json usual = done(quiet_json({}));
-  const json trained = done(quiet_json(
+  const Json usual = done(quiet_json({}));
+  const Json trained = done(quiet_json(
       {"--ema-decay", "0.9", "--accumulate", "4", "--output", run_folder, "--onnx", tuned}));
   EXPECT_EQ(trained.at("ema_decay"), 0.9);
   EXPECT_NE(trained.at("test_loss"), usual.at("test_loss"));
   EXPECT_NEAR(trained.at("final_loss"), usual.at("final_loss"), 1e-4);
-  const json evaluated = done({"evaluate", run_folder, "--json"});
+  const Json evaluated = done({"evaluate", run_folder, "--json"});
   EXPECT_EQ(evaluated.at("test_loss"), trained.at("test_loss"));
   const std::string exported = *folder_ / "exported.onnx";
   ASSERT_EQ(run({"export", run_folder, "--onnx", exported}).code, 0);
@@ -36,9 +36,9 @@ TEST_F(Averages, go_on_in_a_resumed_run) {
   Words whole = flags, part = flags;
   whole.insert(whole.end(), {"4", "--output", *folder_ / "whole"});
   part.insert(part.end(), {"2", "--output", *folder_ / "part"});
-  const json undisturbed = done(quiet_json(whole));
+  const Json undisturbed = done(quiet_json(whole));
   done(quiet_json(part));
-  const json resumed =
+  const Json resumed =
       done({"train", "--resume", *folder_ / "part", "--epochs", "4", "--json", "--quiet"});
   EXPECT_EQ(resumed.at("weights_sha256"), undisturbed.at("weights_sha256"));
   EXPECT_EQ(resumed.at("test_loss"), undisturbed.at("test_loss"));

@@ -2,16 +2,16 @@
 // bench --inference: its rows, its peers, and what it refuses.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/fake_python.h"
 #include "cli/program.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
+using testing_json::Json;
 
 Words inference(const Words& more) {
   Words words{"bench", "--inference", "--iterations", "1"};
@@ -23,10 +23,10 @@ TEST(bench_inference, has_a_row_for_each_batch_and_precision) {
   const Result result =
       run(inference({"--model", "lenet", "--batch", "1,3", "--precision", "ieee,bf16", "--json"}));
   ASSERT_EQ(result.code, 0) << result.err;
-  const json rows = json::parse(last_line(result.out)).at("rows");
+  const Json rows = Json::parse(last_line(result.out)).at("rows");
   ASSERT_EQ(rows.size(), 4u);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const json& row = rows[i];
+    const Json& row = rows[i];
     EXPECT_EQ(row.at("batch"), i < 2 ? 1 : 3);
     EXPECT_EQ(row.at("precision"), i % 2 == 0 ? "ieee" : "bf16");
     EXPECT_EQ(row.at("program"), "narrowgauge");
@@ -101,10 +101,10 @@ TEST_F(AgainstPeers, ratios_are_to_the_fastest_peer) {
   const Result result =
       against({"--precision", "ieee,bf16", "--against", "onnxruntime,openvino", "--json"});
   ASSERT_EQ(result.code, 0) << result.err;
-  const json done = json::parse(last_line(result.out));
-  EXPECT_EQ(done.at("peers"), (std::vector<std::string>{"onnxruntime 9.8", "openvino 9.8"}));
+  const Json done = Json::parse(last_line(result.out));
+  EXPECT_EQ(done.at("peers"), Json::parse(R"(["onnxruntime 9.8", "openvino 9.8"])"));
   ASSERT_EQ(done.at("rows").size(), 6u);
-  const json &own = done.at("rows")[0], &peer = done.at("rows")[2];
+  const Json &own = done.at("rows")[0], &peer = done.at("rows")[2];
   EXPECT_EQ(peer.at("program"), "onnxruntime");
   EXPECT_EQ(peer.at("samples_per_second"), 2);
   EXPECT_EQ(peer.at("p99_seconds"), 4);

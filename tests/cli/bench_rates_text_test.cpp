@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "cli/bench/report.h"
+#include "support/json.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -72,7 +72,7 @@ TEST(bench_rates, say_which_iterations_are_missing) {
   for (BenchRow& row : outcome.rows) row.model = "mlp";
   outcome.stopped = true;
   const auto said = [&] {
-    const auto json = nlohmann::json::parse(outcome_json(request, outcome).line());
+    const auto json = testing_json::Json::parse(outcome_json(request, outcome).line());
     return json.at("remarks").dump();
   };
   EXPECT_TRUE(contains(said(), "interrupted: mlp 3 to 4 of 10 iterations; lenet none")) << said();

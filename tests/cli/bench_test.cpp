@@ -3,16 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/fake_python.h"
 #include "cli/program.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
+using testing_json::Json;
 
 Words bench(const Words& more) {
   Words words{"bench", "--iterations", "2", "--batches", "1", "--batch", "8"};
@@ -20,20 +20,20 @@ Words bench(const Words& more) {
   return words;
 }
 
-std::vector<json> events(const Result& result) {
+std::vector<Json> events(const Result& result) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  std::vector<json> lines;
+  std::vector<Json> lines;
   std::istringstream in(result.out);
-  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
   return lines;
 }
 
-json answer(const Words& more) {
+Json answer(const Words& more) {
   Words words = bench(more);
   words.emplace_back("--json");
-  const std::vector<json> lines = events(run(words));
-  return lines.empty() ? json{} : lines.back();
+  const std::vector<Json> lines = events(run(words));
+  return lines.empty() ? Json{} : lines.back();
 }
 
 std::size_t longest_line(const std::string& text) {
@@ -65,7 +65,7 @@ TEST(bench, says_on_a_terminal_where_it_is) {
 
 TEST(bench, tells_each_iteration_and_ends_with_all_runs) {
   Words words = bench({"--model", "mlp", "--precision", "f32,bf16", "--json"});
-  const std::vector<json> lines = events(run(words));
+  const std::vector<Json> lines = events(run(words));
   ASSERT_EQ(lines.size(), 5u);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(lines[i].at("event"), "iteration");
@@ -74,7 +74,7 @@ TEST(bench, tells_each_iteration_and_ends_with_all_runs) {
   }
   EXPECT_EQ(lines.back().at("event"), "done");
   ASSERT_EQ(lines.back().at("runs").size(), 2u);
-  for (const json& row : lines.back().at("runs")) {
+  for (const Json& row : lines.back().at("runs")) {
     ASSERT_EQ(row.at("iterations").size(), 2u);
     const double first = row.at("iterations")[0], second = row.at("iterations")[1];
     EXPECT_NEAR(row.at("samples_per_second").get<double>(), (first + second) / 2, 1e-6 * first);
@@ -90,60 +90,60 @@ TEST(bench, tells_each_iteration_and_ends_with_all_runs) {
 }
 
 TEST(bench, precisions_take_turns) {
-  const std::vector<json> lines =
+  const std::vector<Json> lines =
       events(run(bench({"--model", "mlp", "--precision", "bf16,f32", "--json"})));
   std::vector<std::string> order;
-  for (const json& line : lines)
+  for (const Json& line : lines)
     if (line.at("event") == "iteration") order.push_back(line.at("precision"));
   EXPECT_EQ(order, (std::vector<std::string>{"bf16", "f32", "f32", "bf16"}));
 }
 
 TEST(bench, precisions_begin_with_the_same_weights_and_batch) {
-  const json runs =
+  const Json runs =
       answer({"--model", "lenet", "--precision", "ieee,f32,dfp16,bf16,f16"}).at("runs");
   ASSERT_EQ(runs.size(), 5u);
   const double ieee = runs[0].at("first_loss");
   EXPECT_GT(ieee, 1.5);
-  for (const json& row : runs) {
+  for (const Json& row : runs) {
     EXPECT_NEAR(row.at("first_loss").get<double>() / ieee - 1, row.at("loss_difference"), 1e-9);
     const bool wide = row.at("precision") != "bf16" && row.at("precision") != "f16";
     EXPECT_LT(std::abs(row.at("loss_difference").get<double>()), wide ? 1.5e-4 : 0.01);
   }
-  const json again = answer({"--model", "lenet", "--precision", "ieee"}).at("runs");
+  const Json again = answer({"--model", "lenet", "--precision", "ieee"}).at("runs");
   EXPECT_EQ(again[0].at("first_loss"), ieee);
-  const json other = answer({"--model", "lenet", "--precision", "ieee", "--seed", "2"}).at("runs");
+  const Json other = answer({"--model", "lenet", "--precision", "ieee", "--seed", "2"}).at("runs");
   EXPECT_NE(other[0].at("first_loss"), ieee);
 }
 
 TEST(bench, speed_up_is_over_ieee_or_else_over_f32) {
-  const json all = answer({"--model", "mlp", "--precision", "f32,ieee,bf16"}).at("runs");
-  const json two = answer({"--model", "mlp", "--precision", "bf16,f32"}).at("runs");
+  const Json all = answer({"--model", "mlp", "--precision", "f32,ieee,bf16"}).at("runs");
+  const Json two = answer({"--model", "mlp", "--precision", "bf16,f32"}).at("runs");
   // Of two rounds, each with the base of the same round.
-  const auto ratio = [](const json& row, const json& base) {
+  const auto ratio = [](const Json& row, const Json& base) {
     double sum = 0;
     for (std::size_t round = 0; round < 2; ++round)
       sum += row.at("iterations")[round].get<double>() / base.at("iterations")[round].get<double>();
     return sum / 2;
   };
-  for (const json& row : all)
+  for (const Json& row : all)
     EXPECT_NEAR(row.at("speed_up").get<double>(), ratio(row, all[1]), 1e-9);
-  for (const json& row : two)
+  for (const Json& row : two)
     EXPECT_NEAR(row.at("speed_up").get<double>(), ratio(row, two[1]), 1e-9);
   const Result table = run(bench({"--model", "mlp", "--precision", "bf16,f32"}));
   EXPECT_TRUE(contains(table.out, "against f32")) << table.out;
 }
 
 TEST(bench, memory_is_that_of_info) {
-  const json row = answer({"--model", "lenet", "--precision", "bf16"}).at("runs")[0];
+  const Json row = answer({"--model", "lenet", "--precision", "bf16"}).at("runs")[0];
   const Result info = run({"info", "--model", "lenet", "--batch", "8", "--json"});
   EXPECT_EQ(row.at("activation_bytes"),
-            json::parse(info.out).at("training_memory").at("bf16").at("activation_bytes"));
+            Json::parse(info.out).at("training_memory").at("bf16").at("activation_bytes"));
 }
 
 TEST(bench, roofline_counts_the_work_of_lenet) {
   Words words{"--model", "lenet", "--precision", "ieee", "--roofline"};
-  const json last = answer(words);
-  const json& found = last.at("runs")[0].at("roofline");
+  const Json last = answer(words);
+  const Json& found = last.at("runs")[0].at("roofline");
   // Multiply-adds of an image, forward; convolutions over 28x28 and 14x14 places.
   constexpr double conv1 = 28. * 28 * 16 * 25, conv2 = 14. * 14 * 32 * 16 * 25;
   constexpr double linear = 1568. * 128 + 128. * 10;
@@ -151,7 +151,7 @@ TEST(bench, roofline_counts_the_work_of_lenet) {
   constexpr double expected = 2 * 8 * (2 * conv1 + 3 * conv2 + 3 * linear);
   EXPECT_NEAR(found.at("total").at("flops").get<double>(), expected, 1e-6 * expected);
   double milliseconds = 0, flops = 0, bytes = 0;
-  for (const json& group : found.at("groups")) {
+  for (const Json& group : found.at("groups")) {
     milliseconds += group.at("milliseconds").get<double>();
     flops += group.at("flops").get<double>();
     bytes += group.at("bytes").get<double>();
@@ -160,7 +160,7 @@ TEST(bench, roofline_counts_the_work_of_lenet) {
       EXPECT_NEAR(group.at("flops").get<double>(), 2 * 8 * (conv1 + conv2), 1);
     }
   }
-  const json& total = found.at("total");
+  const Json& total = found.at("total");
   EXPECT_NEAR(milliseconds, total.at("milliseconds").get<double>(), 1e-6 * milliseconds);
   EXPECT_NEAR(flops, total.at("flops").get<double>(), 1e-6 * flops);
   EXPECT_NEAR(bytes, total.at("bytes").get<double>(), 1e-6 * bytes);
@@ -172,8 +172,8 @@ TEST(bench, roofline_counts_the_work_of_lenet) {
 }
 
 TEST(bench, roofline_knows_the_bound_of_any_plan) {
-  const json last = answer({"--model", "resnet20", "--precision", "bf16", "--roofline"});
-  const json& found = last.at("runs")[0].at("roofline");
+  const Json last = answer({"--model", "resnet20", "--precision", "bf16", "--roofline"});
+  const Json& found = last.at("runs")[0].at("roofline");
   const double fused = found.at("fused_bytes"), bytes = found.at("total").at("bytes");
   EXPECT_GT(fused, 0.2 * bytes);
   EXPECT_LT(fused, bytes);
@@ -184,14 +184,14 @@ TEST(bench, roofline_knows_the_bound_of_any_plan) {
 }
 
 TEST(bench, kernels_times_each_distinct_contraction_once) {
-  const json last = answer({"--model", "lenet", "--precision", "ieee,bf16", "--kernels"});
+  const Json last = answer({"--model", "lenet", "--precision", "ieee,bf16", "--kernels"});
   ASSERT_EQ(last.at("runs").size(), 2u);
   constexpr double conv1 = 28. * 28 * 16 * 25, conv2 = 14. * 14 * 32 * 16 * 25;
   constexpr double linear = 1568. * 128 + 128. * 10;
   constexpr double expected = 2 * 8 * (2 * conv1 + 3 * conv2 + 3 * linear);
-  for (const json& row : last.at("runs")) {
+  for (const Json& row : last.at("runs")) {
     double flops = 0, milliseconds = 0;
-    for (const json& each : row.at("contractions")) {
+    for (const Json& each : row.at("contractions")) {
       const double count = each.at("count");
       flops += count * each.at("flops").get<double>();
       milliseconds += count * each.at("milliseconds").get<double>();
@@ -210,7 +210,7 @@ TEST(bench, kernels_times_each_distinct_contraction_once) {
 }
 
 TEST(bench, auto_is_one_of_the_others_and_says_why) {
-  const json last = answer({"--model", "lenet", "--precision", "auto"});
+  const Json last = answer({"--model", "lenet", "--precision", "auto"});
   EXPECT_EQ(last.at("runs")[0].at("precision"), "auto");
   bool said = false;
   for (const std::string line : last.at("remarks")) said |= line.starts_with("lenet auto: ");
@@ -305,11 +305,11 @@ TEST_F(AgainstTorch, ratios_are_of_rounds_and_other_losses_end_with_7) {
   const Result result = against({"--precision", "f32,f16", "--json"});
   EXPECT_EQ(result.code, 7) << result.err;
   EXPECT_TRUE(contains(result.err, "the networks are not the same")) << result.err;
-  const json done = json::parse(last_line(result.out));
+  const Json done = Json::parse(last_line(result.out));
   EXPECT_EQ(done.at("torch_version"), "9.8.7");
   EXPECT_EQ(done.at("torch").size(), 4u);
-  for (const json& row : done.at("torch")) EXPECT_EQ(row.at("samples_per_second"), 16);
-  for (const json& row : done.at("runs"))
+  for (const Json& row : done.at("torch")) EXPECT_EQ(row.at("samples_per_second"), 16);
+  for (const Json& row : done.at("runs"))
     EXPECT_NEAR(row.at("torch_ratio").get<double>(),
                 row.at("samples_per_second").get<double>() / 16, 1e-9);
   EXPECT_EQ(done.at("runs")[0].at("torch_precision"), "f32");
@@ -318,7 +318,7 @@ TEST_F(AgainstTorch, ratios_are_of_rounds_and_other_losses_end_with_7) {
 
 TEST_F(AgainstTorch, the_same_losses_are_a_table) {
   const Result found = against({"--precision", "f32", "--json"});
-  const json losses = json::parse(last_line(found.out)).at("runs")[0].at("losses");
+  const Json losses = Json::parse(last_line(found.out)).at("runs")[0].at("losses");
   ASSERT_EQ(losses.size(), 3u);
   const auto text = [&](std::size_t step) { return losses[step].dump(); };
   const Result result =
@@ -330,11 +330,11 @@ TEST_F(AgainstTorch, the_same_losses_are_a_table) {
 }
 
 TEST_F(AgainstTorch, only_what_can_stand_beside_ours_takes_turns) {
-  const json one = json::parse(last_line(against({"--precision", "bf16", "--json"}).out));
+  const Json one = Json::parse(last_line(against({"--precision", "bf16", "--json"}).out));
   ASSERT_EQ(one.at("torch").size(), 2u);
-  for (const json& row : one.at("torch")) EXPECT_EQ(row.at("precision"), "bf16");
+  for (const Json& row : one.at("torch")) EXPECT_EQ(row.at("precision"), "bf16");
   const Result slow = against({"--precision", "bf16", "--json"}, {{"SLOW", "contiguous"}});
-  const json rest = json::parse(last_line(slow.out)).at("torch");
+  const Json rest = Json::parse(last_line(slow.out)).at("torch");
   ASSERT_EQ(rest.size(), 1u);
   EXPECT_EQ(rest[0].at("layout"), "channels_last");
 }
@@ -370,10 +370,10 @@ TEST(bench, interrupted_it_prints_what_was_done) {
   for (std::string line; std::getline(lines, line);) {
     if (!contains(line, "\"event\":\"interrupted\"")) continue;
     found = true;
-    const json row = json::parse(line).at("runs").at(0);
+    const Json row = Json::parse(line).at("runs").at(0);
     EXPECT_GE(row.at("iterations").size(), 5u);
     EXPECT_FALSE(row.at("kernels").empty());
-    EXPECT_TRUE(contains(json::parse(line).at("remarks").at(1), "interrupted: mlp "));
+    EXPECT_TRUE(contains(Json::parse(line).at("remarks").at(1), "interrupted: mlp "));
   }
   EXPECT_TRUE(found);
 }

@@ -33,7 +33,7 @@ class Config : public Training {
     EXPECT_EQ(result.err, "");
     return result.out;
   }
-  static json in_small(const std::string& more, const Words& words = {}) {
+  static Json in_small(const std::string& more, const Words& words = {}) {
     return done(with_file(small() + more, words));
   }
 };
@@ -46,10 +46,10 @@ void expect_error(const Result& result, int code, const std::string& message) {
 }
 
 TEST_F(Config, gives_the_run_that_its_flags_give) {
-  const json by_flags = done(quiet_json(
+  const Json by_flags = done(quiet_json(
       {"--epochs", "1", "--amp", "bf16", "--optimizer", "adamw", "--lr", "0.002", "--group",
        "hidden1.*: rate=2, weight_decay=0", "--group", "hidden2.*: frozen", "--clip", "1.5"}));
-  const json by_file = in_small(
+  const Json by_file = in_small(
       "amp = \"bf16\"   # narrow\noptimizer = 'adamw'\nlr = 2e-3\nclip = 1.5\n"
       "group = [\n  \"hidden1.*: rate=2, weight_decay=0\",  # twice as fast\n  'hidden2.*: "
       "frozen',\n]\n");
@@ -64,7 +64,7 @@ TEST_F(Config, command_line_wins_wherever_it_stands) {
   Words expected{"train"}, before{"train", "--seed", "3", "--freeze", "logits.*", "--json"};
   expected.insert(expected.end(), plain.begin(), plain.end());
   before.insert(before.end(), {"--config", path});
-  const json by_flags = done(expected);
+  const Json by_flags = done(expected);
   EXPECT_EQ(done(before).at("weights_sha256"), by_flags.at("weights_sha256"));
   EXPECT_EQ(done({"train", "--config", path, "--freeze", "logits.*", "--json", "--seed", "3"})
                 .at("weights_sha256"),
@@ -95,14 +95,14 @@ TEST_F(Config, states_the_batch_that_fits_the_data_which_the_run_keeps) {
   const Result result = run(kept);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.err, "--batch: 8, as there are 256 images to train on"));
-  const json record = json::parse(testing_files::read_file(run_folder + "/run.json"));
+  const Json record = Json::parse(testing_files::read_file(run_folder + "/run.json"));
   EXPECT_EQ(record.at("settings").at("batch"), 8);
-  EXPECT_EQ(json::parse(last_line(result.out)).at("steps"), 32);
+  EXPECT_EQ(Json::parse(last_line(result.out)).at("steps"), 32);
   const Words resumed{"train", "--resume", run_folder, "--epochs", "2"};
   EXPECT_TRUE(contains(dump(resumed), "\nbatch = 8\n")) << dump(resumed);
   Words more = resumed;
   more.emplace_back("--json");
-  EXPECT_EQ(json::parse(last_line(run(more).out)).at("steps"), 32);
+  EXPECT_EQ(Json::parse(last_line(run(more).out)).at("steps"), 32);
   Words given = plain, elsewhere = plain;
   given.insert(given.end(), {"--batch", "128"});
   EXPECT_TRUE(contains(dump(given), "\nbatch = 128\n")) << dump(given);
@@ -115,7 +115,7 @@ TEST_F(Config, switches_are_true_or_false) {
   EXPECT_TRUE(contains(dump(with_file(text + "keep-best = false\n")), "\nquiet = true\n"));
   EXPECT_FALSE(contains(dump(with_file(text, {"--quiet=false"})), "quiet = true"));
   const std::string sgd = small() + "momentum = 0.9\n";
-  const json on = done(with_file(sgd + "nesterov = true\n")),
+  const Json on = done(with_file(sgd + "nesterov = true\n")),
              off = done(with_file(sgd + "nesterov = false\n")), plain = done(with_file(sgd)),
              against = done(with_file(sgd + "nesterov = true\n", {"--no-nesterov"}));
   EXPECT_NE(on.at("weights_sha256"), off.at("weights_sha256"));

@@ -18,7 +18,7 @@ class Convert : public Training {
   }
   static std::string run_folder() { return *folder_ / "run"; }
   static std::string file(const std::string& name) { return *folder_ / name; }
-  static json converted(Words words) {
+  static Json converted(Words words) {
     words.insert(words.begin(), "convert");
     words.emplace_back("--json");
     return done(words);
@@ -34,12 +34,12 @@ class Convert : public Training {
 
 TEST_F(Convert, a_run_on_bytes_with_its_bill) {
   const std::string engine = file("int8.onnx");
-  const json bill = converted({run_folder(), "--precision", "int8", "--onnx", engine});
+  const Json bill = converted({run_folder(), "--precision", "int8", "--onnx", engine});
   EXPECT_EQ(bill.at("precision"), "int8");
   EXPECT_GT(bill.at("calibration_samples"), 0);
   EXPECT_NEAR(bill.at("accuracy").get<double>(), bill.at("accuracy_before").get<double>(), 0.05);
   EXPECT_LT(bill.at("bytes"), bill.at("bytes_before").get<std::int64_t>() / 2);
-  for (const json& op : bill.at("ops")) EXPECT_EQ(op.at("precision"), "int8");
+  for (const Json& op : bill.at("ops")) EXPECT_EQ(op.at("precision"), "int8");
   EXPECT_EQ(Engine::open(engine).inputs().size(), 1U);
 }
 
@@ -93,8 +93,8 @@ TEST_F(Convert, a_budget_that_is_not_kept_is_exit_7_with_the_table) {
 }
 
 TEST_F(Convert, an_engine_takes_pixels_where_it_took_normalized_images) {
-  const json plain = converted({run_folder(), "-p", "int8", "-o", file("plain.onnx")});
-  const json bill =
+  const Json plain = converted({run_folder(), "-p", "int8", "-o", file("plain.onnx")});
+  const Json bill =
       converted({run_folder(), "-p", "int8", "--pixels", "nhwc", "-o", file("pixels.onnx")});
   EXPECT_EQ(bill.at("accuracy"), plain.at("accuracy"));
   EXPECT_EQ(bill.at("error"), plain.at("error"));
@@ -121,16 +121,16 @@ TEST_F(Convert, an_engine_takes_pixels_where_it_took_normalized_images) {
 
 TEST_F(Convert, ranges_are_kept_taken_and_compared) {
   const std::string ranges = file("ranges.json");
-  const json bill = converted({run_folder(), "-p", "int8", "--keep-ranges", ranges});
-  const json again = converted({run_folder(), "-p", "int8", "--ranges", ranges});
+  const Json bill = converted({run_folder(), "-p", "int8", "--keep-ranges", ranges});
+  const Json again = converted({run_folder(), "-p", "int8", "--ranges", ranges});
   EXPECT_EQ(again.at("error"), bill.at("error"));
   EXPECT_EQ(again.at("calibration_samples"), bill.at("calibration_samples"));
-  const json twice =
+  const Json twice =
       converted({run_folder(), "-p", "int8", "--ranges", ranges, "--ranges", ranges});
   EXPECT_EQ(twice.at("calibration_samples"), 2 * bill.at("calibration_samples").get<int>());
-  const json table = converted({run_folder(), "--ranges", ranges, "--compare-ranges"});
+  const Json table = converted({run_folder(), "--ranges", ranges, "--compare-ranges"});
   ASSERT_FALSE(table.at("values").empty());
-  for (const json& value : table.at("values")) EXPECT_EQ(value.at("ranges").size(), 4U);
+  for (const Json& value : table.at("values")) EXPECT_EQ(value.at("ranges").size(), 4U);
   const Result text = run({"convert", run_folder(), "--ranges", ranges, "--compare-ranges"});
   for (const char* word : {"percentile(99.99)", "entropy", "clipped", "ranges.json"})
     EXPECT_TRUE(contains(text.out, word)) << word << '\n' << text.out;
@@ -209,9 +209,9 @@ TEST_F(Convert, refuses_what_does_not_fit) {
 
 TEST_F(Convert, training_on_bytes_goes_on_and_converts_without_loss) {
   const std::string trained = file("trained");
-  const json result = done({"train", run_folder(), "--quantize", "int8", "--epochs", "1", "--batch",
+  const Json result = done({"train", run_folder(), "--quantize", "int8", "--epochs", "1", "--batch",
                             "32", "--output", trained, "--json", "--quiet"});
-  const json bill = converted({trained, "--precision", "int8", "--onnx", file("trained.onnx")});
+  const Json bill = converted({trained, "--precision", "int8", "--onnx", file("trained.onnx")});
   EXPECT_NEAR(bill.at("accuracy").get<double>(), result.at("test_accuracy").get<double>(), 1e-9);
   EXPECT_FALSE(bill.at("ops").empty());
   const Result refused = run({"train", "--model", "mlp", "--data", data(), "--quantize", "int8"});

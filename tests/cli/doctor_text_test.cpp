@@ -2,9 +2,8 @@
 // doctor: what it says of machines, quiet and busy, that this one need not be.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/doctor.h"
+#include "support/json.h"
 
 namespace narrowgauge::cli {
 namespace {
@@ -47,7 +46,7 @@ TEST(doctor, says_that_it_measured_one_thread) {
   for (const char* part : {"GFLOP/s of one thread", "other programs use the cores: measured in one",
                            "auto  bf16 is the fastest here"})
     EXPECT_TRUE(contains(text, part)) << part << '\n' << text;
-  const auto json = nlohmann::json::parse(facts_json(amx(Grounds::one_thread)));
+  const auto json = testing_json::Json::parse(facts_json(amx(Grounds::one_thread)));
   EXPECT_EQ(json.at("measured"), "one thread");
 }
 
@@ -61,7 +60,7 @@ TEST(doctor, tells_no_rates_where_it_is_too_busy_and_decides_by_the_units) {
     EXPECT_TRUE(contains(text, part)) << part << '\n' << text;
   for (const char* untrue : {"nan", "inf", " 0.", " 0 "})
     EXPECT_FALSE(contains(text.substr(text.find("math")), untrue)) << untrue << '\n' << text;
-  const auto json = nlohmann::json::parse(facts_json(amx(Grounds::model)));
+  const auto json = testing_json::Json::parse(facts_json(amx(Grounds::model)));
   EXPECT_EQ(json.at("measured"), "too busy to tell");
   EXPECT_EQ(json.at("amp_auto"), "bf16");
   EXPECT_TRUE(json.at("math").at("bf16").at("product_gflops").is_null());

@@ -31,9 +31,9 @@ class EarlierSettings : public Training {
     return folder;
   }
   // The settings as they are kept after the run went on.
-  static json resumed_settings(const std::string& folder) {
+  static Json resumed_settings(const std::string& folder) {
     done({"train", "--resume", folder, "--epochs", "3", "--json", "--quiet"});
-    return json::parse(testing_files::read_file(folder + "/run.json")).at("settings");
+    return Json::parse(testing_files::read_file(folder + "/run.json")).at("settings");
   }
 };
 
@@ -43,7 +43,7 @@ TEST_F(EarlierSettings, of_sgd_keep_their_momentum) {
               R"("optimizer": "sgd", "learning_rate": 0.02, "momentum": 0.75, "nesterov": true,
 "weight_decay": 0.001)");
   EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_samples"), tiny_test);
-  const json settings = resumed_settings(folder);
+  const Json settings = resumed_settings(folder);
   EXPECT_EQ(settings.at("momentum"), 0.75);
   EXPECT_EQ(settings.at("nesterov"), true);
   EXPECT_EQ(settings.at("weight_decay"), 0.001);
@@ -56,7 +56,7 @@ TEST_F(EarlierSettings, of_adamw_keep_their_weight_decay) {
       earlier({"--optimizer", "adamw", "--weight-decay", "0.25"},
               R"("optimizer": "adamw", "learning_rate": 0.001, "momentum": 0.0, "nesterov": false,
 "weight_decay": 0.25)");
-  const json settings = resumed_settings(folder);
+  const Json settings = resumed_settings(folder);
   EXPECT_EQ(settings.at("optimizer"), "adamw");
   EXPECT_EQ(settings.at("weight_decay"), 0.25);
   EXPECT_EQ(settings.at("beta1"), 0.9);

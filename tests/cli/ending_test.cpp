@@ -19,7 +19,7 @@ TEST_F(Training, ends_early_keeps_the_best_and_goes_on_as_it_began) {
   EXPECT_TRUE(contains(result.out, "steps           24, ")) << result.out;
   const Result best = run({"evaluate", folder + "/best"});
   EXPECT_EQ(best.code, 0) << best.err;
-  const json resumed = done({"train", "--resume", folder, "--json", "--quiet"});
+  const Json resumed = done({"train", "--resume", folder, "--json", "--quiet"});
   EXPECT_EQ(resumed.at("steps"), 0) << "the settings of the run hold when it is resumed";
 }
 

@@ -9,7 +9,7 @@ namespace {
 class Export : public Training {
  protected:
   static std::string file(const std::string& name) { return *folder_ / name; }
-  static json exported(Words words) {
+  static Json exported(Words words) {
     words.insert(words.begin(), "export");
     words.emplace_back("--json");
     return done(words);
@@ -31,11 +31,11 @@ class Export : public Training {
 TEST_F(Export, writes_a_run_for_batches_of_any_size) {
   const std::string run_folder = file("run"), model = file("run.onnx");
   done(quiet_json({"--output", run_folder}));
-  const json facts = exported({run_folder, "--onnx", model});
+  const Json facts = exported({run_folder, "--onnx", model});
   EXPECT_EQ(facts.at("amp"), "off");
   EXPECT_EQ(facts.at("opset"), 21);
   EXPECT_GT(facts.at("parameters"), 0);
-  const json described = json::parse(run({"info", model, "--json"}).out);
+  const Json described = Json::parse(run({"info", model, "--json"}).out);
   EXPECT_TRUE(contains(described.at("inputs").at(0).at("type").get<std::string>(), "[N,"));
 }
 
@@ -45,7 +45,7 @@ TEST_F(Export, computes_what_the_network_computed) {
   exported({first, "--onnx", again});
   Tensor images(DType::f32, {3, 1, 28, 28});
   for (std::int64_t i = 0; i < images.size(); ++i) images.set(i, static_cast<double>(i % 7) - 3);
-  const json inputs = json::parse(run({"info", first, "--json"}).out).at("inputs");
+  const Json inputs = Json::parse(run({"info", first, "--json"}).out).at("inputs");
   ASSERT_EQ(inputs.size(), 1U);
   const NamedTensor input{inputs.at(0).at("name").get<std::string>(), images};
   write_npz(file("images.npz"), std::span(&input, 1));
@@ -56,14 +56,14 @@ TEST_F(Export, computes_what_the_network_computed) {
 
 TEST_F(Export, fixes_the_batch_and_narrows_as_told) {
   const std::string model = file("narrow.onnx");
-  const json facts = exported({"--model", "mlp", "--onnx", model, "--amp", "f16", "--batch", "4"});
+  const Json facts = exported({"--model", "mlp", "--onnx", model, "--amp", "f16", "--batch", "4"});
   EXPECT_EQ(facts.at("amp"), "f16");
-  const json described = json::parse(run({"info", model, "--json"}).out);
+  const Json described = Json::parse(run({"info", model, "--json"}).out);
   EXPECT_TRUE(contains(described.at("inputs").at(0).at("type").get<std::string>(), "f32[4,"));
   bool casts = false;
-  for (const json& op : described.at("ops")) casts = casts || op.at("op") == "Cast";
+  for (const Json& op : described.at("ops")) casts = casts || op.at("op") == "Cast";
   EXPECT_TRUE(casts);
-  const json wide =
+  const Json wide =
       exported({"--model", "mlp", "--onnx", model, "--amp", "f16", "--override", "Gemm=deny"});
   EXPECT_LT(wide.at("nodes"), facts.at("nodes"));
 }

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "cli/program.h"
 #include "cli/tiny_data.h"
 #include "narrowgauge/safetensors.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
-using Json = nlohmann::json;
+using testing_json::Json;
 
 std::string line_of(const std::string& text, const std::string& beginning) {
   const std::size_t at = text.find("\n" + beginning);

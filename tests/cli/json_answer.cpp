@@ -5,10 +5,10 @@
 
 namespace narrowgauge::testing_cli {
 
-nlohmann::json done(const Words& words, const Surroundings& surroundings) {
+testing_json::Json done(const Words& words, const Surroundings& surroundings) {
   const Result result = run(words, surroundings);
   EXPECT_EQ(result.code, 0) << result.err;
-  return result.code == 0 ? nlohmann::json::parse(last_line(result.out)) : nlohmann::json{};
+  return result.code == 0 ? testing_json::Json::parse(last_line(result.out)) : testing_json::Json{};
 }
 
 }  // namespace narrowgauge::testing_cli

@@ -2,13 +2,12 @@
 // What the program answers in JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "cli/program.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 
 // The last line of a run that must succeed.
-nlohmann::json done(const Words& words, const Surroundings& surroundings = {});
+testing_json::Json done(const Words& words, const Surroundings& surroundings = {});
 
 }  // namespace narrowgauge::testing_cli

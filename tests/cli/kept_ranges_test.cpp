@@ -63,7 +63,7 @@ class KeptRanges : public Training {
 TEST_F(KeptRanges, make_the_engine_that_the_same_file_makes) {
   const std::string engine = engine_of(file("run"), "kept.onnx", {});
   EXPECT_EQ(engine, engine_of(file("run"), "file.onnx", {"--ranges", ranges_of("run")}));
-  const json bill = done(convert(file("run"), {}));
+  const Json bill = done(convert(file("run"), {}));
   EXPECT_EQ(bill.at("calibration_samples"), 256);
   EXPECT_TRUE(contains(bill.at("ranges"), "ranges.json")) << bill.at("ranges");
   EXPECT_EQ(bill.at("validation_samples"), tiny_test);
@@ -99,7 +99,7 @@ TEST_F(KeptRanges, are_of_the_best_checkpoint_too) {
 TEST_F(KeptRanges, are_added_to_a_run_that_has_none) {
   done(quiet_json({"--model", "lenet", "--epochs", "1", "--output", file("later")}));
   EXPECT_FALSE(fs::exists(ranges_of("later")));
-  const json result = done({"train", "--resume", file("later"), "--keep-ranges", "--json", "-q"});
+  const Json result = done({"train", "--resume", file("later"), "--keep-ranges", "--json", "-q"});
   EXPECT_EQ(result.at("calibration_samples"), 256);
   EXPECT_TRUE(fs::exists(ranges_of("later")));
 }
@@ -112,7 +112,7 @@ TEST_F(KeptRanges, stand_in_for_data_that_are_gone) {
   EXPECT_EQ(without.code, 0) << without.err;
   EXPECT_EQ(line_count(without.err), 1) << without.err;
   EXPECT_TRUE(contains(without.err, "the accuracy is not measured")) << without.err;
-  EXPECT_EQ(json::parse(last_line(without.out)).at("validation_samples"), 0);
+  EXPECT_EQ(Json::parse(last_line(without.out)).at("validation_samples"), 0);
   EXPECT_EQ(read_file(file("gone.onnx")), engine);
   const std::string bare = copied("bare");
   fs::remove(ranges_of("bare"));

@@ -19,9 +19,9 @@ Words joined(Words words, const Words& more) {
 }
 
 TEST_F(MasterWeights, off_takes_less_memory_and_trains) {
-  const json with = done(quiet_json({"--amp", "bf16"}));
+  const Json with = done(quiet_json({"--amp", "bf16"}));
   for (const std::string rounding : {"stochastic", "kahan"}) {
-    const json without = done(quiet_json(without_masters(rounding)));
+    const Json without = done(quiet_json(without_masters(rounding)));
     EXPECT_LT(without["state_bytes"].get<double>(), 0.85 * with["state_bytes"].get<double>());
     EXPECT_NEAR(without["test_accuracy"].get<double>(), with["test_accuracy"].get<double>(), 0.1);
     EXPECT_NE(without["weights_sha256"], with["weights_sha256"]);
@@ -35,17 +35,17 @@ TEST_F(MasterWeights, off_runs_resume_and_evaluate_as_they_were) {
                       part = *folder_ / ("part_" + rounding);
     // The other schedules end with the epochs, so that a run of one would be another training.
     const Words constant{"--schedule", "constant"};
-    const json all = done(joined(joined(quiet_json(flags), constant), {"--output", whole}));
+    const Json all = done(joined(joined(quiet_json(flags), constant), {"--output", whole}));
     Words first = joined(joined(quiet_json(flags), constant), {"--output", part});
     first[6] = "1";
     done(first);
-    const json resumed = done({"train", "--resume", part, "--epochs", "2", "--json", "--quiet"});
+    const Json resumed = done({"train", "--resume", part, "--epochs", "2", "--json", "--quiet"});
     EXPECT_EQ(resumed["weights_sha256"], all["weights_sha256"]) << rounding;
     const std::string other = rounding == "kahan" ? "nearest" : "kahan";
     const Result changed =
         run({"train", "--resume", part, "--epochs", "3", "--weight-rounding", other});
     EXPECT_EQ(changed.code, 4) << rounding << changed.err;
-    const json evaluated = done({"evaluate", part, "--json"});
+    const Json evaluated = done({"evaluate", part, "--json"});
     EXPECT_EQ(evaluated["test_accuracy"], resumed["test_accuracy"]) << rounding;
     EXPECT_EQ(run({"evaluate", part, "--amp", "off", "--json"}).code, 0) << rounding;
     EXPECT_EQ(run({"export", part, "--onnx", *folder_ / "exported.onnx"}).code, 0) << rounding;
@@ -54,7 +54,7 @@ TEST_F(MasterWeights, off_runs_resume_and_evaluate_as_they_were) {
 
 TEST_F(MasterWeights, are_kept_where_f32_is_the_fastest_format) {
   for (const std::string isa : {"avx2", "amx"}) {
-    const json result = done(quiet_json({"--amp", "auto", "--master-weights", "off"}),
+    const Json result = done(quiet_json({"--amp", "auto", "--master-weights", "off"}),
                              {.variables = {{"NARROWGAUGE_ISA", isa}}});
     EXPECT_TRUE(result.contains("test_accuracy")) << isa;
   }
@@ -64,11 +64,11 @@ TEST_F(MasterWeights, are_kept_where_f32_is_the_fastest_format) {
 TEST_F(MasterWeights, levels_of_apex_are_kept_with_the_run) {
   for (const std::string level : {"O0", "O1", "O2", "O3"}) {
     const std::string folder = *folder_ / level;
-    const json result = done(joined(quiet_json({"--opt-level", level}), {"--output", folder}));
+    const Json result = done(joined(quiet_json({"--opt-level", level}), {"--output", folder}));
     const double scale = result["loss_scale"].get<double>();
     EXPECT_EQ(scale > 1, level == "O1" || level == "O2") << level;
     EXPECT_EQ(result["amp"], level == "O0" ? "off" : "f16");
-    const json evaluated = done({"evaluate", folder, "--json"});
+    const Json evaluated = done({"evaluate", folder, "--json"});
     EXPECT_EQ(evaluated["test_accuracy"], result["test_accuracy"]) << level;
   }
 }

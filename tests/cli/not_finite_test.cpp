@@ -4,18 +4,18 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "cli/program.h"
 #include "cli/tiny_data.h"
 #include "narrowgauge/narrowgauge.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
+using testing_json::Json;
 
 constexpr const char* run_record = R"({"version": 1, "settings": {"model": "mlp", "data": "DATA",
 "amp": "off", "overrides": [], "math": "f32", "epochs": 1, "batch": 64, "optimizer": "sgd",
@@ -66,7 +66,7 @@ TEST_F(NotFinite, evaluate_says_so_and_ends_as_diverged) {
 TEST_F(NotFinite, evaluate_in_json_stays_json) {
   const Result result = run({"evaluate", run_, "--json"});
   EXPECT_EQ(result.code, 5);
-  const json object = json::parse(result.out);
+  const Json object = Json::parse(result.out);
   EXPECT_EQ(object.at("event"), "diverged");
   EXPECT_TRUE(object.at("test_loss").is_null());
   EXPECT_EQ(object.at("not_finite_samples"), 64);
@@ -89,7 +89,7 @@ TEST_F(NotFinite, simulated_networks_do_not_agree_in_it) {
       << result.out;
   EXPECT_FALSE(contains(result.out, "differ by")) << result.out;
   const Result as_json = run({"simulate", run_, "--unit", "a100", "--json"});
-  const json object = json::parse(as_json.out);
+  const Json object = Json::parse(as_json.out);
   EXPECT_EQ(object.at("event"), "diverged");
   EXPECT_EQ(object.at("compared_samples"), 0);
   EXPECT_EQ(object.at("not_finite_samples"), 64);
@@ -108,7 +108,7 @@ TEST(not_finite_products, are_counted_apart) {
       << result.out;
   Words words = product;
   words.push_back("--json");
-  const json object = json::parse(run(words).out);
+  const Json object = Json::parse(run(words).out);
   EXPECT_EQ(object.at("against_rounded_operands").at("equal"), 1);
   EXPECT_EQ(object.at("against_rounded_operands").at("not_comparable"), 2);
   const Result units =
@@ -172,7 +172,7 @@ TEST_F(NotFinite, weights_by_shape_name_what_they_leave) {
   EXPECT_TRUE(contains(taken.err, "2 begin anew, of another shape: ")) << taken.err;
   EXPECT_TRUE(contains(taken.err, "f32[4], the file has f32[10]")) << taken.err;
   const Result lines = run(train({"--weights", path, "--weights-match", "shape", "--json", "-q"}));
-  const json first = json::parse(lines.out.substr(0, lines.out.find('\n')));
+  const Json first = Json::parse(lines.out.substr(0, lines.out.find('\n')));
   EXPECT_EQ(first.at("event"), "weights");
   EXPECT_EQ(first.at("other_shape").size(), 2U);
   EXPECT_EQ(first.at("missing").size(), 0U);

@@ -2,7 +2,6 @@
 // Targets that are numbers, as the program trains on them and predicts them.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
@@ -10,14 +9,15 @@
 #include "cli/program.h"
 #include "io/files.h"
 #include "narrowgauge/npz.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
+using testing_json::Json;
 
 // Prices of some hundred thousands, far out of the range of f16, with a noise of 10,000.
 std::string houses(int rows) {
@@ -47,7 +47,7 @@ class Numbers : public ::testing::Test {
 
 TEST_F(Numbers, are_learnt_in_every_format_and_measured_in_their_units) {
   for (const char* const amp : {"off", "f16", "bf16"}) {
-    const json trained = done(train({"--epochs", "12", "--amp", amp, "--metrics", "mae"}));
+    const Json trained = done(train({"--epochs", "12", "--amp", amp, "--metrics", "mae"}));
     EXPECT_LT(trained.at("test_mae"), 11'000) << amp;  // that of the noise is 8,000
     EXPECT_LT(trained.at("test_loss"), 0.02) << amp;   // of the variance
     EXPECT_TRUE(trained.at("test_accuracy").is_null());
@@ -70,9 +70,9 @@ TEST_F(Numbers, are_predicted_in_their_units_by_a_run_that_is_opened_again) {
     std::getline(rows, row);
     EXPECT_NEAR(std::stod(row.substr(2)), price, 20'000) << row;
   }
-  const json sample = done({"predict", run_folder, "--count", "1", "--json"});
+  const Json sample = done({"predict", run_folder, "--count", "1", "--json"});
   EXPECT_NEAR(sample.at("predicted").at(0), sample.at("target").at(0), 50'000);
-  const json again = done({"evaluate", run_folder, "--metrics", "mae", "--json"});
+  const Json again = done({"evaluate", run_folder, "--metrics", "mae", "--json"});
   EXPECT_LT(again.at("test_mae"), 11'000);
   EXPECT_EQ(run({"export", run_folder, "-o", folder / "houses.onnx"}).code, 0);
 }
@@ -86,7 +86,7 @@ TEST_F(Numbers, may_be_several_of_a_sample) {
     y.set(2 * i + 1, 1e-6 * x.at(3 * i + 2));
   }
   write_npz(folder / "two.npz", std::vector<NamedTensor>{{"x", x}, {"y", y}});
-  const json trained = done({"train", "--model", "mlp", "--data", folder / "two.npz", "--batch",
+  const Json trained = done({"train", "--model", "mlp", "--data", folder / "two.npz", "--batch",
                              "32", "--epochs", "20", "--output", run_folder, "--quiet", "--json"});
   EXPECT_LT(trained.at("test_loss"), 0.05);
   const std::string saved = folder / "out.csv";

@@ -2,23 +2,23 @@
 // A folder of pictures: looked at, trained on, evaluated, predicted.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/json_answer.h"
 #include "cli/program.h"
 #include "io/picture_folder.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
 using testing_files::picture_classes;
 using testing_files::png_of;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
 using testing_files::write_pictures;
+using testing_json::Json;
 
 class Pictures : public testing::Test {
  protected:
@@ -43,10 +43,10 @@ class Pictures : public testing::Test {
     EXPECT_EQ(result.code, code) << result.out;
     return result.err;
   }
-  static std::vector<json> lines(const std::string& text) {
-    std::vector<json> found;
+  static std::vector<Json> lines(const std::string& text) {
+    std::vector<Json> found;
     std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) found.push_back(json::parse(line));
+    for (std::string line; std::getline(in, line);) found.push_back(Json::parse(line));
     return found;
   }
 
@@ -54,13 +54,13 @@ class Pictures : public testing::Test {
 };
 
 TEST_F(Pictures, are_learnt_and_evaluated_on_those_held_back) {
-  const json evaluated = done({"evaluate", run_folder(), "--json"});
+  const Json evaluated = done({"evaluate", run_folder(), "--json"});
   EXPECT_EQ(evaluated.at("test_samples"), 32);
   EXPECT_GT(evaluated.at("test_accuracy"), 0.9);
 }
 
 TEST_F(Pictures, a_run_of_them_is_explained_by_its_own_plan) {
-  const json all = done({"explain", run_folder(), "--json"});
+  const Json all = done({"explain", run_folder(), "--json"});
   EXPECT_EQ(all.at("narrow"), "f32");
   EXPECT_EQ(all.at("nodes").at(0).at("outputs").at(0), "f32[N,3,16,16]");
   const Result narrow = run({"explain", run_folder(), "--amp", "bf16", "--node", "conv1"});
@@ -75,7 +75,7 @@ TEST_F(Pictures, of_another_folder_are_evaluated_as_a_whole_by_the_names_of_thei
   const std::string other = *folder_ / "other";
   write_pictures(other, 5, 500);
   std::filesystem::remove_all(other + "/north east");
-  const json evaluated = done({"evaluate", run_folder(), "--data", other, "--json"});
+  const Json evaluated = done({"evaluate", run_folder(), "--data", other, "--json"});
   EXPECT_EQ(evaluated.at("test_samples"), 15);
   EXPECT_GT(evaluated.at("test_accuracy"), 0.8);
   std::filesystem::rename(other + "/south east", other + "/south eest");
@@ -94,7 +94,7 @@ TEST_F(Pictures, without_labels_become_a_table) {
   const Result result = run({"predict", run_folder(), inputs, "--json", "--save", table});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_NE(result.err.find("5.png: the PNG cannot be read"), std::string::npos);
-  const std::vector<json> found = lines(result.out);
+  const std::vector<Json> found = lines(result.out);
   ASSERT_EQ(found.size(), 4U);
   std::istringstream rows(read_file(table));
   std::string row;
@@ -119,13 +119,13 @@ TEST_F(Pictures, that_are_labelled_are_predicted_with_their_files) {
   const Result result = run({"predict", run_folder(), "--json"});
   ASSERT_EQ(result.code, 0) << result.err;
   std::int64_t right = 0;
-  const std::vector<json> found = lines(result.out);
-  for (const json& line : found) {
+  const std::vector<Json> found = lines(result.out);
+  for (const Json& line : found) {
     right += line.at("predicted") == line.at("label");
     const std::string file = line.at("file"), label = line.at("label_name");
     EXPECT_NE(file.find("/" + label + "/"), std::string::npos);
   }
-  const json evaluated = done({"evaluate", run_folder(), "--json"});
+  const Json evaluated = done({"evaluate", run_folder(), "--json"});
   EXPECT_NEAR(static_cast<double>(right) / 32, evaluated.at("test_accuracy"), 1e-9);
 }
 
@@ -171,7 +171,7 @@ TEST_F(Pictures, that_are_damaged_are_counted_or_refused) {
   const Words words{"train",   "--model",      "mlp", "--data",   bad, "--image",
                     "1x8x8",   "--batch",      "8",   "--epochs", "1", "--json",
                     "--quiet", "--test-share", "0.3"};
-  const json result = done(words);
+  const Json result = done(words);
   EXPECT_EQ(result.at("damaged_pictures"), 2);
   EXPECT_TRUE(result.contains("input_share"));
   Words strict = words;
@@ -195,7 +195,7 @@ TEST_F(Pictures, are_described_with_what_is_odd) {
         "1 in two classes", "1 are no pictures by their names:\n"})
     EXPECT_NE(result.out.find(text), std::string::npos) << text << "\n" << result.out;
   EXPECT_NE(read_file(sheet).find("<h2>south west (5)</h2>"), std::string::npos);
-  const json found = done({"data", odd, "--json"});
+  const Json found = done({"data", odd, "--json"});
   EXPECT_EQ(found.at("classes").size(), 4U);
   EXPECT_EQ(found.at("copies_of_other_class"), 1);
   EXPECT_EQ(run({"data", odd, "--sheet", *folder_ / "sheet.png", "--json"}).code, 0);

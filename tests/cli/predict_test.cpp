@@ -15,10 +15,10 @@ class Predict : public Training {
     done(quiet_json({"--amp", amp, "--output", folder}));
     return folder;
   }
-  static std::vector<json> lines(const std::string& text) {
-    std::vector<json> found;
+  static std::vector<Json> lines(const std::string& text) {
+    std::vector<Json> found;
     std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) found.push_back(json::parse(line));
+    for (std::string line; std::getline(in, line);) found.push_back(Json::parse(line));
     return found;
   }
 };
@@ -26,12 +26,12 @@ class Predict : public Training {
 TEST_F(Predict, is_as_often_right_as_evaluate_says) {
   for (const char* amp : {"off", "bf16"}) {
     const std::string run_folder = trained(amp);
-    const json evaluated = done({"evaluate", run_folder, "--json"});
+    const Json evaluated = done({"evaluate", run_folder, "--json"});
     const Result result = run({"predict", run_folder, "--json", "--batch", "7"});
     ASSERT_EQ(result.code, 0) << result.err;
     std::int64_t right = 0;
-    const std::vector<json> samples = lines(result.out);
-    for (const json& sample : samples) {
+    const std::vector<Json> samples = lines(result.out);
+    for (const Json& sample : samples) {
       right += sample.at("predicted") == sample.at("label");
       EXPECT_GT(sample.at("share"), 0);
       EXPECT_LE(sample.at("share"), 1);
@@ -46,14 +46,14 @@ TEST_F(Predict, saves_what_it_shows) {
   const std::string run_folder = trained("off"), file = *folder_ / "predictions.npz";
   const Result result = run({"predict", run_folder, "--count", "5", "--json", "--save", file});
   ASSERT_EQ(result.code, 0) << result.err;
-  const std::vector<json> samples = lines(result.out);
+  const std::vector<Json> samples = lines(result.out);
   ASSERT_EQ(samples.size(), 5U);
   for (const NamedTensor& array : read_npz(file))
     EXPECT_EQ(array.tensor.dims().front(), 5) << array.name;
   const Tensor predicted = read_npz(file, "predicted");
   for (std::int64_t i = 0; i < 5; ++i)
     EXPECT_EQ(predicted.at(i), samples[static_cast<std::size_t>(i)].at("predicted"));
-  const std::vector<json> in_parts =
+  const std::vector<Json> in_parts =
       lines(run({"predict", run_folder, "--count", "5", "--batch", "3", "--json"}).out);
   ASSERT_EQ(in_parts.size(), 5U);
   for (std::size_t i = 0; i < 5; ++i) {

@@ -38,20 +38,20 @@ class Report : public Training {
     return file(name);
   }
   struct Page {
-    json result;
+    Json result;
     std::string html;
     Xml xml;
     const Xml& part(const std::string& id) const { return xml.find("section", "id", id); }
     std::vector<std::string> left_out() const {
       std::vector<std::string> parts;
-      for (const json& each : result.at("left_out")) parts.push_back(each.at("part"));
+      for (const Json& each : result.at("left_out")) parts.push_back(each.at("part"));
       return parts;
     }
   };
   static Page page(const std::string& run_folder, const Words& more = {}) {
     Words words{"report", run_folder, "--json"};
     words.insert(words.end(), more.begin(), more.end());
-    const json result = done(words);
+    const Json result = done(words);
     const std::string html = read_file(result.at("report").get<std::string>());
     EXPECT_EQ(result.at("bytes"), html.size());
     return {result, html, Xml::parse(html)};
@@ -138,7 +138,7 @@ TEST_F(Report, shows_the_numbers_of_the_table) {
 
 TEST_F(Report, measures_what_evaluate_measures) {
   const Page found = page(trained());
-  const json measured = done({"evaluate", trained(), "--metrics", "f1,confusion", "--json"});
+  const Json measured = done({"evaluate", trained(), "--metrics", "f1,confusion", "--json"});
   const auto percent = [&](const char* key) {
     char text[32];
     std::snprintf(text, sizeof text, "%.2f %%", 100 * measured.at(key).get<double>());
@@ -183,12 +183,12 @@ TEST_F(Report, gives_ranges_of_the_weights_in_the_file) {
 
 TEST_F(Report, explains_each_node_with_the_words_of_explain) {
   const Page found = page(trained(), {"--no-measure"});
-  const json explained = done({"explain", "--model", "mlp", "--image", "1x8x8", "--classes", "4",
+  const Json explained = done({"explain", "--model", "mlp", "--image", "1x8x8", "--classes", "4",
                                "--amp", "f16", "--json"});
   std::string hover;
   for (const std::string& title : found.part("precision").texts("title")) hover += title + '\n';
   int cells = 0;
-  for (const json& node : explained.at("nodes")) {
+  for (const Json& node : explained.at("nodes")) {
     if (node.at("dtype").is_null()) continue;
     const std::string reason =
         node.at("rule").get<std::string>() + ": " + node.at("reason").get<std::string>();
@@ -405,7 +405,7 @@ TEST_F(Report, is_written_at_the_end_of_a_training_that_asks_for_it) {
   const std::string run_folder = file("trained_report");
   const Result result = run(quiet_json({"--output", run_folder, "--report"}));
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(json::parse(last_line(result.out)).at("report"), run_folder + "/report.html");
+  EXPECT_EQ(Json::parse(last_line(result.out)).at("report"), run_folder + "/report.html");
   EXPECT_EQ(Xml::parse(read_file(run_folder + "/report.html")).count("section"), 7);
   expect_refused(train({"--report"}), 2, "--report: needs --output or --resume");
   expect_refused(train({"--report", "--compare", "off,bf16"}), 2, "--report: ");

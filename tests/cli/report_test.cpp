@@ -3,32 +3,32 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "cli/program.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
+using testing_json::Json;
 
-json answer(const Words& words, const Surroundings& surroundings = {}) {
+Json answer(const Words& words, const Surroundings& surroundings = {}) {
   const Result result = run(words, surroundings);
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(line_count(result.out), 1);
-  return result.code == 0 ? json::parse(result.out) : json{};
+  return result.code == 0 ? Json::parse(result.out) : Json{};
 }
 
 TEST(info, counts_the_parameters_of_lenet) {
   // conv 5*5*1*16+16, conv 5*5*16*32+32, linear 7*7*32*128+128, linear 128*10+10.
   constexpr std::int64_t expected = 416 + 12832 + 200832 + 1290;
-  const json info = answer({"info", "--model", "lenet", "--json"});
+  const Json info = answer({"info", "--model", "lenet", "--json"});
   EXPECT_EQ(info.at("parameters"), expected);
   std::int64_t sum = 0;
-  for (const json& layer : info.at("layers")) sum += layer.at("parameters").get<std::int64_t>();
+  for (const Json& layer : info.at("layers")) sum += layer.at("parameters").get<std::int64_t>();
   EXPECT_EQ(sum, expected);
 }
 
@@ -41,7 +41,7 @@ TEST(info, counts_the_multiply_adds_of_lenet) {
 
 TEST(info, memory_grows_with_the_batch_and_shrinks_in_narrow_formats) {
   const auto bytes = [](const char* batch, const char* amp) {
-    const json info = answer({"info", "--model", "resnet20", "--batch", batch, "--json"});
+    const Json info = answer({"info", "--model", "resnet20", "--batch", batch, "--json"});
     return info.at("training_memory").at(amp).at("activation_bytes").get<double>();
   };
   EXPECT_NEAR(bytes("64", "off") / bytes("32", "off"), 2, 0.1);
@@ -50,16 +50,16 @@ TEST(info, memory_grows_with_the_batch_and_shrinks_in_narrow_formats) {
 }
 
 TEST(info, memory_is_that_of_the_run) {
-  const json info = answer({"info", "--model", "mlp", "--batch", "100", "--json"});
+  const Json info = answer({"info", "--model", "mlp", "--batch", "100", "--json"});
   const Result trained = run({"train", "--model", "mlp", "--data", "glyphs", "--batch", "100",
                               "--epochs", "1", "--json", "--quiet"});
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_EQ(info.at("training_memory").at("off").at("activation_bytes"),
-            json::parse(last_line(trained.out)).at("activation_bytes"));
+            Json::parse(last_line(trained.out)).at("activation_bytes"));
 }
 
 TEST(info, takes_the_usual_images_of_a_network) {
-  const json info = answer({"info", "--model", "resnet18", "--batch", "2", "--json"});
+  const Json info = answer({"info", "--model", "resnet18", "--batch", "2", "--json"});
   EXPECT_EQ(info.at("image"), "3x224x224");
   EXPECT_EQ(info.at("parameters"), 11689512);
 }
@@ -69,7 +69,7 @@ TEST(info, tells_of_a_network_for_text) {
   Words shorter = words, longer = words;
   shorter.insert(shorter.end(), {"16", "--head", "question-answering", "--json"});
   longer.insert(longer.end(), {"32"});
-  const json info = answer(shorter);
+  const Json info = answer(shorter);
   EXPECT_EQ(info.at("sequence"), 16);
   EXPECT_EQ(info.at("head"), "question-answering");
   EXPECT_EQ(info.at("parameters"), 108893186);
@@ -93,11 +93,11 @@ TEST(info, lists_the_ops) {
   EXPECT_EQ(result.code, 0) << result.err;
   for (const char* op : {"\nConv ", "\nRelu ", "\nSoftmaxCrossEntropyLoss "})
     EXPECT_TRUE(contains(result.out, op)) << result.out;
-  const json conv = [] {
+  const Json conv = [] {
     std::istringstream lines(run({"info", "--ops", "--json"}).out);
     for (std::string line; std::getline(lines, line);)
-      if (const json op = json::parse(line); op.at("op") == "Conv") return op;
-    return json();
+      if (const Json op = Json::parse(line); op.at("op") == "Conv") return op;
+    return Json();
   }();
   EXPECT_EQ(conv.at("f16"), "allow");
 }
@@ -132,9 +132,9 @@ TEST(explain, gives_every_node_of_resnet_a_reason_from_a_closed_list) {
                                     "source",
                                     "region"};
   for (const char* amp : {"f16", "bf16"}) {
-    const json all = answer({"explain", "--model", "resnet20", "--amp", amp, "--json"});
+    const Json all = answer({"explain", "--model", "resnet20", "--amp", amp, "--json"});
     ASSERT_GT(all.at("nodes").size(), 100u);
-    for (const json& node : all.at("nodes")) {
+    for (const Json& node : all.at("nodes")) {
       EXPECT_TRUE(rules.count(node.at("rule"))) << node.at("rule");
       EXPECT_NE(node.at("reason"), "") << node.at("name");
       EXPECT_GE(node.at("chain").size(), 1u) << node.at("name");
@@ -145,7 +145,7 @@ TEST(explain, gives_every_node_of_resnet_a_reason_from_a_closed_list) {
 }
 
 TEST(explain, answers_for_a_network_for_text) {
-  const json node = answer({"explain", "--model", "bert-base", "--sequence", "16", "--amp", "bf16",
+  const Json node = answer({"explain", "--model", "bert-base", "--sequence", "16", "--amp", "bf16",
                             "--node", "bert.encoder.layer.0.attention.self.query", "--json"});
   EXPECT_EQ(node.at("dtype"), "bf16");
 }
@@ -164,12 +164,12 @@ TEST(explain, saved_plan_explains_the_same) {
   const Words words{"explain", "--model", "lenet", "--amp", "bf16", "--json"};
   Words saving = words, reading{"explain", "--model", "lenet", "--plan", plan, "--json"};
   saving.insert(saving.end(), {"--save-plan", plan});
-  const json saved = answer(saving);
+  const Json saved = answer(saving);
   EXPECT_EQ(answer(reading), saved);
 }
 
 TEST(explain, override_by_name_is_said) {
-  const json node = answer({"explain", "--model", "lenet", "--amp", "f16", "--override",
+  const Json node = answer({"explain", "--model", "lenet", "--amp", "f16", "--override",
                             "conv1=f32", "--node", "conv1", "--json"});
   EXPECT_EQ(node.at("dtype"), "f32");
   EXPECT_EQ(node.at("rule"), "override");
@@ -180,14 +180,14 @@ TEST(explain, plan_of_a_strong_cpu_is_read_on_a_weak_one) {
   const std::string plan = folder / "plan.txt";
   const Words saving{"explain", "--model", "lenet", "--amp", "bf16", "--json", "--save-plan", plan};
   const Words reading{"explain", "--model", "lenet", "--plan", plan, "--json"};
-  const json saved = answer(saving, {.variables = {{"NARROWGAUGE_ISA", "amx"}}});
+  const Json saved = answer(saving, {.variables = {{"NARROWGAUGE_ISA", "amx"}}});
   EXPECT_EQ(answer(reading, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}}), saved);
 }
 
 TEST(doctor, measures_each_math_mode) {
-  const json doctor = answer({"doctor", "--json"});
+  const Json doctor = answer({"doctor", "--json"});
   for (const char* format : {"ieee", "f32", "dfp16", "f16", "bf16"}) {
-    const json& math = doctor.at("math").at(format);
+    const Json& math = doctor.at("math").at(format);
     for (const char* rate : {"product_gflops", "convolution_gflops"}) {
       // Beside other programs there may be no telling: never a wrong rate.
       if (math.at(rate).is_null()) continue;
@@ -219,7 +219,7 @@ std::map<std::string, int> kernels_on(const std::string& target, const std::stri
   std::map<std::string, int> kernels;
   std::istringstream lines(result.out);
   for (std::string line; std::getline(lines, line);) {
-    const json kernel = json::parse(line);
+    const Json kernel = Json::parse(line);
     ++kernels[kernel.at("kernel")];
     const std::string why = kernel.at("why");
     EXPECT_TRUE(why.empty() || why.starts_with("not measured; first of ")) << why;
@@ -241,7 +241,7 @@ TEST(explain, tells_the_kernels_of_any_target_on_any_machine) {
 
 // Widening cannot be faster than what is not widened; and it says so.
 TEST(doctor, keeps_f32_where_narrow_is_no_faster) {
-  const json doctor = answer({"doctor", "--json"}, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}});
+  const Json doctor = answer({"doctor", "--json"}, {.variables = {{"NARROWGAUGE_ISA", "avx2"}}});
   EXPECT_EQ(doctor.at("amp_auto"), "off");
   const std::string bf16 = doctor.at("amp").at("bf16"), choice = doctor.at("amp").at("auto");
   EXPECT_TRUE(contains(bf16, "no faster than f32")) << bf16;

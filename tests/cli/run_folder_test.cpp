@@ -24,20 +24,20 @@ TEST_F(RunFolder, checkpoints_are_written_and_kept_as_asked) {
   std::vector<std::string> told;
   for (std::size_t begin = 0; begin < result.out.size();) {
     const std::size_t end = result.out.find('\n', begin);
-    const json line = json::parse(result.out.substr(begin, end - begin));
+    const Json line = Json::parse(result.out.substr(begin, end - begin));
     if (line.at("event") == "checkpoint") told.push_back(line.at("path"));
     begin = end + 1;
   }
   ASSERT_EQ(told.size(), 6u);  // of 16 steps the 3rd, 6th ... 15th and the last
   EXPECT_EQ(told.back(), folder + "/checkpoints/000006");
-  EXPECT_EQ(json::parse(last_line(result.out)).at("checkpoint"), told.back());
+  EXPECT_EQ(Json::parse(last_line(result.out)).at("checkpoint"), told.back());
   for (std::size_t i = 0; i < told.size(); ++i)
     EXPECT_EQ(std::filesystem::exists(told[i]), i >= 2) << told[i];
-  const json manifest = json::parse(read_file(told[4] + "/manifest.json"));
+  const Json manifest = Json::parse(read_file(told[4] + "/manifest.json"));
   EXPECT_EQ(manifest.at("steps"), 15);
   // One of them is a run too, and going on from it saves beside it.
   EXPECT_EQ(done({"evaluate", told[3], "--json"}).at("run"), told[3]);
-  const json further = done({"train", "--resume", told[3], "--json", "--quiet"});
+  const Json further = done({"train", "--resume", told[3], "--json", "--quiet"});
   EXPECT_EQ(further.at("steps"), 4);
   EXPECT_EQ(further.at("output"), folder);
 }
@@ -110,11 +110,11 @@ TEST_F(RunFolder, leftovers_of_ended_processes_are_removed_and_nothing_else) {
 }
 
 TEST_F(RunFolder, folders_of_the_earlier_form_are_evaluated_and_go_on) {
-  const auto sha = [](const json& line) { return line.at("weights_sha256"); };
+  const auto sha = [](const Json& line) { return line.at("weights_sha256"); };
   const std::string folder = *folder_ / "earlier";
-  const json trained = done(quiet_json({"--deterministic", "--amp", "bf16", "--output", folder}));
+  const Json trained = done(quiet_json({"--deterministic", "--amp", "bf16", "--output", folder}));
   make_earlier_form(folder);
-  const json evaluated = done({"evaluate", folder, "--json"});
+  const Json evaluated = done({"evaluate", folder, "--json"});
   EXPECT_EQ(evaluated.at("test_loss"), trained.at("test_loss"));
   EXPECT_EQ(evaluated.at("amp"), "bf16");
   done({"train", "--resume", folder, "--json", "--quiet"});
@@ -129,7 +129,7 @@ TEST_F(RunFolder, a_new_run_replaces_an_older_one_with_its_first_checkpoint) {
   done(quiet_json({"--seed", "3", "--checkpoint-every", "7", "--keep", "9", "--output", folder}));
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/checkpoints")) {
     const std::string text = read_file(entry.path().string() + "/run.json");
-    EXPECT_EQ(json::parse(text).at("settings").at("seed"), 3);
+    EXPECT_EQ(Json::parse(text).at("settings").at("seed"), 3);
   }
 }
 

@@ -71,16 +71,16 @@ TEST_F(Run, a_profile_is_a_trace_and_a_table) {
   Words counted = words;
   counted.insert(counted.end(), {"--repeat", "3", "--json"});
   const Result result = run(counted);
-  const json profile = json::parse(last_line(result.out));
+  const Json profile = Json::parse(last_line(result.out));
   EXPECT_EQ(profile.at("event"), "profile");
   EXPECT_EQ(profile.at("answers"), 3);
   ASSERT_EQ(profile.at("kernels").size(), 2u);  // Mul and Neg
   double share = 0;
-  for (const json& kernel : profile.at("kernels")) share += kernel.at("share").get<double>();
+  for (const Json& kernel : profile.at("kernels")) share += kernel.at("share").get<double>();
   EXPECT_NEAR(share, 1, 1e-6);
   std::map<std::string, int> slices;
-  const json events = json::parse(testing_files::read_file(trace)).at("traceEvents");
-  for (const json& event : events)
+  const Json events = Json::parse(testing_files::read_file(trace)).at("traceEvents");
+  for (const Json& event : events)
     if (event.at("ph") == "X") ++slices[event.at("cat").get<std::string>()];
   EXPECT_EQ(slices, (std::map<std::string, int>{{"answer", 3}, {"forward", 6}}));
   counted.back() = "--quiet";

@@ -10,12 +10,12 @@
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::tone;
 using testing_files::wav_of;
 using testing_files::write_file;
+using testing_json::Json;
 
 // Tones below and above 1 kHz, of several lengths and rates.
 std::string write_tones(const std::string& folder, int of_each) {
@@ -37,15 +37,15 @@ TEST(sounds_in_the_program, are_looked_at_learnt_and_predicted) {
   const Result look = run({"data", data, "--sheet", folder / "sheet.png"});
   EXPECT_EQ(look.code, 0) << look.err;
   EXPECT_NE(look.out.find("WAV"), std::string::npos) << look.out;
-  const json trained = done({"train", "--model", "lenet", "--data", data, "--epochs", "4",
+  const Json trained = done({"train", "--model", "lenet", "--data", data, "--epochs", "4",
                              "--batch", "8", "--output", run_folder, "--json", "--quiet"});
   EXPECT_GT(trained.at("test_accuracy"), 0.8) << trained.dump();
-  const json record = json::parse(read_file(run_folder + "/run.json"));
+  const Json record = Json::parse(read_file(run_folder + "/run.json"));
   EXPECT_EQ(record.at("images").at("height"), 64);
   EXPECT_EQ(record.at("images").at("width"), 32);  // the usual length: 0.34 s
   const Result predicted = run({"predict", run_folder, data + "/high", "--json"});
   ASSERT_EQ(predicted.code, 0) << predicted.err;
-  EXPECT_EQ(json::parse(last_line(predicted.out)).at("predicted_name"), "high");
+  EXPECT_EQ(Json::parse(last_line(predicted.out)).at("predicted_name"), "high");
 }
 
 TEST(sounds_in_the_program, that_are_damaged_are_left_out_or_end_the_training) {

@@ -2,7 +2,6 @@
 // Tables and masks as the program trains on them and predicts.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/json_answer.h"
@@ -10,14 +9,15 @@
 #include "io/files.h"
 #include "io/images/encode_png.h"
 #include "io/images/image.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 namespace {
 
-using nlohmann::json;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
+using testing_json::Json;
 
 // The class is that of the word, unless the number is large.
 std::string table_text(int rows) {
@@ -54,7 +54,7 @@ TEST(tables_in_the_program, are_trained_on_and_predicted_by_the_names_of_columns
   const TemporaryFolder folder;
   const std::string data = folder / "things.tsv", run_folder = folder / "run";
   write_file(data, table_text(300));
-  const json trained = done({"train", "--model", "mlp", "--data", data, "--batch", "16", "--epochs",
+  const Json trained = done({"train", "--model", "mlp", "--data", data, "--batch", "16", "--epochs",
                              "6", "--output", run_folder, "--json", "--quiet"});
   EXPECT_GT(trained.at("test_accuracy"), 0.95);
   write_file(folder / "new.csv", "size,shape,colour\n5,round,red\n,long,blue\n9,flat,red\n");
@@ -69,7 +69,7 @@ TEST(tables_in_the_program, are_trained_on_and_predicted_by_the_names_of_columns
   }
   // One row of another table is laid out as the training was, although it has one word.
   write_file(folder / "one.csv", "kind,size,shape\nplate,50,flat\n");
-  const json one = done({"evaluate", run_folder, "--data", folder / "one.csv", "--json"});
+  const Json one = done({"evaluate", run_folder, "--data", folder / "one.csv", "--json"});
   EXPECT_EQ(one.at("test_samples"), 1);
   EXPECT_EQ(one.at("test_accuracy"), 1);
   EXPECT_EQ(run({"predict", run_folder, folder / "new.csv", saved}).code, 2);
@@ -82,8 +82,8 @@ TEST(tables_in_the_program, label_and_columns_are_chosen) {
   const TemporaryFolder folder;
   const std::string data = folder / "things.tsv";
   write_file(data, table_text(60));
-  const json found = done({"data", data, "--json", "--label", "shape", "--skip-columns", "kind"});
-  EXPECT_EQ(found.at("features"), (json{"size", "size is missing"}));
+  const Json found = done({"data", data, "--json", "--label", "shape", "--skip-columns", "kind"});
+  EXPECT_EQ(found.at("features"), Json::parse(R"(["size", "size is missing"])"));
   EXPECT_EQ(found.at("classes").size(), 3U);
   EXPECT_EQ(run({"train", "--model", "mlp", "--data", data, "--label", "sharp"}).code, 2);
 }
@@ -116,7 +116,7 @@ TEST(masks_in_the_program, are_learnt_evaluated_and_predicted_in_the_size_of_the
       "train",   "--model",   "unet-small",     "--data",   data,          "--image", "1x16x24",
       "--batch", "8",         "--epochs",       "6",        "--optimizer", "adam",    "--augment",
       "flip",    "--metrics", "iou_foreground", "--output", run_folder,    "--json",  "--quiet"};
-  const json trained = done(train);
+  const Json trained = done(train);
   EXPECT_GT(trained.at("test_iou_foreground"), 0.7) << trained.dump();
   const std::string masks = folder / "masks";
   const Result result =
@@ -129,7 +129,7 @@ TEST(masks_in_the_program, are_learnt_evaluated_and_predicted_in_the_size_of_the
     for (std::int64_t i = 0; i < found.size(); ++i) agree += found.at(i) == wanted.at(i), ++pixels;
   }
   EXPECT_GT(agree / pixels, 0.9);
-  const json line = json::parse(last_line(result.out));
+  const Json line = Json::parse(last_line(result.out));
   EXPECT_EQ(line.at("shares").size(), 2U);
   EXPECT_EQ(run({"predict", run_folder, "--save", folder / "t.csv", "--quiet"}).code, 0);
   EXPECT_TRUE(read_file(folder / "t.csv").starts_with("file,share_0,share_1\n"));

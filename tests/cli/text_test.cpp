@@ -71,7 +71,7 @@ TEST_F(Text, training_reports_nats_and_no_images) {
 }
 
 TEST_F(Text, begins_near_chance_and_learns) {
-  const json result = done(train({"--epochs", "6"}));
+  const Json result = done(train({"--epochs", "6"}));
   const auto characters = [] {
     std::string text = tiny_text();
     std::ranges::sort(text);
@@ -86,14 +86,14 @@ TEST_F(Text, begins_near_chance_and_learns) {
 }
 
 TEST_F(Text, evaluate_measures_what_training_did_without_the_tokenizer_s_source) {
-  const json trained = done({"evaluate", run_folder(), "--json"});
+  const Json trained = done({"evaluate", run_folder(), "--json"});
   EXPECT_LT(trained.at("test_loss"), 1.5);
   const Result result = run({"evaluate", run_folder()});
   EXPECT_TRUE(contains(result.out, "nats a token")) << result.out;
   EXPECT_FALSE(contains(result.out, "images")) << result.out;
   write_file(*folder_ / "other.txt",
              "It has 3 friends; they all like cheese!\nxyz\n" + tiny_text());
-  const json other =
+  const Json other =
       done({"evaluate", run_folder(), "--data", *folder_ / "other.txt", "--json", "--batch", "3"});
   EXPECT_NEAR(other.at("test_loss").get<double>(), trained.at("test_loss").get<double>(), 0.2);
 }
@@ -108,7 +108,7 @@ TEST_F(Text, generates_the_same_text_for_the_same_seed) {
   EXPECT_EQ(run({"generate", run_folder()}).err, "");
   Words with_json = some;
   with_json.emplace_back("--json");
-  const json answer = json::parse(generated(with_json));
+  const Json answer = Json::parse(generated(with_json));
   EXPECT_EQ("The mouse" + answer.at("text").get<std::string>() + "\n", text);
   EXPECT_EQ(answer.at("tokens"), 60);
 }
@@ -155,24 +155,24 @@ TEST_F(Text, a_prompt_with_unknown_characters_is_told) {
 
 TEST_F(Text, resumes_as_if_never_stopped) {
   const std::string parts = *folder_ / "parts";
-  const json expected = done(train({"--deterministic", "--epochs", "4", "--dropout", "0.1"}));
+  const Json expected = done(train({"--deterministic", "--epochs", "4", "--dropout", "0.1"}));
   Words first = train({"--deterministic", "--epochs", "4", "--dropout", "0.1", "--output", parts,
                        "--checkpoint-every", "10"});
   std::erase(first, "--json");
   std::erase(first, "--quiet");
   ASSERT_EQ(run(first, {.interrupt_at = "saved"}).code, 130);
-  const json resumed = done({"train", "--resume", parts, "--json", "--quiet"});
+  const Json resumed = done({"train", "--resume", parts, "--json", "--quiet"});
   EXPECT_GT(resumed.at("steps"), 0);
   EXPECT_EQ(resumed.at("weights_sha256"), expected.at("weights_sha256"));
 }
 
 TEST_F(Text, trains_in_every_format_and_in_parts) {
-  const json base = done(train({"--epochs", "4"}));
+  const Json base = done(train({"--epochs", "4"}));
   for (const Words& more : {Words{"--amp", "bf16"}, Words{"--amp", "f16"},
                             Words{"--accumulate", "4"}, Words{"--math", "f64"}}) {
     Words words = train({"--epochs", "4"});
     words.insert(words.end(), more.begin(), more.end());
-    const json result = done(words);
+    const Json result = done(words);
     EXPECT_NEAR(result.at("test_loss").get<double>(), base.at("test_loss").get<double>(), 0.05)
         << more.back();
   }
@@ -180,7 +180,7 @@ TEST_F(Text, trains_in_every_format_and_in_parts) {
 
 TEST_F(Text, is_compared_by_its_loss) {
   Words words = train({"--epochs", "2", "--compare", "off,bf16"});
-  const json result = done(words);
+  const Json result = done(words);
   EXPECT_LT(result.at("largest_difference_nats"), 0.1);
   EXPECT_TRUE(contains(result.at("remarks").dump(), "nats a token from")) << result;
   std::erase(words, "--json");
@@ -194,7 +194,7 @@ TEST_F(Text, is_compared_by_its_loss) {
 }
 
 TEST_F(Text, an_lstm_learns_too) {
-  const json result =
+  const Json result =
       done({"train", "--model", "lstm", "--data", file(), "--context", "16", "--layers", "1",
             "--width", "24", "--batch", "8", "--lr", "0.01", "--epochs", "6", "--json", "--quiet"});
   EXPECT_LT(result.at("test_loss"), 2);
@@ -215,11 +215,11 @@ TEST_F(Text, is_read_in_tokens_of_every_kind) {
     const std::string output = *folder_ / ("run_of_" + kind[1]);
     Words words = train({"--epochs", "3", "--output", output});
     words.insert(words.end(), kind.begin(), kind.end());
-    const json trained = done(words);
+    const Json trained = done(words);
     EXPECT_TRUE(std::isfinite(trained.at("test_loss").get<double>()));
     EXPECT_EQ(trained.contains("test_bits_per_character"), kind[1] == "bytes");
     EXPECT_EQ(run({"generate", output, "--prompt", "It has", "--length", "20"}).code, 0);
-    const json measured = done({"evaluate", output, "--json"});
+    const Json measured = done({"evaluate", output, "--json"});
     EXPECT_NEAR(measured.at("test_loss"), trained.at("test_loss"), 1e-6);
     std::filesystem::remove_all(output);
   }
@@ -340,7 +340,7 @@ TEST_F(Text, a_trained_network_is_exported) {
   const std::string file_of_onnx = *folder_ / "bard.onnx";
   const Result result = run({"export", run_folder(), "--onnx", file_of_onnx});
   EXPECT_EQ(result.code, 0) << result.err;
-  const json info = done({"info", file_of_onnx, "--json"});
+  const Json info = done({"info", file_of_onnx, "--json"});
   EXPECT_TRUE(contains(info.dump(), "tokens")) << info;
 }
 
@@ -373,7 +373,7 @@ TEST(text_survey, counts_characters_words_and_lines_of_both_parts) {
       path, std::string("na\xc3\xafve cat\n\xff") + std::string(80, 'a') + "\nb c\n");
   const Result result = run({"data", path, "--json"});
   ASSERT_EQ(result.code, 0) << result.err;
-  const auto found = nlohmann::json::parse(result.out);
+  const auto found = testing_json::Json::parse(result.out);
   EXPECT_EQ(found.at("replaced_bytes"), 1);
   EXPECT_EQ(found.at("training").at("words"), 3);
   EXPECT_EQ(found.at("training").at("lines"), 1);

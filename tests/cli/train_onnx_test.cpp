@@ -34,7 +34,7 @@ class TrainOnnx : public Training {
 
 TEST_F(TrainOnnx, keeps_the_network_in_the_run) {
   const std::string path = network(), folder = file("run");
-  const json trained = done(train_file(path, {"--output", folder}));
+  const Json trained = done(train_file(path, {"--output", folder}));
   EXPECT_GT(trained.at("test_accuracy"), 0.9);
   std::filesystem::remove(path);
   EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_accuracy"), trained.at("test_accuracy"));
@@ -44,7 +44,7 @@ TEST_F(TrainOnnx, keeps_the_network_in_the_run) {
 
 TEST_F(TrainOnnx, over_an_older_run_leaves_that_whole_until_the_first_checkpoint) {
   const std::string folder = file("older"), other = file("other.onnx");
-  const json older = done(train_file(network(), {"--output", folder}));
+  const Json older = done(train_file(network(), {"--output", folder}));
   ASSERT_EQ(
       run({"export", "--model", "lenet", "--image", "1x8x8", "--classes", "4", "--onnx", other})
           .code,
@@ -54,7 +54,7 @@ TEST_F(TrainOnnx, over_an_older_run_leaves_that_whole_until_the_first_checkpoint
   ASSERT_EQ(run(words, {.interrupt_at = "epoch 1/", .interrupt_by = SIGKILL}).code, 128 + SIGKILL);
   EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_loss"), older.at("test_loss"));
   EXPECT_EQ(done({"train", "--resume", folder, "--epochs", "3", "--json"}).at("steps"), 8);
-  const json newer = done(train_file(other, {"--output", folder}));
+  const Json newer = done(train_file(other, {"--output", folder}));
   EXPECT_EQ(done({"evaluate", folder, "--json"}).at("test_loss"), newer.at("test_loss"));
   EXPECT_EQ(done({"train", "--resume", folder, "--epochs", "3", "--json"}).at("steps"), 8);
   int networks = 0;
@@ -91,9 +91,9 @@ TEST_F(TrainOnnx, goes_on_to_the_bits_of_an_undisturbed_run) {
   whole.push_back(file("whole"));
   part.push_back(file("part"));
   part[1] = "2";
-  const json undisturbed = done(train_file(path, whole));
+  const Json undisturbed = done(train_file(path, whole));
   done(train_file(path, part));
-  const json resumed = done({"train", "--resume", file("part"), "--epochs", "4", "--json"});
+  const Json resumed = done({"train", "--resume", file("part"), "--epochs", "4", "--json"});
   EXPECT_EQ(resumed.at("weights_sha256"), undisturbed.at("weights_sha256"));
 }
 
@@ -115,15 +115,15 @@ TEST_F(TrainOnnx, fits_numbers_to_any_output) {
   const std::string numbers = file("numbers.npz");
   write_npz(numbers,
             std::vector<NamedTensor>{{"x_train", x}, {"y_train", y}, {"x_test", x}, {"y_test", y}});
-  const json result = done(
+  const Json result = done(
       train_file(network(), {"--data", numbers, "--loss", "mean_squared_error", "--epochs", "50"}));
   EXPECT_LT(result.at("test_loss"), 0.01);
 }
 
 TEST_F(TrainOnnx, trains_in_f64_and_goes_on_so) {
   const std::string path = network(), folder = file("wide");
-  const json f64 = done(train_file(path, {"--math", "f64", "--output", folder, "--lr", "0.01"}));
-  const json f32 = done(train_file(path, {"--math", "ieee", "--lr", "0.01"}));
+  const Json f64 = done(train_file(path, {"--math", "f64", "--output", folder, "--lr", "0.01"}));
+  const Json f32 = done(train_file(path, {"--math", "ieee", "--lr", "0.01"}));
   EXPECT_EQ(f64.at("precision"), "f64");
   const double first = f64.at("first_loss"), near = f32.at("first_loss");
   EXPECT_NE(first, near);
@@ -138,10 +138,10 @@ TEST_F(TrainOnnx, trains_in_f64_and_goes_on_so) {
 
 TEST_F(TrainOnnx, takes_settings_of_groups_of_parameters) {
   const std::string path = network();
-  const json frozen = done(train_file(path, {"--group", "*: rate=0"}));
-  const json slow = done(train_file(path, {"--group", "*.bias: rate=0.1, weight_decay=0.01"}));
-  const json clipped = done(train_file(path, {"--clip-value", "1e-6"}));
-  const json usual = done(train_file(path, {}));
+  const Json frozen = done(train_file(path, {"--group", "*: rate=0"}));
+  const Json slow = done(train_file(path, {"--group", "*.bias: rate=0.1, weight_decay=0.01"}));
+  const Json clipped = done(train_file(path, {"--clip-value", "1e-6"}));
+  const Json usual = done(train_file(path, {}));
   EXPECT_NEAR(frozen.at("final_loss"), frozen.at("first_loss"), 0.1);
   EXPECT_NEAR(clipped.at("final_loss"), clipped.at("first_loss"), 0.1);
   EXPECT_NE(slow.at("weights_sha256"), usual.at("weights_sha256"));

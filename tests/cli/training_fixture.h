@@ -4,17 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/json_answer.h"
 #include "cli/program.h"
 #include "cli/tiny_data.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_cli {
 
-using nlohmann::json;
 using testing_files::TemporaryFolder;
+using testing_json::Json;
 
 class Training : public testing::Test {
  protected:

@@ -51,13 +51,13 @@ TEST_F(Watching, a_profile_is_a_trace_and_a_table) {
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "ms a step, over 3 steps")) << result.out;
   EXPECT_TRUE(contains(result.out, "matrix unit")) << result.out;
-  const json events = json::parse(read_file(trace)).at("traceEvents");
+  const Json events = Json::parse(read_file(trace)).at("traceEvents");
   int steps = 0;
-  for (const json& event : events) steps += event.value("cat", "") == "step";
+  for (const Json& event : events) steps += event.value("cat", "") == "step";
   EXPECT_EQ(steps, 3);
   const Result as_json = run(quiet_json({"--profile", trace}));
   ASSERT_EQ(as_json.code, 0) << as_json.err;
-  const json profile = json::parse(as_json.out.substr(0, as_json.out.find('\n')));
+  const Json profile = Json::parse(as_json.out.substr(0, as_json.out.find('\n')));
   EXPECT_EQ(profile.at("event"), "profile");
   EXPECT_EQ(profile.at("steps"), 10);
   EXPECT_GT(profile.at("kernels").size(), 3u);
@@ -68,7 +68,7 @@ TEST_F(Watching, metrics_are_printed_and_in_json) {
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "test f1_by_class ")) << result.out;
   EXPECT_TRUE(contains(result.out, "labels in rows, predictions in columns")) << result.out;
-  const json last = done(quiet_json({"--metrics", "f1_by_class,confusion,auc,mse"}));
+  const Json last = done(quiet_json({"--metrics", "f1_by_class,confusion,auc,mse"}));
   EXPECT_GT(last.at("test_auc").get<double>(), 0.9);
   EXPECT_EQ(last.at("test_f1_by_class_values").size(), 4u);
   EXPECT_EQ(last.at("test_confusion_matrix").at("counts").size(), 16u);
@@ -101,7 +101,7 @@ TEST_F(Watching, a_run_that_goes_on_measures_what_it_measured_unless_it_is_told_
   EXPECT_EQ(row.at("epoch"), "3");
   EXPECT_NE(row.at("test_f1"), "");
   EXPECT_NE(row.at("test_auc"), "");
-  const json other = resume("4", {"--metrics", "iou,f1"});
+  const Json other = resume("4", {"--metrics", "iou,f1"});
   EXPECT_FALSE(other.contains("test_auc")) << other;
   row = last_row(table);
   EXPECT_EQ(row.at("epoch"), "4");

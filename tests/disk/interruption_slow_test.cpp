@@ -93,7 +93,7 @@ struct KilledTraining {
 };
 
 double test_loss_of(const std::string& folder) {
-  return json::parse(testing_cli::last_line(run({"evaluate", folder, "--json"}).out))
+  return Json::parse(testing_cli::last_line(run({"evaluate", folder, "--json"}).out))
       .at("test_loss");
 }
 

@@ -6,21 +6,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/program.h"
 #include "cli/tiny_data.h"
 #include "disk/disk_model.h"
+#include "support/json.h"
 
 namespace narrowgauge::testing_disk {
 
-using nlohmann::json;
 using testing_cli::Result;
 using testing_cli::run;
 using testing_cli::Surroundings;
 using testing_cli::Words;
 using testing_files::TemporaryFolder;
+using testing_json::Json;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool shim_works = false;  // the sanitizers' own must be loaded first
@@ -29,7 +29,7 @@ inline constexpr bool shim_works = true;
 #endif
 
 inline std::string last_sha(const Result& result) {
-  return json::parse(testing_cli::last_line(result.out)).at("weights_sha256");
+  return Json::parse(testing_cli::last_line(result.out)).at("weights_sha256");
 }
 
 class Trial {
@@ -46,7 +46,7 @@ class Trial {
                fs::copy_options::recursive | fs::copy_options::copy_symlinks);
       first_state_ = Disk(root()).state(Survival::all);
     }
-    seen_.push_back(over_older ? evaluation(older) : json());
+    seen_.push_back(over_older ? evaluation(older) : Json());
     ends_.push_back(over_older ? last_sha(first) : "");
     Words words = training(newer);
     words.insert(words.end(), {"--keep", "100"});
@@ -96,7 +96,7 @@ class Trial {
       EXPECT_TRUE(none) << result.err;
       return none && !over_older_ ? 0 : -1;
     }
-    const json line = without_path(result);
+    const Json line = without_path(result);
     for (std::size_t i = 0; i < seen_.size(); ++i)
       if (seen_[i] == line) return static_cast<int>(i);
     ADD_FAILURE() << "evaluation of no whole run: " << line;
@@ -127,12 +127,10 @@ class Trial {
                                        {log_variable, log()}});
     return {.variables = variables};
   }
-  static json without_path(const Result& result) {
-    json line = json::parse(testing_cli::last_line(result.out));
-    for (const char* path : {"run", "checkpoint"}) line.erase(path);
-    return line;
+  static Json without_path(const Result& result) {
+    return Json::parse(testing_cli::last_line(result.out)).without("run").without("checkpoint");
   }
-  static json evaluation(const std::string& folder) {
+  static Json evaluation(const std::string& folder) {
     const Result result = run({"evaluate", folder, "--json"});
     EXPECT_EQ(result.code, 0) << result.err;
     return without_path(result);
@@ -145,7 +143,7 @@ class Trial {
   bool over_older_;
   TemporaryFolder inside_, outside_;
   std::string data_, first_state_;
-  std::vector<json> seen_;
+  std::vector<Json> seen_;
   std::vector<std::string> ends_;  // digests of the last weights
 };
 

@@ -4,25 +4,25 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "base/random.h"
 #include "io/files.h"
 #include "narrowgauge/error.h"
 #include "narrowgauge/tokenizer.h"
+#include "support/json.h"
 
 namespace narrowgauge {
 namespace {
 
-using nlohmann::json;
 using testing_files::read_file;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
+using testing_json::Json;
 using Tokens = std::vector<std::int32_t>;
 using TokenizerPointer = std::shared_ptr<const Tokenizer>;
 
-const json& traces() {
-  static const json all = json::parse(read_file(std::string(std::getenv("NARROWGAUGE_SOURCE")) +
+const Json& traces() {
+  static const Json all = Json::parse(read_file(std::string(std::getenv("NARROWGAUGE_SOURCE")) +
                                                 "/tests/io/tokenizer_traces.json"));
   return all;
 }

@@ -4,14 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "ops/math/matmul.h"
 #include "precision/lists.h"
 #include "precision/plan_reader.h"
 #include "precision/policy.h"
 #include "precision/reasons.h"
 #include "precision/small_ops.h"
+#include "support/json.h"
 
 namespace narrowgauge {
 namespace {
@@ -151,7 +150,7 @@ TEST(explain, rows_summary_and_node_read_well) {
 TEST(explain, the_json_says_the_same) {
   const Graph graph = with_symbols();
   const auto json =
-      nlohmann::json::parse(explanation_json(explain(graph, plan_of(graph), {{"N", 10}})));
+      testing_json::Json::parse(explanation_json(explain(graph, plan_of(graph), {{"N", 10}})));
   EXPECT_EQ(json["model"], "symbols");
   EXPECT_EQ(json["narrow"], "f16");
   ASSERT_EQ(json["nodes"].size(), 3u);
@@ -167,7 +166,7 @@ TEST(explain, the_json_says_the_same) {
   EXPECT_TRUE(json["nodes"][0]["dtype"].is_null());
   EXPECT_EQ(json["summary"]["nodes"]["f16"], 1);
   EXPECT_EQ(json["summary"]["cast_bytes"], 960);
-  const auto open = nlohmann::json::parse(explanation_json(explain(graph, plan_of(graph))));
+  const auto open = testing_json::Json::parse(explanation_json(explain(graph, plan_of(graph))));
   EXPECT_TRUE(open["summary"]["cast_bytes"].is_null());
 }
 

@@ -3,14 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "api/small_training.h"
+#include "support/json.h"
 
 namespace narrowgauge {
 namespace {
 
-using Json = nlohmann::json;
+using testing_json::Json;
 
 Trainer::KernelChoice kernel(const char* node, const char* op, double milliseconds, double flops,
                              std::int64_t bytes, KernelFacts facts) {

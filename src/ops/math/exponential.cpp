@@ -2,6 +2,7 @@
 #include "ops/math/exponential.h"
 
 #include "ops/elementwise/expression.h"
+#include "ops/math/arithmetic.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
 #include "ops/table.h"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/elementwise/expression.h"
+#include "ops/math/comparison.h"
 #include "ops/math/reduce_axes.h"
 #include "ops/math/rounding.h"
 #include "ops/shape/axes.h"

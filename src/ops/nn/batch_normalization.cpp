@@ -5,6 +5,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/expression.h"
+#include "ops/math/arithmetic.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
 #include "ops/shape/reshape.h"

@@ -2,6 +2,7 @@
 #include "ops/nn/layer_normalization.h"
 
 #include "narrowgauge/graph.h"
+#include "ops/math/arithmetic.h"
 #include "ops/nn/normalized_rows.h"
 #include "ops/table.h"
 

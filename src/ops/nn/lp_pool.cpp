@@ -6,6 +6,7 @@
 
 #include "ops/control/composite.h"
 #include "ops/elementwise/in_dtype.h"
+#include "ops/math/arithmetic.h"
 #include "ops/math/reduce.h"
 #include "ops/nn/average_pool.h"
 #include "ops/shape/axes.h"

@@ -7,6 +7,7 @@
 #include "ops/activation/sigmoid.h"
 #include "ops/control/composite.h"
 #include "ops/elementwise/in_dtype.h"
+#include "ops/math/comparison.h"
 #include "ops/math/logic.h"
 #include "ops/math/matmul.h"
 #include "ops/math/reduce.h"

@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "ops/control/control_flow.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/comparison.h"
 #include "ops/math/matmul.h"
 #include "ops/math/min_max.h"
 #include "ops/shape/concat.h"

@@ -6,6 +6,8 @@
 #include "ops/control/composite.h"
 #include "ops/elementwise/expression.h"
 #include "ops/math/cast.h"
+#include "ops/math/comparison.h"
+#include "ops/math/where.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/reshape.h"

@@ -5,6 +5,7 @@
 
 #include "base/indexed_vector.h"
 #include "ops/elementwise/expression.h"
+#include "ops/math/comparison.h"
 #include "ops/shape/axes.h"
 #include "ops/shape/gather_elements.h"
 #include "ops/shape/places.h"
