@@ -127,9 +127,11 @@ struct NG_API ConversionReport {
 // What is done with ENGINE.cache, a file beside an engine's file: which kernels are fastest on this
 // machine, and the weights as these kernels pack them. Engines map it, so that they answer sooner
 // and processes share these weights. One of another CPU, version or network, or a damaged one, is
-// refused with a warning; NARROWGAUGE_ENGINE_CACHE=off is CacheUse::off everywhere.
+// refused with a warning; NARROWGAUGE_ENGINE_CACHE=off is CacheUse::off everywhere. The engine's
+// file is mapped too, and weights that no kernel packs are read from it: replace such a file as a
+// whole, as save() does, and do not write over it while an engine is open.
 enum class CacheUse : std::uint8_t {
-  off,   // nothing
+  off,   // nothing, and weights are copied into memory
   read,  // taken where it is; one that is refused is made anew with the first answer
   make   // the same; it is made where there is none, and the first answer adds what it lacks
 };

@@ -5,8 +5,6 @@
 
 #include "api/engine_cache.h"
 #include "api/engine_implementation.h"
-#include "api/model_implementation.h"
-#include "io/onnx/read.h"
 
 namespace narrowgauge {
 
@@ -37,11 +35,7 @@ Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 
 Engine Engine::open(const std::string& path, CacheUse cache) {
-  const Mapping mapping = cache == CacheUse::off ? Mapping::read : Mapping::change_copy;
-  auto implementation = std::make_unique<Implementation>(
-      ModelAccess::from_onnx(path, onnx::read_model(path, mapping)));
-  use_engine_cache(implementation->model, path, cache);
-  return Engine(std::move(implementation));
+  return Engine(std::make_unique<Implementation>(open_engine(path, {}, cache)));
 }
 
 std::vector<NamedTensor> Engine::run(std::span<const NamedTensor> inputs) const {

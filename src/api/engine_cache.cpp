@@ -7,6 +7,7 @@
 #include "api/model_implementation.h"
 #include "base/environment.h"
 #include "base/log.h"
+#include "io/onnx/read.h"
 
 namespace narrowgauge {
 
@@ -101,9 +102,12 @@ std::vector<NamedTensor> zeros_for(const std::vector<ModelPort>& ports) {
 
 }  // namespace
 
-void use_engine_cache(Model& model, const std::string& engine, CacheUse use) {
-  if (use == CacheUse::off || is_switched_off()) return;
+Model open_engine(const std::string& engine, const KnownInputs& known, CacheUse use) {
+  if (use == CacheUse::off || is_switched_off()) return Model::from_onnx(engine, known);
+  Model model =
+      ModelAccess::from_onnx(engine, onnx::read_model(engine, Mapping::change_copy), known);
   attach(model, std::make_shared<EngineCache>(engine, use));
+  return model;
 }
 
 void make_engine_cache(const std::string& engine) {

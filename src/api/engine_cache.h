@@ -47,9 +47,10 @@ class EngineCache : public PackedMemory {
 // The path of the cache of an engine.
 std::string engine_cache_path(const std::string& engine);
 
-// Gives the model of this file its cache; nothing with NARROWGAUGE_ENGINE_CACHE=off, or for models
-// that are planned anew for each shape.
-void use_engine_cache(Model& model, const std::string& engine, CacheUse use);
+// The model of a file with its cache, whose tensors lie in the pages of the file. CacheUse::off,
+// also by NARROWGAUGE_ENGINE_CACHE, maps neither. Models that are planned anew for each shape have
+// no cache. Throws as Model::from_onnx() does.
+Model open_engine(const std::string& engine, const KnownInputs& known, CacheUse use);
 
 // Makes the cache of an engine by an answer to zeros, for a batch of 1 where that is open. Nothing
 // where other sizes are open, or for what is no file. Throws nothing: what hinders it is a warning.

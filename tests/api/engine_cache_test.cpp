@@ -70,10 +70,8 @@ EngineCacheContent content_of(const std::string& path) {
 }
 
 // A model as Engine::open() has it, to look inside.
-Model model_of(const std::string& path) {
-  Model model = Model::from_onnx(path);
-  use_engine_cache(model, path, CacheUse::read);
-  return model;
+Model model_of(const std::string& path, CacheUse use = CacheUse::read) {
+  return open_engine(path, {}, use);
 }
 
 // Where the packed weights lie that a model runs an answer with.
@@ -89,8 +87,10 @@ std::vector<const std::byte*> packed_weights(Model& model, std::int64_t batch = 
   return found;
 }
 
-// The inode of the file whose pages this process has read-only at an address; "" for other memory.
-std::string mapped_file(const std::byte* address) {
+// The inode of the file with this ending whose pages this process has at an address; "" for other
+// memory.
+std::string mapped_file(const std::byte* address, std::string_view ending = ".cache",
+                        std::string_view wanted = "r--p") {
   std::istringstream maps(testing_files::read_file("/proc/self/maps"));
   for (std::string line; std::getline(maps, line);) {
     std::istringstream words(line);
@@ -99,7 +99,7 @@ std::string mapped_file(const std::byte* address) {
     const auto begin = std::stoull(range, nullptr, 16);
     const auto end = std::stoull(range.substr(range.find('-') + 1), nullptr, 16);
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    if (at >= begin && at < end && path.ends_with(".cache") && rights == "r--p") return inode;
+    if (at >= begin && at < end && path.ends_with(ending) && rights == wanted) return inode;
   }
   return "";
 }
@@ -141,6 +141,44 @@ TEST(engine_cache, an_opened_engine_packs_nothing_and_shares_the_pages) {
     for (const std::byte* const each : weights) EXPECT_EQ(mapped_file(each), file) << kind;
     for (const std::byte* const each : again) EXPECT_EQ(mapped_file(each), file) << kind;
   });
+}
+
+// Tensors of the network of at least a KiB: its states and constants.
+std::vector<Tensor> large_tensors(Model& model) {
+  std::vector<Tensor> found;
+  const auto add = [&](const Tensor& tensor) {
+    if (tensor.bytes() >= 1024) found.push_back(tensor);
+  };
+  for (const auto& [name, entry] : ModelAccess::of(model).store.entries())
+    if (entry.role != Role::derived) add(entry.value);
+  for (const Node& node : model.graph(Mode::evaluate).nodes())
+    if (node.is<Constant>()) add(node.as<Constant>().value);
+  return found;
+}
+
+TEST(engine_cache, weights_lie_in_the_pages_of_the_engine_s_file) {
+  for_all_kinds([](const std::string& path, const std::string& kind) {
+    Model mapped = model_of(path), copied = model_of(path, CacheUse::off);
+    const auto weights = large_tensors(mapped), copies = large_tensors(copied);
+    ASSERT_EQ(weights.size(), copies.size()) << kind;
+    EXPECT_FALSE(kind != "int8" && weights.empty()) << kind;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      EXPECT_NE(mapped_file(weights[i].data(), ".onnx", "rw-p"), "") << kind << ' ' << i;
+      EXPECT_TRUE(copies[i].owns_memory()) << kind << ' ' << i;
+      EXPECT_TRUE(weights[i].same_bits(copies[i])) << kind << ' ' << i;
+    }
+  });
+}
+
+TEST(engine_cache, an_open_engine_stays_as_it_is_when_its_file_is_replaced) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "small.onnx";
+  save_engine(path, EnginePrecision::f32);
+  const Engine engine = Engine::open(path);
+  const Tensor before = answer(path, CacheUse::off);
+  save_engine(path, EnginePrecision::int8);
+  EXPECT_TRUE(engine.predict(images(1)).same_bits(before));
+  EXPECT_FALSE(answer(path, CacheUse::off).same_bits(before));
 }
 
 TEST(engine_cache, threads_that_ask_at_once_get_the_answers_that_one_gets) {

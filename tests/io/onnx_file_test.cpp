@@ -72,6 +72,24 @@ TEST(onnx_file, a_model_that_was_written_is_read_as_equal) {
   EXPECT_TRUE(model_of(serialized(other)) == other);
 }
 
+// Tensors around the size from which on they are aligned, and around those at which the fields that
+// say lengths grow by a byte.
+TEST(onnx_file, large_tensors_are_aligned) {
+  Model model = model_of(every_field());
+  model.graph.initializers.clear();
+  for (const std::int64_t bytes : {1000, 1024, 1025, 16300, 16330, 16384, 50000, 2097100, 3})
+    model.graph.initializers.push_back(
+        tensor_data_of(Tensor::full(DType::u8, {bytes}, 7), concat("w", bytes)));
+  const std::string file = serialized(model);
+  const Model read = read_model(SharedBytes({}, file), "model");
+  EXPECT_TRUE(read == model);
+  for (const TensorData& tensor : read.graph.initializers) {
+    const auto at = static_cast<std::size_t>(tensor.raw_data->view().data() - file.data());
+    if (tensor.raw_data->size() >= 1024) EXPECT_EQ(at % Tensor::alignment, 0U) << tensor.name;
+  }
+  EXPECT_TRUE(serialized(read) == file);
+}
+
 TEST(onnx_file, texts_and_numbers_are_where_onnx_says) {
   const Model model = model_of(every_field());
   EXPECT_EQ(model.ir_version, 13);

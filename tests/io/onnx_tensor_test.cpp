@@ -79,6 +79,24 @@ TEST(onnx_tensor, payloads_are_not_copied_when_they_are_read) {
             floats.view().data() + floats.size() - 4);
 }
 
+TEST(onnx_tensor, lies_over_bytes_that_may_be_changed_and_are_aligned) {
+  const auto owner = std::make_shared<Tensor>(DType::u8, Dims{256});
+  const std::span<char> bytes(reinterpret_cast<char*>(owner->data()), 256);
+  TensorData data;
+  data.name = "w";
+  data.data_type = DataType::f32;
+  data.dims = {16};
+  const auto over = [&](std::size_t offset) {
+    const auto all = SharedBytes::changeable(owner, bytes);
+    data.raw_data = all.part(all.view().substr(offset, 64));
+    return tensor_of(data);
+  };
+  EXPECT_EQ(over(64).data(), owner->data() + 64);
+  EXPECT_TRUE(over(68).owns_memory());
+  data.raw_data = SharedBytes(owner, {bytes.data() + 64, 64});  // only to be read
+  EXPECT_TRUE(tensor_of(data).owns_memory());
+}
+
 TEST(onnx_tensor, payloads_outlive_what_they_were_read_from) {
   TensorData tensor;
   {

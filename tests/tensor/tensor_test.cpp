@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -77,6 +78,25 @@ TEST(tensor, shares_memory_in_copies_and_reshaped_but_not_in_clones) {
   EXPECT_EQ(reshaped.at(5), 9);
   EXPECT_EQ(reshaped.dims(), (Dims{3, 2}));
   EXPECT_EQ(clone.at(5), 1);
+}
+
+TEST(tensor, lies_over_memory_of_others) {
+  const std::size_t bytes = Tensor::alignment + 8;
+  const Tensor keeper(DType::u8, {static_cast<std::int64_t>(bytes)});
+  const auto owner = std::make_shared<Tensor>(keeper);
+  const std::shared_ptr<std::byte[]> memory(owner, owner->data());
+  Tensor two = Tensor::over(memory, DType::f32, {2});
+  EXPECT_EQ(owner.use_count(), 3);
+  EXPECT_FALSE(two.owns_memory());
+  EXPECT_FALSE(two.reshaped({1, 2}).owns_memory());
+  EXPECT_TRUE(two.clone().owns_memory());
+  EXPECT_TRUE(keeper.owns_memory());
+  two.set(1, 1);
+  EXPECT_EQ(owner->at(7), 0x3f);
+  EXPECT_THROW(Tensor::over({owner, owner->data() + 4}, DType::f32, {1}), InternalError);
+  EXPECT_THROW(Tensor::over(memory, DType::f32, {-1}), UsageError);
+  two = Tensor();
+  EXPECT_EQ(owner.use_count(), 2);
 }
 
 TEST(tensor, casts_to_nearest_even) {

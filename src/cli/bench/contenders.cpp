@@ -39,8 +39,7 @@ class Own : public Contender {
     malloc_trim(0);  // so that what earlier networks left counts for none
     const std::int64_t before = resident_bytes();
     const auto start = Clock::now();
-    model_ = std::make_unique<Model>(Model::from_onnx(network.path, network.known));
-    use_engine_cache(*model_, network.path, CacheUse::read);
+    model_ = std::make_unique<Model>(open_engine(network.path, network.known, CacheUse::read));
     model_->set_precision(request_for(row_.precision));
     inputs_ = &inputs;
     Answers answers = model_->run(inputs);

@@ -191,8 +191,7 @@ void profile(Model& model, const std::vector<NamedTensor>& inputs, const Flags& 
 
 int run_model(const Flags& flags) {
   const ThreadScope threads(static_cast<int>(flags.threads.value_or(thread_count())));
-  Model model = Model::from_onnx(*flags.model, known_inputs(flags.known));
-  use_engine_cache(model, *flags.model, CacheUse::read);
+  Model model = open_engine(*flags.model, known_inputs(flags.known), CacheUse::read);
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
   model.set_precision(precision);

@@ -170,7 +170,8 @@ std::string aligned(const Model& model) {
   for (int round = 0; round < 3; ++round) {
     std::size_t moved = 0;  // by the padding that grew in this round
     bool changed = false;
-    for (const auto& [i, behind] : enumerate(misalignments(file))) {
+    const std::vector<std::size_t> misaligned = misalignments(file);
+    for (const auto& [i, behind] : enumerate(misaligned)) {
       const std::size_t missing =
           (Tensor::alignment - (behind + moved) % Tensor::alignment) % Tensor::alignment;
       if (missing == 0) continue;
