@@ -20,6 +20,13 @@ std::string joined(const std::string& domain, const std::string& name) {
 
 }  // namespace
 
+AttributeValue::AttributeValue() = default;
+AttributeValue::AttributeValue(const AttributeValue&) = default;
+AttributeValue::AttributeValue(AttributeValue&&) noexcept = default;
+AttributeValue& AttributeValue::operator=(const AttributeValue&) = default;
+AttributeValue& AttributeValue::operator=(AttributeValue&&) noexcept = default;
+AttributeValue::~AttributeValue() = default;
+
 bool Attribute::operator==(const Attribute&) const = default;
 bool Graph::operator==(const Graph&) const = default;
 
@@ -39,7 +46,7 @@ std::string_view name_of(AttributeType type) {
                                                    "list of sparse tensors",
                                                    "type",
                                                    "list of types"};
-  static_assert(names.size() == std::variant_size_v<AttributeValue>);
+  static_assert(names.size() == std::variant_size_v<AttributeValue::variant>);
   return names.at(static_cast<std::size_t>(type));
 }
 

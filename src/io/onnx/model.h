@@ -37,12 +37,23 @@ enum class AttributeType : std::int32_t {
   types
 };
 
-// Each alternative stands at the place of its AttributeType.
-using AttributeValue =
-    std::variant<std::monostate, float, std::int64_t, std::string, Box<TensorData>, Box<Graph>,
-                 std::vector<float>, std::vector<std::int64_t>, std::vector<std::string>,
-                 std::vector<TensorData>, std::vector<Graph>, Box<SparseTensor>,
-                 std::vector<SparseTensor>, Box<Type>, std::vector<Type>>;
+// Each alternative stands at the place of its AttributeType. Copied, moved and destroyed in
+// model.cpp alone: each source that has a node would compile that of every alternative, graphs
+// among them.
+struct AttributeValue
+    : std::variant<std::monostate, float, std::int64_t, std::string, Box<TensorData>, Box<Graph>,
+                   std::vector<float>, std::vector<std::int64_t>, std::vector<std::string>,
+                   std::vector<TensorData>, std::vector<Graph>, Box<SparseTensor>,
+                   std::vector<SparseTensor>, Box<Type>, std::vector<Type>> {
+  using variant::variant;
+  using variant::operator=;
+  AttributeValue();
+  AttributeValue(const AttributeValue& other);
+  AttributeValue(AttributeValue&& other) noexcept;
+  AttributeValue& operator=(const AttributeValue& other);
+  AttributeValue& operator=(AttributeValue&& other) noexcept;
+  ~AttributeValue();
+};
 
 struct Attribute {
   std::string name, doc_string;

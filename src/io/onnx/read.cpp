@@ -115,7 +115,7 @@ AttributeValue default_value(AttributeType type) {
 
 void finish(Source&, const FieldReader&, Attribute& attribute) {
   const auto type = static_cast<std::size_t>(attribute.type);
-  if (type == 0 || type >= std::variant_size_v<AttributeValue>) return;
+  if (type == 0 || type >= std::variant_size_v<AttributeValue::variant>) return;
   if (attribute.value.index() == 0 && !attribute.ref_attr_name.empty()) return;
   if (attribute.value.index() == 0) attribute.value = default_value(attribute.type);
   require<DataError>(attribute.value.index() == type, "expected ", name_of(attribute.type),
