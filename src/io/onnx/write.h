@@ -19,8 +19,9 @@ struct WriteOptions {
   std::optional<std::int64_t> external_from = {};
 };
 
-// The file's bytes. External tensors stay external, and name the files that they named. Throws
-// DataError from 2 GiB on, which no reader of protobuf takes.
+// The file's bytes. Large raw tensors that have a name lie at multiples of Tensor::alignment.
+// External tensors stay external, and name the files that they named. Throws DataError from 2 GiB
+// on, which no reader of protobuf takes.
 std::string serialized(const Model& model);
 std::string serialized(const TensorData& tensor);
 

@@ -92,10 +92,11 @@ class Collector : public AttributeVisitor {
   }
   void operator()(std::string_view name, Dims& value) override { add(name, value); }
   void operator()(std::string_view name, Shape& value) override { add(name, known_dims(value)); }
-  // ONNX calls its tensors "value", other arrays are lists of numbers.
+  // ONNX calls its tensors "value", other arrays are lists of numbers. The tensor has a name, as
+  // only the bytes of such a one are written aligned.
   void operator()(std::string_view name, Tensor& value) override {
     if (name == "value")
-      add(name, Box<TensorData>(tensor_data_of(value)));
+      add(name, Box<TensorData>(tensor_data_of(value, std::string(name))));
     else
       add(name, list_of_floats(value));
   }
