@@ -122,8 +122,8 @@ class NG_API Tensor {
     return from(std::move(dims), std::span<const T>(values));
   }
 
-  // Over memory that holds the elements already, in the packed form of data(). Throws UsageError for
-  // a negative dimension, and InternalError for memory that is not aligned.
+  // Over memory that holds the elements already, in the packed form of data(). Throws UsageError
+  // for a negative dimension, and InternalError for memory that is not aligned.
   static Tensor over(std::shared_ptr<std::byte[]> memory, DType dtype, Dims dims);
   bool owns_memory() const;  // not that of over()
 

@@ -27,7 +27,7 @@ onnx::WriteOptions options_for(const onnx::Model& model) {
   std::int64_t bytes = 0;
   for (const onnx::TensorData& tensor : model.graph.initializers)
     bytes += onnx::raw_bytes(tensor).value_or(0);
-  onnx::WriteOptions options;
+  onnx::WriteOptions options{.aligned = true};
   if (bytes > largest_inside) options.external_from = external_from;
   return options;
 }

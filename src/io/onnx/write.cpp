@@ -160,8 +160,8 @@ std::vector<std::size_t> misalignments(const std::string& file) {
   return found;
 }
 
-// The file with large tensors at multiples of the alignment, where whoever maps it can use them as
-// they lie. Padding may lengthen the fields that say lengths, which a second round takes in.
+// The file with large tensors at multiples of the alignment. Padding may lengthen the fields that
+// say lengths, which a second round takes in.
 std::string aligned(const Model& model) {
   const std::vector<const TensorData*> large = large_tensors(model);
   Padding padding;
@@ -242,14 +242,14 @@ void take_outside(Model& model, std::int64_t least, const std::string& path) {
 
 }  // namespace
 
-std::string serialized(const Model& model) { return aligned(model); }
+std::string serialized(const Model& model) { return serialized_message(model); }
 std::string serialized(const TensorData& tensor) { return serialized_message(tensor); }
 
 void write_model(const std::string& path, const Model& model, const WriteOptions& options) {
   Model placed = model;  // payloads are shared
   for_each<TensorData>(placed, bring_inside);
   if (options.external_from) take_outside(placed, *options.external_from, path + ".data");
-  write_file_atomically(path, serialized(placed));
+  write_file_atomically(path, options.aligned ? aligned(placed) : serialized(placed));
 }
 
 }  // namespace narrowgauge::onnx

@@ -17,11 +17,13 @@ struct WriteOptions {
   // Initializers of at least so many raw bytes go to a file beside the model; without it, none.
   // Types without a counterpart here go only if they are raw already.
   std::optional<std::int64_t> external_from = {};
+  // Raw tensors of a KiB and more that have a name lie at multiples of Tensor::alignment, where
+  // whoever maps the file can use them as they lie.
+  bool aligned = false;
 };
 
-// The file's bytes. Large raw tensors that have a name lie at multiples of Tensor::alignment.
-// External tensors stay external, and name the files that they named. Throws DataError from 2 GiB
-// on, which no reader of protobuf takes.
+// The file's bytes. External tensors stay external, and name the files that they named. Throws
+// DataError from 2 GiB on, which no reader of protobuf takes.
 std::string serialized(const Model& model);
 std::string serialized(const TensorData& tensor);
 
