@@ -151,7 +151,8 @@ std::vector<Tensor> large_tensors(Model& model) {
   };
   for (const auto& [name, entry] : ModelAccess::of(model).store.entries())
     if (entry.role != Role::derived) add(entry.value);
-  for (const Node& node : model.graph(Mode::evaluate).nodes())
+  const Graph graph = model.graph(Mode::evaluate);
+  for (const Node& node : graph.nodes())
     if (node.is<Constant>()) add(node.as<Constant>().value);
   return found;
 }
