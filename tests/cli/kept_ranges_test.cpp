@@ -144,7 +144,11 @@ TEST_F(KeptRanges, that_are_damaged_or_of_another_network_are_refused) {
 }
 
 TEST_F(KeptRanges, that_are_interrupted_leave_the_run) {
-  Words words = train({"--model", "lenet", "--keep-ranges", "--output", file("interrupted")});
+  // A network that takes a while for its samples, so that it is still at them when it is
+  // interrupted.
+  const Words words{"train", "--model",       "resnet20", "--data",
+                    data(),  "--batch",       "32",       "--epochs",
+                    "1",     "--keep-ranges", "--output", file("interrupted")};
   const Result result = run(words, {.columns = 80, .interrupt_at = "ranges for int8"});
   EXPECT_EQ(result.code, 130) << result.out;
   EXPECT_TRUE(contains(result.out, "interrupted: no ranges are kept")) << result.out;
