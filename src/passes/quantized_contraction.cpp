@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/activation/relu.h"
+#include "ops/elementwise/in_dtype.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/cast.h"
 #include "ops/math/gemm.h"
@@ -207,10 +208,6 @@ class Finder {
   bool bounded_ = false;
 };
 
-Value in_dtype(Graph& graph, Value value, DType dtype) {
-  return graph.type(value).dtype == dtype ? value : graph.add(Cast{.to = dtype}, {value});
-}
-
 // The inputs of the op in the new graph.
 class Inputs {
  public:
@@ -250,10 +247,11 @@ class Inputs {
 
   Value bias() {
     if (found_.bias.is_absent()) return absent;
-    const Value bias = in_dtype(graph_, mapped(found_.bias), DType::f32);
+    Rewriting made = rewriting();
+    const Value bias = in_dtype(made, mapped(found_.bias), DType::f32);
     const Shape& shape = graph_.type(bias).shape;
     if (shape.size() == 1) return bias;
-    return rewriting().add(ReshapeTo{Shape{element_count(shape)}}, {bias});
+    return made.add(ReshapeTo{Shape{element_count(shape)}}, {bias});
   }
 
   Value y_zero() {
@@ -298,7 +296,8 @@ void add_quantized(Rebuild& rebuild, const QuantizedContraction& found) {
     made =
         graph.add(QuantizedMatMul{transposed, found.low, found.high}, inputs, std::move(options));
   // 16 bits where a precision plan says so.
-  rebuild.map({found.members.back(), 0}, in_dtype(graph, made, last.outputs[0].type.dtype));
+  Rewriting behind(graph, {}, {});
+  rebuild.map({found.members.back(), 0}, in_dtype(behind, made, last.outputs[0].type.dtype));
 }
 
 }  // namespace narrowgauge
