@@ -11,7 +11,7 @@
 #include "ops/no_gradient.h"
 #include "passes/differentiate.h"
 
-namespace narrowgauge {
+namespace narrowgauge::gradients_test {
 namespace {
 
 using namespace testing;
@@ -354,4 +354,4 @@ INSTANTIATE_TEST_SUITE_P(AllOps, Decompositions,
                          op_name);
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::gradients_test

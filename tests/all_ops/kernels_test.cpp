@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "narrowgauge/graph.h"
 
-namespace narrowgauge {
+namespace narrowgauge::kernels_test {
 namespace {
 
 using namespace testing;
@@ -187,4 +187,4 @@ INSTANTIATE_TEST_SUITE_P(AllOps, CommutativeOps,
                          op_name);
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::kernels_test

@@ -19,7 +19,7 @@
 #include "ops/control/interpret.h"
 #include "tensor/dtype_sets.h"
 
-namespace narrowgauge {
+namespace narrowgauge::onnx_export_test {
 namespace {
 
 using namespace testing;
@@ -115,4 +115,4 @@ TEST_P(OnnxExport, computes_the_same_when_read_again) {
 INSTANTIATE_TEST_SUITE_P(AllOps, OnnxExport, all_ops(), op_name);
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::onnx_export_test

@@ -5,7 +5,7 @@
 #include "all_ops/kernel_run.h"
 #include "narrowgauge/graph.h"
 
-namespace narrowgauge {
+namespace narrowgauge::types_test {
 namespace {
 
 using namespace testing;
@@ -256,4 +256,4 @@ TEST_P(Types, wrong_attributes_are_refused) {
 INSTANTIATE_TEST_SUITE_P(AllOps, Types, all_ops(), op_name);
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::types_test

@@ -10,7 +10,7 @@
 #include "ops/control/interpret.h"
 #include "runtime/executor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::unread_outputs_test {
 namespace {
 
 using namespace testing;
@@ -62,4 +62,4 @@ TEST_P(UnreadOutputs, leave_the_others_as_they_are) {
 INSTANTIATE_TEST_SUITE_P(AllOps, UnreadOutputs, all_ops(), op_name);
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::unread_outputs_test

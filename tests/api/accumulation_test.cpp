@@ -8,7 +8,7 @@
 #include "api/small_training.h"
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::accumulation_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -189,4 +189,4 @@ TEST(accumulation, of_what_cannot_be_cut_is_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::accumulation_test

@@ -12,7 +12,7 @@
 #include "io/onnx_small_model.h"
 #include "narrowgauge/trace.h"
 
-namespace narrowgauge {
+namespace narrowgauge::answer_profile_test {
 namespace {
 
 std::vector<NamedTensor> inputs_for(const Model& model, std::int64_t batch) {
@@ -103,4 +103,4 @@ TEST(AnswerProfile, refuses_what_does_not_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::answer_profile_test

@@ -8,7 +8,7 @@
 #include "ops/table.h"
 #include "small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::autocast_test {
 namespace {
 
 // A convolution outside, a block in bf16 with an island in f32, a layer outside again.
@@ -194,4 +194,4 @@ TEST(autocast, parameters_without_masters_follow_it) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::autocast_test

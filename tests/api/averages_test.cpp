@@ -11,7 +11,7 @@
 #include "narrowgauge/step.h"
 #include "precision/policy.h"
 
-namespace narrowgauge {
+namespace narrowgauge::averages_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -217,4 +217,4 @@ TEST(averages, that_are_not_there_or_in_the_way_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::averages_test

@@ -8,7 +8,7 @@
 #include "api/small_training.h"
 #include "narrowgauge/step.h"
 
-namespace narrowgauge {
+namespace narrowgauge::clipping_test {
 namespace {
 
 constexpr double rate = 0.5;
@@ -112,4 +112,4 @@ INSTANTIATE_TEST_SUITE_P(each, Clipping,
                                          std::optional(DType::bf16)));
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::clipping_test

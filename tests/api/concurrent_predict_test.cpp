@@ -8,7 +8,7 @@
 #include "api/small_training.h"
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::concurrent_predict_test {
 namespace {
 
 constexpr int thread_number = 8;
@@ -129,4 +129,4 @@ TEST(concurrent_predict, an_input_that_does_not_fit_disturbs_no_other_thread) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::concurrent_predict_test

@@ -8,7 +8,7 @@
 #include "compile/compile.h"
 #include "ops/math/matmul.h"
 
-namespace narrowgauge {
+namespace narrowgauge::contraction_times_test {
 namespace {
 
 // a b and b c, twice the same shapes; d e of others.
@@ -65,4 +65,4 @@ TEST(amp_choice, gives_its_reason) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::contraction_times_test

@@ -7,7 +7,7 @@
 #include "api/small_training.h"
 #include "support/earlier_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::determinism_test {
 namespace {
 
 class Determinism : public testing::TestWithParam<std::optional<DType>> {
@@ -118,4 +118,4 @@ TEST(checkpoint, reads_the_earlier_form_as_a_kill_left_it) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::determinism_test

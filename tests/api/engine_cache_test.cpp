@@ -20,7 +20,7 @@
 #include "io/files.h"
 #include "narrowgauge/log.h"
 
-namespace narrowgauge {
+namespace narrowgauge::engine_cache_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -468,4 +468,4 @@ TEST(engine_cache, is_off_where_the_environment_says_so) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::engine_cache_test

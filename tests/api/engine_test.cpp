@@ -18,7 +18,7 @@
 #include "io/onnx_small_model.h"
 #include "narrowgauge/models.h"
 
-namespace narrowgauge {
+namespace narrowgauge::engine_test {
 namespace {
 
 std::shared_ptr<DataSource> glyphs(std::int64_t count) {
@@ -442,4 +442,4 @@ TEST(Calibrate, halves_merge_to_the_whole) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::engine_test

@@ -11,7 +11,7 @@
 #include "narrowgauge/op.h"
 #include "narrowgauge/ops.h"
 
-namespace narrowgauge {
+namespace narrowgauge::extension_test {
 namespace {
 
 // y = x * factor on f32, written as a program outside the library would: one struct.
@@ -222,4 +222,4 @@ TEST(trainer, many_batch_sizes_take_turns) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::extension_test

@@ -8,7 +8,7 @@
 #include "api/small_training.h"
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::fit_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -168,4 +168,4 @@ TEST(fit, refuses_no_epochs_and_no_samples) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::fit_test

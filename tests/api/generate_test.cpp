@@ -12,7 +12,7 @@
 #include "narrowgauge/error.h"
 #include "narrowgauge/language_models.h"
 
-namespace narrowgauge {
+namespace narrowgauge::generate_test {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
@@ -211,4 +211,4 @@ TEST(generate, refuses_models_and_prompts_that_do_not_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::generate_test

@@ -13,7 +13,7 @@
 
 #include "narrowgauge/narrowgauge.h"
 
-namespace narrowgauge {
+namespace narrowgauge::grad_scaler_test {
 namespace {
 
 // A model with a weight for each step; the gradient of step i's loss is its input.
@@ -145,4 +145,4 @@ TEST(grad_scaler, refuses_calls_out_of_turn) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::grad_scaler_test

@@ -8,7 +8,7 @@
 #include "io/files.h"
 #include "narrowgauge/step.h"
 
-namespace narrowgauge {
+namespace narrowgauge::in_f64_test {
 namespace {
 
 Optimizer in_f64(Optimizer optimizer) {
@@ -89,4 +89,4 @@ TEST(in_f64, steps_of_one_model_agree_on_it) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::in_f64_test

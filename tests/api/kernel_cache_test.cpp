@@ -13,7 +13,7 @@
 #include "io/files.h"
 #include "narrowgauge/op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::kernel_cache_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -217,4 +217,4 @@ TEST(checkpoint, a_resumed_training_keeps_the_kernels_it_began_with) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::kernel_cache_test

@@ -9,7 +9,7 @@
 #include "io/files.h"
 #include "narrowgauge/safetensors.h"
 
-namespace narrowgauge {
+namespace narrowgauge::load_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -198,4 +198,4 @@ TEST(load, reports_weights_that_are_not_finite_or_refuses_them) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::load_test

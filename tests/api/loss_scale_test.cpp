@@ -8,7 +8,7 @@
 #include "api/small_training.h"
 #include "ops/math/arithmetic.h"
 
-namespace narrowgauge {
+namespace narrowgauge::loss_scale_test {
 namespace {
 
 constexpr double faint = 1.0 / (1 << 22);
@@ -143,4 +143,4 @@ TEST(fit, a_loss_that_is_never_finite_ends_the_run) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::loss_scale_test

@@ -6,7 +6,7 @@
 
 #include "small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::master_weights_test {
 namespace {
 
 constexpr WeightRounding roundings[] = {WeightRounding::nearest, WeightRounding::stochastic,
@@ -256,4 +256,4 @@ TEST(master_weights, plans_say_which_parameters_have_none) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::master_weights_test

@@ -16,7 +16,7 @@
 #include "narrowgauge/models.h"
 #include "narrowgauge/out_of_memory.h"
 
-namespace narrowgauge {
+namespace narrowgauge::memory_test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -128,4 +128,4 @@ TEST(memory, weights_that_do_not_fit_are_not_made) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::memory_test

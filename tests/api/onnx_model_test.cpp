@@ -10,7 +10,7 @@
 #include "io/onnx_small_model.h"
 #include "narrowgauge/narrowgauge.h"
 
-namespace narrowgauge {
+namespace narrowgauge::onnx_model_test {
 namespace {
 
 using testing::floats;
@@ -191,4 +191,4 @@ TEST(onnx_model, formats_are_chosen_as_for_other_models) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::onnx_model_test

@@ -7,7 +7,7 @@
 #include "io/onnx_small_model.h"
 #include "narrowgauge/narrowgauge.h"
 
-namespace narrowgauge {
+namespace narrowgauge::onnx_training_test {
 namespace {
 
 using testing::floats;
@@ -130,4 +130,4 @@ TEST(onnx_training, an_op_without_gradient_says_what_to_freeze) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::onnx_training_test

@@ -9,7 +9,7 @@
 
 #include "api/small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::options_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -256,4 +256,4 @@ TEST(options, at_the_edge_of_what_is_sensible_are_taken) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::options_test

@@ -11,7 +11,7 @@
 #include "io/files.h"
 #include "narrowgauge/models.h"
 
-namespace narrowgauge {
+namespace narrowgauge::pixel_input_test {
 namespace {
 
 constexpr std::int64_t count = 12;
@@ -155,4 +155,4 @@ TEST(PixelInput, refuses_what_it_cannot_make) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::pixel_input_test

@@ -7,7 +7,7 @@
 
 #include "small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::precision_presets_test {
 namespace {
 
 using Kind = LossScale::Kind;
@@ -251,4 +251,4 @@ TEST(keras, policies_train) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::precision_presets_test

@@ -12,7 +12,7 @@
 #include "narrowgauge/narrowgauge.h"
 #include "narrowgauge/out_of_memory.h"
 
-namespace narrowgauge {
+namespace narrowgauge::recompute_test {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -125,4 +125,4 @@ TEST(recompute, counts_in_the_batch_that_fits) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::recompute_test

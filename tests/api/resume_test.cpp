@@ -5,7 +5,7 @@
 #include "api/small_training.h"
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::resume_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -67,4 +67,4 @@ TEST(resume, names_what_its_reader_found_beside_that) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::resume_test

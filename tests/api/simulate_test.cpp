@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace narrowgauge {
+namespace narrowgauge::simulate_test {
 namespace {
 
 TEST(simulate, a_vector_is_a_row_before_a_product_and_a_column_behind_it) {
@@ -67,4 +67,4 @@ TEST(simulate, c_is_added_and_must_have_the_shape_of_the_result) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::simulate_test

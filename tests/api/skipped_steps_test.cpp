@@ -8,7 +8,7 @@
 #include "api/small_training.h"
 #include "narrowgauge/step.h"
 
-namespace narrowgauge {
+namespace narrowgauge::skipped_steps_test {
 namespace {
 
 constexpr std::uint64_t applied_steps = 12;
@@ -123,4 +123,4 @@ TEST(skipped_steps, a_group_of_batches_is_skipped_as_one) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::skipped_steps_test

@@ -8,7 +8,7 @@
 
 #include "api/small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::step_test {
 namespace {
 
 // Without dropout and batch statistics, which make four batches differ from one.
@@ -209,4 +209,4 @@ TEST(step, refuses_what_makes_no_sense) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::step_test

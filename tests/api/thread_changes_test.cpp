@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "narrowgauge/narrowgauge.h"
 
-namespace narrowgauge {
+namespace narrowgauge::thread_changes_test {
 namespace {
 
 constexpr std::int64_t width = 192;
@@ -69,4 +69,4 @@ TEST(thread_changes, plans_of_the_threads_and_batches_used_last_are_kept) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::thread_changes_test

@@ -9,7 +9,7 @@
 #include "api/small_training.h"
 #include "narrowgauge/tf32.h"
 
-namespace narrowgauge {
+namespace narrowgauge::trainer_test {
 namespace {
 
 std::string temporary(const std::string& name) {
@@ -178,4 +178,4 @@ TEST(trainer, a_weight_behind_a_step_has_the_gradient_zero) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::trainer_test

@@ -11,7 +11,7 @@
 #include "api/small_training.h"
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::training_log_test {
 namespace {
 
 using testing_files::read_file;
@@ -160,4 +160,4 @@ TEST(evaluation, measures_a_metric_of_the_program_itself) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::training_log_test

@@ -6,7 +6,7 @@
 
 #include "narrowgauge/narrowgauge.h"
 
-namespace narrowgauge {
+namespace narrowgauge::training_test {
 namespace {
 
 std::shared_ptr<DataSource> source_of(const DataSet& set) {
@@ -49,4 +49,4 @@ TEST(training, on_a_simulated_unit_begins_as_the_fast_one_does) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::training_test

@@ -13,7 +13,7 @@
 #include "narrowgauge/models.h"
 #include "study/doctor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::turns_test {
 namespace {
 
 // Nobody waits but in the turns that are named.
@@ -180,4 +180,4 @@ TEST(measure_math, gives_no_rates_where_it_cannot_be_told) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::turns_test

@@ -11,7 +11,7 @@
 #include "api/small_training.h"
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::watch_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -280,4 +280,4 @@ TEST(watch, options_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::watch_test

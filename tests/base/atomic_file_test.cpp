@@ -16,7 +16,7 @@
 #include "io/files.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::atomic_file_test {
 namespace {
 
 using namespace testing_files;
@@ -276,4 +276,4 @@ TEST(atomic_file, a_name_without_a_folder_lies_in_the_current_one) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::atomic_file_test

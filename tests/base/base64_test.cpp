@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace narrowgauge {
+namespace narrowgauge::base64_test {
 namespace {
 
 // The vectors of RFC 4648, section 10.
@@ -23,4 +23,4 @@ TEST(base64, takes_bytes_of_every_value) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::base64_test

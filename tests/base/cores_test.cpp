@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 
-namespace narrowgauge {
+namespace narrowgauge::cores_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ TEST(hardware_threads, follow_the_affinity_mask) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::cores_test

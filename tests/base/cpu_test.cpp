@@ -8,7 +8,7 @@
 
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::cpu_test {
 namespace {
 
 class IsaCap {
@@ -67,4 +67,4 @@ TEST(cpu, says_its_name_and_memory) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::cpu_test

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace narrowgauge {
+namespace narrowgauge::environment_test {
 namespace {
 
 TEST(environment, gives_the_value_or_nothing) {
@@ -16,4 +16,4 @@ TEST(environment, gives_the_value_or_nothing) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::environment_test

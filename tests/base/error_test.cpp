@@ -8,7 +8,7 @@
 
 #include "narrowgauge/kernel.h"
 
-namespace narrowgauge {
+namespace narrowgauge::error_test {
 namespace {
 
 TEST(concat, joins_what_has_a_text) {
@@ -65,4 +65,4 @@ TEST(invariant, names_its_place_and_the_condition) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::error_test

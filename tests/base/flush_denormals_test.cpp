@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 
-namespace narrowgauge {
+namespace narrowgauge::flush_denormals_test {
 namespace {
 
 constexpr unsigned flush_bits = 0x8040;
@@ -90,4 +90,4 @@ TEST(flush_denormals_scope, reaches_threads_that_are_asked_for_inside) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::flush_denormals_test

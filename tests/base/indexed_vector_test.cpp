@@ -5,7 +5,7 @@
 
 #include "base/enumerate.h"
 
-namespace narrowgauge {
+namespace narrowgauge::indexed_vector_test {
 namespace {
 
 TEST(indexed_vector, is_called_by_the_numbers_that_add_returns) {
@@ -46,4 +46,4 @@ TEST(enumerate, takes_spans_and_nothing) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::indexed_vector_test

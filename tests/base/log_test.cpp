@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace narrowgauge {
+namespace narrowgauge::log_test {
 namespace {
 
 class Log : public testing::Test {
@@ -55,4 +55,4 @@ TEST_F(Log, bears_threads_that_log_while_the_sink_is_replaced) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::log_test

@@ -8,7 +8,7 @@
 
 #include "base/cpu.h"
 
-namespace narrowgauge {
+namespace narrowgauge::memory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,4 +64,4 @@ TEST(available_memory, is_some_of_the_machines) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::memory_test

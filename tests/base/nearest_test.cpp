@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace narrowgauge {
+namespace narrowgauge::nearest_test {
 namespace {
 
 const std::vector<std::string> words{"lenet", "resnet20", "resnet50", "Relu", "MaxPool"};
@@ -32,4 +32,4 @@ TEST(nearest, is_told_as_a_question) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::nearest_test

@@ -13,7 +13,7 @@
 #include "narrowgauge/safetensors.h"
 #include "precision/plan_reader.h"
 
-namespace narrowgauge {
+namespace narrowgauge::open_file_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -71,4 +71,4 @@ TEST(open_file, says_what_the_system_says) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::open_file_test

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/parallel.h"
 
-namespace narrowgauge {
+namespace narrowgauge::openmp_test {
 namespace {
 
 TEST(parallel_for, runs_in_place_in_a_parallel_region_of_the_host) {
@@ -128,4 +128,4 @@ TEST_F(OpenMpVariables, num_threads_is_the_default) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::openmp_test

@@ -16,7 +16,7 @@
 
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::parallel_test {
 namespace {
 
 using Piece = std::pair<std::int64_t, std::int64_t>;
@@ -181,4 +181,4 @@ TEST(thread_count, follows_the_environment_variable) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::parallel_test

@@ -9,7 +9,7 @@
 
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::printable_test {
 namespace {
 
 TEST(printable, leaves_text_as_it_is) {
@@ -58,4 +58,4 @@ TEST(printable, leaves_nan_without_a_sign) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::printable_test

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace narrowgauge {
+namespace narrowgauge::random_test {
 namespace {
 
 // Known answers that its authors publish with the Random123 library (philox4x32, 10 rounds).
@@ -83,4 +83,4 @@ TEST(random_stream, draws_normal_numbers) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::random_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace narrowgauge {
+namespace narrowgauge::sha256_test {
 namespace {
 
 // NIST's examples for FIPS 180-4.
@@ -50,4 +50,4 @@ TEST(sha256, goes_on_after_a_digest) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::sha256_test

@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 
-namespace narrowgauge {
+namespace narrowgauge::team_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -213,4 +213,4 @@ TEST(team, ends_with_the_program) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::team_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace narrowgauge {
+namespace narrowgauge::wildcard_test {
 namespace {
 
 TEST(wildcard, names_match_as_in_a_shell) {
@@ -16,4 +16,4 @@ TEST(wildcard, names_match_as_in_a_shell) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::wildcard_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace narrowgauge {
+namespace narrowgauge::xxh64_test {
 namespace {
 
 std::vector<std::byte> pattern(std::size_t length) {
@@ -38,4 +38,4 @@ TEST(xxh64, is_the_hash_of_the_reference_implementation) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::xxh64_test

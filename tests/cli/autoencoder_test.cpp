@@ -12,7 +12,7 @@
 #include "io/images/encode_png.h"
 #include "io/images/image.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::autoencoder_test {
 namespace {
 
 using testing_files::read_file;
@@ -109,4 +109,4 @@ TEST(autoencoder, others_want_classes) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::autoencoder_test

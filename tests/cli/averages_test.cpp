@@ -5,7 +5,7 @@
 
 #include "cli/training_fixture.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::averages_test {
 namespace {
 
 using Averages = Training;
@@ -57,4 +57,4 @@ TEST_F(Averages, and_parts_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::averages_test

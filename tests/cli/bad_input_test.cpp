@@ -9,7 +9,7 @@
 #include "cli/tiny_data.h"
 #include "support/earlier_run.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::bad_input_test {
 namespace {
 
 using testing_files::read_file;
@@ -398,4 +398,4 @@ TEST_F(BadFiles, accuracies_further_apart_than_allowed) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::bad_input_test

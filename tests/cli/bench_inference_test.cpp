@@ -8,7 +8,7 @@
 #include "cli/program.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::bench_inference_test {
 namespace {
 
 using testing_json::Json;
@@ -136,4 +136,4 @@ TEST_F(AgainstPeers, other_answers_end_with_7_and_a_missing_library_with_2) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::bench_inference_test

@@ -7,7 +7,7 @@
 #include "cli/bench/report.h"
 #include "support/json.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::bench_rates_text_test {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) {
@@ -91,4 +91,4 @@ TEST(bench_rates, fit_eighty_columns) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::bench_rates_text_test

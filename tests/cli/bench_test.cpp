@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::bench_test {
 namespace {
 
 using testing_json::Json;
@@ -438,4 +438,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& each) { return each.param.name; });
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::bench_test

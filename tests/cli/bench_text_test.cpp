@@ -8,7 +8,7 @@
 #include "cli/bench/kernels.h"
 #include "cli/bench/roofline.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::bench_text_test {
 namespace {
 
 std::size_t longest_line(const std::string& text) {
@@ -45,4 +45,4 @@ TEST(bench_text, wide_figures_of_kernels_keep_to_eighty_columns) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::bench_text_test

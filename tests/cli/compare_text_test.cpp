@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "cli/tiny_data.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::compare_text_test {
 namespace {
 
 using testing_cli::contains;
@@ -77,4 +77,4 @@ TEST(compare, tells_of_skipped_steps_below_the_table) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::compare_text_test

@@ -8,7 +8,7 @@
 
 #include "cli/program.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::completion_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -164,4 +164,4 @@ TEST(completion, fish_completes) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::completion_test

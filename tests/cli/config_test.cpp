@@ -4,7 +4,7 @@
 
 #include "cli/training_fixture.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::config_test {
 namespace {
 
 using testing_files::write_file;
@@ -292,4 +292,4 @@ TEST_F(Config, dumps_of_the_other_commands_give_the_same) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::config_test

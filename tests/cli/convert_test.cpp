@@ -7,7 +7,7 @@
 #include "narrowgauge/engine.h"
 #include "narrowgauge/npz.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::convert_test {
 namespace {
 
 class Convert : public Training {
@@ -220,4 +220,4 @@ TEST_F(Convert, training_on_bytes_goes_on_and_converts_without_loss) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::convert_test

@@ -4,7 +4,7 @@
 
 #include "cli/convert/report.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::convert_text_test {
 namespace {
 
 const ConvertedNames bert{"bert", "", "", "mse", ""};
@@ -49,4 +49,4 @@ TEST(convert_text, is_short_where_nothing_stays_wider) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::convert_text_test

@@ -5,7 +5,7 @@
 #include "cli/doctor.h"
 #include "support/json.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::doctor_text_test {
 namespace {
 
 bool contains(const std::string& text, const std::string& part) {
@@ -67,4 +67,4 @@ TEST(doctor, tells_no_rates_where_it_is_too_busy_and_decides_by_the_units) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::doctor_text_test

@@ -4,7 +4,7 @@
 #include "cli/training_fixture.h"
 #include "support/earlier_run.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::earlier_settings_test {
 namespace {
 
 using testing_files::write_file;
@@ -73,4 +73,4 @@ TEST_F(EarlierSettings, of_an_unknown_optimizer_are_damage) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::earlier_settings_test

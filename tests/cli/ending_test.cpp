@@ -7,7 +7,7 @@
 
 #include "cli/training_fixture.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::ending_test {
 namespace {
 
 TEST_F(Training, ends_early_keeps_the_best_and_goes_on_as_it_began) {
@@ -91,4 +91,4 @@ TEST_F(Training, a_hangup_that_is_ignored_stays_ignored) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::ending_test

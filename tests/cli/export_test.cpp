@@ -3,7 +3,7 @@
 #include "cli/training_fixture.h"
 #include "narrowgauge/npz.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::export_test {
 namespace {
 
 class Export : public Training {
@@ -78,4 +78,4 @@ TEST_F(Export, refuses_flags_that_do_not_go_together) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::export_test

@@ -4,7 +4,7 @@
 
 #include "cli/settings.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::fitting_batch_text_test {
 namespace {
 
 TEST(fitting_batch, leaves_fifty_steps_in_an_epoch_as_far_as_samples_go) {
@@ -47,4 +47,4 @@ TEST(fit_batch, leaves_what_is_given_and_what_a_run_had) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::fitting_batch_text_test

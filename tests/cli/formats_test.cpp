@@ -11,7 +11,7 @@
 #include "narrowgauge/safetensors.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::formats_test {
 namespace {
 
 using testing_files::read_file;
@@ -205,4 +205,4 @@ TEST(formats_convert, changes_raw_numbers) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::formats_test

@@ -4,7 +4,7 @@
 #include "cli/program.h"
 #include "narrowgauge/version.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::help_test {
 namespace {
 
 TEST(help, of_the_program_lists_its_commands_examples_and_exit_codes) {
@@ -68,4 +68,4 @@ TEST(version, is_that_of_the_library) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::help_test

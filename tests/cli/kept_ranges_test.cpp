@@ -5,7 +5,7 @@
 
 #include "cli/training_fixture.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::kept_ranges_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -173,4 +173,4 @@ TEST_F(KeptRanges, need_a_folder_and_a_network_that_is_not_quantized) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::kept_ranges_test

@@ -2,7 +2,7 @@
 // Fewer threads than were asked for, or none: a notice each, and the same result.
 #include "cli/training_fixture.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::limits_test {
 namespace {
 
 using Limits = Training;
@@ -38,4 +38,4 @@ TEST_F(Limits, open_mps_limit_of_threads_holds_for_the_team) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::limits_test

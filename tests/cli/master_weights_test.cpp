@@ -2,7 +2,7 @@
 // Weights without masters, apex's levels and Keras's policies, as a user asks for them.
 #include "cli/training_fixture.h"
 
-namespace narrowgauge {
+namespace narrowgauge::master_weights_test {
 namespace {
 
 using namespace testing_cli;
@@ -121,4 +121,4 @@ TEST_F(MasterWeights, flags_that_do_not_fit_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::master_weights_test

@@ -8,7 +8,7 @@
 
 #include "cli/program.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::memory_test {
 namespace {
 
 class LittleMemory : public testing::Test {
@@ -85,4 +85,4 @@ TEST_F(LittleMemory, what_tells_about_networks_makes_no_weights) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::memory_test

@@ -10,7 +10,7 @@
 #include "narrowgauge/narrowgauge.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::not_finite_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -180,4 +180,4 @@ TEST_F(NotFinite, weights_by_shape_name_what_they_leave) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::not_finite_test

@@ -11,7 +11,7 @@
 #include "narrowgauge/npz.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::numbers_test {
 namespace {
 
 using testing_files::read_file;
@@ -105,4 +105,4 @@ TEST_F(Numbers, that_cannot_be_learnt_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::numbers_test

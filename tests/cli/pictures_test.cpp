@@ -9,7 +9,7 @@
 #include "io/picture_folder.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::pictures_test {
 namespace {
 
 using testing_files::picture_classes;
@@ -216,4 +216,4 @@ TEST_F(Pictures, changes_and_sizes_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::pictures_test

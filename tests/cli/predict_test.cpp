@@ -5,7 +5,7 @@
 #include "cli/training_fixture.h"
 #include "narrowgauge/npz.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::predict_test {
 namespace {
 
 class Predict : public Training {
@@ -71,4 +71,4 @@ TEST_F(Predict, refuses_what_it_cannot_do) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::predict_test

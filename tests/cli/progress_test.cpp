@@ -6,7 +6,7 @@
 #include "cli/program.h"
 #include "cli/tiny_data.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::progress_test {
 namespace {
 
 class Shown : public testing::Test {
@@ -119,4 +119,4 @@ TEST_F(Shown, quiet_run_prints_the_result_alone) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::progress_test

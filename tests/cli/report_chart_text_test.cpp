@@ -14,7 +14,7 @@
 #include "cli/report/results.h"
 #include "cli/xml.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::report_chart_text_test {
 namespace {
 
 using testing_cli::Xml;
@@ -205,4 +205,4 @@ TEST(shell_word, is_read_by_a_shell_as_it_was) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::report_chart_text_test

@@ -14,7 +14,7 @@
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::report_html_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -424,4 +424,4 @@ TEST_F(Report, refuses_bad_input_in_one_line) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::report_html_test

@@ -9,7 +9,7 @@
 #include "cli/program.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::report_test {
 namespace {
 
 using testing_json::Json;
@@ -251,4 +251,4 @@ TEST(doctor, keeps_f32_where_narrow_is_no_faster) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::report_test

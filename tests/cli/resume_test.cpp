@@ -8,7 +8,7 @@
 #include "cli/training_fixture.h"
 #include "support/earlier_run.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ TEST_F(Resume, evaluation_says_which_checkpoint_it_took) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::resume_test

@@ -8,7 +8,7 @@
 #include "cli/training_fixture.h"
 #include "support/earlier_run.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::run_folder_test {
 namespace {
 
 using testing_files::read_file;
@@ -134,4 +134,4 @@ TEST_F(RunFolder, a_new_run_replaces_an_older_one_with_its_first_checkpoint) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::run_folder_test

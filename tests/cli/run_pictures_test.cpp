@@ -6,13 +6,13 @@
 #include "io/small_images.h"
 #include "narrowgauge/npz.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::run_pictures_test {
 namespace {
 
 using testing::SmallModel;
 using Numbers = std::vector<double>;
 
-class Pictures : public ::testing::Test {
+class RunPictures : public ::testing::Test {
  protected:
   std::string file(const std::string& name) const { return folder_ / name; }
   // "x.ppm": 2 x 2 pixels, 1 2 3, 4 5 6 and so on.
@@ -53,7 +53,7 @@ class Pictures : public ::testing::Test {
   testing_files::TemporaryFolder folder_;
 };
 
-TEST_F(Pictures, come_in_the_layout_of_the_input) {
+TEST_F(RunPictures, come_in_the_layout_of_the_input) {
   const Numbers in_front{1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12};
   const Numbers behind{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   const Tensor planes = input("f32[1,3,2,2]", {"--input", picture()});
@@ -69,7 +69,7 @@ TEST_F(Pictures, come_in_the_layout_of_the_input) {
             (Numbers{2, 5, 8, 11}));  // grey
 }
 
-TEST_F(Pictures, are_shifted_and_scaled_by_channel) {
+TEST_F(RunPictures, are_shifted_and_scaled_by_channel) {
   EXPECT_EQ(testing::numbers_of(input(
                 "f32[1,3,2,2]", {"--input", picture(), "--mean", "1,2,3", "--scale", "1,2,0.5"})),
             (Numbers{0, 3, 6, 9, 0, 6, 12, 18, 0, 1.5, 3, 4.5}));
@@ -78,7 +78,7 @@ TEST_F(Pictures, are_shifted_and_scaled_by_channel) {
             (Numbers{0, 0, 0, 3, 3, 3, 6, 6, 6, 9, 9, 9}));
 }
 
-TEST_F(Pictures, get_the_size_of_the_input_and_a_note_says_so) {
+TEST_F(RunPictures, get_the_size_of_the_input_and_a_note_says_so) {
   const Result wide = run_with("f32[1,3,2,1]", {"--input", picture()});
   EXPECT_EQ(wide.code, 0);
   EXPECT_TRUE(contains(wide.err, "narrowgauge: note: ")) << wide.err;
@@ -95,7 +95,7 @@ TEST_F(Pictures, get_the_size_of_the_input_and_a_note_says_so) {
                  "expected f32[1,3,4,4]");
 }
 
-TEST_F(Pictures, for_one_input_are_a_batch) {
+TEST_F(RunPictures, for_one_input_are_a_batch) {
   testing_files::write_file(file("b.png"), testing::small_image("png_in_colours"));
   const Words two{"--quiet", "--input", picture(), "--input", file("b.png")};
   EXPECT_EQ(input("f32[N,3,3,5]", two).dims(), (Dims{2, 3, 3, 5}));
@@ -106,7 +106,7 @@ TEST_F(Pictures, for_one_input_are_a_batch) {
   expect_refused("f32[N,3,H,W]", two, 2, "pictures of one batch must be of one size");
 }
 
-TEST_F(Pictures, are_bytes_for_a_model_that_decodes_them_itself) {
+TEST_F(RunPictures, are_bytes_for_a_model_that_decodes_them_itself) {
   testing_files::write_file(file("b"), testing::small_image("png_in_colours"));
   SmallModel model(20);
   model.input("x", "u8[n]").node("ImageDecoder", {"x"}, {"y"}).output("y");
@@ -118,7 +118,7 @@ TEST_F(Pictures, are_bytes_for_a_model_that_decodes_them_itself) {
   EXPECT_EQ(read_npz(file("o.npz")).at(0).tensor.type(), TensorType::parse("u8[3,5,3]"));
 }
 
-TEST_F(Pictures, arrays_keep_their_channels_last_where_the_input_has_them) {
+TEST_F(RunPictures, arrays_keep_their_channels_last_where_the_input_has_them) {
   write_npy(file("a.npy"), Tensor::from<float>({1, 1, 2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}));
   const Words words{"--input", file("a.npy"), "--layout", "nhwc", "--mean", "1,1,2"};
   const Tensor last = input("f32[1,1,2,3]", words);
@@ -126,7 +126,7 @@ TEST_F(Pictures, arrays_keep_their_channels_last_where_the_input_has_them) {
   EXPECT_EQ(input("f32[1,3,1,2]", words).dims(), (Dims{1, 3, 1, 2}));
 }
 
-TEST_F(Pictures, that_do_not_fit_end_in_one_line) {
+TEST_F(RunPictures, that_do_not_fit_end_in_one_line) {
   expect_refused("f32[1,3,2,2]", {"--input", file("none.png")}, 4, "none.png");
   const std::string whole = testing::small_image("jpeg_in_colours");
   testing_files::write_file(file("cut.jpg"), whole.substr(0, whole.size() - 9));
@@ -143,4 +143,4 @@ TEST_F(Pictures, that_do_not_fit_end_in_one_line) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::run_pictures_test

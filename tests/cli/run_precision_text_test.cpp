@@ -4,7 +4,7 @@
 #include "cli/run_precision.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::run_precision_text_test {
 namespace {
 
 RunPrecision in(const Amp& amp) {
@@ -65,4 +65,4 @@ TEST(name_of_precision, tells_the_two_ways_of_f32_apart) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::run_precision_text_test

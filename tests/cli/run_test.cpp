@@ -5,7 +5,7 @@
 #include "io/onnx_small_model.h"
 #include "narrowgauge/npz.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::run_test {
 namespace {
 
 using testing::floats;
@@ -110,4 +110,4 @@ TEST_F(Run, what_does_not_fit_ends_in_one_line) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::run_test

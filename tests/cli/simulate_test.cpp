@@ -6,7 +6,7 @@
 #include "cli/tiny_data.h"
 #include "narrowgauge/npz.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::simulate_test {
 namespace {
 
 using testing_files::read_file;
@@ -240,4 +240,4 @@ TEST(simulate, several_arrays_must_be_named) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::simulate_test

@@ -7,7 +7,7 @@
 #include "io/files.h"
 #include "io/small_sounds.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::sounds_test {
 namespace {
 
 using testing_files::read_file;
@@ -62,4 +62,4 @@ TEST(sounds_in_the_program, that_are_damaged_are_left_out_or_end_the_training) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::sounds_test

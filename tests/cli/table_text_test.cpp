@@ -3,7 +3,7 @@
 
 #include "cli/common/text.h"
 
-namespace narrowgauge::cli {
+namespace narrowgauge::cli::table_text_test {
 namespace {
 
 TextTable small_table() {
@@ -62,4 +62,4 @@ TEST(folded, keeps_text_in_the_column_behind_its_label) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cli
+}  // namespace narrowgauge::cli::table_text_test

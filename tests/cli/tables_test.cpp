@@ -11,7 +11,7 @@
 #include "io/images/image.h"
 #include "support/json.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::tables_test {
 namespace {
 
 using testing_files::read_file;
@@ -149,4 +149,4 @@ TEST(masks_in_the_program, and_networks_must_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::tables_test

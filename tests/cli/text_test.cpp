@@ -7,7 +7,7 @@
 #include "cli/json_answer.h"
 #include "cli/training_fixture.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::text_test {
 namespace {
 
 using testing_files::read_file;
@@ -384,4 +384,4 @@ TEST(text_survey, counts_characters_words_and_lines_of_both_parts) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::text_test

@@ -5,7 +5,7 @@
 #include "io/onnx_small_model.h"
 #include "narrowgauge/npz.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::train_onnx_test {
 namespace {
 
 class TrainOnnx : public Training {
@@ -173,4 +173,4 @@ TEST_F(TrainOnnx, refuses_what_makes_no_sense) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::train_onnx_test

@@ -7,7 +7,7 @@
 #include "cli/training_fixture.h"
 #include "support/earlier_run.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::train_test {
 namespace {
 
 using testing_files::read_file;
@@ -307,4 +307,4 @@ TEST_F(Training, small_images_are_padded_for_resnet) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::train_test

@@ -8,7 +8,7 @@
 
 #include "cli/training_fixture.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::watch_test {
 namespace {
 
 using testing_files::read_file;
@@ -133,4 +133,4 @@ TEST_F(Watching, flags_that_do_not_go_together_are_refused_in_one_line) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::watch_test

@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "cli/tiny_data.h"
 
-namespace narrowgauge::testing_cli {
+namespace narrowgauge::testing_cli::width_test {
 namespace {
 
 std::size_t characters(const std::string& line) {
@@ -107,4 +107,4 @@ TEST(width, is_eighty_in_a_pipe) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_cli
+}  // namespace narrowgauge::testing_cli::width_test

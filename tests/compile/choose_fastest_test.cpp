@@ -9,7 +9,7 @@
 #include "narrowgauge/graph.h"
 #include "narrowgauge/op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::choose_fastest_test {
 namespace {
 
 double now = 0;  // seconds
@@ -216,4 +216,4 @@ TEST(first_to_take, names_those_among_which_a_measurement_would_decide) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::choose_fastest_test

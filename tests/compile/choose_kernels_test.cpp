@@ -7,7 +7,7 @@
 #include "ops/table.h"
 #include "passes/operands.h"
 
-namespace narrowgauge {
+namespace narrowgauge::choose_kernels_test {
 namespace {
 
 // Several contractions, so that threads share them.
@@ -79,4 +79,4 @@ TEST(choose_kernels, kernels_use_the_threads_of_the_target_though_one_of_the_tea
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::choose_kernels_test

@@ -7,7 +7,7 @@
 #include "compile/compile.h"
 #include "ops/control/interpret.h"
 
-namespace narrowgauge {
+namespace narrowgauge::composite_test {
 namespace {
 
 using namespace testing;
@@ -44,4 +44,4 @@ INSTANTIATE_TEST_SUITE_P(AllOps, CompositeOps, ops_where([](const OpRecord& op) 
                          op_name);
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::composite_test

@@ -5,7 +5,7 @@
 #include "compile/compile.h"
 #include "narrowgauge/network.h"
 
-namespace narrowgauge {
+namespace narrowgauge::counting_test {
 namespace {
 
 const PlanStep& step_of(const Plan& plan, std::string_view op) {
@@ -58,4 +58,4 @@ TEST(counting, gather_reads_the_rows_that_it_writes) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::counting_test

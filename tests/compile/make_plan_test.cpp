@@ -7,7 +7,7 @@
 #include "ops/activation/relu.h"
 #include "ops/table.h"
 
-namespace narrowgauge {
+namespace narrowgauge::make_plan_test {
 namespace {
 
 using Kind = Location::Kind;
@@ -269,4 +269,4 @@ TEST(make_plan, a_node_that_no_kernel_takes_is_refused_with_the_reasons) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::make_plan_test

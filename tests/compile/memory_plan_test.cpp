@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 
-namespace narrowgauge {
+namespace narrowgauge::memory_plan_test {
 namespace {
 
 std::vector<BufferRequest> random_buffers(std::uint64_t seed, int count) {
@@ -47,4 +47,4 @@ TEST(memory_plan, a_chain_needs_no_more_than_its_peak) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::memory_plan_test

@@ -10,7 +10,7 @@
 #include "precision/policy.h"
 #include "train/training_graph.h"
 
-namespace narrowgauge {
+namespace narrowgauge::phase_test {
 namespace {
 
 bool has(const std::string& text, const std::string& part) {
@@ -62,4 +62,4 @@ TEST(phase, flushed_values_are_counted_in_gradients_alone) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::phase_test

@@ -20,7 +20,7 @@
 #include "ops/shape/views.h"
 #include "passes/fuse_quantized.h"
 
-namespace narrowgauge {
+namespace narrowgauge::quantized_test {
 namespace {
 
 // Adds to a graph what quantisation tools write.
@@ -141,4 +141,4 @@ TEST(quantized, graphs_whose_states_change_are_left_as_they_are) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::quantized_test

@@ -8,7 +8,7 @@
 #include "precision/apply.h"
 #include "runtime/executor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::recompute_test {
 namespace {
 
 Value dropout_network(Network& net) {
@@ -117,4 +117,4 @@ TEST(recompute, leaves_alone_what_saves_nothing) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::recompute_test

@@ -22,7 +22,7 @@
 #include "passes/recompute.h"
 #include "runtime/executor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::shape_test {
 namespace {
 
 Tensor random_tensor(const TensorType& type, std::string_view name) {
@@ -293,4 +293,4 @@ TEST(shape, a_state_node_without_a_state_is_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::shape_test

@@ -8,7 +8,7 @@
 
 #include "disk/trial.h"
 
-namespace narrowgauge::testing_disk {
+namespace narrowgauge::testing_disk::interruption_slow_test {
 namespace {
 
 class EveryCall : public testing::TestWithParam<bool> {
@@ -146,4 +146,4 @@ TEST(random_kills, twenty_lead_to_the_same_averages_of_weights_from_accumulated_
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing_disk
+}  // namespace narrowgauge::testing_disk::interruption_slow_test

@@ -5,7 +5,7 @@
 
 #include "disk/trial.h"
 
-namespace narrowgauge::testing_disk {
+namespace narrowgauge::testing_disk::interruption_test {
 namespace {
 
 class Interruption : public testing::TestWithParam<bool> {
@@ -42,4 +42,4 @@ INSTANTIATE_TEST_SUITE_P(Over, Interruption, testing::Values(false, true),
                          [](const auto& over) { return over.param ? "AnOlderRun" : "Nothing"; });
 
 }  // namespace
-}  // namespace narrowgauge::testing_disk
+}  // namespace narrowgauge::testing_disk::interruption_test

@@ -1,6 +1,6 @@
-# ng_emulated_test(test): the test program once more, linked with kernels of AVX-512 and AMX that were
-# compiled for every CPU. Their objects stand before the library, which then gives none of its own.
-# Emulation takes ten times as long: `./run check` runs every fourth case, `./run check-all` all.
+# Tests once more, in programs linked with kernels of AVX-512 and AMX that were compiled for every CPU.
+# Their objects stand before the library, which then gives none of its own. Emulation takes ten times
+# as long: `./run check` runs every fourth case, `./run check-all` all.
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/*.avx512.cpp
      ${PROJECT_SOURCE_DIR}/src/kernels/*.amx.cpp
      ${PROJECT_SOURCE_DIR}/src/units/*.avx512.cpp)
@@ -48,22 +48,29 @@ set(emulated
     groups_activate
     units_own_units
     units_simulated_product)
-list(JOIN emulated "|" emulated)
+# Has intrinsics of its own, and is compiled for every CPU too.
+add_executable(emulated_units_own_units_test units/own_units_test.cpp)
+target_link_libraries(emulated_units_own_units_test PRIVATE ng_emulation)
+set(emulated_programs emulated_units_own_units_test)
+foreach(program kernels_tests ops_tests groups_tests units_tests)
+  add_executable(emulated_${program} $<TARGET_OBJECTS:${program}>)
+  list(APPEND emulated_programs emulated_${program})
+endforeach()
+foreach(program IN LISTS emulated_programs)
+  target_link_libraries(${program} PRIVATE ng_emulated ng_emulated_cpu ng_emulated_strips ng_testing
+                                           ${NG_PREVIOUS_LAYER} GTest::gtest)
+endforeach()
 
-function(ng_emulated_test test)
-  if(test STREQUAL units_own_units_test)  # has intrinsics of its own
-    add_executable(emulated_${test} units/own_units_test.cpp)
-    target_link_libraries(emulated_${test} PRIVATE ng_emulation)
-  else()
-    add_executable(emulated_${test} $<TARGET_OBJECTS:${test}>)
+foreach(stem IN LISTS emulated)
+  string(REGEX REPLACE "^([a-z]+)_(.*)" "\\1/\\2_test.cpp" source ${stem})
+  string(REGEX REPLACE "_.*" "_tests" program ${stem})
+  if(stem STREQUAL units_own_units)
+    set(program ${stem}_test)
   endif()
-  target_link_libraries(emulated_${test} PRIVATE ng_emulated ng_emulated_cpu ng_emulated_strips
-                                                 ${NG_PREVIOUS_LAYER} GTest::gtest_main)
-  add_test(NAME emulated_${test} COMMAND emulated_${test})
+  ng_test(emulated_${stem}_test emulated_${program} ${source})
+  ng_test(emulated_${stem}_test_whole emulated_${program} ${source})
   set_tests_properties(
-    emulated_${test} PROPERTIES ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=0"
-                                TIMEOUT ${time_limit})
-  add_test(NAME emulated_${test}_whole COMMAND emulated_${test})
-  set_tests_properties(emulated_${test}_whole PROPERTIES ENVIRONMENT "${environment}" LABELS slow
-                                                         TIMEOUT 3600)
-endfunction()
+    emulated_${stem}_test
+    PROPERTIES ENVIRONMENT "${environment};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=0")
+  set_tests_properties(emulated_${stem}_test_whole PROPERTIES LABELS slow TIMEOUT 3600)
+endforeach()

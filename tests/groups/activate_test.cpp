@@ -2,7 +2,7 @@
 #include "groups/group_run.h"
 #include "passes/form_groups.h"
 
-namespace narrowgauge {
+namespace narrowgauge::activate_test {
 namespace {
 
 constexpr std::string_view forward = R"(graph "g" {
@@ -100,4 +100,4 @@ TEST(activate, nan_stays_one) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::activate_test

@@ -6,7 +6,7 @@
 #include "groups/fused.h"
 #include "groups/group_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::finished_test {
 namespace {
 
 // y = min(relu(x * w + b + r), 2), and r scaled by itself.
@@ -71,4 +71,4 @@ TEST(finished, nan_stays_one) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::finished_test

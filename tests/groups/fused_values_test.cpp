@@ -10,7 +10,7 @@
 #include "passes/fuse_elementwise.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::fused_values_test {
 namespace {
 
 using testing::to_doubles;
@@ -60,4 +60,4 @@ TEST(fused_values, a_cast_to_f8_keeps_its_saturation) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::fused_values_test

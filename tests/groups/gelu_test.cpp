@@ -2,7 +2,7 @@
 #include "groups/group_run.h"
 #include "passes/form_groups.h"
 
-namespace narrowgauge {
+namespace narrowgauge::gelu_test {
 namespace {
 
 constexpr std::string_view forward = R"(graph "g" {
@@ -83,4 +83,4 @@ TEST(gelu_group, bits_do_not_depend_on_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::gelu_test

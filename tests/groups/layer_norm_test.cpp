@@ -19,7 +19,7 @@
 #include "runtime/executor.h"
 #include "support/count.h"
 
-namespace narrowgauge {
+namespace narrowgauge::layer_norm_test {
 namespace {
 
 // A transformer's dropout, sum and normalization twice, with the gradient of the second: its dy
@@ -146,4 +146,4 @@ TEST(layer_norm, a_node_between_the_members_keeps_them_apart) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::layer_norm_test

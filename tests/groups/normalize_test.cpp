@@ -6,7 +6,7 @@
 #include "passes/differentiate.h"
 #include "passes/form_groups.h"
 
-namespace narrowgauge {
+namespace narrowgauge::normalize_test {
 namespace {
 
 // A convolution, normalized; added to a shortcut that is normalized too; and both statistics.
@@ -230,4 +230,4 @@ TEST(normalize_again, what_is_kept_anyway_is_read) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::normalize_test

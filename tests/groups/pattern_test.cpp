@@ -13,7 +13,7 @@
 #include "ops/math/exponential.h"
 #include "ops/table.h"
 
-namespace narrowgauge {
+namespace narrowgauge::pattern_test {
 namespace {
 
 // [Exp] -> Add -> [Relu], where others may read the sum.
@@ -238,4 +238,4 @@ TEST(pattern, matches_a_whole_body_or_none) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::pattern_test

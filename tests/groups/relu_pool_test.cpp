@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "groups/group_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::relu_pool_test {
 namespace {
 
 constexpr std::string_view network = R"(graph "g" {
@@ -31,4 +31,4 @@ TEST(relu_pool, nan_stays_one) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::relu_pool_test

@@ -16,7 +16,7 @@
 #include "passes/assign_layout.h"
 #include "passes/form_groups.h"
 
-namespace narrowgauge {
+namespace narrowgauge::text_test {
 namespace {
 
 std::filesystem::path folder() {
@@ -113,4 +113,4 @@ TEST(group_texts, hold_each_group_of_the_table) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::text_test

@@ -11,7 +11,7 @@
 #include "narrowgauge/npz.h"
 #include "narrowgauge/safetensors.h"
 
-namespace narrowgauge {
+namespace narrowgauge::arrays_test {
 namespace {
 
 using testing_files::read_file;
@@ -133,4 +133,4 @@ TEST(arrays, safetensors_are_read_as_archives_are) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::arrays_test

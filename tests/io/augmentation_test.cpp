@@ -11,7 +11,7 @@
 #include "narrowgauge/error.h"
 #include "narrowgauge/images.h"
 
-namespace narrowgauge {
+namespace narrowgauge::augmentation_test {
 namespace {
 
 // Pixels 0, 1, 2, ... of H x W x C.
@@ -217,4 +217,4 @@ TEST(augmentation, the_help_names_all_with_their_numbers) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::augmentation_test

@@ -14,7 +14,7 @@
 #include "io/permutation.h"
 #include "narrowgauge/data.h"
 
-namespace narrowgauge {
+namespace narrowgauge::batch_loader_test {
 namespace {
 
 // Each sample is its own index. Fails at one sample, if told to.
@@ -299,4 +299,4 @@ TEST(permutation, favours_no_place) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::batch_loader_test

@@ -8,7 +8,7 @@
 #include "io/files.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::csv_log_test {
 namespace {
 
 using testing_files::read_file;
@@ -70,4 +70,4 @@ TEST(csv_log, lines_that_a_power_failure_spoiled_are_left_out) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::csv_log_test

@@ -9,7 +9,7 @@
 #include "narrowgauge/csv_log.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::csv_table_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -47,4 +47,4 @@ TEST(csv_table, of_no_file_is_empty_and_another_table_is_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::csv_table_test

@@ -8,7 +8,7 @@
 #include "io/files.h"
 #include "narrowgauge/data.h"
 
-namespace narrowgauge {
+namespace narrowgauge::csv_test {
 namespace {
 
 using testing_files::most_memory;
@@ -136,4 +136,4 @@ TEST(csv, memory_is_taken_for_numbers_and_not_for_text) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::csv_test

@@ -6,7 +6,7 @@
 #include "io/images/formats.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::encode_png_test {
 namespace {
 
 Tensor noise(Dims dims) {
@@ -35,4 +35,4 @@ TEST(encode_png, refuses_what_is_no_picture) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::encode_png_test

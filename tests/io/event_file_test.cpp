@@ -13,7 +13,7 @@
 #include "io/files.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::event_file_test {
 namespace {
 
 using testing_files::read_file;
@@ -177,4 +177,4 @@ TEST(event_file, a_folder_that_cannot_be_made_is_refused_by_name) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::event_file_test

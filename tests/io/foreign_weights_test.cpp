@@ -5,7 +5,7 @@
 #include "io/files.h"
 #include "narrowgauge/safetensors.h"
 
-namespace narrowgauge {
+namespace narrowgauge::foreign_weights_test {
 namespace {
 
 using namespace std::string_literals;
@@ -62,4 +62,4 @@ TEST(foreign_weights, are_not_seen_in_a_header_of_any_length) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::foreign_weights_test

@@ -15,7 +15,7 @@
 #include "io/permutation.h"
 #include "narrowgauge/data.h"
 
-namespace narrowgauge {
+namespace narrowgauge::glyphs_test {
 namespace {
 
 constexpr std::size_t area = 28 * 28;
@@ -138,4 +138,4 @@ TEST(glyphs, a_linear_model_stays_under_90_percent) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::glyphs_test

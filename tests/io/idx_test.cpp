@@ -10,7 +10,7 @@
 #include "io/files.h"
 #include "narrowgauge/data.h"
 
-namespace narrowgauge {
+namespace narrowgauge::idx_test {
 namespace {
 
 using namespace testing_files;
@@ -248,4 +248,4 @@ TEST(idx_folder, fashion_mnist_is_read) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::idx_test

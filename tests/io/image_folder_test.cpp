@@ -8,7 +8,7 @@
 #include "io/picture_folder.h"
 #include "narrowgauge/images.h"
 
-namespace narrowgauge {
+namespace narrowgauge::image_folder_test {
 namespace {
 
 using testing_files::picture_classes;
@@ -156,4 +156,4 @@ TEST(image_folder, data_are_opened_as_what_they_are) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::image_folder_test

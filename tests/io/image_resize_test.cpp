@@ -7,7 +7,7 @@
 #include "io/files.h"
 #include "io/images/resize.h"
 
-namespace narrowgauge {
+namespace narrowgauge::image_resize_test {
 namespace {
 
 const std::vector<std::uint8_t> greys = {111, 118, 145, 172, 179, 112, 114, 120,
@@ -61,4 +61,4 @@ TEST(image_resize, takes_the_middle_in_the_shape_that_is_wanted) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::image_resize_test

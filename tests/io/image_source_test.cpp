@@ -12,7 +12,7 @@
 #include "narrowgauge/images.h"
 #include "narrowgauge/log.h"
 
-namespace narrowgauge {
+namespace narrowgauge::image_source_test {
 namespace {
 
 using testing_files::png_of;
@@ -202,4 +202,4 @@ TEST_F(image_source, inputs_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::image_source_test

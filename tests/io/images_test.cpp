@@ -12,7 +12,7 @@
 #include "io/small_images.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::images_test {
 namespace {
 
 using namespace std::string_literals;
@@ -152,4 +152,4 @@ TEST(images, are_read_from_files_whatever_their_names) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::images_test

@@ -7,7 +7,7 @@
 #include "io/files.h"
 #include "io/readers/reader.h"
 
-namespace narrowgauge {
+namespace narrowgauge::load_data_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -42,4 +42,4 @@ TEST(load_data, readers_have_names_of_their_own_and_say_what_they_read) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::load_data_test

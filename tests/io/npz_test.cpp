@@ -9,7 +9,7 @@
 #include "io/files.h"
 #include "io/zip.h"
 
-namespace narrowgauge {
+namespace narrowgauge::npz_test {
 namespace {
 
 using namespace testing_files;
@@ -428,4 +428,4 @@ TEST(npz, files_of_numpy_are_copied) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::npz_test

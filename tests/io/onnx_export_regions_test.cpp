@@ -4,7 +4,7 @@
 
 #include "io/onnx_exported.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_export_regions_test {
 namespace {
 
 using namespace testing;
@@ -76,4 +76,4 @@ TEST(onnx_export_regions, writes_loops_and_branches_that_compute_the_same) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_export_regions_test

@@ -16,7 +16,7 @@
 #include "precision/policy.h"
 #include "support/archive.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_export_test {
 namespace {
 
 using namespace testing;
@@ -217,4 +217,4 @@ TEST(onnx_export, gives_trained_models_back_as_they_were_imported) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_export_test

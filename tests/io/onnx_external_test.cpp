@@ -9,7 +9,7 @@
 #include "io/onnx/write.h"
 #include "io/onnx_wire.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_external_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -222,4 +222,4 @@ TEST_F(OnnxExternal, a_file_that_cannot_be_read_is_named) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_external_test

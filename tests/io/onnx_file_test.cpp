@@ -11,7 +11,7 @@
 #include "io/onnx_every_field.h"
 #include "io/onnx_wire.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_file_test {
 namespace {
 
 using namespace testing;
@@ -207,4 +207,4 @@ TEST(onnx_file, a_copy_of_a_model_is_its_own) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_file_test

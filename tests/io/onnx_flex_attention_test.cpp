@@ -7,7 +7,7 @@
 #include "io/onnx/import.h"
 #include "ops/control/interpret.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_flex_attention_test {
 namespace {
 
 Attribute attribute(std::string name, AttributeValue value) {
@@ -149,4 +149,4 @@ TEST(flex_attention, refuses_modifiers_that_change_the_type) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_flex_attention_test

@@ -28,7 +28,7 @@ void operator delete(void* memory) noexcept {
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_memory_test {
 namespace {
 
 using namespace testing;
@@ -92,4 +92,4 @@ TEST(onnx_memory, payloads_take_none) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_memory_test

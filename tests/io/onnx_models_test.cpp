@@ -11,7 +11,7 @@
 #include "io/onnx/write.h"
 #include "support/archive.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_models_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,4 +91,4 @@ TEST(onnx_models, that_were_trained_are_written_as_they_were_read) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_models_test

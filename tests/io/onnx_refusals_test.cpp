@@ -6,7 +6,7 @@
 #include "io/onnx_every_field.h"
 #include "io/onnx_wire.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_refusals_test {
 namespace {
 
 using namespace testing;
@@ -145,4 +145,4 @@ TEST(onnx_refusals, names_are_made_fit_for_a_terminal) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_refusals_test

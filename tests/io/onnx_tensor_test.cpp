@@ -5,7 +5,7 @@
 #include "io/onnx/write.h"
 #include "io/onnx_wire.h"
 
-namespace narrowgauge::onnx {
+namespace narrowgauge::onnx::onnx_tensor_test {
 namespace {
 
 using namespace testing;
@@ -180,4 +180,4 @@ TEST(onnx_tensor, segments_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::onnx
+}  // namespace narrowgauge::onnx::onnx_tensor_test

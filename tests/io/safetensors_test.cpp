@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::safetensors_test {
 namespace {
 
 using namespace testing_files;
@@ -325,4 +325,4 @@ TEST(safetensors, damage_is_never_more_than_a_data_error) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::safetensors_test

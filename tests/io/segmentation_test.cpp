@@ -10,7 +10,7 @@
 #include "io/images/image.h"
 #include "narrowgauge/images.h"
 
-namespace narrowgauge {
+namespace narrowgauge::segmentation_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -169,4 +169,4 @@ TEST(segmentation, changes_that_cannot_move_masks_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::segmentation_test

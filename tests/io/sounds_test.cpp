@@ -15,7 +15,7 @@
 #include "io/sounds/spectrogram.h"
 #include "narrowgauge/images.h"
 
-namespace narrowgauge {
+namespace narrowgauge::sounds_test {
 namespace {
 
 using namespace testing_files;
@@ -155,4 +155,4 @@ TEST(sounds, stand_in_the_middle_of_silence_and_keep_all_bands) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::sounds_test

@@ -9,7 +9,7 @@
 #include "io/tables/schema.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::tables_test {
 namespace {
 
 using testing_files::TemporaryFolder;
@@ -228,4 +228,4 @@ TEST_F(tables, a_schema_is_kept_as_text_and_damage_is_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::tables_test

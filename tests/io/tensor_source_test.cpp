@@ -6,7 +6,7 @@
 
 #include "narrowgauge/data.h"
 
-namespace narrowgauge {
+namespace narrowgauge::tensor_source_test {
 namespace {
 
 DataSet small_set(std::int64_t channels) {
@@ -145,4 +145,4 @@ TEST(channel_statistics, are_those_of_the_normalized_values) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::tensor_source_test

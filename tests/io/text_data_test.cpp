@@ -10,7 +10,7 @@
 
 #include "io/files.h"
 
-namespace narrowgauge {
+namespace narrowgauge::text_data_test {
 namespace {
 
 using testing_files::gzip;
@@ -202,4 +202,4 @@ TEST(text_source, refuses_too_few_tokens) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::text_data_test

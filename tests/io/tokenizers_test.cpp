@@ -11,7 +11,7 @@
 #include "narrowgauge/tokenizer.h"
 #include "support/json.h"
 
-namespace narrowgauge {
+namespace narrowgauge::tokenizers_test {
 namespace {
 
 using testing_files::read_file;
@@ -213,4 +213,4 @@ TEST(tokenizers, refuse_damaged_json) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::tokenizers_test

@@ -8,7 +8,7 @@
 #include "ops/math/arithmetic.h"
 #include "ops/table.h"
 
-namespace narrowgauge {
+namespace narrowgauge::graph_test {
 namespace {
 
 const TensorType two = TensorType::parse("f32[2]");
@@ -156,4 +156,4 @@ TEST(op_table, has_one_op_of_each_name) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::graph_test

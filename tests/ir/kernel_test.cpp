@@ -6,7 +6,7 @@
 
 #include "narrowgauge/tf32.h"
 
-namespace narrowgauge {
+namespace narrowgauge::kernel_test {
 namespace {
 
 TEST(math, words_are_read_as_they_are_written) {
@@ -103,4 +103,4 @@ TEST(isa, words_are_read_as_they_are_written) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::kernel_test

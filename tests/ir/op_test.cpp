@@ -9,7 +9,7 @@
 #include "ops/math/gemm.h"
 #include "passes/differentiate.h"
 
-namespace narrowgauge {
+namespace narrowgauge::op_test {
 namespace {
 
 TEST(parse_ports, reads_every_mark) {
@@ -117,4 +117,4 @@ TEST(sample, says_what_to_try_an_op_with) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::op_test

@@ -8,7 +8,7 @@
 #include "ops/math/min_max.h"
 #include "ops/table.h"
 
-namespace narrowgauge {
+namespace narrowgauge::text_test {
 namespace {
 
 Graph small_graph() {
@@ -214,4 +214,4 @@ TEST(graph, refuses_wrong_inputs_by_name) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::text_test

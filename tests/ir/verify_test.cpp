@@ -9,7 +9,7 @@
 #include "ops/shape/relayout.h"
 #include "ops/training/learning_rate.h"
 
-namespace narrowgauge {
+namespace narrowgauge::verify_test {
 namespace {
 
 const TensorType matrix = TensorType::parse("f32[4,4]");
@@ -102,4 +102,4 @@ TEST(verify, inputs_and_states_belong_to_their_graph) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::verify_test

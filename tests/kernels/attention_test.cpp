@@ -8,7 +8,7 @@
 #include "kernels/each_isa.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::attention_test {
 namespace {
 
 constexpr double nothing = -std::numeric_limits<double>::infinity();
@@ -274,4 +274,4 @@ TEST(attention_on_older_machines, is_right) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::attention_test

@@ -11,7 +11,7 @@
 #include "kernels/convolution_case.h"
 #include "kernels/cpu/tiles/image_convolution.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::batch_inner_convolution_test {
 namespace {
 
 constexpr ConvolutionPass passes[] = {ConvolutionPass::forward, ConvolutionPass::data_gradient,
@@ -350,4 +350,4 @@ TEST(batch_inner_convolution_reason, names_what_does_not_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::batch_inner_convolution_test

@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::batch_norm_test {
 namespace {
 
 constexpr float epsilon = 1e-5F;
@@ -309,4 +309,4 @@ TEST(batch_norm, bits_do_not_depend_on_the_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::batch_norm_test

@@ -5,7 +5,7 @@
 #include "kernels/each_isa.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::column_sums_test {
 namespace {
 
 constexpr RowLayout layouts[] = {{0, 5},    {1, 1},   {1, 17},    {3, 16},  {127, 8},
@@ -50,4 +50,4 @@ TEST(column_sums, bits_do_not_depend_on_threads) {
 TEST(column_sums_of_each_isa, are_right) { expect_tests_pass_under_each_isa("column_sums.*"); }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::column_sums_test

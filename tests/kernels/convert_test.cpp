@@ -16,7 +16,7 @@
 #include "narrowgauge/tensor.h"
 #include "tensor/values.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::convert_test {
 namespace {
 
 class Flush {
@@ -196,4 +196,4 @@ TEST(convert, integers_and_booleans_agree_with_single_elements) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::convert_test

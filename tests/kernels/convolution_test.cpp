@@ -10,7 +10,7 @@
 #include "kernels/cpu/contraction/contraction.h"
 #include "kernels/each_isa.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::convolution_test {
 namespace {
 
 constexpr ConvolutionPass passes[] = {ConvolutionPass::forward, ConvolutionPass::data_gradient,
@@ -326,4 +326,4 @@ TEST(convolution, tests_pass_under_each_cap_of_the_instruction_set) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::convolution_test

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::copy_test {
 namespace {
 
 using Axes = std::vector<CopyAxis>;
@@ -131,4 +131,4 @@ TEST(strided_copy, covers_large_transposes_with_any_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::copy_test

@@ -9,7 +9,7 @@
 #include "kernels/each_isa.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::gradient_health_test {
 namespace {
 
 GradientHealth check(const std::vector<Tensor>& gradients, double multiplier) {
@@ -103,4 +103,4 @@ TEST(gradient_health, nothing_is_healthy) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::gradient_health_test

@@ -10,7 +10,7 @@
 #include "kernels/each_isa.h"
 #include "kernels/matrix.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::int8_test {
 namespace {
 
 constexpr DType bytes[] = {DType::u8, DType::i8};
@@ -364,4 +364,4 @@ TEST(int8, equal_on_every_isa) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::int8_test

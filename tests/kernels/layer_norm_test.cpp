@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::layer_norm_test {
 namespace {
 
 std::vector<RowLayout> layouts() {
@@ -136,4 +136,4 @@ TEST(layer_norm, bits_do_not_depend_on_the_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::layer_norm_test

@@ -11,7 +11,7 @@
 #include "kernels/each_isa.h"
 #include "kernels/matrix.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::matmul_test {
 namespace {
 
 struct Case {
@@ -235,4 +235,4 @@ TEST(matmul, tests_pass_under_each_cap_of_the_instruction_set) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::matmul_test

@@ -4,7 +4,7 @@
 #include "base/parallel.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::optimizer_test {
 namespace {
 
 constexpr std::int64_t sizes[] = {1, 7, 17, 1000, 40000};
@@ -168,4 +168,4 @@ TEST(optimizer, bits_do_not_depend_on_the_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::optimizer_test

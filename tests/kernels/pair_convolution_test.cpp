@@ -10,7 +10,7 @@
 #include "kernels/each_isa.h"
 #include "kernels/pair_ways.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::pair_convolution_test {
 namespace {
 
 constexpr ConvolutionPass passes[] = {ConvolutionPass::forward, ConvolutionPass::data_gradient,
@@ -182,4 +182,4 @@ TEST(pair_convolution, tests_pass_under_each_cap_of_the_instruction_set) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::pair_convolution_test

@@ -10,7 +10,7 @@
 #include "kernels/each_isa.h"
 #include "kernels/pair_ways.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::pair_products_test {
 namespace {
 
 using Draw = std::function<double(std::mt19937&)>;
@@ -311,4 +311,4 @@ TEST(pair_products, tests_pass_under_each_cap_of_the_instruction_set) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::pair_products_test

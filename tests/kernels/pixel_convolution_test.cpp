@@ -10,7 +10,7 @@
 #include "kernels/convolution_case.h"
 #include "kernels/cpu/tiles/pixel_weight_gradient.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::pixel_convolution_test {
 namespace {
 
 // Beside those of all convolutions.
@@ -128,4 +128,4 @@ TEST(pixel_weight_gradient_reason, names_what_does_not_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::pixel_convolution_test

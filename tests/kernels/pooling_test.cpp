@@ -12,7 +12,7 @@
 #include "kernels/cpu/pool/byte_max_pool.h"
 #include "kernels/each_isa.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::pooling_test {
 namespace {
 
 struct Case {
@@ -315,4 +315,4 @@ TEST(pooling, tests_pass_under_each_cap_of_the_instruction_set) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::pooling_test

@@ -15,7 +15,7 @@
 #include "kernels/cpu/onednn/quantized.h"
 #include "kernels/each_isa.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::quantized_convolution_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -261,4 +261,4 @@ TEST(quantized_convolution, equal_on_every_isa) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::quantized_convolution_test

@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::quantized_weights_test {
 namespace {
 
 constexpr QuantizedTier saturating{.name = "fours",
@@ -111,4 +111,4 @@ TEST(quantized_weights, are_refused_where_too_many_would_be_there_twice) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::quantized_weights_test

@@ -8,7 +8,7 @@
 #include "kernels/cpu/core/random_normals.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::random_fill_test {
 namespace {
 
 TEST(random_fill, bits_are_those_of_the_stream) {
@@ -75,4 +75,4 @@ TEST(dropout, drops_nan_and_works_in_place_with_any_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::random_fill_test

@@ -7,7 +7,7 @@
 #include "kernels/cpu/normalization/channel_grid.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::reduce_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -214,4 +214,4 @@ TEST(reduce, bits_do_not_depend_on_the_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::reduce_test

@@ -7,7 +7,7 @@
 #include "base/cpu.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::row_math_test {
 namespace {
 
 constexpr std::int64_t counts[] = {1, 7, 8, 15, 16, 17, 512};
@@ -107,4 +107,4 @@ TEST(row_math, moments_of_a_strip_agree_with_double_loops) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::row_math_test

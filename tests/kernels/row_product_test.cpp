@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "kernels/matrix.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::row_product_test {
 namespace {
 
 struct Case {
@@ -99,4 +99,4 @@ TEST(row_product, says_what_it_does_not_take) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::row_product_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::shards_test {
 namespace {
 
 TEST(shards, cover_the_extent_in_multiples_of_the_granule) {
@@ -67,4 +67,4 @@ TEST(shards, reach_what_the_window_covers_and_say_what_lies_outside) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::shards_test

@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "kernels/values_for_tests.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::softmax_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -247,4 +247,4 @@ TEST(softmax, bits_do_not_depend_on_the_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::softmax_test

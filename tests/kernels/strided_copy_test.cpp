@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "kernels/array.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::strided_copy_test {
 namespace {
 
 const Layout layouts[] = {Layout::row_major, Layout::channels_last, Layout::channel_slice,
@@ -79,4 +79,4 @@ TEST(strided_copy, sum_of_parts_is_in_their_order_for_any_number_of_threads) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::strided_copy_test

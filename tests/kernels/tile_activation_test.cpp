@@ -12,7 +12,7 @@
 #include "kernels/array.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::tile_activation_test {
 namespace {
 
 #define NEEDS_TILES() \
@@ -171,4 +171,4 @@ TEST(tile_activation, declines_with_a_reason) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::tile_activation_test

@@ -12,7 +12,7 @@
 #include "base/parallel.h"
 #include "kernels/matrix.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::tile_gemm_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -294,4 +294,4 @@ TEST(tile_gemm, declines_with_a_reason) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::tile_gemm_test

@@ -7,7 +7,7 @@
 #include "kernels/values_for_tests.h"
 #include "tensor/values.h"
 
-namespace narrowgauge::cpu {
+namespace narrowgauge::cpu::weight_rounding_test {
 namespace {
 
 constexpr DType narrow_dtypes[] = {DType::f16, DType::bf16};
@@ -193,4 +193,4 @@ TEST(weight_rounding, adam_goes_on_from_weight_and_rest) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::cpu
+}  // namespace narrowgauge::cpu::weight_rounding_test

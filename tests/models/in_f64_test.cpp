@@ -12,7 +12,7 @@
 #include "runtime/executor.h"
 #include "train/training_graph.h"
 
-namespace narrowgauge {
+namespace narrowgauge::in_f64_test {
 namespace {
 
 Graph forward(const BuildNetwork& build, const Loss& loss) {
@@ -90,4 +90,4 @@ TEST(in_f64, networks_compute_what_they_do_in_f32) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::in_f64_test

@@ -14,7 +14,7 @@
 #include "narrowgauge/model.h"
 #include "narrowgauge/text_data.h"
 
-namespace narrowgauge {
+namespace narrowgauge::language_models_test {
 namespace {
 
 constexpr TextShape small_text{.sequence = 12, .vocabulary = 40};
@@ -162,4 +162,4 @@ TEST(language_models, learn_a_text_by_heart) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::language_models_test

@@ -13,7 +13,7 @@
 #include "narrowgauge/narrowgauge.h"
 #include "ops/control/interpret.h"
 
-namespace narrowgauge {
+namespace narrowgauge::layers_test {
 namespace {
 
 using Build = std::function<Value(Network&, const Values& inputs)>;
@@ -245,4 +245,4 @@ TEST(layers, refuse_what_they_cannot_take) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::layers_test

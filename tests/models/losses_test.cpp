@@ -11,7 +11,7 @@
 #include "ops/control/interpret.h"
 #include "passes/differentiate.h"
 
-namespace narrowgauge {
+namespace narrowgauge::losses_test {
 namespace {
 
 // "2x3"
@@ -132,4 +132,4 @@ TEST(losses, refuse_a_prediction_of_another_shape) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::losses_test

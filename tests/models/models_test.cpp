@@ -17,7 +17,7 @@
 #include "precision/policy.h"
 #include "train/training_graph.h"
 
-namespace narrowgauge {
+namespace narrowgauge::models_test {
 namespace {
 
 constexpr BertSize small_bert{
@@ -249,4 +249,4 @@ TEST(models, every_node_has_a_reason_for_its_format) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::models_test

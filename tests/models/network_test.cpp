@@ -8,7 +8,7 @@
 
 #include "ops/control/interpret.h"
 
-namespace narrowgauge {
+namespace narrowgauge::network_test {
 namespace {
 
 std::string refusal(const std::function<void(Network&)>& build) {
@@ -146,4 +146,4 @@ TEST(network, refuses_to_share_what_has_no_name_or_another_shape) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::network_test

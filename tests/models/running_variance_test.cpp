@@ -4,7 +4,7 @@
 
 #include "narrowgauge/narrowgauge.h"
 
-namespace narrowgauge {
+namespace narrowgauge::running_variance_test {
 namespace {
 
 constexpr std::int64_t channels = 3;
@@ -81,4 +81,4 @@ TEST(running_variance, is_pytorchs_in_the_networks_with_its_names) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::running_variance_test

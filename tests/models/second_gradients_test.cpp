@@ -6,7 +6,7 @@
 
 #include "narrowgauge/narrowgauge.h"
 
-namespace narrowgauge {
+namespace narrowgauge::second_gradients_test {
 namespace {
 
 using Critic = std::function<Value(Network&, Value)>;
@@ -98,4 +98,4 @@ TEST(second_gradients, of_a_value_that_does_not_count_are_zero) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::second_gradients_test

@@ -12,7 +12,7 @@
 #include "ops/math/exponential.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::activations_test {
 namespace {
 
 using testing::run_op;
@@ -205,4 +205,4 @@ TEST(activations, refuse_an_unknown_approximation) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::activations_test

@@ -14,7 +14,7 @@
 #include "ops/math/rounding.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::arithmetic_test {
 namespace {
 
 using testing::run_op;
@@ -200,4 +200,4 @@ TEST(broadcast_gradient, sums_over_the_axes_that_were_repeated) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::arithmetic_test

@@ -17,7 +17,7 @@
 #include "ops/shape/concat.h"
 #include "ops/shape/relayout.h"
 
-namespace narrowgauge {
+namespace narrowgauge::batch_inner_test {
 namespace {
 
 using Inputs = std::vector<std::optional<Tensor>>;
@@ -206,4 +206,4 @@ TEST(batch_inner, relayouts_keep_values) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::batch_inner_test

@@ -6,7 +6,7 @@
 
 #include "ops/gradient_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::batch_normalization_test {
 namespace {
 
 struct Case {
@@ -160,4 +160,4 @@ TEST(batch_normalization, wrong_inputs_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::batch_normalization_test

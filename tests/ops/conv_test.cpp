@@ -7,7 +7,7 @@
 #include "ops/gradient_run.h"
 #include "ops/sample_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::conv_test {
 namespace {
 
 struct Case {
@@ -185,4 +185,4 @@ TEST(conv, counts_a_multiplication_and_an_addition_for_each_tap) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::conv_test

@@ -5,7 +5,7 @@
 #include "ops/training/learning_rate.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::exponential_test {
 namespace {
 
 double rate_at(const LearningRate& schedule, int step) {
@@ -37,4 +37,4 @@ TEST(exponential, needs_a_number_of_steps) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::exponential_test

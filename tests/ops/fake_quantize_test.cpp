@@ -5,7 +5,7 @@
 #include "ops/quantized/quantize_linear.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::fake_quantize_test {
 namespace {
 
 using testing::run_op;
@@ -50,4 +50,4 @@ TEST(fake_quantize, each_channel_has_ends_of_its_own) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::fake_quantize_test

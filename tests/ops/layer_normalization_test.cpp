@@ -6,7 +6,7 @@
 
 #include "ops/gradient_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::layer_normalization_test {
 namespace {
 
 struct Case {
@@ -119,4 +119,4 @@ TEST(layer_normalization, a_scale_of_another_shape_is_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::layer_normalization_test

@@ -4,7 +4,7 @@
 
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::learning_rate_test {
 namespace {
 
 void expect_rates(const LearningRate& schedule, const std::vector<double>& expected) {
@@ -34,4 +34,4 @@ TEST(learning_rate, warm_up_is_that_of_LinearLR_before_the_cosine) {
 TEST(learning_rate, constant_stays) { expect_rates({.base = 0.1}, {0.1, 0.1, 0.1}); }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::learning_rate_test

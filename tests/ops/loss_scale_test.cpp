@@ -7,7 +7,7 @@
 #include "ops/gradient_run.h"
 #include "ops/training/learning_rate.h"
 
-namespace narrowgauge {
+namespace narrowgauge::loss_scale_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -258,4 +258,4 @@ TEST(learning_rate, an_unknown_or_unfinished_schedule_is_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::loss_scale_test

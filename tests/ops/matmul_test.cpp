@@ -12,7 +12,7 @@
 #include "ops/offers/contraction.h"
 #include "ops/sample_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::matmul_test {
 namespace {
 
 template <class T>
@@ -181,4 +181,4 @@ TEST(matmul, tiles_take_what_their_products_are_worth) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::matmul_test

@@ -12,7 +12,7 @@
 #include "ops/shape/transpose.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::move_test {
 namespace {
 
 using testing::run_op;
@@ -182,4 +182,4 @@ TEST(relayout, goes_from_channels_last_to_blocks_at_once) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::move_test

@@ -5,7 +5,7 @@
 #include "ops/math/matmul.h"
 #include "ops/nn/conv.h"
 
-namespace narrowgauge {
+namespace narrowgauge::offers_test {
 namespace {
 
 Operand dense(DType dtype, Dims dims) { return {dtype, dims, strides_of(dims, {}), {}}; }
@@ -99,4 +99,4 @@ TEST(offers, tell_whose_they_are_and_what_is_widened) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::offers_test

@@ -7,7 +7,7 @@
 #include "ops/kernel_run.h"
 #include "ops/nn/conv.h"
 
-namespace narrowgauge {
+namespace narrowgauge::pixel_convolution_test {
 namespace {
 
 template <class T>
@@ -37,4 +37,4 @@ TEST(pixels, give_convolutions_and_their_gradients) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::pixel_convolution_test

@@ -6,7 +6,7 @@
 #include "ops/nn/average_pool.h"
 #include "ops/nn/max_pool.h"
 
-namespace narrowgauge {
+namespace narrowgauge::pool_test {
 namespace {
 
 template <class T>
@@ -220,4 +220,4 @@ TEST(pools, wrong_inputs_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::pool_test

@@ -11,7 +11,7 @@
 #include "passes/differentiate.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::quantize_linear_test {
 namespace {
 
 using testing::run_op;
@@ -135,4 +135,4 @@ TEST(qlinear_matmul, gives_the_least_for_nan) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::quantize_linear_test

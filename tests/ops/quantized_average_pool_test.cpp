@@ -9,7 +9,7 @@
 #include "ops/nn/average_pool.h"
 #include "ops/sample_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::quantized_average_pool_test {
 namespace {
 
 Tensor bytes(DType dtype, Dims dims, unsigned seed) {
@@ -137,4 +137,4 @@ TEST(quantized_average_pool, refuses_a_scale_without_a_zero_point_and_many_scale
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::quantized_average_pool_test

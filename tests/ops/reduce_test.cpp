@@ -7,7 +7,7 @@
 #include "passes/differentiate.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::reduce_test {
 namespace {
 
 using testing::to_doubles;
@@ -165,4 +165,4 @@ TEST(reduce, sum_gradient_repeats_and_mean_gradient_divides) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::reduce_test

@@ -10,7 +10,7 @@
 #include "ops/nn/dropout.h"
 #include "passes/differentiate.h"
 
-namespace narrowgauge {
+namespace narrowgauge::region_random_test {
 namespace {
 
 constexpr std::int64_t width = 64, length = 5;
@@ -166,4 +166,4 @@ TEST(region_random, a_loop_without_a_last_iteration_has_no_gradient) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::region_random_test

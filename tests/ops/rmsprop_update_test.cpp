@@ -9,7 +9,7 @@
 #include "narrowgauge/optimizer.h"
 #include "ops/gradient_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::rmsprop_update_test {
 namespace {
 
 constexpr std::int64_t count = 2500;  // of weights: more than two strips
@@ -130,4 +130,4 @@ TEST(rmsprop_update, is_found_by_its_name_and_keeps_the_moments_that_it_needs) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::rmsprop_update_test

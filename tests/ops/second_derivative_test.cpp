@@ -9,7 +9,7 @@
 #include "ops/nn/layer_normalization.h"
 #include "ops/nn/softmax.h"
 
-namespace narrowgauge {
+namespace narrowgauge::second_derivative_test {
 namespace {
 
 Tensor numbers(const Dims& dims, int seed) { return pattern(DType::f64, dims, seed); }
@@ -103,4 +103,4 @@ TEST(second_derivative, of_softmax_and_log_softmax) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::second_derivative_test

@@ -18,7 +18,7 @@
 #include "ops/sample_run.h"
 #include "ops/simulated/unit_choice.h"
 
-namespace narrowgauge {
+namespace narrowgauge::simulated_test {
 namespace {
 
 // The f32 or f64 behind a value, rounded to a format: its bits there.
@@ -467,4 +467,4 @@ TEST(simulated, f32_is_tf32_on_gpus_that_have_it_and_else_a_chain) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::simulated_test

@@ -8,7 +8,7 @@
 #include "ops/loss/sigmoid_cross_entropy.h"
 #include "ops/loss/softmax_cross_entropy.h"
 
-namespace narrowgauge {
+namespace narrowgauge::softmax_test {
 namespace {
 
 template <class T>
@@ -237,4 +237,4 @@ TEST(sigmoid_cross_entropy, primitives_agree_with_the_gradient) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::softmax_test

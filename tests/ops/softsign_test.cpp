@@ -3,7 +3,7 @@
 
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::softsign_test {
 namespace {
 
 TEST(softsign, is_x_over_one_plus_its_magnitude) {
@@ -14,4 +14,4 @@ TEST(softsign, is_x_over_one_plus_its_magnitude) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::softsign_test

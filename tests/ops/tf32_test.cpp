@@ -16,7 +16,7 @@
 #include "ops/nn/conv.h"
 #include "ops/sample_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::tf32_test {
 namespace {
 
 // 11 significant bits, nearest even, in double.
@@ -202,4 +202,4 @@ TEST(tf32, the_environment_forbids_it_whatever_the_program_says) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::tf32_test

@@ -8,7 +8,7 @@
 #include "ops/shape/slice.h"
 #include "support/run_op.h"
 
-namespace narrowgauge {
+namespace narrowgauge::views_test {
 namespace {
 
 // The type of the op's output for an input of `type` and a constant list.
@@ -104,4 +104,4 @@ TEST(views, move_nothing) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::views_test

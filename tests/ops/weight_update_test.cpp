@@ -7,7 +7,7 @@
 
 #include "ops/gradient_run.h"
 
-namespace narrowgauge {
+namespace narrowgauge::weight_update_test {
 namespace {
 
 Tensor flag(bool value) { return Tensor::scalar(DType::boolean, value); }
@@ -152,4 +152,4 @@ TEST(weight_update, wrong_attributes_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::weight_update_test

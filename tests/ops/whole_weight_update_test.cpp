@@ -12,7 +12,7 @@
 #include "ops/training/lars_update.h"
 #include "ops/training/muon_update.h"
 
-namespace narrowgauge {
+namespace narrowgauge::whole_weight_update_test {
 namespace {
 
 using Inputs = std::vector<std::optional<Tensor>>;
@@ -186,4 +186,4 @@ TEST(whole_weight_update, wrong_numbers_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::whole_weight_update_test

@@ -12,7 +12,7 @@
 #include "runtime/executor.h"
 #include "support/count.h"
 
-namespace narrowgauge {
+namespace narrowgauge::assign_layout_test {
 namespace {
 
 const Target with_amx{.isa = Isa::amx};
@@ -79,4 +79,4 @@ TEST(assign_layout, values_do_not_depend_on_the_layout) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::assign_layout_test

@@ -10,7 +10,7 @@
 #include "ops/table.h"
 #include "support/count.h"
 
-namespace narrowgauge {
+namespace narrowgauge::recognize_forms_test {
 namespace {
 
 Tensor numbers(const TensorType& type, int seed) {
@@ -237,4 +237,4 @@ TEST(recognize_forms, attention_of_widened_values_is_narrow) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::recognize_forms_test

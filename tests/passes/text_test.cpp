@@ -41,7 +41,7 @@
 #include "passes/remove_dead_code.h"
 #include "passes/untrained_states.h"
 
-namespace narrowgauge {
+namespace narrowgauge::text_test {
 namespace {
 
 using Pass = std::function<Graph(const Graph&, const Target&)>;
@@ -222,4 +222,4 @@ TEST(attention_in_parts, attention_stays_whole_where_the_target_forbids_tf32) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::text_test

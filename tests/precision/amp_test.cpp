@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace narrowgauge {
+namespace narrowgauge::amp_test {
 namespace {
 
 TEST(amp, has_a_word_for_each_wish) {
@@ -20,4 +20,4 @@ TEST(parse_amp, is_the_inverse_of_name) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::amp_test

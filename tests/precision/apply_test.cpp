@@ -10,7 +10,7 @@
 #include "precision/policy.h"
 #include "small_ops.h"
 
-namespace narrowgauge {
+namespace narrowgauge::apply_test {
 namespace {
 
 using namespace small;
@@ -218,4 +218,4 @@ TEST(apply, widening_is_exact_where_every_value_survives) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::apply_test

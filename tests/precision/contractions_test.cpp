@@ -8,7 +8,7 @@
 #include "precision/policy.h"
 #include "small_ops.h"
 
-namespace narrowgauge {
+namespace narrowgauge::contractions_test {
 namespace {
 
 using namespace small;
@@ -42,4 +42,4 @@ TEST(contractions, plans_are_read_and_followed) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::contractions_test

@@ -10,7 +10,7 @@
 #include "precision/apply.h"
 #include "precision/policy.h"
 
-namespace narrowgauge {
+namespace narrowgauge::control_flow_test {
 namespace {
 
 constexpr std::string_view scan_text = R"(graph "recurrence" {
@@ -159,4 +159,4 @@ TEST(control_flow, a_loop_may_have_nothing_but_its_count) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::control_flow_test

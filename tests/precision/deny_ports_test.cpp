@@ -10,7 +10,7 @@
 #include "precision/apply.h"
 #include "precision/policy.h"
 
-namespace narrowgauge {
+namespace narrowgauge::deny_ports_test {
 namespace {
 
 Tensor filled(Dims dims, float value) {
@@ -73,4 +73,4 @@ TEST(deny_ports, a_scale_is_read_in_f32) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::deny_ports_test

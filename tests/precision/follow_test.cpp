@@ -7,7 +7,7 @@
 
 #include "api/small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::follow_test {
 namespace {
 
 const PlanEntry& entry(const PrecisionPlan& plan, const std::string& name) {
@@ -74,4 +74,4 @@ TEST(follow, of_a_plan_in_f32_all_stays_f32_with_its_math) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::follow_test

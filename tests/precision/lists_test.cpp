@@ -12,7 +12,7 @@
 #include "precision/policy.h"
 #include "small_ops.h"
 
-namespace narrowgauge {
+namespace narrowgauge::lists_test {
 namespace {
 
 using namespace small;
@@ -343,4 +343,4 @@ TEST(lists, rule_names_are_the_inverse_of_their_parser) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::lists_test

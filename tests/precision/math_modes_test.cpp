@@ -22,7 +22,7 @@
 #include "precision/reasons.h"
 #include "runtime/executor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::math_modes_test {
 namespace {
 
 Region branch() {
@@ -246,4 +246,4 @@ TEST(math_modes, explain_says_how_the_unit_adds_up) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::math_modes_test

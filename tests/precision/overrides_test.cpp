@@ -8,7 +8,7 @@
 #include "precision/lists.h"
 #include "small_ops.h"
 
-namespace narrowgauge {
+namespace narrowgauge::overrides_test {
 namespace {
 
 using namespace small;
@@ -51,4 +51,4 @@ TEST(overrides, bad_overrides_are_named) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::overrides_test

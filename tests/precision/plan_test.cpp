@@ -13,7 +13,7 @@
 #include "precision/policy.h"
 #include "small_ops.h"
 
-namespace narrowgauge {
+namespace narrowgauge::plan_test {
 namespace {
 
 using namespace small;
@@ -341,4 +341,4 @@ TEST(plan, damaged_text_never_does_worse) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::plan_test

@@ -10,7 +10,7 @@
 #include "precision/reasons.h"
 #include "small_ops.h"
 
-namespace narrowgauge {
+namespace narrowgauge::regions_test {
 namespace {
 
 using namespace small;
@@ -173,4 +173,4 @@ TEST(regions, results_are_stable_and_read_back) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::regions_test

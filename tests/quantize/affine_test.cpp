@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "quantize/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::affine_test {
 namespace {
 
 using namespace testing_values;
@@ -168,4 +168,4 @@ TEST(affine, bias) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::affine_test

@@ -10,7 +10,7 @@
 #include "quantize/affine.h"
 #include "quantize/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::bias_correction_test {
 namespace {
 
 using namespace testing_values;
@@ -83,4 +83,4 @@ TEST(bias_correction, refuses_sizes_that_do_not_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::bias_correction_test

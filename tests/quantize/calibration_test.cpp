@@ -11,7 +11,7 @@
 #include "io/files.h"
 #include "quantize/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::calibration_test {
 namespace {
 
 using namespace testing_values;
@@ -283,4 +283,4 @@ TEST(calibration, file_that_names_a_value_twice_is_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::calibration_test

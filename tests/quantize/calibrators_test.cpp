@@ -17,7 +17,7 @@
 #include "quantize/range.h"
 #include "quantize/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::calibrators_test {
 namespace {
 
 using namespace testing_values;
@@ -296,4 +296,4 @@ TEST(calibrators, help_names_all) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::calibrators_test

@@ -14,7 +14,7 @@
 #include "ops/nn/conv.h"
 #include "quantize/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::equalize_test {
 namespace {
 
 using namespace testing_values;
@@ -248,4 +248,4 @@ TEST(equalize, convolutions_that_share_weights_get_their_own) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::equalize_test

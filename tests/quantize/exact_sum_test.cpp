@@ -8,7 +8,7 @@
 
 #include "quantize/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::exact_sum_test {
 namespace {
 
 using namespace testing_values;
@@ -119,4 +119,4 @@ TEST(exact_sum, other_texts_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::exact_sum_test

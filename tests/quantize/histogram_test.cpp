@@ -12,7 +12,7 @@
 #include "narrowgauge/error.h"
 #include "quantize/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::histogram_test {
 namespace {
 
 using namespace testing_values;
@@ -189,4 +189,4 @@ TEST(histogram, refuses_parts_that_no_values_give) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::histogram_test

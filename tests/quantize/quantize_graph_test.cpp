@@ -14,7 +14,7 @@
 #include "ops/quantized/quantize_linear.h"
 #include "passes/remove_dead_code.h"
 
-namespace narrowgauge {
+namespace narrowgauge::quantize_graph_test {
 namespace {
 
 Graph frozen(const BuildNetwork& build) { return frozen_graph(Model("net", build)); }
@@ -165,4 +165,4 @@ TEST(QuantizeGraph, a_shift_is_added_to_the_bias) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::quantize_graph_test

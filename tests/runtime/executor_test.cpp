@@ -7,7 +7,7 @@
 #include "compile/compile.h"
 #include "ops/table.h"
 
-namespace narrowgauge {
+namespace narrowgauge::executor_test {
 namespace {
 
 // The nodes as they stand: no pass changes them.
@@ -303,4 +303,4 @@ TEST(executor, of_a_group_of_both_passes_it_counts_the_gradients_alone) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::executor_test

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "runtime/state_store.h"
 
-namespace narrowgauge {
+namespace narrowgauge::initial_value_test {
 namespace {
 
 Tensor begin(Initial initial, Dims dims = {300, 341}, DType dtype = DType::f32) {
@@ -64,4 +64,4 @@ TEST(initial_value, element_is_that_of_the_stream_whatever_surrounds_it) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::initial_value_test

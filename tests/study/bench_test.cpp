@@ -7,7 +7,7 @@
 
 #include "api/small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::bench_test {
 namespace {
 
 BenchTask small_task(std::vector<std::string> precisions) {
@@ -142,4 +142,4 @@ TEST(bench, refuses_a_precision_that_it_does_not_know) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::bench_test

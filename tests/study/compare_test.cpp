@@ -8,7 +8,7 @@
 
 #include "api/small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::compare_test {
 namespace {
 
 CompareTask small_task(std::vector<std::string> precisions) {
@@ -115,4 +115,4 @@ TEST(compare, counts_contractions_that_gain_nothing) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::compare_test

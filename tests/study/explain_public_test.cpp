@@ -7,7 +7,7 @@
 
 #include "api/small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::explain_public_test {
 namespace {
 
 Optimizer in(DType narrow) {
@@ -94,4 +94,4 @@ TEST(explain_public, knows_the_class_of_every_op) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::explain_public_test

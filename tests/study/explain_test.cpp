@@ -12,7 +12,7 @@
 #include "precision/small_ops.h"
 #include "support/json.h"
 
-namespace narrowgauge {
+namespace narrowgauge::explain_test {
 namespace {
 
 using namespace small;
@@ -185,4 +185,4 @@ TEST(explain, every_node_has_a_reason) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::explain_test

@@ -5,7 +5,7 @@
 #include "narrowgauge/model_info.h"
 #include "narrowgauge/random_batch.h"
 
-namespace narrowgauge {
+namespace narrowgauge::largest_batch_test {
 namespace {
 
 class LargestBatch : public testing::TestWithParam<const char*> {};
@@ -51,4 +51,4 @@ TEST(random_batch, has_one_tensor_for_each_input_and_labels_in_range) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::largest_batch_test

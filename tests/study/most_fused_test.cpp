@@ -8,7 +8,7 @@
 #include "ops/math/arithmetic.h"
 #include "ops/math/matmul.h"
 
-namespace narrowgauge {
+namespace narrowgauge::most_fused_test {
 namespace {
 
 constexpr std::int64_t mib = 1 << 20;
@@ -66,4 +66,4 @@ TEST(most_fused, what_nobody_reads_costs_nothing) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::most_fused_test

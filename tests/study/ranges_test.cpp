@@ -8,7 +8,7 @@
 
 #include "api/small_training.h"
 
-namespace narrowgauge {
+namespace narrowgauge::ranges_test {
 namespace {
 
 constexpr std::int64_t samples = 2, features = 3, classes = 2;
@@ -129,4 +129,4 @@ TEST(layer_ranges, change_no_state) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::ranges_test

@@ -8,7 +8,7 @@
 #include "compile/compile.h"
 #include "ops/math/matmul.h"
 
-namespace narrowgauge {
+namespace narrowgauge::roofline_test {
 namespace {
 
 // 100 GFLOP/s in f32, 400 in bf16, 10 GB/s.
@@ -105,4 +105,4 @@ TEST(peaks, no_product_beats_them) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::roofline_test

@@ -6,7 +6,7 @@
 #include "api/small_training.h"
 #include "support/json.h"
 
-namespace narrowgauge {
+namespace narrowgauge::trace_test {
 namespace {
 
 using testing_json::Json;
@@ -90,4 +90,4 @@ TEST(trace, of_a_training_has_each_kernel_once_a_step_and_in_order) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::trace_test

@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::block_format_test {
 namespace {
 
 // The numbers from 0 up that a sign, exponent and mantissa bits make; those past `count` are not
@@ -356,4 +356,4 @@ TEST(block_format, knows_its_bits_and_refuses_nonsense) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::block_format_test

@@ -11,7 +11,7 @@
 #include "tensor/small_floats.h"
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::conversions_slow_test {
 namespace {
 
 constexpr std::int64_t patterns = std::int64_t{1} << 32, piece = 1 << 16;
@@ -57,4 +57,4 @@ TEST(every_float, becomes_the_same_in_rows) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::conversions_slow_test

@@ -10,7 +10,7 @@
 
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::cpu_conversions_test {
 namespace {
 
 using Batch = std::array<std::uint32_t, 8>;  // patterns of f32
@@ -156,4 +156,4 @@ TEST(narrow_float, equals_the_cpu_from_double) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::cpu_conversions_test

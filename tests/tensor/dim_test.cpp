@@ -12,7 +12,7 @@
 
 #include "narrowgauge/tensor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::dim_test {
 namespace {
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -214,4 +214,4 @@ TEST(random_dim, obeys_the_laws_of_integers) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::dim_test

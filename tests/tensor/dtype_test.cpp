@@ -10,7 +10,7 @@
 #include "narrowgauge/error.h"
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::dtype_test {
 namespace {
 
 DType at(int i) { return static_cast<DType>(i); }
@@ -100,4 +100,4 @@ TEST(dtype, knows_its_extremes) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::dtype_test

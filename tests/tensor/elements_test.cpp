@@ -12,7 +12,7 @@
 #include "base/parallel.h"
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::elements_test {
 namespace {
 
 double stored(DType dtype, double value) {
@@ -252,4 +252,4 @@ TEST(convert_elements, agrees_with_storing_what_was_loaded) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::elements_test

@@ -11,7 +11,7 @@
 
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::number_format_test {
 namespace {
 
 const NumberFormat& format(std::string_view name) {
@@ -196,4 +196,4 @@ TEST(exponent_histogram, counts_by_exponent) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::number_format_test

@@ -8,7 +8,7 @@
 
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::one_zero_test {
 namespace {
 
 template <class T>
@@ -33,4 +33,4 @@ TEST(narrow_fnuz, has_one_zero_and_one_nan) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::one_zero_test

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tensor/values.h"
 
-namespace narrowgauge {
+namespace narrowgauge::stochastic_test {
 namespace {
 
 // How often a value is rounded up, over random numbers that are spread evenly.
@@ -127,4 +127,4 @@ TEST(tf32, keeps_nans_that_would_turn_into_infinities) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::stochastic_test

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace narrowgauge {
+namespace narrowgauge::tensor_test {
 namespace {
 
 TEST(tensor, starts_with_zeros_in_aligned_memory) {
@@ -123,4 +123,4 @@ TEST(tensor, compares_dtype_dims_and_every_bit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::tensor_test

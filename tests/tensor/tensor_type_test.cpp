@@ -3,7 +3,7 @@
 
 #include "narrowgauge/tensor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::tensor_type_test {
 namespace {
 
 TEST(tensor_type, prints_what_it_parses) {
@@ -65,4 +65,4 @@ TEST(dims, have_row_major_strides) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::tensor_type_test

@@ -11,7 +11,7 @@
 
 #include "base/parallel.h"
 
-namespace narrowgauge {
+namespace narrowgauge::values_test {
 namespace {
 
 template <class T>
@@ -282,4 +282,4 @@ TEST(narrow_to_power, follows_the_mode_and_saturates_where_asked) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::values_test

@@ -9,7 +9,7 @@
 
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::metrics_test {
 namespace {
 
 double measured(const char* word, const Tensor& scores, const Tensor& labels, double loss = 0) {
@@ -153,4 +153,4 @@ TEST(metrics, unknown_words_are_refused_with_those_there_are) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::metrics_test

@@ -6,7 +6,7 @@
 
 #include "narrowgauge/metrics.h"
 
-namespace narrowgauge {
+namespace narrowgauge::metrics_values_test {
 namespace {
 
 constexpr std::int64_t rows = 60;
@@ -114,4 +114,4 @@ TEST(metrics_values, errors_of_numbers_are_those_of_scikit_learn) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::metrics_values_test

@@ -11,7 +11,7 @@
 #include "train/traces/read.h"
 #include "train/training_graph.h"
 
-namespace narrowgauge {
+namespace narrowgauge::optimizer_traces_test {
 namespace {
 
 constexpr int steps = 100;
@@ -162,4 +162,4 @@ TEST(optimizer_traces, are_of_every_optimizer) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::optimizer_traces_test

@@ -7,7 +7,7 @@
 #include "narrowgauge/model.h"
 #include "narrowgauge/optimizer.h"
 
-namespace narrowgauge {
+namespace narrowgauge::optimizer_words_test {
 namespace {
 
 TEST(check, takes_each_schedule_by_name_and_no_other) {
@@ -101,4 +101,4 @@ TEST(enable_mixed_precision_from_environment, leaves_what_the_program_chose) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::optimizer_words_test

@@ -8,7 +8,7 @@
 #include "ops/math/reduce.h"
 #include "train/training_graph.h"
 
-namespace narrowgauge {
+namespace narrowgauge::parameter_settings_test {
 namespace {
 
 // Parameters: conv.weight, conv.bias, head.weight, head.bias.
@@ -97,4 +97,4 @@ TEST(parameter_settings, a_frozen_parameter_has_no_update_and_a_rate_one_of_its_
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::parameter_settings_test

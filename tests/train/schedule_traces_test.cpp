@@ -7,7 +7,7 @@
 #include "train/rate.h"
 #include "train/traces/read.h"
 
-namespace narrowgauge {
+namespace narrowgauge::schedule_traces_test {
 namespace {
 
 // Takes a setting out of those of a case, if it is there.
@@ -99,4 +99,4 @@ TEST(plateau, refuses_settings_that_make_no_sense) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::schedule_traces_test

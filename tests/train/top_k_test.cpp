@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "narrowgauge/metrics.h"
 
-namespace narrowgauge {
+namespace narrowgauge::top_k_test {
 namespace {
 
 // The number of labels that count as right.
@@ -47,4 +47,4 @@ TEST(top_k, rows_that_are_not_finite_are_counted_and_never_right) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::top_k_test

@@ -15,7 +15,7 @@
 #include "passes/in_f64.h"
 #include "runtime/executor.h"
 
-namespace narrowgauge {
+namespace narrowgauge::training_graph_test {
 namespace {
 
 constexpr int rows = 4, inputs = 3, hidden = 5, outputs = 2;
@@ -266,4 +266,4 @@ TEST(training_graph, counts_overflows_only_with_hysteresis) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::training_graph_test

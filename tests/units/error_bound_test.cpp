@@ -12,7 +12,7 @@
 #include "tensor/values.h"
 #include "units/exact_product.h"
 
-namespace narrowgauge::sim {
+namespace narrowgauge::sim::error_bound_test {
 namespace {
 
 bool is_plain(const UnitModel& unit) {
@@ -330,4 +330,4 @@ TEST(expected_error, of_units_that_cut_is_a_bias_that_grows_with_the_depth) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::sim
+}  // namespace narrowgauge::sim::error_bound_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace narrowgauge {
+namespace narrowgauge::format_census_test {
 namespace {
 
 Tensor numbers(std::vector<float> values) {
@@ -60,4 +60,4 @@ TEST(format_census, integers_are_scaled_for_each_tensor) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::format_census_test

@@ -12,7 +12,7 @@
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "support/archive.h"
 
-namespace narrowgauge {
+namespace narrowgauge::matrix_unit_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -235,4 +235,4 @@ TEST(matrix_unit, results_are_wide_unless_told_otherwise) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::matrix_unit_test

@@ -18,7 +18,7 @@
 #include "base/cpu.h"
 #include "units/product.h"
 
-namespace narrowgauge::sim {
+namespace narrowgauge::sim::own_units_test {
 namespace {
 
 #ifdef NG_EMULATED
@@ -220,4 +220,4 @@ TEST(own_units, vnni_multiplies_as_its_model_does) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::sim
+}  // namespace narrowgauge::sim::own_units_test

@@ -6,7 +6,7 @@
 
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::probe_test {
 namespace {
 
 ProbeResult probed(MatrixUnit unit, UnitFormat operand) {
@@ -47,4 +47,4 @@ TEST(probe, takes_plain_floating_point_alone) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::probe_test

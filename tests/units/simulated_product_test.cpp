@@ -16,7 +16,7 @@
 #include "narrowgauge/matrix_unit_arithmetic.h"
 #include "units/product.h"
 
-namespace narrowgauge::sim {
+namespace narrowgauge::sim::simulated_product_test {
 namespace {
 
 // What bits are like.
@@ -176,4 +176,4 @@ TEST(simulated_product, is_the_same_on_every_isa) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::sim
+}  // namespace narrowgauge::sim::simulated_product_test

@@ -9,7 +9,7 @@
 
 #include "narrowgauge/error.h"
 
-namespace narrowgauge {
+namespace narrowgauge::ulp_test {
 namespace {
 
 Tensor numbers(std::vector<float> values) {
@@ -75,4 +75,4 @@ TEST(ulp, products_of_several_matrices_stand_one_after_another) {
 }
 
 }  // namespace
-}  // namespace narrowgauge
+}  // namespace narrowgauge::ulp_test

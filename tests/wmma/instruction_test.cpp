@@ -11,7 +11,7 @@
 
 #include "gpu/instruction_tiles.h"
 
-namespace narrowgauge::test {
+namespace narrowgauge::test::instruction_test {
 namespace {
 
 std::map<std::string, std::uint64_t> recorded_checksums() {
@@ -44,4 +44,4 @@ TEST(wmma_instruction, models_give_what_an_h100_gave) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::test
+}  // namespace narrowgauge::test::instruction_test

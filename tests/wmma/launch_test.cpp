@@ -10,7 +10,7 @@
 
 #include "narrowgauge/wmma.hpp"
 
-namespace narrowgauge::test {
+namespace narrowgauge::test::launch_test {
 namespace {
 
 namespace wmma = narrowgauge::wmma;
@@ -160,4 +160,4 @@ TEST(wmma_launch, results_do_not_depend_on_the_number_of_warps) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::test
+}  // namespace narrowgauge::test::launch_test

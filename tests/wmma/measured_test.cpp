@@ -15,7 +15,7 @@
 #include "narrowgauge/wmma.hpp"
 #include "support/archive.h"
 
-namespace narrowgauge::test {
+namespace narrowgauge::test::measured_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,4 +89,4 @@ TEST(wmma_measured, fragments_give_what_wmma_gave_on_an_a100_and_an_h100) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::test
+}  // namespace narrowgauge::test::measured_test

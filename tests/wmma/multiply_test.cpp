@@ -13,7 +13,7 @@
 #include "narrowgauge/wmma.hpp"
 #include "wmma/operands.h"
 
-namespace narrowgauge::test {
+namespace narrowgauge::test::multiply_test {
 namespace {
 
 using wmma::accumulator;
@@ -383,4 +383,4 @@ TEST(wmma_numbers, arithmetic_of_halves_rounds_once) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::test
+}  // namespace narrowgauge::test::multiply_test

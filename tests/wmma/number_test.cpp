@@ -8,7 +8,7 @@
 
 #include "narrowgauge/wmma.hpp"
 
-namespace narrowgauge::test {
+namespace narrowgauge::test::number_test {
 namespace {
 
 namespace wmma = narrowgauge::wmma;
@@ -57,4 +57,4 @@ TEST(wmma_number, kernels_know_where_they_run) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::test
+}  // namespace narrowgauge::test::number_test

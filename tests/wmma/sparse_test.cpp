@@ -14,7 +14,7 @@
 #include "narrowgauge/wmma.hpp"
 #include "wmma/operands.h"
 
-namespace narrowgauge::test {
+namespace narrowgauge::test::sparse_test {
 namespace {
 
 using wmma::bfloat16;
@@ -263,4 +263,4 @@ TEST(wmma_sparse, sums_of_integers_saturate) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::test
+}  // namespace narrowgauge::test::sparse_test
