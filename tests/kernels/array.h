@@ -19,9 +19,9 @@ namespace narrowgauge::cpu {
 
 enum class Layout { row_major, channels_last, channel_slice, channel_slice_row_major };
 
-class Array {
+class GuardedArray {
  public:
-  Array(DType dtype, const Dims& dims, Layout layout = Layout::row_major)
+  GuardedArray(DType dtype, const Dims& dims, Layout layout = Layout::row_major)
       : view_(dense_view(dtype, dims)) {
     const bool slice = layout == Layout::channel_slice || layout == Layout::channel_slice_row_major;
     Dims buffer = dims;
@@ -31,7 +31,7 @@ class Array {
     if (slice) offset_ = 3 * view_.strides[1];
     place(element_count(buffer));
   }
-  explicit Array(const View& view, std::int64_t elements) : view_(view) { place(elements); }
+  explicit GuardedArray(const View& view, std::int64_t elements) : view_(view) { place(elements); }
 
   const View& view() const { return view_; }
   std::int64_t size() const { return element_count(view_.dims); }
@@ -65,7 +65,7 @@ class Array {
       if (!inside[i] && bytes_[i] != guard) return false;
     return true;
   }
-  bool same_bytes(const Array& other) const { return bytes_ == other.bytes_; }
+  bool same_bytes(const GuardedArray& other) const { return bytes_ == other.bytes_; }
 
  private:
   static constexpr std::uint8_t guard = 0xff;  // NaN in every floating format
@@ -106,12 +106,12 @@ class AlignedBytes {
 };
 
 // Packs what is to be packed, and runs with a workspace filled with NaN.
-inline std::int64_t run(const Prepared& prepared, const std::vector<const Array*>& inputs,
-                        const std::vector<Array*>& outputs) {
+inline std::int64_t run(const Prepared& prepared, const std::vector<const GuardedArray*>& inputs,
+                        const std::vector<GuardedArray*>& outputs) {
   std::vector<const void*> in;
   std::vector<void*> out;
-  for (const Array* array : inputs) in.push_back(array->data());
-  for (Array* array : outputs) out.push_back(array->data());
+  for (const GuardedArray* array : inputs) in.push_back(array->data());
+  for (GuardedArray* array : outputs) out.push_back(array->data());
   AlignedBytes workspace(prepared.workspace), packed(prepared.packed.bytes);
   auto* const packed_bytes = reinterpret_cast<std::byte*>(packed.data());
   if (prepared.packed.bytes > 0) prepared.packed.run(in.data(), packed_bytes);
@@ -132,7 +132,7 @@ inline double relative_error(const std::vector<double>& got, const std::vector<d
 }
 
 // The tensor-core contract: exact products, f32 accumulation, one rounding on store.
-inline void expect_within_format(const Array& got, const std::vector<double>& expected,
+inline void expect_within_format(const GuardedArray& got, const std::vector<double>& expected,
                                  const std::string& what) {
   std::vector<double> stored = expected;
   const DType dtype = got.view().dtype;

@@ -23,10 +23,10 @@ class Blocks {
   Blocks(DType dtype, const Dims& dims)
       : dims_(dims), storage_({dtype, {element_count(dims) + 64}, {1}}, element_count(dims) + 64) {}
 
-  void take(const Array& images) {
+  void take(const GuardedArray& images) {
     for (std::int64_t i = 0; i < images.size(); ++i) storage_.set(place(i), images.at(i));
   }
-  void give(Array& images) const {
+  void give(GuardedArray& images) const {
     for (std::int64_t i = 0; i < images.size(); ++i) images.set(i, storage_.at(place(i)));
   }
   void* data() { return at_offset(storage_.data(), dtype(), skipped()); }
@@ -47,7 +47,7 @@ class Blocks {
   }
 
   Dims dims_;
-  Array storage_;
+  GuardedArray storage_;
 };
 
 const std::vector<ConvolutionCase>& cases() {
@@ -134,9 +134,9 @@ class Fixture {
     y_.randomize(3);
     bias_.randomize(4);
   }
-  Array& x() { return x_; }
-  Array& y() { return y_; }
-  Array& w() { return w_; }
+  GuardedArray& x() { return x_; }
+  GuardedArray& y() { return y_; }
+  GuardedArray& w() { return w_; }
   std::int64_t flushed() const { return flushed_; }
 
   BatchInnerConvolution convolution(ConvolutionPass pass) const {
@@ -153,7 +153,7 @@ class Fixture {
     return c;
   }
 
-  Array result(ConvolutionPass pass) {
+  GuardedArray result(ConvolutionPass pass) {
     const bool plain_images = shape_.channels % 32 != 0;
     const Prepared prepared = plain_images ? prepare_image_convolution(convolution(pass))
                                            : prepare_batch_inner_convolution(convolution(pass));
@@ -161,7 +161,7 @@ class Fixture {
     Blocks y(image_, shape_.y_dims());
     if (!plain_images) x.take(x_);
     y.take(y_);
-    Array out = pass == ConvolutionPass::forward ? y_ : pass == passes[1] ? x_ : dw_;
+    GuardedArray out = pass == ConvolutionPass::forward ? y_ : pass == passes[1] ? x_ : dw_;
     std::vector<const void*> inputs;
     if (pass != ConvolutionPass::data_gradient)
       inputs.push_back(plain_images ? x_.data() : x.data());
@@ -192,7 +192,7 @@ class Fixture {
  private:
   ConvolutionCase shape_;
   DType image_;
-  Array x_, w_, y_, dw_, bias_;
+  GuardedArray x_, w_, y_, dw_, bias_;
   std::int64_t flushed_ = 0;
 };
 
@@ -216,7 +216,7 @@ TEST_F(BatchInnerConvolutionTest, plain_images_are_convolved_into_blocks) {
   for (const ConvolutionCase& shape : image_cases())
     for (const ConvolutionPass pass : {passes[0], passes[2]}) {
       Fixture fixture(shape, DType::f32);
-      const Array result = fixture.result(pass);
+      const GuardedArray result = fixture.result(pass);
       expect_within_format(result, fixture.reference(pass),
                            concat(shape.name, ", pass ", static_cast<int>(pass)));
       const ThreadScope one(1);
@@ -237,7 +237,7 @@ TEST_F(BatchInnerConvolutionTest, f32_and_f16_are_multiplied_in_two_parts) {
       // The two differ in how they are read and written only.
       const DType image = shape.bias || shape.kernel[0] == 7 ? DType::f16 : DType::f32;
       Fixture fixture(shape, image, image);
-      const Array result = fixture.result(pass);
+      const GuardedArray result = fixture.result(pass);
       const std::string what = concat(image, ", ", shape.name, ", pass ", int(pass));
       const std::vector<double> expected = fixture.reference(pass);
       if (image == DType::f16)
@@ -283,7 +283,7 @@ TEST_F(BatchInnerConvolutionTest, bits_do_not_depend_on_threads) {
   for (const ConvolutionCase& shape : cases())
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(shape, DType::f32);
-      const Array many = fixture.result(pass);
+      const GuardedArray many = fixture.result(pass);
       const ThreadScope one(1);
       EXPECT_TRUE(fixture.result(pass).same_bytes(many)) << shape.name;
     }
@@ -298,7 +298,7 @@ TEST_F(BatchInnerConvolutionTest, what_a_nan_or_infinity_reaches_is_not_finite) 
         Fixture fixture(shape, image, image);
         fixture.x().set(777, bad);
         fixture.y().set(333, bad);
-        const Array result = fixture.result(pass);
+        const GuardedArray result = fixture.result(pass);
         const std::vector<double> expected = fixture.reference(pass);
         for (std::int64_t i = 0; i < result.size(); ++i)
           ASSERT_EQ(std::isfinite(result.at(i)),
@@ -322,7 +322,7 @@ TEST_F(BatchInnerConvolutionTest,
           const auto place =
               static_cast<std::int64_t>(part * static_cast<double>(fixture.x().size() - 1));
           fixture.x().set(place, bad);
-          const Array result = fixture.result(pass);
+          const GuardedArray result = fixture.result(pass);
           const std::vector<double> expected = fixture.reference(pass);
           for (std::int64_t i = 0; i < result.size(); ++i)
             ASSERT_EQ(std::isfinite(result.at(i)),

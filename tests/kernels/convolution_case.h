@@ -93,14 +93,15 @@ inline const std::vector<ConvolutionCase>& convolution_cases() {
 }
 
 struct ConvolutionArrays {
-  Array x, w, y;
-  std::optional<Array> bias;
+  GuardedArray x, w, y;
+  std::optional<GuardedArray> bias;
 };
 
 // x and w random, y = conv(x, w) + bias; for the gradients dx of y and dw of (x, y).
 class ConvolutionReference {
  public:
-  ConvolutionReference(const ConvolutionCase& shape, const Array& x, const Array& w, const Array& y)
+  ConvolutionReference(const ConvolutionCase& shape, const GuardedArray& x, const GuardedArray& w,
+                       const GuardedArray& y)
       : shape_(shape),
         window_(shape.window()),
         x_(x.values()),
@@ -110,7 +111,7 @@ class ConvolutionReference {
         w_dims_(w.view().dims),
         y_dims_(y.view().dims) {}
 
-  std::vector<double> forward(const Array* bias) const {
+  std::vector<double> forward(const GuardedArray* bias) const {
     std::vector<double> result(y_.size());
     visit([&](std::size_t ix, std::size_t iw, std::size_t iy) { result[iy] += x_[ix] * w_[iw]; });
     const auto count = static_cast<std::int64_t>(y_.size());

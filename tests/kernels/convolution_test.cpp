@@ -37,7 +37,7 @@ class Fixture {
     bias_.randomize(4);
   }
 
-  Array& output(ConvolutionPass pass) {
+  GuardedArray& output(ConvolutionPass pass) {
     return pass == ConvolutionPass::forward ? y_ : pass == ConvolutionPass::data_gradient ? x_ : w_;
   }
 
@@ -48,9 +48,9 @@ class Fixture {
   }
 
   // The result, and how many values became zero.
-  std::pair<Array, std::int64_t> result(ConvolutionPass pass, const Prepared& prepared) {
-    Array out = output(pass);
-    std::vector<const Array*> inputs;
+  std::pair<GuardedArray, std::int64_t> result(ConvolutionPass pass, const Prepared& prepared) {
+    GuardedArray out = output(pass);
+    std::vector<const GuardedArray*> inputs;
     if (pass != ConvolutionPass::data_gradient) inputs.push_back(&x_);
     if (pass != ConvolutionPass::weight_gradient) inputs.push_back(&w_);
     if (pass == ConvolutionPass::forward && shape_.bias) inputs.push_back(&bias_);
@@ -58,7 +58,7 @@ class Fixture {
     const std::int64_t flushed = run(prepared, inputs, {&out});
     return {out, flushed};
   }
-  Array result(ConvolutionPass pass) { return result(pass, prepare(pass)).first; }
+  GuardedArray result(ConvolutionPass pass) { return result(pass, prepare(pass)).first; }
 
   std::vector<double> reference(ConvolutionPass pass) {
     const ConvolutionReference reference(shape_, x_, w_, y_);
@@ -78,14 +78,14 @@ class Fixture {
       expect_within_format(result(pass), reference(pass), text(pass));
   }
 
-  Array& x() { return x_; }
-  Array& w() { return w_; }
-  Array& y() { return y_; }
+  GuardedArray& x() { return x_; }
+  GuardedArray& w() { return w_; }
+  GuardedArray& y() { return y_; }
 
  private:
   const ConvolutionCase& shape_;
   Setup setup_;
-  Array x_, w_, y_, bias_;
+  GuardedArray x_, w_, y_, bias_;
 };
 
 const ConvolutionCase& named(const std::string& name) {
@@ -143,7 +143,7 @@ TEST(convolution, gives_the_same_bits_for_any_number_of_threads) {
                            "one image, rows", "two images, rows", "one image, channels"})
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
       for (const ConvolutionPass pass : passes) {
-        std::vector<Array> results;
+        std::vector<GuardedArray> results;
         for (const int threads : {1, 2, 3}) {
           Fixture fixture(named(name), {.dtype = dtype, .options = {.threads = threads}});
           results.push_back(fixture.result(pass));
@@ -187,7 +187,7 @@ TEST(convolution, gives_the_same_bits_with_flush_to_zero_on_ordinary_values) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     for (const ConvolutionPass pass : passes) {
       Fixture fixture(named("many images, some shards"), {.dtype = dtype});
-      const Array plain = fixture.result(pass);
+      const GuardedArray plain = fixture.result(pass);
       const FlushDenormalsScope flush;
       EXPECT_TRUE(fixture.result(pass).same_bytes(plain));
     }
@@ -224,11 +224,11 @@ TEST(convolution, non_finite_input_reaches_its_outputs_and_no_other) {
            {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
         for (const ConvolutionPass pass : passes) {
           Fixture fixture(named(name), {.dtype = dtype});
-          Array& in = pass == ConvolutionPass::data_gradient ? fixture.y() : fixture.x();
+          GuardedArray& in = pass == ConvolutionPass::data_gradient ? fixture.y() : fixture.x();
           const Dims& dims = in.view().dims;
           in.set(in.size() / 2 + in.size() / (dims[0] * dims[1]) / 2, bad);
           const std::vector<double> expected = fixture.reference(pass);
-          const Array got = fixture.result(pass);
+          const GuardedArray got = fixture.result(pass);
           std::int64_t reached = 0;
           for (std::int64_t i = 0; i < got.size(); ++i) {
             const bool finite = std::isfinite(expected[static_cast<std::size_t>(i)]);
@@ -243,14 +243,14 @@ TEST(convolution, mixed_formats_compute_from_what_is_stored) {
   const ConvolutionCase& shape = named("resnet");
   for (const DType inputs : {DType::f16, DType::bf16})
     for (const DType result : {DType::f32, DType::f16, DType::bf16}) {
-      Array x(inputs, shape.x_dims()), w(inputs, shape.w_dims()), y(result, shape.y_dims());
+      GuardedArray x(inputs, shape.x_dims()), w(inputs, shape.w_dims()), y(result, shape.y_dims());
       x.randomize(1), w.randomize(2), y.randomize(3);
       const ConvolutionReference reference(shape, x, w, y);
       const Prepared forward = prepare_convolution(
           ConvolutionPass::forward, {x.view(), w.view(), y.view(), {}}, shape.window(), {});
       run(forward, {&x, &w}, {&y});
       expect_within_format(y, reference.forward(nullptr), forward.implementation);
-      Array dw(DType::f32, shape.w_dims()), dy(inputs, shape.y_dims());
+      GuardedArray dw(DType::f32, shape.w_dims()), dy(inputs, shape.y_dims());
       dy.randomize(5);
       const Prepared gradient =
           prepare_convolution(ConvolutionPass::weight_gradient,
@@ -290,14 +290,16 @@ TEST(convolution, no_shape_falls_to_the_reference_kernel) {
 }
 
 TEST(convolution, empty_batch_gives_zero_weight_gradient_and_bias_for_no_channels) {
-  Array x(DType::f32, {0, 4, 5, 5}), y(DType::f32, {0, 4, 5, 5}), dw(DType::f16, {4, 4, 1, 1});
+  GuardedArray x(DType::f32, {0, 4, 5, 5}), y(DType::f32, {0, 4, 5, 5}),
+      dw(DType::f16, {4, 4, 1, 1});
   const ConvolutionWindow window{{1, 1}, {1, 1}, {0, 0}, {0, 0}, 1};
   run(prepare_convolution(ConvolutionPass::weight_gradient, {x.view(), dw.view(), y.view(), {}},
                           window, {}),
       {&x, &y}, {&dw});
   for (std::int64_t i = 0; i < dw.size(); ++i) EXPECT_EQ(dw.at(i), 0);
-  Array none(DType::f32, {2, 0, 5, 5}), w(DType::f32, {4, 0, 1, 1}), out(DType::f32, {2, 4, 5, 5});
-  Array bias(DType::f32, {4});
+  GuardedArray none(DType::f32, {2, 0, 5, 5}), w(DType::f32, {4, 0, 1, 1}),
+      out(DType::f32, {2, 4, 5, 5});
+  GuardedArray bias(DType::f32, {4});
   bias.randomize(1);
   run(prepare_convolution(ConvolutionPass::forward,
                           {none.view(), w.view(), out.view(), bias.view()}, window, {}),

@@ -19,18 +19,18 @@ std::int32_t wrapped(std::int64_t x) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(x)));
 }
 
-std::int64_t whole(const Array& array, std::int64_t i) {
+std::int64_t whole(const GuardedArray& array, std::int64_t i) {
   return static_cast<std::int64_t>(array.at(i));
 }
 
-void fill(Array& array, std::mt19937& random) {
+void fill(GuardedArray& array, std::mt19937& random) {
   const bool is_signed = array.view().dtype == DType::i8;
   std::uniform_int_distribution<int> all(is_signed ? -128 : 0, is_signed ? 127 : 255);
   for (std::int64_t i = 0; i < array.size(); ++i) array.set(i, all(random));
 }
 
-Array numbers(DType dtype, std::int64_t count, std::mt19937& random) {
-  Array array(dtype, {std::max<std::int64_t>(count, 1)});
+GuardedArray numbers(DType dtype, std::int64_t count, std::mt19937& random) {
+  GuardedArray array(dtype, {std::max<std::int64_t>(count, 1)});
   fill(array, random);
   return array;
 }
@@ -50,8 +50,8 @@ std::string text(const Case& c) {
 }
 
 // Row-major, less a zero for each row or column, or for all.
-std::vector<std::int32_t> values_without(const Array& array, const Array& zeros, std::int64_t count,
-                                         bool by_row) {
+std::vector<std::int32_t> values_without(const GuardedArray& array, const GuardedArray& zeros,
+                                         std::int64_t count, bool by_row) {
   const std::int64_t columns = array.view().dims[1];
   std::vector<std::int32_t> values;
   for (std::int64_t i = 0; i < array.size(); ++i) {
@@ -62,8 +62,8 @@ std::vector<std::int32_t> values_without(const Array& array, const Array& zeros,
 }
 
 // The sums of (a - a_zero)(b - b_zero) over k, by plain loops.
-std::vector<std::int64_t> products(const Case& c, const Array& a, const Array& b,
-                                   const Array& a_zero, const Array& b_zero) {
+std::vector<std::int64_t> products(const Case& c, const GuardedArray& a, const GuardedArray& b,
+                                   const GuardedArray& a_zero, const GuardedArray& b_zero) {
   const auto left = values_without(a, a_zero, c.a_zeros, true);
   const auto right = values_without(b, b_zero, c.b_zeros, false);
   std::vector<std::int64_t> y(static_cast<std::size_t>(c.m * c.n));
@@ -79,10 +79,11 @@ std::vector<std::int64_t> products(const Case& c, const Array& a, const Array& b
 
 void check(const Case& c, unsigned seed) {
   std::mt19937 random(seed);
-  Array a = matrix(c.a, {c.m, c.k}, c.a_order), b = matrix(c.b, {c.k, c.n}, c.b_order);
+  GuardedArray a = matrix(c.a, {c.m, c.k}, c.a_order), b = matrix(c.b, {c.k, c.n}, c.b_order);
   fill(a, random), fill(b, random);
-  const Array a_zero = numbers(c.a, c.a_zeros, random), b_zero = numbers(c.b, c.b_zeros, random);
-  Array y(DType::i32, {c.m, c.n});
+  const GuardedArray a_zero = numbers(c.a, c.a_zeros, random),
+                     b_zero = numbers(c.b, c.b_zeros, random);
+  GuardedArray y(DType::i32, {c.m, c.n});
   Int8Quantities quantities;
   quantities.a_zero = {c.a, c.a_zeros, 2};
   quantities.b_zero = {c.b, c.b_zeros, 3};
@@ -144,8 +145,8 @@ TEST(int8, extreme_values_wrap_as_int32) {
       {DType::u8, DType::u8, 0, 0, 255, 255}};
   for (const auto& [a_dtype, b_dtype, left, right, za, zb] : extremes)
     for (const std::int64_t k : {64, 33025, 33026, 70000}) {
-      Array a(a_dtype, {3, k}), b(b_dtype, {k, 5}), y(DType::i32, {3, 5});
-      Array a_zero(a_dtype, {1}), b_zero(b_dtype, {1});
+      GuardedArray a(a_dtype, {3, k}), b(b_dtype, {k, 5}), y(DType::i32, {3, 5});
+      GuardedArray a_zero(a_dtype, {1}), b_zero(b_dtype, {1});
       for (std::int64_t i = 0; i < a.size(); ++i) a.set(i, left);
       for (std::int64_t i = 0; i < b.size(); ++i) b.set(i, right);
       a_zero.set(0, za), b_zero.set(0, zb);
@@ -171,9 +172,9 @@ TEST(int8, batches_broadcast) {
   std::mt19937 random(5);
   for (const auto& [a_dims, b_dims, y_dims] : all)
     for (const bool constant : {false, true}) {
-      Array a(DType::u8, a_dims), b(DType::i8, b_dims), y(DType::i32, y_dims);
+      GuardedArray a(DType::u8, a_dims), b(DType::i8, b_dims), y(DType::i32, y_dims);
       fill(a, random), fill(b, random);
-      const Array a_zero = numbers(DType::u8, 8, random);
+      const GuardedArray a_zero = numbers(DType::u8, 8, random);
       Int8Quantities quantities;
       quantities.a_zero = {DType::u8, 8, 2};
       run(prepare_int8_matmul(
@@ -204,11 +205,11 @@ TEST(int8, quantised_results_are_rounded_once_and_saturated) {
       for (const std::int64_t b_scales : {1, 45})
         for (const double y_step : {0.02, 0.5, 40.0}) {
           std::mt19937 random(3);
-          Array a = matrix(c.a, {c.m, c.k}, Order::plain),
-                b = matrix(c.b, {c.k, c.n}, Order::plain);
+          GuardedArray a = matrix(c.a, {c.m, c.k}, Order::plain),
+                       b = matrix(c.b, {c.k, c.n}, Order::plain);
           fill(a, random), fill(b, random);
-          const Array a_zero = numbers(c.a, 1, random), b_zero = numbers(c.b, 1, random);
-          Array bias(DType::i32, {c.m}), a_scale(DType::f32, {a_scales}),
+          const GuardedArray a_zero = numbers(c.a, 1, random), b_zero = numbers(c.b, 1, random);
+          GuardedArray bias(DType::i32, {c.m}), a_scale(DType::f32, {a_scales}),
               b_scale(DType::f32, {b_scales}), y_scale(DType::f32, {1}), y_zero(y_dtype, {1});
           for (std::int64_t i = 0; i < c.m; ++i) bias.set(i, static_cast<double>(37 * i - 900));
           for (std::int64_t i = 0; i < a_scales; ++i) a_scale.set(i, 0.01 + 0.0003 * double(i));
@@ -223,7 +224,7 @@ TEST(int8, quantised_results_are_rounded_once_and_saturated) {
                            {DType::f32, 1, 7},
                            {y_dtype, 1, 8},
                            y_dtype == DType::i8};
-          Array y(y_dtype, {c.m, c.n});
+          GuardedArray y(y_dtype, {c.m, c.n});
           run(prepare_int8_matmul({a.view(), b.view(), y.view()}, q),
               {&a, &b, &a_zero, &b_zero, &bias, &a_scale, &b_scale, &y_scale, &y_zero}, {&y});
           const auto sums = products(c, a, b, a_zero, b_zero);
@@ -247,12 +248,12 @@ TEST(int8, quantised_results_are_rounded_once_and_saturated) {
 
 TEST(int8, bits_do_not_depend_on_threads) {
   std::mt19937 random(7);
-  Array a(DType::i8, {300, 700}), b(DType::u8, {700, 500});
+  GuardedArray a(DType::i8, {300, 700}), b(DType::u8, {700, 500});
   fill(a, random), fill(b, random);
-  std::optional<Array> first;
+  std::optional<GuardedArray> first;
   for (const int threads : {1, 2, 3}) {
     const ThreadScope scope(threads);
-    Array y(DType::i32, {300, 500});
+    GuardedArray y(DType::i32, {300, 500});
     run(prepare_int8_matmul({a.view(), b.view(), y.view()}, {}), {&a, &b}, {&y});
     if (!first) first = y;
     EXPECT_TRUE(y.same_bytes(*first)) << threads;
@@ -329,9 +330,10 @@ const std::vector<Window>& windows() {
 void check(const Window& c, DType x_dtype, DType w_dtype, std::int64_t w_zeros, bool constant) {
   std::mt19937 random(11);
   const Dims y_dims = output_of(c);
-  Array x(x_dtype, c.x), w(w_dtype, c.w), y(DType::i32, y_dims);
+  GuardedArray x(x_dtype, c.x), w(w_dtype, c.w), y(DType::i32, y_dims);
   fill(x, random), fill(w, random);
-  const Array x_zero = numbers(x_dtype, 1, random), w_zero = numbers(w_dtype, w_zeros, random);
+  const GuardedArray x_zero = numbers(x_dtype, 1, random),
+                     w_zero = numbers(w_dtype, w_zeros, random);
   Int8Quantities quantities;
   quantities.b_zero = {x_dtype, 1, 2};
   quantities.a_zero = {w_dtype, w_zeros, 3};

@@ -45,7 +45,8 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-std::vector<double> reference(const Array& a, const Array& b, const Array* bias, const Dims& y) {
+std::vector<double> reference(const GuardedArray& a, const GuardedArray& b,
+                              const GuardedArray* bias, const Dims& y) {
   const std::vector<double> av = a.values(), bv = b.values();
   const Dims &ad = a.view().dims, &bd = b.view().dims;
   std::vector<double> result(static_cast<std::size_t>(element_count(y)));
@@ -80,20 +81,20 @@ struct Choice {
 };
 
 struct Product {
-  Array y;
+  GuardedArray y;
   std::vector<double> expected;
   std::string implementation;
 };
 
 Product multiply(const Case& shape, const Choice& setup) {
-  Array a = matrix(setup.dtype, shape.a, setup.a), b = matrix(setup.dtype, shape.b, setup.b),
-        y = matrix(setup.dtype, shape.y, setup.y);
-  Array bias(setup.dtype, {shape.y.back()});
+  GuardedArray a = matrix(setup.dtype, shape.a, setup.a), b = matrix(setup.dtype, shape.b, setup.b),
+               y = matrix(setup.dtype, shape.y, setup.y);
+  GuardedArray bias(setup.dtype, {shape.y.back()});
   a.randomize(1), b.randomize(2), bias.randomize(3);
   MatMulViews views{a.view(), b.view(), y.view(), {}};
   if (shape.bias) views.bias = bias.view();
   const Prepared prepared = prepare_matmul(views, setup.options);
-  std::vector<const Array*> inputs{&a, &b};
+  std::vector<const GuardedArray*> inputs{&a, &b};
   if (shape.bias) inputs.push_back(&bias);
   run(prepared, inputs, {&y});
   return {y, reference(a, b, shape.bias ? &bias : nullptr, shape.y), prepared.implementation};
@@ -153,7 +154,7 @@ TEST(matmul, non_finite_input_reaches_its_row_and_no_other) {
     for (const double bad :
          {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
       for (const Dims& size : {Dims{7, 13, 5}, Dims{40, 64, 48}, Dims{1, 3, 1}}) {
-        Array a(dtype, {size[0], size[1]}), b(dtype, {size[1], size[2]}),
+        GuardedArray a(dtype, {size[0], size[1]}), b(dtype, {size[1], size[2]}),
             y(dtype, {size[0], size[2]});
         a.randomize(1), b.randomize(2);
         a.set(size[0] / 2 * size[1] + size[1] / 2, bad);
@@ -164,14 +165,14 @@ TEST(matmul, non_finite_input_reaches_its_row_and_no_other) {
 }
 
 TEST(matmul, results_beyond_the_format_become_infinite) {
-  Array a(DType::f16, {1, 2}), b(DType::f16, {2, 1}), y(DType::f16, {1, 1});
+  GuardedArray a(DType::f16, {1, 2}), b(DType::f16, {2, 1}), y(DType::f16, {1, 1});
   a.set(0, 300), a.set(1, 0), b.set(0, 300), b.set(1, 0);
   run(prepare_matmul({a.view(), b.view(), y.view(), {}}, {}), {&a, &b}, {&y});
   EXPECT_EQ(y.at(0), std::numeric_limits<double>::infinity());
 }
 
 TEST(matmul, counts_results_that_become_zero_in_f16) {
-  Array a(DType::f16, {4, 1}), b(DType::f16, {1, 3}), y(DType::f16, {4, 3});
+  GuardedArray a(DType::f16, {4, 1}), b(DType::f16, {1, 3}), y(DType::f16, {4, 3});
   for (int i = 0; i < 4; ++i) a.set(i, i == 3 ? 0 : 0x1p-20);
   for (int i = 0; i < 3; ++i) b.set(i, i == 2 ? 1 : 0x1p-20);
   const Prepared product = prepare_matmul({a.view(), b.view(), y.view(), {}}, {});
@@ -180,7 +181,7 @@ TEST(matmul, counts_results_that_become_zero_in_f16) {
 
 TEST(matmul, empty_sum_is_the_bias) {
   for (const DType dtype : {DType::f32, DType::f16, DType::f64}) {
-    Array a(dtype, {3, 0}), b(dtype, {0, 4}), bias(dtype, {4}), y(dtype, {3, 4});
+    GuardedArray a(dtype, {3, 0}), b(dtype, {0, 4}), bias(dtype, {4}), y(dtype, {3, 4});
     bias.randomize(1);
     run(prepare_matmul({a.view(), b.view(), y.view(), bias.view()}, {}), {&a, &b, &bias}, {&y});
     for (std::int64_t i = 0; i < y.size(); ++i) EXPECT_EQ(y.at(i), bias.at(i % 4));

@@ -9,7 +9,7 @@ namespace narrowgauge::cpu {
 // Of the last two axes; spread and wide ones are not dense.
 enum class Order { plain, transposed, spread, wide };
 
-inline Array matrix(DType dtype, const Dims& dims, Order order = Order::plain) {
+inline GuardedArray matrix(DType dtype, const Dims& dims, Order order = Order::plain) {
   View view = dense_view(dtype, dims);
   const std::size_t last = dims.size() - 1;
   Dims buffer = dims;
@@ -21,7 +21,7 @@ inline Array matrix(DType dtype, const Dims& dims, Order order = Order::plain) {
     view.strides = dense_strides(buffer);
     if (order == Order::spread) view.strides[last] = 2;
   }
-  return Array(view, element_count(buffer));
+  return GuardedArray(view, element_count(buffer));
 }
 
 }  // namespace narrowgauge::cpu

@@ -41,7 +41,7 @@ const std::vector<ConvolutionCase>& convolutions() {
 }
 
 struct Convolved {
-  Array result;
+  GuardedArray result;
   std::vector<double> expected;
   std::int64_t flushed;
 };
@@ -56,11 +56,11 @@ struct Setting {
 Convolved convolve(const ConvolutionCase& shape, ConvolutionPass pass, const Setting& setting,
                    std::optional<double> bad = {}) {
   const DType dtype = setting.way.dtype;
-  Array x(dtype, shape.x_dims(), setting.layout), w(dtype, shape.w_dims());
-  Array y(dtype, shape.y_dims(), setting.layout), bias(dtype, {shape.outputs});
+  GuardedArray x(dtype, shape.x_dims(), setting.layout), w(dtype, shape.w_dims());
+  GuardedArray y(dtype, shape.y_dims(), setting.layout), bias(dtype, {shape.outputs});
   x.randomize(1), w.randomize(2, 0.1), y.randomize(3), bias.randomize(4);
   if (bad) {
-    Array& in = pass == ConvolutionPass::data_gradient ? y : x;
+    GuardedArray& in = pass == ConvolutionPass::data_gradient ? y : x;
     in.set(in.size() / 2, *bad);
   }
   ConvolutionViews views{x.view(), w.view(), y.view(), {}};
@@ -106,7 +106,7 @@ TEST(pair_convolution, gives_the_same_bits_for_any_number_of_threads) {
   for (const Way& way : ways())
     for (const ConvolutionCase& shape : convolutions())
       for (const ConvolutionPass pass : passes) {
-        const Array one = convolve(shape, pass, {.way = way, .threads = 1}).result;
+        const GuardedArray one = convolve(shape, pass, {.way = way, .threads = 1}).result;
         for (const int threads : {2, 5})
           EXPECT_TRUE(
               one.same_bytes(convolve(shape, pass, {.way = way, .threads = threads}).result))
@@ -139,8 +139,8 @@ TEST(pair_convolution, counts_results_that_become_zero) {
   NG_NEEDS_VNNI();
   // 9 columns: two segments of 5 that share one.
   const ConvolutionCase shape{"", 1, 16, 16, {3, 9}, {1, 3}, {}, {}, {0, 1}, {0, 1}};
-  Array x(DType::f16, shape.x_dims(), Layout::channels_last), w(DType::f16, shape.w_dims());
-  Array y(DType::f16, shape.y_dims(), Layout::channels_last);
+  GuardedArray x(DType::f16, shape.x_dims(), Layout::channels_last), w(DType::f16, shape.w_dims());
+  GuardedArray y(DType::f16, shape.y_dims(), Layout::channels_last);
   for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, i / 27 == 0 ? 0x1p-20 : 0);
   for (std::int64_t i = 0; i < w.size(); ++i) w.set(i, 0x1p-20);
   const ConvolutionViews views{x.view(), w.view(), y.view(), {}};
@@ -154,19 +154,21 @@ TEST(pair_convolution, no_sum_overflows) {
   NG_NEEDS_VNNI();
   const ConvolutionCase shape{"", 2, 256, 32, {28, 28}, {3, 3}, {}, {}, {1, 1}, {1, 1}};
   for (const ConvolutionPass pass : passes) {
-    Array x(DType::f16, shape.x_dims(), Layout::channels_last), w(DType::f16, shape.w_dims());
-    Array y(DType::f32, shape.y_dims(), Layout::channels_last), dw(DType::f32, shape.w_dims());
-    Array dy(DType::f16, shape.y_dims(), Layout::channels_last);
-    Array dx(DType::f32, shape.x_dims(), Layout::channels_last);
-    for (Array* array : {&x, &w, &dy})
+    GuardedArray x(DType::f16, shape.x_dims(), Layout::channels_last),
+        w(DType::f16, shape.w_dims());
+    GuardedArray y(DType::f32, shape.y_dims(), Layout::channels_last),
+        dw(DType::f32, shape.w_dims());
+    GuardedArray dy(DType::f16, shape.y_dims(), Layout::channels_last);
+    GuardedArray dx(DType::f32, shape.x_dims(), Layout::channels_last);
+    for (GuardedArray* array : {&x, &w, &dy})
       for (std::int64_t i = 0; i < array->size(); ++i) array->set(i, 200);
     const auto prepare = [&](const View& xv, const View& wv, const View& yv) {
       return prepare_pair_convolution(PairFormat::dfp16, pass, {xv, wv, yv, {}}, shape.window(),
                                       {});
     };
-    Array* result = pass == ConvolutionPass::forward         ? &y
-                    : pass == ConvolutionPass::data_gradient ? &dx
-                                                             : &dw;
+    GuardedArray* result = pass == ConvolutionPass::forward         ? &y
+                           : pass == ConvolutionPass::data_gradient ? &dx
+                                                                    : &dw;
     if (pass == ConvolutionPass::forward)
       run(prepare(x.view(), w.view(), y.view()), {&x, &w}, {&y});
     else if (pass == ConvolutionPass::data_gradient)

@@ -46,15 +46,15 @@ struct Size {
 
 enum class Order { plain, transposed };
 
-Array matrix(DType dtype, std::int64_t rows, std::int64_t columns, Order order,
-             std::int64_t wider = 0) {
+GuardedArray matrix(DType dtype, std::int64_t rows, std::int64_t columns, Order order,
+                    std::int64_t wider = 0) {
   View view = dense_view(dtype, {rows, columns});
   const bool plain = order == Order::plain;
   view.strides = plain ? Dims{columns + wider, 1} : Dims{1, rows + wider};
-  return Array(view, plain ? rows * (columns + wider) : columns * (rows + wider));
+  return GuardedArray(view, plain ? rows * (columns + wider) : columns * (rows + wider));
 }
 
-void fill(Array& array, const Distribution& distribution, unsigned seed, bool by_rows) {
+void fill(GuardedArray& array, const Distribution& distribution, unsigned seed, bool by_rows) {
   std::mt19937 random(seed);
   const std::int64_t columns = array.view().dims[1], lines = array.view().dims[by_rows ? 0 : 1];
   std::vector<double> factors;
@@ -80,7 +80,7 @@ std::vector<double> product(const std::vector<double>& a, const std::vector<doub
 }
 
 std::vector<double> rounded_to(DType dtype, const std::vector<double>& values) {
-  Array rounded(dtype, {static_cast<std::int64_t>(values.size())});
+  GuardedArray rounded(dtype, {static_cast<std::int64_t>(values.size())});
   for (std::int64_t i = 0; i < rounded.size(); ++i)
     rounded.set(i, values[static_cast<std::size_t>(i)]);
   return rounded.values();
@@ -91,14 +91,14 @@ TEST(pair_products, error_is_that_of_narrow_operands) {
   NG_NEEDS_VNNI();
   const Size size{56, 64, 1024};
   for (const Distribution& distribution : distributions()) {
-    Array a(DType::f32, {size.m, size.k}), b(DType::f32, {size.k, size.n});
+    GuardedArray a(DType::f32, {size.m, size.k}), b(DType::f32, {size.k, size.n});
     fill(a, distribution, 1, true), fill(b, distribution, 2, false);
     const std::vector<double> exact = product(a.values(), b.values(), size);
     for (const Way& way : ways()) {
       const DType narrow = way.dtype == DType::bf16 ? DType::bf16 : DType::f16;
       const double contract = relative_error(
           product(rounded_to(narrow, a.values()), rounded_to(narrow, b.values()), size), exact);
-      Array left(way.dtype, a.view().dims), right(way.dtype, b.view().dims),
+      GuardedArray left(way.dtype, a.view().dims), right(way.dtype, b.view().dims),
           y(DType::f32, {size.m, size.n});
       for (std::int64_t i = 0; i < a.size(); ++i) left.set(i, a.at(i));
       for (std::int64_t i = 0; i < b.size(); ++i) right.set(i, b.at(i));
@@ -120,9 +120,10 @@ TEST(pair_products, every_shape_and_order_matches_the_reference) {
       for (const DType out : {DType::f16, DType::bf16, DType::f32})
         for (const Order left : {Order::plain, Order::transposed})
           for (const Order right : {Order::plain, Order::transposed}) {
-            Array a = matrix(way.dtype, size.m, size.k, left, 3);
-            Array b = matrix(way.dtype, size.k, size.n, right, 5);
-            Array y = matrix(out, size.m, size.n, Order::plain, 2), bias(way.dtype, {size.n});
+            GuardedArray a = matrix(way.dtype, size.m, size.k, left, 3);
+            GuardedArray b = matrix(way.dtype, size.k, size.n, right, 5);
+            GuardedArray y = matrix(out, size.m, size.n, Order::plain, 2),
+                         bias(way.dtype, {size.n});
             a.randomize(1), b.randomize(2), bias.randomize(3);
             std::vector<double> expected = product(a.values(), b.values(), size);
             for (std::size_t i = 0; i < expected.size(); ++i)
@@ -149,10 +150,10 @@ TEST(pair_products, batches_and_broadcasts_match_the_reference) {
                            {{30, 1, 64}, {64, 32}, {30, 1, 32}}};
   for (const Batch& batch : batches)
     for (const Way& way : ways()) {
-      Array a(way.dtype, batch.a), b(way.dtype, batch.b), y(DType::f32, batch.y),
+      GuardedArray a(way.dtype, batch.a), b(way.dtype, batch.b), y(DType::f32, batch.y),
           f64(DType::f64, batch.y);
       a.randomize(1), b.randomize(2);
-      Array wide_a(DType::f64, batch.a), wide_b(DType::f64, batch.b);
+      GuardedArray wide_a(DType::f64, batch.a), wide_b(DType::f64, batch.b);
       for (std::int64_t i = 0; i < a.size(); ++i) wide_a.set(i, a.at(i));
       for (std::int64_t i = 0; i < b.size(); ++i) wide_b.set(i, b.at(i));
       run(prepare_matmul({wide_a.view(), wide_b.view(), f64.view(), {}}, {}), {&wide_a, &wide_b},
@@ -177,8 +178,8 @@ TEST(pair_products, no_sum_overflows_where_operands_are_perfectly_correlated) {
     for (const Draw& draw : draws)
       for (const std::int64_t depth : {32, 255, 256, 1000})
         for (const Way& way : ways()) {
-          Array a(way.dtype, {32, depth}), y(DType::f32, {32, 32});
-          Array b = matrix(way.dtype, depth, 32, Order::transposed);
+          GuardedArray a(way.dtype, {32, depth}), y(DType::f32, {32, 32});
+          GuardedArray b = matrix(way.dtype, depth, 32, Order::transposed);
           std::mt19937 random(7);
           for (std::int64_t i = 0; i < a.size(); ++i) a.set(i, draw(random));
           for (std::int64_t i = 0; i < a.size(); ++i)
@@ -201,8 +202,8 @@ TEST(pair_products, magnitudes_at_the_ends_of_f32_are_kept) {
       for (const Order order : {Order::plain, Order::transposed}) {
         if (way.dtype == DType::f16) continue;
         const Size size{16, 32, 64};
-        Array a = matrix(way.dtype, size.m, size.k, order);
-        Array b = matrix(way.dtype, size.k, size.n, order), y(DType::f32, {size.m, size.n});
+        GuardedArray a = matrix(way.dtype, size.m, size.k, order);
+        GuardedArray b = matrix(way.dtype, size.k, size.n, order), y(DType::f32, {size.m, size.n});
         a.randomize(1, std::exp2(power)), b.randomize(2, std::exp2(-power));
         run(prepare_pair_matmul(way.format, {a.view(), b.view(), y.view(), {}}, {}), {&a, &b},
             {&y});
@@ -221,8 +222,8 @@ TEST(pair_products, what_is_not_finite_reaches_its_row_or_column_and_no_other) {
           std::numeric_limits<double>::quiet_NaN()})
       for (const Order order : {Order::plain, Order::transposed})
         for (const bool left : {true, false}) {
-          Array a = matrix(way.dtype, size.m, size.k, order);
-          Array b = matrix(way.dtype, size.k, size.n, order), y(way.dtype, {size.m, size.n});
+          GuardedArray a = matrix(way.dtype, size.m, size.k, order);
+          GuardedArray b = matrix(way.dtype, size.k, size.n, order), y(way.dtype, {size.m, size.n});
           a.randomize(1), b.randomize(2);
           (left ? a : b).set(left ? 17 * size.k + 270 : 3 * size.n + 29, bad);
           run(prepare_pair_matmul(way.format, {a.view(), b.view(), y.view(), {}}, {}), {&a, &b},
@@ -237,16 +238,16 @@ TEST(pair_products, gives_the_same_bits_for_any_number_of_threads) {
   NG_NEEDS_VNNI();
   for (const Way& way : ways())
     for (const Order order : {Order::plain, Order::transposed}) {
-      Array a = matrix(way.dtype, 250, 600, order), b = matrix(way.dtype, 600, 200, order);
+      GuardedArray a = matrix(way.dtype, 250, 600, order), b = matrix(way.dtype, 600, 200, order);
       a.randomize(1), b.randomize(2);
       const auto with = [&](int threads) {
-        Array y(way.dtype, {250, 200});
+        GuardedArray y(way.dtype, {250, 200});
         run(prepare_pair_matmul(way.format, {a.view(), b.view(), y.view(), {}},
                                 {.threads = threads}),
             {&a, &b}, {&y});
         return y;
       };
-      const Array one = with(1);
+      const GuardedArray one = with(1);
       EXPECT_TRUE(one.same_bytes(with(2)) && one.same_bytes(with(3))) << text(way);
     }
 }
@@ -254,7 +255,7 @@ TEST(pair_products, gives_the_same_bits_for_any_number_of_threads) {
 TEST(pair_products, counts_results_that_become_zero_in_f16) {
   NG_NEEDS_VNNI();
   // 19 rows: the halves of the last tile share one.
-  Array a(DType::f16, {19, 32}), b(DType::f16, {32, 40}), y(DType::f16, {19, 40});
+  GuardedArray a(DType::f16, {19, 32}), b(DType::f16, {32, 40}), y(DType::f16, {19, 40});
   for (std::int64_t i = 0; i < a.size(); ++i) a.set(i, i % 32 == 0 && i / 32 != 3 ? 0x1p-20 : 0);
   for (std::int64_t i = 0; i < b.size(); ++i) b.set(i, i / 40 == 0 && i % 40 != 5 ? 0x1p-20 : 0);
   EXPECT_EQ(run(prepare_pair_matmul(PairFormat::dfp16, {a.view(), b.view(), y.view(), {}}, {}),
@@ -297,8 +298,8 @@ TEST(pair_products, of_bf16_need_the_unit_and_take_bf16_alone) {
 TEST(pair_products, of_bf16_add_up_integers_exactly) {
   if (isa() != Isa::bf16) GTEST_SKIP() << "no unit of bf16 that is used, this is " << name(isa());
   const Size size{45, 50, 333};
-  Array a(DType::bf16, {size.m, size.k}), b(DType::bf16, {size.k, size.n});
-  Array y(DType::f32, {size.m, size.n});
+  GuardedArray a(DType::bf16, {size.m, size.k}), b(DType::bf16, {size.k, size.n});
+  GuardedArray y(DType::f32, {size.m, size.n});
   for (std::int64_t i = 0; i < a.size(); ++i) a.set(i, static_cast<double>(i * 37 % 255 - 127));
   for (std::int64_t i = 0; i < b.size(); ++i) b.set(i, static_cast<double>(i * 61 % 127 - 63));
   run(prepare_pair_matmul(PairFormat::bf16, {a.view(), b.view(), y.view(), {}}, {}), {&a, &b},

@@ -40,22 +40,22 @@ class Fixture {
   std::string reason() const {
     return pixel_weight_gradient_reason(views(), shape_.window(), isa());
   }
-  Array result() const {
-    Array dw = w_;
+  GuardedArray result() const {
+    GuardedArray dw = w_;
     run(prepare_pixel_weight_gradient(views(), shape_.window(), {}), {&x_, &y_}, {&dw});
     return dw;
   }
   std::vector<double> reference() const {
     return ConvolutionReference(shape_, x_, w_, y_).weight_gradient();
   }
-  Array& x() { return x_; }
-  Array& y() { return y_; }
+  GuardedArray& x() { return x_; }
+  GuardedArray& y() { return y_; }
 
  private:
   ConvolutionViews views() const { return {x_.view(), w_.view(), y_.view(), {}}; }
 
   const ConvolutionCase& shape_;
-  Array x_, y_, w_;
+  GuardedArray x_, y_, w_;
 };
 
 class PixelWeightGradientTest : public testing::Test {
@@ -87,7 +87,7 @@ TEST_F(PixelWeightGradientTest, reads_slices_of_channels_and_stores_f32) {
 TEST_F(PixelWeightGradientTest, bits_do_not_depend_on_threads) {
   for (const ConvolutionCase& shape : larger_cases()) {
     const Fixture fixture(shape, Layout::channels_last, Layout::channels_last, DType::f32);
-    const Array many = fixture.result();
+    const GuardedArray many = fixture.result();
     for (const int threads : {1, 3}) {
       const ThreadScope scope(threads);
       EXPECT_TRUE(fixture.result().same_bytes(many)) << shape.name << ", " << threads << " threads";
@@ -102,7 +102,7 @@ TEST_F(PixelWeightGradientTest, what_a_nan_or_infinity_reaches_is_not_finite) {
     Fixture fixture(shape);
     fixture.x().set(777, bad);
     fixture.y().set(333, bad);
-    const Array result = fixture.result();
+    const GuardedArray result = fixture.result();
     const std::vector<double> expected = fixture.reference();
     const std::int64_t channel = 777 / 49 % 32, output = 333 / 49 % 32;
     for (std::int64_t i = 0; i < result.size(); ++i) {

@@ -116,7 +116,8 @@ const Layout layouts[] = {Layout::row_major, Layout::channels_last, Layout::chan
 const DType dtypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64};
 
 void expect_max_pool(const Case& shape, DType dtype, Layout layout, DType index_dtype) {
-  Array x(dtype, shape.x, layout), y(dtype, shape.y, layout), indices(index_dtype, shape.y, layout);
+  GuardedArray x(dtype, shape.x, layout), y(dtype, shape.y, layout),
+      indices(index_dtype, shape.y, layout);
   for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, static_cast<double>(i * 7919 % 23) - 11);
   run(prepare_max_pool(x.view(), y.view(), indices.view(), shape.window), {&x}, {&y, &indices});
   const std::string what = concat(shape.name, ' ', dtype, " layout ", static_cast<int>(layout));
@@ -128,11 +129,11 @@ void expect_max_pool(const Case& shape, DType dtype, Layout layout, DType index_
   for (std::int64_t i = 0; i < y.size(); ++i)
     ASSERT_EQ(indices.at(i), static_cast<double>(wanted[static_cast<std::size_t>(i)])) << what;
 
-  Array alone(dtype, shape.y, layout);
+  GuardedArray alone(dtype, shape.y, layout);
   run(prepare_max_pool(x.view(), alone.view(), {}, shape.window), {&x}, {&alone});
   EXPECT_TRUE(alone.same_bytes(y)) << what;
 
-  Array dy(dtype, shape.y, layout), dx(dtype, shape.x, layout);
+  GuardedArray dy(dtype, shape.y, layout), dx(dtype, shape.x, layout);
   dy.randomize(3);
   run(prepare_max_pool_gradient(dy.view(), indices.view(), dx.view(), shape.window),
       {&dy, &indices}, {&dx});
@@ -152,8 +153,9 @@ TEST(max_pool, every_shape_layout_and_format_matches_the_reference) {
 
 TEST(max_pool, layouts_of_operands_may_differ) {
   const Case& shape = named("overlapping");
-  Array x(DType::f16, shape.x, Layout::channels_last), y(DType::f16, shape.y, Layout::row_major);
-  Array indices(DType::u8, shape.y, Layout::channel_slice);
+  GuardedArray x(DType::f16, shape.x, Layout::channels_last),
+      y(DType::f16, shape.y, Layout::row_major);
+  GuardedArray indices(DType::u8, shape.y, Layout::channel_slice);
   x.randomize(1);
   run(prepare_max_pool(x.view(), y.view(), indices.view(), shape.window), {&x}, {&y, &indices});
   EXPECT_EQ(y.values(), maxima(shape, x.values()).values);
@@ -162,8 +164,8 @@ TEST(max_pool, layouts_of_operands_may_differ) {
 TEST(max_pool, nan_reaches_the_windows_that_see_it_and_minus_infinity_has_an_index) {
   const Case& shape = named("overlapping");
   for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
-    Array x(DType::f16, shape.x, layout), y(DType::f16, shape.y, layout);
-    Array indices(DType::i64, shape.y, layout);
+    GuardedArray x(DType::f16, shape.x, layout), y(DType::f16, shape.y, layout);
+    GuardedArray indices(DType::i64, shape.y, layout);
     for (std::int64_t i = 0; i < x.size(); ++i)
       x.set(i, i % 5 == 0 ? std::numeric_limits<double>::quiet_NaN()
                           : -std::numeric_limits<double>::infinity());
@@ -181,7 +183,7 @@ struct Averages {
   std::vector<double> values, gradient;
 };
 
-Averages averages(const Case& shape, const Array& x, const Array& dy, PoolCount how) {
+Averages averages(const Case& shape, const GuardedArray& x, const GuardedArray& dy, PoolCount how) {
   Averages result{{}, std::vector<double>(static_cast<std::size_t>(x.size()))};
   each_window(shape, [&](std::size_t y, const std::vector<Tap>& window) {
     double sum = 0, count = 0;
@@ -204,8 +206,8 @@ TEST(max_pool, bytes_are_pooled_as_their_values) {
     for (const DType dtype : {DType::u8, DType::i8})
       for (const Layout layout :
            {Layout::row_major, Layout::channels_last, Layout::channel_slice}) {
-        Array x(dtype, shape.x, layout), y(dtype, shape.y, layout);
-        Array wide(DType::f32, shape.x), expected(DType::f32, shape.y);
+        GuardedArray x(dtype, shape.x, layout), y(dtype, shape.y, layout);
+        GuardedArray wide(DType::f32, shape.x), expected(DType::f32, shape.y);
         const double least = dtype == DType::u8 ? 0 : -128;
         std::mt19937 random(3);
         for (std::int64_t i = 0; i < x.size(); ++i) {
@@ -225,8 +227,8 @@ TEST(average_pool, every_shape_layout_and_format_matches_the_reference) {
     for (const DType dtype : dtypes)
       for (const Layout layout : layouts)
         for (const PoolCount how : {PoolCount::without_pads, PoolCount::with_pads}) {
-          Array x(dtype, shape.x, layout), y(dtype, shape.y, layout);
-          Array dy(dtype, shape.y, layout), dx(dtype, shape.x, layout);
+          GuardedArray x(dtype, shape.x, layout), y(dtype, shape.y, layout);
+          GuardedArray dy(dtype, shape.y, layout), dx(dtype, shape.x, layout);
           x.randomize(1), dy.randomize(2);
           run(prepare_average_pool(x.view(), y.view(), shape.window, how), {&x}, {&y});
           run(prepare_average_pool_gradient(dy.view(), dx.view(), shape.window, how), {&dy}, {&dx});
@@ -241,7 +243,7 @@ TEST(average_pool, every_shape_layout_and_format_matches_the_reference) {
 TEST(average_pool, mean_of_a_large_image_is_right_to_the_last_digits) {
   const PoolWindow window{{512, 512}, {1, 1}, {1, 1}, {0, 0}, {0, 0}};
   for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
-    Array x(DType::f32, {1, 3, 512, 512}, layout), y(DType::f32, {1, 3, 1, 1}, layout);
+    GuardedArray x(DType::f32, {1, 3, 512, 512}, layout), y(DType::f32, {1, 3, 1, 1}, layout);
     for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, 0.1f);
     run(prepare_average_pool(x.view(), y.view(), window, PoolCount::without_pads), {&x}, {&y});
     for (const double mean : y.values()) EXPECT_FLOAT_EQ(static_cast<float>(mean), 0.1f);
@@ -251,7 +253,7 @@ TEST(average_pool, mean_of_a_large_image_is_right_to_the_last_digits) {
 TEST(average_pool, gradient_of_many_windows_is_right_to_the_last_digits) {
   const Dims dims = {1, 1, 64, 64};
   const PoolWindow window{{127, 127}, {1, 1}, {1, 1}, {63, 63}, {63, 63}};
-  Array dy(DType::f32, dims), dx(DType::f32, dims);
+  GuardedArray dy(DType::f32, dims), dx(DType::f32, dims);
   for (std::int64_t i = 0; i < dy.size(); ++i) dy.set(i, 0.1f);
   run(prepare_average_pool_gradient(dy.view(), dx.view(), window, PoolCount::without_pads), {&dy},
       {&dx});
@@ -261,7 +263,7 @@ TEST(average_pool, gradient_of_many_windows_is_right_to_the_last_digits) {
 
 TEST(average_pool, counts_what_becomes_zero_in_f16_under_flush_to_zero) {
   const Case& shape = named("2x2");
-  Array x(DType::f16, shape.x), y(DType::f16, shape.y);
+  GuardedArray x(DType::f16, shape.x), y(DType::f16, shape.y);
   for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, i % 16 == 0 ? 0x1p-24 : i % 8 < 2 ? 0 : 1);
   const FlushDenormalsScope flush;
   const Prepared pool =
@@ -272,10 +274,10 @@ TEST(average_pool, counts_what_becomes_zero_in_f16_under_flush_to_zero) {
 
 TEST(pooling, gives_the_same_bits_for_any_number_of_threads) {
   const Case& shape = named("wide");
-  std::vector<Array> results;
+  std::vector<GuardedArray> results;
   for (const int threads : {1, 2, 3}) {
     const ThreadScope scope(threads);
-    Array dy(DType::f32, shape.y, Layout::channels_last), dx(DType::f32, shape.x);
+    GuardedArray dy(DType::f32, shape.y, Layout::channels_last), dx(DType::f32, shape.x);
     dy.randomize(1);
     run(prepare_average_pool_gradient(dy.view(), dx.view(), shape.window, PoolCount::with_pads),
         {&dy}, {&dx});
@@ -288,8 +290,8 @@ TEST(pooling, takes_images_without_channels) {
   const Dims x_dims = {2, 0, 4, 4}, y_dims = {2, 0, 2, 2};
   const PoolWindow window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
   for (const Layout layout : {Layout::row_major, Layout::channels_last}) {
-    Array x(DType::f32, x_dims, layout), y(DType::f32, y_dims, layout);
-    Array indices(DType::u8, y_dims, layout);
+    GuardedArray x(DType::f32, x_dims, layout), y(DType::f32, y_dims, layout);
+    GuardedArray indices(DType::u8, y_dims, layout);
     run(prepare_max_pool(x.view(), y.view(), indices.view(), window), {&x}, {&y, &indices});
     run(prepare_max_pool_gradient(y.view(), indices.view(), x.view(), window), {&y, &indices},
         {&x});

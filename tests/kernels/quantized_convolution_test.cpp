@@ -36,22 +36,22 @@ std::string text(const ConvolutionCase& c, const Form& form) {
                 form.together ? "" : " plain", form.packed ? " packed" : "");
 }
 
-Array random_array(DType dtype, const Dims& dims, bool together, std::mt19937& random, int least,
-                   int most) {
-  Array array(dtype, dims, together ? Layout::channels_last : Layout::row_major);
+GuardedArray random_array(DType dtype, const Dims& dims, bool together, std::mt19937& random,
+                          int least, int most) {
+  GuardedArray array(dtype, dims, together ? Layout::channels_last : Layout::row_major);
   std::uniform_int_distribution<int> all(least, most);
   for (std::int64_t i = 0; i < array.size(); ++i)
     array.set(i, dtype == DType::f32 ? all(random) / 64.0 : all(random));
   return array;
 }
 
-Array bytes_array(DType dtype, const Dims& dims, bool together, std::mt19937& random) {
+GuardedArray bytes_array(DType dtype, const Dims& dims, bool together, std::mt19937& random) {
   const int least = dtype == DType::u8 ? 0 : -128;
   return random_array(dtype, dims, together, random, least, least + 255);
 }
 
-Array scales(std::int64_t count, double size, std::mt19937& random) {
-  Array array(DType::f32, {count});
+GuardedArray scales(std::int64_t count, double size, std::mt19937& random) {
+  GuardedArray array(DType::f32, {count});
   std::uniform_real_distribution<float> all(0.5F, 1.5F);
   for (std::int64_t i = 0; i < count; ++i) array.set(i, double{all(random)} * size);
   return array;
@@ -120,14 +120,14 @@ class Trial {
   }
 
  private:
-  Array result() const {
+  GuardedArray result() const {
     return {form_.y, c_.y_dims(), form_.together ? Layout::channels_last : Layout::row_major};
   }
-  void give(int input, Array array) {
-    given_[static_cast<std::size_t>(input)] = std::make_unique<Array>(std::move(array));
+  void give(int input, GuardedArray array) {
+    given_[static_cast<std::size_t>(input)] = std::make_unique<GuardedArray>(std::move(array));
   }
   void give_outliers() {
-    Array& w = *given_[quantized_w];
+    GuardedArray& w = *given_[quantized_w];
     for (std::int64_t i = 0; i + 2 < w.size(); i += 101)
       for (std::int64_t j = 0; j < 3; ++j) w.set(i + j, i % 2 == 0 ? 127 : -128);
   }
@@ -141,7 +141,7 @@ class Trial {
     give(quantized_residual_scale, scales(1, 0.05, random_));
     give(quantized_residual_zero, bytes_array(*form_.residual, {1}, false, random_));
   }
-  const Array& at(int input) const { return *given_[static_cast<std::size_t>(input)]; }
+  const GuardedArray& at(int input) const { return *given_[static_cast<std::size_t>(input)]; }
   double number(int input, std::int64_t i, double missing) const {
     if (!given_[static_cast<std::size_t>(input)]) return missing;
     return at(input).at(at(input).size() > 1 ? i : 0);
@@ -186,7 +186,7 @@ class Trial {
 
   // Of x and w less their zero points.
   std::vector<double> exact_sums() const {
-    Array x(DType::f64, c_.x_dims()), w(DType::f64, c_.w_dims()), y(DType::f64, c_.y_dims());
+    GuardedArray x(DType::f64, c_.x_dims()), w(DType::f64, c_.w_dims()), y(DType::f64, c_.y_dims());
     const std::int64_t taps = w.size() / c_.outputs;
     for (std::int64_t i = 0; i < x.size(); ++i)
       x.set(i, at(quantized_x).at(i) - number(quantized_x_zero, 0, 0));
@@ -198,8 +198,8 @@ class Trial {
   const ConvolutionCase& c_;
   Form form_;
   std::mt19937 random_;
-  std::array<std::unique_ptr<Array>, quantized_inputs> given_;
-  Array y_;
+  std::array<std::unique_ptr<GuardedArray>, quantized_inputs> given_;
+  GuardedArray y_;
   ConvolutionWindow window_;
   std::vector<double> sums_;
 };

@@ -17,7 +17,7 @@ struct Case {
 };
 
 struct Product {
-  Array a, b, bias, y;
+  GuardedArray a, b, bias, y;
   MatMulViews views;
   explicit Product(const Case& c)
       : a(matrix(c.a, {c.rows, c.depth})),
@@ -30,7 +30,7 @@ struct Product {
   }
 
   std::int64_t run_it() {
-    std::vector<const Array*> inputs{&a, &b};
+    std::vector<const GuardedArray*> inputs{&a, &b};
     if (views.bias) inputs.push_back(&bias);
     return run(prepare_row_product(views), inputs, {&y});
   }

@@ -14,7 +14,7 @@ namespace {
 const Layout layouts[] = {Layout::row_major, Layout::channels_last, Layout::channel_slice,
                           Layout::channel_slice_row_major};
 
-void expect_copied(const Array& from, Array& to) {
+void expect_copied(const GuardedArray& from, GuardedArray& to) {
   copy_strided(from.view(), from.data(), to.view(), to.data());
   for (std::int64_t i = 0; i < from.size(); ++i) {
     double bytes = 0;
@@ -31,7 +31,7 @@ TEST(strided_copy, any_layout_and_format_goes_to_any_other) {
       for (const Layout to : layouts)
         for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f8e4m3fn})
           for (const DType result : {DType::f32, DType::f16, DType::bf16}) {
-            Array a(dtype, dims, from), b(result, dims, to);
+            GuardedArray a(dtype, dims, from), b(result, dims, to);
             a.randomize(1);
             SCOPED_TRACE(concat(dims, ' ', dtype, ' ', result, ' ', static_cast<int>(from), ' ',
                                 static_cast<int>(to)));
@@ -40,9 +40,9 @@ TEST(strided_copy, any_layout_and_format_goes_to_any_other) {
 }
 
 TEST(strided_copy, stride_zero_repeats_values) {
-  Array row(DType::f32, {7});
+  GuardedArray row(DType::f32, {7});
   row.randomize(1);
-  Array out(DType::f16, {5, 7, 3});
+  GuardedArray out(DType::f16, {5, 7, 3});
   copy_strided({DType::f32, {5, 7, 3}, {0, 1, 0}}, row.data(), out.view(), out.data());
   for (std::int64_t i = 0; i < out.size(); ++i)
     EXPECT_EQ(out.at(i), widen(narrow<f16>(row.at(i / 3 % 7))));
@@ -51,7 +51,8 @@ TEST(strided_copy, stride_zero_repeats_values) {
 TEST(strided_copy, counts_what_becomes_zero_once_with_any_number_of_threads) {
   for (const int threads : {1, 3}) {
     const ThreadScope scope(threads);
-    Array from(DType::f32, {64, 64, 30}, Layout::channels_last), to(DType::f16, {64, 64, 30});
+    GuardedArray from(DType::f32, {64, 64, 30}, Layout::channels_last),
+        to(DType::f16, {64, 64, 30});
     for (std::int64_t i = 0; i < from.size(); ++i)
       from.set(i, i % 3 == 0 ? 1e-30 : i % 3 == 1 ? 0 : 1);
     std::int64_t flushed = 7;

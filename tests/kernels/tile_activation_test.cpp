@@ -25,12 +25,12 @@ double slope(double x) {
   return below(x) + x * std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
 }
 
-Array rows(std::int64_t m, std::int64_t n) { return {DType::bf16, Dims{m, n}}; }
+GuardedArray rows(std::int64_t m, std::int64_t n) { return {DType::bf16, Dims{m, n}}; }
 
 // y = activation(a b + bias) with what lies beside it: the sums, or x of the gradient.
 struct Activated {
-  Array a, b, bias, y, beside;
-  Array sums{DType::f32, {y.view().dims[1]}};
+  GuardedArray a, b, bias, y, beside;
+  GuardedArray sums{DType::f32, {y.view().dims[1]}};
 
   Activated(std::int64_t m, std::int64_t n, std::int64_t k)
       : a(rows(m, k)), b(rows(k, n)), bias(DType::bf16, {n}), y(rows(m, n)), beside(rows(m, n)) {
@@ -76,7 +76,7 @@ TEST(tile_activation, gelu_is_that_of_the_sum_which_is_kept) {
           << k << " at " << i;
     }
     EXPECT_TRUE(p.y.guards_intact() && p.beside.guards_intact());
-    const Array y = p.y;
+    const GuardedArray y = p.y;
     p.run(TileActivation::gelu, 0, false);
     EXPECT_TRUE(p.y.same_bytes(y));
   }
@@ -119,7 +119,7 @@ TEST(tile_activation, every_value_keeps_its_digits_down_the_left_tail) {
     const double bound = x < -13 ? 1e-36 : std::abs(exact) * half_ulp * (1 + 0x1p-6);
     ASSERT_NEAR(p.y.at(i), exact, bound) << x;
   }
-  const Array x = p.a;
+  const GuardedArray x = p.a;
   for (std::int64_t i = 0; i < p.a.size(); ++i) gradient[i] = bits[i], p.a.set(i, 1);
   for (std::int64_t i = 0; i < p.b.size(); ++i) p.b.set(i, i / n == 0 ? 1 : 0);
   p.run(TileActivation::gelu_gradient);

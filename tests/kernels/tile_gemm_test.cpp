@@ -21,9 +21,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
   if (isa() != Isa::amx) GTEST_SKIP() << "tiles need amx, this is " << name(isa())
 
 // Rows of op(a) op(b) + bias for matrix `batch` of y, in float64.
-std::vector<double> reference_row(const Array& a, const Array& b, const Array* bias,
-                                  std::int64_t row, std::int64_t a_matrix = 0,
-                                  std::int64_t b_matrix = 0) {
+std::vector<double> reference_row(const GuardedArray& a, const GuardedArray& b,
+                                  const GuardedArray* bias, std::int64_t row,
+                                  std::int64_t a_matrix = 0, std::int64_t b_matrix = 0) {
   const Dims &ad = a.view().dims, &bd = b.view().dims;
   const std::int64_t rows = ad[ad.size() - 2], depth = ad.back(), columns = bd.back();
   std::vector<double> sums(static_cast<std::size_t>(columns));
@@ -37,7 +37,7 @@ std::vector<double> reference_row(const Array& a, const Array& b, const Array* b
   return sums;
 }
 
-std::vector<double> row_of(const Array& y, std::int64_t row) {
+std::vector<double> row_of(const GuardedArray& y, std::int64_t row) {
   std::vector<double> values;
   const std::int64_t columns = y.view().dims.back();
   for (std::int64_t n = 0; n < columns; ++n) values.push_back(y.at(row * columns + n));
@@ -70,7 +70,7 @@ struct Orders {
 };
 
 struct Product {
-  Array a, b, y;
+  GuardedArray a, b, y;
 };
 
 Product product(const Shape3& s, const Formats& f, const Orders& orders = {}) {
@@ -78,15 +78,15 @@ Product product(const Shape3& s, const Formats& f, const Orders& orders = {}) {
           matrix(f.out, {s.m, s.n}, orders.y)};
 }
 
-void multiply(Product& p, const Array* bias, int threads = 0) {
+void multiply(Product& p, const GuardedArray* bias, int threads = 0) {
   MatMulViews views{p.a.view(), p.b.view(), p.y.view(), {}};
   if (bias) views.bias = bias->view();
-  std::vector<const Array*> inputs{&p.a, &p.b};
+  std::vector<const GuardedArray*> inputs{&p.a, &p.b};
   if (bias) inputs.push_back(bias);
   run(prepare_tile_gemm(views, {.threads = threads}), inputs, {&p.y});
 }
 
-void expect_product(const Product& p, const Array* bias, std::int64_t every,
+void expect_product(const Product& p, const GuardedArray* bias, std::int64_t every,
                     const std::string& what) {
   const DType out = p.y.view().dtype;
   for (std::int64_t row = 0; row < p.y.view().dims[0]; row += every) {
@@ -99,7 +99,7 @@ void expect_product(const Product& p, const Array* bias, std::int64_t every,
 
 void check(const Shape3& s, const Formats& f, const Orders& orders, std::int64_t every) {
   Product p = product(s, f, orders);
-  Array bias(f.out, {s.n});
+  GuardedArray bias(f.out, {s.n});
   p.a.randomize(1), p.b.randomize(2), bias.randomize(3);
   const std::string what =
       concat(s.m, 'x', s.n, 'x', s.k, ' ', f.in, " to ", f.out, ", orders ",
@@ -239,7 +239,7 @@ TEST(tile_gemm, every_f16_is_split_exactly) {
   NEEDS_TILES();
   constexpr std::int64_t rows = 64, columns = 1024;
   for (const bool in_a : {true, false}) {
-    Array values(DType::f16, {rows, columns}), one(DType::f16, {columns, columns}),
+    GuardedArray values(DType::f16, {rows, columns}), one(DType::f16, {columns, columns}),
         y(DType::f32, {rows, columns});
     for (std::int64_t i = 0; i < one.size(); ++i) one.set(i, i / columns == i % columns ? 1 : 0);
     auto* bits = static_cast<std::uint16_t*>(values.data());
@@ -252,7 +252,7 @@ TEST(tile_gemm, every_f16_is_split_exactly) {
       std::swap(view.strides[0], view.strides[1]);
       return view;
     };
-    Array y_turned(DType::f32, {columns, rows});
+    GuardedArray y_turned(DType::f32, {columns, rows});
     if (in_a)
       run(prepare_tile_gemm({values.view(), one.view(), y.view(), {}}, {}), {&values, &one}, {&y});
     else
