@@ -14,7 +14,7 @@
 namespace narrowgauge::gradients_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 // What must be differentiable twice.
 const std::set<std::string> twice{

@@ -10,7 +10,7 @@
 #include "narrowgauge/kernel.h"
 #include "tensor/values.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 // slice: axis 1 is a part of a wider axis, as when a concatenation is written in place.
 enum class Layout { plain, channels_last, slice, channels_last_slice };
@@ -211,4 +211,4 @@ inline KernelRun run_kernel(const SampleCase& sample, const Kernel& kernel,
   return KernelTrial(sample, settings).run(kernel);
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

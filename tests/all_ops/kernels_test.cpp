@@ -11,7 +11,7 @@
 namespace narrowgauge::kernels_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 constexpr DType tested_dtypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16};
 constexpr Layout layouts[] = {Layout::plain, Layout::channels_last, Layout::slice,

@@ -22,7 +22,7 @@
 namespace narrowgauge::onnx_export_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 // Ours without counterpart: of training, and those that passes make of a graph on its way to run.
 const std::set<std::string, std::less<>> inexpressible{

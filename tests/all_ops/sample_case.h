@@ -18,7 +18,7 @@
 #include "narrowgauge/graph.h"
 #include "ops/table.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 struct CaseInput {
   Tensor tensor;
@@ -195,4 +195,4 @@ inline std::string op_name(const ::testing::TestParamInfo<const OpRecord*>& info
   return name;
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

@@ -8,7 +8,7 @@
 namespace narrowgauge::types_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 class Types : public OpTest {
  protected:

@@ -13,7 +13,7 @@
 namespace narrowgauge::unread_outputs_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 Graph graph_of(const SampleCase& sample, int output) {
   Graph graph;

@@ -404,7 +404,7 @@ TEST(Engine, a_file_that_cannot_be_is_the_models_fault) {
   const testing_files::TemporaryFolder folder;
   testing::SmallModel file(19);
   file.input("x", "f32[N,4]").initializer("w", Tensor(DType::i8, {4, 3}));
-  file.initializer("s", testing::floats({5}, {1, 1, 1, 1, 1}))
+  file.initializer("s", testing_support::floats({5}, {1, 1, 1, 1, 1}))
       .node("DequantizeLinear", {"w", "s"}, {"wide"});
   file.node("MatMul", {"x", "wide"}, {"y"}).output("y").model.ir_version = 8;
   onnx::write_model(folder / "wrong.onnx", file.model);

@@ -59,7 +59,7 @@ TEST(extension, an_op_of_the_program_stands_in_files_and_texts) {
   testing::SmallModel file(17);
   file.input("x", "f32[2]").node("Scaled", {"x"}, {"y"}, {{"factor", 3.f}}).output("y");
   file.model.graph.nodes[0].domain = "mine";
-  EXPECT_EQ(file.run({testing::floats({2}, {1, 2})})[0].at(1), 6);
+  EXPECT_EQ(file.run({testing_support::floats({2}, {1, 2})})[0].at(1), 6);
   const Graph graph = file.graph();
   EXPECT_EQ(print(parse(print(graph))), print(graph));
 }

@@ -13,10 +13,10 @@
 namespace narrowgauge::onnx_model_test {
 namespace {
 
-using testing::floats;
-using testing::integers;
-using testing::numbers_of;
 using testing::SmallModel;
+using testing_support::floats;
+using testing_support::integers;
+using testing_support::numbers_of;
 using Numbers = std::vector<double>;
 
 std::string saved(const SmallModel& model, const std::string& name) {
@@ -155,7 +155,7 @@ TEST(onnx_model, sizes_that_symbols_cannot_tell_are_planned_anew) {
 TEST(onnx_model, sequences_come_element_by_element) {
   SmallModel model(17);
   onnx::SequenceType type;
-  type.element.emplace(*testing::onnx_value("e", "f32[2]").type);
+  type.element.emplace(*testing_support::onnx_value("e", "f32[2]").type);
   onnx::ValueInfo info;
   info.name = "s";
   info.type.emplace();

@@ -8,8 +8,8 @@
 namespace narrowgauge::testing_cli::run_test {
 namespace {
 
-using testing::floats;
 using testing::SmallModel;
+using testing_support::floats;
 
 class Run : public Training {
  protected:
@@ -43,7 +43,8 @@ TEST_F(Run, images_are_made_ready_and_outputs_checked) {
                     "--scale",  "1,0.5",  "--output", file("o.npz")};
   ASSERT_EQ(run(words).code, 0) << run(words).err;
   const auto outputs = read_npz(file("o.npz"));
-  EXPECT_EQ(testing::numbers_of(outputs.at(0).tensor), (std::vector<double>{0, 2, 4, 0, 10, 20}));
+  EXPECT_EQ(testing_support::numbers_of(outputs.at(0).tensor),
+            (std::vector<double>{0, 2, 4, 0, 10, 20}));
   EXPECT_EQ(outputs.at(1).name, "z");
   Words checked = words;
   checked.insert(checked.end(), {"--check", file("o.npz"), "--tolerance", "0", "--json"});

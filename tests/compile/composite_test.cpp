@@ -10,7 +10,7 @@
 namespace narrowgauge::composite_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 bool has_composite(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Node& node) { return is_composite(node); });

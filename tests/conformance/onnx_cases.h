@@ -8,7 +8,7 @@
 #include "io/onnx/read.h"
 #include "tensor/values.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 // ONNX's own bounds.
 constexpr double relative_bound = 1e-3, absolute_bound = 1e-7;
@@ -74,4 +74,4 @@ inline void check_case(const onnx::Model& model, const std::filesystem::path& fo
   }
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

@@ -9,7 +9,7 @@
 #include "narrowgauge/model.h"
 #include "support/archive.h"
 
-namespace narrowgauge::testing::onnx_light_slow_test {
+namespace narrowgauge::testing_support::onnx_light_slow_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,4 +42,4 @@ TEST(onnx_light, all_nine_agree) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::onnx_light_slow_test
+}  // namespace narrowgauge::testing_support::onnx_light_slow_test

@@ -9,7 +9,7 @@
 #include "narrowgauge/model.h"
 #include "support/archive.h"
 
-namespace narrowgauge::testing::onnx_models_test {
+namespace narrowgauge::testing_support::onnx_models_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,4 +75,4 @@ TEST(onnx_models, trained_models_give_their_recorded_outputs) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::onnx_models_test
+}  // namespace narrowgauge::testing_support::onnx_models_test

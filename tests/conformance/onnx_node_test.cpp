@@ -19,7 +19,7 @@
 #include "ops/table.h"
 #include "support/archive.h"
 
-namespace narrowgauge::testing::onnx_node_test {
+namespace narrowgauge::testing_support::onnx_node_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +164,4 @@ TEST(onnx_nodes, give_the_results_of_onnx) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::onnx_node_test
+}  // namespace narrowgauge::testing_support::onnx_node_test

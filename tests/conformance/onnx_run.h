@@ -11,7 +11,7 @@
 #include "io/onnx/value.h"
 #include "ops/control/interpret.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 // Which of the model's inputs are known when it is imported: many ops need shapes, axes and the
 // like then.
@@ -68,4 +68,4 @@ inline OnnxResults run_onnx(const onnx::Model& model, const std::vector<OnnxValu
           imported.texts};
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

@@ -165,8 +165,8 @@ void add_run(Corpus& corpus) {
 }
 
 void add_pictures(Corpus& corpus) {
-  for (const narrowgauge::testing::SmallImage& image : narrowgauge::testing::small_images)
-    corpus.add("image", narrowgauge::testing::bytes_of(image.file));
+  for (const narrowgauge::testing::SmallImage& image : narrowgauge::testing_support::small_images)
+    corpus.add("image", narrowgauge::testing_support::bytes_of(image.file));
   corpus.add_all("image", {"P1\n3 2 # a comment\n101\n0 1 0", "P2 3 1 1000 0 500 999", "P4 9 1 ab",
                            "P5 2 1 6\n\1\5", "P3 1 1 7 0 1 7", "P6 1 1 65535\nabcdef"});
 }
@@ -238,7 +238,7 @@ constexpr std::string_view run_record = R"({"version": 1, "settings": {
 
 // Shapes from Shape, a function, a branch, a loop and a sequence.
 onnx::Model small_network() {
-  using namespace narrowgauge::testing;
+  using namespace narrowgauge::testing_support;
   onnx::Graph branch;
   branch.nodes = {onnx_node("Abs", {"h"}, {"out"})};
   branch.outputs = {onnx_value("out", "f32[N,2]")};
@@ -261,7 +261,7 @@ onnx::Model small_network() {
 }
 
 void add_onnx(Corpus& corpus) {
-  const std::string model = narrowgauge::testing::every_field();
+  const std::string model = narrowgauge::testing_support::every_field();
   corpus.add("onnx_file", model);
   const auto bytes = SharedBytes::holding(model);
   for (const onnx::TensorData& tensor : onnx::read_model(bytes, "corpus").graph.initializers)

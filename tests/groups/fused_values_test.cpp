@@ -13,7 +13,7 @@
 namespace narrowgauge::fused_values_test {
 namespace {
 
-using testing::to_doubles;
+using testing_support::to_doubles;
 using Doubles = std::vector<double>;
 
 bool has_group(const Graph& graph) {

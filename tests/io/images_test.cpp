@@ -16,9 +16,9 @@ namespace narrowgauge::images_test {
 namespace {
 
 using namespace std::string_literals;
-using testing::bytes_of;
-using testing::small_image;
-using testing::small_images;
+using testing_support::bytes_of;
+using testing_support::small_image;
+using testing_support::small_images;
 
 std::string pixels_of(const Tensor& image) {
   return {reinterpret_cast<const char*>(image.data()), static_cast<std::size_t>(image.bytes())};

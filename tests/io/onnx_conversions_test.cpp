@@ -5,7 +5,7 @@
 
 #include "io/onnx_small_model.h"
 
-namespace narrowgauge::testing::onnx_conversions_test {
+namespace narrowgauge::testing_support::onnx_conversions_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -128,4 +128,4 @@ TEST(onnx_conversions, statistics_of_activations_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::onnx_conversions_test
+}  // namespace narrowgauge::testing_support::onnx_conversions_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 inline constexpr std::string_view every_field_in_hex =
     "080d120870726f64756365721a09705f76657273696f6e22086d5f646f6d61696e280732056d5f646f633ac70b"
@@ -60,4 +60,4 @@ inline std::string every_field() {
   return bytes;
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

@@ -13,7 +13,7 @@ namespace narrowgauge::onnx::onnx_external_test {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace testing;
+using namespace testing_support;
 using testing_files::TemporaryFolder;
 using testing_files::write_file;
 

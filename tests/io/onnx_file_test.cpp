@@ -14,7 +14,7 @@
 namespace narrowgauge::onnx::onnx_file_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 // Which fields messages have, and which of them any message fills.
 struct Coverage {

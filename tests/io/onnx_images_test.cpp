@@ -8,7 +8,7 @@
 #include "io/small_images.h"
 #include "narrowgauge/error.h"
 
-namespace narrowgauge::testing::onnx_images_test {
+namespace narrowgauge::testing_support::onnx_images_test {
 namespace {
 
 Tensor encoded(const std::string& bytes) {
@@ -52,4 +52,4 @@ TEST(onnx_images, of_formats_that_are_not_read_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::onnx_images_test
+}  // namespace narrowgauge::testing_support::onnx_images_test

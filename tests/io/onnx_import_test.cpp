@@ -8,7 +8,7 @@
 #include "passes/remove_dead_code.h"
 #include "support/count.h"
 
-namespace narrowgauge::testing::onnx_import_test {
+namespace narrowgauge::testing_support::onnx_import_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -266,4 +266,4 @@ TEST(onnx_import, few_nodes_that_become_many_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::onnx_import_test
+}  // namespace narrowgauge::testing_support::onnx_import_test

@@ -31,7 +31,7 @@ void operator delete(void* memory, std::size_t) noexcept { operator delete(memor
 namespace narrowgauge::onnx::onnx_memory_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 // The most that was held while a model was read, beyond its own bytes; it may be refused.
 std::size_t taken_for(const std::string& bytes) {

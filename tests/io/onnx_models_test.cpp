@@ -55,12 +55,12 @@ Count check_files(const fs::path& folder) {
 
 Count check_archive(const std::string& name) {
   return check_files(
-      testing::UnpackedArchive(testing::data_folder() / "onnx_backend" / name).folder());
+      testing::UnpackedArchive(testing_support::data_folder() / "onnx_backend" / name).folder());
 }
 
 bool can_unpack(std::string& why) {
-  if (!fs::exists(testing::data_folder() / "onnx_backend"))
-    why = "no " + (testing::data_folder() / "onnx_backend").string();
+  if (!fs::exists(testing_support::data_folder() / "onnx_backend"))
+    why = "no " + (testing_support::data_folder() / "onnx_backend").string();
   else if (std::system("command -v xz >/dev/null") != 0)
     why = "no xz to unpack it with";
   return why.empty();
@@ -85,7 +85,7 @@ TEST(onnx_models, of_whole_networks_are_written_as_they_were_read) {
 }
 
 TEST(onnx_models, that_were_trained_are_written_as_they_were_read) {
-  const fs::path folder = testing::data_folder() / "onnx_models";
+  const fs::path folder = testing_support::data_folder() / "onnx_models";
   if (!fs::exists(folder)) GTEST_SKIP() << "no " << folder.string();
   EXPECT_GE(check_files(folder).models, 8);
 }

@@ -10,7 +10,7 @@
 #include "narrowgauge/error.h"
 #include "support/run_op.h"
 
-namespace narrowgauge::testing::onnx_quantized_test {
+namespace narrowgauge::testing_support::onnx_quantized_test {
 namespace {
 
 struct Steps {
@@ -168,4 +168,4 @@ TEST(onnx_quantized, a_choice_is_between_the_numbers) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::onnx_quantized_test
+}  // namespace narrowgauge::testing_support::onnx_quantized_test

@@ -9,7 +9,7 @@
 namespace narrowgauge::onnx::onnx_refusals_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 std::string refusal(const std::string& bytes) {
   return error_of([&] { model_of(bytes); });

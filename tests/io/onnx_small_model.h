@@ -11,7 +11,7 @@
 #include "io/onnx/import.h"
 #include "ops/control/interpret.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 using Names = std::vector<std::string>;
 using OnnxAttributes = std::vector<std::pair<std::string, onnx::AttributeValue>>;
@@ -101,4 +101,4 @@ inline std::vector<double> numbers_of(const Tensor& tensor) {
   return numbers;
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

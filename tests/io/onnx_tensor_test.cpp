@@ -8,7 +8,7 @@
 namespace narrowgauge::onnx::onnx_tensor_test {
 namespace {
 
-using namespace testing;
+using namespace testing_support;
 
 std::string head(DataType type, std::int64_t dim) {
   return field(1, dim) + field(2, static_cast<std::int64_t>(type)) + field(8, "w");

@@ -7,7 +7,7 @@
 
 #include "io/onnx/read.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 inline std::string varint(std::uint64_t value) {
   std::string bytes;
@@ -43,4 +43,4 @@ std::string error_of(Call&& call) {
   return {};
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 struct SmallImage {
   const char* name;
@@ -146,4 +146,4 @@ inline std::string small_image(std::string_view name) {
   return {};
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

@@ -15,7 +15,7 @@
 namespace narrowgauge::activations_test {
 namespace {
 
-using testing::run_op;
+using testing_support::run_op;
 using Real = long double;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();

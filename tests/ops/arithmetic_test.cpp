@@ -17,8 +17,8 @@
 namespace narrowgauge::arithmetic_test {
 namespace {
 
-using testing::run_op;
-using testing::to_doubles;
+using testing_support::run_op;
+using testing_support::to_doubles;
 using Doubles = std::vector<double>;
 
 Tensor floats(Dims dims, const std::vector<float>& values) {

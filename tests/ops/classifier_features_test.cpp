@@ -14,7 +14,7 @@
 #include "ops/shape/axes.h"
 #include "support/run_op.h"
 
-namespace narrowgauge::testing::classifier_features_test {
+namespace narrowgauge::testing_support::classifier_features_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -178,4 +178,4 @@ TEST(tree_ensemble, refuses_trees_that_are_none) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::classifier_features_test
+}  // namespace narrowgauge::testing_support::classifier_features_test

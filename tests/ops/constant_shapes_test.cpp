@@ -12,7 +12,7 @@
 #include "ops/shape/unique.h"
 #include "support/run_op.h"
 
-namespace narrowgauge::testing::constant_shapes_test {
+namespace narrowgauge::testing_support::constant_shapes_test {
 namespace {
 
 Tensor floats(Dims dims, const std::vector<float>& values) {
@@ -124,4 +124,4 @@ TEST(non_max_suppression, takes_as_many_as_there_is_room_for) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::constant_shapes_test
+}  // namespace narrowgauge::testing_support::constant_shapes_test

@@ -3,7 +3,7 @@
 
 #include "support/run_op.h"
 
-namespace narrowgauge::testing::einsum_test {
+namespace narrowgauge::testing_support::einsum_test {
 namespace {
 
 Value add(Graph& graph, const std::string& equation, const std::vector<std::string>& types) {
@@ -46,4 +46,4 @@ TEST(einsum, refuses_equations_that_do_not_fit) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::einsum_test
+}  // namespace narrowgauge::testing_support::einsum_test

@@ -9,7 +9,7 @@ namespace narrowgauge::exponential_test {
 namespace {
 
 double rate_at(const LearningRate& schedule, int step) {
-  return testing::run_op(schedule, {Tensor::scalar(DType::i64, step)})[0].at(0);
+  return testing_support::run_op(schedule, {Tensor::scalar(DType::i64, step)})[0].at(0);
 }
 
 TEST(exponential, is_that_of_ExponentialLR) {

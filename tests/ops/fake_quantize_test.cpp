@@ -8,8 +8,8 @@
 namespace narrowgauge::fake_quantize_test {
 namespace {
 
-using testing::run_op;
-using testing::to_doubles;
+using testing_support::run_op;
+using testing_support::to_doubles;
 
 Tensor floats(Dims dims, const std::vector<float>& values) {
   return Tensor::from<float>(std::move(dims), values);

@@ -10,7 +10,8 @@ namespace {
 void expect_rates(const LearningRate& schedule, const std::vector<double>& expected) {
   for (std::size_t step = 0; step < expected.size(); ++step) {
     const Tensor applied = Tensor::scalar(DType::i64, static_cast<double>(step));
-    EXPECT_NEAR(testing::run_op(schedule, {applied})[0].at(0), expected[step], 1e-8) << step;
+    EXPECT_NEAR(testing_support::run_op(schedule, {applied})[0].at(0), expected[step], 1e-8)
+        << step;
   }
 }
 

@@ -15,8 +15,8 @@
 namespace narrowgauge::move_test {
 namespace {
 
-using testing::run_op;
-using testing::to_doubles;
+using testing_support::run_op;
+using testing_support::to_doubles;
 using Doubles = std::vector<double>;
 
 // 0, 1, 2, ...

@@ -14,8 +14,8 @@
 namespace narrowgauge::quantize_linear_test {
 namespace {
 
-using testing::run_op;
-using testing::to_doubles;
+using testing_support::run_op;
+using testing_support::to_doubles;
 
 Tensor floats(const std::vector<float>& values) {
   return Tensor::from<float>({static_cast<std::int64_t>(values.size())}, values);

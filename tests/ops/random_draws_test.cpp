@@ -11,7 +11,7 @@
 #include "ops/random/draws.h"
 #include "support/run_op.h"
 
-namespace narrowgauge::testing::random_draws_test {
+namespace narrowgauge::testing_support::random_draws_test {
 namespace {
 
 constexpr std::int64_t many = 100'000;
@@ -127,4 +127,4 @@ TEST(random_ops, refuse_what_makes_no_tensor) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::random_draws_test
+}  // namespace narrowgauge::testing_support::random_draws_test

@@ -10,7 +10,7 @@
 namespace narrowgauge::reduce_test {
 namespace {
 
-using testing::to_doubles;
+using testing_support::to_doubles;
 using Doubles = std::vector<double>;
 
 Tensor floats(Dims dims, const std::vector<float>& values) {
@@ -156,12 +156,14 @@ TEST(reduce, takes_symbolic_shapes) {
 TEST(reduce, sum_gradient_repeats_and_mean_gradient_divides) {
   const Tensor dy = floats({2}, {6, 9});
   for (const bool reference : {false, true}) {
-    EXPECT_EQ(to_doubles(testing::run_op(ReduceSumGradient{{2, 3}, {1}}, {dy}, reference)[0]),
-              (Doubles{6, 6, 6, 9, 9, 9}));
-    EXPECT_EQ(to_doubles(testing::run_op(ReduceMeanGradient{{2, 3}, {1}}, {dy}, reference)[0]),
-              (Doubles{2, 2, 2, 3, 3, 3}));
+    EXPECT_EQ(
+        to_doubles(testing_support::run_op(ReduceSumGradient{{2, 3}, {1}}, {dy}, reference)[0]),
+        (Doubles{6, 6, 6, 9, 9, 9}));
+    EXPECT_EQ(
+        to_doubles(testing_support::run_op(ReduceMeanGradient{{2, 3}, {1}}, {dy}, reference)[0]),
+        (Doubles{2, 2, 2, 3, 3, 3}));
   }
-  EXPECT_THROW(testing::run_op(ReduceSumGradient{{3, 2}, {1}}, {dy}), UsageError);
+  EXPECT_THROW(testing_support::run_op(ReduceSumGradient{{3, 2}, {1}}, {dy}), UsageError);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "ops/shape/gather_elements.h"
 #include "support/run_op.h"
 
-namespace narrowgauge::testing::scatter_test {
+namespace narrowgauge::testing_support::scatter_test {
 namespace {
 
 Tensor numbers(Dims dims, const std::vector<float>& values) {
@@ -60,4 +60,4 @@ TEST(places, outside_an_axis_are_refused) {
 }
 
 }  // namespace
-}  // namespace narrowgauge::testing::scatter_test
+}  // namespace narrowgauge::testing_support::scatter_test

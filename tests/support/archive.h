@@ -9,7 +9,7 @@
 
 #include "narrowgauge/error.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 inline std::filesystem::path data_folder() {
   if (const char* data = std::getenv("NARROWGAUGE_DATA")) return data;
@@ -40,4 +40,4 @@ class UnpackedArchive {
   std::filesystem::path folder_;
 };
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of a folder of tests: ops_tests runs all of them, `ops_tests ops/conv_test.cpp` those of
-// one source.
+// The program of a folder of tests: ops_tests runs all of them, `ops_tests ops/conv_test.cpp` those
+// of one source.
 #include <gtest/gtest.h>
 
 #include <iostream>

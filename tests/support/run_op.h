@@ -9,7 +9,7 @@
 
 #include "ops/control/interpret.h"
 
-namespace narrowgauge::testing {
+namespace narrowgauge::testing_support {
 
 // A graph of one node whose inputs are those of the graph; tensors without elements of rank 1
 // (Tensor{}) stand for absent inputs.
@@ -38,4 +38,4 @@ inline std::vector<double> to_doubles(const Tensor& tensor) {
   return values;
 }
 
-}  // namespace narrowgauge::testing
+}  // namespace narrowgauge::testing_support

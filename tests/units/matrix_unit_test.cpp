@@ -118,7 +118,7 @@ int mismatches(const Measured& measured, const Vectors& vectors, UnitFormat resu
 }
 
 TEST(matrix_unit, gives_what_a100_and_h100_gave) {
-  const fs::path archive = testing::data_folder() / "tensor_core_vectors.tar.xz";
+  const fs::path archive = testing_support::data_folder() / "tensor_core_vectors.tar.xz";
   if (!fs::exists(archive)) GTEST_SKIP() << archive << " is not there";
   const testing::UnpackedArchive unpacked_archive(archive);
   using enum UnitFormat;
