@@ -66,8 +66,8 @@ TEST(AnswerProfile, of_an_engine_on_bytes_tells_its_kernels_and_their_work) {
   }));
 }
 
-using testing::SmallModel;
 using testing_support::floats;
+using testing_support::SmallModel;
 
 std::string saved(const SmallModel& model, const testing_files::TemporaryFolder& folder) {
   onnx::Model complete = model.model;

@@ -402,7 +402,7 @@ TEST(Engine, refuses_what_cannot_be) {
 
 TEST(Engine, a_file_that_cannot_be_is_the_models_fault) {
   const testing_files::TemporaryFolder folder;
-  testing::SmallModel file(19);
+  testing_support::SmallModel file(19);
   file.input("x", "f32[N,4]").initializer("w", Tensor(DType::i8, {4, 3}));
   file.initializer("s", testing_support::floats({5}, {1, 1, 1, 1, 1}))
       .node("DequantizeLinear", {"w", "s"}, {"wide"});

@@ -56,7 +56,7 @@ TEST(extension, an_op_of_the_program_is_trained_through) {
 
 TEST(extension, an_op_of_the_program_stands_in_files_and_texts) {
   register_op(record_of<Scaled>());
-  testing::SmallModel file(17);
+  testing_support::SmallModel file(17);
   file.input("x", "f32[2]").node("Scaled", {"x"}, {"y"}, {{"factor", 3.f}}).output("y");
   file.model.graph.nodes[0].domain = "mine";
   EXPECT_EQ(file.run({testing_support::floats({2}, {1, 2})})[0].at(1), 6);

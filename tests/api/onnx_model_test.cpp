@@ -13,10 +13,10 @@
 namespace narrowgauge::onnx_model_test {
 namespace {
 
-using testing::SmallModel;
 using testing_support::floats;
 using testing_support::integers;
 using testing_support::numbers_of;
+using testing_support::SmallModel;
 using Numbers = std::vector<double>;
 
 std::string saved(const SmallModel& model, const std::string& name) {

@@ -10,10 +10,10 @@
 namespace narrowgauge::onnx_training_test {
 namespace {
 
-using testing::SmallModel;
 using testing_support::floats;
 using testing_support::integers;
 using testing_support::numbers_of;
+using testing_support::SmallModel;
 using Numbers = std::vector<double>;
 
 std::string saved(const SmallModel& model) {

@@ -331,7 +331,7 @@ TEST_F(Report, cannot_be_broken_by_names) {
 }
 
 TEST_F(Report, cannot_be_broken_by_names_within_a_network) {
-  testing::SmallModel small(17);
+  testing_support::SmallModel small(17);
   const std::string hostile = "</title><script>1</script>";
   Tensor weights(DType::f32, {64, 4});
   for (std::int64_t i = 0; i < weights.size(); ++i)

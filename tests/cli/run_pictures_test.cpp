@@ -9,7 +9,7 @@
 namespace narrowgauge::testing_cli::run_pictures_test {
 namespace {
 
-using testing::SmallModel;
+using testing_support::SmallModel;
 using Numbers = std::vector<double>;
 
 class RunPictures : public ::testing::Test {

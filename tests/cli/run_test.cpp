@@ -8,8 +8,8 @@
 namespace narrowgauge::testing_cli::run_test {
 namespace {
 
-using testing::SmallModel;
 using testing_support::floats;
+using testing_support::SmallModel;
 
 class Run : public Training {
  protected:

@@ -64,7 +64,7 @@ TEST_F(TrainOnnx, over_an_older_run_leaves_that_whole_until_the_first_checkpoint
 }
 
 TEST_F(TrainOnnx, that_no_gradient_reaches_is_refused_with_code_3) {
-  testing::SmallModel small(17);
+  testing_support::SmallModel small(17);
   small.input("images", "f32[N,64]").initializer("w", Tensor(DType::f32, {64, 4}));
   small.initializer("v", Tensor(DType::f32, {64, 4})).node("MatMul", {"images", "w"}, {"p"});
   small.node("DynamicQuantizeLinear", {"p"}, {"q", "scale", "zero"});

@@ -165,7 +165,8 @@ void add_run(Corpus& corpus) {
 }
 
 void add_pictures(Corpus& corpus) {
-  for (const narrowgauge::testing::SmallImage& image : narrowgauge::testing_support::small_images)
+  for (const narrowgauge::testing_support::SmallImage& image :
+       narrowgauge::testing_support::small_images)
     corpus.add("image", narrowgauge::testing_support::bytes_of(image.file));
   corpus.add_all("image", {"P1\n3 2 # a comment\n101\n0 1 0", "P2 3 1 1000 0 500 999", "P4 9 1 ab",
                            "P5 2 1 6\n\1\5", "P3 1 1 7 0 1 7", "P6 1 1 65535\nabcdef"});

@@ -55,7 +55,8 @@ Count check_files(const fs::path& folder) {
 
 Count check_archive(const std::string& name) {
   return check_files(
-      testing::UnpackedArchive(testing_support::data_folder() / "onnx_backend" / name).folder());
+      testing_support::UnpackedArchive(testing_support::data_folder() / "onnx_backend" / name)
+          .folder());
 }
 
 bool can_unpack(std::string& why) {

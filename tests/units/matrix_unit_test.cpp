@@ -120,7 +120,7 @@ int mismatches(const Measured& measured, const Vectors& vectors, UnitFormat resu
 TEST(matrix_unit, gives_what_a100_and_h100_gave) {
   const fs::path archive = testing_support::data_folder() / "tensor_core_vectors.tar.xz";
   if (!fs::exists(archive)) GTEST_SKIP() << archive << " is not there";
-  const testing::UnpackedArchive unpacked_archive(archive);
+  const testing_support::UnpackedArchive unpacked_archive(archive);
   using enum UnitFormat;
   for (const Vectors& vectors : {Vectors{"A100", "fp16", MatrixUnit::a100, f16},
                                  {"A100", "bf16", MatrixUnit::a100, bf16},

@@ -77,7 +77,7 @@ int all_mismatches(const fs::path& start) {
 TEST(wmma_measured, fragments_give_what_wmma_gave_on_an_a100_and_an_h100) {
   const fs::path archive = testing_support::data_folder() / "tensor_core_vectors.tar.xz";
   if (!fs::exists(archive)) GTEST_SKIP() << archive << " is not there";
-  const testing::UnpackedArchive unpacked(archive);
+  const testing_support::UnpackedArchive unpacked(archive);
   const fs::path folder = unpacked.folder() / "tensor_core_vectors";
   {
     const wmma::UnitScope scope(MatrixUnit::a100);
