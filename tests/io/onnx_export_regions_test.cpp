@@ -7,7 +7,7 @@
 namespace narrowgauge::onnx::onnx_export_regions_test {
 namespace {
 
-using namespace testing_support;
+using namespace testing_export;
 
 TEST(onnx_export_regions, lets_subgraphs_read_outer_values_by_name) {
   const std::string text = R"(

@@ -19,7 +19,7 @@
 namespace narrowgauge::onnx::onnx_export_test {
 namespace {
 
-using namespace testing_support;
+using namespace testing_export;
 
 std::string refusal(const narrowgauge::Graph& graph) {
   try {
@@ -202,7 +202,7 @@ std::multiset<std::string> lines_of(const narrowgauge::Graph& graph) {
 }
 
 TEST(onnx_export, gives_trained_models_back_as_they_were_imported) {
-  const auto folder = narrowgauge::testing_support::data_folder() / "onnx_models";
+  const auto folder = testing_support::data_folder() / "onnx_models";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder.string();
   int same = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) try {

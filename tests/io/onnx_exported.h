@@ -14,7 +14,7 @@
 #include "ops/control/interpret.h"
 #include "ops/table.h"
 
-namespace narrowgauge::onnx::testing_support {
+namespace narrowgauge::onnx::testing_export {
 
 inline narrowgauge::Graph graph_of(const std::string& nodes) {
   return parse("graph \"test\" {\n" + nodes + "\n}", op_table());
@@ -55,4 +55,4 @@ inline void expect_same_results(const narrowgauge::Graph& graph, const Model& mo
   for (std::size_t o = 0; o < got.size(); ++o) EXPECT_TRUE(got[o].same_bits(expected[o])) << o;
 }
 
-}  // namespace narrowgauge::onnx::testing_support
+}  // namespace narrowgauge::onnx::testing_export
