@@ -19,6 +19,7 @@ function(ng_layer name)
     add_library(ng_${name} STATIC ${sources})
     target_link_libraries(ng_${name} PUBLIC ${NG_PREVIOUS_LAYER} PRIVATE ${ARGN})
     ng_isa_flags(${sources})
+    ng_unity(ng_${name})
   endif()
   if(name STREQUAL groups)  # where the table of ops is, which ops ask for
     set_property(TARGET ng_ops APPEND PROPERTY INTERFACE_LINK_LIBRARIES ng_groups)

@@ -1,6 +1,5 @@
-# Headers compiled once for many sources, which makes a fresh build a third shorter. Builds for working
-# on the code (preset dev and the sanitizers) do without them: there every source shows that it
-# includes what it needs.
+# Headers compiled once for many sources. Builds for working on the code (preset dev and the
+# sanitizers) do without them: there every source shows that it includes what it needs.
 
 set(NG_STANDARD_HEADERS
     <algorithm>

@@ -97,6 +97,30 @@ class Layers(Checks):
         self.fails("layers", changes, "ng_layer lists")
 
 
+class Names(Checks):
+    LOCAL = SPDX + "namespace {\n\nint half(int a) { return a / 2; }\n\n}  // namespace\n"
+
+    def test_sound(self):
+        test = "namespace narrowgauge::c_test {\n\n}  // namespace narrowgauge::c_test\n"
+        self.passes("names", {"src/io/d.cpp": self.LOCAL, "tests/io/c_test.cpp": test})
+
+    def test_local_name_of_two_sources(self):
+        changes = {"src/io/c.cpp": self.LOCAL, "src/io/d.cpp": self.LOCAL}
+        self.fails("names", changes, "d.cpp: the file-local name half is that of c.cpp too")
+        self.passes("names", {"src/io/c.cpp": self.LOCAL, "src/api/d.cpp": self.LOCAL})
+        self.passes("names", {"src/io/c.cpp": self.LOCAL, "src/io/c.amx.cpp": self.LOCAL})
+
+    def test_local_types_and_constants(self):
+        for text in "struct Half {};", "constexpr int half = 2;", "const int half[] = {1, 2};":
+            local = self.LOCAL.replace("int half(int a) { return a / 2; }", text)
+            changes = {"src/io/c.cpp": local, "src/io/d.cpp": local}
+            self.fails("names", changes, "d.cpp: the file-local name")
+
+    def test_test_in_the_namespace_of_all(self):
+        changes = {"tests/io/c_test.cpp": "namespace narrowgauge {\n\n}  // namespace narrowgauge\n"}
+        self.fails("names", changes, "expected the namespace narrowgauge::...::c_test")
+
+
 class Lengths(Checks):
     LONG_FUNCTION = SPDX + "int f(int a) {\n" + "  a = a + 1;\n" * 60 + "  return a;\n}\n"
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that several sources of a folder can be compiled as one, as a release build does
+(cmake/Unity.cmake): file-local names are said once in a folder of src/, and each test has the
+namespace of its file."""
+
+import re
+
+import cpp_functions
+import project
+
+LOCAL = re.compile(r"^namespace \{$", re.MULTILINE)
+TYPE = re.compile(r"^(?:class|struct|union|enum|enum class) (?:\[\[.*?\]\] )?(\w+)[^;]*?\{", re.MULTILINE)
+# At the start of a line: what has no body of its own is a constant or variable.
+VALUE = re.compile(r"^(?:constexpr|const|static|thread_local|inline) [^(){};=]*?\b(\w+)(?:\[[^\]]*\])*(?: =|\{|;)",
+                   re.MULTILINE)
+FUNCTION = re.compile(r"^(?!using|static_assert|struct|class|enum|union|template|#|\})[\w:<\[][^;{}()=]*?[\s*&](\w+)\([^;{}]*?\)[^;{}]*?\{",
+                      re.MULTILINE)
+# Compiled alone, by its name (cmake/Isa.cmake) or for what it is.
+ALONE = re.compile(r"\.(avx512|amx)\.cpp$|^src/cli/(main|cpu_check)\.cpp$")
+
+
+def local_names(text):
+    """Names that the anonymous namespaces of a file define, in its order, each once."""
+    text = cpp_functions.blank(text)
+    found = {}
+    for start in LOCAL.finditer(text):
+        part = text[start.end() : cpp_functions.matching(text, start.end() - 1)]
+        for kind in TYPE, VALUE, FUNCTION:
+            found.update(dict.fromkeys(kind.findall(part)))
+    return [name for name in found if name != "operator"]
+
+
+def twice_in_a_folder(root):
+    first = {}
+    for path in project.files(root, {".cpp"}):
+        if path.parts[0] != "src" or ALONE.search(path.as_posix()):
+            continue
+        for name in local_names(project.read(root / path)):
+            other = first.setdefault((path.parent, name), path)
+            if other != path:
+                yield f"{path}: the file-local name {name} is that of {other.name} too"
+
+
+def tests_without_namespace(root):
+    for path in project.files(root, {".cpp"}):
+        if path.parts[0] != "tests" or not path.stem.endswith("_test"):
+            continue
+        spaces = re.findall(r"^namespace (narrowgauge[\w:]*) \{", project.read(root / path), re.MULTILINE)
+        if any(not space.endswith("::" + path.stem) for space in spaces):
+            yield f"{path}: expected the namespace narrowgauge::...::{path.stem}"
+
+
+def check(root, _options):
+    return [*twice_in_a_folder(root), *tests_without_namespace(root)], []
+
+
+if __name__ == "__main__":
+    project.main(check, __doc__)
