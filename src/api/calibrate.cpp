@@ -20,7 +20,7 @@ Graph observed(const Graph& graph, const std::vector<Value>& values) {
   return made;
 }
 
-bool fits(const Shape& shape, const Shape& sample) {
+bool fits_sample(const Shape& shape, const Shape& sample) {
   if (shape.size() != sample.size() + 1) return false;
   return std::equal(sample.begin(), sample.end(), shape.begin() + 1,
                     [](const Dim& a, const Dim& b) { return !b.is_known() || a == b; });
@@ -43,9 +43,9 @@ void require_inputs_fit(const Graph& graph, const DataSource& source, std::strin
                      " tensors, the network takes ", inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const TensorType& wanted = graph.type(inputs[i]);
-    require<DataError>(types[i].dtype == wanted.dtype && fits(wanted.shape, types[i].shape), what,
-                       ": input '", graph.value_name(inputs[i]), "' is ", wanted, ", a sample has ",
-                       types[i]);
+    require<DataError>(types[i].dtype == wanted.dtype && fits_sample(wanted.shape, types[i].shape),
+                       what, ": input '", graph.value_name(inputs[i]), "' is ", wanted,
+                       ", a sample has ", types[i]);
   }
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  // as it is written
-constexpr int format_version = 1;
+constexpr int checkpoint_version = 1;
 
 // A file that knows the digest of what was read of it.
 class SummedFile : public InputFile {
@@ -52,8 +52,8 @@ Json read_manifest(const std::string& path) {
   try {
     auto json = parse_json<Json>(read_text(*open_file(name)), name);
     const auto version = whole_number<int>(json, "version", name);
-    require<DataError>(version == format_version, name, ": is of version ", version,
-                       ", this program reads ", format_version);
+    require<DataError>(version == checkpoint_version, name, ": is of version ", version,
+                       ", this program reads ", checkpoint_version);
     return json;
   } catch (const Json::exception& error) {
     throw DataError(concat(name, ": is damaged: ", error.what()));
@@ -97,7 +97,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& content) {
   write_safetensors(model, content.model);
   write_safetensors(state, content.state);
   for (const auto& [name, text] : content.files) write_text(name, text);
-  OrderedJson json{{"format", "narrowgauge checkpoint"}, {"version", format_version}};
+  OrderedJson json{{"format", "narrowgauge checkpoint"}, {"version", checkpoint_version}};
   json["run"] = content.state.metadata.at("run");
   for (const char* key : {"steps", "epoch"}) json[key] = std::stoll(content.state.metadata.at(key));
   json["best"] = content.state.metadata.contains(best_key);

@@ -21,17 +21,17 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  // as it is written
 using Bytes = std::span<const std::byte>;
 
-constexpr std::uint64_t format_version = 1, alignment = 64;
+constexpr std::uint64_t engine_cache_version = 1, alignment = 64;
 
-struct Head {
+struct CacheHead {
   std::array<char, 8> magic{'N', 'G', 'C', 'A', 'C', 'H', 'E', '\n'};
-  std::uint64_t version = format_version;
+  std::uint64_t version = engine_cache_version;
   std::uint64_t text_bytes = 0, text_hash = 0;  // of the JSON
   std::uint64_t file_bytes = 0;
   std::array<std::uint64_t, 3> zeros{};
-  bool operator==(const Head&) const = default;
+  bool operator==(const CacheHead&) const = default;
 };
-static_assert(sizeof(Head) == alignment);
+static_assert(sizeof(CacheHead) == alignment);
 
 constexpr std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
@@ -44,8 +44,8 @@ std::string hex(std::uint64_t number) {
   return {digits.data(), static_cast<std::size_t>(end - digits.data())};
 }
 
-Bytes bytes_of(const SharedBytes& file) { return std::as_bytes(std::span(file.view())); }
-Bytes bytes_of(const PackedBlock& block) {
+Bytes cached_bytes(const SharedBytes& file) { return std::as_bytes(std::span(file.view())); }
+Bytes cached_bytes(const PackedBlock& block) {
   return {block.bytes.get(), static_cast<std::size_t>(block.key.bytes)};
 }
 
@@ -76,13 +76,13 @@ class Reader {
 
   // The JSON, of a file that is as long as it says.
   std::string header_text() {
-    Head head;
-    const Bytes all = bytes_of(file_);
+    CacheHead head;
+    const Bytes all = cached_bytes(file_);
     check(all.size() >= sizeof head, "it breaks off in its head");
     std::memcpy(&head, all.data(), sizeof head);
-    check(head.magic == Head{}.magic, "it is no cache of an engine");
-    require<DataError>(head.version == format_version, path_, ": is of another version");
-    check(head.zeros == Head{}.zeros, "expected zeros in its head");
+    check(head.magic == CacheHead{}.magic, "it is no cache of an engine");
+    require<DataError>(head.version == engine_cache_version, path_, ": is of another version");
+    check(head.zeros == CacheHead{}.zeros, "expected zeros in its head");
     require<DataError>(head.file_bytes == all.size(), path_, ": is damaged: expected ",
                        head.file_bytes, " bytes, found ", all.size());
     const Bytes rest = all.subspan(sizeof head);
@@ -95,7 +95,7 @@ class Reader {
   }
 
   PackedBlock block_of(const Json& entry) {
-    const Bytes all = bytes_of(file_);
+    const Bytes all = cached_bytes(file_);
     const auto bytes = whole_number<std::int64_t>(entry, "bytes", path_);
     const auto size = static_cast<std::uint64_t>(bytes);
     check(bytes > 0 && size <= all.size() - next_ && aligned(size) <= all.size() - next_,
@@ -138,7 +138,7 @@ class Reader {
 };
 
 // The records of kernels with what else the file has to say, up to where blocks begin.
-std::string text_of(const std::string& machine, const EngineCacheContent& content) {
+std::string engine_cache_text(const std::string& machine, const EngineCacheContent& content) {
   auto json = OrderedJson::parse(kernel_records_text(content.kernels, machine));
   json["engine"] = content.engine;
   OrderedJson& packed = json["packed"] = OrderedJson::array();
@@ -146,7 +146,7 @@ std::string text_of(const std::string& machine, const EngineCacheContent& conten
     packed.push_back({{"name", block.key.name},
                       {"sources", hex(block.key.sources)},
                       {"bytes", block.key.bytes},
-                      {"hash", hex(xxh64(bytes_of(block)))}});
+                      {"hash", hex(xxh64(cached_bytes(block)))}});
   std::string text = json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
   text.resize(aligned(text.size()), ' ');
   return text;
@@ -156,7 +156,7 @@ std::string text_of(const std::string& machine, const EngineCacheContent& conten
 
 std::string file_digest(const std::string& path) {
   const SharedBytes file = map_file(path);
-  return concat(file.size(), '-', hex(xxh64(bytes_of(file))));
+  return concat(file.size(), '-', hex(xxh64(cached_bytes(file))));
 }
 
 EngineCacheContent read_engine_cache(const std::string& path, const std::string& machine,
@@ -166,19 +166,19 @@ EngineCacheContent read_engine_cache(const std::string& path, const std::string&
 
 void write_engine_cache(const std::string& path, const std::string& machine,
                         const EngineCacheContent& content) {
-  const std::string text = text_of(machine, content);
-  Head head;
+  const std::string text = engine_cache_text(machine, content);
+  CacheHead head;
   head.text_bytes = text.size();
   head.text_hash = xxh64(std::as_bytes(std::span(text)));
   head.file_bytes = sizeof head + text.size();
   for (const PackedBlock& block : content.packed)
-    head.file_bytes += aligned(bytes_of(block).size());
+    head.file_bytes += aligned(cached_bytes(block).size());
   AtomicFile file(path);
   file.announce(head.file_bytes);
   file.write(std::as_bytes(std::span(&head, 1)));
   file.write(text);
   for (const PackedBlock& block : content.packed) {
-    const Bytes bytes = bytes_of(block);
+    const Bytes bytes = cached_bytes(block);
     const std::array<std::byte, alignment> zeros{};
     file.write(bytes);
     file.write(Bytes(zeros).first(aligned(bytes.size()) - bytes.size()));

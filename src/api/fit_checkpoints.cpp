@@ -6,7 +6,7 @@
 namespace narrowgauge {
 namespace {
 
-void check(const CheckpointOptions& options) {
+void check_checkpoints(const CheckpointOptions& options) {
   require(options.every_steps >= 0 && options.every_epochs >= 0,
           "checkpoints: every_steps and every_epochs must be at least 0, got ", options.every_steps,
           " and ", options.every_epochs);
@@ -23,7 +23,7 @@ FitCheckpoints::FitCheckpoints(const Trainer& trainer, const CheckpointOptions& 
       options_(options),
       write_(std::move(write)),
       every_epochs_(options.every_epochs) {
-  check(options);
+  check_checkpoints(options);
   if (options.every_steps == 0 && options.every_seconds == 0 && every_epochs_ == 0)
     every_epochs_ = 1;
   folder_ = options.locked;

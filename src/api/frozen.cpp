@@ -62,7 +62,7 @@ namespace {
 
 Graph in_f32(const Graph& graph) { return apply(graph, make_precision_plan(graph, {})); }
 
-CompileOptions options_for(bool deterministic) {
+CompileOptions frozen_options(bool deterministic) {
   CompileOptions options;
   options.deterministic = deterministic;
   if (!deterministic) options.kernels = kernel_cache();
@@ -72,7 +72,7 @@ CompileOptions options_for(bool deterministic) {
 }  // namespace
 
 FrozenNetwork::FrozenNetwork(const Graph& graph, bool deterministic)
-    : program_(in_f32(graph), options_for(deterministic), store_, 1) {}
+    : program_(in_f32(graph), frozen_options(deterministic), store_, 1) {}
 
 std::vector<Tensor> FrozenNetwork::run(std::span<const Tensor> inputs) {
   return executor_for(inputs)->run(inputs);

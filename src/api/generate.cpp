@@ -29,9 +29,9 @@ LanguagePorts ports_of(const Model& model) {
 }
 
 // The last tokens of a text, which are what a model sees.
-class Window {
+class TokenWindow {
  public:
-  Window(const LanguagePorts& ports, std::span<const std::int32_t> prompt)
+  TokenWindow(const LanguagePorts& ports, std::span<const std::int32_t> prompt)
       : ports_(ports), tokens_(DType::i64, {1, ports.context}) {
     require(!prompt.empty(), "generate: expected a prompt of at least one token, got none");
     for (const std::int32_t token : prompt) {
@@ -163,7 +163,7 @@ std::vector<std::int32_t> generate_tokens(Model& model, std::span<const std::int
                                           const TakeToken& take) {
   require(length >= 0, "generate: expected a length from 0 on, got ", length);
   Sampler sampler(sampling);
-  Window window(ports_of(model), prompt);
+  TokenWindow window(ports_of(model), prompt);
   std::vector<std::int32_t> tokens;
   while (std::ssize(tokens) < length) {
     const std::int32_t token = sampler.next(window.logits(model));

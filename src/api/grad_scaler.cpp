@@ -10,7 +10,7 @@ namespace {
 // PyTorch keeps the scale as f32.
 double as_f32(double scale) { return static_cast<float>(scale); }
 
-void check(const GradScalerState& state) {
+void check_grad_scaler(const GradScalerState& state) {
   require(state.scale > 0 && std::isfinite(as_f32(state.scale)) && as_f32(state.scale) > 0,
           "grad scaler: expected a finite scale above 0, got ", state.scale);
   require(state.growth > 1 && std::isfinite(state.growth),
@@ -26,11 +26,11 @@ void check(const GradScalerState& state) {
 GradScaler::GradScaler(const GradScalerOptions& options)
     : state_{options.initial, options.growth, options.backoff, options.growth_interval, 0},
       enabled_(options.enabled) {
-  check(state_);
+  check_grad_scaler(state_);
 }
 
 void GradScaler::set_state(const GradScalerState& state) {
-  check(state);
+  check_grad_scaler(state);
   state_ = state;
 }
 

@@ -13,7 +13,7 @@ namespace narrowgauge {
 namespace {
 
 // To two digits.
-double rounded(double milliseconds) {
+double rounded_time(double milliseconds) {
   if (milliseconds <= 0) return 0;
   const double unit = std::pow(10, 1 - std::floor(std::log10(milliseconds)));
   return std::round(milliseconds * unit) / unit;
@@ -121,12 +121,12 @@ class Int8Search {
       ConvertedOp& op = form.ops[i];
       const auto narrow = on_bytes.find(op.name);
       if (op.precision != "int8" || narrow == on_bytes.end()) continue;
-      op.why = concat("int8 ", rounded(narrow->second), " ms");
+      op.why = concat("int8 ", rounded_time(narrow->second), " ms");
       double least = std::numeric_limits<double>::infinity();
       for (const auto& [format, times] : {std::pair("f32", &in_f32), std::pair("bf16", &in_bf16)}) {
         const auto wide = times->find(op.name);
         if (wide == times->end()) continue;
-        op.why += concat(", ", format, " ", rounded(wide->second), " ms");
+        op.why += concat(", ", format, " ", rounded_time(wide->second), " ms");
         least = std::min(least, wide->second);
       }
       if (narrow->second >= least) slow.push_back(i);

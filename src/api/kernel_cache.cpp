@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;  // as it is written
-constexpr int format_version = 1;
+constexpr int kernel_records_version = 1;
 
 std::string file_name(const std::string& machine) {
   std::string slug;
@@ -60,7 +60,7 @@ KernelRecords parse_kernel_records(const std::string& text, const std::string& p
   KernelRecords records;
   try {
     const auto json = parse_json<Json>(text, path);
-    require<DataError>(whole_number<int>(json, "version", path) == format_version, path,
+    require<DataError>(whole_number<int>(json, "version", path) == kernel_records_version, path,
                        ": is of another version");
     const auto written_for = json.at("machine").get<std::string>();
     require<DataError>(written_for == machine, path, ": was written for ", written_for);
@@ -78,7 +78,7 @@ std::string kernel_records_text(const KernelRecords& records, const std::string&
   for (const auto& [key, record] : records)
     kernels[key] = {{"kernel", record.kernel}, {"why", record.why}};
   const OrderedJson json{
-      {"version", format_version}, {"machine", machine}, {"kernels", std::move(kernels)}};
+      {"version", kernel_records_version}, {"machine", machine}, {"kernels", std::move(kernels)}};
   return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 

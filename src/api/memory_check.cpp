@@ -9,7 +9,7 @@
 namespace narrowgauge {
 namespace {
 
-std::int64_t bytes_of(const TensorType& type) {
+std::int64_t bytes_of_type(const TensorType& type) {
   return bytes_for(element_count(known_dims(type.shape)), type.dtype);
 }
 
@@ -34,8 +34,9 @@ std::string who(const Plan& plan, Batches batches) {
 // The memory that running a plan takes on top of what is already in use.
 MemoryNeed need_of(const Plan& plan, const StateStore& store, Batches batches) {
   std::int64_t loaded = 0, results = 0;
-  for (const TensorType& input : plan.inputs) loaded += batches_at_once(batches) * bytes_of(input);
-  for (const PlanOutput& output : plan.outputs) results += bytes_of(output.type);
+  for (const TensorType& input : plan.inputs)
+    loaded += batches_at_once(batches) * bytes_of_type(input);
+  for (const PlanOutput& output : plan.outputs) results += bytes_of_type(output.type);
   const std::size_t again = plan.recomputation.nodes.size();
   return {
       who(plan, batches) +

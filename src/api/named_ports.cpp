@@ -13,7 +13,7 @@ namespace narrowgauge {
 
 namespace {
 
-std::string text_of(const std::vector<ModelPort>& ports) {
+std::string ports_text(const std::vector<ModelPort>& ports) {
   std::string text;
   for (const ModelPort& port : ports) {
     text += concat(text.empty() ? "" : ", ", "'", port.name, "'");
@@ -51,12 +51,12 @@ void require_inputs(const std::vector<ModelPort>& ports, std::span<const NamedTe
     });
     if (!known)
       throw UsageError(
-          concat("the model has no input '", tensor.name, "'; it takes ", text_of(ports)));
+          concat("the model has no input '", tensor.name, "'; it takes ", ports_text(ports)));
   }
   for (const ModelPort& port : ports)
     if (port.type && std::ranges::count(given, port.name, &NamedTensor::name) != 1)
       throw UsageError(
-          concat("input '", port.name, "' is expected once; the model takes ", text_of(ports)));
+          concat("input '", port.name, "' is expected once; the model takes ", ports_text(ports)));
 }
 
 std::vector<ModelPort> input_ports(const Graph& graph) {

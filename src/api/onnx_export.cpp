@@ -23,7 +23,7 @@ Graph with_batch(const Graph& graph, std::int64_t batch) {
   return bind_shapes(graph, binding);
 }
 
-onnx::WriteOptions options_for(const onnx::Model& model) {
+onnx::WriteOptions write_options_for(const onnx::Model& model) {
   std::int64_t bytes = 0;
   for (const onnx::TensorData& tensor : model.graph.initializers)
     bytes += onnx::raw_bytes(tensor).value_or(0);
@@ -46,7 +46,7 @@ void Model::to_onnx(const std::string& path, std::optional<std::int64_t> batch) 
     states[state.name] = in_f64 ? value.cast(state.type.dtype) : value;
   }
   const onnx::Model model = onnx::export_graph(graph, states);
-  onnx::write_model(path, model, options_for(model));
+  onnx::write_model(path, model, write_options_for(model));
 }
 
 }  // namespace narrowgauge

@@ -130,7 +130,7 @@ void Trainer::Implementation::prepare(Program& program, const DataSource& source
 namespace {
 
 // The number of rows that hold a value that is not finite.
-std::int64_t count_not_finite(const Tensor& prediction) {
+std::int64_t count_not_finite_rows(const Tensor& prediction) {
   const std::int64_t rows = prediction.dims().empty() ? 1 : prediction.dims()[0];
   const std::int64_t width = rows > 0 ? prediction.size() / rows : 0;
   std::int64_t count = 0;
@@ -181,7 +181,7 @@ Evaluation Trainer::evaluate(const std::shared_ptr<DataSource>& source, std::int
                  .samples = samples,
                  .ignored = ignored});
     evaluation.samples += samples;
-    evaluation.not_finite += count_not_finite(results.at(0));
+    evaluation.not_finite += count_not_finite_rows(results.at(0));
   }
   evaluation.metrics = metrics.values();
   evaluation.loss = evaluation.metrics[0].value;

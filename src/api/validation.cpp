@@ -12,7 +12,7 @@ namespace narrowgauge {
 
 namespace {
 
-constexpr std::int64_t usual_batch = 16;
+constexpr std::int64_t validation_batch = 16;
 
 // The class of a row of scores.
 std::int64_t best_of(const Tensor& scores, std::int64_t row) {
@@ -175,7 +175,7 @@ std::vector<double> Validation::milliseconds(const std::vector<const Graph*>& gr
 void Validation::run(const Graph& graph, std::int64_t most,
                      const std::function<void(const Batch&, const Tensor&)>& use) const {
   FrozenNetwork network(graph, /*deterministic=*/true);
-  const std::int64_t batch_size = fixed_batch(graph).value_or(usual_batch);
+  const std::int64_t batch_size = fixed_batch(graph).value_or(validation_batch);
   BatchLoader loader(source_,
                      {.batch = batch_size, .shuffle = false, .keep_last = true, .epochs = 1});
   const std::int64_t count = most > 0 ? std::min(most, samples_) : samples_;

@@ -60,7 +60,7 @@ bool is_no_weight(std::string_view name) {
   return name.ends_with(".num_batches_tracked") || name.ends_with(".position_ids");
 }
 
-bool fits(const Tensor& value, const TensorType& wanted, LoadMatch match) {
+bool fits_wanted(const Tensor& value, const TensorType& wanted, LoadMatch match) {
   if (value.type() == wanted) return true;
   const auto is_wide = [](DType dtype) { return dtype == DType::f32 || dtype == DType::f64; };
   const bool converts = match == LoadMatch::shape
@@ -69,7 +69,7 @@ bool fits(const Tensor& value, const TensorType& wanted, LoadMatch match) {
   return converts && value.type().shape == wanted.shape;
 }
 
-std::int64_t count_not_finite(const Tensor& value) {
+std::int64_t count_not_finite_numbers(const Tensor& value) {
   std::int64_t count = 0;
   if (value.dtype() == DType::f32) {
     for (const float number : value.values<float>()) count += !std::isfinite(number);
@@ -119,20 +119,20 @@ std::string differences_text(const LoadReport& report) {
 // The tensors to load, in the model's formats.
 using Taken = std::vector<NamedTensor>;
 
-LoadReport compare(const Model::Implementation& model, const TensorFile& file, LoadMatch match,
-                   Taken& taken) {
+LoadReport compare_weights(const Model::Implementation& model, const TensorFile& file,
+                           LoadMatch match, Taken& taken) {
   LoadReport report;
   for (const std::string& name : model.state_names()) {
     const Tensor* const value = file.find(name);
     const TensorType wanted = model.store.declared(name).type();
     if (!value) {
       report.missing.push_back(name);
-    } else if (!fits(*value, wanted, match)) {
+    } else if (!fits_wanted(*value, wanted, match)) {
       report.mismatched.push_back({name, wanted, value->type()});
     } else {
       taken.push_back({name, value->cast(wanted.dtype)});
       const Tensor& tensor = taken.back().tensor;
-      if (const std::int64_t count = count_not_finite(tensor); count > 0)
+      if (const std::int64_t count = count_not_finite_numbers(tensor); count > 0)
         report.not_finite.push_back({name, count, tensor.size()});
     }
   }
@@ -150,7 +150,7 @@ LoadReport compare(const Model::Implementation& model, const TensorFile& file, L
 // Says what LoadMatch::shape would still load; "" if nothing.
 std::string partial_text(const Model::Implementation& model, const TensorFile& file) {
   Taken taken;
-  const std::int64_t count = compare(model, file, LoadMatch::shape, taken).taken;
+  const std::int64_t count = compare_weights(model, file, LoadMatch::shape, taken).taken;
   if (count == 0) return "";
   return concat("; LoadMatch::shape (--weights-match shape) takes what fits, ", count, " of ",
                 model.state_names().size());
@@ -161,7 +161,7 @@ std::string partial_text(const Model::Implementation& model, const TensorFile& f
 LoadReport take_weights(Model::Implementation& model, const TensorFile& file,
                         const std::string& path, const LoadOptions& options) {
   Taken taken;
-  const LoadReport report = compare(model, file, options.match, taken);
+  const LoadReport report = compare_weights(model, file, options.match, taken);
   const std::string differences = differences_text(report);
   const bool whole = differences.empty();
   require<DataError>(whole || (options.match == LoadMatch::shape && report.taken > 0), path,

@@ -174,8 +174,8 @@ Comparison train_all(const TrainFlags& flags, const Settings& settings, const Ta
 }
 
 // Ends `compare`: prints the results of the trained formats and how it came to an end.
-int finish(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes,
-           std::string_view event, const ResultWords& words) {
+int finish_comparison(const TrainFlags& flags, const std::vector<TrainingOutcome>& outcomes,
+                      std::string_view event, const ResultWords& words) {
   const bool done = event == "done";
   if (flags.json)
     print(compare_json(outcomes, event, words));
@@ -259,11 +259,11 @@ int run_compare(const TrainFlags& flags, Settings settings) {
   const std::vector<TrainingOutcome>& runs = comparison.runs;
   const ResultWords words = words_of(task);
   if (!comparison.diverged.empty()) {
-    if (!runs.empty()) finish(flags, runs, "diverged", words);
+    if (!runs.empty()) finish_comparison(flags, runs, "diverged", words);
     throw DivergedError(comparison.diverged);
   }
-  if (!comparison.stopped) return finish(flags, runs, "done", words);
-  finish(flags, runs, "interrupted", words);
+  if (!comparison.stopped) return finish_comparison(flags, runs, "done", words);
+  finish_comparison(flags, runs, "interrupted", words);
   say("interrupted", fmt::format("stopped in {} after {} steps", runs.back().precision,
                                  grouped(runs.back().fit.steps)));
   return interrupted_code();

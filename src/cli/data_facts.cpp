@@ -22,7 +22,7 @@ void add_bytes(Sha256& sum, const Tensor& tensor) {
   for (const std::string& digest : digests) sum.update(digest);
 }
 
-DataFacts::Part facts_of(const DataSet& set) {
+DataFacts::Part data_part(const DataSet& set) {
   Sha256 sum;
   for (const auto* arrays : {&set.inputs, &set.targets})
     for (const NamedTensor& array : *arrays) {
@@ -39,7 +39,7 @@ std::string file_text(const std::string& file, const std::string& folder) {
                 std::filesystem::file_size(file, ignored), '\t');
 }
 
-DataFacts::Part facts_of(const std::vector<ImageFile>& files, const ImageFolder& folder) {
+DataFacts::Part data_part(const std::vector<ImageFile>& files, const ImageFolder& folder) {
   Sha256 sum;
   const auto class_of = [&](const ImageFile& file) {
     return folder.classes.empty() ? "" : folder.classes[static_cast<std::size_t>(file.label)];
@@ -49,14 +49,14 @@ DataFacts::Part facts_of(const std::vector<ImageFile>& files, const ImageFolder&
   return {std::ssize(files), sum.hex()};
 }
 
-DataFacts::Part facts_of(const std::vector<MaskedImage>& pairs, const SegmentationFolder& folder) {
+DataFacts::Part data_part(const std::vector<MaskedImage>& pairs, const SegmentationFolder& folder) {
   Sha256 sum;
   for (const MaskedImage& pair : pairs)
     sum.update(concat(file_text(pair.path, folder.path), file_text(pair.mask, folder.path), '\n'));
   return {std::ssize(pairs), sum.hex()};
 }
 
-std::string text_of(const DataFacts::Part& part, const std::string& name) {
+std::string part_text(const DataFacts::Part& part, const std::string& name) {
   constexpr std::size_t digits = 12;  // enough to tell two apart by eye
   return concat(grouped(part.samples), " of ", name, " (SHA-256 ", part.sha256.substr(0, digits),
                 "..)");
@@ -66,11 +66,11 @@ std::string text_of(const DataFacts::Part& part, const std::string& name) {
 
 DataFacts facts_of(const Data& data) {
   if (const auto* const folder = std::get_if<ImageFolder>(&data))
-    return {facts_of(folder->training, *folder), facts_of(folder->test, *folder)};
+    return {data_part(folder->training, *folder), data_part(folder->test, *folder)};
   if (const auto* const masked = std::get_if<SegmentationFolder>(&data))
-    return {facts_of(masked->training, *masked), facts_of(masked->test, *masked)};
+    return {data_part(masked->training, *masked), data_part(masked->test, *masked)};
   const auto& split = std::get<DataSplit>(data);
-  return {facts_of(split.train), facts_of(split.test)};
+  return {data_part(split.train), data_part(split.test)};
 }
 
 std::vector<std::string> differences(const NamedData& run, const NamedData& here) {
@@ -78,8 +78,8 @@ std::vector<std::string> differences(const NamedData& run, const NamedData& here
   const auto compare = [&](const char* what, DataFacts::Part DataFacts::*part) {
     const DataFacts::Part &then = run.facts.*part, &now = here.facts.*part;
     if (then != now)
-      found.push_back(concat("the ", what, " samples are ", text_of(then, run.name), ", here ",
-                             text_of(now, here.name)));
+      found.push_back(concat("the ", what, " samples are ", part_text(then, run.name), ", here ",
+                             part_text(now, here.name)));
   };
   compare("training", &DataFacts::training);
   compare("test", &DataFacts::test);

@@ -19,7 +19,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* doctor_examples = R"(examples:
   narrowgauge doctor
       what this machine is, how fast each format is on it, and what each --amp would use
   NARROWGAUGE_ISA=avx2 narrowgauge doctor
@@ -220,7 +220,7 @@ int run_doctor(bool json) {
 
 NG_COMMAND(doctor, 50) {
   CLI::App& app =
-      add_command(program, "doctor", "what this machine can do in each format", examples);
+      add_command(program, "doctor", "what this machine can do in each format", doctor_examples);
   const auto json = std::make_shared<bool>(false);
   add_switch(app, {"--json", "", "one JSON object"}, *json);
   when_chosen(app, [json, &action] { action = [json] { return run_doctor(*json); }; });

@@ -16,7 +16,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* evaluate_examples = R"(examples:
   narrowgauge evaluate runs/lenet
       on the test set of the data that it was trained on, with the newest checkpoint
   narrowgauge evaluate runs/lenet/best
@@ -24,21 +24,22 @@ constexpr const char* examples = R"(examples:
   narrowgauge evaluate runs/lenet --data other_digits --amp off
       on other data, in f32 whatever it was trained in)";
 
-struct Flags {
+struct EvaluateFlags {
   TrainedFlags trained;
   std::vector<std::string> metrics;
   bool json = false;
 };
 
 // "000002, step 1,600; RUN/best is another"
-std::string checkpoint_text(const TakenCheckpoint& taken) {
+std::string taken_checkpoint_text(const TakenCheckpoint& taken) {
   const std::string name = std::filesystem::path(taken.path).filename().string();
   const std::string step = taken.step < 0 ? "without a state" : "step " + grouped(taken.step);
   const char* best = taken.best ? ", the best" : taken.has_best ? "; RUN/best is another" : "";
   return fmt::format("{}, {}{}", name, step, best);
 }
 
-void print_evaluation(const Flags& flags, const Trained& trained, const Evaluation& result) {
+void print_evaluation(const EvaluateFlags& flags, const Trained& trained,
+                      const Evaluation& result) {
   const Settings& settings = trained.settings;
   const TakenCheckpoint& taken = trained.checkpoint;
   if (flags.json) {
@@ -58,7 +59,7 @@ void print_evaluation(const Flags& flags, const Trained& trained, const Evaluati
   }
   print(fmt::format("{} of {} on {} in {}\n", settings.model, *flags.trained.run, settings.data,
                     name(settings.precision.narrow)));
-  print(fmt::format("checkpoint      {}\n", checkpoint_text(taken)));
+  print(fmt::format("checkpoint      {}\n", taken_checkpoint_text(taken)));
   const ResultWords words = words_of(trained.task);
   if (!words.have_accuracy(result)) return print_test(words, result);
   const auto right = std::llround(result.accuracy * static_cast<double>(result.samples));
@@ -72,7 +73,7 @@ void print_evaluation(const Flags& flags, const Trained& trained, const Evaluati
   print_metrics(result);
 }
 
-int run_evaluate(const Flags& flags) {
+int run_evaluate(const EvaluateFlags& flags) {
   const Trained trained = open_trained(flags.trained, flags.metrics);
   const Evaluation result = trained.session->trainer().evaluate(trained.task.test, trained.batch);
   print_evaluation(flags, trained, result);
@@ -83,9 +84,9 @@ int run_evaluate(const Flags& flags) {
 }  // namespace
 
 NG_COMMAND(evaluate, 20) {
-  CLI::App& app =
-      add_command(program, "evaluate", "measure a trained network on a test set", examples);
-  const auto flags = std::make_shared<Flags>();
+  CLI::App& app = add_command(program, "evaluate", "measure a trained network on a test set",
+                              evaluate_examples);
+  const auto flags = std::make_shared<EvaluateFlags>();
   add_trained(app, flags->trained);
   add_metrics(app, flags->metrics);
   add_switch(app, {"--json", "", "one JSON object"}, flags->json);

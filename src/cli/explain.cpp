@@ -24,7 +24,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* explain_examples = R"(examples:
   narrowgauge explain --model resnet20 --amp f16
       what each node of the training graph computes in, and by which rule
   narrowgauge explain --model resnet20 --amp f16 --all
@@ -40,7 +40,7 @@ constexpr const char* examples = R"(examples:
   narrowgauge explain --model lenet --amp f16 --save-plan plan.txt
       the same as a plan that can be edited, and then given to --plan)";
 
-struct Flags {
+struct ExplainFlags {
   NetworkFlags network;
   PrecisionFlags precision;
   std::optional<std::string> file, save_plan, node, optimizer, target;
@@ -62,7 +62,7 @@ struct Answer {
   std::optional<std::vector<KernelReason>> kernels;
 };
 
-KernelQuestion question_of(const Flags& flags, std::int64_t batch) {
+KernelQuestion question_of(const ExplainFlags& flags, std::int64_t batch) {
   KernelQuestion question{.binding = {{"N", batch}}};
   if (flags.target) {
     question.target = Target::machine();
@@ -72,7 +72,7 @@ KernelQuestion question_of(const Flags& flags, std::int64_t batch) {
 }
 
 // Sizes that the file leaves open count as --batch.
-Answer answer_to_file(const Flags& flags, RunPrecision precision) {
+Answer answer_to_file(const ExplainFlags& flags, RunPrecision precision) {
   require(
       !precision.automatic && !flags.precision.plan && !flags.optimizer,
       "explain: a file of ONNX takes --amp off, f16 or bf16, and neither --plan nor --optimizer");
@@ -98,7 +98,7 @@ struct Training {
   std::int64_t batch = 1;
 };
 
-Answer answer_to_training(const Flags& flags, const Training& training,
+Answer answer_to_training(const ExplainFlags& flags, const Training& training,
                           const TrainerOptions& options) {
   const TrainingSetup setup =
       set_up_training(training.model, training.build, training.loss, training.optimizer, options);
@@ -112,7 +112,7 @@ Answer answer_to_training(const Flags& flags, const Training& training,
 constexpr std::int64_t some_steps = 100;  // their number decides nothing that is explained
 
 // By the run's plan, unless the flags ask for another format.
-Answer answer_to_run(const Flags& flags) {
+Answer answer_to_run(const ExplainFlags& flags) {
   const NetworkFlags& network = flags.network;
   require(!network.image && !network.classes && !network.sequence && !network.head &&
               !flags.optimizer && !flags.known.are_given(),
@@ -136,7 +136,7 @@ Answer answer_to_run(const Flags& flags) {
   return answer_to_training(flags, training, options);
 }
 
-Answer answer_to(const Flags& flags) {
+Answer answer_to(const ExplainFlags& flags) {
   require(flags.file.has_value() != flags.network.model.has_value(),
           "explain: expected --model, a run or a file of ONNX, got ",
           flags.file ? "both" : "neither");
@@ -184,7 +184,7 @@ void print_kernels(const std::vector<KernelReason>& kernels, bool json) {
 }
 
 // Prints the nodes that compute; --all adds weights and bookkeeping, which have no choice.
-void print_table(const Explanation& explanation, bool all) {
+void print_explanation(const Explanation& explanation, bool all) {
   TextTable table({folding("node", 22), folding("op", 16, 3), words("class", 4), words("in", 5),
                    words("out"), words("rule"), words("casts", 6)});
   std::int64_t hidden = 0;
@@ -203,7 +203,7 @@ void print_table(const Explanation& explanation, bool all) {
         fmt::format("{} nodes of weights and bookkeeping are not shown: --all\n", grouped(hidden)));
 }
 
-int run_explain(const Flags& flags) {
+int run_explain(const ExplainFlags& flags) {
   const Answer answer = answer_to(flags);
   const Explanation& explanation = answer.explanation;
   if (answer.kernels) {
@@ -218,7 +218,7 @@ int run_explain(const Flags& flags) {
   } else if (flags.json) {
     print(explanation_json(explanation) + '\n');
   } else {
-    print_table(explanation, flags.all);
+    print_explanation(explanation, flags.all);
   }
   return ExitCode::ok;
 }
@@ -226,8 +226,9 @@ int run_explain(const Flags& flags) {
 }  // namespace
 
 NG_COMMAND(explain, 40) {
-  CLI::App& app = add_command(program, "explain", "why each node computes in its format", examples);
-  const auto flags = std::make_shared<Flags>();
+  CLI::App& app =
+      add_command(program, "explain", "why each node computes in its format", explain_examples);
+  const auto flags = std::make_shared<ExplainFlags>();
   add_text(app, {"FILE", "", "a model file of ONNX, or the folder of a run"}, flags->file);
   add_known_inputs(app, flags->known);
   add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, flags->network.model);

@@ -20,7 +20,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* export_examples = R"(examples:
   narrowgauge export runs/lenet --onnx lenet.onnx
       a trained network in f32, for batches of any size
   narrowgauge export runs/lenet --onnx lenet.onnx --amp f16 --batch 1
@@ -29,7 +29,7 @@ constexpr const char* examples = R"(examples:
   narrowgauge export old.onnx --onnx new.onnx
       brings a model file to a newer opset, with its constants computed)";
 
-struct Flags {
+struct ExportFlags {
   std::optional<std::string> source, onnx, weights;
   NetworkFlags network;
   PrecisionFlags precision;
@@ -38,7 +38,7 @@ struct Flags {
   bool json = false;
 };
 
-void check(const Flags& flags) {
+void check_export(const ExportFlags& flags) {
   require(flags.source || flags.network.model,
           "export: what to export is missing: a run, a file of ONNX, or --model");
   require(!flags.source || !flags.network.model, "export: ", flags.source.value_or(""),
@@ -54,7 +54,7 @@ Model model_of_run(const std::string& folder) {
   return model;
 }
 
-Model open_model(const Flags& flags) {
+Model open_model(const ExportFlags& flags) {
   if (flags.source && std::filesystem::is_directory(*flags.source)) {
     require(!flags.known.are_given(), "--shape and --value: need a file of ONNX, ", *flags.source,
             " is a folder");
@@ -67,7 +67,7 @@ Model open_model(const Flags& flags) {
   return model;
 }
 
-void report(const Flags& flags, const RunPrecision& precision) {
+void report_export(const ExportFlags& flags, const RunPrecision& precision) {
   const OnnxInfo info = onnx_info(*flags.onnx);
   std::int64_t nodes = 0;
   for (const OnnxOpCount& op : info.ops) nodes += op.nodes;
@@ -84,22 +84,22 @@ void report(const Flags& flags, const RunPrecision& precision) {
                          bytes_text(info.bytes)));
 }
 
-int run_export(const Flags& flags) {
-  check(flags);
+int run_export(const ExportFlags& flags) {
+  check_export(flags);
   const RunPrecision precision = settle_precision(flags.precision, std::nullopt);
   check_used(precision, flags.precision);
   Model model = open_model(flags);
   model.set_precision(precision);
   model.to_onnx(*flags.onnx, flags.batch);
-  report(flags, precision);
+  report_export(flags, precision);
   return ExitCode::ok;
 }
 
 }  // namespace
 
 NG_COMMAND(export, 27) {
-  CLI::App& app = add_command(program, "export", "a network as a file of ONNX", examples);
-  const auto flags = std::make_shared<Flags>();
+  CLI::App& app = add_command(program, "export", "a network as a file of ONNX", export_examples);
+  const auto flags = std::make_shared<ExportFlags>();
   add_text(app, {"SOURCE", "", "folder that `train --output` made, or a file of ONNX"},
            flags->source);
   add_required(app, {"--onnx,-o", "FILE", "the file to write"}, flags->onnx);

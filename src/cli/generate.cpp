@@ -23,7 +23,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* generate_examples = R"(examples:
   narrowgauge generate runs/bard --prompt "ROMEO:" --temperature 0.8 --top-k 40
       continues a text, as it comes; the same --seed gives the same text
   narrowgauge generate runs/bard --temperature 0
@@ -31,7 +31,7 @@ constexpr const char* examples = R"(examples:
   narrowgauge generate runs/bard --stop "JULIET:" --json
       one JSON object, for other programs)";
 
-struct Flags {
+struct GenerateFlags {
   std::optional<std::string> run, prompt, stop;
   std::optional<std::int64_t> length, top_k, seed, threads;
   std::optional<double> temperature, top_p;
@@ -39,7 +39,7 @@ struct Flags {
   bool json = false;
 };
 
-GenerateOptions options_of(const Flags& flags) {
+GenerateOptions options_of(const GenerateFlags& flags) {
   constexpr std::int64_t usual_length = 400;
   GenerateOptions options;
   options.length = flags.length.value_or(usual_length);
@@ -54,18 +54,18 @@ GenerateOptions options_of(const Flags& flags) {
 }
 
 // A trained language model with its tokenizer.
-struct Writer {
+struct TextWriter {
   Model model;
   std::shared_ptr<const Tokenizer> tokenizer;
 };
 
-Writer open_writer(const Flags& flags) {
+TextWriter open_writer(const GenerateFlags& flags) {
   const Run run = read_run(*flags.run);
   const Settings& settings = run.record.settings;
   require<ModelError>(run.record.is_text(), "generate: ", *flags.run, " is a run of ",
                       settings.model,
                       ", which is no language model; `narrowgauge predict` uses it");
-  Writer writer{text_model_of(settings), tokenizer_of(settings)};
+  TextWriter writer{text_model_of(settings), tokenizer_of(settings)};
   writer.model.load(*flags.run);
   if (flags.precision.amp || flags.precision.in_f64)
     writer.model.set_precision(settle_precision(flags.precision, settings.precision));
@@ -73,7 +73,7 @@ Writer open_writer(const Flags& flags) {
 }
 
 // Characters of the prompt that the tokenizer does not know.
-void tell_unknown(const Tokenizer& tokenizer, const std::string& prompt) {
+void tell_unknown_in_prompt(const Tokenizer& tokenizer, const std::string& prompt) {
   if (tokenizer.unknown() < 0) return;
   const auto tokens = tokenizer.encode(prompt);
   const auto unknown = std::ranges::count(tokens, tokenizer.unknown());
@@ -82,7 +82,7 @@ void tell_unknown(const Tokenizer& tokenizer, const std::string& prompt) {
                                 tokens.size()));
 }
 
-std::string json_line(const Flags& flags, const Generation& result, std::uint64_t seed) {
+std::string json_line(const GenerateFlags& flags, const Generation& result, std::uint64_t seed) {
   JsonObject json;
   json.add("event", interrupted() ? "interrupted" : "done").add("run", *flags.run);
   json.add("prompt", flags.prompt.value_or("")).add("text", result.text);
@@ -91,11 +91,11 @@ std::string json_line(const Flags& flags, const Generation& result, std::uint64_
   return json.add("tokens_per_second", result.tokens_per_second).line();
 }
 
-int run_generate(const Flags& flags) {
+int run_generate(const GenerateFlags& flags) {
   const GenerateOptions options = options_of(flags);
-  Writer writer = open_writer(flags);
+  TextWriter writer = open_writer(flags);
   const std::string prompt = flags.prompt.value_or("");
-  tell_unknown(*writer.tokenizer, prompt);
+  tell_unknown_in_prompt(*writer.tokenizer, prompt);
   const ThreadScope threads(flags.threads.value_or(0) > 0 ? static_cast<int>(*flags.threads)
                                                           : thread_count());
   const InterruptScope interrupts;
@@ -118,8 +118,9 @@ int run_generate(const Flags& flags) {
 }  // namespace
 
 NG_COMMAND(generate, 26) {
-  CLI::App& app = add_command(program, "generate", "text from a trained language model", examples);
-  const auto flags = std::make_shared<Flags>();
+  CLI::App& app =
+      add_command(program, "generate", "text from a trained language model", generate_examples);
+  const auto flags = std::make_shared<GenerateFlags>();
   add_required(app, {"RUN", "", "folder that `train --output` made of a text"}, flags->run);
   add_text(app, {"--prompt,-p", "TEXT", "that is continued (none: as behind a line's end)"},
            flags->prompt);

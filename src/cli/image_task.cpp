@@ -34,7 +34,7 @@ void take_numbers(DataSet& set, const std::string& data) {
   set.targets = {{"labels", target.cast(DType::f32).reshaped(rows)}};
 }
 
-void take_as_images(DataSet& set, const std::string& data) {
+void take_set_as_images(DataSet& set, const std::string& data) {
   const TensorType type = set.input().type();
   Dims dims = set.input().dims();
   if (dims.size() == 3) dims.insert(dims.begin() + 1, 1);
@@ -152,7 +152,7 @@ void take_sources(Task& task, const std::shared_ptr<ImageSource>& training,
 }  // namespace
 
 void take_as_images(DataSplit& split, const std::string& data) {
-  for (DataSet* set : {&split.train, &split.test}) take_as_images(*set, data);
+  for (DataSet* set : {&split.train, &split.test}) take_set_as_images(*set, data);
 }
 
 ImageInput input_of(const ImageFacts& facts) {

@@ -21,7 +21,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* info_examples = R"(examples:
   narrowgauge info --model resnet20 --image 3x32x32
       layers, parameters, multiply-adds, and what training takes in each format
   narrowgauge info --model bert-base --sequence 384 --batch 8
@@ -32,7 +32,7 @@ constexpr const char* examples = R"(examples:
   narrowgauge info --ops
       the ops that graphs are made of, and their classes in mixed precision)";
 
-struct Flags {
+struct InfoFlags {
   NetworkFlags network;
   std::optional<std::string> file, optimizer;
   KnownInputFlags known;
@@ -45,15 +45,15 @@ struct FormatMemory {
   TrainingMemory memory;
 };
 
-struct Facts {
+struct NetworkFacts {
   NetworkChoice network;
   std::int64_t batch = 128;
   ModelInfo model;
   std::vector<FormatMemory> memory;
 };
 
-Facts gather(const Flags& flags) {
-  Facts facts;
+NetworkFacts gather(const InfoFlags& flags) {
+  NetworkFacts facts;
   facts.network = choose_network(flags.network);
   facts.batch = flags.batch.value_or(facts.batch);
   const std::string& name = facts.network.model;
@@ -85,7 +85,7 @@ JsonObject memory_json(const TrainingMemory& memory) {
   return json;
 }
 
-std::string facts_json(const Facts& facts) {
+std::string network_facts_json(const NetworkFacts& facts) {
   std::vector<JsonObject> layers;
   for (const LayerInfo& layer : facts.model.layers) layers.push_back(layer_json(layer));
   JsonObject memory;
@@ -101,7 +101,7 @@ std::string facts_json(const Facts& facts) {
 
 std::string count_or_nothing(double value) { return value > 0 ? grouped(std::llround(value)) : ""; }
 
-void print_facts(const Flags& flags, const Facts& facts) {
+void print_network_facts(const InfoFlags& flags, const NetworkFacts& facts) {
   TextTable layers({folding("layer", 16), words("op", 1), words("output"), numbers("parameters"),
                     numbers("multiply-adds")});
   for (const LayerInfo& layer : facts.model.layers)
@@ -138,7 +138,7 @@ void print_ops(bool json) {
   if (!json) print(table.text(output_width()));
 }
 
-int run_info(const Flags& flags) {
+int run_info(const InfoFlags& flags) {
   const int tasks = flags.ops + flags.network.model.has_value() + flags.file.has_value();
   require(tasks == 1, "info: expected one of --model, --ops and a file, got ",
           tasks == 0 ? "none" : "several");
@@ -151,11 +151,11 @@ int run_info(const Flags& flags) {
     print_ops(flags.json);
     return ExitCode::ok;
   }
-  const Facts facts = gather(flags);
+  const NetworkFacts facts = gather(flags);
   if (flags.json)
-    print(facts_json(facts));
+    print(network_facts_json(facts));
   else
-    print_facts(flags, facts);
+    print_network_facts(flags, facts);
   return ExitCode::ok;
 }
 
@@ -163,8 +163,8 @@ int run_info(const Flags& flags) {
 
 NG_COMMAND(info, 30) {
   CLI::App& app = add_command(
-      program, "info", "layers, parameters, multiply-adds and memory of a network", examples);
-  const auto flags = std::make_shared<Flags>();
+      program, "info", "layers, parameters, multiply-adds and memory of a network", info_examples);
+  const auto flags = std::make_shared<InfoFlags>();
   add_text(app, {"FILE", "", "a model file of ONNX"}, flags->file);
   add_known_inputs(app, flags->known);
   add_text(app, {"--model,-m", "M", model_help(true), model_choices(true)}, flags->network.model);

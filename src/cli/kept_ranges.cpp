@@ -23,7 +23,7 @@ constexpr const char* ranges_file = "ranges.json";
 
 struct Interrupted {};  // what a signal makes of the next progress
 
-std::shared_ptr<DataSource> samples_of(Settings settings, const Task& task) {
+std::shared_ptr<DataSource> unchanged_samples(Settings settings, const Task& task) {
   if (settings.samples.augment.empty()) return task.training;
   settings.samples.augment.clear();
   return prepare_task(settings, task.images).training;
@@ -32,7 +32,7 @@ std::shared_ptr<DataSource> samples_of(Settings settings, const Task& task) {
 ConvertOptions gathering(const Settings& settings, const Task& task, bool quiet) {
   ConvertOptions options;
   options.precision = EnginePrecision::int8;
-  options.calibration = samples_of(settings, task);
+  options.calibration = unchanged_samples(settings, task);
   options.seed = static_cast<std::uint64_t>(settings.seed);
   options.progress = [quiet](const ConvertProgress& progress) {
     if (interrupted()) throw Interrupted{};

@@ -18,14 +18,14 @@ std::string sample_text(const Predictions& predictions, const Guess& guess) {
 
 bool have_targets(const Predictions& predictions) { return predictions.targets.size() > 0; }
 
-std::int64_t width_of(const Predictions& predictions) {
+std::int64_t predicted_width(const Predictions& predictions) {
   return predictions.outputs.size() / predictions.outputs.dims().front();
 }
 
 // "predicted", or "predicted 1", "predicted 2" of several.
 std::vector<std::string> number_names(const Predictions& predictions, const std::string& what,
                                       const char* between) {
-  const std::int64_t width = width_of(predictions);
+  const std::int64_t width = predicted_width(predictions);
   if (width == 1) return {what};
   std::vector<std::string> names;
   for (std::int64_t c = 1; c <= width; ++c) names.push_back(concat(what, between, c));
@@ -34,7 +34,7 @@ std::vector<std::string> number_names(const Predictions& predictions, const std:
 
 // Predicted numbers of a sample, then its targets where they are known.
 std::vector<double> numbers_of(const Predictions& predictions, std::int64_t index) {
-  const std::int64_t width = width_of(predictions);
+  const std::int64_t width = predicted_width(predictions);
   std::vector<double> found;
   for (std::int64_t c = 0; c < width; ++c)
     found.push_back(predictions.outputs.at(index * width + c));
@@ -52,8 +52,8 @@ std::vector<std::string> number_columns(const Predictions& predictions, const ch
   return names;
 }
 
-void print_lines(const Predictions& predictions) {
-  const auto width = static_cast<std::ptrdiff_t>(width_of(predictions));
+void print_number_lines(const Predictions& predictions) {
+  const auto width = static_cast<std::ptrdiff_t>(predicted_width(predictions));
   for (const Guess& guess : predictions.guesses) {
     const std::vector<double> all = numbers_of(predictions, guess.index);
     JsonObject line;
@@ -66,7 +66,7 @@ void print_lines(const Predictions& predictions) {
   }
 }
 
-void print_table(const Predictions& predictions) {
+void print_number_table(const Predictions& predictions) {
   constexpr std::size_t least = 16;
   std::vector<Column> columns{predictions.files.empty() ? numbers("sample")
                                                         : folding("file", least)};
@@ -104,7 +104,7 @@ void save_number_arrays(const std::string& path, const Predictions& predictions)
 }
 
 void print_numbers(const Predictions& predictions, bool json) {
-  json ? print_lines(predictions) : print_table(predictions);
+  json ? print_number_lines(predictions) : print_number_table(predictions);
 }
 
 }  // namespace narrowgauge::cli

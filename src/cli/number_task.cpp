@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* node_names[] = {"target.scale", "target.shift"};
 
-Value row_of(Network& net, const std::vector<float>& numbers) {
+Value constant_row(Network& net, const std::vector<float>& numbers) {
   return net.graph().constant(Tensor::from<float>({1, std::ssize(numbers)}, numbers));
 }
 
@@ -42,8 +42,8 @@ BuildNetwork predict_numbers(BuildNetwork build, const NumberFacts& numbers) {
   return [build = std::move(build), numbers](Network& net) {
     const Value deviations = build(net);
     const Value scaled =
-        net.apply(Mul{}, {deviations, row_of(net, numbers.deviation)}, node_names[0]);
-    return net.apply(Add{}, {scaled, row_of(net, numbers.mean)}, node_names[1]);
+        net.apply(Mul{}, {deviations, constant_row(net, numbers.deviation)}, node_names[0]);
+    return net.apply(Add{}, {scaled, constant_row(net, numbers.mean)}, node_names[1]);
   };
 }
 
@@ -52,7 +52,7 @@ Loss number_loss(const NumberFacts& numbers) {
     const Value labels = net.input("labels", net.shape(prediction));
     const Value error = net.apply(Sub{}, {prediction, labels}, "error");
     const Value relative =
-        net.apply(Div{}, {error, row_of(net, numbers.deviation)}, "error.relative");
+        net.apply(Div{}, {error, constant_row(net, numbers.deviation)}, "error.relative");
     const Value square = net.apply(Mul{}, {relative, relative}, "error.square");
     return net.apply(ReduceMean{.keepdims = 0}, {square}, "loss");
   };

@@ -51,7 +51,7 @@ void print_json(const std::string& path, const OnnxInfo& info) {
   print(json.line());
 }
 
-void print_table(const std::string& path, const OnnxInfo& info) {
+void print_onnx_table(const std::string& path, const OnnxInfo& info) {
   const std::string maker = info.producer.empty() ? "" : concat(", by ", info.producer);
   print_text(concat(path, ": ", opsets_text(info), maker, '\n'));
   TextTable ports({words(""), folding("name", 12), folding("type", 16)});
@@ -77,7 +77,7 @@ void print_onnx_info(const std::string& path, const KnownInputs& known, bool jso
   if (json)
     print_json(path, info);
   else
-    print_table(path, info);
+    print_onnx_table(path, info);
 }
 
 }  // namespace narrowgauge::cli

@@ -18,7 +18,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* predict_examples = R"(examples:
   narrowgauge predict runs/lenet --count 5
       the classes of the first five test images
   narrowgauge predict runs/cats holiday/ cat.jpg --save holiday.csv
@@ -30,7 +30,7 @@ constexpr const char* examples = R"(examples:
   narrowgauge predict runs/lenet --data digits.npz --save predictions.npz --quiet
       every output as an array, for other programs)";
 
-struct Flags {
+struct PredictFlags {
   TrainedFlags trained;
   std::vector<std::string> inputs;
   std::optional<std::int64_t> count;
@@ -41,8 +41,8 @@ struct Flags {
 };
 
 // Pictures as a source whose labels are their places in the list.
-std::shared_ptr<DataSource> source_of(const std::vector<ImageFile>& files, const ImageFacts& facts,
-                                      bool strict) {
+std::shared_ptr<DataSource> numbered_source(const std::vector<ImageFile>& files,
+                                            const ImageFacts& facts, bool strict) {
   std::vector<ImageFile> numbered = files;
   for (std::size_t i = 0; i < numbered.size(); ++i)
     numbered[i].label = static_cast<std::int64_t>(i);
@@ -67,13 +67,14 @@ struct Question {
   ImageFacts facts;  // how samples become that
   bool gives_image;  // whether it gives its input again
   std::int64_t batch = usual_batch;
-  const Flags& flags;
+  const PredictFlags& flags;
 
   std::int64_t count_of(std::int64_t all) const { return std::min(flags.count.value_or(all), all); }
 };
 
 Predictions predict_files(const Question& question, const std::vector<ImageFile>& files) {
-  std::shared_ptr<DataSource> source = source_of(files, question.facts, question.flags.strict);
+  std::shared_ptr<DataSource> source =
+      numbered_source(files, question.facts, question.flags.strict);
   if (question.port.type) source = shaped_as(source, question.port.type->shape, "pictures");
   Predictions found =
       predict_first(question.predict, source, question.count_of(std::ssize(files)), question.batch);
@@ -83,7 +84,7 @@ Predictions predict_files(const Question& question, const std::vector<ImageFile>
 }
 
 // Shows and saves what was found.
-int report(const Predictions& found, const Flags& flags) {
+int report_predictions(const Predictions& found, const PredictFlags& flags) {
   if (flags.save) save_predictions(*flags.save, found);
   if (!flags.quiet) print_predictions(found, flags.json);
   const bool finite = std::ranges::all_of(
@@ -93,16 +94,16 @@ int report(const Predictions& found, const Flags& flags) {
 }
 
 int report_files(const Question& question, std::vector<ImageFile> files) {
-  const Flags& flags = question.flags;
+  const PredictFlags& flags = question.flags;
   const PictureOptions options = flags.pictures();
   files.resize(static_cast<std::size_t>(question.count_of(std::ssize(files))));
   if (question.gives_image)
-    predict_images(question.predict, source_of(files, question.facts, flags.strict), files,
+    predict_images(question.predict, numbered_source(files, question.facts, flags.strict), files,
                    std::ssize(files), question.batch, question.facts, options);
   else if (question.facts.masks)
     predict_masks(question.predict, files, question.facts, options);
   else
-    return report(predict_files(question, files), flags);
+    return report_predictions(predict_files(question, files), flags);
   return ExitCode::ok;
 }
 
@@ -129,13 +130,13 @@ Predictions predict_rows(const Question& question, const std::string& path,
   return found;
 }
 
-void require_no_text(bool text, const Flags& flags, const Settings& settings) {
+void require_no_text(bool text, const PredictFlags& flags, const Settings& settings) {
   require<ModelError>(!text, "predict: ", *flags.trained.run, " is a run of ", settings.model,
                       ", a language model: `narrowgauge generate` continues a text with it");
 }
 
 // What nobody has labelled, without the data of the training.
-int predict_inputs(const Flags& flags) {
+int predict_inputs(const PredictFlags& flags) {
   require(!flags.trained.data, "--data: names samples with labels, ", flags.inputs.front(),
           " is an input without");
   Opened opened = open_network(flags.trained);
@@ -154,7 +155,7 @@ int predict_inputs(const Flags& flags) {
   const std::string& table = record.settings.samples.table;
   if (!table.empty()) {
     require(flags.inputs.size() == 1, "predict: expected one table, got ", flags.inputs.size());
-    return report(predict_rows(question, flags.inputs.front(), table), flags);
+    return report_predictions(predict_rows(question, flags.inputs.front(), table), flags);
   }
   std::vector<ImageFile> files;
   for (const std::string& path : flags.inputs)
@@ -162,7 +163,7 @@ int predict_inputs(const Flags& flags) {
   return report_files(question, std::move(files));
 }
 
-int predict_samples(const Flags& flags) {
+int predict_samples(const PredictFlags& flags) {
   const Trained trained = open_trained(flags.trained);
   const Task& task = trained.task;
   require_no_text(task.text.has_value(), flags, trained.settings);
@@ -181,19 +182,19 @@ int predict_samples(const Flags& flags) {
   }
   Predictions found = predict_first(predict, task.test, count, trained.batch);
   if (task.images) found.class_names = task.images->class_names;
-  return report(found, flags);
+  return report_predictions(found, flags);
 }
 
-int run_predict(const Flags& flags) {
+int run_predict(const PredictFlags& flags) {
   return flags.inputs.empty() ? predict_samples(flags) : predict_inputs(flags);
 }
 
 }  // namespace
 
 NG_COMMAND(predict, 25) {
-  CLI::App& app =
-      add_command(program, "predict", "what a trained network takes each sample for", examples);
-  const auto flags = std::make_shared<Flags>();
+  CLI::App& app = add_command(program, "predict", "what a trained network takes each sample for",
+                              predict_examples);
+  const auto flags = std::make_shared<PredictFlags>();
   add_trained(app, flags->trained);
   add_arguments(
       app, {"INPUT", "", "pictures, folders of them, or a table, in place of the test samples"},

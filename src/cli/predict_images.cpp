@@ -51,14 +51,14 @@ Tensor pixels_of(const Tensor& images, std::int64_t row, const ChannelStatistics
   return pixels;
 }
 
-std::string csv_of(const std::vector<ImageResult>& results, const char* sample) {
+std::string csv_of_images(const std::vector<ImageResult>& results, const char* sample) {
   std::string text = concat(sample, ",error\n");
   for (const ImageResult& result : results)
     text += fmt::format("{},{:.9g}\n", csv_field(result.sample), result.error);
   return text;
 }
 
-void report(const std::vector<ImageResult>& results, const char* sample, bool json) {
+void report_images(const std::vector<ImageResult>& results, const char* sample, bool json) {
   constexpr std::size_t least = 16;
   TextTable table({folding(sample, least), numbers("error")});
   for (const ImageResult& result : results) {
@@ -116,8 +116,8 @@ void predict_images(const Predict& predict, const std::shared_ptr<DataSource>& s
   show_status("");
   require<DataError>(!results.empty(), "predict: none of the samples can be read");
   const char* const sample = files.empty() ? "sample" : "file";
-  if (options.is_table()) write_file_atomically(*options.save, csv_of(results, sample));
-  if (!options.quiet) report(results, sample, options.json);
+  if (options.is_table()) write_file_atomically(*options.save, csv_of_images(results, sample));
+  if (!options.quiet) report_images(results, sample, options.json);
   const bool finite = std::ranges::all_of(
       results, [](const ImageResult& result) { return std::isfinite(result.error); });
   require<DivergedError>(finite, "predict: some outputs are not finite");

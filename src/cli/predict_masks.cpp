@@ -56,7 +56,7 @@ void write_mask(const std::string& path, Tensor mask, std::int64_t classes) {
   write_file_atomically(path, encode_png(mask));
 }
 
-std::string csv_of(const std::vector<MaskResult>& results, std::int64_t classes) {
+std::string csv_of_masks(const std::vector<MaskResult>& results, std::int64_t classes) {
   std::string text = "file";
   for (std::int64_t c = 0; c < classes; ++c) text += concat(",share_", c);
   text += '\n';
@@ -68,8 +68,8 @@ std::string csv_of(const std::vector<MaskResult>& results, std::int64_t classes)
   return text;
 }
 
-void report(const std::vector<MaskResult>& results, const PictureOptions& options,
-            std::int64_t classes) {
+void report_masks(const std::vector<MaskResult>& results, const PictureOptions& options,
+                  std::int64_t classes) {
   constexpr std::size_t least = 16;
   std::vector<Column> columns{folding("file", least)};
   for (std::int64_t c = 0; c < classes; ++c)
@@ -123,8 +123,9 @@ void predict_masks(const Predict& predict, const std::vector<ImageFile>& files,
   }
   show_status("");
   require<DataError>(!results.empty(), "predict: none of the pictures can be read");
-  if (options.is_table()) write_file_atomically(*options.save, csv_of(results, facts.classes));
-  if (!options.quiet) report(results, options, facts.classes);
+  if (options.is_table())
+    write_file_atomically(*options.save, csv_of_masks(results, facts.classes));
+  if (!options.quiet) report_masks(results, options, facts.classes);
 }
 
 }  // namespace narrowgauge::cli

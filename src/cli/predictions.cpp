@@ -58,7 +58,7 @@ Tensor joined(const std::vector<Tensor>& parts) {
   return all;
 }
 
-std::string csv_of(const Predictions& predictions) {
+std::string csv_of_predictions(const Predictions& predictions) {
   if (predictions.of_numbers) return csv_of_numbers(predictions);
   const bool files = !predictions.files.empty();
   std::string text = files ? "file" : "sample";
@@ -86,7 +86,7 @@ void save_arrays(const std::string& path, const Predictions& predictions) {
   write_npz(path, tensors);
 }
 
-void print_lines(const Predictions& predictions) {
+void print_prediction_lines(const Predictions& predictions) {
   const bool names = !predictions.class_names.empty();
   for (const Guess& guess : predictions.guesses) {
     JsonObject line;
@@ -151,7 +151,7 @@ Predictions predict_first(const Predict& predict, const std::shared_ptr<DataSour
 
 void print_predictions(const Predictions& predictions, bool json) {
   if (predictions.of_numbers) return print_numbers(predictions, json);
-  if (json) return print_lines(predictions);
+  if (json) return print_prediction_lines(predictions);
   const bool files = !predictions.files.empty();
   const bool names = !predictions.class_names.empty();
   const bool labels =
@@ -176,7 +176,7 @@ void print_predictions(const Predictions& predictions, bool json) {
 
 void save_predictions(const std::string& path, const Predictions& predictions) {
   if (path.ends_with(".csv"))
-    write_file_atomically(path, csv_of(predictions));
+    write_file_atomically(path, csv_of_predictions(predictions));
   else
     save_arrays(path, predictions);
 }

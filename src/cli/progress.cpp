@@ -48,7 +48,7 @@ std::string epoch_text(const Progress& progress) {
   return fmt::format("epoch {}/{}", progress.epoch + 1, progress.epochs);
 }
 
-std::string checkpoint_text(const Progress& progress) {
+std::string saved_at_text(const Progress& progress) {
   return fmt::format("saved at batch {} of {}", progress.batch, epoch_text(progress));
 }
 
@@ -109,7 +109,7 @@ class BarReporter : public Reporter {
 
   void update(const Progress& progress) override {
     if (!progress.checkpoint.empty()) {
-      saved_ = checkpoint_text(progress);
+      saved_ = saved_at_text(progress);
     } else if (progress.epoch_done) {
       show_status(epoch_line(progress, label_, clock_.lap(), words_) + '\n');
     } else if (pace_.due() || progress.batch == progress.batches) {
@@ -161,7 +161,7 @@ class PlainReporter : public Reporter {
 
   void update(const Progress& progress) override {
     if (!progress.checkpoint.empty()) {
-      write(fmt::format("{}  {}: {}", label_, checkpoint_text(progress), progress.checkpoint));
+      write(fmt::format("{}  {}: {}", label_, saved_at_text(progress), progress.checkpoint));
     } else if (progress.epoch_done) {
       write(epoch_line(progress, label_, clock_.lap(), words_));
     } else if (pace_.due()) {

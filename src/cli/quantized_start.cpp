@@ -18,7 +18,7 @@ void take_unless_given(std::optional<T>& flag, const Value& value) {
   if (!flag) flag = value;
 }
 
-std::string text_of(const std::vector<float>& numbers) {
+std::string numbers_text(const std::vector<float>& numbers) {
   return fmt::format("{}", fmt::join(numbers, ","));
 }
 
@@ -31,8 +31,8 @@ void take_from_run(TrainFlags& flags, const RunRecord& record) {
   if (!record.settings.samples.augment.empty())
     take_unless_given(flags.augment, record.settings.samples.augment);
   if (!record.images) return;
-  take_unless_given(flags.mean, text_of(record.images->transform.mean));
-  take_unless_given(flags.deviation, text_of(record.images->transform.deviation));
+  take_unless_given(flags.mean, numbers_text(record.images->transform.mean));
+  take_unless_given(flags.deviation, numbers_text(record.images->transform.deviation));
 }
 
 }  // namespace

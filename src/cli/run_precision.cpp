@@ -33,8 +33,8 @@ std::vector<const Policy*> mixed_policies() {
   return all;
 }
 
-void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags,
-             std::vector<std::string> words) {
+void add_amp_flag(CLI::App& app, const std::string& help, PrecisionFlags& flags,
+                  std::vector<std::string> words) {
   add_word(
       app, {"--amp", "A", help}, [&flags](const std::string& word) { flags.amp = amp_of(word); },
       std::move(words));
@@ -75,10 +75,10 @@ void RunPrecision::set_amp(const Amp& amp) {
 void add_amp(CLI::App& app, const std::string& help, PrecisionFlags& flags) {
   std::vector<std::string> words = amp_words();
   words.pop_back();
-  add_amp(app, help, flags, std::move(words));
+  add_amp_flag(app, help, flags, std::move(words));
 }
 void add_amp_or_auto(CLI::App& app, const std::string& help, PrecisionFlags& flags) {
-  add_amp(app, help, flags, amp_words());
+  add_amp_flag(app, help, flags, amp_words());
 }
 
 std::vector<std::string> policy_words() { return names_of(mixed_policies()); }

@@ -99,7 +99,7 @@ void take_training(Settings& settings, const TrainFlags& flags) {
   settings.deterministic |= flags.deterministic;
 }
 
-void check(const Settings& settings, const TrainFlags& flags) {
+void check_settled(const Settings& settings, const TrainFlags& flags) {
   check_settings(settings);
   if (flags.compare.empty()) check_used(settings.precision, flags.precision);
 }
@@ -307,7 +307,7 @@ Settings settle(const TrainFlags& flags, const std::optional<Settings>& resumed)
       settle_precision(flags.precision, resumed ? std::optional(resumed->precision) : std::nullopt);
   take_training(settings, flags);
   take_hyperparameters(settings.rule, optimizer, flags.hyperparameters);
-  check(settings, flags);
+  check_settled(settings, flags);
   return settings;
 }
 

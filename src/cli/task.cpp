@@ -30,7 +30,7 @@ bool gives_image(const Settings& settings) {
 namespace {
 
 // `facts` are found out unless it is nullptr: that reads all of the data once more.
-Data load(const Settings& settings, DataFacts* facts) {
+Data load_samples(const Settings& settings, DataFacts* facts) {
   show_status(concat("loading ", settings.data));
   const DataSettings& samples = settings.samples;
   Data data = open_data(settings.data, {.test_share = samples.test_share,
@@ -93,7 +93,7 @@ void forget_labels(DataSplit& split) {
 
 Task built_in_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                    DataFacts* facts) {
-  Data data = load(settings, facts);
+  Data data = load_samples(settings, facts);
   Task task;
   require_kind(settings, data);
   if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
@@ -199,7 +199,7 @@ ImageShape image_of(const TensorType& input, ImageShape drawn) {
   return {size(1, drawn.channels), size(2, drawn.height), size(3, drawn.width)};
 }
 
-BuildNetwork network_of(const Settings& settings) {
+BuildNetwork onnx_network_of(const Settings& settings) {
   const OnnxSettings& onnx = settings.onnx;
   const KnownInputs known = known_inputs({onnx.shapes, onnx.values});
   OnnxTraining training{.output = onnx.output, .open_batch = onnx.shapes.empty()};
@@ -222,11 +222,11 @@ Loss loss_of(const Settings& settings, const std::optional<ImageFacts>& images) 
 Task onnx_task(const Settings& settings, const std::optional<ImageFacts>& trained,
                DataFacts* facts) {
   Task task;
-  task.build = network_of(settings);
+  task.build = onnx_network_of(settings);
   task.loss = loss_of(settings, trained);
   const Graph graph = loss_graph(settings.model, task.build, task.loss, Mode::evaluate);
   const std::vector<Wanted> wanted = wanted_by(graph);
-  Data data = load(settings, facts);
+  Data data = load_samples(settings, facts);
   const Shape& shape = wanted.at(0).type.shape;
   if (const auto* const folder = std::get_if<ImageFolder>(&data)) {
     require_scores(graph, std::ssize(folder->classes), settings.data);
@@ -289,7 +289,7 @@ Task prepare_training(const Settings& settings, const std::optional<ImageFacts>&
 }
 
 std::int64_t count_training_samples(const Settings& settings) {
-  const Data data = load(settings, nullptr);
+  const Data data = load_samples(settings, nullptr);
   if (const auto* const folder = std::get_if<ImageFolder>(&data))
     return std::ssize(folder->training);
   if (const auto* const masked = std::get_if<SegmentationFolder>(&data))
@@ -305,7 +305,7 @@ Task network_task(const Settings& settings, const std::optional<ImageFacts>& tra
   task.images = trained;
   task.loss = loss_of(settings, trained);
   if (!settings.onnx.file.empty()) {
-    task.build = network_of(settings);
+    task.build = onnx_network_of(settings);
     return task;
   }
   require<DataError>(trained.has_value(), "a run of ", settings.model, " without its images");

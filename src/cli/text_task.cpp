@@ -22,7 +22,7 @@ DataFacts::Part part_of(const std::string& text) {
   return {std::ssize(text), sum.hex()};
 }
 
-TextSplit load(const Settings& settings) {
+TextSplit load_text(const Settings& settings) {
   require<DataError>(settings.data != "glyphs", "--data: ", settings.model,
                      " reads text, expected a file of text or a folder with train.txt and "
                      "test.txt");
@@ -41,7 +41,8 @@ std::int64_t count_characters(const std::string& text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
 }
 
-void tell_unknown(const TokenList& tokens, const Tokenizer& tokenizer, const std::string& data) {
+void tell_unknown_in_test(const TokenList& tokens, const Tokenizer& tokenizer,
+                          const std::string& data) {
   if (tokenizer.unknown() < 0) return;
   std::int64_t unknown = 0;
   for (std::int64_t i = 0; i < tokens.size(); ++i) unknown += tokens[i] == tokenizer.unknown();
@@ -51,16 +52,16 @@ void tell_unknown(const TokenList& tokens, const Tokenizer& tokenizer, const std
                                 grouped(unknown), ") are not in the vocabulary"));
 }
 
-TextShape shape_of(const Settings& settings, const Tokenizer& tokenizer) {
+TextShape text_shape(const Settings& settings, const Tokenizer& tokenizer) {
   return {settings.text.context, tokenizer.size()};
 }
 
-BuildNetwork network_of(const Settings& settings, const Tokenizer& tokenizer) {
-  return find_language_model(settings.model, shape_of(settings, tokenizer), settings.text.size);
+BuildNetwork text_network_of(const Settings& settings, const Tokenizer& tokenizer) {
+  return find_language_model(settings.model, text_shape(settings, tokenizer), settings.text.size);
 }
 
-std::shared_ptr<TextSource> source_of(std::shared_ptr<const TokenList> tokens, Windows windows,
-                                      const Settings& settings) {
+std::shared_ptr<TextSource> text_source(std::shared_ptr<const TokenList> tokens, Windows windows,
+                                        const Settings& settings) {
   const bool moving = windows == Windows::moving;
   const std::int64_t least = moving ? settings.text.context + 1 : 2;
   require<DataError>(tokens->size() >= least, settings.data, ": expected at least ", least,
@@ -88,7 +89,7 @@ ResultWords words_for(const std::string& test, const TokenList& tokens, const To
 }  // namespace
 
 Task text_task(const Settings& settings, DataFacts* facts) {
-  const TextSplit split = load(settings);
+  const TextSplit split = load_text(settings);
   if (facts) *facts = {part_of(split.train), part_of(split.test)};
   show_status(concat("making tokens of ", settings.data));
   TextFacts text;
@@ -99,11 +100,11 @@ Task text_task(const Settings& settings, DataFacts* facts) {
   const auto test = tokens_of(*text.tokenizer, split.test);
   show_status("");
   Task task;
-  task.build = network_of(settings, *text.tokenizer);
+  task.build = text_network_of(settings, *text.tokenizer);
   task.loss = loss_of_text(settings);
-  task.training = source_of(training, Windows::moving, settings);
-  task.test = source_of(test, Windows::tiling, settings);
-  tell_unknown(*test, *text.tokenizer, settings.data);
+  task.training = text_source(training, Windows::moving, settings);
+  task.test = text_source(test, Windows::tiling, settings);
+  tell_unknown_in_test(*test, *text.tokenizer, settings.data);
   text.words = words_for(split.test, *test, *text.tokenizer, settings.text.context);
   task.text = std::move(text);
   return task;
@@ -118,7 +119,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const Settings& settings) {
 Task text_network_task(const Settings& settings) {
   Task task;
   task.data = settings.data;
-  task.build = network_of(settings, *tokenizer_of(settings));
+  task.build = text_network_of(settings, *tokenizer_of(settings));
   task.loss = loss_of_text(settings);
   return task;
 }

@@ -24,7 +24,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* examples = R"(examples:
+constexpr const char* train_examples = R"(examples:
   narrowgauge train --model lenet --data glyphs
       trains in f32 with settings that suit the network
   narrowgauge train --model lenet --data glyphs --amp f16 --output runs/lenet
@@ -115,8 +115,8 @@ void print_result(const TrainingOutcome& outcome, const Task& task,
   if (folder) print(fmt::format("saved           {}\n", outcome.fit.checkpoint));
 }
 
-int finish(const TrainFlags& flags, const TrainingOutcome& outcome, const Task& task,
-           const std::optional<std::string>& folder, std::int64_t ranges) {
+int finish_training(const TrainFlags& flags, const TrainingOutcome& outcome, const Task& task,
+                    const std::optional<std::string>& folder, std::int64_t ranges) {
   const bool stopped = outcome.fit.stopped;
   if (flags.json) {
     JsonObject json;
@@ -167,10 +167,10 @@ int conclude(const TrainFlags& flags, Session& session, const TrainingOutcome& o
              const Task& task, const std::optional<std::string>& folder) {
   const bool stopped = outcome.fit.stopped;
   if (flags.onnx && !stopped) write_onnx(session, *flags.onnx);
-  if (!flags.keep_ranges || stopped) return finish(flags, outcome, task, folder, 0);
+  if (!flags.keep_ranges || stopped) return finish_training(flags, outcome, task, folder, 0);
   const auto ranges =
       keep_ranges(*folder, session.settings(), task, /*quiet=*/flags.quiet || flags.json);
-  const int code = finish(flags, outcome, task, folder, ranges.value_or(0));
+  const int code = finish_training(flags, outcome, task, folder, ranges.value_or(0));
   if (ranges) return code;
   say("interrupted",
       fmt::format("no ranges are kept; `narrowgauge train --resume {} --keep-ranges` keeps them",
@@ -241,8 +241,8 @@ int train_and_report(const TrainFlags& flags) {
 }  // namespace
 
 NG_COMMAND(train, 10) {
-  CLI::App& app =
-      add_command(program, "train", "train a network, in f32 or in mixed precision", examples);
+  CLI::App& app = add_command(program, "train", "train a network, in f32 or in mixed precision",
+                              train_examples);
   const auto flags = std::make_shared<TrainFlags>();
   add_train_flags(app, *flags);
   add_dump_config(app);

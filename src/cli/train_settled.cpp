@@ -128,7 +128,7 @@ void add_network(Settled& settled, const TrainFlags& flags, const Settings& sett
 }
 
 // Sizes that are the network's own are left to it.
-void add_text(Settled& settled, const TextSettings& text) {
+void add_text_settings(Settled& settled, const TextSettings& text) {
   const TextSettings usual;
   settled.add("tokens", text.tokens);
   if (text.most > 0) settled.add("vocabulary", text.most);
@@ -149,7 +149,7 @@ SettledFlags settled_flags(const TrainFlags& flags, const Settings& settings) {
   Settled settled;
   add_network(settled, flags, settings);
   const bool is_text = settings.onnx.file.empty() && is_language_model(settings.model);
-  if (is_text && !flags.resume) add_text(settled, settings.text);
+  if (is_text && !flags.resume) add_text_settings(settled, settings.text);
   add_precision(settled, flags, settings);
   add_optimizer(settled, settings);
   add_watching(settled, flags, settings);

@@ -43,7 +43,7 @@ TrainerOptions trainer_options(const Settings& settings, const SessionOptions& o
 
 namespace {
 
-std::string samples_of(const Task& task) { return words_of(task).samples; }
+std::string samples_word(const Task& task) { return words_of(task).samples; }
 
 }  // namespace
 
@@ -52,12 +52,12 @@ void fit_batch(Settings& settings, const Task& task, const TrainFlags& flags) {
   fit_batch(settings, task.training_size, flags);
   if (settings.batch != usual)
     say("--batch", concat(settings.batch, ", as there are ", task.training_size, ' ',
-                          samples_of(task), " to train on"));
+                          samples_word(task), " to train on"));
 }
 
 void check_batch(const Settings& settings, const Task& task) {
   require(settings.batch <= task.training_size, "--batch: ", settings.batch, " is larger than the ",
-          task.training_size, ' ', samples_of(task), " of ", task.data);
+          task.training_size, ' ', samples_word(task), " of ", task.data);
 }
 
 Session::Session(const Settings& settings, const Task& task, const SessionOptions& options)

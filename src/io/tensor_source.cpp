@@ -57,7 +57,7 @@ void copy_rows(const Tensor& column, std::span<const std::int64_t> indices, Tens
 }
 
 // Inputs, then targets; labels of classes as losses take them.
-std::vector<Tensor> columns_of(const DataSet& set) {
+std::vector<Tensor> tensors_in(const DataSet& set) {
   std::vector<Tensor> columns;
   for (const NamedTensor& input : set.inputs) columns.push_back(input.tensor);
   for (const NamedTensor& target : set.targets) {
@@ -135,7 +135,7 @@ TensorSource::TensorSource(std::vector<Tensor> columns) : columns_(std::move(col
   row_count(columns_);
 }
 
-TensorSource::TensorSource(const DataSet& set) : TensorSource(columns_of(set)) {}
+TensorSource::TensorSource(const DataSet& set) : TensorSource(tensors_in(set)) {}
 
 TensorSource::TensorSource(const DataSet& set, const ImageTransform& transform)
     : TensorSource(set) {

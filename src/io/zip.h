@@ -15,6 +15,9 @@
 
 namespace narrowgauge {
 
+// What stands in place of a number of 32 or 16 bits that zip64 has elsewhere.
+inline constexpr std::uint64_t wide32 = 0xFFFFFFFF, wide16 = 0xFFFF;
+
 struct ZipEntry {
   std::string name;
   bool deflated = false;

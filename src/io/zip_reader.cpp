@@ -30,7 +30,6 @@ constexpr std::uint64_t locator_signature = 0x07064b50;
 constexpr std::uint64_t record_signature = 0x02014b50, local_signature = 0x04034b50;
 constexpr std::size_t end_bytes = 22, locator_bytes = 20, end64_bytes = 56;
 constexpr std::size_t record_bytes = 46, local_bytes = 30;
-constexpr std::uint64_t wide32 = 0xFFFFFFFF, wide16 = 0xFFFF;
 // Deflate's shortest code packs 258 bytes into two bits.
 constexpr std::uint64_t best_ratio = 1032;
 

@@ -9,7 +9,6 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::uint64_t wide32 = 0xFFFFFFFF, wide16 = 0xFFFF;
 constexpr std::size_t at_once = std::size_t{1} << 30;  // zlib counts in 32 bits
 
 // A record of little-endian numbers, one after another.

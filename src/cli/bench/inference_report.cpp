@@ -24,7 +24,7 @@ std::string milliseconds_text(double seconds) {
 
 double rate_of(const InferenceRow& row) { return quartiles_of(row.rates).median; }
 
-std::string ratio_text(const InferenceOutcome& outcome, const InferenceRow& row) {
+std::string peer_ratio_text(const InferenceOutcome& outcome, const InferenceRow& row) {
   const InferenceRow* const peer = row.is_peer() ? nullptr : peer_for(outcome, row);
   if (!peer || row.rates.empty()) return "";
   const Quartiles ratio = ratio_quartiles(row.rates, peer->rates);
@@ -51,7 +51,7 @@ std::string inference_table(const InferenceOutcome& outcome) {
     table.add({row.model == model ? "" : row.model, same ? "" : std::to_string(row.batch),
                program_of(row), row.precision, milliseconds_text(row.percentile(0.5)),
                milliseconds_text(row.percentile(0.9)), milliseconds_text(row.percentile(0.99)),
-               rate_text(rate_of(row)), ratio_text(outcome, row),
+               rate_text(rate_of(row)), peer_ratio_text(outcome, row),
                fmt::format("{:.2f}", row.load_seconds),
                fmt::format("{:.0f}", static_cast<double>(row.load_bytes) / (1 << 20))});
     model = row.model;

@@ -13,7 +13,7 @@ namespace {
 double gflops(const ContractionTime& time) { return 1e-6 * time.flops / time.milliseconds; }
 
 // "conv1 dx" for the gradients of a convolution, else the node's own name.
-std::string label_of(const ContractionTime& time) {
+std::string contraction_label(const ContractionTime& time) {
   if (time.op == "ng.ConvDataGradient") return time.origin + " dx";
   if (time.op == "ng.ConvWeightGradient") return time.origin + " dw";
   return time.node;
@@ -27,7 +27,7 @@ std::string kernel_text(const KernelRow& row, const PeakRates& peaks) {
                    numbers("count", 3), numbers("ms"), numbers("GFLOP/s", 2), numbers("of peak"),
                    folding("kernel", kernel_width, 1)});
   for (const ContractionTime& each : row.contractions)
-    table.add({label_of(each), fmt::format("{}", each.count),
+    table.add({contraction_label(each), fmt::format("{}", each.count),
                fmt::format("{:.3f}", each.milliseconds), rate_text(gflops(each)),
                fmt::format("{:.0f} %", 100 * of_peak(each, peaks)), each.implementation});
   const KernelTotal total = total_of(row.contractions, peaks);

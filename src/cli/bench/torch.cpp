@@ -41,7 +41,7 @@ std::string layout_text(const BenchRow& torch) {
   return torch.layout == "channels_last" ? "NHWC" : "NCHW";
 }
 
-std::string ratio_text(double ratio) {
+std::string torch_ratio_text(double ratio) {
   if (!std::isfinite(ratio)) return "-";
   return ratio < 100 ? fmt::format("{:.2f}", ratio) : rate_text(ratio);
 }
@@ -49,7 +49,7 @@ std::string ratio_text(double ratio) {
 // "1.13 to 1.22".
 std::string range_text(const Quartiles& ratio) {
   if (!std::isfinite(ratio.median)) return "";
-  return concat(ratio_text(ratio.lower), " to ", ratio_text(ratio.upper));
+  return concat(torch_ratio_text(ratio.lower), " to ", torch_ratio_text(ratio.upper));
 }
 
 std::string difference_text(double difference) {
@@ -112,7 +112,7 @@ std::string torch_table(const BenchOutcome& outcome) {
     const BenchRow* torch = torch_for(outcome, row);
     if (!torch) continue;
     const Quartiles ratio = rate_ratio(row, *torch);
-    table.add({row.model == before ? "" : row.model, row.precision, ratio_text(ratio.median),
+    table.add({row.model == before ? "" : row.model, row.precision, torch_ratio_text(ratio.median),
                range_text(ratio), fmt::format("{} {}", torch->precision, layout_text(*torch)),
                spread_text(*torch), difference_text(difference(row, *torch, 0))});
     before = row.model;

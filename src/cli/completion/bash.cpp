@@ -7,7 +7,7 @@ namespace {
 
 // Bash cuts words at = and : too, so that the line is cut again here, at blanks; of what it then
 // puts in, it wants the part behind its own last cut alone.
-constexpr const char* head =
+constexpr const char* bash_head =
     R"(# bash completion of narrowgauge: source <(narrowgauge completion bash)
 _narrowgauge() {
   local line="${COMP_LINE:0:COMP_POINT}" words=() values="" paths="" list="" flags="" known=1
@@ -24,19 +24,19 @@ _narrowgauge() {
   if ((last == 1)); then
     mapfile -t COMPREPLY < <(compgen -W ")";
 
-constexpr const char* middle = R"(" -- "$current")
+constexpr const char* bash_middle = R"(" -- "$current")
     return
   fi
   case "$command $previous" in
 )";
 
-constexpr const char* between = R"(    *) known="" ;;
+constexpr const char* bash_between = R"(    *) known="" ;;
   esac
   if [[ -z $known ]]; then
     case "$command" in
 )";
 
-constexpr const char* tail = R"(    esac
+constexpr const char* bash_tail = R"(    esac
     if [[ $current == -* ]]; then
       values="$flags" paths="" list=""
     fi
@@ -57,7 +57,7 @@ constexpr const char* tail = R"(    esac
 complete -F _narrowgauge narrowgauge
 )";
 
-std::string value_text(const CompletedFlag& flag) {
+std::string bash_value(const CompletedFlag& flag) {
   std::string text;
   if (!flag.words.empty()) text += concat(" values=\"", spaced(flag.words), '"');
   if (flag.paths != Paths::none)
@@ -79,12 +79,13 @@ std::string bash_completion(const Grammar& grammar) {
       std::string patterns;
       for (const std::string& name : flag.names)
         patterns += concat(patterns.empty() ? "" : " | ", '"', command.name, ' ', name, '"');
-      values += concat("    ", patterns, ')', value_text(flag), " ;;\n");
+      values += concat("    ", patterns, ')', bash_value(flag), " ;;\n");
     }
     commands += concat("      ", command.name, ") flags=\"", flags, '"',
-                       value_text(command.argument), " ;;\n");
+                       bash_value(command.argument), " ;;\n");
   }
-  return concat(head, names, spaced(grammar.flags), middle, values, between, commands, tail);
+  return concat(bash_head, names, spaced(grammar.flags), bash_middle, values, bash_between,
+                commands, bash_tail);
 }
 
 }  // namespace narrowgauge::cli

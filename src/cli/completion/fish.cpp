@@ -5,19 +5,21 @@
 namespace narrowgauge::cli {
 namespace {
 
-std::string quoted(const std::string& text) { return concat('\'', escaped(text, "'\\"), '\''); }
+std::string fish_quoted(const std::string& text) {
+  return concat('\'', escaped(text, "'\\"), '\'');
+}
 
-std::string value_text(const CompletedFlag& flag) {
+std::string fish_value(const CompletedFlag& flag) {
   const std::string words =
       flag.is_list ? concat("(__fish_append , ", spaced(flag.words), ')') : spaced(flag.words);
   std::string text;
   if (flag.paths == Paths::folders) return " -x -a '(__fish_complete_directories)'";
   text += flag.paths == Paths::files ? " -r -F" : " -x";
-  if (!flag.words.empty()) text += " -a " + quoted(words);
+  if (!flag.words.empty()) text += " -a " + fish_quoted(words);
   return text;
 }
 
-std::string name_text(const CompletedFlag& flag) {
+std::string fish_name(const CompletedFlag& flag) {
   std::string text;
   for (const std::string& name : flag.names)
     text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
@@ -26,7 +28,7 @@ std::string name_text(const CompletedFlag& flag) {
 
 // An argument without a flag is no value of one, to fish: neither -x nor -r.
 std::string argument_text(const CompletedFlag& argument) {
-  if (!argument.words.empty()) return " -a " + quoted(spaced(argument.words));
+  if (!argument.words.empty()) return " -a " + fish_quoted(spaced(argument.words));
   if (argument.paths == Paths::none) return "";
   return argument.paths == Paths::files ? " -F" : " -a '(__fish_complete_directories)'";
 }
@@ -40,12 +42,12 @@ std::string fish_completion(const Grammar& grammar) {
       "complete -c narrowgauge -f\n";
   for (const CompletedCommand& command : grammar.commands) {
     text += concat("complete -c narrowgauge -n __fish_use_subcommand -a ", command.name, " -d ",
-                   quoted(command.help), '\n');
+                   fish_quoted(command.help), '\n');
     const std::string start =
         concat("complete -c narrowgauge -n '__fish_seen_subcommand_from ", command.name, '\'');
     for (const CompletedFlag& flag : command.flags)
-      text += concat(start, name_text(flag), flag.has_value ? value_text(flag) : "", " -d ",
-                     quoted(flag.help), '\n');
+      text += concat(start, fish_name(flag), flag.has_value ? fish_value(flag) : "", " -d ",
+                     fish_quoted(flag.help), '\n');
     const std::string argument = argument_text(command.argument);
     if (!argument.empty()) text += concat(start, argument, '\n');
   }

@@ -5,7 +5,7 @@
 namespace narrowgauge::cli {
 namespace {
 
-constexpr const char* head = R"(#compdef narrowgauge
+constexpr const char* zsh_head = R"(#compdef narrowgauge
 # zsh completion of narrowgauge: source <(narrowgauge completion zsh), or a file
 # _narrowgauge in a folder of $fpath
 _narrowgauge() {
@@ -13,7 +13,7 @@ _narrowgauge() {
     local -a commands=(
 )";
 
-constexpr const char* middle = R"(    )
+constexpr const char* zsh_middle = R"(    )
     _describe command commands
     return
   fi
@@ -23,7 +23,7 @@ constexpr const char* middle = R"(    )
   case $command in
 )";
 
-constexpr const char* tail = R"(  esac
+constexpr const char* zsh_tail = R"(  esac
 }
 if [[ $funcstack[1] == _narrowgauge ]]; then
   _narrowgauge "$@"
@@ -32,7 +32,7 @@ else
 fi
 )";
 
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + '\'';
@@ -59,9 +59,9 @@ std::string flag_specification(const CompletedFlag& flag) {
   for (const std::string& name : flag.names) {
     const std::string others = flag.repeats ? "*" : concat('(', spaced(flag.names), ')');
     const bool joins = flag.has_value && name.starts_with("--");
-    text +=
-        concat(" \\\n        ", quoted(concat(others, name, joins ? "=" : "", '[',
-                                              escaped(flag.help, "[]\\"), ']', value_of(flag))));
+    text += concat(" \\\n        ",
+                   zsh_quoted(concat(others, name, joins ? "=" : "", '[',
+                                     escaped(flag.help, "[]\\"), ']', value_of(flag))));
   }
   return text;
 }
@@ -71,14 +71,14 @@ std::string flag_specification(const CompletedFlag& flag) {
 std::string zsh_completion(const Grammar& grammar) {
   std::string names, commands;
   for (const CompletedCommand& command : grammar.commands) {
-    names += concat("      ", quoted(concat(command.name, ':', command.help)), '\n');
+    names += concat("      ", zsh_quoted(concat(command.name, ':', command.help)), '\n');
     commands += concat("    ", command.name, ")\n      _arguments");
     for (const CompletedFlag& flag : command.flags) commands += flag_specification(flag);
     if (command.argument.has_value)
-      commands += concat(" \\\n        ", quoted(concat('*', value_of(command.argument))));
+      commands += concat(" \\\n        ", zsh_quoted(concat('*', value_of(command.argument))));
     commands += "\n      ;;\n";
   }
-  return concat(head, names, middle, commands, tail);
+  return concat(zsh_head, names, zsh_middle, commands, zsh_tail);
 }
 
 }  // namespace narrowgauge::cli

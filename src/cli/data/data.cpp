@@ -127,7 +127,7 @@ void print_survey(const DataSurvey& found, const std::string& name) {
   print_oddities(found);
 }
 
-JsonObject json_of(const DataSurvey& found, const std::string& name) {
+JsonObject survey_json(const DataSurvey& found, const std::string& name) {
   JsonObject json;
   json.add("data", name).add("kind", found.kind);
   json.add("training", found.training).add("test", found.test);
@@ -172,7 +172,7 @@ int run_data(const Flags& flags) {
                                      .skip = flags.skip});
   const DataSurvey found = survey(data);
   if (flags.json)
-    print(json_of(found, name).line());
+    print(survey_json(found, name).line());
   else
     print_survey(found, name);
   if (flags.sheet) write_sheet(*flags.sheet, data, name);

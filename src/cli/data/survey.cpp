@@ -139,7 +139,7 @@ DataSurvey survey_masks(const SegmentationFolder& folder) {
   return found;
 }
 
-ArrayFacts facts_of(const NamedTensor& array) {
+ArrayFacts facts_of_array(const NamedTensor& array) {
   ArrayFacts facts{.name = array.name, .type = array.tensor.type()};
   double sum = 0;
   std::int64_t finite = 0;
@@ -164,7 +164,7 @@ DataSurvey survey_arrays(const DataSplit& split) {
   found.test = split.test.size();
   found.features = split.train.feature_names;
   for (const auto* arrays : {&split.train.inputs, &split.train.targets})
-    for (const NamedTensor& array : *arrays) found.arrays.push_back(facts_of(array));
+    for (const NamedTensor& array : *arrays) found.arrays.push_back(facts_of_array(array));
   for (std::int64_t label = 0; label < split.train.classes; ++label) {
     const auto place = static_cast<std::size_t>(label);
     const std::vector<std::string>& names = split.train.class_names;

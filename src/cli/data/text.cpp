@@ -22,7 +22,7 @@ struct PartFacts {
 
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-PartFacts facts_of(const std::string& text) {
+PartFacts facts_of_text(const std::string& text) {
   constexpr std::string_view blanks = " \t\r\n";
   PartFacts facts{.bytes = std::ssize(text), .distinct = {}};
   bool in_word = false;
@@ -40,7 +40,7 @@ PartFacts facts_of(const std::string& text) {
   return facts;
 }
 
-JsonObject json_of(const PartFacts& facts) {
+JsonObject text_json(const PartFacts& facts) {
   JsonObject json;
   json.add("bytes", facts.bytes).add("characters", facts.characters);
   json.add("distinct_characters", std::ssize(facts.distinct));
@@ -60,11 +60,11 @@ bool is_text(const std::string& path) {
 
 void print_text_survey(const std::string& path, bool as_json) {
   const TextSplit split = read_text(path);
-  const PartFacts train = facts_of(split.train), test = facts_of(split.test);
+  const PartFacts train = facts_of_text(split.train), test = facts_of_text(split.test);
   if (as_json) {
     JsonObject json;
-    json.add("data", path).add("kind", "text").add("training", json_of(train));
-    print(json.add("test", json_of(test)).add("replaced_bytes", split.replaced).line());
+    json.add("data", path).add("kind", "text").add("training", text_json(train));
+    print(json.add("test", text_json(test)).add("replaced_bytes", split.replaced).line());
     return;
   }
   print(fmt::format("{}: text\n", path));

@@ -16,7 +16,7 @@ namespace {
 // Lengths in pixels.
 constexpr double right = 14, plot_height = 170, legend_line = 18, below = 38;
 constexpr double letter = 6.6;
-constexpr std::size_t parts = 180;        // that points are thinned to
+constexpr std::size_t chart_parts = 180;  // that points are thinned to
 constexpr std::size_t most_columns = 60;  // with values for the pointer
 
 struct Extent {
@@ -127,7 +127,7 @@ class Lines {
   void draw(Drawing& drawing, const Series& series) const {
     std::string path;
     bool down = false;
-    for (const Point& point : thinned(series.points, parts)) {
+    for (const Point& point : thinned(series.points, chart_parts)) {
       if (!std::isfinite(point.y)) {
         down = false;
         continue;

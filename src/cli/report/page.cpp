@@ -76,7 +76,7 @@ summary { cursor: pointer; color: var(--accent); margin: 10px 0 }
 
 bool of_words(const std::string& heading) { return heading.starts_with('<'); }
 
-std::string cell(const char* tag, bool words, std::string_view text) {
+std::string table_cell(const char* tag, bool words, std::string_view text) {
   return fmt::format("<{0}{1}>{2}</{0}>", tag, words ? " class=\"words\"" : "", svg_escaped(text));
 }
 
@@ -121,11 +121,12 @@ std::string html_details(std::string_view title, const std::string& body) {
 std::string HtmlTable::text() const {
   std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
   for (const std::string& heading : headings_)
-    out += cell("th", of_words(heading), std::string_view(heading).substr(of_words(heading)));
+    out += table_cell("th", of_words(heading), std::string_view(heading).substr(of_words(heading)));
   out += "</tr></thead>\n<tbody>\n";
   for (const std::vector<std::string>& row : rows_) {
     out += "<tr>";
-    for (std::size_t c = 0; c < row.size(); ++c) out += cell("td", of_words(headings_[c]), row[c]);
+    for (std::size_t c = 0; c < row.size(); ++c)
+      out += table_cell("td", of_words(headings_[c]), row[c]);
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";

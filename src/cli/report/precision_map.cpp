@@ -30,7 +30,7 @@ std::size_t colour_of(DType dtype) {
 }
 
 // What `explain` says of a node, in one line.
-std::string hover_of(const NodeExplanation& node) {
+std::string node_hover(const NodeExplanation& node) {
   const PlanEntry& entry = node.entry;
   std::string text = fmt::format("{}: {} in {}", entry.name, entry.op, row_of(node).out);
   return text + fmt::format("; {}: {}", name(entry.rule), node.reason);
@@ -61,39 +61,39 @@ std::vector<Row> rows_of(const Explanation& explanation, const Graph& graph) {
 }
 
 // Lengths in pixels.
-constexpr double cell = 14, row_height = 18, forward_width = 62, top = 22;
+constexpr double cell_height = 14, map_row_height = 18, forward_width = 62, map_top = 22;
 
 // Cells of nodes, which become narrower where there are many.
 void draw_cells(Drawing& drawing, const std::vector<const NodeExplanation*>& nodes, Box room) {
-  const double each = std::min(cell + 2, room.width / static_cast<double>(nodes.size()));
+  const double each = std::min(cell_height + 2, room.width / static_cast<double>(nodes.size()));
   for (std::size_t i = 0; i < nodes.size(); ++i)
     drawing.box({room.x + each * static_cast<double>(i), room.y, std::max(each - 2, each * 0.8),
                  room.height},
-                fmt::format("bar{}", colour_of(*nodes[i]->entry.dtype)), hover_of(*nodes[i]));
+                fmt::format("bar{}", colour_of(*nodes[i]->entry.dtype)), node_hover(*nodes[i]));
 }
 
-constexpr std::size_t most_letters = 36;  // of a name
+constexpr std::size_t most_node_letters = 36;  // of a name
 
 std::string map_of(std::span<const Row> rows) {
   std::size_t longest = 14;
   for (const Row& row : rows) longest = std::max(longest, width_of(row.name));
-  const double names_width = name_room(longest, most_letters);
+  const double names_width = name_room(longest, most_node_letters);
   const double backward = names_width + forward_width,
-               height = top + row_height * static_cast<double>(rows.size()) + 4;
+               height = map_top + map_row_height * static_cast<double>(rows.size()) + 4;
   Drawing drawing(drawing_width, height, "Formats of the nodes of each layer");
   drawing.text(names_width, 13, "forward", "small soft", "start");
   drawing.text(backward, 13, "backward", "small soft", "start");
-  double y = top;
+  double y = map_top;
   for (const Row& row : rows) {
-    drawing.name(names_width - 8, y + 11, row.name, most_letters);
+    drawing.name(names_width - 8, y + 11, row.name, most_node_letters);
     for (const auto& [phase, nodes] : row.nodes) {
       if (phase == Phase::update) continue;  // of no layer; the counts have them
       const bool first = phase == Phase::forward;
       draw_cells(drawing, nodes,
                  {first ? names_width : backward, y,
-                  first ? forward_width - 8 : drawing_width - backward, cell});
+                  first ? forward_width - 8 : drawing_width - backward, cell_height});
     }
-    y += row_height;
+    y += map_row_height;
   }
   return std::move(drawing).finish();
 }

@@ -36,7 +36,7 @@ std::string share_text(double share) {
 std::string size_text(double size) { return fmt::format("{:.3g}", size); }
 
 // What a pointer over a layer brings up.
-std::string hover_of(const LayerRanges& layer, const ValueRange& range) {
+std::string range_hover(const LayerRanges& layer, const ValueRange& range) {
   std::string text = fmt::format("{} ({}): {} to {}, {} zeros", layer.name, layer.op,
                                  size_text(range.smallest), size_text(range.largest),
                                  share_text(share(range.census.histogram().zeros, range)));
@@ -66,8 +66,8 @@ std::pair<double, double> bulk_of(const ExponentHistogram& histogram) {
 }
 
 // Lengths in pixels.
-constexpr double row_height = 17, bar_height = 11, top = 36, bottom = 28;
-constexpr std::size_t most_letters = 30;  // of a name
+constexpr double range_row_height = 17, bar_height = 11, range_top = 36, range_bottom = 28;
+constexpr std::size_t most_layer_letters = 30;  // of a name
 
 class RangePicture {
  public:
@@ -75,7 +75,7 @@ class RangePicture {
       : layers_(layers), kind_(kind) {
     std::size_t longest = 8;
     for (const LayerRanges& layer : layers) longest = std::max(longest, width_of(layer.name));
-    names_width_ = name_room(longest, most_letters);
+    names_width_ = name_room(longest, most_layer_letters);
     for (const LayerRanges& layer : layers)
       if (const ValueRange& range = layer.*kind.range; !range.is_empty()) {
         low_ = std::min(low_, std::log2(range.smallest));
@@ -86,14 +86,14 @@ class RangePicture {
   }
 
   std::string text() const {
-    const double height = top + row_height * static_cast<double>(layers_.size());
-    Drawing drawing(drawing_width, height + bottom,
+    const double height = range_top + range_row_height * static_cast<double>(layers_.size());
+    Drawing drawing(drawing_width, height + range_bottom,
                     kind_.title + " of each layer against the ranges of f16 and bf16");
     draw_formats(drawing, height);
-    double y = top + 3;
+    double y = range_top + 3;
     for (const LayerRanges& layer : layers_) {
       draw(drawing, layer, y);
-      y += row_height;
+      y += range_row_height;
     }
     draw_axis(drawing, height);
     return std::move(drawing).finish();
@@ -110,7 +110,8 @@ class RangePicture {
   void draw_formats(Drawing& drawing, double height) const {
     const auto band = [&](double from, double to, const char* classes, const std::string& what) {
       if (x_of(to) > x_of(from))
-        drawing.box({x_of(from), top - 4, x_of(to) - x_of(from), height - top + 4}, classes, what);
+        drawing.box({x_of(from), range_top - 4, x_of(to) - x_of(from), height - range_top + 4},
+                    classes, what);
     };
     band(-14, 16, "band", "f16 has all its bits here: 2^-14 to 65,504");
     band(-25, -14, "band2", "f16 has fewer bits here: subnormal numbers, from 2^-24 on");
@@ -118,16 +119,18 @@ class RangePicture {
     if (x_of(-14) - x_of(-25) > 50) drawing.text((x_of(-25) + x_of(-14)) / 2, 13, "fewer bits");
     const bool beyond = low_ < -126 || high_ > 128;
     if (beyond) {
-      drawing.path(fmt::format("M{:.1f} {:.1f}H{:.1f}", x_of(-126), top - 8, x_of(128)), "line");
-      drawing.text(x_of(-60), top - 11, "bf16");
+      drawing.path(fmt::format("M{:.1f} {:.1f}H{:.1f}", x_of(-126), range_top - 8, x_of(128)),
+                   "line");
+      drawing.text(x_of(-60), range_top - 11, "bf16");
     } else {
-      drawing.path(fmt::format("M{:.1f} {:.1f}H{:.1f}", x_of(low_), top - 8, x_of(high_)), "line");
-      drawing.text(drawing_width - 8, top - 11, "all within bf16", "small soft", "end");
+      drawing.path(fmt::format("M{:.1f} {:.1f}H{:.1f}", x_of(low_), range_top - 8, x_of(high_)),
+                   "line");
+      drawing.text(drawing_width - 8, range_top - 11, "all within bf16", "small soft", "end");
     }
   }
 
   void draw(Drawing& drawing, const LayerRanges& layer, double y) const {
-    drawing.name(names_width_ - 8, y + 10, layer.name, most_letters);
+    drawing.name(names_width_ - 8, y + 10, layer.name, most_layer_letters);
     const ValueRange& range = layer.*kind_.range;
     if (range.is_empty()) {
       drawing.text(names_width_ + 4, y + 10, range.census.values() > 0 ? "all 0" : "none",
@@ -139,7 +142,7 @@ class RangePicture {
     const double begin = std::max(x_of(low), from), end = std::min(x_of(high), to);
     drawing.path(box_path({from, y + 4, std::max(to - from, 1.0), 3}) +
                      box_path({begin, y, std::max(end - begin, 2.0), bar_height}),
-                 fmt::format("bar{}", kind_.colour), hover_of(layer, range));
+                 fmt::format("bar{}", kind_.colour), range_hover(layer, range));
   }
 
   void draw_axis(Drawing& drawing, double height) const {

@@ -43,10 +43,10 @@ struct Part {
   const char *name, *colour;
   double OpTime::*milliseconds;
 };
-constexpr Part parts[] = {{"matrix unit", "bar2", &OpTime::unit},
-                          {"other unit", "bar1", &OpTime::elsewhere},
-                          {"unit not told", "bar3", &OpTime::untold},
-                          {"no contraction", "bar0", &OpTime::other}};
+constexpr Part time_parts[] = {{"matrix unit", "bar2", &OpTime::unit},
+                               {"other unit", "bar1", &OpTime::elsewhere},
+                               {"unit not told", "bar3", &OpTime::untold},
+                               {"no contraction", "bar0", &OpTime::other}};
 
 std::string picture_of(const std::vector<OpTime>& times, double total) {
   constexpr double left = 172, right = 122, bar = 15, step = 21, top = 26;
@@ -54,7 +54,7 @@ std::string picture_of(const std::vector<OpTime>& times, double total) {
   Drawing drawing(drawing_width, top + step * static_cast<double>(times.size()) + 2,
                   "Milliseconds of a training step by kind of op");
   double x = 4;
-  for (const Part& part : parts) {
+  for (const Part& part : time_parts) {
     const auto uses = [&](const OpTime& time) { return time.*part.milliseconds > 0; };
     if (std::ranges::none_of(times, uses)) continue;
     drawing.box({x, 3, 11, 11}, part.colour);
@@ -65,7 +65,7 @@ std::string picture_of(const std::vector<OpTime>& times, double total) {
   for (const OpTime& time : times) {
     drawing.name(left - 8, y + 12, time.op, 23);
     double begin = left;
-    for (const Part& part : parts) {
+    for (const Part& part : time_parts) {
       const double milliseconds = time.*part.milliseconds, width = room * milliseconds / most;
       if (milliseconds <= 0) continue;
       drawing.box({begin, y, std::max(width, 0.5), bar}, part.colour,

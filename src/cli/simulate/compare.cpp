@@ -124,8 +124,8 @@ std::string not_finite_lines(const std::vector<Simulation>& all, const std::vect
   return lines;
 }
 
-void print_json(const Operands& operands, const std::vector<Simulation>& all,
-                const std::vector<Pair>& pairs) {
+void print_comparison_json(const Operands& operands, const std::vector<Simulation>& all,
+                           const std::vector<Pair>& pairs) {
   JsonObject json;
   json.add("event", "done").add("a", concat(operands.a.values.type()));
   json.add("b", concat(operands.b.values.type()));
@@ -187,7 +187,7 @@ int run_unit_comparison(const SimulateFlags& flags) {
   if (flags.plot) write_plot(*flags.plot, operands, all);
   const std::vector<Pair> pairs = pairs_of(all);
   if (flags.json) {
-    print_json(operands, all, pairs);
+    print_comparison_json(operands, all, pairs);
     return ExitCode::ok;
   }
   print(concat(operands_text(operands), "\n\n", units_table(all), '\n',

@@ -93,7 +93,7 @@ JsonObject rounded_json(const RoundedOperand& rounded) {
   return json;
 }
 
-void print_json(const Simulation& it, const UlpStatistics& as_given) {
+void print_product_json(const Simulation& it, const UlpStatistics& as_given) {
   JsonObject json, a = rounded_json(it.a), b = rounded_json(it.b), rounded, given;
   json.add("event", "done").add("unit", name(it.model->unit));
   json.add("operand", name(it.model->operand)).add("result", name(it.model->result));
@@ -244,7 +244,7 @@ int run_product(const SimulateFlags& flags) {
                                            operands.c ? &operands.c->values : nullptr));
   if (flags.output) write_matrix(*flags.output, it.result);
   if (flags.json) {
-    print_json(it, as_given);
+    print_product_json(it, as_given);
     return ExitCode::ok;
   }
   print_text(alias_text(*flags.unit));

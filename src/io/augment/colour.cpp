@@ -59,11 +59,11 @@ class Colour : public Augmentation {
   double strength_;
 };
 
-std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
+std::unique_ptr<Augmentation> make_colour(AugmentArguments& arguments) {
   return std::make_unique<Colour>(arguments.number("strength", 0.4, 0, 10));
 }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_AUGMENT(colour, "colour", "(strength=0.4)", "brightness, contrast and saturation", make)
+NG_AUGMENT(colour, "colour", "(strength=0.4)", "brightness, contrast and saturation", make_colour)

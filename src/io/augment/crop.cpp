@@ -41,7 +41,7 @@ class Crop : public Augmentation {
   std::int64_t padding_;
 };
 
-std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
+std::unique_ptr<Augmentation> make_crop(AugmentArguments& arguments) {
   constexpr double most = 4096;
   return std::make_unique<Crop>(static_cast<std::int64_t>(arguments.number("padding", 4, 0, most)));
 }
@@ -49,4 +49,4 @@ std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_AUGMENT(crop, "crop", "(padding=4)", "moves by up to so many pixels, black comes in", make)
+NG_AUGMENT(crop, "crop", "(padding=4)", "moves by up to so many pixels, black comes in", make_crop)

@@ -28,7 +28,7 @@ class Cutout : public Augmentation {
   std::int64_t side_;
 };
 
-std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
+std::unique_ptr<Augmentation> make_cutout(AugmentArguments& arguments) {
   constexpr double most = 4096;
   return std::make_unique<Cutout>(static_cast<std::int64_t>(arguments.number("side", 16, 1, most)));
 }
@@ -36,4 +36,4 @@ std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_AUGMENT(cutout, "cutout", "(side=16)", "a square of the mean", make)
+NG_AUGMENT(cutout, "cutout", "(side=16)", "a square of the mean", make_cutout)

@@ -43,7 +43,7 @@ class Flip : public Augmentation {
   double across_, over_;
 };
 
-std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
+std::unique_ptr<Augmentation> make_flip(AugmentArguments& arguments) {
   const double across = arguments.number("across", 0.5, 0, 1);
   return std::make_unique<Flip>(across, arguments.number("over", 0, 0, 1));
 }
@@ -52,4 +52,4 @@ std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
 }  // namespace narrowgauge
 
 NG_AUGMENT(flip, "flip", "(across=0.5, over=0)", "left and right, top and bottom, with a chance",
-           make)
+           make_flip)

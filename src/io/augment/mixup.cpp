@@ -29,7 +29,7 @@ class Mixup : public Augmentation {
   double alpha_;
 };
 
-std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
+std::unique_ptr<Augmentation> make_mixup(AugmentArguments& arguments) {
   constexpr double least = 1e-3, most = 100;
   return std::make_unique<Mixup>(arguments.number("alpha", 0.2, least, most));
 }
@@ -37,4 +37,5 @@ std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_AUGMENT(mixup, "mixup", "(alpha=0.2)", "with another picture; the label is one of the two", make)
+NG_AUGMENT(mixup, "mixup", "(alpha=0.2)", "with another picture; the label is one of the two",
+           make_mixup)

@@ -44,7 +44,7 @@ class ResizedCrop : public Augmentation {
   double least_, most_;
 };
 
-std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
+std::unique_ptr<Augmentation> make_resized_crop(AugmentArguments& arguments) {
   constexpr double smallest = 1e-4;
   const double least = arguments.number("least", 0.08, smallest, 1);
   const double most = arguments.number("most", 1, smallest, 1);
@@ -57,4 +57,4 @@ std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
 }  // namespace narrowgauge
 
 NG_AUGMENT(resized_crop, "resized_crop", "(least=0.08, most=1)",
-           "a part with such a share of the area", make)
+           "a part with such a share of the area", make_resized_crop)

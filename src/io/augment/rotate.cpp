@@ -87,11 +87,11 @@ class Rotate : public Augmentation {
   double degrees_;
 };
 
-std::unique_ptr<Augmentation> make(AugmentArguments& arguments) {
+std::unique_ptr<Augmentation> make_rotate(AugmentArguments& arguments) {
   return std::make_unique<Rotate>(arguments.number("degrees", 15, 0, 180));
 }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_AUGMENT(rotate, "rotate", "(degrees=15)", "by up to so many, the mean comes in", make)
+NG_AUGMENT(rotate, "rotate", "(degrees=15)", "by up to so many, the mean comes in", make_rotate)

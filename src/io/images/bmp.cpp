@@ -43,7 +43,7 @@ constexpr std::uint32_t core_size = 12,
                         info_size = 40;  // of OS/2's header, and the least of Windows'
 constexpr std::uint32_t plain = 0, with_masks = 3;
 
-struct Header {
+struct BmpHeader {
   std::int64_t width = 0, height = 0;
   bool bottom_first = true;
   int bits = 0;  // of a pixel
@@ -54,8 +54,8 @@ struct Header {
   std::int64_t row_stride() const { return (width * bits + 31) / 32 * 4; }
 };
 
-Header core_header(const Bytes& bytes) {
-  Header header;
+BmpHeader core_header(const Bytes& bytes) {
+  BmpHeader header;
   header.width = bytes.number(18, 2);
   header.height = bytes.number(20, 2);
   header.bits = static_cast<int>(bytes.number(24, 2));
@@ -64,8 +64,8 @@ Header core_header(const Bytes& bytes) {
   return header;
 }
 
-Header info_header(const Bytes& bytes, std::uint32_t size) {
-  Header header;
+BmpHeader info_header(const Bytes& bytes, std::uint32_t size) {
+  BmpHeader header;
   header.width = bytes.signed_number(18);
   const std::int64_t height = bytes.signed_number(22);
   header.bottom_first = height > 0;
@@ -84,10 +84,10 @@ Header info_header(const Bytes& bytes, std::uint32_t size) {
   return header;
 }
 
-Header header_of(const Bytes& bytes) {
+BmpHeader bmp_header_of(const Bytes& bytes) {
   const std::uint32_t size = bytes.number(info_at, 4);
   require<DataError>(size == core_size || size >= info_size, "its header has ", size, " bytes");
-  Header header = size == core_size ? core_header(bytes) : info_header(bytes, size);
+  BmpHeader header = size == core_size ? core_header(bytes) : info_header(bytes, size);
   header.pixels_at = bytes.number(10, 4);
   const int bits = header.bits;
   require<DataError>(bits == 1 || bits == 4 || bits == 8 || bits == 16 || bits == 24 || bits == 32,
@@ -96,7 +96,7 @@ Header header_of(const Bytes& bytes) {
 }
 
 // Entries that the file does not have are black.
-std::array<Colour, 256> palette_of(const Bytes& bytes, const Header& header) {
+std::array<Colour, 256> palette_of(const Bytes& bytes, const BmpHeader& header) {
   std::array<Colour, 256> palette{};
   if (header.bits > 8) return palette;
   const std::int64_t whole = std::int64_t{1} << header.bits;
@@ -116,7 +116,7 @@ std::uint8_t part_of(std::uint32_t pixel, std::uint32_t mask) {
   return static_cast<std::uint8_t>(std::uint64_t{(pixel & mask) >> shift} * 255 / most);
 }
 
-Colour colour_at(const Bytes& bytes, const Header& header, std::int64_t row, std::int64_t x) {
+Colour colour_at(const Bytes& bytes, const BmpHeader& header, std::int64_t row, std::int64_t x) {
   const std::int64_t at = row + x * header.bits / 8;
   if (header.bits == 24) return {bytes.byte(at + 2), bytes.byte(at + 1), bytes.byte(at)};
   const std::uint32_t pixel = bytes.number(at, header.bits / 8);
@@ -133,7 +133,7 @@ std::size_t index_at(const Bytes& bytes, int bits, std::int64_t row, std::int64_
 
 Tensor decode_bmp(std::string_view content, std::int64_t most_pixels) {
   const Bytes bytes(content);
-  const Header header = header_of(bytes);
+  const BmpHeader header = bmp_header_of(bytes);
   require_image_size(header.width, header.height, most_pixels);
   const std::int64_t last_row = header.row_stride() * (header.height - 1);
   require<DataError>(header.pixels_at + last_row + header.row_bytes() <= bytes.size(),

@@ -51,7 +51,7 @@ class Cursor {
   std::string_view rest_;
 };
 
-struct Header {
+struct PnmHeader {
   bool is_text = false, is_bits = false;
   std::int64_t width = 0, height = 0, channels = 1, most = 1;
 
@@ -60,11 +60,11 @@ struct Header {
   }
 };
 
-Header header_of(Cursor& cursor) {
+PnmHeader pnm_header_of(Cursor& cursor) {
   constexpr std::int64_t largest = 0x7fffffff;
   cursor.take();
   const char kind = cursor.take();
-  Header header;
+  PnmHeader header;
   header.is_text = kind <= '3';
   header.is_bits = kind == '1' || kind == '4';
   header.channels = kind == '3' || kind == '6' ? 3 : 1;
@@ -84,13 +84,13 @@ std::uint8_t scaled(std::int64_t sample, std::int64_t most) {
 }
 
 // In P1 a digit needs no blank behind it, and 1 is black.
-std::uint8_t text_sample(Cursor& cursor, const Header& header) {
+std::uint8_t text_sample(Cursor& cursor, const PnmHeader& header) {
   if (!header.is_bits) return scaled(cursor.number(65535), header.most);
   cursor.skip_blanks();
   return scaled(1 - std::min<std::int64_t>(cursor.digit(), 1), 1);
 }
 
-std::uint8_t byte_sample(Cursor& cursor, const Header& header) {
+std::uint8_t byte_sample(Cursor& cursor, const PnmHeader& header) {
   const std::int64_t high = header.most > 255 ? cursor.byte() << 8 : 0;
   return scaled(high | cursor.byte(), header.most);
 }
@@ -107,7 +107,7 @@ void read_bits(Cursor& cursor, std::int64_t width, std::uint8_t* row) {
 
 Tensor decode_pnm(std::string_view bytes, std::int64_t most_pixels) {
   Cursor cursor(bytes);
-  const Header header = header_of(cursor);
+  const PnmHeader header = pnm_header_of(cursor);
   require_image_size(header.width, header.height, most_pixels);
   const std::int64_t samples = header.width * header.height * header.channels;
   const std::int64_t needed = header.is_text ? samples : header.row_bytes() * header.height;

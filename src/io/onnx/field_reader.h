@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "io/onnx/external_files.h"
+#include "io/onnx/fields.h"
 #include "io/onnx/read.h"
 #include "io/onnx/wire.h"
 
@@ -34,9 +35,6 @@ struct Source {
 
 template <class M>
 void read_message(Source& source, std::string_view wire, M& message);
-
-template <class T>
-concept Number = std::integral<T> || std::is_enum_v<T>;
 
 // Reads the current field of a message into the member that has its number.
 class FieldReader {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <concepts>
+#include <type_traits>
 
 #include "io/onnx/model.h"
 #include "io/onnx/value.h"
@@ -13,6 +14,10 @@ namespace narrowgauge::onnx {
 
 template <class M, class T>
 concept Is = std::same_as<std::remove_const_t<M>, T>;
+
+// What a file holds as a varint.
+template <class T>
+concept Number = std::integral<T> || std::is_enum_v<T>;
 
 void visit_fields(Is<Entry> auto& m, auto& field) {
   field(1, m.key);

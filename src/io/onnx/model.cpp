@@ -10,8 +10,6 @@
 namespace narrowgauge::onnx {
 namespace {
 
-constexpr std::size_t most_of_a_name = 80;  // bytes in a message
-
 bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
 std::string joined(const std::string& domain, const std::string& name) {

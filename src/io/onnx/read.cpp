@@ -28,7 +28,6 @@ std::string text_at(std::string_view message, int number) {
 }
 
 std::string named(std::string_view what, const std::string& name) {
-  constexpr std::size_t most_of_a_name = 80;  // bytes
   return concat(what, " '", printable(name, most_of_a_name), "'");
 }
 

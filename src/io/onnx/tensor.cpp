@@ -15,7 +15,6 @@ static_assert(std::endian::native == std::endian::little);
 
 namespace {
 
-constexpr std::size_t most_of_a_name = 80;                         // bytes in a message
 constexpr std::int64_t most_elements = Tensor::most_elements / 2;  // of up to 128 bits
 
 std::int64_t checked_count(const Dims& dims) {

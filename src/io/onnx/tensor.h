@@ -3,6 +3,7 @@
 // narrowgauge::Tensor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -63,6 +64,8 @@ struct SparseTensor {  // values [NNZ]; indices i64[NNZ] or [NNZ, rank]; dims of
   bool operator==(const SparseTensor&) const = default;
 };
 
+// Bytes of a name that messages show.
+inline constexpr std::size_t most_of_a_name = 80;
 // "tensor 'w'", for messages.
 std::string description(const TensorData& tensor);
 

@@ -17,9 +17,6 @@ namespace {
 
 using protozero::pbf_writer;
 
-template <class T>
-concept Number = std::integral<T> || std::is_enum_v<T>;
-
 constexpr protozero::pbf_tag_type name_of_tensor = 8;
 
 // Bytes to put before the fields of a tensor, at least 2, so that its raw bytes are aligned.

@@ -86,7 +86,7 @@ Tensor rows_of(const Tensor& from, const std::vector<std::int64_t>& rows) {
 }
 
 // Both parts of a set in one; a share of 1 makes each of them the whole.
-DataSplit divided(const DataSet& set, double share, const std::string& path) {
+DataSplit divided_set(const DataSet& set, double share, const std::string& path) {
   DataSplit split{set, set};
   if (share == 1) return split;
   const std::int64_t count = set.size(), tests = tests_before(count, share);
@@ -105,7 +105,7 @@ DataSplit divided(const DataSet& set, double share, const std::string& path) {
 }
 
 // The classes of both parts, where the target of both is labels.
-void find_classes(DataSplit& split, const std::string& path) {
+void find_label_classes(DataSplit& split, const std::string& path) {
   const Tensor &labels = split.train.target(), &others = split.test.target();
   require<DataError>(others.dtype() == labels.dtype(), path, ": y of the test is ", others.type(),
                      ", that of the training ", labels.type());
@@ -119,11 +119,11 @@ DataSplit read_split(const ArrayFile& file, double test_share) {
   const bool in_parts = std::ranges::any_of(file.names(), is_part);
   DataSplit split;
   if (!in_parts && file.has("x") && file.has("y")) {
-    split = divided(read_x_and_y(file, ""), test_share, file.path());
-    find_classes(split, file.path());
+    split = divided_set(read_x_and_y(file, ""), test_share, file.path());
+    find_label_classes(split, file.path());
   } else if (file.has("x_train")) {
     split = {read_x_and_y(file, "_train"), read_x_and_y(file, "_test")};
-    find_classes(split, file.path());
+    find_label_classes(split, file.path());
   } else {
     require<DataError>(in_parts, file.path(),
                        ": expected arrays x_train, y_train, x_test and y_test",
@@ -135,11 +135,11 @@ DataSplit read_split(const ArrayFile& file, double test_share) {
   return split;
 }
 
-Data read(const std::string& path, const DataOptions& options) {
+Data read_arrays(const std::string& path, const DataOptions& options) {
   return read_split(ArrayFile(path), options.test_share);
 }
 
-bool takes(const DataPlace& place) {
+bool takes_arrays(const DataPlace& place) {
   return place.is_file && (place.name.ends_with(".npz") || is_safetensors(place.name) ||
                            place.head.starts_with("PK\3\4"));
 }
@@ -150,4 +150,4 @@ bool takes(const DataPlace& place) {
 NG_READER(arrays, "arrays",
           "an .npz or .safetensors file with x_train, y_train, x_test and y_test (or x and y, or an"
           " array for each input)",
-          takes, read)
+          takes_arrays, read_arrays)

@@ -7,7 +7,7 @@
 namespace narrowgauge {
 namespace {
 
-bool takes(const DataPlace& place) {
+bool takes_csv(const DataPlace& place) {
   constexpr std::string_view separators = ",;\t";
   if (place.is_folder)
     return (place.holds("train.csv") || place.holds("train.tsv")) &&
@@ -22,7 +22,7 @@ bool takes(const DataPlace& place) {
                              [](unsigned char c) { return c >= ' ' || c == '\t' || c == '\r'; });
 }
 
-Data read(const std::string& name, const DataOptions& options) {
+Data read_csv(const std::string& name, const DataOptions& options) {
   return read_table(name, {.test_share = options.test_share,
                            .label = options.label,
                            .skip = options.skip,
@@ -32,4 +32,5 @@ Data read(const std::string& name, const DataOptions& options) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_READER(csv, "csv", "a CSV or TSV file (or a folder with train.csv and test.csv)", takes, read)
+NG_READER(csv, "csv", "a CSV or TSV file (or a folder with train.csv and test.csv)", takes_csv,
+          read_csv)

@@ -235,10 +235,10 @@ DataSplit draw_glyphs(std::uint64_t seed, std::int64_t train_count, std::int64_t
 
 namespace {
 
-bool takes(const DataPlace& place) { return place.name == "glyphs"; }
-Data read(const std::string&, const DataOptions&) { return draw_glyphs(); }
+bool takes_glyphs(const DataPlace& place) { return place.name == "glyphs"; }
+Data read_glyphs(const std::string&, const DataOptions&) { return draw_glyphs(); }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_READER(glyphs, "glyphs", "glyphs (drawn here)", takes, read)
+NG_READER(glyphs, "glyphs", "glyphs (drawn here)", takes_glyphs, read_glyphs)

@@ -177,14 +177,16 @@ DataSplit read_idx_folder(const std::string& folder) {
 
 namespace {
 
-bool takes(const DataPlace& place) {
+bool takes_idx(const DataPlace& place) {
   return place.holds("train-images-idx3-ubyte") || place.holds("train-labels-idx1-ubyte") ||
          place.holds("t10k-images-idx3-ubyte") || place.holds("t10k-labels-idx1-ubyte");
 }
 
-Data read(const std::string& folder, const DataOptions&) { return read_idx_folder(folder); }
+Data read_idx_data(const std::string& folder, const DataOptions&) {
+  return read_idx_folder(folder);
+}
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_READER(idx, "idx", "a folder of IDX files", takes, read)
+NG_READER(idx, "idx", "a folder of IDX files", takes_idx, read_idx_data)

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_looked_at =
+constexpr int most_files_looked_at =
     10000;  // files in which a reader that is not sure looks for pictures
 
 bool holds_picture(const fs::path& folder) {
@@ -22,7 +22,7 @@ bool holds_picture(const fs::path& folder) {
   int looked_at = 0;
   each_file(folder, [&](const fs::path& path) {
     found = is_image_name(path);
-    return !found && ++looked_at < most_looked_at;
+    return !found && ++looked_at < most_files_looked_at;
   });
   return found;
 }
@@ -72,7 +72,7 @@ void require_classes(const std::vector<std::string>& names, const fs::path& fold
       names.empty() ? "none" : concat("only '", names[0], '\''));
 }
 
-ImageFolder divided(const std::string& folder, double share) {
+ImageFolder divided_folder(const std::string& folder, double share) {
   ImageFolder found{.path = folder};
   const std::vector<ClassFiles> classes = classes_in(folder, found.other_files);
   found.classes = names_of(classes);
@@ -131,7 +131,7 @@ ImageFolder read_image_folder(const std::string& folder, const DataOptions& opti
   require<DataError>(fs::is_directory(folder, ignored), folder, ": there is no such folder");
   const FolderParts parts = parts_in(folder);
   if (!options.labels) return unlabelled(folder, parts, options.test_share);
-  return parts ? in_parts(folder, parts) : divided(folder, options.test_share);
+  return parts ? in_parts(folder, parts) : divided_folder(folder, options.test_share);
 }
 
 std::vector<std::string> find_images(const std::string& path) {
@@ -152,15 +152,16 @@ std::vector<std::string> find_images(const std::string& path) {
 
 namespace {
 
-bool takes(const DataPlace& place) {
+bool takes_pictures(const DataPlace& place) {
   return place.is_folder && !has_masks(place.name) && holds_picture(place.name);
 }
 
-Data read(const std::string& name, const DataOptions& options) {
+Data read_pictures(const std::string& name, const DataOptions& options) {
   return read_image_folder(name, options);
 }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_READER(image_folder, "pictures", "a folder of pictures or sounds for each class", takes, read)
+NG_READER(image_folder, "pictures", "a folder of pictures or sounds for each class", takes_pictures,
+          read_pictures)

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_looked_at = 256;  // masks that tell what their numbers are
+constexpr std::size_t most_masks_looked_at = 256;  // masks that tell what their numbers are
 
 // Files by their path in a folder without the ending.
 std::map<std::string, fs::path> by_stem(const fs::path& folder) {
@@ -58,7 +58,7 @@ std::vector<MaskedImage> pairs_in(const fs::path& folder, std::vector<std::strin
 // How often masks have each number.
 std::array<std::int64_t, 256> numbers_in(const std::vector<MaskedImage>& pairs) {
   std::array<std::int64_t, 256> counts{};
-  const std::size_t step = std::max<std::size_t>(pairs.size() / most_looked_at, 1);
+  const std::size_t step = std::max<std::size_t>(pairs.size() / most_masks_looked_at, 1);
   for (std::size_t i = 0; i < pairs.size(); i += step) {
     try {
       const Tensor mask = read_mask(pairs[i].mask);
@@ -70,7 +70,7 @@ std::array<std::int64_t, 256> numbers_in(const std::vector<MaskedImage>& pairs) 
   return counts;
 }
 
-void find_classes(SegmentationFolder& found, const fs::path& masks) {
+void find_mask_classes(SegmentationFolder& found, const fs::path& masks) {
   const std::array<std::int64_t, 256> counts = numbers_in(found.training);
   const auto largest_below = [&](std::size_t end) {
     std::size_t largest = 0;
@@ -95,11 +95,11 @@ SegmentationFolder read_segmentation_folder(const std::string& folder, const Dat
   if (const FolderParts parts = parts_in(folder)) {
     found.training = pairs_in(parts.training, found.other_files);
     found.test = pairs_in(parts.test, found.other_files);
-    find_classes(found, masks_in(parts.training));
+    find_mask_classes(found, masks_in(parts.training));
     return found;
   }
   found.training = pairs_in(folder, found.other_files);
-  find_classes(found, masks_in(folder));
+  find_mask_classes(found, masks_in(folder));
   std::vector<fs::path> files;
   for (const MaskedImage& pair : found.training) files.emplace_back(pair.path);
   const std::vector<bool> is_test = tests_among(files, folder, options.test_share);
@@ -112,13 +112,14 @@ SegmentationFolder read_segmentation_folder(const std::string& folder, const Dat
 
 namespace {
 
-bool takes(const DataPlace& place) { return place.is_folder && has_masks(place.name); }
+bool takes_masks(const DataPlace& place) { return place.is_folder && has_masks(place.name); }
 
-Data read(const std::string& name, const DataOptions& options) {
+Data read_masks(const std::string& name, const DataOptions& options) {
   return read_segmentation_folder(name, options);
 }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_READER(segmentation_folder, "masks", "a folder of images and one of masks", takes, read)
+NG_READER(segmentation_folder, "masks", "a folder of images and one of masks", takes_masks,
+          read_masks)

@@ -13,6 +13,12 @@
 
 namespace narrowgauge {
 
+// A triangle over the bins of a transform.
+struct MelBand {
+  std::size_t first = 0;
+  std::vector<float> weights{};
+};
+
 namespace {
 
 constexpr double least_rate = 1000, most_rate = 1'000'000;  // samples a second
@@ -27,17 +33,11 @@ void check_rate(double rate) {
 
 std::int64_t samples_in(double seconds, double rate) { return std::llround(seconds * rate); }
 
-// A triangle over the bins of a transform.
-struct Band {
-  std::size_t first = 0;
-  std::vector<float> weights{};
-};
-
 // Triangles of height 1 on the mel scale, each from the middle of the one below to that above.
-std::vector<Band> bands_at(double rate, std::size_t size) {
+std::vector<MelBand> bands_at(double rate, std::size_t size) {
   const double lowest = mel_of(lowest_mel_hertz), highest = mel_of(highest_mel_hertz);
   const double step = (highest - lowest) / static_cast<double>(mel_bands + 1);
-  std::vector<Band> bands(static_cast<std::size_t>(mel_bands));
+  std::vector<MelBand> bands(static_cast<std::size_t>(mel_bands));
   for (std::size_t bin = 1; bin <= size / 2; ++bin) {
     const double at =
         (mel_of(static_cast<double>(bin) * rate / static_cast<double>(size)) - lowest) / step;
@@ -73,7 +73,7 @@ struct Spectrogram::Implementation {
   std::vector<float> window;
   std::size_t hop;
   std::unique_ptr<kiss_fftr_state, void (*)(void*)> transform;
-  std::vector<Band> bands;
+  std::vector<MelBand> bands;
   std::vector<float> waiting, padded;
   std::vector<kiss_fft_cpx> spectrum;
   std::vector<float> powers;  // [columns, mel_bands]
@@ -92,7 +92,7 @@ struct Spectrogram::Implementation {
   void add_column(const float* samples) {
     for (std::size_t i = 0; i < window.size(); ++i) padded[i] = samples[i] * window[i];
     kiss_fftr(transform.get(), padded.data(), spectrum.data());
-    for (const Band& band : bands) {
+    for (const MelBand& band : bands) {
       float power = 0;
       for (std::size_t i = 0; i < band.weights.size(); ++i) {
         const kiss_fft_cpx& bin = spectrum[band.first + i];

@@ -30,7 +30,7 @@ Json json_of(const TableColumn& column) {
   return json;
 }
 
-TableColumn column_of(const Json& json) {
+TableColumn column_from_json(const Json& json) {
   TableColumn column{.name = json.at("name").get<std::string>()};
   column.is_text = json.contains("words");
   if (column.is_text) {
@@ -107,7 +107,7 @@ TableSchema parse_schema(const std::string& text) try {
   schema.classes = json.at("classes").get<std::int64_t>();
   schema.names = json.at("names").get<std::vector<std::string>>();
   schema.places = json.at("places").get<std::vector<std::int64_t>>();
-  for (const Json& column : json.at("columns")) schema.columns.push_back(column_of(column));
+  for (const Json& column : json.at("columns")) schema.columns.push_back(column_from_json(column));
   check(schema);
   return schema;
 } catch (const Json::exception& error) {

@@ -97,7 +97,7 @@ struct Seen {
   }
 };
 
-TableColumn column_of(const std::string& name, const Seen& seen, const std::string& path) {
+TableColumn surveyed_column(const std::string& name, const Seen& seen, const std::string& path) {
   TableColumn column{.name = name};
   column.is_text = seen.is_text();
   if (column.is_text) {
@@ -187,7 +187,7 @@ TableSchema survey_table(const std::string& path, const TableOptions& options,
   schema.label_place = static_cast<std::int64_t>(label);
   for (std::size_t i = 0; i < head.names.size(); ++i) {
     if (i == label || skipped[i]) continue;
-    schema.columns.push_back(column_of(head.names[i], seen[i], path));
+    schema.columns.push_back(surveyed_column(head.names[i], seen[i], path));
     schema.places.push_back(static_cast<std::int64_t>(i));
   }
   require<DataError>(!schema.columns.empty(), path, ": has no column beside the label");

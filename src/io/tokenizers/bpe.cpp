@@ -17,7 +17,7 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::array<std::string_view, 1> special_texts{"<|endoftext|>"};
+constexpr std::array<std::string_view, 1> bpe_special_texts{"<|endoftext|>"};
 
 struct Merge {
   std::int32_t rank = 0, token = 0;  // its place in the list; what it makes
@@ -102,7 +102,7 @@ class BytePairs : public Tokenizer {
   BytePairs(TokenizerContent content, const std::string& name, const std::string& merges)
       : content_(std::move(content)),
         numbers_(numbers_of(content_.tokens, name)),
-        specials_(numbers_, special_texts) {
+        specials_(numbers_, bpe_special_texts) {
     for (int byte = 0; byte < 256; ++byte) {
       const auto found = numbers_.find(letter_of(static_cast<unsigned char>(byte)));
       require<DataError>(found != numbers_.end(), name, ": expected a token for each byte, byte ",
@@ -187,14 +187,14 @@ class BytePairs : public Tokenizer {
       known_;
 };
 
-std::shared_ptr<const Tokenizer> make(const TokenizerOptions& options, std::string_view) {
+std::shared_ptr<const Tokenizer> make_bpe(const TokenizerOptions& options, std::string_view) {
   return std::make_shared<BytePairs>(TokenizerContent{.kind = "bpe",
                                                       .tokens = read_token_json(options.vocabulary),
                                                       .merges = read_merge_lines(options.merges)},
                                      options.vocabulary, options.merges);
 }
 
-std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::string& name) {
+std::shared_ptr<const Tokenizer> read_bpe(TokenizerContent content, const std::string& name) {
   return std::make_shared<BytePairs>(std::move(content), name, name);
 }
 
@@ -202,4 +202,4 @@ std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::strin
 }  // namespace narrowgauge
 
 NG_TOKENIZER(bpe, "bpe", "merged bytes, as GPT-2's", {},
-             (std::vector<std::string_view>{"vocabulary", "merges"}), make, read)
+             (std::vector<std::string_view>{"vocabulary", "merges"}), make_bpe, read_bpe)

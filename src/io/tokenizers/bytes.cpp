@@ -26,14 +26,14 @@ class Bytes : public Tokenizer {
   }
 };
 
-std::shared_ptr<const Tokenizer> make(const TokenizerOptions&, std::string_view) {
+std::shared_ptr<const Tokenizer> make_bytes(const TokenizerOptions&, std::string_view) {
   return std::make_shared<Bytes>();
 }
-std::shared_ptr<const Tokenizer> read(TokenizerContent, const std::string&) {
+std::shared_ptr<const Tokenizer> read_bytes(TokenizerContent, const std::string&) {
   return std::make_shared<Bytes>();
 }
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_TOKENIZER(bytes, "bytes", "each byte", {}, {}, make, read)
+NG_TOKENIZER(bytes, "bytes", "each byte", {}, {}, make_bytes, read_bytes)

@@ -10,9 +10,6 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::int32_t unknown_token = 0;
-constexpr std::string_view unknown_text = "<unk>";
-
 class Characters : public Tokenizer {
  public:
   explicit Characters(std::vector<std::uint32_t> codes) : codes_(std::move(codes)) {
@@ -67,7 +64,7 @@ class Characters : public Tokenizer {
   std::array<std::int32_t, 128> ascii_{};  // numbers of what most texts consist of
 };
 
-std::shared_ptr<const Tokenizer> make(const TokenizerOptions&, std::string_view text) {
+std::shared_ptr<const Tokenizer> make_character(const TokenizerOptions&, std::string_view text) {
   std::vector<bool> seen(128);
   while (!text.empty()) {
     const Character next = first_or_replacement(text);
@@ -81,7 +78,7 @@ std::shared_ptr<const Tokenizer> make(const TokenizerOptions&, std::string_view 
   return std::make_shared<Characters>(std::move(codes));
 }
 
-std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::string& name) {
+std::shared_ptr<const Tokenizer> read_character(TokenizerContent content, const std::string& name) {
   std::vector<std::uint32_t> codes;
   require<DataError>(!content.tokens.empty() && content.tokens[0] == unknown_text, name,
                      ": is damaged: expected ", unknown_text, " as the first token");
@@ -101,4 +98,5 @@ std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::strin
 }  // namespace
 }  // namespace narrowgauge
 
-NG_TOKENIZER(character, "character", "each character of the training text", {}, {}, make, read)
+NG_TOKENIZER(character, "character", "each character of the training text", {}, {}, make_character,
+             read_character)

@@ -31,6 +31,10 @@ std::vector<const TokenizerKind*> tokenizers();
 
 std::string json_of(const TokenizerContent& content);
 
+// The first token of a vocabulary made from a text, which stands for all that it lacks.
+inline constexpr std::int32_t unknown_token = 0;
+inline constexpr std::string_view unknown_text = "<unk>";
+
 // Numbers of tokens by their texts.
 struct TextHash {
   using is_transparent = void;

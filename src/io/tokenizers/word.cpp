@@ -11,8 +11,6 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::int32_t unknown_token = 0;
-constexpr std::string_view unknown_text = "<unk>";
 constexpr std::uint32_t curly_apostrophe = 0x2019;
 
 bool is_word_character(std::uint32_t code) {
@@ -117,7 +115,7 @@ std::vector<Counted> counted_words(std::string_view text) {
   return words;
 }
 
-std::shared_ptr<const Tokenizer> make(const TokenizerOptions& options, std::string_view text) {
+std::shared_ptr<const Tokenizer> make_word(const TokenizerOptions& options, std::string_view text) {
   require(options.most == 0 || options.most >= 2,
           "tokenizer word: expected at least 2 tokens, got ", options.most);
   require(options.least_count >= 1, "tokenizer word: expected a least count from 1 on, got ",
@@ -131,7 +129,7 @@ std::shared_ptr<const Tokenizer> make(const TokenizerOptions& options, std::stri
   return std::make_shared<Words>(std::move(tokens), "tokenizer word");
 }
 
-std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::string& name) {
+std::shared_ptr<const Tokenizer> read_word(TokenizerContent content, const std::string& name) {
   require<DataError>(!content.tokens.empty() && content.tokens[0] == unknown_text, name,
                      ": is damaged: expected ", unknown_text, " as the first token");
   return std::make_shared<Words>(std::move(content.tokens), name);
@@ -141,4 +139,4 @@ std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::strin
 }  // namespace narrowgauge
 
 NG_TOKENIZER(word, "word", "words and punctuation of the training text",
-             (std::vector<std::string_view>{"most", "least_count"}), {}, make, read)
+             (std::vector<std::string_view>{"most", "least_count"}), {}, make_word, read_word)

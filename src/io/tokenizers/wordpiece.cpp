@@ -13,9 +13,9 @@
 namespace narrowgauge {
 namespace {
 
-constexpr std::string_view unknown_text = "[UNK]", inner = "##";
-constexpr std::array<std::string_view, 5> special_texts{"[UNK]", "[SEP]", "[PAD]", "[CLS]",
-                                                        "[MASK]"};
+constexpr std::string_view unknown_piece = "[UNK]", inner = "##";
+constexpr std::array<std::string_view, 5> wordpiece_special_texts{"[UNK]", "[SEP]", "[PAD]",
+                                                                  "[CLS]", "[MASK]"};
 constexpr std::size_t longest_word = 100;  // characters; longer ones are unknown
 
 // Signs of ASCII count although Unicode calls some of them symbols.
@@ -35,9 +35,9 @@ class WordPiece : public Tokenizer {
   WordPiece(TokenizerContent content, const std::string& name)
       : content_(std::move(content)),
         numbers_(numbers_of(content_.tokens, name)),
-        specials_(numbers_, special_texts) {
-    const auto found = numbers_.find(unknown_text);
-    require<DataError>(found != numbers_.end(), name, ": expected ", unknown_text,
+        specials_(numbers_, wordpiece_special_texts) {
+    const auto found = numbers_.find(unknown_piece);
+    require<DataError>(found != numbers_.end(), name, ": expected ", unknown_piece,
                        " among its tokens");
     unknown_ = found->second;
     for (const std::string& token : content_.tokens)
@@ -162,7 +162,7 @@ class WordPiece : public Tokenizer {
   std::size_t longest_piece_ = 0;  // bytes of the longest token
 };
 
-std::shared_ptr<const Tokenizer> make(const TokenizerOptions& options, std::string_view) {
+std::shared_ptr<const Tokenizer> make_wordpiece(const TokenizerOptions& options, std::string_view) {
   return std::make_shared<WordPiece>(
       TokenizerContent{.kind = "wordpiece",
                        .cased = options.cased,
@@ -170,7 +170,7 @@ std::shared_ptr<const Tokenizer> make(const TokenizerOptions& options, std::stri
       options.vocabulary);
 }
 
-std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::string& name) {
+std::shared_ptr<const Tokenizer> read_wordpiece(TokenizerContent content, const std::string& name) {
   return std::make_shared<WordPiece>(std::move(content), name);
 }
 
@@ -179,4 +179,4 @@ std::shared_ptr<const Tokenizer> read(TokenizerContent content, const std::strin
 
 NG_TOKENIZER(wordpiece, "wordpiece", "pieces of words, as BERT's",
              (std::vector<std::string_view>{"cased"}),
-             (std::vector<std::string_view>{"vocabulary"}), make, read)
+             (std::vector<std::string_view>{"vocabulary"}), make_wordpiece, read_wordpiece)

@@ -98,10 +98,10 @@ struct OpDecompose {
   std::string_view op;
   Decompose decompose;
 };
-constexpr OpDecompose table[] = {{"ng.Attention", parts_of_attention},
-                                 {"ng.BroadcastGradient", sum_by_axes},
-                                 {"ng.FusedMatMul", matmul_of_transposed},
-                                 {"ng.RoundTo", round_by_casts}};
+constexpr OpDecompose decompositions[] = {{"ng.Attention", parts_of_attention},
+                                          {"ng.BroadcastGradient", sum_by_axes},
+                                          {"ng.FusedMatMul", matmul_of_transposed},
+                                          {"ng.RoundTo", round_by_casts}};
 
 // For dtypes that ONNX's op, or the function by which ONNX defines it, does not take.
 Decompose decompose_for_dtypes(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
@@ -117,7 +117,7 @@ Decompose decompose_for_dtypes(const narrowgauge::Graph& graph, const narrowgaug
 // What says the node by other ops; nullptr where it is to stay.
 Decompose decompose_of(const narrowgauge::Graph& graph, const narrowgauge::Node& node) {
   if (const Decompose found = decompose_for_dtypes(graph, node)) return found;
-  for (const OpDecompose& entry : table)
+  for (const OpDecompose& entry : decompositions)
     if (entry.op == node.op->full_name()) return entry.decompose;
   return node.op->info.domain.empty() ? nullptr : node.op->decompose;
 }

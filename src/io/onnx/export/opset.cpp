@@ -18,7 +18,7 @@ struct Since {
   std::size_t inputs = 0;
 };
 
-constexpr Since table[] = {
+constexpr Since op_opsets[] = {
     {"Attention", 23},
     {"Attention", 24, {}, "", 7},
     {"Attention", 25, {}, "left_window_size"},
@@ -107,7 +107,7 @@ std::int64_t opset_of(DType dtype) {
 
 std::int64_t opset_for(const Node& node, const std::vector<DType>& dtypes) {
   std::int64_t opset = oldest_written_opset;
-  for (const Since& since : table)
+  for (const Since& since : op_opsets)
     if (applies(since, node, dtypes)) opset = std::max(opset, since.opset);
   if (std::ranges::count(dtypes, DType::bf16) && std::ranges::count(bf16_since_22, node.op_type))
     opset = std::max<std::int64_t>(opset, 22);

@@ -33,10 +33,10 @@ Items constant(NodeImport& node) {
                                          name.empty() ? "" : node.graph().unique_name(name)))};
 }
 
-constexpr NamedHandler table[] = {{"Constant", constant, "no inputs"}};
+constexpr NamedHandler constants_table[] = {{"Constant", constant, "no inputs"}};
 
 }  // namespace
 
-std::span<const NamedHandler> constant_handlers() { return table; }
+std::span<const NamedHandler> constant_handlers() { return constants_table; }
 
 }  // namespace narrowgauge::onnx

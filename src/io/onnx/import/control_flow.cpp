@@ -160,10 +160,10 @@ Items loop(NodeImport& node) {
   return unrolled(node, start);
 }
 
-constexpr NamedHandler table[] = {{"If", if_else}, {"Loop", loop}, {"Scan", scan}};
+constexpr NamedHandler control_flow_table[] = {{"If", if_else}, {"Loop", loop}, {"Scan", scan}};
 
 }  // namespace
 
-std::span<const NamedHandler> control_flow_handlers() { return table; }
+std::span<const NamedHandler> control_flow_handlers() { return control_flow_table; }
 
 }  // namespace narrowgauge::onnx

@@ -141,7 +141,7 @@ Values concat_states_its_axis(NodeImport& node) {
   return {};
 }
 
-constexpr Conversion table[] = {
+constexpr Conversion attributes_table[] = {
     {"GlobalLpPool", 2, power_becomes_whole},
     {"LpPool", 2, power_becomes_whole},
     {"Concat", 4, concat_states_its_axis},
@@ -177,6 +177,6 @@ constexpr Conversion table[] = {
 
 }  // namespace
 
-std::span<const Conversion> conversions_of_attributes() { return table; }
+std::span<const Conversion> conversions_of_attributes() { return attributes_table; }
 
 }  // namespace narrowgauge::onnx

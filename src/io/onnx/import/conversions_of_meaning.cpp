@@ -125,7 +125,7 @@ Values scales_of_groups(NodeImport& node) {
   return {};
 }
 
-constexpr Conversion table[] = {
+constexpr Conversion meanings_table[] = {
     {"Tile", 6, tile_along_axis},
     {"Add", 7, broadcast_from_axis},
     {"And", 7, broadcast_from_axis},
@@ -151,6 +151,6 @@ constexpr Conversion table[] = {
 
 }  // namespace
 
-std::span<const Conversion> conversions_of_meaning() { return table; }
+std::span<const Conversion> conversions_of_meaning() { return meanings_table; }
 
 }  // namespace narrowgauge::onnx

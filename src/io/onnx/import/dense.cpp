@@ -7,7 +7,7 @@ namespace narrowgauge::onnx {
 
 namespace {
 
-constexpr std::int64_t few_elements = 65536;
+constexpr std::int64_t always_dense_elements = 65536;
 constexpr std::int64_t most_elements_a_value = 4096;
 
 // Where a value lies, by its row of indices.
@@ -31,9 +31,9 @@ std::int64_t place_of(std::span<const std::int64_t> row, const Dims& dims, std::
 Tensor dense(const SparseTensor& sparse) {
   const Tensor values = tensor_of(sparse.values), indices = tensor_of(sparse.indices);
   const std::int64_t elements = element_count(sparse.dims);
-  require<ModelError>(elements <= std::max(few_elements, values.size() * most_elements_a_value),
-                      "a sparse tensor of ", elements, " elements has no more than ", values.size(),
-                      " values");
+  require<ModelError>(
+      elements <= std::max(always_dense_elements, values.size() * most_elements_a_value),
+      "a sparse tensor of ", elements, " elements has no more than ", values.size(), " values");
   const auto width = indices.dims().size() == 2 ? std::ssize(sparse.dims) : 1;
   require<ModelError>(indices.dtype() == DType::i64 && indices.size() == values.size() * width,
                       "a sparse tensor of ", values.size(), " values and rank ", sparse.dims.size(),

@@ -95,10 +95,10 @@ Items flex_attention(NodeImport& node) {
   return {Item::of(cast(node, node.add(ReshapeTo{y}, {mixed}), dtype))};
 }
 
-constexpr NamedHandler table[] = {{"ai.onnx.preview.FlexAttention", flex_attention}};
+constexpr NamedHandler flex_attention_table[] = {{"ai.onnx.preview.FlexAttention", flex_attention}};
 
 }  // namespace
 
-std::span<const NamedHandler> attention_handlers() { return table; }
+std::span<const NamedHandler> attention_handlers() { return flex_attention_table; }
 
 }  // namespace narrowgauge::onnx

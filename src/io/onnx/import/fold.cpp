@@ -19,7 +19,7 @@ bool are_constants(const narrowgauge::Graph& graph, const Values& values) {
                      [&](Value value) { return value.is_absent() || graph.constant_value(value); });
 }
 
-std::int64_t elements_of(const narrowgauge::Node& node) {
+std::int64_t output_elements(const narrowgauge::Node& node) {
   std::int64_t elements = 0;
   for (const narrowgauge::ValueInfo& output : node.outputs)
     elements += element_count(known_dims(output.type.shape));
@@ -41,7 +41,7 @@ Values folded(narrowgauge::Graph& graph, int index, bool everything) {
   for (const auto& [o, output] : enumerate(node.outputs)) values.push_back({index, o});
   if (is_source(node) || node.op->kernels().empty()) return values;
   if (are_constants(graph, node.inputs) && (everything || !is_random(node))) {
-    const bool few = elements_of(node) <= few_elements;
+    const bool few = output_elements(node) <= few_elements;
     const bool stays = !few || node.inputs.empty() || dequantizes_weights(graph, node);
     if (!everything && stays) return values;
     const std::vector<Tensor> results = interpret_node(graph, node, {.reference = few});

@@ -35,10 +35,10 @@ Items gradient(NodeImport& node) {
   return items;
 }
 
-constexpr NamedHandler table[] = {{"ai.onnx.preview.training.Gradient", gradient}};
+constexpr NamedHandler gradient_table[] = {{"ai.onnx.preview.training.Gradient", gradient}};
 
 }  // namespace
 
-std::span<const NamedHandler> gradient_handlers() { return table; }
+std::span<const NamedHandler> gradient_handlers() { return gradient_table; }
 
 }  // namespace narrowgauge::onnx

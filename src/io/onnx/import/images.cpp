@@ -44,10 +44,10 @@ Items image_decoder(NodeImport& node) {
   }
 }
 
-constexpr NamedHandler table[] = {{"ImageDecoder", image_decoder, "encoded pictures"}};
+constexpr NamedHandler images_table[] = {{"ImageDecoder", image_decoder, "encoded pictures"}};
 
 }  // namespace
 
-std::span<const NamedHandler> image_handlers() { return table; }
+std::span<const NamedHandler> image_handlers() { return images_table; }
 
 }  // namespace narrowgauge::onnx

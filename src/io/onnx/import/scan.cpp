@@ -39,7 +39,7 @@ struct ScanAttributes {
   std::optional<Dims> input_axes, output_axes, input_directions, output_directions;
 };
 
-ScanAttributes attributes_of(NodeImport& node) {
+ScanAttributes scan_attributes_of(NodeImport& node) {
   auto body = node.take<Box<Graph>>("body");
   require<ModelError>(body.has_value(), "attribute 'body' is missing");
   const auto scanned = node.take<std::int64_t>("num_scan_inputs");
@@ -124,7 +124,7 @@ Item stack(NodeImport& node, const Items& items) {
 Items scan(NodeImport& node) {
   const bool by_samples = node.version() < 9;
   const auto directions = by_samples ? node.take<Dims>("directions") : std::nullopt;
-  ScanAttributes given = attributes_of(node);
+  ScanAttributes given = scan_attributes_of(node);
   if (by_samples) {
     given.input_directions = directions;
     return scanned_by_samples(node, given);

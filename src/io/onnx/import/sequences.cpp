@@ -14,7 +14,7 @@ namespace narrowgauge::onnx {
 
 namespace {
 
-Items elements_of(NodeImport& node, int input) {
+Items sequence_elements(NodeImport& node, int input) {
   Item item = node.item(input);
   require<ModelError>(item.kind == Item::Kind::sequence, "input ", input, " must be a sequence");
   return std::move(item.elements);
@@ -45,7 +45,7 @@ Items sequence_construct(NodeImport& node) {
 }
 
 Items sequence_insert(NodeImport& node) {
-  Items elements = elements_of(node, 0);
+  Items elements = sequence_elements(node, 0);
   // Behind the last is a place too.
   const std::size_t at = node.has_input(2) && number(node, 2) != std::ssize(elements)
                              ? place(node, 2, elements.size())
@@ -55,7 +55,7 @@ Items sequence_insert(NodeImport& node) {
 }
 
 Items sequence_erase(NodeImport& node) {
-  Items elements = elements_of(node, 0);
+  Items elements = sequence_elements(node, 0);
   require<ModelError>(!elements.empty(), "the sequence has no element to take away");
   const std::size_t at = node.has_input(1) ? place(node, 1, elements.size()) : elements.size() - 1;
   elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(at));
@@ -63,12 +63,12 @@ Items sequence_erase(NodeImport& node) {
 }
 
 Items sequence_at(NodeImport& node) {
-  const Items elements = elements_of(node, 0);
+  const Items elements = sequence_elements(node, 0);
   return {elements[place(node, 1, elements.size())]};
 }
 
 Items sequence_length(NodeImport& node) {
-  const std::int64_t length = std::ssize(elements_of(node, 0));
+  const std::int64_t length = std::ssize(sequence_elements(node, 0));
   return {Item::of(node.constant(Tensor::from<std::int64_t>({}, std::vector{length})))};
 }
 
@@ -76,7 +76,7 @@ Items concat_from_sequence(NodeImport& node) {
   const std::int64_t axis = node.take<std::int64_t>("axis").value_or(0);
   const bool along_new_axis = node.take<std::int64_t>("new_axis").value_or(0) != 0;
   Values values;
-  for (const Item& element : elements_of(node, 0))
+  for (const Item& element : sequence_elements(node, 0))
     values.push_back(along_new_axis ? node.add(Unsqueeze{}, {element.value, node.list({axis})})
                                     : element.value);
   require<ModelError>(!values.empty(), "the sequence is empty");
@@ -125,7 +125,7 @@ Items split_to_sequence(NodeImport& node) {
 Items sequence_map(NodeImport& node) {
   const auto* const body = node.node().get<Box<Graph>>("body");
   require<ModelError>(body, "attribute 'body' is missing");
-  const std::size_t rounds = elements_of(node, 0).size();
+  const std::size_t rounds = sequence_elements(node, 0).size();
   std::vector<Items> results((*body)->outputs.size());
   for (std::size_t round = 0; round < rounds; ++round) {
     node.importer().count_node();
@@ -157,22 +157,22 @@ Items optional_has_element(NodeImport& node) {
 // Values and sequences alike.
 Items identity(NodeImport& node) { return {node.item(0)}; }
 
-constexpr NamedHandler table[] = {{"ConcatFromSequence", concat_from_sequence},
-                                  {"Identity", identity},
-                                  {"Optional", optional},
-                                  {"OptionalGetElement", optional_get_element},
-                                  {"OptionalHasElement", optional_has_element, "logical"},
-                                  {"SequenceAt", sequence_at},
-                                  {"SequenceConstruct", sequence_construct},
-                                  {"SequenceEmpty", sequence_empty, "no inputs"},
-                                  {"SequenceErase", sequence_erase},
-                                  {"SequenceInsert", sequence_insert},
-                                  {"SequenceLength", sequence_length, "whole numbers"},
-                                  {"SequenceMap", sequence_map},
-                                  {"SplitToSequence", split_to_sequence}};
+constexpr NamedHandler sequences_table[] = {{"ConcatFromSequence", concat_from_sequence},
+                                            {"Identity", identity},
+                                            {"Optional", optional},
+                                            {"OptionalGetElement", optional_get_element},
+                                            {"OptionalHasElement", optional_has_element, "logical"},
+                                            {"SequenceAt", sequence_at},
+                                            {"SequenceConstruct", sequence_construct},
+                                            {"SequenceEmpty", sequence_empty, "no inputs"},
+                                            {"SequenceErase", sequence_erase},
+                                            {"SequenceInsert", sequence_insert},
+                                            {"SequenceLength", sequence_length, "whole numbers"},
+                                            {"SequenceMap", sequence_map},
+                                            {"SplitToSequence", split_to_sequence}};
 
 }  // namespace
 
-std::span<const NamedHandler> sequence_handlers() { return table; }
+std::span<const NamedHandler> sequence_handlers() { return sequences_table; }
 
 }  // namespace narrowgauge::onnx

@@ -163,14 +163,14 @@ Items label_encoder(NodeImport& node) {
   return {Item::of(node.constant(result))};
 }
 
-constexpr NamedHandler table[] = {{"Equal", equal, "texts"},
-                                  {"StringConcat", string_concat, "texts"},
-                                  {"StringNormalizer", string_normalizer, "texts"},
-                                  {"StringSplit", string_split, "texts"},
-                                  {"ai.onnx.ml.LabelEncoder", label_encoder, "texts"}};
+constexpr NamedHandler texts_table[] = {{"Equal", equal, "texts"},
+                                        {"StringConcat", string_concat, "texts"},
+                                        {"StringNormalizer", string_normalizer, "texts"},
+                                        {"StringSplit", string_split, "texts"},
+                                        {"ai.onnx.ml.LabelEncoder", label_encoder, "texts"}};
 
 }  // namespace
 
-std::span<const NamedHandler> text_handlers() { return table; }
+std::span<const NamedHandler> text_handlers() { return texts_table; }
 
 }  // namespace narrowgauge::onnx

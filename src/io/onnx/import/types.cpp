@@ -68,7 +68,7 @@ bool is_sequence(const ValueInfo& info) {
 
 namespace {
 
-const DenseTensorType& tensor_of(const ValueInfo& info) {
+const DenseTensorType& tensor_type_of(const ValueInfo& info) {
   const auto* tensor = info.type ? std::get_if<DenseTensorType>(&info.type->kind) : nullptr;
   require<ModelError>(tensor, "expected a tensor, the model states another type");
   return *tensor;
@@ -78,14 +78,14 @@ const DenseTensorType& tensor_of(const ValueInfo& info) {
 
 DType element_of(const ValueInfo& info) {
   try {
-    return dtype_of(tensor_of(info).element);
+    return dtype_of(tensor_type_of(info).element);
   } catch (const ModelError& error) {
     throw ModelError(concat("input '", info.name, "': ", error.what()));
   }
 }
 
 TensorType type_of(const ValueInfo& info) {
-  const DenseTensorType* const tensor = &tensor_of(info);
+  const DenseTensorType* const tensor = &tensor_type_of(info);
   if (!tensor->shape)
     throw UnknownValueError(concat("input '", info.name, "': the model does not state its rank"));
   TensorType type;

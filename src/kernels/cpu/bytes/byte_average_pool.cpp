@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/bytes/quantized_finish.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cpu {
@@ -17,7 +18,6 @@ constexpr std::int64_t grain = 1 << 14;  // bytes that are added in a piece
 constexpr std::int64_t lanes = 16;       // channels that are added together
 constexpr std::int64_t few_windows = 64;
 constexpr std::int64_t most_narrow = 128;  // bytes whose sum is within 16 bits
-constexpr float most_steps = 1024;         // results beyond are saturated for any zero point
 
 struct Taps {
   std::int64_t begin, count, counted;  // the first place in x, places in x, places that count
@@ -41,17 +41,17 @@ struct Axis {
 };
 
 // What the sums of a window become.
-struct Finish {
+struct PoolFinish {
   float factor;
   std::int32_t offset, y_zero;  // the offset is subtracted first
 };
 
 // Of 16 channels: low and high of 8 each, without what is in the narrow sums.
-struct Sums {
+struct PoolSums {
   __m256i narrow, low, high;
 };
 
-void widen(Sums& sums) {
+void widen(PoolSums& sums) {
   const auto low = _mm256_cvtepi16_epi32(_mm256_castsi256_si128(sums.narrow));
   const auto high = _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sums.narrow, 1));
   sums.low = _mm256_add_epi32(sums.low, low);
@@ -60,31 +60,31 @@ void widen(Sums& sums) {
 }
 
 template <bool is_signed>
-__m256i widened(const std::uint8_t* x) {
+__m256i widened_bytes(const std::uint8_t* x) {
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
   return is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
 }
 
-__m256 finished(__m256i sums, const Finish& by) {
+__m256 averaged(__m256i sums, const PoolFinish& by) {
   const __m256i moved = _mm256_sub_epi32(sums, _mm256_set1_epi32(by.offset));
   return _mm256_mul_ps(_mm256_cvtepi32_ps(moved), _mm256_set1_ps(by.factor));
 }
 
-__m256i rounded(__m256 values, const Finish& by) {
+__m256i rounded_average(__m256 values, const PoolFinish& by) {
   const __m256 numbers = _mm256_and_ps(values, _mm256_cmp_ps(values, values, _CMP_ORD_Q));
-  const __m256 above = _mm256_max_ps(numbers, _mm256_set1_ps(-most_steps));
-  const __m256 within = _mm256_min_ps(above, _mm256_set1_ps(most_steps));
+  const __m256 above = _mm256_max_ps(numbers, _mm256_set1_ps(-most_quantized_steps));
+  const __m256 within = _mm256_min_ps(above, _mm256_set1_ps(most_quantized_steps));
   return _mm256_add_epi32(_mm256_cvtps_epi32(within), _mm256_set1_epi32(by.y_zero));
 }
 
-void store(const Sums& sums, const Finish& by, DType dtype, std::byte* y) {
-  const __m256 low = finished(sums.low, by), high = finished(sums.high, by);
+void store_average(const PoolSums& sums, const PoolFinish& by, DType dtype, std::byte* y) {
+  const __m256 low = averaged(sums.low, by), high = averaged(sums.high, by);
   if (dtype == DType::f32) {
     _mm256_storeu_ps(reinterpret_cast<float*>(y), low);
     _mm256_storeu_ps(reinterpret_cast<float*>(y) + 8, high);
     return;
   }
-  const __m256i halves = _mm256_packs_epi32(rounded(low, by), rounded(high, by));
+  const __m256i halves = _mm256_packs_epi32(rounded_average(low, by), rounded_average(high, by));
   const __m256i narrow = _mm256_permute4x64_epi64(halves, 0xD8);  // back in order
   const __m128i first = _mm256_castsi256_si128(narrow),
                 second = _mm256_extracti128_si256(narrow, 1);
@@ -93,13 +93,14 @@ void store(const Sums& sums, const Finish& by, DType dtype, std::byte* y) {
                                                       : _mm_packus_epi16(first, second));
 }
 
-void store(std::int32_t sum, const Finish& by, DType dtype, std::byte* y) {
+void store_average(std::int32_t sum, const PoolFinish& by, DType dtype, std::byte* y) {
   const float value = static_cast<float>(sum - by.offset) * by.factor;
   if (dtype == DType::f32) {
     *reinterpret_cast<float*>(y) = value;
     return;
   }
-  const float number = std::isnan(value) ? 0 : std::clamp(value, -most_steps, most_steps);
+  const float number =
+      std::isnan(value) ? 0 : std::clamp(value, -most_quantized_steps, most_quantized_steps);
   const std::int32_t whole = static_cast<std::int32_t>(std::nearbyint(number)) + by.y_zero;
   const std::int32_t least = dtype == DType::i8 ? -128 : 0;
   *y = static_cast<std::byte>(std::clamp(whole, least, least + 255));
@@ -121,29 +122,29 @@ struct Places {
 
 // Of `count` times `lanes` channels.
 template <bool is_signed, std::size_t count>
-std::array<Sums, count> sums_of(const std::uint8_t* x, const Places& places) {
-  std::array<Sums, count> sums;
+std::array<PoolSums, count> sums_of(const std::uint8_t* x, const Places& places) {
+  std::array<PoolSums, count> sums;
   sums.fill({_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()});
   std::int64_t added = 0;
   places.each(x, [&](const std::uint8_t* at) {
     for (std::size_t i = 0; i < count; ++i)
-      sums[i].narrow = _mm256_add_epi16(sums[i].narrow, widened<is_signed>(at + i * lanes));
+      sums[i].narrow = _mm256_add_epi16(sums[i].narrow, widened_bytes<is_signed>(at + i * lanes));
     if (++added % most_narrow == 0)
-      for (Sums& each : sums) widen(each);
+      for (PoolSums& each : sums) widen(each);
   });
-  for (Sums& each : sums) widen(each);
+  for (PoolSums& each : sums) widen(each);
   return sums;
 }
 
 template <bool is_signed>
-std::int32_t sum_of(const std::uint8_t* x, const Places& places) {
+std::int32_t window_sum(const std::uint8_t* x, const Places& places) {
   std::int32_t sum = 0;
   places.each(
       x, [&](const std::uint8_t* at) { sum += is_signed ? static_cast<std::int8_t>(*at) : *at; });
   return sum;
 }
 
-double number(const Call& call, int input, DType dtype, double missing) {
+double pool_number(const Call& call, int input, DType dtype, double missing) {
   return call.inputs[input] ? load_element(dtype, call.inputs[input], 0) : missing;
 }
 
@@ -161,11 +162,12 @@ class ByteAveragePool {
 
   void run(const Call& call) const {
     const auto& [z, y, x] = axes_;
-    const auto y_scale = static_cast<float>(number(call, average_y_scale, DType::f32, 1));
-    const auto x_scale = static_cast<float>(number(call, average_x_scale, DType::f32, 1));
-    const Finish steps{x_scale / y_scale,
-                       static_cast<std::int32_t>(number(call, average_x_zero, x_.dtype, 0)),
-                       static_cast<std::int32_t>(number(call, average_y_zero, y_.dtype, 0))};
+    const auto y_scale = static_cast<float>(pool_number(call, average_y_scale, DType::f32, 1));
+    const auto x_scale = static_cast<float>(pool_number(call, average_x_scale, DType::f32, 1));
+    const PoolFinish steps{
+        x_scale / y_scale,
+        static_cast<std::int32_t>(pool_number(call, average_x_zero, x_.dtype, 0)),
+        static_cast<std::int32_t>(pool_number(call, average_y_zero, y_.dtype, 0))};
     const std::int64_t pixels = y_.dims[0] * z.y * y.y * x.y;
     // Few windows are shared between threads by their channels.
     const std::int64_t block = pixels < few_windows ? 4 * lanes : y_.dims[1];
@@ -186,7 +188,7 @@ class ByteAveragePool {
     std::int64_t begin, end;
   };
 
-  void one_pixel(const Call& call, Finish by, std::int64_t pixel, Channels channels) const {
+  void one_pixel(const Call& call, PoolFinish by, std::int64_t pixel, Channels channels) const {
     std::array<std::int64_t, 3> at{};
     for (std::size_t i = 3; i-- > 0; pixel /= axes_[i].y) at[i] = pixel % axes_[i].y;
     std::int64_t from = pixel * x_.strides[0], to = pixel * y_.strides[0], counted = 1;
@@ -206,7 +208,7 @@ class ByteAveragePool {
     add_up(x, places, by, channels, y);
   }
 
-  void add_up(const std::uint8_t* x, const Places& places, const Finish& by, Channels channels,
+  void add_up(const std::uint8_t* x, const Places& places, const PoolFinish& by, Channels channels,
               std::byte* y) const {
     const std::int64_t size = bytes_for(1, y_.dtype);
     std::int64_t c = channels.begin;
@@ -215,19 +217,19 @@ class ByteAveragePool {
       add_up_together<1>(x, places, by, channels, y, c);
     }
     for (; c < channels.end; ++c)
-      store(sum_of<is_signed>(x + c * x_.strides[1], places), by, y_.dtype,
-            y + c * y_.strides[1] * size);
+      store_average(window_sum<is_signed>(x + c * x_.strides[1], places), by, y_.dtype,
+                    y + c * y_.strides[1] * size);
   }
 
   template <std::size_t count>
-  void add_up_together(const std::uint8_t* x, const Places& places, const Finish& by,
+  void add_up_together(const std::uint8_t* x, const Places& places, const PoolFinish& by,
                        Channels channels, std::byte* y, std::int64_t& c) const {
     constexpr auto wide = static_cast<std::int64_t>(count) * lanes;
     const std::int64_t size = bytes_for(1, y_.dtype);
     for (; c + wide <= channels.end; c += wide) {
       const auto sums = sums_of<is_signed, count>(x + c, places);
       for (std::size_t i = 0; i < count; ++i)
-        store(sums[i], by, y_.dtype, y + (c + static_cast<std::int64_t>(i) * lanes) * size);
+        store_average(sums[i], by, y_.dtype, y + (c + static_cast<std::int64_t>(i) * lanes) * size);
     }
   }
 

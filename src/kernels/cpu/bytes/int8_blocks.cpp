@@ -13,9 +13,6 @@ namespace narrowgauge::cpu {
 namespace avx2 {
 namespace {
 
-std::int32_t wrapped(std::uint32_t x) { return static_cast<std::int32_t>(x); }
-std::uint32_t bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
-
 // The place of a value in a panel.
 std::int64_t place(bool rows, std::int64_t outer, std::int64_t k) {
   const std::int64_t step = k / int8_step * int8_step_bytes, in_step = k % int8_step;
@@ -26,11 +23,12 @@ std::int64_t place(bool rows, std::int64_t outer, std::int64_t k) {
 // Rows of 4 columns: fours of bytes times fours of bytes, two sums to a column.
 constexpr int pair = 2, vectors = 4;
 
-struct Sums {
+struct PairSums {
   __m256i of[pair][vectors];
 };
 
-[[gnu::always_inline]] inline void add_fours(const std::byte* a, const std::byte* b, Sums& sums) {
+[[gnu::always_inline]] inline void add_fours(const std::byte* a, const std::byte* b,
+                                             PairSums& sums) {
   __m256i columns[vectors];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; ++v)
@@ -49,7 +47,7 @@ struct Sums {
 
 // 16 columns of two rows, added to `to`.
 void multiply_pair(const std::byte* a, const std::byte* b, std::int64_t steps, std::int32_t* to) {
-  Sums sums{};
+  PairSums sums{};
   for (std::int64_t s = 0; s < steps; ++s, a += int8_step_bytes, b += int8_step_bytes)
     for (std::int64_t four = 0; four < 16; ++four) add_fours(a + 4 * four, b + 64 * four, sums);
   for (int r = 0; r < pair; ++r)
@@ -62,13 +60,14 @@ void multiply_pair(const std::byte* a, const std::byte* b, std::int64_t steps, s
     }
 }
 
-std::int32_t finished(const Int8Finish& finish, std::int32_t sum, std::int64_t row,
-                      std::int64_t column) {
-  std::uint32_t y = bits(sum) + bits(finish.row_terms[row]) + bits(finish.column_terms[column]);
+std::int32_t finished_sum(const Int8Finish& finish, std::int32_t sum, std::int64_t row,
+                          std::int64_t column) {
+  std::uint32_t y =
+      as_modular(sum) + as_modular(finish.row_terms[row]) + as_modular(finish.column_terms[column]);
   for (int i = 0; i < 2; ++i)
     if (finish.row_factors[i])
-      y -= bits(finish.row_factors[i][row]) * bits(finish.column_factors[i][column]);
-  return wrapped(y);
+      y -= as_modular(finish.row_factors[i][row]) * as_modular(finish.column_factors[i][column]);
+  return from_modular(y);
 }
 
 std::uint8_t quantised(const Int8Finish& finish, std::int32_t sum, float scale) {
@@ -81,7 +80,7 @@ std::uint8_t quantised(const Int8Finish& finish, std::int32_t sum, float scale) 
 
 void finish_row(const Int8Finish& finish, const std::int32_t* sums, std::int64_t row) {
   std::int32_t y[int8_square];
-  for (std::int64_t c = 0; c < int8_square; ++c) y[c] = finished(finish, sums[c], row, c);
+  for (std::int64_t c = 0; c < int8_square; ++c) y[c] = finished_sum(finish, sums[c], row, c);
   for (std::int64_t i = 0; i < finish.piece_count; ++i) {
     const Int8Finish::Piece& piece = finish.pieces[i];
     std::byte* const to = finish.y + row * finish.pitch + piece.offset;
@@ -110,7 +109,7 @@ void int8_pack(const Int8Source& source, const Int8Form& form, std::byte* panel,
       panel[place(form.rows, r, k)] = std::byte{value};
       if (!sums) continue;
       const std::int32_t stored = form.is_signed ? static_cast<std::int8_t>(value) : value;
-      sums[r] = wrapped(bits(sums[r]) + bits(stored));
+      sums[r] = from_modular(as_modular(sums[r]) + as_modular(stored));
     }
   }
 }

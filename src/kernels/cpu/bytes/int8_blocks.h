@@ -29,7 +29,12 @@ inline constexpr std::int64_t int8_step = 64;  // values of a sum
 inline constexpr std::int64_t int8_step_bytes = 2048;
 inline constexpr std::int64_t int8_square = 32;  // rows and columns of a result
 inline constexpr std::int64_t int8_square_sums = 1024;
+inline constexpr std::int64_t int8_square_bytes = int8_square_sums * 4;
 inline constexpr std::int64_t int8_run = 16;  // steps of columns that stay in L1: 32 KB
+
+// An int32 as a number modulo 2^32, and the other way round.
+constexpr std::uint32_t as_modular(std::int32_t x) { return static_cast<std::uint32_t>(x); }
+constexpr std::int32_t from_modular(std::uint32_t x) { return static_cast<std::int32_t>(x); }
 
 // Rows of a, or columns of b: `outer` of at most 32, of `depth` values each.
 struct Int8Source {

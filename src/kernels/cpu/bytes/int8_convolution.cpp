@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::int64_t strip_bytes = 256 << 10;   // of packed pixels: a part of L2
 constexpr std::int64_t weight_bytes = 512 << 10;  // of packed weights that pass them: another
-constexpr std::int64_t sums_bytes = int8_square_sums * 4;
-constexpr std::int64_t wanted_tasks = 8;
+constexpr std::int64_t convolution_tasks = 8;
 
 // Packed weights of all groups, and the sums of their rows.
 struct Weights {
@@ -109,7 +108,7 @@ class Int8Convolution {
 
   void choose() {
     const std::int64_t fitting = std::max<std::int64_t>(strip_bytes / panel_bytes(), 1);
-    const std::int64_t wanted = ceil_divide(workers_ > 1 ? wanted_tasks : 1, groups_);
+    const std::int64_t wanted = ceil_divide(workers_ > 1 ? convolution_tasks : 1, groups_);
     const std::int64_t strips =
         std::max(ceil_divide(panels(), fitting), std::min(wanted, panels()));
     strip_panels_ = ceil_divide(panels(), strips);
@@ -135,7 +134,7 @@ class Int8Convolution {
     slots_at_ = planes_.copies() ? round_up(channels() * planes_.channel_bytes(), 64) : 0;
     column_sums_at_ = strip_panels_ * panel_bytes();
     sums_at_ = column_sums_at_ + 2 * strip_panels_ * int8_square * 4;
-    slot_bytes_ = sums_at_ + block_squares_ * sums_bytes;
+    slot_bytes_ = sums_at_ + block_squares_ * int8_square_bytes;
     image_bytes_ = slots_at_ + workers_ * slot_bytes_;
   }
 
@@ -247,8 +246,6 @@ class Int8Convolution {
   std::int64_t row_terms_at_ = 0, weights_at_ = 0, images_at_ = 0, image_bytes_ = 0;
   std::int64_t slots_at_ = 0, column_sums_at_ = 0, sums_at_ = 0, slot_bytes_ = 0;
 };
-
-bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
 }  // namespace
 

@@ -13,15 +13,12 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t most_steps = 128;             // of a sum, packed at a time
+constexpr std::int64_t most_gemm_steps = 128;        // of a sum, packed at a time
 constexpr std::int64_t row_block_bytes = 640 << 10;  // of packed rows: a part of L2
 constexpr std::int64_t most_column_block = 16;       // panels whose sums wait for the next chunk
 constexpr std::int64_t panels_together = 8;
-constexpr std::int64_t wanted_tasks = 8;
+constexpr std::int64_t gemm_tasks = 8;
 constexpr std::int64_t stream_bytes = 512 << 10;  // larger results go past the caches
-constexpr std::int64_t sums_bytes = int8_square_sums * 4;
-
-bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 
 MatMulViews views_of(const Int8Operands& operands) {
   return {operands.a, operands.b, operands.y, {}};
@@ -101,16 +98,16 @@ class Int8Product {
   }
 
   void choose() {
-    chunk_ = ceil_divide(steps(), ceil_divide(steps(), most_steps));
+    chunk_ = ceil_divide(steps(), ceil_divide(steps(), most_gemm_steps));
     const std::int64_t squares = ceil_divide(all_.m, int8_square);
     const std::int64_t fitting =
         std::max<std::int64_t>(row_block_bytes / (chunk_ * int8_step_bytes), 1);
-    const std::int64_t wanted = workers_ > 1 ? std::min(wanted_tasks, squares / 4) : 1;
+    const std::int64_t wanted = workers_ > 1 ? std::min(gemm_tasks, squares / 4) : 1;
     const std::int64_t blocks = std::max({ceil_divide(squares, fitting), wanted, std::int64_t{1}});
     row_squares_ = ceil_divide(squares, blocks);
     row_blocks_ = ceil_divide(squares, row_squares_);
     const std::int64_t parts =
-        workers_ > 1 ? std::clamp<std::int64_t>(wanted_tasks / row_blocks_, 1, panels()) : 1;
+        workers_ > 1 ? std::clamp<std::int64_t>(gemm_tasks / row_blocks_, 1, panels()) : 1;
     column_panels_ = ceil_divide(panels(), parts);
     if (chunk_ < steps()) column_panels_ = std::min(column_panels_, most_column_block);
     column_blocks_ = ceil_divide(panels(), column_panels_);
@@ -125,7 +122,7 @@ class Int8Product {
     row_sums_at_ = row_squares_ * chunk_ * int8_step_bytes;
     sums_at_ = row_sums_at_ + 2 * row_squares_ * int8_square * 4;
     const std::int64_t waiting = chunk_ < steps() ? column_panels_ : 1;
-    slot_bytes_ = sums_at_ + row_squares_ * waiting * sums_bytes;
+    slot_bytes_ = sums_at_ + row_squares_ * waiting * int8_square_bytes;
     matrix_bytes_ = slots_at_ + workers_ * slot_bytes_;
   }
   bool constant_columns() const { return operands_.b_constant && !has_several_b(); }

@@ -12,6 +12,8 @@
 
 namespace narrowgauge::cpu {
 
+constexpr bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
+
 // Numbers read when the kernel runs: one for all, or one for each row or column.
 struct Int8Numbers {
   DType dtype = DType::u8;

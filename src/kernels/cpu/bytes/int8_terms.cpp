@@ -6,20 +6,17 @@
 namespace narrowgauge::cpu {
 namespace {
 
-std::uint32_t bits(std::int32_t x) { return static_cast<std::uint32_t>(x); }
-std::int32_t wrapped(std::uint32_t x) { return static_cast<std::int32_t>(x); }
-
-double number(const Call& call, const Int8Numbers& numbers, std::int64_t i) {
+double term_number(const Call& call, const Int8Numbers& numbers, std::int64_t i) {
   return load_element(numbers.dtype, call.inputs[numbers.input],
                       numbers.count > 1 ? i % numbers.count : 0);
 }
 
 std::int32_t whole(const Call& call, const Int8Numbers& numbers, std::int64_t i) {
-  return numbers.count == 0 ? 0 : static_cast<std::int32_t>(number(call, numbers, i));
+  return numbers.count == 0 ? 0 : static_cast<std::int32_t>(term_number(call, numbers, i));
 }
 
 float scale(const Call& call, const Int8Numbers& numbers, std::int64_t i) {
-  return numbers.count == 0 ? 1.0F : static_cast<float>(number(call, numbers, i));
+  return numbers.count == 0 ? 1.0F : static_cast<float>(term_number(call, numbers, i));
 }
 
 // Calls use(place in padded memory, number of the row) for the rows of all groups; padding repeats
@@ -51,9 +48,10 @@ Int8Scales int8_scales(const std::array<float, 3>& scales, bool one_a, bool one_
 void Int8Terms::row_terms(std::int64_t first, std::int64_t count, const std::int32_t* sums,
                           std::int32_t* terms) const {
   for (std::int64_t i = 0; i < count; ++i) {
-    std::uint32_t term = bits(bias[first + i]);
-    if (needs_row_sums && one_column_zero) term -= bits(column_zeros[0]) * bits(sums[i]);
-    terms[i] = wrapped(term);
+    std::uint32_t term = as_modular(bias[first + i]);
+    if (needs_row_sums && one_column_zero)
+      term -= as_modular(column_zeros[0]) * as_modular(sums[i]);
+    terms[i] = from_modular(term);
   }
 }
 
@@ -63,8 +61,8 @@ void Int8Terms::column_terms(std::int64_t first, std::int64_t count, std::int32_
   for (std::int64_t i = 0; i < count; ++i) {
     terms[i] = 0;
     if (!needs_column_sums) continue;
-    sums[i] = wrapped(bits(sums[i]) - values * bits(column_zeros[first + i]));
-    if (one_row_zero) terms[i] = wrapped(0 - bits(row_zeros[0]) * bits(sums[i]));
+    sums[i] = from_modular(as_modular(sums[i]) - values * as_modular(column_zeros[first + i]));
+    if (one_row_zero) terms[i] = from_modular(0 - as_modular(row_zeros[0]) * as_modular(sums[i]));
   }
 }
 

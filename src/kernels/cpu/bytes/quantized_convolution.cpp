@@ -55,7 +55,6 @@ void run_moved(const Moved& moved, const Prepared& inner, const Call& call) {
     copy_strided(channels_last_view(moved.y->dtype, moved.y->dims), y, *moved.y, call.outputs[0]);
 }
 
-bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
 bool is_byte_or_f32(DType dtype) { return is_byte(dtype) || dtype == DType::f32; }
 
 }  // namespace

@@ -15,16 +15,17 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t wanted_tasks = 4;  // for each thread
-constexpr std::int64_t pair_bytes = 64;   // of weights of two taps and 16 channels
-constexpr std::int64_t most_pixels = 8;   // that are finished together
+constexpr std::int64_t depthwise_tasks = 4;  // for each thread
+constexpr std::int64_t pair_bytes = 64;      // of weights of two taps and 16 channels
+constexpr std::int64_t most_pixels = 8;      // that are finished together
 
-struct Sums {
+struct DepthwiseSums {
   __m256i low, high;  // of 8 channels each
 };
 
 [[gnu::always_inline]] inline void add_pair(const std::byte* first, const std::byte* second,
-                                            const std::byte* weights, bool is_signed, Sums& sums) {
+                                            const std::byte* weights, bool is_signed,
+                                            DepthwiseSums& sums) {
   const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first)),
                 b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second));
   const __m128i low = _mm_unpacklo_epi8(a, b), high = _mm_unpackhi_epi8(a, b);
@@ -104,7 +105,8 @@ class DepthwiseConvolution {
     std::memset(pads, steps.x_zero, static_cast<std::size_t>(padded()));
     const Run run{call, weights, finish, pads};
     const std::int64_t lines = window_.rows() / window_.axes()[2].y;
-    const std::int64_t grain = threads_ > 1 ? ceil_divide(lines, wanted_tasks * threads_) : lines;
+    const std::int64_t grain =
+        threads_ > 1 ? ceil_divide(lines, depthwise_tasks * threads_) : lines;
     const std::int64_t tasks = ceil_divide(lines, grain);
     hand_out(tasks, threads_, [&](std::int64_t task, std::int64_t) {
       for (std::int64_t line = task * grain; line < std::min((task + 1) * grain, lines); ++line)
@@ -208,7 +210,7 @@ class DepthwiseConvolution {
                 std::int64_t columns, std::int32_t* to) const {
     const bool is_signed = views_.x.dtype == DType::i8;
     const std::byte* weights = run.weights + channel / quantized_panel * pairs() * pair_bytes;
-    Sums sums{_mm256_setzero_si256(), _mm256_setzero_si256()};
+    DepthwiseSums sums{_mm256_setzero_si256(), _mm256_setzero_si256()};
     std::byte few[2][quantized_panel] = {};
     for (std::size_t tap = 0; tap < taps.size(); tap += 2, weights += pair_bytes) {
       const std::byte *first = taps[tap] + channel, *second = taps[tap + 1] + channel;

@@ -10,6 +10,8 @@
 namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t quantized_panel = 16;  // columns that are taken together
+// Results of more steps are saturated whatever the zero point is.
+inline constexpr float most_quantized_steps = 1024;
 
 struct QuantizedFinish;
 struct QuantizedPlace;

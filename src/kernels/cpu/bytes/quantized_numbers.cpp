@@ -2,15 +2,14 @@
 #include <algorithm>
 
 #include "kernels/cpu/bytes/quantized_convolution.h"
+#include "kernels/cpu/bytes/quantized_finish.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-// Results beyond are saturated whatever the zero point is.
-constexpr float most_steps = 1024;
-
-double number(const Call& call, const Int8Numbers& numbers, std::int64_t i, double missing) {
+double quantized_number(const Call& call, const Int8Numbers& numbers, std::int64_t i,
+                        double missing) {
   if (numbers.count == 0) return missing;
   return load_element(numbers.dtype, call.inputs[numbers.input], numbers.count > 1 ? i : 0);
 }
@@ -25,18 +24,18 @@ float float_number(const Call& call, const Int8Numbers& numbers, std::int64_t i,
 
 QuantizedSteps quantized_steps(const QuantizedNumbers& numbers, const Call& call, DType y) {
   QuantizedSteps steps{};
-  steps.x_scale = static_cast<float>(number(call, numbers.x_scale, 0, 1));
-  steps.y_scale = static_cast<float>(number(call, numbers.y_scale, 0, 1));
-  steps.x_zero = static_cast<std::int32_t>(number(call, numbers.x_zero, 0, 0));
-  steps.y_zero = static_cast<std::int32_t>(number(call, numbers.y_zero, 0, 0));
-  const auto residual = static_cast<float>(number(call, numbers.residual_scale, 0, 1));
+  steps.x_scale = static_cast<float>(quantized_number(call, numbers.x_scale, 0, 1));
+  steps.y_scale = static_cast<float>(quantized_number(call, numbers.y_scale, 0, 1));
+  steps.x_zero = static_cast<std::int32_t>(quantized_number(call, numbers.x_zero, 0, 0));
+  steps.y_zero = static_cast<std::int32_t>(quantized_number(call, numbers.y_zero, 0, 0));
+  const auto residual = static_cast<float>(quantized_number(call, numbers.residual_scale, 0, 1));
   steps.residual_factor = residual / steps.y_scale;
-  steps.residual_zero = static_cast<float>(number(call, numbers.residual_zero, 0, 0));
+  steps.residual_zero = static_cast<float>(quantized_number(call, numbers.residual_zero, 0, 0));
   steps.low = static_cast<float>(numbers.low) / steps.y_scale;
   steps.high = static_cast<float>(numbers.high) / steps.y_scale;
   if (y == DType::f32) return steps;
-  steps.low = std::clamp(steps.low, -most_steps, most_steps);
-  steps.high = std::clamp(steps.high, -most_steps, most_steps);
+  steps.low = std::clamp(steps.low, -most_quantized_steps, most_quantized_steps);
+  steps.high = std::clamp(steps.high, -most_quantized_steps, most_quantized_steps);
   return steps;
 }
 
@@ -49,7 +48,7 @@ QuantizedColumn quantized_column(const QuantizedNumbers& numbers, const Quantize
 
 std::int32_t quantized_w_zero_of(const QuantizedNumbers& numbers, const Call& call,
                                  std::int64_t column) {
-  return static_cast<std::int32_t>(number(call, numbers.w_zero, column, 0));
+  return static_cast<std::int32_t>(quantized_number(call, numbers.w_zero, column, 0));
 }
 
 }  // namespace narrowgauge::cpu

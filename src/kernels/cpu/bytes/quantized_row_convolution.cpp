@@ -12,10 +12,10 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t block_bytes = 192 << 10;  // of packed rows: a part of L2
-constexpr std::int64_t one_block_rows = 64;      // that stay one block: weights are read once
-constexpr std::int64_t wanted_tasks = 4;         // for each thread
-constexpr std::int64_t least_panels = 4;         // of a task, as each packs its rows
+constexpr std::int64_t block_bytes = 192 << 10;    // of packed rows: a part of L2
+constexpr std::int64_t one_block_rows = 64;        // that stay one block: weights are read once
+constexpr std::int64_t row_convolution_tasks = 4;  // for each thread
+constexpr std::int64_t least_panels = 4;           // of a task, as each packs its rows
 
 // Memory holds the lists; the weights unless they are packed ahead; and for each thread a slot of
 // packed rows and their sums.
@@ -82,7 +82,8 @@ class RowConvolution {
     const std::int64_t rows = window_.rows(), panels = weights_.panels();
     const std::int64_t fitting = std::max<std::int64_t>(block_bytes / row_bytes(), tier_.rows);
     std::int64_t block = rows <= one_block_rows ? rows : std::min(rows, fitting);
-    const std::int64_t wanted = threads > 1 ? ceil_divide(wanted_tasks * threads, groups_) : 1;
+    const std::int64_t wanted =
+        threads > 1 ? ceil_divide(row_convolution_tasks * threads, groups_) : 1;
     // Rows are cut first, down to a few tiles, then columns.
     if (rows > one_block_rows)
       block = std::min(block, std::max(ceil_divide(rows, wanted), 4 * tier_.rows));

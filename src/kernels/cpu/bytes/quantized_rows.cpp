@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::int64_t most_rows = 6;
 
-[[gnu::always_inline]] inline __m256i widened(const std::byte* bytes) {
+[[gnu::always_inline]] inline __m256i widened_row(const std::byte* bytes) {
   return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
 }
 
 template <int rows>
-void store(const __m256i (&sums)[rows][2], std::int32_t* to) {
+void store_rows(const __m256i (&sums)[rows][2], std::int32_t* to) {
 #pragma GCC unroll 6
   for (int r = 0; r < rows; ++r) {
     auto* const row = reinterpret_cast<__m256i*>(to + r * quantized_panel);
@@ -35,7 +35,7 @@ void multiply_pairs(const QuantizedProduct& p) {
   const std::byte* panel = p.columns.weights;
   const std::byte* pairs = p.rows;
   for (std::int64_t g = 0; g < p.columns.groups; ++g, panel += 32, pairs += 4) {
-    const __m256i left = widened(panel), right = widened(panel + 16);
+    const __m256i left = widened_row(panel), right = widened_row(panel + 16);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; ++r) {
       std::int32_t pair;
@@ -45,7 +45,7 @@ void multiply_pairs(const QuantizedProduct& p) {
       sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(row, right));
     }
   }
-  store(sums, p.sums);
+  store_rows(sums, p.sums);
 }
 
 template <int rows>
@@ -69,7 +69,7 @@ void multiply_fours(const QuantizedProduct& p) {
       sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(of_right, ones));
     }
   }
-  store(sums, p.sums);
+  store_rows(sums, p.sums);
 }
 
 using Multiply = void (*)(const QuantizedProduct& product);
@@ -122,7 +122,7 @@ const QuantizedTier* quantized_saturating_tier() {
 
 namespace {
 
-std::int32_t sum_of(__m256i sums) {
+std::int32_t sum_of_lanes(__m256i sums) {
   __m128i half = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
   half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));
   return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_shuffle_epi32(half, 0xb1)));
@@ -151,7 +151,7 @@ void store_wide(const std::byte* x, std::int64_t count, const QuantizedSource& s
     std::memcpy(row + 2 * i, &stored, sizeof stored);
     rest += stored;
   }
-  if (sum) *sum += sum_of(sums) + rest;
+  if (sum) *sum += sum_of_lanes(sums) + rest;
 }
 
 void store_narrow(const std::byte* x, std::int64_t count, const QuantizedSource& source,
@@ -172,7 +172,7 @@ void store_narrow(const std::byte* x, std::int64_t count, const QuantizedSource&
     row[i] = x[i] ^ flip;
     rest += static_cast<std::int32_t>(row[i]);
   }
-  if (sum) *sum += sum_of(sums) + rest;
+  if (sum) *sum += sum_of_lanes(sums) + rest;
 }
 
 }  // namespace narrowgauge::cpu

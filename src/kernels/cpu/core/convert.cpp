@@ -151,7 +151,7 @@ void widen_bytes(const void* in, float* out, std::int64_t count) {
 // During a run a subnormal compares equal to zero and converts to it; its bits still differ.
 bool is_nonzero(float value) { return std::bit_cast<std::uint32_t>(value) << 1 != 0; }
 
-double to_double(float value) {
+double exact_double(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (bits & 0x7f800000) return value;
   const double magnitude = static_cast<double>(bits & 0x007fffff) * 0x1p-149;
@@ -223,7 +223,7 @@ void narrow_whole_bytes(const float* in, DType to, void* out, std::int64_t count
     _mm_storeu_si128(reinterpret_cast<__m128i*>(bytes + i),
                      is_signed ? _mm_packs_epi16(low, high) : _mm_packus_epi16(low, high));
   }
-  for (; i < count; ++i) store_element(to, out, i, to_double(in[i]));
+  for (; i < count; ++i) store_element(to, out, i, exact_double(in[i]));
 }
 
 void widen_whole(DType from, const void* in, float* out, std::int64_t count) {
@@ -317,7 +317,7 @@ void narrow_row(const float* in, DType to, void* out, std::int64_t count, std::i
       narrow_powers(in, out, count);
       break;
     default:
-      for (std::int64_t i = 0; i < count; ++i) store_element(to, out, i, to_double(in[i]));
+      for (std::int64_t i = 0; i < count; ++i) store_element(to, out, i, exact_double(in[i]));
       break;
   }
   if (flushed) *flushed += zeros;

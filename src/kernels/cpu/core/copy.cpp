@@ -47,8 +47,8 @@ void copy_rows(const Rectangle& size, const CopyAxis& row, const Word* source, W
 }
 
 template <class Word>
-void copy_strided(const Rectangle& size, const CopyAxis& row, const CopyAxis& inner,
-                  const Word* source, Word* target) {
+void copy_strided_run(const Rectangle& size, const CopyAxis& row, const CopyAxis& inner,
+                      const Word* source, Word* target) {
   const std::int64_t from = inner.source_stride, to = inner.target_stride;
   for (std::int64_t r = 0; r < size.rows; ++r) {
     const Word* in = source + r * row.source_stride;
@@ -134,7 +134,7 @@ void StridedCopy::run_unit(std::int64_t number, const Word* source, Word* target
   else if (kind_ == Kind::transpose)
     transpose(size, inner_.source_stride, row_.target_stride, source, target);
   else
-    copy_strided(size, row_, inner_, source, target);
+    copy_strided_run(size, row_, inner_, source, target);
 }
 
 template <class Word>

@@ -20,7 +20,7 @@ namespace narrowgauge::cpu {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Loop = std::int64_t (*)(const std::byte* a, const std::byte* b, std::int64_t rounds);
+using PeakLoop = std::int64_t (*)(const std::byte* a, const std::byte* b, std::int64_t rounds);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -55,7 +55,7 @@ std::int64_t peak_f32_avx2(const std::byte* a, const std::byte* b, std::int64_t 
   return rounds * depth * rows * vectors * lanes * 2;
 }
 
-Loop loop_of(Unit unit) {
+PeakLoop loop_of(Unit unit) {
   const Isa has = isa();
   switch (unit) {
     case Unit::f32:
@@ -95,7 +95,7 @@ Tensor random_data(Unit unit, std::string_view name) {
 }
 
 // The best rate of the calling thread in short tries until the time is up.
-double best_rate(Loop loop, const std::byte* a, const std::byte* b, double seconds) {
+double best_rate(PeakLoop loop, const std::byte* a, const std::byte* b, double seconds) {
   constexpr double try_seconds = 5e-4;
   double best = 0;
   std::int64_t rounds = 16;
@@ -114,7 +114,7 @@ double best_rate(Loop loop, const std::byte* a, const std::byte* b, double secon
 }  // namespace
 
 double measure_unit(Unit unit, double seconds) {
-  const Loop loop = loop_of(unit);
+  const PeakLoop loop = loop_of(unit);
   if (!loop) return 0;
   const Tensor a = random_data(unit, "a"), b = random_data(unit, "b");
   const int threads = thread_count();

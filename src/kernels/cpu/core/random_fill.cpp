@@ -14,9 +14,7 @@ namespace narrowgauge::cpu {
 namespace {
 
 constexpr std::int64_t grain = 8192;
-constexpr std::int64_t at_once = 32, most_at_once = 64;  // numbers: blocks of four
-
-using Strip = std::array<float, strip_length>;
+constexpr std::int64_t numbers_at_once = 32, most_at_once = 64;  // blocks of four
 
 struct Product {
   __m256i high, low;
@@ -30,7 +28,7 @@ Product multiply(__m256i value, std::uint32_t factor) {
           _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA)};
 }
 
-__m256i all(std::uint64_t bits) {
+__m256i all_words(std::uint64_t bits) {
   return _mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(bits)));
 }
 
@@ -58,17 +56,17 @@ void store_blocks(const __m256i (&x)[4], std::uint32_t* out) {
 // Computes philox() of base/random.h for blocks first to first + 7, none of which carries into the
 // upper half of the counter.
 void philox_eight(const RandomStream& stream, std::uint64_t first, std::uint32_t* out) {
-  __m256i x[4] = {_mm256_add_epi32(all(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
-                  all(first >> 32), all(stream.step()), all(stream.step() >> 32)};
-  __m256i k0 = all(stream.key()), k1 = all(stream.key() >> 32);
+  __m256i x[4] = {_mm256_add_epi32(all_words(first), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),
+                  all_words(first >> 32), all_words(stream.step()), all_words(stream.step() >> 32)};
+  __m256i k0 = all_words(stream.key()), k1 = all_words(stream.key() >> 32);
   for (int round = 0; round < 10; ++round) {
     const Product a = multiply(x[0], 0xD2511F53), b = multiply(x[2], 0xCD9E8D57);
     x[0] = exclusive_or(b.high, x[1], k0);
     x[1] = b.low;
     x[2] = exclusive_or(a.high, x[3], k1);
     x[3] = a.low;
-    k0 = _mm256_add_epi32(k0, all(0x9E3779B9));
-    k1 = _mm256_add_epi32(k1, all(0xBB67AE85));
+    k0 = _mm256_add_epi32(k0, all_words(0x9E3779B9));
+    k1 = _mm256_add_epi32(k1, all_words(0xBB67AE85));
   }
   store_blocks(x, out);
 }
@@ -85,7 +83,8 @@ void random_bits(const RandomStream& stream, std::uint64_t first, std::int64_t c
   if (has_avx512)
     for (; i + most_at_once <= count; i += most_at_once)
       avx512::philox_sixteen(stream, block(i), out + i);
-  for (; i + at_once <= count && block(i) >> 32 == (block(i) + 7) >> 32; i += at_once)
+  for (; i + numbers_at_once <= count && block(i) >> 32 == (block(i) + 7) >> 32;
+       i += numbers_at_once)
     philox_eight(stream, block(i), out + i);
   for (; i < count; ++i) out[i] = stream.bits(first + std::uint64_t(i));
 }
@@ -100,7 +99,7 @@ const std::uint16_t* random_shorts(const RandomStream& stream, std::uint64_t fir
 void dropout(const Dropout& dropout, const RandomStream& stream) {
   const auto drop = [&](std::int64_t at, std::int64_t length) {
     alignas(64) std::array<std::uint32_t, strip_length / 2 + 16> room;
-    alignas(64) Strip x_buffer, y_buffer;
+    alignas(64) StripBuffer x_buffer, y_buffer;
     const float* x = load_strip(dropout.x, at, length, x_buffer.data());
     float* y = result_strip(dropout.y, at, y_buffer.data());
     auto* kept = reinterpret_cast<std::uint8_t*>(dropout.mask);

@@ -13,7 +13,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t at_once = 512;
+constexpr std::int64_t normals_at_once = 512;
 
 __m256d all(double value) { return _mm256_set1_pd(value); }
 __m256i all(std::int64_t bits) { return _mm256_set1_epi64x(bits); }
@@ -28,7 +28,7 @@ __m256d polynomial(__m256d x, double first, Rest... rest) {
 }
 
 // Whole numbers from 0 to 2^52 - 1 as doubles: the bits that follow those of 2^52.
-__m256d to_double(__m256i whole) {
+__m256d whole_to_double(__m256i whole) {
   const __m256i bits = _mm256_or_si256(whole, all(std::int64_t{0x4330000000000000}));
   return _mm256_sub_pd(_mm256_castsi256_pd(bits), all(0x1p52));
 }
@@ -39,7 +39,7 @@ __m256d logarithm(__m256d x) {
   constexpr std::int64_t one = 0x3ff0000000000000, root_of_half = 0x3fe6a09e667f3bcd;
   const __m256i shifted =
       _mm256_add_epi64(_mm256_castpd_si256(x), all(std::int64_t{one - root_of_half}));
-  const __m256d k = _mm256_sub_pd(to_double(_mm256_srli_epi64(shifted, 52)), all(1023.0));
+  const __m256d k = _mm256_sub_pd(whole_to_double(_mm256_srli_epi64(shifted, 52)), all(1023.0));
   const __m256i fraction = _mm256_and_si256(shifted, all(std::int64_t{0x000fffffffffffff}));
   const __m256d f =
       _mm256_sub_pd(_mm256_castsi256_pd(_mm256_add_epi64(fraction, all(root_of_half))), all(1.0));
@@ -93,7 +93,7 @@ struct Rounded {
   __m128 values;
   int uncertain;
 };
-Rounded rounded(__m256d exact) {
+Rounded rounded_to_single(__m256d exact) {
   const __m128 low = _mm256_cvtpd_ps(_mm256_mul_pd(exact, all(1 - 0x1p-49)));
   const __m128 high = _mm256_cvtpd_ps(_mm256_mul_pd(exact, all(1 + 0x1p-49)));
   const __m128 sure = _mm_and_ps(_mm_cmpeq_ps(low, high), _mm_cmpneq_ps(low, _mm_setzero_ps()));
@@ -103,13 +103,13 @@ Rounded rounded(__m256d exact) {
 // Eight normal numbers from the bits of two blocks; false if any of them is uncertain.
 bool eight_normals(const std::uint32_t* bits, float* out) {
   const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bits));
-  const __m256d first = to_double(_mm256_and_si256(both, all(std::int64_t{0xffffffff})));
-  const __m256d second = to_double(_mm256_srli_epi64(both, 32));
+  const __m256d first = whole_to_double(_mm256_and_si256(both, all(std::int64_t{0xffffffff})));
+  const __m256d second = whole_to_double(_mm256_srli_epi64(both, 32));
   const __m256d uniform = _mm256_mul_pd(_mm256_add_pd(first, all(1.0)), all(0x1p-32));
   const __m256d radius = _mm256_sqrt_pd(_mm256_mul_pd(all(-2.0), logarithm(uniform)));
   const Circle at = circle(_mm256_mul_pd(all(2 * std::numbers::pi * 0x1p-32), second));
-  const Rounded even = rounded(_mm256_mul_pd(radius, at.cosine));
-  const Rounded odd = rounded(_mm256_mul_pd(radius, at.sine));
+  const Rounded even = rounded_to_single(_mm256_mul_pd(radius, at.cosine));
+  const Rounded odd = rounded_to_single(_mm256_mul_pd(radius, at.sine));
   _mm_storeu_ps(out, _mm_unpacklo_ps(even.values, odd.values));
   _mm_storeu_ps(out + 4, _mm_unpackhi_ps(even.values, odd.values));
   return (even.uncertain | odd.uncertain) == 0;
@@ -126,10 +126,10 @@ void random_normals(const RandomStream& stream, std::uint64_t first, std::int64_
       std::copy_n(four.data(), std::min<std::int64_t>(4, end - i), out + i);
     }
   };
-  alignas(32) std::array<std::uint32_t, at_once> bits;
+  alignas(32) std::array<std::uint32_t, normals_at_once> bits;
   std::int64_t begin = 0;
   while (count - begin >= 8) {
-    const std::int64_t length = std::min(at_once, (count - begin) / 8 * 8);
+    const std::int64_t length = std::min(normals_at_once, (count - begin) / 8 * 8);
     random_bits(stream, first + std::uint64_t(begin), length, bits.data());
     for (std::int64_t i = 0; i < length; i += 8)
       if (!eight_normals(bits.data() + i, out + begin + i)) exactly(begin + i, begin + i + 8);

@@ -14,23 +14,24 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t run_length = 512;       // elements summed or converted at once
-constexpr std::int64_t tile = 64;              // a tile of 64 x 64 floats lies in L1
-constexpr std::int64_t elements_each = 16384;  // elements to a piece of work
+constexpr std::int64_t run_length = 512;     // elements summed or converted at once
+constexpr std::int64_t tile = 64;            // a tile of 64 x 64 floats lies in L1
+constexpr std::int64_t copied_each = 16384;  // elements to a piece of work
 
-struct Loop {
+struct StridedLoop {
   std::int64_t size, in_stride, out_stride;
 };
 
 // The loops over the elements, the output's widest stride first, neighbours merged if possible.
-std::vector<Loop> loops_over(const View& from, const View& to) {
-  std::vector<Loop> loops;
+std::vector<StridedLoop> loops_over(const View& from, const View& to) {
+  std::vector<StridedLoop> loops;
   for (std::size_t axis = 0; axis < to.dims.size(); ++axis)
     if (to.dims[axis] != 1) loops.push_back({to.dims[axis], from.strides[axis], to.strides[axis]});
-  std::stable_sort(loops.begin(), loops.end(),
-                   [](const Loop& a, const Loop& b) { return a.out_stride > b.out_stride; });
-  std::vector<Loop> merged;
-  for (const Loop& loop : loops) {
+  std::stable_sort(loops.begin(), loops.end(), [](const StridedLoop& a, const StridedLoop& b) {
+    return a.out_stride > b.out_stride;
+  });
+  std::vector<StridedLoop> merged;
+  for (const StridedLoop& loop : loops) {
     if (!merged.empty() && merged.back().in_stride == loop.in_stride * loop.size &&
         merged.back().out_stride == loop.out_stride * loop.size)
       merged.back() = {merged.back().size * loop.size, loop.in_stride, loop.out_stride};
@@ -42,7 +43,7 @@ std::vector<Loop> loops_over(const View& from, const View& to) {
 }
 
 template <class T>
-void turn(const void* in, const Loop& inner, void* out, const Loop& across) {
+void turn(const void* in, const StridedLoop& inner, void* out, const StridedLoop& across) {
   for (std::int64_t j = 0; j < across.size; ++j)
     for (std::int64_t i = 0; i < inner.size; ++i)
       static_cast<T*>(out)[j * across.out_stride + i * inner.out_stride] =
@@ -58,17 +59,17 @@ class Copy {
     inner_ = loops_.back();
     loops_.pop_back();
     choose_across();
-    inner_block_ = std::min(turned_ ? tile : elements_each, inner_.size);
-    across_block_ = std::clamp<std::int64_t>(elements_each / inner_block_, 1, across_.size);
+    inner_block_ = std::min(turned_ ? tile : copied_each, inner_.size);
+    across_block_ = std::clamp<std::int64_t>(copied_each / inner_block_, 1, across_.size);
     inner_blocks_ = (inner_.size + inner_block_ - 1) / inner_block_;
     across_blocks_ = (across_.size + across_block_ - 1) / across_block_;
     items_ = inner_blocks_ * across_blocks_;
-    for (const Loop& loop : loops_) items_ *= loop.size;
+    for (const StridedLoop& loop : loops_) items_ *= loop.size;
   }
 
   std::int64_t run() const {
     std::atomic<std::int64_t> flushed = 0;
-    const std::int64_t grain = elements_each / (inner_block_ * across_block_);
+    const std::int64_t grain = copied_each / (inner_block_ * across_block_);
     parallel_for(items_, std::max<std::int64_t>(1, grain),
                  [&](std::int64_t begin, std::int64_t end) {
                    std::int64_t zeros = 0;
@@ -144,7 +145,7 @@ class Copy {
                           std::int64_t width) const {
     std::int64_t flushed = 0;
     for (std::int64_t j = 0; j < width; j += tile) {
-      Loop inner = inner_, across = across_;
+      StridedLoop inner = inner_, across = across_;
       inner.size = count;
       across.size = std::min(tile, width - j);
       const std::int64_t tile_in = in + j * across.in_stride,
@@ -160,8 +161,8 @@ class Copy {
   }
 
   // Reads runs along `across`, transposes the tile, writes runs along `inner`.
-  std::int64_t convert_tile(std::int64_t in, std::int64_t out, const Loop& inner,
-                            const Loop& across) const {
+  std::int64_t convert_tile(std::int64_t in, std::int64_t out, const StridedLoop& inner,
+                            const StridedLoop& across) const {
     std::int64_t flushed = 0;
     alignas(64) std::array<float, tile * tile> rows;
     alignas(64) std::array<float, tile> column;
@@ -180,8 +181,8 @@ class Copy {
   DType from_, to_;
   const void* in_;
   void* out_;
-  std::vector<Loop> loops_;  // the others
-  Loop inner_{}, across_{1, 0, 0};
+  std::vector<StridedLoop> loops_;  // the others
+  StridedLoop inner_{}, across_{1, 0, 0};
   bool turned_ = false;
   std::int64_t inner_block_ = 0, across_block_ = 0, inner_blocks_ = 0, across_blocks_ = 0;
   std::int64_t items_ = 0;
@@ -199,7 +200,7 @@ void copy_strided(const View& from, const void* in, const View& to, void* out,
 }
 
 void sum_parts(const float* in, std::int64_t parts, std::int64_t count, float* out) {
-  parallel_for(count, elements_each, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(count, copied_each, [&](std::int64_t begin, std::int64_t end) {
     alignas(64) std::array<float, run_length> sums;
     for (std::int64_t i = begin; i < end; i += run_length) {
       const std::int64_t now = std::min(run_length, end - i);

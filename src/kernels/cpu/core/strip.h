@@ -3,6 +3,7 @@
 // widened into a buffer that stays in L1, computed in f32 and narrowed back. f32 needs no buffer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "narrowgauge/dtype.h"
@@ -10,6 +11,7 @@
 namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t strip_length = 1024;  // elements: 4 KB in f32
+using StripBuffer = std::array<float, strip_length>;
 
 // Between strips that are in L1 together: not a power of two, so that they use different sets.
 inline constexpr std::int64_t row_distance = strip_length + 16;

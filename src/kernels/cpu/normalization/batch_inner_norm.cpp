@@ -11,15 +11,17 @@
 namespace narrowgauge::cpu::batch_inner {
 namespace {
 
-constexpr std::int64_t block = 32, most_chunks = 64;
+constexpr std::int64_t block = 32, most_pixel_chunks = 64;
 
 const std::byte* bytes(const void* data) { return static_cast<const std::byte*>(data); }
 
-std::int64_t chunks_of(const ChannelLayout& layout) { return std::min(most_chunks, layout.outer); }
+std::int64_t chunks_of(const ChannelLayout& layout) {
+  return std::min(most_pixel_chunks, layout.outer);
+}
 
 // Calls body(chunk, offset in bytes, pixels) for fixed ranges of pixels.
 template <class Body>
-void for_chunks(const ChannelLayout& layout, DType dtype, const Body& body) {
+void for_pixels(const ChannelLayout& layout, DType dtype, const Body& body) {
   const std::int64_t chunks = chunks_of(layout);
   parallel_for(chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
@@ -32,7 +34,7 @@ void for_chunks(const ChannelLayout& layout, DType dtype, const Body& body) {
 }
 
 // Takes the first value of each channel, which is near its mean; 0 if it is not finite.
-void choose_shifts(const ChannelLayout& layout, ConstArray x, float* shift) {
+void choose_block_shifts(const ChannelLayout& layout, ConstArray x, float* shift) {
   for (std::int64_t c = 0; c < layout.channels; ++c) {
     shift[c] = *load_strip(x, c / block * block * block + c % block, 1, &shift[c]);
     if (!std::isfinite(shift[c])) shift[c] = 0;
@@ -43,14 +45,15 @@ void count(const Array& target, std::int64_t flushed) {
   if (target.flushed && flushed > 0) std::atomic_ref(*target.flushed) += flushed;
 }
 
-struct Moments {
+struct BlockMoments {
   double mean = 0, squares = 0;
 };
 
 // Joins the chunks of a channel in their order.
-Moments join(const ChannelLayout& layout, const float* mean, const float* squares, std::int64_t c) {
+BlockMoments join(const ChannelLayout& layout, const float* mean, const float* squares,
+                  std::int64_t c) {
   const std::int64_t chunks = chunks_of(layout);
-  Moments all;
+  BlockMoments all;
   double before = 0;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     const std::int64_t pixels = layout.outer * (chunk + 1) / chunks - layout.outer * chunk / chunks;
@@ -84,13 +87,13 @@ void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
   auto* const shift = static_cast<float*>(workspace);
   float* const mean = shift + layout.channels;
   float* const squares = mean + chunks_of(layout) * layout.channels;
-  choose_shifts(layout, x, shift);
-  for_chunks(layout, x.dtype, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
+  choose_block_shifts(layout, x, shift);
+  for_pixels(layout, x.dtype, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
     const std::int64_t at = chunk * layout.channels;
     amx::moments(x.dtype, bytes(x.data) + offset, pixels, {shift, mean + at, squares + at});
   });
   for (std::int64_t c = 0; c < layout.channels; ++c) {
-    const Moments all = join(layout, mean, squares, c);
+    const BlockMoments all = join(layout, mean, squares, c);
     const double center = double(shift[c]) + all.mean;
     const double variance = all.squares / double(layout.per_channel());
     if (statistics.mean) statistics.mean[c] = float(center);
@@ -103,7 +106,7 @@ void statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
 
 void apply(const BatchNormApply& norm, const float* factor, const float* constant) {
   const DType dtype = norm.x.dtype;
-  for_chunks(norm.layout, dtype, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
+  for_pixels(norm.layout, dtype, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
     const std::byte* other = norm.other ? bytes(norm.other.data) + offset : nullptr;
     count(norm.y, amx::affine(dtype, bytes(norm.x.data) + offset, other, pixels,
                               {norm.mean, factor, constant, norm.relu},
@@ -117,7 +120,7 @@ void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void
   auto* const dy = static_cast<float*>(workspace);
   float *const product = dy + size, *const deviation = product + size;
   const DType dtype = norm.dy.dtype;
-  for_chunks(layout, dtype, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
+  for_pixels(layout, dtype, [&](std::int64_t chunk, std::int64_t offset, amx::Pixels pixels) {
     const std::int64_t at = chunk * layout.channels;
     amx::gradient_sums(dtype, bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, pixels,
                        {norm.mean, dy + at, product + at, deviation + at});
@@ -134,7 +137,7 @@ void gradient_sums(const BatchNormBackward& norm, const GradientSums& sums, void
 
 void gradient(const BatchNormBackward& norm, const GradientFactors& factors) {
   const DType dtype = norm.dy.dtype;
-  for_chunks(norm.layout, dtype, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
+  for_pixels(norm.layout, dtype, [&](std::int64_t, std::int64_t offset, amx::Pixels pixels) {
     const std::byte* other = norm.other ? bytes(norm.other.data) + offset : nullptr;
     count(norm.dx, amx::gradient(
                        dtype, {bytes(norm.dy.data) + offset, bytes(norm.x.data) + offset, other},

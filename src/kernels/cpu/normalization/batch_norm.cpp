@@ -13,11 +13,10 @@ namespace narrowgauge::cpu {
 namespace {
 
 constexpr int batch = 8;
-using Strip = std::array<float, strip_length>;
 using Strips = std::array<float, batch * row_distance>;
 
 template <class Body>
-void for_chunks(const ChannelGrid& grid, const Body& body) {
+void for_grid_chunks(const ChannelGrid& grid, const Body& body) {
   parallel_for(grid.chunk_count(), grid.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t number = begin; number < end; ++number) body(number, grid.chunk(number));
   });
@@ -46,7 +45,7 @@ void relu_row(std::int64_t count, float* y) {
 
 void apply_chunk(const BatchNormApply& norm, const ChannelGrid& grid,
                  const ChannelGrid::Chunk& chunk, const ApplyColumns& channels) {
-  alignas(64) Strip mean, factor, constant, x_buffer, y_buffer, other_buffer;
+  alignas(64) StripBuffer mean, factor, constant, x_buffer, y_buffer, other_buffer;
   grid.expand(chunk.panel, channels.mean, mean.data());
   grid.expand(chunk.panel, channels.factor, factor.data());
   grid.expand(chunk.panel, channels.constant, constant.data());
@@ -102,10 +101,10 @@ struct GradientPartials {
   float *dy_sum, *product_sum, *deviation_sum;
 };
 
-void gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid, std::int64_t number,
-                   const GradientPartials& out) {
+void chunk_gradient_sums(const BatchNormBackward& norm, const ChannelGrid& grid,
+                         std::int64_t number, const GradientPartials& out) {
   alignas(64) Strips dy_buffer, x_buffer;
-  alignas(64) Strip mean, dy_sum{}, product_sum{}, deviation_sum{};
+  alignas(64) StripBuffer mean, dy_sum{}, product_sum{}, deviation_sum{};
   const ChannelGrid::Chunk chunk = grid.chunk(number);
   grid.expand(chunk.panel, norm.mean, mean.data());
   const GradientColumns columns{mean.data(), dy_sum.data(), product_sum.data(),
@@ -137,8 +136,8 @@ struct BackwardColumns {
   const float *mean, *factor, *dy_mean, *slope;
 };
 
-void backward_row(const float* dy, const float* x, const BackwardColumns& columns,
-                  std::int64_t count, float* dx) {
+void batch_norm_backward_row(const float* dy, const float* x, const BackwardColumns& columns,
+                             std::int64_t count, float* dx) {
   const auto [mean, factor, dy_mean, slope] = columns;
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < count; ++j)
@@ -147,7 +146,7 @@ void backward_row(const float* dy, const float* x, const BackwardColumns& column
 
 void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
                     const ChannelGrid::Chunk& chunk, const BackwardColumns& channels) {
-  alignas(64) Strip mean, factor, dy_mean, slope, x_buffer, dy_buffer, dx_buffer;
+  alignas(64) StripBuffer mean, factor, dy_mean, slope, x_buffer, dy_buffer, dx_buffer;
   grid.expand(chunk.panel, channels.mean, mean.data());
   grid.expand(chunk.panel, channels.factor, factor.data());
   grid.expand(chunk.panel, channels.dy_mean, dy_mean.data());
@@ -160,12 +159,12 @@ void backward_chunk(const BatchNormBackward& norm, const ChannelGrid& grid,
     const float* dy = load_strip(norm.dy, dy_offset, count, dy_buffer.data());
     const std::int64_t to = grid.strip(chunk, row, norm.dx.pitch).offset;
     float* dx = result_strip(norm.dx, to, dx_buffer.data());
-    backward_row(dy, x, columns, count, dx);
+    batch_norm_backward_row(dy, x, columns, count, dx);
     store_strip(norm.dx, to, count, dx);
   }
 }
 
-// Per channel, the coefficients for backward_row.
+// Per channel, the coefficients for batch_norm_backward_row.
 struct Coefficients {
   float *dy_mean, *slope;
 };
@@ -254,7 +253,7 @@ void batch_norm_apply(const BatchNormApply& norm, void* workspace) {
   batch_norm_factors(norm, factor, constant);
   if (batch_inner::takes(layout, {norm.x, norm.y, norm.other}))
     return batch_inner::apply(norm, factor, constant);
-  for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
+  for_grid_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
     apply_chunk(norm, grid, chunk, {norm.mean, factor, constant});
   });
 }
@@ -294,8 +293,8 @@ void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   float* sums = factor + layout.channels;
   const std::int64_t sum_count = grid.chunk_count() * grid.panel_channels();
   const GradientPartials partials{sums, sums + sum_count, sums + 2 * sum_count};
-  for_chunks(grid, [&](std::int64_t number, const ChannelGrid::Chunk&) {
-    gradient_sums(norm, grid, number, partials);
+  for_grid_chunks(grid, [&](std::int64_t number, const ChannelGrid::Chunk&) {
+    chunk_gradient_sums(norm, grid, number, partials);
   });
   const std::int64_t panel_grain = std::max<std::int64_t>(1, 64 / grid.chunks_per_panel());
   parallel_for(grid.panels(), panel_grain, [&](std::int64_t begin, std::int64_t end) {
@@ -305,7 +304,7 @@ void batch_norm_backward(const BatchNormBackward& norm, void* workspace) {
   if (!norm.dx) return;
   for (std::int64_t c = 0; c < layout.channels; ++c)
     factor[c] = norm.scale[c] * norm.inverse_std[c];
-  for_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
+  for_grid_chunks(grid, [&](std::int64_t, const ChannelGrid::Chunk& chunk) {
     backward_chunk(norm, grid, chunk,
                    {norm.mean, factor, coefficients.dy_mean, coefficients.slope});
   });

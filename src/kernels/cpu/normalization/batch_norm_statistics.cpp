@@ -59,7 +59,7 @@ void chunk_moments(const ChannelGrid& grid, ConstArray x, std::int64_t number,
 }
 
 // Takes the first value of each channel, at most sqrt(count) deviations from its mean.
-void choose_shifts(const ChannelLayout& layout, ConstArray x, float* shift) {
+void choose_grid_shifts(const ChannelLayout& layout, ConstArray x, float* shift) {
   for (std::int64_t c = 0; c < layout.channels; ++c) {
     const std::int64_t offset = c / layout.block * layout.inner * layout.block + c % layout.block;
     shift[c] = *load_strip(x, offset, 1, &shift[c]);
@@ -72,8 +72,8 @@ struct Totals {
 };
 
 // Joins the chunks of a panel in their order.
-void join_chunks(const ChannelGrid& grid, const Partials& partials, std::int64_t panel,
-                 Totals& totals) {
+void join_moments(const ChannelGrid& grid, const Partials& partials, std::int64_t panel,
+                  Totals& totals) {
   const std::int64_t channels = grid.channel_count(panel);
   std::int64_t before = 0;
   for (std::int64_t index = 0; index < grid.chunks_per_panel(); ++index) {
@@ -103,7 +103,7 @@ void batch_statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
   partials.shift = static_cast<float*>(workspace);
   partials.mean = partials.shift + layout.channels;
   partials.m2 = partials.mean + grid.chunk_count() * grid.panel_channels();
-  choose_shifts(layout, x, partials.shift);
+  choose_grid_shifts(layout, x, partials.shift);
   parallel_for(grid.chunk_count(), grid.grain(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t number = begin; number < end; ++number)
       chunk_moments(grid, x, number, partials);
@@ -112,7 +112,7 @@ void batch_statistics(const ChannelLayout& layout, ConstArray x, float epsilon,
   parallel_for(grid.panels(), panel_grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t panel = begin; panel < end; ++panel) {
       Totals totals;
-      join_chunks(grid, partials, panel, totals);
+      join_moments(grid, partials, panel, totals);
       for (std::int64_t i = 0; i < grid.channel_count(panel); ++i) {
         const std::int64_t c = grid.first_channel(panel) + i;
         const double mean = double(partials.shift[c]) + totals.mean[std::size_t(i)];

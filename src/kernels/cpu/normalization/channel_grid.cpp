@@ -3,19 +3,18 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/core/work.h"
 #include "narrowgauge/error.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
 constexpr std::int64_t chunk_elements = 32768;  // 128 KB of f32: small pieces, large against setup
-constexpr std::int64_t most_chunks = 64;        // of a panel: bounds the partial sums
+constexpr std::int64_t most_panel_chunks = 64;  // of a panel: bounds the partial sums
 // Columns of a strip if the next strip follows in memory: eight of them stay in L1. If it does not
 // follow, strips are up to strip_length long, so that prefetching pays.
 constexpr std::int64_t usual_width = 512;
 constexpr int lanes = 16;
-
-constexpr std::int64_t round_up(std::int64_t a, std::int64_t to) { return ceil_divide(a, to) * to; }
 
 // A sum whose order depends only on the count.
 float lane_sum(const float* values, std::int64_t count) {
@@ -44,11 +43,11 @@ float lane_squares(const float* values, float center, std::int64_t count) {
   return lane_sum(sum, lanes);
 }
 
-struct Moments {
+struct LaneMoments {
   float count = 0, mean = 0, m2 = 0;
   // Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
   // variances", 1979.
-  void add(const Moments& other) {
+  void add(const LaneMoments& other) {
     if (other.count == 0) return;
     const float total = count + other.count;
     const float delta = other.mean - mean;
@@ -61,7 +60,7 @@ struct Moments {
 struct Counts {
   std::int64_t columns, before, added;
 };
-// Does what Moments::add does for many columns with equal counts.
+// Does what LaneMoments::add does for many columns with equal counts.
 void add_moments(const Counts& counts, const float* other_mean, const float* other_m2, float* mean,
                  float* m2) {
   if (counts.added == 0) return;
@@ -77,7 +76,8 @@ void add_moments(const Counts& counts, const float* other_mean, const float* oth
 }
 
 // The moments of columns that have the same number of rows each.
-Moments equal_columns(const float* mean, const float* m2, std::int64_t columns, std::int64_t rows) {
+LaneMoments equal_columns(const float* mean, const float* m2, std::int64_t columns,
+                          std::int64_t rows) {
   if (columns <= 0 || rows == 0) return {};
   const float center = lane_sum(mean, columns) / float(columns);
   return {float(columns * rows), center,
@@ -120,8 +120,8 @@ ChannelGrid::ChannelGrid(const ChannelLayout& layout, bool dense)
   }
   panels_ = ceil_divide(channels_, panel_channels_);
   steps_ = ceil_divide(run_, width_);
-  rows_per_chunk_ =
-      round_up(std::max(ceil_divide(chunk_elements, width_), ceil_divide(rows(), most_chunks)), 8);
+  rows_per_chunk_ = round_up(
+      std::max(ceil_divide(chunk_elements, width_), ceil_divide(rows(), most_panel_chunks)), 8);
   chunks_per_panel_ = ceil_divide(rows(), rows_per_chunk_);
 }
 
@@ -205,7 +205,7 @@ void ChannelGrid::fold_moments(const Chunk& chunk, const float* column_mean, con
     return;
   }
   for (std::int64_t c = 0; c < channel_count(chunk.panel); ++c) {
-    Moments total;
+    LaneMoments total;
     for (std::int64_t first = c * repeat_; first < chunk.width; first += period_) {
       const std::int64_t end = std::min(first + repeat_, chunk.width);
       const std::int64_t cut = std::clamp(chunk.least, first, end);

@@ -6,8 +6,6 @@
 namespace narrowgauge::cpu {
 namespace {
 
-using Strip = std::array<float, strip_length>;
-
 // The weight of a label, 0 if it is ignored.
 float weight_of(const CrossEntropy& common, std::int64_t row) {
   const std::int64_t label = common.labels[row];
@@ -19,7 +17,7 @@ float weight_of(const CrossEntropy& common, std::int64_t row) {
 
 void write_log_probabilities(const CrossEntropyForward& forward, const AxisTile& tile,
                              const Normalizers& normalizers) {
-  alignas(64) Strip x_buffer, y_buffer;
+  alignas(64) StripBuffer x_buffer, y_buffer;
   const float* largest = normalizers.largest.data();
   const float* log_sum = normalizers.log_sum.data();
   for_pieces(forward.common.layout, tile, [&](const AxisPiece& piece) {
@@ -53,8 +51,8 @@ void forward_tile(const CrossEntropyForward& forward, const AxisTile& tile) {
   if (forward.log_probabilities) write_log_probabilities(forward, tile, normalizers);
 }
 
-void backward_tile(const CrossEntropyBackward& backward, const AxisTile& tile) {
-  alignas(64) Strip gradients, x_buffer, dx_buffer;
+void cross_entropy_backward_tile(const CrossEntropyBackward& backward, const AxisTile& tile) {
+  alignas(64) StripBuffer gradients, x_buffer, dx_buffer;
   const CrossEntropy& common = backward.common;
   Normalizers normalizers;
   find_normalizers(common.layout, tile, backward.logits, Wanted::reciprocal, normalizers);
@@ -89,7 +87,7 @@ void cross_entropy_forward(const CrossEntropyForward& forward) {
 
 void cross_entropy_backward(const CrossEntropyBackward& backward) {
   for_axis_tiles(backward.common.layout,
-                 [&](const AxisTile& tile) { backward_tile(backward, tile); });
+                 [&](const AxisTile& tile) { cross_entropy_backward_tile(backward, tile); });
 }
 
 }  // namespace narrowgauge::cpu

@@ -12,8 +12,6 @@
 namespace narrowgauge::cpu {
 namespace {
 
-using Strip = std::array<float, strip_length>;
-
 std::int64_t row_grain(const RowLayout& layout) {
   return std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, layout.columns));
 }
@@ -37,14 +35,14 @@ const float* per_column(ConstArray values, std::int64_t columns, float otherwise
   return room;
 }
 
-struct Moments {
+struct RowMoments {
   double count = 0, mean = 0, m2 = 0;
 };
 
 // Moments of a row minus its first value; joined as in Chan, Golub, LeVeque 1979.
-Moments row_moments(ConstArray x, std::int64_t offset, std::int64_t columns, float shift) {
-  alignas(64) Strip buffer;
-  Moments row;
+RowMoments row_moments(ConstArray x, std::int64_t offset, std::int64_t columns, float shift) {
+  alignas(64) StripBuffer buffer;
+  RowMoments row;
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
     const float* value = load_strip(x, offset + at, count, buffer.data());
     const auto [mean, squares] = row_math().moments(value, shift, count);
@@ -65,12 +63,12 @@ struct Row {
 
 void forward_row(const LayerNormForward& norm, const Row& source, std::int64_t row,
                  const float* scale, const float* bias) {
-  alignas(64) Strip x_buffer, y_buffer;
+  alignas(64) StripBuffer x_buffer, y_buffer;
   const std::int64_t columns = norm.layout.columns;
   float shift = 0;
   shift = *load_strip(source.array, source.offset, 1, &shift);
   if (!std::isfinite(shift)) shift = 0;
-  const Moments moments = row_moments(source.array, source.offset, columns, shift);
+  const RowMoments moments = row_moments(source.array, source.offset, columns, shift);
   const double variance = moments.m2 / double(columns);
   const auto inverse = float(1 / std::sqrt(variance + double(norm.epsilon)));
   const auto mean = float(moments.mean);  // of x - shift
@@ -87,7 +85,7 @@ void forward_row(const LayerNormForward& norm, const Row& source, std::int64_t r
 
 // Adds the dropped-out row of x and the other row into `sum`.
 void add_residual(const LayerNormForward& norm, std::int64_t row, float* sum) {
-  alignas(64) Strip x_buffer, other_buffer;
+  alignas(64) StripBuffer x_buffer, other_buffer;
   alignas(64) std::array<std::uint32_t, strip_length / 2 + 16> room;
   const ResidualSum& residual = *norm.residual;
   auto* const kept = reinterpret_cast<std::uint8_t*>(residual.kept);
@@ -112,9 +110,9 @@ struct RowSums {
 };
 
 // Also adds dy and dy * normal to the column sums of the chunk.
-RowSums gradient_sums(const LayerNormBackward& norm, const Row& source, std::int64_t row,
-                      const float* scale, float* column_sums) {
-  alignas(64) Strip dy_buffer, x_buffer;
+RowSums row_gradient_sums(const LayerNormBackward& norm, const Row& source, std::int64_t row,
+                          const float* scale, float* column_sums) {
+  alignas(64) StripBuffer dy_buffer, x_buffer;
   const std::int64_t columns = norm.layout.columns;
   double gradient = 0, product = 0;
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
@@ -135,9 +133,9 @@ RowSums gradient_sums(const LayerNormBackward& norm, const Row& source, std::int
 }
 
 // If `residual` is given, also computes the gradient that passes its dropout.
-void backward_row(const LayerNormBackward& norm, const Row& source, std::int64_t row,
-                  const float* scale, RowSums sums) {
-  alignas(64) Strip dy_buffer, x_buffer, dx_buffer, dropped_buffer;
+void layer_norm_backward_row(const LayerNormBackward& norm, const Row& source, std::int64_t row,
+                             const float* scale, RowSums sums) {
+  alignas(64) StripBuffer dy_buffer, x_buffer, dx_buffer, dropped_buffer;
   const std::int64_t columns = norm.layout.columns;
   const ResidualGradient* residual = norm.residual;
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
@@ -159,7 +157,7 @@ void backward_row(const LayerNormBackward& norm, const Row& source, std::int64_t
 
 // Adds the row's dy and the other gradients into `sum`.
 void add_gradients(const LayerNormBackward& norm, std::int64_t row, float* sum) {
-  alignas(64) Strip buffer;
+  alignas(64) StripBuffer buffer;
   for_strips(norm.layout.columns, [&](std::int64_t at, std::int64_t count) {
     const std::int64_t offset = row * norm.layout.columns + at;
     const float* first = load_strip(norm.dy, offset, count, sum + at);
@@ -181,9 +179,9 @@ void backward_rows(const LayerNormBackward& norm, std::int64_t begin, std::int64
     if (adds) add_gradients(norm, row, sum.data());
     const Row source =
         adds ? Row{{sum.data(), DType::f32}, 0} : Row{norm.dy, row * norm.layout.columns};
-    const RowSums sums = gradient_sums(norm, source, row, scale, column_sums);
+    const RowSums sums = row_gradient_sums(norm, source, row, scale, column_sums);
     if (norm.dx || (norm.residual && norm.residual->dropped))
-      backward_row(norm, source, row, scale, sums);
+      layer_norm_backward_row(norm, source, row, scale, sums);
   }
 }
 
@@ -199,13 +197,13 @@ void forward_rows(const LayerNormForward& norm, std::int64_t begin, std::int64_t
 }
 
 // Adds the column sums of all chunks in their order.
-void join_chunks(const Array& result, const float* partial, std::int64_t stride,
-                 const RowLayout& layout) {
+void join_column_sums(const Array& result, const float* partial, std::int64_t stride,
+                      const RowLayout& layout) {
   if (!result) return;
   const std::int64_t chunks = chunk_count(layout);
   parallel_for(layout.columns, strip_length, [&](std::int64_t begin, std::int64_t end) {
     std::array<double, strip_length> sum{};
-    alignas(64) Strip strip;
+    alignas(64) StripBuffer strip;
     const std::int64_t count = end - begin;
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
       for (std::int64_t j = 0; j < count; ++j)
@@ -252,8 +250,8 @@ void layer_norm_backward(const LayerNormBackward& norm, void* workspace) {
       backward_rows(norm, first, std::min(first + chunk_rows, layout.rows), scale, sums);
     }
   });
-  join_chunks(norm.scale_gradient, partial, 2 * columns, layout);
-  join_chunks(norm.bias_gradient, partial + columns, 2 * columns, layout);
+  join_column_sums(norm.scale_gradient, partial, 2 * columns, layout);
+  join_column_sums(norm.bias_gradient, partial + columns, 2 * columns, layout);
 }
 
 }  // namespace narrowgauge::cpu

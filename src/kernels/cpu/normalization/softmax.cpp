@@ -6,8 +6,6 @@
 namespace narrowgauge::cpu {
 namespace {
 
-using Strip = std::array<float, strip_length>;
-
 struct Backward {
   const AxisLayout& layout;
   ConstArray y, dy;
@@ -16,9 +14,9 @@ struct Backward {
 
 // The sum over the axis of term(y, dy), per column.
 template <class Term>
-void column_sums(const Backward& backward, const AxisTile& tile, float* sums, const Term& term) {
+void axis_sums(const Backward& backward, const AxisTile& tile, float* sums, const Term& term) {
   const auto& [layout, y, dy, dx] = backward;
-  alignas(64) Strip y_buffer, dy_buffer;
+  alignas(64) StripBuffer y_buffer, dy_buffer;
   alignas(64) std::array<double, strip_length> total;
   std::fill_n(total.data(), tile.width, 0.0);
   for_pieces(layout, tile, [&](const AxisPiece& piece) {
@@ -44,7 +42,7 @@ void column_sums(const Backward& backward, const AxisTile& tile, float* sums, co
 
 void softmax_tile(SoftmaxKind kind, const AxisLayout& layout, const AxisTile& tile, ConstArray x,
                   const Array& y) {
-  alignas(64) Strip x_buffer, y_buffer;
+  alignas(64) StripBuffer x_buffer, y_buffer;
   Normalizers normalizers;
   const bool is_log = kind == SoftmaxKind::log_softmax;
   find_normalizers(layout, tile, x, is_log ? Wanted::log_sum : Wanted::reciprocal, normalizers);
@@ -64,16 +62,16 @@ void softmax_tile(SoftmaxKind kind, const AxisLayout& layout, const AxisTile& ti
   });
 }
 
-void backward_tile(SoftmaxKind kind, const Backward& backward, const AxisTile& tile) {
+void softmax_backward_tile(SoftmaxKind kind, const Backward& backward, const AxisTile& tile) {
   const auto& [layout, y, dy, dx] = backward;
-  alignas(64) Strip sums, share, y_buffer, dy_buffer, dx_buffer;
-  alignas(64) constexpr static Strip zeros{};
+  alignas(64) StripBuffer sums, share, y_buffer, dy_buffer, dx_buffer;
+  alignas(64) constexpr static StripBuffer zeros{};
   const bool is_log = kind == SoftmaxKind::log_softmax;
   if (is_log)
-    column_sums(backward, tile, sums.data(), [](float, float gradient) { return gradient; });
+    axis_sums(backward, tile, sums.data(), [](float, float gradient) { return gradient; });
   else
-    column_sums(backward, tile, sums.data(),
-                [](float probability, float gradient) { return probability * gradient; });
+    axis_sums(backward, tile, sums.data(),
+              [](float probability, float gradient) { return probability * gradient; });
   const float* sum = sums.data();
   for_pieces(layout, tile, [&](const AxisPiece& piece) {
     const float* y_value = load_strip(y, piece.offset, piece.count(), y_buffer.data());
@@ -102,7 +100,8 @@ void softmax_forward(SoftmaxKind kind, const AxisLayout& layout, ConstArray x, c
 void softmax_backward(SoftmaxKind kind, const AxisLayout& layout, ConstArray y, ConstArray dy,
                       const Array& dx) {
   const Backward backward{layout, y, dy, dx};
-  for_axis_tiles(layout, [&](const AxisTile& tile) { backward_tile(kind, backward, tile); });
+  for_axis_tiles(layout,
+                 [&](const AxisTile& tile) { softmax_backward_tile(kind, backward, tile); });
 }
 
 }  // namespace narrowgauge::cpu

@@ -271,7 +271,7 @@ class Convolution {
 bool is_empty(const View& view) { return element_count(view.dims) == 0; }
 
 // The bias as a view of y's dims.
-std::optional<View> broadcast_bias(const ConvolutionViews& views) {
+std::optional<View> broadcast_channel_bias(const ConvolutionViews& views) {
   if (!views.bias) return std::nullopt;
   View view{views.bias->dtype, views.y.dims, Dims(views.y.dims.size(), 0)};
   view.strides[1] = views.bias->strides[0];
@@ -292,7 +292,8 @@ Prepared prepare_convolution(ConvolutionPass pass, const ConvolutionViews& views
   const View& bias = views.bias ? *views.bias : views.w;
   const bool f64 = !computing_for("convolution", {&views.x, &views.w, &views.y, &bias});
   if (is_empty(views.x) || is_empty(views.w) || is_empty(views.y)) {
-    if (pass == ConvolutionPass::forward) return prepare_fill(views.y, broadcast_bias(views), 2);
+    if (pass == ConvolutionPass::forward)
+      return prepare_fill(views.y, broadcast_channel_bias(views), 2);
     return prepare_fill(pass == ConvolutionPass::data_gradient ? views.x : views.w, {}, 0);
   }
   if (f64) return prepare_convolution_f64(pass, views, window);

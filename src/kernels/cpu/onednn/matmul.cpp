@@ -130,7 +130,7 @@ class MatMul {
   Shards shards_;
 };
 
-std::optional<View> broadcast_bias(const MatMulViews& views) {
+std::optional<View> broadcast_column_bias(const MatMulViews& views) {
   if (!views.bias) return std::nullopt;
   View view{views.bias->dtype, views.y.dims, Dims(views.y.dims.size(), 0)};
   view.strides.back() = views.bias->strides[0];
@@ -144,7 +144,7 @@ Prepared prepare_matmul(const MatMulViews& views, const ContractionOptions& opti
   const View& bias = views.bias ? *views.bias : views.a;
   const bool f64 = !computing_for("matmul", {&views.a, &views.b, &views.y, &bias});
   if (element_count(views.y.dims) == 0 || views.a.dims.back() == 0)
-    return prepare_fill(views.y, broadcast_bias(views), 2);
+    return prepare_fill(views.y, broadcast_column_bias(views), 2);
   if (f64) return prepare_matmul_f64(views);
   ContractionOptions settled = options;
   if (settled.threads == 0) settled.threads = thread_count();

@@ -10,9 +10,9 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t most_depth = 4096;            // packed at a time
-constexpr std::int64_t row_block_bytes = 768 << 10;  // of packed rows: a part of L2
-constexpr std::int64_t wanted_tasks = 16;
+constexpr std::int64_t tile_depth = 4096;                 // packed at a time
+constexpr std::int64_t tile_row_block_bytes = 768 << 10;  // of packed rows: a part of L2
+constexpr std::int64_t tile_tasks = 16;
 constexpr std::int64_t sums_bytes = dfp16_square * dfp16_square * 4;
 
 class TileProduct {
@@ -20,17 +20,17 @@ class TileProduct {
   TileProduct(const MatMulViews& views, int threads)
       : views_(views),
         all_(matrices_of(views)),
-        depth_(std::min(all_.k, most_depth)),
-        chunks_(ceil_divide(all_.k, most_depth)) {
+        depth_(std::min(all_.k, tile_depth)),
+        chunks_(ceil_divide(all_.k, tile_depth)) {
     batch_workers_ = all_.count() >= 2 * threads ? threads : 1;
     workers_ = batch_workers_ > 1 ? 1 : threads;
-    const std::int64_t fitting = std::max<std::int64_t>(row_block_bytes / (2 * depth_), 64);
-    const std::int64_t wanted = workers_ > 1 ? std::min(all_.m / 64, wanted_tasks) : 1;
+    const std::int64_t fitting = std::max<std::int64_t>(tile_row_block_bytes / (2 * depth_), 64);
+    const std::int64_t wanted = workers_ > 1 ? std::min(all_.m / 64, tile_tasks) : 1;
     const std::int64_t blocks = std::max({ceil_divide(all_.m, fitting), wanted, std::int64_t{1}});
     row_block_ = round_up(ceil_divide(all_.m, blocks), dfp16_square);
     row_blocks_ = ceil_divide(all_.m, row_block_);
     if (workers_ > 1)
-      column_blocks_ = std::clamp<std::int64_t>(wanted_tasks / row_blocks_, 1, panels());
+      column_blocks_ = std::clamp<std::int64_t>(tile_tasks / row_blocks_, 1, panels());
     place_memory();
   }
 
@@ -72,7 +72,7 @@ class TileProduct {
   std::int64_t panel_bytes() const { return blocks() * dfp16_block_bytes; }
   std::int64_t squares() const { return row_block_ / dfp16_square; }
   std::int64_t depth_of(std::int64_t chunk) const {
-    return std::min(most_depth, all_.k - chunk * most_depth);
+    return std::min(tile_depth, all_.k - chunk * tile_depth);
   }
 
   void place_memory() {
@@ -102,7 +102,7 @@ class TileProduct {
                  const std::int64_t column = panel * dfp16_square;
                  amx::dfp16_pack(
                      {at_offset(matrix.b, views_.b.dtype,
-                                (chunk * most_depth + k) * all_.b_depth + column * all_.b_column),
+                                (chunk * tile_depth + k) * all_.b_depth + column * all_.b_column),
                       views_.b.dtype, dense ? all_.b_column : all_.b_depth},
                      {std::min(dfp16_square, all_.n - column), depth, false, dense},
                      matrix.memory + panel * panel_bytes() + block * dfp16_block_bytes,
@@ -121,7 +121,7 @@ class TileProduct {
     for (std::int64_t k = 0, block = 0; k < depth_of(chunk); k += pair_block, ++block)
       for (std::int64_t row = begin, square = 0; row < end; row += dfp16_square, ++square)
         amx::dfp16_pack({at_offset(matrix.a, views_.a.dtype,
-                                   (chunk * most_depth + k) * all_.a_depth + row * all_.a_row),
+                                   (chunk * tile_depth + k) * all_.a_depth + row * all_.a_row),
                          views_.a.dtype, dense ? all_.a_row : all_.a_depth},
                         {std::min(dfp16_square, end - row),
                          std::min(pair_block, depth_of(chunk) - k), true, dense},

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t least_channels = 16;
 constexpr std::int64_t most_row_pixels = 1024;  // of a weight gradient: see its bound
 
-std::string layout_reason(ConvolutionPass pass, const ConvolutionViews& views) {
+std::string convolution_layout_reason(ConvolutionPass pass, const ConvolutionViews& views) {
   if (views.x.strides[1] != 1 || views.y.strides[1] != 1)
     return "channels do not lie next to each other";
   if (pass != ConvolutionPass::weight_gradient) return {};
@@ -94,8 +94,8 @@ void join_rows(ConvolutionViews& views) {
   }
 }
 
-std::string shape_reason(ConvolutionPass pass, const ConvolutionViews& views,
-                         const ConvolutionWindow& window) {
+std::string convolution_shape_reason(ConvolutionPass pass, const ConvolutionViews& views,
+                                     const ConvolutionWindow& window) {
   for (const View* view : {&views.x, &views.w, &views.y}) {
     if (view->dims.size() != 4) return "not two spatial axes";
     if (element_count(view->dims) == 0) return "empty";
@@ -103,7 +103,7 @@ std::string shape_reason(ConvolutionPass pass, const ConvolutionViews& views,
   if (window.groups != 1) return concat(window.groups, " groups");
   if (views.x.dims[1] < least_channels || views.y.dims[1] < least_channels)
     return concat(views.x.dims[1], " and ", views.y.dims[1], " channels are too few");
-  return layout_reason(pass, views);
+  return convolution_layout_reason(pass, views);
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ std::string pair_convolution_reason(PairFormat format, ConvolutionPass pass,
                 : views.x,
       isa);
   if (!reason.empty()) return reason;
-  reason = shape_reason(pass, views, window);
+  reason = convolution_shape_reason(pass, views, window);
   return reason.empty() ? reason : concat(name(format), ": ", reason);
 }
 

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::int64_t least = 32;         // columns, and values of a sum, that are worth packing
 constexpr std::int64_t least_rows = 16;    // that are worth packing b
-constexpr std::int64_t most_depth = 4096;  // packed at a time
-constexpr std::int64_t row_block_bytes = 512 << 10;  // of packed rows: a quarter of L2
-constexpr std::int64_t wanted_tasks = 16;
+constexpr std::int64_t pair_depth = 4096;  // packed at a time
+constexpr std::int64_t pair_row_block_bytes = 512 << 10;  // of packed rows: a quarter of L2
+constexpr std::int64_t matmul_tasks = 16;
 constexpr std::int64_t panels_in_group = 8;
 
 class Product {
@@ -29,15 +29,15 @@ class Product {
         all_(matrices_of(views)),
         a_rows_(all_.a_depth == 1 || all_.k == 1),
         b_rows_(all_.b_column != 1 && all_.n != 1),
-        depth_(std::min(all_.k, most_depth)),
-        chunks_(ceil_divide(all_.k, most_depth)) {
+        depth_(std::min(all_.k, pair_depth)),
+        chunks_(ceil_divide(all_.k, pair_depth)) {
     const std::int64_t batch = all_.count();
     batch_workers_ = batch >= 2 * threads ? threads : 1;
     workers_ = batch_workers_ > 1 ? 1 : threads;
     row_block_ = choose_row_block();
     row_blocks_ = ceil_divide(all_.m, row_block_);
     if (workers_ > 1)
-      column_blocks_ = std::clamp<std::int64_t>(wanted_tasks / row_blocks_, 1, panels());
+      column_blocks_ = std::clamp<std::int64_t>(matmul_tasks / row_blocks_, 1, panels());
     steps_ = steps_of(depth_);
     last_steps_ = steps_of(depth_of(chunks_ - 1));
     place_parts();
@@ -85,9 +85,9 @@ class Product {
   }
 
   std::int64_t choose_row_block() const {
-    const std::int64_t fitting = row_block_bytes / (2 * depth_);
+    const std::int64_t fitting = pair_row_block_bytes / (2 * depth_);
     const std::int64_t blocks = std::max(ceil_divide(all_.m, std::max<std::int64_t>(fitting, 56)),
-                                         workers_ > 1 ? std::min(all_.m / 56, wanted_tasks) : 1);
+                                         workers_ > 1 ? std::min(all_.m / 56, matmul_tasks) : 1);
     return round_up(ceil_divide(all_.m, std::max<std::int64_t>(blocks, 1)), 2 * pair_panel);
   }
 
@@ -113,7 +113,7 @@ class Product {
   }
 
   std::int64_t depth_of(std::int64_t chunk) const {
-    return std::min(most_depth, all_.k - chunk * most_depth);
+    return std::min(pair_depth, all_.k - chunk * pair_depth);
   }
   float* column_scales(const Matrix& matrix, std::int64_t panel) const {
     return reinterpret_cast<float*>(matrix.memory + column_scales_at_) +
@@ -143,7 +143,7 @@ class Product {
                   std::byte* slot) const {
     const std::int64_t column = panel * pair_columns;
     unit_.rows_as_columns(
-        {at_offset(matrix.b, views_.b.dtype, chunk * most_depth + column * all_.b_column),
+        {at_offset(matrix.b, views_.b.dtype, chunk * pair_depth + column * all_.b_column),
          views_.b.dtype, all_.b_column},
         std::min(pair_columns, all_.n - column), depth_of(chunk),
         {matrix.memory + panel * panel_bytes_, column_scales(matrix, panel), is_wide(panel)},
@@ -155,7 +155,7 @@ class Product {
     const std::int64_t column = panel * pair_columns, k = block * pair_block;
     const bool wide = is_wide(panel);
     unit_.columns_block(
-        {at_offset(matrix.b, views_.b.dtype, (chunk * most_depth + k) * all_.b_depth + column),
+        {at_offset(matrix.b, views_.b.dtype, (chunk * pair_depth + k) * all_.b_depth + column),
          views_.b.dtype, all_.b_depth},
         std::min(pair_columns, all_.n - column), std::min(pair_block, depth_of(chunk) - k),
         {matrix.memory + panel * panel_bytes_ + k / 2 * (wide ? 128 : 64),
@@ -169,7 +169,7 @@ class Product {
     const std::int64_t depth = depth_of(chunk), rows = end - begin;
     auto* const scales = reinterpret_cast<float*>(slot + row_scales_at_);
     const void* const from =
-        at_offset(matrix.a, dtype, chunk * most_depth * all_.a_depth + begin * all_.a_row);
+        at_offset(matrix.a, dtype, chunk * pair_depth * all_.a_depth + begin * all_.a_row);
     if (a_rows_)
       return unit_.rows({from, dtype, all_.a_row}, rows, depth,
                         {slot, pair_row_bytes(depth_), scales});
@@ -274,20 +274,20 @@ class Product {
   std::int64_t row_scales_at_ = 0, scratch_at_ = 0, slot_bytes_ = 0;
 };
 
-std::string layout_reason(const Matrices& all) {
+std::string matmul_layout_reason(const Matrices& all) {
   if (all.a_depth != 1 && all.a_row != 1 && all.m > 1) return "no axis of a is dense";
   if (all.b_column != 1 && all.b_depth != 1) return "no axis of b is dense";
   if (all.y_row < all.n && all.m > 1) return "rows of y overlap";
   return {};
 }
 
-std::string shape_reason(const MatMulViews& views) {
+std::string matmul_shape_reason(const MatMulViews& views) {
   if (element_count(views.y.dims) == 0) return "y is empty";
   const Matrices all = matrices_of(views);
   if (all.k < least || all.n < least || all.m < least_rows)
     return concat(all.m, " x ", all.k, " x ", all.n, " is too small");
   if (views.y.strides.back() != 1) return "y lies by columns";
-  return layout_reason(all);
+  return matmul_layout_reason(all);
 }
 
 }  // namespace
@@ -295,7 +295,7 @@ std::string shape_reason(const MatMulViews& views) {
 std::string pair_matmul_reason(PairFormat format, const MatMulViews& views, Isa isa) {
   std::string reason = pair_format_reason(format, {&views.a, &views.b}, views.y, isa);
   if (!reason.empty()) return reason;
-  reason = shape_reason(views);
+  reason = matmul_shape_reason(views);
   return reason.empty() ? reason : concat(name(format), ": ", reason);
 }
 

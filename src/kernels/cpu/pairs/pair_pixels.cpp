@@ -19,8 +19,8 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t band_bytes = 512 << 10;  // of packed source: a quarter of L2
-constexpr std::int64_t wanted_tasks = 16;
+constexpr std::int64_t source_band_bytes = 512 << 10;  // of packed source: a quarter of L2
+constexpr std::int64_t pixel_tasks = 16;
 
 struct Range {
   std::int64_t begin, end;
@@ -148,13 +148,13 @@ class Pixels {
   void cut() {
     const std::int64_t rows = most_count(0), images = source_.dims[0];
     const std::int64_t fitting =
-        std::max<std::int64_t>(band_bytes / std::max<std::int64_t>(row_bytes_, 1), 1);
+        std::max<std::int64_t>(source_band_bytes / std::max<std::int64_t>(row_bytes_, 1), 1);
     const std::int64_t image_rows = std::max<std::int64_t>(reach(phases_[0], 0, rows).size(), 1);
     group_ = std::clamp<std::int64_t>(fitting / image_rows, 1,
-                                      std::max<std::int64_t>(images / wanted_tasks, 1));
+                                      std::max<std::int64_t>(images / pixel_tasks, 1));
     image_groups_ = ceil_divide(images, group_);
     bands_ = std::min(
-        rows, std::max(ceil_divide(image_rows, fitting), ceil_divide(wanted_tasks, image_groups_)));
+        rows, std::max(ceil_divide(image_rows, fitting), ceil_divide(pixel_tasks, image_groups_)));
     band_ = ceil_divide(rows, bands_);
     bands_ = ceil_divide(rows, band_);
     for (std::int64_t band = 0; band < bands_; ++band)

@@ -19,7 +19,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t band_bytes = 1 << 20;  // of packed x and dy: half of L2
+constexpr std::int64_t gradient_band_bytes = 1 << 20;  // of packed x and dy: half of L2
 constexpr std::int64_t partial_bytes = std::int64_t{40} << 20;
 constexpr std::int64_t most_shards = 16;
 constexpr std::int64_t panel_lanes = 16;
@@ -84,7 +84,8 @@ class WeightGradient {
   void cut() {
     for (band_ = height_; band_ > block_rows_; band_ -= block_rows_) {
       band_ = round_up(band_, block_rows_);
-      if (row_panels() * x_panel_bytes() + panels() * dy_panel_bytes() <= band_bytes) break;
+      if (row_panels() * x_panel_bytes() + panels() * dy_panel_bytes() <= gradient_band_bytes)
+        break;
     }
     band_ = std::min(band_, height_);
     bands_ = ceil_divide(height_, band_);

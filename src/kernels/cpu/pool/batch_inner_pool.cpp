@@ -16,10 +16,10 @@ namespace {
 // For each place along an axis of one side: the places of the other side and the taps between them.
 using AxisTaps = IndexedVector<std::int64_t, std::vector<std::array<std::int64_t, 2>>>;
 
-class MaxPool {
+class BlockMaxPool {
  public:
   // `backward`: places of x look up those of y; otherwise places of y those of x.
-  MaxPool(const BatchInnerMaxPool& pool, bool backward)
+  BlockMaxPool(const BatchInnerMaxPool& pool, bool backward)
       : inner_(pool.x[1] * 32), kernel_width_(pool.window.kernel[1]) {
     const Dims &to = backward ? pool.x : pool.y, &from = backward ? pool.y : pool.x;
     groups_ = pool.x[0] / 32;
@@ -79,7 +79,7 @@ std::string batch_inner_max_pool_reason(const BatchInnerMaxPool& pool, Isa isa) 
 }
 
 Prepared prepare_batch_inner_max_pool(const BatchInnerMaxPool& pool) {
-  const auto pixels = std::make_shared<const MaxPool>(pool, false);
+  const auto pixels = std::make_shared<const BlockMaxPool>(pool, false);
   Prepared prepared;
   prepared.implementation = "own max pool, batch-inner";
   prepared.run = [pixels, dtype = pool.dtype, taps = pool.taps](const Call& call) {
@@ -94,7 +94,7 @@ Prepared prepare_batch_inner_max_pool(const BatchInnerMaxPool& pool) {
 }
 
 Prepared prepare_batch_inner_max_pool_gradient(const BatchInnerMaxPool& pool) {
-  const auto pixels = std::make_shared<const MaxPool>(pool, true);
+  const auto pixels = std::make_shared<const BlockMaxPool>(pool, true);
   Prepared prepared;
   prepared.implementation = "own max pool gradient, batch-inner";
   prepared.run = [pixels, dtype = pool.dtype](const Call& call) {

@@ -48,7 +48,7 @@ struct Minimum {
 using Columns = std::array<double, strip_length>;
 using Shifts = std::array<float, strip_length>;
 
-constexpr std::size_t lanes = 16;
+constexpr std::size_t lanes = row_lanes;
 
 template <class Op>
 void take_row(const float* x, std::int64_t count, const float* shift, double* column) {

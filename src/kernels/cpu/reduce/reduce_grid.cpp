@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::int64_t chunk_elements = 32768;
 constexpr std::int64_t most_chunks = 64;   // of a tile: bounds the partial sums
-constexpr std::int64_t lanes = 16;         // columns of a row-wise sum
 constexpr std::int64_t shortest_row = 64;  // elements that are worth a row-wise sum
 
 // The axes in memory order, unit stride last; contiguous neighbours of one kind are merged.
@@ -85,7 +84,7 @@ void ReduceGrid::choose_row(const ReduceAxis& inner) {
   is_row_wise_ = true;
   run_ = inner.size;
   strip_ = std::min(run_, strip_length);
-  columns_ = fold_ = lanes;
+  columns_ = fold_ = row_lanes;
 }
 
 // Short rows: several rows of neighbouring outputs make a strip.

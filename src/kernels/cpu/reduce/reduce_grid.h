@@ -10,6 +10,8 @@
 
 namespace narrowgauge::cpu {
 
+inline constexpr std::int64_t row_lanes = 16;  // columns of a row-wise sum
+
 // Strides in elements; y_stride is ignored for a reduced axis.
 struct ReduceAxis {
   std::int64_t size = 1;

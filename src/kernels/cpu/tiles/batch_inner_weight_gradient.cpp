@@ -16,12 +16,12 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t strip_bytes = 700 << 10;   // packed rows of both operands, in L2
-constexpr std::int64_t shared_bytes = 12 << 20;   // the same in L3, where all threads read them
-constexpr std::int64_t group_bytes = 900 << 10;   // packed blocks that stay while others pass
-constexpr std::int64_t partial_bytes = 32 << 20;  // sums of all shards
-constexpr std::int64_t small_map = 13 * 13;       // pixels
-constexpr std::int64_t large_sums = 4 << 20;
+constexpr std::int64_t near_strip_bytes = 700 << 10;    // packed rows of both operands, in L2
+constexpr std::int64_t shared_strip_bytes = 12 << 20;   // the same in L3, for all threads
+constexpr std::int64_t group_bytes = 900 << 10;         // packed blocks that stay while others pass
+constexpr std::int64_t batch_partial_bytes = 32 << 20;  // sums of all shards
+constexpr std::int64_t small_map = 13 * 13;             // pixels
+constexpr std::int64_t large_batch_sums = 4 << 20;
 
 // Packed rows of both operands: `y_rows` rows of dy at a time and the rows of x that they see.
 struct Strip {
@@ -185,11 +185,11 @@ class WeightGradient {
 
   void choose() {
     constexpr std::int64_t rows_in_shard = 7, most_shards = 32, usual_rows = 4, narrow = 8;
-    shared_ = plan_.y.height * plan_.y.width <= small_map || sums_size() >= large_sums;
+    shared_ = plan_.y.height * plan_.y.width <= small_map || sums_size() >= large_batch_sums;
     const std::int64_t most =
-        std::min(most_shards, std::max<std::int64_t>(2, partial_bytes / sums_size()));
+        std::min(most_shards, std::max<std::int64_t>(2, batch_partial_bytes / sums_size()));
     shards_ = std::clamp<std::int64_t>(rows() / rows_in_shard, 1, most);
-    const std::int64_t bytes = shared_ ? shared_bytes : strip_bytes;
+    const std::int64_t bytes = shared_ ? shared_strip_bytes : near_strip_bytes;
     const std::int64_t most_rows =
         shared_ ? plan_.y.height : std::min(plan_.y.height, ceil_divide(rows(), shards_));
     cut(plan_.y.width);

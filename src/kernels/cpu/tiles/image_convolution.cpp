@@ -11,15 +11,14 @@
 #include "base/parallel.h"
 #include "kernels/cpu/core/convert.h"
 #include "kernels/cpu/core/strip.h"
+#include "kernels/cpu/core/work.h"
 #include "kernels/cpu/tiles/batch_inner.h"
 #include "kernels/cpu/tiles/split.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t rows_in_shard = 7, most_shards = 32;
-
-constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr std::int64_t rows_in_shard = 7, most_image_shards = 32;
 
 // Whether all values are finite (no exponent is all ones). `Bits` are as wide as the values.
 template <class Bits>
@@ -56,14 +55,14 @@ class ImageConvolution {
              c.window.strides[1] * c.x[1] * element,
              kernel_rows_.data(),
              c.w[2]};
-    shards_ = std::clamp<std::int64_t>(c.y[2] / rows_in_shard, 1, most_shards);
+    shards_ = std::clamp<std::int64_t>(c.y[2] / rows_in_shard, 1, most_image_shards);
   }
   ImageConvolution(const ImageConvolution&) = delete;
   ImageConvolution& operator=(const ImageConvolution&) = delete;
 
   std::int64_t workspace() const {
     if (!gradient_)
-      return packed_images() + weight_blocks() * packed_block() + round_up(c_.y[1] * 4);
+      return packed_images() + weight_blocks() * packed_block() + round_up(c_.y[1] * 4, 64);
     return packed_images() + shards_ * (weight_blocks() * sums_bytes + packed_bytes());
   }
 

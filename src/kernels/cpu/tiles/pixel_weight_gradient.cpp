@@ -14,14 +14,14 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t block = 32, block_bytes = 2048, step_bytes = 1024;
-constexpr std::int64_t sums_size = block * block;  // f32 of a block
-constexpr std::int64_t wanted_steps = 16;          // blocks between two visits of a sum
-constexpr std::int64_t near_bytes = 1200 << 10;    // packed operands of a unit, in L2
-constexpr std::int64_t shared_bytes = 12 << 20;    // the same in L3, for all threads
-constexpr std::int64_t large_sums = 1 << 20;       // bytes: no copy for each shard
-constexpr std::int64_t partial_bytes = 4 << 20;    // sums of all shards
-constexpr std::int64_t most_shards = 16, few_channels = 16, stored_run = 8;
+constexpr std::int64_t pixel_block = 32, pixel_block_bytes = 2048, step_bytes = 1024;
+constexpr std::int64_t sums_size = pixel_block * pixel_block;  // f32 of a block
+constexpr std::int64_t wanted_steps = 16;                      // blocks between two visits of a sum
+constexpr std::int64_t near_bytes = 1200 << 10;                // packed operands of a unit, in L2
+constexpr std::int64_t pixel_shared_bytes = 12 << 20;          // the same in L3, for all threads
+constexpr std::int64_t large_pixel_sums = 1 << 20;             // bytes: no copy for each shard
+constexpr std::int64_t pixel_partial_bytes = 4 << 20;          // sums of all shards
+constexpr std::int64_t most_pixel_shards = 16, few_channels = 16, stored_run = 8;
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a >= 0 ? a / b : -ceil_divide(-a, b);
@@ -102,8 +102,8 @@ class PixelWeightGradient {
 
   std::int64_t channels() const { return x_.dims[1]; }
   std::int64_t outputs() const { return y_.dims[1]; }
-  std::int64_t x_blocks() const { return ceil_divide(channels(), block); }
-  std::int64_t y_blocks() const { return ceil_divide(outputs(), block); }
+  std::int64_t x_blocks() const { return ceil_divide(channels(), pixel_block); }
+  std::int64_t y_blocks() const { return ceil_divide(outputs(), pixel_block); }
   std::int64_t a_blocks() const { return x_is_a_ ? x_blocks() : y_blocks(); }
   std::int64_t b_blocks() const { return x_is_a_ ? y_blocks() : x_blocks(); }
   std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()); }
@@ -113,18 +113,18 @@ class PixelWeightGradient {
   std::int64_t image_rows() const { return one_image() ? y_.dims[0] * rows_.y : rows_.y; }
 
   std::int64_t sums_bytes() const { return x_blocks() * y_blocks() * taps() * sums_size * 4; }
-  std::int64_t a_bytes() const { return a_blocks() * parts_ * steps_ * block_bytes; }
+  std::int64_t a_bytes() const { return a_blocks() * parts_ * steps_ * pixel_block_bytes; }
   std::int64_t packed_bytes() const { return a_bytes() + b_blocks() * parts_ * part_bytes_; }
   std::int64_t buffers() const { return shared_ ? 1 : threads_; }
   // Holds the places of pixels; later the sums of a block and 32 rows of dw.
   std::int64_t scratch_bytes() const {
     const std::int64_t pixels = (2 * pairs_of(steps_) + 1) * std::int64_t{sizeof(std::byte*)};
-    const std::int64_t floats = sums_size + block * row_floats();
+    const std::int64_t floats = sums_size + pixel_block * row_floats();
     return round_up(std::max(pixels, floats * 4), 64);
   }
   // Blocks of x that are stored together, so that dw is written in long runs.
   std::int64_t stored_blocks() const { return std::max<std::int64_t>(1, stored_run / taps()); }
-  std::int64_t row_floats() const { return stored_blocks() * block * taps(); }
+  std::int64_t row_floats() const { return stored_blocks() * pixel_block * taps(); }
 
   void add_tap(std::size_t ky, std::size_t kx) {
     const std::int64_t distance =
@@ -139,10 +139,12 @@ class PixelWeightGradient {
   }
 
   // The blocks of 32 pixels in `rows` rows of dy.
-  std::int64_t steps_of(std::int64_t rows) const { return ceil_divide(rows * pitch(), block); }
+  std::int64_t steps_of(std::int64_t rows) const {
+    return ceil_divide(rows * pitch(), pixel_block);
+  }
   // The pairs of a plane of x that `steps` blocks of dy meet.
   std::int64_t pairs_of(std::int64_t steps) const {
-    return ceil_divide(steps * block + rows_.span * pitch() + columns_.span + 1, 2);
+    return ceil_divide(steps * pixel_block + rows_.span * pitch() + columns_.span + 1, 2);
   }
   std::int64_t copies() const {
     std::int64_t count = 0;
@@ -151,19 +153,19 @@ class PixelWeightGradient {
   }
 
   void choose() {
-    shared_ = sums_bytes() >= large_sums;
-    const std::int64_t of_step = block_bytes * (a_blocks() + b_blocks() * copies());
-    const std::int64_t steps =
-        std::clamp<std::int64_t>((shared_ ? shared_bytes : near_bytes) / of_step, 1, wanted_steps);
-    const std::int64_t fitting = std::max<std::int64_t>(1, steps * block / pitch());
+    shared_ = sums_bytes() >= large_pixel_sums;
+    const std::int64_t of_step = pixel_block_bytes * (a_blocks() + b_blocks() * copies());
+    const std::int64_t steps = std::clamp<std::int64_t>(
+        (shared_ ? pixel_shared_bytes : near_bytes) / of_step, 1, wanted_steps);
+    const std::int64_t fitting = std::max<std::int64_t>(1, steps * pixel_block / pitch());
     band_ = ceil_divide(image_rows(), ceil_divide(image_rows(), fitting));
     bands_ = ceil_divide(image_rows(), band_);
     steps_ = steps_of(band_);
     parts_ = bands_ > 1 ? 1 : std::clamp<std::int64_t>(steps / steps_, 1, images());
     units_ = ceil_divide(images(), parts_) * bands_;
     shards_ = shared_ ? 1
-                      : std::clamp<std::int64_t>(partial_bytes / sums_bytes(), 1,
-                                                 std::min(most_shards, units_));
+                      : std::clamp<std::int64_t>(pixel_partial_bytes / sums_bytes(), 1,
+                                                 std::min(most_pixel_shards, units_));
     const std::int64_t half = pairs_of(steps_) * 64;
     half_ = half;
     for (Plane& plane : planes_) {
@@ -246,13 +248,15 @@ class PixelWeightGradient {
   void pack_a(std::int64_t part, std::int64_t count, const Buffers& to) const {
     for (std::int64_t i = 0; i < a_blocks(); ++i)
       for (std::int64_t step = 0; step < steps_; ++step)
-        amx::pack_pixel_rows({to.pixels() + step * block, i * block, count - i * block},
-                             to.packed + ((i * parts_ + part) * steps_ + step) * block_bytes);
+        amx::pack_pixel_rows(
+            {to.pixels() + step * pixel_block, i * pixel_block, count - i * pixel_block},
+            to.packed + ((i * parts_ + part) * steps_ + step) * pixel_block_bytes);
   }
   void pack_b(std::int64_t part, const Plane& plane, std::int64_t count, const Buffers& to) const {
     for (std::int64_t i = 0; i < b_blocks(); ++i) {
       std::byte* const even = to.packed + a_bytes() + (i * parts_ + part) * part_bytes_ + plane.at;
-      amx::pack_pixel_pairs({to.pixels(), i * block, count - i * block}, pairs_of(steps_),
+      amx::pack_pixel_pairs({to.pixels(), i * pixel_block, count - i * pixel_block},
+                            pairs_of(steps_),
                             {even, plane.odd ? even + 2 * half_ : nullptr, half_});
     }
   }
@@ -263,7 +267,7 @@ class PixelWeightGradient {
     for (std::int64_t i = range[0]; i < range[1]; ++i)
       for (std::int64_t j = 0; j < b_blocks(); ++j)
         amx::multiply_pixels(
-            {packed + i * parts_ * steps_ * block_bytes,
+            {packed + i * parts_ * steps_ * pixel_block_bytes,
              packed + a_bytes() + j * parts_ * part_bytes_, unit.parts, steps_, part_bytes_, half_,
              add, sums + (i * b_blocks() + j) * taps() * sums_size},
             offsets_.data(), taps());
@@ -315,13 +319,13 @@ class PixelWeightGradient {
       for (std::int64_t tap = 0; tap < taps(); ++tap) {
         const std::int64_t at = x_is_a_ ? c * b_blocks() + m : m * b_blocks() + c;
         join(sums + (at * taps() + tap) * sums_size, scratch);
-        place(scratch, rows + (c - first) * block * taps() + tap);
+        place(scratch, rows + (c - first) * pixel_block * taps() + tap);
       }
-    const std::int64_t channel = first * block;
-    const std::int64_t run = (std::min(end * block, channels()) - channel) * taps();
+    const std::int64_t channel = first * pixel_block;
+    const std::int64_t run = (std::min(end * pixel_block, channels()) - channel) * taps();
     std::int64_t flushed = 0;
-    for (std::int64_t r = m * block; r < std::min((m + 1) * block, outputs()); ++r)
-      narrow_row(rows + r % block * row_floats(), w_.dtype,
+    for (std::int64_t r = m * pixel_block; r < std::min((m + 1) * pixel_block, outputs()); ++r)
+      narrow_row(rows + r % pixel_block * row_floats(), w_.dtype,
                  at_offset(dw, w_.dtype, (r * channels() + channel) * taps()), run,
                  w_.dtype == DType::f16 ? &flushed : nullptr);
     return flushed;
@@ -336,10 +340,11 @@ class PixelWeightGradient {
   }
   // Puts a block of one tap into rows of dw.
   void place(const float* total, float* rows) const {
-    const std::int64_t from_row = x_is_a_ ? 1 : block, from_channel = x_is_a_ ? block : 1;
+    const std::int64_t from_row = x_is_a_ ? 1 : pixel_block,
+                       from_channel = x_is_a_ ? pixel_block : 1;
     const std::int64_t to_row = row_floats(), to_channel = taps();
-    for (std::int64_t r = 0; r < block; ++r)
-      for (std::int64_t k = 0; k < block; ++k)
+    for (std::int64_t r = 0; r < pixel_block; ++r)
+      for (std::int64_t k = 0; k < pixel_block; ++k)
         rows[r * to_row + k * to_channel] = total[r * from_row + k * from_channel];
   }
 

@@ -11,9 +11,7 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t near_cache = 640 << 10;     // of L2: weights that stay there
-constexpr std::int64_t strip_bytes = 1400 << 10;   // of L2: split rows beside them
-constexpr std::int64_t stream_bytes = 10'000'000;  // larger results go past the caches
+constexpr std::int64_t split_strip_bytes = 1400 << 10;  // of L2: split rows beside them
 constexpr std::int64_t fewest_pieces = 12;
 
 // Treats all pixels as one column if the kernel has one pixel and sees all of them.
@@ -199,7 +197,7 @@ void SplitConvolution::find_needed() {
 // weights from L3 if they are large, and splitting what neighbouring tiles split too.
 void SplitConvolution::choose_tile() {
   constexpr double block_cycles = 250, cycle_bytes = 8;
-  const bool far = weight_bytes() > near_cache;
+  const bool far = weight_bytes() > near_weight_bytes;
   double least = 0;
   std::int64_t smallest = 0;
   for (std::int64_t parts = 1; parts <= plan_.result.width; ++parts) {
@@ -214,9 +212,9 @@ void SplitConvolution::choose_tile() {
       const double cost = ((far ? double(weight_bytes()) / cycle_bytes : 0) +
                            block_cycles * double(plan_.source.blocks) * fresh * double(width)) /
                           pixels;
-      const bool fits = bytes <= strip_bytes;
+      const bool fits = bytes <= split_strip_bytes;
       const bool first = smallest == 0;
-      const bool better = fits ? smallest > strip_bytes || cost < least : bytes < smallest;
+      const bool better = fits ? smallest > split_strip_bytes || cost < least : bytes < smallest;
       if (!first && !better) continue;
       tile_rows_ = count;
       tile_columns_ = columns;
@@ -230,8 +228,8 @@ void SplitConvolution::choose_tile() {
 
 // Uses whole tiles of rows; also shares out blocks if there are few patches.
 void SplitConvolution::choose_patches() {
-  stream_ = plan_.result.count() * plan_.result.bytes_in_block() >= stream_bytes;
-  pixel_by_pixel_ = weight_bytes() <= near_cache;
+  stream_ = plan_.result.count() * plan_.result.bytes_in_block() >= streamed_result_bytes;
+  pixel_by_pixel_ = weight_bytes() <= near_weight_bytes;
   const std::int64_t width = plan_.result.width;
   const std::int64_t across = ceil_divide(width, tile_columns_);
   const std::int64_t usual = std::max<std::int64_t>(1, rows() / fewest_pieces);

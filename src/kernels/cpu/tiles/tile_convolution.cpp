@@ -7,19 +7,16 @@
 
 #include "base/parallel.h"
 #include "kernels/cpu/core/strip.h"
+#include "kernels/cpu/core/work.h"
 #include "kernels/cpu/tiles/split_convolution.h"
 
 namespace narrowgauge::cpu {
 
 namespace {
 
-constexpr std::int64_t near_cache = 640 << 10;     // of L2: weights that stay there
-constexpr std::int64_t patch_bytes = 1200 << 10;   // of L2: the source of a patch
-constexpr std::int64_t stream_bytes = 10'000'000;  // larger results go past the caches
+constexpr std::int64_t patch_bytes = 1200 << 10;  // of L2: the source of a patch
 constexpr std::int64_t usual_pieces = 32;
 constexpr std::int64_t least_pieces = 16;  // so that a busy core costs its share
-
-constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
@@ -42,13 +39,13 @@ TileConvolution::~TileConvolution() = default;
 
 std::int64_t TileConvolution::workspace() const {
   if (split_) return split_->workspace();
-  return round_up(weight_bytes()) + round_up(channels() * 4);
+  return round_up(weight_bytes(), 64) + round_up(channels() * 4, 64);
 }
 
 void TileConvolution::run(const TileOperands& operands, const Epilogue& epilogue) const {
   if (split_) return split_->run(operands, epilogue);
   auto* packed = static_cast<std::byte*>(operands.workspace);
-  auto* bias = reinterpret_cast<float*>(packed + round_up(weight_bytes()));
+  auto* bias = reinterpret_cast<float*>(packed + round_up(weight_bytes(), 64));
   const auto* weights = static_cast<const std::byte*>(operands.weights);
   if (plan_.taps > 0)
     parallel_for(plan_.result.blocks, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -163,9 +160,9 @@ void TileConvolution::choose_patches() {
 
 // Small weights of one tap stay in L2 while images stream; other work goes patch by patch.
 void TileConvolution::choose_pieces() {
-  stream_ = plan_.result.count() * plan_.result.bytes_in_block() >= stream_bytes;
+  stream_ = plan_.result.count() * plan_.result.bytes_in_block() >= streamed_result_bytes;
   blocks_in_piece_ = plan_.result.blocks;
-  pixel_by_pixel_ = weight_bytes() <= near_cache && plan_.taps <= 1;
+  pixel_by_pixel_ = weight_bytes() <= near_weight_bytes && plan_.taps <= 1;
   if (pixel_by_pixel_) return cut(ceil_divide(rows(), usual_pieces), plan_.result.width);
   choose_patches();
   const std::int64_t parts = ceil_divide(least_pieces, std::int64_t(patches_.size()));

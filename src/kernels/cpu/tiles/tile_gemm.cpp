@@ -18,14 +18,12 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t block = 32;
-constexpr std::int64_t sums_bytes = block * block * 4;
-constexpr std::int64_t panel_bytes = 32 << 10;        // of L1: the part of B that stays there
-constexpr std::int64_t whole_panel_bytes = 48 << 10;  // the same, all of the contraction
-constexpr std::int64_t near_cache = 1 << 20;          // of L2: rows of A
-constexpr std::int64_t stream_bytes = 1'000'000;      // larger results go past the caches
-
-constexpr std::int64_t round_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+constexpr std::int64_t gemm_block = 32;
+constexpr std::int64_t gemm_sums_bytes = gemm_block * gemm_block * 4;
+constexpr std::int64_t panel_bytes = 32 << 10;              // of L1: the part of B that stays there
+constexpr std::int64_t whole_panel_bytes = 48 << 10;        // the same, all of the contraction
+constexpr std::int64_t near_row_bytes = 1 << 20;            // of L2: rows of A
+constexpr std::int64_t streamed_product_bytes = 1'000'000;  // larger results go past the caches
 
 std::int64_t width(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
 
@@ -57,9 +55,9 @@ class TileGemm {
     const View& y = operands_.y;
     plan_.y = {y.dtype, plan_.a.outer, plan_.b.outer, y.strides[y.strides.size() - 2]};
     plan_.planes = plan_.a.dtype == DType::bf16 ? 1 : 2;
-    plan_.steps = ceil_divide(plan_.a.depth, block);
-    row_blocks_ = ceil_divide(plan_.y.rows, block);
-    column_blocks_ = ceil_divide(plan_.y.columns, block);
+    plan_.steps = ceil_divide(plan_.a.depth, gemm_block);
+    row_blocks_ = ceil_divide(plan_.y.rows, gemm_block);
+    column_blocks_ = ceil_divide(plan_.y.columns, gemm_block);
     for (std::size_t axis = 0; axis < operands_.batch_rank(); ++axis) batch_ *= y.dims[axis];
     choose();
     row_pieces_ = ceil_divide(row_blocks_, plan_.row_blocks);
@@ -99,7 +97,7 @@ class TileGemm {
 
  private:
   std::int64_t pieces() const { return batch_ * row_pieces_ * column_pieces_; }
-  std::int64_t bias_bytes() const { return column_blocks_ * block * 4; }
+  std::int64_t bias_bytes() const { return column_blocks_ * gemm_block * 4; }
   bool sums_columns() const { return epilogue_.activation == TileActivation::gelu_gradient; }
   std::int64_t column_sum_bytes() const {
     return sums_columns() ? row_blocks_ * plan_.padded_columns() * 4 : 0;
@@ -117,7 +115,9 @@ class TileGemm {
   std::int64_t sum_blocks() const {
     return plan_.row_blocks * (plan_.one_chunk() ? 1 : plan_.column_blocks);
   }
-  std::int64_t buffer_bytes() const { return a_bytes() + b_bytes() + sum_blocks() * sums_bytes; }
+  std::int64_t buffer_bytes() const {
+    return a_bytes() + b_bytes() + sum_blocks() * gemm_sums_bytes;
+  }
 
   TileBuffers buffers_at(std::byte* at) const {
     return {at, at + a_bytes(), reinterpret_cast<float*>(at + a_bytes() + b_bytes())};
@@ -128,7 +128,7 @@ class TileGemm {
   // piece, or both operands are packed once.
   void choose() {
     plan_.run = even_part(plan_.steps, panel_bytes / plan_.step_bytes());
-    const std::int64_t rows_in_cache = near_cache / (plan_.steps * plan_.step_bytes());
+    const std::int64_t rows_in_cache = near_row_bytes / (plan_.steps * plan_.step_bytes());
     if (rows_in_cache >= 5) {
       plan_.chunk = plan_.steps;
       // Lets an activation hide behind the whole contraction, not only its last run.
@@ -166,7 +166,7 @@ class TileGemm {
 
   void load_bias(const Call& call, float* bias) const {
     const std::int64_t columns = plan_.y.columns;
-    std::fill_n(bias, column_blocks_ * block, 0.0F);
+    std::fill_n(bias, column_blocks_ * gemm_block, 0.0F);
     if (!bias_) return;
     if (bias_->strides[0] == 1 || columns == 1)
       return widen_row(bias_->dtype, call.inputs[2], bias, columns);
@@ -259,7 +259,7 @@ class TileGemm {
             std::min(plan_.row_blocks, row_blocks_ - row),
             column,
             std::min(plan_.column_blocks, column_blocks_ - column),
-            aligned && y != beside && bytes >= stream_bytes};
+            aligned && y != beside && bytes >= streamed_product_bytes};
   }
 
   MatMulOperands operands_;
@@ -281,7 +281,7 @@ std::string tile_gemm_reason(const MatMulViews& views, Isa isa) {
     return concat("bias of ", views.bias->dtype);
   const std::int64_t rows = y.dims[y.dims.size() - 2], columns = y.dims.back(),
                      depth = a.dims.back();
-  if (rows < block || columns < block || depth < block)
+  if (rows < gemm_block || columns < gemm_block || depth < gemm_block)
     return concat("a product of ", rows, "x", depth, " and ", depth, "x", columns,
                   " leaves tiles empty");
   if (element_count(y.dims) == 0) return "nothing to compute";

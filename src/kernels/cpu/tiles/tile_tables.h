@@ -10,6 +10,10 @@
 
 namespace narrowgauge::cpu {
 
+inline constexpr std::int64_t near_weight_bytes = 640 << 10;  // of L2: weights that stay there
+// Larger results go past the caches.
+inline constexpr std::int64_t streamed_result_bytes = 10'000'000;
+
 // What a convolution on tiles reads and writes: the source is x or dy, the result y or dx. The bias
 // is null if there is none; `flushed` is as in Call.
 struct TileOperands {
