@@ -18,7 +18,7 @@ namespace {
 // of few runs of one kernel when others use the machine too.
 constexpr double worth_it = 1.125;
 
-struct Candidate {
+struct KernelCandidate {
   std::string kernel;
   Offer offer;
   double milliseconds = 0;  // the best run
@@ -37,8 +37,8 @@ std::string operand_text(const Operand& operand) {
 }
 
 // All that take the request but the last, the reference, which is never the fastest.
-std::vector<Candidate> candidates_of(const Request& request) {
-  std::vector<Candidate> found;
+std::vector<KernelCandidate> candidates_of(const Request& request) {
+  std::vector<KernelCandidate> found;
   const auto kernels = request.op.kernels();
   for (const Kernel& kernel : kernels.first(kernels.empty() ? 0 : kernels.size() - 1)) {
     Offer offer = kernel.offer(request);
@@ -49,30 +49,31 @@ std::vector<Candidate> candidates_of(const Request& request) {
   return found;
 }
 
-void get_ready(std::vector<Candidate>& candidates) {
+void get_ready(std::vector<KernelCandidate>& candidates) {
   parallel_for(static_cast<std::int64_t>(candidates.size()), 1, [&](std::int64_t i, std::int64_t) {
     candidates[static_cast<std::size_t>(i)].offer.get_ready();
   });
 }
 
-std::int64_t most_workspace(const std::vector<Candidate>& candidates) {
+std::int64_t most_workspace(const std::vector<KernelCandidate>& candidates) {
   std::int64_t bytes = 0;
-  for (const Candidate& each : candidates) bytes = std::max(bytes, each.offer.workspace);
+  for (const KernelCandidate& each : candidates) bytes = std::max(bytes, each.offer.workspace);
   return bytes;
 }
 
-std::int64_t packed_bytes(const std::vector<Candidate>& candidates) {
+std::int64_t packed_bytes(const std::vector<KernelCandidate>& candidates) {
   std::int64_t bytes = 0;
-  for (const Candidate& each : candidates) bytes += each.offer.packing.bytes;
+  for (const KernelCandidate& each : candidates) bytes += each.offer.packing.bytes;
   return bytes;
 }
 
 // Times the candidates; returns false if the times cannot be trusted.
-bool measure(const Request& request, std::vector<Candidate>& candidates, Stopwatch& stopwatch) {
+bool measure(const Request& request, std::vector<KernelCandidate>& candidates,
+             Stopwatch& stopwatch) {
   const std::int64_t workspace = most_workspace(candidates);
   LoneKernel kernel(request.inputs, request.outputs, workspace);
   std::vector<Contestant> contestants;
-  for (const Candidate& each : candidates)
+  for (const KernelCandidate& each : candidates)
     contestants.emplace_back([&, packed = kernel.pack(each.offer.packing)] {
       return kernel.milliseconds(each.offer.run, packed, stopwatch);
     });
@@ -82,16 +83,17 @@ bool measure(const Request& request, std::vector<Candidate>& candidates, Stopwat
   return turns.steady;
 }
 
-std::string time_text(const Candidate& candidate) {
+std::string time_text(const KernelCandidate& candidate) {
   char text[32];
   std::snprintf(text, sizeof text, " %.3g ms", candidate.milliseconds);
   return candidate.kernel + text;
 }
 
-std::string reason_text(const std::vector<Candidate>& candidates, const Candidate& best) {
+std::string reason_text(const std::vector<KernelCandidate>& candidates,
+                        const KernelCandidate& best) {
   std::string text = concat(&best == &candidates.front() ? "first" : "fastest", " of ",
                             candidates.size(), " measured: ");
-  for (const Candidate& each : candidates)
+  for (const KernelCandidate& each : candidates)
     text += concat(&each == &candidates.front() ? "" : ", ", time_text(each));
   return text;
 }
@@ -103,7 +105,7 @@ std::optional<Offer> offer_of(const Request& request, const std::string& kernel)
   return std::nullopt;
 }
 
-bool can_run_alone(const Candidate& candidate) {
+bool can_run_alone(const KernelCandidate& candidate) {
   return candidate.offer.aliases.empty() && (candidate.offer.run || candidate.offer.prepare);
 }
 
@@ -126,7 +128,7 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
   if (const auto known = memory->find(key))
     if (auto offer = offer_of(request, known->kernel)) return {std::move(*offer), known->why};
   if (!memory->measures()) return {ask_kernels(request, false), ""};
-  std::vector<Candidate> candidates = candidates_of(request);
+  std::vector<KernelCandidate> candidates = candidates_of(request);
   if (candidates.empty()) return {ask_kernels(request, false), ""};
   if (candidates.size() == 1 || !std::all_of(candidates.begin(), candidates.end(), can_run_alone))
     return {std::move(candidates.front().offer), ""};
@@ -138,9 +140,10 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
             concat("first of ", candidates.size(), ": too little memory to measure them")};
   Stopwatch own;
   const bool steady = measure(request, candidates, stopwatch ? *stopwatch : own);
-  Candidate* best = &*std::min_element(
-      candidates.begin(), candidates.end(),
-      [](const Candidate& a, const Candidate& b) { return a.milliseconds < b.milliseconds; });
+  KernelCandidate* best = &*std::min_element(
+      candidates.begin(), candidates.end(), [](const KernelCandidate& a, const KernelCandidate& b) {
+        return a.milliseconds < b.milliseconds;
+      });
   if (!steady || best->milliseconds * worth_it > candidates.front().milliseconds)
     best = &candidates.front();
   const std::string why =
@@ -151,12 +154,12 @@ ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwa
 }
 
 ChosenKernel first_to_take(const Request& request) {
-  std::vector<Candidate> candidates = candidates_of(request);
+  std::vector<KernelCandidate> candidates = candidates_of(request);
   if (candidates.empty()) return {ask_kernels(request, true), ""};
   std::string why;
   if (request.op.info.fusion == Fusion::contraction && candidates.size() > 1) {
     why = concat("not measured; first of ", candidates.size(), ":");
-    for (const Candidate& each : candidates)
+    for (const KernelCandidate& each : candidates)
       why += concat(&each == &candidates.front() ? " " : ", ", each.kernel);
   }
   return {std::move(candidates.front().offer), std::move(why)};

@@ -47,7 +47,7 @@ double operations_of(const Graph& graph, int index) {
 }
 
 // A node whose results the backward pass reads, with what must be computed for it.
-struct Candidate {
+struct RecomputeCandidate {
   std::set<int> nodes;
   std::int64_t bytes = 0;  // saved
   double operations = 0;
@@ -71,8 +71,8 @@ class Chooser {
   std::vector<std::string> run(std::int64_t most_bytes) {
     std::set<int> chosen;
     std::int64_t bytes = bytes_with(chosen);
-    const std::vector<Candidate> candidates = find_candidates();
-    for (const Candidate& candidate : candidates) {
+    const std::vector<RecomputeCandidate> candidates = find_candidates();
+    for (const RecomputeCandidate& candidate : candidates) {
       if (bytes <= most_bytes) break;
       std::set<int> more = chosen;
       more.insert(candidate.nodes.begin(), candidate.nodes.end());
@@ -99,11 +99,11 @@ class Chooser {
     return bytes_for(stored_elements(known_dims(info.type.shape), info.storage), info.type.dtype);
   }
 
-  std::vector<Candidate> find_candidates() const {
-    std::vector<Candidate> all;
+  std::vector<RecomputeCandidate> find_candidates() const {
+    std::vector<RecomputeCandidate> all;
     for (int i = 0; i < static_cast<int>(graph_.nodes().size()); ++i) {
       if (!is_cheap(graph_, graph_.node(i))) continue;
-      Candidate candidate;
+      RecomputeCandidate candidate;
       for (int o = 0; o < static_cast<int>(graph_.node(i).outputs.size()); ++o)
         if (read_again_.contains({i, o})) candidate.bytes += bytes_of({i, o});
       if (candidate.bytes == 0) continue;
@@ -112,7 +112,7 @@ class Chooser {
       for (const Value& value : needed) candidate.bytes -= bytes_of(value);
       if (candidate.bytes > 0) all.push_back(std::move(candidate));
     }
-    std::ranges::stable_sort(all, [](const Candidate& a, const Candidate& b) {
+    std::ranges::stable_sort(all, [](const RecomputeCandidate& a, const RecomputeCandidate& b) {
       return std::pair(a.worth(), a.bytes) > std::pair(b.worth(), b.bytes);
     });
     return all;
@@ -120,7 +120,7 @@ class Chooser {
 
   // Adds a node, and those before it whose results are not kept. `needed` are results that would
   // have to be kept because they are not cheap.
-  void add(int index, Candidate& candidate, std::set<Value>& needed) const {
+  void add(int index, RecomputeCandidate& candidate, std::set<Value>& needed) const {
     if (!candidate.nodes.insert(index).second) return;
     candidate.operations += operations_of(graph_, index);
     for (const Value& input : graph_.node(index).inputs) {

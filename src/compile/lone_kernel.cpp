@@ -28,7 +28,7 @@ void fill(Tensor& tensor) {
 }
 
 // The elements that the operand spans in memory, its blocks padded.
-std::int64_t elements_of(const Operand& operand) {
+std::int64_t spanned_elements(const Operand& operand) {
   if (!operand.storage.blocks.empty() || operand.strides.empty())
     return stored_elements(operand.dims, operand.storage);
   std::int64_t last = 0;
@@ -46,7 +46,7 @@ std::int64_t lone_kernel_bytes(std::span<const Operand> inputs, std::span<const 
   std::int64_t bytes = workspace;
   for (const auto operands : {inputs, outputs})
     for (const Operand& operand : operands)
-      if (operand.present) bytes += bytes_for(elements_of(operand), operand.dtype);
+      if (operand.present) bytes += bytes_for(spanned_elements(operand), operand.dtype);
   return bytes;
 }
 
@@ -58,7 +58,7 @@ LoneKernel::LoneKernel(std::span<const Operand> inputs, std::span<const Operand>
       views.push_back({});
       return;
     }
-    tensors_.emplace_back(operand.dtype, Dims{elements_of(operand)});
+    tensors_.emplace_back(operand.dtype, Dims{spanned_elements(operand)});
     fill(tensors_.back());
     views.push_back({tensors_.back().data()});
   };

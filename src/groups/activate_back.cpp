@@ -27,8 +27,8 @@ struct ActivateBack {
   static Offer offer(const GroupRequest& group, const Pattern& parts);
 };
 
-std::string operands_reason(const GroupRequest& group, const SlopeOperands& operands, int written,
-                            int sums) {
+std::string activate_back_operands_reason(const GroupRequest& group, const SlopeOperands& operands,
+                                          int written, int sums) {
   const Operand& slope = group.output(written);
   const auto image = [&](int i) {
     return i < 0 ? std::string() : image_reason(group.input(i), slope.dims);
@@ -50,9 +50,9 @@ std::string operands_reason(const GroupRequest& group, const SlopeOperands& oper
 }
 
 // The gradient, and the sums of its channels.
-class Kernel {
+class ActivateBackKernel {
  public:
-  Kernel(const SlopeOperands& operands, const SlopeChain& chain, int written)
+  ActivateBackKernel(const SlopeOperands& operands, const SlopeChain& chain, int written)
       : operands_(operands), convolution_(chain.make()), written_(written) {
     workspace_.add_bytes(convolution_->workspace());
   }
@@ -95,7 +95,7 @@ Offer ActivateBack::offer(const GroupRequest& group, const Pattern& pattern) {
   const int written = group.match.output(pattern.gradient);
   const int sums = group.match.has(pattern.bias) ? group.match.output(pattern.bias) : -1;
   if (written < 0) return Offer::decline("nobody reads the gradient");
-  std::string reason = operands_reason(group, operands, written, sums);
+  std::string reason = activate_back_operands_reason(group, operands, written, sums);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   SlopeChain chain = slope_chain(group, parts, operands, group.output(written));
   if (!chain.reason.empty()) return Offer::decline(std::move(chain.reason));
@@ -105,7 +105,7 @@ Offer ActivateBack::offer(const GroupRequest& group, const Pattern& pattern) {
   offer.in_place = operands.places(written);
   const Operand of_bias = sums < 0 ? Operand{} : group.output(sums);
   offer.prepare = [operands, chain = std::move(chain), written, sums, of_bias](Offer& ready) {
-    const auto kernel = std::make_shared<Kernel>(operands, chain, written);
+    const auto kernel = std::make_shared<ActivateBackKernel>(operands, chain, written);
     if (sums >= 0) kernel->add_sums(sums, of_bias);
     ready.workspace = kernel->workspace();
     ready.run = [kernel](const KernelCall& call) { kernel->run(call); };

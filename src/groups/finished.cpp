@@ -55,7 +55,7 @@ ConvolutionOperands operands_of(const Request& request, const std::array<int, ow
 }
 
 // Why the group is none that runs part by part; "" if it may be.
-std::string form_reason(const Request& request, const std::array<int, own_inputs>& ports) {
+std::string finished_form_reason(const Request& request, const std::array<int, own_inputs>& ports) {
   return first_reason(
       [&] { return unless(request.outputs.size() == 1, "several results"); },
       [&] { return unless(request.output(0).dtype == DType::f32, "a result that is not f32"); },
@@ -145,7 +145,7 @@ Offer offer_finished(const Request& request) {
   if (index < 0) return Offer::decline("no convolution with elementwise ops behind it");
   const Node& node = body->node(index);
   const std::array<int, own_inputs> ports = inputs_of(*body, node);
-  std::string reason = form_reason(request, ports);
+  std::string reason = finished_form_reason(request, ports);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const ConvolutionOperands operands = operands_of(request, ports);
   const Request inner{*node.op,       node.attributes, operands.inputs, {&operands.output, 1},

@@ -57,8 +57,8 @@ struct NormalizeOperands {
 };
 
 // Why the members are not those that the kernel computes; "" if they are.
-std::string form_reason(const GroupMatch& match, const Normalize::Pattern& parts,
-                        const NormalizeOperands& at) {
+std::string normalize_form_reason(const GroupMatch& match, const Normalize::Pattern& parts,
+                                  const NormalizeOperands& at) {
   const bool convolves = match.has(parts.convolution);
   const auto known = [&](std::size_t i) { return at.inputs[i] >= 0; };
   return first_reason(
@@ -126,9 +126,9 @@ struct Settings {
   DType y, x, other = DType::f32;
 };
 
-class Kernel {
+class NormalizeKernel {
  public:
-  Kernel(Settings settings, const std::optional<cpu::BatchInnerConvolution>& convolution)
+  NormalizeKernel(Settings settings, const std::optional<cpu::BatchInnerConvolution>& convolution)
       : s_(std::move(settings)),
         vectors_(workspace_.add_bytes(FloatVectors::bytes(channels(), 8))) {
     if (convolution) {
@@ -231,7 +231,7 @@ Offer Normalize::offer(const GroupRequest& group, const Pattern& parts) {
   TilesConvolution tiles;
   const bool convolves = group.match.has(parts.convolution);
   std::string reason =
-      first_reason([&] { return form_reason(group.match, parts, at); },
+      first_reason([&] { return normalize_form_reason(group.match, parts, at); },
                    [&] { return (shared = images(group, at)).reason; },
                    [&] { return unless(op.training_mode != 0, "not in training"); },
                    [&] { return vectors_reason(group, at); },
@@ -254,7 +254,7 @@ Offer Normalize::offer(const GroupRequest& group, const Pattern& parts) {
   offer.prepare = [settings = std::move(settings),
                    convolution =
                        convolves ? std::optional(tiles.convolution) : std::nullopt](Offer& ready) {
-    const auto kernel = std::make_shared<const Kernel>(settings, convolution);
+    const auto kernel = std::make_shared<const NormalizeKernel>(settings, convolution);
     ready.workspace = kernel->workspace();
     ready.run = [kernel](const KernelCall& call) { kernel->run(call); };
   };

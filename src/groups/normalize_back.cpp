@@ -75,8 +75,8 @@ struct NormalizeBackOperands {
   int written() const { return slope >= 0 ? slope : norms[0].dx; }
 };
 
-std::string form_reason(const GroupMatch& match, const NormalizeBack::Pattern& parts,
-                        const NormalizeBackOperands& at) {
+std::string normalize_back_form_reason(const GroupMatch& match, const NormalizeBack::Pattern& parts,
+                                       const NormalizeBackOperands& at) {
   for (const Normalization& norm : at.norms) {
     if (norm.x < 0 || norm.scale < 0 || norm.mean < 0 || norm.inverse_std < 0)
       return "a normalization of constants";
@@ -95,7 +95,8 @@ std::string form_reason(const GroupMatch& match, const NormalizeBack::Pattern& p
       });
 }
 
-std::string operands_reason(const GroupRequest& group, const NormalizeBackOperands& at) {
+std::string normalize_back_operands_reason(const GroupRequest& group,
+                                           const NormalizeBackOperands& at) {
   const Dims& dims = group.input(at.norms[0].x).dims;
   std::string reason = cpu::tile_isa_reason(group.target().isa);
   const auto image = [&](const Operand& operand) {
@@ -120,9 +121,10 @@ std::string operands_reason(const GroupRequest& group, const NormalizeBackOperan
   return reason.empty() && at.again ? at.again->reason(group) : reason;
 }
 
-class Kernel {
+class NormalizeBackKernel {
  public:
-  Kernel(NormalizeBackOperands at, const SlopeChain& chain, const cpu::ChannelLayout& layout)
+  NormalizeBackKernel(NormalizeBackOperands at, const SlopeChain& chain,
+                      const cpu::ChannelLayout& layout)
       : at_(std::move(at)), convolution_(chain.make()), layout_(layout), image_(chain.dtype) {
     workspace_.add_bytes(convolution_->workspace());
     for (std::size_t p = 0; p <= at_.norms.size(); ++p)
@@ -198,9 +200,9 @@ Offer NormalizeBack::offer(const GroupRequest& group, const Pattern& parts) {
   NormalizeBackOperands at(group.match, parts);
   SlopeChain chain;
   std::string reason =
-      first_reason([&] { return form_reason(group.match, parts, at); },
+      first_reason([&] { return normalize_back_form_reason(group.match, parts, at); },
                    [&] { return unless(at.chain.dy >= 0, "a gradient of constants"); },
-                   [&] { return operands_reason(group, at); },
+                   [&] { return normalize_back_operands_reason(group, at); },
                    [&] {
                      chain = slope_chain(group, {parts.convolution, parts.sum, parts.gradient},
                                          at.chain, group.input(at.norms[0].x));
@@ -214,7 +216,7 @@ Offer NormalizeBack::offer(const GroupRequest& group, const Pattern& parts) {
   offer.in_place = at.chain.places(at.written());
   const cpu::ChannelLayout layout = shared_channels({&group.input(at.norms[0].x)}).layout;
   offer.prepare = [at = std::move(at), chain = std::move(chain), layout](Offer& ready) {
-    const auto kernel = std::make_shared<const Kernel>(at, chain, layout);
+    const auto kernel = std::make_shared<const NormalizeBackKernel>(at, chain, layout);
     ready.workspace = kernel->workspace();
     ready.run = [kernel](const KernelCall& call) { kernel->run(call); };
   };

@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace {
 
-constexpr double epsilon = 1e-12;
+constexpr double bert_epsilon = 1e-12;
 // Added to the scores of padding: its share is then 0 in f32, yet the sum stays finite in f16.
 constexpr double far_below = -1e4;
 
@@ -40,13 +40,13 @@ Value embeddings(Network& net, const Text& text, const BertSize& size, TextShape
                     Initial::truncated_normal(0, 0.02));
   x = net.add(x, net.embedding(text.types, size.token_types, size.width, "token_type_embeddings"));
   x = net.add(x, net.slice(places, 0, 0, shape.sequence, "position_embeddings"));
-  return net.dropout(net.layer_norm(x, "LayerNorm", epsilon), size.dropout);
+  return net.dropout(net.layer_norm(x, "LayerNorm", bert_epsilon), size.dropout);
 }
 
 // Adds the layer's output to its input and normalizes.
 Value joined(Network& net, Value x, Value onto, const BertSize& size) {
   x = net.dropout(net.linear(x, size.width, "dense"), size.dropout);
-  return net.layer_norm(net.add(x, onto), "LayerNorm", epsilon);
+  return net.layer_norm(net.add(x, onto), "LayerNorm", bert_epsilon);
 }
 
 Value layer(Network& net, Value x, Value mask, const BertSize& size) {
@@ -77,7 +77,7 @@ Value pooled(Network& net, Value x, const BertSize& size) {
   return net.tanh(net.linear(x, size.width, "pooler.dense"));
 }
 
-void check(const BertSize& size, TextShape text, std::int64_t classes) {
+void check_bert(const BertSize& size, TextShape text, std::int64_t classes) {
   for (const std::int64_t count : {size.layers, size.width, size.heads, size.inner,
                                    size.token_types, text.vocabulary, classes})
     require(count >= 1, "bert: expected at least one of everything, got ", count);
@@ -92,7 +92,7 @@ void check(const BertSize& size, TextShape text, std::int64_t classes) {
 // Weights begin as in google-research/bert, modeling.py: truncated normal of deviation 0.02, bias
 // 0.
 BuildNetwork bert(const BertSize& size, TextShape text, Head head, std::int64_t classes) {
-  check(size, text, classes);
+  check_bert(size, text, classes);
   return [=](Network& net) {
     const Initial small = Initial::truncated_normal(0, 0.02);
     net.set_initials(

@@ -141,7 +141,7 @@ Initial he_normal(std::int64_t fan) {
 
 namespace {
 
-void check(const ConvOptions& options) {
+void check_conv(const ConvOptions& options) {
   const auto [kernel, stride, dilation, groups, padding, bias] = options;
   require(kernel >= 1 && stride >= 1 && dilation >= 1,
           "conv: expected kernel, stride and dilation of 1 or more, got ", kernel, ", ", stride,
@@ -156,7 +156,7 @@ Value Network::conv(Value x, std::int64_t channels, ConvOptions options, std::st
   require(shape(x).size() == 4, "conv: expected images [N,C,H,W], got ", graph_.type(x));
   require(options.groups >= 1 && shape(x)[1].value() >= options.groups, "conv: expected from 1 to ",
           shape(x)[1], " groups for ", graph_.type(x), ", got ", options.groups);
-  check(options);
+  check_conv(options);
   const std::string name = layer_name(given, "conv");
   const std::int64_t inputs = shape(x)[1].value() / options.groups;
   const std::int64_t k = options.kernel;

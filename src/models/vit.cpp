@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace {
 
-constexpr double epsilon = 1e-6;
+constexpr double vit_epsilon = 1e-6;
 
 Value self_attention(Network& net, Value x, const VitSize& size) {
   const Value joint = net.linear(x, 3 * size.width, "qkv");
@@ -19,9 +19,9 @@ Value self_attention(Network& net, Value x, const VitSize& size) {
 }
 
 Value block(Network& net, Value x, const VitSize& size) {
-  Value y = net.layer_norm(x, "norm1", epsilon);
+  Value y = net.layer_norm(x, "norm1", vit_epsilon);
   x = net.add(x, net.scope("attn", [&] { return self_attention(net, y, size); }));
-  y = net.layer_norm(x, "norm2", epsilon);
+  y = net.layer_norm(x, "norm2", vit_epsilon);
   y = net.linear(net.gelu(net.linear(y, size.inner, "mlp.fc1")), size.width, "mlp.fc2");
   return net.add(x, y);
 }
@@ -61,7 +61,7 @@ BuildNetwork vit(const VitSize& size, ImageShape image, std::int64_t classes) {
     for (std::int64_t i = 0; i < size.layers; ++i)
       x = net.scope(concat("blocks.", i), [&] { return block(net, x, size); });
     x = net.reshape(net.slice(x, 1, 0, 1, "class"), {net.batch(), size.width}, "features");
-    return net.linear(net.layer_norm(x, "norm", epsilon), classes, "head");
+    return net.linear(net.layer_norm(x, "norm", vit_epsilon), classes, "head");
   };
 }
 

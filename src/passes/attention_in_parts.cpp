@@ -22,7 +22,7 @@ Value cast(Graph& graph, Value value, DType to) {
 
 // The primitives of one node as a graph with the node's inputs and outputs. Scores and shares are
 // f32, as in the registers of attention's kernels.
-Graph parts_of(const Graph& graph, const Node& node) {
+Graph attention_parts(const Graph& graph, const Node& node) {
   Graph parts("parts");
   Values inputs;
   for (const auto& [i, value] : enumerate(node.inputs)) {
@@ -63,7 +63,8 @@ Graph attention_in_parts(const Graph& graph, const Target& target) {
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
     if (is_attention(node) && rounds_operands(node.math, target))
-      add_parts(rebuild, i, parts_of(graph, node), present_inputs(node), math_of_parts(node));
+      add_parts(rebuild, i, attention_parts(graph, node), present_inputs(node),
+                math_of_parts(node));
     else
       rebuild.copy(
           i, with_regions(node, [&](const Graph& g) { return attention_in_parts(g, target); }),

@@ -8,7 +8,7 @@ namespace narrowgauge {
 
 namespace {
 
-Parts parts_of(const Graph& graph, const Node& node) {
+Parts parts_of_node(const Graph& graph, const Node& node) {
   std::vector<PartInput> inputs;
   for (const Value& value : node.inputs) {
     inputs.emplace_back();
@@ -25,7 +25,7 @@ Graph decompose(const Graph& graph) {
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
     if (is_composite(node)) {
-      const Parts parts = parts_of(graph, node);
+      const Parts parts = parts_of_node(graph, node);
       add_parts(rebuild, i, parts.graph, parts.inputs, node.math);
     } else {
       rebuild.copy(i, with_regions(node, decompose), rebuild.mapped(node.inputs));

@@ -8,6 +8,7 @@
 #include "ops/quantized/conv_integer.h"
 #include "ops/quantized/matmul_integer.h"
 #include "ops/quantized/quantize_linear.h"
+#include "ops/shape/axes.h"
 #include "passes/quantized_values.h"
 #include "passes/rebuild.h"
 
@@ -16,15 +17,15 @@ namespace narrowgauge {
 namespace {
 
 // The inputs of QLinearConv and QLinearMatMul.
-enum Port : std::size_t { x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias };
+enum LinearPort : std::size_t { x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias };
 
-class Parts {
+class QuantizedParts {
  public:
-  Parts(Rebuild& rebuild, const Node& node)
+  QuantizedParts(Rebuild& rebuild, const Node& node)
       : graph_(rebuild.graph()), node_(node), inputs_(rebuild.mapped(node.inputs)) {}
 
-  Value at(Port port) const { return port < inputs_.size() ? inputs_[port] : absent; }
-  const Shape& shape(Port port) const { return graph_.type(at(port)).shape; }
+  Value at(LinearPort port) const { return port < inputs_.size() ? inputs_[port] : absent; }
+  const Shape& shape(LinearPort port) const { return graph_.type(at(port)).shape; }
 
   template <Op T>
   Value add(T op, Values inputs, std::string_view part) {
@@ -34,8 +35,8 @@ class Parts {
     if (part != "" && options.origin.empty()) options.origin = node_.full_name();
     return graph_.add(std::move(op), std::move(inputs), std::move(options));
   }
-  Value dequantized(Port port, std::int64_t axis, std::string_view part) {
-    const Values inputs{at(port), at(Port(port + 1)), at(Port(port + 2))};
+  Value dequantized(LinearPort port, std::int64_t axis, std::string_view part) {
+    const Values inputs{at(port), at(LinearPort(port + 1)), at(LinearPort(port + 2))};
     return add(DequantizeLinear{.axis = axis}, inputs, part);
   }
   Value dequantized_bias() {
@@ -51,13 +52,10 @@ class Parts {
   Values inputs_;
 };
 
-bool is_single(const Shape& shape) {
-  return shape.size() <= 1 &&
-         std::ranges::all_of(shape, [](const Dim& dim) { return dim == Dim(1); });
-}
+bool is_single(const Shape& shape) { return shape.size() <= 1 && is_one(shape); }
 
 // Whether DequantizeLinear takes the scale and zero point of a port, one for all or, for w, a list.
-bool is_said(const Graph& graph, const Node& node, Port port, bool list) {
+bool is_said(const Graph& graph, const Node& node, LinearPort port, bool list) {
   const Shape &scale = graph.type(node.inputs[port + 1]).shape,
               &zero = graph.type(node.inputs[port + 2]).shape;
   if (graph.type(node.inputs[port + 1]).dtype != DType::f32) return false;
@@ -75,7 +73,7 @@ bool may_be_expanded(const Graph& graph, const Node& node) {
 }
 
 void expand(Rebuild& rebuild, int index, const Node& node) {
-  Parts parts(rebuild, node);
+  QuantizedParts parts(rebuild, node);
   if (node.is<QLinearMatMul>()) {
     const Value left = parts.dequantized(x, 1, "x"), right = parts.dequantized(w, 1, "w");
     const Value y = parts.add(MatMul{}, {left, right}, "product");

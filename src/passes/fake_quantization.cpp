@@ -3,15 +3,12 @@
 
 #include "ops/quantized/fake_quantize.h"
 #include "ops/quantized/quantize_linear.h"
+#include "passes/quantized_values.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
 
 namespace {
-
-Value input_or_absent(const Node& node, std::size_t port) {
-  return port < node.inputs.size() ? node.inputs[port] : absent;
-}
 
 // The QuantizeLinear that a node undoes; nullptr if it undoes none, or one of another kind.
 const Node* undone(const Graph& graph, const Node& node) {

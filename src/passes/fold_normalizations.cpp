@@ -26,10 +26,10 @@ Value before_cast(const Graph& graph, Value value) {
   return node.is<Cast>() ? node.inputs[0] : value;
 }
 
-bool lasts(const Graph& graph, Value value) {
+bool is_fixed(const Graph& graph, Value value) {
   const Node& node = graph.producer(value);
   if (node.is<Cast>() || node.is<Unsqueeze>() || node.is<Reshape>() || node.is<ReshapeTo>())
-    return std::ranges::all_of(node.inputs, [&](Value input) { return lasts(graph, input); });
+    return std::ranges::all_of(node.inputs, [&](Value input) { return is_fixed(graph, input); });
   if (!node.is<StateValue>()) return node.is<Constant>();
   const State* const state = graph.find_state(node.name);
   const bool is_weight =
@@ -46,7 +46,7 @@ Value number_of_channels(const Graph& graph, const Node& node) {
     if (y.size() < 3 || shape.size() + 1 < y.size() || shape.size() > y.size()) continue;
     Shape expected(shape.size(), 1);
     expected[shape.size() + 1 - y.size()] = y[1];
-    if (shape == expected && is_known(shape) && lasts(graph, value)) return value;
+    if (shape == expected && is_known(shape) && is_fixed(graph, value)) return value;
   }
   return absent;
 }
@@ -144,14 +144,14 @@ bool may_be_folded(const Graph& graph, const Node& conv) {
   return conv.is<Conv>() && (dtype == DType::f32 || dtype == DType::bf16) &&
          !is_simulated(conv.math) && is_known(graph.type(conv.inputs[1]).shape) &&
          std::all_of(conv.inputs.begin() + 1, conv.inputs.end(),
-                     [&](Value value) { return value.is_absent() || lasts(graph, value); });
+                     [&](Value value) { return value.is_absent() || is_fixed(graph, value); });
 }
 
 // Whether a node is a normalization by statistics that are as they are, as are its other vectors.
 bool is_stored(const Graph& graph, const Node& node) {
   return node.is<BatchNormalization>() && node.as<BatchNormalization>().training_mode == 0 &&
          std::all_of(node.inputs.begin() + 1, node.inputs.end(),
-                     [&](Value value) { return lasts(graph, value); });
+                     [&](Value value) { return is_fixed(graph, value); });
 }
 
 // The nodes behind a convolution that go into it.

@@ -58,7 +58,7 @@ Region derivation_of(const Copy& copy) {
   return std::make_shared<const Graph>(std::move(body));
 }
 
-State derived_state(const Copy& copy) {
+State state_of_copy(const Copy& copy) {
   State state;
   state.name = copy.name();
   state.role = Role::derived;
@@ -105,7 +105,7 @@ Graph hoist_derived_state(const Graph& graph) {
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     if (const auto cast = copy_of_cast.find(i); cast != copy_of_cast.end()) {
       Value& state = made[cast->second];
-      if (state.is_absent()) state = rebuild.graph().state(derived_state(copies[cast->second]));
+      if (state.is_absent()) state = rebuild.graph().state(state_of_copy(copies[cast->second]));
       rebuild.map({i, 0}, state);
       continue;
     }

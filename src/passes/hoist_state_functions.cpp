@@ -127,7 +127,7 @@ class StateFunctions {
   std::set<int> kept_;
 };
 
-State derived_state(const Graph& graph, Value value, const std::set<int>& cone) {
+State state_of_function(const Graph& graph, Value value, const std::set<int>& cone) {
   State state;
   state.role = Role::derived;
   state.type = graph.type(value);
@@ -167,7 +167,7 @@ Graph hoist_state_functions(const Graph& graph) {
     for (int o = 0; o < static_cast<int>(graph.node(i).outputs.size()); ++o)
       if (functions.is_read({i, o}))
         rebuild.map({i, o},
-                    rebuild.graph().state(derived_state(graph, {i, o}, functions.cone_of(i))));
+                    rebuild.graph().state(state_of_function(graph, {i, o}, functions.cone_of(i))));
   }
   return rebuild.finish();
 }

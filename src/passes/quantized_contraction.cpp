@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/quantized_contraction.h"
 
-#include <algorithm>
-
 #include "ops/activation/relu.h"
 #include "ops/elementwise/in_dtype.h"
 #include "ops/math/arithmetic.h"
@@ -14,25 +12,18 @@
 #include "ops/quantized/conv_integer.h"
 #include "ops/quantized/matmul_integer.h"
 #include "ops/quantized/quantized_conv.h"
+#include "ops/shape/axes.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {
 
 namespace {
 
-Value port(const Node& node, std::size_t input) {
-  return input < node.inputs.size() ? node.inputs[input] : absent;
-}
-
 bool is_convolution(const Node& node) { return node.is<Conv>() || node.is<ConvInteger>(); }
 
 // The output channels are this axis of the result.
 std::size_t channel_axis(const Node& node, const Shape& y) {
   return is_convolution(node) ? 1 : y.size() - 1;
-}
-
-bool is_one(const Shape& shape) {
-  return std::ranges::all_of(shape, [](const Dim& dim) { return dim == Dim(1); });
 }
 
 class Finder {
@@ -67,7 +58,7 @@ class Finder {
     if (axis >= 0 && axis != weight_axis()) return false;
     found_.x = *x;
     found_.w = *w;
-    found_.bias = before_casts(port(node_, 2));
+    found_.bias = before_casts(input_or_absent(node_, 2));
     return found_.bias.is_absent() ||
            (is_floating(graph_.type(found_.bias).dtype) && is_bias(found_.bias));
   }
@@ -85,7 +76,8 @@ class Finder {
 
   // MatMulInteger or ConvInteger, a Cast, and a Mul by a scale.
   bool starts_with_sums() {
-    const Value w = node_.inputs[1], w_zero = port(node_, 3), x_zero = port(node_, 2);
+    const Value w = node_.inputs[1], w_zero = input_or_absent(node_, 3),
+                x_zero = input_or_absent(node_, 2);
     if (!lasts(graph_, w) || (!w_zero.is_absent() && !lasts(graph_, w_zero))) return false;
     if (node_.is<MatMulInteger>() && shape(w).size() != 2) return false;
     if (!x_zero.is_absent() && !is_one(shape(x_zero))) return false;
@@ -173,7 +165,7 @@ class Finder {
   }
 
   std::optional<double> bound(const Node& clip, std::size_t input, double none) const {
-    const Value value = port(clip, input);
+    const Value value = input_or_absent(clip, input);
     if (value.is_absent()) return none;
     const Tensor* const known = graph_.constant_value(value);
     return known && known->size() == 1 ? std::optional(known->at(0)) : std::nullopt;

@@ -5,20 +5,13 @@
 
 #include "ops/math/cast.h"
 #include "ops/quantized/quantize_linear.h"
+#include "ops/shape/axes.h"
 
 namespace narrowgauge {
 
 namespace {
 
 bool is_byte(DType dtype) { return dtype == DType::u8 || dtype == DType::i8; }
-
-bool is_one(const Graph& graph, Value value) {
-  return std::ranges::all_of(graph.type(value).shape, [](const Dim& dim) { return dim == Dim(1); });
-}
-
-Value port(const Node& node, std::size_t input) {
-  return input < node.inputs.size() ? node.inputs[input] : absent;
-}
 
 }  // namespace
 
@@ -74,11 +67,11 @@ std::optional<QuantizedValue> dequantized(const Graph& graph, Value value, int* 
   if (!is_byte(graph.type(x).dtype) || graph.type(scale).dtype != DType::f32) return {};
   if (op.block_size != 0) return {};
   *axis = -1;
-  if (!is_one(graph, scale)) {
+  if (!is_one(graph.type(scale).shape)) {
     const auto rank = static_cast<std::int64_t>(graph.type(x).shape.size());
     *axis = static_cast<int>(op.axis < 0 ? op.axis + rank : op.axis);
   }
-  return QuantizedValue{x, scale, port(node, 2)};
+  return QuantizedValue{x, scale, input_or_absent(node, 2)};
 }
 
 std::optional<QuantizedValue> dequantized(const Graph& graph, Value value) {
@@ -93,10 +86,10 @@ std::optional<QuantizedValue> quantization(const Graph& graph, const Node& node)
   const Value x = node.inputs[0], scale = node.inputs[1];
   const DType dtype = graph.type(x).dtype;
   if (!is_floating(dtype) || bits(dtype) > 32 || op.block_size != 0) return {};
-  if (graph.type(scale).dtype != DType::f32 || !is_one(graph, scale)) return {};
+  if (graph.type(scale).dtype != DType::f32 || !is_one(graph.type(scale).shape)) return {};
   const Tensor* const known = graph.constant_value(scale);
   if (known && !(known->at(0) > 0)) return {};
-  return QuantizedValue{x, scale, port(node, 2)};
+  return QuantizedValue{x, scale, input_or_absent(node, 2)};
 }
 
 }  // namespace narrowgauge

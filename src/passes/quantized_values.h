@@ -13,6 +13,10 @@ struct QuantizedValue {
   bool operator==(const QuantizedValue&) const = default;
 };
 
+// The input of a node; absent also where the list of its inputs ends before.
+inline Value input_or_absent(const Node& node, std::size_t input) {
+  return input < node.inputs.size() ? node.inputs[input] : absent;
+}
 // Whether the graph only computes results: all nodes are forward, and no state changes.
 bool only_predicts(const Graph& graph);
 // Whether a value is the same in every run: a constant, a state that the graph leaves as it is, or

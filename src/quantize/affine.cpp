@@ -33,7 +33,7 @@ double rounded_ratio(float value, float scale) {
   return std::isnan(ratio) ? 0.0 : static_cast<double>(std::nearbyint(ratio));
 }
 
-Channels channels_of(const Dims& dims, std::optional<int> axis) {
+Channels weight_channels(const Dims& dims, std::optional<int> axis) {
   if (!axis) return one_channel(dims);
   const auto along = channels_along(dims, *axis);
   require(along.has_value(), "quantisation: there is no axis ", *axis, " in ", dims);
@@ -120,14 +120,14 @@ double clipped_share(const Histogram& histogram, const AffineFormat& format) {
 
 std::vector<float> channel_scales(const Tensor& weights, int axis, const WeightFormat& format) {
   const cpu::KeepSubnormals keep;
-  return scales_of(weights, channels_of(weights.dims(), axis), format.most());
+  return scales_of(weights, weight_channels(weights.dims(), axis), format.most());
 }
 
 QuantizedWeights quantize_weights(const Tensor& weights, std::optional<int> axis,
                                   const WeightFormat& format) {
   const cpu::KeepSubnormals keep;
   if (!format.by_channel) axis.reset();
-  const Channels channels = channels_of(weights.dims(), axis);
+  const Channels channels = weight_channels(weights.dims(), axis);
   const std::vector<float> scales = scales_of(weights, channels, format.most());
   QuantizedWeights made{.numbers = Tensor(DType::i8, weights.dims()),
                         .scales = Tensor::from(scale_dims(scales.size(), axis.has_value()), scales),
@@ -148,7 +148,7 @@ Tensor dequantize_weights(const QuantizedWeights& weights) {
   const std::span<const std::int8_t> numbers = weights.numbers.values<std::int8_t>();
   const std::span<const float> scales = weights.scales.values<float>();
   const std::span<float> values = made.values<float>();
-  const Channels channels = channels_of(weights.numbers.dims(), weights.axis);
+  const Channels channels = weight_channels(weights.numbers.dims(), weights.axis);
   each_element(channels, [&](std::size_t channel, std::size_t i) {
     values[i] = static_cast<float>(numbers[i]) * scales[channel];
   });

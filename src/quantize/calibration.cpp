@@ -29,7 +29,7 @@ Histogram histogram_of(std::span<const float> values) {
   return all;
 }
 
-Channels channels_of(const Dims& dims, int axis) {
+Channels calibrated_channels(const Dims& dims, int axis) {
   const auto along = channels_along(dims, axis);
   return along && dims.size() > 1 ? *along : one_channel(dims);
 }
@@ -92,7 +92,7 @@ bool ChannelSums::fits(std::size_t channels, int axis) {
 }
 
 void ChannelSums::add(std::span<const float> values, const Dims& dims, int axis) {
-  const Channels channels = channels_of(dims, axis);
+  const Channels channels = calibrated_channels(dims, axis);
   if (channels.count == 0 || !fits(static_cast<std::size_t>(channels.count), axis)) return;
   if (values.empty()) return;
   const std::int64_t of_channel = channels.outer * channels.inner;

@@ -29,7 +29,7 @@ OrderedJson runs_of(std::span<const Histogram::Entry> entries) {
   return runs;
 }
 
-OrderedJson channels_of(const ChannelSums& channels) {
+OrderedJson channels_json(const ChannelSums& channels) {
   OrderedJson all = OrderedJson::array();
   for (const ExactSum& sum : channels.sums()) all.push_back({sum.count(), sum.text()});
   return all;
@@ -45,7 +45,7 @@ std::string line_of(const std::string& name, const ValueStatistics& value) {
                          {"bins", runs_of(histogram.entries())},
                          {"axis", value.channels.axis()},
                          {"channels_differ", value.channels.differ()},
-                         {"channels", channels_of(value.channels)}};
+                         {"channels", channels_json(value.channels)}};
   return line.dump();
 }
 

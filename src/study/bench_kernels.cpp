@@ -12,7 +12,7 @@ namespace {
 
 constexpr double seconds_each = 0.03;
 
-void measure(const BenchRun& run, const std::string& precision, KernelRow& row) {
+void measure_contractions(const BenchRun& run, const std::string& precision, KernelRow& row) {
   const TrainingSetup setup = bench_setup(run.network(row.model), precision);
   CompileOptions options;
   options.binding = {{"N", run.task.batch}};
@@ -42,7 +42,8 @@ KernelOutcome benchmark_kernels(const BenchTask& task, const BenchWatch& watch) 
     for (const std::string& precision : task.precisions) {
       if (run.stopped()) continue;
       outcome.rows.push_back({network.name, precision, {}});
-      measure(run, settled_precision(settled, network.name, precision), outcome.rows.back());
+      measure_contractions(run, settled_precision(settled, network.name, precision),
+                           outcome.rows.back());
     }
   outcome.peaks = measure_rates(run, outcome.peaks);
   outcome.stopped = run.stopped();

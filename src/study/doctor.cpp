@@ -27,17 +27,17 @@ std::string gpu_text() {
   return "none: no NVIDIA driver is loaded, and this build has no CUDA backend";
 }
 
-struct Kind {
+struct MathKind {
   Math math;
   DType format;
 };
-constexpr Kind kinds[] = {{Math::ieee, DType::f32},
-                          {Math::f32, DType::f32},
-                          {Math::dfp16, DType::f32},
-                          {Math::bf16, DType::bf16},
-                          {Math::f16, DType::f16}};
+constexpr MathKind math_kinds[] = {{Math::ieee, DType::f32},
+                                   {Math::f32, DType::f32},
+                                   {Math::dfp16, DType::f32},
+                                   {Math::bf16, DType::bf16},
+                                   {Math::f16, DType::f16}};
 
-Graph product(const Kind& kind) {
+Graph product(const MathKind& kind) {
   Graph graph("product");
   const TensorType square{kind.format, {768, 768}};
   const Value a = graph.input("a", square), b = graph.input("b", square);
@@ -46,7 +46,7 @@ Graph product(const Kind& kind) {
 }
 
 // The middle of a residual network: 64 channels of 16x16, 3x3.
-Graph convolutions(const Kind& kind) {
+Graph convolutions(const MathKind& kind) {
   Graph graph("convolution");
   const Shape images{32, 64, 16, 16}, weights{64, 64, 3, 3};
   const Value x = graph.input("x", {kind.format, images});
@@ -78,12 +78,12 @@ Measured first_of(const Plan& plan, double gflops) {
 }
 
 // One rate for each kind; returns false if other programs make them unmeasurable.
-bool measure(Graph (*graph_of)(const Kind&), Stopwatch& stopwatch,
-             std::vector<Measured>& measured) {
+bool measure_kinds(Graph (*graph_of)(const MathKind&), Stopwatch& stopwatch,
+                   std::vector<Measured>& measured) {
   CompileOptions options;
   options.kernels = kernel_cache();
   std::vector<Plan> plans;
-  for (const Kind& kind : kinds) plans.push_back(compile(graph_of(kind), options));
+  for (const MathKind& kind : math_kinds) plans.push_back(compile(graph_of(kind), options));
   std::vector<const Plan*> pointers;
   for (const Plan& plan : plans) pointers.push_back(&plan);
   std::vector<std::string> nodes;
@@ -135,12 +135,12 @@ MathRates measure_math(const MakeStopwatch& make) {
   std::vector<Measured> products, groups;
   MathRates result;
   result.grounds = measure_or_model(make, [&](Stopwatch& stopwatch) {
-    const bool told = measure(product, stopwatch, products);
-    return measure(convolutions, stopwatch, groups) && told;
+    const bool told = measure_kinds(product, stopwatch, products);
+    return measure_kinds(convolutions, stopwatch, groups) && told;
   });
-  for (std::size_t i = 0; i < std::size(kinds); ++i) {
+  for (std::size_t i = 0; i < std::size(math_kinds); ++i) {
     const bool known = result.grounds != Grounds::model;
-    result.rates.push_back({kinds[i].math, kinds[i].format, products[i].implementation,
+    result.rates.push_back({math_kinds[i].math, math_kinds[i].format, products[i].implementation,
                             groups[i].implementation, products[i].facts, groups[i].facts,
                             known ? products[i].gflops : 0, known ? groups[i].gflops : 0});
   }

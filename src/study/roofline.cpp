@@ -23,15 +23,15 @@ std::int64_t most_fused_bytes(const Graph& training_graph, const PrecisionPlan& 
 
 namespace {
 
-struct Kind {
+struct OpKind {
   std::string_view name;
   std::vector<std::string_view> ops;  // by the beginning of their names
 };
 
 // Kinds in the order of the table; the first that fits counts. Ops that fit none are elementwise,
 // which are most.
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all{
+const std::vector<OpKind>& op_kinds() {
+  static const std::vector<OpKind> all{
       {"convolution", {"Conv"}},
       {"its data gradient", {"ConvDataGradient"}},
       {"its weight gradient", {"ConvWeightGradient"}},
@@ -63,7 +63,7 @@ std::string_view kind_of(const Trainer::KernelChoice& kernel) {
   std::string_view op = kernel.op;
   op.remove_prefix(op.starts_with("ng.") ? 3 : 0);
   if (op == "Fused" && kernel.flops > 0) return "fused contraction";
-  for (const Kind& kind : kinds())
+  for (const OpKind& kind : op_kinds())
     if (std::find(kind.ops.begin(), kind.ops.end(), op) != kind.ops.end()) return kind.name;
   return "elementwise";
 }
@@ -85,7 +85,7 @@ Roofline roofline(const TrainingProfile& profile, const PeakRates& rates) {
   const auto steps = static_cast<double>(std::max<std::int64_t>(profile.steps, 1));
   result.total.name = "all kernels";
   result.step_milliseconds = profile.milliseconds / steps;
-  for (const Kind& kind : kinds()) {
+  for (const OpKind& kind : op_kinds()) {
     RooflineGroup group{.name = std::string(kind.name)};
     for (const Trainer::KernelChoice& kernel : profile.kernels) {
       if (kind_of(kernel) != kind.name) continue;

@@ -9,7 +9,7 @@
 namespace narrowgauge {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 constexpr double microseconds = 1000;  // in a millisecond
 constexpr int track = 1;
 
@@ -22,7 +22,8 @@ std::string_view phase_name(Phase phase) {
   return phase == Phase::backward ? "backward" : "update";
 }
 
-Json slice(std::string_view name, std::string_view category, double begin, double milliseconds) {
+OrderedJson slice(std::string_view name, std::string_view category, double begin,
+                  double milliseconds) {
   return {{"name", name},
           {"cat", category},
           {"ph", "X"},
@@ -32,10 +33,10 @@ Json slice(std::string_view name, std::string_view category, double begin, doubl
           {"tid", track}};
 }
 
-Json kernel_slice(const Trainer::KernelChoice& kernel, const Trainer::KernelRun& run,
-                  double begin) {
-  Json json = slice(kernel.node, phase_name(kernel.phase), begin, run.milliseconds);
-  Json& facts = json["args"] = {
+OrderedJson kernel_slice(const Trainer::KernelChoice& kernel, const Trainer::KernelRun& run,
+                         double begin) {
+  OrderedJson json = slice(kernel.node, phase_name(kernel.phase), begin, run.milliseconds);
+  OrderedJson& facts = json["args"] = {
       {"op", kernel.op}, {"phase", phase_name(kernel.phase)}, {"kernel", kernel.implementation}};
   if (!kernel.why.empty()) facts["why"] = kernel.why;
   facts["bytes"] = kernel.bytes;
@@ -58,7 +59,7 @@ std::vector<std::size_t> first_runs(const std::vector<Trainer::KernelRun>& runs)
   return first;
 }
 
-Json track_name(std::string_view what, std::string_view name) {
+OrderedJson track_name(std::string_view what, std::string_view name) {
   return {{"name", what}, {"ph", "M"}, {"pid", track}, {"tid", track}, {"args", {{"name", name}}}};
 }
 
@@ -72,7 +73,7 @@ std::optional<bool> on_matrix_unit(const Trainer::KernelChoice& kernel) {
 std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
                          const std::vector<Trainer::KernelRun>& runs, std::string_view round) {
   const std::string called(round);
-  Json events = Json::array();
+  OrderedJson events = OrderedJson::array();
   events.push_back(track_name("process_name", "narrowgauge"));
   events.push_back(track_name("thread_name", called + 's'));
   const double start = runs.empty() ? 0 : runs.front().begin;
@@ -85,8 +86,8 @@ std::string chrome_trace(const std::vector<Trainer::KernelChoice>& kernels,
     for (std::size_t i = first[s]; i < first[s + 1]; ++i)
       events.push_back(kernel_slice(kernels.at(runs[i].kernel), runs[i], runs[i].begin - start));
   }
-  const Json trace{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return trace.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  const OrderedJson trace{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  return trace.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 
 std::vector<ProfileRow> profile_rows(const std::vector<Trainer::KernelChoice>& kernels,

@@ -25,7 +25,7 @@ constexpr std::array<NamedBlockFormat, 6> named{{{"mxfp8_e4m3", mxfp8_e4m3},
 
 constexpr std::int64_t longest_piece = 1024;  // of elements that share a scale, at once
 constexpr float least_scale = 0x1p-126F;      // normal, so that flushing leaves it alone
-constexpr int least_power = -127, most_power = 127;
+constexpr int least_power = -most_power;
 constexpr std::uint32_t infinity = 0x7f80'0000;
 
 // 2^exponent, for exponents of normal numbers.

@@ -73,7 +73,6 @@ int rounded_exponent(std::uint64_t bits, PowerRounding rounding) {
   return unit + leading + (up ? 1 : 0);
 }
 
-constexpr int most_power = 127;
 constexpr f8e8m0 no_power{0xff};
 
 f8e8m0 power_of(int exponent) { return {static_cast<std::uint8_t>(exponent + most_power)}; }

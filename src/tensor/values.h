@@ -36,6 +36,8 @@ Narrow narrow(double value);
 template <class Narrow>
 Narrow narrow_stochastic(float value, std::uint32_t random);
 
+constexpr int most_power = 127;  // f8e8m0 holds 2^-127 ... 2^127
+
 // The roundings to f8e8m0 of ONNX's Cast: to the next power of two, the previous one, or the
 // nearest, ties up. With `saturate` zero and too small values become the least, infinity and too
 // large ones the largest; without it all of these become NaN. NaN and negative values always do.

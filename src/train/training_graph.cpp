@@ -30,7 +30,7 @@ Graph verified(Graph graph) {
 }
 
 // The parameters of a network without what it computes.
-Graph parameters_of(const Graph& forward) {
+Graph parameters_alone(const Graph& forward) {
   Graph graph(forward.name());
   for (const State& state : forward.states()) {
     if (state.role != Role::parameter) continue;
@@ -112,7 +112,7 @@ Graph make_gradient_graph(const Graph& forward, const Optimizer& optimizer,
 
 Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
                            std::string_view owner) {
-  TrainingParts parts(parameters_of(forward), dtype_of_loss(forward), optimizer, owner);
+  TrainingParts parts(parameters_alone(forward), dtype_of_loss(forward), optimizer, owner);
   Graph& graph = parts.graph();
   parts.find_parameters();
   const SumStates sums(parts);
@@ -129,7 +129,7 @@ Graph make_unscaling_graph(const Graph& forward, const Optimizer& optimizer,
 }
 
 Graph make_update_graph(const Graph& forward, const Optimizer& optimizer, std::string_view owner) {
-  TrainingParts parts(parameters_of(forward), dtype_of_loss(forward), optimizer, owner);
+  TrainingParts parts(parameters_alone(forward), dtype_of_loss(forward), optimizer, owner);
   Graph& graph = parts.graph();
   parts.find_parameters();
   parts.add_scale();

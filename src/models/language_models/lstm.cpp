@@ -5,7 +5,7 @@ namespace narrowgauge {
 
 namespace {
 
-void check(const LstmSize& size, TextShape text) {
+void check_lstm(const LstmSize& size, TextShape text) {
   for (const std::int64_t count : {size.layers, size.width, text.sequence, text.vocabulary})
     require(count >= 1, "lstm: expected at least one of everything, got ", count);
   require(size.dropout >= 0 && size.dropout < 1, "lstm: expected a dropout from 0 to below 1, got ",
@@ -15,7 +15,7 @@ void check(const LstmSize& size, TextShape text) {
 }  // namespace
 
 BuildNetwork lstm_language_model(const LstmSize& size, TextShape text) {
-  check(size, text);
+  check_lstm(size, text);
   return [=](Network& net) {
     const Value tokens = net.input("tokens", {net.batch(), text.sequence}, DType::i64);
     net.set_initials({.embedding = Initial::normal(0, 0.1)});

@@ -95,7 +95,7 @@ class Decoder {
   TextShape text_;
 };
 
-void check(const TransformerSize& size, TextShape text) {
+void check_tiny_transformer(const TransformerSize& size, TextShape text) {
   for (const std::int64_t count :
        {size.layers, size.width, size.heads, size.inner, text.sequence, text.vocabulary})
     require(count >= 1, "tiny-transformer: expected at least one of everything, got ", count);
@@ -110,7 +110,7 @@ void check(const TransformerSize& size, TextShape text) {
 BuildNetwork tiny_transformer(const TransformerSize& given, TextShape text) {
   TransformerSize size = given;
   if (size.inner == 0) size.inner = 4 * size.width;
-  check(size, text);
+  check_tiny_transformer(size, text);
   return [=](Network& net) { return Decoder(net, size, text).logits(); };
 }
 

@@ -14,9 +14,10 @@ Loss binary_cross_entropy() {
 }
 
 namespace {
-Loss make(LossArguments&) { return binary_cross_entropy(); }
+Loss make_binary_cross_entropy(LossArguments&) { return binary_cross_entropy(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(binary_cross_entropy, "binary_cross_entropy", "cross entropy of logits of yes or no", make)
+NG_LOSS(binary_cross_entropy, "binary_cross_entropy", "cross entropy of logits of yes or no",
+        make_binary_cross_entropy)

@@ -29,9 +29,9 @@ Loss dice(double epsilon) {
 }
 
 namespace {
-Loss make(LossArguments& arguments) { return dice(arguments.number("epsilon", 1)); }
+Loss make_dice(LossArguments& arguments) { return dice(arguments.number("epsilon", 1)); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(dice, "dice", "what two shapes do not overlap", make)
+NG_LOSS(dice, "dice", "what two shapes do not overlap", make_dice)

@@ -27,7 +27,7 @@ Loss focal(double gamma, double alpha) {
 }
 
 namespace {
-Loss make(LossArguments& arguments) {
+Loss make_focal(LossArguments& arguments) {
   const double gamma = arguments.number("gamma", 2);
   return focal(gamma, arguments.number("alpha", 0.25));
 }
@@ -35,4 +35,5 @@ Loss make(LossArguments& arguments) {
 
 }  // namespace narrowgauge
 
-NG_LOSS(focal, "focal", "binary cross entropy that well classified examples count less in", make)
+NG_LOSS(focal, "focal", "binary cross entropy that well classified examples count less in",
+        make_focal)

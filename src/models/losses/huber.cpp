@@ -33,9 +33,9 @@ Loss smooth_l1(double beta) {
 }
 
 namespace {
-Loss make(LossArguments& arguments) { return huber(arguments.number("delta", 1)); }
+Loss make_huber(LossArguments& arguments) { return huber(arguments.number("delta", 1)); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(huber, "huber", "squared small and absolute large differences", make)
+NG_LOSS(huber, "huber", "squared small and absolute large differences", make_huber)

@@ -25,9 +25,10 @@ Loss kl_divergence() {
 }
 
 namespace {
-Loss make(LossArguments&) { return kl_divergence(); }
+Loss make_kl_divergence(LossArguments&) { return kl_divergence(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(kl_divergence, "kl_divergence", "divergence of log probabilities from probabilities", make)
+NG_LOSS(kl_divergence, "kl_divergence", "divergence of log probabilities from probabilities",
+        make_kl_divergence)

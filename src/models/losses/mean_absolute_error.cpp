@@ -14,9 +14,10 @@ Loss mean_absolute_error() {
 }
 
 namespace {
-Loss make(LossArguments&) { return mean_absolute_error(); }
+Loss make_mean_absolute_error(LossArguments&) { return mean_absolute_error(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(mean_absolute_error, "mean_absolute_error", "absolute differences (L1)", make)
+NG_LOSS(mean_absolute_error, "mean_absolute_error", "absolute differences (L1)",
+        make_mean_absolute_error)

@@ -14,9 +14,10 @@ Loss mean_squared_error() {
 }
 
 namespace {
-Loss make(LossArguments&) { return mean_squared_error(); }
+Loss make_mean_squared_error(LossArguments&) { return mean_squared_error(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(mean_squared_error, "mean_squared_error", "squared differences (L2)", make)
+NG_LOSS(mean_squared_error, "mean_squared_error", "squared differences (L2)",
+        make_mean_squared_error)

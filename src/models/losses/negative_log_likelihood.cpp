@@ -19,10 +19,12 @@ Loss negative_log_likelihood(LabelOptions options) {
 }
 
 namespace {
-Loss make(LossArguments& arguments) { return negative_log_likelihood(label_options(arguments)); }
+Loss make_negative_log_likelihood(LossArguments& arguments) {
+  return negative_log_likelihood(label_options(arguments));
+}
 }  // namespace
 
 }  // namespace narrowgauge
 
 NG_LOSS(negative_log_likelihood, "negative_log_likelihood", "of log probabilities of classes (NLL)",
-        make)
+        make_negative_log_likelihood)

@@ -22,10 +22,10 @@ Loss next_token_cross_entropy() {
 }
 
 namespace {
-Loss make(LossArguments&) { return next_token_cross_entropy(); }
+Loss make_next_token_cross_entropy(LossArguments&) { return next_token_cross_entropy(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
 NG_LOSS(next_token_cross_entropy, "next_token_cross_entropy", "cross entropy of following tokens",
-        make)
+        make_next_token_cross_entropy)

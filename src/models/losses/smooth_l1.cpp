@@ -4,9 +4,9 @@
 namespace narrowgauge {
 
 namespace {
-Loss make(LossArguments& arguments) { return smooth_l1(arguments.number("beta", 1)); }
+Loss make_smooth_l1(LossArguments& arguments) { return smooth_l1(arguments.number("beta", 1)); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(smooth_l1, "smooth_l1", "huber with slope 1 at large differences", make)
+NG_LOSS(smooth_l1, "smooth_l1", "huber with slope 1 at large differences", make_smooth_l1)

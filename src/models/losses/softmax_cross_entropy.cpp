@@ -77,9 +77,12 @@ Loss softmax_cross_entropy(LabelOptions options) {
 }
 
 namespace {
-Loss make(LossArguments& arguments) { return softmax_cross_entropy(label_options(arguments)); }
+Loss make_softmax_cross_entropy(LossArguments& arguments) {
+  return softmax_cross_entropy(label_options(arguments));
+}
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(softmax_cross_entropy, "softmax_cross_entropy", "cross entropy of logits of classes", make)
+NG_LOSS(softmax_cross_entropy, "softmax_cross_entropy", "cross entropy of logits of classes",
+        make_softmax_cross_entropy)

@@ -17,9 +17,10 @@ Loss span_cross_entropy() {
 }
 
 namespace {
-Loss make(LossArguments&) { return span_cross_entropy(); }
+Loss make_span_cross_entropy(LossArguments&) { return span_cross_entropy(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_LOSS(span_cross_entropy, "span_cross_entropy", "cross entropy of the ends of a span", make)
+NG_LOSS(span_cross_entropy, "span_cross_entropy", "cross entropy of the ends of a span",
+        make_span_cross_entropy)

@@ -100,7 +100,7 @@ struct Sizes {
         out(element_count(std::span(y).subspan(2))) {}
 };
 
-Offer reference_sample(const Request& request) {
+Offer grid_sample_reference(const Request& request) {
   const GridAxis axis = axis_of(request.as<GridSample>());
   return reference_offer(request, [axis](const auto& in, const auto& out, const KernelCall&) {
     const Sizes s(in[0].dims(), out[0].dims());
@@ -121,7 +121,7 @@ Offer reference_sample(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer grid_sample_gradient_reference(const Request& request) {
   const GridAxis axis = axis_of(request.as<GridSampleGradient>());
   return reference_offer(request, [axis](const auto& in, const auto& out, const KernelCall&) {
     const Sizes s(in[1].dims(), in[0].dims());
@@ -147,8 +147,8 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel sample_kernels[] = {{"reference", reference_sample}};
-constexpr Kernel gradient_kernels[] = {{"reference", reference_gradient}};
+constexpr Kernel grid_sample_kernels[] = {{"reference", grid_sample_reference}};
+constexpr Kernel grid_sample_gradient_kernels[] = {{"reference", grid_sample_gradient_reference}};
 
 }  // namespace
 
@@ -168,8 +168,8 @@ Values GridSample::gradient(Gradient& g) const {
   return {first, {first.node, 1}};
 }
 
-std::span<const Kernel> GridSample::kernels() { return sample_kernels; }
-std::span<const Kernel> GridSampleGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> GridSample::kernels() { return grid_sample_kernels; }
+std::span<const Kernel> GridSampleGradient::kernels() { return grid_sample_gradient_kernels; }
 
 std::vector<Sample<GridSample>> GridSample::samples() {
   const SampleInput x = sample("f32[2,3,4,5]");

@@ -130,7 +130,7 @@ struct Bins {
   std::int64_t column(std::int64_t element) const { return element % y[3]; }
 };
 
-Offer reference_align(const Request& request) {
+Offer roi_align_reference(const Request& request) {
   const auto op = request.as<RoiAlign>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     const Bins bins{op, in[0].dims(), out[0].dims(), in[1], in[2]};
@@ -147,7 +147,7 @@ Offer reference_align(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer roi_align_gradient_reference(const Request& request) {
   const auto op = request.as<RoiAlignGradient>().forward;
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     std::vector<double> dx(static_cast<std::size_t>(out[0].size()));
@@ -168,8 +168,8 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel align_kernels[] = {{"reference", reference_align}};
-constexpr Kernel gradient_kernels[] = {{"reference", reference_gradient}};
+constexpr Kernel roi_align_kernels[] = {{"reference", roi_align_reference}};
+constexpr Kernel roi_align_gradient_kernels[] = {{"reference", roi_align_gradient_reference}};
 
 }  // namespace
 
@@ -188,8 +188,8 @@ Values RoiAlign::gradient(Gradient& g) const {
           absent, absent};
 }
 
-std::span<const Kernel> RoiAlign::kernels() { return align_kernels; }
-std::span<const Kernel> RoiAlignGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> RoiAlign::kernels() { return roi_align_kernels; }
+std::span<const Kernel> RoiAlignGradient::kernels() { return roi_align_gradient_kernels; }
 
 std::vector<Sample<RoiAlign>> RoiAlign::samples() {
   const SampleInput rois = sample(Tensor::from<float>(

@@ -10,7 +10,7 @@ namespace {
 
 // The shape of the losses of x; labels and weights are inputs 1 and 2.
 template <class Op>
-Shape loss_shape(const Op& op, const Inference& in, const Shape& x) {
+Shape negative_log_likelihood_shape(const Op& op, const Inference& in, const Shape& x) {
   constexpr std::string_view name = Op::info.name;
   require(op.reduction == "none" || op.reduction == "mean" || op.reduction == "sum", name,
           ": reduction must be none, mean or sum, got '", op.reduction, "'");
@@ -63,7 +63,7 @@ class Labels {
   const ReferenceView* weights_;
 };
 
-Offer reference_loss(const Request& request) {
+Offer negative_log_likelihood_reference(const Request& request) {
   const auto op = request.as<NegativeLogLikelihoodLoss>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     const Labels labels(in[0].dims(), op.ignore_index, in);
@@ -78,7 +78,7 @@ Offer reference_loss(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer negative_log_likelihood_gradient_reference(const Request& request) {
   const auto op = request.as<NegativeLogLikelihoodLossGradient>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     const Labels labels(out[0].dims(), op.ignore_index, in);
@@ -91,17 +91,19 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel loss_kernels[] = {{"reference", reference_loss}};
-constexpr Kernel gradient_kernels[] = {{"reference", reference_gradient}};
+constexpr Kernel negative_log_likelihood_kernels[] = {
+    {"reference", negative_log_likelihood_reference}};
+constexpr Kernel negative_log_likelihood_gradient_kernels[] = {
+    {"reference", negative_log_likelihood_gradient_reference}};
 
 }  // namespace
 
 TensorTypes NegativeLogLikelihoodLoss::infer(const Inference& in) const {
-  return {{in.dtype(0), loss_shape(*this, in, in.shape(0))}};
+  return {{in.dtype(0), negative_log_likelihood_shape(*this, in, in.shape(0))}};
 }
 
 TensorTypes NegativeLogLikelihoodLossGradient::infer(const Inference& in) const {
-  const Shape loss = loss_shape(*this, in, shape);
+  const Shape loss = negative_log_likelihood_shape(*this, in, shape);
   require(in.shape(0) == loss, "NegativeLogLikelihoodLossGradient: expected dy of ", loss, ", got ",
           in.type(0));
   return {{in.dtype(0), shape}};
@@ -112,8 +114,12 @@ Values NegativeLogLikelihoodLoss::gradient(Gradient& g) const {
   return {g.add(op, {g.output_gradient(), g.input(1), g.input(2)}), absent, absent};
 }
 
-std::span<const Kernel> NegativeLogLikelihoodLoss::kernels() { return loss_kernels; }
-std::span<const Kernel> NegativeLogLikelihoodLossGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> NegativeLogLikelihoodLoss::kernels() {
+  return negative_log_likelihood_kernels;
+}
+std::span<const Kernel> NegativeLogLikelihoodLossGradient::kernels() {
+  return negative_log_likelihood_gradient_kernels;
+}
 
 std::vector<Sample<NegativeLogLikelihoodLoss>> NegativeLogLikelihoodLoss::samples() {
   std::vector<Sample<NegativeLogLikelihoodLoss>> all;

@@ -12,7 +12,7 @@ namespace {
 
 // The shape of the losses; inputs are scores, labels and weights from `first` on.
 template <class Op>
-Shape loss_shape(const Op& op, const Inference& in, int first) {
+Shape softmax_cross_entropy_shape(const Op& op, const Inference& in, int first) {
   constexpr std::string_view name = Op::info.name;
   require(op.reduction == "none" || op.reduction == "mean" || op.reduction == "sum", name,
           ": reduction must be none, mean or sum, got '", op.reduction, "'");
@@ -31,11 +31,11 @@ Shape loss_shape(const Op& op, const Inference& in, int first) {
 }  // namespace
 
 TensorTypes SoftmaxCrossEntropyLoss::infer(const Inference& in) const {
-  return {{in.dtype(0), loss_shape(*this, in, 0)}, in.type(0)};
+  return {{in.dtype(0), softmax_cross_entropy_shape(*this, in, 0)}, in.type(0)};
 }
 
 TensorTypes SoftmaxCrossEntropyLossGradient::infer(const Inference& in) const {
-  const Shape loss = loss_shape(*this, in, 1);
+  const Shape loss = softmax_cross_entropy_shape(*this, in, 1);
   require(in.shape(0) == loss, "SoftmaxCrossEntropyLossGradient: expected dy of ", loss, ", got ",
           in.type(0));
   return {in.type(1)};

@@ -94,7 +94,7 @@ PreparedLoss prepare(const Request& request, const SharedAxis& shared, std::size
           request.inputs[scores + 1].dtype};
 }
 
-Offer offer_loss(const Request& request) {
+Offer offer_softmax_cross_entropy(const Request& request) {
   std::vector<const Operand*> operands{&request.inputs[0]};
   if (request.outputs[1].present) operands.push_back(&request.outputs[1]);
   SharedAxis shared = shared_axis(operands, 1);
@@ -144,7 +144,7 @@ double label_weights(const cpu::CrossEntropy& common, std::int64_t rows) {
   return total;
 }
 
-Offer offer_gradient(const Request& request) {
+Offer offer_softmax_cross_entropy_gradient(const Request& request) {
   SharedAxis shared = shared_axis({&request.inputs[1], &request.outputs[0]}, 1);
   for (const std::size_t i : {0, 2, 3})
     if (i < request.inputs.size() && has_gaps(request.inputs[i]))
@@ -204,7 +204,7 @@ double weight_of(std::int64_t label, std::int64_t ignored, const Rows& rows,
   return weights && weights->present() ? (*weights)[label] : 1.0;
 }
 
-Offer reference_loss(const Request& request) {
+Offer softmax_cross_entropy_reference(const Request& request) {
   const auto op = request.as<SoftmaxCrossEntropyLoss>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     const Rows rows(in[0].dims());
@@ -226,7 +226,7 @@ Offer reference_loss(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer softmax_cross_entropy_gradient_reference(const Request& request) {
   const auto op = request.as<SoftmaxCrossEntropyLossGradient>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     const Rows rows(in[1].dims());
@@ -251,12 +251,17 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel loss_kernels[] = {{"rows", offer_loss}, {"reference", reference_loss}};
-constexpr Kernel gradient_kernels[] = {{"rows", offer_gradient}, {"reference", reference_gradient}};
+constexpr Kernel softmax_cross_entropy_kernels[] = {{"rows", offer_softmax_cross_entropy},
+                                                    {"reference", softmax_cross_entropy_reference}};
+constexpr Kernel softmax_cross_entropy_gradient_kernels[] = {
+    {"rows", offer_softmax_cross_entropy_gradient},
+    {"reference", softmax_cross_entropy_gradient_reference}};
 
 }  // namespace
 
-std::span<const Kernel> SoftmaxCrossEntropyLoss::kernels() { return loss_kernels; }
-std::span<const Kernel> SoftmaxCrossEntropyLossGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> SoftmaxCrossEntropyLoss::kernels() { return softmax_cross_entropy_kernels; }
+std::span<const Kernel> SoftmaxCrossEntropyLossGradient::kernels() {
+  return softmax_cross_entropy_gradient_kernels;
+}
 
 }  // namespace narrowgauge

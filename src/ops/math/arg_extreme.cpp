@@ -33,7 +33,7 @@ std::int64_t extreme_of(const ReferenceView& x, const Lines& lines, std::int64_t
 }
 
 template <Extreme kind>
-Offer offer_reference(const Request& request) {
+Offer arg_extreme_reference(const Request& request) {
   const auto& op = request.as<ArgExtreme<kind>>();
   const Dims& dims = request.inputs[0].dims;
   const Lines lines(dims, normalize_axis(op.info.name, op.axis, dims.size()));
@@ -45,7 +45,7 @@ Offer offer_reference(const Request& request) {
 }
 
 template <Extreme kind>
-constexpr Kernel kernel_list[] = {{"reference", offer_reference<kind>}};
+constexpr Kernel arg_extreme_kernels[] = {{"reference", arg_extreme_reference<kind>}};
 
 }  // namespace
 
@@ -64,7 +64,7 @@ TensorTypes ArgExtreme<kind>::infer(const Inference& in) const {
 
 template <Extreme kind>
 std::span<const Kernel> ArgExtreme<kind>::kernels() {
-  return kernel_list<kind>;
+  return arg_extreme_kernels<kind>;
 }
 
 template <Extreme kind>

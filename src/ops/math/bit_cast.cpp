@@ -10,7 +10,7 @@ namespace narrowgauge {
 
 namespace {
 
-Offer offer_reference(const Request& request) {
+Offer bit_cast_reference(const Request& request) {
   const int width = bits(request.inputs[0].dtype);
   return reference_offer(request, [width](const auto& in, const auto& out, const KernelCall& call) {
     if (!call.outputs[0].data) return;
@@ -20,7 +20,7 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+constexpr Kernel bit_cast_kernels[] = {{"reference", bit_cast_reference}};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ TensorTypes BitCast::infer(const Inference& in) const {
   return {{to, in.shape(0)}};
 }
 
-std::span<const Kernel> BitCast::kernels() { return kernel_list; }
+std::span<const Kernel> BitCast::kernels() { return bit_cast_kernels; }
 
 std::vector<Sample<BitCast>> BitCast::samples() {
   return {

@@ -49,7 +49,7 @@ Dims target_strides(const Dims& from, const Dims& to) {
   return strides;
 }
 
-Offer offer_reference(const Request& request) {
+Offer broadcast_gradient_reference(const Request& request) {
   const Dims strides = target_strides(request.inputs[0].dims, request.outputs[0].dims);
   return reference_offer(request, [strides](const auto& in, const auto& out, const KernelCall&) {
     ReferenceSums sums(out[0].size());
@@ -133,12 +133,12 @@ Offer offer_columns(const Request& request) {
   return offer;
 }
 
-constexpr Kernel kernel_list[] = {
-    {"columns", offer_columns}, {"sums", offer_sums}, {"reference", offer_reference}};
+constexpr Kernel broadcast_gradient_kernels[] = {
+    {"columns", offer_columns}, {"sums", offer_sums}, {"reference", broadcast_gradient_reference}};
 
 }  // namespace
 
-std::span<const Kernel> BroadcastGradient::kernels() { return kernel_list; }
+std::span<const Kernel> BroadcastGradient::kernels() { return broadcast_gradient_kernels; }
 
 Value reduce_to(Rewriting& r, Value gradient, Value like) {
   if (r.shape(gradient) == r.shape(like)) return gradient;

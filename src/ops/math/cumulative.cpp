@@ -65,7 +65,7 @@ Value moved(Rewriting& r, Value x, std::int64_t axis, std::int64_t distance) {
 }
 
 template <class Op>
-std::vector<Sample<Op>> samples_of() {
+std::vector<Sample<Op>> cumulative_samples() {
   const auto axis = [](double value) { return sample(Tensor::scalar(DType::i64, value)); };
   return {{{}, {sample("f32[5]"), axis(0)}},
           {{.exclusive = 1}, {sample("f32[2,6]"), axis(-1)}},
@@ -100,8 +100,8 @@ Values CumProd::decompose(Rewriting& r) const {
 
 std::span<const Kernel> CumSum::kernels() { return sum_list; }
 std::span<const Kernel> CumProd::kernels() { return composite_kernels(); }
-std::vector<Sample<CumSum>> CumSum::samples() { return samples_of<CumSum>(); }
-std::vector<Sample<CumProd>> CumProd::samples() { return samples_of<CumProd>(); }
+std::vector<Sample<CumSum>> CumSum::samples() { return cumulative_samples<CumSum>(); }
+std::vector<Sample<CumProd>> CumProd::samples() { return cumulative_samples<CumProd>(); }
 
 }  // namespace narrowgauge
 

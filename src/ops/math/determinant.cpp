@@ -63,14 +63,14 @@ Square matrix_of(const ReferenceView& x, std::int64_t number) {
   return matrix;
 }
 
-Offer offer_determinant(const Request& request) {
+Offer determinant_reference(const Request& request) {
   return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t m = 0; m < out[0].size(); ++m)
       out[0].set(m, matrix_of(in[0], m).determinant());
   });
 }
 
-Offer offer_gradient(const Request& request) {
+Offer determinant_gradient_reference(const Request& request) {
   return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
     const std::int64_t size = in[0].dims().back();
     for (std::int64_t at = 0; at < out[0].size(); ++at) {
@@ -81,8 +81,8 @@ Offer offer_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_determinant}};
-constexpr Kernel gradient_list[] = {{"reference", offer_gradient}};
+constexpr Kernel determinant_kernels[] = {{"reference", determinant_reference}};
+constexpr Kernel determinant_gradient_kernels[] = {{"reference", determinant_gradient_reference}};
 
 Shape batch_of(const Inference& in) {
   const Shape& x = in.shape(0);
@@ -105,8 +105,8 @@ TensorTypes DetGradient::infer(const Inference& in) const {
   return {in.type(0)};
 }
 
-std::span<const Kernel> Det::kernels() { return kernel_list; }
-std::span<const Kernel> DetGradient::kernels() { return gradient_list; }
+std::span<const Kernel> Det::kernels() { return determinant_kernels; }
+std::span<const Kernel> DetGradient::kernels() { return determinant_gradient_kernels; }
 
 std::vector<Sample<Det>> Det::samples() {
   return {{{}, {sample("f32[3,3]")}},

@@ -63,7 +63,7 @@ cpu::View exchanged(cpu::View view) {
   return view;
 }
 
-cpu::MatMulViews views_of(const Request& request) {
+cpu::MatMulViews gemm_views(const Request& request) {
   const Gemm& op = request.as<Gemm>();
   const cpu::View a = kernel_view(request.inputs[0]), b = kernel_view(request.inputs[1]);
   return {op.transA ? exchanged(a) : a,
@@ -104,7 +104,7 @@ std::string scaled_reason(const Request& request) {
 }
 
 ProductRequest product_request(const Request& request) {
-  ProductRequest product{request, views_of(request)};
+  ProductRequest product{request, gemm_views(request)};
   product.epilogue = epilogue_of(request, product.views.y);
   product.scaled = scaled_reason(request);
   if (product.scaled.empty() && has_c(request) && request.as<Gemm>().beta != 0) {
@@ -115,7 +115,7 @@ ProductRequest product_request(const Request& request) {
   return product;
 }
 
-Offer offer_reference(const Request& request) {
+Offer gemm_reference(const Request& request) {
   const Gemm op = request.as<Gemm>();
   const bool c = has_c(request);
   const Dims strides =
@@ -142,7 +142,7 @@ Offer offer_reference(const Request& request) {
 }  // namespace
 
 std::span<const Kernel> Gemm::kernels() {
-  return contraction_kernels<product_kernels, product_request, offer_reference>();
+  return contraction_kernels<product_kernels, product_request, gemm_reference>();
 }
 
 std::vector<Sample<Gemm>> Gemm::samples() {

@@ -101,7 +101,7 @@ double FusedMatMul::flops(std::span<const TensorType> in, std::span<const Tensor
 
 namespace {
 
-cpu::MatMulViews views_of(const Request& request, bool transpose_a, bool transpose_b) {
+cpu::MatMulViews matmul_views(const Request& request, bool transpose_a, bool transpose_b) {
   cpu::MatMulViews views = matrix_views(request.inputs[0], request.inputs[1], request.outputs[0]);
   for (cpu::View* view : {transpose_a ? &views.a : nullptr, transpose_b ? &views.b : nullptr}) {
     if (!view) continue;
@@ -112,17 +112,17 @@ cpu::MatMulViews views_of(const Request& request, bool transpose_a, bool transpo
 }
 
 ProductRequest matmul_request(const Request& request) {
-  return {request, views_of(request, false, false)};
+  return {request, matmul_views(request, false, false)};
 }
 
 ProductRequest fused_matmul_request(const Request& request) {
   const auto& op = request.as<FusedMatMul>();
-  return {request, views_of(request, op.transA, op.transB)};
+  return {request, matmul_views(request, op.transA, op.transB)};
 }
 
 // Dense row-major indices suffice for the reference: a vector is a matrix of one row or column.
-Offer reference_product(const Request& request, bool transpose_a, bool transpose_b) {
-  cpu::MatMulViews views = views_of(request, transpose_a, transpose_b);
+Offer product_reference(const Request& request, bool transpose_a, bool transpose_b) {
+  cpu::MatMulViews views = matmul_views(request, transpose_a, transpose_b);
   return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {
     const Dims &a = views.a.dims, &b = views.b.dims, &y = views.y.dims;
     const std::int64_t rows = y[y.size() - 2], columns = y.back(), depth = a.back();
@@ -139,20 +139,20 @@ Offer reference_product(const Request& request, bool transpose_a, bool transpose
   });
 }
 
-Offer reference_matmul(const Request& request) { return reference_product(request, false, false); }
+Offer matmul_reference(const Request& request) { return product_reference(request, false, false); }
 
-Offer reference_fused_matmul(const Request& request) {
+Offer fused_matmul_reference(const Request& request) {
   const auto& op = request.as<FusedMatMul>();
-  return reference_product(request, op.transA, op.transB);
+  return product_reference(request, op.transA, op.transB);
 }
 
 }  // namespace
 
 std::span<const Kernel> MatMul::kernels() {
-  return contraction_kernels<product_kernels, matmul_request, reference_matmul>();
+  return contraction_kernels<product_kernels, matmul_request, matmul_reference>();
 }
 std::span<const Kernel> FusedMatMul::kernels() {
-  return contraction_kernels<product_kernels, fused_matmul_request, reference_fused_matmul>();
+  return contraction_kernels<product_kernels, fused_matmul_request, fused_matmul_reference>();
 }
 
 std::vector<Sample<MatMul>> MatMul::samples() {

@@ -42,7 +42,7 @@ Dims axes_of(const Request& request) {
 bool is_widened(DType dtype) { return is_floating(dtype) && dtype != DType::f64; }
 
 template <Reduction kind>
-Offer offer_rows(const Request& request) {
+Offer offer_reduce_rows(const Request& request) {
   const Operand& x = request.inputs[0];
   const Operand& given_y = request.outputs[0];
   if (!is_widened(x.dtype)) return Offer::decline(concat("reads f32 and narrower, not ", x.dtype));
@@ -209,7 +209,7 @@ class Truncating {
 };
 
 template <Reduction kind>
-Offer offer_reference(const Request& request) {
+Offer reduce_reference(const Request& request) {
   const Job job{kind, axis_mask(axes_of<kind>(request), request.inputs[0].dims.size())};
   return reference_offer(request, [job](const auto& in, const auto& out, const KernelCall&) {
     if (!is_integer(in[0].dtype()))
@@ -222,7 +222,8 @@ Offer offer_reference(const Request& request) {
 }
 
 template <Reduction kind>
-constexpr Kernel reduce_list[] = {{"rows", offer_rows<kind>}, {"reference", offer_reference<kind>}};
+constexpr Kernel reduce_kernels[] = {{"rows", offer_reduce_rows<kind>},
+                                     {"reference", reduce_reference<kind>}};
 
 // 1 / the number of repetitions for the mean, else 1.
 template <class Op>
@@ -256,7 +257,7 @@ Offer offer_spread(const Request& request) {
 }
 
 template <class Op>
-Offer offer_spread_reference(const Request& request) {
+Offer spread_reference(const Request& request) {
   const std::vector<bool> reduced =
       axis_mask(request.as<Op>().axes, request.outputs[0].dims.size());
   const double scale = scale_of<Op>(request);
@@ -269,17 +270,17 @@ Offer offer_spread_reference(const Request& request) {
 }
 
 template <class Op>
-constexpr Kernel spread_list[] = {{"strips", offer_spread<Op>},
-                                  {"reference", offer_spread_reference<Op>}};
+constexpr Kernel spread_kernels[] = {{"strips", offer_spread<Op>},
+                                     {"reference", spread_reference<Op>}};
 
 }  // namespace
 
 template <Reduction kind>
 std::span<const Kernel> ReduceOp<kind>::kernels() {
-  return reduce_list<kind>;
+  return reduce_kernels<kind>;
 }
-std::span<const Kernel> ReduceSumGradient::kernels() { return spread_list<ReduceSumGradient>; }
-std::span<const Kernel> ReduceMeanGradient::kernels() { return spread_list<ReduceMeanGradient>; }
+std::span<const Kernel> ReduceSumGradient::kernels() { return spread_kernels<ReduceSumGradient>; }
+std::span<const Kernel> ReduceMeanGradient::kernels() { return spread_kernels<ReduceMeanGradient>; }
 
 template std::span<const Kernel> ReduceSum::kernels();
 template std::span<const Kernel> ReduceMean::kernels();

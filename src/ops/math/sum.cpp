@@ -11,7 +11,7 @@ namespace narrowgauge {
 namespace {
 
 template <class Op>
-std::vector<Sample<Op>> samples_of() {
+std::vector<Sample<Op>> sum_samples() {
   return {{{}, {sample("f32[2,3,5]"), sample("f32[2,3,5]")}},
           {{}, {sample("f32[5]")}},
           {{}, {sample("f32[3,1]"), sample("f32[4]"), sample("f32[]"), sample("f32[3,4]")}}};
@@ -32,8 +32,8 @@ Values Mean::decompose(Rewriting& r) const {
   return {Expression(r, r.add(Sum{}, inputs)) / static_cast<double>(inputs.size())};
 }
 
-std::vector<Sample<Sum>> Sum::samples() { return samples_of<Sum>(); }
-std::vector<Sample<Mean>> Mean::samples() { return samples_of<Mean>(); }
+std::vector<Sample<Sum>> Sum::samples() { return sum_samples<Sum>(); }
+std::vector<Sample<Mean>> Mean::samples() { return sum_samples<Mean>(); }
 std::span<const Kernel> Mean::kernels() { return composite_kernels(); }
 
 }  // namespace narrowgauge

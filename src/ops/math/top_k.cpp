@@ -22,7 +22,7 @@ bool less(const ReferenceView& x, std::int64_t i, std::int64_t j) {
   return std::isnan(x[j]) ? !std::isnan(x[i]) : x[i] < x[j];
 }
 
-Offer offer_reference(const Request& request) {
+Offer top_k_reference(const Request& request) {
   const auto& op = request.as<TopK>();
   const std::size_t axis = normalize_axis("TopK", op.axis, request.inputs[0].dims.size());
   const Lines from(request.inputs[0].dims, axis), to(request.outputs[0].dims, axis);
@@ -44,7 +44,7 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+constexpr Kernel top_k_kernels[] = {{"reference", top_k_reference}};
 
 }  // namespace
 
@@ -66,7 +66,7 @@ Values TopK::gradient(Gradient& g) const {
   return {g.add(scatter, {zeros, g.output(1), g.output_gradient(0)}), absent};
 }
 
-std::span<const Kernel> TopK::kernels() { return kernel_list; }
+std::span<const Kernel> TopK::kernels() { return top_k_kernels; }
 
 std::vector<Sample<TopK>> TopK::samples() {
   const auto k = [](std::int64_t value) { return sample(list_of(Dims{value})); };

@@ -84,7 +84,7 @@ Results<double> real_results(const Tensor& values, const Tensor& otherwise) {
   return results;
 }
 
-Offer offer_reference(const Request& request) {
+Offer label_encoder_reference(const Request& request) {
   const auto& op = request.as<LabelEncoder>();
   const Tensor values = values_of(op), otherwise = default_of(op, values.dtype());
   std::unordered_map<std::int64_t, std::int64_t> places;
@@ -107,7 +107,7 @@ Offer offer_reference(const Request& request) {
   return offer(real_results(values, otherwise));
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+constexpr Kernel label_encoder_kernels[] = {{"reference", label_encoder_reference}};
 
 }  // namespace
 
@@ -121,7 +121,7 @@ TensorTypes LabelEncoder::infer(const Inference& in) const {
   return {{values.dtype(), in.shape(0)}};
 }
 
-std::span<const Kernel> LabelEncoder::kernels() { return kernel_list; }
+std::span<const Kernel> LabelEncoder::kernels() { return label_encoder_kernels; }
 
 std::vector<Sample<LabelEncoder>> LabelEncoder::samples() {
   LabelEncoder numbers, floats, tensors;

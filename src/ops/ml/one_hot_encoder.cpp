@@ -20,7 +20,7 @@ bool is_whole_number(const ReferenceView& x, std::int64_t i) {
   return !is_floating(x.dtype()) || std::abs(x[i]) < 0x1p63;
 }
 
-Offer offer_reference(const Request& request) {
+Offer one_hot_encoder_reference(const Request& request) {
   const auto& op = request.as<OneHotEncoder>();
   std::unordered_map<std::int64_t, std::int64_t> places;
   for (const auto& [place, category] : enumerate(op.cats_int64s)) places[category] = place;
@@ -37,7 +37,7 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+constexpr Kernel one_hot_encoder_kernels[] = {{"reference", one_hot_encoder_reference}};
 
 }  // namespace
 
@@ -48,7 +48,7 @@ TensorTypes OneHotEncoder::infer(const Inference& in) const {
   return {{DType::f32, shape}};
 }
 
-std::span<const Kernel> OneHotEncoder::kernels() { return kernel_list; }
+std::span<const Kernel> OneHotEncoder::kernels() { return one_hot_encoder_kernels; }
 
 std::vector<Sample<OneHotEncoder>> OneHotEncoder::samples() {
   OneHotEncoder numbers, known, large;

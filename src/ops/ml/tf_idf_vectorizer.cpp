@@ -89,7 +89,7 @@ void count_row(const TfIdfVectorizer& op, const Pool& pool, std::int64_t row,
   }
 }
 
-Offer offer_reference(const Request& request) {
+Offer tf_idf_vectorizer_reference(const Request& request) {
   const auto& op = request.as<TfIdfVectorizer>();
   return reference_offer(
       request, [op, pool = pool_of(op)](const auto& in, const auto& out, const KernelCall&) {
@@ -98,7 +98,7 @@ Offer offer_reference(const Request& request) {
       });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+constexpr Kernel tf_idf_vectorizer_kernels[] = {{"reference", tf_idf_vectorizer_reference}};
 
 }  // namespace
 
@@ -123,7 +123,7 @@ TensorTypes TfIdfVectorizer::infer(const Inference& in) const {
   return {{DType::f32, shape}};
 }
 
-std::span<const Kernel> TfIdfVectorizer::kernels() { return kernel_list; }
+std::span<const Kernel> TfIdfVectorizer::kernels() { return tf_idf_vectorizer_kernels; }
 
 std::vector<Sample<TfIdfVectorizer>> TfIdfVectorizer::samples() {
   std::vector<Sample<TfIdfVectorizer>> all;

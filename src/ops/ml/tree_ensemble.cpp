@@ -81,7 +81,7 @@ Scores scores_of(const TreeEnsemble& op, const Trees& trees,
   return values;
 }
 
-Offer offer_reference(const Request& request) {
+Offer tree_ensemble_reference(const Request& request) {
   const auto& op = request.as<TreeEnsemble>();
   return reference_offer(request, [op, trees = std::make_shared<const Trees>(op)](
                                       const auto& in, const auto& out, const KernelCall&) {
@@ -94,7 +94,7 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+constexpr Kernel tree_ensemble_kernels[] = {{"reference", tree_ensemble_reference}};
 
 }  // namespace
 
@@ -112,7 +112,7 @@ TensorTypes TreeEnsemble::infer(const Inference& in) const {
   return {{in.dtype(0), {in.shape(0)[0], n_targets}}};
 }
 
-std::span<const Kernel> TreeEnsemble::kernels() { return kernel_list; }
+std::span<const Kernel> TreeEnsemble::kernels() { return tree_ensemble_kernels; }
 
 namespace {
 

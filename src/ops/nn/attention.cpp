@@ -5,6 +5,7 @@
 
 #include "base/enumerate.h"
 #include "ops/elementwise/expression.h"
+#include "ops/elementwise/in_dtype.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
 #include "ops/math/matmul.h"
@@ -19,11 +20,9 @@ namespace narrowgauge {
 
 namespace {
 
-DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 // Checks q, k and v, inputs first to first + 2, and mask and key, inputs mask and mask + 1.
 template <class AttentionOp>
-void check(const AttentionOp& op, const Inference& in, int first, int mask) {
+void check_attention(const AttentionOp& op, const Inference& in, int first, int mask) {
   const Shape &q = in.shape(first), &k = in.shape(first + 1), &v = in.shape(first + 2);
   require(q.size() == 3 && k.size() == 3 && v == k && q[0] == k[0] && q[2] == k[2], in.op_name(),
           ": expected q [N,T,width], k and v [N,S,width], got ", in.type(first), ", ",
@@ -47,12 +46,12 @@ Shape statistics_shape(const Shape& q, std::int64_t heads) { return {q[0], heads
 }  // namespace
 
 TensorTypes Attention::infer(const Inference& in) const {
-  check(*this, in, 0, 3);
+  check_attention(*this, in, 0, 3);
   return {in.type(0), {statistics_dtype(in.dtype(0)), statistics_shape(in.shape(0), q_num_heads)}};
 }
 
 TensorTypes AttentionGradient::infer(const Inference& in) const {
-  check(*this, in, 1, 5);
+  check_attention(*this, in, 1, 5);
   require(in.shape(0) == in.shape(1), "AttentionGradient: expected dy of the shape of q, got ",
           in.type(0), " and ", in.type(1));
   require(in.shape(4) == statistics_shape(in.shape(1), q_num_heads),
@@ -63,9 +62,10 @@ TensorTypes AttentionGradient::infer(const Inference& in) const {
 namespace {
 
 // The parts of attention, with the whole matrix of scores.
-class Parts {
+class WholeAttention {
  public:
-  Parts(Rewriting& r, const AttentionSettings& settings, Value q, Value k, Value v, Value mask)
+  WholeAttention(Rewriting& r, const AttentionSettings& settings, Value q, Value k, Value v,
+                 Value mask)
       : r_(r),
         settings_(settings),
         dtype_(r.type(q).dtype),
@@ -162,7 +162,7 @@ class Parts {
 };
 
 template <class AttentionOp>
-Parts parts_of(const AttentionOp& op, Rewriting& r, int first, int mask) {
+WholeAttention whole_attention(const AttentionOp& op, Rewriting& r, int first, int mask) {
   const Value q = r.input(first);
   return {r,
           settings_of(op, r.shape(q)[2].value()),
@@ -175,7 +175,7 @@ Parts parts_of(const AttentionOp& op, Rewriting& r, int first, int mask) {
 }  // namespace
 
 Values Attention::decompose(Rewriting& r) const {
-  const Parts parts = parts_of(*this, r, 0, 3);
+  const WholeAttention parts = whole_attention(*this, r, 0, 3);
   const Expression scores = parts.scores();
   const Value shares = r.add(Softmax{}, {scores});
   const Value mixed =
@@ -190,7 +190,8 @@ Values Attention::decompose(Rewriting& r) const {
 }
 
 Values AttentionGradient::decompose(Rewriting& r) const {
-  Values all = parts_of(*this, r, 1, 5).gradients(r.input(0), absent, r.input(4), r.input(6));
+  Values all =
+      whole_attention(*this, r, 1, 5).gradients(r.input(0), absent, r.input(4), r.input(6));
   all.resize(3);
   return all;
 }
@@ -199,7 +200,7 @@ Values Attention::gradient(Gradient& g) const {
   Values all(5);
   if (g.has_output_gradient(1) || g.wants(3)) {
     const Values by_parts =
-        parts_of(*this, g, 0, 3)
+        whole_attention(*this, g, 0, 3)
             .gradients(g.output_gradient(0), g.output_gradient(1), g.output(1), g.input(4));
     std::copy(by_parts.begin(), by_parts.end(), all.begin());
     return all;

@@ -294,7 +294,7 @@ void for_queries(const PreparedAttention& prepared, const std::vector<ReferenceV
       visit(ReferenceHead{prepared, in, i / shape.heads, i % shape.heads}, t);
 }
 
-Offer reference_forward(const Request& request) {
+Offer attention_reference(const Request& request) {
   const AttentionSettings settings =
       settings_of(request.as<Attention>(), request.inputs[0].dims[2]);
   return reference_offer(request, [prepared = PreparedAttention::of<Attention>(request), settings](
@@ -305,7 +305,7 @@ Offer reference_forward(const Request& request) {
   });
 }
 
-Offer reference_backward(const Request& request) {
+Offer attention_gradient_reference(const Request& request) {
   const AttentionSettings settings =
       settings_of(request.as<AttentionGradient>(), request.inputs[1].dims[2]);
   return reference_offer(request, [prepared = PreparedAttention::of<AttentionGradient>(request),
@@ -320,16 +320,16 @@ Offer reference_backward(const Request& request) {
   });
 }
 
-constexpr Kernel forward_kernels[] = {{"tiles", offer_tiles<Attention>},
-                                      {"vectors", offer_vectors<Attention>},
-                                      {"reference", reference_forward}};
-constexpr Kernel backward_kernels[] = {{"tiles", offer_tiles<AttentionGradient>},
-                                       {"vectors", offer_vectors<AttentionGradient>},
-                                       {"reference", reference_backward}};
+constexpr Kernel attention_kernels[] = {{"tiles", offer_tiles<Attention>},
+                                        {"vectors", offer_vectors<Attention>},
+                                        {"reference", attention_reference}};
+constexpr Kernel attention_gradient_kernels[] = {{"tiles", offer_tiles<AttentionGradient>},
+                                                 {"vectors", offer_vectors<AttentionGradient>},
+                                                 {"reference", attention_gradient_reference}};
 
 }  // namespace
 
-std::span<const Kernel> Attention::kernels() { return forward_kernels; }
-std::span<const Kernel> AttentionGradient::kernels() { return backward_kernels; }
+std::span<const Kernel> Attention::kernels() { return attention_kernels; }
+std::span<const Kernel> AttentionGradient::kernels() { return attention_gradient_kernels; }
 
 }  // namespace narrowgauge

@@ -68,7 +68,7 @@ Averaging averaging(const Op& op, const Dims& input) {
   }
 }
 
-std::string pool_reason(const Request& request) {
+std::string average_pool_reason(const Request& request) {
   const DType dtype = request.inputs[0].dtype;
   if (!is_f32_or_narrow(dtype) && dtype != DType::f64) return concat("dtype ", dtype);
   const bool blocks = is_batch_inner(request);
@@ -81,8 +81,8 @@ std::string pool_reason(const Request& request) {
 }
 
 template <class Op, bool backward>
-Offer offer_pool(const Request& request) {
-  std::string reason = pool_reason(request);
+Offer offer_average_pool(const Request& request) {
+  std::string reason = average_pool_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const Operand &in = request.inputs[0], &out = request.outputs[0];
   const Averaging how = averaging(request.as<Op>(), spatial_part(backward ? out.dims : in.dims));
@@ -109,7 +109,7 @@ void each_pair(const Averaging& how, const Dims& x_dims, const Dims& y_dims,
 }
 
 template <class Op, bool backward>
-Offer reference_pool(const Request& request) {
+Offer average_pool_reference(const Request& request) {
   const Dims& x = backward ? request.outputs[0].dims : request.inputs[0].dims;
   const Averaging how = averaging(request.as<Op>(), spatial_part(x));
   return reference_offer(request, [how](const auto& in, const auto& out, const KernelCall&) {
@@ -127,20 +127,20 @@ Offer reference_pool(const Request& request) {
 }
 
 template <class Op, bool backward>
-constexpr Kernel kernel_list[] = {{"rows", offer_pool<Op, backward>},
-                                  {"reference", reference_pool<Op, backward>}};
+constexpr Kernel average_pool_kernels[] = {{"rows", offer_average_pool<Op, backward>},
+                                           {"reference", average_pool_reference<Op, backward>}};
 
 }  // namespace
 
-std::span<const Kernel> AveragePool::kernels() { return kernel_list<AveragePool, false>; }
+std::span<const Kernel> AveragePool::kernels() { return average_pool_kernels<AveragePool, false>; }
 std::span<const Kernel> AveragePoolGradient::kernels() {
-  return kernel_list<AveragePoolGradient, true>;
+  return average_pool_kernels<AveragePoolGradient, true>;
 }
 std::span<const Kernel> GlobalAveragePool::kernels() {
-  return kernel_list<GlobalAveragePool, false>;
+  return average_pool_kernels<GlobalAveragePool, false>;
 }
 std::span<const Kernel> GlobalAveragePoolGradient::kernels() {
-  return kernel_list<GlobalAveragePoolGradient, true>;
+  return average_pool_kernels<GlobalAveragePoolGradient, true>;
 }
 
 std::vector<Sample<AveragePool>> AveragePool::samples() {

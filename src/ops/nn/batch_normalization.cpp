@@ -5,6 +5,7 @@
 
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/expression.h"
+#include "ops/elementwise/in_dtype.h"
 #include "ops/math/arithmetic.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/cast.h"
@@ -14,8 +15,6 @@
 namespace narrowgauge {
 
 namespace {
-
-DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 void require_vectors(const Inference& in, int first, int last) {
   const Shape expected{in.shape(0)[1]};
@@ -166,7 +165,7 @@ namespace {
 
 // The gradient that reaches x from outputs that hold the batch's mean m or variance v: dm / dx = 1
 // / count, dv / dx = 2 (x - m) / count, d inverse_std / dv = -inverse_std^3 / 2.
-Value through_statistics(Gradient& g, const BatchNormalization& op) {
+Value through_batch_statistics(Gradient& g, const BatchNormalization& op) {
   const Value x_value = g.input(0);
   const DType dtype = g.type(x_value).dtype;
   const Channels channels(g, x_value, statistics_dtype(dtype));
@@ -224,7 +223,7 @@ Values BatchNormalization::gradient(Gradient& g) const {
   for (int output = 1; output < 5; ++output)
     statistics = statistics || g.has_output_gradient(output);
   if (!statistics || !g.wants(0)) return gradients;
-  const Value more = through_statistics(g, *this);
+  const Value more = through_batch_statistics(g, *this);
   gradients[0] = gradients[0].is_absent() ? more : g.add(Add{}, {gradients[0], more});
   return gradients;
 }

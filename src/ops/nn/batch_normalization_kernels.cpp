@@ -178,7 +178,7 @@ void backward_given(const cpu::BatchNormBackward& norm, float* zeros, void* work
   batch_norm_apply(apply, workspace);
 }
 
-Offer offer_gradient(const Request& request) {
+Offer offer_batch_norm_gradient(const Request& request) {
   std::string reason = vector_reason(request.inputs.subspan(2));
   if (reason.empty()) reason = vector_reason(request.outputs.subspan(1));
   if (!reason.empty()) return Offer::decline(std::move(reason));
@@ -219,9 +219,9 @@ Offer offer_gradient(const Request& request) {
 }
 
 // The sizes of a row-major [N, C, inner].
-struct Sizes {
+struct BatchNormSizes {
   std::int64_t batch, channels, inner;
-  explicit Sizes(const Dims& dims)
+  explicit BatchNormSizes(const Dims& dims)
       : batch(dims[0]), channels(dims[1]), inner(element_count(std::span(dims).subspan(2))) {}
   double count() const { return static_cast<double>(batch * inner); }
   template <class Visit>
@@ -235,7 +235,7 @@ struct Moments {
   double mean = 0, variance = 0;
 };
 
-Moments moments_of(const ReferenceView& x, const Sizes& sizes, std::int64_t channel) {
+Moments moments_of(const ReferenceView& x, const BatchNormSizes& sizes, std::int64_t channel) {
   Moments moments;
   sizes.each(channel, [&](std::int64_t i) { moments.mean += x[i]; });
   moments.mean /= sizes.count();
@@ -246,10 +246,10 @@ Moments moments_of(const ReferenceView& x, const Sizes& sizes, std::int64_t chan
   return moments;
 }
 
-Offer reference_batch_norm(const Request& request) {
+Offer batch_norm_reference(const Request& request) {
   const auto op = request.as<BatchNormalization>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
-    const Sizes sizes(in[0].dims());
+    const BatchNormSizes sizes(in[0].dims());
     for (std::int64_t c = 0; c < sizes.channels; ++c) {
       const Moments given{in[3][c], in[4][c]};
       const Moments used = op.training_mode ? moments_of(in[0], sizes, c) : given;
@@ -269,9 +269,9 @@ Offer reference_batch_norm(const Request& request) {
   });
 }
 
-Offer reference_again(const Request& request) {
+Offer normalize_again_reference(const Request& request) {
   return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
-    const Sizes sizes(in[0].dims());
+    const BatchNormSizes sizes(in[0].dims());
     for (std::int64_t c = 0; c < sizes.channels; ++c)
       sizes.each(c, [&](std::int64_t i) {
         out[0].set(i, (in[0][i] - in[3][c]) * in[4][c] * in[1][c] + in[2][c]);
@@ -279,10 +279,10 @@ Offer reference_again(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer batch_norm_gradient_reference(const Request& request) {
   const bool training = request.as<BatchNormalizationGradient>().training;
   return reference_offer(request, [training](const auto& in, const auto& out, const KernelCall&) {
-    const Sizes sizes(in[0].dims());
+    const BatchNormSizes sizes(in[0].dims());
     for (std::int64_t c = 0; c < sizes.channels; ++c) {
       const double mean = in[3][c], inverse_std = in[4][c];
       const auto normal = [&](std::int64_t i) { return (in[1][i] - mean) * inverse_std; };
@@ -302,15 +302,19 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel forward_kernels[] = {{"rows", offer_batch_norm},
-                                      {"reference", reference_batch_norm}};
-constexpr Kernel again_kernels[] = {{"rows", offer_again}, {"reference", reference_again}};
-constexpr Kernel gradient_kernels[] = {{"rows", offer_gradient}, {"reference", reference_gradient}};
+constexpr Kernel batch_norm_kernels[] = {{"rows", offer_batch_norm},
+                                         {"reference", batch_norm_reference}};
+constexpr Kernel normalize_again_kernels[] = {{"rows", offer_again},
+                                              {"reference", normalize_again_reference}};
+constexpr Kernel batch_norm_gradient_kernels[] = {{"rows", offer_batch_norm_gradient},
+                                                  {"reference", batch_norm_gradient_reference}};
 
 }  // namespace
 
-std::span<const Kernel> BatchNormalization::kernels() { return forward_kernels; }
-std::span<const Kernel> NormalizeAgain::kernels() { return again_kernels; }
-std::span<const Kernel> BatchNormalizationGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> BatchNormalization::kernels() { return batch_norm_kernels; }
+std::span<const Kernel> NormalizeAgain::kernels() { return normalize_again_kernels; }
+std::span<const Kernel> BatchNormalizationGradient::kernels() {
+  return batch_norm_gradient_kernels;
+}
 
 }  // namespace narrowgauge

@@ -150,21 +150,21 @@ ConvolutionRequest weight_gradient_request(const Request& request) {
           {0, 1}};
 }
 
-Offer reference_conv(const Request& request) {
+Offer conv_reference(const Request& request) {
   const auto c = case_of<Conv>(request, request.inputs[0], request.inputs[1]);
   return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
     convolve(c, in[0], in[1], in.size() > 2 ? &in[2] : nullptr, out[0]);
   });
 }
 
-Offer reference_data_gradient(const Request& request) {
+Offer data_gradient_reference(const Request& request) {
   const auto c = case_of<ConvDataGradient>(request, request.outputs[0], request.inputs[1]);
   return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
     convolve_data_gradient(c, in[0], in[1], out[0]);
   });
 }
 
-Offer reference_weight_gradient(const Request& request) {
+Offer weight_gradient_reference(const Request& request) {
   const auto c = case_of<ConvWeightGradient>(request, request.inputs[0], request.outputs[0]);
   return reference_offer(request, [c](const auto& in, const auto& out, const KernelCall&) {
     convolve_weight_gradient(c, in[0], in[1], out[0]);
@@ -174,14 +174,14 @@ Offer reference_weight_gradient(const Request& request) {
 }  // namespace
 
 std::span<const Kernel> Conv::kernels() {
-  return contraction_kernels<convolution_kernels, forward_request, reference_conv>();
+  return contraction_kernels<convolution_kernels, forward_request, conv_reference>();
 }
 std::span<const Kernel> ConvDataGradient::kernels() {
-  return contraction_kernels<convolution_kernels, data_gradient_request, reference_data_gradient>();
+  return contraction_kernels<convolution_kernels, data_gradient_request, data_gradient_reference>();
 }
 std::span<const Kernel> ConvWeightGradient::kernels() {
   return contraction_kernels<convolution_kernels, weight_gradient_request,
-                             reference_weight_gradient>();
+                             weight_gradient_reference>();
 }
 
 std::vector<Sample<Conv>> Conv::samples() {

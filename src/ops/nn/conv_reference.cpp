@@ -16,12 +16,13 @@ bool advance(Dims& index, const Dims& dims) {
   return false;
 }
 
-struct Sizes {
+struct ConvolutionSizes {
   Dims x, w, y;  // spatial
   std::int64_t batch, x_channels, y_channels, group;
   std::int64_t x_size, w_size, y_size;  // elements of the spatial parts
 
-  Sizes(const ConvolutionCase& c, const Dims& x_dims, const Dims& w_dims, const Dims& y_dims)
+  ConvolutionSizes(const ConvolutionCase& c, const Dims& x_dims, const Dims& w_dims,
+                   const Dims& y_dims)
       : x(spatial_part(x_dims)),
         w(spatial_part(w_dims)),
         y(spatial_part(y_dims)),
@@ -38,7 +39,8 @@ struct Sizes {
 // window that lies inside x.
 using Visit = FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)>;
 
-std::int64_t input_index(const Window& window, const Sizes& sizes, const Dims& y, const Dims& w) {
+std::int64_t input_index(const Window& window, const ConvolutionSizes& sizes, const Dims& y,
+                         const Dims& w) {
   std::int64_t index = 0;
   for (std::size_t axis = 0; axis < y.size(); ++axis) {
     const std::int64_t place =
@@ -49,7 +51,7 @@ std::int64_t input_index(const Window& window, const Sizes& sizes, const Dims& y
   return index;
 }
 
-void for_each_tap(const Window& window, const Sizes& sizes, Visit visit) {
+void for_each_tap(const Window& window, const ConvolutionSizes& sizes, Visit visit) {
   if (sizes.y_size == 0) return;
   Dims y(sizes.y.size());
   std::int64_t y_index = 0;
@@ -67,7 +69,7 @@ void for_each_tap(const Window& window, const Sizes& sizes, Visit visit) {
 
 // Calls visit for the pairs of channels that a weight joins: first x, first w and first y are
 // row-major indices where their spatial parts begin.
-void for_each_plane(const Sizes& s, Visit visit) {
+void for_each_plane(const ConvolutionSizes& s, Visit visit) {
   const std::int64_t in_group = s.x_channels / s.group, out_group = s.y_channels / s.group;
   for (std::int64_t n = 0; n < s.batch; ++n)
     for (std::int64_t m = 0; m < s.y_channels; ++m)
@@ -80,7 +82,7 @@ void for_each_plane(const Sizes& s, Visit visit) {
 
 void convolve(const ConvolutionCase& c, const ReferenceView& x, const ReferenceView& w,
               const ReferenceView* bias, const ReferenceView& y) {
-  const Sizes sizes(c, x.dims(), w.dims(), y.dims());
+  const ConvolutionSizes sizes(c, x.dims(), w.dims(), y.dims());
   ReferenceSums sums(y.size());
   if (bias && bias->present())
     for (std::int64_t i = 0; i < y.size(); ++i)
@@ -95,7 +97,7 @@ void convolve(const ConvolutionCase& c, const ReferenceView& x, const ReferenceV
 
 void convolve_data_gradient(const ConvolutionCase& c, const ReferenceView& dy,
                             const ReferenceView& w, const ReferenceView& dx) {
-  const Sizes sizes(c, dx.dims(), w.dims(), dy.dims());
+  const ConvolutionSizes sizes(c, dx.dims(), w.dims(), dy.dims());
   ReferenceSums sums(dx.size());
   for_each_plane(sizes, [&](std::int64_t x0, std::int64_t w0, std::int64_t y0) {
     for_each_tap(c.window, sizes, [&](std::int64_t xi, std::int64_t wi, std::int64_t yi) {
@@ -107,7 +109,7 @@ void convolve_data_gradient(const ConvolutionCase& c, const ReferenceView& dy,
 
 void convolve_weight_gradient(const ConvolutionCase& c, const ReferenceView& x,
                               const ReferenceView& dy, const ReferenceView& dw) {
-  const Sizes sizes(c, x.dims(), dw.dims(), dy.dims());
+  const ConvolutionSizes sizes(c, x.dims(), dw.dims(), dy.dims());
   ReferenceSums sums(dw.size());
   for_each_plane(sizes, [&](std::int64_t x0, std::int64_t w0, std::int64_t y0) {
     for_each_tap(c.window, sizes, [&](std::int64_t xi, std::int64_t wi, std::int64_t yi) {

@@ -15,10 +15,6 @@ namespace narrowgauge {
 
 namespace {
 
-std::int64_t entry(const Dims& values, std::size_t axis, std::int64_t missing) {
-  return values.empty() ? missing : values[axis];
-}
-
 // What the attributes come to along one axis.
 struct Axis {
   Dim full;                 // the size without pads and output padding
@@ -28,12 +24,12 @@ struct Axis {
 
 Axis settle(const ConvTranspose& op, const Dim& x, std::int64_t kernel, std::size_t axis,
             std::size_t axes) {
-  const std::int64_t stride = entry(op.strides, axis, 1);
-  const std::int64_t extra = entry(op.output_padding, axis, 0);
-  const Dim full = (x - 1) * stride + ((kernel - 1) * entry(op.dilations, axis, 1) + 1);
+  const std::int64_t stride = entry_or(op.strides, axis, 1);
+  const std::int64_t extra = entry_or(op.output_padding, axis, 0);
+  const Dim full = (x - 1) * stride + ((kernel - 1) * entry_or(op.dilations, axis, 1) + 1);
   const bool same = op.auto_pad == "SAME_UPPER" || op.auto_pad == "SAME_LOWER";
   if (op.output_shape.empty() && !same)
-    return {full, entry(op.pads, axis, 0), entry(op.pads, axis + axes, 0) - extra};
+    return {full, entry_or(op.pads, axis, 0), entry_or(op.pads, axis + axes, 0) - extra};
   const Dim wanted = same && op.output_shape.empty() ? x * stride : Dim(op.output_shape[axis]);
   const Dim total = full + extra - wanted;
   require(total.is_known(), "ConvTranspose: output_shape ", op.output_shape,
@@ -50,15 +46,7 @@ std::vector<Axis> settle(const ConvTranspose& op, const Shape& x, const Dims& ke
   return axes;
 }
 
-void check_list(std::string_view list, const Dims& values, std::size_t count, std::int64_t least) {
-  require(values.empty() || values.size() == count, "ConvTranspose: expected ", count,
-          " values in ", list, ", got ", values);
-  for (const std::int64_t value : values)
-    require(value >= least && value <= INT32_MAX, "ConvTranspose: ", list, " must be at least ",
-            least, " and below 2^31, got ", values);
-}
-
-void check(const ConvTranspose& op, const Shape& x, const Shape& w) {
+void check_conv_transpose(const ConvTranspose& op, const Shape& x, const Shape& w) {
   require(
       x.size() >= 3 && x.size() <= 5 && w.size() == x.size(),
       "ConvTranspose: expected x [N, C, spatial...] with one to three spatial axes and w of its "
@@ -71,15 +59,15 @@ void check(const ConvTranspose& op, const Shape& x, const Shape& w) {
           op.kernel_shape, " differs from w ", w);
   check_window({"ConvTranspose", op.auto_pad, kernel, op.strides, op.dilations, op.pads},
                kernel.size());
-  check_list("output_padding", op.output_padding, kernel.size(), 0);
-  check_list("output_shape", op.output_shape, kernel.size(), 0);
+  check_spatial_list("ConvTranspose", "output_padding", op.output_padding, kernel.size(), 0);
+  check_spatial_list("ConvTranspose", "output_shape", op.output_shape, kernel.size(), 0);
 }
 
 }  // namespace
 
 TensorTypes ConvTranspose::infer(const Inference& in) const {
   const Shape &x = in.shape(0), &w = in.shape(1);
-  check(*this, x, w);
+  check_conv_transpose(*this, x, w);
   Shape y{x[0], w[1] * group};
   for (const Axis& axis : settle(*this, x, known_dims(spatial_part(w)))) {
     require(!axis.full.is_known() || (axis.full.value() > 0 && axis.size().value() >= 0),
@@ -103,7 +91,7 @@ Values ConvTranspose::decompose(Rewriting& r) const {
   Dims ends, behind(2 * x.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t unreached = std::max<std::int64_t>(0, -axes[i].end);
-    const bool inside = unreached < entry(strides, i, 1);
+    const bool inside = unreached < entry_or(strides, i, 1);
     conv.pads.push_back(axes[i].begin);
     ends.push_back(std::max<std::int64_t>(0, axes[i].end));
     if (!inside) behind[x.size() + 2 + i] = unreached;

@@ -48,7 +48,7 @@ struct DropoutRun {
   }
 };
 
-Offer offer_reference(const Request& request) {
+Offer dropout_reference(const Request& request) {
   return reference_offer(request, [run = DropoutRun::of(request)](const auto& in, const auto& out,
                                                                   const KernelCall& call) {
     const float keep = run.keep(call);
@@ -63,7 +63,7 @@ Offer offer_reference(const Request& request) {
 }
 
 // Only row-major arrays are taken: the mask depends on an element's logical position.
-Offer offer_rows(const Request& request) {
+Offer offer_dropout_rows(const Request& request) {
   for (const auto operands : {request.inputs.first(1), request.outputs}) {
     for (const Operand& operand : operands) {
       if (!operand.present) continue;
@@ -89,7 +89,8 @@ Offer offer_rows(const Request& request) {
   return offer;
 }
 
-constexpr Kernel kernel_list[] = {{"rows", offer_rows}, {"reference", offer_reference}};
+constexpr Kernel dropout_kernels[] = {{"rows", offer_dropout_rows},
+                                      {"reference", dropout_reference}};
 
 }  // namespace
 
@@ -98,7 +99,7 @@ TensorTypes Dropout::infer(const Inference& in) const {
   return {in.type(0), {DType::boolean, in.shape(0)}};
 }
 
-std::span<const Kernel> Dropout::kernels() { return kernel_list; }
+std::span<const Kernel> Dropout::kernels() { return dropout_kernels; }
 
 Values Dropout::gradient(Gradient& g) const {
   const Value mask{g.output().node, 1};

@@ -10,7 +10,7 @@ namespace narrowgauge {
 
 namespace {
 
-void check(const Inference& in, double epsilon) {
+void check_group_normalization(const Inference& in, double epsilon) {
   const Shape& x = in.shape(0);
   require(x.size() >= 3, in.op_name(), ": expected x [N, C, ...] of rank 3 or more, got ",
           in.type(0));
@@ -41,7 +41,7 @@ Value normalize_groups(Rewriting& r, const Dim& groups, double epsilon) {
 }  // namespace
 
 TensorTypes GroupNormalization::infer(const Inference& in) const {
-  check(in, epsilon);
+  check_group_normalization(in, epsilon);
   const Dim& channels = in.shape(0)[1];
   require(num_groups >= 1 && channels.is_known() && channels.value() % num_groups == 0,
           "GroupNormalization: num_groups ", num_groups, " does not divide ", channels,
@@ -51,7 +51,7 @@ TensorTypes GroupNormalization::infer(const Inference& in) const {
 }
 
 TensorTypes InstanceNormalization::infer(const Inference& in) const {
-  check(in, epsilon);
+  check_group_normalization(in, epsilon);
   require(!(in.shape(0)[1] == Dim(0)), "InstanceNormalization: x ", in.type(0), " has no channels");
   return {in.type(0)};
 }

@@ -65,7 +65,7 @@ namespace {
 
 // The gradient that reaches x through the statistics: d mean / dx = 1 / count, d inverse_std / dx =
 // -inverse_std^3 (x - mean) / count.
-Value through_statistics(Gradient& g, std::int64_t axis) {
+Value through_layer_statistics(Gradient& g, std::int64_t axis) {
   const NormalizedRows rows(g, g.input(0), axis);
   const Expression centred = rows.wide(g.input(0)) - Expression{g, g.output(1)};
   const Expression inverse_std{g, g.output(2)};
@@ -89,7 +89,7 @@ Values LayerNormalization::gradient(Gradient& g) const {
   }
   const bool statistics = g.has_output_gradient(1) || g.has_output_gradient(2);
   if (!statistics || !g.wants(0)) return gradients;
-  const Value more = through_statistics(g, axis);
+  const Value more = through_layer_statistics(g, axis);
   gradients[0] = gradients[0].is_absent() ? more : g.add(Add{}, {gradients[0], more});
   return gradients;
 }

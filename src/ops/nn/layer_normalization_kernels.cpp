@@ -51,7 +51,7 @@ struct Arrays {
   }
 };
 
-Offer offer_forward(const Request& request) {
+Offer offer_layer_norm(const Request& request) {
   std::string reason = rows_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto op = request.as<LayerNormalization>();
@@ -77,7 +77,7 @@ Offer offer_forward(const Request& request) {
   return offer;
 }
 
-Offer offer_backward(const Request& request) {
+Offer offer_layer_norm_gradient(const Request& request) {
   std::string reason = rows_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const cpu::RowLayout layout = rows_of("LayerNormalizationGradient", request.inputs[0].dims,
@@ -105,7 +105,7 @@ Offer offer_backward(const Request& request) {
   return offer;
 }
 
-Offer reference_forward(const Request& request) {
+Offer layer_norm_reference(const Request& request) {
   const auto op = request.as<LayerNormalization>();
   const cpu::RowLayout layout = rows_of("LayerNormalization", request.inputs[0].dims, op.axis);
   return reference_offer(request, [op, layout](const auto& in, const auto& out, const KernelCall&) {
@@ -129,7 +129,7 @@ Offer reference_forward(const Request& request) {
   });
 }
 
-Offer reference_backward(const Request& request) {
+Offer layer_norm_gradient_reference(const Request& request) {
   const cpu::RowLayout layout = rows_of("LayerNormalizationGradient", request.inputs[0].dims,
                                         request.as<LayerNormalizationGradient>().axis);
   return reference_offer(request, [layout](const auto& in, const auto& out, const KernelCall&) {
@@ -159,12 +159,16 @@ Offer reference_backward(const Request& request) {
   });
 }
 
-constexpr Kernel forward_kernels[] = {{"rows", offer_forward}, {"reference", reference_forward}};
-constexpr Kernel backward_kernels[] = {{"rows", offer_backward}, {"reference", reference_backward}};
+constexpr Kernel layer_norm_kernels[] = {{"rows", offer_layer_norm},
+                                         {"reference", layer_norm_reference}};
+constexpr Kernel layer_norm_gradient_kernels[] = {{"rows", offer_layer_norm_gradient},
+                                                  {"reference", layer_norm_gradient_reference}};
 
 }  // namespace
 
-std::span<const Kernel> LayerNormalization::kernels() { return forward_kernels; }
-std::span<const Kernel> LayerNormalizationGradient::kernels() { return backward_kernels; }
+std::span<const Kernel> LayerNormalization::kernels() { return layer_norm_kernels; }
+std::span<const Kernel> LayerNormalizationGradient::kernels() {
+  return layer_norm_gradient_kernels;
+}
 
 }  // namespace narrowgauge

@@ -57,7 +57,7 @@ Window window_of(const Request& request, const Operand& x) {
   return resolve_window(pool_window(request.as<MaxPool>()), spatial_part(x.dims));
 }
 
-std::string pool_reason(const Request& request, DType dtype) {
+std::string max_pool_reason(const Request& request, DType dtype) {
   if (!is_f32_or_narrow(dtype) && dtype != DType::f64) return concat("dtype ", dtype);
   if (is_batch_inner(request)) return {};
   for (const auto operands : {request.inputs, request.outputs})
@@ -110,7 +110,7 @@ Offer offer_gradient_blocks(const Request& request) {
 // Takes requests for y and one kind of index.
 Offer offer_max_pool(const Request& request) {
   const Operand &x = request.inputs[0], &y = request.outputs[0];
-  std::string reason = pool_reason(request, x.dtype);
+  std::string reason = max_pool_reason(request, x.dtype);
   const bool indices = request.outputs[1].present, taps = request.outputs[2].present;
   if (indices && taps) reason = "indices and taps together";
   if (indices && request.as<MaxPool>().storage_order != 0) reason = "storage_order 1";
@@ -144,9 +144,9 @@ Offer offer_bytes(const Request& request) {
                         {0});
 }
 
-Offer offer_gradient(const Request& request) {
+Offer offer_max_pool_gradient(const Request& request) {
   const Operand &dy = request.inputs[0], &dx = request.outputs[0];
-  std::string reason = pool_reason(request, dy.dtype);
+  std::string reason = max_pool_reason(request, dy.dtype);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto& op = request.as<MaxPoolGradient>();
   const Window window = resolve_window(pool_window(op), spatial_part(dx.dims));
@@ -157,10 +157,10 @@ Offer offer_gradient(const Request& request) {
 }
 
 // The row-major sizes of a pool.
-struct Sizes {
+struct MaxPoolSizes {
   Dims x, y;  // spatial
   std::int64_t planes, x_size, y_size;
-  Sizes(const Dims& x_dims, const Dims& y_dims)
+  MaxPoolSizes(const Dims& x_dims, const Dims& y_dims)
       : x(spatial_part(x_dims)),
         y(spatial_part(y_dims)),
         planes(x_dims[0] * x_dims[1]),
@@ -184,11 +184,11 @@ struct Sizes {
   }
 };
 
-Offer reference_max_pool(const Request& request) {
+Offer max_pool_reference(const Request& request) {
   const Window window = window_of(request, request.inputs[0]);
   const bool column_major = request.as<MaxPool>().storage_order == 1;
   return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {
-    const Sizes sizes(in[0].dims(), out[0].dims());
+    const MaxPoolSizes sizes(in[0].dims(), out[0].dims());
     for (std::int64_t i = 0; i < out[0].size(); ++i) {
       const std::int64_t plane = i / sizes.y_size * sizes.x_size;
       double best = -std::numeric_limits<double>::infinity();
@@ -211,11 +211,11 @@ Offer reference_max_pool(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer max_pool_gradient_reference(const Request& request) {
   const Window window = resolve_window(pool_window(request.as<MaxPoolGradient>()),
                                        spatial_part(request.outputs[0].dims));
   return reference_offer(request, [=](const auto& in, const auto& out, const KernelCall&) {
-    const Sizes sizes(out[0].dims(), in[0].dims());
+    const MaxPoolSizes sizes(out[0].dims(), in[0].dims());
     ReferenceSums sums(out[0].size());
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
       const std::int64_t taken = in[1].integer(i);
@@ -232,14 +232,15 @@ Offer reference_gradient(const Request& request) {
 constexpr Kernel max_pool_kernels[] = {{"blocks", offer_blocks},
                                        {"rows", offer_max_pool},
                                        {"bytes", offer_bytes},
-                                       {"reference", reference_max_pool}};
-constexpr Kernel gradient_kernels[] = {
-    {"blocks", offer_gradient_blocks}, {"rows", offer_gradient}, {"reference", reference_gradient}};
+                                       {"reference", max_pool_reference}};
+constexpr Kernel max_pool_gradient_kernels[] = {{"blocks", offer_gradient_blocks},
+                                                {"rows", offer_max_pool_gradient},
+                                                {"reference", max_pool_gradient_reference}};
 
 }  // namespace
 
 std::span<const Kernel> MaxPool::kernels() { return max_pool_kernels; }
-std::span<const Kernel> MaxPoolGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> MaxPoolGradient::kernels() { return max_pool_gradient_kernels; }
 
 namespace {
 

@@ -38,7 +38,7 @@ std::int64_t place_of(std::int64_t index, const Dims& counted, const Dims& y) {
   return index_of(place, y);
 }
 
-Offer reference_unpool(const Request& request) {
+Offer max_unpool_reference(const Request& request) {
   const Dims& x = request.inputs[0].dims;
   const Dims counted =
       known_dims(unpooled_shape(request.as<MaxUnpool>(), Shape(x.begin(), x.end())));
@@ -49,7 +49,7 @@ Offer reference_unpool(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer max_unpool_gradient_reference(const Request& request) {
   const Dims counted = known_dims(request.as<MaxUnpoolGradient>().shape);
   return reference_offer(request, [counted](const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t i = 0; i < out[0].size(); ++i)
@@ -57,8 +57,8 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel unpool_kernels[] = {{"reference", reference_unpool}};
-constexpr Kernel gradient_kernels[] = {{"reference", reference_gradient}};
+constexpr Kernel max_unpool_kernels[] = {{"reference", max_unpool_reference}};
+constexpr Kernel max_unpool_gradient_kernels[] = {{"reference", max_unpool_gradient_reference}};
 
 }  // namespace
 
@@ -91,8 +91,8 @@ Values MaxUnpool::gradient(Gradient& g) const {
   return {g.add(MaxUnpoolGradient{counted}, {g.output_gradient(), g.input(1)}), absent, absent};
 }
 
-std::span<const Kernel> MaxUnpool::kernels() { return unpool_kernels; }
-std::span<const Kernel> MaxUnpoolGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> MaxUnpool::kernels() { return max_unpool_kernels; }
+std::span<const Kernel> MaxUnpoolGradient::kernels() { return max_unpool_gradient_kernels; }
 
 std::vector<Sample<MaxUnpool>> MaxUnpool::samples() {
   const SampleInput indices =

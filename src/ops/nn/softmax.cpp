@@ -18,24 +18,26 @@ namespace {
 
 using cpu::SoftmaxKind;
 
-TensorTypes forward_types(const Inference& in, std::int64_t axis) {
+TensorTypes softmax_types(const Inference& in, std::int64_t axis) {
   normalize_axis(in.op_name(), axis, in.shape(0).size());
   return {in.type(0)};
 }
 
-TensorTypes backward_types(const Inference& in, std::int64_t axis) {
+TensorTypes softmax_gradient_types(const Inference& in, std::int64_t axis) {
   require(in.shape(0) == in.shape(1), in.op_name(), ": expected y and dy of one shape, got ",
           in.type(0), " and ", in.type(1));
-  return forward_types(in, axis);
+  return softmax_types(in, axis);
 }
 
 }  // namespace
 
-TensorTypes Softmax::infer(const Inference& in) const { return forward_types(in, axis); }
-TensorTypes LogSoftmax::infer(const Inference& in) const { return forward_types(in, axis); }
-TensorTypes SoftmaxGradient::infer(const Inference& in) const { return backward_types(in, axis); }
+TensorTypes Softmax::infer(const Inference& in) const { return softmax_types(in, axis); }
+TensorTypes LogSoftmax::infer(const Inference& in) const { return softmax_types(in, axis); }
+TensorTypes SoftmaxGradient::infer(const Inference& in) const {
+  return softmax_gradient_types(in, axis);
+}
 TensorTypes LogSoftmaxGradient::infer(const Inference& in) const {
-  return backward_types(in, axis);
+  return softmax_gradient_types(in, axis);
 }
 
 Values Softmax::gradient(Gradient& g) const {
@@ -78,7 +80,7 @@ SharedAxis layout_of(const Request& request) {
 }
 
 template <class Op, SoftmaxKind kind>
-Offer offer_forward(const Request& request) {
+Offer offer_softmax(const Request& request) {
   SharedAxis shared = layout_of<Op>(request);
   if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
   const DType x = request.inputs[0].dtype, y = request.outputs[0].dtype;
@@ -92,7 +94,7 @@ Offer offer_forward(const Request& request) {
 }
 
 template <class Op, SoftmaxKind kind>
-Offer offer_backward(const Request& request) {
+Offer offer_softmax_gradient(const Request& request) {
   SharedAxis shared = layout_of<Op>(request);
   if (!shared.reason.empty()) return Offer::decline(std::move(shared.reason));
   const DType y = request.inputs[0].dtype, dy = request.inputs[1].dtype,
@@ -123,7 +125,7 @@ struct Rows {
 };
 
 template <class Op, SoftmaxKind kind>
-Offer reference_forward(const Request& request) {
+Offer softmax_reference(const Request& request) {
   const Rows rows = Rows::of<Op>(request);
   return reference_offer(request, [rows](const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t row = 0; row < rows.count; ++row) {
@@ -142,7 +144,7 @@ Offer reference_forward(const Request& request) {
 }
 
 template <class Op, SoftmaxKind kind>
-Offer reference_backward(const Request& request) {
+Offer softmax_gradient_reference(const Request& request) {
   const Rows rows = Rows::of<Op>(request);
   return reference_offer(request, [rows](const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t row = 0; row < rows.count; ++row) {
@@ -161,31 +163,31 @@ Offer reference_backward(const Request& request) {
 }
 
 template <class Op, SoftmaxKind kind>
-constexpr Kernel forward_kernels[] = {{"rows", offer_forward<Op, kind>},
-                                      {"reference", reference_forward<Op, kind>}};
+constexpr Kernel softmax_kernels[] = {{"rows", offer_softmax<Op, kind>},
+                                      {"reference", softmax_reference<Op, kind>}};
 template <class Op, SoftmaxKind kind>
-constexpr Kernel backward_kernels[] = {{"rows", offer_backward<Op, kind>},
-                                       {"reference", reference_backward<Op, kind>}};
+constexpr Kernel softmax_gradient_kernels[] = {{"rows", offer_softmax_gradient<Op, kind>},
+                                               {"reference", softmax_gradient_reference<Op, kind>}};
 
 }  // namespace
 
 std::span<const Kernel> Softmax::kernels() {
-  return forward_kernels<Softmax, SoftmaxKind::softmax>;
+  return softmax_kernels<Softmax, SoftmaxKind::softmax>;
 }
 std::span<const Kernel> LogSoftmax::kernels() {
-  return forward_kernels<LogSoftmax, SoftmaxKind::log_softmax>;
+  return softmax_kernels<LogSoftmax, SoftmaxKind::log_softmax>;
 }
 std::span<const Kernel> SoftmaxGradient::kernels() {
-  return backward_kernels<SoftmaxGradient, SoftmaxKind::softmax>;
+  return softmax_gradient_kernels<SoftmaxGradient, SoftmaxKind::softmax>;
 }
 std::span<const Kernel> LogSoftmaxGradient::kernels() {
-  return backward_kernels<LogSoftmaxGradient, SoftmaxKind::log_softmax>;
+  return softmax_gradient_kernels<LogSoftmaxGradient, SoftmaxKind::log_softmax>;
 }
 
 namespace {
 
 template <class Op>
-std::vector<Sample<Op>> forward_samples() {
+std::vector<Sample<Op>> softmax_samples() {
   return {{{}, {sample("f32[3,10]")}},
           {{1}, {sample("f32[2,5,3,4]", -6, 6)}},
           {{0}, {sample("f32[17,3]")}},
@@ -194,7 +196,7 @@ std::vector<Sample<Op>> forward_samples() {
 }
 
 template <class Op>
-std::vector<Sample<Op>> backward_samples(double low, double high) {
+std::vector<Sample<Op>> softmax_gradient_samples(double low, double high) {
   return {{{}, {sample("f32[3,10]", low, high), sample("f32[3,10]")}},
           {{1}, {sample("f32[2,5,3,4]", low, high), sample("f32[2,5,3,4]")}},
           {{0}, {sample("f32[17,3]", low, high), sample("f32[17,3]")}}};
@@ -202,13 +204,13 @@ std::vector<Sample<Op>> backward_samples(double low, double high) {
 
 }  // namespace
 
-std::vector<Sample<Softmax>> Softmax::samples() { return forward_samples<Softmax>(); }
-std::vector<Sample<LogSoftmax>> LogSoftmax::samples() { return forward_samples<LogSoftmax>(); }
+std::vector<Sample<Softmax>> Softmax::samples() { return softmax_samples<Softmax>(); }
+std::vector<Sample<LogSoftmax>> LogSoftmax::samples() { return softmax_samples<LogSoftmax>(); }
 std::vector<Sample<SoftmaxGradient>> SoftmaxGradient::samples() {
-  return backward_samples<SoftmaxGradient>(0, 0.5);
+  return softmax_gradient_samples<SoftmaxGradient>(0, 0.5);
 }
 std::vector<Sample<LogSoftmaxGradient>> LogSoftmaxGradient::samples() {
-  return backward_samples<LogSoftmaxGradient>(-4, 0);
+  return softmax_gradient_samples<LogSoftmaxGradient>(-4, 0);
 }
 
 }  // namespace narrowgauge

@@ -12,7 +12,7 @@ namespace narrowgauge {
 namespace {
 
 template <class Op>
-void check(const Op& op, const Shape& cache, const Shape& update) {
+void check_tensor_scatter(const Op& op, const Shape& cache, const Shape& update) {
   constexpr std::string_view name = Op::info.name;
   require(op.mode == "linear" || op.mode == "circular", name,
           ": mode must be linear or circular, got '", op.mode, "'");
@@ -64,7 +64,7 @@ Writes writes_of(const Op& op, const Operand& cache, const Operand& update) {
           op.mode == "circular"};
 }
 
-Offer reference_scatter(const Request& request) {
+Offer tensor_scatter_reference(const Request& request) {
   const Writes writes =
       writes_of(request.as<TensorScatter>(), request.inputs[0], request.inputs[1]);
   return reference_offer(request, [writes](const auto& in, const auto& out, const KernelCall&) {
@@ -74,7 +74,7 @@ Offer reference_scatter(const Request& request) {
   });
 }
 
-Offer reference_gradient(const Request& request) {
+Offer tensor_scatter_gradient_reference(const Request& request) {
   const Writes writes =
       writes_of(request.as<TensorScatterGradient>(), request.outputs[0], request.outputs[1]);
   return reference_offer(request, [writes](const auto& in, const auto& out, const KernelCall&) {
@@ -86,19 +86,20 @@ Offer reference_gradient(const Request& request) {
   });
 }
 
-constexpr Kernel scatter_kernels[] = {{"reference", reference_scatter}};
-constexpr Kernel gradient_kernels[] = {{"reference", reference_gradient}};
+constexpr Kernel tensor_scatter_kernels[] = {{"reference", tensor_scatter_reference}};
+constexpr Kernel tensor_scatter_gradient_kernels[] = {
+    {"reference", tensor_scatter_gradient_reference}};
 
 }  // namespace
 
 TensorTypes TensorScatter::infer(const Inference& in) const {
-  check(*this, in.shape(0), in.shape(1));
+  check_tensor_scatter(*this, in.shape(0), in.shape(1));
   check_indices(in, 2, in.shape(0)[0]);
   return {in.type(0)};
 }
 
 TensorTypes TensorScatterGradient::infer(const Inference& in) const {
-  check(*this, in.shape(0), shape);
+  check_tensor_scatter(*this, in.shape(0), shape);
   check_indices(in, 1, in.shape(0)[0]);
   return {in.type(0), {in.dtype(0), shape}};
 }
@@ -109,8 +110,8 @@ Values TensorScatter::gradient(Gradient& g) const {
   return {first, {first.node, 1}, absent};
 }
 
-std::span<const Kernel> TensorScatter::kernels() { return scatter_kernels; }
-std::span<const Kernel> TensorScatterGradient::kernels() { return gradient_kernels; }
+std::span<const Kernel> TensorScatter::kernels() { return tensor_scatter_kernels; }
+std::span<const Kernel> TensorScatterGradient::kernels() { return tensor_scatter_gradient_kernels; }
 
 namespace {
 

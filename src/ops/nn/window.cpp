@@ -11,30 +11,16 @@ bool is_same(const WindowAttributes& a) {
   return a.auto_pad == "SAME_UPPER" || a.auto_pad == "SAME_LOWER";
 }
 
-std::int64_t entry(const Dims& values, std::size_t axis, std::int64_t missing) {
-  return values.empty() ? missing : values[axis];
-}
-
-void check_list(const WindowAttributes& a, std::string_view list, const Dims& values,
-                std::size_t count, std::int64_t least) {
-  require(values.empty() || values.size() == count, a.op, ": expected ", count, " values in ", list,
-          ", got ", values);
-  // Values are below 2^31, so that products and sums of two cannot overflow.
-  const auto legal = [&](std::int64_t v) { return v >= least && v <= INT32_MAX; };
-  require(std::all_of(values.begin(), values.end(), legal), a.op, ": ", list, " must be at least ",
-          least, " and below 2^31, got ", values);
-}
-
 // The extent that the taps of a window span.
 std::int64_t extent(const WindowAttributes& a, std::size_t axis) {
-  return (a.kernel[axis] - 1) * entry(a.dilations, axis, 1) + 1;
+  return (a.kernel[axis] - 1) * entry_or(a.dilations, axis, 1) + 1;
 }
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Output size in ceil_mode, without windows that would begin after the input, in the padding.
 Dim ceil_output(const WindowAttributes& a, const Dim& input, std::size_t axis) {
-  const std::int64_t stride = entry(a.strides, axis, 1), begin = entry(a.pads, axis, 0),
+  const std::int64_t stride = entry_or(a.strides, axis, 1), begin = entry_or(a.pads, axis, 0),
                      end = a.pads.empty() ? 0 : a.pads[axis + a.kernel.size()];
   const Dim room = input + begin + end - extent(a, axis);
   const Dim output = (room + stride - 1) / stride + 1;
@@ -49,7 +35,7 @@ Dim ceil_output(const WindowAttributes& a, const Dim& input, std::size_t axis) {
 }
 
 Dim output_size(const WindowAttributes& a, const Dim& input, std::size_t axis) {
-  const std::int64_t stride = entry(a.strides, axis, 1);
+  const std::int64_t stride = entry_or(a.strides, axis, 1);
   if (is_same(a)) return (input + stride - 1) / stride;
   const bool padded = a.auto_pad != "VALID" && !a.pads.empty();
   const std::int64_t pads = padded ? a.pads[axis] + a.pads[axis + a.kernel.size()] : 0;
@@ -61,14 +47,24 @@ Dim output_size(const WindowAttributes& a, const Dim& input, std::size_t axis) {
 
 }  // namespace
 
+void check_spatial_list(std::string_view op, std::string_view list, const Dims& values,
+                        std::size_t count, std::int64_t least) {
+  require(values.empty() || values.size() == count, op, ": expected ", count, " values in ", list,
+          ", got ", values);
+  // Values are below 2^31, so that products and sums of two cannot overflow.
+  const auto legal = [&](std::int64_t v) { return v >= least && v <= INT32_MAX; };
+  require(std::all_of(values.begin(), values.end(), legal), op, ": ", list, " must be at least ",
+          least, " and below 2^31, got ", values);
+}
+
 void check_window(const WindowAttributes& a, std::size_t axes) {
   require(axes >= 1 && axes <= 3, a.op, ": expected one to three spatial axes, got ", axes);
   require(a.kernel.size() == axes, a.op, ": expected a kernel_shape of ", axes, " values, got ",
           a.kernel);
-  check_list(a, "kernel_shape", a.kernel, axes, 1);
-  check_list(a, "strides", a.strides, axes, 1);
-  check_list(a, "dilations", a.dilations, axes, 1);
-  check_list(a, "pads", a.pads, 2 * axes, 0);
+  check_spatial_list(a.op, "kernel_shape", a.kernel, axes, 1);
+  check_spatial_list(a.op, "strides", a.strides, axes, 1);
+  check_spatial_list(a.op, "dilations", a.dilations, axes, 1);
+  check_spatial_list(a.op, "pads", a.pads, 2 * axes, 0);
   require(a.auto_pad == "NOTSET" || a.auto_pad == "VALID" || is_same(a), a.op,
           ": auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got '", a.auto_pad, "'");
   const bool pads = std::any_of(a.pads.begin(), a.pads.end(), [](auto pad) { return pad != 0; });
@@ -94,10 +90,10 @@ void check_pool_pads(const WindowAttributes& a) {
 Window resolve_window(const WindowAttributes& a, const Dims& input) {
   Window window{a.kernel, {}, {}, {}, {}};
   for (std::size_t axis = 0; axis < input.size(); ++axis) {
-    const std::int64_t stride = entry(a.strides, axis, 1);
+    const std::int64_t stride = entry_or(a.strides, axis, 1);
     window.strides.push_back(stride);
-    window.dilations.push_back(entry(a.dilations, axis, 1));
-    std::int64_t begin = entry(a.pads, axis, 0),
+    window.dilations.push_back(entry_or(a.dilations, axis, 1));
+    std::int64_t begin = entry_or(a.pads, axis, 0),
                  end = a.pads.empty() ? 0 : a.pads[axis + input.size()];
     if (is_same(a)) {
       const std::int64_t last = (ceil_divide(input[axis], stride) - 1) * stride;

@@ -25,6 +25,15 @@ struct Window {
   Dims kernel, strides, dilations, pads_begin, pads_end;
 };
 
+// The entry of an attribute's list; `missing` if the list is empty.
+inline std::int64_t entry_or(const Dims& values, std::size_t axis, std::int64_t missing) {
+  return values.empty() ? missing : values[axis];
+}
+
+// Throws UsageError naming the op unless the list is empty or has `count` values from `least` up.
+void check_spatial_list(std::string_view op, std::string_view list, const Dims& values,
+                        std::size_t count, std::int64_t least);
+
 // Throws UsageError naming the op unless every list fits `axes` spatial axes and its values are
 // legal.
 void check_window(const WindowAttributes& attributes, std::size_t axes);

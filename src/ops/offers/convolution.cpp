@@ -28,7 +28,7 @@ Offer convolution_in_onednn(const ConvolutionRequest& request) {
 
 namespace {
 
-Offer offer_pairs(cpu::PairFormat format, const ConvolutionRequest& request) {
+Offer offer_convolution_pairs(cpu::PairFormat format, const ConvolutionRequest& request) {
   const Convolution& c = request.convolution;
   const cpu::ConvolutionViews views = c.views();
   std::string reason = first_reason(
@@ -47,10 +47,10 @@ Offer offer_pairs(cpu::PairFormat format, const ConvolutionRequest& request) {
 }  // namespace
 
 Offer convolution_in_pairs(const ConvolutionRequest& request) {
-  return offer_pairs(cpu::PairFormat::bf16, request);
+  return offer_convolution_pairs(cpu::PairFormat::bf16, request);
 }
 Offer convolution_in_dfp16(const ConvolutionRequest& request) {
-  return offer_pairs(cpu::PairFormat::dfp16, request);
+  return offer_convolution_pairs(cpu::PairFormat::dfp16, request);
 }
 
 Offer convolution_in_tf32(const ConvolutionRequest& request) { return offer_tf32(request.request); }

@@ -26,7 +26,7 @@ Offer offer_plain(const ProductRequest& request, Prepare prepare, std::string re
 }
 
 template <cpu::PairFormat format>
-Offer offer_pairs(const ProductRequest& request) {
+Offer offer_product_pairs(const ProductRequest& request) {
   return offer_plain(
       request,
       [](const cpu::MatMulViews& views, const cpu::ContractionOptions& options) {
@@ -51,10 +51,10 @@ Offer product_on_tiles(const ProductRequest& request) {
 }
 
 Offer product_in_pairs(const ProductRequest& request) {
-  return offer_pairs<cpu::PairFormat::bf16>(request);
+  return offer_product_pairs<cpu::PairFormat::bf16>(request);
 }
 Offer product_in_dfp16(const ProductRequest& request) {
-  return offer_pairs<cpu::PairFormat::dfp16>(request);
+  return offer_product_pairs<cpu::PairFormat::dfp16>(request);
 }
 
 Offer product_of_rows(const ProductRequest& request) {

@@ -43,7 +43,7 @@ Shape shape_of(const Op& op, const Inference& in) {
 }
 
 template <class Op>
-Offer offer_kernel(const Request& request) {
+Offer offer_int8_convolution(const Request& request) {
   constexpr ConvolutionPorts at = places<Op>;
   const Operand &x = request.input(at.x), &w = request.input(at.w);
   const cpu::Int8Operands operands{kernel_view(w), kernel_view(x), kernel_view(request.outputs[0]),
@@ -65,13 +65,12 @@ Offer offer_kernel(const Request& request) {
       at.w, at.x);
 }
 
-using Views = std::vector<ReferenceView>;
-
 template <class Op>
-Offer offer_reference(const Request& request) {
+Offer convolution_reference(const Request& request) {
   constexpr ConvolutionPorts at = places<Op>;
   const ConvolutionCase c = case_of<Op>(request, request.input(at.x), request.input(at.w));
-  return reference_offer(request, [c, at](const Views& in, const Views& out, const KernelCall&) {
+  return reference_offer(request, [c, at](const ReferenceViews& in, const ReferenceViews& out,
+                                          const KernelCall&) {
     const Dims& y = out[0].dims();
     const Tensor sums = exact_sums(c, {at.x, at.w, at.x_zero, at.w_zero}, in, y);
     const std::int64_t pixels =
@@ -94,10 +93,10 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel integer_kernels[] = {{"int8", offer_kernel<ConvInteger>},
-                                      {"reference", offer_reference<ConvInteger>}};
-constexpr Kernel linear_kernels[] = {{"int8", offer_kernel<QLinearConv>},
-                                     {"reference", offer_reference<QLinearConv>}};
+constexpr Kernel conv_integer_kernels[] = {{"int8", offer_int8_convolution<ConvInteger>},
+                                           {"reference", convolution_reference<ConvInteger>}};
+constexpr Kernel qlinear_conv_kernels[] = {{"int8", offer_int8_convolution<QLinearConv>},
+                                           {"reference", convolution_reference<QLinearConv>}};
 
 }  // namespace
 
@@ -115,8 +114,8 @@ double QLinearConv::flops(std::span<const TensorType> in, std::span<const Tensor
   return convolution_flops(in[places<QLinearConv>.w], out[0]);
 }
 
-std::span<const Kernel> ConvInteger::kernels() { return integer_kernels; }
-std::span<const Kernel> QLinearConv::kernels() { return linear_kernels; }
+std::span<const Kernel> ConvInteger::kernels() { return conv_integer_kernels; }
+std::span<const Kernel> QLinearConv::kernels() { return qlinear_conv_kernels; }
 
 std::vector<Sample<ConvInteger>> ConvInteger::samples() {
   return {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/offers/contraction.h"
+#include "ops/shape/axes.h"
 
 namespace narrowgauge {
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr int first_number = 2;  // of a kernel's inputs, behind a and b
 constexpr std::size_t most_inputs = 9;
-
-bool is_one(const Shape& shape) {
-  return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim == Dim(1); });
-}
 
 bool has_lines(const Shape& shape, const Int8Lines& expected) {
   if (shape.size() == 1) return shape[0] == expected.lines;
@@ -77,17 +74,17 @@ Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b) {
   return offer;
 }
 
-const ReferenceView* view_at(const std::vector<ReferenceView>& in, int input) {
+const ReferenceView* view_at(const ReferenceViews& in, int input) {
   const auto i = static_cast<std::size_t>(input);
   return i < in.size() && in[i].present() ? &in[i] : nullptr;
 }
 
-std::int64_t int8_zero(const std::vector<ReferenceView>& in, int input, std::int64_t i) {
+std::int64_t int8_zero(const ReferenceViews& in, int input, std::int64_t i) {
   const ReferenceView* const view = view_at(in, input);
   return view ? view->integer(view->size() > 1 ? i : 0) : 0;
 }
 
-float int8_scale(const std::vector<ReferenceView>& in, int input, std::int64_t i) {
+float int8_scale(const ReferenceViews& in, int input, std::int64_t i) {
   const ReferenceView* const view = view_at(in, input);
   return view ? static_cast<float>((*view)[view->size() > 1 ? i : 0]) : 1.0F;
 }
@@ -111,13 +108,13 @@ struct Wide {
 
   explicit Wide(const Dims& dims)
       : values(DType::f64, dims), operand{DType::f64, dims, strides_of(dims, {}), {}} {}
-  ReferenceView view() { return {operand, View{values.data()}}; }
+  ReferenceView view() { return {operand, {values.data()}}; }
 };
 
 }  // namespace
 
-Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at,
-                  const std::vector<ReferenceView>& in, const Dims& y_dims) {
+Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at, const ReferenceViews& in,
+                  const Dims& y_dims) {
   const ReferenceView &x = *view_at(in, at.x), &w = *view_at(in, at.w);
   Wide images(x.dims()), weights(w.dims()), sums(y_dims);
   for (std::int64_t i = 0; i < x.size(); ++i)

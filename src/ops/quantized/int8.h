@@ -31,11 +31,13 @@ cpu::Int8Quantities int8_quantities(const Request& request, const Int8Places& at
 // Offers a kernel with rows from input `a` and columns from input `b`; see offer_prepared().
 Offer int8_offer(std::function<cpu::Prepared()> prepare, int a, int b);
 
+// The inputs or outputs of a reference.
+using ReferenceViews = std::vector<ReferenceView>;
 // For references: an input that is given, else nullptr.
-const ReferenceView* view_at(const std::vector<ReferenceView>& in, int input);
+const ReferenceView* view_at(const ReferenceViews& in, int input);
 // For references: number i of a list, or the one for all; if there is none, 0 (zero) or 1 (scale).
-std::int64_t int8_zero(const std::vector<ReferenceView>& in, int input, std::int64_t i);
-float int8_scale(const std::vector<ReferenceView>& in, int input, std::int64_t i);
+std::int64_t int8_zero(const ReferenceViews& in, int input, std::int64_t i);
+float int8_scale(const ReferenceViews& in, int input, std::int64_t i);
 std::int32_t wrapped_int32(std::int64_t x);
 // round(sum row column) + zero, the least number for NaN; the view saturates.
 double int8_quantised(std::int32_t sum, const cpu::Int8Scales& scales, std::int64_t zero);
@@ -46,8 +48,8 @@ struct SumPlaces {
 };
 // For references: the sums of a convolution, exact in f64 below 2^53, that is for 2^35 products and
 // more.
-Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at,
-                  const std::vector<ReferenceView>& in, const Dims& y_dims);
+Tensor exact_sums(const ConvolutionCase& c, const SumPlaces& at, const ReferenceViews& in,
+                  const Dims& y_dims);
 
 // Of any value; scales are small.
 SampleInput unsigned_bytes(std::string_view type);

@@ -34,7 +34,7 @@ Shape product_of(const Inference& in, const MatMulPorts& at) {
   return y;
 }
 
-Offer offer_tiles(const Request& request, const MatMulPorts& at) {
+Offer offer_int8_product(const Request& request, const MatMulPorts& at) {
   const Operand &a = request.input(at.a), &b = request.input(at.b);
   const cpu::MatMulViews views = matrix_views(a, b, request.outputs[0]);
   const cpu::Int8Operands operands{views.a, views.b, views.y, nullptr,
@@ -54,14 +54,12 @@ Offer offer_tiles(const Request& request, const MatMulPorts& at) {
       at.a, at.b);
 }
 
-using Views = std::vector<ReferenceView>;
-
 // Computes the sum for element (row, column) of matrix `batch` of y.
 struct IntegerSums {
   cpu::MatMulViews views;
   MatMulPorts at;
 
-  std::int32_t operator()(const Views& in, std::int64_t batch, std::int64_t row,
+  std::int32_t operator()(const ReferenceViews& in, std::int64_t batch, std::int64_t row,
                           std::int64_t column) const {
     const Dims &a = views.a.dims, &b = views.b.dims, &y = views.y.dims;
     const std::int64_t rows = a[a.size() - 2], depth = a.back(), columns = b.back();
@@ -77,36 +75,43 @@ struct IntegerSums {
   }
 };
 
-Offer offer_reference(const Request& request, const MatMulPorts& at) {
+Offer product_reference(const Request& request, const MatMulPorts& at) {
   const IntegerSums sums{matrix_views(request.input(at.a), request.input(at.b), request.outputs[0]),
                          at};
-  return reference_offer(request, [=](const Views& in, const Views& out, const KernelCall&) {
-    const Dims& y = sums.views.y.dims;
-    const std::int64_t rows = y[y.size() - 2], columns = y.back();
-    for (std::int64_t i = 0; i < out[0].size(); ++i) {
-      const std::int64_t row = i / columns % rows, column = i % columns;
-      const std::int32_t sum = sums(in, i / (rows * columns), row, column);
-      if (at.y_scale < 0) {
-        out[0].set_whole(i, sum);
-        continue;
-      }
-      const auto several = [&](int input) { return view_at(in, input)->size() > 1; };
-      const cpu::Int8Scales scales =
-          cpu::int8_scales({int8_scale(in, at.a_scale, row), int8_scale(in, at.b_scale, column),
-                            int8_scale(in, at.y_scale, 0)},
-                           !several(at.a_scale), !several(at.b_scale));
-      out[0].set(i, int8_quantised(sum, scales, int8_zero(in, at.y_zero, 0)));
-    }
-  });
+  return reference_offer(
+      request, [=](const ReferenceViews& in, const ReferenceViews& out, const KernelCall&) {
+        const Dims& y = sums.views.y.dims;
+        const std::int64_t rows = y[y.size() - 2], columns = y.back();
+        for (std::int64_t i = 0; i < out[0].size(); ++i) {
+          const std::int64_t row = i / columns % rows, column = i % columns;
+          const std::int32_t sum = sums(in, i / (rows * columns), row, column);
+          if (at.y_scale < 0) {
+            out[0].set_whole(i, sum);
+            continue;
+          }
+          const auto several = [&](int input) { return view_at(in, input)->size() > 1; };
+          const cpu::Int8Scales scales =
+              cpu::int8_scales({int8_scale(in, at.a_scale, row), int8_scale(in, at.b_scale, column),
+                                int8_scale(in, at.y_scale, 0)},
+                               !several(at.a_scale), !several(at.b_scale));
+          out[0].set(i, int8_quantised(sum, scales, int8_zero(in, at.y_zero, 0)));
+        }
+      });
 }
 
-Offer integer_tiles(const Request& request) { return offer_tiles(request, integer_places); }
-Offer integer_reference(const Request& request) { return offer_reference(request, integer_places); }
-Offer linear_tiles(const Request& request) { return offer_tiles(request, linear_places); }
-Offer linear_reference(const Request& request) { return offer_reference(request, linear_places); }
+Offer integer_tiles(const Request& request) { return offer_int8_product(request, integer_places); }
+Offer matmul_integer_reference(const Request& request) {
+  return product_reference(request, integer_places);
+}
+Offer linear_tiles(const Request& request) { return offer_int8_product(request, linear_places); }
+Offer qlinear_matmul_reference(const Request& request) {
+  return product_reference(request, linear_places);
+}
 
-constexpr Kernel integer_kernels[] = {{"int8", integer_tiles}, {"reference", integer_reference}};
-constexpr Kernel linear_kernels[] = {{"int8", linear_tiles}, {"reference", linear_reference}};
+constexpr Kernel matmul_integer_kernels[] = {{"int8", integer_tiles},
+                                             {"reference", matmul_integer_reference}};
+constexpr Kernel qlinear_matmul_kernels[] = {{"int8", linear_tiles},
+                                             {"reference", qlinear_matmul_reference}};
 
 }  // namespace
 
@@ -124,8 +129,8 @@ double QLinearMatMul::flops(std::span<const TensorType> in, std::span<const Tens
   return product_flops(out[0], in[0].shape.back());
 }
 
-std::span<const Kernel> MatMulInteger::kernels() { return integer_kernels; }
-std::span<const Kernel> QLinearMatMul::kernels() { return linear_kernels; }
+std::span<const Kernel> MatMulInteger::kernels() { return matmul_integer_kernels; }
+std::span<const Kernel> QLinearMatMul::kernels() { return qlinear_matmul_kernels; }
 
 std::vector<Sample<MatMulInteger>> MatMulInteger::samples() {
   return {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantize_linear.h"
 
-#include <algorithm>
-
 #include "narrowgauge/graph.h"
 #include "ops/elementwise/expression.h"
 #include "ops/elementwise/in_dtype.h"
@@ -17,10 +15,6 @@
 namespace narrowgauge {
 
 namespace {
-
-bool is_one(const Shape& shape) {
-  return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim == Dim(1); });
-}
 
 // Whether `scale` has a value for each block of `size` along an axis of x.
 bool has_blocks(const Shape& x, const Shape& scale, std::size_t axis, std::int64_t size) {

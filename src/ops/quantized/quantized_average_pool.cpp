@@ -47,10 +47,8 @@ Offer offer_bytes(const Request& request) {
       });
 }
 
-using Views = std::vector<ReferenceView>;
-
-void store_average(const Views& in, const ReferenceView& y, std::int64_t i, std::int64_t sum,
-                   std::int64_t count) {
+void store_average(const ReferenceViews& in, const ReferenceView& y, std::int64_t i,
+                   std::int64_t sum, std::int64_t count) {
   const float step = int8_scale(in, average_x_scale, 0) / int8_scale(in, average_y_scale, 0);
   const float value = static_cast<float>(sum) * (step / static_cast<float>(count));
   if (y.dtype() == DType::f32) return y.set(i, double{value});
@@ -58,9 +56,10 @@ void store_average(const Views& in, const ReferenceView& y, std::int64_t i, std:
   y.set(i, whole + static_cast<double>(int8_zero(in, average_y_zero, 0)));
 }
 
-Offer offer_reference(const Request& request) {
+Offer quantized_average_pool_reference(const Request& request) {
   return reference_offer(
-      request, [how = averaging(request)](const Views& in, const Views& out, const KernelCall&) {
+      request, [how = averaging(request)](const ReferenceViews& in, const ReferenceViews& out,
+                                          const KernelCall&) {
         const Dims x = spatial_part(in[average_x].dims()), y = spatial_part(out[0].dims());
         const std::int64_t x_size = element_count(x), y_size = element_count(y);
         const std::int64_t zero = int8_zero(in, average_x_zero, 0);
@@ -77,11 +76,12 @@ Offer offer_reference(const Request& request) {
       });
 }
 
-constexpr Kernel kernels_of_op[] = {{"bytes", offer_bytes}, {"reference", offer_reference}};
+constexpr Kernel quantized_average_pool_kernels[] = {
+    {"bytes", offer_bytes}, {"reference", quantized_average_pool_reference}};
 
 }  // namespace
 
-std::span<const Kernel> QuantizedAveragePool::kernels() { return kernels_of_op; }
+std::span<const Kernel> QuantizedAveragePool::kernels() { return quantized_average_pool_kernels; }
 
 std::vector<Sample<QuantizedAveragePool>> QuantizedAveragePool::samples() {
   const SampleInput none = no_sample();

@@ -25,7 +25,7 @@ double QuantizedConv::flops(std::span<const TensorType> in, std::span<const Tens
 
 namespace {
 
-QuantizedViews views_of(const Request& request) {
+QuantizedViews quantized_conv_views(const Request& request) {
   QuantizedViews views{kernel_view(request.input(quantized_x)),
                        kernel_view(request.input(quantized_w)),
                        kernel_view(request.output(0)),
@@ -36,10 +36,10 @@ QuantizedViews views_of(const Request& request) {
   return views;
 }
 
-Offer offer_rows(const Request& request) {
+Offer offer_quantized_conv_rows(const Request& request) {
   std::string reason = storage_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const QuantizedViews views = views_of(request);
+  const QuantizedViews views = quantized_conv_views(request);
   reason = quantized_convolution_reason(views);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto& op = request.as<QuantizedConv>();
@@ -51,12 +51,12 @@ Offer offer_rows(const Request& request) {
   });
 }
 
-Offer offer_onednn(const Request& request) {
+Offer offer_quantized_conv_onednn(const Request& request) {
   const auto& op = request.as<QuantizedConv>();
   std::string reason = saturation_reason(request);
   if (reason.empty()) reason = storage_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const QuantizedViews views = views_of(request);
+  const QuantizedViews views = quantized_conv_views(request);
   const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
   reason = onednn_quantized_reason(views, numbers);
   if (!reason.empty()) return Offer::decline(std::move(reason));
@@ -67,14 +67,12 @@ Offer offer_onednn(const Request& request) {
   });
 }
 
-using Views = std::vector<ReferenceView>;
-
-Offer offer_reference(const Request& request) {
+Offer quantized_conv_reference(const Request& request) {
   const auto& op = request.as<QuantizedConv>();
   const ConvolutionCase c = case_of(op, request.input(quantized_x), request.input(quantized_w));
   const QuantizedBounds bounds{op.low, op.high};
   return reference_offer(
-      request, [c, bounds](const Views& in, const Views& out, const KernelCall&) {
+      request, [c, bounds](const ReferenceViews& in, const ReferenceViews& out, const KernelCall&) {
         const Dims& y = out[0].dims();
         if (out[0].size() == 0) return;
         const Tensor sums =
@@ -86,12 +84,13 @@ Offer offer_reference(const Request& request) {
       });
 }
 
-constexpr Kernel kernels_of_op[] = {
-    {"onednn", offer_onednn}, {"int8 rows", offer_rows}, {"reference", offer_reference}};
+constexpr Kernel quantized_conv_kernels[] = {{"onednn", offer_quantized_conv_onednn},
+                                             {"int8 rows", offer_quantized_conv_rows},
+                                             {"reference", quantized_conv_reference}};
 
 }  // namespace
 
-std::span<const Kernel> QuantizedConv::kernels() { return kernels_of_op; }
+std::span<const Kernel> QuantizedConv::kernels() { return quantized_conv_kernels; }
 
 std::vector<Sample<QuantizedConv>> QuantizedConv::samples() {
   const SampleInput none = no_sample();

@@ -53,7 +53,7 @@ std::string gap_reason(const Request& request) {
   return gaps ? "an operand with gaps" : "";
 }
 
-QuantizedViews views_of(const Request& request) {
+QuantizedViews quantized_matmul_views(const Request& request) {
   QuantizedViews views{
       rows_of(request.input(quantized_x)),
       columns_of(request.input(quantized_w), request.as<QuantizedMatMul>().transposed),
@@ -67,13 +67,13 @@ QuantizedViews views_of(const Request& request) {
 
 const ConvolutionWindow one_pixel{{1}, {1}, {0}, {0}, 1};
 
-Offer offer_onednn(const Request& request) {
+Offer offer_quantized_matmul_onednn(const Request& request) {
   const auto& op = request.as<QuantizedMatMul>();
   std::string reason = saturation_reason(request);
   if (reason.empty()) reason = storage_reason(request);
   if (reason.empty()) reason = gap_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const QuantizedViews views = views_of(request);
+  const QuantizedViews views = quantized_matmul_views(request);
   const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
   reason = onednn_quantized_reason(views, numbers);
   if (!reason.empty()) return Offer::decline(std::move(reason));
@@ -82,12 +82,12 @@ Offer offer_onednn(const Request& request) {
   });
 }
 
-Offer offer_rows(const Request& request) {
+Offer offer_quantized_matmul_rows(const Request& request) {
   std::string reason = storage_reason(request);
   if (reason.empty()) reason = gap_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto& op = request.as<QuantizedMatMul>();
-  const QuantizedViews views = views_of(request);
+  const QuantizedViews views = quantized_matmul_views(request);
   reason = quantized_convolution_reason(views);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
@@ -96,31 +96,32 @@ Offer offer_rows(const Request& request) {
   });
 }
 
-Offer offer_reference(const Request& request) {
+Offer quantized_matmul_reference(const Request& request) {
   const auto& op = request.as<QuantizedMatMul>();
-  return reference_offer(request, [op](const std::vector<ReferenceView>& in,
-                                       const std::vector<ReferenceView>& out, const KernelCall&) {
-    const ReferenceView &x = in[quantized_x], &w = in[quantized_w];
-    const std::int64_t depth = x.dims().back(), columns = out[0].dims().back();
-    const std::int64_t x_zero = int8_zero(in, quantized_x_zero, 0);
-    for (std::int64_t i = 0; i < out[0].size(); ++i) {
-      const std::int64_t row = i / columns, column = i % columns;
-      const std::int64_t w_zero = int8_zero(in, quantized_w_zero, column);
-      std::int64_t sum = 0;
-      for (std::int64_t k = 0; k < depth; ++k)
-        sum += (x.integer(row * depth + k) - x_zero) *
-               (w.integer(op.transposed ? column * depth + k : k * columns + column) - w_zero);
-      store_quantized(in, out[0], i, column, sum, {op.low, op.high});
-    }
-  });
+  return reference_offer(
+      request, [op](const ReferenceViews& in, const ReferenceViews& out, const KernelCall&) {
+        const ReferenceView &x = in[quantized_x], &w = in[quantized_w];
+        const std::int64_t depth = x.dims().back(), columns = out[0].dims().back();
+        const std::int64_t x_zero = int8_zero(in, quantized_x_zero, 0);
+        for (std::int64_t i = 0; i < out[0].size(); ++i) {
+          const std::int64_t row = i / columns, column = i % columns;
+          const std::int64_t w_zero = int8_zero(in, quantized_w_zero, column);
+          std::int64_t sum = 0;
+          for (std::int64_t k = 0; k < depth; ++k)
+            sum += (x.integer(row * depth + k) - x_zero) *
+                   (w.integer(op.transposed ? column * depth + k : k * columns + column) - w_zero);
+          store_quantized(in, out[0], i, column, sum, {op.low, op.high});
+        }
+      });
 }
 
-constexpr Kernel kernels_of_op[] = {
-    {"onednn", offer_onednn}, {"int8 rows", offer_rows}, {"reference", offer_reference}};
+constexpr Kernel quantized_matmul_kernels[] = {{"onednn", offer_quantized_matmul_onednn},
+                                               {"int8 rows", offer_quantized_matmul_rows},
+                                               {"reference", quantized_matmul_reference}};
 
 }  // namespace
 
-std::span<const Kernel> QuantizedMatMul::kernels() { return kernels_of_op; }
+std::span<const Kernel> QuantizedMatMul::kernels() { return quantized_matmul_kernels; }
 
 std::vector<Sample<QuantizedMatMul>> QuantizedMatMul::samples() {
   const SampleInput none = no_sample();

@@ -43,6 +43,10 @@ Tensor list_of(std::span<const std::int64_t> values) {
   return Tensor::from<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
 }
 
+bool is_one(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& dim) { return dim == Dim(1); });
+}
+
 Dims constant_integers(const Inference& in, int input, std::string_view port) {
   if (!in.has(input)) return {};
   const Tensor& value = in.known(input, port);

@@ -20,6 +20,9 @@ std::vector<std::size_t> normalize_axes(std::string_view op, std::span<const std
 // A mask that is true for the axes in `axes`.
 std::vector<bool> axis_mask(const Dims& axes, std::size_t rank);
 
+// Whether all sizes are 1.
+bool is_one(const Shape& shape);
+
 // The values of an input that must be known when the graph is built: integers of rank 0 or 1.
 // Throws UnknownValueError naming op and port. Empty if the input is absent.
 Dims constant_integers(const Inference& in, int input, std::string_view port);
@@ -32,5 +35,7 @@ std::optional<Shape> same_numbers(const Inference& in);
 Dims integers_of(const Tensor& tensor);
 // The values as a tensor i64[n], for such an input.
 Tensor list_of(std::span<const std::int64_t> values);
+// The same as an input of a sample.
+inline SampleInput sample_list(const Dims& values) { return sample(list_of(values)); }
 
 }  // namespace narrowgauge

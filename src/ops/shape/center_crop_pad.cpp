@@ -54,11 +54,10 @@ Values CenterCropPad::decompose(Rewriting& r) const {
 std::span<const Kernel> CenterCropPad::kernels() { return composite_kernels(); }
 
 std::vector<Sample<CenterCropPad>> CenterCropPad::samples() {
-  const auto list = [](const Dims& sizes) { return sample(list_of(sizes)); };
-  return {{{}, {sample("f32[4,5]"), list({7, 2})}},
-          {{.axes = {1, -1}}, {sample("f32[2,5,3,4]"), list({2, 7})}},
-          {{.axes = {0}}, {sample("f32[3]"), list({3})}},
-          {{}, {sample("i64[3,2]", -9, 9), list({1, 5})}}};
+  return {{{}, {sample("f32[4,5]"), sample_list({7, 2})}},
+          {{.axes = {1, -1}}, {sample("f32[2,5,3,4]"), sample_list({2, 7})}},
+          {{.axes = {0}}, {sample("f32[3]"), sample_list({3})}},
+          {{}, {sample("i64[3,2]", -9, 9), sample_list({1, 5})}}};
 }
 
 }  // namespace narrowgauge

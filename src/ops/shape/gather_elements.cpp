@@ -21,7 +21,7 @@ void copy_from(const std::vector<std::int64_t>& places, const ReferenceView& dat
     out.copy(i, data, places[static_cast<std::size_t>(i)]);
 }
 
-Offer offer_elements(const Request& request) {
+Offer gather_elements_reference(const Request& request) {
   const auto rank = static_cast<std::int64_t>(request.inputs[0].dims.size());
   const std::int64_t axis =
       normalize_axis("GatherElements", request.as<GatherElements>().axis, rank);
@@ -30,15 +30,15 @@ Offer offer_elements(const Request& request) {
   });
 }
 
-Offer offer_slices(const Request& request) {
+Offer gather_nd_reference(const Request& request) {
   const std::int64_t batch_dims = request.as<GatherND>().batch_dims;
   return reference_offer(request, [batch_dims](const auto& in, const auto& out, const KernelCall&) {
     copy_from(slice_places("GatherND", in[1], in[0].dims(), batch_dims), in[0], out[0]);
   });
 }
 
-constexpr Kernel element_list[] = {{"reference", offer_elements}};
-constexpr Kernel slice_list[] = {{"reference", offer_slices}};
+constexpr Kernel gather_elements_kernels[] = {{"reference", gather_elements_reference}};
+constexpr Kernel gather_nd_kernels[] = {{"reference", gather_nd_reference}};
 
 Value zeros_like(Gradient& g, Value x) {
   return g.add(ExpandTo{g.shape(x)}, {g.scalar(0, g.type(x).dtype)});
@@ -83,8 +83,8 @@ Values GatherND::gradient(Gradient& g) const {
   return {g.add(add, {zeros_like(g, g.input(0)), indices, g.output_gradient()}), absent};
 }
 
-std::span<const Kernel> GatherElements::kernels() { return element_list; }
-std::span<const Kernel> GatherND::kernels() { return slice_list; }
+std::span<const Kernel> GatherElements::kernels() { return gather_elements_kernels; }
+std::span<const Kernel> GatherND::kernels() { return gather_nd_kernels; }
 
 std::vector<Sample<GatherElements>> GatherElements::samples() {
   return {{{}, {sample("f32[3,4]"), sample("i64[2,4]", -3, 2)}},

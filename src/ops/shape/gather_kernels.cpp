@@ -18,18 +18,18 @@ namespace narrowgauge {
 namespace {
 
 // data in memory as [outer, size, inner], the gathered tensor as [outer, count, inner].
-struct Slices {
+struct GatheredSlices {
   std::int64_t outer = 1, size = 1, inner = 1, count = 1;
 };
 
 // In the order of the axes, or with axis 1 last.
-Slices slices_of(std::string_view op, const Operand& data, const Operand& indices,
-                 std::int64_t axis, bool channels_last = false) {
+GatheredSlices gathered_slices(std::string_view op, const Operand& data, const Operand& indices,
+                               std::int64_t axis, bool channels_last = false) {
   const std::size_t along = normalize_axis(op, axis, data.dims.size());
   std::vector<std::size_t> order(data.dims.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (channels_last) std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  Slices slices;
+  GatheredSlices slices;
   slices.size = data.dims[along];
   slices.count = element_count(indices.dims);
   const auto at = std::ranges::find(order, along);
@@ -68,7 +68,7 @@ constexpr std::int64_t grain_bytes = 1 << 16;
 
 // What is copied: `places` are the checked indices, one after the other.
 struct Copy {
-  Slices s;
+  GatheredSlices s;
   const std::byte* from;
   const std::int64_t* places;
   std::byte* to;
@@ -104,8 +104,8 @@ CopyElements element_copier(std::int64_t bytes) {
 Offer offer_gather(const Request& request) {
   if (std::string reason = check_dense(request); !reason.empty())
     return Offer::decline(std::move(reason));
-  const Slices s = slices_of("Gather", request.inputs[0], request.inputs[1],
-                             request.as<Gather>().axis, is_channels_last(request));
+  const GatheredSlices s = gathered_slices("Gather", request.inputs[0], request.inputs[1],
+                                           request.as<Gather>().axis, is_channels_last(request));
   const std::int64_t bytes = s.inner * bits(request.inputs[0].dtype) / 8;
   Offer offer;
   offer.implementation = "rows";
@@ -128,9 +128,9 @@ Offer offer_gather(const Request& request) {
   return offer;
 }
 
-Offer offer_gather_reference(const Request& request) {
-  const Slices s =
-      slices_of("Gather", request.inputs[0], request.inputs[1], request.as<Gather>().axis);
+Offer gather_reference(const Request& request) {
+  const GatheredSlices s =
+      gathered_slices("Gather", request.inputs[0], request.inputs[1], request.as<Gather>().axis);
   return reference_offer(request, [s](const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t i = 0; i < out[0].size(); ++i) {
       const std::int64_t slice = i / s.inner, outer = slice / s.count;
@@ -147,7 +147,8 @@ struct Members {
   std::int64_t* entries;
 };
 
-Members sort_entries(const Slices& s, DType type, const void* indices, std::byte* workspace) {
+Members sort_entries(const GatheredSlices& s, DType type, const void* indices,
+                     std::byte* workspace) {
   const Members members{reinterpret_cast<std::int64_t*>(workspace),
                         reinterpret_cast<std::int64_t*>(workspace) + s.size + 2};
   std::fill_n(members.first, s.size + 2, 0);
@@ -165,7 +166,7 @@ Members sort_entries(const Slices& s, DType type, const void* indices, std::byte
 constexpr std::int64_t strip = 512;  // elements: 2 KiB of sums in f32
 
 struct Addition {
-  Slices s;
+  GatheredSlices s;
   DType dtype;
   const std::byte* dy;
   std::byte* dx;
@@ -189,13 +190,14 @@ void add_slice(const Addition& a, const Members& members, std::int64_t number,
   }
 }
 
-Offer offer_gradient(const Request& request) {
+Offer offer_gather_gradient(const Request& request) {
   if (std::string reason = check_dense(request); !reason.empty())
     return Offer::decline(std::move(reason));
   const DType dtype = request.inputs[0].dtype, type = request.inputs[1].dtype;
   if (dtype == DType::f64) return Offer::decline("adds in f32, not in f64");
-  const Slices s = slices_of("GatherGradient", request.outputs[0], request.inputs[1],
-                             request.as<GatherGradient>().axis, is_channels_last(request));
+  const GatheredSlices s =
+      gathered_slices("GatherGradient", request.outputs[0], request.inputs[1],
+                      request.as<GatherGradient>().axis, is_channels_last(request));
   Offer offer;
   offer.implementation = "rows";
   offer.workspace = (s.size + 2 + s.count) * static_cast<std::int64_t>(sizeof(std::int64_t));
@@ -214,9 +216,9 @@ Offer offer_gradient(const Request& request) {
   return offer;
 }
 
-Offer offer_gradient_reference(const Request& request) {
-  const Slices s = slices_of("GatherGradient", request.outputs[0], request.inputs[1],
-                             request.as<GatherGradient>().axis);
+Offer gather_gradient_reference(const Request& request) {
+  const GatheredSlices s = gathered_slices("GatherGradient", request.outputs[0], request.inputs[1],
+                                           request.as<GatherGradient>().axis);
   return reference_offer(request, [s](const auto& in, const auto& out, const KernelCall&) {
     ReferenceSums sums(out[0].size());
     for (std::int64_t i = 0; i < in[0].size(); ++i) {
@@ -229,13 +231,13 @@ Offer offer_gradient_reference(const Request& request) {
   });
 }
 
-constexpr Kernel gather_list[] = {{"rows", offer_gather}, {"reference", offer_gather_reference}};
-constexpr Kernel gradient_list[] = {{"rows", offer_gradient},
-                                    {"reference", offer_gradient_reference}};
+constexpr Kernel gather_list[] = {{"rows", offer_gather}, {"reference", gather_reference}};
+constexpr Kernel gather_gradient_list[] = {{"rows", offer_gather_gradient},
+                                           {"reference", gather_gradient_reference}};
 
 }  // namespace
 
 std::span<const Kernel> gather_kernels() { return gather_list; }
-std::span<const Kernel> gather_gradient_kernels() { return gradient_list; }
+std::span<const Kernel> gather_gradient_kernels() { return gather_gradient_list; }
 
 }  // namespace narrowgauge

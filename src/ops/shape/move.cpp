@@ -10,7 +10,7 @@ namespace narrowgauge {
 
 namespace {
 
-bool is_dense(const Operand& operand) {
+bool lies_as_stored(const Operand& operand) {
   return operand.storage.encoding.empty() && operand.storage.blocks.empty() &&
          operand.strides == strides_of(operand.dims, operand.storage);
 }
@@ -20,7 +20,7 @@ bool changes_nothing(const Request& request, const Move& move) {
   if (move.input < 0 || move.from != 0 || move.to != 0) return false;
   const Operand& x = request.input(move.input);
   const Operand& y = request.output(move.output);
-  if (!is_dense(x) || !is_dense(y) || x.dtype != y.dtype) return false;
+  if (!lies_as_stored(x) || !lies_as_stored(y) || x.dtype != y.dtype) return false;
   std::int64_t count = 1;
   for (const cpu::CopyAxis& axis : move.axes) {
     count *= axis.size;

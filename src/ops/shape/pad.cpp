@@ -20,7 +20,7 @@ namespace narrowgauge {
 namespace {
 
 // Completes the pads of some axes to those of all axes.
-Dims complete(const Dims& pads, const Dims& axes, std::size_t rank) {
+Dims complete_pads(const Dims& pads, const Dims& axes, std::size_t rank) {
   require(pads.size() == 2 * axes.size(), "Pad: ", axes.size(), " axes need ", 2 * axes.size(),
           " pads, got ", pads);
   Dims all(2 * rank);
@@ -38,7 +38,7 @@ Dims all_pads(const Constant& constant, std::size_t rank) {
   Dims axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   if (const Tensor* given = constant(3)) axes = integers_of(*given);
-  return complete(integers_of(*constant(1)), axes, rank);
+  return complete_pads(integers_of(*constant(1)), axes, rank);
 }
 
 Dims all_pads(const Request& request) {
@@ -89,7 +89,7 @@ void add_boxes(const Request& request, const Segments& segments, std::vector<Mov
 // More boxes do not pay: an axis mirrored several times makes boxes of single elements.
 constexpr std::size_t most_boxes = 4096;
 
-Offer offer_copy(const Request& request) {
+Offer offer_pad_copy(const Request& request) {
   if (std::string reason = check_movable(request); !reason.empty())
     return Offer::decline(std::move(reason));
   const Segments segments = segments_of(request, all_pads(request));
@@ -102,7 +102,7 @@ Offer offer_copy(const Request& request) {
   return offer_moves(request, moves);
 }
 
-Offer offer_reference(const Request& request) {
+Offer pad_reference(const Request& request) {
   const Dims pads = all_pads(request);
   std::vector<PadSources> sources;
   for (std::size_t i = 0; i < request.inputs[0].dims.size(); ++i)
@@ -126,9 +126,7 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"copy", offer_copy}, {"reference", offer_reference}};
-
-SampleInput list(const Dims& values) { return sample(list_of(values)); }
+constexpr Kernel pad_kernels[] = {{"copy", offer_pad_copy}, {"reference", pad_reference}};
 
 }  // namespace
 
@@ -162,22 +160,22 @@ Values Pad::gradient(Gradient& g) const {
   return result;
 }
 
-std::span<const Kernel> Pad::kernels() { return kernel_list; }
+std::span<const Kernel> Pad::kernels() { return pad_kernels; }
 
 std::vector<Sample<Pad>> Pad::samples() {
   const SampleInput image = sample("f32[2,3,4,5]");
-  const SampleInput around = list({0, 0, 1, 2, 0, 0, 2, 1});
+  const SampleInput around = sample_list({0, 0, 1, 2, 0, 0, 2, 1});
   const SampleInput height = sample(Tensor::from<std::int64_t>({1}, {-2}));
   return {{{}, {image, around}},
           {{}, {image, around, sample(Tensor::scalar(DType::f32, 1.5))}},
-          {{}, {sample("f32[3,4]"), list({1, -1, 0, 2}), sample("f32[1]")}},
+          {{}, {sample("f32[3,4]"), sample_list({1, -1, 0, 2}), sample("f32[1]")}},
           {{"edge"}, {image, around}},
           {{"reflect"}, {image, around}},
           {{"wrap"}, {image, around}},
-          {{"reflect"}, {sample("f32[3]"), list({5, 4})}},
-          {{"edge"}, {image, list({3, -1}), no_sample(), height}},
-          {{}, {sample("f32[4,3]"), list({-1, 2, 0, -1})}},
-          {{}, {sample("i64[3]", -9, 9), list({1, 1})}}};
+          {{"reflect"}, {sample("f32[3]"), sample_list({5, 4})}},
+          {{"edge"}, {image, sample_list({3, -1}), no_sample(), height}},
+          {{}, {sample("f32[4,3]"), sample_list({-1, 2, 0, -1})}},
+          {{}, {sample("i64[3]", -9, 9), sample_list({1, 1})}}};
 }
 
 }  // namespace narrowgauge

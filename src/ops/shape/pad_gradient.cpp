@@ -101,7 +101,7 @@ class RowSummer {
   IndexedVector<std::int64_t, float> wide_, sums_;
 };
 
-Offer offer_rows(const Request& request) {
+Offer offer_pad_gradient_rows(const Request& request) {
   const Operand& dy = request.inputs[0];
   const Operand& dx = request.outputs[0];
   if (dy.dtype == DType::f64) return Offer::decline("adds in f32, not in f64");
@@ -128,7 +128,7 @@ Offer offer_rows(const Request& request) {
   return offer;
 }
 
-Offer offer_reference(const Request& request) {
+Offer pad_gradient_reference(const Request& request) {
   const auto& op = request.as<PadGradient>();
   std::vector<PadSources> sources;
   for (std::size_t i = 0; i < request.outputs[0].dims.size(); ++i)
@@ -144,7 +144,8 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"rows", offer_rows}, {"reference", offer_reference}};
+constexpr Kernel pad_gradient_kernels[] = {{"rows", offer_pad_gradient_rows},
+                                           {"reference", pad_gradient_reference}};
 
 }  // namespace
 
@@ -161,7 +162,7 @@ Values PadGradient::gradient(Gradient& g) const {
   return {g.add(Pad{mode}, {g.output_gradient(), amounts})};
 }
 
-std::span<const Kernel> PadGradient::kernels() { return kernel_list; }
+std::span<const Kernel> PadGradient::kernels() { return pad_gradient_kernels; }
 
 std::vector<Sample<PadGradient>> PadGradient::samples() {
   const Shape image{2, 3, 4, 5};

@@ -121,7 +121,7 @@ std::vector<Move> moves_of(const Request& request, const Dims& blocks) {
   return moves;
 }
 
-Offer offer_copy(const Request& request) {
+Offer offer_relayout_copy(const Request& request) {
   for (const Operand* operand : {&request.inputs[0], &request.outputs[0]}) {
     if (!operand->storage.encoding.empty())
       return Offer::decline(concat("storage ", operand->storage));
@@ -135,17 +135,18 @@ Offer offer_copy(const Request& request) {
   return offer_moves(request, moves_of(request, *blocks));
 }
 
-Offer offer_reference(const Request& request) {
+Offer relayout_reference(const Request& request) {
   return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t i = 0; i < out[0].size(); ++i) out[0].copy(i, in[0], i);
   });
 }
 
-constexpr Kernel kernel_list[] = {{"copy", offer_copy}, {"reference", offer_reference}};
+constexpr Kernel relayout_kernels[] = {{"copy", offer_relayout_copy},
+                                       {"reference", relayout_reference}};
 
 }  // namespace
 
-std::span<const Kernel> Relayout::kernels() { return kernel_list; }
+std::span<const Kernel> Relayout::kernels() { return relayout_kernels; }
 
 }  // namespace narrowgauge
 

@@ -10,7 +10,7 @@ namespace narrowgauge {
 
 namespace {
 
-Offer offer_reference(const Request& request) {
+Offer reverse_sequence_reference(const Request& request) {
   const auto& op = request.as<ReverseSequence>();
   return reference_offer(request, [batch = static_cast<std::size_t>(op.batch_axis),
                                    time = static_cast<std::size_t>(op.time_axis)](
@@ -27,7 +27,7 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_reference}};
+constexpr Kernel reverse_sequence_kernels[] = {{"reference", reverse_sequence_reference}};
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Values ReverseSequence::gradient(Gradient& g) const {
   return {g.add(*this, {g.output_gradient(), g.input(1)}), absent};
 }
 
-std::span<const Kernel> ReverseSequence::kernels() { return kernel_list; }
+std::span<const Kernel> ReverseSequence::kernels() { return reverse_sequence_kernels; }
 
 std::vector<Sample<ReverseSequence>> ReverseSequence::samples() {
   const ReverseSequence batch_first{.batch_axis = 0, .time_axis = 1};

@@ -73,7 +73,7 @@ void scatter(const std::vector<ReferenceView>& in, const ReferenceView& out,
     scatter_numbers<Wholes>(in, out, places, reduction);
 }
 
-Offer offer_elements(const Request& request) {
+Offer scatter_elements_reference(const Request& request) {
   const auto& op = request.as<ScatterElements>();
   const auto rank = static_cast<std::int64_t>(request.inputs[0].dims.size());
   const std::int64_t axis = normalize_axis("ScatterElements", op.axis, rank);
@@ -83,15 +83,15 @@ Offer offer_elements(const Request& request) {
   });
 }
 
-Offer offer_slices(const Request& request) {
+Offer scatter_nd_reference(const Request& request) {
   return reference_offer(request, [reduction = request.as<ScatterND>().reduction](
                                       const auto& in, const auto& out, const KernelCall&) {
     scatter(in, out[0], slice_places("ScatterND", in[1], in[0].dims(), 0), reduction);
   });
 }
 
-constexpr Kernel element_list[] = {{"reference", offer_elements}};
-constexpr Kernel slice_list[] = {{"reference", offer_slices}};
+constexpr Kernel scatter_elements_kernels[] = {{"reference", scatter_elements_reference}};
+constexpr Kernel scatter_nd_kernels[] = {{"reference", scatter_nd_reference}};
 
 Value filled_like(Gradient& g, Value x, double value) {
   return g.add(ExpandTo{g.shape(x)}, {g.scalar(value, g.type(x).dtype)});
@@ -170,8 +170,8 @@ Values ScatterND::gradient(Gradient& g) const {
   return ScatterGradient(g, *this, GatherND{}).gradients();
 }
 
-std::span<const Kernel> ScatterElements::kernels() { return element_list; }
-std::span<const Kernel> ScatterND::kernels() { return slice_list; }
+std::span<const Kernel> ScatterElements::kernels() { return scatter_elements_kernels; }
+std::span<const Kernel> ScatterND::kernels() { return scatter_nd_kernels; }
 
 std::vector<Sample<ScatterElements>> ScatterElements::samples() {
   const SampleInput once = sample(list_of(Dims{1, 0, -1, 1}).reshaped({2, 2}));

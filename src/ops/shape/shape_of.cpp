@@ -12,14 +12,14 @@ namespace narrowgauge {
 
 namespace {
 
-std::int64_t clamped(std::int64_t axis, std::int64_t rank) {
+std::int64_t clamped_axis(std::int64_t axis, std::int64_t rank) {
   return std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
 }
 
 Shape chosen(const ShapeOf& op, const Shape& shape) {
   const auto rank = static_cast<std::int64_t>(shape.size());
-  const std::int64_t first = clamped(op.start, rank);
-  const std::int64_t last = std::max(first, clamped(op.end, rank));
+  const std::int64_t first = clamped_axis(op.start, rank);
+  const std::int64_t last = std::max(first, clamped_axis(op.end, rank));
   return {shape.begin() + first, shape.begin() + last};
 }
 

@@ -22,7 +22,7 @@ struct Bounds {
   Dims axes, steps;
 };
 
-struct Range {
+struct AxisRange {
   Dim start, size;
   std::int64_t step = 1;
 };
@@ -32,7 +32,7 @@ constexpr std::int64_t beyond = std::int64_t{1} << 30;
 
 // Where slicing begins or ends for `bound`; `low` and `high` are the ends that the direction
 // allows. While symbols are not bound, a bound counts as inside unless it is beyond every axis.
-Dim clamped(const Dim& given, const Dim& dim, const Dim& low, const Dim& high) {
+Dim clamped_bound(const Dim& given, const Dim& dim, const Dim& low, const Dim& high) {
   if (!given.is_known()) return given;
   const std::int64_t bound = given.value();
   if (dim.is_known()) {
@@ -44,15 +44,16 @@ Dim clamped(const Dim& given, const Dim& dim, const Dim& low, const Dim& high) {
   return bound < 0 ? dim + bound : Dim(bound);
 }
 
-Range range_along(std::string_view op, const Bounds& bounds, std::size_t entry, const Dim& dim) {
+AxisRange range_along(std::string_view op, const Bounds& bounds, std::size_t entry,
+                      const Dim& dim) {
   require(bounds.steps[entry] != 0, op, ": a step of 0 was given");
   if (dim == Dim(0)) return {0, 0, 1};
   // A step over the whole axis gives one element, however long the step is.
   const std::int64_t longest = dim.is_known() ? dim.value() : beyond;
   const std::int64_t step = std::clamp(bounds.steps[entry], -longest, longest);
   const Dim highest = step > 0 ? dim : dim - 1;
-  const Dim start = clamped(bounds.starts[entry], dim, 0, highest);
-  const Dim end = clamped(bounds.ends[entry], dim, step > 0 ? 0 : -1, highest);
+  const Dim start = clamped_bound(bounds.starts[entry], dim, 0, highest);
+  const Dim end = clamped_bound(bounds.ends[entry], dim, step > 0 ? 0 : -1, highest);
   const Dim distance = step > 0 ? end - start : start - end;
   const std::int64_t stride = step > 0 ? step : -step;
   const Dim size = (distance + (stride - 1)) / stride;
@@ -60,8 +61,8 @@ Range range_along(std::string_view op, const Bounds& bounds, std::size_t entry, 
   return {start, size, step};
 }
 
-std::vector<Range> ranges_of(std::string_view op, const Bounds& bounds, const Shape& shape) {
-  std::vector<Range> ranges;
+std::vector<AxisRange> ranges_of(std::string_view op, const Bounds& bounds, const Shape& shape) {
+  std::vector<AxisRange> ranges;
   for (const Dim& dim : shape) ranges.push_back({0, dim, 1});
   const std::vector<std::size_t> axes = normalize_axes(op, bounds.axes, shape.size());
   for (std::size_t i = 0; i < axes.size(); ++i)
@@ -98,13 +99,13 @@ Bounds bounds_from(const Inference& in) {
                            constant_integers(in, 3, "axes"), constant_integers(in, 4, "steps")});
 }
 
-Shape sizes_of(const std::vector<Range>& ranges) {
+Shape sizes_of(const std::vector<AxisRange>& ranges) {
   Shape shape;
-  for (const Range& range : ranges) shape.push_back(range.size);
+  for (const AxisRange& range : ranges) shape.push_back(range.size);
   return shape;
 }
 
-std::vector<Range> ranges_of_slice(const Request& request) {
+std::vector<AxisRange> ranges_of_slice(const Request& request) {
   const Bounds bounds = bounds_from([&](std::size_t i) {
     const bool given = i < request.inputs.size() && request.inputs[i].present;
     NG_INVARIANT(!given || request.inputs[i].constant);
@@ -114,7 +115,7 @@ std::vector<Range> ranges_of_slice(const Request& request) {
   return ranges_of("Slice", bounds, Shape(dims.begin(), dims.end()));
 }
 
-std::vector<Range> ranges_of_gradient(const Request& request) {
+std::vector<AxisRange> ranges_of_gradient(const Request& request) {
   const auto& op = request.as<SliceGradient>();
   return ranges_of("SliceGradient", bounds_from(op), op.shape);
 }
@@ -123,16 +124,16 @@ Offer offer_slice(const Request& request) {
   if (std::string reason = check_movable(request); !reason.empty())
     return Offer::decline(std::move(reason));
   std::vector<MovedRange> moved;
-  for (const Range& range : ranges_of_slice(request))
+  for (const AxisRange& range : ranges_of_slice(request))
     moved.push_back({.size = range.size.value(), .from = range.start.value(), .step = range.step});
   return offer_moves(request, {move_ranges(request, 0, 0, moved)});
 }
 
-Offer offer_gradient(const Request& request) {
+Offer offer_slice_gradient(const Request& request) {
   if (std::string reason = check_movable(request); !reason.empty())
     return Offer::decline(std::move(reason));
   std::vector<MovedRange> moved;
-  for (const Range& range : ranges_of_gradient(request))
+  for (const AxisRange& range : ranges_of_gradient(request))
     moved.push_back(
         {.size = range.size.value(), .to = range.start.value(), .target_step = range.step});
   const Move copy = move_ranges(request, 0, 0, moved);
@@ -142,14 +143,14 @@ Offer offer_gradient(const Request& request) {
 
 // The index in the whole tensor of element i of its slice.
 std::int64_t source_of(std::int64_t i, const Dims& slice, const Dims& whole,
-                       const std::vector<Range>& ranges) {
+                       const std::vector<AxisRange>& ranges) {
   Dims position = position_of(i, slice);
   for (std::size_t a = 0; a < position.size(); ++a)
     position[a] = ranges[a].start.value() + position[a] * ranges[a].step;
   return index_of(position, whole);
 }
 
-Offer offer_slice_reference(const Request& request) {
+Offer slice_reference(const Request& request) {
   return reference_offer(request, [ranges = ranges_of_slice(request)](
                                       const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t i = 0; i < out[0].size(); ++i)
@@ -157,7 +158,7 @@ Offer offer_slice_reference(const Request& request) {
   });
 }
 
-Offer offer_gradient_reference(const Request& request) {
+Offer slice_gradient_reference(const Request& request) {
   return reference_offer(request, [ranges = ranges_of_gradient(request)](
                                       const auto& in, const auto& out, const KernelCall&) {
     for (std::int64_t i = 0; i < out[0].size(); ++i) out[0].set(i, 0);
@@ -166,11 +167,9 @@ Offer offer_gradient_reference(const Request& request) {
   });
 }
 
-constexpr Kernel slice_list[] = {{"copy", offer_slice}, {"reference", offer_slice_reference}};
-constexpr Kernel gradient_list[] = {{"copy", offer_gradient},
-                                    {"reference", offer_gradient_reference}};
-
-SampleInput list(const Dims& values) { return sample(list_of(values)); }
+constexpr Kernel slice_kernels[] = {{"copy", offer_slice}, {"reference", slice_reference}};
+constexpr Kernel slice_gradient_kernels[] = {{"copy", offer_slice_gradient},
+                                             {"reference", slice_gradient_reference}};
 
 }  // namespace
 
@@ -181,7 +180,7 @@ TensorTypes Slice::infer(const Inference& in) const {
 std::optional<Shape> Slice::numbers(const Inference& in) const {
   const Shape* const numbers = in.numbers(0);
   if (!numbers || in.rank(0) != 1) return {};
-  const Range range = ranges_of("Slice", bounds_from(in), in.shape(0)).front();
+  const AxisRange range = ranges_of("Slice", bounds_from(in), in.shape(0)).front();
   if (!range.start.is_known() || !range.size.is_known()) return {};
   Shape chosen;
   for (std::int64_t i = 0; i < range.size.value(); ++i)
@@ -219,18 +218,24 @@ Values SliceGradient::gradient(Gradient& g) const {
   return {g.add(Slice{}, inputs)};
 }
 
-std::span<const Kernel> Slice::kernels() { return slice_list; }
-std::span<const Kernel> SliceGradient::kernels() { return gradient_list; }
+std::span<const Kernel> Slice::kernels() { return slice_kernels; }
+std::span<const Kernel> SliceGradient::kernels() { return slice_gradient_kernels; }
 
 std::vector<Sample<Slice>> Slice::samples() {
   constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
-  return {{{}, {sample("f32[5,4]"), list({1, 0}), list({3, 4})}},
-          {{}, {sample("f32[2,6,4,5]"), list({-4}), list({end}), list({1})}},
-          {{}, {sample("f32[7,3]"), list({6}), list({-end - 1}), list({0}), list({-2})}},
-          {{}, {sample("f32[2,9]"), list({1, 0}), list({8, 2}), list({-1, 0}), list({3, 1})}},
-          {{}, {sample("f32[4]"), list({3}), list({1})}},
-          {{}, {sample("f32[2,4]"), list({0}), list({100}), list({1})}},
-          {{}, {sample("i64[5]", -9, 9), list({-2}), list({-5}), no_sample(), list({-1})}}};
+  return {{{}, {sample("f32[5,4]"), sample_list({1, 0}), sample_list({3, 4})}},
+          {{}, {sample("f32[2,6,4,5]"), sample_list({-4}), sample_list({end}), sample_list({1})}},
+          {{},
+           {sample("f32[7,3]"), sample_list({6}), sample_list({-end - 1}), sample_list({0}),
+            sample_list({-2})}},
+          {{},
+           {sample("f32[2,9]"), sample_list({1, 0}), sample_list({8, 2}), sample_list({-1, 0}),
+            sample_list({3, 1})}},
+          {{}, {sample("f32[4]"), sample_list({3}), sample_list({1})}},
+          {{}, {sample("f32[2,4]"), sample_list({0}), sample_list({100}), sample_list({1})}},
+          {{},
+           {sample("i64[5]", -9, 9), sample_list({-2}), sample_list({-5}), no_sample(),
+            sample_list({-1})}}};
 }
 
 std::vector<Sample<SliceGradient>> SliceGradient::samples() {

@@ -35,12 +35,11 @@ Values Tile::decompose(Rewriting& r) const {
 std::span<const Kernel> Tile::kernels() { return composite_kernels(); }
 
 std::vector<Sample<Tile>> Tile::samples() {
-  const auto list = [](const Dims& values) { return sample(list_of(values)); };
-  return {{{}, {sample("f32[2,3]"), list({1, 2})}},
-          {{}, {sample("f32[3,2,1,5]"), list({2, 1, 3, 1})}},
-          {{}, {sample("f32[]"), list({})}},
-          {{}, {sample("f32[3]"), list({0})}},
-          {{}, {sample("i64[2,2]", -9, 9), list({3, 1})}}};
+  return {{{}, {sample("f32[2,3]"), sample_list({1, 2})}},
+          {{}, {sample("f32[3,2,1,5]"), sample_list({2, 1, 3, 1})}},
+          {{}, {sample("f32[]"), sample_list({})}},
+          {{}, {sample("f32[3]"), sample_list({0})}},
+          {{}, {sample("i64[2,2]", -9, 9), sample_list({3, 1})}}};
 }
 
 }  // namespace narrowgauge

@@ -15,27 +15,27 @@ namespace narrowgauge {
 namespace {
 
 // The axis of the input at each axis of the output.
-std::vector<std::size_t> complete(const Dims& perm, std::size_t rank) {
+std::vector<std::size_t> complete_perm(const Dims& perm, std::size_t rank) {
   if (!perm.empty()) return normalize_axes("Transpose", perm, rank);
   std::vector<std::size_t> reversed(rank);
   std::iota(reversed.rbegin(), reversed.rend(), 0);
   return reversed;
 }
 
-Offer offer_copy(const Request& request) {
+Offer offer_transpose_copy(const Request& request) {
   if (std::string reason = check_movable(request); !reason.empty())
     return Offer::decline(std::move(reason));
   const Operand& x = request.inputs[0];
   const Operand& y = request.outputs[0];
-  const auto perm = complete(request.as<Transpose>().perm, x.dims.size());
+  const auto perm = complete_perm(request.as<Transpose>().perm, x.dims.size());
   Move move;
   for (std::size_t i = 0; i < perm.size(); ++i)
     move.axes.push_back({y.dims[i], x.strides[perm[i]], y.strides[i]});
   return offer_moves(request, {move});
 }
 
-Offer offer_reference(const Request& request) {
-  const auto perm = complete(request.as<Transpose>().perm, request.inputs[0].dims.size());
+Offer transpose_reference(const Request& request) {
+  const auto perm = complete_perm(request.as<Transpose>().perm, request.inputs[0].dims.size());
   return reference_offer(request, [perm](const auto& in, const auto& out, const KernelCall&) {
     Dims from(perm.size());
     for (std::int64_t i = 0; i < out[0].size(); ++i) {
@@ -46,7 +46,8 @@ Offer offer_reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"copy", offer_copy}, {"reference", offer_reference}};
+constexpr Kernel transpose_kernels[] = {{"copy", offer_transpose_copy},
+                                        {"reference", transpose_reference}};
 
 }  // namespace
 
@@ -57,19 +58,19 @@ TensorTypes Transpose::infer(const Inference& in) const {
   for (const std::int64_t axis : perm)
     require(axis >= 0, "Transpose: perm must not be negative, got ", perm);
   Shape shape;
-  for (const std::size_t axis : complete(perm, rank)) shape.push_back(in.shape(0)[axis]);
+  for (const std::size_t axis : complete_perm(perm, rank)) shape.push_back(in.shape(0)[axis]);
   return {{in.dtype(0), shape}};
 }
 
 Values Transpose::gradient(Gradient& g) const {
   if (perm.empty()) return {g.add(Transpose{}, {g.output_gradient()})};
   Dims inverse(perm.size());
-  for (std::int64_t i = 0; const std::size_t axis : complete(perm, perm.size()))
+  for (std::int64_t i = 0; const std::size_t axis : complete_perm(perm, perm.size()))
     inverse[axis] = i++;
   return {g.add(Transpose{inverse}, {g.output_gradient()})};
 }
 
-std::span<const Kernel> Transpose::kernels() { return kernel_list; }
+std::span<const Kernel> Transpose::kernels() { return transpose_kernels; }
 
 std::vector<Sample<Transpose>> Transpose::samples() {
   return {{{}, {sample("f32[3,5]")}},

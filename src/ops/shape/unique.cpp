@@ -29,9 +29,9 @@ bool less(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
 // The slices of a tensor along an axis, compared element by element.
 template <class Number>
-class Slices {
+class ComparedSlices {
  public:
-  Slices(IndexedVector<std::int64_t, Number> values, const Dims& dims, std::size_t axis)
+  ComparedSlices(IndexedVector<std::int64_t, Number> values, const Dims& dims, std::size_t axis)
       : values_(std::move(values)), lines_(dims, axis) {}
   std::int64_t count() const { return lines_.length; }
   bool before(std::int64_t i, std::int64_t j) const {
@@ -50,7 +50,7 @@ class Slices {
 using Groups = std::vector<Dims>;  // indices of equal slices, ascending in each group
 
 template <class Number>
-Groups groups_of(const Slices<Number>& slices) {
+Groups groups_of(const ComparedSlices<Number>& slices) {
   IndexedVector<std::int64_t, std::int64_t> order(slices.count());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
@@ -70,11 +70,11 @@ Groups groups_of(const Unique& op, const Tensor& x) {
   Groups groups;
   if (x.dtype() == DType::i64) {
     IndexedVector<std::int64_t, std::int64_t> values(integers_of(x));
-    groups = groups_of(Slices<std::int64_t>(std::move(values), dims, axis));
+    groups = groups_of(ComparedSlices<std::int64_t>(std::move(values), dims, axis));
   } else {
     IndexedVector<std::int64_t, double> values(x.size());
     for (std::int64_t i = 0; i < x.size(); ++i) values[i] = x.at(i);
-    groups = groups_of(Slices<double>(std::move(values), dims, axis));
+    groups = groups_of(ComparedSlices<double>(std::move(values), dims, axis));
   }
   if (op.sorted == 0) std::sort(groups.begin(), groups.end());
   return groups;

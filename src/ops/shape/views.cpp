@@ -17,8 +17,6 @@ Values reshape_back(Gradient& g) {
   return result;
 }
 
-SampleInput list(const Dims& values) { return sample(list_of(values)); }
-
 // Dimensions copied from x would be on both sides of the division, where a symbol over itself would
 // remain; they are left out.
 Dim rest_of(const TensorType& x, const Shape& wanted, bool zero_is_size) {
@@ -126,12 +124,12 @@ std::span<const Kernel> Squeeze::kernels() { return view_kernels(); }
 std::span<const Kernel> Unsqueeze::kernels() { return view_kernels(); }
 
 std::vector<Sample<Reshape>> Reshape::samples() {
-  return {{{}, {sample("f32[2,6]"), list({3, 4})}},
-          {{}, {sample("f32[2,3,4]"), list({0, -1})}},
-          {{}, {sample("f32[2,3,4]"), list({-1})}},
-          {{}, {sample("f32[1]"), list({})}},
-          {{.allowzero = 1}, {sample("f32[0,3]"), list({3, 0})}},
-          {{}, {sample("i64[6]", -9, 9), list({2, -1, 1})}}};
+  return {{{}, {sample("f32[2,6]"), sample_list({3, 4})}},
+          {{}, {sample("f32[2,3,4]"), sample_list({0, -1})}},
+          {{}, {sample("f32[2,3,4]"), sample_list({-1})}},
+          {{}, {sample("f32[1]"), sample_list({})}},
+          {{.allowzero = 1}, {sample("f32[0,3]"), sample_list({3, 0})}},
+          {{}, {sample("i64[6]", -9, 9), sample_list({2, -1, 1})}}};
 }
 
 std::vector<Sample<Flatten>> Flatten::samples() {
@@ -144,14 +142,14 @@ std::vector<Sample<Flatten>> Flatten::samples() {
 
 std::vector<Sample<Squeeze>> Squeeze::samples() {
   return {{{}, {sample("f32[1,3,1]")}},
-          {{}, {sample("f32[1,3,1]"), list({-1})}},
-          {{}, {sample("f32[2,1,1,5]"), list({2, 1})}}};
+          {{}, {sample("f32[1,3,1]"), sample_list({-1})}},
+          {{}, {sample("f32[2,1,1,5]"), sample_list({2, 1})}}};
 }
 
 std::vector<Sample<Unsqueeze>> Unsqueeze::samples() {
-  return {{{}, {sample("f32[3]"), list({0, -1})}},
-          {{}, {sample("f32[2,3]"), list({1})}},
-          {{}, {sample("f32[]"), list({0})}}};
+  return {{{}, {sample("f32[3]"), sample_list({0, -1})}},
+          {{}, {sample("f32[2,3]"), sample_list({1})}},
+          {{}, {sample("f32[]"), sample_list({0})}}};
 }
 
 }  // namespace narrowgauge

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "ops/elementwise/in_dtype.h"
 #include "ops/offers/convolution.h"
 #include "ops/simulated/simulated.h"
 #include "ops/simulated/simulated_sums.h"
@@ -107,14 +108,12 @@ struct Results {
   std::int64_t sums_each = 0, tensor_each = 0;  // elements from one group to the next
 };
 
-DType sums_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 Results image_results(const Operand& images, std::int64_t channels) {
   Results results;
   Dims dims = images.dims;
   dims[1] = channels;
   results.tensor = {images.dtype, dims, images.strides};
-  results.sums = cpu::channels_last_view(sums_dtype(images.dtype), dims);
+  results.sums = cpu::channels_last_view(statistics_dtype(images.dtype), dims);
   results.sums_each = element_count(dims);
   results.tensor_each = channels * images.strides[1];
   return results;
@@ -134,7 +133,7 @@ Results weight_results(const Operand& w, std::int64_t out_channels) {
     stride *= dims[axis];
   }
   results.tensor = {w.dtype, dims, w.strides};
-  results.sums = {sums_dtype(w.dtype), dims, strides};
+  results.sums = {statistics_dtype(w.dtype), dims, strides};
   results.sums_each = element_count(dims);
   results.tensor_each = out_channels * w.strides[0];
   return results;

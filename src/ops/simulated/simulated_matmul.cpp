@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "ops/elementwise/in_dtype.h"
 #include "ops/offers/product.h"
 #include "ops/simulated/simulated.h"
 #include "ops/simulated/simulated_sums.h"
@@ -35,8 +36,6 @@ SimulatedProduct product_of(const cpu::MatMulViews& views) {
   return product;
 }
 
-DType sums_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 }  // namespace
 
 Offer simulated_product(const ProductRequest& given) {
@@ -51,7 +50,7 @@ Offer simulated_product(const ProductRequest& given) {
       cpu::gemm_epilogue(epilogue, sums, c, call.outputs[0].data, call.flushed_at(0));
     };
   } else {
-    const cpu::View sums = cpu::dense_view(sums_dtype(views.y.dtype), views.y.dims);
+    const cpu::View sums = cpu::dense_view(statistics_dtype(views.y.dtype), views.y.dims);
     product.finish = [sums, y = views.y](const KernelCall& call, void* values) {
       store_sums(sums, values, y, call.outputs[0].data, call.flushed_at(0));
     };

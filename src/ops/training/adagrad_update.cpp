@@ -24,11 +24,11 @@ TensorTypes AdagradUpdate::infer(const Inference& in) const {
 namespace {
 
 template <class T>
-struct Formula {
+struct AdagradFormula {
   static constexpr std::size_t moments = 1;
   T rate, initial_sum, epsilon, weight_decay;
 
-  Formula(const AdagradUpdate& op, double learning_rate, double step)
+  AdagradFormula(const AdagradUpdate& op, double learning_rate, double step)
       : rate(static_cast<T>(learning_rate / (1 + (step - 1) * op.rate_decay))),
         initial_sum(static_cast<T>(op.initial_sum)),
         epsilon(static_cast<T>(op.epsilon)),
@@ -44,7 +44,7 @@ struct Formula {
 }  // namespace
 
 std::span<const Kernel> AdagradUpdate::kernels() {
-  return element_rule_kernels<AdagradUpdate, Formula>;
+  return element_rule_kernels<AdagradUpdate, AdagradFormula>;
 }
 
 std::vector<Sample<AdagradUpdate>> AdagradUpdate::samples() {

@@ -34,6 +34,14 @@ void update_strip(const Formula& formula, float multiplier, const cpu::UpdateStr
   }
 }
 
+// The same as what cpu::update_by_strips() calls.
+template <class Formula>
+struct StripUpdate {
+  const Formula& formula;
+  float multiplier;
+  void operator()(const cpu::UpdateStrip& strip) const { update_strip(formula, multiplier, strip); }
+};
+
 template <class Rule, template <class> class Formula>
 Offer offer_element_rule(const Request& request) {
   std::array<bool, Formula<float>::moments> in_use;
@@ -42,9 +50,7 @@ Offer offer_element_rule(const Request& request) {
     const cpu::UpdateCommon& common = call.common;
     const Formula<float> formula(op, double{common.learning_rate}, static_cast<double>(call.step));
     const float multiplier = op.maximize ? -common.multiplier : common.multiplier;
-    cpu::update_by_strips(common, call.moments, [&](const cpu::UpdateStrip& strip) {
-      update_strip(formula, multiplier, strip);
-    });
+    cpu::update_by_strips(common, call.moments, StripUpdate<Formula<float>>{formula, multiplier});
   });
 }
 

@@ -31,10 +31,10 @@ namespace {
 
 // What is the same for all elements.
 template <class T>
-struct Factors {
+struct LambFactors {
   T fresh1, beta2, fresh2, epsilon, first_correction, second_correction, weight_decay;
 
-  Factors(const LambUpdate& op, double step)
+  LambFactors(const LambUpdate& op, double step)
       : fresh1(static_cast<T>(1 - op.beta1)),
         beta2(static_cast<T>(op.beta2)),
         fresh2(static_cast<T>(1 - op.beta2)),
@@ -94,7 +94,7 @@ class TwoPasses {
     const float *weight = strip.weight, *gradient = strip.gradient;
     const auto [first, next_first] = strip.moments[0];
     const auto [second, next_second] = strip.moments[1];
-    const Factors<float> factors = factors_;
+    const LambFactors<float> factors = factors_;
 #pragma GCC ivdep
     for (std::int64_t i = 0; i < strip.count; ++i) {
       float m = first[i], v = second[i];
@@ -115,7 +115,7 @@ class TwoPasses {
     const float *weight = strip.weight, *first = strip.moments[0].now,
                 *second = strip.moments[1].now;
     float* next_weight = strip.next_weight;
-    const Factors<float> factors = factors_;
+    const LambFactors<float> factors = factors_;
 #pragma GCC ivdep
     for (std::int64_t i = 0; i < strip.count; ++i)
       next_weight[i] = weight[i] - rate * factors.update(weight[i], first[i], second[i]);
@@ -123,7 +123,7 @@ class TwoPasses {
 
   const LambUpdate& op_;
   const UpdateCall& call_;
-  Factors<float> factors_;
+  LambFactors<float> factors_;
 };
 
 Offer offer_lamb(const Request& request) {
@@ -137,9 +137,9 @@ Offer offer_lamb(const Request& request) {
   return offer;
 }
 
-Offer reference_lamb(const Request& request) {
+Offer lamb_reference(const Request& request) {
   return reference_update_of_arrays(request, [op = request.as<LambUpdate>()](UpdateArrays& arrays) {
-    const Factors<double> factors(op, arrays.step);
+    const LambFactors<double> factors(op, arrays.step);
     std::vector<double> updates(arrays.weight.size());
     double weight_squares = 0, update_squares = 0;
     for (std::size_t i = 0; i < updates.size(); ++i) {
@@ -155,11 +155,11 @@ Offer reference_lamb(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"rows", offer_lamb}, {"reference", reference_lamb}};
+constexpr Kernel lamb_kernels[] = {{"rows", offer_lamb}, {"reference", lamb_reference}};
 
 }  // namespace
 
-std::span<const Kernel> LambUpdate::kernels() { return kernel_list; }
+std::span<const Kernel> LambUpdate::kernels() { return lamb_kernels; }
 
 std::vector<Sample<LambUpdate>> LambUpdate::samples() {
   std::vector<Sample<LambUpdate>> all;

@@ -75,7 +75,7 @@ Offer offer_lars(const Request& request) {
   return offer;
 }
 
-Offer reference_lars(const Request& request) {
+Offer lars_reference(const Request& request) {
   const auto op = request.as<LarsUpdate>();
   return reference_update_of_arrays(request, [op](UpdateArrays& arrays) {
     const double rate = arrays.learning_rate, fresh = fresh_share(op.dampening, arrays.step);
@@ -89,11 +89,11 @@ Offer reference_lars(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"rows", offer_lars}, {"reference", reference_lars}};
+constexpr Kernel lars_kernels[] = {{"rows", offer_lars}, {"reference", lars_reference}};
 
 }  // namespace
 
-std::span<const Kernel> LarsUpdate::kernels() { return kernel_list; }
+std::span<const Kernel> LarsUpdate::kernels() { return lars_kernels; }
 
 std::vector<Sample<LarsUpdate>> LarsUpdate::samples() {
   std::vector<Sample<LarsUpdate>> all;

@@ -33,18 +33,18 @@ TensorTypes LearningRate::infer(const Inference& in) const {
 
 namespace {
 
-Offer offer_learning_rate(const Request& request) {
+Offer learning_rate_reference(const Request& request) {
   const auto op = request.as<LearningRate>();
   return reference_offer(request, [op](const auto& in, const auto& out, const KernelCall&) {
     out[0].set(0, op.at(in[0].integer(0)));
   });
 }
 
-constexpr Kernel kernel_list[] = {{"reference", offer_learning_rate}};
+constexpr Kernel learning_rate_kernels[] = {{"reference", learning_rate_reference}};
 
 }  // namespace
 
-std::span<const Kernel> LearningRate::kernels() { return kernel_list; }
+std::span<const Kernel> LearningRate::kernels() { return learning_rate_kernels; }
 
 std::vector<Sample<LearningRate>> LearningRate::samples() {
   std::vector<Sample<LearningRate>> all;

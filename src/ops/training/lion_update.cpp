@@ -20,11 +20,11 @@ TensorTypes LionUpdate::infer(const Inference& in) const {
 namespace {
 
 template <class T>
-struct Formula {
+struct LionFormula {
   static constexpr std::size_t moments = 1;
   T fresh1, fresh2, rate, weight_factor;
 
-  Formula(const LionUpdate& op, double learning_rate, double)
+  LionFormula(const LionUpdate& op, double learning_rate, double)
       : fresh1(static_cast<T>(1 - op.beta1)),
         fresh2(static_cast<T>(1 - op.beta2)),
         rate(static_cast<T>(learning_rate)),
@@ -41,7 +41,9 @@ struct Formula {
 
 }  // namespace
 
-std::span<const Kernel> LionUpdate::kernels() { return element_rule_kernels<LionUpdate, Formula>; }
+std::span<const Kernel> LionUpdate::kernels() {
+  return element_rule_kernels<LionUpdate, LionFormula>;
+}
 
 std::vector<Sample<LionUpdate>> LionUpdate::samples() {
   std::vector<Sample<LionUpdate>> all;

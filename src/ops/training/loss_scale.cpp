@@ -153,7 +153,7 @@ Offer offer_health(const Request& request) {
   return offer;
 }
 
-Offer reference_health(const Request& request) {
+Offer health_reference(const Request& request) {
   const bool bounds_norm = request.as<GradientHealth>().bounds_norm;
   return reference_offer(request, [bounds_norm](const auto& in, const auto& out,
                                                 const KernelCall&) {
@@ -174,7 +174,7 @@ Offer reference_health(const Request& request) {
   });
 }
 
-constexpr Kernel health_kernels[] = {{"rows", offer_health}, {"reference", reference_health}};
+constexpr Kernel health_kernels[] = {{"rows", offer_health}, {"reference", health_reference}};
 constexpr Kernel scale_kernels[] = {{"reference", offer_scale_update}};
 constexpr Kernel multiplier_kernels[] = {{"reference", offer_multiplier}};
 

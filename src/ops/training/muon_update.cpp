@@ -37,7 +37,7 @@ TensorTypes MuonUpdate::infer(const Inference& in) const {
 
 namespace {
 
-namespace port {
+namespace muon_port {
 enum { weight, gradient, first_moment, second_moment, rate, multiplier, applied, steps };
 }
 
@@ -66,12 +66,12 @@ double rate_factor(const MuonUpdate& op, const Shape& shape) {
 }
 
 Values update_matrix(const MuonUpdate& op, Rewriting& r) {
-  const DType dtype = r.type(r.input(port::weight)).dtype;
-  const Expression w(r, r.input(port::weight)), before(r, r.input(port::first_moment)),
-      is_applied(r, r.input(port::applied));
-  const Expression g =
-      in_dtype(r, r.input(port::gradient), dtype) * in_dtype(r, r.input(port::multiplier), dtype);
-  const Expression rate_now = in_dtype(r, r.input(port::rate), dtype);
+  const DType dtype = r.type(r.input(muon_port::weight)).dtype;
+  const Expression w(r, r.input(muon_port::weight)), before(r, r.input(muon_port::first_moment)),
+      is_applied(r, r.input(muon_port::applied));
+  const Expression g = in_dtype(r, r.input(muon_port::gradient), dtype) *
+                       in_dtype(r, r.input(muon_port::multiplier), dtype);
+  const Expression rate_now = in_dtype(r, r.input(muon_port::rate), dtype);
   const Expression average = before + (1 - op.momentum) * (g - before);
   const Expression direction = op.nesterov ? g + op.momentum * (average - g) : average;
   const Expression step = orthogonalized(r, direction) * (rate_now * rate_factor(op, r.shape(w)));
@@ -83,16 +83,16 @@ Values update_matrix(const MuonUpdate& op, Rewriting& r) {
 }  // namespace
 
 Values MuonUpdate::decompose(Rewriting& r) const {
-  if (r.shape(r.input(port::weight)).size() == 2) return update_matrix(*this, r);
+  if (r.shape(r.input(muon_port::weight)).size() == 2) return update_matrix(*this, r);
   AdamUpdate adam{.beta1 = beta1, .beta2 = beta2, .epsilon = epsilon};
   adam.weight_decay = weight_decay;
   adam.decoupled = true;
   adam.narrow = narrow;
-  const int made =
-      r.add(adam, {r.input(port::weight), r.input(port::gradient), r.input(port::first_moment),
-                   r.input(port::second_moment), absent, r.input(port::rate),
-                   r.input(port::multiplier), r.input(port::applied), r.input(port::steps)})
-          .node;
+  const int made = r.add(adam, {r.input(muon_port::weight), r.input(muon_port::gradient),
+                                r.input(muon_port::first_moment), r.input(muon_port::second_moment),
+                                absent, r.input(muon_port::rate), r.input(muon_port::multiplier),
+                                r.input(muon_port::applied), r.input(muon_port::steps)})
+                       .node;
   return {{made, 0}, {made, 1}, {made, 2}, {made, 4}};
 }
 

@@ -43,12 +43,12 @@ double mu_product(const NadamUpdate& op, double step) {
 }
 
 template <class T>
-struct Formula {
+struct NadamFormula {
   static constexpr std::size_t moments = 2;
   T fresh1, beta2, fresh2, epsilon, second_correction, coupled_decay, weight_factor, along_gradient,
       along_moment;
 
-  Formula(const NadamUpdate& op, double learning_rate, double step)
+  NadamFormula(const NadamUpdate& op, double learning_rate, double step)
       : fresh1(static_cast<T>(1 - op.beta1)),
         beta2(static_cast<T>(op.beta2)),
         fresh2(static_cast<T>(1 - op.beta2)),
@@ -74,7 +74,7 @@ struct Formula {
 }  // namespace
 
 std::span<const Kernel> NadamUpdate::kernels() {
-  return element_rule_kernels<NadamUpdate, Formula>;
+  return element_rule_kernels<NadamUpdate, NadamFormula>;
 }
 
 std::vector<Sample<NadamUpdate>> NadamUpdate::samples() {

@@ -29,12 +29,12 @@ double rectification(double beta2, double step) {
 }
 
 template <class T>
-struct Formula {
+struct RadamFormula {
   static constexpr std::size_t moments = 2;
   bool adapts;
   T fresh1, beta2, fresh2, epsilon, coupled_decay, weight_factor, rate;
 
-  Formula(const RadamUpdate& op, double learning_rate, double step)
+  RadamFormula(const RadamUpdate& op, double learning_rate, double step)
       : fresh1(static_cast<T>(1 - op.beta1)),
         beta2(static_cast<T>(op.beta2)),
         fresh2(static_cast<T>(1 - op.beta2)),
@@ -60,7 +60,7 @@ struct Formula {
 }  // namespace
 
 std::span<const Kernel> RadamUpdate::kernels() {
-  return element_rule_kernels<RadamUpdate, Formula>;
+  return element_rule_kernels<RadamUpdate, RadamFormula>;
 }
 
 std::vector<Sample<RadamUpdate>> RadamUpdate::samples() {

@@ -36,10 +36,10 @@ namespace {
 
 // The formula for one element, in f32 for strips and in f64 as the reference.
 template <class T>
-struct Factors {
+struct RmspropFactors {
   T alpha, fresh, epsilon, momentum, weight_decay;
 
-  explicit Factors(const RmspropUpdate& op)
+  explicit RmspropFactors(const RmspropUpdate& op)
       : alpha(static_cast<T>(op.alpha)),
         fresh(static_cast<T>(1 - op.alpha)),
         epsilon(static_cast<T>(op.epsilon)),
@@ -63,7 +63,7 @@ struct Factors {
 };
 
 template <bool Centered, bool Momentum>
-void update_strip(const Factors<float>& factors, float multiplier, float rate,
+void update_strip(const RmspropFactors<float>& factors, float multiplier, float rate,
                   const cpu::UpdateStrip& strip) {
   const float *weight = strip.weight, *gradient = strip.gradient;
   float* next_weight = strip.next_weight;
@@ -98,7 +98,7 @@ Offer offer_rmsprop(const Request& request) {
   const auto op = request.as<RmspropUpdate>();
   const bool in_use[] = {true, op.centered, op.momentum > 0};
   const auto strip = with_kind(op, []<bool C, bool M>() { return &update_strip<C, M>; });
-  return offer_update(request, in_use, [=, factors = Factors<float>(op)](UpdateCall& call) {
+  return offer_update(request, in_use, [=, factors = RmspropFactors<float>(op)](UpdateCall& call) {
     const cpu::UpdateCommon& common = call.common;
     const float multiplier = op.maximize ? -common.multiplier : common.multiplier;
     cpu::update_by_strips(common, call.moments, [&](const cpu::UpdateStrip& each) {
@@ -107,9 +107,9 @@ Offer offer_rmsprop(const Request& request) {
   });
 }
 
-Offer reference_rmsprop(const Request& request) {
+Offer rmsprop_reference(const Request& request) {
   const auto op = request.as<RmspropUpdate>();
-  return reference_update(request, [op, factors = Factors<double>(op)](UpdateElement& e) {
+  return reference_update(request, [op, factors = RmspropFactors<double>(op)](UpdateElement& e) {
     const double step = with_kind(op, [&]<bool C, bool M>() {
       return factors.next<C, M>(e.weight, op.maximize ? -e.gradient : e.gradient, e.moments[0],
                                 e.moments[1], e.moments[2]);
@@ -118,11 +118,11 @@ Offer reference_rmsprop(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"rows", offer_rmsprop}, {"reference", reference_rmsprop}};
+constexpr Kernel rmsprop_kernels[] = {{"rows", offer_rmsprop}, {"reference", rmsprop_reference}};
 
 }  // namespace
 
-std::span<const Kernel> RmspropUpdate::kernels() { return kernel_list; }
+std::span<const Kernel> RmspropUpdate::kernels() { return rmsprop_kernels; }
 
 std::vector<Sample<RmspropUpdate>> RmspropUpdate::samples() {
   std::vector<Sample<RmspropUpdate>> all;

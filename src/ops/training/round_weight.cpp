@@ -13,50 +13,51 @@
 namespace narrowgauge {
 
 namespace {
-namespace port {
+namespace rounding_port {
 enum { weight, exact, applied, compensation, random_key };
 }
 }  // namespace
 
 TensorTypes RoundWeight::infer(const Inference& in) const {
-  const TensorType& weight = in.type(port::weight);
+  const TensorType& weight = in.type(rounding_port::weight);
   require(is_narrow(weight.dtype), "RoundWeight: expected a weight of f16 or bf16, got ", weight);
-  require(in.shape(port::exact) == weight.shape, "RoundWeight: expected exact values of the shape ",
-          weight.shape, ", got ", in.type(port::exact));
-  require(in.shape(port::applied).empty(), "RoundWeight: expected a scalar as applied, got ",
-          in.type(port::applied));
-  check_rounding(in, port::compensation, port::random_key);
+  require(in.shape(rounding_port::exact) == weight.shape,
+          "RoundWeight: expected exact values of the shape ", weight.shape, ", got ",
+          in.type(rounding_port::exact));
+  require(in.shape(rounding_port::applied).empty(),
+          "RoundWeight: expected a scalar as applied, got ", in.type(rounding_port::applied));
+  check_rounding(in, rounding_port::compensation, rounding_port::random_key);
   return {weight, weight};
 }
 
 namespace {
 
-Offer offer_rows(const Request& request) {
-  const DType dtype = request.input(port::weight).dtype;
+Offer offer_round_weight_rows(const Request& request) {
+  const DType dtype = request.input(rounding_port::weight).dtype;
   if (!is_narrow(dtype)) return Offer::decline(concat("a weight of ", dtype));
   for (const auto operands : {request.inputs, request.outputs})
     for (const Operand& operand : operands)
       if (operand.present && !is_dense(operand)) return Offer::decline("operands with gaps");
-  const bool compensated = is_given(request, port::compensation);
+  const bool compensated = is_given(request, rounding_port::compensation);
   if (!request.output(0).present || request.output(1).present != compensated)
     return Offer::decline("nobody reads the weight, or its compensation");
   Offer offer;
   offer.implementation = "rows";
-  offer.in_place = {{port::weight, 0}};
-  if (compensated) offer.in_place.push_back({port::compensation, 1});
+  offer.in_place = {{rounding_port::weight, 0}};
+  if (compensated) offer.in_place.push_back({rounding_port::compensation, 1});
   offer.run = [dtype, compensated,
                count = element_count(request.input(0).dims)](const KernelCall& call) {
     cpu::UpdateCommon common;
     common.count = count;
-    common.weight = {call.input(port::weight).data, dtype};
-    common.gradient = {call.input(port::exact).data};
+    common.weight = {call.input(rounding_port::weight).data, dtype};
+    common.gradient = {call.input(rounding_port::exact).data};
     common.next_weight = {call.output(0).data, dtype};
-    common.applied = *call.input(port::applied).as<const bool>();
+    common.applied = *call.input(rounding_port::applied).as<const bool>();
     if (compensated) common.next_compensation = {call.output(1).data, dtype};
-    if (const View key = given(call, port::random_key); key.data)
+    if (const View key = given(call, rounding_port::random_key); key.data)
       common.random = stream_of_key(key.as<const std::int64_t>());
     // What is exact holds the compensation already, so that only a skipped step reads it.
-    if (compensated) common.compensation = {call.input(port::compensation).data, dtype};
+    if (compensated) common.compensation = {call.input(rounding_port::compensation).data, dtype};
     cpu::update_by_strips(common, {}, [](const cpu::UpdateStrip& strip) {
       std::copy_n(strip.gradient, strip.count, strip.next_weight);
     });
@@ -64,13 +65,13 @@ Offer offer_rows(const Request& request) {
   return offer;
 }
 
-Offer reference(const Request& request) {
+Offer round_weight_reference(const Request& request) {
   return reference_offer(request, [](const auto& in, const auto& out, const KernelCall&) {
     const auto given = [&](std::size_t port) { return port < in.size() ? &in[port] : nullptr; };
-    const ReferenceView &weight = in[port::weight], &exact = in[port::exact];
-    const ReferenceView* const lost = given(port::compensation);
-    const ReferenceView* const key = given(port::random_key);
-    const bool applied = in[port::applied][0] != 0, compensated = lost && lost->present();
+    const ReferenceView &weight = in[rounding_port::weight], &exact = in[rounding_port::exact];
+    const ReferenceView* const lost = given(rounding_port::compensation);
+    const ReferenceView* const key = given(rounding_port::random_key);
+    const bool applied = in[rounding_port::applied][0] != 0, compensated = lost && lost->present();
     for (std::int64_t i = 0; i < weight.size(); ++i) {
       if (!applied) {
         out[0].copy(i, weight, i);
@@ -83,11 +84,12 @@ Offer reference(const Request& request) {
   });
 }
 
-constexpr Kernel kernel_list[] = {{"rows", offer_rows}, {"reference", reference}};
+constexpr Kernel round_weight_kernels[] = {{"rows", offer_round_weight_rows},
+                                           {"reference", round_weight_reference}};
 
 }  // namespace
 
-std::span<const Kernel> RoundWeight::kernels() { return kernel_list; }
+std::span<const Kernel> RoundWeight::kernels() { return round_weight_kernels; }
 
 std::vector<Sample<RoundWeight>> RoundWeight::samples() {
   std::vector<Sample<RoundWeight>> all;
@@ -100,7 +102,7 @@ std::vector<Sample<RoundWeight>> RoundWeight::samples() {
                        {weight, sample(Tensor(DType::f32, {3, 7})), sample_flag(applied),
                         compensated ? sample_lost(weight) : no_sample(),
                         random ? sample_key() : no_sample()}});
-        Tensor& exact = *all.back().inputs[port::exact].constant;
+        Tensor& exact = *all.back().inputs[rounding_port::exact].constant;
         for (std::int64_t i = 0; i < exact.size(); ++i)
           exact.set(i, 1.0001 * weight.constant->at(i) + 1e-4);
       }

@@ -81,7 +81,7 @@ Offer offer_adam(const Request& request) {
   });
 }
 
-Offer reference_sgd(const Request& request) {
+Offer sgd_reference(const Request& request) {
   const auto op = request.as<SgdUpdate>();
   const bool keeps_velocity = request.inputs[2].present;
   return reference_update(request, [=](UpdateElement& e) {
@@ -94,7 +94,7 @@ Offer reference_sgd(const Request& request) {
   });
 }
 
-Offer reference_adam(const Request& request) {
+Offer adam_reference(const Request& request) {
   const auto op = request.as<AdamUpdate>();
   return reference_update(request, [op](UpdateElement& e) {
     const double correction1 = 1 - std::pow(op.beta1, e.step);
@@ -113,8 +113,8 @@ Offer reference_adam(const Request& request) {
   });
 }
 
-constexpr Kernel sgd_kernels[] = {{"rows", offer_sgd}, {"reference", reference_sgd}};
-constexpr Kernel adam_kernels[] = {{"rows", offer_adam}, {"reference", reference_adam}};
+constexpr Kernel sgd_kernels[] = {{"rows", offer_sgd}, {"reference", sgd_reference}};
+constexpr Kernel adam_kernels[] = {{"rows", offer_adam}, {"reference", adam_reference}};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ PartialMean right(const MetricBatch& batch) {
   return has_classes ? part : PartialMean{std::numeric_limits<double>::quiet_NaN(), 1};
 }
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_accuracy(std::string_view word) {
   return word == "accuracy" ? mean_of(right) : BeginMetric();
 }
 
@@ -24,4 +24,4 @@ BeginMetric make(std::string_view word) {
 }  // namespace narrowgauge
 
 NG_METRIC(accuracy, "accuracy", "labels whose class has the highest score", true, Better::higher,
-          make)
+          make_accuracy)

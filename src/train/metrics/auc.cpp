@@ -84,7 +84,7 @@ class Auc : public MetricAccumulator {
   std::vector<std::int64_t> labels_;
 };
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_auc(std::string_view word) {
   const ByClass wanted = by_class(word, "auc");
   if (!wanted.matches) return {};
   return [wanted] { return std::make_unique<Auc>(wanted.asked); };
@@ -96,4 +96,4 @@ BeginMetric make(std::string_view word) {
 NG_METRIC(auc, "auc",
           "area under the ROC curve, of several classes the mean of one against the rest; "
           "auc_by_class adds each",
-          true, Better::higher, make)
+          true, Better::higher, make_auc)

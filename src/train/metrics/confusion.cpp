@@ -54,7 +54,7 @@ MetricResult whole(const ConfusionMatrix& matrix) {
   return {.value = hits / labels, .confusion = matrix};
 }
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_confusion(std::string_view word) {
   return word == "confusion" ? of_confusion(whole) : BeginMetric();
 }
 
@@ -88,4 +88,4 @@ std::vector<double> for_each_class(const ConfusionMatrix& matrix,
 
 NG_METRIC(confusion, "confusion",
           "which classes are taken for which, and the share on the diagonal", true, Better::higher,
-          make)
+          make_confusion)

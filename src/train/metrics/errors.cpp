@@ -31,7 +31,7 @@ class MeanError : public MetricAccumulator {
 double squared(double difference) { return difference * difference; }
 double absolute(double difference) { return std::abs(difference); }
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_errors(std::string_view word) {
   if (word != "mse" && word != "mae") return {};
   return
       [error = word == "mse" ? squared : absolute] { return std::make_unique<MeanError>(error); };
@@ -40,4 +40,5 @@ BeginMetric make(std::string_view word) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_METRIC(errors, "mse, mae", "mean squared, mean absolute error", false, Better::lower, make)
+NG_METRIC(errors, "mse, mae", "mean squared, mean absolute error", false, Better::lower,
+          make_errors)

@@ -22,7 +22,7 @@ MetricResult micro(const ConfusionMatrix& matrix) {
   return {.value = f1(all)};
 }
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_f1(std::string_view word) {
   if (word == "f1_micro") return of_confusion(micro);
   const ByClass wanted = by_class(word, "f1");
   if (!wanted.matches) return {};
@@ -37,4 +37,4 @@ BeginMetric make(std::string_view word) {
 }  // namespace narrowgauge
 
 NG_METRIC(f1, "f1", "mean of the classes' F1; f1_by_class adds each; f1_micro counts labels alike",
-          true, Better::higher, make)
+          true, Better::higher, make_f1)

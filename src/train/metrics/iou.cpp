@@ -23,7 +23,7 @@ MetricResult foreground(const ConfusionMatrix& matrix) {
   return {.value = counts.occurs() ? iou(counts) : NAN};
 }
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_iou(std::string_view word) {
   if (word == "iou_foreground") return of_confusion(foreground);
   const ByClass wanted = by_class(word, "iou");
   if (!wanted.matches) return {};
@@ -40,4 +40,4 @@ BeginMetric make(std::string_view word) {
 NG_METRIC(iou, "iou",
           "mean of the classes' intersection over union; iou_by_class adds each; "
           "iou_foreground: of all but class 0",
-          true, Better::higher, make)
+          true, Better::higher, make_iou)

@@ -21,9 +21,11 @@ PartialMean losses(const MetricBatch& batch) {
   return {weight > 0 ? batch.loss * weight : 0, weight};
 }
 
-BeginMetric make(std::string_view word) { return word == "loss" ? mean_of(losses) : BeginMetric(); }
+BeginMetric make_loss(std::string_view word) {
+  return word == "loss" ? mean_of(losses) : BeginMetric();
+}
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_METRIC(loss, "loss", "what training minimizes", false, Better::lower, make)
+NG_METRIC(loss, "loss", "what training minimizes", false, Better::lower, make_loss)

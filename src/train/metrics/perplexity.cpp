@@ -34,7 +34,7 @@ class Perplexity : public MetricAccumulator {
   bool fits_ = true;
 };
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_perplexity(std::string_view word) {
   if (word != "perplexity") return {};
   return [] { return std::make_unique<Perplexity>(); };
 }
@@ -43,4 +43,4 @@ BeginMetric make(std::string_view word) {
 }  // namespace narrowgauge
 
 NG_METRIC(perplexity, "perplexity", "exp of the mean cross entropy of the labels", false,
-          Better::lower, make)
+          Better::lower, make_perplexity)

@@ -26,7 +26,7 @@ bool is_among_highest(std::int64_t k, const LabeledScores& each) {
   return before < k;
 }
 
-BeginMetric make(std::string_view word) {
+BeginMetric make_top_k(std::string_view word) {
   const std::int64_t k = number_in(word);
   if (k == 0) return {};
   return mean_of([k](const MetricBatch& batch) {
@@ -43,4 +43,4 @@ BeginMetric make(std::string_view word) {
 }  // namespace narrowgauge
 
 NG_METRIC(top_k, "top<k>", "labels whose class has one of the k highest scores", true,
-          Better::higher, make)
+          Better::higher, make_top_k)

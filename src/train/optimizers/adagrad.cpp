@@ -9,9 +9,10 @@ Optimizer adagrad(double learning_rate) {
 }
 
 namespace {
-Optimizer usual() { return adagrad(); }
+Optimizer usual_adagrad() { return adagrad(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(adagrad, "adagrad", "steps over the root of summed squares of gradients", usual)
+NG_OPTIMIZER(adagrad, "adagrad", "steps over the root of summed squares of gradients",
+             usual_adagrad)

@@ -9,9 +9,9 @@ Optimizer adam(double learning_rate) {
 }
 
 namespace {
-Optimizer usual() { return adam(); }
+Optimizer usual_adam() { return adam(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(adam, "adam", "steps along moments of gradients, adaptively", usual)
+NG_OPTIMIZER(adam, "adam", "steps along moments of gradients, adaptively", usual_adam)

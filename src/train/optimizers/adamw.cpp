@@ -10,9 +10,9 @@ Optimizer adamw(double learning_rate, double weight_decay) {
 }
 
 namespace {
-Optimizer usual() { return adamw(); }
+Optimizer usual_adamw() { return adamw(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(adamw, "adamw", "adam with decoupled weight decay", usual)
+NG_OPTIMIZER(adamw, "adamw", "adam with decoupled weight decay", usual_adamw)

@@ -9,9 +9,9 @@ Optimizer lamb(double learning_rate, double weight_decay) {
 }
 
 namespace {
-Optimizer usual() { return lamb(); }
+Optimizer usual_lamb() { return lamb(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(lamb, "lamb", "adam with a rate for each weight by its size", usual)
+NG_OPTIMIZER(lamb, "lamb", "adam with a rate for each weight by its size", usual_lamb)

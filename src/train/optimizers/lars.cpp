@@ -10,9 +10,9 @@ Optimizer lars(double learning_rate, double momentum, double weight_decay) {
 }
 
 namespace {
-Optimizer usual() { return lars(); }
+Optimizer usual_lars() { return lars(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(lars, "lars", "momentum with a rate for each weight by its size", usual)
+NG_OPTIMIZER(lars, "lars", "momentum with a rate for each weight by its size", usual_lars)

@@ -9,9 +9,9 @@ Optimizer lion(double learning_rate, double weight_decay) {
 }
 
 namespace {
-Optimizer usual() { return lion(); }
+Optimizer usual_lion() { return lion(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(lion, "lion", "steps of equal size along signs of averaged gradients", usual)
+NG_OPTIMIZER(lion, "lion", "steps of equal size along signs of averaged gradients", usual_lion)

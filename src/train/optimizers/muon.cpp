@@ -9,9 +9,9 @@ Optimizer muon(double learning_rate, double weight_decay) {
 }
 
 namespace {
-Optimizer usual() { return muon(); }
+Optimizer usual_muon() { return muon(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(muon, "muon", "orthogonal steps for matrices, adamw for the rest", usual)
+NG_OPTIMIZER(muon, "muon", "orthogonal steps for matrices, adamw for the rest", usual_muon)

@@ -9,9 +9,9 @@ Optimizer nadam(double learning_rate) {
 }
 
 namespace {
-Optimizer usual() { return nadam(); }
+Optimizer usual_nadam() { return nadam(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(nadam, "nadam", "adam with nesterov momentum", usual)
+NG_OPTIMIZER(nadam, "nadam", "adam with nesterov momentum", usual_nadam)

@@ -9,9 +9,9 @@ Optimizer radam(double learning_rate) {
 }
 
 namespace {
-Optimizer usual() { return radam(); }
+Optimizer usual_radam() { return radam(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(radam, "radam", "adam whose first steps are rectified", usual)
+NG_OPTIMIZER(radam, "radam", "adam whose first steps are rectified", usual_radam)

@@ -9,9 +9,9 @@ Optimizer rmsprop(double learning_rate) {
 }
 
 namespace {
-Optimizer usual() { return rmsprop(); }
+Optimizer usual_rmsprop() { return rmsprop(); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(rmsprop, "rmsprop", "steps over the root of mean squares of gradients", usual)
+NG_OPTIMIZER(rmsprop, "rmsprop", "steps over the root of mean squares of gradients", usual_rmsprop)

@@ -10,9 +10,9 @@ Optimizer sgd(double learning_rate, double momentum, bool nesterov) {
 }
 
 namespace {
-Optimizer usual() { return sgd(0.05); }
+Optimizer usual_sgd() { return sgd(0.05); }
 }  // namespace
 
 }  // namespace narrowgauge
 
-NG_OPTIMIZER(sgd, "sgd", "gradient descent with momentum", usual)
+NG_OPTIMIZER(sgd, "sgd", "gradient descent with momentum", usual_sgd)

@@ -4,11 +4,11 @@
 namespace narrowgauge {
 namespace {
 
-double at(const LearningRate& rate, std::int64_t) { return rate.base; }
+double constant_rate(const LearningRate& rate, std::int64_t) { return rate.base; }
 
-void check(const LearningRate&, std::string_view) {}
+void check_constant(const LearningRate&, std::string_view) {}
 
 }  // namespace
 }  // namespace narrowgauge
 
-NG_SCHEDULE(constant, "constant", "stays as it is", at, check)
+NG_SCHEDULE(constant, "constant", "stays as it is", constant_rate, check_constant)

@@ -8,7 +8,7 @@ namespace narrowgauge {
 namespace {
 
 // base * step_factor^(t / step_every), the smooth form of `step`; not less than minimum
-double at(const LearningRate& rate, std::int64_t t) {
+double exponential_rate(const LearningRate& rate, std::int64_t t) {
   const double times = static_cast<double>(t) / static_cast<double>(rate.step_every);
   return std::max(rate.minimum, rate.base * std::pow(rate.step_factor, times));
 }
@@ -16,5 +16,5 @@ double at(const LearningRate& rate, std::int64_t t) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_SCHEDULE(exponential, "exponential", "falls by a factor over so many steps, evenly", at,
-            check_step_every)
+NG_SCHEDULE(exponential, "exponential", "falls by a factor over so many steps, evenly",
+            exponential_rate, check_step_every)

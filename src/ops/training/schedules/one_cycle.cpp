@@ -17,14 +17,14 @@ double between(double from, double to, double share) {
 // rates", 2018, with cosines, as PyTorch's OneCycleLR counts its steps: up from start * base to
 // base at the step rising_share * total_steps - 1, which need not be a whole one, and down to
 // minimum at the last one, total_steps - 1; minimum from there on.
-double at(const LearningRate& rate, std::int64_t t) {
+double one_cycle_rate(const LearningRate& rate, std::int64_t t) {
   const auto total = static_cast<double>(rate.total_steps), now = static_cast<double>(t);
   const double top = rate.rising_share * total - 1, last = total - 1;
   if (now < top) return between(rate.start * rate.base, rate.base, now / top);
   return between(rate.base, rate.minimum, std::min(1.0, (now - top) / (last - top)));
 }
 
-void check(const LearningRate& rate, std::string_view who) {
+void check_one_cycle(const LearningRate& rate, std::string_view who) {
   check_total_steps(rate, who);
   require(rate.warmup_steps == 0, who,
           ": expected warmup_steps of 0 with one_cycle, which grows by itself, got ",
@@ -38,4 +38,4 @@ void check(const LearningRate& rate, std::string_view who) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_SCHEDULE(one_cycle, "one_cycle", "grows, then falls to 0", at, check)
+NG_SCHEDULE(one_cycle, "one_cycle", "grows, then falls to 0", one_cycle_rate, check_one_cycle)

@@ -8,7 +8,7 @@ namespace narrowgauge {
 namespace {
 
 // base * step_factor^floor(t / step_every), not less than minimum
-double at(const LearningRate& rate, std::int64_t t) {
+double step_rate(const LearningRate& rate, std::int64_t t) {
   const auto times = static_cast<double>(t / rate.step_every);
   return std::max(rate.minimum, rate.base * std::pow(rate.step_factor, times));
 }
@@ -16,4 +16,4 @@ double at(const LearningRate& rate, std::int64_t t) {
 }  // namespace
 }  // namespace narrowgauge
 
-NG_SCHEDULE(step, "step", "falls by a factor every so many steps", at, check_step_every)
+NG_SCHEDULE(step, "step", "falls by a factor every so many steps", step_rate, check_step_every)
