@@ -117,11 +117,17 @@ class Converter {
     if (precision == EnginePrecision::int8) return on_bytes();
     EngineForm form{precision, f32_, report_.before, {}};
     for (const int node : quantizable(f32_))
-      form.ops.push_back(converted_op(f32_.node(node), name(precision), "as asked for"));
+      form.ops.push_back(converted_op(f32_.node(node), name(precision), why()));
     if (precision == EnginePrecision::f32) return form;
     form.graph = in_narrow(f32_, precision == EnginePrecision::f16 ? DType::f16 : DType::bf16);
     form.accuracy = budget().accuracy(form.graph);
     return form;
+  }
+
+  // Why all ops have the format of the engine.
+  const char* why() const {
+    if (!is_automatic()) return "as asked for";
+    return validation_ ? "the fastest within the budget" : "there are no samples to measure others";
   }
 
   // The form that answers a single sample first, of those that the budget allows.

@@ -81,7 +81,9 @@ std::string candidates_text(const ConversionReport& report) {
 }
 
 std::string budget_text(const ConversionReport& report) {
-  if (!report.max_drop || report.validation_samples == 0) return "";
+  if (!report.max_drop) return "";
+  if (report.validation_samples == 0)
+    return "budget          not measured: samples are needed, by --calibrate DATA\n";
   const char* unit = report.before.accuracy ? " points of accuracy" : " % of the output";
   return fmt::format("budget          {}{}: {}\n", number_text(*report.max_drop), unit,
                      report.within_budget() ? "kept" : "not kept");
