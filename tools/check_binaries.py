@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks programs and libraries as the linker left them: where they look for others, which never is
-the folder one happens to be in, and that what protects against broken memory is there."""
+the folder one happens to be in, that what protects against broken memory is there, and that programs
+have what nothing calls (--says)."""
 
 import pathlib
 import re
@@ -67,11 +68,14 @@ def check(_root, options):
             found += compiler_errors(output_of("nm", "-D", "--undefined-only", file))
         if "(SONAME)" not in dynamic:
             found += run_errors(file)
+            if options.says.encode() not in path.read_bytes():
+                found.append(f"no code for: {options.says}")
         errors += [f"{path.name}: {error}" for error in found]
     return errors, []
 
 
 def add_options(parser):
+    parser.add_argument("--says", metavar="TEXT", default="", help="text that programs hold")
     parser.add_argument("files", type=pathlib.Path, nargs="+", help="programs and libraries")
     parser.add_argument("--hardened", action="store_true", help="compiled with what protects")
 

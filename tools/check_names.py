@@ -15,7 +15,7 @@ VALUE = re.compile(r"^(?:constexpr|const|static|thread_local|inline) [^(){};=]*?
                    re.MULTILINE)
 FUNCTION = re.compile(r"^(?!using|static_assert|struct|class|enum|union|template|#|\})[\w:<\[][^;{}()=]*?[\s*&](\w+)\([^;{}]*?\)[^;{}]*?\{",
                       re.MULTILINE)
-# Compiled alone, by its name (cmake/Isa.cmake) or for what it is.
+# Compiled alone: by the name (cmake/Isa.cmake), and what starts the program.
 ALONE = re.compile(r"\.(avx512|amx)\.cpp$|^src/cli/(main|cpu_check)\.cpp$")
 
 

@@ -12,7 +12,7 @@ target_include_directories(ng_emulation BEFORE INTERFACE ${emulation} ${CMAKE_CU
 # Vectors of 64 bytes are passed otherwise where a CPU has registers for them; all that pass them
 # are compiled so.
 target_compile_options(ng_emulation INTERFACE -include emulation/intrinsics.h -Wno-psabi
-                                              $<$<CONFIG:Release>:-O2>)
+                                              $<$<CONFIG:Release>:-O1>)
 add_library(ng_emulated OBJECT ${kernels} ${emulation}/tiles.cpp)
 target_link_libraries(ng_emulated PRIVATE ng_emulation)
 

@@ -249,7 +249,7 @@ class Binaries(Checks):
     SAFE = ["-O2", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-fPIE", "-pie"]
     SAFE += ["-Wl,-z,relro,-z,now", "-Wl,-rpath,$ORIGIN/lib"]
 
-    def result_of(self, expected, *flags):
+    def result_of(self, expected, *flags, says=""):
         """Of the check of a program that is linked with flags in which a later one wins."""
         with tempfile.TemporaryDirectory() as folder:
             source, program = pathlib.Path(folder) / "main.cpp", f"{folder}/main"
@@ -261,9 +261,9 @@ class Binaries(Checks):
             command = ["c++", "-o", program, str(source), *self.SAFE, *flags]
             subprocess.run(command, check=True)
             if expected is None:
-                self.passes("binaries", {}, "--hardened", program)
+                self.passes("binaries", {}, "--hardened", "--says", says, program)
             else:
-                self.fails("binaries", {}, expected, "--hardened", program)
+                self.fails("binaries", {}, expected, "--hardened", "--says", says, program)
 
     def test_safe(self):
         self.result_of(None)
@@ -276,6 +276,10 @@ class Binaries(Checks):
 
     def test_library_of_the_current_folder(self):
         self.result_of("main: in a folder of others:", "-Wl,-rpath,.")
+
+    def test_code_that_nothing_calls(self):
+        self.result_of("no code for: this CPU has no", says="this CPU has no ")
+        self.result_of(None, says="GCC: ")
 
     def test_what_the_linker_was_not_told(self):
         self.result_of("no RELRO", "-Wl,-z,norelro")
