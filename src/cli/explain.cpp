@@ -173,7 +173,8 @@ void print_kernels(const std::vector<KernelReason>& kernels, bool json) {
       {folding("contraction", 24), words("math", 1), folding("kernel", 16), folding("why", 20, 2)});
   for (const KernelReason& each : kernels) {
     if (!json) {
-      table.add({each.node, std::string(name(each.math)), each.kernel, each.why});
+      const std::string_view math = each.math == Math::none ? "-" : name(each.math);
+      table.add({each.node, std::string(math), each.kernel, each.why});
       continue;
     }
     JsonObject line;

@@ -2,7 +2,9 @@
 // error_bound.h explains what is followed here, and why.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "narrowgauge/error_bound.h"
@@ -21,10 +23,15 @@ double at(const Exponents& table, int exponent) {
   return table[static_cast<std::size_t>(std::clamp(exponent - lowest, 0, 127))];
 }
 
+// 2^exponent, for normal numbers: what most of the time here would go to otherwise.
+double power(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
 Exponents operand_exponents(RandomOperands operands, int least) {
   Exponents table{};
   for (int e = -48; e < 4; ++e) {
-    const double low = std::ldexp(1.0, e);
+    const double low = power(e);
     const double share = operands == RandomOperands::uniform
                              ? (e < 0 ? low : 0)
                              : std::erf(2 * low / std::sqrt(2.0)) - std::erf(low / std::sqrt(2.0));
@@ -41,13 +48,13 @@ struct Loss {
 // Loses `dropped` bits below a unit, each equally likely 0 or 1.
 Loss cut_loss(int dropped, double unit) {
   if (dropped <= 0) return {};
-  const double steps = std::ldexp(1.0, std::min(dropped, 60));
+  const double steps = power(std::min(dropped, 60));
   return {(1 - 1 / steps) / 2 * unit,
           (steps - 1) * (2 * steps - 1) / (6 * steps * steps) * unit * unit};
 }
 Loss nearest_loss(int dropped, double unit) {
   if (dropped <= 0) return {};
-  return {0, (1 + 2 * std::ldexp(1.0, -2 * std::min(dropped, 60))) / 12 * unit * unit};
+  return {0, (1 + 2 * power(-2 * std::min(dropped, 60))) / 12 * unit * unit};
 }
 
 // Products of the unit's random operands.
@@ -68,19 +75,28 @@ class Products {
   // The size of a sum of `count` products: its mean, or its root mean square.
   double sum_size(double count) const { return one_sign() ? count / 4 : std::sqrt(count); }
 
-  // The chance that none of `count` products has a larger exponent.
-  double none_above(int exponent, double count) const {
-    return std::pow(at(up_to_, exponent), count);
-  }
-  // The mean of loss(level) over the lowest bits' levels of `count` products, 2^least or higher.
-  template <class LossOf>
-  Loss over_lowest_bits(double count, int least, LossOf loss_of) const {
-    Loss loss;
+  // The chances of the exponents of `count` products together.
+  struct Together {
+    Exponents none_above{};  // that none is larger
+    Exponents least{};       // that the least one is this
+  };
+  Together together(double count) const {
+    Together chances;
     double above = 1;  // the chance that all exponents are at least e
-    for (int e = lowest; e <= 8 && above > 1e-6; ++e) {
+    for (int e = lowest; e <= 8; ++e) {
+      at(chances.none_above, e) = std::pow(at(up_to_, e), count);
       const double above_next = std::pow(std::max(1 - at(up_to_, e), 0.0), count);
-      const double chance = above - above_next;
+      if (above > 1e-6) at(chances.least, e) = above - above_next;
       above = above_next;
+    }
+    return chances;
+  }
+  // The mean of loss(level) over the lowest bits' levels of such products, 2^least or higher.
+  template <class LossOf>
+  Loss over_lowest_bits(const Together& chances, int least, LossOf loss_of) const {
+    Loss loss;
+    for (int e = lowest; e <= 8; ++e) {
+      const double chance = at(chances.least, e);
       if (chance < 1e-6) continue;
       const Loss one = loss_of(std::max(e - fraction_, least));
       loss.mean += chance * one.mean;
@@ -91,9 +107,10 @@ class Products {
   // The loss of one product when bits below 2^level are cut; exponents go up to `largest`.
   Loss cut_below(int level, int largest) const {
     Loss loss;
-    const double unit = std::ldexp(1.0, level);
+    if (level <= lowest - fraction_) return loss;
+    const double unit = power(level);
     for (int e = lowest; e <= std::min(largest, 8); ++e) {
-      const double share = at(shares_, e), size = std::ldexp(1.0, e);
+      const double share = at(shares_, e), size = power(e);
       if (share == 0) continue;
       // A significand in [1, 4) with the logarithms of both factors evenly spread has the mean 1 /
       // ln(2)^2 and the mean square (3 / (2 ln 2))^2.
@@ -134,10 +151,12 @@ class Walk {
       : products_(products), arithmetic_(arithmetic) {}
 
   Walked run(double depth) {
+    terms_ = std::min(depth, arithmetic_.at_once);
+    chances_ = products_.together(terms_);
     const double steps = std::ceil(depth / arithmetic_.at_once);
     for (double step = 0; step < steps;) {
       const double count = std::min(std::max(1.0, std::floor(step / 24)), steps - step);
-      take(step + (count - 1) / 2, count, std::min(depth, arithmetic_.at_once));
+      take(step + (count - 1) / 2, count);
       step += count;
     }
     add_correlated();
@@ -149,25 +168,25 @@ class Walk {
     double step, count, lost;  // by each step, of the sum itself
   };
 
-  // Takes `count` steps like this one, each of `terms` products.
-  void take(double step, double count, double terms) {
+  // Takes `count` steps like this one.
+  void take(double step, double count) {
     // Eighths of a half-normal distribution, by their middles; sums of one sign are near the mean.
     static constexpr std::array<double, 8> spread{0.079, 0.237, 0.402, 0.579,
                                                   0.776, 1.010, 1.318, 1.863};
-    const double before = products_.sum_size(step * terms);
-    const double after = products_.sum_size((step + 1) * terms);
+    const double before = products_.sum_size(step * terms_);
+    const double after = products_.sum_size((step + 1) * terms_);
     Loss of_terms, of_sum;
     for (const double quantile : spread) {
       const double factor = products_.one_sign() ? 1 : quantile;
       add_case(std::max(before * factor - shortfall(), 0.0),
-               std::max(after * factor - shortfall(), 1e-30), terms, of_terms, of_sum);
+               std::max(after * factor - shortfall(), 1e-30), of_terms, of_sum);
     }
     const double eighth = 1.0 / spread.size();
     const double terms_mean = eighth * of_terms.mean, sum_mean = eighth * of_sum.mean;
     walked_.random += count * eighth * of_sum.square - count * sum_mean * sum_mean;
     walked_.random += count * eighth * of_terms.square;
     if (products_.one_sign()) {
-      walked_.random -= count * terms_mean * terms_mean / terms;
+      walked_.random -= count * terms_mean * terms_mean / terms_;
       walked_.lost += count * (terms_mean + sum_mean);
     } else {
       points_.push_back({step + 1, count, sum_mean});
@@ -177,29 +196,28 @@ class Walk {
   double shortfall() const { return products_.one_sign() ? walked_.lost : 0; }
 
   // Adds the case of a sum of this size before and after, for every common exponent of the terms.
-  void add_case(double before, double after, double terms, Loss& of_terms, Loss& of_sum) const {
+  void add_case(double before, double after, Loss& of_terms, Loss& of_sum) const {
     const int of_c = before > 0 ? std::ilogb(before) : lowest;
     double below = 0;
     for (int e = of_c; e <= 8 || e == of_c; ++e) {
-      const double up_to = e > 8 ? 1 : products_.none_above(e, terms);
+      const double up_to = e > 8 ? 1 : at(chances_.none_above, e);
       const double chance = up_to - below;
       below = up_to;
       if (chance < 1e-6) continue;
       const int level = e - arithmetic_.fraction;
       const Loss one = products_.cut_below(level, e);
-      of_terms.mean += chance * terms * one.mean;
-      of_terms.square += chance * terms * one.square;
-      add_rounding(chance, before > 0 ? of_c : e, level, terms, after, of_sum);
+      of_terms.mean += chance * terms_ * one.mean;
+      of_terms.square += chance * terms_ * one.square;
+      add_rounding(chance, before > 0 ? of_c : e, level, after, of_sum);
     }
   }
 
   // Adds the cut of c if a product is larger, and the rounding of the sum.
-  void add_rounding(double chance, int of_c, int level, double terms, double after,
-                    Loss& of_sum) const {
-    const Loss c = cut_loss(level - (of_c - arithmetic_.mantissa), std::ldexp(1.0, level));
+  void add_rounding(double chance, int of_c, int level, double after, Loss& of_sum) const {
+    const Loss c = cut_loss(level - (of_c - arithmetic_.mantissa), power(level));
     const int last = std::ilogb(after) - arithmetic_.mantissa;
-    const double unit = std::ldexp(1.0, last);
-    const Loss sum = products_.over_lowest_bits(terms, level, [&](int lowest_bit) {
+    const double unit = power(last);
+    const Loss sum = products_.over_lowest_bits(chances_, level, [&](int lowest_bit) {
       const int dropped = last - lowest_bit;
       return arithmetic_.nearest ? nearest_loss(dropped, unit) : cut_loss(dropped, unit);
     });
@@ -225,6 +243,8 @@ class Walk {
 
   const Products& products_;
   Arithmetic arithmetic_;
+  double terms_ = 1;  // products in a step
+  Products::Together chances_;
   Walked walked_;
   std::vector<Point> points_;
 };
@@ -233,10 +253,8 @@ class Walk {
 double addition(const Products& products, double count, int mantissa) {
   const double size = products.sum_size(count);
   const int last = std::ilogb(size) - mantissa;
-  const auto loss = [&](int lowest_bit) {
-    return nearest_loss(last - lowest_bit, std::ldexp(1.0, last));
-  };
-  return products.over_lowest_bits(count, -2000, loss).square;
+  const auto loss = [&](int lowest_bit) { return nearest_loss(last - lowest_bit, power(last)); };
+  return products.over_lowest_bits(products.together(count), -2000, loss).square;
 }
 
 Walked tree(const Products& products, double depth) {

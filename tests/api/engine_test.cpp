@@ -175,6 +175,18 @@ TEST(Engine, an_automatic_one_says_times_of_its_ops) {
         << op.why;
 }
 
+TEST(Engine, an_automatic_one_without_samples_is_in_f32_and_says_why) {
+  Model model("small", small_network());
+  const ConversionReport report = convert(model, {}).report();
+  EXPECT_EQ(report.precision, EnginePrecision::f32);
+  ASSERT_EQ(report.ops.size(), 3U);
+  for (const ConvertedOp& op : report.ops)
+    EXPECT_EQ(op.why, "there are no samples to measure others");
+  ConvertOptions asked;
+  asked.precision = EnginePrecision::f32;
+  EXPECT_EQ(convert(model, asked).report().ops.at(0).why, "as asked for");
+}
+
 TEST(Engine, what_is_not_on_bytes_may_be_in_bf16) {
   const testing_files::TemporaryFolder folder;
   Model model("small", small_network());

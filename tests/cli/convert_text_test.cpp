@@ -48,5 +48,15 @@ TEST(convert_text, is_short_where_nothing_stays_wider) {
   EXPECT_EQ(conversion_text(report, bert).find("stays wider"), std::string::npos);
 }
 
+TEST(convert_text, says_that_a_budget_was_not_measured) {
+  ConversionReport report = mixed(0);
+  EXPECT_EQ(conversion_text(report, bert).find("budget"), std::string::npos);
+  report.max_drop = 0.5;
+  EXPECT_NE(conversion_text(report, bert).find("not measured: samples are needed"),
+            std::string::npos);
+  report.validation_samples = 8;
+  EXPECT_NE(conversion_text(report, bert).find("0.5 % of the output: kept"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace narrowgauge::cli::convert_text_test
