@@ -23,15 +23,15 @@ double at(const Exponents& table, int exponent) {
   return table[static_cast<std::size_t>(std::clamp(exponent - lowest, 0, 127))];
 }
 
-// 2^exponent, for normal numbers: what most of the time here would go to otherwise.
-double power(int exponent) {
+// 2^exponent where that is a normal number: ldexp() would take most of the time here.
+double normal_power(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
 Exponents operand_exponents(RandomOperands operands, int least) {
   Exponents table{};
   for (int e = -48; e < 4; ++e) {
-    const double low = power(e);
+    const double low = normal_power(e);
     const double share = operands == RandomOperands::uniform
                              ? (e < 0 ? low : 0)
                              : std::erf(2 * low / std::sqrt(2.0)) - std::erf(low / std::sqrt(2.0));
@@ -48,13 +48,13 @@ struct Loss {
 // Loses `dropped` bits below a unit, each equally likely 0 or 1.
 Loss cut_loss(int dropped, double unit) {
   if (dropped <= 0) return {};
-  const double steps = power(std::min(dropped, 60));
+  const double steps = normal_power(std::min(dropped, 60));
   return {(1 - 1 / steps) / 2 * unit,
           (steps - 1) * (2 * steps - 1) / (6 * steps * steps) * unit * unit};
 }
 Loss nearest_loss(int dropped, double unit) {
   if (dropped <= 0) return {};
-  return {0, (1 + 2 * power(-2 * std::min(dropped, 60))) / 12 * unit * unit};
+  return {0, (1 + 2 * normal_power(-2 * std::min(dropped, 60))) / 12 * unit * unit};
 }
 
 // Products of the unit's random operands.
@@ -108,9 +108,9 @@ class Products {
   Loss cut_below(int level, int largest) const {
     Loss loss;
     if (level <= lowest - fraction_) return loss;
-    const double unit = power(level);
+    const double unit = normal_power(level);
     for (int e = lowest; e <= std::min(largest, 8); ++e) {
-      const double share = at(shares_, e), size = power(e);
+      const double share = at(shares_, e), size = normal_power(e);
       if (share == 0) continue;
       // A significand in [1, 4) with the logarithms of both factors evenly spread has the mean 1 /
       // ln(2)^2 and the mean square (3 / (2 ln 2))^2.
@@ -214,9 +214,9 @@ class Walk {
 
   // Adds the cut of c if a product is larger, and the rounding of the sum.
   void add_rounding(double chance, int of_c, int level, double after, Loss& of_sum) const {
-    const Loss c = cut_loss(level - (of_c - arithmetic_.mantissa), power(level));
+    const Loss c = cut_loss(level - (of_c - arithmetic_.mantissa), normal_power(level));
     const int last = std::ilogb(after) - arithmetic_.mantissa;
-    const double unit = power(last);
+    const double unit = normal_power(last);
     const Loss sum = products_.over_lowest_bits(chances_, level, [&](int lowest_bit) {
       const int dropped = last - lowest_bit;
       return arithmetic_.nearest ? nearest_loss(dropped, unit) : cut_loss(dropped, unit);
@@ -253,7 +253,9 @@ class Walk {
 double addition(const Products& products, double count, int mantissa) {
   const double size = products.sum_size(count);
   const int last = std::ilogb(size) - mantissa;
-  const auto loss = [&](int lowest_bit) { return nearest_loss(last - lowest_bit, power(last)); };
+  const auto loss = [&](int lowest_bit) {
+    return nearest_loss(last - lowest_bit, normal_power(last));
+  };
   return products.over_lowest_bits(products.together(count), -2000, loss).square;
 }
 
