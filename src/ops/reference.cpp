@@ -4,27 +4,29 @@
 #include <memory>
 
 #include "narrowgauge/tf32.h"
+#include "ops/shape/indexing.h"
 
 namespace narrowgauge {
 
 namespace {
 
 // Blocked storage: the outer part in `order` with blocked axes divided, then the blocks inside.
-std::int64_t blocked_offset(const Operand& operand, const Dims& index) {
+std::int64_t blocked_offset(const Operand& operand, std::int64_t index) {
   const Storage& storage = operand.storage;
-  Dims outer_dims = operand.dims, outer_index = index;
+  const Dims position = position_of(index, operand.dims);
+  Dims outer_dims = operand.dims, outer_position = position;
   std::int64_t inner = 0, block_elements = 1;
   for (const auto& [axis, size] : storage.blocks) {
     const auto a = static_cast<std::size_t>(axis);
-    inner = inner * size + index[a] % size;
+    inner = inner * size + position[a] % size;
     block_elements *= size;
     outer_dims[a] = (outer_dims[a] + size - 1) / size;
-    outer_index[a] = index[a] / size;
+    outer_position[a] = position[a] / size;
   }
   std::int64_t outer = 0;
   for (std::size_t i = 0; i < outer_dims.size(); ++i) {
     const auto axis = storage.order.empty() ? i : static_cast<std::size_t>(storage.order[i]);
-    outer = outer * outer_dims[axis] + outer_index[axis];
+    outer = outer * outer_dims[axis] + outer_position[axis];
   }
   return outer * block_elements + inner;
 }
@@ -32,14 +34,10 @@ std::int64_t blocked_offset(const Operand& operand, const Dims& index) {
 }  // namespace
 
 std::int64_t offset_of(const Operand& operand, std::int64_t index) {
-  Dims position(operand.dims.size());
-  for (std::size_t i = position.size(); i-- > 0;) {
-    position[i] = index % operand.dims[i];
-    index /= operand.dims[i];
-  }
-  if (!operand.storage.blocks.empty()) return blocked_offset(operand, position);
+  if (!operand.storage.blocks.empty()) return blocked_offset(operand, index);
   std::int64_t offset = 0;
-  for (std::size_t i = 0; i < position.size(); ++i) offset += position[i] * operand.strides[i];
+  for (std::size_t i = operand.dims.size(); i-- > 0; index /= operand.dims[i])
+    offset += index % operand.dims[i] * operand.strides[i];
   return offset;
 }
 

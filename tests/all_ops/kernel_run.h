@@ -8,6 +8,7 @@
 
 #include "all_ops/sample_case.h"
 #include "narrowgauge/kernel.h"
+#include "support/guard.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::testing_support {
@@ -51,15 +52,14 @@ class Memory {
   }
   // True when nothing outside the tensor's elements has changed.
   bool guards_hold() const {
-    std::vector<bool> own(bytes_ + 2 * guard);
+    std::vector<std::byte> others(block_.get(), block_.get() + bytes_ + 2 * guard);
     visit([&](std::int64_t, std::int64_t at) {
       const std::int64_t width = bits(operand_.dtype);
-      for (std::int64_t b = at * width / 8; b <= (at * width + width - 1) / 8; ++b)
-        own[static_cast<std::size_t>(b) + guard] = true;
+      const std::int64_t first = at * width / 8, last = (at * width + width - 1) / 8;
+      std::memset(others.data() + guard + first, pattern,
+                  static_cast<std::size_t>(last - first + 1));
     });
-    for (std::size_t i = 0; i < own.size(); ++i)
-      if (!own[i] && block_[i] != std::byte{pattern}) return false;
-    return true;
+    return all_bytes_are(pattern, others.data(), others.size());
   }
 
  private:

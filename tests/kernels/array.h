@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/cpu/core/view.h"
+#include "support/guard.h"
 #include "tensor/values.h"
 
 namespace narrowgauge::cpu {
@@ -56,14 +57,12 @@ class GuardedArray {
   }
   // Everything that is not an element of the view is as it was made.
   bool guards_intact() const {
-    std::vector<bool> inside(bytes_.size());
+    std::vector<std::uint8_t> others = bytes_;
     const auto width = static_cast<std::size_t>(bits(view_.dtype) / 8);
     for (std::int64_t i = 0; i < size(); ++i)
-      for (std::size_t b = 0; b < width; ++b)
-        inside[static_cast<std::size_t>(offset_ + element(i)) * width + b] = true;
-    for (std::size_t i = 0; i < bytes_.size(); ++i)
-      if (!inside[i] && bytes_[i] != guard) return false;
-    return true;
+      std::memset(others.data() + static_cast<std::size_t>(offset_ + element(i)) * width, guard,
+                  width);
+    return testing_support::all_bytes_are(guard, others.data(), others.size());
   }
   bool same_bytes(const GuardedArray& other) const { return bytes_ == other.bytes_; }
 
