@@ -50,10 +50,11 @@ TEST(convert_text, is_short_where_nothing_stays_wider) {
 
 TEST(convert_text, says_that_a_budget_was_not_measured) {
   ConversionReport report = mixed(0);
-  EXPECT_EQ(conversion_text(report, bert).find("budget"), std::string::npos);
+  EXPECT_EQ(conversion_text(report, bert).find("\nbudget"), std::string::npos);
   report.max_drop = 0.5;
-  EXPECT_NE(conversion_text(report, bert).find("not measured: samples are needed"),
-            std::string::npos);
+  EXPECT_NE(
+      conversion_text(report, bert).find("\nbudget          not measured: samples are needed"),
+      std::string::npos);
   report.validation_samples = 8;
   EXPECT_NE(conversion_text(report, bert).find("0.5 % of the output: kept"), std::string::npos);
 }
