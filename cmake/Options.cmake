@@ -66,8 +66,8 @@ target_link_libraries(utf8proc INTERFACE ${UTF8PROC_LIBRARY})
 # same bits on every CPU; kernels that want FMA say so.
 add_library(ng_options INTERFACE)
 set(shadow -Wshadow)
-if(NARROWGAUGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # where a local name may be that of a function in another source
-  set(shadow -Wshadow=local)
+if(NARROWGAUGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set(shadow -Wshadow=local)  # a local name may be that of a function in another source
 endif()
 target_compile_options(
   ng_options

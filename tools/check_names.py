@@ -9,12 +9,19 @@ import cpp_functions
 import project
 
 LOCAL = re.compile(r"^namespace \{$", re.MULTILINE)
-TYPE = re.compile(r"^(?:class|struct|union|enum|enum class) (?:\[\[.*?\]\] )?(\w+)[^;]*?\{", re.MULTILINE)
-# At the start of a line: what has no body of its own is a constant or variable.
-VALUE = re.compile(r"^(?:constexpr|const|static|thread_local|inline) [^(){};=]*?\b(\w+)(?:\[[^\]]*\])*(?: =|\{|;)",
-                   re.MULTILINE)
-FUNCTION = re.compile(r"^(?!using|static_assert|struct|class|enum|union|template|#|\})[\w:<\[][^;{}()=]*?[\s*&](\w+)\([^;{}]*?\)[^;{}]*?\{",
-                      re.MULTILINE)
+TYPE = re.compile(
+    r"^(?:class|struct|union|enum|enum class) (?:\[\[.*?\]\] )?(\w+)[^;]*?\{", re.MULTILINE
+)
+VALUE = re.compile(
+    r"^(?:constexpr|const|static|thread_local|inline) [^(){};=]*?\b(\w+)(?:\[[^\]]*\])*(?: =|\{|;)",
+    re.MULTILINE,
+)
+# At the start of a line, a type, a name, parameters and a body.
+FUNCTION = re.compile(
+    r"^(?!using|static_assert|struct|class|enum|union|template|#|\})"
+    r"[\w:<\[][^;{}()=]*?[\s*&](\w+)\([^;{}]*?\)[^;{}]*?\{",
+    re.MULTILINE,
+)
 # Compiled alone: by the name (cmake/Isa.cmake), and what starts the program.
 ALONE = re.compile(r"\.(avx512|amx)\.cpp$|^src/cli/(main|cpu_check)\.cpp$")
 
