@@ -8,9 +8,10 @@ import re
 import cpp_functions
 import project
 
+NAMESPACE = re.compile(r"^namespace (narrowgauge[\w:]*) \{", re.MULTILINE)
 LOCAL = re.compile(r"^namespace \{$", re.MULTILINE)
 TYPE = re.compile(
-    r"^(?:class|struct|union|enum|enum class) (?:\[\[.*?\]\] )?(\w+)[^;]*?\{", re.MULTILINE
+    r"^(?:class|struct|union|enum(?: class)?) (?:\[\[.*?\]\] )?(\w+)[^;]*?\{", re.MULTILINE
 )
 VALUE = re.compile(
     r"^(?:constexpr|const|static|thread_local|inline) [^(){};=]*?\b(\w+)(?:\[[^\]]*\])*(?: =|\{|;)",
@@ -34,7 +35,7 @@ def local_names(text):
         part = text[start.end() : cpp_functions.matching(text, start.end() - 1)]
         for kind in TYPE, VALUE, FUNCTION:
             found.update(dict.fromkeys(kind.findall(part)))
-    return [name for name in found if name != "operator"]
+    return list(found)
 
 
 def twice_in_a_folder(root):
@@ -52,7 +53,7 @@ def tests_without_namespace(root):
     for path in project.files(root, {".cpp"}):
         if path.parts[0] != "tests" or not path.stem.endswith("_test"):
             continue
-        spaces = re.findall(r"^namespace (narrowgauge[\w:]*) \{", project.read(root / path), re.MULTILINE)
+        spaces = NAMESPACE.findall(project.read(root / path))
         if any(not space.endswith("::" + path.stem) for space in spaces):
             yield f"{path}: expected the namespace narrowgauge::...::{path.stem}"
 

@@ -111,14 +111,19 @@ class Names(Checks):
         self.passes("names", {"src/io/c.cpp": self.LOCAL, "src/io/c.amx.cpp": self.LOCAL})
 
     def test_local_types_and_constants(self):
-        for text in "struct Half {};", "constexpr int half = 2;", "const int half[] = {1, 2};":
+        for name, text in (
+            ("Half", "struct Half {};"),
+            ("Half", "enum class Half { a };"),
+            ("half", "constexpr int half = 2;"),
+            ("half", "const int half[] = {1, 2};"),
+        ):
             local = self.LOCAL.replace("int half(int a) { return a / 2; }", text)
             changes = {"src/io/c.cpp": local, "src/io/d.cpp": local}
-            self.fails("names", changes, "d.cpp: the file-local name")
+            self.fails("names", changes, f"d.cpp: the file-local name {name} is")
 
     def test_test_in_the_namespace_of_all(self):
-        changes = {"tests/io/c_test.cpp": "namespace narrowgauge {\n\n}  // namespace narrowgauge\n"}
-        self.fails("names", changes, "expected the namespace narrowgauge::...::c_test")
+        test = "namespace narrowgauge {\n\n}  // namespace narrowgauge\n"
+        self.fails("names", {"tests/io/c_test.cpp": test}, "expected the namespace narrowgauge::...::c_test")
 
 
 class Lengths(Checks):
