@@ -75,28 +75,30 @@ class Products {
   // The size of a sum of `count` products: its mean, or its root mean square.
   double sum_size(double count) const { return one_sign() ? count / 4 : std::sqrt(count); }
 
-  // The chances of the exponents of `count` products together.
-  struct Together {
-    Exponents none_above{};  // that none is larger
-    Exponents least{};       // that the least one is this
-  };
-  Together together(double count) const {
-    Together chances;
+  // For each exponent the chance that none of `count` products has a larger one.
+  Exponents none_above(double count) const {
+    Exponents chances{};
+    for (int e = lowest; e <= 8; ++e) at(chances, e) = std::pow(at(up_to_, e), count);
+    return chances;
+  }
+  // For each exponent the chance that it is the least one of `count` products.
+  Exponents least_of(double count) const {
+    Exponents chances{};
     double above = 1;  // the chance that all exponents are at least e
-    for (int e = lowest; e <= 8; ++e) {
-      at(chances.none_above, e) = std::pow(at(up_to_, e), count);
+    for (int e = lowest; e <= 8 && above > 1e-6; ++e) {
       const double above_next = std::pow(std::max(1 - at(up_to_, e), 0.0), count);
-      if (above > 1e-6) at(chances.least, e) = above - above_next;
+      at(chances, e) = above - above_next;
       above = above_next;
     }
     return chances;
   }
-  // The mean of loss(level) over the lowest bits' levels of such products, 2^least or higher.
+  // The mean of loss(level) over the levels of the lowest bits, 2^least or higher, of products of
+  // which least_of() gave these chances.
   template <class LossOf>
-  Loss over_lowest_bits(const Together& chances, int least, LossOf loss_of) const {
+  Loss over_lowest_bits(const Exponents& chances, int least, LossOf loss_of) const {
     Loss loss;
     for (int e = lowest; e <= 8; ++e) {
-      const double chance = at(chances.least, e);
+      const double chance = at(chances, e);
       if (chance < 1e-6) continue;
       const Loss one = loss_of(std::max(e - fraction_, least));
       loss.mean += chance * one.mean;
@@ -152,7 +154,8 @@ class Walk {
 
   Walked run(double depth) {
     terms_ = std::min(depth, arithmetic_.at_once);
-    chances_ = products_.together(terms_);
+    none_above_ = products_.none_above(terms_);
+    least_ = products_.least_of(terms_);
     const double steps = std::ceil(depth / arithmetic_.at_once);
     for (double step = 0; step < steps;) {
       const double count = std::min(std::max(1.0, std::floor(step / 24)), steps - step);
@@ -200,7 +203,7 @@ class Walk {
     const int of_c = before > 0 ? std::ilogb(before) : lowest;
     double below = 0;
     for (int e = of_c; e <= 8 || e == of_c; ++e) {
-      const double up_to = e > 8 ? 1 : at(chances_.none_above, e);
+      const double up_to = e > 8 ? 1 : at(none_above_, e);
       const double chance = up_to - below;
       below = up_to;
       if (chance < 1e-6) continue;
@@ -217,7 +220,7 @@ class Walk {
     const Loss c = cut_loss(level - (of_c - arithmetic_.mantissa), normal_power(level));
     const int last = std::ilogb(after) - arithmetic_.mantissa;
     const double unit = normal_power(last);
-    const Loss sum = products_.over_lowest_bits(chances_, level, [&](int lowest_bit) {
+    const Loss sum = products_.over_lowest_bits(least_, level, [&](int lowest_bit) {
       const int dropped = last - lowest_bit;
       return arithmetic_.nearest ? nearest_loss(dropped, unit) : cut_loss(dropped, unit);
     });
@@ -243,8 +246,8 @@ class Walk {
 
   const Products& products_;
   Arithmetic arithmetic_;
-  double terms_ = 1;  // products in a step
-  Products::Together chances_;
+  double terms_ = 1;                  // products in a step
+  Exponents none_above_{}, least_{};  // of their exponents
   Walked walked_;
   std::vector<Point> points_;
 };
@@ -256,7 +259,7 @@ double addition(const Products& products, double count, int mantissa) {
   const auto loss = [&](int lowest_bit) {
     return nearest_loss(last - lowest_bit, normal_power(last));
   };
-  return products.over_lowest_bits(products.together(count), -2000, loss).square;
+  return products.over_lowest_bits(products.least_of(count), -2000, loss).square;
 }
 
 Walked tree(const Products& products, double depth) {

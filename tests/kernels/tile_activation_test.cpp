@@ -11,12 +11,10 @@
 #include "base/parallel.h"
 #include "kernels/array.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
+#include "kernels/needs_tiles.h"
 
 namespace narrowgauge::cpu::tile_activation_test {
 namespace {
-
-#define NEEDS_TILES() \
-  if (isa() != Isa::amx) GTEST_SKIP() << "tiles need amx, this is " << name(isa())
 
 constexpr double half_ulp = 0x1p-8;  // of bf16, relative to the least number with its exponent
 
@@ -65,7 +63,7 @@ constexpr std::array<std::array<std::int64_t, 3>, 5> shapes = {
     {{33, 47, 95}, {70, 64, 601}, {40, 96, 3400}, {600, 200, 130}, {64, 64, 1200}}};
 
 TEST(tile_activation, gelu_is_that_of_the_sum_which_is_kept) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const auto& [m, n, k] : shapes) {
     Activated p(m, n, k);
     p.run(TileActivation::gelu);
@@ -83,7 +81,7 @@ TEST(tile_activation, gelu_is_that_of_the_sum_which_is_kept) {
 }
 
 TEST(tile_activation, gradient_is_the_sum_times_the_slope_and_its_columns_are_summed) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const auto& [m, n, k] : shapes) {
     Activated p(m, n, k);
     p.run(TileActivation::gelu_gradient);
@@ -101,7 +99,7 @@ TEST(tile_activation, gradient_is_the_sum_times_the_slope_and_its_columns_are_su
 
 // Every bf16 times one.
 TEST(tile_activation, every_value_keeps_its_digits_down_the_left_tail) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   constexpr std::int64_t m = 64, n = 1024;
   Activated p(m, n, n);
   auto* const bits = static_cast<std::uint16_t*>(p.a.data());
@@ -130,7 +128,7 @@ TEST(tile_activation, every_value_keeps_its_digits_down_the_left_tail) {
 }
 
 TEST(tile_activation, keeps_nan_and_infinity) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   Activated p(32, 32, 32);
   p.bias.set(3, std::numeric_limits<double>::quiet_NaN());
   p.bias.set(5, std::numeric_limits<double>::infinity());
@@ -148,7 +146,7 @@ TEST(tile_activation, keeps_nan_and_infinity) {
 }
 
 TEST(tile_activation, gives_the_same_bits_for_any_number_of_threads) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const auto activation : {TileActivation::gelu, TileActivation::gelu_gradient}) {
     Activated one(600, 200, 130);
     Activated two = one, three = one;

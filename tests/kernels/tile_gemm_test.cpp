@@ -11,14 +11,12 @@
 #include "base/cpu.h"
 #include "base/parallel.h"
 #include "kernels/matrix.h"
+#include "kernels/needs_tiles.h"
 
 namespace narrowgauge::cpu::tile_gemm_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-#define NEEDS_TILES() \
-  if (isa() != Isa::amx) GTEST_SKIP() << "tiles need amx, this is " << name(isa())
 
 // Rows of op(a) op(b) + bias for matrix `batch` of y, in float64.
 std::vector<double> reference_row(const GuardedArray& a, const GuardedArray& b,
@@ -109,7 +107,7 @@ void check(const Shape3& s, const Formats& f, const Orders& orders, std::int64_t
 }
 
 TEST(tile_gemm, every_edge_matches_the_reference_in_every_format) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const Formats& f : every_format)
     for (const Shape3& s :
          {Shape3{32, 32, 32}, {33, 47, 95}, {64, 33, 63}, {100, 150, 65}, {95, 63, 601}})
@@ -117,7 +115,7 @@ TEST(tile_gemm, every_edge_matches_the_reference_in_every_format) {
 }
 
 TEST(tile_gemm, every_order_of_the_operands_matches_the_reference) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   constexpr std::array orders = {Order::plain, Order::transposed, Order::spread, Order::wide};
   for (const Formats& f : every_format)
     for (const Order a : orders)
@@ -126,7 +124,7 @@ TEST(tile_gemm, every_order_of_the_operands_matches_the_reference) {
 
 // Few rows whose sums stay in L2, many that share B, a contraction in several chunks of both.
 TEST(tile_gemm, every_partition_matches_the_reference) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const Formats& f : every_format) {
     check({600, 500, 130}, f, {.b = Order::transposed}, 75);
     check({450, 420, f.in == DType::bf16 ? 3400 : 1700}, f, {.a = Order::transposed}, 60);
@@ -140,7 +138,7 @@ TEST(tile_gemm, every_partition_matches_the_reference) {
 
 // Results that go past the caches must lie on whole lines.
 TEST(tile_gemm, streamed_results_match_the_reference) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const DType out : {DType::f32, DType::bf16}) {
     const std::int64_t m = 2050, n = 320, k = 64;
     Product p = product({m, n, k}, {DType::bf16, out});
@@ -162,7 +160,7 @@ TEST(tile_gemm, streamed_results_match_the_reference) {
 }
 
 TEST(tile_gemm, batches_are_broadcast) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   struct Case {
     Dims a, b, y;
   };
@@ -190,7 +188,7 @@ TEST(tile_gemm, batches_are_broadcast) {
 }
 
 TEST(tile_gemm, non_finite_input_reaches_its_row_or_column_and_no_other) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const Formats& f : every_format)
     for (const double bad : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()})
       for (const bool in_a : {true, false}) {
@@ -209,7 +207,7 @@ TEST(tile_gemm, non_finite_input_reaches_its_row_or_column_and_no_other) {
 }
 
 TEST(tile_gemm, gives_the_same_bits_for_any_number_of_threads) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   for (const Formats& f : {every_format[0], every_format[2], every_format[4]})
     for (const Shape3& s : {Shape3{600, 500, 130}, {450, 420, 1700}, {530, 520, 1700}}) {
       Product one = product(s, f, {.a = s.m == 530 ? Order::transposed : Order::plain});
@@ -222,7 +220,7 @@ TEST(tile_gemm, gives_the_same_bits_for_any_number_of_threads) {
 
 // 4.4e-6 for standard normal values: 66 times less than with operands rounded to TF32.
 TEST(tile_gemm, split_f32_keeps_the_error_that_is_promised) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   Product p = product({64, 64, 1024}, {DType::f32, DType::f32});
   p.a.randomize(1), p.b.randomize(2);
   multiply(p, nullptr);
@@ -236,7 +234,7 @@ TEST(tile_gemm, split_f32_keeps_the_error_that_is_promised) {
 
 // Times one, every f16 comes back as it was: subnormals and the largest too.
 TEST(tile_gemm, every_f16_is_split_exactly) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   constexpr std::int64_t rows = 64, columns = 1024;
   for (const bool in_a : {true, false}) {
     GuardedArray values(DType::f16, {rows, columns}), one(DType::f16, {columns, columns}),
@@ -266,7 +264,7 @@ TEST(tile_gemm, every_f16_is_split_exactly) {
 }
 
 TEST(tile_gemm, counts_results_that_become_zero_in_f16) {
-  NEEDS_TILES();
+  NG_NEEDS_TILES();
   Product p = product({40, 35, 32}, {DType::f16, DType::f16});
   for (std::int64_t i = 0; i < p.a.size(); ++i)
     p.a.set(i, i % 32 == 0 && i < 32 * 10 ? 0x1p-14 : 0);
