@@ -12,8 +12,10 @@
 #include <random>
 
 #include "kernels/convolution_case.h"
+#include "kernels/cpu/bytes/quantized_tiles.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "kernels/each_isa.h"
+#include "kernels/needs_tiles.h"
 
 namespace narrowgauge::cpu::quantized_convolution_test {
 namespace {
@@ -241,6 +243,55 @@ TEST(quantized_convolution, onednn_makes_the_same_sums) {
         trial.check(
             prepare_onednn_quantized(trial.views(), trial.window(), trial.numbers(), x_zero, 2));
     }
+}
+
+bool tiles_take(const ConvolutionCase& c, const Form& form) {
+  return form.w == DType::i8 && !form.w_zeros && form.together && form.packed && c.groups == 1 &&
+         c.size.size() < 3;
+}
+
+// Several parts of an image, several images in a part, and weights of more bytes than stay near.
+const std::vector<ConvolutionCase>& tile_cases() {
+  static const std::vector<ConvolutionCase> cases = {
+      {"parts of an image", 2, 64, 40, {33, 30}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},
+      {"parts with a stride", 1, 48, 96, {41, 27}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}},
+      {"small images", 19, 130, 70, {5, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
+      {"pixels", 3, 100, 50, {19, 13}, {1, 1}},
+      {"many panels", 1, 1040, 320, {5, 5}, {1, 1}},
+  };
+  return cases;
+}
+
+TEST(quantized_convolution, tiles_make_the_same_sums) {
+  NG_NEEDS_TILES();
+  for (const auto* cases : {&convolution_cases(), &tile_cases()})
+    for (const ConvolutionCase& c : *cases)
+      for (const Form& form : forms()) {
+        if (!tiles_take(c, form)) continue;
+        Trial trial(c, form);
+        for (const int threads : {1, 2})
+          trial.check(
+              prepare_quantized_tiles(trial.views(), trial.window(), trial.numbers(), threads));
+      }
+}
+
+TEST(quantized_convolution, tiles_say_what_they_do_not_take) {
+  const auto reason = [](const ConvolutionCase& c, const Form& form, Isa isa = Isa::amx) {
+    const Trial trial(c, form);
+    return quantized_tiles_reason(trial.views(), trial.window(), trial.numbers(), isa);
+  };
+  const auto named = [](std::string_view name) -> const ConvolutionCase& {
+    return *std::ranges::find(convolution_cases(), name, &ConvolutionCase::name);
+  };
+  const ConvolutionCase& c = convolution_cases()[0];
+  EXPECT_EQ(reason(c, {}), "");
+  EXPECT_EQ(reason(c, {}, Isa::vnni), "tiles need amx, this is vnni");
+  EXPECT_EQ(reason(c, {.w = DType::u8}), "weights of u8");
+  EXPECT_EQ(reason(c, {.w_zeros = true}), "weights with a zero point");
+  EXPECT_EQ(reason(c, {.packed = false}), "weights that may change");
+  EXPECT_EQ(reason(c, {.together = false}), "channels that lie apart");
+  EXPECT_EQ(reason(named("4 groups"), {}), "groups of channels");
+  EXPECT_EQ(reason(named("3-D"), {}), "three spatial axes");
 }
 
 TEST(quantized_convolution, onednn_says_what_it_does_not_take) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantized_conv.h"
 
+#include "kernels/cpu/bytes/quantized_tiles.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "ops/nn/conv_reference.h"
 #include "ops/nn/conv_window.h"
@@ -67,6 +68,21 @@ Offer offer_quantized_conv_onednn(const Request& request) {
   });
 }
 
+Offer offer_quantized_conv_tiles(const Request& request) {
+  std::string reason = storage_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto& op = request.as<QuantizedConv>();
+  const QuantizedViews views = quantized_conv_views(request);
+  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  const auto window =
+      kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
+  reason = quantized_tiles_reason(views, window, numbers, request.target.isa);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return quantized_offer([=, threads = request.target.threads] {
+    return prepare_quantized_tiles(views, window, numbers, threads);
+  });
+}
+
 Offer quantized_conv_reference(const Request& request) {
   const auto& op = request.as<QuantizedConv>();
   const ConvolutionCase c = case_of(op, request.input(quantized_x), request.input(quantized_w));
@@ -84,7 +100,8 @@ Offer quantized_conv_reference(const Request& request) {
       });
 }
 
-constexpr Kernel quantized_conv_kernels[] = {{"onednn", offer_quantized_conv_onednn},
+constexpr Kernel quantized_conv_kernels[] = {{"int8 tiles", offer_quantized_conv_tiles},
+                                             {"onednn", offer_quantized_conv_onednn},
                                              {"int8 rows", offer_quantized_conv_rows},
                                              {"reference", quantized_conv_reference}};
 

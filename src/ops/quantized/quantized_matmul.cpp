@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/bytes/quantized_tiles.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "ops/no_gradient.h"
 #include "ops/offers/contraction.h"
@@ -82,6 +83,20 @@ Offer offer_quantized_matmul_onednn(const Request& request) {
   });
 }
 
+Offer offer_quantized_matmul_tiles(const Request& request) {
+  std::string reason = storage_reason(request);
+  if (reason.empty()) reason = gap_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto& op = request.as<QuantizedMatMul>();
+  const QuantizedViews views = quantized_matmul_views(request);
+  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  reason = quantized_tiles_reason(views, one_pixel, numbers, request.target.isa);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return quantized_offer([=, threads = request.target.threads] {
+    return prepare_quantized_tiles(views, one_pixel, numbers, threads);
+  });
+}
+
 Offer offer_quantized_matmul_rows(const Request& request) {
   std::string reason = storage_reason(request);
   if (reason.empty()) reason = gap_reason(request);
@@ -115,7 +130,8 @@ Offer quantized_matmul_reference(const Request& request) {
       });
 }
 
-constexpr Kernel quantized_matmul_kernels[] = {{"onednn", offer_quantized_matmul_onednn},
+constexpr Kernel quantized_matmul_kernels[] = {{"int8 tiles", offer_quantized_matmul_tiles},
+                                               {"onednn", offer_quantized_matmul_onednn},
                                                {"int8 rows", offer_quantized_matmul_rows},
                                                {"reference", quantized_matmul_reference}};
 

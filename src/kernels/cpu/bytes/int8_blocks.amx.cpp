@@ -4,35 +4,10 @@
 #include <algorithm>
 
 #include "kernels/cpu/bytes/int8_finish_avx512.h"
-#include "kernels/cpu/tiles/tiles.amx.h"
+#include "kernels/cpu/tiles/byte_tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
 namespace {
-
-// Multiplies two tiles of a by two of b, four products. `form`: 2 if a is signed, plus 1 if b is.
-template <int form>
-[[gnu::always_inline]] inline void multiply(const std::byte* a, const std::byte* b) {
-#define NG_MULTIPLY(c, a, b)      \
-  do {                            \
-    if constexpr (form == 0)      \
-      _tile_dpbuud(c, a, b);      \
-    else if constexpr (form == 1) \
-      _tile_dpbusd(c, a, b);      \
-    else if constexpr (form == 2) \
-      _tile_dpbsud(c, a, b);      \
-    else                          \
-      _tile_dpbssd(c, a, b);      \
-  } while (false)
-  _tile_stream_loadd(4, a, 64);
-  _tile_loadd(6, b, 64);
-  NG_MULTIPLY(0, 4, 6);
-  _tile_loadd(7, b + 1024, 64);
-  NG_MULTIPLY(1, 4, 7);
-  _tile_stream_loadd(5, a + 1024, 64);
-  NG_MULTIPLY(2, 5, 6);
-  NG_MULTIPLY(3, 5, 7);
-#undef NG_MULTIPLY
-}
 
 // A square with its sums in memory: finished row by row between the products of the next one.
 template <bool whole>
@@ -91,7 +66,7 @@ void accumulate(const Int8Strip& strip, Ahead ahead) {
       load_sums(sums);
     for (std::int64_t s = 0; s < strip.steps; ++s, a += int8_step_bytes, b += int8_step_bytes) {
       ahead.fetch();
-      multiply<form>(a, b);
+      multiply_bytes<form, Reading::streamed>({a, a + 1024, 64}, b);
     }
     store_sums(sums);
   }
@@ -112,7 +87,7 @@ void finish(const Int8Strip& strip, Ahead ahead) {
     for (std::int64_t s = 0; s < strip.steps; ++s, a += int8_step_bytes, b += int8_step_bytes) {
       ahead.fetch();
       pending.finish(finisher, rows_in_step);
-      multiply<form>(a, b);
+      multiply_bytes<form, Reading::streamed>({a, a + 1024, 64}, b);
     }
     std::int32_t* const sums = scratch[square % 2];
     store_sums(sums);

@@ -12,6 +12,51 @@ namespace narrowgauge::cpu {
 
 enum class QuantizedResidual : std::uint8_t { none, f32, u8, i8 };
 
+// What a panel's columns need, and the formula of quantized_finish.h.
+template <class Vectors, DType y_dtype, QuantizedResidual residual>
+class QuantizedColumnNumbers {
+ public:
+  using Floats = typename Vectors::Floats;
+  using Ints = typename Vectors::Ints;
+  static constexpr std::int64_t y_size = y_dtype == DType::f32 ? 4 : 1;
+  static constexpr std::int64_t r_size = residual == QuantizedResidual::f32 ? 4 : 1;
+
+  QuantizedColumnNumbers(const QuantizedFinish& finish, std::int64_t column)
+      : factors_(Vectors::load(finish.factors + column)),
+        biases_(Vectors::load(finish.biases + column)),
+        low_(Vectors::set(finish.low)),
+        high_(Vectors::set(finish.high)),
+        r_factor_(Vectors::set(finish.residual_factor)),
+        r_zero_(Vectors::set(finish.residual_zero)),
+        y_zero_(finish.y_zero) {}
+
+  // In steps of y, of sums less their zero points and sixteen residuals.
+  [[gnu::always_inline]] Floats steps(Ints sums, const std::byte* r) const {
+    Floats y = Vectors::fma(Vectors::numbers(sums), factors_, biases_);
+    if constexpr (residual != QuantizedResidual::none)
+      y = Vectors::fma(Vectors::sub(residuals(r), r_zero_), r_factor_, y);
+    return Vectors::min(high_, Vectors::max(low_, y));  // NaN stays
+  }
+  [[gnu::always_inline]] void finish(Ints sums, const std::byte* r, std::byte* to) const {
+    const Floats y = steps(sums, r);
+    if constexpr (y_dtype == DType::f32)
+      Vectors::store(reinterpret_cast<float*>(to), y);
+    else
+      Vectors::template store_bytes<y_dtype == DType::u8>(to, y, y_zero_);
+  }
+
+ private:
+  [[gnu::always_inline]] static Floats residuals(const std::byte* from) {
+    if constexpr (residual == QuantizedResidual::f32)
+      return Vectors::load(reinterpret_cast<const float*>(from));
+    else
+      return Vectors::template bytes<residual == QuantizedResidual::u8>(from);
+  }
+
+  Floats factors_, biases_, low_, high_, r_factor_, r_zero_;
+  std::int32_t y_zero_;
+};
+
 template <class Vectors, DType y_dtype, QuantizedResidual residual>
 class QuantizedPanel {
  public:
@@ -19,32 +64,28 @@ class QuantizedPanel {
       : finish_(finish),
         place_(place),
         at_(at),
-        columns_(place.columns - at < quantized_panel ? place.columns - at : quantized_panel) {}
+        columns_(place.columns - at < quantized_panel ? place.columns - at : quantized_panel),
+        numbers_(finish, place.column + at) {}
 
   [[gnu::always_inline]] void run() const {
-    const std::int64_t column = place_.column + at_;
-    const Floats factors = Vectors::load(finish_.factors + column),
-                 biases = Vectors::load(finish_.biases + column);
-    const Floats low = Vectors::set(finish_.low), high = Vectors::set(finish_.high);
-    const Floats r_factor = Vectors::set(finish_.residual_factor),
-                 r_zero = Vectors::set(finish_.residual_zero);
     for (std::int64_t row = 0; row < place_.rows; ++row) {
-      Floats y = Vectors::fma(Vectors::numbers(sums(row, column)), factors, biases);
-      if constexpr (residual != QuantizedResidual::none)
-        y = Vectors::fma(Vectors::sub(residuals(row), r_zero), r_factor, y);
-      store(row, Vectors::min(high, Vectors::max(low, y)));  // NaN stays
+      const std::int64_t at = row * place_.pitch + at_;
+      const std::byte* const r =
+          residual == QuantizedResidual::none ? nullptr : place_.residual + at * Numbers::r_size;
+      std::byte* const to = place_.y + at * Numbers::y_size;
+      if (columns_ == quantized_panel)
+        numbers_.finish(sums(row), r, to);
+      else
+        finish_few(sums(row), r, to);
     }
   }
 
  private:
-  using Floats = typename Vectors::Floats;
+  using Numbers = QuantizedColumnNumbers<Vectors, y_dtype, residual>;
   using Ints = typename Vectors::Ints;
-  static constexpr std::int64_t y_size = y_dtype == DType::f32 ? 4 : 1;
-  static constexpr std::int64_t r_size = residual == QuantizedResidual::f32 ? 4 : 1;
 
-  bool whole() const { return columns_ == quantized_panel; }
-
-  [[gnu::always_inline]] Ints sums(std::int64_t row, std::int64_t column) const {
+  [[gnu::always_inline]] Ints sums(std::int64_t row) const {
+    const std::int64_t column = place_.column + at_;
     Ints sums = Vectors::load(place_.sums + row * place_.sums_pitch + at_);
     if (finish_.zeros)
       sums = Vectors::sub(sums, Vectors::mul(Vectors::set(place_.row_sums[row]),
@@ -52,34 +93,18 @@ class QuantizedPanel {
     return finish_.offsets ? Vectors::sub(sums, Vectors::load(finish_.offsets + column)) : sums;
   }
 
-  [[gnu::always_inline]] Floats residuals(std::int64_t row) const {
-    const std::byte* from = place_.residual + (row * place_.pitch + at_) * r_size;
-    std::byte few[4 * quantized_panel];
-    if (!whole()) {
-      std::memset(few, 0, sizeof few);
-      from = static_cast<const std::byte*>(
-          std::memcpy(few, from, static_cast<std::size_t>(columns_ * r_size)));
-    }
-    if constexpr (residual == QuantizedResidual::f32)
-      return Vectors::load(reinterpret_cast<const float*>(from));
-    else
-      return Vectors::template bytes<residual == QuantizedResidual::u8>(from);
-  }
-
-  [[gnu::always_inline]] void store(std::int64_t row, Floats y) const {
-    std::byte* const to = place_.y + (row * place_.pitch + at_) * y_size;
-    std::byte few[4 * quantized_panel];
-    std::byte* const stored = whole() ? to : few;
-    if constexpr (y_dtype == DType::f32)
-      Vectors::store(reinterpret_cast<float*>(stored), y);
-    else
-      Vectors::template store_bytes<y_dtype == DType::u8>(stored, y, finish_.y_zero);
-    if (!whole()) std::memcpy(to, few, static_cast<std::size_t>(columns_ * y_size));
+  [[gnu::always_inline]] void finish_few(Ints sums, const std::byte* r, std::byte* to) const {
+    std::byte few_r[4 * quantized_panel]{}, few[4 * quantized_panel];
+    if constexpr (residual != QuantizedResidual::none)
+      std::memcpy(few_r, r, static_cast<std::size_t>(columns_ * Numbers::r_size));
+    numbers_.finish(sums, few_r, few);
+    std::memcpy(to, few, static_cast<std::size_t>(columns_ * Numbers::y_size));
   }
 
   const QuantizedFinish& finish_;
   const QuantizedPlace& place_;
   std::int64_t at_, columns_;
+  Numbers numbers_;
 };
 
 template <class Vectors, DType y, QuantizedResidual residual>

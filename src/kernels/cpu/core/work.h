@@ -12,14 +12,27 @@
 
 namespace narrowgauge::cpu {
 
-// Calls body(task, worker) for each task, in any order; a worker is one thread at a time.
+// Calls body(task, worker) for each task, in any order; a worker is one thread at a time. Each
+// begins with tasks of its own, the same ones from call to call, so that a thread finds in its
+// caches what it left there, and then takes what is left of the others'.
 template <class Body>
 void hand_out(std::int64_t tasks, std::int64_t workers, const Body& body) {
-  std::atomic<std::int64_t> next{0};
-  parallel_for(std::min(tasks, workers), 1, [&](std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t most_ranges = 16;
+  struct alignas(64) Range {
+    std::atomic<std::int64_t> next;
+  };
+  workers = std::min(tasks, workers);
+  const std::int64_t ranges = std::min(workers, most_ranges);
+  Range begun[most_ranges];
+  for (std::int64_t i = 0; i < ranges; ++i) begun[i].next = i * tasks / ranges;
+  parallel_for(workers, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t worker = begin; worker < end; ++worker)
-      for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
-        body(task, worker);
+      for (std::int64_t i = 0; i < ranges; ++i) {
+        const std::int64_t range = (worker + i) % ranges, last = (range + 1) * tasks / ranges;
+        for (std::int64_t task;
+             (task = begun[range].next.fetch_add(1, std::memory_order_relaxed)) < last;)
+          body(task, worker);
+      }
   });
 }
 

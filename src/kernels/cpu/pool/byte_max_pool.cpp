@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/parallel.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::int64_t grain = 1 << 14;  // bytes that are compared in a piece
 constexpr std::int64_t lanes = 32;
+constexpr std::size_t most_taps = 64;  // that are compared at once
 
 struct Axis {
   std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
@@ -55,36 +57,50 @@ class ByteMaxPool {
         static_cast<const std::uint8_t*>(call.inputs[0]) + image * x_.strides[0];
     std::uint8_t* const to = static_cast<std::uint8_t*>(call.outputs[0]) + image * y_.strides[0] +
                              at_z * z.y_step + at_y * y.y_step + at_x * x.y_step;
-    const std::uint8_t least = is_signed_ ? 0x80 : 0;
-    for (std::int64_t channel = 0; channel < y_.dims[1]; ++channel)
-      to[channel * y_.strides[1]] = least;
+    std::array<const std::uint8_t*, most_taps> taps;
+    std::size_t count = 0;
     for (std::int64_t kz = 0; kz < z.kernel; ++kz)
       for (std::int64_t ky = 0; ky < y.kernel; ++ky)
         for (std::int64_t kx = 0; kx < x.kernel; ++kx) {
           const std::int64_t in_z = z.place(at_z, kz), in_y = y.place(at_y, ky),
                              in_x = x.place(at_x, kx);
-          if (in_z >= 0 && in_y >= 0 && in_x >= 0)
-            take_larger(from + in_z * z.x_step + in_y * y.x_step + in_x * x.x_step, to);
+          if (in_z < 0 || in_y < 0 || in_x < 0) continue;
+          if (count == taps.size()) {  // what was found goes on as one of them
+            store_largest(taps, to);
+            taps[0] = to;
+            count = 1;
+          }
+          taps[count++] = from + in_z * z.x_step + in_y * y.x_step + in_x * x.x_step;
         }
+    store_largest(std::span(taps).first(count), to);
   }
 
-  void take_larger(const std::uint8_t* x, std::uint8_t* y) const {
-    const std::int64_t channels = y_.dims[1];
-    std::int64_t c = 0;
-    if (x_.strides[1] == 1 && y_.strides[1] == 1)
-      for (; c + lanes <= channels; c += lanes) {
-        auto* const to = reinterpret_cast<__m256i*>(y + c);
-        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + c)),
-                      b = _mm256_loadu_si256(to);
-        _mm256_storeu_si256(to, is_signed_ ? _mm256_max_epi8(a, b) : _mm256_max_epu8(a, b));
-      }
+  void store_largest(std::span<const std::uint8_t* const> taps, std::uint8_t* y) const {
+    const std::int64_t channels = y_.dims[1], x_step = x_.strides[1], y_step = y_.strides[1];
     // Signed bytes are ordered as unsigned ones with the first bit flipped.
     const std::uint8_t flip = is_signed_ ? 0x80 : 0;
+    std::int64_t c = 0;
+    if (x_step == 1 && y_step == 1) c = store_whole(taps, y);
     for (; c < channels; ++c) {
-      const std::uint8_t a = x[c * x_.strides[1]];
-      std::uint8_t& b = y[c * y_.strides[1]];
-      if ((a ^ flip) > (b ^ flip)) b = a;
+      std::uint8_t largest = flip;
+      for (const std::uint8_t* const x : taps)
+        if ((x[c * x_step] ^ flip) > (largest ^ flip)) largest = x[c * x_step];
+      y[c * y_step] = largest;
     }
+  }
+
+  // Channels in whole vectors; returns how many these are.
+  std::int64_t store_whole(std::span<const std::uint8_t* const> taps, std::uint8_t* y) const {
+    const std::int64_t whole = y_.dims[1] / lanes * lanes;
+    for (std::int64_t c = 0; c < whole; c += lanes) {
+      __m256i largest = _mm256_set1_epi8(static_cast<char>(is_signed_ ? 0x80 : 0));
+      for (const std::uint8_t* const x : taps) {
+        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + c));
+        largest = is_signed_ ? _mm256_max_epi8(a, largest) : _mm256_max_epu8(a, largest);
+      }
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + c), largest);
+    }
+    return whole;
   }
 
   View x_, y_;

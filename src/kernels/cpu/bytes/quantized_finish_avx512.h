@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sixteen values of a panel as vectors of AVX-512. Only for *.avx512.cpp and *.amx.cpp.
+#pragma once
+
+#ifdef __AVX512F__
+
+#include <immintrin.h>
+
+#include "kernels/cpu/bytes/quantized_finish_loops.h"
+
+namespace narrowgauge::cpu::avx512 {
+
+struct Sixteens {
+  using Floats = __m512;
+  using Ints = __m512i;
+
+  static Floats set(float x) { return _mm512_set1_ps(x); }
+  static Ints set(std::int32_t x) { return _mm512_set1_epi32(x); }
+  static Floats load(const float* from) { return _mm512_loadu_ps(from); }
+  static Ints load(const std::int32_t* from) { return _mm512_loadu_si512(from); }
+  template <bool is_unsigned>
+  static Floats bytes(const std::byte* from) {
+    const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return numbers(is_unsigned ? _mm512_maskz_cvtepu8_epi32(0xffff, sixteen)
+                               : _mm512_maskz_cvtepi8_epi32(0xffff, sixteen));
+  }
+  static Floats numbers(Ints x) { return _mm512_maskz_cvtepi32_ps(0xffff, x); }
+  static Ints sub(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
+  static Ints mul(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
+  static Floats sub(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
+  static Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+  static Floats max(Floats a, Floats b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+  static Floats min(Floats a, Floats b) { return _mm512_maskz_min_ps(0xffff, a, b); }
+  static void store(float* to, Floats x) { _mm512_storeu_ps(to, x); }
+  template <bool is_unsigned>
+  static void store_bytes(std::byte* to, Floats x, std::int32_t zero) {
+    const __mmask16 ordered = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+    const Ints moved =
+        _mm512_add_epi32(_mm512_maskz_cvtps_epi32(ordered, x), _mm512_set1_epi32(zero));
+    const __m128i bytes =
+        is_unsigned ? _mm512_maskz_cvtusepi32_epi8(
+                          0xffff, _mm512_maskz_max_epi32(0xffff, moved, _mm512_setzero_si512()))
+                    : _mm512_maskz_cvtsepi32_epi8(0xffff, moved);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+  }
+};
+
+// Stores two sixteens of at most most_quantized_steps as bytes that lie together.
+template <bool is_unsigned>
+[[gnu::always_inline]] inline void store_bytes(std::byte* to, __m512 low, __m512 high,
+                                               __m512i zero) {
+  const auto whole = [](__m512 x) {
+    return _mm512_maskz_cvtps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x);
+  };
+  const __m512i moved = _mm512_adds_epi16(_mm512_packs_epi32(whole(low), whole(high)), zero);
+  const __m512i bytes =
+      is_unsigned ? _mm512_packus_epi16(moved, moved) : _mm512_packs_epi16(moved, moved);
+  // Packing goes by lanes of 16 bytes.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                      _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, bytes)));
+}
+
+}  // namespace narrowgauge::cpu::avx512
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantised convolutions and products on the tiles of AMX: pixels in rows of tiles as they lie
+// (tiles/pixel_lines.h), weights packed in panels of 32 channels, exact sums in i32. What stands
+// behind the sums of a block runs between the products of the next one.
+#pragma once
+
+#include "kernels/cpu/bytes/quantized_convolution.h"
+#include "kernels/cpu/bytes/quantized_finish.h"
+#include "kernels/cpu/tiles/tile_cut.h"
+
+namespace narrowgauge::cpu {
+
+// Why tiles cannot take it; "" when they can.
+std::string quantized_tiles_reason(const QuantizedViews& views, const ConvolutionWindow& window,
+                                   const QuantizedNumbers& numbers, Isa isa);
+// `threads`: 0 for thread_count().
+Prepared prepare_quantized_tiles(const QuantizedViews& views, const ConvolutionWindow& window,
+                                 const QuantizedNumbers& numbers, int threads = 0);
+
+// Tiles of pixels by panels of weights.
+struct QuantizedTileProduct {
+  const PixelTile* tiles;
+  std::int64_t tile_count, row_bytes;
+  const std::int64_t* step_at;
+  std::int64_t steps;
+  const std::byte* weights;  // [panels][steps][2048]
+  std::int64_t first_panel, panel_count;
+  bool x_signed, copied;
+  bool pixel_by_pixel;  // all panels for two tiles, then the next two
+  QuantizedFinish finish;
+  const std::byte* residual;
+  std::byte* y;
+  std::int64_t channels;  // of y
+};
+namespace amx {
+void quantized_multiply(const QuantizedTileProduct& product);
+}  // namespace amx
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/tiles/pixel_lines.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/core/work.h"
+
+namespace narrowgauge::cpu {
+
+PixelLines::PixelLines(const Dims& x, const Dims& w, const Dims& y, const ConvolutionWindow& window,
+                       std::int64_t element_bytes)
+    : images_(x[0]),
+      channels_(x[1]),
+      element_bytes_(element_bytes),
+      pixel_bytes_(x[1] * element_bytes) {
+  direct_ = true;
+  const std::size_t spatial = x.size() - 2;
+  NG_INVARIANT(spatial == 1 || spatial == 2);
+  for (std::size_t i = 0; i < spatial; ++i) {
+    Axis& axis = i + 1 == spatial ? x_ : y_;
+    axis = {
+        x[i + 2], y[i + 2], w[i + 2], window.strides[i], window.dilations[i], window.pads_begin[i]};
+    direct_ = direct_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
+  }
+  if (direct_) {  // one image that is one pixel wide
+    y_.x = y_.y = images_ * y_.y * x_.y;
+    x_.x = x_.y = images_ = 1;
+  }
+  places_ = ceil_divide((x_.y - 1) * x_.stride + x_.reach() + 1, x_.stride);
+  line_bytes_ = places_ * row_bytes();
+  for (std::int64_t tap = 0; tap < y_.kernel; ++tap) {
+    const std::int64_t remainder = tap * y_.dilation % y_.stride;
+    if (std::ranges::find(remainders_, remainder) == remainders_.end())
+      remainders_.push_back(remainder);
+  }
+  list_depths();
+}
+
+// Taps beside each other are one run, which ends with a whole step.
+void PixelLines::list_depths() {
+  const std::int64_t in_run = x_.dilation == 1 ? x_.kernel : 1;
+  const std::int64_t run = round_up(in_run * pixel_bytes_, tile_step_bytes) / element_bytes_;
+  for (std::int64_t tap = 0; tap < taps(); tap += in_run)
+    for (std::int64_t i = 0; i < run; ++i)
+      depth_at_.push_back(i < in_run * channels_ ? static_cast<std::int32_t>(tap * channels_ + i)
+                                                 : -1);
+}
+
+PixelParts::PixelParts(const PixelLines& lines, std::int64_t lines_in_part)
+    : lines_(lines), in_part_(std::min(lines_in_part, lines.lines_in_image())) {
+  const std::int64_t in_image = lines.lines_in_image();
+  images_in_part_ = std::max<std::int64_t>(lines_in_part / in_image, 1);
+  parts_in_image_ = ceil_divide(in_image, in_part_);
+  parts_ = ceil_divide(lines.images_, images_in_part_) * parts_in_image_;
+  list_steps();
+  list_pixels();
+  // A tile's last rows may reach beyond what is copied, and so does the end of a step.
+  const std::int64_t slack = tile_pixels * lines.row_bytes() + tile_step_bytes;
+  copy_bytes_ = round_up((lines.direct_ ? 0 : images_in_part_ * copied_image_bytes()) + slack, 64);
+}
+
+std::int64_t PixelParts::plane_lines() const {
+  return in_part_ + lines_.y_.reach() / lines_.y_.stride;
+}
+
+std::int64_t PixelParts::copied_image_bytes() const {
+  return std::ssize(lines_.remainders_) * plane_lines() * lines_.line_bytes_;
+}
+
+std::int64_t PixelParts::read_bytes() const {
+  return lines_.direct_ ? in_part_ * lines_.row_bytes() : images_in_part_ * copied_image_bytes();
+}
+
+void PixelParts::list_steps() {
+  const PixelLines::Axis &y = lines_.y_, &x = lines_.x_;
+  const std::int64_t in_run = x.dilation == 1 ? x.kernel : 1;
+  const std::int64_t run = in_run * lines_.pixel_bytes_;
+  for (std::int64_t ky = 0; ky < y.kernel; ++ky) {
+    const std::int64_t shift = ky * y.dilation;
+    const std::int64_t plane =
+        std::ranges::find(lines_.remainders_, shift % y.stride) - lines_.remainders_.begin();
+    const std::int64_t line = (plane * plane_lines() + shift / y.stride) * lines_.line_bytes_;
+    for (std::int64_t kx = 0; kx < x.kernel; kx += in_run)
+      for (std::int64_t at = 0; at < run; at += tile_step_bytes)
+        step_at_.push_back(line + kx * x.dilation * lines_.pixel_bytes_ + at);
+  }
+}
+
+void PixelParts::list_pixels() {
+  const std::int64_t width = lines_.x_.y, places = lines_.places_;
+  tiles_in_image_ = ceil_divide((in_part_ - 1) * places + width, tile_pixels);
+  pixels_.assign(static_cast<std::size_t>(tiles_in_image_ * tile_pixels), -1);
+  for (std::int64_t line = 0; line < in_part_; ++line)
+    for (std::int64_t i = 0; i < width; ++i)
+      pixels_[static_cast<std::size_t>(line * places + i)] =
+          static_cast<std::int32_t>(line * width + i);
+}
+
+void PixelParts::copy_lines(const std::byte* image, std::int64_t first, std::int64_t count,
+                            std::uint8_t zero, std::byte* to) const {
+  const PixelLines::Axis &y = lines_.y_, &x = lines_.x_;
+  const std::int64_t pixel = lines_.pixel_bytes_, line_bytes = lines_.line_bytes_;
+  const std::int64_t before = std::min(x.pad * pixel, line_bytes);
+  const std::int64_t inside = std::min(x.x * pixel, line_bytes - before);
+  const auto pad = [&](std::byte* from, std::int64_t bytes) {
+    std::memset(from, zero, static_cast<std::size_t>(bytes));
+  };
+  for (const std::int64_t remainder : lines_.remainders_) {
+    std::byte* line = to;
+    for (std::int64_t i = 0; i < count + y.reach() / y.stride; ++i, line += line_bytes) {
+      const std::int64_t from = (first + i) * y.stride + remainder - y.pad;
+      if (from < 0 || from >= y.x) {
+        pad(line, line_bytes);
+        continue;
+      }
+      pad(line, before);
+      std::memcpy(line + before, image + from * x.x * pixel, static_cast<std::size_t>(inside));
+      pad(line + before + inside, line_bytes - before - inside);
+    }
+    to += plane_lines() * line_bytes;
+  }
+}
+
+void PixelParts::list_tile(const std::byte* a, std::int64_t index, const Pixels& of,
+                           PixelTile& tile) const {
+  tile.a = a;
+  const std::int32_t* const from = pixels_.data() + index * tile_pixels;
+  for (std::int64_t i = 0; i < tile_pixels; ++i)
+    tile.pixels[i] =
+        from[i] >= 0 && from[i] < of.count ? static_cast<std::int32_t>(of.first) + from[i] : -1;
+}
+
+// The last tile of x is copied if it would be read beyond its end.
+std::int64_t PixelParts::load_direct(const std::byte* x, std::int64_t part, std::byte* copies,
+                                     PixelTile* tiles) const {
+  const std::int64_t row = lines_.row_bytes(), begin = part * in_part_;
+  const std::int64_t count = std::min(in_part_, lines_.lines() - begin);
+  const std::int64_t listed = ceil_divide(count, tile_pixels);
+  for (std::int64_t i = 0; i < listed; ++i)
+    list_tile(x + (begin + i * tile_pixels) * row, i, {begin, count}, tiles[i]);
+  const std::int64_t last = begin + (listed - 1) * tile_pixels, left = lines_.lines() - last;
+  if (left < tile_pixels || (left == tile_pixels && row % tile_step_bytes != 0)) {
+    std::memcpy(copies, x + last * row, static_cast<std::size_t>(left * row));
+    tiles[listed - 1].a = copies;
+  }
+  return listed;
+}
+
+std::int64_t PixelParts::load(const std::byte* x, std::int64_t part, std::uint8_t zero,
+                              std::byte* copies, PixelTile* tiles) const {
+  if (lines_.direct_) return load_direct(x, part, copies, tiles);
+  const std::int64_t first_image = part / parts_in_image_ * images_in_part_;
+  const std::int64_t images = std::min(images_in_part_, lines_.images_ - first_image);
+  const std::int64_t first = part % parts_in_image_ * in_part_;
+  const std::int64_t count = std::min(in_part_, lines_.lines_in_image() - first);
+  const std::int64_t width = lines_.x_.y;
+  const std::int64_t x_bytes = lines_.y_.x * lines_.x_.x * lines_.pixel_bytes_;
+  const std::int64_t listed = ceil_divide((count - 1) * lines_.places_ + width, tile_pixels);
+  for (std::int64_t image = 0; image < images; ++image) {
+    std::byte* const a = copies + image * copied_image_bytes();
+    copy_lines(x + (first_image + image) * x_bytes, first, count, zero, a);
+    const std::int64_t pixel = ((first_image + image) * lines_.lines_in_image() + first) * width;
+    for (std::int64_t i = 0; i < listed; ++i)
+      list_tile(a + i * tile_pixels * lines_.row_bytes(), i, {pixel, count * width},
+                tiles[image * listed + i]);
+  }
+  return images * listed;
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images whose channels lie together, as tiles of AMX read them for a convolution: a row of a tile
+// is a pixel of the output, and along it are the bytes that lie side by side under its window, 64
+// at a time. A window of one pixel reads x where it lies. Otherwise lines of x are copied with
+// their pads, in an order in which pixels of the output stay the same distance apart from line to
+// line. Places between the lines of the output are computed too, and left out on store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/contraction/contraction.h"
+
+namespace narrowgauge::cpu {
+
+inline constexpr std::int64_t tile_pixels = 16;
+inline constexpr std::int64_t tile_step_bytes = 64;
+
+struct PixelTile {
+  const std::byte* a;                // its first row
+  std::int32_t pixels[tile_pixels];  // of y, one for each row; -1: none
+};
+
+// A line is a row of the output; where x is read as it lies, a pixel of it.
+class PixelLines {
+ public:
+  // x [N, C, spatial...], w [M, C, kernel...], y [N, M, spatial...], one or two spatial axes.
+  PixelLines(const Dims& x, const Dims& w, const Dims& y, const ConvolutionWindow& window,
+             std::int64_t element_bytes);
+
+  bool is_direct() const { return direct_; }  // x is read where it lies
+  std::int64_t lines() const { return images_ * lines_in_image(); }
+  std::int64_t lines_in_image() const { return y_.y; }
+  // From row to row of a tile.
+  std::int64_t row_bytes() const { return x_.stride * pixel_bytes_; }
+  std::int64_t taps() const { return x_.kernel * y_.kernel; }
+  std::int64_t steps() const { return std::ssize(depth_at_) * element_bytes_ / tile_step_bytes; }
+  // For each element of a row, step by step: which [tap][channel] of a weight it meets; -1: none.
+  const std::vector<std::int32_t>& depth_at() const { return depth_at_; }
+
+ private:
+  friend class PixelParts;
+  struct Axis {
+    std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
+    std::int64_t reach() const { return (kernel - 1) * dilation; }
+  };
+  void list_depths();
+
+  Axis y_, x_;
+  std::int64_t images_, channels_, element_bytes_, pixel_bytes_;
+  bool direct_;
+  std::int64_t places_;                   // of a line, those behind its pixels among them
+  std::int64_t line_bytes_;               // of a copied line of x
+  std::vector<std::int64_t> remainders_;  // of the taps' lines by the stride
+  std::vector<std::int32_t> depth_at_;
+};
+
+// The output cut into parts of so many lines: whole images or a part of one.
+class PixelParts {
+ public:
+  PixelParts(const PixelLines& lines, std::int64_t lines_in_part);
+
+  std::int64_t count() const { return parts_; }
+  std::int64_t copy_bytes() const { return copy_bytes_; }                   // of what a part copies
+  std::int64_t tiles() const { return images_in_part_ * tiles_in_image_; }  // of a part, at most
+  std::int64_t read_bytes() const;  // of what a part's tiles read
+  // Where the steps of a row are, from its beginning.
+  const std::vector<std::int64_t>& step_at() const { return step_at_; }
+
+  // Lists the tiles of a part and returns how many there are. What they need of x is copied;
+  // pads are `zero`.
+  std::int64_t load(const std::byte* x, std::int64_t part, std::uint8_t zero, std::byte* copies,
+                    PixelTile* tiles) const;
+
+ private:
+  std::int64_t load_direct(const std::byte* x, std::int64_t part, std::byte* copies,
+                           PixelTile* tiles) const;
+  struct Pixels {
+    std::int64_t first, count;
+  };
+  // Tile `index` of those of `count` pixels from the first on.
+  void list_tile(const std::byte* a, std::int64_t index, const Pixels& of, PixelTile& tile) const;
+  void copy_lines(const std::byte* image, std::int64_t first, std::int64_t count, std::uint8_t zero,
+                  std::byte* to) const;
+  void list_steps();
+  void list_pixels();
+  // Of copied lines with the same remainder.
+  std::int64_t plane_lines() const;
+  std::int64_t copied_image_bytes() const;
+
+  const PixelLines& lines_;
+  std::int64_t in_part_;  // lines of one image
+  std::int64_t images_in_part_ = 1, parts_in_image_ = 1, parts_ = 1;
+  std::int64_t tiles_in_image_ = 0, copy_bytes_ = 0;
+  std::vector<std::int64_t> step_at_;
+  std::vector<std::int32_t> pixels_;
+};
+
+}  // namespace narrowgauge::cpu

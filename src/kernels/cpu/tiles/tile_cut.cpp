@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/tiles/tile_cut.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "kernels/cpu/core/work.h"
+
+namespace narrowgauge::cpu {
+namespace {
+
+// Measured on a Xeon with AMX, in cycles of one core.
+constexpr double step_cycles = 64;  // two tiles of pixels by a panel
+constexpr double far_bytes = 10;    // a cycle, from beyond L2
+constexpr double task_cycles = 2000;
+// That stay in L2 together.
+constexpr std::int64_t most_part_bytes = 512 << 10, most_weight_bytes = 1 << 20;
+
+// What a thread may keep others waiting for, or a quarter of its share.
+constexpr double most_cycles_in_task = 250'000;
+constexpr std::int64_t tasks_for_thread = 4;
+
+struct Estimate {
+  double cycles;  // of a thread
+  bool fine;      // tasks are short or many
+};
+
+// A thread goes through its tasks in order: all parts for a run of panels, then for the next.
+Estimate estimate(const PixelLines& lines, std::int64_t panels, const TileCut& cut,
+                  std::int64_t threads) {
+  const PixelParts parts(lines, cut.lines);
+  const std::int64_t tasks = parts.count() * ceil_divide(panels, cut.panels);
+  const std::int64_t own = ceil_divide(tasks, threads);
+  const std::int64_t weights = cut.panels * lines.steps() * tile_panel_bytes;
+  const std::int64_t weights_read =
+      weights <= most_weight_bytes ? ceil_divide(own, parts.count()) : own;
+  const std::int64_t part = parts.read_bytes(), own_parts = std::min(own, parts.count());
+  std::int64_t parts_read = own_parts;
+  if (own_parts * part > most_part_bytes) parts_read = own;
+  if (part > most_part_bytes) parts_read = own * cut.panels;
+  const double products =
+      static_cast<double>(ceil_divide(parts.tiles(), 2) * cut.panels * lines.steps()) * step_cycles;
+  const double far = static_cast<double>(weights_read * weights + parts_read * part) / far_bytes;
+  return {static_cast<double>(own) * (products + task_cycles) + far,
+          threads == 1 || products <= most_cycles_in_task || tasks >= tasks_for_thread * threads};
+}
+
+// Images halved again and again, and several of them together.
+std::vector<std::int64_t> line_counts(const PixelLines& lines) {
+  const std::int64_t in_image = lines.lines_in_image();
+  const std::int64_t unit = lines.is_direct() ? 2 * tile_pixels : 1;
+  std::vector<std::int64_t> counts;
+  for (std::int64_t parts = 1; parts <= in_image; parts *= 2)
+    counts.push_back(std::min(round_up(ceil_divide(in_image, parts), unit), in_image));
+  for (std::int64_t images = 2; images * in_image <= lines.lines(); images *= 2)
+    counts.push_back(images * in_image);
+  return counts;
+}
+
+}  // namespace
+
+TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t threads) {
+  TileCut best{1, 1};
+  std::optional<Estimate> least;
+  for (const std::int64_t count : line_counts(lines))
+    for (std::int64_t runs = 1; runs <= panels; runs *= 2) {
+      const TileCut cut{count, ceil_divide(panels, runs)};
+      const Estimate now = estimate(lines, panels, cut, threads);
+      const bool better =
+          !least || (now.fine == least->fine ? now.cycles < least->cycles : now.fine);
+      if (!better) continue;
+      best = cut;
+      least = now;
+    }
+  return best;
+}
+
+}  // namespace narrowgauge::cpu
