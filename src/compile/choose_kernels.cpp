@@ -6,36 +6,16 @@
 
 namespace narrowgauge {
 
-namespace {
-
-// Constants, and the states that the graph leaves as they are, counters aside.
-std::set<Value> lasting_values(const Graph& graph) {
-  std::set<Value> values;
-  for (const State& state : graph.states()) {
-    const bool is_weight = state.role == Role::parameter || state.role == Role::statistic ||
-                           state.role == Role::derived;
-    if (is_weight && state.next == state.current) values.insert(state.current);
-  }
-  for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
-    if (graph.constant_value({i, 0})) values.insert({i, 0});
-  return values;
-}
-
-}  // namespace
-
 std::vector<ChosenKernel> choose_kernels(const Graph& graph, const std::set<Value>& read,
                                          const CompileOptions& options) {
   std::vector<ChosenKernel> chosen;
-  const std::set<Value> lasting = lasting_values(graph);
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i) {
     const Node& node = graph.node(i);
     if (is_source(node)) {
       chosen.emplace_back();
       continue;
     }
-    std::vector<Operand> inputs = input_operands(graph, node);
-    for (std::size_t k = 0; k < inputs.size(); ++k)
-      inputs[k].lasts = lasting.contains(node.inputs[k]);
+    const std::vector<Operand> inputs = input_operands(graph, node);
     const std::vector<Operand> outputs = output_operands(graph, i, read);
     const Request request{*node.op,       node.attributes, inputs,    outputs,
                           options.target, node.math,       node.name, options.deterministic};

@@ -10,6 +10,7 @@
 #include "ir/readers.h"
 #include "ops/shape/relayout.h"
 #include "passes/operands.h"
+#include "passes/quantized_values.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
@@ -195,12 +196,22 @@ class LayoutAssigner {
   std::map<std::pair<Value, std::string>, Value> relayouts_;
 };
 
+// Weights of bf16 that last are packed for images in channels last. f32 and f16 are split faster in
+// batch-inner blocks.
+bool prefers_channels_last(const Graph& graph) {
+  return only_predicts(graph) && std::ranges::none_of(graph.nodes(), [&](const Node& node) {
+           return node.op->info.fusion == Fusion::contraction &&
+                  graph.type(node.inputs[0]).dtype != DType::bf16;
+         });
+}
+
 }  // namespace
 
 Graph assign_layout(const Graph& graph, Layout layout, const Target& target) {
   if (layout == Layout::plain) return graph;
   std::vector<Layout> layouts{layout};
   if (layout == Layout::fastest) layouts = {Layout::batch_inner, Layout::channels_last};
+  if (layout == Layout::fastest && prefers_channels_last(graph)) layouts = {Layout::channels_last};
   return LayoutAssigner(graph, std::move(layouts), target).run();
 }
 

@@ -3,6 +3,15 @@
 
 namespace narrowgauge {
 
+bool is_lasting(const Graph& graph, Value value) {
+  const Node& node = graph.producer(value);
+  if (!node.is<StateValue>()) return node.is<Constant>();
+  const State* const state = graph.find_state(node.name);
+  const bool is_weight = state && (state->role == Role::parameter ||
+                                   state->role == Role::statistic || state->role == Role::derived);
+  return is_weight && state->next == state->current;
+}
+
 Operand operand_of(const Graph& graph, Value value) {
   Operand operand;
   operand.present = !value.is_absent();
@@ -13,6 +22,7 @@ Operand operand_of(const Graph& graph, Value value) {
   operand.storage = info.storage;
   if (info.storage.blocks.empty()) operand.strides = strides_of(operand.dims, info.storage);
   operand.constant = graph.constant_value(value);
+  operand.lasts = is_lasting(graph, value);
   return operand;
 }
 

@@ -9,6 +9,9 @@
 
 namespace narrowgauge {
 
+// Constants, and the states that the graph leaves as they are, counters aside.
+bool is_lasting(const Graph& graph, Value value);
+
 Operand operand_of(const Graph& graph, Value value);
 // The operands of a node's inputs; absent inputs are operands that are not present.
 std::vector<Operand> input_operands(const Graph& graph, const Node& node);

@@ -6,6 +6,7 @@
 #include "ops/math/cast.h"
 #include "ops/quantized/quantize_linear.h"
 #include "ops/shape/axes.h"
+#include "passes/operands.h"
 
 namespace narrowgauge {
 
@@ -25,16 +26,9 @@ bool only_predicts(const Graph& graph) {
 namespace {
 
 bool lasts(const Graph& graph, Value value, int depth) {
+  if (is_lasting(graph, value)) return true;
   const Node& node = graph.producer(value);
-  if (node.is<StateValue>()) {
-    const State* const state = graph.find_state(node.name);
-    const bool is_weight =
-        state && (state->role == Role::parameter || state->role == Role::statistic ||
-                  state->role == Role::derived);
-    return is_weight && state->next == state->current;
-  }
-  if (node.is<Constant>()) return true;
-  return depth > 0 && !node.is<Input>() && !node.inputs.empty() && !node.op->info.random &&
+  return depth > 0 && !is_source(node) && !node.inputs.empty() && !node.op->info.random &&
          std::ranges::all_of(node.inputs, [&](Value input) {
            return input.is_absent() || lasts(graph, input, depth - 1);
          });

@@ -37,6 +37,7 @@ set(emulated
     kernels_pair_convolution
     kernels_pair_products
     kernels_pixel_convolution
+    kernels_pixel_tiles
     kernels_quantized_convolution
     kernels_random_fill
     kernels_row_math

@@ -29,6 +29,7 @@ struct ProductKernel {
   Offer (*offer)(const ProductRequest&);
 };
 
+Offer product_on_pixel_tiles(const ProductRequest& request);  // by a matrix that lasts
 Offer product_on_tiles(const ProductRequest& request);
 Offer product_in_pairs(const ProductRequest& request);  // of bf16
 Offer product_in_dfp16(const ProductRequest& request);
@@ -39,10 +40,14 @@ Offer scaled_product_in_onednn(const ProductRequest& request);
 Offer product_in_tf32(const ProductRequest& request);
 Offer simulated_product(const ProductRequest& request);
 
-inline constexpr ProductKernel product_kernels[] = {
-    {"tiles", product_on_tiles},   {"pairs", product_in_pairs},
-    {"dfp16", product_in_dfp16},   {"rows", product_of_rows},
-    {"onednn", product_in_onednn}, {"onednn, scaled", scaled_product_in_onednn},
-    {"tf32", product_in_tf32},     {"simulated", simulated_product}};
+inline constexpr ProductKernel product_kernels[] = {{"pixel tiles", product_on_pixel_tiles},
+                                                    {"tiles", product_on_tiles},
+                                                    {"pairs", product_in_pairs},
+                                                    {"dfp16", product_in_dfp16},
+                                                    {"rows", product_of_rows},
+                                                    {"onednn", product_in_onednn},
+                                                    {"onednn, scaled", scaled_product_in_onednn},
+                                                    {"tf32", product_in_tf32},
+                                                    {"simulated", simulated_product}};
 
 }  // namespace narrowgauge

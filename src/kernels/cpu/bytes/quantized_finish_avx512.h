@@ -2,7 +2,7 @@
 // Sixteen values of a panel as vectors of AVX-512. Only for *.avx512.cpp and *.amx.cpp.
 #pragma once
 
-#ifdef __AVX512F__
+#ifdef __AVX512BW__
 
 #include <immintrin.h>
 

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/bytes/quantized_convolution.h"
 #include "kernels/cpu/bytes/quantized_finish.h"
-#include "kernels/cpu/tiles/tile_cut.h"
+#include "kernels/cpu/tiles/pixel_weights.h"
 
 namespace narrowgauge::cpu {
 
@@ -17,16 +17,9 @@ std::string quantized_tiles_reason(const QuantizedViews& views, const Convolutio
 Prepared prepare_quantized_tiles(const QuantizedViews& views, const ConvolutionWindow& window,
                                  const QuantizedNumbers& numbers, int threads = 0);
 
-// Tiles of pixels by panels of weights.
 struct QuantizedTileProduct {
-  const PixelTile* tiles;
-  std::int64_t tile_count, row_bytes;
-  const std::int64_t* step_at;
-  std::int64_t steps;
-  const std::byte* weights;  // [panels][steps][2048]
-  std::int64_t first_panel, panel_count;
-  bool x_signed, copied;
-  bool pixel_by_pixel;  // all panels for two tiles, then the next two
+  PixelProduct product;
+  bool x_signed;
   QuantizedFinish finish;
   const std::byte* residual;
   std::byte* y;

@@ -3,17 +3,11 @@
 // A tile of B is 16 rows of 16 fours of neighbours in the contraction. Only for *.amx.cpp.
 #pragma once
 
-#ifdef __AMX_INT8__
+#ifdef __AMX_BF16__
 
 #include "kernels/cpu/tiles/tiles.amx.h"
 
 namespace narrowgauge::cpu::amx {
-
-// Two tiles of A, each with rows `step` bytes apart.
-struct TilesOfA {
-  const std::byte *first, *second;
-  std::int64_t step;
-};
 
 // `form`: 2 if a is signed, plus 1 if b is.
 #define NG_MULTIPLY_BYTES(c, a, b) \

@@ -2,30 +2,45 @@
 #include "kernels/cpu/tiles/pixel_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "kernels/cpu/bytes/int8_gemm.h"
 #include "kernels/cpu/core/work.h"
 
 namespace narrowgauge::cpu {
+namespace {
 
-PixelLines::PixelLines(const Dims& x, const Dims& w, const Dims& y, const ConvolutionWindow& window,
-                       std::int64_t element_bytes)
-    : images_(x[0]),
+constexpr std::int64_t most_gathered_bytes = 1024;  // of x
+
+}  // namespace
+
+PixelLines::PixelLines(DType dtype, const Dims& x, const Dims& w, const Dims& y,
+                       const ConvolutionWindow& window)
+    : split_(dtype == DType::f32),
+      images_(x[0]),
       channels_(x[1]),
-      element_bytes_(element_bytes),
-      pixel_bytes_(x[1] * element_bytes) {
-  direct_ = true;
+      element_bytes_(is_byte(dtype) ? 1 : 2),
+      source_bytes_(x[1] * bits(dtype) / 8) {
   const std::size_t spatial = x.size() - 2;
   NG_INVARIANT(spatial == 1 || spatial == 2);
   for (std::size_t i = 0; i < spatial; ++i) {
     Axis& axis = i + 1 == spatial ? x_ : y_;
     axis = {
         x[i + 2], y[i + 2], w[i + 2], window.strides[i], window.dilations[i], window.pads_begin[i]};
-    direct_ = direct_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
+    flat_ = flat_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
   }
-  if (direct_) {  // one image that is one pixel wide
+  source_x_ = x_;
+  gather();
+  pixel_bytes_ = channels_ * element_bytes_;
+  if (element_bytes_ > 1 || gathered_)
+    pixel_bytes_ = (split_ ? 2 : 1) * round_up(pixel_bytes_, tile_step_bytes);
+  whole_ = !split_ && !gathered_ && pixel_bytes_ == source_bytes_;
+  direct_ = flat_ && whole_;
+  if (flat_) {  // one image that is one pixel wide
     y_.x = y_.y = images_ * y_.y * x_.y;
     x_.x = x_.y = images_ = 1;
+    source_x_ = x_;
   }
   places_ = ceil_divide((x_.y - 1) * x_.stride + x_.reach() + 1, x_.stride);
   line_bytes_ = places_ * row_bytes();
@@ -37,14 +52,32 @@ PixelLines::PixelLines(const Dims& x, const Dims& w, const Dims& y, const Convol
   list_depths();
 }
 
+// Makes one pixel of those that a pixel of the output sees of a line.
+void PixelLines::gather() {
+  gathered_ = x_.kernel > 1 && x_.dilation == 1 && channels_ * element_bytes_ < tile_step_bytes &&
+              x_.kernel * source_bytes_ <= most_gathered_bytes;
+  if (!gathered_) return;
+  channels_ *= x_.kernel;
+  x_ = {x_.y, x_.y};
+}
+
+// The products of two lower parts, at most 2^-18 of a product, are left out.
+std::vector<PixelLines::Section> PixelLines::sections() const {
+  if (!split_) return {{0, WeightPart::upper}};
+  return {{0, WeightPart::upper}, {0, WeightPart::lower}, {pixel_bytes_ / 2, WeightPart::upper}};
+}
+
 // Taps beside each other are one run, which ends with a whole step.
 void PixelLines::list_depths() {
-  const std::int64_t in_run = x_.dilation == 1 ? x_.kernel : 1;
-  const std::int64_t run = round_up(in_run * pixel_bytes_, tile_step_bytes) / element_bytes_;
-  for (std::int64_t tap = 0; tap < taps(); tap += in_run)
-    for (std::int64_t i = 0; i < run; ++i)
-      depth_at_.push_back(i < in_run * channels_ ? static_cast<std::int32_t>(tap * channels_ + i)
-                                                 : -1);
+  const std::int64_t used = run_bytes() / element_bytes_;
+  const std::int64_t run = round_up(run_bytes(), tile_step_bytes) / element_bytes_;
+  for (std::int64_t tap = 0; tap < taps(); tap += taps_in_run())
+    for (const Section& section : sections()) {
+      for (std::int64_t i = 0; i < run; ++i)
+        depth_at_.push_back(i < used ? static_cast<std::int32_t>(tap * channels_ + i) : -1);
+      parts_.insert(parts_.end(), static_cast<std::size_t>(run * element_bytes_ / tile_step_bytes),
+                    section.part);
+    }
 }
 
 PixelParts::PixelParts(const PixelLines& lines, std::int64_t lines_in_part)
@@ -74,16 +107,15 @@ std::int64_t PixelParts::read_bytes() const {
 
 void PixelParts::list_steps() {
   const PixelLines::Axis &y = lines_.y_, &x = lines_.x_;
-  const std::int64_t in_run = x.dilation == 1 ? x.kernel : 1;
-  const std::int64_t run = in_run * lines_.pixel_bytes_;
   for (std::int64_t ky = 0; ky < y.kernel; ++ky) {
     const std::int64_t shift = ky * y.dilation;
     const std::int64_t plane =
         std::ranges::find(lines_.remainders_, shift % y.stride) - lines_.remainders_.begin();
     const std::int64_t line = (plane * plane_lines() + shift / y.stride) * lines_.line_bytes_;
-    for (std::int64_t kx = 0; kx < x.kernel; kx += in_run)
-      for (std::int64_t at = 0; at < run; at += tile_step_bytes)
-        step_at_.push_back(line + kx * x.dilation * lines_.pixel_bytes_ + at);
+    for (std::int64_t kx = 0; kx < x.kernel; kx += lines_.taps_in_run())
+      for (const PixelLines::Section& section : lines_.sections())
+        for (std::int64_t at = 0; at < lines_.run_bytes(); at += tile_step_bytes)
+          step_at_.push_back(line + kx * x.dilation * lines_.pixel_bytes_ + section.at + at);
   }
 }
 
@@ -99,27 +131,75 @@ void PixelParts::list_pixels() {
 
 void PixelParts::copy_lines(const std::byte* image, std::int64_t first, std::int64_t count,
                             std::uint8_t zero, std::byte* to) const {
-  const PixelLines::Axis &y = lines_.y_, &x = lines_.x_;
-  const std::int64_t pixel = lines_.pixel_bytes_, line_bytes = lines_.line_bytes_;
-  const std::int64_t before = std::min(x.pad * pixel, line_bytes);
-  const std::int64_t inside = std::min(x.x * pixel, line_bytes - before);
-  const auto pad = [&](std::byte* from, std::int64_t bytes) {
-    std::memset(from, zero, static_cast<std::size_t>(bytes));
-  };
+  if (lines_.flat_) {
+    copy_pixels(image + first * lines_.source_bytes_, lines_.source_bytes_, count, to);
+    return;
+  }
+  const PixelLines::Axis& y = lines_.y_;
+  const std::int64_t line_bytes = lines_.line_bytes_;
+  const std::int64_t source_line = lines_.source_x_.x * lines_.source_bytes_;
   for (const std::int64_t remainder : lines_.remainders_) {
     std::byte* line = to;
     for (std::int64_t i = 0; i < count + y.reach() / y.stride; ++i, line += line_bytes) {
       const std::int64_t from = (first + i) * y.stride + remainder - y.pad;
-      if (from < 0 || from >= y.x) {
-        pad(line, line_bytes);
-        continue;
-      }
-      pad(line, before);
-      std::memcpy(line + before, image + from * x.x * pixel, static_cast<std::size_t>(inside));
-      pad(line + before + inside, line_bytes - before - inside);
+      if (from < 0 || from >= y.x)
+        std::memset(line, zero, static_cast<std::size_t>(line_bytes));
+      else if (lines_.gathered_)
+        gather_line(image + from * source_line, zero, line);
+      else
+        copy_line(image + from * source_line, zero, line);
     }
     to += plane_lines() * line_bytes;
   }
+}
+
+void PixelParts::copy_line(const std::byte* x, std::uint8_t zero, std::byte* to) const {
+  const std::int64_t pixel = lines_.pixel_bytes_, pixels = lines_.line_bytes_ / pixel;
+  const std::int64_t before = std::min(lines_.x_.pad, pixels);
+  const std::int64_t inside = std::min(lines_.x_.x, pixels - before);
+  std::memset(to, zero, static_cast<std::size_t>(before * pixel));
+  copy_pixels(x, lines_.source_bytes_, inside, to + before * pixel);
+  std::memset(to + (before + inside) * pixel, zero,
+              static_cast<std::size_t>((pixels - before - inside) * pixel));
+}
+
+void PixelParts::gather_line(const std::byte* x, std::uint8_t zero, std::byte* to) const {
+  const PixelLines::Axis& axis = lines_.source_x_;
+  const std::int64_t source = lines_.source_bytes_, step = axis.stride * source;
+  const auto seen = [&](std::int64_t i) { return i * axis.stride - axis.pad; };
+  std::int64_t i = 0;
+  const auto at_border = [&](std::int64_t end) {
+    for (; i < end; ++i) {
+      std::array<std::byte, most_gathered_bytes> pixel;
+      pixel.fill(std::byte{zero});
+      const std::int64_t begin = std::clamp<std::int64_t>(-seen(i), 0, axis.kernel);
+      const std::int64_t last = std::clamp(axis.x - seen(i), begin, axis.kernel);
+      std::memcpy(pixel.data() + begin * source, x + (seen(i) + begin) * source,
+                  static_cast<std::size_t>((last - begin) * source));
+      copy_pixels(pixel.data(), step, 1, to + i * lines_.pixel_bytes_);
+    }
+  };
+  const std::int64_t first = std::min(ceil_divide(axis.pad, axis.stride), lines_.places_);
+  const std::int64_t left = axis.x - axis.kernel + axis.pad;
+  const std::int64_t inside = left < 0 ? 0 : left / axis.stride + 1;
+  at_border(first);
+  const std::int64_t count = std::min(inside, lines_.places_) - first;
+  if (count > 0) {
+    copy_pixels(x + seen(first) * source, step, count, to + first * lines_.pixel_bytes_);
+    i += count;
+  }
+  at_border(lines_.places_);
+}
+
+void PixelParts::copy_pixels(const std::byte* x, std::int64_t step, std::int64_t count,
+                             std::byte* to) const {
+  if (lines_.split_)
+    amx::split_pixels(x, step, lines_.channels_, count, lines_.pixel_bytes_, to);
+  else if (lines_.whole_)
+    std::memcpy(to, x, static_cast<std::size_t>(count * step));
+  else
+    amx::pad_pixels(x, step, lines_.channels_ * lines_.element_bytes_, count, lines_.pixel_bytes_,
+                    to);
 }
 
 void PixelParts::list_tile(const std::byte* a, std::int64_t index, const Pixels& of,
@@ -147,6 +227,15 @@ std::int64_t PixelParts::load_direct(const std::byte* x, std::int64_t part, std:
   return listed;
 }
 
+PixelParts::Pixels PixelParts::pixels(std::int64_t part) const {
+  const std::int64_t in_image = lines_.lines_in_image(), width = lines_.x_.y;
+  const std::int64_t image = part / parts_in_image_ * images_in_part_;
+  const std::int64_t images = std::min(images_in_part_, lines_.images_ - image);
+  const std::int64_t first = part % parts_in_image_ * in_part_;
+  const std::int64_t lines = std::min(in_part_, in_image - first);
+  return {(image * in_image + first) * width, images * lines * width};
+}
+
 std::int64_t PixelParts::load(const std::byte* x, std::int64_t part, std::uint8_t zero,
                               std::byte* copies, PixelTile* tiles) const {
   if (lines_.direct_) return load_direct(x, part, copies, tiles);
@@ -155,7 +244,7 @@ std::int64_t PixelParts::load(const std::byte* x, std::int64_t part, std::uint8_
   const std::int64_t first = part % parts_in_image_ * in_part_;
   const std::int64_t count = std::min(in_part_, lines_.lines_in_image() - first);
   const std::int64_t width = lines_.x_.y;
-  const std::int64_t x_bytes = lines_.y_.x * lines_.x_.x * lines_.pixel_bytes_;
+  const std::int64_t x_bytes = lines_.y_.x * lines_.source_x_.x * lines_.source_bytes_;
   const std::int64_t listed = ceil_divide((count - 1) * lines_.places_ + width, tile_pixels);
   for (std::int64_t image = 0; image < images; ++image) {
     std::byte* const a = copies + image * copied_image_bytes();

@@ -4,6 +4,11 @@
 // at a time. A window of one pixel reads x where it lies. Otherwise lines of x are copied with
 // their pads, in an order in which pixels of the output stay the same distance apart from line to
 // line. Places between the lines of the output are computed too, and left out on store.
+//
+// Where pixels are smaller than a step, all that a pixel of the output sees of a line is copied
+// together. Other pixels of bf16 are copied where they are no whole number of steps, since what
+// lies behind them may be infinite. Pixels of f32 are copied as two of bf16, whose sum they are
+// (split.h).
 #pragma once
 
 #include <cstddef>
@@ -23,22 +28,28 @@ struct PixelTile {
   std::int32_t pixels[tile_pixels];  // of y, one for each row; -1: none
 };
 
-// A line is a row of the output; where x is read as it lies, a pixel of it.
+// What a step multiplies: the whole or upper part of a weight, or what that leaves of it.
+enum class WeightPart : std::uint8_t { upper, lower };
+
+// A line is a row of the output; for windows of one pixel, a pixel of it.
 class PixelLines {
  public:
-  // x [N, C, spatial...], w [M, C, kernel...], y [N, M, spatial...], one or two spatial axes.
-  PixelLines(const Dims& x, const Dims& w, const Dims& y, const ConvolutionWindow& window,
-             std::int64_t element_bytes);
+  // x [N, C, spatial...], w [M, C, kernel...], y [N, M, spatial...], one or two spatial axes;
+  // `dtype` of x: u8, i8, bf16 or f32.
+  PixelLines(DType dtype, const Dims& x, const Dims& w, const Dims& y,
+             const ConvolutionWindow& window);
 
+  bool is_flat() const { return flat_; }      // lines are pixels
   bool is_direct() const { return direct_; }  // x is read where it lies
   std::int64_t lines() const { return images_ * lines_in_image(); }
   std::int64_t lines_in_image() const { return y_.y; }
   // From row to row of a tile.
   std::int64_t row_bytes() const { return x_.stride * pixel_bytes_; }
   std::int64_t taps() const { return x_.kernel * y_.kernel; }
-  std::int64_t steps() const { return std::ssize(depth_at_) * element_bytes_ / tile_step_bytes; }
+  std::int64_t steps() const { return std::ssize(parts_); }
   // For each element of a row, step by step: which [tap][channel] of a weight it meets; -1: none.
   const std::vector<std::int32_t>& depth_at() const { return depth_at_; }
+  const std::vector<WeightPart>& weight_parts() const { return parts_; }  // of the steps
 
  private:
   friend class PixelParts;
@@ -46,15 +57,30 @@ class PixelLines {
     std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
     std::int64_t reach() const { return (kernel - 1) * dilation; }
   };
+  // Steps through a run of taps beside each other, from byte `at` of the first one's pixel on.
+  struct Section {
+    std::int64_t at;
+    WeightPart part;
+  };
+  std::vector<Section> sections() const;
+  std::int64_t taps_in_run() const { return whole_ && x_.dilation == 1 ? x_.kernel : 1; }
+  std::int64_t run_bytes() const { return taps_in_run() * channels_ * element_bytes_; }
   void list_depths();
 
+  void gather();
+
   Axis y_, x_;
-  std::int64_t images_, channels_, element_bytes_, pixel_bytes_;
-  bool direct_;
+  Axis source_x_;  // x_ before pixels were gathered
+  bool split_, gathered_ = false;
+  std::int64_t images_, channels_, element_bytes_;  // of what tiles read
+  std::int64_t source_bytes_, pixel_bytes_;         // of a pixel of x, and of what tiles read
+  bool whole_;                                      // pixels lie as in x
+  bool flat_ = true, direct_;
   std::int64_t places_;                   // of a line, those behind its pixels among them
   std::int64_t line_bytes_;               // of a copied line of x
   std::vector<std::int64_t> remainders_;  // of the taps' lines by the stride
   std::vector<std::int32_t> depth_at_;
+  std::vector<WeightPart> parts_;
 };
 
 // The output cut into parts of so many lines: whole images or a part of one.
@@ -69,6 +95,12 @@ class PixelParts {
   // Where the steps of a row are, from its beginning.
   const std::vector<std::int64_t>& step_at() const { return step_at_; }
 
+  // The pixels of y in a part, which lie together.
+  struct Pixels {
+    std::int64_t first, count;
+  };
+  Pixels pixels(std::int64_t part) const;
+
   // Lists the tiles of a part and returns how many there are. What they need of x is copied;
   // pads are `zero`.
   std::int64_t load(const std::byte* x, std::int64_t part, std::uint8_t zero, std::byte* copies,
@@ -77,13 +109,14 @@ class PixelParts {
  private:
   std::int64_t load_direct(const std::byte* x, std::int64_t part, std::byte* copies,
                            PixelTile* tiles) const;
-  struct Pixels {
-    std::int64_t first, count;
-  };
   // Tile `index` of those of `count` pixels from the first on.
   void list_tile(const std::byte* a, std::int64_t index, const Pixels& of, PixelTile& tile) const;
   void copy_lines(const std::byte* image, std::int64_t first, std::int64_t count, std::uint8_t zero,
                   std::byte* to) const;
+  void copy_line(const std::byte* x, std::uint8_t zero, std::byte* to) const;
+  void gather_line(const std::byte* x, std::uint8_t zero, std::byte* to) const;
+  // Pixels of x that begin `step` bytes apart.
+  void copy_pixels(const std::byte* x, std::int64_t step, std::int64_t count, std::byte* to) const;
   void list_steps();
   void list_pixels();
   // Of copied lines with the same remainder.
@@ -97,5 +130,14 @@ class PixelParts {
   std::vector<std::int64_t> step_at_;
   std::vector<std::int32_t> pixels_;
 };
+
+namespace amx {
+// Copy `count` pixels that begin `x_step` and `to_step` bytes apart, padded with zeros to whole
+// steps: pixels of so many bytes as they are, or f32 as [upper][lower] parts of bf16.
+void pad_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, std::int64_t count,
+                std::int64_t to_step, std::byte* to);
+void split_pixels(const std::byte* x, std::int64_t x_step, std::int64_t channels,
+                  std::int64_t count, std::int64_t to_step, std::byte* to);
+}  // namespace amx
 
 }  // namespace narrowgauge::cpu

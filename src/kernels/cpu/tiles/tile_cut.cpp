@@ -48,7 +48,7 @@ Estimate estimate(const PixelLines& lines, std::int64_t panels, const TileCut& c
 // Images halved again and again, and several of them together.
 std::vector<std::int64_t> line_counts(const PixelLines& lines) {
   const std::int64_t in_image = lines.lines_in_image();
-  const std::int64_t unit = lines.is_direct() ? 2 * tile_pixels : 1;
+  const std::int64_t unit = lines.is_flat() ? 2 * tile_pixels : 1;
   std::vector<std::int64_t> counts;
   for (std::int64_t parts = 1; parts <= in_image; parts *= 2)
     counts.push_back(std::min(round_up(ceil_divide(in_image, parts), unit), in_image));
@@ -59,11 +59,12 @@ std::vector<std::int64_t> line_counts(const PixelLines& lines) {
 
 }  // namespace
 
-TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t threads) {
+TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t threads,
+                      std::int64_t most_runs) {
   TileCut best{1, 1};
   std::optional<Estimate> least;
   for (const std::int64_t count : line_counts(lines))
-    for (std::int64_t runs = 1; runs <= panels; runs *= 2) {
+    for (std::int64_t runs = 1; runs <= most_runs; runs *= 2) {
       const TileCut cut{count, ceil_divide(panels, runs)};
       const Estimate now = estimate(lines, panels, cut, threads);
       const bool better =

@@ -16,6 +16,23 @@ struct TileCut {
 
 // The cut that takes the least time by an estimate: steps of tiles, and bytes from beyond L2. Tasks
 // are short, or several for each thread, where there is enough to cut.
-TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t threads);
+// `most_runs`: of panels.
+TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t threads,
+                      std::int64_t most_runs);
+
+// Weights of a task that are read again for each two tiles, so that lines of y are written whole.
+inline constexpr std::int64_t most_near_weights = 256 << 10;
+
+// A task: tiles of pixels by panels of weights.
+struct PixelProduct {
+  const PixelTile* tiles;
+  std::int64_t tile_count, row_bytes;
+  const std::int64_t* step_at;
+  std::int64_t steps;
+  const std::byte* weights;  // [panels][steps][2048]
+  std::int64_t first_panel, panel_count;
+  bool pixel_by_pixel;  // all panels for two tiles, then for the next two
+  bool copied;          // tiles do not read x where it lies
+};
 
 }  // namespace narrowgauge::cpu

@@ -69,6 +69,12 @@ void store_sums(Sum* sums) {
   asm volatile("" ::: "memory");
 }
 
+// Two tiles of A, each with rows `step` bytes apart.
+struct TilesOfA {
+  const std::byte *first, *second;
+  std::int64_t step;
+};
+
 // How A is read: `reused` keeps it in L1, `streamed` leaves L1 to B.
 enum class Reading { reused, streamed };
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cpu/tiles/pixel_convolution.h"
+
+#include "kernels/cpu/tiles/gelu.amx.h"
+#include "kernels/cpu/tiles/pixel_loop.amx.h"
+#include "kernels/cpu/tiles/row_formats.amx.h"
+
+namespace narrowgauge::cpu::amx {
+namespace {
+
+struct MultiplyBf16 {
+  using Sum = float;
+  template <bool two>
+  [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b) {
+    _tile_loadd(4, a.first, a.step);
+    _tile_loadd(6, b, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b + 1024, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    if constexpr (two) {
+      _tile_loadd(5, a.second, a.step);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+};
+
+// The lanes of 32 channels that there are.
+struct Lanes {
+  __mmask16 low, high;
+};
+[[gnu::always_inline]] inline __mmask16 lanes(std::int64_t count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
+}
+
+// Reads and writes 32 values.
+template <DType dtype>
+struct Values;
+template <>
+struct Values<DType::f32> {
+  static constexpr std::int64_t size = 4;
+  [[gnu::always_inline]] static __m512 load(const std::byte* from, __mmask16 mask) {
+    return _mm512_maskz_loadu_ps(mask, from);
+  }
+  [[gnu::always_inline]] static void store(std::byte* to, __m512 low, __m512 high,
+                                           const Lanes& mask) {
+    _mm512_mask_storeu_ps(to, mask.low, low);
+    _mm512_mask_storeu_ps(to + 64, mask.high, high);
+  }
+};
+template <>
+struct Values<DType::bf16> {
+  static constexpr std::int64_t size = 2;
+  [[gnu::always_inline]] static __m512 load(const std::byte* from, __mmask16 mask) {
+    const __m256i bits = _mm256_maskz_loadu_epi16(mask, from);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+  }
+  [[gnu::always_inline]] static void store(std::byte* to, __m512 low, __m512 high,
+                                           const Lanes& mask) {
+    _mm512_mask_storeu_epi16(to, _mm512_kunpackw(mask.high, mask.low), to_bf16(low, high));
+  }
+};
+
+enum class Behind : std::uint8_t { nothing, residual, gelu };
+
+// Finishes the sums of a block a few pixels at a time, and fetches what the next one will need.
+template <DType dtype, Behind behind>
+class SumsToStore {
+ public:
+  using Context = PixelConvolutionTask;
+  SumsToStore(const PixelConvolutionTask& task, const float* sums, const PixelBlock& block,
+              const PixelBlock& next)
+      : task_(task), sums_(sums), block_(block), next_(next) {}
+
+  [[gnu::always_inline]] void step(std::int64_t rows) {
+    while (rows > 0 && tile_ < block_.tile_count) {
+      const std::int64_t left = tile_pixels - row_, now = rows < left ? rows : left;
+      rows_of_a_tile(block_.tiles[tile_], row_ + now);
+      rows -= now;
+      if (row_ < tile_pixels) return;
+      row_ = 0;
+      ++tile_;
+    }
+  }
+  [[gnu::always_inline]] void rest() { step(2 * tile_pixels); }
+
+ private:
+  using Format = Values<dtype>;
+
+  [[gnu::always_inline]] void rows_of_a_tile(const PixelTile& tile, std::int64_t end) {
+    const std::int64_t column = block_.column, channels = task_.channels;
+    const Lanes mask{lanes(channels - column), lanes(channels - column - 16)};
+    const __m512 low_bias = _mm512_loadu_ps(task_.bias + column),
+                 high_bias = _mm512_loadu_ps(task_.bias + column + 16),
+                 least = _mm512_set1_ps(task_.epilogue.low),
+                 most = _mm512_set1_ps(task_.epilogue.high);
+    const float* sums = sums_ + (tile_ * tile_pixels + row_) * tile_panel;
+    const PixelTile& next = next_.tiles[tile_ < next_.tile_count ? tile_ : 0];
+    for (; row_ < end; ++row_, sums += tile_panel) {
+      if constexpr (behind == Behind::residual)
+        __builtin_prefetch(task_.residual +
+                           (next.pixels[row_] * channels + next_.column) * Format::size);
+      if (tile.pixels[row_] < 0) continue;
+      const std::int64_t at = (tile.pixels[row_] * channels + column) * Format::size;
+      __m512 values[2] = {_mm512_add_ps(_mm512_loadu_ps(sums), low_bias),
+                          _mm512_add_ps(_mm512_loadu_ps(sums + 16), high_bias)};
+      if constexpr (behind == Behind::residual) {
+        const std::byte* const r = task_.residual + at;
+        values[0] = _mm512_add_ps(values[0], Format::load(r, mask.low));
+        values[1] = _mm512_add_ps(values[1], Format::load(r + 16 * Format::size, mask.high));
+      }
+      if constexpr (behind == Behind::gelu) {
+        gelu(values);
+      } else {  // NaN, the second operand, stays
+        values[0] = _mm512_min_ps(most, _mm512_max_ps(least, values[0]));
+        values[1] = _mm512_min_ps(most, _mm512_max_ps(least, values[1]));
+      }
+      Format::store(task_.y + at, values[0], values[1], mask);
+    }
+  }
+
+  const PixelConvolutionTask& task_;
+  const float* sums_;
+  const PixelBlock &block_, &next_;
+  std::int64_t tile_ = 0, row_ = 0;
+};
+
+template <DType dtype, Behind behind>
+void convolve(const PixelConvolutionTask& task) {
+  PixelLoop<MultiplyBf16, SumsToStore<dtype, behind>>(task.product, task).run();
+}
+
+}  // namespace
+
+void convolve_pixels(const PixelConvolutionTask& task) {
+  const TileScope tiles;
+  before_tile_loads();
+  const bool wide = task.dtype == DType::f32;
+  if (task.epilogue.gelu) return convolve<DType::bf16, Behind::gelu>(task);
+  if (task.epilogue.residual)
+    return (wide ? convolve<DType::f32, Behind::residual>
+                 : convolve<DType::bf16, Behind::residual>)(task);
+  (wide ? convolve<DType::f32, Behind::nothing> : convolve<DType::bf16, Behind::nothing>)(task);
+}
+
+}  // namespace narrowgauge::cpu::amx

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of a PixelProduct over the tiles of AMX, for every format of pixels. What is left to do
+// on a block runs between the products of the next one. Only for *.amx.cpp.
+#pragma once
+
+#ifdef __AMX_BF16__
+
+#include "kernels/cpu/tiles/tile_cut.h"
+#include "kernels/cpu/tiles/tiles.amx.h"
+
+namespace narrowgauge::cpu::amx {
+
+// Two tiles of pixels, or one, by a panel.
+struct PixelBlock {
+  const PixelTile* tiles = nullptr;
+  std::int64_t tile_count = 0, column = 0;
+};
+
+// Fetches lines into L2 before they are needed.
+class Ahead {
+ public:
+  Ahead() = default;
+  Ahead(const std::byte* from, std::int64_t bytes, std::int64_t steps)
+      : line_(from), end_(from + bytes), in_step_((bytes / 64 + steps - 1) / steps) {}
+  [[gnu::always_inline]] void fetch() {
+    for (std::int64_t i = 0; i < in_step_ && line_ < end_; ++i, line_ += 64)
+      __builtin_prefetch(line_, 0, 2);
+  }
+
+ private:
+  const std::byte *line_ = nullptr, *end_ = nullptr;
+  std::int64_t in_step_ = 0;
+};
+
+// Multiply::step() multiplies two tiles by two of a panel; Work finishes their sums, a few pixels
+// at a time.
+template <class Multiply, class Work>
+class PixelLoop {
+ public:
+  PixelLoop(const PixelProduct& product, const typename Work::Context& context)
+      : p_(product),
+        context_(context),
+        panel_bytes_(product.steps * tile_panel_bytes),
+        rows_in_step_((2 * tile_pixels + product.steps - 1) / product.steps) {}
+
+  void run() {
+    if (p_.pixel_by_pixel)
+      pixel_by_pixel();
+    else
+      panel_by_panel();
+    Work(context_, sums_[now_], blocks_[now_], blocks_[now_]).rest();
+  }
+
+ private:
+  void pixel_by_pixel() {
+    for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
+      Ahead ahead = next_pixels(tile, p_.panel_count * p_.steps);
+      for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) one_block(tile, panel, ahead);
+    }
+  }
+
+  // What the next two tiles read of x, which lies together unless it is copied.
+  Ahead next_pixels(std::int64_t tile, std::int64_t steps) const {
+    if (p_.copied || tile + 3 >= p_.tile_count) return {};
+    return {p_.tiles[tile + 2].a, 2 * tile_pixels * p_.row_bytes, steps};
+  }
+
+  void panel_by_panel() {
+    const std::int64_t steps = (p_.tile_count + 1) / 2 * p_.steps;
+    for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
+      const bool more = panel + 1 < p_.panel_count;
+      Ahead ahead(weights(panel + 1), more ? panel_bytes_ : 0, steps);
+      for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) one_block(tile, panel, ahead);
+    }
+  }
+
+  const std::byte* weights(std::int64_t panel) const {
+    return p_.weights + (p_.first_panel + panel) * panel_bytes_;
+  }
+
+  // Multiplies a block while the previous one is finished.
+  [[gnu::always_inline]] void one_block(std::int64_t tile, std::int64_t panel, Ahead& ahead) {
+    const bool two = tile + 1 < p_.tile_count;
+    const int last = now_;
+    now_ ^= 1;
+    PixelBlock& block = blocks_[now_];
+    block = {p_.tiles + tile, two ? 2 : 1, (p_.first_panel + panel) * tile_panel};
+    zero_sums();
+    Work work(context_, sums_[last], blocks_[last], block);
+    if (two)
+      multiply<true>(block, weights(panel), work, ahead);
+    else
+      multiply<false>(block, weights(panel), work, ahead);
+    work.rest();
+    store_sums(sums_[now_]);
+  }
+
+  template <bool two>
+  [[gnu::always_inline]] void multiply(const PixelBlock& block, const std::byte* b, Work& work,
+                                       Ahead& ahead) const {
+    const std::byte* const first = block.tiles[0].a;
+    const std::byte* const second = two ? block.tiles[1].a : first;
+    for (std::int64_t s = 0; s < p_.steps; ++s, b += tile_panel_bytes) {
+      ahead.fetch();
+      work.step(rows_in_step_);
+      Multiply::template step<two>({first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes},
+                                   b);
+    }
+  }
+
+  const PixelProduct& p_;
+  const typename Work::Context& context_;
+  std::int64_t panel_bytes_, rows_in_step_;
+  // The block that is multiplied, and the one before it.
+  PixelBlock blocks_[2];
+  int now_ = 0;
+  alignas(64) typename Multiply::Sum sums_[2][sums_in_block];
+};
+
+}  // namespace narrowgauge::cpu::amx
+
+#endif

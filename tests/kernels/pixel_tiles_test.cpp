@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions by weights that last, on tiles of pixels, against plain loops in double.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "base/cpu.h"
+#include "base/parallel.h"
+#include "kernels/array.h"
+#include "kernels/convolution_case.h"
+#include "kernels/cpu/tiles/pixel_convolution.h"
+#include "kernels/needs_tiles.h"
+
+namespace narrowgauge::cpu::pixel_tiles_test {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// Beside those of all convolutions: several parts of an image, several images in a part, weights of
+// more bytes than stay near, channels that fill no step.
+const std::vector<ConvolutionCase>& larger_cases() {
+  static const std::vector<ConvolutionCase> list = {
+      {"parts of an image", 2, 64, 40, {33, 30}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},
+      {"parts with a stride", 1, 48, 96, {41, 27}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}},
+      {"small images", 19, 70, 66, {5, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
+      {"pixels", 3, 100, 50, {19, 13}, {1, 1}, {}, {}, {}, {}, 1, true},
+      {"many panels", 1, 544, 320, {5, 5}, {1, 1}},
+      {"first layer, 7x7", 1, 3, 64, {37, 30}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 3}, 1, true},
+      {"gathered, no pads", 2, 5, 33, {9, 14}, {2, 4}, {1, 3}},
+      {"gathered, wide pads", 1, 8, 8, {4, 2}, {3, 5}, {}, {}, {1, 6}, {1, 7}},
+  };
+  return list;
+}
+
+bool tiles_take(const ConvolutionCase& c) { return c.groups == 1 && c.size.size() < 3; }
+
+class Fixture {
+ public:
+  explicit Fixture(const ConvolutionCase& shape, DType x = DType::bf16, DType y = DType::bf16,
+                   const PixelEpilogue& epilogue = {})
+      : shape_(shape),
+        epilogue_(epilogue),
+        x_(x, shape.x_dims(), Layout::channels_last),
+        w_(x, shape.w_dims()),
+        bias_(DType::f32, {shape.outputs}),
+        residual_(y, shape.y_dims(), Layout::channels_last),
+        y_(y, shape.y_dims(), Layout::channels_last) {
+    x_.randomize(1);
+    w_.randomize(2);
+    bias_.randomize(3);
+    residual_.randomize(4);
+  }
+
+  ConvolutionViews views() const {
+    ConvolutionViews views{x_.view(), w_.view(), y_.view(), {}};
+    if (shape_.bias) views.bias = bias_.view();
+    return views;
+  }
+  Prepared prepared(const ContractionOptions& options = {}) const {
+    return prepare_pixel_convolution(views(), shape_.window(), epilogue_, options);
+  }
+  GuardedArray result(const ContractionOptions& options = {}) const {
+    GuardedArray y = y_;
+    run(prepared(options), {&x_, &w_, &bias_, &residual_}, {&y});
+    EXPECT_TRUE(y.guards_intact()) << shape_.name;
+    return y;
+  }
+  std::vector<double> reference() const {
+    std::vector<double> y =
+        ConvolutionReference(shape_, x_, w_, y_).forward(shape_.bias ? &bias_ : nullptr);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (epilogue_.residual) y[i] += residual_.at(static_cast<std::int64_t>(i));
+      if (epilogue_.gelu) y[i] *= 0.5 * std::erfc(-y[i] / std::sqrt(2.0));
+      y[i] = std::min(std::max(y[i], double{epilogue_.low}), double{epilogue_.high});
+    }
+    return y;
+  }
+  GuardedArray& x() { return x_; }
+  const GuardedArray& y() const { return y_; }
+
+ private:
+  const ConvolutionCase& shape_;
+  PixelEpilogue epilogue_;
+  GuardedArray x_, w_, bias_, residual_, y_;
+};
+
+class PixelTilesTest : public testing::Test {
+ protected:
+  void SetUp() override { NG_NEEDS_TILES(); }
+};
+
+template <class Body>
+void for_all_cases(const Body& body) {
+  for (const auto* cases : {&convolution_cases(), &larger_cases()})
+    for (const ConvolutionCase& c : *cases)
+      if (tiles_take(c)) body(c);
+}
+
+TEST_F(PixelTilesTest, bf16_is_exact_products_added_in_f32_and_rounded_once) {
+  for_all_cases([](const ConvolutionCase& c) {
+    for (const DType y : {DType::bf16, DType::f32}) {
+      const Fixture fixture(c, DType::bf16, y);
+      expect_within_format(fixture.result(), fixture.reference(), concat(c.name, ' ', y));
+    }
+  });
+}
+
+TEST_F(PixelTilesTest, f32_is_multiplied_in_two_parts) {
+  for_all_cases([](const ConvolutionCase& c) {
+    const Fixture fixture(c, DType::f32, DType::f32);
+    EXPECT_LT(relative_error(fixture.result().values(), fixture.reference()), 1e-5) << c.name;
+  });
+}
+
+TEST_F(PixelTilesTest, what_is_behind_the_sums_is_not_rounded_between) {
+  for_all_cases([](const ConvolutionCase& c) {
+    for (const PixelEpilogue& epilogue :
+         {PixelEpilogue{.residual = true, .low = 0}, PixelEpilogue{.low = -0.5F, .high = 1.5F},
+          PixelEpilogue{.residual = true, .high = 2}, PixelEpilogue{.gelu = true}})
+      for (const DType y : {DType::bf16, DType::f32}) {
+        if (epilogue.gelu && y == DType::f32) continue;
+        const Fixture fixture(c, DType::bf16, y, epilogue);
+        expect_within_format(fixture.result(), fixture.reference(), concat(c.name, ' ', y));
+      }
+  });
+}
+
+TEST_F(PixelTilesTest, bits_do_not_depend_on_threads) {
+  for (const ConvolutionCase& c : larger_cases()) {
+    const Fixture fixture(c);
+    const GuardedArray alone = fixture.result({.threads = 1});
+    for (const int threads : {2, 3}) {
+      const ThreadScope scope(threads);
+      EXPECT_TRUE(fixture.result({.threads = threads}).same_bytes(alone)) << c.name;
+    }
+  }
+}
+
+// Channels that fill no step, and pixels that are gathered: what lies beside a window in memory
+// does not reach its sum.
+TEST_F(PixelTilesTest, an_infinity_reaches_the_windows_that_see_it_and_no_other) {
+  for (const DType dtype : {DType::bf16, DType::f32})
+    for (const char* const name : {"1x1 odd channels", "odd channels", "first layer", "pixels"}) {
+      const auto& cases = std::string_view(name) == "pixels" ? larger_cases() : convolution_cases();
+      const ConvolutionCase& c =
+          *std::ranges::find(cases, std::string_view(name), &ConvolutionCase::name);
+      for (const std::int64_t at : {std::int64_t{0}, c.channels * 5 + 1}) {
+        Fixture fixture(c, dtype, dtype);
+        fixture.x().set(at, double{infinity});
+        const std::vector<double> got = fixture.result().values(), sums = fixture.reference();
+        for (std::size_t i = 0; i < got.size(); ++i)
+          ASSERT_EQ(std::isfinite(got[i]), std::isfinite(sums[i])) << name << ' ' << i;
+      }
+    }
+}
+
+TEST_F(PixelTilesTest, finishes_each_part_of_the_result_once) {
+  for_all_cases([](const ConvolutionCase& c) {
+    const Fixture fixture(c, DType::bf16, DType::f32);
+    std::mutex mutex;
+    std::vector<int> finished(static_cast<std::size_t>(fixture.y().size()));
+    ContractionOptions options{.threads = 2};
+    options.finish = [&](const Call&, std::int64_t begin, std::int64_t end) {
+      const std::lock_guard lock(mutex);
+      for (std::int64_t i = begin; i < end; ++i) ++finished[static_cast<std::size_t>(i)];
+    };
+    (void)fixture.result(options);
+    EXPECT_EQ(std::ranges::count(finished, 1), std::ssize(finished)) << c.name;
+  });
+}
+
+TEST(pixel_convolution_reason, names_what_does_not_fit) {
+  const ConvolutionCase& c = convolution_cases()[0];
+  const Fixture fixture(c);
+  const auto reason = [&](const auto& change) {
+    ConvolutionViews views = fixture.views();
+    ConvolutionWindow window = c.window();
+    Isa isa = Isa::amx;
+    change(views, window, isa);
+    return pixel_convolution_reason(views, window, isa);
+  };
+  using Views = ConvolutionViews;
+  using Window = ConvolutionWindow;
+  EXPECT_EQ(reason([](Views&, Window&, Isa&) {}), "");
+  EXPECT_EQ(reason([](Views&, Window&, Isa& isa) { isa = Isa::vnni; }),
+            "tiles need amx, this is vnni");
+  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.x.dtype = DType::f16; }), "images of f16");
+  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.w.dtype = DType::f32; }), "weights of f32");
+  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.y.dtype = DType::f16; }), "result of f16");
+  EXPECT_EQ(reason([](Views&, Window& w, Isa&) { w.groups = 2; }), "groups of channels");
+  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.x = dense_view(v.x.dtype, v.x.dims); }),
+            "channels that lie apart");
+}
+
+}  // namespace
+}  // namespace narrowgauge::cpu::pixel_tiles_test
