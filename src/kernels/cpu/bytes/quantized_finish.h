@@ -31,6 +31,9 @@ struct QuantizedFinish {
   float low, high;
   DType y = DType::u8;
   std::int32_t y_zero;
+  // What no result exceeds before it is bounded, if the residual is of bytes; may be infinite or
+  // NaN.
+  float largest;
 };
 // Which sums. Whole panels of them are read, also behind the last column.
 struct QuantizedPlace {

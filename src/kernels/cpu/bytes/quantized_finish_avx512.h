@@ -45,12 +45,13 @@ struct Sixteens {
   }
 };
 
-// Stores two sixteens of at most most_quantized_steps as bytes that lie together.
-template <bool is_unsigned>
+// Stores two sixteens as bytes that lie together. `plain`: none is NaN.
+template <bool is_unsigned, bool plain>
 [[gnu::always_inline]] inline void store_bytes(std::byte* to, __m512 low, __m512 high,
                                                __m512i zero) {
   const auto whole = [](__m512 x) {
-    return _mm512_maskz_cvtps_epi32(_mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x);
+    return _mm512_maskz_cvtps_epi32(
+        plain ? __mmask16{0xffff} : _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q), x);
   };
   const __m512i moved = _mm512_adds_epi16(_mm512_packs_epi32(whole(low), whole(high)), zero);
   const __m512i bytes =

@@ -32,10 +32,14 @@ class QuantizedColumnNumbers {
 
   // In steps of y, of sums less their zero points and sixteen residuals.
   [[gnu::always_inline]] Floats steps(Ints sums, const std::byte* r) const {
-    Floats y = Vectors::fma(Vectors::numbers(sums), factors_, biases_);
-    if constexpr (residual != QuantizedResidual::none)
-      y = Vectors::fma(Vectors::sub(residuals(r), r_zero_), r_factor_, y);
-    return Vectors::min(high_, Vectors::max(low_, y));  // NaN stays
+    return Vectors::min(high_, Vectors::max(low_, unbounded(sums, r)));  // NaN stays
+  }
+  [[gnu::always_inline]] Floats unbounded(Ints sums, const std::byte* r) const {
+    const Floats y = Vectors::fma(Vectors::numbers(sums), factors_, biases_);
+    if constexpr (residual == QuantizedResidual::none)
+      return y;
+    else
+      return Vectors::fma(Vectors::sub(residuals(r), r_zero_), r_factor_, y);
   }
   [[gnu::always_inline]] void finish(Ints sums, const std::byte* r, std::byte* to) const {
     const Floats y = steps(sums, r);

@@ -2,6 +2,7 @@
 #include "kernels/cpu/bytes/quantized_lists.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace narrowgauge::cpu {
 
@@ -13,10 +14,14 @@ QuantizedFinish QuantizedLists::load(const Call& call, const QuantizedSteps& ste
   auto* const zeros = reinterpret_cast<std::int32_t*>(biases + count);
   std::int32_t* const offsets = zeros + count;
   std::fill_n(memory, bytes(), std::byte{0});
+  constexpr float most_sum = 0x1p31F, most_residual = 0x1p9F;
+  float largest = 0;
   for (std::int64_t group = 0; group < groups_; ++group)
     for (std::int64_t i = 0; i < in_group_; ++i) {
       const std::int64_t at = group * padded_ + i, column = group * in_group_ + i;
       const QuantizedColumn one = quantized_column(numbers_, steps, call, column);
+      const float size = std::abs(one.factor) * most_sum + std::abs(one.bias);
+      if (!(size <= largest)) largest = size;
       factors[at] = one.factor;
       biases[at] = one.bias;
       zeros[at] = quantized_w_zero_of(numbers_, call, column) - stored.w_moved;
@@ -35,6 +40,7 @@ QuantizedFinish QuantizedLists::load(const Call& call, const QuantizedSteps& ste
   finish.low = steps.low;
   finish.high = steps.high;
   finish.y_zero = steps.y_zero;
+  finish.largest = largest + std::abs(steps.residual_factor) * most_residual;
   return finish;
 }
 

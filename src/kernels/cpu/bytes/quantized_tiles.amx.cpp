@@ -11,7 +11,7 @@ namespace {
 using avx512::Sixteens;
 
 // Finishes the sums of a block a few pixels at a time, and fetches what the next one will need.
-template <DType y, QuantizedResidual residual>
+template <DType y, QuantizedResidual residual, bool saturates>
 class SumsToFinish {
  public:
   using Context = QuantizedTileProduct;
@@ -39,9 +39,7 @@ class SumsToFinish {
     if (column + tile_panel > channels) return few(tile, end);
     const QuantizedFinish& finish = product_.finish;
     const Numbers low(finish, column), high(finish, column + quantized_panel);
-    const __m512i low_offsets = Sixteens::load(finish.offsets + column),
-                  high_offsets = Sixteens::load(finish.offsets + column + quantized_panel),
-                  zero = _mm512_set1_epi16(static_cast<short>(finish.y_zero));
+    const __m512i zero = _mm512_set1_epi16(static_cast<short>(finish.y_zero));
     std::byte* const y_at = product_.y + column * Numbers::y_size;
     const std::int32_t* sums = sums_ + (tile_ * tile_pixels + row_) * tile_panel;
     const PixelTile& next = next_.tiles[tile_ < next_.tile_count ? tile_ : 0];
@@ -52,15 +50,17 @@ class SumsToFinish {
       if (pixel < 0) continue;
       const std::byte* const r = residual_at(pixel * channels + column);
       std::byte* const to = y_at + pixel * channels * Numbers::y_size;
-      const __m512 first = low.steps(Sixteens::sub(Sixteens::load(sums), low_offsets), r),
-                   second = high.steps(
-                       Sixteens::sub(Sixteens::load(sums + quantized_panel), high_offsets),
-                       r + quantized_panel * Numbers::r_size);
+      const auto steps = [&](const Numbers& numbers, std::int64_t half) {
+        const __m512i some = Sixteens::load(sums + half);
+        const std::byte* const beside = r + half * Numbers::r_size;
+        return saturates ? numbers.unbounded(some, beside) : numbers.steps(some, beside);
+      };
+      const __m512 first = steps(low, 0), second = steps(high, quantized_panel);
       if constexpr (y == DType::f32) {
         Sixteens::store(reinterpret_cast<float*>(to), first);
         Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, second);
       } else {
-        avx512::store_bytes<y == DType::u8>(to, first, second, zero);
+        avx512::store_bytes<y == DType::u8, saturates>(to, first, second, zero);
       }
     }
   }
@@ -97,20 +97,28 @@ struct MultiplyBytes {
   }
 };
 
-template <DType y, QuantizedResidual residual>
+template <DType y, QuantizedResidual residual, bool saturates>
 void for_signs(const QuantizedTileProduct& product) {
+  using Work = SumsToFinish<y, residual, saturates>;
   if (product.x_signed)
-    PixelLoop<MultiplyBytes<3>, SumsToFinish<y, residual>>(product.product, product).run();
+    PixelLoop<MultiplyBytes<3>, Work>(product.product, product).run();
   else
-    PixelLoop<MultiplyBytes<1>, SumsToFinish<y, residual>>(product.product, product).run();
+    PixelLoop<MultiplyBytes<1>, Work>(product.product, product).run();
+}
+
+template <DType y, QuantizedResidual residual>
+void for_bounds(const QuantizedTileProduct& product) {
+  if constexpr (y != DType::f32 && residual != QuantizedResidual::f32)
+    if (product.saturates) return for_signs<y, residual, true>(product);
+  for_signs<y, residual, false>(product);
 }
 
 template <DType y>
 void for_residual(const QuantizedTileProduct& product) {
-  if (!product.residual) return for_signs<y, QuantizedResidual::none>(product);
-  if (product.finish.residual == DType::f32) return for_signs<y, QuantizedResidual::f32>(product);
-  if (product.finish.residual == DType::u8) return for_signs<y, QuantizedResidual::u8>(product);
-  return for_signs<y, QuantizedResidual::i8>(product);
+  if (!product.residual) return for_bounds<y, QuantizedResidual::none>(product);
+  if (product.finish.residual == DType::f32) return for_bounds<y, QuantizedResidual::f32>(product);
+  if (product.finish.residual == DType::u8) return for_bounds<y, QuantizedResidual::u8>(product);
+  return for_bounds<y, QuantizedResidual::i8>(product);
 }
 
 }  // namespace

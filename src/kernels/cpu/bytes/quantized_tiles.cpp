@@ -7,37 +7,38 @@
 #include "base/cpu.h"
 #include "ir/reason.h"
 #include "kernels/cpu/bytes/quantized_lists.h"
-#include "kernels/cpu/core/work.h"
+#include "kernels/cpu/tiles/pixel_tasks.h"
 
 namespace narrowgauge::cpu {
 namespace {
 
-// Memory holds the lists of channels, and for each thread a slot with its tiles and copied lines.
+// Whether results fit into integers, are never NaN, and reach no bound before a byte is full.
+bool saturation_bounds(const QuantizedFinish& finish, bool residual) {
+  if (finish.y == DType::f32 || (residual && finish.residual == DType::f32)) return false;
+  const int least = finish.y == DType::u8 ? 0 : -128;
+  return finish.largest < 0x1p30F && finish.low <= static_cast<float>(least - finish.y_zero) &&
+         finish.high >= static_cast<float>(least + 255 - finish.y_zero);
+}
+
+// Memory holds the lists of channels, what their sums begin with, and what the tasks need.
 class QuantizedTileConvolution {
  public:
   QuantizedTileConvolution(const QuantizedViews& views, const ConvolutionWindow& window,
                            const QuantizedNumbers& numbers, int threads)
       : views_(views),
         numbers_(numbers),
-        lines_(views.x.dtype, views.x.dims, views.w.dims, views.y.dims, window),
-        weights_(views.w, lines_),
-        cut_(best_tile_cut(lines_, weights_.panels(), threads, weights_.panels())),
-        parts_(lines_, cut_.lines),
-        lists_(numbers, 1, weights_.channels(), weights_.padded()) {
-    runs_ = ceil_divide(weights_.panels(), cut_.panels);
-    workers_ = std::min<std::int64_t>(threads, parts_.count() * runs_);
-    slots_at_ = round_up(lists_.bytes(), 64);
-    copies_at_ = round_up(parts_.tiles() * static_cast<std::int64_t>(sizeof(PixelTile)), 64);
-    slot_bytes_ = copies_at_ + parts_.copy_bytes();
-  }
+        tasks_(views.x, views.w, views.y, window, threads, false),
+        lists_(numbers, 1, weights().channels(), weights().padded()),
+        begin_at_(round_up(lists_.bytes(), 64)),
+        tasks_at_(begin_at_ + round_up(4 * weights().padded(), 64)) {}
 
   Prepared prepared(const std::shared_ptr<const QuantizedTileConvolution>& self) const {
     Prepared prepared{"int8 tiles",
-                      slots_at_ + workers_ * slot_bytes_,
+                      tasks_at_ + tasks_.workspace(),
                       [self](const Call& call) { self->run(call); },
                       {.isa = Isa::amx}};
-    prepared.packed = {concat("column sums ", weights_.format()),
-                       weights_.bytes() + 4 * weights_.padded(),
+    prepared.packed = {concat("column sums ", weights().format()),
+                       weights().bytes() + 4 * weights().padded(),
                        {quantized_w},
                        [self](const void* const* inputs, std::byte* packed) {
                          self->pack(inputs[quantized_w], packed);
@@ -46,55 +47,43 @@ class QuantizedTileConvolution {
   }
 
  private:
+  const PixelWeights& weights() const { return tasks_.weights(); }
+
   void pack(const void* w, std::byte* packed) const {
-    weights_.pack(w, packed);
-    auto* const sums = reinterpret_cast<std::int32_t*>(packed + weights_.bytes());
-    std::fill_n(sums, weights_.padded(), 0);
-    for (std::int64_t channel = 0; channel < weights_.channels(); ++channel)
-      sums[channel] = weights_.sum(w, channel);
+    weights().pack(w, packed);
+    auto* const sums = reinterpret_cast<std::int32_t*>(packed + weights().bytes());
+    std::fill_n(sums, weights().padded(), 0);
+    for (std::int64_t channel = 0; channel < weights().channels(); ++channel)
+      sums[channel] = weights().sum(w, channel);
   }
 
   void run(const Call& call) const {
     auto* const memory = static_cast<std::byte*>(call.workspace);
     const QuantizedSteps steps = quantized_steps(numbers_, call, views_.y.dtype);
-    const auto* const sums = reinterpret_cast<const std::int32_t*>(call.packed + weights_.bytes());
+    const auto* const sums = reinterpret_cast<const std::int32_t*>(call.packed + weights().bytes());
     QuantizedFinish finish = lists_.load(call, steps, memory, {0, steps.x_zero, sums});
     finish.y = views_.y.dtype;
     if (views_.residual) finish.residual = views_.residual->dtype;
-    const std::int64_t tasks = parts_.count() * runs_;
-    hand_out(tasks, workers_, [&](std::int64_t task, std::int64_t worker) {
-      run_task(call, finish, steps.x_zero, task, memory + slots_at_ + worker * slot_bytes_);
-    });
-  }
-
-  // All parts for a run of panels, then those for the next one.
-  void run_task(const Call& call, const QuantizedFinish& finish, std::int32_t x_zero,
-                std::int64_t task, std::byte* slot) const {
-    auto* const tiles = reinterpret_cast<PixelTile*>(slot);
-    const std::int64_t first_panel = task / parts_.count() * cut_.panels;
-    const std::int64_t count =
-        parts_.load(static_cast<const std::byte*>(call.inputs[quantized_x]), task % parts_.count(),
-                    static_cast<std::uint8_t>(x_zero), slot + copies_at_, tiles);
-    const std::int64_t panels = std::min(cut_.panels, weights_.panels() - first_panel);
-    amx::quantized_multiply(
-        {{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(), call.packed,
-          first_panel, panels, panels * weights_.panel_bytes() <= most_near_weights,
-          !lines_.is_direct()},
-         views_.x.dtype == DType::i8,
-         finish,
-         static_cast<const std::byte*>(call.inputs[quantized_residual]),
-         static_cast<std::byte*>(call.outputs[0]),
-         weights_.channels()});
+    auto* const begin = reinterpret_cast<std::int32_t*>(memory + begin_at_);
+    for (std::int64_t i = 0; i < weights().padded(); ++i)
+      begin[i] = static_cast<std::int32_t>(0U - static_cast<std::uint32_t>(finish.offsets[i]));
+    finish.offsets = nullptr;
+    const bool saturates = saturation_bounds(finish, views_.residual.has_value());
+    tasks_.run(
+        {call.inputs[quantized_x], static_cast<std::uint8_t>(steps.x_zero), call.packed, begin,
+         memory + tasks_at_},
+        [&](const PixelProduct& product, const PixelParts::Pixels&) {
+          amx::quantized_multiply({product, views_.x.dtype == DType::i8, saturates, finish,
+                                   static_cast<const std::byte*>(call.inputs[quantized_residual]),
+                                   static_cast<std::byte*>(call.outputs[0]), weights().channels()});
+        });
   }
 
   QuantizedViews views_;
   QuantizedNumbers numbers_;
-  PixelLines lines_;
-  PixelWeights weights_;
-  TileCut cut_;
-  PixelParts parts_;
+  PixelTasks tasks_;
   QuantizedLists lists_;
-  std::int64_t runs_, workers_, slots_at_, copies_at_, slot_bytes_;
+  std::int64_t begin_at_, tasks_at_;
 };
 
 }  // namespace

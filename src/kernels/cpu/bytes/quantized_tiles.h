@@ -17,10 +17,11 @@ std::string quantized_tiles_reason(const QuantizedViews& views, const Convolutio
 Prepared prepare_quantized_tiles(const QuantizedViews& views, const ConvolutionWindow& window,
                                  const QuantizedNumbers& numbers, int threads = 0);
 
+// `saturates`: rounding to a byte bounds every result as the finish would.
 struct QuantizedTileProduct {
   PixelProduct product;
-  bool x_signed;
-  QuantizedFinish finish;
+  bool x_signed, saturates;
+  QuantizedFinish finish;  // of sums without offsets
   const std::byte* residual;
   std::byte* y;
   std::int64_t channels;  // of y

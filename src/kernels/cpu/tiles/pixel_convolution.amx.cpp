@@ -90,9 +90,7 @@ class SumsToStore {
   [[gnu::always_inline]] void rows_of_a_tile(const PixelTile& tile, std::int64_t end) {
     const std::int64_t column = block_.column, channels = task_.channels;
     const Lanes mask{lanes(channels - column), lanes(channels - column - 16)};
-    const __m512 low_bias = _mm512_loadu_ps(task_.bias + column),
-                 high_bias = _mm512_loadu_ps(task_.bias + column + 16),
-                 least = _mm512_set1_ps(task_.epilogue.low),
+    const __m512 least = _mm512_set1_ps(task_.epilogue.low),
                  most = _mm512_set1_ps(task_.epilogue.high);
     const float* sums = sums_ + (tile_ * tile_pixels + row_) * tile_panel;
     const PixelTile& next = next_.tiles[tile_ < next_.tile_count ? tile_ : 0];
@@ -102,8 +100,7 @@ class SumsToStore {
                            (next.pixels[row_] * channels + next_.column) * Format::size);
       if (tile.pixels[row_] < 0) continue;
       const std::int64_t at = (tile.pixels[row_] * channels + column) * Format::size;
-      __m512 values[2] = {_mm512_add_ps(_mm512_loadu_ps(sums), low_bias),
-                          _mm512_add_ps(_mm512_loadu_ps(sums + 16), high_bias)};
+      __m512 values[2] = {_mm512_loadu_ps(sums), _mm512_loadu_ps(sums + 16)};
       if constexpr (behind == Behind::residual) {
         const std::byte* const r = task_.residual + at;
         values[0] = _mm512_add_ps(values[0], Format::load(r, mask.low));

@@ -31,8 +31,7 @@ Prepared prepare_pixel_convolution(const ConvolutionViews& views, const Convolut
                                    const ContractionOptions& options);
 
 struct PixelConvolutionTask {
-  PixelProduct product;
-  const float* bias;  // padded
+  PixelProduct product;  // sums begin with the bias
   const std::byte* residual;
   std::byte* y;
   DType dtype;            // of y

@@ -5,14 +5,15 @@
 
 namespace narrowgauge::cpu::amx {
 
-void pad_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, std::int64_t count,
-                std::int64_t to_step, std::byte* to) {
-  for (std::int64_t i = 0; i < count; ++i, x += x_step, to += to_step)
-    for (std::int64_t at = 0; at < bytes; at += tile_step_bytes) {
-      const std::int64_t left = bytes - at;
-      const __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
-      _mm512_storeu_si512(to + at, _mm512_maskz_loadu_epi8(mask, x + at));
-    }
+void copy_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, std::int64_t count,
+                 std::int64_t to_step, std::byte* to) {
+  for (std::int64_t at = 0; at < bytes; at += tile_step_bytes) {
+    const std::int64_t left = bytes - at;
+    const __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+    for (std::int64_t i = 0; i < count; ++i)
+      _mm512_mask_storeu_epi8(to + i * to_step + at, mask,
+                              _mm512_maskz_loadu_epi8(mask, x + i * x_step + at));
+  }
 }
 
 void split_pixels(const std::byte* x, std::int64_t x_step, std::int64_t channels,
@@ -20,16 +21,14 @@ void split_pixels(const std::byte* x, std::int64_t x_step, std::int64_t channels
   constexpr std::int64_t in_step = tile_step_bytes / 2;
   for (std::int64_t i = 0; i < count; ++i, x += x_step, to += to_step)
     for (std::int64_t c = 0; c < channels; c += in_step) {
-      const auto half = [&](std::int64_t first) {
-        const std::int64_t left = channels - first;
-        const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff
-                                                 : left > 0 ? (1 << left) - 1
-                                                            : 0);
-        return _mm512_maskz_loadu_ps(mask, x + 4 * first);
-      };
-      const SplitRow row = split_row<DType::f32>({half(c), half(c + 16)});
-      _mm512_storeu_si512(to + 2 * c, row.high);
-      _mm512_storeu_si512(to + to_step / 2 + 2 * c, row.low);
+      const std::int64_t left = channels - c;
+      const __mmask32 mask = left >= 32 ? ~__mmask32{0} : (__mmask32{1} << left) - 1;
+      const auto low = static_cast<__mmask16>(mask), high = static_cast<__mmask16>(mask >> 16);
+      const SplitRow row =
+          split_row<DType::f32>({_mm512_maskz_loadu_ps(low, x + 4 * c),
+                                 _mm512_maskz_loadu_ps(high, x + 4 * (c + in_step / 2))});
+      _mm512_mask_storeu_epi16(to + 2 * c, mask, row.high);
+      _mm512_mask_storeu_epi16(to + to_step / 2 + 2 * c, mask, row.low);
     }
 }
 

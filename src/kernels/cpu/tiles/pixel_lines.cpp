@@ -11,7 +11,8 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t most_gathered_bytes = 1024;  // of x
+constexpr std::int64_t most_gathered_bytes = 1024;  // of x, from a line
+constexpr std::int64_t most_window_bytes = 256;     // that are gathered from several lines
 
 }  // namespace
 
@@ -30,16 +31,16 @@ PixelLines::PixelLines(DType dtype, const Dims& x, const Dims& w, const Dims& y,
         x[i + 2], y[i + 2], w[i + 2], window.strides[i], window.dilations[i], window.pads_begin[i]};
     flat_ = flat_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
   }
-  source_x_ = x_;
   gather();
   pixel_bytes_ = channels_ * element_bytes_;
-  if (element_bytes_ > 1 || gathered_)
+  if (element_bytes_ > 1 || gathered_lines_ > 0)
     pixel_bytes_ = (split_ ? 2 : 1) * round_up(pixel_bytes_, tile_step_bytes);
-  whole_ = !split_ && !gathered_ && pixel_bytes_ == source_bytes_;
+  whole_ = !split_ && gathered_lines_ == 0 && pixel_bytes_ == source_bytes_;
   direct_ = flat_ && whole_;
   if (flat_) {  // one image that is one pixel wide
     y_.x = y_.y = images_ * y_.y * x_.y;
     x_.x = x_.y = images_ = 1;
+    source_y_ = y_;
     source_x_ = x_;
   }
   places_ = ceil_divide((x_.y - 1) * x_.stride + x_.reach() + 1, x_.stride);
@@ -52,13 +53,22 @@ PixelLines::PixelLines(DType dtype, const Dims& x, const Dims& w, const Dims& y,
   list_depths();
 }
 
-// Makes one pixel of those that a pixel of the output sees of a line.
+// Makes one pixel of those that a pixel of the output sees.
 void PixelLines::gather() {
-  gathered_ = x_.kernel > 1 && x_.dilation == 1 && channels_ * element_bytes_ < tile_step_bytes &&
-              x_.kernel * source_bytes_ <= most_gathered_bytes;
-  if (!gathered_) return;
+  source_x_ = x_;
+  source_y_ = {y_.x, y_.y};
+  if (x_.kernel * y_.kernel == 1 || x_.dilation > 1 ||
+      channels_ * element_bytes_ >= tile_step_bytes ||
+      x_.kernel * source_bytes_ > most_gathered_bytes)
+    return;
+  gathered_lines_ = 1;
   channels_ *= x_.kernel;
   x_ = {x_.y, x_.y};
+  if (y_.dilation > 1 || y_.kernel * channels_ * element_bytes_ > most_window_bytes) return;
+  gathered_lines_ = y_.kernel;
+  channels_ *= y_.kernel;
+  source_y_ = y_;
+  y_ = {y_.y, y_.y};
 }
 
 // The products of two lower parts, at most 2^-18 of a product, are left out.
@@ -132,7 +142,9 @@ void PixelParts::list_pixels() {
 void PixelParts::copy_lines(const std::byte* image, std::int64_t first, std::int64_t count,
                             std::uint8_t zero, std::byte* to) const {
   if (lines_.flat_) {
-    copy_pixels(image + first * lines_.source_bytes_, lines_.source_bytes_, count, to);
+    std::memset(to, 0, static_cast<std::size_t>(count * lines_.pixel_bytes_));
+    copy_pixels(image + first * lines_.source_bytes_, lines_.source_bytes_, lines_.channels_, count,
+                to);
     return;
   }
   const PixelLines::Axis& y = lines_.y_;
@@ -144,8 +156,8 @@ void PixelParts::copy_lines(const std::byte* image, std::int64_t first, std::int
       const std::int64_t from = (first + i) * y.stride + remainder - y.pad;
       if (from < 0 || from >= y.x)
         std::memset(line, zero, static_cast<std::size_t>(line_bytes));
-      else if (lines_.gathered_)
-        gather_line(image + from * source_line, zero, line);
+      else if (lines_.gathered_lines_ > 0)
+        gather_line(image, from, zero, line);
       else
         copy_line(image + from * source_line, zero, line);
     }
@@ -157,15 +169,32 @@ void PixelParts::copy_line(const std::byte* x, std::uint8_t zero, std::byte* to)
   const std::int64_t pixel = lines_.pixel_bytes_, pixels = lines_.line_bytes_ / pixel;
   const std::int64_t before = std::min(lines_.x_.pad, pixels);
   const std::int64_t inside = std::min(lines_.x_.x, pixels - before);
-  std::memset(to, zero, static_cast<std::size_t>(before * pixel));
-  copy_pixels(x, lines_.source_bytes_, inside, to + before * pixel);
-  std::memset(to + (before + inside) * pixel, zero,
-              static_cast<std::size_t>((pixels - before - inside) * pixel));
+  std::memset(to, zero, static_cast<std::size_t>(lines_.line_bytes_));
+  copy_pixels(x, lines_.source_bytes_, lines_.channels_, inside, to + before * pixel);
 }
 
-void PixelParts::gather_line(const std::byte* x, std::uint8_t zero, std::byte* to) const {
+void PixelParts::gather_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
+                             std::byte* to) const {
+  const PixelLines::Axis &y = lines_.source_y_, &x = lines_.source_x_;
+  const std::int64_t source_line = x.x * lines_.source_bytes_;
+  const std::int64_t run = lines_.channels_ / lines_.gathered_lines_ * lines_.element_bytes_;
+  std::memset(to, 0, static_cast<std::size_t>(lines_.line_bytes_));
+  for (std::int64_t k = 0; k < lines_.gathered_lines_; ++k, to += run) {
+    const std::int64_t from = line * y.stride + k - y.pad;
+    if (from >= 0 && from < y.x) {
+      gather_run(image + from * source_line, zero, to);
+      continue;
+    }
+    if (zero == 0) continue;
+    for (std::int64_t i = 0; i < lines_.places_; ++i)
+      std::memset(to + i * lines_.pixel_bytes_, zero, static_cast<std::size_t>(run));
+  }
+}
+
+void PixelParts::gather_run(const std::byte* x, std::uint8_t zero, std::byte* to) const {
   const PixelLines::Axis& axis = lines_.source_x_;
   const std::int64_t source = lines_.source_bytes_, step = axis.stride * source;
+  const std::int64_t channels = lines_.channels_ / lines_.gathered_lines_;
   const auto seen = [&](std::int64_t i) { return i * axis.stride - axis.pad; };
   std::int64_t i = 0;
   const auto at_border = [&](std::int64_t end) {
@@ -176,7 +205,7 @@ void PixelParts::gather_line(const std::byte* x, std::uint8_t zero, std::byte* t
       const std::int64_t last = std::clamp(axis.x - seen(i), begin, axis.kernel);
       std::memcpy(pixel.data() + begin * source, x + (seen(i) + begin) * source,
                   static_cast<std::size_t>((last - begin) * source));
-      copy_pixels(pixel.data(), step, 1, to + i * lines_.pixel_bytes_);
+      copy_pixels(pixel.data(), step, channels, 1, to + i * lines_.pixel_bytes_);
     }
   };
   const std::int64_t first = std::min(ceil_divide(axis.pad, axis.stride), lines_.places_);
@@ -185,21 +214,21 @@ void PixelParts::gather_line(const std::byte* x, std::uint8_t zero, std::byte* t
   at_border(first);
   const std::int64_t count = std::min(inside, lines_.places_) - first;
   if (count > 0) {
-    copy_pixels(x + seen(first) * source, step, count, to + first * lines_.pixel_bytes_);
+    copy_pixels(x + seen(first) * source, step, channels, count, to + first * lines_.pixel_bytes_);
     i += count;
   }
   at_border(lines_.places_);
 }
 
-void PixelParts::copy_pixels(const std::byte* x, std::int64_t step, std::int64_t count,
-                             std::byte* to) const {
+void PixelParts::copy_pixels(const std::byte* x, std::int64_t step, std::int64_t channels,
+                             std::int64_t count, std::byte* to) const {
+  const std::int64_t to_step = lines_.pixel_bytes_;
   if (lines_.split_)
-    amx::split_pixels(x, step, lines_.channels_, count, lines_.pixel_bytes_, to);
+    amx::split_pixels(x, step, channels, count, to_step, to);
   else if (lines_.whole_)
     std::memcpy(to, x, static_cast<std::size_t>(count * step));
   else
-    amx::pad_pixels(x, step, lines_.channels_ * lines_.element_bytes_, count, lines_.pixel_bytes_,
-                    to);
+    amx::copy_pixels(x, step, channels * lines_.element_bytes_, count, to_step, to);
 }
 
 void PixelParts::list_tile(const std::byte* a, std::int64_t index, const Pixels& of,
@@ -244,7 +273,7 @@ std::int64_t PixelParts::load(const std::byte* x, std::int64_t part, std::uint8_
   const std::int64_t first = part % parts_in_image_ * in_part_;
   const std::int64_t count = std::min(in_part_, lines_.lines_in_image() - first);
   const std::int64_t width = lines_.x_.y;
-  const std::int64_t x_bytes = lines_.y_.x * lines_.source_x_.x * lines_.source_bytes_;
+  const std::int64_t x_bytes = lines_.source_y_.x * lines_.source_x_.x * lines_.source_bytes_;
   const std::int64_t listed = ceil_divide((count - 1) * lines_.places_ + width, tile_pixels);
   for (std::int64_t image = 0; image < images; ++image) {
     std::byte* const a = copies + image * copied_image_bytes();

@@ -5,10 +5,10 @@
 // their pads, in an order in which pixels of the output stay the same distance apart from line to
 // line. Places between the lines of the output are computed too, and left out on store.
 //
-// Where pixels are smaller than a step, all that a pixel of the output sees of a line is copied
-// together. Other pixels of bf16 are copied where they are no whole number of steps, since what
-// lies behind them may be infinite. Pixels of f32 are copied as two of bf16, whose sum they are
-// (split.h).
+// Where pixels are smaller than a step, what a pixel of the output sees of a line, or all that it
+// sees if that is little, is copied together. Other pixels of bf16 are copied where they are no
+// whole number of steps, since what lies behind them may be infinite. Pixels of f32 are copied as
+// two of bf16, whose sum they are (split.h).
 #pragma once
 
 #include <cstddef>
@@ -70,8 +70,10 @@ class PixelLines {
   void gather();
 
   Axis y_, x_;
-  Axis source_x_;  // x_ before pixels were gathered
-  bool split_, gathered_ = false;
+  // What is gathered for a pixel: so many lines, as these axes tell.
+  Axis source_y_, source_x_;
+  std::int64_t gathered_lines_ = 0;
+  bool split_;
   std::int64_t images_, channels_, element_bytes_;  // of what tiles read
   std::int64_t source_bytes_, pixel_bytes_;         // of a pixel of x, and of what tiles read
   bool whole_;                                      // pixels lie as in x
@@ -114,9 +116,13 @@ class PixelParts {
   void copy_lines(const std::byte* image, std::int64_t first, std::int64_t count, std::uint8_t zero,
                   std::byte* to) const;
   void copy_line(const std::byte* x, std::uint8_t zero, std::byte* to) const;
-  void gather_line(const std::byte* x, std::uint8_t zero, std::byte* to) const;
-  // Pixels of x that begin `step` bytes apart.
-  void copy_pixels(const std::byte* x, std::int64_t step, std::int64_t count, std::byte* to) const;
+  void gather_line(const std::byte* image, std::int64_t line, std::uint8_t zero,
+                   std::byte* to) const;
+  // What pixels of the output see of one line; `to`: where the first one's part begins.
+  void gather_run(const std::byte* x, std::uint8_t zero, std::byte* to) const;
+  // Pixels of x, or parts of them, that begin `step` bytes apart; what pads them is zero already.
+  void copy_pixels(const std::byte* x, std::int64_t step, std::int64_t channels, std::int64_t count,
+                   std::byte* to) const;
   void list_steps();
   void list_pixels();
   // Of copied lines with the same remainder.
@@ -132,10 +138,10 @@ class PixelParts {
 };
 
 namespace amx {
-// Copy `count` pixels that begin `x_step` and `to_step` bytes apart, padded with zeros to whole
-// steps: pixels of so many bytes as they are, or f32 as [upper][lower] parts of bf16.
-void pad_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, std::int64_t count,
-                std::int64_t to_step, std::byte* to);
+// Copy so many bytes of `count` pixels that begin `x_step` and `to_step` bytes apart, or split
+// channels of f32 into two of bf16, the second half a `to_step` behind the first.
+void copy_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, std::int64_t count,
+                 std::int64_t to_step, std::byte* to);
 void split_pixels(const std::byte* x, std::int64_t x_step, std::int64_t channels,
                   std::int64_t count, std::int64_t to_step, std::byte* to);
 }  // namespace amx

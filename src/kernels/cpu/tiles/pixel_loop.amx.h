@@ -85,7 +85,7 @@ class PixelLoop {
     now_ ^= 1;
     PixelBlock& block = blocks_[now_];
     block = {p_.tiles + tile, two ? 2 : 1, (p_.first_panel + panel) * tile_panel};
-    zero_sums();
+    begin_sums(static_cast<const std::byte*>(p_.begin) + 4 * block.column);
     Work work(context_, sums_[last], blocks_[last], block);
     if (two)
       multiply<true>(block, weights(panel), work, ahead);
@@ -93,6 +93,14 @@ class PixelLoop {
       multiply<false>(block, weights(panel), work, ahead);
     work.rest();
     store_sums(sums_[now_]);
+  }
+
+  // Every row of a tile is the same line of memory.
+  static void begin_sums(const std::byte* line) {
+    _tile_loadd(0, line, 0);
+    _tile_loadd(1, line + 64, 0);
+    _tile_loadd(2, line, 0);
+    _tile_loadd(3, line + 64, 0);
   }
 
   template <bool two>

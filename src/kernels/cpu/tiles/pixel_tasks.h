@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A convolution on tiles of pixels, cut into tasks that threads take.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cpu/core/work.h"
+#include "kernels/cpu/tiles/pixel_weights.h"
+
+namespace narrowgauge::cpu {
+
+class PixelTasks {
+ public:
+  // x, w and y as PixelLines and PixelWeights take them. `whole_pixels`: a task has all channels of
+  // its pixels.
+  PixelTasks(const View& x, const View& w, const View& y, const ConvolutionWindow& window,
+             std::int64_t threads, bool whole_pixels)
+      : lines_(x.dtype, x.dims, w.dims, y.dims, window),
+        weights_(w, lines_),
+        cut_(best_tile_cut(lines_, weights_.panels(), threads,
+                           whole_pixels ? 1 : weights_.panels())),
+        parts_(lines_, cut_.lines) {
+    tasks_ = parts_.count() * ceil_divide(weights_.panels(), cut_.panels);
+    workers_ = std::min(threads, tasks_);
+    copies_at_ = round_up(parts_.tiles() * static_cast<std::int64_t>(sizeof(PixelTile)), 64);
+    slot_bytes_ = copies_at_ + parts_.copy_bytes();
+  }
+
+  const PixelWeights& weights() const { return weights_; }
+  std::int64_t workspace() const { return workers_ * slot_bytes_; }
+
+  struct Operands {
+    const void* x;
+    std::uint8_t pad;         // a byte of what x is padded with
+    const std::byte* packed;  // weights
+    const void* begin;        // as PixelProduct has it
+    std::byte* workspace;
+  };
+  // Calls body(product, pixels) for each task: all parts for a run of panels, then for the next.
+  template <class Body>
+  void run(const Operands& operands, const Body& body) const {
+    hand_out(tasks_, workers_, [&](std::int64_t task, std::int64_t worker) {
+      std::byte* const slot = operands.workspace + worker * slot_bytes_;
+      auto* const tiles = reinterpret_cast<PixelTile*>(slot);
+      const std::int64_t part = task % parts_.count();
+      const std::int64_t first_panel = task / parts_.count() * cut_.panels;
+      const std::int64_t panels = std::min(cut_.panels, weights_.panels() - first_panel);
+      const std::int64_t count = parts_.load(static_cast<const std::byte*>(operands.x), part,
+                                             operands.pad, slot + copies_at_, tiles);
+      body(PixelProduct{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(),
+                        operands.packed, operands.begin, first_panel, panels,
+                        panels * weights_.panel_bytes() <= most_near_weights, !lines_.is_direct()},
+           parts_.pixels(part));
+    });
+  }
+
+ private:
+  PixelLines lines_;
+  PixelWeights weights_;
+  TileCut cut_;
+  PixelParts parts_;
+  std::int64_t tasks_, workers_, copies_at_, slot_bytes_;
+};
+
+}  // namespace narrowgauge::cpu
