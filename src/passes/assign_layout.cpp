@@ -8,9 +8,9 @@
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
 #include "ir/readers.h"
+#include "ops/nn/conv.h"
 #include "ops/shape/relayout.h"
 #include "passes/operands.h"
-#include "passes/quantized_values.h"
 #include "passes/rebuild.h"
 
 namespace narrowgauge {
@@ -196,13 +196,17 @@ class LayoutAssigner {
   std::map<std::pair<Value, std::string>, Value> relayouts_;
 };
 
-// Weights of bf16 that last are packed for images in channels last. f32 and f16 are split faster in
-// batch-inner blocks.
+// Whether all convolutions are of bf16 by weights that last, which are packed for images in
+// channels last. f32 and f16 are split faster in batch-inner blocks.
 bool prefers_channels_last(const Graph& graph) {
-  return only_predicts(graph) && std::ranges::none_of(graph.nodes(), [&](const Node& node) {
-           return node.op->info.fusion == Fusion::contraction &&
-                  graph.type(node.inputs[0]).dtype != DType::bf16;
-         });
+  bool any = false;
+  for (const Node& node : graph.nodes()) {
+    if (!node.is<Conv>()) continue;
+    if (graph.type(node.inputs[0]).dtype != DType::bf16 || !is_lasting(graph, node.inputs[1]))
+      return false;
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/operands.h"
 
+#include <algorithm>
+
 namespace narrowgauge {
 
 bool is_lasting(const Graph& graph, Value value) {
   const Node& node = graph.producer(value);
   if (!node.is<StateValue>()) return node.is<Constant>();
   const State* const state = graph.find_state(node.name);
-  const bool is_weight = state && (state->role == Role::parameter ||
-                                   state->role == Role::statistic || state->role == Role::derived);
-  return is_weight && state->next == state->current;
+  return state && state->role != Role::control && state->next == state->current &&
+         std::ranges::all_of(graph.nodes(),
+                             [](const Node& each) { return each.phase == Phase::forward; });
 }
 
 Operand operand_of(const Graph& graph, Value value) {

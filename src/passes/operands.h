@@ -9,7 +9,8 @@
 
 namespace narrowgauge {
 
-// Constants, and the states that the graph leaves as they are, counters aside.
+// Constants, and the states, counters aside, of a graph that only computes forward: where there are
+// gradients, somebody sets the weights for every run.
 bool is_lasting(const Graph& graph, Value value);
 
 Operand operand_of(const Graph& graph, Value value);

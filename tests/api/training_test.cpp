@@ -39,11 +39,13 @@ INSTANTIATE_TEST_SUITE_P(each, Training,
                                           testing::Values(std::nullopt, std::optional(DType::f16),
                                                           std::optional(DType::bf16))));
 
+// The fast way is dfp16 on most CPUs. AMX leaves out the products of both lower parts, which moves
+// this loss by 1.8e-5 of itself; with all products it is 8e-6.
 TEST(training, on_a_simulated_unit_begins_as_the_fast_one_does) {
   const DataSplit data = draw_glyphs(1, 32, 16);
   const FitResult fast = train("lenet", DType::f16, data, 16);
   const FitResult unit = train("lenet", DType::f16, data, 16, parse_math("sim:a100"));
-  EXPECT_NEAR(unit.first_loss, fast.first_loss, 1e-5 * fast.first_loss);
+  EXPECT_NEAR(unit.first_loss, fast.first_loss, 3e-5 * fast.first_loss);
   EXPECT_NEAR(unit.final_loss, fast.final_loss, 1e-2);
   EXPECT_NE(unit.final_loss, fast.final_loss);
 }

@@ -58,6 +58,9 @@ class Fixture {
     if (shape_.bias) views.bias = bias_.view();
     return views;
   }
+  std::string reason() const {
+    return pixel_convolution_reason(views(), shape_.window(), Isa::amx);
+  }
   Prepared prepared(const ContractionOptions& options = {}) const {
     return prepare_pixel_convolution(views(), shape_.window(), epilogue_, options);
   }
@@ -110,6 +113,7 @@ TEST_F(PixelTilesTest, bf16_is_exact_products_added_in_f32_and_rounded_once) {
 TEST_F(PixelTilesTest, f32_is_multiplied_in_two_parts) {
   for_all_cases([](const ConvolutionCase& c) {
     const Fixture fixture(c, DType::f32, DType::f32);
+    if (!fixture.reason().empty()) return;  // few products
     EXPECT_LT(relative_error(fixture.result().values(), fixture.reference()), 1e-5) << c.name;
   });
 }
@@ -141,17 +145,19 @@ TEST_F(PixelTilesTest, bits_do_not_depend_on_threads) {
 // Channels that fill no step, and pixels that are gathered: what lies beside a window in memory
 // does not reach its sum.
 TEST_F(PixelTilesTest, an_infinity_reaches_the_windows_that_see_it_and_no_other) {
+  const ConvolutionCase all[] = {
+      {"odd pixels", 2, 37, 33, {6, 6}, {1, 1}},
+      {"odd windows", 2, 13, 34, {7, 9}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
+      {"a gathered line", 1, 21, 32, {13, 13}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}},
+      {"a gathered window", 2, 5, 32, {9, 9}, {3, 3}, {}, {}, {1, 1}, {1, 1}}};
   for (const DType dtype : {DType::bf16, DType::f32})
-    for (const char* const name : {"1x1 odd channels", "odd channels", "first layer", "pixels"}) {
-      const auto& cases = std::string_view(name) == "pixels" ? larger_cases() : convolution_cases();
-      const ConvolutionCase& c =
-          *std::ranges::find(cases, std::string_view(name), &ConvolutionCase::name);
+    for (const ConvolutionCase& c : all) {
       for (const std::int64_t at : {std::int64_t{0}, c.channels * 5 + 1}) {
         Fixture fixture(c, dtype, dtype);
         fixture.x().set(at, double{infinity});
         const std::vector<double> got = fixture.result().values(), sums = fixture.reference();
         for (std::size_t i = 0; i < got.size(); ++i)
-          ASSERT_EQ(std::isfinite(got[i]), std::isfinite(sums[i])) << name << ' ' << i;
+          ASSERT_EQ(std::isfinite(got[i]), std::isfinite(sums[i])) << c.name << ' ' << i;
       }
     }
 }
@@ -190,6 +196,8 @@ TEST(pixel_convolution_reason, names_what_does_not_fit) {
   EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.w.dtype = DType::f32; }), "weights of f32");
   EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.y.dtype = DType::f16; }), "result of f16");
   EXPECT_EQ(reason([](Views&, Window& w, Isa&) { w.groups = 2; }), "groups of channels");
+  EXPECT_EQ(Fixture({"few", 1, 8, 16, {4, 4}, {1, 1}}, DType::f32, DType::f32).reason(),
+            "16 sums of 8 products for 16 channels");
   EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.x = dense_view(v.x.dtype, v.x.dims); }),
             "channels that lie apart");
 }

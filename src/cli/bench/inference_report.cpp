@@ -28,7 +28,9 @@ std::string peer_ratio_text(const InferenceOutcome& outcome, const InferenceRow&
   const InferenceRow* const peer = row.is_peer() ? nullptr : peer_for(outcome, row);
   if (!peer || row.rates.empty()) return "";
   const Quartiles ratio = ratio_quartiles(row.rates, peer->rates);
-  return fmt::format("{:.2f} ({:.2f}-{:.2f})", ratio.median, ratio.lower, ratio.upper);
+  const int digits = ratio.upper < 100 ? 2 : 0;
+  return fmt::format("{0:.{3}f} ({1:.{3}f}-{2:.{3}f})", ratio.median, ratio.lower, ratio.upper,
+                     digits);
 }
 
 }  // namespace

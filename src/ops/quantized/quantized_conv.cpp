@@ -31,7 +31,8 @@ QuantizedViews quantized_conv_views(const Request& request) {
                        kernel_view(request.input(quantized_w)),
                        kernel_view(request.output(0)),
                        {},
-                       weights_last(request)};
+                       weights_last(request),
+                       numbers_last(request)};
   if (input_given(request, quantized_residual))
     views.residual = kernel_view(request.input(quantized_residual));
   return views;

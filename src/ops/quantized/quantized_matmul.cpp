@@ -60,7 +60,8 @@ QuantizedViews quantized_matmul_views(const Request& request) {
       columns_of(request.input(quantized_w), request.as<QuantizedMatMul>().transposed),
       rows_of(request.output(0)),
       {},
-      weights_last(request)};
+      weights_last(request),
+      numbers_last(request)};
   if (input_given(request, quantized_residual))
     views.residual = rows_of(request.input(quantized_residual));
   return views;

@@ -95,6 +95,13 @@ bool weights_last(const Request& request) {
          (!input_given(request, quantized_w_zero) || request.input(quantized_w_zero).lasts);
 }
 
+bool numbers_last(const Request& request) {
+  for (int input = quantized_x_scale; input < quantized_inputs; ++input)
+    if (input != quantized_residual && input_given(request, input) && !request.input(input).lasts)
+      return false;
+  return true;
+}
+
 namespace {
 
 using Sources = std::array<const void*, quantized_inputs>;

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace narrowgauge::cpu {
 
-QuantizedFinish QuantizedLists::load(const Call& call, const QuantizedSteps& steps,
-                                     std::byte* memory, const Stored& stored) const {
+void QuantizedLists::fill(const Call& call, const QuantizedSteps& steps, std::byte* memory,
+                          const Stored& stored) const {
   const std::int64_t count = groups_ * padded_;
   auto* const factors = reinterpret_cast<float*>(memory);
   float* const biases = factors + count;
@@ -29,18 +30,27 @@ QuantizedFinish QuantizedLists::load(const Call& call, const QuantizedSteps& ste
         offsets[at] = static_cast<std::int32_t>(
             static_cast<std::uint32_t>(std::int64_t{stored.x_zero} * stored.column_sums[at]));
     }
+  largest += std::abs(steps.residual_factor) * most_residual;
+  std::memcpy(offsets + count, &largest, sizeof largest);
+}
+
+QuantizedFinish QuantizedLists::read(const std::byte* memory, const QuantizedSteps& steps,
+                                     const Stored& stored) const {
+  const std::int64_t count = groups_ * padded_;
+  const auto* const factors = reinterpret_cast<const float*>(memory);
+  const auto* const zeros = reinterpret_cast<const std::int32_t*>(factors + 2 * count);
   QuantizedFinish finish{};
   finish.of_tier = of_tier_;
   finish.factors = factors;
-  finish.biases = biases;
+  finish.biases = factors + count;
   finish.zeros = numbers_.w_zero.count > 0 || stored.w_moved != 0 ? zeros : nullptr;
-  finish.offsets = stored.column_sums ? offsets : nullptr;
+  finish.offsets = stored.column_sums ? zeros + count : nullptr;
   finish.residual_factor = steps.residual_factor;
   finish.residual_zero = steps.residual_zero;
   finish.low = steps.low;
   finish.high = steps.high;
   finish.y_zero = steps.y_zero;
-  finish.largest = largest + std::abs(steps.residual_factor) * most_residual;
+  std::memcpy(&finish.largest, zeros + 2 * count, sizeof finish.largest);
   return finish;
 }
 

@@ -17,16 +17,24 @@ class QuantizedLists {
         in_group_(in_group),
         padded_(padded),
         of_tier_(quantized_finish()) {}
-  std::int64_t bytes() const { return 4 * 4 * groups_ * padded_; }
+  std::int64_t bytes() const { return 4 * (4 * groups_ * padded_ + 1); }
 
   struct Stored {
     std::int32_t w_moved;             // what was taken off weights
     std::int32_t x_zero;              // as stored
     const std::int32_t* column_sums;  // of stored weights: nullptr where rows are less x_zero
   };
-  // Leaves the dtypes to the caller.
-  QuantizedFinish load(const Call& call, const QuantizedSteps& steps, std::byte* memory,
+  // Writes the lists, which last as long as what they are made of.
+  void fill(const Call& call, const QuantizedSteps& steps, std::byte* memory,
+            const Stored& stored) const;
+  // What reads lists that are there. Leaves the dtypes to the caller.
+  QuantizedFinish read(const std::byte* memory, const QuantizedSteps& steps,
                        const Stored& stored) const;
+  QuantizedFinish load(const Call& call, const QuantizedSteps& steps, std::byte* memory,
+                       const Stored& stored) const {
+    fill(call, steps, memory, stored);
+    return read(memory, steps, stored);
+  }
 
  private:
   QuantizedNumbers numbers_;

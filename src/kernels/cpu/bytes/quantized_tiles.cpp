@@ -20,7 +20,8 @@ bool saturation_bounds(const QuantizedFinish& finish, bool residual) {
          finish.high >= static_cast<float>(least + 255 - finish.y_zero);
 }
 
-// Memory holds the lists of channels, what their sums begin with, and what the tasks need.
+// Memory holds the lists of channels and what their sums begin with, unless they are packed behind
+// the weights, and what the tasks need.
 class QuantizedTileConvolution {
  public:
   QuantizedTileConvolution(const QuantizedViews& views, const ConvolutionWindow& window,
@@ -29,49 +30,75 @@ class QuantizedTileConvolution {
         numbers_(numbers),
         tasks_(views.x, views.w, views.y, window, threads, false),
         lists_(numbers, 1, weights().channels(), weights().padded()),
+        sums_at_(weights().bytes()),
+        lists_at_(round_up(sums_at_ + 4 * weights().padded(), 64)),
         begin_at_(round_up(lists_.bytes(), 64)),
-        tasks_at_(begin_at_ + round_up(4 * weights().padded(), 64)) {}
+        list_bytes_(round_up(begin_at_ + 4 * weights().padded(), 64)) {}
 
   Prepared prepared(const std::shared_ptr<const QuantizedTileConvolution>& self) const {
+    const bool last = views_.numbers_last;
     Prepared prepared{"int8 tiles",
-                      tasks_at_ + tasks_.workspace(),
+                      (last ? 0 : list_bytes_) + tasks_.workspace(),
                       [self](const Call& call) { self->run(call); },
                       {.isa = Isa::amx}};
-    prepared.packed = {concat("column sums ", weights().format()),
-                       weights().bytes() + 4 * weights().padded(),
-                       {quantized_w},
-                       [self](const void* const* inputs, std::byte* packed) {
-                         self->pack(inputs[quantized_w], packed);
-                       }};
+    prepared.packed = {
+        concat(last ? "lists " : "column sums ", numbers_.low, ' ', numbers_.high, ' ',
+               views_.y.dtype, ' ', weights().format()),
+        lists_at_ + (last ? list_bytes_ : 0),
+        {quantized_w},
+        [self](const void* const* inputs, std::byte* packed) { self->pack(inputs, packed); }};
+    if (last)
+      for (const Int8Numbers& each :
+           {numbers_.x_scale, numbers_.x_zero, numbers_.w_scale, numbers_.bias,
+            numbers_.residual_scale, numbers_.residual_zero, numbers_.y_scale, numbers_.y_zero})
+        if (each.count > 0) prepared.packed.inputs.push_back(each.input);
     return prepared;
   }
 
  private:
   const PixelWeights& weights() const { return tasks_.weights(); }
 
-  void pack(const void* w, std::byte* packed) const {
+  void pack(const void* const* inputs, std::byte* packed) const {
+    const void* const w = inputs[quantized_w];
     weights().pack(w, packed);
-    auto* const sums = reinterpret_cast<std::int32_t*>(packed + weights().bytes());
-    std::fill_n(sums, weights().padded(), 0);
+    auto* const sums = reinterpret_cast<std::int32_t*>(packed + sums_at_);
+    std::fill_n(packed + sums_at_, lists_at_ - sums_at_, std::byte{0});
     for (std::int64_t channel = 0; channel < weights().channels(); ++channel)
       sums[channel] = weights().sum(w, channel);
+    if (!views_.numbers_last) return;
+    std::fill_n(packed + lists_at_, list_bytes_, std::byte{0});
+    const Call call{inputs, nullptr, nullptr, nullptr, packed};
+    fill_lists(call, quantized_steps(numbers_, call, views_.y.dtype), packed + lists_at_);
+  }
+
+  QuantizedLists::Stored stored(const Call& call, const QuantizedSteps& steps) const {
+    return {0, steps.x_zero, reinterpret_cast<const std::int32_t*>(call.packed + sums_at_)};
+  }
+
+  void fill_lists(const Call& call, const QuantizedSteps& steps, std::byte* lists) const {
+    const QuantizedFinish finish = lists_.load(call, steps, lists, stored(call, steps));
+    auto* const begin = reinterpret_cast<std::int32_t*>(lists + begin_at_);
+    for (std::int64_t i = 0; i < weights().padded(); ++i)
+      begin[i] = static_cast<std::int32_t>(0U - static_cast<std::uint32_t>(finish.offsets[i]));
   }
 
   void run(const Call& call) const {
-    auto* const memory = static_cast<std::byte*>(call.workspace);
+    auto* memory = static_cast<std::byte*>(call.workspace);
     const QuantizedSteps steps = quantized_steps(numbers_, call, views_.y.dtype);
-    const auto* const sums = reinterpret_cast<const std::int32_t*>(call.packed + weights().bytes());
-    QuantizedFinish finish = lists_.load(call, steps, memory, {0, steps.x_zero, sums});
+    const std::byte* lists = call.packed + lists_at_;
+    if (!views_.numbers_last) {
+      fill_lists(call, steps, memory);
+      lists = memory;
+      memory += list_bytes_;
+    }
+    QuantizedFinish finish = lists_.read(lists, steps, stored(call, steps));
     finish.y = views_.y.dtype;
     if (views_.residual) finish.residual = views_.residual->dtype;
-    auto* const begin = reinterpret_cast<std::int32_t*>(memory + begin_at_);
-    for (std::int64_t i = 0; i < weights().padded(); ++i)
-      begin[i] = static_cast<std::int32_t>(0U - static_cast<std::uint32_t>(finish.offsets[i]));
     finish.offsets = nullptr;
     const bool saturates = saturation_bounds(finish, views_.residual.has_value());
     tasks_.run(
-        {call.inputs[quantized_x], static_cast<std::uint8_t>(steps.x_zero), call.packed, begin,
-         memory + tasks_at_},
+        {call.inputs[quantized_x], static_cast<std::uint8_t>(steps.x_zero), call.packed,
+         lists + begin_at_, memory},
         [&](const PixelProduct& product, const PixelParts::Pixels&) {
           amx::quantized_multiply({product, views_.x.dtype == DType::i8, saturates, finish,
                                    static_cast<const std::byte*>(call.inputs[quantized_residual]),
@@ -83,7 +110,8 @@ class QuantizedTileConvolution {
   QuantizedNumbers numbers_;
   PixelTasks tasks_;
   QuantizedLists lists_;
-  std::int64_t begin_at_, tasks_at_;
+  std::int64_t sums_at_, lists_at_;     // in what is packed
+  std::int64_t begin_at_, list_bytes_;  // in the lists
 };
 
 }  // namespace

@@ -69,6 +69,15 @@ bool lies_together(const View& view) {
   return same_layout(view, channels_last_view(view.dtype, view.dims));
 }
 
+// Why so few products of f32 stay as IEEE has them; "" if they do not.
+std::string small_reason(const ConvolutionViews& views) {
+  const std::int64_t channels = views.w.dims[0], depth = element_count(views.w.dims) / channels;
+  const std::int64_t pixels = element_count(views.y.dims) / channels;
+  constexpr std::int64_t least = 32;
+  return unless(std::min({channels, depth, pixels}) >= least,
+                concat(pixels, " sums of ", depth, " products for ", channels, " channels"));
+}
+
 }  // namespace
 
 std::string pixel_convolution_reason(const ConvolutionViews& views, const ConvolutionWindow& window,
@@ -92,6 +101,7 @@ std::string pixel_convolution_reason(const ConvolutionViews& views, const Convol
                           element_count(views.w.dims) > 0,
                       "nothing to compute");
       },
+      [&] { return dtype == DType::f32 ? small_reason(views) : std::string(); },
       [&] {
         return unless(lies_together(views.x) && lies_together(views.y), "channels that lie apart");
       });
