@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <vector>
 
 #include "base/parallel.h"
 
@@ -39,39 +40,48 @@ class ByteMaxPool {
 
   void run(const Call& call) const {
     const auto& [z, y, x] = axes_;
-    const std::int64_t pixels = y_.dims[0] * z.y * y.y * x.y;
+    const std::int64_t lines = y_.dims[0] * z.y * y.y;
     const std::int64_t work =
-        std::max<std::int64_t>(y_.dims[1] * z.kernel * y.kernel * x.kernel, 1);
-    parallel_for(pixels, std::max<std::int64_t>(grain / work, 1),
+        std::max<std::int64_t>(y_.dims[1] * x.y * z.kernel * y.kernel * x.kernel, 1);
+    parallel_for(lines, std::max<std::int64_t>(grain / work, 1),
                  [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t pixel = begin; pixel < end; ++pixel) one_pixel(call, pixel);
+                   for (std::int64_t line = begin; line < end; ++line) one_line(call, line);
                  });
   }
 
  private:
-  void one_pixel(const Call& call, std::int64_t pixel) const {
+  void one_line(const Call& call, std::int64_t line) const {
     const auto& [z, y, x] = axes_;
-    const std::int64_t at_x = pixel % x.y, at_y = pixel / x.y % y.y;
-    const std::int64_t at_z = pixel / (x.y * y.y) % z.y, image = pixel / (x.y * y.y * z.y);
+    const std::int64_t at_y = line % y.y, at_z = line / y.y % z.y, image = line / (y.y * z.y);
     const auto* const from =
         static_cast<const std::uint8_t*>(call.inputs[0]) + image * x_.strides[0];
-    std::uint8_t* const to = static_cast<std::uint8_t*>(call.outputs[0]) + image * y_.strides[0] +
-                             at_z * z.y_step + at_y * y.y_step + at_x * x.y_step;
+    std::uint8_t* to = static_cast<std::uint8_t*>(call.outputs[0]) + image * y_.strides[0] +
+                       at_z * z.y_step + at_y * y.y_step;
+    std::vector<const std::uint8_t*> lines;  // of x that the window sees
+    for (std::int64_t kz = 0; kz < z.kernel; ++kz)
+      for (std::int64_t ky = 0; ky < y.kernel; ++ky) {
+        const std::int64_t in_z = z.place(at_z, kz), in_y = y.place(at_y, ky);
+        if (in_z >= 0 && in_y >= 0) lines.push_back(from + in_z * z.x_step + in_y * y.x_step);
+      }
+    for (std::int64_t i = 0; i < x.y; ++i, to += x.y_step) one_pixel(lines, i, to);
+  }
+
+  void one_pixel(std::span<const std::uint8_t* const> lines, std::int64_t at,
+                 std::uint8_t* to) const {
+    const Axis& x = axes_[2];
     std::array<const std::uint8_t*, most_taps> taps;
     std::size_t count = 0;
-    for (std::int64_t kz = 0; kz < z.kernel; ++kz)
-      for (std::int64_t ky = 0; ky < y.kernel; ++ky)
-        for (std::int64_t kx = 0; kx < x.kernel; ++kx) {
-          const std::int64_t in_z = z.place(at_z, kz), in_y = y.place(at_y, ky),
-                             in_x = x.place(at_x, kx);
-          if (in_z < 0 || in_y < 0 || in_x < 0) continue;
-          if (count == taps.size()) {  // what was found goes on as one of them
-            store_largest(taps, to);
-            taps[0] = to;
-            count = 1;
-          }
-          taps[count++] = from + in_z * z.x_step + in_y * y.x_step + in_x * x.x_step;
+    for (const std::uint8_t* const line : lines)
+      for (std::int64_t kx = 0; kx < x.kernel; ++kx) {
+        const std::int64_t in_x = x.place(at, kx);
+        if (in_x < 0) continue;
+        if (count == taps.size()) {  // what was found goes on as one of them
+          store_largest(taps, to);
+          taps[0] = to;
+          count = 1;
         }
+        taps[count++] = line + in_x * x.x_step;
+      }
     store_largest(std::span(taps).first(count), to);
   }
 

@@ -200,7 +200,7 @@ void PixelParts::gather_run(const std::byte* x, std::uint8_t zero, std::byte* to
   const auto at_border = [&](std::int64_t end) {
     for (; i < end; ++i) {
       std::array<std::byte, most_gathered_bytes> pixel;
-      pixel.fill(std::byte{zero});
+      std::memset(pixel.data(), zero, static_cast<std::size_t>(axis.kernel * source));
       const std::int64_t begin = std::clamp<std::int64_t>(-seen(i), 0, axis.kernel);
       const std::int64_t last = std::clamp(axis.x - seen(i), begin, axis.kernel);
       std::memcpy(pixel.data() + begin * source, x + (seen(i) + begin) * source,
