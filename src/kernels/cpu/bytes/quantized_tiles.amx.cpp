@@ -92,7 +92,7 @@ template <int form>
 struct MultiplyBytes {
   using Sum = std::int32_t;
   template <bool two>
-  [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b) {
+  [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b, std::int64_t) {
     multiply_bytes<form, Reading::reused, two>(a, b);
   }
 };

@@ -11,7 +11,7 @@ namespace {
 struct MultiplyBf16 {
   using Sum = float;
   template <bool two>
-  [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b) {
+  [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b, std::int64_t) {
     _tile_loadd(4, a.first, a.step);
     _tile_loadd(6, b, 64);
     _tile_dpbf16ps(0, 4, 6);
@@ -22,6 +22,36 @@ struct MultiplyBf16 {
       _tile_dpbf16ps(2, 5, 6);
       _tile_dpbf16ps(3, 5, 7);
     }
+  }
+};
+
+// The products of two lower parts, at most 2^-18 of a product, are left out.
+struct MultiplySplit {
+  using Sum = float;
+  template <bool two>
+  [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b,
+                                          std::int64_t lower_at) {
+    load_a<two>(a, 0);
+    by_panel<two>(b);
+    by_panel<two>(b + tile_panel_bytes);
+    load_a<two>(a, lower_at);
+    by_panel<two>(b);
+  }
+
+ private:
+  template <bool two>
+  [[gnu::always_inline]] static void load_a(const TilesOfA& a, std::int64_t at) {
+    _tile_loadd(4, a.first + at, a.step);
+    if constexpr (two) _tile_loadd(5, a.second + at, a.step);
+  }
+  template <bool two>
+  [[gnu::always_inline]] static void by_panel(const std::byte* b) {
+    _tile_loadd(6, b, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (two) _tile_dpbf16ps(2, 5, 6);
+    _tile_loadd(7, b + 1024, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    if constexpr (two) _tile_dpbf16ps(3, 5, 7);
   }
 };
 
@@ -124,7 +154,10 @@ class SumsToStore {
 
 template <DType dtype, Behind behind>
 void convolve(const PixelConvolutionTask& task) {
-  PixelLoop<MultiplyBf16, SumsToStore<dtype, behind>>(task.product, task).run();
+  using Work = SumsToStore<dtype, behind>;
+  if constexpr (dtype == DType::f32)
+    if (task.split) return PixelLoop<MultiplySplit, Work>(task.product, task).run();
+  PixelLoop<MultiplyBf16, Work>(task.product, task).run();
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class PixelConvolution {
                      epilogue_.residual ? call.inputs[source_residual] : nullptr;
                  amx::convolve_pixels({product, static_cast<const std::byte*>(residual),
                                        static_cast<std::byte*>(call.outputs[0]), views_.y.dtype,
-                                       channels, epilogue_});
+                                       views_.x.dtype == DType::f32, channels, epilogue_});
                  if (finish_)
                    finish_(call, pixels.first * channels, (pixels.first + pixels.count) * channels);
                });

@@ -35,6 +35,7 @@ struct PixelConvolutionTask {
   const std::byte* residual;
   std::byte* y;
   DType dtype;            // of y
+  bool split;             // x and the weights are f32
   std::int64_t channels;  // of y
   PixelEpilogue epilogue;
 };

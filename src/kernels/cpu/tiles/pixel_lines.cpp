@@ -71,23 +71,13 @@ void PixelLines::gather() {
   y_ = {y_.y, y_.y};
 }
 
-// The products of two lower parts, at most 2^-18 of a product, are left out.
-std::vector<PixelLines::Section> PixelLines::sections() const {
-  if (!split_) return {{0, WeightPart::upper}};
-  return {{0, WeightPart::upper}, {0, WeightPart::lower}, {pixel_bytes_ / 2, WeightPart::upper}};
-}
-
 // Taps beside each other are one run, which ends with a whole step.
 void PixelLines::list_depths() {
   const std::int64_t used = run_bytes() / element_bytes_;
   const std::int64_t run = round_up(run_bytes(), tile_step_bytes) / element_bytes_;
   for (std::int64_t tap = 0; tap < taps(); tap += taps_in_run())
-    for (const Section& section : sections()) {
-      for (std::int64_t i = 0; i < run; ++i)
-        depth_at_.push_back(i < used ? static_cast<std::int32_t>(tap * channels_ + i) : -1);
-      parts_.insert(parts_.end(), static_cast<std::size_t>(run * element_bytes_ / tile_step_bytes),
-                    section.part);
-    }
+    for (std::int64_t i = 0; i < run; ++i)
+      depth_at_.push_back(i < used ? static_cast<std::int32_t>(tap * channels_ + i) : -1);
 }
 
 PixelParts::PixelParts(const PixelLines& lines, std::int64_t lines_in_part)
@@ -123,9 +113,8 @@ void PixelParts::list_steps() {
         std::ranges::find(lines_.remainders_, shift % y.stride) - lines_.remainders_.begin();
     const std::int64_t line = (plane * plane_lines() + shift / y.stride) * lines_.line_bytes_;
     for (std::int64_t kx = 0; kx < x.kernel; kx += lines_.taps_in_run())
-      for (const PixelLines::Section& section : lines_.sections())
-        for (std::int64_t at = 0; at < lines_.run_bytes(); at += tile_step_bytes)
-          step_at_.push_back(line + kx * x.dilation * lines_.pixel_bytes_ + section.at + at);
+      for (std::int64_t at = 0; at < lines_.run_bytes(); at += tile_step_bytes)
+        step_at_.push_back(line + kx * x.dilation * lines_.pixel_bytes_ + at);
   }
 }
 

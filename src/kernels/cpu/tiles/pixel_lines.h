@@ -28,9 +28,6 @@ struct PixelTile {
   std::int32_t pixels[tile_pixels];  // of y, one for each row; -1: none
 };
 
-// What a step multiplies: the whole or upper part of a weight, or what that leaves of it.
-enum class WeightPart : std::uint8_t { upper, lower };
-
 // A line is a row of the output; for windows of one pixel, a pixel of it.
 class PixelLines {
  public:
@@ -46,10 +43,12 @@ class PixelLines {
   // From row to row of a tile.
   std::int64_t row_bytes() const { return x_.stride * pixel_bytes_; }
   std::int64_t taps() const { return x_.kernel * y_.kernel; }
-  std::int64_t steps() const { return std::ssize(parts_); }
+  std::int64_t steps() const { return std::ssize(depth_at_) * element_bytes_ / tile_step_bytes; }
+  // Whether pixels are two of bf16, the lower parts so far behind the upper ones.
+  bool is_split() const { return split_; }
+  std::int64_t lower_at() const { return pixel_bytes_ / 2; }
   // For each element of a row, step by step: which [tap][channel] of a weight it meets; -1: none.
   const std::vector<std::int32_t>& depth_at() const { return depth_at_; }
-  const std::vector<WeightPart>& weight_parts() const { return parts_; }  // of the steps
 
  private:
   friend class PixelParts;
@@ -57,12 +56,6 @@ class PixelLines {
     std::int64_t x = 1, y = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
     std::int64_t reach() const { return (kernel - 1) * dilation; }
   };
-  // Steps through a run of taps beside each other, from byte `at` of the first one's pixel on.
-  struct Section {
-    std::int64_t at;
-    WeightPart part;
-  };
-  std::vector<Section> sections() const;
   std::int64_t taps_in_run() const { return whole_ && x_.dilation == 1 ? x_.kernel : 1; }
   std::int64_t run_bytes() const { return taps_in_run() * channels_ * element_bytes_; }
   void list_depths();
@@ -82,7 +75,6 @@ class PixelLines {
   std::int64_t line_bytes_;               // of a copied line of x
   std::vector<std::int64_t> remainders_;  // of the taps' lines by the stride
   std::vector<std::int32_t> depth_at_;
-  std::vector<WeightPart> parts_;
 };
 
 // The output cut into parts of so many lines: whole images or a part of one.

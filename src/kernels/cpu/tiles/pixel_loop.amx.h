@@ -40,7 +40,7 @@ class PixelLoop {
   PixelLoop(const PixelProduct& product, const typename Work::Context& context)
       : p_(product),
         context_(context),
-        panel_bytes_(product.steps * tile_panel_bytes),
+        panel_bytes_(product.steps * product.step_bytes),
         rows_in_step_((2 * tile_pixels + product.steps - 1) / product.steps) {}
 
   void run() {
@@ -108,11 +108,11 @@ class PixelLoop {
                                        Ahead& ahead) const {
     const std::byte* const first = block.tiles[0].a;
     const std::byte* const second = two ? block.tiles[1].a : first;
-    for (std::int64_t s = 0; s < p_.steps; ++s, b += tile_panel_bytes) {
+    for (std::int64_t s = 0; s < p_.steps; ++s, b += p_.step_bytes) {
       ahead.fetch();
       work.step(rows_in_step_);
-      Multiply::template step<two>({first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes},
-                                   b);
+      Multiply::template step<two>({first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes}, b,
+                                   p_.lower_at);
     }
   }
 

@@ -48,8 +48,9 @@ class PixelTasks {
       const std::int64_t count = parts_.load(static_cast<const std::byte*>(operands.x), part,
                                              operands.pad, slot + copies_at_, tiles);
       body(PixelProduct{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(),
-                        operands.packed, operands.begin, first_panel, panels,
-                        panels * weights_.panel_bytes() <= most_near_weights, !lines_.is_direct()},
+                        operands.packed, weights_.step_bytes(), lines_.lower_at(), operands.begin,
+                        first_panel, panels, panels * weights_.panel_bytes() <= most_near_weights,
+                        !lines_.is_direct()},
            parts_.pixels(part));
     });
   }

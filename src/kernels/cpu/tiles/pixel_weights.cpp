@@ -11,7 +11,7 @@
 namespace narrowgauge::cpu {
 
 PixelWeights::PixelWeights(const View& w, const PixelLines& lines)
-    : w_(w), parts_(lines.weight_parts()) {
+    : w_(w), steps_(lines.steps()), split_(lines.is_split()) {
   std::vector<std::int64_t> taps{0};
   for (std::size_t axis = 2; axis < w.dims.size(); ++axis) {
     std::vector<std::int64_t> further;
@@ -26,17 +26,16 @@ PixelWeights::PixelWeights(const View& w, const PixelLines& lines)
 }
 
 std::string PixelWeights::format() const {
-  std::string text = concat("pixel tiles ", w_.dtype, ' ', std::ssize(parts_));
+  std::string text = concat("pixel tiles ", w_.dtype, ' ', steps_);
   for (std::size_t axis = 0; axis < w_.dims.size(); ++axis)
     text += concat(' ', w_.dims[axis], '*', w_.strides[axis]);
   return text;
 }
 
-// `part`: what is stored of an element in a step.
 template <class Element, class Part>
 void PixelWeights::pack_channel(const Element* w, std::int64_t channel, std::byte* packed,
                                 const Part& part) const {
-  using Stored = decltype(part(Element{}, WeightPart::upper));
+  using Stored = decltype(part(Element{}));
   constexpr std::int64_t size = sizeof(Stored), in_step = tile_step_bytes / size;
   constexpr std::int64_t neighbours = 4, row = tile_pixels * neighbours;
   const std::int64_t lane = channel % tile_panel;
@@ -44,13 +43,13 @@ void PixelWeights::pack_channel(const Element* w, std::int64_t channel, std::byt
                             lane / tile_pixels * tile_panel_bytes / 2 +
                             lane % tile_pixels * neighbours;
   w += channel * w_.strides[0];
-  for (std::int64_t step = 0; step < std::ssize(parts_); ++step)
+  for (std::int64_t step = 0; step < steps_; ++step)
     for (std::int64_t i = 0; i < in_step; ++i) {
       const std::int64_t at = at_[static_cast<std::size_t>(step * in_step + i)];
       if (at < 0) continue;
-      const Stored stored = part(w[at], parts_[static_cast<std::size_t>(step)]);
+      const Stored stored = part(w[at]);
       std::memcpy(
-          column + step * tile_panel_bytes + i * size / neighbours * row + i * size % neighbours,
+          column + step * step_bytes() + i * size / neighbours * row + i * size % neighbours,
           &stored, size);
     }
 }
@@ -58,26 +57,31 @@ void PixelWeights::pack_channel(const Element* w, std::int64_t channel, std::byt
 namespace {
 
 // The two bf16 whose sum is x, as split_tiles.amx.h splits.
-std::uint16_t split_part(float x, WeightPart part) {
-  constexpr std::uint32_t infinity = 0x7f800000, last_to_round = 0x7f7f8000, half = 0x8000;
+std::uint16_t upper_part(float x) {
+  constexpr std::uint32_t last_to_round = 0x7f7f8000, half = 0x8000;
   const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t size = bits & 0x7fffffff;
-  const std::uint32_t upper = (size < last_to_round ? bits + half : bits) & 0xffff0000;
-  if (part == WeightPart::upper) return static_cast<std::uint16_t>(upper >> 16);
-  if (size >= infinity) return 0;
-  const auto rest = std::bit_cast<std::uint32_t>(x - std::bit_cast<float>(upper));
-  return static_cast<std::uint16_t>((rest + half) >> 16);
+  const std::uint32_t rounded = (bits & 0x7fffffff) < last_to_round ? bits + half : bits;
+  return static_cast<std::uint16_t>(rounded >> 16);
+}
+
+std::uint16_t lower_part(float x) {
+  constexpr std::uint32_t infinity = 0x7f800000, half = 0x8000;
+  if ((std::bit_cast<std::uint32_t>(x) & 0x7fffffff) >= infinity) return 0;
+  const float upper = std::bit_cast<float>(std::uint32_t{upper_part(x)} << 16);
+  return static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(x - upper) + half) >> 16);
 }
 
 }  // namespace
 
 void PixelWeights::pack(const void* w, std::byte* packed) const {
   std::fill_n(packed, bytes(), std::byte{0});
-  const auto whole = [](auto element, WeightPart) { return element; };
+  const auto whole = [](auto element) { return element; };
   parallel_for(channels(), tile_panel, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t channel = begin; channel < end; ++channel) switch (w_.dtype) {
         case DType::f32:
-          pack_channel(static_cast<const float*>(w), channel, packed, split_part);
+          pack_channel(static_cast<const float*>(w), channel, packed, upper_part);
+          pack_channel(static_cast<const float*>(w), channel, packed + tile_panel_bytes,
+                       lower_part);
           break;
         case DType::bf16:
           pack_channel(static_cast<const std::uint16_t*>(w), channel, packed, whole);

@@ -31,15 +31,18 @@ Estimate estimate(const PixelLines& lines, std::int64_t panels, const TileCut& c
   const PixelParts parts(lines, cut.lines);
   const std::int64_t tasks = parts.count() * ceil_divide(panels, cut.panels);
   const std::int64_t own = ceil_divide(tasks, threads);
-  const std::int64_t weights = cut.panels * lines.steps() * tile_panel_bytes;
+  const std::int64_t parts_of_weights = lines.is_split() ? 2 : 1;
+  const std::int64_t weights = cut.panels * lines.steps() * parts_of_weights * tile_panel_bytes;
   const std::int64_t weights_read =
       weights <= most_weight_bytes ? ceil_divide(own, parts.count()) : own;
   const std::int64_t part = parts.read_bytes(), own_parts = std::min(own, parts.count());
   std::int64_t parts_read = own_parts;
   if (own_parts * part > most_part_bytes) parts_read = own;
   if (part > most_part_bytes) parts_read = own * cut.panels;
-  const double products =
-      static_cast<double>(ceil_divide(parts.tiles(), 2) * cut.panels * lines.steps()) * step_cycles;
+  const std::int64_t products_in_step = lines.is_split() ? 3 : 1;
+  const double products = static_cast<double>(ceil_divide(parts.tiles(), 2) * cut.panels *
+                                              lines.steps() * products_in_step) *
+                          step_cycles;
   const double far = static_cast<double>(weights_read * weights + parts_read * part) / far_bytes;
   return {static_cast<double>(own) * (products + task_cycles) + far,
           threads == 1 || products <= most_cycles_in_task || tasks >= tasks_for_thread * threads};
