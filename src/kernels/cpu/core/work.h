@@ -12,14 +12,16 @@
 
 namespace narrowgauge::cpu {
 
-// Calls body(task, worker) for each task, in any order; a worker is one thread at a time.
+// Calls body(task, worker) for each task, in any order; a worker is one thread at a time. The first
+// worker begins with the first task and the others with the last, as parallel_for has it.
 template <class Body>
 void hand_out(std::int64_t tasks, std::int64_t workers, const Body& body) {
-  std::atomic<std::int64_t> next{0};
+  std::atomic<std::int64_t> taken{0}, from_behind{0};
   parallel_for(std::min(tasks, workers), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t worker = begin; worker < end; ++worker)
-      for (std::int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
-        body(task, worker);
+      for (std::int64_t i = 0; taken.fetch_add(1, std::memory_order_relaxed) < tasks; ++i)
+        body(worker == 0 ? i : tasks - 1 - from_behind.fetch_add(1, std::memory_order_relaxed),
+             worker);
   });
 }
 
