@@ -12,6 +12,7 @@
 #include <random>
 
 #include "kernels/convolution_case.h"
+#include "kernels/cpu/bytes/woven_depthwise.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "kernels/each_isa.h"
 
@@ -83,7 +84,7 @@ class Trial {
 
   QuantizedViews views() const {
     QuantizedViews views{
-        at(quantized_x).view(), at(quantized_w).view(), y_.view(), {}, form_.packed};
+        at(quantized_x).view(), at(quantized_w).view(), y_.view(), {}, form_.packed, form_.packed};
     if (form_.residual) views.residual = at(quantized_residual).view();
     return views;
   }
@@ -211,7 +212,9 @@ std::vector<Form> forms() {
       {.x = DType::i8, .y = DType::i8, .residual = DType::i8, .each_channel = false, .high = 2},
       {.y = DType::f32, .residual = DType::f32, .bias = false, .low = -1, .high = 3},
       {.w = DType::u8, .w_zeros = true, .packed = false},
+      {.x = DType::i8, .y = DType::i8, .low = -3},
       {.x = DType::i8, .w_zeros = true, .together = false},
+      {.y = DType::i8, .each_channel = false, .bias = false, .packed = false, .low = 0, .high = 6},
       {.y = DType::f32, .residual = DType::u8, .together = false, .packed = false},
       {.x = DType::i8, .y = DType::i8, .residual = DType::f32, .least = -64, .most = 64},
       {.y = DType::f32, .least = -20, .most = 20, .outliers = true},
@@ -226,6 +229,24 @@ TEST(quantized_convolution, stores_the_nearest_step_of_exact_sums) {
         trial.check(
             prepare_quantized_convolution(trial.views(), trial.window(), trial.numbers(), threads));
     }
+}
+
+TEST(quantized_convolution, woven_lines_make_the_same_steps) {
+  int taken = 0;
+  std::vector<ConvolutionCase> cases = convolution_cases();
+  cases.insert(cases.end(), depthwise_cases().begin(), depthwise_cases().end());
+  for (const ConvolutionCase& c : cases)
+    for (const Form& form : forms()) {
+      Trial trial(c, form);
+      if (!woven_depthwise_reason(trial.views(), trial.window(), trial.numbers(), isa()).empty())
+        continue;
+      ++taken;
+      for (const int threads : {1, 2, 3})
+        trial.check(
+            prepare_woven_depthwise(trial.views(), trial.window(), trial.numbers(), threads));
+    }
+  if (isa() < Isa::vnni) GTEST_SKIP() << "needs vnni, this is " << name(isa());
+  EXPECT_GE(taken, 20);
 }
 
 // Weights of 7 bits, whose pairs of products fit into 16 bits where oneDNN has no VNNI.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantized_conv.h"
 
+#include "kernels/cpu/bytes/woven_depthwise.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "ops/nn/conv_reference.h"
 #include "ops/nn/conv_window.h"
@@ -30,10 +31,28 @@ QuantizedViews quantized_conv_views(const Request& request) {
                        kernel_view(request.input(quantized_w)),
                        kernel_view(request.output(0)),
                        {},
-                       weights_last(request)};
+                       weights_last(request),
+                       numbers_last(request)};
   if (input_given(request, quantized_residual))
     views.residual = kernel_view(request.input(quantized_residual));
   return views;
+}
+
+Offer offer_quantized_conv_depthwise(const Request& request) {
+  std::string reason = storage_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const QuantizedViews views = quantized_conv_views(request);
+  reason = quantized_convolution_reason(views);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const auto& op = request.as<QuantizedConv>();
+  const auto window =
+      kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
+  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  reason = woven_depthwise_reason(views, window, numbers, request.target.isa);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  return quantized_offer([=, threads = request.target.threads] {
+    return prepare_woven_depthwise(views, window, numbers, threads);
+  });
 }
 
 Offer offer_quantized_conv_rows(const Request& request) {
@@ -84,7 +103,8 @@ Offer quantized_conv_reference(const Request& request) {
       });
 }
 
-constexpr Kernel quantized_conv_kernels[] = {{"onednn", offer_quantized_conv_onednn},
+constexpr Kernel quantized_conv_kernels[] = {{"depthwise", offer_quantized_conv_depthwise},
+                                             {"onednn", offer_quantized_conv_onednn},
                                              {"int8 rows", offer_quantized_conv_rows},
                                              {"reference", quantized_conv_reference}};
 

@@ -95,6 +95,13 @@ bool weights_last(const Request& request) {
          (!input_given(request, quantized_w_zero) || request.input(quantized_w_zero).lasts);
 }
 
+bool numbers_last(const Request& request) {
+  for (const int input : {quantized_x_scale, quantized_x_zero, quantized_w_scale, quantized_w_zero,
+                          quantized_bias, quantized_y_scale, quantized_y_zero})
+    if (input_given(request, input) && !request.input(input).lasts) return false;
+  return true;
+}
+
 namespace {
 
 using Sources = std::array<const void*, quantized_inputs>;

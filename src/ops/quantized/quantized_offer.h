@@ -17,6 +17,8 @@ TensorType quantized_type(const Inference& in, Shape y, const Dim& channels);
 cpu::QuantizedNumbers quantized_numbers(const Request& request, double low, double high);
 // Whether w, and its zero point if it has one, are the same in every run.
 bool weights_last(const Request& request);
+// Whether scales, zero points and biases are, but those of the residual.
+bool numbers_last(const Request& request);
 bool input_given(const Request& request, int input);
 // The zero point of x, 0 if it has none; nothing if it is not known.
 std::optional<std::int32_t> known_x_zero(const Request& request);

@@ -60,7 +60,7 @@ bool is_byte_or_f32(DType dtype) { return is_byte(dtype) || dtype == DType::f32;
 }  // namespace
 
 std::string quantized_convolution_reason(const QuantizedViews& views) {
-  const auto& [x, w, y, residual, lasts] = views;
+  const auto& [x, w, y, residual, w_lasts, numbers_last] = views;
   return first_reason(
       [&] {
         return unless(is_byte(x.dtype) && is_byte(w.dtype),

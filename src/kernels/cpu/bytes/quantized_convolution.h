@@ -43,6 +43,7 @@ struct QuantizedViews {
   View x, w, y;
   std::optional<View> residual;
   bool w_lasts = false;
+  bool numbers_last = false;  // all of QuantizedNumbers, but those of the residual
 };
 
 // In steps of y: what is the same for all columns.
