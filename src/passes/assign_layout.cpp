@@ -102,7 +102,37 @@ class LayoutAssigner {
     for (const auto& [i, node] : enumerate(graph_.nodes()))
       rank_[i] = is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
     const Readers readers(graph_);
-    for (const Layout layout : layouts_) spread(layout, readers);
+    for (const Layout layout : layouts_) {
+      spread(layout, readers);
+      if (layout != layouts_.back()) give_back(layout, readers);
+    }
+  }
+
+  // Where neighbours take only the next layout, as depthwise convolutions do, each border is
+  // another pass over memory: a region with more than one for two contractions is left to the next
+  // layout.
+  void give_back(Layout layout, const Readers& readers) {
+    IndexedVector<int, bool> seen(graph_.nodes().size());
+    for (const auto& [i, node] : enumerate(graph_.nodes())) {
+      if (chosen_[i] != layout || seen[i]) continue;
+      std::vector<int> region{i};
+      seen[i] = true;
+      int contractions = 0, borders = 0;
+      for (std::size_t k = 0; k < region.size(); ++k) {
+        const int member = region[k];
+        contractions += graph_.node(member).op->info.fusion == Fusion::contraction ? 1 : 0;
+        for (const int next : neighbours(member, readers)) {
+          if (chosen_[next] != layout) {
+            borders += rank_[next] > 0 && is_accepted(layouts_.back(), next, rank_[next]) ? 1 : 0;
+          } else if (!seen[next]) {
+            seen[next] = true;
+            region.push_back(next);
+          }
+        }
+      }
+      if (borders == 0 || 2 * borders < contractions) continue;
+      for (const int member : region) chosen_[member].reset();
+    }
   }
 
   void spread(Layout layout, const Readers& readers) {
