@@ -35,6 +35,7 @@ set(emulated
     kernels_gradient_health
     kernels_int8
     kernels_narrow_depthwise
+    kernels_narrow_image
     kernels_pair_convolution
     kernels_pair_products
     kernels_pixel_convolution

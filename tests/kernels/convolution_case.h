@@ -111,6 +111,29 @@ inline const std::vector<ConvolutionCase>& depthwise_cases() {
   return cases;
 }
 
+// Of images of few channels, beside those.
+inline const std::vector<ConvolutionCase>& image_cases() {
+  static const std::vector<ConvolutionCase> cases = {
+      {"colours, stride 2", 2, 3, 32, {12, 29}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}, 1, true},
+      {"outputs that fill no panel",
+       1,
+       4,
+       21,
+       {7, 15},
+       {3, 3},
+       {2, 1},
+       {},
+       {1, 1},
+       {1, 0},
+       1,
+       true},
+      {"three panels", 1, 3, 48, {6, 13}, {5, 5}, {1, 2}, {}, {2, 2}, {2, 2}},
+      {"7 wide", 1, 2, 16, {9, 17}, {3, 7}, {2, 2}, {}, {1, 3}, {1, 3}, 1, true},
+      {"pads as wide as lines", 1, 3, 16, {4, 3}, {3, 3}, {}, {}, {5, 6}, {5, 6}, 1, true},
+  };
+  return cases;
+}
+
 struct ConvolutionArrays {
   GuardedArray x, w, y;
   std::optional<GuardedArray> bias;

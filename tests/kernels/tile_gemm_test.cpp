@@ -125,7 +125,7 @@ TEST(tile_gemm, a_matrix_that_lasts_is_packed_ahead_and_gives_the_same_bits) {
         multiply(p, nullptr);
         const GuardedArray each_time = p.y;
         multiply(p, nullptr, 2, {1});
-        EXPECT_TRUE(p.y.same_bytes(each_time)) << s.m << ' ' << f.in;
+        EXPECT_TRUE(p.y.same_bytes(each_time)) << concat(s.m, ' ', f.in);
       }
 }
 

@@ -77,6 +77,15 @@ TEST(assign_layout, blocks_are_not_worth_a_border_for_each_contraction) {
   EXPECT_EQ(count(moved, "ng.Relayout"), 2) << print(moved);
 }
 
+TEST(assign_layout, images_of_few_channels_stay_plain_for_a_kernel_that_reads_them) {
+  const Target with_avx512{.isa = Isa::avx512}, with_avx2{.isa = Isa::avx2};
+  const Graph moved = assign_layout(network(48, 3), Layout::fastest, with_avx512);
+  EXPECT_EQ(storage_of(moved, "c1"), Storage::channels_last(4));
+  EXPECT_EQ(count(moved, "ng.Relayout"), 1) << print(moved);  // of the result
+  const Graph elsewhere = assign_layout(network(48, 3), Layout::fastest, with_avx2);
+  EXPECT_EQ(count(elsewhere, "ng.Relayout"), 2) << print(elsewhere);
+}
+
 TEST(assign_layout, channels_last_where_blocks_would_not_be_full) {
   const Graph moved = assign_layout(network(48), Layout::fastest, with_amx);
   for (const char* node : {"c1", "r1", "c2", "p"})

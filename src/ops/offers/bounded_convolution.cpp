@@ -3,6 +3,7 @@
 
 #include "ir/reason.h"
 #include "kernels/cpu/depthwise/narrow_depthwise.h"
+#include "kernels/cpu/images/narrow_image.h"
 #include "ops/offers/contraction.h"
 
 namespace narrowgauge {
@@ -15,21 +16,41 @@ BoundedRequest unbounded(const ConvolutionRequest& request) {
   return {request.request, c.math, std::move(bounded), request.inputs};
 }
 
-Offer bounded_depthwise(const BoundedRequest& request) {
+namespace {
+
+using Reason = std::string (*)(const cpu::BoundedConvolution&, Isa);
+using Prepare = cpu::Prepared (*)(const cpu::BoundedConvolution&);
+
+Offer offer_bounded(const BoundedRequest& request, Reason reason_of, Prepare prepare) {
   const Target& target = request.request.target;
   const cpu::BoundedConvolution& c = request.convolution;
-  std::string reason =
-      first_reason([&] { return way_reason(Way::exact, request.math, c.views.x.dtype, target); },
-                   [&] { return storage_reason(request.request); },
-                   [&] { return narrow_depthwise_reason(c, target.isa); });
+  std::string reason = first_reason(
+      [&] { return way_reason(Way::exact, request.math, c.views.x.dtype, target); },
+      [&] { return storage_reason(request.request); }, [&] { return reason_of(c, target.isa); });
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  return offer_prepared([c] { return prepare_narrow_depthwise(c); }, request.inputs);
+  return offer_prepared([c, prepare] { return prepare(c); }, request.inputs);
+}
+
+Offer offer_forward(const ConvolutionRequest& request, Offer (*offer)(const BoundedRequest&)) {
+  if (request.convolution.pass != cpu::ConvolutionPass::forward)
+    return Offer::decline("a gradient");
+  return offer(unbounded(request));
+}
+
+}  // namespace
+
+Offer bounded_depthwise(const BoundedRequest& request) {
+  return offer_bounded(request, cpu::narrow_depthwise_reason, cpu::prepare_narrow_depthwise);
+}
+Offer bounded_image(const BoundedRequest& request) {
+  return offer_bounded(request, cpu::narrow_image_reason, cpu::prepare_narrow_image);
 }
 
 Offer depthwise_convolution(const ConvolutionRequest& request) {
-  if (request.convolution.pass != cpu::ConvolutionPass::forward)
-    return Offer::decline("a gradient");
-  return bounded_depthwise(unbounded(request));
+  return offer_forward(request, bounded_depthwise);
+}
+Offer image_by_vectors(const ConvolutionRequest& request) {
+  return offer_forward(request, bounded_image);
 }
 
 }  // namespace narrowgauge

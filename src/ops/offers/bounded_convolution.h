@@ -24,9 +24,12 @@ struct BoundedKernel {
   Offer (*offer)(const BoundedRequest&);
 };
 
-Offer bounded_depthwise(const BoundedRequest& request);  // of bf16, with channels together
+// Of bf16: with channels together, and of plain images of few channels.
+Offer bounded_depthwise(const BoundedRequest& request);
+Offer bounded_image(const BoundedRequest& request);
 
-inline constexpr BoundedKernel bounded_kernels[] = {{"depthwise", bounded_depthwise}};
+inline constexpr BoundedKernel bounded_kernels[] = {{"depthwise", bounded_depthwise},
+                                                    {"image", bounded_image}};
 
 // A forward pass alone, without residual and bounds.
 BoundedRequest unbounded(const ConvolutionRequest& request);
