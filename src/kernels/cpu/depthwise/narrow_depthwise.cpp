@@ -83,7 +83,8 @@ class NarrowDepthwise {
     avx512::narrow_depthwise_line(
         {lines.data(), w_[2], w_[3], c_.window.strides[1], c_.window.pads_begin[1], x_[3], y_[3],
          x_[1], share.begin * depthwise_panel, std::min(share.end * depthwise_panel, x_[1]), panels,
-         residual, static_cast<std::byte*>(call.outputs[0]) + to, c_.low, c_.high});
+         residual, static_cast<std::byte*>(call.outputs[0]) + to, c_.low, c_.high,
+         isa() >= Isa::bf16});
   }
 
   BoundedConvolution c_;

@@ -25,6 +25,7 @@ struct NarrowDepthwiseLine {
   const std::byte* residual;  // null: none
   std::byte* y;
   float low, high;
+  bool has_bf16;  // the CPU: AVX512_BF16, which stores subnormals as zeros
 };
 
 // A panel is the biases of its channels and the weights of each tap, line by line: of 32 channels
