@@ -77,9 +77,10 @@ class QuantizedPanel {
     if (!whole()) std::memcpy(to, few, static_cast<std::size_t>(columns_ * y_size));
   }
 
-  const QuantizedFinish& finish_;
-  const QuantizedPlace& place_;
-  std::int64_t at_, columns_;
+  // Copies: results are bytes, which might lie anywhere for all that the compiler knows.
+  const QuantizedFinish finish_;
+  const QuantizedPlace place_;
+  const std::int64_t at_, columns_;
 };
 
 template <class Vectors, DType y, QuantizedResidual residual>
