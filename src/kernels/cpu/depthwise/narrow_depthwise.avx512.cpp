@@ -100,6 +100,16 @@ template <Form form, int count>
   }
 }
 
+// What these pixels need of the lines that come next, at `at` in each.
+template <Form form, int count>
+[[gnu::always_inline]] inline void fetch_ahead(const NarrowDepthwiseLine& line, std::int64_t at) {
+  const std::byte* from = line.ahead + at;
+  for (std::int64_t i = 0; i < line.ahead_lines; ++i, from += line.ahead_bytes)
+#pragma GCC unroll 16
+    for (int column = 0; column < count * form.stride; ++column)
+      _mm_prefetch(reinterpret_cast<const char*>(from + column * 2 * line.channels), _MM_HINT_T0);
+}
+
 // Pixels [begin, begin + count) of y.
 template <Form form, int count, bool is_edge>
 void run_pixels(const NarrowDepthwiseLine& line, std::int64_t begin) {
@@ -124,6 +134,7 @@ void run_pixels(const NarrowDepthwiseLine& line, std::int64_t begin) {
       if (line.lines[ky])
         add_line<form, count, is_edge>(line.lines[ky] + first * pitch + 2 * channel, pitch, weights,
                                        mask, inside, sums);
+    fetch_ahead<form, count>(line, first * pitch + 2 * channel);
     store_sums<form>(line, begin * pitch + 2 * channel, mask, sums);
   }
 }

@@ -71,20 +71,23 @@ class NarrowDepthwise {
     const std::int64_t stride = c_.window.strides[0], pad = c_.window.pads_begin[0];
     const std::int64_t image = share.line / y_[2], first = share.line % y_[2] * stride - pad;
     const auto* const x = static_cast<const std::byte*>(call.inputs[bounded_x]);
+    const std::int64_t row_bytes = x_[3] * x_[1] * 2;
     std::vector<const std::byte*> lines;
     for (std::int64_t ky = 0; ky < w_[2]; ++ky) {
       const std::int64_t at = first + ky;
       const bool inside = at >= 0 && at < x_[2];
-      lines.push_back(inside ? x + (image * x_[2] + at) * x_[3] * x_[1] * 2 : nullptr);
+      lines.push_back(inside ? x + (image * x_[2] + at) * row_bytes : nullptr);
     }
+    const std::byte* const ahead =
+        x + (image * x_[2] + std::max<std::int64_t>(first + w_[2], 0)) * row_bytes;
     const std::int64_t to = share.line * y_[3] * y_[1] * 2;
     const auto* const residual =
         c_.residual ? static_cast<const std::byte*>(call.inputs[bounded_residual]) + to : nullptr;
     avx512::narrow_depthwise_line(
-        {lines.data(), w_[2], w_[3], c_.window.strides[1], c_.window.pads_begin[1], x_[3], y_[3],
-         x_[1], share.begin * depthwise_panel, std::min(share.end * depthwise_panel, x_[1]), panels,
-         residual, static_cast<std::byte*>(call.outputs[0]) + to, c_.low, c_.high,
-         isa() >= Isa::bf16});
+        {lines.data(), ahead, stride, row_bytes, w_[2], w_[3], c_.window.strides[1],
+         c_.window.pads_begin[1], x_[3], y_[3], x_[1], share.begin * depthwise_panel,
+         std::min(share.end * depthwise_panel, x_[1]), panels, residual,
+         static_cast<std::byte*>(call.outputs[0]) + to, c_.low, c_.high, isa() >= Isa::bf16});
   }
 
   BoundedConvolution c_;

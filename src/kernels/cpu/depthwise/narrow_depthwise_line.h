@@ -16,8 +16,11 @@ constexpr bool is_depthwise_window(std::int64_t width, std::int64_t stride) {
 
 struct NarrowDepthwiseLine {
   const std::byte* const* lines;  // of x under the window; null: outside
-  std::int64_t height, width;     // of the window
-  std::int64_t stride, pad;       // along the line
+  // The lines that the window of the next line adds, which are fetched meanwhile.
+  const std::byte* ahead;
+  std::int64_t ahead_lines, ahead_bytes;  // how many, and from one to the next
+  std::int64_t height, width;             // of the window
+  std::int64_t stride, pad;               // along the line
   std::int64_t x_pixels, y_pixels;
   std::int64_t channels;      // of a pixel
   std::int64_t begin, end;    // channels to compute, from a whole panel on
