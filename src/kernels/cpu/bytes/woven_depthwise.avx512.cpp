@@ -131,6 +131,16 @@ template <Form form, int first, int count, bool is_edge>
   }
 }
 
+// What these pixels need of the lines that come next, at `at` in each.
+template <Form form, int count>
+[[gnu::always_inline]] inline void fetch_ahead(const WovenDepthwiseLine& line, std::int64_t at) {
+  const std::byte* from = line.ahead + at;
+  for (std::int64_t i = 0; i < line.ahead_lines; ++i, from += line.ahead_bytes)
+#pragma GCC unroll 8
+    for (int column = 0; column < count * form.stride; ++column)
+      _mm_prefetch(reinterpret_cast<const char*>(from + column * line.channels), _MM_HINT_T0);
+}
+
 // Pixels [begin, begin + count) of y.
 template <Form form, int count, bool is_edge>
 void run_pixels(const WovenDepthwiseLine& line, const LineSettings& settings, std::int64_t begin) {
@@ -149,6 +159,7 @@ void run_pixels(const WovenDepthwiseLine& line, const LineSettings& settings, st
     if constexpr (form.window > 4)
       add_lines<form, 4, count, is_edge>(line, settings, place,
                                          weights + form.window * 4 * woven_panel, sums);
+    fetch_ahead<form, count>(line, (begin * form.stride - line.pad) * line.channels + channel);
     store_bytes(line, settings, sums, place, line.y + begin * line.channels + channel);
   }
 }

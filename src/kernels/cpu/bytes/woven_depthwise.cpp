@@ -153,6 +153,10 @@ class WovenDepthwise {
                               : pads;
       line.pitches[ky] = inside ? channels_ : 0;
     }
+    line.ahead_lines = window_.strides[0];
+    line.ahead_bytes = x[3] * channels_;
+    line.ahead = static_cast<const std::byte*>(call.inputs[quantized_x]) +
+                 (image * x[2] + std::max<std::int64_t>(first + size_, 0)) * line.ahead_bytes;
     line.begin = share.begin;
     line.end = share.end;
     line.y = static_cast<std::byte*>(call.outputs[0]) + share.line * y[3] * channels_;

@@ -38,7 +38,10 @@ struct WovenLists {
 struct WovenDepthwiseLine {
   const std::byte* lines[most_woven_lines];  // of x under the window, or of padding
   std::int64_t pitches[most_woven_lines];    // from pixel to pixel: 0 for padding
-  std::int64_t window, stride, pad;          // along the line
+  // The lines that the window of the next line adds, which are fetched meanwhile.
+  const std::byte* ahead;
+  std::int64_t ahead_lines, ahead_bytes;  // how many, and from one to the next
+  std::int64_t window, stride, pad;       // along the line
   std::int64_t x_pixels, y_pixels;
   std::int64_t channels;    // of a pixel
   std::int64_t begin, end;  // panels to compute
