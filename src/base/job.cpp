@@ -42,16 +42,23 @@ void Job::open(std::int64_t pieces, int places_for_workers, const Piece& piece) 
   piece_ = &piece;
   pieces_ = pieces;
   modes_ = _mm_getcsr();
-  next_.store(0, std::memory_order_relaxed);
+  taken_.store(0, std::memory_order_relaxed);
+  from_behind_.store(0, std::memory_order_relaxed);
   state_.store(claimed | static_cast<std::uint32_t>(places_for_workers) * one_place,
                std::memory_order_release);
 }
 
-void Job::take_all() {
-  for (std::int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
+template <class Next>
+void Job::take_each(const Next& next) {
+  for (std::int64_t i; (i = taken_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
     if (i == pieces_ - 1) state_.fetch_and(~places, std::memory_order_relaxed);
-    (*piece_)(i);
+    (*piece_)(next());
   }
+}
+
+void Job::take_all() {
+  std::int64_t next = 0;
+  take_each([&] { return next++; });
 }
 
 void Job::finish(std::chrono::nanoseconds spin) {
@@ -83,7 +90,7 @@ bool Job::help() {
   if (!enter()) return false;
   {
     const FloatingModes as_the_host(modes_);
-    take_all();
+    take_each([&] { return pieces_ - 1 - from_behind_.fetch_add(1, std::memory_order_relaxed); });
   }
   leave();
   return true;

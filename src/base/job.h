@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Work that a host thread shares with the team's workers. Each thread inside takes one piece after
-// another; the last piece closes the job, so the host thread waits only for those inside.
+// another; the last piece closes the job, so the host thread waits only for those inside. The host
+// thread begins with the first piece and workers with the last, so that a core that reads what an
+// earlier job stored finds most of it in its own cache.
 #pragma once
 
 #include <atomic>
@@ -31,6 +33,8 @@ class alignas(64) Job {
  private:
   bool enter();
   void leave();
+  template <class Next>
+  void take_each(const Next& next);
 
   // One word says whether the job is claimed, whether its host thread sleeps, how many workers may
   // still enter, and how many are inside.
@@ -38,7 +42,8 @@ class alignas(64) Job {
   const Piece* piece_ = nullptr;
   std::int64_t pieces_ = 0;
   unsigned modes_ = 0;  // the host thread's MXCSR
-  alignas(64) std::atomic<std::int64_t> next_{0};
+  alignas(64) std::atomic<std::int64_t> taken_{0};
+  std::atomic<std::int64_t> from_behind_{0};  // of those that are taken
 };
 
 }  // namespace narrowgauge

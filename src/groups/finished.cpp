@@ -9,8 +9,8 @@
 
 #include "base/enumerate.h"
 #include "groups/fused.h"
-#include "groups/tail_epilogue.h"
 #include "ir/reason.h"
+#include "kernels/cpu/tiles/pixel_convolution.h"
 #include "ops/elementwise/strip_program.h"
 #include "ops/nn/conv.h"
 #include "ops/offers/contraction.h"
@@ -59,6 +59,7 @@ ConvolutionOperands operands_of(const Request& request, const std::array<int, ow
 std::string finished_form_reason(const Request& request, const std::array<int, own_inputs>& ports) {
   return first_reason(
       [&] { return unless(request.outputs.size() == 1, "several results"); },
+      [&] { return unless(request.output(0).dtype == DType::f32, "a result that is not f32"); },
       [&] { return unless(std::ranges::find(ports, -2) == ports.end(), "constants multiply"); },
       [&] {
         const auto& in = request.inputs;
@@ -135,50 +136,13 @@ void set_finished(Offer& offer, cpu::Prepared prepared, const StripParts& tail,
   };
 }
 
-// What the kernels need of a group.
-struct FinishedGroup {
-  const Request& request;
-  const Graph& body;
-  int index;  // of the convolution
-  const std::array<int, own_inputs>& ports;
-  const Request& inner;
-  Convolution convolution;
-};
-
-Offer offer_with_strips(const FinishedGroup& group, bool on_tiles) {
-  if (group.request.output(0).dtype != DType::f32)
-    return Offer::decline("a result that is not f32");
-  const StripParts tail = tail_of(group.request, group.body, group.index);
-  if (!tail.reason.empty()) return Offer::decline(tail.reason);
-  cpu::ContractionOptions options = contraction_options(group.inner);
-  options.lasting = lasting_inputs(
-      group.inner, group.convolution.bias ? std::vector{0, 1, 2} : std::vector{0, 1});
-  options.finish = finish_with(tail, group.request.inputs.size());
-  Offer offer;
-  offer.prepare = [views = group.convolution.views(), window = group.convolution.window, options,
-                   tail, ports = group.ports, on_tiles](Offer& ready) {
-    set_finished(ready,
-                 on_tiles
-                     ? prepare_pixel_convolution(views, window, {}, options)
-                     : prepare_convolution(cpu::ConvolutionPass::forward, views, window, options),
-                 tail, ports);
-  };
-  return offer;
-}
-
-// Inputs in the order of the tiles' kernel, which reads the bias third if there is one.
-Offer offer_on_tiles(const FinishedGroup& group) {
-  const auto tail = tail_epilogue(group.body, group.index, group.request);
-  if (!tail) return offer_with_strips(group, true);
-  std::vector<int> inputs(group.ports.begin(), group.ports.end());
-  if (!group.convolution.bias) inputs.back() = inputs.front();  // which nobody reads as a bias
-  if (tail->residual >= 0) inputs.push_back(tail->residual);
-  return offer_prepared(
-      [views = group.convolution.views(), window = group.convolution.window,
-       epilogue = tail->epilogue, options = contraction_options(group.inner)] {
-        return prepare_pixel_convolution(views, window, epilogue, options);
-      },
-      std::move(inputs));
+cpu::Prepared prepare_finished(const cpu::ConvolutionViews& views,
+                               const cpu::ConvolutionWindow& window,
+                               const cpu::ContractionOptions& options, bool on_tiles) {
+  if (!on_tiles) return prepare_convolution(cpu::ConvolutionPass::forward, views, window, options);
+  return prepare_pixel_convolution(
+      {.views = views, .window = window, .threads = options.threads, .lasting = options.lasting},
+      options.finish);
 }
 
 }  // namespace
@@ -194,16 +158,25 @@ Offer offer_finished(const Request& request) {
   const ConvolutionOperands operands = operands_of(request, ports);
   const Request inner{*node.op,       node.attributes, operands.inputs, {&operands.output, 1},
                       request.target, node.math,       request.name,    request.deterministic};
-  const Operand &x = operands.inputs[0], &w = operands.inputs[1], &bias = operands.inputs[2];
-  FinishedGroup group{request, *body, index,
-                      ports,   inner, convolution_of(node, x, w, operands.output)};
-  if (bias.present) group.convolution.bias = &bias;
   const std::string_view kernel = first_kernel(inner);
-  if (kernel == "pixel tiles") return offer_on_tiles(group);
+  const bool on_tiles = kernel == "pixel tiles";
   if (kernel.empty()) return Offer::decline("no kernel takes the convolution");
-  if (kernel != "onednn")
+  if (kernel != "onednn" && !on_tiles)
     return Offer::decline(concat("its kernel is '", kernel, "', which has no such end"));
-  return offer_with_strips(group, false);
+  const StripParts tail = tail_of(request, *body, index);
+  if (!tail.reason.empty()) return Offer::decline(tail.reason);
+  const Operand &x = operands.inputs[0], &w = operands.inputs[1], &bias = operands.inputs[2];
+  Convolution convolution = convolution_of(node, x, w, operands.output);
+  if (bias.present) convolution.bias = &bias;
+  cpu::ContractionOptions options = contraction_options(inner);
+  options.lasting = lasting_inputs(inner, bias.present ? std::vector{0, 1, 2} : std::vector{0, 1});
+  options.finish = finish_with(tail, request.inputs.size());
+  Offer offer;
+  offer.prepare = [views = convolution.views(), window = convolution.window, options, tail, ports,
+                   on_tiles](Offer& ready) {
+    set_finished(ready, prepare_finished(views, window, options, on_tiles), tail, ports);
+  };
+  return offer;
 }
 
 }  // namespace narrowgauge

@@ -12,8 +12,8 @@ namespace narrowgauge {
 // The node of a group's body that is such a convolution, alone beside elementwise ops; -1: none.
 int finished_convolution(const Graph& body);
 
-// Offers to run a group of this form, for a convolution that tiles of pixels are the first to take,
-// or oneDNN in f32; other kernels do not tell when parts of the result are stored.
+// Offers to run a group of this form, for a convolution with a result in f32 that tiles of pixels
+// or oneDNN are the first to take; other kernels do not tell when parts of the result are stored.
 Offer offer_finished(const Request& request);
 
 }  // namespace narrowgauge

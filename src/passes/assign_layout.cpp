@@ -8,6 +8,7 @@
 #include "base/enumerate.h"
 #include "base/indexed_vector.h"
 #include "ir/readers.h"
+#include "kernels/cpu/images/image_window.h"
 #include "ops/nn/conv.h"
 #include "ops/shape/relayout.h"
 #include "passes/operands.h"
@@ -26,7 +27,8 @@ class LayoutAssigner {
         rebuild_(graph),
         read_(values_read(graph)),
         rank_(graph.nodes().size()),
-        chosen_(graph.nodes().size()) {}
+        chosen_(graph.nodes().size()),
+        reads_plain_images_(graph.nodes().size()) {}
 
   Graph run() {
     choose_nodes();
@@ -74,43 +76,106 @@ class LayoutAssigner {
     if (storage.blocks.empty()) operand.strides = strides_of(operand.dims, storage);
   }
 
-  bool is_accepted(Layout layout, int index, std::size_t rank) const {
+  static bool is_image(const TensorType& type) {
+    return type.shape.size() == 4 && type.shape[1].value() <= cpu::most_image_channels;
+  }
+
+  // Whether an input takes the layout of its node.
+  bool is_moved(Layout layout, int index, std::size_t port) const {
     const Node& node = graph_.node(index);
+    if (node.inputs[port].is_absent()) return false;
+    const TensorType& type = graph_.type(node.inputs[port]);
+    return takes_layout(layout, node.op->input_port(static_cast<int>(port)), type, rank_[index]) &&
+           !(reads_plain_images_[index] && is_image(type));
+  }
+
+  // The first of its fast kernels that takes the node in a layout; -1: none.
+  int first_kernel(Layout layout, int index) const {
+    const Node& node = graph_.node(index);
+    const std::size_t rank = rank_[index];
     std::vector<Operand> inputs = input_operands(graph_, node);
     std::vector<Operand> outputs = output_operands(graph_, index, read_);
     bool any = false;
-    const auto place = [&](Operand& operand, const Port& port, const TensorType& type) {
-      if (!takes_layout(layout, port, type, rank)) return;
+    const auto place = [&](Operand& operand) {
       set_storage(operand, storage_for(layout, rank));
       any = true;
     };
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (inputs[k].present)
-        place(inputs[k], node.op->input_port(static_cast<int>(k)), graph_.type(node.inputs[k]));
+      if (is_moved(layout, index, k)) place(inputs[k]);
     for (std::size_t o = 0; o < outputs.size(); ++o)
-      place(outputs[o], node.op->output_port(static_cast<int>(o)), node.outputs[o].type);
-    if (!any) return false;
+      if (takes_layout(layout, node.op->output_port(static_cast<int>(o)), node.outputs[o].type,
+                       rank))
+        place(outputs[o]);
+    if (!any) return -1;
     const Request request{*node.op, node.attributes, inputs,   outputs,
                           target_,  node.math,       node.name};
     const auto kernels = node.op->kernels();
-    return std::any_of(kernels.begin(), kernels.end() - 1, [&](const Kernel& kernel) {
+    const auto found = std::find_if(kernels.begin(), kernels.end() - 1, [&](const Kernel& kernel) {
       return static_cast<bool>(kernel.offer(request));
     });
+    return found == kernels.end() - 1 ? -1 : static_cast<int>(found - kernels.begin());
+  }
+
+  bool is_accepted(Layout layout, int index) const { return first_kernel(layout, index) >= 0; }
+
+  // Images of few channels stay plain for a node that has a faster kernel then.
+  void choose_images() {
+    for (const auto& [i, node] : enumerate(graph_.nodes())) {
+      const bool reads_images = std::ranges::any_of(node.inputs, [&](Value value) {
+        return !value.is_absent() && is_image(graph_.type(value));
+      });
+      if (rank_[i] != 4 || !reads_images || is_image(node.outputs[0].type)) continue;
+      const int moved = first_kernel(Layout::channels_last, i);
+      reads_plain_images_[i] = true;
+      const int plain = first_kernel(Layout::channels_last, i);
+      reads_plain_images_[i] = plain >= 0 && (moved < 0 || plain < moved);
+    }
   }
 
   // Chooses contractions that take the layout, and nodes connected to them through nodes that do.
   void choose_nodes() {
     for (const auto& [i, node] : enumerate(graph_.nodes()))
       rank_[i] = is_source(node) || node.op->kernels().empty() ? 0 : activation_rank(node);
+    choose_images();
     const Readers readers(graph_);
-    for (const Layout layout : layouts_) spread(layout, readers);
+    for (const Layout layout : layouts_) {
+      spread(layout, readers);
+      if (layout != layouts_.back()) give_back(layout, readers);
+    }
+  }
+
+  // Where neighbours take only the next layout, as depthwise convolutions do, each border is
+  // another pass over memory: a region with more than one for two contractions is left to the next
+  // layout.
+  void give_back(Layout layout, const Readers& readers) {
+    IndexedVector<int, bool> seen(graph_.nodes().size());
+    for (const auto& [i, node] : enumerate(graph_.nodes())) {
+      if (chosen_[i] != layout || seen[i]) continue;
+      std::vector<int> region{i};
+      seen[i] = true;
+      int contractions = 0, borders = 0;
+      for (std::size_t k = 0; k < region.size(); ++k) {
+        const int member = region[k];
+        contractions += graph_.node(member).op->info.fusion == Fusion::contraction ? 1 : 0;
+        for (const int next : neighbours(member, readers)) {
+          if (chosen_[next] != layout) {
+            borders += rank_[next] > 0 && is_accepted(layouts_.back(), next) ? 1 : 0;
+          } else if (!seen[next]) {
+            seen[next] = true;
+            region.push_back(next);
+          }
+        }
+      }
+      if (borders == 0 || 2 * borders < contractions) continue;
+      for (const int member : region) chosen_[member].reset();
+    }
   }
 
   void spread(Layout layout, const Readers& readers) {
     std::vector<int> open;
     IndexedVector<int, bool> capable(graph_.nodes().size());
     for (const auto& [i, node] : enumerate(graph_.nodes())) {
-      capable[i] = rank_[i] > 0 && !chosen_[i] && is_accepted(layout, i, rank_[i]);
+      capable[i] = rank_[i] > 0 && !chosen_[i] && is_accepted(layout, i);
       const bool seed = node.op->info.fusion == Fusion::contraction;
       if (capable[i] && seed) open.push_back(i);
     }
@@ -124,15 +189,19 @@ class LayoutAssigner {
     }
   }
 
+  // Nodes that share a value of the layout.
   std::vector<int> neighbours(int index, const Readers& readers) const {
     std::vector<int> found;
     const std::size_t rank = rank_[index];
+    const auto is_shared = [&](Value value, int reader) {
+      const TensorType& type = graph_.type(value);
+      return type.shape.size() == rank && !(reads_plain_images_[reader] && is_image(type));
+    };
     for (const Value& value : graph_.node(index).inputs)
-      if (!value.is_absent() && graph_.type(value).shape.size() == rank)
-        found.push_back(value.node);
-    for (const auto& [o, output] : enumerate(graph_.node(index).outputs))
-      if (output.type.shape.size() == rank)
-        for (const int reader : readers.of({index, o})) found.push_back(reader);
+      if (!value.is_absent() && is_shared(value, index)) found.push_back(value.node);
+    for (int o = 0; o < static_cast<int>(graph_.node(index).outputs.size()); ++o)
+      for (const int reader : readers.of({index, o}))
+        if (is_shared({index, o}, reader)) found.push_back(reader);
     return found;
   }
 
@@ -160,9 +229,7 @@ class LayoutAssigner {
     Values inputs;
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
       const Value value = node.inputs[k];
-      const bool moved =
-          layout && !value.is_absent() &&
-          takes_layout(*layout, node.op->input_port(static_cast<int>(k)), graph_.type(value), rank);
+      const bool moved = layout && is_moved(*layout, index, k);
       inputs.push_back(value.is_absent()
                            ? absent
                            : in_storage(value, moved ? storage_for(*layout, rank) : Storage{}));
@@ -193,6 +260,7 @@ class LayoutAssigner {
   std::set<Value> read_;
   IndexedVector<int, std::size_t> rank_;
   IndexedVector<int, std::optional<Layout>> chosen_;
+  IndexedVector<int, bool> reads_plain_images_;
   std::map<std::pair<Value, std::string>, Value> relayouts_;
 };
 

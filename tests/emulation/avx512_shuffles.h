@@ -90,6 +90,7 @@ NG_PERMUTE_ONE(epi64, U64, __mmask8)
         mask, emulation::as<emulation::Lanes>(_mm512_unpackhi_##kind(a, b)), emulation::Lanes{})); \
   }
 NG_UNPACK(ps, __m512, F32, __mmask16)
+NG_UNPACK(epi8, __m512i, U8, __mmask64)
 NG_UNPACK(epi16, __m512i, U16, __mmask32)
 NG_UNPACK(epi32, __m512i, U32, __mmask16)
 NG_UNPACK(epi64, __m512i, U64, __mmask8)

@@ -34,6 +34,8 @@ set(emulated
     kernels_convert
     kernels_gradient_health
     kernels_int8
+    kernels_narrow_depthwise
+    kernels_narrow_image
     kernels_pair_convolution
     kernels_pair_products
     kernels_pixel_convolution
@@ -47,6 +49,7 @@ set(emulated
     ops_batch_inner
     ops_pixel_convolution
     groups_activate
+    groups_bounded
     units_own_units
     units_simulated_product)
 # Has intrinsics of its own, and is compiled for every CPU too.

@@ -104,12 +104,12 @@ class AlignedBytes {
   std::vector<std::uint8_t> memory_;
 };
 
-// Packs what is to be packed, and runs with a workspace filled with NaN.
+// Packs what is to be packed, and runs with a workspace filled with NaN; an input may be null.
 inline std::int64_t run(const Prepared& prepared, const std::vector<const GuardedArray*>& inputs,
                         const std::vector<GuardedArray*>& outputs) {
   std::vector<const void*> in;
   std::vector<void*> out;
-  for (const GuardedArray* array : inputs) in.push_back(array->data());
+  for (const GuardedArray* array : inputs) in.push_back(array ? array->data() : nullptr);
   for (GuardedArray* array : outputs) out.push_back(array->data());
   AlignedBytes workspace(prepared.workspace), packed(prepared.packed.bytes);
   auto* const packed_bytes = reinterpret_cast<std::byte*>(packed.data());

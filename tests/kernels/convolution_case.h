@@ -92,6 +92,48 @@ inline const std::vector<ConvolutionCase>& convolution_cases() {
   return cases;
 }
 
+// Depthwise ones beside those: panels of channels that are not whole, several blocks of pixels and
+// windows that hang over both ends of a line.
+inline const std::vector<ConvolutionCase>& depthwise_cases() {
+  static const std::vector<ConvolutionCase> cases = {
+      {"whole panels", 2, 128, 128, {5, 17}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 128, true},
+      {"part of a panel", 1, 72, 72, {6, 31}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}, 72, true},
+      {"odd channels", 1, 65, 65, {4, 14}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 65},
+      {"short lines", 3, 96, 96, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 96, true},
+      {"5x5", 1, 40, 40, {9, 22}, {5, 5}, {}, {}, {2, 2}, {2, 2}, 40, true},
+      {"5x5, stride 2", 2, 33, 33, {11, 20}, {5, 5}, {2, 2}, {}, {2, 1}, {1, 2}, 33, true},
+      {"7x7", 1, 48, 48, {8, 18}, {7, 7}, {}, {}, {3, 3}, {3, 3}, 48, true},
+      {"7x7, stride 2", 1, 16, 16, {9, 19}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 3}, 16},
+      {"3 high, 5 wide", 1, 34, 34, {6, 9}, {3, 5}, {2, 1}, {}, {1, 2}, {1, 2}, 34, true},
+      {"wider pads than windows", 1, 32, 32, {3, 3}, {3, 3}, {}, {}, {4, 4}, {4, 4}, 32, true},
+      {"one line, one pixel", 2, 64, 64, {1, 1}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 64, true},
+  };
+  return cases;
+}
+
+// Of images of few channels, beside those.
+inline const std::vector<ConvolutionCase>& image_cases() {
+  static const std::vector<ConvolutionCase> cases = {
+      {"colours, stride 2", 2, 3, 32, {12, 29}, {3, 3}, {2, 2}, {}, {1, 1}, {1, 1}, 1, true},
+      {"outputs that fill no panel",
+       1,
+       4,
+       21,
+       {7, 15},
+       {3, 3},
+       {2, 1},
+       {},
+       {1, 1},
+       {1, 0},
+       1,
+       true},
+      {"three panels", 1, 3, 48, {6, 13}, {5, 5}, {1, 2}, {}, {2, 2}, {2, 2}},
+      {"7 wide", 1, 2, 16, {9, 17}, {3, 7}, {2, 2}, {}, {1, 3}, {1, 3}, 1, true},
+      {"pads as wide as lines", 1, 3, 16, {4, 3}, {3, 3}, {}, {}, {5, 6}, {5, 6}, 1, true},
+  };
+  return cases;
+}
+
 struct ConvolutionArrays {
   GuardedArray x, w, y;
   std::optional<GuardedArray> bias;

@@ -36,12 +36,17 @@ const std::vector<ConvolutionCase>& larger_cases() {
 
 bool tiles_take(const ConvolutionCase& c) { return c.groups == 1 && c.size.size() < 3; }
 
+struct Behind {
+  bool residual = false;
+  float low = -infinity, high = infinity;
+};
+
 class Fixture {
  public:
   explicit Fixture(const ConvolutionCase& shape, DType x = DType::bf16, DType y = DType::bf16,
-                   const PixelEpilogue& epilogue = {})
+                   const Behind& behind = {})
       : shape_(shape),
-        epilogue_(epilogue),
+        behind_(behind),
         x_(x, shape.x_dims(), Layout::channels_last),
         w_(x, shape.w_dims()),
         bias_(DType::f32, {shape.outputs}),
@@ -53,20 +58,22 @@ class Fixture {
     residual_.randomize(4);
   }
 
-  ConvolutionViews views() const {
-    ConvolutionViews views{x_.view(), w_.view(), y_.view(), {}};
-    if (shape_.bias) views.bias = bias_.view();
-    return views;
+  BoundedConvolution convolution() const {
+    BoundedConvolution c{.views = {x_.view(), w_.view(), y_.view(), {}},
+                         .window = shape_.window(),
+                         .low = behind_.low,
+                         .high = behind_.high,
+                         .lasting = {bounded_w}};
+    if (shape_.bias) c.views.bias = bias_.view();
+    if (behind_.residual) c.residual = residual_.view();
+    return c;
   }
-  std::string reason() const {
-    return pixel_convolution_reason(views(), shape_.window(), Isa::amx);
-  }
-  Prepared prepared(const ContractionOptions& options = {}) const {
-    return prepare_pixel_convolution(views(), shape_.window(), epilogue_, options);
-  }
-  GuardedArray result(const ContractionOptions& options = {}) const {
+  std::string reason() const { return pixel_convolution_reason(convolution(), Isa::amx); }
+  GuardedArray result(int threads = 0, const Finish& finish = {}) const {
     GuardedArray y = y_;
-    run(prepared(options), {&x_, &w_, &bias_, &residual_}, {&y});
+    BoundedConvolution c = convolution();
+    c.threads = threads;
+    run(prepare_pixel_convolution(c, finish), {&x_, &w_, &bias_, &residual_}, {&y});
     EXPECT_TRUE(y.guards_intact()) << shape_.name;
     return y;
   }
@@ -74,9 +81,8 @@ class Fixture {
     std::vector<double> y =
         ConvolutionReference(shape_, x_, w_, y_).forward(shape_.bias ? &bias_ : nullptr);
     for (std::size_t i = 0; i < y.size(); ++i) {
-      if (epilogue_.residual) y[i] += residual_.at(static_cast<std::int64_t>(i));
-      if (epilogue_.gelu) y[i] *= 0.5 * std::erfc(-y[i] / std::sqrt(2.0));
-      y[i] = std::min(std::max(y[i], double{epilogue_.low}), double{epilogue_.high});
+      if (behind_.residual) y[i] += residual_.at(static_cast<std::int64_t>(i));
+      y[i] = std::min(std::max(y[i], double{behind_.low}), double{behind_.high});
     }
     return y;
   }
@@ -85,7 +91,7 @@ class Fixture {
 
  private:
   const ConvolutionCase& shape_;
-  PixelEpilogue epilogue_;
+  Behind behind_;
   GuardedArray x_, w_, bias_, residual_, y_;
 };
 
@@ -120,12 +126,11 @@ TEST_F(PixelTilesTest, f32_is_multiplied_in_two_parts) {
 
 TEST_F(PixelTilesTest, what_is_behind_the_sums_is_not_rounded_between) {
   for_all_cases([](const ConvolutionCase& c) {
-    for (const PixelEpilogue& epilogue :
-         {PixelEpilogue{.residual = true, .low = 0}, PixelEpilogue{.low = -0.5F, .high = 1.5F},
-          PixelEpilogue{.residual = true, .high = 2}, PixelEpilogue{.gelu = true}})
+    for (const Behind& behind :
+         {Behind{.residual = true, .low = 0}, Behind{.low = -0.5F, .high = 1.5F},
+          Behind{.residual = true, .high = 2}})
       for (const DType y : {DType::bf16, DType::f32}) {
-        if (epilogue.gelu && y == DType::f32) continue;
-        const Fixture fixture(c, DType::bf16, y, epilogue);
+        const Fixture fixture(c, DType::bf16, y, behind);
         expect_within_format(fixture.result(), fixture.reference(), concat(c.name, ' ', y));
       }
   });
@@ -134,10 +139,10 @@ TEST_F(PixelTilesTest, what_is_behind_the_sums_is_not_rounded_between) {
 TEST_F(PixelTilesTest, bits_do_not_depend_on_threads) {
   for (const ConvolutionCase& c : larger_cases()) {
     const Fixture fixture(c);
-    const GuardedArray alone = fixture.result({.threads = 1});
+    const GuardedArray alone = fixture.result(1);
     for (const int threads : {2, 3}) {
       const ThreadScope scope(threads);
-      EXPECT_TRUE(fixture.result({.threads = threads}).same_bytes(alone)) << c.name;
+      EXPECT_TRUE(fixture.result(threads).same_bytes(alone)) << c.name;
     }
   }
 }
@@ -167,12 +172,11 @@ TEST_F(PixelTilesTest, finishes_each_part_of_the_result_once) {
     const Fixture fixture(c, DType::bf16, DType::f32);
     std::mutex mutex;
     std::vector<int> finished(static_cast<std::size_t>(fixture.y().size()));
-    ContractionOptions options{.threads = 2};
-    options.finish = [&](const Call&, std::int64_t begin, std::int64_t end) {
+    const Finish finish = [&](const Call&, std::int64_t begin, std::int64_t end) {
       const std::lock_guard lock(mutex);
       for (std::int64_t i = begin; i < end; ++i) ++finished[static_cast<std::size_t>(i)];
     };
-    (void)fixture.result(options);
+    (void)fixture.result(2, finish);
     EXPECT_EQ(std::ranges::count(finished, 1), std::ssize(finished)) << c.name;
   });
 }
@@ -180,26 +184,25 @@ TEST_F(PixelTilesTest, finishes_each_part_of_the_result_once) {
 TEST(pixel_convolution_reason, names_what_does_not_fit) {
   const ConvolutionCase& c = convolution_cases()[0];
   const Fixture fixture(c);
-  const auto reason = [&](const auto& change) {
-    ConvolutionViews views = fixture.views();
-    ConvolutionWindow window = c.window();
-    Isa isa = Isa::amx;
-    change(views, window, isa);
-    return pixel_convolution_reason(views, window, isa);
+  const auto reason = [&](const auto& change, Isa isa = Isa::amx) {
+    BoundedConvolution convolution = fixture.convolution();
+    change(convolution);
+    return pixel_convolution_reason(convolution, isa);
   };
-  using Views = ConvolutionViews;
-  using Window = ConvolutionWindow;
-  EXPECT_EQ(reason([](Views&, Window&, Isa&) {}), "");
-  EXPECT_EQ(reason([](Views&, Window&, Isa& isa) { isa = Isa::vnni; }),
-            "tiles need amx, this is vnni");
-  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.x.dtype = DType::f16; }), "images of f16");
-  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.w.dtype = DType::f32; }), "weights of f32");
-  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.y.dtype = DType::f16; }), "result of f16");
-  EXPECT_EQ(reason([](Views&, Window& w, Isa&) { w.groups = 2; }), "groups of channels");
-  EXPECT_EQ(Fixture({"few", 1, 8, 16, {4, 4}, {1, 1}}, DType::f32, DType::f32).reason(),
-            "16 sums of 8 products for 16 channels");
-  EXPECT_EQ(reason([](Views& v, Window&, Isa&) { v.x = dense_view(v.x.dtype, v.x.dims); }),
+  using Case = BoundedConvolution;
+  EXPECT_EQ(reason([](Case&) {}), "");
+  EXPECT_EQ(reason([](Case&) {}, Isa::vnni), "tiles need amx, this is vnni");
+  EXPECT_EQ(reason([](Case& made) { made.views.x.dtype = DType::f16; }), "images of f16");
+  EXPECT_EQ(reason([](Case& made) { made.views.w.dtype = DType::f32; }), "weights of f32");
+  EXPECT_EQ(reason([](Case& made) { made.views.y.dtype = DType::f16; }), "result of f16");
+  EXPECT_EQ(reason([](Case& made) { made.lasting.clear(); }), "weights that may change");
+  EXPECT_EQ(reason([](Case& made) { made.window.groups = 2; }), "groups of channels");
+  EXPECT_EQ(reason([](Case& made) { made.residual = dense_view(DType::bf16, made.views.y.dims); }),
+            "a residual that lies otherwise");
+  EXPECT_EQ(reason([](Case& made) { made.views.x = dense_view(DType::bf16, made.views.x.dims); }),
             "channels that lie apart");
+  const ConvolutionCase few{"few", 1, 8, 16, {4, 4}, {1, 1}};
+  EXPECT_EQ(Fixture(few, DType::f32, DType::f32).reason(), "16 sums of 8 products for 16 channels");
 }
 
 }  // namespace

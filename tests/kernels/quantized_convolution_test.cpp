@@ -13,6 +13,8 @@
 
 #include "kernels/convolution_case.h"
 #include "kernels/cpu/bytes/quantized_tiles.h"
+#include "kernels/cpu/bytes/woven_depthwise.h"
+#include "kernels/cpu/images/quantized_image.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "kernels/each_isa.h"
 #include "kernels/needs_tiles.h"
@@ -27,6 +29,7 @@ struct Form {
   DType x = DType::u8, w = DType::i8, y = DType::u8;
   std::optional<DType> residual = {};
   bool each_channel = true, w_zeros = false, bias = true, together = true, packed = true;
+  bool plain_x = false;
   double low = -infinity, high = infinity;
   int least = -128, most = 127;  // weights
   bool numbers_last = false;
@@ -66,7 +69,7 @@ class Trial {
   Trial(const ConvolutionCase& c, const Form& form)
       : c_(c), form_(form), random_(7), y_(result()), window_(c.window()) {
     const std::int64_t lines = form.each_channel ? c.outputs : 1;
-    give(quantized_x, bytes_array(form.x, c.x_dims(), form.together, random_));
+    give(quantized_x, bytes_array(form.x, c.x_dims(), form.together && !form.plain_x, random_));
     give(quantized_w,
          random_array(form.w, c.w_dims(), false, random_, form.w == DType::u8 ? 0 : form.least,
                       form.w == DType::u8 ? 255 : form.most));
@@ -221,6 +224,14 @@ std::vector<Form> forms() {
   };
 }
 
+// The same for kernels that only take some.
+std::vector<Form> forms_without_residuals() {
+  return {
+      {},
+      {.x = DType::i8, .y = DType::i8, .low = -3},
+      {.y = DType::i8, .each_channel = false, .bias = false, .packed = false, .low = 0, .high = 6}};
+}
+
 TEST(quantized_convolution, stores_the_nearest_step_of_exact_sums) {
   for (const ConvolutionCase& c : convolution_cases())
     for (const Form& form : forms()) {
@@ -229,6 +240,43 @@ TEST(quantized_convolution, stores_the_nearest_step_of_exact_sums) {
         trial.check(
             prepare_quantized_convolution(trial.views(), trial.window(), trial.numbers(), threads));
     }
+}
+
+TEST(quantized_convolution, woven_lines_make_the_same_steps) {
+  int taken = 0;
+  std::vector<ConvolutionCase> cases = convolution_cases();
+  cases.insert(cases.end(), depthwise_cases().begin(), depthwise_cases().end());
+  for (const ConvolutionCase& c : cases)
+    for (const Form& form : forms_without_residuals()) {
+      Trial trial(c, form);
+      if (!woven_depthwise_reason(trial.views(), trial.window(), trial.numbers(), isa()).empty())
+        continue;
+      ++taken;
+      for (const int threads : {1, 2, 3})
+        trial.check(
+            prepare_woven_depthwise(trial.views(), trial.window(), trial.numbers(), threads));
+    }
+  if (isa() < Isa::vnni) GTEST_SKIP() << "needs vnni, this is " << name(isa());
+  EXPECT_GE(taken, 20);
+}
+
+TEST(quantized_convolution, plain_images_make_the_same_steps) {
+  int taken = 0;
+  std::vector<ConvolutionCase> cases = convolution_cases();
+  cases.insert(cases.end(), image_cases().begin(), image_cases().end());
+  for (const ConvolutionCase& c : cases)
+    for (Form form : forms_without_residuals()) {
+      form.plain_x = true;
+      Trial trial(c, form);
+      if (!quantized_image_reason(trial.views(), trial.window(), trial.numbers(), isa()).empty())
+        continue;
+      ++taken;
+      for (const int threads : {1, 3})
+        trial.check(
+            prepare_quantized_image(trial.views(), trial.window(), trial.numbers(), threads));
+    }
+  if (isa() < Isa::vnni) GTEST_SKIP() << "needs vnni, this is " << name(isa());
+  EXPECT_GE(taken, 20);
 }
 
 // Weights of 7 bits, whose pairs of products fit into 16 bits where oneDNN has no VNNI.

@@ -49,11 +49,11 @@ struct Product {
 };
 
 TEST(row_product, every_shape_and_format_matches_the_reference) {
-  constexpr DType narrow[] = {DType::f16, DType::bf16};
+  constexpr DType formats[] = {DType::f32, DType::f16, DType::bf16};
   for (const std::int64_t rows : {1, 2, 3, 4})
     for (const auto& [depth, columns] : {std::pair{1, 1}, {7, 5}, {64, 10}, {513, 300}, {40, 523}})
       for (const Order order : {Order::plain, Order::transposed, Order::wide})
-        for (const DType b : narrow)
+        for (const DType b : formats)
           for (const DType other : {DType::f32, b}) {
             Product product({rows, depth, columns, other, b, other, order, columns % 2 == 1});
             product.run_it();
@@ -91,7 +91,7 @@ TEST(row_product, says_what_it_does_not_take) {
   const auto reason = [](const Case& c) { return row_product_reason(Product(c).views); };
   constexpr DType f32 = DType::f32, f16 = DType::f16, f64 = DType::f64;
   EXPECT_EQ(reason({5, 8, 8, f32, f16, f32}), "5 rows");
-  EXPECT_EQ(reason({1, 8, 8, f32, f32, f32}), "a matrix of f32");
+  EXPECT_EQ(reason({1, 8, 8, f32, f64, f32}), "a matrix of f64");
   EXPECT_EQ(reason({1, 8, 8, f64, f16, f32}), "rows of f64");
   EXPECT_EQ(reason({1, 8, 8, f32, f16, f32, Order::spread}), "neither rows nor columns are dense");
   EXPECT_EQ(reason({1, 0, 8, f32, f16, f32}), "nothing to multiply");

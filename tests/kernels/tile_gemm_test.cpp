@@ -76,12 +76,13 @@ Product product(const Shape3& s, const Formats& f, const Orders& orders = {}) {
           matrix(f.out, {s.m, s.n}, orders.y)};
 }
 
-void multiply(Product& p, const GuardedArray* bias, int threads = 0) {
+void multiply(Product& p, const GuardedArray* bias, int threads = 0,
+              const std::vector<int>& lasting = {}) {
   MatMulViews views{p.a.view(), p.b.view(), p.y.view(), {}};
   if (bias) views.bias = bias->view();
   std::vector<const GuardedArray*> inputs{&p.a, &p.b};
   if (bias) inputs.push_back(bias);
-  run(prepare_tile_gemm(views, {.threads = threads}), inputs, {&p.y});
+  run(prepare_tile_gemm(views, {.threads = threads, .lasting = lasting}), inputs, {&p.y});
 }
 
 void expect_product(const Product& p, const GuardedArray* bias, std::int64_t every,
@@ -112,6 +113,20 @@ TEST(tile_gemm, every_edge_matches_the_reference_in_every_format) {
     for (const Shape3& s :
          {Shape3{32, 32, 32}, {33, 47, 95}, {64, 33, 63}, {100, 150, 65}, {95, 63, 601}})
       check(s, f, {}, 1);
+}
+
+TEST(tile_gemm, a_matrix_that_lasts_is_packed_ahead_and_gives_the_same_bits) {
+  NG_NEEDS_TILES();
+  for (const Formats& f : every_format)
+    for (const Shape3& s : {Shape3{33, 447, 95}, {600, 63, 2100}, {2080, 150, 65}})
+      for (const Order order : {Order::plain, Order::transposed}) {
+        Product p = product(s, f, {.b = order});
+        p.a.randomize(1), p.b.randomize(2);
+        multiply(p, nullptr);
+        const GuardedArray each_time = p.y;
+        multiply(p, nullptr, 2, {1});
+        EXPECT_TRUE(p.y.same_bytes(each_time)) << concat(s.m, ' ', f.in);
+      }
 }
 
 TEST(tile_gemm, every_order_of_the_operands_matches_the_reference) {

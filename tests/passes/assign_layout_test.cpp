@@ -23,10 +23,13 @@ Graph network(std::int64_t images, std::int64_t channels = 20) {
   %x = ng.Input {type=bf16[N,C,8,8]} : bf16[N,C,8,8]
   %w1 = ng.Input {type=bf16[32,C,3,3]} : bf16[32,C,3,3]
   %w2 = ng.Input {type=bf16[64,32,3,3]} : bf16[64,32,3,3]
+  %w3 = ng.Input {type=bf16[64,64,3,3]} : bf16[64,64,3,3]
   %c1 = Conv(%x, %w1) {pads=[1,1,1,1]} : bf16[N,32,8,8]
   %r1 = Relu(%c1) : bf16[N,32,8,8]
   %c2 = Conv(%r1, %w2) {pads=[1,1,1,1], strides=[2,2]} : bf16[N,64,4,4]
-  %p = GlobalAveragePool(%c2) : bf16[N,64,1,1]
+  %c3 = Conv(%c2, %w3) {pads=[1,1,1,1]} : bf16[N,64,4,4]
+  %c4 = Conv(%c3, %w3) {pads=[1,1,1,1]} : bf16[N,64,4,4]
+  %p = GlobalAveragePool(%c4) : bf16[N,64,1,1]
   output "p" = %p
 }
 )";
@@ -51,6 +54,36 @@ TEST(assign_layout, the_first_convolution_reads_plain_images_of_few_channels) {
   for (const char* node : {"c1", "r1", "c2", "p"})
     EXPECT_EQ(storage_of(moved, node), Storage::batch_inner()) << node;
   EXPECT_EQ(count(moved, "ng.Relayout"), 1) << print(moved);
+}
+
+// As in networks of depthwise convolutions: each would have a border on both sides.
+TEST(assign_layout, blocks_are_not_worth_a_border_for_each_contraction) {
+  constexpr std::string_view text = R"(graph "g" {
+  %x = ng.Input {type=bf16[32,64,8,8]} : bf16[32,64,8,8]
+  %w = ng.Input {type=bf16[64,64,1,1]} : bf16[64,64,1,1]
+  %v = ng.Input {type=bf16[64,1,3,3]} : bf16[64,1,3,3]
+  %c1 = Conv(%x, %w) : bf16[32,64,8,8]
+  %d1 = Conv(%c1, %v) {group=64, pads=[1,1,1,1]} : bf16[32,64,8,8]
+  %c2 = Conv(%d1, %w) : bf16[32,64,8,8]
+  %c3 = Conv(%c2, %w) : bf16[32,64,8,8]
+  %d2 = Conv(%c3, %v) {group=64, pads=[1,1,1,1]} : bf16[32,64,8,8]
+  %c4 = Conv(%d2, %w) : bf16[32,64,8,8]
+  output "c4" = %c4
+}
+)";
+  const Graph moved = assign_layout(parse(text, op_table()), Layout::fastest, with_amx);
+  for (const char* node : {"c1", "d1", "c2", "c3", "d2", "c4"})
+    EXPECT_EQ(storage_of(moved, node), Storage::channels_last(4)) << node;
+  EXPECT_EQ(count(moved, "ng.Relayout"), 2) << print(moved);
+}
+
+TEST(assign_layout, images_of_few_channels_stay_plain_for_a_kernel_that_reads_them) {
+  const Target with_avx512{.isa = Isa::avx512}, with_avx2{.isa = Isa::avx2};
+  const Graph moved = assign_layout(network(48, 3), Layout::fastest, with_avx512);
+  EXPECT_EQ(storage_of(moved, "c1"), Storage::channels_last(4));
+  EXPECT_EQ(count(moved, "ng.Relayout"), 1) << print(moved);  // of the result
+  const Graph elsewhere = assign_layout(network(48, 3), Layout::fastest, with_avx2);
+  EXPECT_EQ(count(elsewhere, "ng.Relayout"), 2) << print(elsewhere);
 }
 
 TEST(assign_layout, channels_last_where_blocks_would_not_be_full) {

@@ -47,13 +47,13 @@ std::vector<int> lasting_inputs(const Request& request, const std::vector<int>& 
 
 namespace {
 
-// The pointers of the node's inputs in the order of a prepared kernel.
+// The pointers of the node's inputs in the order of a prepared kernel; null for port -1.
 class Sources {
  public:
   Sources(const std::vector<int>& ports, std::span<const View> inputs) {
     NG_INVARIANT(ports.size() <= data_.size());
     for (std::size_t i = 0; i < ports.size(); ++i)
-      data_[i] = inputs[static_cast<std::size_t>(ports[i])].data;
+      data_[i] = ports[i] < 0 ? nullptr : inputs[static_cast<std::size_t>(ports[i])].data;
   }
   const void* const* data() const { return data_.data(); }
 

@@ -30,7 +30,8 @@ void describe(Offer& offer, const cpu::Prepared& prepared);
 // What a prepared kernel packs, as the node's: its input i is the node's input ports[i].
 Packing packing_of(cpu::Packed packed, const std::vector<int>& ports);
 
-// Offers a prepared kernel: its input i is the node's input inputs[i], its output the first output.
+// Offers a prepared kernel: its input i is the node's input inputs[i], or null for -1; its output
+// is the first output.
 Offer offer_prepared(cpu::Prepared prepared, std::vector<int> inputs);
 // Calls `prepare` when the kernel is chosen; the function must not refer to the request.
 Offer offer_prepared(std::function<cpu::Prepared()> prepare, std::vector<int> inputs);

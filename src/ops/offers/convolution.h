@@ -38,11 +38,12 @@ struct ConvolutionKernel {
 Offer convolution_on_tiles(const ConvolutionRequest& request);
 // On the same tiles, with images in channels last and weights that last.
 Offer convolution_on_pixel_tiles(const ConvolutionRequest& request);
-// Why that is not for a convolution, which may be a part of the request; "" if it is.
-std::string pixel_tiles_reason(const Convolution& convolution, const Request& request);
 // On the same tiles, with images in channels last: convolutions of single pixels, which are matrix
 // products, and all weight gradients.
 Offer convolution_of_pixels(const ConvolutionRequest& request);
+// Of bf16 in AVX-512: depthwise with channels together, and from plain images of few channels.
+Offer depthwise_convolution(const ConvolutionRequest& request);
+Offer image_by_vectors(const ConvolutionRequest& request);
 Offer convolution_in_pairs(const ConvolutionRequest& request);  // of bf16
 Offer convolution_in_dfp16(const ConvolutionRequest& request);
 Offer convolution_in_onednn(const ConvolutionRequest& request);
@@ -50,10 +51,11 @@ Offer convolution_in_tf32(const ConvolutionRequest& request);
 Offer simulated_convolution(const ConvolutionRequest& request);
 
 inline constexpr ConvolutionKernel convolution_kernels[] = {
-    {"tiles", convolution_on_tiles},   {"pixel tiles", convolution_on_pixel_tiles},
-    {"pixels", convolution_of_pixels}, {"pairs", convolution_in_pairs},
-    {"dfp16", convolution_in_dfp16},   {"onednn", convolution_in_onednn},
-    {"tf32", convolution_in_tf32},     {"simulated", simulated_convolution}};
+    {"depthwise", depthwise_convolution}, {"tiles", convolution_on_tiles},
+    {"image", image_by_vectors},          {"pixel tiles", convolution_on_pixel_tiles},
+    {"pixels", convolution_of_pixels},    {"pairs", convolution_in_pairs},
+    {"dfp16", convolution_in_dfp16},      {"onednn", convolution_in_onednn},
+    {"tf32", convolution_in_tf32},        {"simulated", simulated_convolution}};
 
 // What to prepare for a convolution without bias inside a group, with all images in batch-inner
 // blocks; or the reason why tiles do not take it.

@@ -142,9 +142,10 @@ Offer convolution_of_pixels(const ConvolutionRequest& request) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
   // The product's first factor is the images, also where the kernels of convolutions take w first.
   const bool forward = c.pass == ConvolutionPass::forward;
-  return offer_prepared([views, options = contraction_options(
-                                    request.request)] { return prepare_tile_gemm(views, options); },
-                        forward ? request.inputs : std::vector<int>{0, 1});
+  const std::vector<int> inputs = forward ? request.inputs : std::vector<int>{0, 1};
+  cpu::ContractionOptions options = contraction_options(request.request);
+  options.lasting = lasting_inputs(request.request, inputs);
+  return offer_prepared([views, options] { return prepare_tile_gemm(views, options); }, inputs);
 }
 
 }  // namespace narrowgauge

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/quantized/quantized_conv.h"
 
+#include "base/parallel.h"
 #include "kernels/cpu/bytes/quantized_tiles.h"
+#include "kernels/cpu/bytes/woven_depthwise.h"
+#include "kernels/cpu/images/quantized_image.h"
 #include "kernels/cpu/onednn/quantized.h"
 #include "ops/nn/conv_reference.h"
 #include "ops/nn/conv_window.h"
@@ -38,7 +41,13 @@ QuantizedViews quantized_conv_views(const Request& request) {
   return views;
 }
 
-Offer offer_quantized_conv_rows(const Request& request) {
+using QuantizedReason = std::string (*)(const QuantizedViews&, const ConvolutionWindow&,
+                                        const QuantizedNumbers&, Isa);
+using PrepareQuantized = Prepared (*)(const QuantizedViews&, const ConvolutionWindow&,
+                                      const QuantizedNumbers&, int threads);
+
+template <QuantizedReason reason_of, PrepareQuantized prepare>
+Offer offer_quantized_conv(const Request& request) {
   std::string reason = storage_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const QuantizedViews views = quantized_conv_views(request);
@@ -48,9 +57,16 @@ Offer offer_quantized_conv_rows(const Request& request) {
   const auto window =
       kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
   const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  reason = reason_of(views, window, numbers, request.target.isa);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
   return quantized_offer([=, threads = request.target.threads] {
-    return prepare_quantized_convolution(views, window, numbers, threads);
+    return prepare(views, window, numbers, threads > 0 ? threads : thread_count());
   });
+}
+
+std::string no_reason(const QuantizedViews&, const ConvolutionWindow&, const QuantizedNumbers&,
+                      Isa) {
+  return {};
 }
 
 Offer offer_quantized_conv_onednn(const Request& request) {
@@ -66,21 +82,6 @@ Offer offer_quantized_conv_onednn(const Request& request) {
       kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
   return quantized_offer([=, x_zero = known_x_zero(request), threads = request.target.threads] {
     return prepare_onednn_quantized(views, window, numbers, x_zero, threads);
-  });
-}
-
-Offer offer_quantized_conv_tiles(const Request& request) {
-  std::string reason = storage_reason(request);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  const auto& op = request.as<QuantizedConv>();
-  const QuantizedViews views = quantized_conv_views(request);
-  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
-  const auto window =
-      kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
-  reason = quantized_tiles_reason(views, window, numbers, request.target.isa);
-  if (!reason.empty()) return Offer::decline(std::move(reason));
-  return quantized_offer([=, threads = request.target.threads] {
-    return prepare_quantized_tiles(views, window, numbers, threads);
   });
 }
 
@@ -101,10 +102,13 @@ Offer quantized_conv_reference(const Request& request) {
       });
 }
 
-constexpr Kernel quantized_conv_kernels[] = {{"int8 tiles", offer_quantized_conv_tiles},
-                                             {"onednn", offer_quantized_conv_onednn},
-                                             {"int8 rows", offer_quantized_conv_rows},
-                                             {"reference", quantized_conv_reference}};
+constexpr Kernel quantized_conv_kernels[] = {
+    {"depthwise", offer_quantized_conv<woven_depthwise_reason, prepare_woven_depthwise>},
+    {"image", offer_quantized_conv<quantized_image_reason, prepare_quantized_image>},
+    {"int8 tiles", offer_quantized_conv<quantized_tiles_reason, prepare_quantized_tiles>},
+    {"onednn", offer_quantized_conv_onednn},
+    {"int8 rows", offer_quantized_conv<no_reason, prepare_quantized_convolution>},
+    {"reference", quantized_conv_reference}};
 
 }  // namespace
 

@@ -105,10 +105,11 @@ class QuantizedPanel {
     std::memcpy(to, few, static_cast<std::size_t>(columns_ * Numbers::y_size));
   }
 
-  const QuantizedFinish& finish_;
-  const QuantizedPlace& place_;
-  std::int64_t at_, columns_;
-  Numbers numbers_;
+  // Copies: results are bytes, which might lie anywhere for all that the compiler knows.
+  const QuantizedFinish finish_;
+  const QuantizedPlace place_;
+  const std::int64_t at_, columns_;
+  const Numbers numbers_;
 };
 
 template <class Vectors, DType y, QuantizedResidual residual>

@@ -121,6 +121,11 @@ Multiply multiply_for(std::int64_t rows) {
   return all[rows - 1];
 }
 
+Multiply multiply_of(DType dtype, std::int64_t rows) {
+  if (dtype == DType::f32) return multiply_for<float>(rows);
+  return dtype == DType::f16 ? multiply_for<Float8::F16>(rows) : multiply_for<Float8::Bf16>(rows);
+}
+
 class RowProduct {
  public:
   explicit RowProduct(const MatMulViews& views)
@@ -129,8 +134,7 @@ class RowProduct {
         rows_(operands_.y.dims[0]),
         columns_(operands_.y.dims[1]),
         depth_(operands_.a.dims[1]),
-        multiply_(operands_.b.dtype == DType::f16 ? multiply_for<Float8::F16>(rows_)
-                                                  : multiply_for<Float8::Bf16>(rows_)) {
+        multiply_(multiply_of(operands_.b.dtype, rows_)) {
     a_ = layout_.add<float>(rows_ * depth_);
     sums_ = layout_.add<float>(rows_ * columns_);
     added_ = layout_.add<float>(bias_ ? columns_ : 0);
@@ -174,7 +178,7 @@ std::string row_product_reason(const MatMulViews& views) {
   if (operands.batch_rank() > 0) return "several matrices";
   if (y.dims[0] > most_rows) return concat(y.dims[0], " rows");
   if (element_count(y.dims) == 0 || a.dims[1] == 0) return "nothing to multiply";
-  if (!is_narrow(b.dtype)) return concat("a matrix of ", b.dtype);
+  if (!is_f32_or_narrow(b.dtype)) return concat("a matrix of ", b.dtype);
   for (const View* rows : {&a, &y})
     if (!is_f32_or_narrow(rows->dtype)) return concat("rows of ", rows->dtype);
   if (b.strides[0] != 1 && b.strides[1] != 1) return "neither rows nor columns are dense";
@@ -189,7 +193,7 @@ Prepared prepare_row_product(const MatMulViews& views) {
   return {concat("rows, ", views.b.dtype, " read as it is"),
           product->workspace(),
           [product](const Call& call) { product->run(call); },
-          {.isa = Isa::avx2, .widened = true}};
+          {.isa = Isa::avx2, .widened = views.b.dtype != DType::f32}};
 }
 
 }  // namespace narrowgauge::cpu

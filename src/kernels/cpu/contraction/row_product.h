@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Few rows times a matrix of f16 or bf16, as networks multiply that predict for one input. The
-// matrix is read once, as it is; oneDNN's f32 kernels want a wide copy of it first.
+// Few rows times a matrix, as networks multiply that predict for one input. The matrix is read
+// once, as it is; oneDNN's f32 kernels want a wide copy of a narrow one first.
 #pragma once
 
 #include <string>

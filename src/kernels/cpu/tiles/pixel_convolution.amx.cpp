@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/tiles/pixel_convolution.h"
 
-#include "kernels/cpu/tiles/gelu.amx.h"
 #include "kernels/cpu/tiles/pixel_loop.amx.h"
 #include "kernels/cpu/tiles/row_formats.amx.h"
 
@@ -91,10 +90,8 @@ struct Values<DType::bf16> {
   }
 };
 
-enum class Behind : std::uint8_t { nothing, residual, gelu };
-
 // Finishes the sums of a block a few pixels at a time, and fetches what the next one will need.
-template <DType dtype, Behind behind>
+template <DType dtype, bool residual>
 class SumsToStore {
  public:
   using Context = PixelConvolutionTask;
@@ -120,28 +117,23 @@ class SumsToStore {
   [[gnu::always_inline]] void rows_of_a_tile(const PixelTile& tile, std::int64_t end) {
     const std::int64_t column = block_.column, channels = task_.channels;
     const Lanes mask{lanes(channels - column), lanes(channels - column - 16)};
-    const __m512 least = _mm512_set1_ps(task_.epilogue.low),
-                 most = _mm512_set1_ps(task_.epilogue.high);
+    const __m512 least = _mm512_set1_ps(task_.low), most = _mm512_set1_ps(task_.high);
     const float* sums = sums_ + (tile_ * tile_pixels + row_) * tile_panel;
     const PixelTile& next = next_.tiles[tile_ < next_.tile_count ? tile_ : 0];
     for (; row_ < end; ++row_, sums += tile_panel) {
-      if constexpr (behind == Behind::residual)
+      if constexpr (residual)
         __builtin_prefetch(task_.residual +
                            (next.pixels[row_] * channels + next_.column) * Format::size);
       if (tile.pixels[row_] < 0) continue;
       const std::int64_t at = (tile.pixels[row_] * channels + column) * Format::size;
       __m512 values[2] = {_mm512_loadu_ps(sums), _mm512_loadu_ps(sums + 16)};
-      if constexpr (behind == Behind::residual) {
+      if constexpr (residual) {
         const std::byte* const r = task_.residual + at;
         values[0] = _mm512_add_ps(values[0], Format::load(r, mask.low));
         values[1] = _mm512_add_ps(values[1], Format::load(r + 16 * Format::size, mask.high));
       }
-      if constexpr (behind == Behind::gelu) {
-        gelu(values);
-      } else {  // NaN, the second operand, stays
-        values[0] = _mm512_min_ps(most, _mm512_max_ps(least, values[0]));
-        values[1] = _mm512_min_ps(most, _mm512_max_ps(least, values[1]));
-      }
+      values[0] = _mm512_min_ps(most, _mm512_max_ps(least, values[0]));  // NaN stays
+      values[1] = _mm512_min_ps(most, _mm512_max_ps(least, values[1]));
       Format::store(task_.y + at, values[0], values[1], mask);
     }
   }
@@ -152,9 +144,9 @@ class SumsToStore {
   std::int64_t tile_ = 0, row_ = 0;
 };
 
-template <DType dtype, Behind behind>
+template <DType dtype, bool residual>
 void convolve(const PixelConvolutionTask& task) {
-  using Work = SumsToStore<dtype, behind>;
+  using Work = SumsToStore<dtype, residual>;
   if constexpr (dtype == DType::f32)
     if (task.split) return PixelLoop<MultiplySplit, Work>(task.product, task).run();
   PixelLoop<MultiplyBf16, Work>(task.product, task).run();
@@ -166,11 +158,10 @@ void convolve_pixels(const PixelConvolutionTask& task) {
   const TileScope tiles;
   before_tile_loads();
   const bool wide = task.dtype == DType::f32;
-  if (task.epilogue.gelu) return convolve<DType::bf16, Behind::gelu>(task);
-  if (task.epilogue.residual)
-    return (wide ? convolve<DType::f32, Behind::residual>
-                 : convolve<DType::bf16, Behind::residual>)(task);
-  (wide ? convolve<DType::f32, Behind::nothing> : convolve<DType::bf16, Behind::nothing>)(task);
+  if (task.residual)
+    (wide ? convolve<DType::f32, true> : convolve<DType::bf16, true>)(task);
+  else
+    (wide ? convolve<DType::f32, false> : convolve<DType::bf16, false>)(task);
 }
 
 }  // namespace narrowgauge::cpu::amx

@@ -12,29 +12,24 @@
 namespace narrowgauge::cpu {
 namespace {
 
-enum Source { source_x, source_w, source_bias, source_residual };
-
 // Memory holds the bias, and what the tasks need.
 class PixelConvolution {
  public:
-  PixelConvolution(const ConvolutionViews& views, const ConvolutionWindow& window,
-                   const PixelEpilogue& epilogue, const ContractionOptions& options)
-      : views_(views),
-        epilogue_(epilogue),
-        finish_(options.finish),
-        tasks_(views.x, views.w, views.y, window,
-               options.threads > 0 ? options.threads : thread_count(),
-               static_cast<bool>(options.finish)),
+  PixelConvolution(const BoundedConvolution& convolution, const Finish& finish)
+      : c_(convolution),
+        finish_(finish),
+        tasks_(c_.views.x, c_.views.w, c_.views.y, c_.window,
+               c_.threads > 0 ? c_.threads : thread_count(), static_cast<bool>(finish)),
         tasks_at_(round_up(4 * tasks_.weights().padded(), 64)) {}
 
   Prepared prepared(const std::shared_ptr<const PixelConvolution>& self) const {
     Prepared prepared{"amx tiles of pixels", tasks_at_ + tasks_.workspace(),
-                      [self](const Call& call) { self->run(call); }, tile_facts(views_.x.dtype)};
+                      [self](const Call& call) { self->run(call); }, tile_facts(c_.views.x.dtype)};
     prepared.packed = {tasks_.weights().format(),
                        tasks_.weights().bytes(),
-                       {source_w},
+                       {bounded_w},
                        [self](const void* const* inputs, std::byte* packed) {
-                         self->tasks_.weights().pack(inputs[source_w], packed);
+                         self->tasks_.weights().pack(inputs[bounded_w], packed);
                        }};
     return prepared;
   }
@@ -45,21 +40,19 @@ class PixelConvolution {
     auto* const bias = reinterpret_cast<float*>(memory);
     const std::int64_t channels = tasks_.weights().channels();
     std::fill_n(bias, tasks_.weights().padded(), 0.0F);
-    if (views_.bias) load_bias(views_.bias->dtype, call.inputs[source_bias], channels, bias);
-    tasks_.run({call.inputs[source_x], 0, call.packed, bias, memory + tasks_at_},
+    if (c_.views.bias) load_bias(c_.views.bias->dtype, call.inputs[bounded_bias], channels, bias);
+    const void* const residual = c_.residual ? call.inputs[bounded_residual] : nullptr;
+    tasks_.run({call.inputs[bounded_x], 0, call.packed, bias, memory + tasks_at_},
                [&](const PixelProduct& product, const PixelParts::Pixels& pixels) {
-                 const void* const residual =
-                     epilogue_.residual ? call.inputs[source_residual] : nullptr;
                  amx::convolve_pixels({product, static_cast<const std::byte*>(residual),
-                                       static_cast<std::byte*>(call.outputs[0]), views_.y.dtype,
-                                       views_.x.dtype == DType::f32, channels, epilogue_});
+                                       static_cast<std::byte*>(call.outputs[0]), c_.views.y.dtype,
+                                       c_.views.x.dtype == DType::f32, channels, c_.low, c_.high});
                  if (finish_)
                    finish_(call, pixels.first * channels, (pixels.first + pixels.count) * channels);
                });
   }
 
-  ConvolutionViews views_;
-  PixelEpilogue epilogue_;
+  BoundedConvolution c_;
   Finish finish_;
   PixelTasks tasks_;
   std::int64_t tasks_at_;
@@ -80,8 +73,8 @@ std::string small_reason(const ConvolutionViews& views) {
 
 }  // namespace
 
-std::string pixel_convolution_reason(const ConvolutionViews& views, const ConvolutionWindow& window,
-                                     Isa isa) {
+std::string pixel_convolution_reason(const BoundedConvolution& convolution, Isa isa) {
+  const auto& [views, window, residual, low, high, threads, lasting] = convolution;
   const DType dtype = views.x.dtype;
   return first_reason(
       [&] { return tile_isa_reason(isa); },
@@ -94,6 +87,10 @@ std::string pixel_convolution_reason(const ConvolutionViews& views, const Convol
                       concat("result of ", views.y.dtype));
       },
       [&] { return unless(!views.bias || views.bias->strides == Dims{1}, "a bias with strides"); },
+      [&] {
+        return unless(std::ranges::find(lasting, bounded_w) != lasting.end(),
+                      "weights that may change");
+      },
       [&] { return unless(window.groups == 1, "groups of channels"); },
       [&] { return unless(views.x.dims.size() <= 4, "three spatial axes"); },
       [&] {
@@ -104,15 +101,17 @@ std::string pixel_convolution_reason(const ConvolutionViews& views, const Convol
       [&] { return dtype == DType::f32 ? small_reason(views) : std::string(); },
       [&] {
         return unless(lies_together(views.x) && lies_together(views.y), "channels that lie apart");
+      },
+      [&] {
+        return unless(!residual || same_layout(*residual, views.y),
+                      "a residual that lies otherwise");
       });
 }
 
-Prepared prepare_pixel_convolution(const ConvolutionViews& views, const ConvolutionWindow& window,
-                                   const PixelEpilogue& epilogue,
-                                   const ContractionOptions& options) {
-  const std::string reason = pixel_convolution_reason(views, window, isa());
+Prepared prepare_pixel_convolution(const BoundedConvolution& convolution, const Finish& finish) {
+  const std::string reason = pixel_convolution_reason(convolution, isa());
   require(reason.empty(), "convolution on tiles of pixels: ", reason);
-  const auto made = std::make_shared<const PixelConvolution>(views, window, epilogue, options);
+  const auto made = std::make_shared<const PixelConvolution>(convolution, finish);
   return made->prepared(made);
 }
 

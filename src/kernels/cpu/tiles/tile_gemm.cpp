@@ -60,30 +60,38 @@ class TileGemm {
     column_blocks_ = ceil_divide(plan_.y.columns, gemm_block);
     for (std::size_t axis = 0; axis < operands_.batch_rank(); ++axis) batch_ *= y.dims[axis];
     choose();
+    packs_ahead_ = batch_ == 1 && std::ranges::count(options.lasting, 1) > 0;
+    plan_.shared_b = plan_.shared_b || packs_ahead_;
     row_pieces_ = ceil_divide(row_blocks_, plan_.row_blocks);
     column_pieces_ = ceil_divide(column_blocks_, plan_.column_blocks);
     workers_ = std::min<std::int64_t>(pieces(), options.threads);
   }
 
   std::int64_t workspace() const {
-    return bias_bytes() + column_sum_bytes() + shared_a_bytes() + shared_b_bytes() +
+    return bias_bytes() + column_sum_bytes() + shared_a_bytes() + own_b_bytes() +
            workers_ * buffer_bytes();
   }
+  std::int64_t packed_bytes() const { return packs_ahead_ ? shared_b_bytes() : 0; }
+  std::string format() const {
+    return concat("tiles of ", plan_.b.dtype, ' ', plan_.b.depth, '*', plan_.b.depth_step, ' ',
+                  plan_.b.outer, '*', plan_.b.outer_step, " in chunks of ", plan_.chunk);
+  }
+  void pack(const void* b, std::byte* packed) const { pack_shared(amx::TileRole::b, b, packed); }
 
   void run(const Call& call) const {
     auto* const workspace = static_cast<std::byte*>(call.workspace);
     auto* const bias = reinterpret_cast<float*>(workspace);
     auto* const column_sums = reinterpret_cast<float*>(workspace + bias_bytes());
     std::byte* const shared_a = workspace + bias_bytes() + column_sum_bytes();
-    std::byte* const shared_b = shared_a + shared_a_bytes();
+    std::byte* const own_b = shared_a + shared_a_bytes();
+    const std::byte* const shared_b = packs_ahead_ ? call.packed : own_b;
     load_bias(call, bias);
     if (plan_.shared_a) pack_shared(amx::TileRole::a, call.inputs[0], shared_a);
-    if (plan_.shared_b) pack_shared(amx::TileRole::b, call.inputs[1], shared_b);
+    if (own_b_bytes() > 0) pack_shared(amx::TileRole::b, call.inputs[1], own_b);
     std::atomic<std::int64_t> next = 0, flushed = 0;
     parallel_for(workers_, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t worker = begin; worker < end; ++worker) {
-        const TileBuffers buffers =
-            buffers_at(shared_b + shared_b_bytes() + worker * buffer_bytes());
+        const TileBuffers buffers = buffers_at(own_b + own_b_bytes() + worker * buffer_bytes());
         flushed += amx::multiply_pieces(plan_, buffers, [&](TileGemmPiece& piece) {
           const std::int64_t i = next++;
           if (i < pieces()) piece = piece_of(i, call, {shared_a, shared_b, bias, column_sums});
@@ -108,6 +116,7 @@ class TileGemm {
   std::int64_t shared_b_bytes() const {
     return plan_.shared_b ? column_blocks_ * plan_.steps * plan_.step_bytes() : 0;
   }
+  std::int64_t own_b_bytes() const { return packs_ahead_ ? 0 : shared_b_bytes(); }
   std::int64_t a_bytes() const {
     return plan_.shared_a ? 0 : plan_.row_blocks * plan_.chunk * plan_.step_bytes();
   }
@@ -266,6 +275,7 @@ class TileGemm {
   std::optional<View> bias_;
   TileEpilogue epilogue_;
   TileGemmPlan plan_;
+  bool packs_ahead_ = false;  // B
   std::int64_t row_blocks_ = 0, column_blocks_ = 0, batch_ = 1;
   std::int64_t row_pieces_ = 0, column_pieces_ = 0, workers_ = 0;
 };
@@ -315,6 +325,11 @@ Prepared prepare_tile_gemm(const MatMulViews& views, const ContractionOptions& o
   prepared.facts = tile_facts(views.a.dtype);
   prepared.workspace = gemm->workspace();
   prepared.run = [gemm](const Call& call) { gemm->run(call); };
+  if (gemm->packed_bytes() > 0)
+    prepared.packed = {
+        gemm->format(), gemm->packed_bytes(), {1}, [gemm](const void* const* from, std::byte* to) {
+          gemm->pack(from[1], to);
+        }};
   return prepared;
 }
 
