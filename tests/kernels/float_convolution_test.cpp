@@ -15,16 +15,35 @@ namespace {
 #define NG_NEEDS_AVX512() \
   if (isa() < Isa::avx512) GTEST_SKIP() << "this CPU has no AVX-512"
 
+bool is_taken(const ConvolutionCase& shape) {
+  const bool depthwise =
+      shape.groups == shape.channels && shape.groups == shape.outputs && shape.size.size() == 2;
+  return shape.channels >= 8 && (shape.groups == 1 || depthwise);
+}
+
 // Beside those of all convolutions: each number of rows and columns that is left over, turns of
 // several blocks, and weights that threads share out.
 std::vector<ConvolutionCase> cases() {
   std::vector<ConvolutionCase> cases;
   for (const ConvolutionCase& shape : convolution_cases())
-    if (shape.groups == 1 && shape.channels >= 8) cases.push_back(shape);
+    if (is_taken(shape)) cases.push_back(shape);
   cases.push_back({"several images in a block", 5, 24, 40, {3, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}});
   cases.push_back({"many weights", 1, 192, 208, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true});
   cases.push_back({"1x1 in turns", 2, 64, 96, {16, 16}, {1, 1}, {}, {}, {}, {}, 1, true});
   cases.push_back({"one pixel", 1, 96, 64, {1, 1}, {1, 1}, {}, {}, {}, {}, 1, true});
+  cases.push_back(
+      {"depthwise, 5x5", 2, 40, 40, {11, 19}, {5, 5}, {2, 1}, {}, {2, 2}, {2, 2}, 40, true});
+  cases.push_back({"depthwise, window beyond the image",
+                   1,
+                   24,
+                   24,
+                   {2, 3},
+                   {3, 3},
+                   {},
+                   {2, 2},
+                   {3, 4},
+                   {3, 3},
+                   24});
   for (std::int64_t rows = 2; rows < 14; ++rows)
     cases.push_back({"few rows", 1, 16, 2 * rows + 7, {rows}, {1}});
   return cases;

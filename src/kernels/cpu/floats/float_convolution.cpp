@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "ir/reason.h"
+#include "kernels/cpu/floats/float_depthwise_convolution.h"
+#include "kernels/cpu/floats/float_streams.h"
 #include "kernels/cpu/floats/float_weights.h"
 #include "kernels/cpu/floats/float_window.h"
 
@@ -20,7 +22,6 @@ constexpr std::int64_t bytes_each_block = 64 << 10;   // of weights, that may be
 constexpr std::int64_t bytes_in_cache = 1 << 20;      // of weights, that stay in L2
 constexpr std::int64_t most_input_bytes = 768 << 10;  // of the blocks of a turn: a part of L2
 constexpr std::int64_t line = 16;                     // floats of a line of cache
-constexpr std::int64_t least_streamed = 8 << 20;      // bytes of y: beyond what L2 may hold
 
 // Memory holds for each thread the pointers of a turn's blocks.
 class FloatConvolution {
@@ -31,9 +32,8 @@ class FloatConvolution {
         weights_(views.w),
         biased_(views.bias),
         tail_(tail),
-        finish_(options.finish) {
-    large_ = 4 * element_count(views.y.dims) >= least_streamed && !finish_ &&
-             weights_.outputs() % line == 0;
+        finish_(options.finish),
+        streams_(!options.finish && is_streamed(views.y)) {
     choose(options.threads == 0 ? thread_count() : options.threads,
            4 * element_count(views.x.dims));
   }
@@ -98,7 +98,7 @@ class FloatConvolution {
     for (std::int64_t panel = panels.begin; panel < panels.end; ++panel)
       for (std::int64_t block = blocks.begin; block < blocks.end; ++block)
         run_block(call, block, panel, {pointers, block - blocks.begin});
-    if (large_) avx512::end_float_streams();
+    if (streams_) avx512::end_float_streams();
     if (finish_ && groups_ == 1)
       finish_(call, first_row(blocks.begin) * weights_.outputs(),
               first_row(blocks.end) * weights_.outputs());
@@ -129,7 +129,7 @@ class FloatConvolution {
         .pitch = weights_.outputs(),
         .columns = weights_.columns(panel),
         .bounds = tail_.bounds,
-        .streams = large_ && reinterpret_cast<std::uintptr_t>(call.outputs[0]) % 64 == 0,
+        .streams = streams_ && is_at_line(call.outputs[0]),
     });
   }
 
@@ -158,9 +158,10 @@ class FloatConvolution {
 
   FloatWindow window_;
   FloatWeights weights_;
-  bool biased_, large_ = false;
+  bool biased_;
   FloatTail tail_;
   Finish finish_;
+  bool streams_;
   std::int64_t least_rows_ = 1, longer_blocks_ = 0;                 // of a block
   std::int64_t blocks_ = 1, turns_ = 1, groups_ = 1, workers_ = 1;  // groups of panels
 };
@@ -178,8 +179,11 @@ std::string float_convolution_reason(const ConvolutionViews& views, const Convol
         return unless(is_f32(x) && is_f32(w) && is_f32(y) && (!views.bias || is_f32(*views.bias)),
                       "operands that are not f32");
       },
-      [&] { return unless(window.groups == 1, "channels in groups"); },
-      [&] { return unless(w.dims[1] >= least_depth, "few channels"); },
+      [&] {
+        return unless(window.groups == 1 || is_float_depthwise(views, window),
+                      "channels in groups");
+      },
+      [&] { return unless((window.groups == 1 ? w : x).dims[1] >= least_depth, "few channels"); },
       [&] { return unless(element_count(y.dims) > 0, "nothing to compute"); },
       [&] { return unless(x.strides[1] == 1, "channels that do not lie together"); },
       [&] {
@@ -195,6 +199,7 @@ std::string float_convolution_reason(const ConvolutionViews& views, const Convol
 
 Prepared prepare_float_convolution(const ConvolutionViews& views, const ConvolutionWindow& window,
                                    const FloatTail& tail, const ContractionOptions& options) {
+  if (window.groups > 1) return prepare_float_depthwise(views, window, tail, options);
   const auto made = std::make_shared<const FloatConvolution>(views, window, tail, options);
   Packed packed{made->weights().format(),
                 made->weights().bytes(),
