@@ -33,6 +33,7 @@ set(emulated
     kernels_column_sums
     kernels_convert
     kernels_float_convolution
+    kernels_float_product
     kernels_gradient_health
     kernels_int8
     kernels_pair_convolution
