@@ -20,7 +20,7 @@ constexpr std::int64_t float_tasks = 4;   // for each thread
 constexpr std::int64_t most_blocks = 14;  // that read a panel in turn
 constexpr std::int64_t bytes_each_block = 64 << 10;   // of weights, that may be read again
 constexpr std::int64_t bytes_in_cache = 1 << 20;      // of weights, that stay in L2
-constexpr std::int64_t most_input_bytes = 768 << 10;  // of the blocks of a turn: a part of L2
+constexpr std::int64_t most_input_bytes = 1280 << 10;  // of the blocks of a turn: a part of L2
 constexpr std::int64_t line = 16;                     // floats of a line of cache
 
 // Memory holds for each thread the pointers of a turn's blocks.
