@@ -29,11 +29,13 @@ class FloatWindow {
   struct Axis {
     std::int64_t size = 1, kernel = 1;     // of y, of the window
     std::vector<std::int64_t> offsets{0};  // [size][kernel] in x; below 0: outside
+    std::vector<bool> inside{true};        // for each place: all its taps
   };
   void locate_row(const float* image, const std::array<std::int64_t, 3>& place, const float* zeros,
                   const float** pointers) const;
 
-  std::array<Axis, 3> axes_;  // z, y, x
+  std::array<Axis, 3> axes_;               // z, y, x
+  std::vector<std::int64_t> tap_offsets_;  // from the first tap's, where all are inside
   std::int64_t image_stride_, depth_, rows_, taps_;
   bool is_dense_;
 };
