@@ -18,10 +18,10 @@ constexpr std::int64_t least_depth = 8;   // of a tap: below, most time goes int
 constexpr std::int64_t most_tasks = 16;   // of rows, for each thread
 constexpr std::int64_t float_tasks = 4;   // for each thread
 constexpr std::int64_t most_blocks = 14;  // that read a panel in turn
-constexpr std::int64_t bytes_each_block = 64 << 10;   // of weights, that may be read again
-constexpr std::int64_t bytes_in_cache = 1 << 20;      // of weights, that stay in L2
+constexpr std::int64_t bytes_each_block = 64 << 10;    // of weights, that may be read again
+constexpr std::int64_t bytes_in_cache = 1 << 20;       // of weights, that stay in L2
 constexpr std::int64_t most_input_bytes = 1280 << 10;  // of the blocks of a turn: a part of L2
-constexpr std::int64_t line = 16;                     // floats of a line of cache
+constexpr std::int64_t line = 16;                      // floats of a line of cache
 
 // Memory holds for each thread the pointers of a turn's blocks.
 class FloatConvolution {
