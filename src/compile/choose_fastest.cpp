@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "compile/lone_kernel.h"
+#include "groups/finished.h"
+#include "groups/fused.h"
 #include "narrowgauge/graph.h"
 #include "ops/control/interpret.h"
 
@@ -33,6 +35,26 @@ std::string operand_text(const Operand& operand) {
   if (!operand.strides.empty() && operand.strides != strides_of(operand.dims, operand.storage))
     for (const std::int64_t stride : operand.strides) text += concat(' ', stride);
   if (operand.lasts) text += " lasting";
+  return text;
+}
+
+bool is_fused(const Request& request) { return &request.op == &record_of<Fused>(); }
+
+// A convolution or product, or one with elementwise ops behind it.
+bool is_contraction(const Request& request) {
+  return request.op.info.fusion == Fusion::contraction ||
+         (is_fused(request) && finished_convolution(*request.as<Fused>().body) >= 0);
+}
+
+// The nodes of a body without names, so that groups of one form have one key.
+std::string body_text(const Graph& body) {
+  std::string text;
+  for (const Node& node : body.nodes()) {
+    text +=
+        concat(' ', node.op->full_name(), '(', print_attributes(*node.op, node.attributes), ')');
+    for (const Value& value : node.inputs) text += concat(' ', value.node, '.', value.output);
+    if (node.math != Math::none) text += concat(' ', node.math);
+  }
   return text;
 }
 
@@ -113,7 +135,9 @@ bool can_run_alone(const KernelCandidate& candidate) {
 
 std::string kernel_key(const Request& request) {
   std::string key = concat(request.op.full_name(), '(',
-                           print_attributes(request.op, request.attributes), ") ", request.math);
+                           is_fused(request) ? body_text(*request.as<Fused>().body)
+                                             : print_attributes(request.op, request.attributes),
+                           ") ", request.math);
   for (const auto operands : {request.inputs, request.outputs}) {
     key += operands.data() == request.inputs.data() ? " of" : " to";
     for (const Operand& operand : operands) key += concat(' ', operand_text(operand));
@@ -122,8 +146,8 @@ std::string kernel_key(const Request& request) {
 }
 
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory, Stopwatch* stopwatch) {
-  const bool contraction = request.op.info.fusion == Fusion::contraction;
-  if (!memory || request.deterministic || !contraction) return {ask_kernels(request, false), ""};
+  if (!memory || request.deterministic || !is_contraction(request))
+    return {ask_kernels(request, false), ""};
   const std::string key = kernel_key(request);
   if (const auto known = memory->find(key))
     if (auto offer = offer_of(request, known->kernel)) return {std::move(*offer), known->why};
@@ -157,7 +181,7 @@ ChosenKernel first_to_take(const Request& request) {
   std::vector<KernelCandidate> candidates = candidates_of(request);
   if (candidates.empty()) return {ask_kernels(request, true), ""};
   std::string why;
-  if (request.op.info.fusion == Fusion::contraction && candidates.size() > 1) {
+  if (is_contraction(request) && candidates.size() > 1) {
     why = concat("not measured; first of ", candidates.size(), ":");
     for (const KernelCandidate& each : candidates)
       why += concat(&each == &candidates.front() ? " " : ", ", each.kernel);

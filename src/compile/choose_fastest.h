@@ -23,8 +23,9 @@ std::string kernel_key(const Request& request);
 // Takes the remembered kernel if it still accepts the request; else the fastest that accepts it,
 // the reference aside: the first unless another is an eighth faster. If the machine is too busy to
 // tell, it is the first, and no file remembers that. Without memory, for deterministic requests and
-// for anything but contractions: the first that accepts. Throws UsageError if none does. An offer
-// that was not measured may not be ready. Tests pass a stopwatch.
+// for anything but contractions, alone or with elementwise ops behind them: the first that accepts.
+// Throws UsageError if none does. An offer that was not measured may not be ready. Tests pass a
+// stopwatch.
 ChosenKernel choose_fastest(const Request& request, KernelMemory* memory,
                             Stopwatch* stopwatch = nullptr);
 

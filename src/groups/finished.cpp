@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/enumerate.h"
+#include "groups/bounded_tail.h"
 #include "groups/fused.h"
 #include "ir/reason.h"
+#include "kernels/cpu/floats/float_convolution.h"
 #include "kernels/cpu/tiles/pixel_convolution.h"
 #include "ops/elementwise/strip_program.h"
 #include "ops/nn/conv.h"
@@ -77,11 +79,15 @@ std::string finished_form_reason(const Request& request, const std::array<int, o
       });
 }
 
-// The first kernel that takes the convolution; "" if there is none.
-std::string_view first_kernel(const Request& convolution) {
-  for (const Kernel& kernel : Conv::kernels())
-    if (kernel.offer(convolution)) return kernel.name;
-  return {};
+// Why this kernel, which stores part by part, does not compute the convolution; "" if it does.
+std::string kernel_reason(const Request& convolution, std::string_view wanted) {
+  for (const Kernel& kernel : Conv::kernels()) {
+    const bool by_parts =
+        kernel.name == "pixel tiles" || kernel.name == "panels" || kernel.name == "onednn";
+    if ((by_parts && kernel.name != wanted) || !kernel.offer(convolution)) continue;
+    return by_parts ? std::string() : concat("its kernel is '", kernel.name, "'");
+  }
+  return concat("'", wanted, "' does not take the convolution");
 }
 
 bool is_read_beside(const Graph& body, int convolution, Value value) {
@@ -136,18 +142,56 @@ void set_finished(Offer& offer, cpu::Prepared prepared, const StripParts& tail,
   };
 }
 
-cpu::Prepared prepare_finished(const cpu::ConvolutionViews& views,
-                               const cpu::ConvolutionWindow& window,
-                               const cpu::ContractionOptions& options, bool on_tiles) {
-  if (!on_tiles) return prepare_convolution(cpu::ConvolutionPass::forward, views, window, options);
-  return prepare_pixel_convolution(
-      {.views = views, .window = window, .threads = options.threads, .lasting = options.lasting},
-      options.finish);
+// What a kernel needs to compute the convolution and the ops behind it.
+struct FinishedConvolution {
+  cpu::ConvolutionViews views;
+  cpu::ConvolutionWindow window;
+  cpu::ContractionOptions options;
+  StripParts tail;
+  std::optional<BoundedTail> bounded;
+  std::array<int, own_inputs> ports;
+};
+
+using PrepareFinished = cpu::Prepared (*)(const FinishedConvolution&);
+
+// The tail in the form that panels take: with a residual that lies as the result does.
+std::optional<BoundedTail> bounded_tail_of(const Request& request, const Graph& body, int index) {
+  std::optional<BoundedTail> tail = bounded_tail(body, index);
+  if (!tail || tail->residual < 0) return tail;
+  const Operand &residual = request.input(tail->residual), &y = request.output(0);
+  const bool fits = residual.dtype == DType::f32 && residual.storage.blocks.empty() &&
+                    residual.storage.encoding.empty() &&
+                    same_layout(kernel_view(residual), kernel_view(y));
+  return fits ? tail : std::nullopt;
 }
 
-}  // namespace
+cpu::Prepared prepare_finished_panels(const FinishedConvolution& convolution) {
+  cpu::ContractionOptions options = convolution.options;
+  cpu::FloatTail tail;
+  if (convolution.bounded) {
+    options.finish = nullptr;
+    tail.bounds = convolution.bounded->bounds;
+    if (convolution.bounded->residual >= 0)
+      tail.residual = static_cast<int>(own_inputs) + convolution.bounded->residual;
+  }
+  return prepare_float_convolution(convolution.views, convolution.window, tail, options);
+}
 
-Offer offer_finished(const Request& request) {
+cpu::Prepared prepare_finished_tiles(const FinishedConvolution& convolution) {
+  const cpu::ContractionOptions& options = convolution.options;
+  return prepare_pixel_convolution({.views = convolution.views,
+                                    .window = convolution.window,
+                                    .threads = options.threads,
+                                    .lasting = options.lasting},
+                                   options.finish);
+}
+
+cpu::Prepared prepare_finished_onednn(const FinishedConvolution& convolution) {
+  return prepare_convolution(cpu::ConvolutionPass::forward, convolution.views, convolution.window,
+                             convolution.options);
+}
+
+Offer offer_finished(const Request& request, std::string_view kernel, PrepareFinished prepare) {
   const Region body = request.as<Fused>().body;
   const int index = finished_convolution(*body);
   if (index < 0) return Offer::decline("no convolution with elementwise ops behind it");
@@ -158,11 +202,8 @@ Offer offer_finished(const Request& request) {
   const ConvolutionOperands operands = operands_of(request, ports);
   const Request inner{*node.op,       node.attributes, operands.inputs, {&operands.output, 1},
                       request.target, node.math,       request.name,    request.deterministic};
-  const std::string_view kernel = first_kernel(inner);
-  const bool on_tiles = kernel == "pixel tiles";
-  if (kernel.empty()) return Offer::decline("no kernel takes the convolution");
-  if (kernel != "onednn" && !on_tiles)
-    return Offer::decline(concat("its kernel is '", kernel, "', which has no such end"));
+  reason = kernel_reason(inner, kernel);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
   const StripParts tail = tail_of(request, *body, index);
   if (!tail.reason.empty()) return Offer::decline(tail.reason);
   const Operand &x = operands.inputs[0], &w = operands.inputs[1], &bias = operands.inputs[2];
@@ -172,11 +213,27 @@ Offer offer_finished(const Request& request) {
   options.lasting = lasting_inputs(inner, bias.present ? std::vector{0, 1, 2} : std::vector{0, 1});
   options.finish = finish_with(tail, request.inputs.size());
   Offer offer;
-  offer.prepare = [views = convolution.views(), window = convolution.window, options, tail, ports,
-                   on_tiles](Offer& ready) {
-    set_finished(ready, prepare_finished(views, window, options, on_tiles), tail, ports);
+  offer.prepare = [finished =
+                       FinishedConvolution{convolution.views(), convolution.window, options, tail,
+                                           bounded_tail_of(request, *body, index), ports},
+                   prepare](Offer& ready) {
+    set_finished(ready, prepare(finished), finished.tail, finished.ports);
   };
   return offer;
+}
+
+}  // namespace
+
+Offer offer_finished_tiles(const Request& request) {
+  return offer_finished(request, "pixel tiles", prepare_finished_tiles);
+}
+
+Offer offer_finished_panels(const Request& request) {
+  return offer_finished(request, "panels", prepare_finished_panels);
+}
+
+Offer offer_finished_onednn(const Request& request) {
+  return offer_finished(request, "onednn", prepare_finished_onednn);
 }
 
 }  // namespace narrowgauge

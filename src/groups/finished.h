@@ -12,8 +12,11 @@ namespace narrowgauge {
 // The node of a group's body that is such a convolution, alone beside elementwise ops; -1: none.
 int finished_convolution(const Graph& body);
 
-// Offers to run a group of this form, for a convolution with a result in f32 that tiles of pixels
-// or oneDNN are the first to take; other kernels do not tell when parts of the result are stored.
-Offer offer_finished(const Request& request);
+// Offers to run a group of this form, for a convolution with a result in f32 of which tiles of
+// pixels, panels of f32, or oneDNN, are the first to take it; other kernels do not tell when parts
+// of the result are stored.
+Offer offer_finished_tiles(const Request& request);
+Offer offer_finished_panels(const Request& request);
+Offer offer_finished_onednn(const Request& request);
 
 }  // namespace narrowgauge

@@ -104,7 +104,9 @@ std::span<const Kernel> Fused::kernels() {
   static const std::vector<Kernel> all = [] {
     std::vector<Kernel> kernels{{"strips", offer_strips}};
     for (const Group& group : group_table()) kernels.push_back({group.name, group.offer});
-    kernels.push_back({"finished", offer_finished});
+    kernels.push_back({"finished tiles", offer_finished_tiles});
+    kernels.push_back({"finished panels", offer_finished_panels});
+    kernels.push_back({"finished", offer_finished_onednn});
     kernels.push_back({"interpreted", offer_interpreted});
     return kernels;
   }();

@@ -39,6 +39,39 @@ const std::string blocks[] = {
                    "pads=[0,0,0,0,0,0]"),
 };
 
+// The same for weights that last, and `ops` behind the convolution %c, which end in %y.
+std::string lasting_block(std::string_view x, std::string_view w, std::string_view y,
+                          std::string_view attributes, std::string_view ops) {
+  return concat("graph \"g\" {\n  %x = ng.Input {type=", x, "} : ", x,
+                "\n  %r = ng.Input {type=", y, "} : ", y, "\n  %w = ng.State {type=", w, "} : ", w,
+                "\n  %zero = Constant ",
+                "{value=f32[]{0}} : f32[]\n  %six = Constant {value=f32[]{6}} : f32[]\n",
+                "  %c = Conv(%x, %w) {", attributes, "} : ", y, " @math=ieee\n",
+                replaced(std::string(ops), "$y", y),
+                "  state %w role=parameter initial=normal(0,1) next=%w\n  output \"y\" = %y\n}\n");
+}
+
+constexpr std::string_view tails[] = {
+    "  %y = Relu(%c) : $y\n",
+    "  %s = Add(%r, %c) : $y\n  %y = Relu(%s) : $y\n",
+    "  %y = Clip(%c, %zero, %six) : $y\n",
+    "  %s = Add(%c, %r) : $y\n  %y = Clip(%s, %zero, %six) : $y\n",
+    "  %y = Add(%c, %c) : $y\n",
+    "  %t = Relu(%c) : $y\n  %y = Add(%t, %r) : $y\n",
+    "  %t = Sigmoid(%c) : $y\n  %y = Mul(%t, %c) : $y\n",
+};
+
+std::vector<std::string> lasting_blocks() {
+  std::vector<std::string> blocks;
+  for (const std::string_view tail : tails) {
+    blocks.push_back(lasting_block("f32[2,16,12,11]", "f32[24,16,3,3]", "f32[2,24,12,11]",
+                                   "pads=[1,1,1,1]", tail));
+    blocks.push_back(
+        lasting_block("f32[1,256,5,7]", "f32[80,256,1,1]", "f32[1,80,5,7]", "strides=[1,1]", tail));
+  }
+  return blocks;
+}
+
 Plan plan_of(const std::string& text) { return compile(parse(text, op_table()), {}); }
 
 TEST(finished, a_convolution_takes_all_that_is_behind_it) {
@@ -59,6 +92,30 @@ TEST(finished, values_are_those_of_the_nodes_apart) {
 
 TEST(finished, bits_do_not_depend_on_the_number_of_threads) {
   for (const std::string& block : blocks) expect_same_bits(block);
+}
+
+TEST(finished, weights_that_last_are_packed_and_give_the_same_values) {
+  for (const std::string& block : lasting_blocks()) {
+    for (const PlanStep& step : plan_of(block).steps)
+      EXPECT_TRUE(step.math != Math::ieee || isa() < Isa::avx512 ||
+                  step.implementation.starts_with("panels of f32"))
+          << step.implementation;
+    expect_same_values(block, 0, 0);
+    expect_same_bits(block);
+  }
+}
+
+TEST(finished, nan_passes_the_bounds_of_a_tail) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::string& block : lasting_blocks()) {
+    const Tensor apart = run(block, {.fuse = false}, 2, nan)[0], fused = run(block, {}, 2, nan)[0];
+    std::int64_t nans = 0;
+    for (std::int64_t i = 0; i < fused.size(); ++i) {
+      nans += std::isnan(fused.at(i));
+      EXPECT_EQ(std::isnan(fused.at(i)), std::isnan(apart.at(i))) << i;
+    }
+    EXPECT_GT(nans, 0) << block;
+  }
 }
 
 // oneDNN's own Relu would make a zero of it.

@@ -2,6 +2,7 @@
 #include "ops/offers/convolution.h"
 
 #include "ir/reason.h"
+#include "kernels/cpu/floats/float_convolution.h"
 #include "kernels/cpu/pairs/pair_products.h"
 #include "ops/offers/contraction.h"
 #include "ops/offers/pairs.h"
@@ -13,6 +14,28 @@ cpu::ConvolutionViews Convolution::views() const {
   cpu::ConvolutionViews views{kernel_view(x), kernel_view(w), kernel_view(y), {}};
   if (bias) views.bias = kernel_view(*bias);
   return views;
+}
+
+std::string panels_reason(const ConvolutionRequest& request) {
+  const Convolution& c = request.convolution;
+  return first_reason([&] { return contraction_reason(Way::exact, request.request); },
+                      [&] { return unless(c.pass == cpu::ConvolutionPass::forward, "a gradient"); },
+                      [&] {
+                        return float_convolution_reason(
+                            c.views(), c.window, lasting_inputs(request.request, request.inputs),
+                            request.request.target.isa);
+                      });
+}
+
+Offer convolution_in_panels(const ConvolutionRequest& request) {
+  std::string reason = panels_reason(request);
+  if (!reason.empty()) return Offer::decline(std::move(reason));
+  const Convolution& c = request.convolution;
+  return offer_prepared(
+      [views = c.views(), window = c.window, options = contraction_options(request.request)] {
+        return prepare_float_convolution(views, window, {}, options);
+      },
+      request.inputs);
 }
 
 Offer convolution_in_onednn(const ConvolutionRequest& request) {

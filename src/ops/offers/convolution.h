@@ -2,6 +2,7 @@
 // Requests for convolutions and their gradients in one form, and the kernels that take them.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct ConvolutionRequest {
   std::vector<int> inputs;  // of the request, in the order of the kernels: x, w, bias, y
 };
 
+// Why panels of f32 do not take a convolution; "" if they do.
+std::string panels_reason(const ConvolutionRequest& request);
+
 struct ConvolutionKernel {
   std::string_view name;
   Offer (*offer)(const ConvolutionRequest&);
@@ -46,6 +50,8 @@ Offer depthwise_convolution(const ConvolutionRequest& request);
 Offer image_by_vectors(const ConvolutionRequest& request);
 Offer convolution_in_pairs(const ConvolutionRequest& request);  // of bf16
 Offer convolution_in_dfp16(const ConvolutionRequest& request);
+// Of f32, for weights that last.
+Offer convolution_in_panels(const ConvolutionRequest& request);
 Offer convolution_in_onednn(const ConvolutionRequest& request);
 Offer convolution_in_tf32(const ConvolutionRequest& request);
 Offer simulated_convolution(const ConvolutionRequest& request);
@@ -54,8 +60,9 @@ inline constexpr ConvolutionKernel convolution_kernels[] = {
     {"depthwise", depthwise_convolution}, {"tiles", convolution_on_tiles},
     {"image", image_by_vectors},          {"pixel tiles", convolution_on_pixel_tiles},
     {"pixels", convolution_of_pixels},    {"pairs", convolution_in_pairs},
-    {"dfp16", convolution_in_dfp16},      {"onednn", convolution_in_onednn},
-    {"tf32", convolution_in_tf32},        {"simulated", simulated_convolution}};
+    {"dfp16", convolution_in_dfp16},      {"panels", convolution_in_panels},
+    {"onednn", convolution_in_onednn},    {"tf32", convolution_in_tf32},
+    {"simulated", simulated_convolution}};
 
 // What to prepare for a convolution without bias inside a group, with all images in batch-inner
 // blocks; or the reason why tiles do not take it.

@@ -4,6 +4,7 @@
 #include "ir/reason.h"
 #include "kernels/cpu/contraction/row_product.h"
 #include "kernels/cpu/core/workspace.h"
+#include "kernels/cpu/floats/float_product.h"
 #include "kernels/cpu/pairs/pair_products.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
 #include "ops/offers/contraction.h"
@@ -66,6 +67,18 @@ Offer product_of_rows(const ProductRequest& request) {
       first_reason([&] { return request.scaled; },
                    [&] { return contraction_reason(Way::exact, request.request); },
                    [&] { return row_product_reason(request.views); }));
+}
+
+Offer product_in_panels(const ProductRequest& request) {
+  return offer_plain(request, cpu::prepare_float_product,
+                     first_reason([&] { return request.scaled; },
+                                  [&] { return contraction_reason(Way::exact, request.request); },
+                                  [&] {
+                                    return float_product_reason(
+                                        request.views,
+                                        lasting_inputs(request.request, request.inputs),
+                                        request.request.target.isa);
+                                  }));
 }
 
 Offer product_in_onednn(const ProductRequest& request) {

@@ -33,7 +33,8 @@ Offer product_on_pixel_tiles(const ProductRequest& request);  // by a matrix tha
 Offer product_on_tiles(const ProductRequest& request);
 Offer product_in_pairs(const ProductRequest& request);  // of bf16
 Offer product_in_dfp16(const ProductRequest& request);
-Offer product_of_rows(const ProductRequest& request);  // few, with a matrix of 16 bits
+Offer product_of_rows(const ProductRequest& request);    // few, with a matrix of 16 bits
+Offer product_in_panels(const ProductRequest& request);  // of f32, by a matrix that lasts
 Offer product_in_onednn(const ProductRequest& request);
 // In f32 (f64 for f64) in the workspace, then alpha, beta and c in one pass.
 Offer scaled_product_in_onednn(const ProductRequest& request);
@@ -45,6 +46,7 @@ inline constexpr ProductKernel product_kernels[] = {{"pixel tiles", product_on_p
                                                     {"pairs", product_in_pairs},
                                                     {"dfp16", product_in_dfp16},
                                                     {"rows", product_of_rows},
+                                                    {"panels", product_in_panels},
                                                     {"onednn", product_in_onednn},
                                                     {"onednn, scaled", scaled_product_in_onednn},
                                                     {"tf32", product_in_tf32},

@@ -36,6 +36,14 @@ void hand_out(std::int64_t tasks, std::int64_t workers, const Body& body) {
   });
 }
 
+// The range of a part, where `count` things are cut into as equal parts as can be.
+struct Part {
+  std::int64_t begin, end;
+};
+constexpr Part part_of(std::int64_t count, std::int64_t parts, std::int64_t part) {
+  return {part * count / parts, (part + 1) * count / parts};
+}
+
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return ceil_divide(value, unit) * unit;
 }

@@ -12,6 +12,7 @@
 #include "base/openmp.h"
 #include "base/parallel.h"
 #include "kernels/cpu/core/strided_copy.h"
+#include "kernels/cpu/core/work.h"
 #include "kernels/cpu/core/workspace.h"
 #include "kernels/cpu/onednn/onednn_reorder.h"
 
@@ -136,10 +137,9 @@ class ShardedPrimitive {
 
   void run(const Call& call) const {
     stage_shared(call);
-    std::atomic<std::int64_t> next = 0, flushed = 0;
-    parallel_for(at_once_, 1, [&](std::int64_t slot, std::int64_t) {
-      for (std::int64_t shard = next++; shard < shards_.total(); shard = next++)
-        flushed += run_shard(call, slot, shard);
+    std::atomic<std::int64_t> flushed = 0;
+    hand_out(shards_.total(), at_once_, [&](std::int64_t shard, std::int64_t slot) {
+      flushed += run_shard(call, slot, shard);
     });
     flushed += finish_sums(call);
     if (finish_ && !finishes_shards()) finish_whole(call);

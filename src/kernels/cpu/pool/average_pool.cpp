@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "base/indexed_vector.h"
-#include "kernels/cpu/pool/pool_grid.h"
+#include "kernels/cpu/pool/pool_places.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -19,6 +19,13 @@ class AveragePool {
   }
 
   void run(const Call& call) const {
+    if (std::same_as<Sum, float> && pools_by_places(grid_, rows_)) {
+      for_each_place(grid_, rows_, call,
+                     [&](const WindowTaps& window, const Index3& place, float* y) {
+                       mean_of(window, static_cast<float>(divisor(place)), y);
+                     });
+      return;
+    }
     std::atomic<std::int64_t> flushed = 0;
     for_each_row(
         rows_, grid_.y(), [&] { return Scratch(grid_, rows_); },
@@ -99,15 +106,18 @@ class AveragePool {
     }
   }
 
+  std::int64_t divisor(const Index3& place) const {
+    return std::max<std::int64_t>(
+        1, counts_[0][place[0]] * counts_[1][place[1]] * counts_[2][place[2]]);
+  }
+
   // A window that sees nothing has the sum 0, which stays.
   template <class Number>
   void divide(const Number* in, std::int64_t i, std::int64_t j, Real* out) const {
-    const std::int64_t outer = counts_[0][i] * counts_[1][j];
     for (std::int64_t k = 0; k < grid_.y().dims[4]; ++k) {
-      const std::int64_t count = outer * counts_[2][k];
-      const auto divisor = static_cast<Number>(std::max<std::int64_t>(1, count));
+      const auto count = static_cast<Number>(divisor({i, j, k}));
       for (std::int64_t l = k * rows_.lanes; l < (k + 1) * rows_.lanes; ++l)
-        out[l] = static_cast<Real>(in[l] / divisor);
+        out[l] = static_cast<Real>(in[l] / count);
     }
   }
 

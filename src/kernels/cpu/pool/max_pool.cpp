@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/indexed_vector.h"
-#include "kernels/cpu/pool/pool_grid.h"
+#include "kernels/cpu/pool/pool_places.h"
 
 namespace narrowgauge::cpu {
 namespace {
@@ -134,6 +134,12 @@ class MaxPool {
   MaxPool& operator=(const MaxPool&) = delete;
 
   void run(const Call& call) const {
+    if (!indices_ && pools_by_places(grid_, rows_)) {
+      for_each_place(grid_, rows_, call, [](const WindowTaps& window, const Index3&, float* y) {
+        largest_of(window, y);
+      });
+      return;
+    }
     std::atomic<std::int64_t> flushed = 0;
     const auto row_size = static_cast<std::size_t>(grid_.y().dims[4] * rows_.lanes);
     const auto make = [&] {

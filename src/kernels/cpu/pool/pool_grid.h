@@ -35,6 +35,9 @@ class PoolGrid {
     from = place * strides_[axis] - pads_begin_[axis] + tap * dilations_[axis];
     return from >= 0 && from < x_.dims[axis + 2];
   }
+  // Writes where the elements of x lie that a place of y sees, in their order; returns their
+  // number.
+  std::int64_t taps_of(const Index3& place, const float* x, const float** taps) const;
   // The output place along an axis that sees a place of x through a tap; false if none does.
   bool target(std::size_t axis, std::int64_t place, std::int64_t tap, std::int64_t& to) const {
     const std::int64_t offset = place + pads_begin_[axis] - tap * dilations_[axis];

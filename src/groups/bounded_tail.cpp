@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "groups/bounded_tail.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/activation/relu.h"
+#include "ops/math/arithmetic.h"
+#include "ops/math/min_max.h"
+
+namespace narrowgauge {
+namespace {
+
+// Follows the result of the convolution from op to op.
+class TailReader {
+ public:
+  TailReader(const Graph& body, int convolution) : body_(body), value_{convolution, 0} {}
+
+  std::optional<BoundedTail> read() {
+    for (int i = value_.node + 1; i < static_cast<int>(body_.nodes().size()); ++i)
+      if (!is_source(body_.node(i)) && !follow(i)) return std::nullopt;
+    return tail_;
+  }
+
+ private:
+  bool follow(int i) {
+    const Node& node = body_.node(i);
+    const bool takes = node.is<Add>() ? !bounded_ && add(node) : !bounded_ && bound(node);
+    value_ = {i, 0};
+    return takes;
+  }
+
+  bool add(const Node& node) {
+    const std::size_t other = node.inputs[0] == value_ ? 1 : 0;
+    const auto at = std::ranges::find(body_.inputs(), node.inputs[other]);
+    if (tail_.residual >= 0 || node.inputs[1 - other] != value_ || at == body_.inputs().end())
+      return false;
+    tail_.residual = static_cast<int>(at - body_.inputs().begin());
+    return true;
+  }
+
+  bool bound(const Node& node) {
+    if (node.inputs[0] != value_) return false;
+    bounded_ = true;
+    if (node.is<Relu>()) {
+      tail_.bounds.least = 0;
+      return true;
+    }
+    return node.is<Clip>() && limit(node, 1, tail_.bounds.least) &&
+           limit(node, 2, tail_.bounds.most);
+  }
+
+  // Takes a limit that is a known number, if there is one.
+  bool limit(const Node& node, std::size_t port, float& number) const {
+    if (port >= node.inputs.size() || node.inputs[port].is_absent()) return true;
+    const Tensor* const known = body_.constant_value(node.inputs[port]);
+    if (!known || known->size() != 1 || std::isnan(known->at(0))) return false;
+    number = static_cast<float>(known->at(0));
+    return true;
+  }
+
+  const Graph& body_;
+  Value value_;
+  BoundedTail tail_;
+  bool bounded_ = false;
+};
+
+}  // namespace
+
+std::optional<BoundedTail> bounded_tail(const Graph& body, int convolution) {
+  return TailReader(body, convolution).read();
+}
+
+}  // namespace narrowgauge

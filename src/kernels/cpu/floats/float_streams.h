@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which results of f32 are stored past the caches: those that these could not hold until they are
+// read. It saves reading the lines that are overwritten.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/core/view.h"
+
+namespace narrowgauge::cpu {
+
+// For a result whose channels lie together, in whole lines of cache for each pixel.
+inline bool is_streamed(const View& y) {
+  constexpr std::int64_t least_bytes = 8 << 20;  // more than L2 of the threads that will read it
+  return y.dims[1] % 16 == 0 && 4 * element_count(y.dims) >= least_bytes;
+}
+
+inline bool is_at_line(const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % 64 == 0;
+}
+
+}  // namespace narrowgauge::cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the input channels under a convolution's window lie: for each pixel of y and each tap.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cpu/contraction/contraction.h"
+
+namespace narrowgauge::cpu {
+
+class FloatWindow {
+ public:
+  // x [N, C, spatial...] with any strides, w [M, C, kernel...], y [N, M, spatial...].
+  FloatWindow(const View& x, const Dims& w, const Dims& y, const ConvolutionWindow& window);
+
+  std::int64_t rows() const { return rows_; }  // pixels of y in all images
+  std::int64_t taps() const { return taps_; }
+  // Whether row i is what lies at x + i * depth.
+  bool is_dense() const { return is_dense_; }
+
+  // Writes [taps][float_block_rows] pointers for `count` rows from `first` on: `zeros` where a tap
+  // is outside of the image, and null for row 0 where it is for all of these rows.
+  void locate(const float* x, const float* zeros, std::int64_t first, std::int64_t count,
+              const float** pointers) const;
+
+ private:
+  struct Axis {
+    std::int64_t size = 1, kernel = 1;     // of y, of the window
+    std::vector<std::int64_t> offsets{0};  // [size][kernel] in x; below 0: outside
+    std::vector<bool> inside{true};        // for each place: all its taps
+  };
+  void locate_row(const float* image, const std::array<std::int64_t, 3>& place, const float* zeros,
+                  const float** pointers) const;
+
+  std::array<Axis, 3> axes_;               // z, y, x
+  std::vector<std::int64_t> tap_offsets_;  // from the first tap's, where all are inside
+  std::int64_t image_stride_, depth_, rows_, taps_;
+  bool is_dense_;
+};
+
+}  // namespace narrowgauge::cpu
