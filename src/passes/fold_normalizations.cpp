@@ -32,8 +32,7 @@ bool is_fixed(const Graph& graph, Value value) {
     return std::ranges::all_of(node.inputs, [&](Value input) { return is_fixed(graph, input); });
   if (!node.is<StateValue>()) return node.is<Constant>();
   const State* const state = graph.find_state(node.name);
-  const bool is_weight =
-      state && (state->role == Role::parameter || state->role == Role::statistic);
+  const bool is_weight = state && state->role != Role::control && state->role != Role::derived;
   return is_weight && state->next == state->current;
 }
 

@@ -72,8 +72,7 @@ class StateFunctions {
       return constant->size() <= most_constant_elements ? Origin::constant : Origin::data;
     if (node.is<StateValue>()) {
       const State* const state = graph_.find_state(node.name);
-      const bool lasts =
-          state && (state->role == Role::parameter || state->role == Role::statistic);
+      const bool lasts = state && state->role != Role::control && state->role != Role::derived;
       return lasts && state->next == state->current ? Origin::state : Origin::data;
     }
     return origin_of_function(node);
