@@ -102,8 +102,8 @@ Offer quantized_conv_reference(const Request& request) {
 }
 
 constexpr Kernel quantized_conv_kernels[] = {{"int8 tiles", offer_quantized_conv_tiles},
-                                             {"onednn", offer_quantized_conv_onednn},
                                              {"int8 rows", offer_quantized_conv_rows},
+                                             {"onednn", offer_quantized_conv_onednn},
                                              {"reference", quantized_conv_reference}};
 
 }  // namespace
