@@ -106,8 +106,8 @@ constexpr Kernel quantized_conv_kernels[] = {
     {"depthwise", offer_quantized_conv<woven_depthwise_reason, prepare_woven_depthwise>},
     {"image", offer_quantized_conv<quantized_image_reason, prepare_quantized_image>},
     {"int8 tiles", offer_quantized_conv<quantized_tiles_reason, prepare_quantized_tiles>},
-    {"onednn", offer_quantized_conv_onednn},
     {"int8 rows", offer_quantized_conv<no_reason, prepare_quantized_convolution>},
+    {"onednn", offer_quantized_conv_onednn},
     {"reference", quantized_conv_reference}};
 
 }  // namespace

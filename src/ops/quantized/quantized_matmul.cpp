@@ -132,8 +132,8 @@ Offer quantized_matmul_reference(const Request& request) {
 }
 
 constexpr Kernel quantized_matmul_kernels[] = {{"int8 tiles", offer_quantized_matmul_tiles},
-                                               {"onednn", offer_quantized_matmul_onednn},
                                                {"int8 rows", offer_quantized_matmul_rows},
+                                               {"onednn", offer_quantized_matmul_onednn},
                                                {"reference", quantized_matmul_reference}};
 
 }  // namespace

@@ -76,10 +76,23 @@ struct Eights {
   }
 };
 
+void finish_eights(const QuantizedFinish& finish, const QuantizedPlace& place) {
+  with_quantized_types(finish, place, [&]<DType y, QuantizedResidual residual>() {
+    finish_panels<Eights, y, residual>(finish, place);
+  });
+}
+
 }  // namespace
 
+bool saturation_bounds(const QuantizedFinish& finish, bool residual) {
+  if (finish.y == DType::f32 || (residual && finish.residual == DType::f32)) return false;
+  const int least = finish.y == DType::u8 ? 0 : -128;
+  return finish.largest < 0x1p30F && finish.low <= static_cast<float>(least - finish.y_zero) &&
+         finish.high >= static_cast<float>(least + 255 - finish.y_zero);
+}
+
 FinishSums quantized_finish() {
-  return isa() >= Isa::avx512 ? avx512::finish_quantized : finish_any<Eights>;
+  return isa() >= Isa::avx512 ? avx512::finish_quantized : finish_eights;
 }
 
 }  // namespace narrowgauge::cpu

@@ -31,6 +31,7 @@ struct QuantizedFinish {
   float low, high;
   DType y = DType::u8;
   std::int32_t y_zero;
+  bool saturates;  // rounding to a byte bounds every result as low and high would
   // What no result exceeds before it is bounded, if the residual is of bytes; may be infinite or
   // NaN.
   float largest;
@@ -47,6 +48,9 @@ struct QuantizedPlace {
 inline void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place) {
   finish.of_tier(finish, place);
 }
+
+// Whether results fit into integers, are never NaN, and reach no bound before a byte is full.
+bool saturation_bounds(const QuantizedFinish& finish, bool residual);
 
 // The fastest for isa().
 FinishSums quantized_finish();

@@ -62,6 +62,42 @@ template <bool is_unsigned, bool plain>
                       _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, bytes)));
 }
 
+// Two panels whose results lie together. `saturates`: as in QuantizedFinish.
+template <DType y, QuantizedResidual residual, bool saturates>
+class QuantizedPair {
+ public:
+  using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
+  static constexpr std::int64_t columns = 2 * quantized_panel;
+
+  QuantizedPair(const QuantizedFinish& finish, std::int64_t column)
+      : low_(finish, column),
+        high_(finish, column + quantized_panel),
+        zero_(_mm512_set1_epi16(static_cast<short>(finish.y_zero))) {}
+
+  // Stores what becomes of a row's sums less their zero points, with the residuals at r.
+  [[gnu::always_inline]] void finish(__m512i low, __m512i high, const std::byte* r,
+                                     std::byte* to) const {
+    const std::byte* const beside =
+        residual == QuantizedResidual::none ? nullptr : r + quantized_panel * Numbers::r_size;
+    const __m512 first = steps(low_, low, r), second = steps(high_, high, beside);
+    if constexpr (y == DType::f32) {
+      Sixteens::store(reinterpret_cast<float*>(to), first);
+      Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, second);
+    } else {
+      store_bytes<y == DType::u8, saturates>(to, first, second, zero_);
+    }
+  }
+
+ private:
+  [[gnu::always_inline]] static __m512 steps(const Numbers& numbers, __m512i sums,
+                                             const std::byte* r) {
+    return saturates ? numbers.unbounded(sums, r) : numbers.steps(sums, r);
+  }
+
+  Numbers low_, high_;
+  __m512i zero_;
+};
+
 }  // namespace narrowgauge::cpu::avx512
 
 #endif

@@ -61,6 +61,20 @@ class QuantizedColumnNumbers {
   std::int32_t y_zero_;
 };
 
+// Sixteen sums of a row, from column `at` of the place on.
+template <class Vectors>
+[[gnu::always_inline]] inline typename Vectors::Ints sums_less_zeros(const QuantizedFinish& finish,
+                                                                     const QuantizedPlace& place,
+                                                                     std::int64_t row,
+                                                                     std::int64_t at) {
+  const std::int64_t column = place.column + at;
+  typename Vectors::Ints sums = Vectors::load(place.sums + row * place.sums_pitch + at);
+  if (finish.zeros)
+    sums = Vectors::sub(sums, Vectors::mul(Vectors::set(place.row_sums[row]),
+                                           Vectors::load(finish.zeros + column)));
+  return finish.offsets ? Vectors::sub(sums, Vectors::load(finish.offsets + column)) : sums;
+}
+
 template <class Vectors, DType y_dtype, QuantizedResidual residual>
 class QuantizedPanel {
  public:
@@ -89,14 +103,8 @@ class QuantizedPanel {
   using Ints = typename Vectors::Ints;
 
   [[gnu::always_inline]] Ints sums(std::int64_t row) const {
-    const std::int64_t column = place_.column + at_;
-    Ints sums = Vectors::load(place_.sums + row * place_.sums_pitch + at_);
-    if (finish_.zeros)
-      sums = Vectors::sub(sums, Vectors::mul(Vectors::set(place_.row_sums[row]),
-                                             Vectors::load(finish_.zeros + column)));
-    return finish_.offsets ? Vectors::sub(sums, Vectors::load(finish_.offsets + column)) : sums;
+    return sums_less_zeros<Vectors>(finish_, place_, row, at_);
   }
-
   [[gnu::always_inline]] void finish_few(Ints sums, const std::byte* r, std::byte* to) const {
     std::byte few_r[4 * quantized_panel]{}, few[4 * quantized_panel];
     if constexpr (residual != QuantizedResidual::none)
@@ -112,27 +120,27 @@ class QuantizedPanel {
   const Numbers numbers_;
 };
 
+// The panels from column `at` of the place on.
 template <class Vectors, DType y, QuantizedResidual residual>
-void finish_panels(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  for (std::int64_t at = 0; at < place.columns; at += quantized_panel)
+void finish_panels(const QuantizedFinish& finish, const QuantizedPlace& place,
+                   std::int64_t at = 0) {
+  for (; at < place.columns; at += quantized_panel)
     QuantizedPanel<Vectors, y, residual>(finish, place, at).run();
 }
 
-template <class Vectors, DType y>
-void finish_residual(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  if (!place.residual) return finish_panels<Vectors, y, QuantizedResidual::none>(finish, place);
-  if (finish.residual == DType::f32)
-    return finish_panels<Vectors, y, QuantizedResidual::f32>(finish, place);
-  if (finish.residual == DType::u8)
-    return finish_panels<Vectors, y, QuantizedResidual::u8>(finish, place);
-  return finish_panels<Vectors, y, QuantizedResidual::i8>(finish, place);
-}
-
-template <class Vectors>
-void finish_any(const QuantizedFinish& finish, const QuantizedPlace& place) {
-  if (finish.y == DType::f32) return finish_residual<Vectors, DType::f32>(finish, place);
-  if (finish.y == DType::u8) return finish_residual<Vectors, DType::u8>(finish, place);
-  return finish_residual<Vectors, DType::i8>(finish, place);
+// Calls run.template operator()<dtype of y, residual>().
+template <class Run>
+void with_quantized_types(const QuantizedFinish& finish, const QuantizedPlace& place,
+                          const Run& run) {
+  const auto with_residual = [&]<DType y>() {
+    if (!place.residual) return run.template operator()<y, QuantizedResidual::none>();
+    if (finish.residual == DType::f32) return run.template operator()<y, QuantizedResidual::f32>();
+    if (finish.residual == DType::u8) return run.template operator()<y, QuantizedResidual::u8>();
+    return run.template operator()<y, QuantizedResidual::i8>();
+  };
+  if (finish.y == DType::f32) return with_residual.template operator()<DType::f32>();
+  if (finish.y == DType::u8) return with_residual.template operator()<DType::u8>();
+  return with_residual.template operator()<DType::i8>();
 }
 
 }  // namespace narrowgauge::cpu

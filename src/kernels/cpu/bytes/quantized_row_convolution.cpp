@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "kernels/cpu/bytes/quantized_lists.h"
 #include "kernels/cpu/bytes/quantized_weights.h"
@@ -12,13 +13,14 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t block_bytes = 192 << 10;    // of packed rows: a part of L2
+constexpr std::int64_t block_bytes = 256 << 10;    // of packed rows and what is made of them: of L2
+constexpr std::int64_t near_bytes = 24 << 10;      // of weights: of L1
 constexpr std::int64_t one_block_rows = 64;        // that stay one block: weights are read once
 constexpr std::int64_t row_convolution_tasks = 4;  // for each thread
 constexpr std::int64_t least_panels = 4;           // of a task, as each packs its rows
 
-// Memory holds the lists; the weights unless they are packed ahead; and for each thread a slot of
-// packed rows and their sums.
+// What is packed: the weights, and the lists where they last. Memory holds what is not packed
+// ahead, and for each thread a slot of packed rows, their sums and which they are.
 class RowConvolution {
  public:
   RowConvolution(const QuantizedTier& tier, const QuantizedViews& views,
@@ -35,29 +37,58 @@ class RowConvolution {
     direct_ = !tier_.wide && window_.is_x() && !x_signed_ && !needs_row_sums() &&
               window_.channels() % tier_.group == 0;
     choose(threads);
-    weights_at_ = round_up(lists_.bytes(), 64);
-    slots_at_ = weights_at_ + (views.w_lasts ? 0 : round_up(weights_.bytes(), 64));
+    lists_at_ = round_up(weights_.bytes(), 64);
+    weights_at_ = lists_last() ? 0 : round_up(lists_.bytes(), 64);
+    slots_at_ = weights_at_ + (views.w_lasts ? 0 : lists_at_);
     sums_at_ = direct_ ? 0 : round_up(block_rows_ * row_bytes(), 64);
-    slot_bytes_ = round_up(sums_at_ + 4 * block_rows_, 64);
+    held_at_ = round_up(sums_at_ + 4 * block_rows_, 64);
+    slot_bytes_ = held_at_ + 64;
   }
 
   std::int64_t workspace() const { return slots_at_ + workers_ * slot_bytes_; }
-  const QuantizedWeights& weights() const { return weights_; }
   const QuantizedTier& tier() const { return tier_; }
+
+  std::int64_t packed_bytes() const { return lists_at_ + (lists_last() ? lists_.bytes() : 0); }
+  std::string packed_format() const {
+    return concat(lists_last() ? "lists " : "", numbers_.low, ' ', numbers_.high, ' ',
+                  views_.y.dtype, ' ', weights_.format());
+  }
+  std::vector<int> packed_inputs() const {
+    std::vector<int> inputs{quantized_w};
+    if (lists_last())
+      for (const Int8Numbers& each :
+           {numbers_.x_scale, numbers_.x_zero, numbers_.w_scale, numbers_.w_zero, numbers_.bias,
+            numbers_.residual_scale, numbers_.residual_zero, numbers_.y_scale, numbers_.y_zero})
+        if (each.count > 0) inputs.push_back(each.input);
+    return inputs;
+  }
+  // False: as QuantizedWeights::pack() says.
+  [[nodiscard]] bool pack(const void* const* inputs, std::byte* packed) const {
+    if (!weights_.pack(inputs[quantized_w], packed)) return false;
+    if (!lists_last()) return true;
+    const Call call{inputs, nullptr, nullptr, nullptr, packed};
+    const QuantizedSteps steps = quantized_steps(numbers_, call, views_.y.dtype);
+    lists_.fill(call, steps, packed + lists_at_, stored(packed, steps));
+    return true;
+  }
 
   void run(const Call& call) const {
     auto* const memory = static_cast<std::byte*>(call.workspace);
-    Run run{call, call.packed, quantized_steps(numbers_, call, views_.y.dtype), {}};
+    Run run{call, call.packed, quantized_steps(numbers_, call, views_.y.dtype), {}, nullptr};
     if (!run.weights) {
       run.weights = memory + weights_at_;
       require(weights_.pack(call.inputs[quantized_w], memory + weights_at_), tier_.name,
               ": weights that do not fit");
     }
-    run.finish = lists_.load(call, run.steps, memory,
-                             {w_unsigned_ ? 128 : 0, stored_zero(run.steps),
-                              tier_.wide ? nullptr : weights_.sums(run.weights)});
+    const QuantizedLists::Stored how = stored(run.weights, run.steps);
+    run.finish = lists_last() ? lists_.read(call.packed + lists_at_, run.steps, how)
+                              : lists_.load(call, run.steps, memory, how);
     run.finish.y = views_.y.dtype;
     if (views_.residual) run.finish.residual = views_.residual->dtype;
+    run.finish.saturates = saturation_bounds(run.finish, views_.residual.has_value());
+    if (tier_.takes_offsets) run.offsets = std::exchange(run.finish.offsets, nullptr);
+    for (std::int64_t worker = 0; worker < workers_; ++worker)
+      held(memory + slots_at_ + worker * slot_bytes_) = -1;
     const std::int64_t tasks = groups_ * row_blocks_ * column_blocks_;
     hand_out(tasks, workers_, [&](std::int64_t task, std::int64_t worker) {
       run_task(run, task, memory + slots_at_ + worker * slot_bytes_);
@@ -70,8 +101,14 @@ class RowConvolution {
     const std::byte* weights;
     QuantizedSteps steps;
     QuantizedFinish finish;
+    const std::int32_t* offsets;  // that the products take off
   };
 
+  bool lists_last() const { return views_.w_lasts && views_.numbers_last; }
+  QuantizedLists::Stored stored(const std::byte* weights, const QuantizedSteps& steps) const {
+    return {w_unsigned_ ? 128 : 0, stored_zero(steps),
+            tier_.wide ? nullptr : weights_.sums(weights)};
+  }
   bool needs_row_sums() const { return w_unsigned_ || numbers_.w_zero.count > 0; }
   std::int64_t row_bytes() const { return weights_.steps() * 4; }
   std::int32_t stored_zero(const QuantizedSteps& steps) const {
@@ -80,57 +117,89 @@ class RowConvolution {
 
   void choose(int threads) {
     const std::int64_t rows = window_.rows(), panels = weights_.panels();
-    const std::int64_t fitting = std::max<std::int64_t>(block_bytes / row_bytes(), tier_.rows);
+    const std::int64_t result_bits =
+        bits(views_.y.dtype) + (views_.residual ? bits(views_.residual->dtype) : 0);
+    const std::int64_t each = row_bytes() + weights_.in_group() * result_bits / 8;
+    const std::int64_t fitting = std::max<std::int64_t>(block_bytes / each, tier_.rows);
     std::int64_t block = rows <= one_block_rows ? rows : std::min(rows, fitting);
     const std::int64_t wanted =
         threads > 1 ? ceil_divide(row_convolution_tasks * threads, groups_) : 1;
     // Rows are cut first, down to a few tiles, then columns.
     if (rows > one_block_rows)
       block = std::min(block, std::max(ceil_divide(rows, wanted), 4 * tier_.rows));
-    block_rows_ = std::min(round_up(block, tier_.rows), round_up(rows, tier_.rows));
-    row_blocks_ = ceil_divide(rows, block_rows_);
+    row_tiles_ = ceil_divide(rows, tier_.rows);
+    row_blocks_ = ceil_divide(row_tiles_, ceil_divide(block, tier_.rows));
+    block_rows_ = ceil_divide(row_tiles_, row_blocks_) * tier_.rows;
     const std::int64_t parts = std::clamp<std::int64_t>(
         ceil_divide(wanted, row_blocks_), 1, std::max<std::int64_t>(panels / least_panels, 1));
-    block_panels_ = ceil_divide(panels, parts);
+    block_panels_ = round_up(ceil_divide(panels, parts), tier_.panels);
     column_blocks_ = ceil_divide(panels, block_panels_);
     workers_ = std::min<std::int64_t>(threads, groups_ * row_blocks_ * column_blocks_);
   }
 
   void run_task(const Run& run, std::int64_t task, std::byte* slot) const {
-    const std::int64_t group = task % groups_, block = task / groups_;
-    const std::int64_t begin = block / column_blocks_ * block_rows_;
-    const std::int64_t end = std::min(begin + block_rows_, window_.rows());
-    const std::int64_t first = block % column_blocks_ * block_panels_;
+    const std::int64_t block = task / column_blocks_, group = block % groups_;
+    const std::int64_t begin = first_row(block / groups_), end = first_row(block / groups_ + 1);
+    const std::int64_t first = task % column_blocks_ * block_panels_;
     const std::int64_t last = std::min(first + block_panels_, weights_.panels());
     auto* const sums = reinterpret_cast<std::int32_t*>(slot + sums_at_);
     const auto* const x = static_cast<const std::byte*>(run.call.inputs[quantized_x]);
     const std::byte* rows = x + begin * window_.channels();
     if (!direct_) {
-      window_.pack(x, group, begin, end, {&tier_, {x_signed_, run.steps.x_zero}, needs_row_sums()},
-                   row_bytes(), slot, sums);
-      // Of x less its zero point, as the wide form has it.
-      if (needs_row_sums() && !tier_.wide)
-        for (std::int64_t row = 0; row < end - begin; ++row)
-          sums[row] -= static_cast<std::int32_t>(window_.depth()) * stored_zero(run.steps);
+      if (std::exchange(held(slot), block) != block) pack_rows(run, group, begin, end, slot);
       rows = slot;
     }
-    for (std::int64_t panel = first; panel < last; ++panel) {
-      const QuantizedColumns columns = weights_.panel(run.weights, group, panel);
+    const auto tile = [&](std::int64_t panel, std::int64_t row) {
+      // While the first rows meet some panels, the weights of the next ones come nearer.
+      const std::int64_t before = (row - begin) / tier_.rows, next = panel + tier_.panels + before;
+      one_tile(
+          run,
+          {group, panel, std::min(tier_.panels, last - panel), row, std::min(tier_.rows, end - row),
+           before < tier_.panels && next < last ? next : panel},
+          rows + (row - begin) * row_bytes(), sums + (row - begin));
+    };
+    if ((last - first) * weights_.panel_bytes() <= near_bytes) {
       for (std::int64_t row = begin; row < end; row += tier_.rows)
-        one_tile(run, {group, panel, row, std::min(tier_.rows, end - row)}, columns,
-                 rows + (row - begin) * row_bytes(), sums + (row - begin));
+        for (std::int64_t panel = first; panel < last; panel += tier_.panels) tile(panel, row);
+    } else {
+      for (std::int64_t panel = first; panel < last; panel += tier_.panels)
+        for (std::int64_t row = begin; row < end; row += tier_.rows) tile(panel, row);
     }
   }
 
+  std::int64_t first_row(std::int64_t block) const {
+    return std::min(block * row_tiles_ / row_blocks_ * tier_.rows, window_.rows());
+  }
+  // Which block's rows a slot holds; -1: none.
+  std::int64_t& held(std::byte* slot) const {
+    return *reinterpret_cast<std::int64_t*>(slot + held_at_);
+  }
+  void pack_rows(const Run& run, std::int64_t group, std::int64_t begin, std::int64_t end,
+                 std::byte* slot) const {
+    auto* const sums = reinterpret_cast<std::int32_t*>(slot + sums_at_);
+    window_.pack(static_cast<const std::byte*>(run.call.inputs[quantized_x]), group, begin, end,
+                 {&tier_, {x_signed_, run.steps.x_zero}, needs_row_sums()}, row_bytes(), slot,
+                 sums);
+    // Of x less its zero point, as the wide form has it.
+    if (needs_row_sums() && !tier_.wide)
+      for (std::int64_t row = 0; row < end - begin; ++row)
+        sums[row] -= static_cast<std::int32_t>(window_.depth()) * stored_zero(run.steps);
+  }
+
   struct Tile {
-    std::int64_t group, panel, row, rows;
+    std::int64_t group, panel, panels, row, rows, next;  // a panel that is wanted soon
   };
 
-  void one_tile(const Run& run, const Tile& tile, const QuantizedColumns& columns,
-                const std::byte* rows, const std::int32_t* row_sums) const {
-    alignas(64) std::int32_t sums[quantized_most_rows * quantized_panel];
-    tier_.multiply({rows, row_bytes(), tile.rows, columns, sums});
+  void one_tile(const Run& run, const Tile& tile, const std::byte* rows,
+                const std::int32_t* row_sums) const {
+    alignas(64) std::int32_t sums[quantized_most_rows * quantized_most_panels * quantized_panel];
     const std::int64_t column = tile.panel * quantized_panel, in_group = weights_.in_group();
+    const std::int64_t listed = tile.group * weights_.padded() + column;
+    const std::int64_t width = tile.panels * quantized_panel;
+    tier_.multiply({rows, row_bytes(), tile.rows,
+                    weights_.panel(run.weights, tile.group, tile.panel), tile.panels,
+                    weights_.panel_bytes(), run.offsets ? run.offsets + listed : nullptr,
+                    weights_.panel(run.weights, tile.group, tile.next).weights, sums});
     const std::int64_t pitch = groups_ * in_group;
     const std::int64_t at = tile.row * pitch + tile.group * in_group + column;
     const auto offset = [&](const void* data, DType dtype) {
@@ -138,8 +207,7 @@ class RowConvolution {
     };
     finish_quantized(
         run.finish,
-        {tile.rows, tile.group * weights_.padded() + column,
-         std::min(quantized_panel, in_group - column), sums, row_sums, quantized_panel,
+        {tile.rows, listed, std::min(width, in_group - column), sums, row_sums, width,
          views_.residual ? offset(run.call.inputs[quantized_residual], views_.residual->dtype)
                          : nullptr,
          const_cast<std::byte*>(offset(run.call.outputs[0], views_.y.dtype)), pitch});
@@ -153,9 +221,12 @@ class RowConvolution {
   QuantizedWeights weights_;
   QuantizedLists lists_;
   bool x_signed_, w_unsigned_, direct_ = false;
-  std::int64_t block_rows_ = 1, row_blocks_ = 1, block_panels_ = 1, column_blocks_ = 1;
+  std::int64_t row_tiles_ = 1, block_rows_ = 1, row_blocks_ = 1;
+  std::int64_t block_panels_ = 1, column_blocks_ = 1;
   std::int64_t workers_ = 1;
-  std::int64_t weights_at_ = 0, slots_at_ = 0, sums_at_ = 0, slot_bytes_ = 0;
+  std::int64_t lists_at_ = 0;  // in what is packed
+  std::int64_t weights_at_ = 0, slots_at_ = 0;
+  std::int64_t sums_at_ = 0, held_at_ = 0, slot_bytes_ = 0;  // in a slot
 };
 
 using Made = std::shared_ptr<const RowConvolution>;
@@ -177,17 +248,15 @@ Prepared prepare_either(const Made& faster, const Made& made) {
     inner.packed += head;
     (*call.packed == std::byte{1} ? faster : made)->run(inner);
   };
-  const std::int64_t bytes = head + std::max(faster->weights().bytes(), made->weights().bytes());
-  prepared.packed = {concat(faster->weights().format(), " or ", made->weights().format()),
-                     bytes,
-                     {quantized_w},
+  const std::int64_t bytes = head + std::max(faster->packed_bytes(), made->packed_bytes());
+  prepared.packed = {concat(faster->packed_format(), " or ", made->packed_format()), bytes,
+                     made->packed_inputs(),
                      [faster, made, bytes](const void* const* inputs, std::byte* packed) {
-                       const void* const w = inputs[quantized_w];
                        std::fill_n(packed, bytes, std::byte{0});
-                       const bool fast = faster->weights().pack(w, packed + head);
+                       const bool fast = faster->pack(inputs, packed + head);
                        if (!fast) {
                          std::fill_n(packed, bytes, std::byte{0});
-                         (void)made->weights().pack(w, packed + head);
+                         (void)made->pack(inputs, packed + head);
                        }
                        *packed = std::byte{fast};
                      }};
@@ -206,12 +275,9 @@ Prepared prepare_quantized_rows(const QuantizedViews& views, const ConvolutionWi
   if (const QuantizedTier* const faster = quantized_saturating_tier())
     return prepare_either(made_for(*faster), made);
   Prepared prepared = prepared_for(made);
-  prepared.packed = {made->weights().format(),
-                     made->weights().bytes(),
-                     {quantized_w},
-                     [made](const void* const* inputs, std::byte* packed) {
-                       (void)made->weights().pack(inputs[quantized_w], packed);
-                     }};
+  prepared.packed = {
+      made->packed_format(), made->packed_bytes(), made->packed_inputs(),
+      [made](const void* const* inputs, std::byte* packed) { (void)made->pack(inputs, packed); }};
   return prepared;
 }
 

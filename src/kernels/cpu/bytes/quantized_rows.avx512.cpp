@@ -3,40 +3,86 @@
 
 #include <immintrin.h>
 
-#include <cstring>
-
 #include "kernels/cpu/core/assembly_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 namespace {
 
-template <int rows>
-void multiply(const QuantizedProduct& p) {
-  __m512i sums[rows];
-#pragma GCC unroll 12
-  for (int r = 0; r < rows; ++r) sums[r] = _mm512_setzero_si512();
-  const std::byte* panel = p.columns.weights;
-  const std::byte* fours = p.rows;
-  for (std::int64_t g = 0; g < p.columns.groups; ++g, panel += 64, fours += 4) {
-    const __m512i columns = _mm512_loadu_si512(panel);
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) {
-      std::int32_t four;
-      std::memcpy(&four, fours + r * p.row_bytes, sizeof four);
-      add_products_of_bytes(sums[r], _mm512_set1_epi32(four), columns);
+constexpr int half_rows = quantized_most_rows / 2;  // that broadcast() reaches
+constexpr std::int64_t bytes_ahead = 1024;          // of a panel, that are fetched
+
+template <int rows, int panels>
+struct SumsOfBytes {
+  __m512i sums[rows][panels];
+
+  [[gnu::always_inline]] void begin(const std::int32_t* offsets) {
+#pragma GCC unroll 2
+    for (int v = 0; v < panels; ++v) {
+      const __m512i none = _mm512_setzero_si512();
+      const __m512i first =
+          offsets ? _mm512_sub_epi32(none, _mm512_loadu_si512(offsets + v * quantized_panel))
+                  : none;
+#pragma GCC unroll 14
+      for (int r = 0; r < rows; ++r) sums[r][v] = first;
     }
   }
-#pragma GCC unroll 12
-  for (int r = 0; r < rows; ++r) _mm512_storeu_si512(p.sums + r * quantized_panel, sums[r]);
+
+  // Rows from `row` on of those that begin with `first`.
+  template <int row, int first>
+  [[gnu::always_inline]] void add(const std::byte* fours, const Pitches& pitch,
+                                  const __m512i (&columns)[panels]) {
+    if constexpr (row < half_rows && first + row < rows) {
+      const __m512i four = broadcast<row>(fours, pitch);
+#pragma GCC unroll 2
+      for (int v = 0; v < panels; ++v)
+        add_products_of_bytes(sums[first + row][v], four, columns[v]);
+      add<row + 1, first>(fours, pitch, columns);
+    }
+  }
+
+  [[gnu::always_inline]] void store(std::int32_t* to) const {
+#pragma GCC unroll 14
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < panels; ++v, to += quantized_panel) _mm512_storeu_si512(to, sums[r][v]);
+  }
+};
+
+template <int rows, int panels>
+void multiply(const QuantizedProduct& p) {
+  const Pitches pitch{p.row_bytes, 3 * p.row_bytes, 5 * p.row_bytes};
+  const std::byte *panel = p.columns.weights, *next = p.next;
+  const std::byte *upper = p.rows, *lower = p.rows + half_rows * p.row_bytes;
+  SumsOfBytes<rows, panels> all;
+  all.begin(p.offsets);
+  for (std::int64_t g = 0; g < p.columns.groups; ++g, panel += 64, next += 64) {
+    __m512i columns[panels];
+#pragma GCC unroll 2
+    for (int v = 0; v < panels; ++v) {
+      columns[v] = _mm512_loadu_si512(panel + v * p.panel_bytes);
+      __builtin_prefetch(panel + v * p.panel_bytes + bytes_ahead);
+    }
+    __builtin_prefetch(next, 0, 2);
+    all.template add<0, 0>(upper + 4 * g, pitch, columns);
+    all.template add<0, half_rows>(lower + 4 * g, pitch, columns);
+  }
+  all.store(p.sums);
+}
+
+template <int panels>
+void multiply_panels(const QuantizedProduct& product) {
+  static constexpr void (*of_rows[quantized_most_rows])(const QuantizedProduct&) = {
+      multiply<1, panels>,  multiply<2, panels>,  multiply<3, panels>,  multiply<4, panels>,
+      multiply<5, panels>,  multiply<6, panels>,  multiply<7, panels>,  multiply<8, panels>,
+      multiply<9, panels>,  multiply<10, panels>, multiply<11, panels>, multiply<12, panels>,
+      multiply<13, panels>, multiply<14, panels>};
+  of_rows[product.row_count - 1](product);
 }
 
 }  // namespace
 
 void quantized_multiply(const QuantizedProduct& product) {
-  static constexpr void (*of_rows[quantized_most_rows])(const QuantizedProduct&) = {
-      multiply<1>, multiply<2>, multiply<3>, multiply<4>,  multiply<5>,  multiply<6>,
-      multiply<7>, multiply<8>, multiply<9>, multiply<10>, multiply<11>, multiply<12>};
-  of_rows[product.row_count - 1](product);
+  product.panels == 2 ? multiply_panels<2>(product) : multiply_panels<1>(product);
 }
 
 }  // namespace narrowgauge::cpu::avx512

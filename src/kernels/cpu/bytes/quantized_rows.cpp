@@ -95,9 +95,11 @@ const QuantizedTier& quantized_tier() {
   static constexpr QuantizedTier vnni{.name = "int8 rows, vnni",
                                       .isa = Isa::vnni,
                                       .rows = quantized_most_rows,
+                                      .panels = quantized_most_panels,
                                       .group = 4,
                                       .wide = false,
                                       .saturates = false,
+                                      .takes_offsets = true,
                                       .multiply = avx512::quantized_multiply};
   static constexpr QuantizedTier plain{.name = "int8 rows, avx2",
                                        .isa = Isa::avx2,
@@ -156,6 +158,10 @@ void store_wide(const std::byte* x, std::int64_t count, const QuantizedSource& s
 
 void store_narrow(const std::byte* x, std::int64_t count, const QuantizedSource& source,
                   std::byte* row, std::int32_t* sum) {
+  if (!source.is_signed && !sum) {
+    std::memcpy(row, x, static_cast<std::size_t>(count));
+    return;
+  }
   const std::byte flip{source.is_signed ? std::uint8_t{0x80} : std::uint8_t{0}};
   const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
   __m256i sums = _mm256_setzero_si256();

@@ -20,7 +20,8 @@
 
 namespace narrowgauge::cpu {
 
-inline constexpr std::int64_t quantized_most_rows = 12;  // of any tier
+inline constexpr std::int64_t quantized_most_rows = 14;  // of any tier
+inline constexpr std::int64_t quantized_most_panels = 2;
 
 // A panel of weights [groups][16][group]. `places`: the bytes of a row that each group is for;
 // null: one group after the other.
@@ -30,21 +31,26 @@ struct QuantizedColumns {
   const std::int32_t* places;
 };
 
-// Rows [rows][depth] in the tier's form, by a panel.
+// Rows [rows][depth] in the tier's form, by `panels` panels.
 struct QuantizedProduct {
   const std::byte* rows;
   std::int64_t row_bytes, row_count;
   QuantizedColumns columns;
-  std::int32_t* sums;  // [row_count][16]
+  std::int64_t panels, panel_bytes;  // from panel to panel
+  const std::int32_t* offsets;       // of the columns, for a tier that takes them off
+  const std::byte* next;             // as many bytes of weights as a panel, which may be fetched
+  std::int32_t* sums;                // [row_count][panels * 16]
 };
 
 struct QuantizedTier {
   std::string_view name;
   Isa isa;
-  std::int64_t rows;   // that are multiplied together
+  std::int64_t rows;  // that are multiplied together
+  std::int64_t panels = 1;
   std::int64_t group;  // neighbours of a sum that lie together
   bool wide;           // rows are i16, less their zero point
   bool saturates;      // two products of bytes are added in 16 bits
+  bool takes_offsets = false;
   void (*multiply)(const QuantizedProduct& product);
 };
 

@@ -38,8 +38,7 @@ class SumsToFinish {
     const std::int64_t column = block_.column, channels = product_.channels;
     if (column + tile_panel > channels) return few(tile, end);
     const QuantizedFinish& finish = product_.finish;
-    const Numbers low(finish, column), high(finish, column + quantized_panel);
-    const __m512i zero = _mm512_set1_epi16(static_cast<short>(finish.y_zero));
+    const avx512::QuantizedPair<y, residual, saturates> pair(finish, column);
     std::byte* const y_at = product_.y + column * Numbers::y_size;
     const std::int32_t* sums = sums_ + (tile_ * tile_pixels + row_) * tile_panel;
     const PixelTile& next = next_.tiles[tile_ < next_.tile_count ? tile_ : 0];
@@ -50,18 +49,7 @@ class SumsToFinish {
       if (pixel < 0) continue;
       const std::byte* const r = residual_at(pixel * channels + column);
       std::byte* const to = y_at + pixel * channels * Numbers::y_size;
-      const auto steps = [&](const Numbers& numbers, std::int64_t half) {
-        const __m512i some = Sixteens::load(sums + half);
-        const std::byte* const beside = r + half * Numbers::r_size;
-        return saturates ? numbers.unbounded(some, beside) : numbers.steps(some, beside);
-      };
-      const __m512 first = steps(low, 0), second = steps(high, quantized_panel);
-      if constexpr (y == DType::f32) {
-        Sixteens::store(reinterpret_cast<float*>(to), first);
-        Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, second);
-      } else {
-        avx512::store_bytes<y == DType::u8, saturates>(to, first, second, zero);
-      }
+      pair.finish(Sixteens::load(sums), Sixteens::load(sums + quantized_panel), r, to);
     }
   }
 

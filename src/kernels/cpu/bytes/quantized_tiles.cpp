@@ -12,14 +12,6 @@
 namespace narrowgauge::cpu {
 namespace {
 
-// Whether results fit into integers, are never NaN, and reach no bound before a byte is full.
-bool saturation_bounds(const QuantizedFinish& finish, bool residual) {
-  if (finish.y == DType::f32 || (residual && finish.residual == DType::f32)) return false;
-  const int least = finish.y == DType::u8 ? 0 : -128;
-  return finish.largest < 0x1p30F && finish.low <= static_cast<float>(least - finish.y_zero) &&
-         finish.high >= static_cast<float>(least + 255 - finish.y_zero);
-}
-
 // Memory holds the lists of channels and what their sums begin with, unless they are packed behind
 // the weights, and what the tasks need.
 class QuantizedTileConvolution {

@@ -12,7 +12,7 @@ QuantizedWeights::QuantizedWeights(const View& w, std::int64_t groups, const Qua
       tier_(&tier),
       in_group_(w.dims[0] / groups),
       channels_(w.dims[1]),
-      taps_(1),
+      steps_(0),
       tap_at_{0} {
   for (std::size_t axis = 2; axis < w.dims.size(); ++axis) {
     std::vector<std::int64_t> further;
@@ -20,7 +20,7 @@ QuantizedWeights::QuantizedWeights(const View& w, std::int64_t groups, const Qua
       for (std::int64_t i = 0; i < w.dims[axis]; ++i) further.push_back(at + i * w.strides[axis]);
     tap_at_ = std::move(further);
   }
-  taps_ = std::ssize(tap_at_);
+  steps_ = ceil_divide(std::ssize(tap_at_) * channels_, tier.group);
 }
 
 std::string QuantizedWeights::format() const {

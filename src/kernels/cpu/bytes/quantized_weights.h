@@ -17,7 +17,7 @@ class QuantizedWeights {
   std::int64_t panels() const { return ceil_divide(in_group_, quantized_panel); }
   std::int64_t padded() const { return panels() * quantized_panel; }
   // Groups of neighbours of a sum.
-  std::int64_t steps() const { return ceil_divide(taps_ * channels_, tier_->group); }
+  std::int64_t steps() const { return steps_; }
   std::int64_t bytes() const { return sums_at() + 4 * groups_ * padded(); }
   std::string format() const;
 
@@ -25,6 +25,9 @@ class QuantizedWeights {
   // what is packed is of no use.
   [[nodiscard]] bool pack(const void* w, std::byte* packed) const;
   QuantizedColumns panel(const std::byte* packed, std::int64_t group, std::int64_t panel) const;
+  std::int64_t panel_bytes() const {
+    return tier_->saturates ? round_up(places_at() + 4 * (most_groups() + 1), 64) : places_at();
+  }
   // Of the weights: [groups][padded()].
   const std::int32_t* sums(const std::byte* packed) const {
     return reinterpret_cast<const std::int32_t*>(packed + sums_at());
@@ -35,9 +38,6 @@ class QuantizedWeights {
   std::int64_t most_groups() const { return tier_->saturates ? steps() + steps() / 3 : steps(); }
   // Of a panel: its groups; where some may be there twice, their places, and how many there are.
   std::int64_t places_at() const { return most_groups() * group_bytes(); }
-  std::int64_t panel_bytes() const {
-    return tier_->saturates ? round_up(places_at() + 4 * (most_groups() + 1), 64) : places_at();
-  }
   std::int64_t sums_at() const { return round_up(groups_ * panels() * panel_bytes(), 64); }
   void pack_plain(const std::uint8_t* w, std::int64_t index, std::byte* panel,
                   std::int32_t* sums) const;
@@ -46,7 +46,7 @@ class QuantizedWeights {
   View w_;
   std::int64_t groups_;
   const QuantizedTier* tier_;
-  std::int64_t in_group_, channels_, taps_;
+  std::int64_t in_group_, channels_, steps_;
   std::vector<std::int64_t> tap_at_;  // where each tap of a column lies
 };
 

@@ -95,13 +95,17 @@ void QuantizedWindow::pack(const std::byte* x, std::int64_t group, std::int64_t 
     return;
   }
   const std::int64_t image_bytes = axes_[0].x * axes_[1].x * axes_[2].x * channels_;
+  const std::int64_t line = begin / axes_[2].y, slice = line / axes_[1].y;
+  std::array<std::int64_t, 3> place{slice % axes_[0].y, line % axes_[1].y, begin % axes_[2].y};
+  const std::byte* image = x + slice / axes_[0].y * image_bytes + group * in_group_;
   for (std::int64_t row = begin; row < end; ++row) {
-    const std::int64_t in_x = row % axes_[2].y, line = row / axes_[2].y;
-    const std::int64_t in_y = line % axes_[1].y, slice = line / axes_[1].y;
-    const std::int64_t in_z = slice % axes_[0].y, image = slice / axes_[0].y;
     writer.begin(rows + (row - begin) * row_bytes, sums + (row - begin));
-    pack_row(x + image * image_bytes + group * in_group_, {in_z, in_y, in_x}, writer);
+    pack_row(image, place, writer);
     writer.end();
+    for (std::size_t axis = 3; axis-- > 0 && ++place[axis] == axes_[axis].y;) {
+      place[axis] = 0;
+      if (axis == 0) image += image_bytes;
+    }
   }
 }
 

@@ -205,6 +205,8 @@ class OnednnQuantized {
                         static_cast<std::byte*>(call.outputs[0])};
     finishing.finish.y = given_.views.y.dtype;
     if (given_.views.residual) finishing.finish.residual = given_.views.residual->dtype;
+    finishing.finish.saturates =
+        saturation_bounds(finishing.finish, given_.views.residual.has_value());
     const std::array<const void*, 3> inputs{x, call.inputs[quantized_w], &finishing};
     void* const sums = memory + sums_at_;
     inner_.run({inputs.data(), &sums, memory + inner_at_, nullptr, call.packed + packed_at()});
