@@ -245,15 +245,16 @@ const std::vector<ConvolutionCase>& larger_cases() {
 }
 
 TEST(quantized_convolution, stores_the_nearest_step_of_exact_sums) {
+  bool numbers_last = false;
   for (const auto* cases : {&convolution_cases(), &larger_cases()})
     for (const ConvolutionCase& c : *cases)
-      for (Form form : forms())
-        for (const int threads : {1, 2}) {
-          form.numbers_last = threads == 2;
-          Trial trial(c, form);
+      for (Form form : forms()) {
+        form.numbers_last = numbers_last = !numbers_last;
+        Trial trial(c, form);
+        for (const int threads : {1, 2})
           trial.check(prepare_quantized_convolution(trial.views(), trial.window(), trial.numbers(),
                                                     threads));
-        }
+      }
 }
 
 TEST(quantized_convolution, woven_lines_make_the_same_steps) {
@@ -315,16 +316,16 @@ bool tiles_take(const ConvolutionCase& c, const Form& form) {
 
 TEST(quantized_convolution, tiles_make_the_same_sums) {
   NG_NEEDS_TILES();
+  bool numbers_last = false;
   for (const auto* cases : {&convolution_cases(), &larger_cases()})
     for (const ConvolutionCase& c : *cases)
       for (Form form : forms()) {
         if (!tiles_take(c, form)) continue;
-        for (const int threads : {1, 2}) {
-          form.numbers_last = threads == 2;
-          Trial trial(c, form);
+        form.numbers_last = numbers_last = !numbers_last;
+        Trial trial(c, form);
+        for (const int threads : {1, 2})
           trial.check(
               prepare_quantized_tiles(trial.views(), trial.window(), trial.numbers(), threads));
-        }
       }
 }
 

@@ -59,7 +59,6 @@ class PixelLines {
   std::int64_t taps_in_run() const { return whole_ && x_.dilation == 1 ? x_.kernel : 1; }
   std::int64_t run_bytes() const { return taps_in_run() * channels_ * element_bytes_; }
   void list_depths();
-
   void gather();
 
   Axis y_, x_;
@@ -131,7 +130,7 @@ class PixelParts {
 
 namespace amx {
 // Copy so many bytes of `count` pixels that begin `x_step` and `to_step` bytes apart, or split
-// channels of f32 into two of bf16, the second half a `to_step` behind the first.
+// channels of f32 into two of bf16, the lower ones half of `to_step` behind the upper ones.
 void copy_pixels(const std::byte* x, std::int64_t x_step, std::int64_t bytes, std::int64_t count,
                  std::int64_t to_step, std::byte* to);
 void split_pixels(const std::byte* x, std::int64_t x_step, std::int64_t channels,

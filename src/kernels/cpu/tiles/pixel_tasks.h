@@ -26,6 +26,9 @@ class PixelTasks {
     slot_bytes_ = copies_at_ + parts_.copy_bytes();
   }
 
+  PixelTasks(const PixelTasks&) = delete;
+  PixelTasks& operator=(const PixelTasks&) = delete;
+
   const PixelWeights& weights() const { return weights_; }
   std::int64_t workspace() const { return workers_ * slot_bytes_; }
 
