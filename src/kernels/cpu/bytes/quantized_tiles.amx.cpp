@@ -10,7 +10,7 @@ namespace {
 
 using avx512::Sixteens;
 
-// Finishes the sums of a block a few pixels at a time, and fetches what the next one will need.
+// Finishes rows of a block's sums, and fetches what the next block will need.
 template <DType y, QuantizedResidual residual, bool saturates>
 class SumsToFinish {
  public:
@@ -19,33 +19,20 @@ class SumsToFinish {
                const PixelBlock& block, const PixelBlock& next)
       : product_(product), sums_(sums), block_(block), next_(next) {}
 
-  [[gnu::always_inline]] void step(std::int64_t rows) {
-    while (rows > 0 && tile_ < block_.tile_count) {
-      const std::int64_t left = tile_pixels - row_, now = rows < left ? rows : left;
-      rows_of_a_tile(block_.tiles[tile_], row_ + now);
-      rows -= now;
-      if (row_ < tile_pixels) return;
-      row_ = 0;
-      ++tile_;
-    }
-  }
-  [[gnu::always_inline]] void rest() { step(2 * tile_pixels); }
-
- private:
-  using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
-
-  [[gnu::always_inline]] void rows_of_a_tile(const PixelTile& tile, std::int64_t end) {
+  [[gnu::always_inline]] void finish(std::int64_t tile, std::int64_t begin,
+                                     std::int64_t end) const {
     const std::int64_t column = block_.column, channels = product_.channels;
-    if (column + tile_panel > channels) return few(tile, end);
+    if (column + tile_panel > channels) return few(tile, begin, end);
     const QuantizedFinish& finish = product_.finish;
     const avx512::QuantizedPair<y, residual, saturates> pair(finish, column);
     std::byte* const y_at = product_.y + column * Numbers::y_size;
-    const std::int32_t* sums = sums_ + (tile_ * tile_pixels + row_) * tile_panel;
-    const PixelTile& next = next_.tiles[tile_ < next_.tile_count ? tile_ : 0];
-    for (; row_ < end; ++row_, sums += tile_panel) {
+    const std::int32_t* sums = sums_ + (tile * tile_pixels + begin) * tile_panel;
+    const PixelTile &now = block_.tiles[tile],
+                    &next = next_.tiles[tile < next_.tile_count ? tile : 0];
+    for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
       if constexpr (residual != QuantizedResidual::none)
-        __builtin_prefetch(residual_at(next.pixels[row_] * channels + next_.column));
-      const std::int64_t pixel = tile.pixels[row_];
+        __builtin_prefetch(residual_at(next.pixels[row] * channels + next_.column));
+      const std::int64_t pixel = now.pixels[row];
       if (pixel < 0) continue;
       const std::byte* const r = residual_at(pixel * channels + column);
       std::byte* const to = y_at + pixel * channels * Numbers::y_size;
@@ -53,19 +40,23 @@ class SumsToFinish {
     }
   }
 
+ private:
+  using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
+
   [[gnu::always_inline]] const std::byte* residual_at(std::int64_t at) const {
     return residual == QuantizedResidual::none ? nullptr : product_.residual + at * Numbers::r_size;
   }
 
   // The last channels, which are no whole panel.
-  [[gnu::noinline]] void few(const PixelTile& tile, std::int64_t end) {
+  [[gnu::noinline]] void few(std::int64_t tile, std::int64_t begin, std::int64_t end) const {
     const std::int64_t channels = product_.channels;
-    for (; row_ < end; ++row_) {
-      if (tile.pixels[row_] < 0) continue;
-      const std::int64_t at = tile.pixels[row_] * channels + block_.column;
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::int64_t pixel = block_.tiles[tile].pixels[row];
+      if (pixel < 0) continue;
+      const std::int64_t at = pixel * channels + block_.column;
       finish_panels<Sixteens, y, residual>(
           product_.finish, {1, block_.column, channels - block_.column,
-                            sums_ + (tile_ * tile_pixels + row_) * tile_panel, nullptr, tile_panel,
+                            sums_ + (tile * tile_pixels + row) * tile_panel, nullptr, tile_panel,
                             residual_at(at), product_.y + at * Numbers::y_size, 0});
     }
   }
@@ -73,7 +64,6 @@ class SumsToFinish {
   const QuantizedTileProduct& product_;
   const std::int32_t* sums_;
   const PixelBlock &block_, &next_;
-  std::int64_t tile_ = 0, row_ = 0;
 };
 
 template <int form>

@@ -90,7 +90,7 @@ struct Values<DType::bf16> {
   }
 };
 
-// Finishes the sums of a block a few pixels at a time, and fetches what the next one will need.
+// Finishes rows of a block's sums, and fetches what the next block will need.
 template <DType dtype, bool residual>
 class SumsToStore {
  public:
@@ -99,33 +99,20 @@ class SumsToStore {
               const PixelBlock& next)
       : task_(task), sums_(sums), block_(block), next_(next) {}
 
-  [[gnu::always_inline]] void step(std::int64_t rows) {
-    while (rows > 0 && tile_ < block_.tile_count) {
-      const std::int64_t left = tile_pixels - row_, now = rows < left ? rows : left;
-      rows_of_a_tile(block_.tiles[tile_], row_ + now);
-      rows -= now;
-      if (row_ < tile_pixels) return;
-      row_ = 0;
-      ++tile_;
-    }
-  }
-  [[gnu::always_inline]] void rest() { step(2 * tile_pixels); }
-
- private:
-  using Format = Values<dtype>;
-
-  [[gnu::always_inline]] void rows_of_a_tile(const PixelTile& tile, std::int64_t end) {
+  [[gnu::always_inline]] void finish(std::int64_t tile, std::int64_t begin,
+                                     std::int64_t end) const {
     const std::int64_t column = block_.column, channels = task_.channels;
     const Lanes mask{lanes(channels - column), lanes(channels - column - 16)};
     const __m512 least = _mm512_set1_ps(task_.low), most = _mm512_set1_ps(task_.high);
-    const float* sums = sums_ + (tile_ * tile_pixels + row_) * tile_panel;
-    const PixelTile& next = next_.tiles[tile_ < next_.tile_count ? tile_ : 0];
-    for (; row_ < end; ++row_, sums += tile_panel) {
+    const float* sums = sums_ + (tile * tile_pixels + begin) * tile_panel;
+    const PixelTile &now = block_.tiles[tile],
+                    &next = next_.tiles[tile < next_.tile_count ? tile : 0];
+    for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
       if constexpr (residual)
         __builtin_prefetch(task_.residual +
-                           (next.pixels[row_] * channels + next_.column) * Format::size);
-      if (tile.pixels[row_] < 0) continue;
-      const std::int64_t at = (tile.pixels[row_] * channels + column) * Format::size;
+                           (next.pixels[row] * channels + next_.column) * Format::size);
+      if (now.pixels[row] < 0) continue;
+      const std::int64_t at = (now.pixels[row] * channels + column) * Format::size;
       __m512 values[2] = {_mm512_loadu_ps(sums), _mm512_loadu_ps(sums + 16)};
       if constexpr (residual) {
         const std::byte* const r = task_.residual + at;
@@ -138,10 +125,12 @@ class SumsToStore {
     }
   }
 
+ private:
+  using Format = Values<dtype>;
+
   const PixelConvolutionTask& task_;
   const float* sums_;
   const PixelBlock &block_, &next_;
-  std::int64_t tile_ = 0, row_ = 0;
 };
 
 template <DType dtype, bool residual>

@@ -32,12 +32,37 @@ class Ahead {
   std::int64_t in_step_ = 0;
 };
 
-// Multiply::step() multiplies two tiles by two of a panel; Work finishes their sums, a few pixels
-// at a time.
-template <class Multiply, class Work>
+// Finishes the rows of a block, a few at a time.
+template <class Rows, class Sum>
+class PacedRows {
+ public:
+  PacedRows(const typename Rows::Context& context, const Sum* sums, const PixelBlock& block,
+            const PixelBlock& next)
+      : rows_(context, sums, block, next), tile_count_(block.tile_count) {}
+
+  [[gnu::always_inline]] void step(std::int64_t rows) {
+    while (rows > 0 && tile_ < tile_count_) {
+      const std::int64_t left = tile_pixels - row_, now = rows < left ? rows : left;
+      rows_.finish(tile_, row_, row_ + now);
+      rows -= now;
+      row_ += now;
+      if (row_ < tile_pixels) return;
+      row_ = 0;
+      ++tile_;
+    }
+  }
+  [[gnu::always_inline]] void rest() { step(2 * tile_pixels); }
+
+ private:
+  Rows rows_;
+  std::int64_t tile_count_, tile_ = 0, row_ = 0;
+};
+
+// Multiply::step() multiplies two tiles by two of a panel; Rows finishes rows of their sums.
+template <class Multiply, class Rows>
 class PixelLoop {
  public:
-  PixelLoop(const PixelProduct& product, const typename Work::Context& context)
+  PixelLoop(const PixelProduct& product, const typename Rows::Context& context)
       : p_(product),
         context_(context),
         panel_bytes_(product.steps * product.step_bytes),
@@ -52,6 +77,8 @@ class PixelLoop {
   }
 
  private:
+  using Work = PacedRows<Rows, typename Multiply::Sum>;
+
   void pixel_by_pixel() {
     for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
       Ahead ahead = next_pixels(tile, p_.panel_count * p_.steps);
@@ -117,7 +144,7 @@ class PixelLoop {
   }
 
   const PixelProduct& p_;
-  const typename Work::Context& context_;
+  const typename Rows::Context& context_;
   std::int64_t panel_bytes_, rows_in_step_;
   // The block that is multiplied, and the one before it.
   PixelBlock blocks_[2];
