@@ -27,6 +27,7 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"small images", 19, 70, 66, {5, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
       {"pixels", 3, 100, 50, {19, 13}, {1, 1}, {}, {}, {}, {}, 1, true},
       {"many panels", 1, 544, 320, {5, 5}, {1, 1}},
+      {"panels in several runs", 1, 1100, 640, {9, 5}, {1, 1}, {}, {}, {}, {}, 1, true},
       {"first layer, 7x7", 1, 3, 64, {37, 30}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 3}, 1, true},
       {"gathered, no pads", 2, 5, 33, {9, 14}, {2, 4}, {1, 3}},
       {"gathered, wide pads", 1, 8, 8, {4, 2}, {3, 5}, {}, {}, {1, 6}, {1, 7}},

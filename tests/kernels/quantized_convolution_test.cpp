@@ -240,6 +240,7 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"small images", 19, 130, 70, {5, 3}, {3, 3}, {}, {}, {1, 1}, {1, 1}},
       {"pixels", 3, 100, 50, {19, 13}, {1, 1}},
       {"many panels", 1, 1040, 320, {5, 5}, {1, 1}},
+      {"panels in several runs", 1, 1700, 640, {9, 5}, {1, 1}},
   };
   return cases;
 }

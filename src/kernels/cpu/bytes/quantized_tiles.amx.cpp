@@ -17,26 +17,27 @@ class SumsToFinish {
   using Context = QuantizedTileProduct;
   SumsToFinish(const QuantizedTileProduct& product, const std::int32_t* sums,
                const PixelBlock& block, const PixelBlock& next)
-      : product_(product), sums_(sums), block_(block), next_(next) {}
+      : product_(product),
+        sums_(sums),
+        block_(block),
+        next_(next),
+        channels_(product.channels),
+        y_(product.y + block.column * Numbers::y_size),
+        pair_(product.finish, block.column) {}
 
-  [[gnu::always_inline]] void finish(std::int64_t tile, std::int64_t begin,
-                                     std::int64_t end) const {
-    const std::int64_t column = block_.column, channels = product_.channels;
-    if (column + tile_panel > channels) return few(tile, begin, end);
-    const QuantizedFinish& finish = product_.finish;
-    const avx512::QuantizedPair<y, residual, saturates> pair(finish, column);
-    std::byte* const y_at = product_.y + column * Numbers::y_size;
-    const std::int32_t* sums = sums_ + (tile * tile_pixels + begin) * tile_panel;
-    const PixelTile &now = block_.tiles[tile],
-                    &next = next_.tiles[tile < next_.tile_count ? tile : 0];
+  [[gnu::always_inline]] void finish(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t column = block_.column;
+    if (column + tile_panel > channels_) return few(begin, end);
+    const std::int32_t* sums = sums_ + begin * tile_panel;
     for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
       if constexpr (residual != QuantizedResidual::none)
-        __builtin_prefetch(residual_at(next.pixels[row] * channels + next_.column));
-      const std::int64_t pixel = now.pixels[row];
+        __builtin_prefetch(
+            residual_at(next_.pixels[row < next_.rows ? row : 0] * channels_ + next_.column));
+      const std::int64_t pixel = block_.pixels[row];
       if (pixel < 0) continue;
-      const std::byte* const r = residual_at(pixel * channels + column);
-      std::byte* const to = y_at + pixel * channels * Numbers::y_size;
-      pair.finish(Sixteens::load(sums), Sixteens::load(sums + quantized_panel), r, to);
+      const std::byte* const r = residual_at(pixel * channels_ + column);
+      std::byte* const to = y_ + pixel * channels_ * Numbers::y_size;
+      pair_.finish(Sixteens::load(sums), Sixteens::load(sums + quantized_panel), r, to);
     }
   }
 
@@ -48,30 +49,32 @@ class SumsToFinish {
   }
 
   // The last channels, which are no whole panel.
-  [[gnu::noinline]] void few(std::int64_t tile, std::int64_t begin, std::int64_t end) const {
-    const std::int64_t channels = product_.channels;
+  [[gnu::noinline]] void few(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t row = begin; row < end; ++row) {
-      const std::int64_t pixel = block_.tiles[tile].pixels[row];
+      const std::int64_t pixel = block_.pixels[row];
       if (pixel < 0) continue;
-      const std::int64_t at = pixel * channels + block_.column;
+      const std::int64_t at = pixel * channels_ + block_.column;
       finish_panels<Sixteens, y, residual>(
-          product_.finish, {1, block_.column, channels - block_.column,
-                            sums_ + (tile * tile_pixels + row) * tile_panel, nullptr, tile_panel,
-                            residual_at(at), product_.y + at * Numbers::y_size, 0});
+          product_.finish,
+          {1, block_.column, channels_ - block_.column, sums_ + row * tile_panel, nullptr,
+           tile_panel, residual_at(at), product_.y + at * Numbers::y_size, 0});
     }
   }
 
   const QuantizedTileProduct& product_;
   const std::int32_t* sums_;
-  const PixelBlock &block_, &next_;
+  const PixelBlock block_, next_;
+  std::int64_t channels_;
+  std::byte* y_;
+  avx512::QuantizedPair<y, residual, saturates> pair_;
 };
 
 template <int form>
 struct MultiplyBytes {
   using Sum = std::int32_t;
-  template <bool two>
+  template <bool two, Reading reading>
   [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b, std::int64_t) {
-    multiply_bytes<form, Reading::reused, two>(a, b);
+    multiply_bytes<form, reading, two>(a, b);
   }
 };
 

@@ -25,19 +25,13 @@ namespace narrowgauge::cpu::amx {
 // Multiplies two tiles of a, or only the first, by two of b, which lie together.
 template <int form, Reading reading, bool two = true>
 [[gnu::always_inline]] inline void multiply_bytes(const TilesOfA& a, const std::byte* b) {
-  if constexpr (reading == Reading::streamed)
-    _tile_stream_loadd(4, a.first, a.step);
-  else
-    _tile_loadd(4, a.first, a.step);
+  load_first<reading>(a.first, a.step);
   _tile_loadd(6, b, 64);
   NG_MULTIPLY_BYTES(0, 4, 6);
   _tile_loadd(7, b + 1024, 64);
   NG_MULTIPLY_BYTES(1, 4, 7);
   if constexpr (two) {
-    if constexpr (reading == Reading::streamed)
-      _tile_stream_loadd(5, a.second, a.step);
-    else
-      _tile_loadd(5, a.second, a.step);
+    load_second<reading>(a.second, a.step);
     NG_MULTIPLY_BYTES(2, 5, 6);
     NG_MULTIPLY_BYTES(3, 5, 7);
   }

@@ -9,15 +9,15 @@ namespace {
 
 struct MultiplyBf16 {
   using Sum = float;
-  template <bool two>
+  template <bool two, Reading reading>
   [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b, std::int64_t) {
-    _tile_loadd(4, a.first, a.step);
+    load_first<reading>(a.first, a.step);
     _tile_loadd(6, b, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_loadd(7, b + 1024, 64);
     _tile_dpbf16ps(1, 4, 7);
     if constexpr (two) {
-      _tile_loadd(5, a.second, a.step);
+      load_second<reading>(a.second, a.step);
       _tile_dpbf16ps(2, 5, 6);
       _tile_dpbf16ps(3, 5, 7);
     }
@@ -27,21 +27,21 @@ struct MultiplyBf16 {
 // The products of two lower parts, at most 2^-18 of a product, are left out.
 struct MultiplySplit {
   using Sum = float;
-  template <bool two>
+  template <bool two, Reading reading>
   [[gnu::always_inline]] static void step(const TilesOfA& a, const std::byte* b,
                                           std::int64_t lower_at) {
-    load_a<two>(a, 0);
+    load<two, reading>(a, 0);
     by_panel<two>(b);
     by_panel<two>(b + tile_panel_bytes);
-    load_a<two>(a, lower_at);
+    load<two, reading>(a, lower_at);
     by_panel<two>(b);
   }
 
  private:
-  template <bool two>
-  [[gnu::always_inline]] static void load_a(const TilesOfA& a, std::int64_t at) {
-    _tile_loadd(4, a.first + at, a.step);
-    if constexpr (two) _tile_loadd(5, a.second + at, a.step);
+  template <bool two, Reading reading>
+  [[gnu::always_inline]] static void load(const TilesOfA& a, std::int64_t at) {
+    load_first<reading>(a.first + at, a.step);
+    if constexpr (two) load_second<reading>(a.second + at, a.step);
   }
   template <bool two>
   [[gnu::always_inline]] static void by_panel(const std::byte* b) {
@@ -97,40 +97,46 @@ class SumsToStore {
   using Context = PixelConvolutionTask;
   SumsToStore(const PixelConvolutionTask& task, const float* sums, const PixelBlock& block,
               const PixelBlock& next)
-      : task_(task), sums_(sums), block_(block), next_(next) {}
+      : sums_(sums),
+        block_(block),
+        next_(next),
+        y_(task.y + block.column * Format::size),
+        residual_(task.residual),
+        pitch_(task.channels * Format::size),
+        mask_{lanes(task.channels - block.column), lanes(task.channels - block.column - 16)},
+        least_(_mm512_set1_ps(task.low)),
+        most_(_mm512_set1_ps(task.high)) {}
 
-  [[gnu::always_inline]] void finish(std::int64_t tile, std::int64_t begin,
-                                     std::int64_t end) const {
-    const std::int64_t column = block_.column, channels = task_.channels;
-    const Lanes mask{lanes(channels - column), lanes(channels - column - 16)};
-    const __m512 least = _mm512_set1_ps(task_.low), most = _mm512_set1_ps(task_.high);
-    const float* sums = sums_ + (tile * tile_pixels + begin) * tile_panel;
-    const PixelTile &now = block_.tiles[tile],
-                    &next = next_.tiles[tile < next_.tile_count ? tile : 0];
+  [[gnu::always_inline]] void finish(std::int64_t begin, std::int64_t end) const {
+    const float* sums = sums_ + begin * tile_panel;
     for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
       if constexpr (residual)
-        __builtin_prefetch(task_.residual +
-                           (next.pixels[row] * channels + next_.column) * Format::size);
-      if (now.pixels[row] < 0) continue;
-      const std::int64_t at = (now.pixels[row] * channels + column) * Format::size;
-      __m512 values[2] = {_mm512_loadu_ps(sums), _mm512_loadu_ps(sums + 16)};
+        __builtin_prefetch(residual_ + next_.pixels[row < next_.rows ? row : 0] * pitch_ +
+                           next_.column * Format::size);
+      const std::int64_t pixel = block_.pixels[row];
+      if (pixel < 0) continue;
+      __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + 16);
       if constexpr (residual) {
-        const std::byte* const r = task_.residual + at;
-        values[0] = _mm512_add_ps(values[0], Format::load(r, mask.low));
-        values[1] = _mm512_add_ps(values[1], Format::load(r + 16 * Format::size, mask.high));
+        const std::byte* const r = residual_ + pixel * pitch_ + block_.column * Format::size;
+        low = _mm512_add_ps(low, Format::load(r, mask_.low));
+        high = _mm512_add_ps(high, Format::load(r + 16 * Format::size, mask_.high));
       }
-      values[0] = _mm512_min_ps(most, _mm512_max_ps(least, values[0]));  // NaN stays
-      values[1] = _mm512_min_ps(most, _mm512_max_ps(least, values[1]));
-      Format::store(task_.y + at, values[0], values[1], mask);
+      low = _mm512_min_ps(most_, _mm512_max_ps(least_, low));  // NaN stays
+      high = _mm512_min_ps(most_, _mm512_max_ps(least_, high));
+      Format::store(y_ + pixel * pitch_, low, high, mask_);
     }
   }
 
  private:
   using Format = Values<dtype>;
 
-  const PixelConvolutionTask& task_;
   const float* sums_;
-  const PixelBlock &block_, &next_;
+  const PixelBlock block_, next_;
+  std::byte* y_;
+  const std::byte* residual_;
+  std::int64_t pitch_;  // bytes from pixel to pixel
+  Lanes mask_;
+  __m512 least_, most_;
 };
 
 template <DType dtype, bool residual>

@@ -221,26 +221,26 @@ void PixelParts::copy_pixels(const std::byte* x, std::int64_t step, std::int64_t
 }
 
 void PixelParts::list_tile(const std::byte* a, std::int64_t index, const Pixels& of,
-                           PixelTile& tile) const {
-  tile.a = a;
+                           const PixelTiles& tiles, std::int64_t place) const {
+  tiles.a[place] = a;
   const std::int32_t* const from = pixels_.data() + index * tile_pixels;
   for (std::int64_t i = 0; i < tile_pixels; ++i)
-    tile.pixels[i] =
+    tiles.pixels[place * tile_pixels + i] =
         from[i] >= 0 && from[i] < of.count ? static_cast<std::int32_t>(of.first) + from[i] : -1;
 }
 
 // The last tile of x is copied if it would be read beyond its end.
 std::int64_t PixelParts::load_direct(const std::byte* x, std::int64_t part, std::byte* copies,
-                                     PixelTile* tiles) const {
+                                     const PixelTiles& tiles) const {
   const std::int64_t row = lines_.row_bytes(), begin = part * in_part_;
   const std::int64_t count = std::min(in_part_, lines_.lines() - begin);
   const std::int64_t listed = ceil_divide(count, tile_pixels);
   for (std::int64_t i = 0; i < listed; ++i)
-    list_tile(x + (begin + i * tile_pixels) * row, i, {begin, count}, tiles[i]);
+    list_tile(x + (begin + i * tile_pixels) * row, i, {begin, count}, tiles, i);
   const std::int64_t last = begin + (listed - 1) * tile_pixels, left = lines_.lines() - last;
   if (left < tile_pixels || (left == tile_pixels && row % tile_step_bytes != 0)) {
     std::memcpy(copies, x + last * row, static_cast<std::size_t>(left * row));
-    tiles[listed - 1].a = copies;
+    tiles.a[listed - 1] = copies;
   }
   return listed;
 }
@@ -255,7 +255,7 @@ PixelParts::Pixels PixelParts::pixels(std::int64_t part) const {
 }
 
 std::int64_t PixelParts::load(const std::byte* x, std::int64_t part, std::uint8_t zero,
-                              std::byte* copies, PixelTile* tiles) const {
+                              std::byte* copies, const PixelTiles& tiles) const {
   if (lines_.direct_) return load_direct(x, part, copies, tiles);
   const std::int64_t first_image = part / parts_in_image_ * images_in_part_;
   const std::int64_t images = std::min(images_in_part_, lines_.images_ - first_image);
@@ -269,8 +269,8 @@ std::int64_t PixelParts::load(const std::byte* x, std::int64_t part, std::uint8_
     copy_lines(x + (first_image + image) * x_bytes, first, count, zero, a);
     const std::int64_t pixel = ((first_image + image) * lines_.lines_in_image() + first) * width;
     for (std::int64_t i = 0; i < listed; ++i)
-      list_tile(a + i * tile_pixels * lines_.row_bytes(), i, {pixel, count * width},
-                tiles[image * listed + i]);
+      list_tile(a + i * tile_pixels * lines_.row_bytes(), i, {pixel, count * width}, tiles,
+                image * listed + i);
   }
   return images * listed;
 }

@@ -23,9 +23,10 @@ namespace narrowgauge::cpu {
 inline constexpr std::int64_t tile_pixels = 16;
 inline constexpr std::int64_t tile_step_bytes = 64;
 
-struct PixelTile {
-  const std::byte* a;                // its first row
-  std::int32_t pixels[tile_pixels];  // of y, one for each row; -1: none
+// A list of tiles.
+struct PixelTiles {
+  const std::byte** a;   // their first rows
+  std::int32_t* pixels;  // [tiles][16], of y, one for each row; -1: none
 };
 
 // A line is a row of the output; for windows of one pixel, a pixel of it.
@@ -97,13 +98,14 @@ class PixelParts {
   // Lists the tiles of a part and returns how many there are. What they need of x is copied;
   // pads are `zero`.
   std::int64_t load(const std::byte* x, std::int64_t part, std::uint8_t zero, std::byte* copies,
-                    PixelTile* tiles) const;
+                    const PixelTiles& tiles) const;
 
  private:
   std::int64_t load_direct(const std::byte* x, std::int64_t part, std::byte* copies,
-                           PixelTile* tiles) const;
-  // Tile `index` of those of `count` pixels from the first on.
-  void list_tile(const std::byte* a, std::int64_t index, const Pixels& of, PixelTile& tile) const;
+                           const PixelTiles& tiles) const;
+  // Puts tile `index` of those of `count` pixels from the first on at a place of the list.
+  void list_tile(const std::byte* a, std::int64_t index, const Pixels& of, const PixelTiles& tiles,
+                 std::int64_t place) const;
   void copy_lines(const std::byte* image, std::int64_t first, std::int64_t count, std::uint8_t zero,
                   std::byte* to) const;
   void copy_line(const std::byte* x, std::uint8_t zero, std::byte* to) const;

@@ -12,8 +12,8 @@ namespace narrowgauge::cpu::amx {
 
 // Two tiles of pixels, or one, by a panel.
 struct PixelBlock {
-  const PixelTile* tiles = nullptr;
-  std::int64_t tile_count = 0, column = 0;
+  const std::int32_t* pixels = nullptr;  // of its rows
+  std::int64_t rows = 0, column = 0;
 };
 
 // Fetches lines into L2 before they are needed.
@@ -32,30 +32,25 @@ class Ahead {
   std::int64_t in_step_ = 0;
 };
 
-// Finishes the rows of a block, a few at a time.
+// Finishes the rows of a block, a few at a time. What all rows need is in Rows, which is made once
+// for a block.
 template <class Rows, class Sum>
 class PacedRows {
  public:
   PacedRows(const typename Rows::Context& context, const Sum* sums, const PixelBlock& block,
             const PixelBlock& next)
-      : rows_(context, sums, block, next), tile_count_(block.tile_count) {}
+      : rows_(context, sums, block, next), count_(block.rows) {}
 
   [[gnu::always_inline]] void step(std::int64_t rows) {
-    while (rows > 0 && tile_ < tile_count_) {
-      const std::int64_t left = tile_pixels - row_, now = rows < left ? rows : left;
-      rows_.finish(tile_, row_, row_ + now);
-      rows -= now;
-      row_ += now;
-      if (row_ < tile_pixels) return;
-      row_ = 0;
-      ++tile_;
-    }
+    const std::int64_t left = count_ - row_, end = row_ + (rows < left ? rows : left);
+    rows_.finish(row_, end);
+    row_ = end;
   }
-  [[gnu::always_inline]] void rest() { step(2 * tile_pixels); }
+  [[gnu::always_inline]] void rest() { step(count_); }
 
  private:
   Rows rows_;
-  std::int64_t tile_count_, tile_ = 0, row_ = 0;
+  std::int64_t count_, row_ = 0;
 };
 
 // Multiply::step() multiplies two tiles by two of a panel; Rows finishes rows of their sums.
@@ -66,7 +61,7 @@ class PixelLoop {
       : p_(product),
         context_(context),
         panel_bytes_(product.steps * product.step_bytes),
-        rows_in_step_((2 * tile_pixels + product.steps - 1) / product.steps) {}
+        rows_in_step_((2 * tile_pixels + product.run_steps - 1) / product.run_steps) {}
 
   void run() {
     if (p_.pixel_by_pixel)
@@ -77,48 +72,73 @@ class PixelLoop {
   }
 
  private:
-  using Work = PacedRows<Rows, typename Multiply::Sum>;
+  using Sum = typename Multiply::Sum;
+  using Work = PacedRows<Rows, Sum>;
+
+  // Steps of a panel that are multiplied one after the other.
+  struct Run {
+    std::int64_t panel, first, count;
+  };
 
   void pixel_by_pixel() {
     for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) {
       Ahead ahead = next_pixels(tile, p_.panel_count * p_.steps);
-      for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) one_block(tile, panel, ahead);
+      for (std::int64_t panel = 0; panel < p_.panel_count; ++panel)
+        one_block<Reading::reused>(tile, {panel, 0, p_.steps}, ahead);
     }
   }
 
   // What the next two tiles read of x, which lies together unless it is copied.
   Ahead next_pixels(std::int64_t tile, std::int64_t steps) const {
     if (p_.copied || tile + 3 >= p_.tile_count) return {};
-    return {p_.tiles[tile + 2].a, 2 * tile_pixels * p_.row_bytes, steps};
+    return {p_.tiles.a[tile + 2], 2 * tile_pixels * p_.row_bytes, steps};
   }
 
+  // A run of steps of a panel stays in L1 while all pixels pass.
   void panel_by_panel() {
-    const std::int64_t steps = (p_.tile_count + 1) / 2 * p_.steps;
-    for (std::int64_t panel = 0; panel < p_.panel_count; ++panel) {
-      const bool more = panel + 1 < p_.panel_count;
-      Ahead ahead(weights(panel + 1), more ? panel_bytes_ : 0, steps);
-      for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2) one_block(tile, panel, ahead);
-    }
+    const std::int64_t pairs = (p_.tile_count + 1) / 2;
+    for (std::int64_t panel = 0; panel < p_.panel_count; ++panel)
+      for (std::int64_t first = 0; first < p_.steps; first += p_.run_steps) {
+        const std::int64_t left = p_.steps - first;
+        const Run run{panel, first, p_.run_steps < left ? p_.run_steps : left};
+        const bool more = panel + 1 < p_.panel_count || run.count < left;
+        Ahead ahead(weights(run) + run.count * p_.step_bytes, more ? run.count * p_.step_bytes : 0,
+                    pairs * run.count);
+        for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2)
+          one_block<Reading::streamed>(tile, run, ahead);
+      }
   }
 
-  const std::byte* weights(std::int64_t panel) const {
-    return p_.weights + (p_.first_panel + panel) * panel_bytes_;
+  const std::byte* weights(const Run& run) const {
+    return p_.weights + (p_.first_panel + run.panel) * panel_bytes_ + run.first * p_.step_bytes;
+  }
+  // What the sums of two tiles come to before their last run.
+  Sum* partial(std::int64_t tile) const {
+    return static_cast<Sum*>(p_.partial) + tile / 2 * sums_in_block;
   }
 
   // Multiplies a block while the previous one is finished.
-  [[gnu::always_inline]] void one_block(std::int64_t tile, std::int64_t panel, Ahead& ahead) {
+  template <Reading reading>
+  [[gnu::always_inline]] void one_block(std::int64_t tile, const Run& run, Ahead& ahead) {
     const bool two = tile + 1 < p_.tile_count;
-    const int last = now_;
-    now_ ^= 1;
-    PixelBlock& block = blocks_[now_];
-    block = {p_.tiles + tile, two ? 2 : 1, (p_.first_panel + panel) * tile_panel};
-    begin_sums(static_cast<const std::byte*>(p_.begin) + 4 * block.column);
-    Work work(context_, sums_[last], blocks_[last], block);
-    if (two)
-      multiply<true>(block, weights(panel), work, ahead);
+    const PixelBlock block{p_.tiles.pixels + tile * tile_pixels, (two ? 2 : 1) * tile_pixels,
+                           (p_.first_panel + run.panel) * tile_panel};
+    if (run.first == 0)
+      begin_sums(static_cast<const std::byte*>(p_.begin) + 4 * block.column);
     else
-      multiply<false>(block, weights(panel), work, ahead);
+      load_sums(partial(tile));
+    Work work(context_, sums_[now_], blocks_[now_], block);
+    if (two)
+      multiply<true, reading>(p_.tiles.a + tile, run, work, ahead);
+    else
+      multiply<false, reading>(p_.tiles.a + tile, run, work, ahead);
     work.rest();
+    if (run.first + run.count < p_.steps) {
+      blocks_[now_].rows = 0;
+      return store_sums(partial(tile));
+    }
+    now_ ^= 1;
+    blocks_[now_] = block;
     store_sums(sums_[now_]);
   }
 
@@ -130,16 +150,24 @@ class PixelLoop {
     _tile_loadd(3, line + 64, 0);
   }
 
-  template <bool two>
-  [[gnu::always_inline]] void multiply(const PixelBlock& block, const std::byte* b, Work& work,
+  static void load_sums(const Sum* from) {
+    _tile_loadd(0, from, 128);
+    _tile_loadd(1, from + 16, 128);
+    _tile_loadd(2, from + 16 * tile_panel, 128);
+    _tile_loadd(3, from + 16 * tile_panel + 16, 128);
+  }
+
+  template <bool two, Reading reading>
+  [[gnu::always_inline]] void multiply(const std::byte* const* tiles, const Run& run, Work& work,
                                        Ahead& ahead) const {
-    const std::byte* const first = block.tiles[0].a;
-    const std::byte* const second = two ? block.tiles[1].a : first;
-    for (std::int64_t s = 0; s < p_.steps; ++s, b += p_.step_bytes) {
+    const std::byte* const first = tiles[0];
+    const std::byte* const second = two ? tiles[1] : first;
+    const std::byte* b = weights(run);
+    for (std::int64_t s = run.first; s < run.first + run.count; ++s, b += p_.step_bytes) {
+      Multiply::template step<two, reading>(
+          {first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes}, b, p_.lower_at);
       ahead.fetch();
       work.step(rows_in_step_);
-      Multiply::template step<two>({first + p_.step_at[s], second + p_.step_at[s], p_.row_bytes}, b,
-                                   p_.lower_at);
     }
   }
 

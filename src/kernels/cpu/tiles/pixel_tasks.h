@@ -22,8 +22,14 @@ class PixelTasks {
         parts_(lines_, cut_.lines) {
     tasks_ = parts_.count() * ceil_divide(weights_.panels(), cut_.panels);
     workers_ = std::min(threads, tasks_);
-    copies_at_ = round_up(parts_.tiles() * static_cast<std::int64_t>(sizeof(PixelTile)), 64);
-    slot_bytes_ = copies_at_ + parts_.copy_bytes();
+    pixels_at_ = round_up(parts_.tiles() * static_cast<std::int64_t>(sizeof(std::byte*)), 64);
+    copies_at_ = pixels_at_ + parts_.tiles() * tile_pixels * 4;
+    partial_at_ = round_up(copies_at_ + parts_.copy_bytes(), 64);
+    const std::int64_t runs = ceil_divide(weights_.panel_bytes(), most_run_bytes);
+    run_steps_ = ceil_divide(lines_.steps(), runs);
+    slot_bytes_ = partial_at_;
+    if (runs > 1 && !is_near(cut_.panels))
+      slot_bytes_ += ceil_divide(parts_.tiles(), 2) * sums_bytes;
   }
 
   PixelTasks(const PixelTasks&) = delete;
@@ -44,26 +50,34 @@ class PixelTasks {
   void run(const Operands& operands, const Body& body) const {
     hand_out(tasks_, workers_, [&](std::int64_t task, std::int64_t worker) {
       std::byte* const slot = operands.workspace + worker * slot_bytes_;
-      auto* const tiles = reinterpret_cast<PixelTile*>(slot);
+      const PixelTiles tiles{reinterpret_cast<const std::byte**>(slot),
+                             reinterpret_cast<std::int32_t*>(slot + pixels_at_)};
       const std::int64_t part = task % parts_.count();
       const std::int64_t first_panel = task / parts_.count() * cut_.panels;
       const std::int64_t panels = std::min(cut_.panels, weights_.panels() - first_panel);
       const std::int64_t count = parts_.load(static_cast<const std::byte*>(operands.x), part,
                                              operands.pad, slot + copies_at_, tiles);
+      const bool near = is_near(cut_.panels);
       body(PixelProduct{tiles, count, lines_.row_bytes(), parts_.step_at().data(), lines_.steps(),
                         operands.packed, weights_.step_bytes(), lines_.lower_at(), operands.begin,
-                        first_panel, panels, panels * weights_.panel_bytes() <= most_near_weights,
-                        !lines_.is_direct()},
+                        first_panel, panels, near, !lines_.is_direct(),
+                        near ? lines_.steps() : run_steps_, slot + partial_at_},
            parts_.pixels(part));
     });
   }
 
  private:
+  static constexpr std::int64_t sums_bytes = 2 * tile_pixels * tile_panel * 4;  // of two tiles
+
+  bool is_near(std::int64_t panels) const {
+    return panels * weights_.panel_bytes() <= most_near_weights;
+  }
+
   PixelLines lines_;
   PixelWeights weights_;
   TileCut cut_;
   PixelParts parts_;
-  std::int64_t tasks_, workers_, copies_at_, slot_bytes_;
+  std::int64_t tasks_, workers_, pixels_at_, copies_at_, partial_at_, run_steps_, slot_bytes_;
 };
 
 }  // namespace narrowgauge::cpu

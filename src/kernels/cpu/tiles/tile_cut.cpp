@@ -14,7 +14,7 @@ constexpr double step_cycles = 64;  // two tiles of pixels by a panel
 constexpr double far_bytes = 10;    // a cycle, from beyond L2
 constexpr double task_cycles = 2000;
 // That stay in L2 together.
-constexpr std::int64_t most_part_bytes = 512 << 10, most_weight_bytes = 1 << 20;
+constexpr std::int64_t most_part_bytes = 1280 << 10, most_weight_bytes = 1 << 20;
 
 // What a thread may keep others waiting for, or a quarter of its share.
 constexpr double most_cycles_in_task = 250'000;
@@ -43,8 +43,11 @@ Estimate estimate(const PixelLines& lines, std::int64_t panels, const TileCut& c
   const double products = static_cast<double>(ceil_divide(parts.tiles(), 2) * cut.panels *
                                               lines.steps() * products_in_step) *
                           step_cycles;
-  const double far = static_cast<double>(weights_read * weights + parts_read * part) / far_bytes;
-  return {static_cast<double>(own) * (products + task_cycles) + far,
+  const double cycles = static_cast<double>(own) * (products + task_cycles);
+  const double far_weights = static_cast<double>(weights_read * weights) / far_bytes;
+  const double far_parts = static_cast<double>(parts_read * part) / far_bytes;
+  // Weights are fetched ahead, while others are multiplied.
+  return {std::max(cycles, far_weights) + far_parts,
           threads == 1 || products <= most_cycles_in_task || tasks >= tasks_for_thread * threads};
 }
 

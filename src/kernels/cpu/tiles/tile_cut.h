@@ -22,10 +22,12 @@ TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t
 
 // Weights of a task that are read again for each two tiles, so that lines of y are written whole.
 inline constexpr std::int64_t most_near_weights = 256 << 10;
+// Weights of a panel that stay in L1 while pixels pass.
+inline constexpr std::int64_t most_run_bytes = 24 << 10;
 
 // A task: tiles of pixels by panels of weights.
 struct PixelProduct {
-  const PixelTile* tiles;
+  PixelTiles tiles;
   std::int64_t tile_count, row_bytes;
   const std::int64_t* step_at;
   std::int64_t steps;
@@ -34,8 +36,10 @@ struct PixelProduct {
   std::int64_t lower_at;    // of f32: from a pixel's upper parts to its lower ones
   const void* begin;        // with what the sums of each channel begin, padded: i32 or f32
   std::int64_t first_panel, panel_count;
-  bool pixel_by_pixel;  // all panels for two tiles, then for the next two
-  bool copied;          // tiles do not read x where it lies
+  bool pixel_by_pixel;     // all panels for two tiles, then for the next two
+  bool copied;             // tiles do not read x where it lies
+  std::int64_t run_steps;  // of a panel, that all tiles pass one after the other
+  void* partial;           // sums of a panel between its runs, for each two tiles
 };
 
 }  // namespace narrowgauge::cpu

@@ -78,20 +78,30 @@ struct TilesOfA {
 // How A is read: `reused` keeps it in L1, `streamed` leaves L1 to B.
 enum class Reading { reused, streamed };
 
+// Load a tile of A into register 4 or 5, which instructions name.
+template <Reading reading>
+[[gnu::always_inline]] inline void load_first(const std::byte* a, std::int64_t step) {
+  if constexpr (reading == Reading::streamed)
+    _tile_stream_loadd(4, a, step);
+  else
+    _tile_loadd(4, a, step);
+}
+template <Reading reading>
+[[gnu::always_inline]] inline void load_second(const std::byte* a, std::int64_t step) {
+  if constexpr (reading == Reading::streamed)
+    _tile_stream_loadd(5, a, step);
+  else
+    _tile_loadd(5, a, step);
+}
+
 template <Reading reading>
 [[gnu::always_inline]] inline void multiply_block(const std::byte* a, const std::byte* b) {
-  if constexpr (reading == Reading::streamed)
-    _tile_stream_loadd(4, a, 64);
-  else
-    _tile_loadd(4, a, 64);
+  load_first<reading>(a, 64);
   _tile_loadd(6, b, 64);
   _tile_dpbf16ps(0, 4, 6);
   _tile_loadd(7, b + 1024, 64);
   _tile_dpbf16ps(1, 4, 7);
-  if constexpr (reading == Reading::streamed)
-    _tile_stream_loadd(5, a + 1024, 64);
-  else
-    _tile_loadd(5, a + 1024, 64);
+  load_second<reading>(a + 1024, 64);
   _tile_dpbf16ps(2, 5, 6);
   _tile_dpbf16ps(3, 5, 7);
 }
