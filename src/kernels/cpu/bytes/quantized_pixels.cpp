@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::int64_t part_bytes = 256 << 10;   // of x, y and the residual: of L2
 constexpr std::int64_t near_weights = 24 << 10;  // bytes, of L1
-constexpr std::int64_t one_part_pixels = 64;     // that stay one part: weights are read once
-constexpr std::int64_t least_part_pixels = 56;   // otherwise
+constexpr std::int64_t least_part_pixels = 56;   // of several
 constexpr std::int64_t pixel_tasks_of_thread = 4;
 constexpr std::int64_t least_task_panels = 4;
 
@@ -68,24 +67,30 @@ class PixelConvolution {
   const QuantizedWeights& weights() const { return operands_.weights(); }
   std::int64_t slots_at() const { return operands_.workspace(); }
 
-  // Pixels are cut first, down to a few blocks, then columns.
+  // What there is less of, pixels or weights, is cut last, and so read more than once.
   void cut(std::int64_t threads) {
-    const std::int64_t pixels = segments_.grains() * segments_.grain_pixels();
+    const std::int64_t grains = segments_.grains(), pixels = grains * segments_.grain_pixels();
+    const std::int64_t panels = weights().panels();
+    const std::int64_t wanted = threads > 1 ? pixel_tasks_of_thread * threads : 1;
+    const std::int64_t most_column_parts = std::max<std::int64_t>(panels / least_task_panels, 1);
+    const std::int64_t most_parts = std::max<std::int64_t>(pixels / least_part_pixels, 1);
+    const bool columns_first =
+        weights().panels() * weights().panel_bytes() > pixels * segments_.pixel_bytes();
+    if (columns_first) {
+      column_parts_ = std::min(wanted, most_column_parts);
+      parts_ = std::min(ceil_divide(wanted, column_parts_), most_parts);
+    } else {
+      parts_ = std::min(wanted, most_parts);
+      column_parts_ = std::min(ceil_divide(wanted, parts_), most_column_parts);
+    }
+    task_panels_ = round_up(ceil_divide(panels, column_parts_), block_panels);
+    column_parts_ = ceil_divide(panels, task_panels_);
     const std::int64_t result_bits =
         bits(views_.y.dtype) + (views_.residual ? bits(views_.residual->dtype) : 0);
-    const std::int64_t each = segments_.pixel_bytes() + weights().in_group() * result_bits / 8;
-    const std::int64_t wanted = threads > 1 ? pixel_tasks_of_thread * threads : 1;
-    std::int64_t part = pixels;
-    if (pixels > one_part_pixels)
-      part = std::min(part_bytes / each, std::max(ceil_divide(pixels, wanted), least_part_pixels));
-    parts_ =
-        ceil_divide(segments_.grains(), std::max<std::int64_t>(part / segments_.grain_pixels(), 1));
-    parts_ = std::min(round_up(parts_, threads), segments_.grains());
-    const std::int64_t panels = weights().panels();
-    const std::int64_t runs = std::clamp<std::int64_t>(
-        ceil_divide(wanted, parts_), 1, std::max<std::int64_t>(panels / least_task_panels, 1));
-    task_panels_ = round_up(ceil_divide(panels, runs), block_panels);
-    column_parts_ = ceil_divide(panels, task_panels_);
+    const std::int64_t columns = std::min(task_panels_ * quantized_panel, weights().in_group());
+    const std::int64_t pixel_bytes = segments_.pixel_bytes() + columns * result_bits / 8;
+    parts_ = std::max(parts_, ceil_divide(pixels * pixel_bytes, part_bytes));
+    parts_ = std::min(parts_ > 1 ? round_up(parts_, threads) : 1, grains);
     workers_ = std::min(threads, parts_ * column_parts_);
   }
 
@@ -97,13 +102,24 @@ class PixelConvolution {
         static_cast<std::uint8_t>(run.ready.stored_zero), slot + copies_at_, segments);
     const std::int64_t first = task % column_parts_ * task_panels_;
     const std::int64_t last = std::min(first + task_panels_, weights().panels());
-    avx512::multiply_pixels(
-        {segments, count, segments_.length(), segments_.pixel_bytes(), segments_.run_at().data(),
-         std::ssize(segments_.run_at()), ceil_divide(segments_.run_bytes(), std::int64_t{4}),
-         run.ready.weights, weights().panel_bytes(), first, last - first, run.ready.offsets,
-         (last - first) * weights().panel_bytes() <= near_weights, segments_.copies(),
-         run.ready.finish, static_cast<const std::byte*>(run.call.inputs[quantized_residual]),
-         static_cast<std::byte*>(run.call.outputs[0]), weights().in_group()});
+    avx512::multiply_pixels({segments,
+                             count,
+                             {segments_.lengths()[0], segments_.lengths()[1]},
+                             segments_.pixel_bytes(),
+                             segments_.run_at().data(),
+                             std::ssize(segments_.run_at()),
+                             ceil_divide(segments_.run_bytes(), std::int64_t{4}),
+                             run.ready.weights,
+                             weights().panel_bytes(),
+                             first,
+                             last - first,
+                             run.ready.offsets,
+                             (last - first) * weights().panel_bytes() <= near_weights,
+                             segments_.copies(),
+                             run.ready.finish,
+                             static_cast<const std::byte*>(run.call.inputs[quantized_residual]),
+                             static_cast<std::byte*>(run.call.outputs[0]),
+                             weights().in_group()});
   }
 
   QuantizedViews views_;

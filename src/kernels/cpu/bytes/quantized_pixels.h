@@ -23,7 +23,8 @@ Prepared prepare_quantized_pixels(const QuantizedViews& views, const Convolution
 // Segments of pixels by panels of weights, each [runs][steps_in_run][16][4].
 struct PixelTask {
   const PixelSegment* segments;
-  std::int64_t count, length;  // segments, and pixels of each
+  std::int64_t count;
+  std::int64_t lengths[2];     // pixels of the first segment of a pair and of the second
   std::int64_t pixel_bytes;    // from pixel to pixel
   const std::int64_t* run_at;  // from a pixel
   std::int64_t runs, steps_in_run;

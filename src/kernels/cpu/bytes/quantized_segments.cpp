@@ -21,27 +21,37 @@ QuantizedSegments::QuantizedSegments(const View& x, const Dims& w, const Dims& y
     flat_ = flat_ && axis.x == axis.y && axis.kernel == 1 && axis.stride == 1 && axis.pad == 0;
   }
   direct_ = !is_signed_ && run_bytes() % 4 == 0 && y_.inside() && x_.inside();
-  const std::int64_t width = flat_ ? y[0] * y_.y * x_.y : x_.y;
-  const std::int64_t segments = ceil_divide(width, segment_pixels);
-  length_ = ceil_divide(width, segments);
   if (flat_) {
-    x_.x = x_.y = width;
-    y_.x = y_.y = 1;
+    cut_flat(y[0] * y_.y * x_.y);
+  } else {
+    lines_ = y[0] * y_.y;
+    pixels_in_line_ = x_.y;
+    segments_in_line_ = ceil_divide(x_.y, segment_pixels);
+    lines_in_grain_ = 1 + segments_in_line_ % 2;
+    lengths_.fill(ceil_divide(x_.y, segments_in_line_));
   }
-  lines_ = flat_ ? segments : y[0] * y_.y;
-  segments_in_line_ = flat_ ? 1 : segments;
-  lines_in_grain_ = 1 + segments_in_line_ % 2;
   line_bytes_ = (direct_ ? x_.x : x_.seen(x_.y)) * channels_;
   for (std::int64_t ky = 0; ky < y_.kernel; ++ky)
     for (std::int64_t kx = 0; kx < x_.kernel; kx += taps_in_run())
       run_at_.push_back(ky * y_.dilation * line_bytes_ + kx * x_.dilation * channels_);
 }
 
+void QuantizedSegments::cut_flat(std::int64_t pixels) {
+  x_.x = x_.y = pixels;
+  y_.x = y_.y = 1;
+  lines_ = ceil_divide(pixels, 2 * segment_pixels);
+  pixels_in_line_ = ceil_divide(pixels, lines_);
+  lengths_[0] = std::min(pixels_in_line_, segment_pixels);
+  lengths_[1] = pixels_in_line_ - lengths_[0];
+  segments_in_line_ = lengths_[1] > 0 ? 2 : 1;
+  lines_in_grain_ = 1;
+}
+
 std::int64_t QuantizedSegments::copy_bytes(std::int64_t grains) const {
   if (direct_) return 0;
   constexpr std::int64_t slack = 4;  // a run is read in fours
   const std::int64_t count = std::min(grains * lines_in_grain_, lines_);
-  if (flat_) return round_up(count * length_ * channels_ + slack, 64);
+  if (flat_) return round_up(count * pixels_in_line_ * channels_ + slack, 64);
   // Each image has the lines between which its last line of y sees.
   const std::int64_t images = (count + y_.y - 2) / y_.y + 1;
   return round_up((count * y_.stride + images * y_.reach() + images) * line_bytes_ + slack, 64);
@@ -49,18 +59,27 @@ std::int64_t QuantizedSegments::copy_bytes(std::int64_t grains) const {
 
 std::int64_t QuantizedSegments::list_flat(const std::byte* x, std::int64_t begin, std::int64_t end,
                                           std::byte* copies, PixelSegment* segments) const {
-  const auto first_of = [&](std::int64_t line) { return std::min(line * length_, x_.x - length_); };
+  const auto first_of = [&](std::int64_t line) {
+    return std::min(line * pixels_in_line_, x_.x - pixels_in_line_);
+  };
   const std::int64_t first = first_of(begin);
   const std::byte* from = x + first * channels_;
   if (!direct_) {
-    copy(from, (first_of(end - 1) + length_ - first) * channels_, copies);
+    copy(from, (first_of(end - 1) + pixels_in_line_ - first) * channels_, copies);
     from = copies;
   }
   for (std::int64_t line = begin; line < end; ++line) {
-    const std::int64_t pixel = first_of(line);
-    *segments++ = {from + (pixel - first) * channels_, line * length_, line * length_ - pixel};
+    std::int64_t skipped = line * pixels_in_line_ - first_of(line);
+    std::int64_t pixel = first_of(line);
+    for (std::int64_t i = 0; i < segments_in_line_; ++i) {
+      const std::int64_t length = lengths_[static_cast<std::size_t>(i)];
+      const std::int64_t left_out = std::min(skipped, length);
+      *segments++ = {from + (pixel - first) * channels_, pixel + left_out, left_out};
+      skipped -= left_out;
+      pixel += length;
+    }
   }
-  return end - begin;
+  return (end - begin) * segments_in_line_;
 }
 
 std::int64_t QuantizedSegments::list(const std::byte* x, std::int64_t begin, std::int64_t end,
@@ -81,8 +100,8 @@ std::int64_t QuantizedSegments::list(const std::byte* x, std::int64_t begin, std
       copies += y_.seen(count) * line_bytes_;
     }
     for (std::int64_t i = 0; i < count; ++i, ++line, from += y_.stride * line_bytes_)
-      for (std::int64_t at = 0; at < x_.y; at += length_) {
-        const std::int64_t pixel = std::min(at, x_.y - length_);
+      for (std::int64_t at = 0; at < x_.y; at += lengths_[0]) {
+        const std::int64_t pixel = std::min(at, x_.y - lengths_[0]);
         *segments++ = {from + pixel * pixel_bytes(), line * x_.y + at, at - pixel};
       }
   }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pixels of a convolution whose channels lie together, as VNNI multiplies them: in segments of
-// pixels of y beside each other, all of one length, whose windows lie the same distance apart. The
-// last segment of a line may reach back over pixels of the one before. What a pixel sees are runs
+// The pixels of a convolution whose channels lie together, as VNNI multiplies them: in pairs of
+// segments of pixels of y beside each other, whose windows lie the same distance apart. All first
+// segments have one length, and so have all second ones. The last ones of a line may reach back
+// over pixels of those before. What a pixel sees are runs
 // of bytes that lie together, at the same distances for all pixels. x is read where it lies, unless
 // it has pads, is signed, or its runs are no whole fours: then lines of it are copied, with pads,
 // as u8.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -28,7 +30,8 @@ class QuantizedSegments {
   // x [N, C, spatial...], w [M, C, kernel...], y [N, M, spatial...], one or two spatial axes.
   QuantizedSegments(const View& x, const Dims& w, const Dims& y, const ConvolutionWindow& window);
 
-  std::int64_t length() const { return length_; }                     // pixels of a segment
+  // Pixels of the first segment of a pair and of the second.
+  const std::array<std::int64_t, 2>& lengths() const { return lengths_; }
   std::int64_t pixel_bytes() const { return x_.stride * channels_; }  // from pixel to pixel
   std::int64_t taps_in_run() const { return x_.dilation == 1 ? x_.kernel : 1; }
   std::int64_t run_bytes() const { return taps_in_run() * channels_; }
@@ -40,7 +43,7 @@ class QuantizedSegments {
   // What is cut into parts: pixels beside each other, which are an even number of segments but for
   // the last ones.
   std::int64_t grains() const { return ceil_divide(lines_, lines_in_grain_); }
-  std::int64_t grain_pixels() const { return lines_in_grain_ * y_of_line(); }
+  std::int64_t grain_pixels() const { return lines_in_grain_ * pixels_in_line_; }
   std::int64_t most_segments(std::int64_t grains) const {
     return grains * lines_in_grain_ * segments_in_line_;
   }
@@ -58,7 +61,7 @@ class QuantizedSegments {
     std::int64_t seen(std::int64_t count) const { return (count - 1) * stride + reach() + 1; }
     bool inside() const { return pad == 0 && seen(y) <= x; }
   };
-  std::int64_t y_of_line() const { return flat_ ? length_ : x_.y; }
+  void cut_flat(std::int64_t pixels);
   std::int64_t list_flat(const std::byte* x, std::int64_t begin, std::int64_t end,
                          std::byte* copies, PixelSegment* segments) const;
   void copy_lines(const std::byte* image, std::int64_t first, std::int64_t count, std::uint8_t zero,
@@ -68,10 +71,11 @@ class QuantizedSegments {
   Axis y_, x_;
   std::int64_t channels_;
   bool is_signed_;
-  bool flat_ = true;  // one line of all pixels, cut into lines of one segment
+  bool flat_ = true;  // x is one line of all pixels, and so is y, cut into lines of one pair
   bool direct_;
-  std::int64_t lines_, length_, segments_in_line_, lines_in_grain_;
-  std::int64_t line_bytes_;  // of x, as it is read
+  std::array<std::int64_t, 2> lengths_;
+  std::int64_t lines_, pixels_in_line_, segments_in_line_, lines_in_grain_;  // of y
+  std::int64_t line_bytes_;                                                  // of x, as it is read
   std::vector<std::int64_t> run_at_;
 };
 
