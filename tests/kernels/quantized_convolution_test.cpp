@@ -241,6 +241,8 @@ const std::vector<ConvolutionCase>& larger_cases() {
       {"pixels", 3, 100, 50, {19, 13}, {1, 1}},
       {"many panels", 1, 1040, 320, {5, 5}, {1, 1}},
       {"panels in several runs", 1, 1700, 640, {9, 5}, {1, 1}},
+      {"lines in pairs", 5, 64, 80, {7, 7}, {3, 3}, {}, {}, {1, 1}, {1, 1}, 1, true},
+      {"lines of whole fours, stride 2", 2, 36, 48, {11, 39}, {1, 2}, {2, 2}},
   };
   return cases;
 }

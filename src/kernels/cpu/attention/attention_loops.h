@@ -162,7 +162,6 @@ struct AttentionLoops {
     for (std::int64_t first = 0; first < shape.queries; first += attention_block) {
       const RowRange queries{first, least(attention_block, shape.queries - first)};
       strip.start(queries);
-      strip.fetch_next({});
       const std::int64_t seen = strip.padded_keys();
       load_head_rows(problem, problem.q, head, queries, q);
       multiply({q, s.width, 1, keys, s.keys, scores, s.keys, attention_block, seen, shape.width});
@@ -206,7 +205,6 @@ struct AttentionLoops {
     for (std::int64_t first = 0; first < shape.queries; first += attention_block) {
       const RowRange queries{first, least(attention_block, shape.queries - first)};
       strip.start(queries);
-      strip.fetch_next(call.dy);
       const std::int64_t seen = strip.padded_keys();
       load_head_rows(problem, problem.q, head, queries, q);
       load_head_rows(problem, call.dy, head, queries, dy);

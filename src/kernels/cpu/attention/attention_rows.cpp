@@ -15,6 +15,15 @@ std::int64_t offset(std::int64_t image_step, std::int64_t row_step, AttentionHea
   return head.image * image_step + row * row_step + head.head * width;
 }
 
+constexpr std::int64_t rows_ahead = 8;
+
+// Rows lie far apart, and their loads would wait for each other.
+void fetch_row(const void* data, DType dtype, std::int64_t at, std::int64_t width) {
+  const std::int64_t size = bits(dtype) / 8;
+  const std::byte* const row = static_cast<const std::byte*>(data) + at * size;
+  for (std::int64_t i = 0; i < width * size; i += 64) __builtin_prefetch(row + i);
+}
+
 void load(ConstArray from, std::int64_t at, std::int64_t count, float* to) {
   const float* values = load_strip(from, at, count, to);
   if (values != to) std::copy_n(values, count, to);
@@ -25,12 +34,15 @@ void load(ConstArray from, std::int64_t at, std::int64_t count, float* to) {
 void load_head_rows(const AttentionProblem& problem, const AttentionInput& from, AttentionHead head,
                     RowRange rows, float* to) {
   const std::int64_t width = problem.shape.width, pitch = padded(width);
+  const auto at = [&](std::int64_t r) {
+    return offset(from.batch, from.row, head, rows.first + r, width);
+  };
   for (std::int64_t r = 0; r < padded(rows.count); ++r, to += pitch) {
     std::int64_t filled = 0;
+    if (r + rows_ahead < rows.count) fetch_row(from.data, problem.dtype, at(r + rows_ahead), width);
     if (r < rows.count) {
       filled = width;
-      load({from.data, problem.dtype}, offset(from.batch, from.row, head, rows.first + r, width),
-           width, to);
+      load({from.data, problem.dtype}, at(r), width, to);
     }
     std::fill(to + filled, to + pitch, 0.0F);
   }

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/cpu.h"
 #include "ir/reason.h"
 #include "kernels/cpu/bytes/quantized_depthwise.h"
+#include "kernels/cpu/bytes/quantized_pixels.h"
 #include "kernels/cpu/bytes/quantized_row_convolution.h"
 #include "kernels/cpu/core/strided_copy.h"
 #include "kernels/cpu/core/work.h"
@@ -83,8 +85,11 @@ Prepared prepare_quantized_convolution(const QuantizedViews& views, const Convol
   require(reason.empty(), "quantised convolution: ", reason);
   const int workers = threads > 0 ? threads : thread_count();
   const bool each_channel = is_quantized_depthwise(views, window);
-  Prepared inner = each_channel ? prepare_quantized_depthwise(views, window, numbers, workers)
-                                : prepare_quantized_rows(views, window, numbers, workers);
+  const bool pixels = quantized_pixels_reason(views, window, numbers, isa()).empty();
+  const auto prepare = each_channel ? prepare_quantized_depthwise
+                       : pixels     ? prepare_quantized_pixels
+                                    : prepare_quantized_rows;
+  Prepared inner = prepare(views, window, numbers, workers);
   const Moved moved = moved_operands(views);
   if (moved.own_at == 0) return inner;
   Prepared prepared = inner;

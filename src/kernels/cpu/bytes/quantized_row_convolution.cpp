@@ -5,8 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/cpu/bytes/quantized_lists.h"
-#include "kernels/cpu/bytes/quantized_weights.h"
+#include "kernels/cpu/bytes/quantized_operands.h"
 #include "kernels/cpu/bytes/quantized_window.h"
 #include "kernels/cpu/core/work.h"
 
@@ -19,8 +18,8 @@ constexpr std::int64_t one_block_rows = 64;        // that stay one block: weigh
 constexpr std::int64_t row_convolution_tasks = 4;  // for each thread
 constexpr std::int64_t least_panels = 4;           // of a task, as each packs its rows
 
-// What is packed: the weights, and the lists where they last. Memory holds what is not packed
-// ahead, and for each thread a slot of packed rows, their sums and which they are.
+// Memory holds what is not packed ahead, and for each thread a slot of packed rows, their sums and
+// which they are.
 class RowConvolution {
  public:
   RowConvolution(const QuantizedTier& tier, const QuantizedViews& views,
@@ -28,18 +27,13 @@ class RowConvolution {
       : tier_(tier),
         views_(views),
         groups_(window.groups),
-        numbers_(numbers),
         window_(views.x.dims, views.w.dims, views.y.dims, window),
-        weights_(views.w, window.groups, tier_),
-        lists_(numbers, groups_, weights_.in_group(), weights_.padded()),
-        x_signed_(views.x.dtype == DType::i8),
-        w_unsigned_(views.w.dtype == DType::u8) {
-    direct_ = !tier_.wide && window_.is_x() && !x_signed_ && !needs_row_sums() &&
+        operands_(tier, views, groups_, numbers),
+        x_signed_(views.x.dtype == DType::i8) {
+    direct_ = !tier_.wide && window_.is_x() && !x_signed_ && !operands_.needs_row_sums() &&
               window_.channels() % tier_.group == 0;
     choose(threads);
-    lists_at_ = round_up(weights_.bytes(), 64);
-    weights_at_ = lists_last() ? 0 : round_up(lists_.bytes(), 64);
-    slots_at_ = weights_at_ + (views.w_lasts ? 0 : lists_at_);
+    slots_at_ = operands_.workspace();
     sums_at_ = direct_ ? 0 : round_up(block_rows_ * row_bytes(), 64);
     held_at_ = round_up(sums_at_ + 4 * block_rows_, 64);
     slot_bytes_ = held_at_ + 64;
@@ -47,46 +41,11 @@ class RowConvolution {
 
   std::int64_t workspace() const { return slots_at_ + workers_ * slot_bytes_; }
   const QuantizedTier& tier() const { return tier_; }
-
-  std::int64_t packed_bytes() const { return lists_at_ + (lists_last() ? lists_.bytes() : 0); }
-  std::string packed_format() const {
-    return concat(lists_last() ? "lists " : "", numbers_.low, ' ', numbers_.high, ' ',
-                  views_.y.dtype, ' ', weights_.format());
-  }
-  std::vector<int> packed_inputs() const {
-    std::vector<int> inputs{quantized_w};
-    if (lists_last())
-      for (const Int8Numbers& each :
-           {numbers_.x_scale, numbers_.x_zero, numbers_.w_scale, numbers_.w_zero, numbers_.bias,
-            numbers_.residual_scale, numbers_.residual_zero, numbers_.y_scale, numbers_.y_zero})
-        if (each.count > 0) inputs.push_back(each.input);
-    return inputs;
-  }
-  // False: as QuantizedWeights::pack() says.
-  [[nodiscard]] bool pack(const void* const* inputs, std::byte* packed) const {
-    if (!weights_.pack(inputs[quantized_w], packed)) return false;
-    if (!lists_last()) return true;
-    const Call call{inputs, nullptr, nullptr, nullptr, packed};
-    const QuantizedSteps steps = quantized_steps(numbers_, call, views_.y.dtype);
-    lists_.fill(call, steps, packed + lists_at_, stored(packed, steps));
-    return true;
-  }
+  const QuantizedOperands& operands() const { return operands_; }
 
   void run(const Call& call) const {
     auto* const memory = static_cast<std::byte*>(call.workspace);
-    Run run{call, call.packed, quantized_steps(numbers_, call, views_.y.dtype), {}, nullptr};
-    if (!run.weights) {
-      run.weights = memory + weights_at_;
-      require(weights_.pack(call.inputs[quantized_w], memory + weights_at_), tier_.name,
-              ": weights that do not fit");
-    }
-    const QuantizedLists::Stored how = stored(run.weights, run.steps);
-    run.finish = lists_last() ? lists_.read(call.packed + lists_at_, run.steps, how)
-                              : lists_.load(call, run.steps, memory, how);
-    run.finish.y = views_.y.dtype;
-    if (views_.residual) run.finish.residual = views_.residual->dtype;
-    run.finish.saturates = saturation_bounds(run.finish, views_.residual.has_value());
-    if (tier_.takes_offsets) run.offsets = std::exchange(run.finish.offsets, nullptr);
+    const Run run{call, operands_.ready(call, memory)};
     for (std::int64_t worker = 0; worker < workers_; ++worker)
       held(memory + slots_at_ + worker * slot_bytes_) = -1;
     const std::int64_t tasks = groups_ * row_blocks_ * column_blocks_;
@@ -98,28 +57,17 @@ class RowConvolution {
  private:
   struct Run {
     const Call& call;
-    const std::byte* weights;
-    QuantizedSteps steps;
-    QuantizedFinish finish;
-    const std::int32_t* offsets;  // that the products take off
+    QuantizedOperands::Ready ready;
   };
 
-  bool lists_last() const { return views_.w_lasts && views_.numbers_last; }
-  QuantizedLists::Stored stored(const std::byte* weights, const QuantizedSteps& steps) const {
-    return {w_unsigned_ ? 128 : 0, stored_zero(steps),
-            tier_.wide ? nullptr : weights_.sums(weights)};
-  }
-  bool needs_row_sums() const { return w_unsigned_ || numbers_.w_zero.count > 0; }
-  std::int64_t row_bytes() const { return weights_.steps() * 4; }
-  std::int32_t stored_zero(const QuantizedSteps& steps) const {
-    return steps.x_zero + (x_signed_ ? 128 : 0);
-  }
+  const QuantizedWeights& weights() const { return operands_.weights(); }
+  std::int64_t row_bytes() const { return weights().steps() * 4; }
 
   void choose(int threads) {
-    const std::int64_t rows = window_.rows(), panels = weights_.panels();
+    const std::int64_t rows = window_.rows(), panels = weights().panels();
     const std::int64_t result_bits =
         bits(views_.y.dtype) + (views_.residual ? bits(views_.residual->dtype) : 0);
-    const std::int64_t each = row_bytes() + weights_.in_group() * result_bits / 8;
+    const std::int64_t each = row_bytes() + weights().in_group() * result_bits / 8;
     const std::int64_t fitting = std::max<std::int64_t>(block_bytes / each, tier_.rows);
     std::int64_t block = rows <= one_block_rows ? rows : std::min(rows, fitting);
     const std::int64_t wanted =
@@ -141,7 +89,7 @@ class RowConvolution {
     const std::int64_t block = task / column_blocks_, group = block % groups_;
     const std::int64_t begin = first_row(block / groups_), end = first_row(block / groups_ + 1);
     const std::int64_t first = task % column_blocks_ * block_panels_;
-    const std::int64_t last = std::min(first + block_panels_, weights_.panels());
+    const std::int64_t last = std::min(first + block_panels_, weights().panels());
     auto* const sums = reinterpret_cast<std::int32_t*>(slot + sums_at_);
     const auto* const x = static_cast<const std::byte*>(run.call.inputs[quantized_x]);
     const std::byte* rows = x + begin * window_.channels();
@@ -158,7 +106,7 @@ class RowConvolution {
            before < tier_.panels && next < last ? next : panel},
           rows + (row - begin) * row_bytes(), sums + (row - begin));
     };
-    if ((last - first) * weights_.panel_bytes() <= near_bytes) {
+    if ((last - first) * weights().panel_bytes() <= near_bytes) {
       for (std::int64_t row = begin; row < end; row += tier_.rows)
         for (std::int64_t panel = first; panel < last; panel += tier_.panels) tile(panel, row);
     } else {
@@ -178,12 +126,12 @@ class RowConvolution {
                  std::byte* slot) const {
     auto* const sums = reinterpret_cast<std::int32_t*>(slot + sums_at_);
     window_.pack(static_cast<const std::byte*>(run.call.inputs[quantized_x]), group, begin, end,
-                 {&tier_, {x_signed_, run.steps.x_zero}, needs_row_sums()}, row_bytes(), slot,
-                 sums);
+                 {&tier_, {x_signed_, run.ready.x_zero}, operands_.needs_row_sums()}, row_bytes(),
+                 slot, sums);
     // Of x less its zero point, as the wide form has it.
-    if (needs_row_sums() && !tier_.wide)
+    if (operands_.needs_row_sums() && !tier_.wide)
       for (std::int64_t row = 0; row < end - begin; ++row)
-        sums[row] -= static_cast<std::int32_t>(window_.depth()) * stored_zero(run.steps);
+        sums[row] -= static_cast<std::int32_t>(window_.depth()) * run.ready.stored_zero;
   }
 
   struct Tile {
@@ -193,20 +141,21 @@ class RowConvolution {
   void one_tile(const Run& run, const Tile& tile, const std::byte* rows,
                 const std::int32_t* row_sums) const {
     alignas(64) std::int32_t sums[quantized_most_rows * quantized_most_panels * quantized_panel];
-    const std::int64_t column = tile.panel * quantized_panel, in_group = weights_.in_group();
-    const std::int64_t listed = tile.group * weights_.padded() + column;
+    const std::int64_t column = tile.panel * quantized_panel, in_group = weights().in_group();
+    const std::int64_t listed = tile.group * weights().padded() + column;
     const std::int64_t width = tile.panels * quantized_panel;
     tier_.multiply({rows, row_bytes(), tile.rows,
-                    weights_.panel(run.weights, tile.group, tile.panel), tile.panels,
-                    weights_.panel_bytes(), run.offsets ? run.offsets + listed : nullptr,
-                    weights_.panel(run.weights, tile.group, tile.next).weights, sums});
+                    weights().panel(run.ready.weights, tile.group, tile.panel), tile.panels,
+                    weights().panel_bytes(),
+                    run.ready.offsets ? run.ready.offsets + listed : nullptr,
+                    weights().panel(run.ready.weights, tile.group, tile.next).weights, sums});
     const std::int64_t pitch = groups_ * in_group;
     const std::int64_t at = tile.row * pitch + tile.group * in_group + column;
     const auto offset = [&](const void* data, DType dtype) {
       return static_cast<const std::byte*>(data) + at * bits(dtype) / 8;
     };
     finish_quantized(
-        run.finish,
+        run.ready.finish,
         {tile.rows, listed, std::min(width, in_group - column), sums, row_sums, width,
          views_.residual ? offset(run.call.inputs[quantized_residual], views_.residual->dtype)
                          : nullptr,
@@ -216,16 +165,13 @@ class RowConvolution {
   const QuantizedTier& tier_;
   QuantizedViews views_;
   std::int64_t groups_;
-  QuantizedNumbers numbers_;
   QuantizedWindow window_;
-  QuantizedWeights weights_;
-  QuantizedLists lists_;
-  bool x_signed_, w_unsigned_, direct_ = false;
+  QuantizedOperands operands_;
+  bool x_signed_, direct_ = false;
   std::int64_t row_tiles_ = 1, block_rows_ = 1, row_blocks_ = 1;
   std::int64_t block_panels_ = 1, column_blocks_ = 1;
   std::int64_t workers_ = 1;
-  std::int64_t lists_at_ = 0;  // in what is packed
-  std::int64_t weights_at_ = 0, slots_at_ = 0;
+  std::int64_t slots_at_ = 0;
   std::int64_t sums_at_ = 0, held_at_ = 0, slot_bytes_ = 0;  // in a slot
 };
 
@@ -248,18 +194,20 @@ Prepared prepare_either(const Made& faster, const Made& made) {
     inner.packed += head;
     (*call.packed == std::byte{1} ? faster : made)->run(inner);
   };
-  const std::int64_t bytes = head + std::max(faster->packed_bytes(), made->packed_bytes());
-  prepared.packed = {concat(faster->packed_format(), " or ", made->packed_format()), bytes,
-                     made->packed_inputs(),
-                     [faster, made, bytes](const void* const* inputs, std::byte* packed) {
-                       std::fill_n(packed, bytes, std::byte{0});
-                       const bool fast = faster->pack(inputs, packed + head);
-                       if (!fast) {
-                         std::fill_n(packed, bytes, std::byte{0});
-                         (void)made->pack(inputs, packed + head);
-                       }
-                       *packed = std::byte{fast};
-                     }};
+  const std::int64_t bytes =
+      head + std::max(faster->operands().packed_bytes(), made->operands().packed_bytes());
+  prepared.packed = {
+      concat(faster->operands().packed_format(), " or ", made->operands().packed_format()), bytes,
+      made->operands().packed_inputs(),
+      [faster, made, bytes](const void* const* inputs, std::byte* packed) {
+        std::fill_n(packed, bytes, std::byte{0});
+        const bool fast = faster->operands().pack(inputs, packed + head);
+        if (!fast) {
+          std::fill_n(packed, bytes, std::byte{0});
+          (void)made->operands().pack(inputs, packed + head);
+        }
+        *packed = std::byte{fast};
+      }};
   return prepared;
 }
 
@@ -275,9 +223,11 @@ Prepared prepare_quantized_rows(const QuantizedViews& views, const ConvolutionWi
   if (const QuantizedTier* const faster = quantized_saturating_tier())
     return prepare_either(made_for(*faster), made);
   Prepared prepared = prepared_for(made);
-  prepared.packed = {
-      made->packed_format(), made->packed_bytes(), made->packed_inputs(),
-      [made](const void* const* inputs, std::byte* packed) { (void)made->pack(inputs, packed); }};
+  prepared.packed = {made->operands().packed_format(), made->operands().packed_bytes(),
+                     made->operands().packed_inputs(),
+                     [made](const void* const* inputs, std::byte* packed) {
+                       (void)made->operands().pack(inputs, packed);
+                     }};
   return prepared;
 }
 

@@ -6,25 +6,29 @@
 
 namespace narrowgauge::cpu {
 
-QuantizedWeights::QuantizedWeights(const View& w, std::int64_t groups, const QuantizedTier& tier)
+QuantizedWeights::QuantizedWeights(const View& w, std::int64_t groups, const QuantizedTier& tier,
+                                   std::int64_t taps_in_run)
     : w_(w),
       groups_(groups),
       tier_(&tier),
       in_group_(w.dims[0] / groups),
       channels_(w.dims[1]),
       steps_(0),
-      tap_at_{0} {
+      tap_at_{0},
+      taps_in_run_(taps_in_run) {
   for (std::size_t axis = 2; axis < w.dims.size(); ++axis) {
     std::vector<std::int64_t> further;
     for (const std::int64_t at : tap_at_)
       for (std::int64_t i = 0; i < w.dims[axis]; ++i) further.push_back(at + i * w.strides[axis]);
     tap_at_ = std::move(further);
   }
-  steps_ = ceil_divide(std::ssize(tap_at_) * channels_, tier.group);
+  const std::int64_t taps = std::ssize(tap_at_);
+  if (taps_in_run_ == 0) taps_in_run_ = taps;
+  steps_ = taps / taps_in_run_ * ceil_divide(taps_in_run_ * channels_, tier.group);
 }
 
 std::string QuantizedWeights::format() const {
-  std::string text = concat(tier_->name, ' ', w_.dtype, ' ', groups_);
+  std::string text = concat(tier_->name, ' ', w_.dtype, ' ', groups_, ' ', taps_in_run_);
   for (std::size_t axis = 0; axis < w_.dims.size(); ++axis)
     text += concat(' ', w_.dims[axis], '*', w_.strides[axis]);
   return text;
@@ -47,13 +51,16 @@ void QuantizedWeights::pack_plain(const std::uint8_t* w, std::int64_t index, std
     if (first + c >= in_group_) continue;
     const std::uint8_t* const column = w + (group * in_group_ + first + c) * w_.strides[0];
     std::int64_t k = 0;
-    for (const std::int64_t tap : tap_at_)
+    for (std::int64_t tap = 0; tap < std::ssize(tap_at_); ++tap) {
+      if (tap % taps_in_run_ == 0) k = round_up(k, tier_->group);
+      const std::uint8_t* const from = column + tap_at_[static_cast<std::size_t>(tap)];
       for (std::int64_t channel = 0; channel < channels_; ++channel, ++k) {
-        const auto stored = static_cast<std::uint8_t>(column[tap + channel * w_.strides[1]] ^ flip);
+        const auto stored = static_cast<std::uint8_t>(from[channel * w_.strides[1]] ^ flip);
         sums[c] += static_cast<std::int8_t>(stored);
         panel[(k / tier_->group * quantized_panel + c) * tier_->group + k % tier_->group] =
             std::byte{stored};
       }
+    }
   }
 }
 

@@ -10,8 +10,10 @@ namespace narrowgauge::cpu {
 
 class QuantizedWeights {
  public:
-  // w [M, C / groups, kernel...], with any strides.
-  QuantizedWeights(const View& w, std::int64_t groups, const QuantizedTier& tier);
+  // w [M, C / groups, kernel...], with any strides. Runs of `taps_in_run` taps begin with a group
+  // each; 0: all taps are one run.
+  QuantizedWeights(const View& w, std::int64_t groups, const QuantizedTier& tier,
+                   std::int64_t taps_in_run = 0);
 
   std::int64_t in_group() const { return in_group_; }  // columns
   std::int64_t panels() const { return ceil_divide(in_group_, quantized_panel); }
@@ -48,6 +50,7 @@ class QuantizedWeights {
   const QuantizedTier* tier_;
   std::int64_t in_group_, channels_, steps_;
   std::vector<std::int64_t> tap_at_;  // where each tap of a column lies
+  std::int64_t taps_in_run_;
 };
 
 }  // namespace narrowgauge::cpu
