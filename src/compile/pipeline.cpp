@@ -21,6 +21,7 @@
 #include "passes/normalize_again.h"
 #include "passes/recompute.h"
 #include "passes/remove_dead_code.h"
+#include "passes/reshape_last.h"
 
 namespace narrowgauge {
 
@@ -53,6 +54,7 @@ std::vector<Pass> pipeline(const CompileOptions& options) {
   if (options.fuse) {
     // First, so that what they make of states is hoisted.
     passes.insert(passes.begin(), {{"fold_normalizations", Stage::precise, fold_normalizations},
+                                   {"reshape_last", Stage::precise, reshape_last},
                                    {"fuse_quantized", Stage::precise, fuse_quantized}});
     if (options.normalize_again)
       passes.push_back({"normalize_again", Stage::laid_out, for_target(normalize_again)});

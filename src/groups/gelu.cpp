@@ -9,10 +9,12 @@
 
 #include "groups/group.h"
 #include "ir/reason.h"
+#include "kernels/cpu/tiles/pixel_convolution.h"
 #include "kernels/cpu/tiles/tile_gemm.h"
 #include "ops/math/broadcast_gradient.h"
 #include "ops/math/gemm.h"
 #include "ops/offers/contraction.h"
+#include "ops/offers/pixel_product.h"
 #include "ops/shape/reshape.h"
 
 namespace narrowgauge {
@@ -132,6 +134,29 @@ std::string product_reason(const GroupRequest& group, const Node& node, const Ge
       [&] { return tile_epilogue_reason(views, product.epilogue); });
 }
 
+// Whether the product is by a matrix that lasts, and its sums are not kept.
+bool predicts(const GroupRequest& group, const GeluOperands& at) {
+  return at.activation == TileActivation::gelu && group.input(at.b).lasts &&
+         (at.kept < 0 || !group.output(at.kept).present);
+}
+
+Offer offer_pixels(const GeluOperands& at, const cpu::BoundedConvolution& pixels) {
+  Offer offer;
+  offer.prepare = [at, pixels](Offer& ready) {
+    cpu::Prepared prepared = prepare_pixel_convolution(pixels);
+    describe(ready, prepared);
+    ready.implementation += ", gelu";
+    ready.packing = packing_of(std::move(prepared.packed), {at.a, at.b, at.bias});
+    ready.run = [at, run = std::move(prepared.run)](const KernelCall& call) {
+      const std::array<const void*, 3> inputs{
+          data_at(call.inputs, at.a), data_at(call.inputs, at.b), data_at(call.inputs, at.bias)};
+      void* const y = data_at(call.outputs, at.y);
+      run({inputs.data(), &y, call.workspace, nullptr, call.packed});
+    };
+  };
+  return offer;
+}
+
 Offer offer_product(const GroupRequest& group, Part part, GeluOperands at) {
   const Node& node = group.match.node(part);
   const Gemm& gemm = node.as<Gemm>();
@@ -147,6 +172,12 @@ Offer offer_product(const GroupRequest& group, Part part, GeluOperands at) {
   const GeluProduct product = product_of(group, gemm, at);
   reason = product_reason(group, node, at, product);
   if (!reason.empty()) return Offer::decline(std::move(reason));
+  if (predicts(group, at)) {
+    cpu::BoundedConvolution pixels = product_of_pixels(product.views, group.target().threads);
+    pixels.gelu = true;
+    if (pixel_product_reason(product.views, pixels, group.target().isa).empty())
+      return offer_pixels(at, pixels);
+  }
   Offer offer;
   if (at.x >= 0) offer.in_place = {{at.x, at.y}};
   offer.prepare = [at, product, options = contraction_options(group.request)](Offer& ready) {

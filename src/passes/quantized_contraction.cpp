@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/quantized_contraction.h"
 
+#include "ops/activation/gelu.h"
 #include "ops/activation/relu.h"
 #include "ops/elementwise/in_dtype.h"
 #include "ops/math/arithmetic.h"
@@ -39,6 +40,7 @@ class Finder {
     if (integer ? !starts_with_sums() : !starts_with_values()) return {};
     end_ = {found_.members.back(), 0};
     follow();
+    take_rounding();
     return std::move(found_);
   }
 
@@ -123,12 +125,22 @@ class Finder {
     }
   }
 
+  // Takes the cast of a result that is only read in bf16.
+  void take_rounding() {
+    const int next = readers_.only(end_);
+    if (found_.y || found_.residual || !found_.added.is_absent() || next < 0) return;
+    if (graph_.node(next).is<Cast>() && graph_.node(next).as<Cast>().to == DType::bf16 &&
+        !taken_.contains(next))
+      found_.members.push_back(next);
+  }
+
   // Takes the only reader of the last member, if it can be a member.
   bool step() {
     const int next = readers_.only(end_);
     if (next < 0 || taken_.contains(next)) return false;
     const Node& node = graph_.node(next);
-    const bool joins = joins_cast(node) || joins_sum(node) || joins_bound(node) || joins_end(node);
+    const bool joins = joins_cast(node) || joins_sum(node) || joins_bound(node) ||
+                       joins_gelu(next) || joins_end(node);
     if (!joins) return false;
     found_.members.push_back(next);
     end_ = {next, 0};
@@ -184,6 +196,17 @@ class Finder {
       return false;
     }
     return bounded_ = true;
+  }
+
+  // A Gelu of what is quantised behind it.
+  bool joins_gelu(int index) {
+    const Node& node = graph_.node(index);
+    if (!node.is<Gelu>() || node.as<Gelu>().approximate != "none") return false;
+    if (bounded_ || found_.residual || !found_.added.is_absent()) return false;
+    int behind = readers_.only({index, 0});
+    while (behind >= 0 && graph_.node(behind).is<Cast>()) behind = readers_.only({behind, 0});
+    if (behind < 0 || !quantization(graph_, graph_.node(behind))) return false;
+    return found_.gelu = bounded_ = true;
   }
 
   bool joins_end(const Node& node) {
@@ -273,9 +296,13 @@ void add_quantized(Rebuild& rebuild, const QuantizedContraction& found) {
   options.storages.clear();
   if (options.origin.empty() && last.name != node.name) options.origin = last.full_name();
   const Values inputs = Inputs(rebuild, found).all();
+  // 16 bits where a precision plan says so.
+  const bool plain = !found.y && !found.residual && found.added.is_absent();
+  const DType given = last.outputs[0].type.dtype;
+  const DType dtype = plain && given == DType::bf16 ? given : DType::f32;
   const auto convolution = [&](const auto& op) {
-    return QuantizedConv{op.auto_pad, op.dilations, op.group,  op.kernel_shape,
-                         op.pads,     op.strides,   found.low, found.high};
+    return QuantizedConv{op.auto_pad, op.dilations, op.group,   op.kernel_shape, op.pads,
+                         op.strides,  found.low,    found.high, found.gelu,      dtype};
   };
   const bool transposed = node.is<Gemm>() && node.as<Gemm>().transB != 0;
   Graph& graph = rebuild.graph();
@@ -285,11 +312,10 @@ void add_quantized(Rebuild& rebuild, const QuantizedContraction& found) {
   else if (node.is<ConvInteger>())
     made = graph.add(convolution(node.as<ConvInteger>()), inputs, std::move(options));
   else
-    made =
-        graph.add(QuantizedMatMul{transposed, found.low, found.high}, inputs, std::move(options));
-  // 16 bits where a precision plan says so.
+    made = graph.add(QuantizedMatMul{transposed, found.low, found.high, found.gelu, dtype}, inputs,
+                     std::move(options));
   Rewriting behind(graph, {}, {});
-  rebuild.map({found.members.back(), 0}, in_dtype(behind, made, last.outputs[0].type.dtype));
+  rebuild.map({found.members.back(), 0}, in_dtype(behind, made, given));
 }
 
 }  // namespace narrowgauge

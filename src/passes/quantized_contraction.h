@@ -22,6 +22,7 @@ struct QuantizedContraction {
   Value added = absent;  // a residual in f32
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
+  bool gelu = false;  // in the place of a residual and bounds; only before y
 };
 
 // That of a node; nothing if it is none. None of its members is in `taken`.

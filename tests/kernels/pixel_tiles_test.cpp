@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numbers>
 
 #include "base/cpu.h"
 #include "base/parallel.h"
@@ -40,6 +41,7 @@ bool tiles_take(const ConvolutionCase& c) { return c.groups == 1 && c.size.size(
 struct Behind {
   bool residual = false;
   float low = -infinity, high = infinity;
+  bool gelu = false;
 };
 
 class Fixture {
@@ -64,6 +66,7 @@ class Fixture {
                          .window = shape_.window(),
                          .low = behind_.low,
                          .high = behind_.high,
+                         .gelu = behind_.gelu,
                          .lasting = {bounded_w}};
     if (shape_.bias) c.views.bias = bias_.view();
     if (behind_.residual) c.residual = residual_.view();
@@ -84,6 +87,7 @@ class Fixture {
     for (std::size_t i = 0; i < y.size(); ++i) {
       if (behind_.residual) y[i] += residual_.at(static_cast<std::int64_t>(i));
       y[i] = std::min(std::max(y[i], double{behind_.low}), double{behind_.high});
+      if (behind_.gelu) y[i] *= std::erfc(-y[i] / std::numbers::sqrt2) / 2;
     }
     return y;
   }
@@ -134,6 +138,19 @@ TEST_F(PixelTilesTest, what_is_behind_the_sums_is_not_rounded_between) {
         const Fixture fixture(c, DType::bf16, y, behind);
         expect_within_format(fixture.result(), fixture.reference(), concat(c.name, ' ', y));
       }
+  });
+}
+
+TEST_F(PixelTilesTest, gelu_is_that_of_the_sums) {
+  for_all_cases([](const ConvolutionCase& c) {
+    const Fixture fixture(c, DType::bf16, DType::bf16, {.gelu = true});
+    const GuardedArray y = fixture.result();
+    const std::vector<double> exact = fixture.reference();
+    // Rounding, the polynomial, and what sums in f32 lose where they cancel.
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+      const double expected = exact[static_cast<std::size_t>(i)];
+      ASSERT_NEAR(y.at(i), expected, (0x1p-8 + 0x1p-14) * std::abs(expected) + 1e-5) << c.name;
+    }
   });
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numbers>
 #include <random>
 
 #include "kernels/convolution_case.h"
@@ -34,12 +35,14 @@ struct Form {
   int least = -128, most = 127;  // weights
   bool numbers_last = false;
   bool outliers = false;  // some neighbours among the weights are 127 and -128
+  bool gelu = false;
 };
 
 std::string text(const ConvolutionCase& c, const Form& form) {
   return concat(c.name, ' ', form.x, form.w, form.y, ' ', form.residual.value_or(DType::boolean),
                 form.each_channel ? " channels" : "", form.w_zeros ? " zeros" : "",
-                form.together ? "" : " plain", form.packed ? " packed" : "");
+                form.together ? "" : " plain", form.packed ? " packed" : "",
+                form.gelu ? " gelu" : "");
 }
 
 GuardedArray random_array(DType dtype, const Dims& dims, bool together, std::mt19937& random,
@@ -82,7 +85,7 @@ class Trial {
       give(quantized_bias, random_array(DType::f32, {c.outputs}, false, random_, -99, 99));
     if (form.residual) give_residual();
     sums_ = exact_sums();
-    if (form.y == DType::f32) return;
+    if (is_floating(form.y)) return;
     give(quantized_y_scale, scales(1, 0.2, random_));
     give(quantized_y_zero, bytes_array(form.y, {1}, false, random_));
   }
@@ -108,7 +111,8 @@ class Trial {
             of(quantized_y_scale),
             of(quantized_y_zero),
             form_.low,
-            form_.high};
+            form_.high,
+            form_.gelu};
   }
   const ConvolutionWindow& window() const { return window_; }
   std::int32_t x_zero() const { return static_cast<std::int32_t>(at(quantized_x_zero).at(0)); }
@@ -118,10 +122,11 @@ class Trial {
     EXPECT_TRUE(y_.guards_intact()) << text(c_, form_);
     for (std::int64_t i = 0; i < y_.size(); ++i) {
       const double exact = expected(i);
-      if (form_.y == DType::f32)
-        ASSERT_NEAR(y_.at(i), exact, 1e-5 * (1 + std::abs(exact))) << text(c_, form_) << ' ' << i;
+      if (is_floating(form_.y))
+        ASSERT_NEAR(y_.at(i), exact, error_of(form_.y, exact)) << text(c_, form_) << ' ' << i;
       else
-        ASSERT_LE(distance(y_.at(i), exact), 0.501) << text(c_, form_) << ' ' << i;
+        ASSERT_LE(distance(y_.at(i), exact), form_.gelu ? 0.51 : 0.501)
+            << text(c_, form_) << ' ' << i;
     }
   }
 
@@ -169,7 +174,12 @@ class Trial {
                   prepared.packed.bytes > 0 ? aligned(packed) : nullptr});
   }
 
-  // In steps of y before it is rounded, or the result in f32.
+  static double error_of(DType y, double exact) {
+    const double sums = 1e-5 * (1 + std::abs(exact));
+    return y == DType::bf16 ? sums + 0x1p-8 * std::abs(exact) : sums;
+  }
+
+  // In steps of y before it is rounded, or the floating result.
   double expected(std::int64_t i) const {
     const std::int64_t places = y_.size() / (c_.batch * c_.outputs);
     const std::int64_t channel = i / places % c_.outputs;
@@ -180,6 +190,7 @@ class Trial {
     if (form_.residual)
       y += (at(quantized_residual).at(i) - number(quantized_residual_zero, 0, 0)) *
            number(quantized_residual_scale, 0, 1);
+    if (form_.gelu) y *= std::erfc(-y / std::numbers::sqrt2) / 2;
     return std::min(std::max(y, form_.low), form_.high) / step;
   }
 
@@ -221,6 +232,10 @@ std::vector<Form> forms() {
       {.y = DType::f32, .residual = DType::u8, .together = false, .packed = false},
       {.x = DType::i8, .y = DType::i8, .residual = DType::f32, .least = -64, .most = 64},
       {.y = DType::f32, .least = -20, .most = 20, .outliers = true},
+      {.x = DType::i8, .y = DType::bf16},
+      {.y = DType::bf16, .w_zeros = true, .low = -1, .high = 3},
+      {.gelu = true},
+      {.x = DType::i8, .y = DType::i8, .each_channel = false, .packed = false, .gelu = true},
   };
 }
 

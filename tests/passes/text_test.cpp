@@ -39,6 +39,7 @@
 #include "passes/read_moments.h"
 #include "passes/recompute.h"
 #include "passes/remove_dead_code.h"
+#include "passes/reshape_last.h"
 #include "passes/untrained_states.h"
 
 namespace narrowgauge::text_test {
@@ -103,6 +104,7 @@ const std::map<std::string, Pass>& passes() {
          return recompute(g, [](const Node& node) { return node.op->info.name == "Relu"; });
        }},
       {"remove_dead_code", for_any(remove_dead_code)},
+      {"reshape_last", for_any(reshape_last)},
       {"untrained_states", for_any(with_untrained_states)}};
   return all;
 }

@@ -3,13 +3,13 @@
 #include "ir/reason.h"
 #include "kernels/cpu/tiles/pixel_convolution.h"
 #include "ops/offers/contraction.h"
+#include "ops/offers/pixel_product.h"
 #include "ops/offers/product.h"
 
 namespace narrowgauge {
 
 namespace {
 
-// A matrix of rows, whatever stands before its last axis, as images of one pixel.
 cpu::View rows_as_images(const cpu::View& view) {
   const std::int64_t columns = view.dims.back();
   return cpu::dense_view(view.dtype,
@@ -17,6 +17,8 @@ cpu::View rows_as_images(const cpu::View& view) {
 }
 
 bool is_dense(const cpu::View& view) { return view.strides == dense_strides(view.dims); }
+
+}  // namespace
 
 cpu::BoundedConvolution product_of_pixels(const cpu::MatMulViews& views, int threads) {
   const cpu::View& b = views.b;
@@ -29,7 +31,13 @@ cpu::BoundedConvolution product_of_pixels(const cpu::MatMulViews& views, int thr
           .lasting = {cpu::bounded_w}};
 }
 
-}  // namespace
+std::string pixel_product_reason(const cpu::MatMulViews& views,
+                                 const cpu::BoundedConvolution& pixels, Isa isa) {
+  return first_reason(
+      [&] { return unless(views.b.dims.size() == 2, "several matrices"); },
+      [&] { return unless(is_dense(views.a) && is_dense(views.y), "rows with gaps"); },
+      [&] { return pixel_convolution_reason(pixels, isa); });
+}
 
 Offer product_on_pixel_tiles(const ProductRequest& request) {
   const cpu::MatMulViews& views = request.views;
@@ -40,10 +48,8 @@ Offer product_on_pixel_tiles(const ProductRequest& request) {
       [&] {
         return unless(request.request.input(request.inputs[1]).lasts, "a matrix that may change");
       },
-      [&] { return unless(views.b.dims.size() == 2, "several matrices"); },
-      [&] { return unless(is_dense(views.a) && is_dense(views.y), "rows with gaps"); },
       [&] {
-        return pixel_convolution_reason(product_of_pixels(views, target.threads), target.isa);
+        return pixel_product_reason(views, product_of_pixels(views, target.threads), target.isa);
       });
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return offer_prepared([pixels = product_of_pixels(

@@ -20,7 +20,8 @@ using namespace cpu;  // NOLINT: the names of inputs
 
 TensorTypes QuantizedConv::infer(const Inference& in) const {
   const Shape& w = in.shape(quantized_w);
-  return {quantized_type(in, output_shape(*this, in.shape(quantized_x), w), w[0])};
+  return {quantized_type(in, output_shape(*this, in.shape(quantized_x), w), w[0],
+                         quantized_end(*this))};
 }
 
 double QuantizedConv::flops(std::span<const TensorType> in, std::span<const TensorType> out) const {
@@ -56,7 +57,7 @@ Offer offer_quantized_conv(const Request& request) {
   const auto& op = request.as<QuantizedConv>();
   const auto window =
       kernel_window(case_of(op, request.input(quantized_x), request.input(quantized_w)));
-  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  const QuantizedNumbers numbers = quantized_numbers(request, quantized_end(op));
   reason = reason_of(views, window, numbers, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return quantized_offer([=, threads = request.target.threads] {
@@ -75,7 +76,7 @@ Offer offer_quantized_conv_onednn(const Request& request) {
   if (reason.empty()) reason = storage_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const QuantizedViews views = quantized_conv_views(request);
-  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  const QuantizedNumbers numbers = quantized_numbers(request, quantized_end(op));
   reason = onednn_quantized_reason(views, numbers);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto window =
@@ -88,18 +89,17 @@ Offer offer_quantized_conv_onednn(const Request& request) {
 Offer quantized_conv_reference(const Request& request) {
   const auto& op = request.as<QuantizedConv>();
   const ConvolutionCase c = case_of(op, request.input(quantized_x), request.input(quantized_w));
-  const QuantizedBounds bounds{op.low, op.high};
-  return reference_offer(
-      request, [c, bounds](const ReferenceViews& in, const ReferenceViews& out, const KernelCall&) {
-        const Dims& y = out[0].dims();
-        if (out[0].size() == 0) return;
-        const Tensor sums =
-            exact_sums(c, {quantized_x, quantized_w, quantized_x_zero, quantized_w_zero}, in, y);
-        const std::int64_t pixels = out[0].size() / (y[0] * y[1]);
-        for (std::int64_t i = 0; i < out[0].size(); ++i)
-          store_quantized(in, out[0], i, i / pixels % y[1], static_cast<std::int64_t>(sums.at(i)),
-                          bounds);
-      });
+  const QuantizedEnd end = quantized_end(op);
+  return reference_offer(request, [c, end](const ReferenceViews& in, const ReferenceViews& out,
+                                           const KernelCall&) {
+    const Dims& y = out[0].dims();
+    if (out[0].size() == 0) return;
+    const Tensor sums =
+        exact_sums(c, {quantized_x, quantized_w, quantized_x_zero, quantized_w_zero}, in, y);
+    const std::int64_t pixels = out[0].size() / (y[0] * y[1]);
+    for (std::int64_t i = 0; i < out[0].size(); ++i)
+      store_quantized(in, out[0], i, i / pixels % y[1], static_cast<std::int64_t>(sums.at(i)), end);
+  });
 }
 
 constexpr Kernel quantized_conv_kernels[] = {

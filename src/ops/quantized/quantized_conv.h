@@ -15,16 +15,21 @@ namespace narrowgauge {
 // one scale and zero point, or one for each output channel. With sums in i32, modulo 2^32,
 //   y = bound(sum (x_scale w_scale / y_scale) + bias / y_scale
 //             + (residual - residual_zero) residual_scale / y_scale, low, high),
-// in steps of y, by fused multiply-adds in f32. y is f32 if there is no y_scale (a step is 1); else
-// it has the dtype of y_zero: rounded to nearest even, moved by y_zero and saturated, NaN as
-// y_zero. The residual has the shape of y, and bytes have a scale and a zero point.
+// in steps of y, by fused multiply-adds in f32; or, without a residual and bounds,
+//   y = gelu(sum (x_scale w_scale) + bias) / y_scale, within 2^-15 of itself.
+// If there is no y_scale (a step is 1), y is f32, or bf16 where `dtype` says so; else it has the
+// dtype of y_zero: rounded to nearest even, moved by y_zero and saturated, NaN as y_zero. The
+// residual has the shape of y, and bytes have a scale and a zero point.
 inline constexpr std::string_view quantized_ports =
     "x:X!, w:W!~, x_scale:f32!~, x_zero?:X!~, w_scale:f32!~, w_zero?:W!~, bias?:f32!~, "
     "residual?:R!, residual_scale?:f32!~, residual_zero?:R!~, y_scale?:f32!~, y_zero?:Y!~";
 
-void visit_bounds(auto& self, auto&& visit) {
+// What both ops do with their sums.
+void visit_quantized_end(auto& self, auto&& visit) {
   visit("low", self.low);
   visit("high", self.high);
+  visit("gelu", self.gelu);
+  visit("dtype", self.dtype);
 }
 
 // x [N, C, spatial...], w [M, C / group, kernel...] -> y [N, M, spatial...]; pads stand for x_zero.
@@ -42,10 +47,12 @@ struct QuantizedConv {
   Dims kernel_shape{}, pads{}, strides{};
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
+  bool gelu = false;
+  DType dtype = DType::f32;
 
   static void attributes(auto& self, auto&& visit) {
     visit_convolution(self, visit);
-    visit_bounds(self, visit);
+    visit_quantized_end(self, visit);
   }
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
@@ -65,10 +72,12 @@ struct QuantizedMatMul {
   bool transposed = false;
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
+  bool gelu = false;
+  DType dtype = DType::f32;
 
   static void attributes(auto& self, auto&& visit) {
     visit("transposed", self.transposed);
-    visit_bounds(self, visit);
+    visit_quantized_end(self, visit);
   }
   TensorTypes infer(const Inference& in) const;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;

@@ -21,7 +21,7 @@ TensorTypes QuantizedMatMul::infer(const Inference& in) const {
   Shape y = x;
   y.back() = w[transposed ? 0 : 1];
   const Dim channels = y.back();
-  return {quantized_type(in, std::move(y), channels)};
+  return {quantized_type(in, std::move(y), channels, quantized_end(*this))};
 }
 
 double QuantizedMatMul::flops(std::span<const TensorType> in,
@@ -76,7 +76,7 @@ Offer offer_quantized_matmul_onednn(const Request& request) {
   if (reason.empty()) reason = gap_reason(request);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const QuantizedViews views = quantized_matmul_views(request);
-  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  const QuantizedNumbers numbers = quantized_numbers(request, quantized_end(op));
   reason = onednn_quantized_reason(views, numbers);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return quantized_offer([=, x_zero = known_x_zero(request), threads = request.target.threads] {
@@ -90,7 +90,7 @@ Offer offer_quantized_matmul_tiles(const Request& request) {
   if (!reason.empty()) return Offer::decline(std::move(reason));
   const auto& op = request.as<QuantizedMatMul>();
   const QuantizedViews views = quantized_matmul_views(request);
-  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  const QuantizedNumbers numbers = quantized_numbers(request, quantized_end(op));
   reason = quantized_tiles_reason(views, one_pixel, numbers, request.target.isa);
   if (!reason.empty()) return Offer::decline(std::move(reason));
   return quantized_offer([=, threads = request.target.threads] {
@@ -106,7 +106,7 @@ Offer offer_quantized_matmul_rows(const Request& request) {
   const QuantizedViews views = quantized_matmul_views(request);
   reason = quantized_convolution_reason(views);
   if (!reason.empty()) return Offer::decline(std::move(reason));
-  const QuantizedNumbers numbers = quantized_numbers(request, op.low, op.high);
+  const QuantizedNumbers numbers = quantized_numbers(request, quantized_end(op));
   return quantized_offer([=, threads = request.target.threads] {
     return prepare_quantized_convolution(views, one_pixel, numbers, threads);
   });
@@ -126,7 +126,7 @@ Offer quantized_matmul_reference(const Request& request) {
           for (std::int64_t k = 0; k < depth; ++k)
             sum += (x.integer(row * depth + k) - x_zero) *
                    (w.integer(op.transposed ? column * depth + k : k * columns + column) - w_zero);
-          store_quantized(in, out[0], i, column, sum, {op.low, op.high});
+          store_quantized(in, out[0], i, column, sum, quantized_end(op));
         }
       });
 }
@@ -155,6 +155,13 @@ std::vector<Sample<QuantizedMatMul>> QuantizedMatMul::samples() {
       {{.high = 1},
        {unsigned_bytes("u8[2,3,64]"), signed_bytes("i8[64,16]"), scales("f32[1]"), none,
         scales("f32[16]"), none, none, sample("f32[2,3,16]"), none, none, none, none}},
+      {{.dtype = DType::bf16},
+       {signed_bytes("i8[4,33]"), signed_bytes("i8[33,40]"), scales("f32[]"), signed_bytes("i8[]"),
+        scales("f32[40]"), none, sample("f32[40]"), none, none, none, none, none}},
+      {{.gelu = true},
+       {unsigned_bytes("u8[4,33]"), signed_bytes("i8[33,40]"), scales("f32[]"),
+        unsigned_bytes("u8[]"), scales("f32[40]"), none, sample("f32[40]"), none, none, none,
+        sample("f32[]", 0.2, 0.5), unsigned_bytes("u8[]")}},
       {{},
        {unsigned_bytes("u8[5]"), signed_bytes("i8[5,3]"), scales("f32[]"), unsigned_bytes("u8[]"),
         scales("f32[]"), none, none, none, none, none, none, none}},

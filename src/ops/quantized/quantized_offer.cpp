@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "ops/offers/contraction.h"
 #include "ops/quantized/int8.h"
@@ -26,9 +27,18 @@ void require_residual(const Inference& in, const Shape& y) {
           ": a residual of f32 has no zero point");
 }
 
+void require_end(const Inference& in, const QuantizedEnd& end) {
+  require(end.dtype == DType::f32 || end.dtype == DType::bf16, in.op_name(),
+          ": y without a scale is f32 or bf16, not ", end.dtype);
+  const bool bounded = std::isfinite(end.low) || std::isfinite(end.high);
+  require(!end.gelu || (!bounded && !in.has(quantized_residual)), in.op_name(),
+          ": gelu goes without a residual and bounds");
+}
+
 }  // namespace
 
-TensorType quantized_type(const Inference& in, Shape y, const Dim& channels) {
+TensorType quantized_type(const Inference& in, Shape y, const Dim& channels,
+                          const QuantizedEnd& end) {
   require_lines(in, quantized_x_scale, {"scale of x", 1});
   require_lines(in, quantized_x_zero, {"zero point of x", 1});
   require_lines(in, quantized_w_scale, {"scale of w", channels});
@@ -43,8 +53,8 @@ TensorType quantized_type(const Inference& in, Shape y, const Dim& channels) {
   require_residual(in, y);
   require(in.has(quantized_y_scale) == in.has(quantized_y_zero), in.op_name(),
           ": y has a scale and a zero point, or neither");
-  const DType dtype = in.has(quantized_y_zero) ? in.dtype(quantized_y_zero) : DType::f32;
-  return {dtype, std::move(y)};
+  require_end(in, end);
+  return {in.has(quantized_y_zero) ? in.dtype(quantized_y_zero) : end.dtype, std::move(y)};
 }
 
 bool input_given(const Request& request, int input) {
@@ -69,7 +79,7 @@ std::optional<std::int32_t> known_x_zero(const Request& request) {
   return static_cast<std::int32_t>(known->at(0));
 }
 
-QuantizedNumbers quantized_numbers(const Request& request, double low, double high) {
+QuantizedNumbers quantized_numbers(const Request& request, const QuantizedEnd& end) {
   const auto numbers = [&](int input) -> Int8Numbers {
     if (!input_given(request, input)) return {};
     // Weights whose zero points are 0 need no sums of rows.
@@ -86,8 +96,9 @@ QuantizedNumbers quantized_numbers(const Request& request, double low, double hi
           numbers(quantized_residual_zero),
           numbers(quantized_y_scale),
           numbers(quantized_y_zero),
-          low,
-          high};
+          end.low,
+          end.high,
+          end.gelu};
 }
 
 bool weights_last(const Request& request) {
@@ -146,8 +157,8 @@ Offer quantized_offer(std::function<Prepared()> prepare) {
 }
 
 void store_quantized(const std::vector<ReferenceView>& in, const ReferenceView& y, std::int64_t i,
-                     std::int64_t channel, std::int64_t sum, const QuantizedBounds& bounds) {
-  const float step = int8_scale(in, quantized_y_scale, 0);
+                     std::int64_t channel, std::int64_t sum, const QuantizedEnd& end) {
+  const float y_step = int8_scale(in, quantized_y_scale, 0), step = end.gelu ? 1 : y_step;
   const float factor =
       int8_scale(in, quantized_x_scale, 0) * int8_scale(in, quantized_w_scale, channel) / step;
   const ReferenceView* const bias = view_at(in, quantized_bias);
@@ -158,11 +169,14 @@ void store_quantized(const std::vector<ReferenceView>& in, const ReferenceView& 
     value = std::fma(static_cast<float>((*residual)[i]) - zero,
                      int8_scale(in, quantized_residual_scale, 0) / step, value);
   }
-  const float low = static_cast<float>(bounds.low) / step;
-  const float high = static_cast<float>(bounds.high) / step;
+  if (end.gelu)
+    value = static_cast<float>(double{value} * std::erfc(-value / std::numbers::sqrt2) / 2) *
+            (1 / y_step);
+  const float low = static_cast<float>(end.low) / step;
+  const float high = static_cast<float>(end.high) / step;
   if (value < low) value = low;
   if (value > high) value = high;
-  if (y.dtype() == DType::f32) {
+  if (is_floating(y.dtype())) {
     y.set(i, double{value});
     return;
   }

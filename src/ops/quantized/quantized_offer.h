@@ -11,10 +11,22 @@
 
 namespace narrowgauge {
 
-// Checks all but x and w, for y of this shape with `channels`; returns its type.
-TensorType quantized_type(const Inference& in, Shape y, const Dim& channels);
+// What an op does with its sums.
+struct QuantizedEnd {
+  double low, high;
+  bool gelu;
+  DType dtype;  // of y without a scale
+};
+template <class Op>
+QuantizedEnd quantized_end(const Op& op) {
+  return {op.low, op.high, op.gelu, op.dtype};
+}
 
-cpu::QuantizedNumbers quantized_numbers(const Request& request, double low, double high);
+// Checks all but x and w, for y of this shape with `channels`; returns its type.
+TensorType quantized_type(const Inference& in, Shape y, const Dim& channels,
+                          const QuantizedEnd& end);
+
+cpu::QuantizedNumbers quantized_numbers(const Request& request, const QuantizedEnd& end);
 // Whether w, and its zero point if it has one, are the same in every run.
 bool weights_last(const Request& request);
 // Whether all scales and zero points, and the bias, are the same in every run.
@@ -28,11 +40,8 @@ std::string saturation_reason(const Request& request);
 // Offers what `prepare` makes when the kernel is chosen, with all inputs of the node.
 Offer quantized_offer(std::function<cpu::Prepared()> prepare);
 
-struct QuantizedBounds {
-  double low, high;
-};
 // Stores element i of y, a result of this output channel, for the sum of its products.
 void store_quantized(const std::vector<ReferenceView>& in, const ReferenceView& y, std::int64_t i,
-                     std::int64_t channel, std::int64_t sum, const QuantizedBounds& bounds);
+                     std::int64_t channel, std::int64_t sum, const QuantizedEnd& end);
 
 }  // namespace narrowgauge

@@ -68,7 +68,10 @@ std::string quantized_convolution_reason(const QuantizedViews& views) {
         return unless(is_byte(x.dtype) && is_byte(w.dtype),
                       concat("operands of ", x.dtype, " and ", w.dtype));
       },
-      [&] { return unless(is_byte_or_f32(y.dtype), concat("result of ", y.dtype)); },
+      [&] {
+        const bool bf16 = y.dtype == DType::bf16 && !residual;
+        return unless(bf16 || is_byte_or_f32(y.dtype), concat("result of ", y.dtype));
+      },
       [&] {
         return unless(!residual || is_byte_or_f32(residual->dtype), "residual of another dtype");
       },

@@ -34,11 +34,12 @@ enum QuantizedInput : int {
 struct QuantizedNumbers {
   Int8Numbers x_scale, x_zero, w_scale, w_zero, bias;
   Int8Numbers residual_scale, residual_zero, y_scale, y_zero;
-  double low, high;  // bounds of the result, before it is quantised
+  double low, high;   // bounds of the result, before it is quantised
+  bool gelu = false;  // of the result, before it is quantised; without a residual and bounds
 };
 
 // x [N, C, spatial...], w [M, C / groups, kernel...], y and the residual [N, M, spatial...]; x, w
-// and a residual of bytes, y of bytes or f32.
+// and a residual of bytes or f32, y of bytes, f32 or, without a residual, bf16.
 struct QuantizedViews {
   View x, w, y;
   std::optional<View> residual;
@@ -46,9 +47,10 @@ struct QuantizedViews {
   bool numbers_last = false;  // all scales and zero points, and the bias
 };
 
-// In steps of y: what is the same for all columns.
+// In steps of y, or of 1 before a gelu: what is the same for all columns.
 struct QuantizedSteps {
   float x_scale, y_scale;
+  float gelu_factor = 0;  // to steps of y
   float residual_factor = 0, residual_zero = 0;
   float low, high;
   std::int32_t x_zero = 0, y_zero = 0;

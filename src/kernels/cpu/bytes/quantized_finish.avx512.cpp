@@ -19,11 +19,10 @@ void finish_pairs(const QuantizedFinish finish, const QuantizedPlace place) {
         return plain ? Sixteens::load(sums + half)
                      : sums_less_zeros<Sixteens>(finish, place, row, at + half);
       };
-      pair.finish(sixteen(0), sixteen(quantized_panel),
-                  residual == QuantizedResidual::none
-                      ? nullptr
-                      : place.residual + element * Pair::Numbers::r_size,
-                  place.y + element * Pair::Numbers::y_size);
+      pair.finish(
+          sixteen(0), sixteen(quantized_panel),
+          Pair::Numbers::has_residual ? place.residual + element * Pair::Numbers::r_size : nullptr,
+          place.y + element * Pair::Numbers::y_size);
       sums += place.sums_pitch;
       element += place.pitch;
     }
@@ -35,7 +34,7 @@ void finish_pairs(const QuantizedFinish finish, const QuantizedPlace place) {
 
 void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace& place) {
   with_quantized_types(finish, place, [&]<DType y, QuantizedResidual residual>() {
-    if constexpr (y != DType::f32 && residual != QuantizedResidual::f32)
+    if constexpr (may_saturate<y, residual>)
       if (finish.saturates) return finish_pairs<y, residual, true>(finish, place);
     finish_pairs<y, residual, false>(finish, place);
   });

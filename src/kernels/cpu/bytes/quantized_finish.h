@@ -19,8 +19,10 @@ using FinishSums = void (*)(const QuantizedFinish& finish, const QuantizedPlace&
 
 // In steps of y, for each column:
 //   y = bound((sum - zeros row_sum - offsets) factors + biases + (r - r_zero) r_factor)
-// with fused multiply-adds; then bytes are rounded to nearest even, moved by y_zero and saturated,
-// and NaN gives y_zero. Lists are padded to whole panels.
+// with fused multiply-adds; or, with gelu_factor not 0 and without a residual, for bytes,
+//   y = bound(gelu((sum - zeros row_sum - offsets) factors + biases) gelu_factor)
+// Then bytes are rounded to nearest even, moved by y_zero and saturated, and NaN gives y_zero. bf16
+// has no residual. Lists are padded to whole panels.
 struct QuantizedFinish {
   FinishSums of_tier;
   const float *factors, *biases;
@@ -28,6 +30,7 @@ struct QuantizedFinish {
   const std::int32_t* offsets;  // null: all 0
   DType residual = DType::f32;
   float residual_factor, residual_zero;
+  float gelu_factor;
   float low, high;
   DType y = DType::u8;
   std::int32_t y_zero;

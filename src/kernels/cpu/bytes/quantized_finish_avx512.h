@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/bytes/quantized_finish_loops.h"
+#include "kernels/cpu/core/gelu_avx512.h"
 
 namespace narrowgauge::cpu::avx512 {
 
@@ -31,7 +32,24 @@ struct Sixteens {
   static Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
   static Floats max(Floats a, Floats b) { return _mm512_maskz_max_ps(0xffff, a, b); }
   static Floats min(Floats a, Floats b) { return _mm512_maskz_min_ps(0xffff, a, b); }
+  static Floats mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+  static Floats gelu(Floats x) {
+    Floats one[1] = {x};
+    avx512::gelu(one);
+    return one[0];
+  }
   static void store(float* to, Floats x) { _mm512_storeu_ps(to, x); }
+  // Rounded to nearest even; NaN stays quiet.
+  static void store_bf16(std::byte* to, Floats x) {
+    const Ints all = _mm512_castps_si512(x), upper = _mm512_srli_epi32(all, 16);
+    const Ints half = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), _mm512_and_si512(upper, set(1)));
+    const Ints nearest = _mm512_srli_epi32(_mm512_add_epi32(all, half), 16);
+    const Ints quiet = _mm512_or_si512(upper, set(0x40));
+    const __mmask16 ordered = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(to),
+        _mm512_maskz_cvtepi32_epi16(0xffff, _mm512_mask_mov_epi32(quiet, ordered, nearest)));
+  }
   template <bool is_unsigned>
   static void store_bytes(std::byte* to, Floats x, std::int32_t zero) {
     const __mmask16 ordered = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
@@ -78,9 +96,21 @@ class QuantizedPair {
   [[gnu::always_inline]] void finish(__m512i low, __m512i high, const std::byte* r,
                                      std::byte* to) const {
     const std::byte* const beside =
-        residual == QuantizedResidual::none ? nullptr : r + quantized_panel * Numbers::r_size;
-    const __m512 first = steps(low_, low, r), second = steps(high_, high, beside);
-    if constexpr (y == DType::f32) {
+        Numbers::has_residual ? r + quantized_panel * Numbers::r_size : nullptr;
+    __m512 first, second;
+    if constexpr (residual == QuantizedResidual::gelu) {
+      __m512 both[2] = {low_.scaled(low), high_.scaled(high)};
+      gelu(both);
+      first = low_.template after_gelu<saturates>(both[0]);
+      second = high_.template after_gelu<saturates>(both[1]);
+    } else {
+      first = steps(low_, low, r);
+      second = steps(high_, high, beside);
+    }
+    if constexpr (y == DType::bf16) {
+      Sixteens::store_bf16(to, first);
+      Sixteens::store_bf16(to + 2 * quantized_panel, second);
+    } else if constexpr (y == DType::f32) {
       Sixteens::store(reinterpret_cast<float*>(to), first);
       Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, second);
     } else {

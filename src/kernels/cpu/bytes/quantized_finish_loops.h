@@ -10,7 +10,13 @@
 
 namespace narrowgauge::cpu {
 
-enum class QuantizedResidual : std::uint8_t { none, f32, u8, i8 };
+// What joins the scaled sums: values of a residual, or what gelu makes of them.
+enum class QuantizedResidual : std::uint8_t { none, f32, u8, i8, gelu };
+
+// Whether rounding to a byte may be all that bounds results.
+template <DType y, QuantizedResidual residual>
+inline constexpr bool may_saturate =
+    (y == DType::u8 || y == DType::i8) && residual != QuantizedResidual::f32;
 
 // What a panel's columns need, and the formula of quantized_finish.h.
 template <class Vectors, DType y_dtype, QuantizedResidual residual>
@@ -18,7 +24,9 @@ class QuantizedColumnNumbers {
  public:
   using Floats = typename Vectors::Floats;
   using Ints = typename Vectors::Ints;
-  static constexpr std::int64_t y_size = y_dtype == DType::f32 ? 4 : 1;
+  static constexpr std::int64_t y_size = y_dtype == DType::f32 ? 4 : y_dtype == DType::bf16 ? 2 : 1;
+  static constexpr bool has_residual =
+      residual != QuantizedResidual::none && residual != QuantizedResidual::gelu;
   static constexpr std::int64_t r_size = residual == QuantizedResidual::f32 ? 4 : 1;
 
   QuantizedColumnNumbers(const QuantizedFinish& finish, std::int64_t column)
@@ -28,6 +36,7 @@ class QuantizedColumnNumbers {
         high_(Vectors::set(finish.high)),
         r_factor_(Vectors::set(finish.residual_factor)),
         r_zero_(Vectors::set(finish.residual_zero)),
+        gelu_factor_(Vectors::set(finish.gelu_factor)),
         y_zero_(finish.y_zero) {}
 
   // In steps of y, of sums less their zero points and sixteen residuals.
@@ -35,16 +44,29 @@ class QuantizedColumnNumbers {
     return Vectors::min(high_, Vectors::max(low_, unbounded(sums, r)));  // NaN stays
   }
   [[gnu::always_inline]] Floats unbounded(Ints sums, const std::byte* r) const {
-    const Floats y = Vectors::fma(Vectors::numbers(sums), factors_, biases_);
+    const Floats y = scaled(sums);
     if constexpr (residual == QuantizedResidual::none)
       return y;
+    else if constexpr (residual == QuantizedResidual::gelu)
+      return Vectors::mul(Vectors::gelu(y), gelu_factor_);
     else
       return Vectors::fma(Vectors::sub(residuals(r), r_zero_), r_factor_, y);
+  }
+  [[gnu::always_inline]] Floats scaled(Ints sums) const {
+    return Vectors::fma(Vectors::numbers(sums), factors_, biases_);
+  }
+  // In steps of y, of what gelu gave.
+  template <bool saturates>
+  [[gnu::always_inline]] Floats after_gelu(Floats x) const {
+    const Floats y = Vectors::mul(x, gelu_factor_);
+    return saturates ? y : Vectors::min(high_, Vectors::max(low_, y));  // NaN stays
   }
   [[gnu::always_inline]] void finish(Ints sums, const std::byte* r, std::byte* to) const {
     const Floats y = steps(sums, r);
     if constexpr (y_dtype == DType::f32)
       Vectors::store(reinterpret_cast<float*>(to), y);
+    else if constexpr (y_dtype == DType::bf16)
+      Vectors::store_bf16(to, y);
     else
       Vectors::template store_bytes<y_dtype == DType::u8>(to, y, y_zero_);
   }
@@ -57,7 +79,7 @@ class QuantizedColumnNumbers {
       return Vectors::template bytes<residual == QuantizedResidual::u8>(from);
   }
 
-  Floats factors_, biases_, low_, high_, r_factor_, r_zero_;
+  Floats factors_, biases_, low_, high_, r_factor_, r_zero_, gelu_factor_;
   std::int32_t y_zero_;
 };
 
@@ -89,7 +111,7 @@ class QuantizedPanel {
     for (std::int64_t row = 0; row < place_.rows; ++row) {
       const std::int64_t at = row * place_.pitch + at_;
       const std::byte* const r =
-          residual == QuantizedResidual::none ? nullptr : place_.residual + at * Numbers::r_size;
+          Numbers::has_residual ? place_.residual + at * Numbers::r_size : nullptr;
       std::byte* const to = place_.y + at * Numbers::y_size;
       if (columns_ == quantized_panel)
         numbers_.finish(sums(row), r, to);
@@ -107,7 +129,7 @@ class QuantizedPanel {
   }
   [[gnu::always_inline]] void finish_few(Ints sums, const std::byte* r, std::byte* to) const {
     std::byte few_r[4 * quantized_panel]{}, few[4 * quantized_panel];
-    if constexpr (residual != QuantizedResidual::none)
+    if constexpr (Numbers::has_residual)
       std::memcpy(few_r, r, static_cast<std::size_t>(columns_ * Numbers::r_size));
     numbers_.finish(sums, few_r, few);
     std::memcpy(to, few, static_cast<std::size_t>(columns_ * Numbers::y_size));
@@ -138,9 +160,15 @@ void with_quantized_types(const QuantizedFinish& finish, const QuantizedPlace& p
     if (finish.residual == DType::u8) return run.template operator()<y, QuantizedResidual::u8>();
     return run.template operator()<y, QuantizedResidual::i8>();
   };
+  const auto bytes = [&]<DType y>() {
+    if (finish.gelu_factor != 0) return run.template operator()<y, QuantizedResidual::gelu>();
+    return with_residual.template operator()<y>();
+  };
   if (finish.y == DType::f32) return with_residual.template operator()<DType::f32>();
-  if (finish.y == DType::u8) return with_residual.template operator()<DType::u8>();
-  return with_residual.template operator()<DType::i8>();
+  if (finish.y == DType::bf16)
+    return run.template operator()<DType::bf16, QuantizedResidual::none>();
+  if (finish.y == DType::u8) return bytes.template operator()<DType::u8>();
+  return bytes.template operator()<DType::i8>();
 }
 
 }  // namespace narrowgauge::cpu

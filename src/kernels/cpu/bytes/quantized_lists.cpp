@@ -7,6 +7,10 @@
 
 namespace narrowgauge::cpu {
 
+std::string QuantizedLists::format(DType y) const {
+  return concat("lists ", numbers_.low, ' ', numbers_.high, numbers_.gelu ? " gelu " : " ", y, ' ');
+}
+
 void QuantizedLists::fill(const Call& call, const QuantizedSteps& steps, std::byte* memory,
                           const Stored& stored) const {
   const std::int64_t count = groups_ * padded_;
@@ -30,7 +34,10 @@ void QuantizedLists::fill(const Call& call, const QuantizedSteps& steps, std::by
         offsets[at] = static_cast<std::int32_t>(
             static_cast<std::uint32_t>(std::int64_t{stored.x_zero} * stored.column_sums[at]));
     }
-  largest += std::abs(steps.residual_factor) * most_residual;
+  if (numbers_.gelu)
+    largest *= steps.gelu_factor;
+  else
+    largest += std::abs(steps.residual_factor) * most_residual;
   std::memcpy(offsets + count, &largest, sizeof largest);
 }
 
@@ -47,6 +54,7 @@ QuantizedFinish QuantizedLists::read(const std::byte* memory, const QuantizedSte
   finish.offsets = stored.column_sums ? zeros + count : nullptr;
   finish.residual_factor = steps.residual_factor;
   finish.residual_zero = steps.residual_zero;
+  finish.gelu_factor = steps.gelu_factor;
   finish.low = steps.low;
   finish.high = steps.high;
   finish.y_zero = steps.y_zero;

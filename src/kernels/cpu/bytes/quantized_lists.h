@@ -17,6 +17,8 @@ class QuantizedLists {
         in_group_(in_group),
         padded_(padded),
         of_tier_(quantized_finish()) {}
+  // What is in the lists beside the inputs that they are made of.
+  std::string format(DType y) const;
   std::int64_t bytes() const { return 4 * (4 * groups_ * padded_ + 1); }
 
   struct Stored {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cpu/bytes/quantized_convolution.h"
 #include "kernels/cpu/bytes/quantized_finish.h"
@@ -26,6 +27,7 @@ QuantizedSteps quantized_steps(const QuantizedNumbers& numbers, const Call& call
   QuantizedSteps steps{};
   steps.x_scale = static_cast<float>(quantized_number(call, numbers.x_scale, 0, 1));
   steps.y_scale = static_cast<float>(quantized_number(call, numbers.y_scale, 0, 1));
+  if (numbers.gelu) steps.gelu_factor = 1 / std::exchange(steps.y_scale, 1.0F);
   steps.x_zero = static_cast<std::int32_t>(quantized_number(call, numbers.x_zero, 0, 0));
   steps.y_zero = static_cast<std::int32_t>(quantized_number(call, numbers.y_zero, 0, 0));
   const auto residual = static_cast<float>(quantized_number(call, numbers.residual_scale, 0, 1));
@@ -33,7 +35,7 @@ QuantizedSteps quantized_steps(const QuantizedNumbers& numbers, const Call& call
   steps.residual_zero = static_cast<float>(quantized_number(call, numbers.residual_zero, 0, 0));
   steps.low = static_cast<float>(numbers.low) / steps.y_scale;
   steps.high = static_cast<float>(numbers.high) / steps.y_scale;
-  if (y == DType::f32) return steps;
+  if (is_floating(y)) return steps;
   steps.low = std::clamp(steps.low, -most_quantized_steps, most_quantized_steps);
   steps.high = std::clamp(steps.high, -most_quantized_steps, most_quantized_steps);
   return steps;

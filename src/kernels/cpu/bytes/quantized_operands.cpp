@@ -23,8 +23,7 @@ QuantizedOperands::QuantizedOperands(const QuantizedTier& tier, const QuantizedV
 }
 
 std::string QuantizedOperands::packed_format() const {
-  return concat(lists_last() ? "lists " : "", numbers_.low, ' ', numbers_.high, ' ', y_, ' ',
-                weights_.format());
+  return (lists_last() ? lists_.format(y_) : "") + weights_.format();
 }
 
 std::vector<int> QuantizedOperands::packed_inputs() const {

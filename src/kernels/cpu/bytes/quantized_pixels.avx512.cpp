@@ -172,7 +172,7 @@ class PixelLoop {
     return pixel * t_.channels + column;
   }
   const std::byte* residual_at(std::int64_t element) const {
-    return residual == QuantizedResidual::none ? nullptr : t_.residual + element * Numbers::r_size;
+    return Numbers::has_residual ? t_.residual + element * Numbers::r_size : nullptr;
   }
 
   // Pixels of a segment, from `column` on.
@@ -188,7 +188,7 @@ class PixelLoop {
     std::int64_t at = element(of.pixel, of.column);
     const std::byte* ahead = residual_at(element(next_pixel, of.column));
     for (std::int64_t i = 0; i < of.count; ++i, at += pitch, sums += Pair::columns) {
-      if constexpr (residual != QuantizedResidual::none) {
+      if constexpr (Numbers::has_residual) {
         __builtin_prefetch(ahead);
         ahead += pitch * Numbers::r_size;
       }
@@ -216,7 +216,7 @@ void multiply_pixels(const PixelTask& task) {
   QuantizedPlace place{};
   place.residual = task.residual;
   with_quantized_types(task.finish, place, [&]<DType y, QuantizedResidual residual>() {
-    if constexpr (y != DType::f32 && residual != QuantizedResidual::f32)
+    if constexpr (may_saturate<y, residual>)
       if (task.finish.saturates) return PixelLoop<y, residual, true>(task).run();
     PixelLoop<y, residual, false>(task).run();
   });

@@ -30,7 +30,7 @@ class SumsToFinish {
     if (column + tile_panel > channels_) return few(begin, end);
     const std::int32_t* sums = sums_ + begin * tile_panel;
     for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
-      if constexpr (residual != QuantizedResidual::none)
+      if constexpr (Numbers::has_residual)
         __builtin_prefetch(
             residual_at(next_.pixels[row < next_.rows ? row : 0] * channels_ + next_.column));
       const std::int64_t pixel = block_.pixels[row];
@@ -45,7 +45,7 @@ class SumsToFinish {
   using Numbers = QuantizedColumnNumbers<Sixteens, y, residual>;
 
   [[gnu::always_inline]] const std::byte* residual_at(std::int64_t at) const {
-    return residual == QuantizedResidual::none ? nullptr : product_.residual + at * Numbers::r_size;
+    return Numbers::has_residual ? product_.residual + at * Numbers::r_size : nullptr;
   }
 
   // The last channels, which are no whole panel.
@@ -87,29 +87,18 @@ void for_signs(const QuantizedTileProduct& product) {
     PixelLoop<MultiplyBytes<1>, Work>(product.product, product).run();
 }
 
-template <DType y, QuantizedResidual residual>
-void for_bounds(const QuantizedTileProduct& product) {
-  if constexpr (y != DType::f32 && residual != QuantizedResidual::f32)
-    if (product.saturates) return for_signs<y, residual, true>(product);
-  for_signs<y, residual, false>(product);
-}
-
-template <DType y>
-void for_residual(const QuantizedTileProduct& product) {
-  if (!product.residual) return for_bounds<y, QuantizedResidual::none>(product);
-  if (product.finish.residual == DType::f32) return for_bounds<y, QuantizedResidual::f32>(product);
-  if (product.finish.residual == DType::u8) return for_bounds<y, QuantizedResidual::u8>(product);
-  return for_bounds<y, QuantizedResidual::i8>(product);
-}
-
 }  // namespace
 
 void quantized_multiply(const QuantizedTileProduct& product) {
   const TileScope tiles;
   before_tile_loads();
-  if (product.finish.y == DType::f32) return for_residual<DType::f32>(product);
-  if (product.finish.y == DType::u8) return for_residual<DType::u8>(product);
-  return for_residual<DType::i8>(product);
+  QuantizedPlace place{};
+  place.residual = product.residual;
+  with_quantized_types(product.finish, place, [&]<DType y, QuantizedResidual residual>() {
+    if constexpr (may_saturate<y, residual>)
+      if (product.saturates) return for_signs<y, residual, true>(product);
+    for_signs<y, residual, false>(product);
+  });
 }
 
 }  // namespace narrowgauge::cpu::amx

@@ -34,8 +34,7 @@ class QuantizedTileConvolution {
                       [self](const Call& call) { self->run(call); },
                       {.isa = Isa::amx}};
     prepared.packed = {
-        concat(last ? "lists " : "column sums ", numbers_.low, ' ', numbers_.high, ' ',
-               views_.y.dtype, ' ', weights().format()),
+        (last ? lists_.format(views_.y.dtype) : "column sums ") + weights().format(),
         lists_at_ + (last ? list_bytes_ : 0),
         {quantized_w},
         [self](const void* const* inputs, std::byte* packed) { self->pack(inputs, packed); }};

@@ -194,7 +194,8 @@ std::string woven_depthwise_reason(const QuantizedViews& views, const Convolutio
         return unless(views.w.dtype == DType::i8 && numbers.w_zero.count == 0,
                       "weights with a zero point");
       },
-      [&] { return unless(!views.residual && views.y.dtype != DType::f32, "a residual, or f32"); });
+      [&] { return unless(!views.residual && !numbers.gelu, "a residual, or gelu"); },
+      [&] { return unless(is_byte(views.y.dtype), "a result that is not of bytes"); });
 }
 
 Prepared prepare_woven_depthwise(const QuantizedViews& views, const ConvolutionWindow& window,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolution with what may stand behind it in a network that predicts:
-// y = min(high, max(low, x * w + bias + residual)), in f32 and rounded once when it is stored.
+// y = min(high, max(low, x * w + bias + residual)), or gelu(x * w + bias), in f32 and rounded once
+// when it is stored.
 #pragma once
 
 #include <limits>
@@ -20,6 +21,7 @@ struct BoundedConvolution {
   // NaN stays, and `high` wins where low > high.
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
+  bool gelu = false;              // without a residual and bounds
   int threads = 0;                // that run() may use; 0: thread_count()
   std::vector<int> lasting = {};  // those of Call::inputs that last
 };

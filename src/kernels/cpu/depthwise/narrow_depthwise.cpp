@@ -102,10 +102,11 @@ bool lies_channels_last(const View& view) {
 }  // namespace
 
 std::string narrow_depthwise_reason(const BoundedConvolution& convolution, Isa isa) {
-  const auto& [views, window, residual, low, high, threads, lasting] = convolution;
+  const auto& [views, window, residual, low, high, gelu, threads, lasting] = convolution;
   const Dims &x = views.x.dims, &w = views.w.dims, &y = views.y.dims;
   return first_reason(
       [&] { return unless(isa >= Isa::avx512, "needs avx512"); },
+      [&] { return unless(!gelu, "gelu"); },
       [&] {
         const bool each = x.size() == 4 && window.groups == x[1] && y[1] == x[1];
         return unless(each, "channels without a window of their own");

@@ -129,7 +129,8 @@ std::string narrow_image_reason(const BoundedConvolution& convolution, Isa isa) 
         return unless(views.w.dtype == DType::bf16 && (!views.bias || fits(views.bias->dtype)),
                       "weights of another dtype");
       },
-      [&] { return unless(!convolution.residual, "a residual"); });
+      [&] { return unless(!convolution.residual, "a residual"); },
+      [&] { return unless(!convolution.gelu, "gelu"); });
 }
 
 Prepared prepare_narrow_image(const BoundedConvolution& convolution) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/tiles/pixel_convolution.h"
 
+#include "kernels/cpu/core/gelu_avx512.h"
 #include "kernels/cpu/tiles/pixel_loop.amx.h"
 #include "kernels/cpu/tiles/row_formats.amx.h"
 
@@ -90,8 +91,11 @@ struct Values<DType::bf16> {
   }
 };
 
+// What sums go through before they are stored.
+enum class Behind { bounds, residual, gelu };
+
 // Finishes rows of a block's sums, and fetches what the next block will need.
-template <DType dtype, bool residual>
+template <DType dtype, Behind behind>
 class SumsToStore {
  public:
   using Context = PixelConvolutionTask;
@@ -108,26 +112,47 @@ class SumsToStore {
         most_(_mm512_set1_ps(task.high)) {}
 
   [[gnu::always_inline]] void finish(std::int64_t begin, std::int64_t end) const {
+    if constexpr (behind == Behind::gelu)
+      for (; begin + 2 <= end; begin += 2) two_through_gelu(begin);
     const float* sums = sums_ + begin * tile_panel;
     for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
-      if constexpr (residual)
+      if constexpr (behind == Behind::residual)
         __builtin_prefetch(residual_ + next_.pixels[row < next_.rows ? row : 0] * pitch_ +
                            next_.column * Format::size);
       const std::int64_t pixel = block_.pixels[row];
       if (pixel < 0) continue;
       __m512 low = _mm512_loadu_ps(sums), high = _mm512_loadu_ps(sums + 16);
-      if constexpr (residual) {
+      if constexpr (behind == Behind::residual) {
         const std::byte* const r = residual_ + pixel * pitch_ + block_.column * Format::size;
         low = _mm512_add_ps(low, Format::load(r, mask_.low));
         high = _mm512_add_ps(high, Format::load(r + 16 * Format::size, mask_.high));
       }
-      low = _mm512_min_ps(most_, _mm512_max_ps(least_, low));  // NaN stays
-      high = _mm512_min_ps(most_, _mm512_max_ps(least_, high));
+      if constexpr (behind == Behind::gelu) {
+        __m512 both[2] = {low, high};
+        avx512::gelu(both);
+        low = both[0];
+        high = both[1];
+      } else {
+        low = _mm512_min_ps(most_, _mm512_max_ps(least_, low));  // NaN stays
+        high = _mm512_min_ps(most_, _mm512_max_ps(least_, high));
+      }
       Format::store(y_ + pixel * pitch_, low, high, mask_);
     }
   }
 
  private:
+  // Four vectors at once, as each waits for its own results.
+  [[gnu::always_inline]] void two_through_gelu(std::int64_t row) const {
+    __m512 values[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) values[v] = _mm512_loadu_ps(sums_ + row * tile_panel + 16 * v);
+    avx512::gelu(values);
+#pragma GCC unroll 2
+    for (int r = 0; r < 2; ++r)
+      if (const std::int64_t pixel = block_.pixels[row + r]; pixel >= 0)
+        Format::store(y_ + pixel * pitch_, values[2 * r], values[2 * r + 1], mask_);
+  }
+
   using Format = Values<dtype>;
 
   const float* sums_;
@@ -139,9 +164,9 @@ class SumsToStore {
   __m512 least_, most_;
 };
 
-template <DType dtype, bool residual>
+template <DType dtype, Behind behind>
 void convolve(const PixelConvolutionTask& task) {
-  using Work = SumsToStore<dtype, residual>;
+  using Work = SumsToStore<dtype, behind>;
   if constexpr (dtype == DType::f32)
     if (task.split) return PixelLoop<MultiplySplit, Work>(task.product, task).run();
   PixelLoop<MultiplyBf16, Work>(task.product, task).run();
@@ -153,10 +178,12 @@ void convolve_pixels(const PixelConvolutionTask& task) {
   const TileScope tiles;
   before_tile_loads();
   const bool wide = task.dtype == DType::f32;
-  if (task.residual)
-    (wide ? convolve<DType::f32, true> : convolve<DType::bf16, true>)(task);
+  if (task.gelu)
+    convolve<DType::bf16, Behind::gelu>(task);
+  else if (task.residual)
+    (wide ? convolve<DType::f32, Behind::residual> : convolve<DType::bf16, Behind::residual>)(task);
   else
-    (wide ? convolve<DType::f32, false> : convolve<DType::bf16, false>)(task);
+    (wide ? convolve<DType::f32, Behind::bounds> : convolve<DType::bf16, Behind::bounds>)(task);
 }
 
 }  // namespace narrowgauge::cpu::amx

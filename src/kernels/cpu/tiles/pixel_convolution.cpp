@@ -46,7 +46,8 @@ class PixelConvolution {
                [&](const PixelProduct& product, const PixelParts::Pixels& pixels) {
                  amx::convolve_pixels({product, static_cast<const std::byte*>(residual),
                                        static_cast<std::byte*>(call.outputs[0]), c_.views.y.dtype,
-                                       c_.views.x.dtype == DType::f32, channels, c_.low, c_.high});
+                                       c_.views.x.dtype == DType::f32, channels, c_.low, c_.high,
+                                       c_.gelu});
                  if (finish_)
                    finish_(call, pixels.first * channels, (pixels.first + pixels.count) * channels);
                });
@@ -74,7 +75,7 @@ std::string small_reason(const ConvolutionViews& views) {
 }  // namespace
 
 std::string pixel_convolution_reason(const BoundedConvolution& convolution, Isa isa) {
-  const auto& [views, window, residual, low, high, threads, lasting] = convolution;
+  const auto& [views, window, residual, low, high, gelu, threads, lasting] = convolution;
   const DType dtype = views.x.dtype;
   return first_reason(
       [&] { return tile_isa_reason(isa); },
@@ -86,6 +87,8 @@ std::string pixel_convolution_reason(const BoundedConvolution& convolution, Isa 
         return unless(views.y.dtype == dtype || views.y.dtype == DType::f32,
                       concat("result of ", views.y.dtype));
       },
+      [&] { return unless(!gelu || views.y.dtype == DType::bf16, "gelu of f32"); },
+      [&] { return unless(!gelu || !residual, "gelu behind a residual"); },
       [&] { return unless(!views.bias || views.bias->strides == Dims{1}, "a bias with strides"); },
       [&] {
         return unless(std::ranges::find(lasting, bounded_w) != lasting.end(),

@@ -104,8 +104,11 @@ class PixelLoop {
         const bool more = panel + 1 < p_.panel_count || run.count < left;
         Ahead ahead(weights(run) + run.count * p_.step_bytes, more ? run.count * p_.step_bytes : 0,
                     pairs * run.count);
+        const bool stays =
+            run.count * p_.step_bytes <= most_run_bytes && pairs * 2 >= least_run_tiles;
         for (std::int64_t tile = 0; tile < p_.tile_count; tile += 2)
-          one_block<Reading::streamed>(tile, run, ahead);
+          stays ? one_block<Reading::streamed>(tile, run, ahead)
+                : one_block<Reading::reused>(tile, run, ahead);
       }
   }
 

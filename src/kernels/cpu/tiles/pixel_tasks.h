@@ -25,7 +25,8 @@ class PixelTasks {
     pixels_at_ = round_up(parts_.tiles() * static_cast<std::int64_t>(sizeof(std::byte*)), 64);
     copies_at_ = pixels_at_ + parts_.tiles() * tile_pixels * 4;
     partial_at_ = round_up(copies_at_ + parts_.copy_bytes(), 64);
-    const std::int64_t runs = ceil_divide(weights_.panel_bytes(), most_run_bytes);
+    const bool passes = parts_.tiles() >= least_run_tiles;
+    const std::int64_t runs = passes ? ceil_divide(weights_.panel_bytes(), most_run_bytes) : 1;
     run_steps_ = ceil_divide(lines_.steps(), runs);
     slot_bytes_ = partial_at_;
     if (runs > 1 && !is_near(cut_.panels))

@@ -24,6 +24,7 @@ TileCut best_tile_cut(const PixelLines& lines, std::int64_t panels, std::int64_t
 inline constexpr std::int64_t most_near_weights = 256 << 10;
 // Weights of a panel that stay in L1 while pixels pass.
 inline constexpr std::int64_t most_run_bytes = 24 << 10;
+inline constexpr std::int64_t least_run_tiles = 16;  // of pixels, for which that pays
 
 // A task: tiles of pixels by panels of weights.
 struct PixelProduct {

@@ -6,7 +6,7 @@
 
 #ifdef __AMX_BF16__
 
-#include "kernels/cpu/tiles/gelu.amx.h"
+#include "kernels/cpu/core/gelu_avx512.h"
 #include "kernels/cpu/tiles/tile_gemm_plan.h"
 #include "kernels/cpu/tiles/tiles.amx.h"
 
@@ -165,7 +165,7 @@ class Finishing {
 #pragma GCC unroll 2
       for (int r = 0; r < rows; ++r, beside_ += row_bytes_)
         store_bf16(target_, beside_, y[2 * r], y[2 * r + 1], columns_);
-    gelu(y);
+    avx512::gelu(y);
   }
   template <int rows>
   [[gnu::always_inline]] void back_through_gelu(__m512 (&y)[2 * rows]) {
@@ -176,7 +176,7 @@ class Finishing {
       x[2 * r] = widened(_mm512_castsi512_si256(both));
       x[2 * r + 1] = widened(_mm512_extracti64x4_epi64(both, 1));
     }
-    gelu_gradient(x, y);
+    avx512::gelu_gradient(x, y);
 #pragma GCC unroll 2
     for (int r = 0; r < rows; ++r) {
       low_sum_ = _mm512_add_ps(low_sum_, y[2 * r]);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gelu and its slope for results that are rounded to bf16, in so few instructions that they hide
-// behind the tiles. Only for *.amx.cpp.
+// Gelu and its slope for results that are rounded to bf16 or to bytes, in so few instructions that
+// they hide behind the tiles of AMX. Only for *.avx512.cpp and *.amx.cpp.
 #pragma once
 
-#ifdef __AMX_BF16__
+#ifdef __AVX512BW__
 
 #include <immintrin.h>
 
-namespace narrowgauge::cpu::amx {
+namespace narrowgauge::cpu::avx512 {
 
 // Computes several vectors at once, each instruction for all of them: a single vector would wait
 // for itself and keep the tiles' instructions out.
@@ -89,6 +89,6 @@ template <int count>
 
 #undef NG_EACH
 
-}  // namespace narrowgauge::cpu::amx
+}  // namespace narrowgauge::cpu::avx512
 
 #endif
