@@ -1,26 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// A LayerNormalization of a residual sum, with the Dropout of one term.
+// A LayerNormalization of a residual sum, with the Dropout of one term or a Cast that widens it,
+// and with the quantisation behind it.
 #include "kernels/cpu/normalization/layer_norm.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "groups/residual_rows.h"
 #include "ir/reason.h"
 #include "ops/math/arithmetic.h"
+#include "ops/math/cast.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/layer_normalization.h"
+#include "ops/quantized/quantize_linear.h"
+#include "ops/quantized/steps.h"
 
 namespace narrowgauge {
 
 namespace {
 
+// Whether bytes are made with one scale, and that and the zero point are constants.
+bool has_known_steps(const Graph& graph, const Node& node) {
+  const DType dtype = node.outputs[0].type.dtype;
+  if (dtype != DType::u8 && dtype != DType::i8) return false;
+  return node.as<QuantizeLinear>().block_size == 0 &&
+         std::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](Value number) {
+           if (number.is_absent()) return true;
+           const Tensor* const known = graph.constant_value(number);
+           return known && known->size() == 1;
+         });
+}
+
 struct LayerNorm {
   static constexpr std::string_view name = "layer norm";
   struct Pattern : GroupPattern {
     Part dropout = maybe<Dropout>();
-    Part sum = one<Add>({reads(either, {dropout, outside})});
+    Part widened = maybe<Cast>();
+    Part sum = one<Add>({reads(either, {dropout, widened, outside})});
     Part norm = anchor<LayerNormalization>({shared(0, {sum})});
-    Pattern() { where(sum, is_plain_sum); }
+    Part bytes = maybe<QuantizeLinear>({shared(0, {norm})});
+    Part steps = maybe<ToSteps>({shared(0, {norm})});  // the same in the body of a group
+    Pattern() {
+      where(sum, is_plain_sum);
+      where(bytes, has_known_steps);
+      where(widened,
+            [](const Graph&, const Node& node) { return node.as<Cast>().to == DType::f32; });
+    }
   };
   static Offer offer(const GroupRequest& group, const Pattern& parts);
 };
@@ -33,6 +58,8 @@ struct Forward {
   float keep = 1;
   std::int64_t seed = -1;
   std::string dropout;  // the name of the node
+  int bytes = -1;
+  cpu::RowBytes steps{};  // of the bytes
 };
 
 Forward forward_of(const GroupMatch& match, const LayerNorm::Pattern& parts, float keep) {
@@ -47,6 +74,12 @@ Forward forward_of(const GroupMatch& match, const LayerNorm::Pattern& parts, flo
              .epsilon = static_cast<float>(match.as<LayerNormalization>(parts.norm).epsilon),
              .keep = keep,
              .dropout = {}};
+  if (match.has(parts.steps)) {
+    const ToSteps& steps = match.as<ToSteps>(parts.steps);
+    at.bytes = match.output(parts.steps);
+    at.steps = {nullptr, steps.low < 0 ? DType::i8 : DType::u8, static_cast<float>(steps.scale),
+                static_cast<std::int32_t>(steps.zero)};
+  }
   if (!match.has(parts.dropout)) return at;
   at.x = match.input(parts.dropout, 0);
   at.kept = match.output(parts.dropout, 1);
@@ -74,6 +107,8 @@ void normalize(const Forward& at, const cpu::RowLayout& layout, const RowOperand
   norm.mean = RowOperands::output_data<float>(call, at.mean);
   norm.inverse_std = RowOperands::output_data<float>(call, at.inverse_std);
   norm.residual = &residual;
+  norm.bytes = at.steps;
+  norm.bytes.to = RowOperands::output_data<std::uint8_t>(call, at.bytes);
   layer_norm_forward(norm, call.workspace);
 }
 
@@ -92,7 +127,10 @@ Offer LayerNorm::offer(const GroupRequest& group, const Pattern& parts) {
         const bool known = at.x >= 0 && at.other >= 0 && at.scale >= 0 && (!biased || at.bias >= 0);
         return unless(known, "a normalization of constants");
       },
-      [&] { return unless(at.y >= 0 && operands.output(at.y).present, "nobody reads y"); },
+      [&] {
+        const bool read = at.y >= 0 && operands.output(at.y).present;
+        return unless(read || at.bytes >= 0, "nobody reads y");
+      },
       [&] { return operands.reason(); },
       [&] {
         layout = rows_of(operands.input(at.x).dims, match.as<LayerNormalization>(parts.norm).axis);

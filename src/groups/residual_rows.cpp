@@ -37,7 +37,8 @@ std::string RowOperands::reason() const {
       if (!operand.present) continue;
       const DType dtype = operand.dtype;
       const bool floating = is_f32_or_narrow(dtype);
-      if (!floating && dtype != DType::boolean) return concat("dtype ", dtype);
+      const bool byte = dtype == DType::boolean || dtype == DType::u8 || dtype == DType::i8;
+      if (!floating && !byte) return concat("dtype ", dtype);
       if (!is_dense(operand)) return "elements do not lie in their logical order";
       if (element_count(operand.dims) == 0) return "no elements";
     }

@@ -33,7 +33,8 @@ class RowOperands {
   const Operand& input(int i) const { return inputs_[i]; }
   const Operand& output(int o) const { return outputs_[o]; }
 
-  // Why they are not all dense and floating with up to 32 bits, but for the mask; "" if they are.
+  // Why they are not all dense and floating with up to 32 bits, but for a mask and bytes; "" if
+  // they are.
   std::string reason() const;
 
   cpu::ConstArray in(const KernelCall& call, int i) const {

@@ -12,8 +12,10 @@
 #include "compile/compile.h"
 #include "kernels/each_isa.h"
 #include "ops/math/arithmetic.h"
+#include "ops/math/cast.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/layer_normalization.h"
+#include "ops/quantized/quantize_linear.h"
 #include "ops/table.h"
 #include "passes/form_groups.h"
 #include "runtime/executor.h"
@@ -111,6 +113,43 @@ TEST(layer_norm_group, values_are_those_of_the_nodes_apart) {
     }
     EXPECT_TRUE(apart[5].same_bits(fused[5])) << "another mask";
   }
+}
+
+// A term in bf16, and y as bytes, with and without y itself.
+Graph quantized_network(DType bytes, bool reads_y) {
+  Graph graph;
+  const Value x = graph.input("x", {DType::bf16, {37, 600}});
+  const Value onto = graph.input("onto", {DType::f32, {37, 600}});
+  const Value scale = graph.input("scale", {DType::f32, {600}});
+  const Value wide = graph.add(Cast{.to = DType::f32}, {x});
+  const Value y = graph.add(LayerNormalization{}, {graph.add(Add{}, {onto, wide}), scale});
+  const Value step = graph.constant(Tensor::scalar(DType::f32, 0.0625));
+  const Value zero = graph.constant(Tensor::scalar(bytes, bytes == DType::u8 ? 100 : -7));
+  graph.output("bytes", graph.add(QuantizeLinear{}, {y, step, zero}));
+  if (reads_y) graph.output("y", y);
+  return graph;
+}
+
+TEST(layer_norm_group, bytes_are_those_of_a_quantisation_behind_it) {
+  for (const DType bytes : {DType::u8, DType::i8})
+    for (const bool reads_y : {false, true}) {
+      const Graph graph = quantized_network(bytes, reads_y);
+      EXPECT_EQ(count(form_groups(graph, {.isa = Isa::avx2}), "QuantizeLinear"), 0);
+      std::vector<Tensor> inputs;
+      for (const Value& value : graph.inputs()) {
+        inputs.emplace_back(graph.type(value).dtype, known_dims(graph.type(value).shape));
+        const RandomStream random(5, graph.value_name(value));
+        for (std::int64_t i = 0; i < inputs.back().size(); ++i)
+          inputs.back().set(i, random.normal(static_cast<std::uint64_t>(i)));
+      }
+      const auto run = [&](bool fuse) {
+        StateStore store;
+        return Executor(compile(graph, {.fuse = fuse}), store).run(inputs);
+      };
+      const std::vector<Tensor> apart = run(false), fused = run(true);
+      for (std::size_t o = 0; o < apart.size(); ++o)
+        EXPECT_TRUE(apart[o].same_bits(fused[o])) << bytes << ' ' << o;
+    }
 }
 
 TEST(layer_norm_group, bits_do_not_depend_on_threads) {

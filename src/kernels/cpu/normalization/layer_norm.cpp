@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
+#include "kernels/cpu/bytes/quantize.h"
 #include "kernels/cpu/core/random_fill.h"
 #include "kernels/cpu/core/row_math.h"
 
@@ -77,9 +78,13 @@ void forward_row(const LayerNormForward& norm, const Row& source, std::int64_t r
   for_strips(columns, [&](std::int64_t at, std::int64_t count) {
     const std::int64_t to = row * columns + at;
     const float* x = load_strip(source.array, source.offset + at, count, x_buffer.data());
-    float* y = result_strip(norm.y, to, y_buffer.data());
+    float* y = norm.y ? result_strip(norm.y, to, y_buffer.data()) : y_buffer.data();
     row_math().normalize({x, scale + at, bias + at, shift, mean, inverse}, count, y);
-    store_strip(norm.y, to, count, y);
+    const RowBytes& bytes = norm.bytes;
+    if (bytes.to)
+      quantize({y, DType::f32}, {1, 1, count}, {&bytes.scale, &bytes.zero}, bytes.dtype,
+               bytes.to + to);
+    if (norm.y) store_strip(norm.y, to, count, y);
   });
 }
 

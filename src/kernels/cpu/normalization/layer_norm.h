@@ -26,9 +26,17 @@ struct ResidualSum {
   bool* kept = nullptr;
 };
 
+// y before it is rounded, as u8 or i8: y / scale to nearest even, moved by `zero` and saturated.
+struct RowBytes {
+  std::uint8_t* to = nullptr;
+  DType dtype = DType::u8;
+  float scale = 1;
+  std::int32_t zero = 0;
+};
+
 // y = (x - mean) * inverse_std * scale + bias over each row; scale and bias are [columns], and may
-// be absent (1 and 0). mean and inverse_std, [rows], are not written if null. With a ResidualSum,
-// rows have at most `most_residual_columns` and its sum is normalized.
+// be absent (1 and 0). y, bytes, mean and inverse_std, [rows], are not written if null. With a
+// ResidualSum, rows have at most `most_residual_columns` and its sum is normalized.
 struct LayerNormForward {
   RowLayout layout;
   ConstArray x;
@@ -37,6 +45,7 @@ struct LayerNormForward {
   float epsilon = 1e-5F;
   float *mean = nullptr, *inverse_std = nullptr;
   const ResidualSum* residual = nullptr;
+  RowBytes bytes{};
 };
 inline constexpr std::int64_t most_residual_columns = 4096;
 std::int64_t layer_norm_workspace(const RowLayout& layout);  // bytes
