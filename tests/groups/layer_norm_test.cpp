@@ -144,11 +144,12 @@ TEST(layer_norm_group, bytes_are_those_of_a_quantisation_behind_it) {
       }
       const auto run = [&](bool fuse) {
         StateStore store;
-        return Executor(compile(graph, {.fuse = fuse}), store).run(inputs);
+        Executor executor(compile(graph, {.fuse = fuse}), store, 0);
+        return executor.run(inputs);
       };
       const std::vector<Tensor> apart = run(false), fused = run(true);
       for (std::size_t o = 0; o < apart.size(); ++o)
-        EXPECT_TRUE(apart[o].same_bits(fused[o])) << bytes << ' ' << o;
+        EXPECT_TRUE(apart[o].same_bits(fused[o])) << name(bytes) << ' ' << o;
     }
 }
 
