@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include <cmath>
+
 #include "base/cpu.h"
 #include "kernels/cpu/bytes/quantized_finish_loops.h"
 #include "kernels/cpu/core/normal_distribution.h"
@@ -110,7 +112,8 @@ void finish_eights(const QuantizedFinish& finish, const QuantizedPlace& place) {
 }  // namespace
 
 bool saturation_bounds(const QuantizedFinish& finish, bool residual) {
-  if (is_floating(finish.y) || (residual && finish.residual == DType::f32)) return false;
+  if (finish.y == DType::bf16) return std::isinf(finish.low) && std::isinf(finish.high);
+  if (finish.y == DType::f32 || (residual && finish.residual == DType::f32)) return false;
   const int least = finish.y == DType::u8 ? 0 : -128;
   return finish.largest < 0x1p30F && finish.low <= static_cast<float>(least - finish.y_zero) &&
          finish.high >= static_cast<float>(least + 255 - finish.y_zero);

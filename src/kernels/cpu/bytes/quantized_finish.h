@@ -34,7 +34,7 @@ struct QuantizedFinish {
   float low, high;
   DType y = DType::u8;
   std::int32_t y_zero;
-  bool saturates;  // rounding to a byte bounds every result as low and high would
+  bool saturates;  // saturation_bounds()
   // What no result exceeds before it is bounded, if the residual is of bytes; may be infinite or
   // NaN.
   float largest;
@@ -52,7 +52,8 @@ inline void finish_quantized(const QuantizedFinish& finish, const QuantizedPlace
   finish.of_tier(finish, place);
 }
 
-// Whether results fit into integers, are never NaN, and reach no bound before a byte is full.
+// Whether no result needs a bound before it is stored: results of bf16 that have none, and bytes of
+// results that fit into integers, are never NaN, and reach no bound before a byte is full.
 bool saturation_bounds(const QuantizedFinish& finish, bool residual);
 
 // The fastest for isa().

@@ -92,35 +92,41 @@ class QuantizedPair {
         high_(finish, column + quantized_panel),
         zero_(_mm512_set1_epi16(static_cast<short>(finish.y_zero))) {}
 
-  // Stores what becomes of a row's sums less their zero points, with the residuals at r.
+  // In steps of y: what becomes of a row's sums less their zero points, with the residuals at r.
+  [[gnu::always_inline]] void steps(__m512i low, __m512i high, const std::byte* r,
+                                    __m512 (&both)[2]) const {
+    if constexpr (residual == QuantizedResidual::gelu) {
+      both[0] = low_.scaled(low);
+      both[1] = high_.scaled(high);
+      gelu(both);
+      both[0] = low_.template after_gelu<saturates>(both[0]);
+      both[1] = high_.template after_gelu<saturates>(both[1]);
+    } else {
+      const std::byte* const beside =
+          Numbers::has_residual ? r + quantized_panel * Numbers::r_size : nullptr;
+      both[0] = steps_of(low_, low, r);
+      both[1] = steps_of(high_, high, beside);
+    }
+  }
+  // Stores them.
   [[gnu::always_inline]] void finish(__m512i low, __m512i high, const std::byte* r,
                                      std::byte* to) const {
-    const std::byte* const beside =
-        Numbers::has_residual ? r + quantized_panel * Numbers::r_size : nullptr;
-    __m512 first, second;
-    if constexpr (residual == QuantizedResidual::gelu) {
-      __m512 both[2] = {low_.scaled(low), high_.scaled(high)};
-      gelu(both);
-      first = low_.template after_gelu<saturates>(both[0]);
-      second = high_.template after_gelu<saturates>(both[1]);
-    } else {
-      first = steps(low_, low, r);
-      second = steps(high_, high, beside);
-    }
+    __m512 both[2];
+    steps(low, high, r, both);
     if constexpr (y == DType::bf16) {
-      Sixteens::store_bf16(to, first);
-      Sixteens::store_bf16(to + 2 * quantized_panel, second);
+      Sixteens::store_bf16(to, both[0]);
+      Sixteens::store_bf16(to + 2 * quantized_panel, both[1]);
     } else if constexpr (y == DType::f32) {
-      Sixteens::store(reinterpret_cast<float*>(to), first);
-      Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, second);
+      Sixteens::store(reinterpret_cast<float*>(to), both[0]);
+      Sixteens::store(reinterpret_cast<float*>(to) + quantized_panel, both[1]);
     } else {
-      store_bytes<y == DType::u8, saturates>(to, first, second, zero_);
+      store_bytes<y == DType::u8, saturates>(to, both[0], both[1], zero_);
     }
   }
 
  private:
-  [[gnu::always_inline]] static __m512 steps(const Numbers& numbers, __m512i sums,
-                                             const std::byte* r) {
+  [[gnu::always_inline]] static __m512 steps_of(const Numbers& numbers, __m512i sums,
+                                                const std::byte* r) {
     return saturates ? numbers.unbounded(sums, r) : numbers.steps(sums, r);
   }
 

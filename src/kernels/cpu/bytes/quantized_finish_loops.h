@@ -13,10 +13,9 @@ namespace narrowgauge::cpu {
 // What joins the scaled sums: values of a residual, or what gelu makes of them.
 enum class QuantizedResidual : std::uint8_t { none, f32, u8, i8, gelu };
 
-// Whether rounding to a byte may be all that bounds results.
+// Whether saturation_bounds() may be true.
 template <DType y, QuantizedResidual residual>
-inline constexpr bool may_saturate =
-    (y == DType::u8 || y == DType::i8) && residual != QuantizedResidual::f32;
+inline constexpr bool may_saturate = y != DType::f32&& residual != QuantizedResidual::f32;
 
 // What a panel's columns need, and the formula of quantized_finish.h.
 template <class Vectors, DType y_dtype, QuantizedResidual residual>

@@ -37,7 +37,14 @@ class SumsToFinish {
       if (pixel < 0) continue;
       const std::byte* const r = residual_at(pixel * channels_ + column);
       std::byte* const to = y_ + pixel * channels_ * Numbers::y_size;
-      pair_.finish(Sixteens::load(sums), Sixteens::load(sums + quantized_panel), r, to);
+      const __m512i low = Sixteens::load(sums), high = Sixteens::load(sums + quantized_panel);
+      if constexpr (y == DType::bf16) {
+        __m512 both[2];
+        pair_.steps(low, high, r, both);
+        _mm512_storeu_si512(to, to_bf16(both[0], both[1]));
+      } else {
+        pair_.finish(low, high, r, to);
+      }
     }
   }
 

@@ -17,7 +17,7 @@ std::string quantized_tiles_reason(const QuantizedViews& views, const Convolutio
 Prepared prepare_quantized_tiles(const QuantizedViews& views, const ConvolutionWindow& window,
                                  const QuantizedNumbers& numbers, int threads = 0);
 
-// `saturates`: rounding to a byte bounds every result as the finish would.
+// `saturates`: saturation_bounds() of the finish.
 struct QuantizedTileProduct {
   PixelProduct product;
   bool x_signed, saturates;
