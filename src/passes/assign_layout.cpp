@@ -142,6 +142,23 @@ class LayoutAssigner {
       spread(layout, readers);
       if (layout != layouts_.back()) give_back(layout, readers);
     }
+    narrow_first();
+  }
+
+  // A border costs least where values are narrowest: what narrows a plain value stays plain.
+  void narrow_first() {
+    for (const auto& [i, node] : enumerate(graph_.nodes())) {
+      if (!chosen_[i] || node.op->info.fusion == Fusion::contraction || node.outputs.size() != 1)
+        continue;
+      bool narrows = false, plain = true;
+      for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+        if (!is_moved(*chosen_[i], i, k)) continue;
+        const Value value = node.inputs[k];
+        plain = plain && !chosen_[value.node];
+        narrows = bits(node.outputs[0].type.dtype) < bits(graph_.type(value).dtype);
+      }
+      if (narrows && plain) chosen_[i].reset();
+    }
   }
 
   // Where neighbours take only the next layout, as depthwise convolutions do, each border is

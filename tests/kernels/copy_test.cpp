@@ -97,6 +97,13 @@ TEST(strided_copy, changes_between_layouts_of_images) {
     }
 }
 
+TEST(strided_copy, weaves_colours_into_pixels) {
+  for (const std::int64_t pixels : {1, 15, 16, 47, 5000})
+    for (const std::int64_t colours : {2, 3, 4})
+      check_all(
+          {{2, colours * pixels, colours * pixels}, {colours, pixels, 1}, {pixels, 1, colours}});
+}
+
 TEST(strided_copy, copies_slices_forwards_and_backwards) {
   check_all({{5, 100, 20}, {20, 1, 1}});  // out of a wider array
   check_all({{5, 20, 100}, {20, 1, 1}});  // into a wider array

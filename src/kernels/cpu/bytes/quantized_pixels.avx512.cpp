@@ -197,17 +197,34 @@ class PixelLoop {
     }
   }
 
-  // The last channels, which are no two panels.
+  // The last channels, which are no two panels. What is behind them is computed, but not stored.
   [[gnu::noinline]] void finish_few(const Finished& of, std::int64_t width) const {
-    const std::int64_t at = element(of.pixel, of.column), left = t_.channels - of.column;
-    finish_panels<Sixteens, y, residual>(
-        t_.finish, {of.count, of.column, left < width ? left : width, of.sums, nullptr, width,
-                    residual_at(at), t_.y + at * Numbers::y_size, t_.channels});
+    const Pair pair(t_.finish, of.column);
+    const std::int64_t left = t_.channels - of.column, columns = left < width ? left : width;
+    alignas(64) std::byte all[segment_pixels][4 * Pair::columns], r[segment_pixels][sizeof all[0]];
+    for (std::int64_t i = 0; i < of.count; ++i) {
+      const std::int32_t* const sums = of.sums + i * width;
+      if constexpr (residual != QuantizedResidual::none)
+        copy(residual_at(element(of.pixel + i, of.column)), columns * Numbers::r_size, r[i]);
+      pair.finish(Sixteens::load(sums), Sixteens::load(sums + quantized_panel), r[i], all[i]);
+    }
+    for (std::int64_t i = 0; i < of.count; ++i)
+      copy(all[i], columns * Numbers::y_size,
+           t_.y + element(of.pixel + i, of.column) * Numbers::y_size);
+  }
+
+  [[gnu::always_inline]] static void copy(const std::byte* from, std::int64_t bytes,
+                                          std::byte* to) {
+    for (; bytes > 0; bytes -= 64, from += 64, to += 64) {
+      const __mmask64 mask = bytes < 64 ? (__mmask64{1} << bytes) - 1 : ~__mmask64{0};
+      _mm512_mask_storeu_epi8(to, mask, _mm512_maskz_loadu_epi8(mask, from));
+    }
   }
 
   const PixelTask t_;  // a copy: results are bytes, which might lie anywhere
   const MultiplyBlock multiply_[2][2];
-  alignas(64) std::int32_t sums_[2 * segment_pixels * block_panels * quantized_panel];
+  // A panel alone is read as if another one stood behind it.
+  alignas(64) std::int32_t sums_[2 * segment_pixels * block_panels * quantized_panel]{};
 };
 
 }  // namespace

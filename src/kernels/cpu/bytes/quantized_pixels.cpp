@@ -11,9 +11,10 @@
 namespace narrowgauge::cpu {
 namespace {
 
-constexpr std::int64_t part_bytes = 256 << 10;   // of x, y and the residual: of L2
-constexpr std::int64_t near_weights = 24 << 10;  // bytes, of L1
-constexpr std::int64_t least_part_pixels = 56;   // of several
+constexpr std::int64_t part_bytes = 512 << 10;  // of x, y and the residual: of L2
+// Bytes of a task's weights that stay in L2, so that they are read again for each two segments.
+constexpr std::int64_t near_weights = 768 << 10;
+constexpr std::int64_t least_part_pixels = 56;  // of several
 constexpr std::int64_t pixel_tasks_of_thread = 4;
 constexpr std::int64_t least_task_panels = 4;
 
