@@ -22,6 +22,7 @@ constexpr std::int64_t float_tasks = 4;   // for each thread
 constexpr std::int64_t most_blocks = 14;  // that read a panel in turn
 constexpr std::int64_t bytes_each_block = 64 << 10;  // of weights, that may be read again
 constexpr std::int64_t bytes_in_cache = 1 << 20;     // of weights, that stay in L2
+constexpr std::int64_t blocks_of_panel = 4;          // bring the next panel into L2
 constexpr std::int64_t ahead_each = 8;  // floats brought into L2 with each product of a pixel
 constexpr std::int64_t most_input_bytes = 512 << 10;  // of the blocks of a turn: a part of L2
 
@@ -36,8 +37,9 @@ class FloatConvolution {
         tail_(tail),
         finish_(options.finish),
         streams_(!options.finish && is_streamed(views.y)) {
+    const std::int64_t seen = window_.rows() * window_.taps() * weights_.depth();
     choose(options.threads == 0 ? thread_count() : options.threads,
-           4 * element_count(views.x.dims));
+           4 * std::min(element_count(views.x.dims), seen));
   }
 
   std::int64_t workspace() const { return workers_ * slot_pointers() * 8; }
@@ -61,6 +63,8 @@ class FloatConvolution {
     return block * least_rows_ + std::min(block, longer_blocks_);
   }
   std::int64_t block_pointers() const { return window_.taps() * float_block_rows; }
+  // Whether panels come from beyond L2.
+  bool is_fetched() const { return weights_.bytes() > bytes_in_cache / 2; }
   // Threads write to no line of cache together.
   std::int64_t slot_pointers() const {
     return round_up(ceil_divide(blocks_, turns_) * block_pointers(), 16);
@@ -75,8 +79,8 @@ class FloatConvolution {
     longer_blocks_ = window_.rows() % blocks_;
     const std::int64_t wanted = threads > 1 ? float_tasks * threads : 1, bytes = weights_.bytes();
     const std::int64_t most = std::clamp<std::int64_t>(
-        std::min(bytes / bytes_each_block, most_input_bytes * blocks_ / input_bytes), 1,
-        most_blocks);
+        std::min(bytes / bytes_each_block, most_input_bytes * blocks_ / input_bytes),
+        is_fetched() ? blocks_of_panel : 1, most_blocks);
     turns_ = ceil_divide(blocks_, most);
     if (blocks_ < wanted || bytes > std::max(bytes_in_cache, input_bytes)) {
       groups_ = std::min(wanted, weights_.panels());
@@ -136,7 +140,7 @@ class FloatConvolution {
   FloatStretches stretches_of(const Next& next, const float* packed, std::int64_t i,
                               std::int64_t panel) const {
     FloatStretches ahead;
-    if (weights_.bytes() > bytes_in_cache / 2)
+    if (is_fetched())
       ahead.add(weights_.panel(packed, panel + 1 < weights_.panels() ? panel + 1 : 0),
                 weights_.panel_size());
     ahead.add(next.x + i * next.x_each, next.x_each);
