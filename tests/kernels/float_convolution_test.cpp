@@ -21,6 +21,9 @@ bool is_taken(const ConvolutionCase& shape) {
   return shape.channels >= 8 && (shape.groups == 1 || depthwise);
 }
 
+// Of few channels, which lie apart.
+bool is_image(const ConvolutionCase& shape) { return shape.channels <= 4; }
+
 // Beside those of all convolutions: each number of rows and columns that is left over, turns of
 // several blocks, and weights that threads share out.
 std::vector<ConvolutionCase> cases() {
@@ -44,6 +47,12 @@ std::vector<ConvolutionCase> cases() {
                    {3, 4},
                    {3, 3},
                    24});
+  cases.push_back({"image, 7x7", 2, 3, 64, {17, 51}, {7, 7}, {2, 2}, {}, {3, 3}, {3, 3}, 1, true});
+  cases.push_back({"image of one channel", 3, 1, 9, {5, 33}, {3, 3}, {}, {}, {1, 1}, {1, 1}});
+  cases.push_back(
+      {"image in large steps", 1, 4, 50, {19, 70}, {5, 3}, {4, 4}, {}, {}, {}, 1, true});
+  cases.push_back(
+      {"image under wide padding", 1, 2, 16, {2, 3}, {2, 5}, {1, 2}, {}, {3, 9}, {2, 4}});
   for (std::int64_t rows = 2; rows < 14; ++rows)
     cases.push_back({"few rows", 1, 16, 2 * rows + 7, {rows}, {1}});
   return cases;
@@ -65,7 +74,8 @@ struct Convolved {
 // `bad` is set in the middle of x.
 Convolved convolve(const ConvolutionCase& shape, const Setting& setting,
                    std::optional<double> bad = {}) {
-  GuardedArray x(DType::f32, shape.x_dims(), setting.x), w(DType::f32, shape.w_dims());
+  GuardedArray x(DType::f32, shape.x_dims(), is_image(shape) ? Layout::row_major : setting.x),
+      w(DType::f32, shape.w_dims());
   GuardedArray y(DType::f32, shape.y_dims(), Layout::channels_last);
   GuardedArray residual = y, bias(DType::f32, {shape.outputs});
   x.randomize(1), w.randomize(2, 0.5), residual.randomize(3, 2), bias.randomize(4);
@@ -158,6 +168,19 @@ TEST(float_convolution, says_what_it_does_not_take) {
   EXPECT_NE(reason({dense_view(DType::f32, x.dims), w, y, {}}, {1}, Isa::avx512), "");
   EXPECT_NE(reason({x, w, dense_view(DType::f32, y.dims), {}}, {1}, Isa::avx512), "");
   EXPECT_NE(reason({channels_last_view(DType::bf16, x.dims), w, y, {}}, {1}, Isa::avx512), "");
+}
+
+TEST(float_convolution, takes_images_of_few_channels_as_they_are) {
+  ConvolutionCase shape{"", 1, 3, 16, {9, 9}, {3, 3}, {2, 2}};
+  const View x = dense_view(DType::f32, shape.x_dims()), w = dense_view(DType::f32, shape.w_dims()),
+             y = channels_last_view(DType::f32, shape.y_dims());
+  const auto reason = [&](const View& images) {
+    return float_convolution_reason({images, w, y, {}}, shape.window(), {1}, Isa::avx512);
+  };
+  EXPECT_EQ(reason(x), "");
+  EXPECT_NE(reason(channels_last_view(DType::f32, shape.x_dims())), "");
+  shape.strides = {3, 3};
+  EXPECT_NE(reason(x), "");
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 
 #include "ir/reason.h"
 #include "kernels/cpu/floats/float_depthwise_convolution.h"
+#include "kernels/cpu/floats/float_image_convolution.h"
 #include "kernels/cpu/floats/float_streams.h"
+#include "kernels/cpu/floats/float_stretches.h"
 #include "kernels/cpu/floats/float_weights.h"
 #include "kernels/cpu/floats/float_window.h"
 
@@ -18,10 +20,11 @@ constexpr std::int64_t least_depth = 8;   // of a tap: below, most time goes int
 constexpr std::int64_t most_tasks = 16;   // of rows, for each thread
 constexpr std::int64_t float_tasks = 4;   // for each thread
 constexpr std::int64_t most_blocks = 14;  // that read a panel in turn
-constexpr std::int64_t bytes_each_block = 64 << 10;    // of weights, that may be read again
-constexpr std::int64_t bytes_in_cache = 1 << 20;       // of weights, that stay in L2
-constexpr std::int64_t most_input_bytes = 1280 << 10;  // of the blocks of a turn: a part of L2
-constexpr std::int64_t line = 16;                      // floats of a line of cache
+constexpr std::int64_t bytes_each_block = 64 << 10;  // of weights, that may be read again
+constexpr std::int64_t bytes_in_cache = 1 << 20;     // of weights, that stay in L2
+constexpr std::int64_t blocks_of_panel = 4;          // bring the next panel into L2
+constexpr std::int64_t ahead_each = 8;  // floats brought into L2 with each product of a pixel
+constexpr std::int64_t most_input_bytes = 512 << 10;  // of the blocks of a turn: a part of L2
 
 // Memory holds for each thread the pointers of a turn's blocks.
 class FloatConvolution {
@@ -34,8 +37,9 @@ class FloatConvolution {
         tail_(tail),
         finish_(options.finish),
         streams_(!options.finish && is_streamed(views.y)) {
+    const std::int64_t seen = window_.rows() * window_.taps() * weights_.depth();
     choose(options.threads == 0 ? thread_count() : options.threads,
-           4 * element_count(views.x.dims));
+           4 * std::min(element_count(views.x.dims), seen));
   }
 
   std::int64_t workspace() const { return workers_ * slot_pointers() * 8; }
@@ -59,6 +63,8 @@ class FloatConvolution {
     return block * least_rows_ + std::min(block, longer_blocks_);
   }
   std::int64_t block_pointers() const { return window_.taps() * float_block_rows; }
+  // Whether panels come from beyond L2.
+  bool is_fetched() const { return weights_.bytes() > bytes_in_cache / 2; }
   // Threads write to no line of cache together.
   std::int64_t slot_pointers() const {
     return round_up(ceil_divide(blocks_, turns_) * block_pointers(), 16);
@@ -73,8 +79,8 @@ class FloatConvolution {
     longer_blocks_ = window_.rows() % blocks_;
     const std::int64_t wanted = threads > 1 ? float_tasks * threads : 1, bytes = weights_.bytes();
     const std::int64_t most = std::clamp<std::int64_t>(
-        std::min(bytes / bytes_each_block, most_input_bytes * blocks_ / input_bytes), 1,
-        most_blocks);
+        std::min(bytes / bytes_each_block, most_input_bytes * blocks_ / input_bytes),
+        is_fetched() ? blocks_of_panel : 1, most_blocks);
     turns_ = ceil_divide(blocks_, most);
     if (blocks_ < wanted || bytes > std::max(bytes_in_cache, input_bytes)) {
       groups_ = std::min(wanted, weights_.panels());
@@ -95,59 +101,78 @@ class FloatConvolution {
       window_.locate(x, FloatWeights::zeros(packed), first_row(block),
                      first_row(block + 1) - first_row(block),
                      pointers + (block - blocks.begin) * block_pointers());
-    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel)
-      for (std::int64_t block = blocks.begin; block < blocks.end; ++block)
-        run_block(call, block, panel, {pointers, block - blocks.begin});
+    const Next next = next_of(call, blocks, panels);
+    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+      const FloatStretches ahead = stretches_of(next, packed, panel - panels.begin, panel);
+      const float* const weights = weights_.panel(packed, panel);
+      for (std::int64_t i = 0; i < blocks.end - blocks.begin; ++i)
+        run_block(call, blocks.begin + i, panel,
+                  {pointers + i * block_pointers(), weights,
+                   ahead.find(i * weights_.taps() * weights_.depth() * ahead_each, weights)});
+    }
     if (streams_) avx512::end_float_streams();
     if (finish_ && groups_ == 1)
       finish_(call, first_row(blocks.begin) * weights_.outputs(),
               first_row(blocks.end) * weights_.outputs());
   }
 
+  // What the next turn reads of x and of the residual, a part of it with each panel of this one.
+  struct Next {
+    const float *x, *residual;
+    std::int64_t x_each, residual_each;
+  };
+
+  Next next_of(const Call& call, const Part& blocks, const Part& panels) const {
+    if (groups_ > 1) return {};
+    const std::int64_t row = first_row(blocks.end), count = panels.end - panels.begin;
+    const std::int64_t end = first_row(std::min(2 * blocks.end - blocks.begin, blocks_));
+    const auto at = [&](int input, std::int64_t place) {
+      return static_cast<const float*>(call.inputs[input]) + place;
+    };
+    const std::int64_t x = window_.reach(row);
+    Next next{at(0, x), nullptr, ceil_divide(window_.reach(end) - x, count), 0};
+    if (tail_.residual < 0) return next;
+    next.residual = at(tail_.residual, row * weights_.outputs());
+    next.residual_each = ceil_divide((end - row) * weights_.outputs(), count);
+    return next;
+  }
+
+  FloatStretches stretches_of(const Next& next, const float* packed, std::int64_t i,
+                              std::int64_t panel) const {
+    FloatStretches ahead;
+    if (is_fetched())
+      ahead.add(weights_.panel(packed, panel + 1 < weights_.panels() ? panel + 1 : 0),
+                weights_.panel_size());
+    ahead.add(next.x + i * next.x_each, next.x_each);
+    ahead.add(next.residual + i * next.residual_each, next.residual_each);
+    return ahead;
+  }
+
   struct Located {
     const float* const* pointers;
-    std::int64_t block;  // of the turn
+    const float *weights, *ahead;
   };
 
   void run_block(const Call& call, std::int64_t block, std::int64_t panel,
                  const Located& located) const {
-    const auto* const packed = reinterpret_cast<const float*>(call.packed);
-    const float* const weights = weights_.panel(packed, panel);
     const std::int64_t row = first_row(block);
     const std::int64_t column = panel * float_panel, at = row * weights_.outputs() + column;
     const auto input = [&](int index) { return static_cast<const float*>(call.inputs[index]); };
     avx512::multiply_float_block({
-        .rows = located.pointers + located.block * block_pointers(),
+        .rows = located.pointers,
         .row_count = first_row(block + 1) - row,
         .taps = weights_.taps(),
         .depth = weights_.depth(),
-        .weights = weights,
-        .ahead = ahead_of(weights, input(0), located, {block, panel}),
-        .bias = biased_ ? input(2) + column : nullptr,
-        .residual = tail_.residual < 0 ? nullptr : input(tail_.residual) + at,
-        .y = static_cast<float*>(call.outputs[0]) + at,
-        .pitch = weights_.outputs(),
-        .columns = weights_.columns(panel),
-        .bounds = tail_.bounds,
-        .streams = streams_ && is_at_line(call.outputs[0]),
+        .weights = located.weights,
+        .ahead = located.ahead,
+        .results = {.bias = biased_ ? input(2) + column : nullptr,
+                    .residual = tail_.residual < 0 ? nullptr : input(tail_.residual) + at,
+                    .y = static_cast<float*>(call.outputs[0]) + at,
+                    .pitch = weights_.outputs(),
+                    .channels = weights_.columns(panel),
+                    .bounds = tail_.bounds,
+                    .streams = streams_ && is_at_line(call.outputs[0])},
     });
-  }
-
-  struct Place {
-    std::int64_t block, panel;
-  };
-
-  // What to bring into L2 while a block multiplies, which is half a line for each product of a
-  // pixel: a part of the next panel, or of the next block's pixels where all weights are in L2.
-  const float* ahead_of(const float* weights, const float* x, const Located& located,
-                        const Place& place) const {
-    const std::int64_t products = weights_.taps() * weights_.depth(), part = products * line / 2;
-    const std::int64_t parts = 2 * float_panel / line;
-    if (weights_.bytes() > bytes_in_cache / 2 || !window_.is_dense())
-      return located.block < parts ? weights + parts * part + located.block * part : weights;
-    const float* const next =
-        x + first_row(place.block + 1) * weights_.depth() + place.panel * part;
-    return place.panel < ceil_divide(2 * float_block_rows, line) ? next : weights;
   }
 
   void finish_whole(const Call& call) const {
@@ -183,9 +208,15 @@ std::string float_convolution_reason(const ConvolutionViews& views, const Convol
         return unless(window.groups == 1 || is_float_depthwise(views, window),
                       "channels in groups");
       },
-      [&] { return unless((window.groups == 1 ? w : x).dims[1] >= least_depth, "few channels"); },
       [&] { return unless(element_count(y.dims) > 0, "nothing to compute"); },
-      [&] { return unless(x.strides[1] == 1, "channels that do not lie together"); },
+      [&] {
+        if (is_float_image(views, window)) return std::string();
+        return unless((window.groups == 1 ? w : x).dims[1] >= least_depth, "few channels");
+      },
+      [&] {
+        return unless(x.strides[1] == 1 || is_float_image(views, window),
+                      "channels that do not lie together");
+      },
       [&] {
         return unless(same_layout(y, channels_last_view(DType::f32, y.dims)),
                       "a result whose channels do not lie together");
@@ -200,6 +231,7 @@ std::string float_convolution_reason(const ConvolutionViews& views, const Convol
 Prepared prepare_float_convolution(const ConvolutionViews& views, const ConvolutionWindow& window,
                                    const FloatTail& tail, const ContractionOptions& options) {
   if (window.groups > 1) return prepare_float_depthwise(views, window, tail, options);
+  if (is_float_image(views, window)) return prepare_float_image(views, window, tail, options);
   const auto made = std::make_shared<const FloatConvolution>(views, window, tail, options);
   Packed packed{made->weights().format(),
                 made->weights().bytes(),

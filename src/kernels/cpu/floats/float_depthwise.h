@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/floats/float_rows.h"
+#include "kernels/cpu/floats/float_results.h"
 
 namespace narrowgauge::cpu {
 
@@ -26,13 +26,7 @@ struct DepthwiseBlock {
   // What the next line reads beyond this one, to bring into L1 meanwhile: from x + ahead.
   std::int64_t ahead, column_pitch, line_pitch, columns_ahead, lines_ahead;
   const float* weights;
-  const float* bias;      // for each channel, or null
-  const float* residual;  // added to the sums, lies as y does; or null
-  float* y;
-  std::int64_t pitch;     // elements between pixels of y
-  std::int64_t channels;  // 1 to 32
-  FloatBounds bounds;
-  bool streams;  // as FloatBlock has it
+  FloatResults results;
 };
 
 namespace avx512 {

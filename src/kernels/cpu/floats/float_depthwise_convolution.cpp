@@ -157,13 +157,13 @@ class FloatDepthwise {
         .columns_ahead = pixels.count * columns_.stride,
         .lines_ahead = lines_.stride,
         .weights = reinterpret_cast<const float*>(call.packed) + channel * taps(),
-        .bias = views_.bias ? input(2) + channel : nullptr,
-        .residual = tail_.residual < 0 ? nullptr : input(tail_.residual) + y,
-        .y = static_cast<float*>(call.outputs[0]) + y,
-        .pitch = channels(),
-        .channels = std::min(depthwise_channels, channels() - channel),
-        .bounds = tail_.bounds,
-        .streams = streams_ && is_at_line(call.outputs[0]),
+        .results = {.bias = views_.bias ? input(2) + channel : nullptr,
+                    .residual = tail_.residual < 0 ? nullptr : input(tail_.residual) + y,
+                    .y = static_cast<float*>(call.outputs[0]) + y,
+                    .pitch = channels(),
+                    .channels = std::min(depthwise_channels, channels() - channel),
+                    .bounds = tail_.bounds,
+                    .streams = streams_ && is_at_line(call.outputs[0])},
     });
   }
 

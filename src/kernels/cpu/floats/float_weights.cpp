@@ -30,7 +30,7 @@ std::int64_t FloatWeights::bytes() const {
 void FloatWeights::pack(const float* w, float* packed) const {
   std::fill_n(packed, zero_count(), 0.0F);
   parallel_for(panels(), 1, [&](std::int64_t panel, std::int64_t) {
-    pack_panel(w, panel, packed + zero_count() + panel * float_panel * depth() * taps());
+    pack_panel(w, panel, packed + zero_count() + panel * panel_size());
   });
 }
 

@@ -30,8 +30,9 @@ class FloatWeights {
 
   static const float* zeros(const float* packed) { return packed; }
   const float* panel(const float* packed, std::int64_t panel) const {
-    return packed + zero_count() + panel * float_panel * depth() * taps();
+    return packed + zero_count() + panel * panel_size();
   }
+  std::int64_t panel_size() const { return float_panel * depth() * taps(); }
 
  private:
   // A panel of up to 16 channels is that wide.

@@ -20,11 +20,12 @@ FloatWindow::FloatWindow(const View& x, const Dims& w, const Dims& y,
   std::array<std::int64_t, 3> steps{};  // between taps
   for (std::size_t i = 0; i < spatial; ++i) {
     Axis& axis = axes_[3 - spatial + i];
-    axis = {y[i + 2], w[i + 2], {}, {}};
+    axis = {y[i + 2], w[i + 2], {}, {}, {}};
     for (std::int64_t place = 0; place < axis.size; ++place) {
       const std::int64_t first = place * window.strides[i] - window.pads_begin[i];
       const std::int64_t last = first + (axis.kernel - 1) * window.dilations[i];
       axis.inside.push_back(first >= 0 && last < x.dims[i + 2]);
+      axis.last.push_back(std::clamp<std::int64_t>(last, 0, x.dims[i + 2] - 1) * x.strides[i + 2]);
       for (std::int64_t at = first; at <= last; at += window.dilations[i])
         axis.offsets.push_back(at < 0 || at >= x.dims[i + 2] ? -1 : at * x.strides[i + 2]);
     }
@@ -34,6 +35,16 @@ FloatWindow::FloatWindow(const View& x, const Dims& w, const Dims& y,
     for (std::int64_t ky = 0; ky < axes_[1].kernel; ++ky)
       for (std::int64_t kx = 0; kx < axes_[2].kernel; ++kx)
         tap_offsets_.push_back(kz * steps[0] + ky * steps[1] + kx * steps[2]);
+}
+
+std::int64_t FloatWindow::reach(std::int64_t rows) const {
+  if (rows == 0) return 0;
+  const auto& [z_axis, y_axis, x_axis] = axes_;
+  const std::int64_t line = (rows - 1) / x_axis.size, slice = line / y_axis.size;
+  return slice / z_axis.size * image_stride_ +
+         z_axis.last[static_cast<std::size_t>(slice % z_axis.size)] +
+         y_axis.last[static_cast<std::size_t>(line % y_axis.size)] +
+         x_axis.last[static_cast<std::size_t>((rows - 1) % x_axis.size)] + depth_;
 }
 
 void FloatWindow::locate_row(const float* image, const std::array<std::int64_t, 3>& place,

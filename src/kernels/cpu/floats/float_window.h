@@ -20,6 +20,9 @@ class FloatWindow {
   // Whether row i is what lies at x + i * depth.
   bool is_dense() const { return is_dense_; }
 
+  // Where in x ends what the first `rows` pixels of y see.
+  std::int64_t reach(std::int64_t rows) const;
+
   // Writes [taps][float_block_rows] pointers for `count` rows from `first` on: `zeros` where a tap
   // is outside of the image, and null for row 0 where it is for all of these rows.
   void locate(const float* x, const float* zeros, std::int64_t first, std::int64_t count,
@@ -30,6 +33,7 @@ class FloatWindow {
     std::int64_t size = 1, kernel = 1;     // of y, of the window
     std::vector<std::int64_t> offsets{0};  // [size][kernel] in x; below 0: outside
     std::vector<bool> inside{true};        // for each place: all its taps
+    std::vector<std::int64_t> last{0};     // for each place: its last tap inside
   };
   void locate_row(const float* image, const std::array<std::int64_t, 3>& place, const float* zeros,
                   const float** pointers) const;

@@ -5,14 +5,14 @@
 
 namespace narrowgauge::cpu {
 
-std::string image_window_reason(const View& x, const View& w, const View& y,
-                                const ConvolutionWindow& window) {
+std::string image_taps_reason(const View& w) {
+  return unless(element_count(w.dims) <= most_image_taps * w.dims[0], "a large window");
+}
+
+std::string image_window_reason(const View& x, const View& y, const ConvolutionWindow& window) {
   return first_reason(
       [&] { return unless(x.dims.size() == 4 && window.groups == 1, "no images, or groups"); },
       [&] { return unless(x.dims[1] <= most_image_channels, concat(x.dims[1], " channels")); },
-      [&] {
-        return unless(element_count(w.dims) <= most_image_taps * w.dims[0], "a large window");
-      },
       [&] {
         return unless(window.dilations == Dims{1, 1}, "dilated");
       },

@@ -12,12 +12,14 @@
 namespace narrowgauge::cpu {
 
 inline constexpr std::int64_t most_image_channels = 4;
-// Of all values under a window: more multiply faster elsewhere.
+// Of all values under a window of narrow ones: more multiply faster elsewhere.
 inline constexpr std::int64_t most_image_taps = 100;
 
+// Why there are too many values under the window; "" if there are not.
+std::string image_taps_reason(const View& w);
+
 // Why x is no such image, or y lies otherwise; "" if they do.
-std::string image_window_reason(const View& x, const View& w, const View& y,
-                                const ConvolutionWindow& window);
+std::string image_window_reason(const View& x, const View& y, const ConvolutionWindow& window);
 
 struct ImageWindow {
   ImageWindow(const View& x, const View& w, const View& y, const ConvolutionWindow& window)

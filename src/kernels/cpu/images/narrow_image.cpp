@@ -119,7 +119,8 @@ std::string narrow_image_reason(const BoundedConvolution& convolution, Isa isa) 
   const ConvolutionViews& views = convolution.views;
   return first_reason(
       [&] { return unless(isa >= Isa::avx512, "needs avx512"); },
-      [&] { return image_window_reason(views.x, views.w, views.y, convolution.window); },
+      [&] { return image_window_reason(views.x, views.y, convolution.window); },
+      [&] { return image_taps_reason(views.w); },
       [&] {
         const bool narrow = views.x.dtype == DType::bf16 && views.y.dtype == DType::bf16;
         return unless(narrow, concat("images of ", views.x.dtype, " and ", views.y.dtype));

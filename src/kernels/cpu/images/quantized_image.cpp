@@ -139,7 +139,8 @@ class QuantizedImage {
 std::string quantized_image_reason(const QuantizedViews& views, const ConvolutionWindow& window,
                                    const QuantizedNumbers& numbers, Isa isa) {
   return first_reason([&] { return unless(isa >= Isa::vnni, "needs vnni"); },
-                      [&] { return image_window_reason(views.x, views.w, views.y, window); },
+                      [&] { return image_window_reason(views.x, views.y, window); },
+                      [&] { return image_taps_reason(views.w); },
                       [&] {
                         return unless(views.w.dtype == DType::i8 && numbers.w_zero.count == 0,
                                       "weights with a zero point");
