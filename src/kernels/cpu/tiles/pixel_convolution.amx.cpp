@@ -105,6 +105,7 @@ class SumsToStore {
         block_(block),
         next_(next),
         y_(task.y + block.column * Format::size),
+        next_y_(task.y + next.column * Format::size),
         residual_(task.residual),
         pitch_(task.channels * Format::size),
         mask_{lanes(task.channels - block.column), lanes(task.channels - block.column - 16)},
@@ -116,6 +117,7 @@ class SumsToStore {
       for (; begin + 2 <= end; begin += 2) two_through_gelu(begin);
     const float* sums = sums_ + begin * tile_panel;
     for (std::int64_t row = begin; row < end; ++row, sums += tile_panel) {
+      __builtin_prefetch(next_y_ + next_.pixels[row < next_.rows ? row : 0] * pitch_, 1, 2);
       if constexpr (behind == Behind::residual)
         __builtin_prefetch(residual_ + next_.pixels[row < next_.rows ? row : 0] * pitch_ +
                            next_.column * Format::size);
@@ -147,6 +149,8 @@ class SumsToStore {
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) values[v] = _mm512_loadu_ps(sums_ + row * tile_panel + 16 * v);
     avx512::gelu(values);
+    for (std::int64_t r = row; r < row + 2; ++r)
+      __builtin_prefetch(next_y_ + next_.pixels[r < next_.rows ? r : 0] * pitch_, 1, 2);
 #pragma GCC unroll 2
     for (int r = 0; r < 2; ++r)
       if (const std::int64_t pixel = block_.pixels[row + r]; pixel >= 0)
@@ -157,7 +161,7 @@ class SumsToStore {
 
   const float* sums_;
   const PixelBlock block_, next_;
-  std::byte* y_;
+  std::byte *y_, *next_y_;
   const std::byte* residual_;
   std::int64_t pitch_;  // bytes from pixel to pixel
   Lanes mask_;
