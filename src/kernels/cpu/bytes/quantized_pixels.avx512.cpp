@@ -204,7 +204,7 @@ class PixelLoop {
     alignas(64) std::byte all[segment_pixels][4 * Pair::columns], r[segment_pixels][sizeof all[0]];
     for (std::int64_t i = 0; i < of.count; ++i) {
       const std::int32_t* const sums = of.sums + i * width;
-      if constexpr (residual != QuantizedResidual::none)
+      if constexpr (Numbers::has_residual)
         copy(residual_at(element(of.pixel + i, of.column)), columns * Numbers::r_size, r[i]);
       pair.finish(Sixteens::load(sums), Sixteens::load(sums + quantized_panel), r[i], all[i]);
     }
